@@ -1,0 +1,41 @@
+package runtime
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Sentinels of every adapter, to be tested with errors.Is.
+var (
+	// ErrUnavailable: there is no runtime process to talk to. Wrapped with the cause and the remedy.
+	ErrUnavailable = errors.New("runtime unavailable")
+	// ErrTimeout: the runtime did not answer within the call's deadline.
+	ErrTimeout = errors.New("runtime request timed out")
+	// ErrThreadNotFound: the runtime has no such conversation.
+	ErrThreadNotFound = errors.New("thread not found")
+	// ErrNoActiveTurn: there is no turn to steer or interrupt.
+	ErrNoActiveTurn = errors.New("no active turn")
+	// ErrRequestGone: the interactive request died with its process.
+	ErrRequestGone = errors.New("request is gone with its runtime process")
+)
+
+// Error is a runtime's own refusal of a request, kept as the provider said it. It may also match one of the sentinels.
+type Error struct {
+	// Runtime is the adapter name, for example "codex".
+	Runtime string
+	Method  string
+	Code    int
+	Message string
+	Data    json.RawMessage
+	// Kind is one of the sentinels above or nil.
+	Kind error
+}
+
+// Error implements error in codex-manager's words (`codex-manager.md` 5.1).
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s rpc error %d: %s", e.Runtime, e.Code, e.Message)
+}
+
+// Unwrap makes errors.Is match Kind.
+func (e *Error) Unwrap() error { return e.Kind }

@@ -1,0 +1,309 @@
+// Package runtime is the vocabulary between the harness and the coding-agent runtimes it supervises.
+//
+// It owns the adapter interface, the capability object, the neutral meaning of what a runtime says (Signal and Change) and of what it is
+// told (StartTurn, Reply, ...). It must never know a provider's shapes: those stay in runtime/<name>. It imports nothing of this module.
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Adapter drives one kind of runtime. All methods may be called from any goroutine. Methods that need the runtime wait for a runtime that
+// is still starting, bounded by ctx and the start bound, and return ErrUnavailable when there is none to talk to.
+type Adapter interface {
+	// Name is the runtime's name as stored with a session, for example "codex".
+	Name() string
+	// Capabilities tells what this runtime can do; callers refuse what it can not.
+	Capabilities() Capabilities
+	// Status reports the runtime process as it is now; it never blocks.
+	Status() Status
+
+	// Start begins supervision and returns at once; a runtime that is missing shows in Status, it is no error. Calling it twice is allowed.
+	Start(ctx context.Context) error
+	// Stop ends the runtime (SIGTERM, then SIGKILL to its process group) and waits for every goroutine. Calling it twice is allowed.
+	Stop(ctx context.Context) error
+
+	// StartThread opens a new conversation.
+	StartThread(ctx context.Context, in StartThread) (Thread, error)
+	// ResumeThread loads a stored conversation so that turns can run in it. Resuming a loaded one is allowed.
+	ResumeThread(ctx context.Context, in ResumeThread) (Thread, error)
+	// ListThreads returns one page of stored conversations, newest first.
+	ListThreads(ctx context.Context, in ListThreads) (ThreadPage, error)
+	// ReadThread returns a stored conversation, with its turns when withTurns is set. ErrThreadNotFound when the runtime has none.
+	ReadThread(ctx context.Context, threadID string, withTurns bool) (Thread, error)
+	// NameThread, ArchiveThread and UnarchiveThread change a stored conversation. ErrThreadNotFound when the runtime has none.
+	NameThread(ctx context.Context, threadID, name string) error
+	ArchiveThread(ctx context.Context, threadID string) error
+	UnarchiveThread(ctx context.Context, threadID string) (Thread, error)
+	// DeleteThread removes the conversation from the runtime's storage and returns how many files went with it. Unknown threads are no error.
+	DeleteThread(ctx context.Context, threadID string) (deletedFiles int, err error)
+
+	// StartTurn sends a user message. The thread is resumed first when this process has not loaded it. When ActiveTurnID is set the message
+	// is steered into that turn and its id returned; when that turn is over by then, a new turn is started.
+	StartTurn(ctx context.Context, in StartTurn) (StartedTurn, error)
+	// SteerTurn adds input to a running turn.
+	SteerTurn(ctx context.Context, threadID, turnID string, input []json.RawMessage) error
+	// InterruptTurn asks a running turn to end; its TurnCompleted follows as a signal.
+	InterruptTurn(ctx context.Context, threadID, turnID string) error
+	// Answer settles an interactive request. ErrRequestGone when the process that asked is no longer the one running.
+	Answer(ctx context.Context, ref RequestRef, reply Reply) error
+
+	// Call passes a provider-specific request through, for routes that are about this provider alone (models, account, config, ...).
+	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
+}
+
+// Sink receives every signal of an adapter, one at a time, in the order the runtime said them. It may block: the adapter then reads on
+// into a bounded queue and at last stops reading, so that nothing is dropped. It must not call back into the adapter.
+type Sink func(Signal)
+
+// SignalKind tells the four kinds of Signal apart.
+type SignalKind string
+
+// The kinds of signal.
+const (
+	SignalNotification SignalKind = "notification" // the runtime reports something
+	SignalRequest      SignalKind = "request"      // the runtime asks something and waits for Answer (or was refused already: Change is nil)
+	SignalStarted      SignalKind = "started"      // a runtime process is initialised and usable
+	SignalExited       SignalKind = "exited"       // that process is gone; comes after everything it said
+)
+
+// Signal is one thing a runtime said.
+type Signal struct {
+	Kind SignalKind
+	// Generation names the runtime process (a UUIDv7 per start): native request ids repeat after a restart, with it they do not.
+	Generation string
+	Method     string
+	// Raw is the native frame byte for byte, Params its params member (nil when absent). Valid UTF-8.
+	Raw    json.RawMessage
+	Params json.RawMessage
+	// RequestID is the native id of a request, byte for byte.
+	RequestID json.RawMessage
+	// ThreadID, TurnID and ItemID are set when the frame names them.
+	ThreadID, TurnID, ItemID string
+	ReceivedAt               time.Time
+	// Change is what the signal means for stored state, nil when nothing.
+	Change Change
+	// Exit describes the end of the process, SignalExited only.
+	Exit *Exit
+}
+
+// Change is the neutral meaning of a signal: one of TurnStarted, TurnCompleted, ItemChanged, InteractiveRequested, RequestResolved,
+// ThreadNamed.
+type Change interface{ change() }
+
+// TurnStarted says a turn began. StartedAt is in ms, 0 when unknown.
+type TurnStarted struct {
+	TurnID    string
+	StartedAt int64
+}
+
+// TurnStatus is the state of a turn.
+type TurnStatus string
+
+// The states of a turn. InProgress is the only one that is not final.
+const (
+	TurnInProgress  TurnStatus = "inProgress"
+	TurnDone        TurnStatus = "completed"
+	TurnInterrupted TurnStatus = "interrupted"
+	TurnFailed      TurnStatus = "failed"
+)
+
+// TurnCompleted says a turn is over. Times are in ms, 0 when unknown.
+type TurnCompleted struct {
+	TurnID      string
+	Status      TurnStatus
+	Error       string
+	StartedAt   int64
+	CompletedAt int64
+}
+
+// ItemChanged says an item of a turn started (Done false) or ended. It may come after the turn's TurnCompleted.
+type ItemChanged struct {
+	TurnID string
+	Item   Item
+	Done   bool
+}
+
+// InteractiveRequested says the runtime waits for a person: to approve, to answer questions, or to run a client's tool.
+type InteractiveRequested struct {
+	Kind RequestKind
+	// Summary is one line for a person, for example "Command approval required: ls".
+	Summary string
+}
+
+// RequestResolved says the runtime itself closed a request of this generation (answered, or dropped with its turn).
+type RequestResolved struct{ RequestID json.RawMessage }
+
+// ThreadNamed says the conversation's stored name changed.
+type ThreadNamed struct{ Name string }
+
+func (TurnStarted) change()          {}
+func (TurnCompleted) change()        {}
+func (ItemChanged) change()          {}
+func (InteractiveRequested) change() {}
+func (RequestResolved) change()      {}
+func (ThreadNamed) change()          {}
+
+// RequestKind is the kind of an interactive request.
+type RequestKind string
+
+// The kinds of interactive request.
+const (
+	RequestApproval  RequestKind = "approval"
+	RequestToolInput RequestKind = "tool_input"
+	RequestToolCall  RequestKind = "tool_call"
+)
+
+// Item is one entry of a turn, already put into words as `codex-manager.md` 5.6 has it.
+type Item struct {
+	ID      string
+	Role    string // user, assistant or system
+	Type    string // the runtime's item type
+	Content string
+	Details string // 2-space JSON of the native item, "" for messages
+	// Times in ms, 0 when unknown.
+	StartedAt, CompletedAt int64
+}
+
+// Turn is one stored turn of a conversation. Times are in ms, 0 when unknown.
+type Turn struct {
+	ID                     string
+	Status                 TurnStatus
+	StartedAt, CompletedAt int64
+	Items                  []Item
+}
+
+// Thread is one conversation of a runtime. Times are in ms.
+type Thread struct {
+	ID                   string
+	Name                 string
+	Preview              string
+	Cwd                  string
+	Source               string
+	ModelProvider        string
+	Model                string
+	CreatedAt, UpdatedAt int64
+	Archived             bool
+	Turns                []Turn
+	// Raw is the native thread object byte for byte.
+	Raw json.RawMessage
+}
+
+// StartThread are the arguments of Adapter.StartThread. Empty fields leave the runtime's default.
+type StartThread struct {
+	Cwd, Model                   string
+	ApprovalPolicy               string // untrusted, on-failure, on-request or never
+	Sandbox                      string // read-only, workspace-write or danger-full-access
+	NetworkAccess                string // restricted or enabled
+	DynamicTools                 json.RawMessage
+	RawEvents                    bool // ask for the provider's rawest notifications too
+	Ephemeral, NoUserInstruction bool
+}
+
+// ResumeThread are the arguments of Adapter.ResumeThread. Empty fields keep what the conversation had.
+type ResumeThread struct {
+	ThreadID     string
+	DynamicTools json.RawMessage
+}
+
+// ListThreads are the arguments of Adapter.ListThreads.
+type ListThreads struct {
+	Cursor   string
+	Limit    int
+	Archived bool
+}
+
+// ThreadPage is one page of conversations. NextCursor is empty on the last one.
+type ThreadPage struct {
+	Threads    []Thread
+	NextCursor string
+}
+
+// StartTurn are the arguments of Adapter.StartTurn. Empty fields keep what the conversation had.
+type StartTurn struct {
+	ThreadID string
+	// Input are native input parts, for example {"type":"text","text":"..."}.
+	Input                         []json.RawMessage
+	ActiveTurnID                  string
+	Cwd, Model, Effort            string
+	ApprovalPolicy                string
+	Sandbox, NetworkAccess        string
+	DynamicTools, CollaborateMode json.RawMessage
+}
+
+// StartedTurn is the result of Adapter.StartTurn.
+type StartedTurn struct {
+	TurnID string
+	// Steered is true when the input went into a turn that was already running.
+	Steered bool
+}
+
+// RequestRef names a pending request of a runtime process.
+type RequestRef struct {
+	Generation string
+	RequestID  json.RawMessage
+	Method     string
+	Kind       RequestKind
+}
+
+// Reply is the settled answer of an interactive request; which fields count depends on the request's kind.
+type Reply struct {
+	// Decision is accept, decline or cancel (approval, tool input).
+	Decision string
+	// Scope is turn or session (approval).
+	Scope string
+	// Answers is the object of answers by question id (tool input).
+	Answers json.RawMessage
+	// Success and ContentItems are a tool call's result.
+	Success      bool
+	ContentItems json.RawMessage
+	// Raw, when set, is sent as the result as it is.
+	Raw json.RawMessage
+	// Refusal, when set, is sent as an error instead of a result.
+	Refusal string
+}
+
+// Capabilities is what a runtime can do.
+type Capabilities struct {
+	Streaming       bool `json:"streaming"`
+	Resume          bool `json:"resume"`
+	Steer           bool `json:"steer"`
+	Interrupt       bool `json:"interrupt"`
+	Approvals       bool `json:"approvals"`
+	ToolInput       bool `json:"toolInput"`
+	DynamicTools    bool `json:"dynamicTools"`
+	ListThreads     bool `json:"listThreads"`
+	SurvivesRestart bool `json:"survivesRestart"`
+}
+
+// State is the state of the runtime process.
+type State string
+
+// The states of a runtime process.
+const (
+	StateStarting    State = "starting"
+	StateReady       State = "ready"
+	StateUnavailable State = "unavailable" // missing, or down and waiting for the next try
+	StateStopped     State = "stopped"
+)
+
+// Status describes the runtime process now.
+type Status struct {
+	State      State
+	PID        int
+	Generation string
+	Version    string // as the runtime reports it, "" before it did
+	// Reason says in one line why the runtime is not ready and what to do about it.
+	Reason   string
+	LastExit *Exit
+	Restarts int64
+}
+
+// Exit tells how a runtime process ended.
+type Exit struct {
+	Code   *int    `json:"code"`
+	Signal *string `json:"signal"`
+	At     time.Time
+}
