@@ -1,0 +1,115 @@
+// Package config owns the settings of one harness process: which variables
+// exist, where a value may come from and which values are allowed.
+//
+// A value is taken from the first place that has one: command-line flag,
+// environment, `.env` in the working directory, config file, default. One
+// table (see Variables) describes every variable; flags, environment look-up,
+// validation, Print and docs/configuration.md all derive from it.
+//
+// The package must never know what a value is used for: it opens nothing,
+// listens nowhere and imports no other room.
+package config
+
+import "time"
+
+// Config is the complete, validated configuration. It is a value: rooms take
+// the few fields they need, nobody changes it after Load. Field comments name
+// the variable; units are in the type.
+type Config struct {
+	Host            string        // HOST
+	Port            int           // PORT; 0 lets the system choose
+	AllowedOrigins  []string      // HARNESS_ALLOWED_ORIGINS
+	AllowedHosts    []string      // HARNESS_ALLOWED_HOSTS
+	AuthToken       string        // HARNESS_AUTH_TOKEN (secret)
+	InsecureNoAuth  bool          // HARNESS_INSECURE_NO_AUTH
+	ShutdownTimeout time.Duration // HARNESS_SHUTDOWN_TIMEOUT_MS
+
+	LogLevel  string // LOG_LEVEL
+	LogFormat string // HARNESS_LOG_FORMAT
+
+	DataDir           string // DATA_DIR, absolute after Load
+	DatabaseURL       string // DATABASE_URL (its password is a secret)
+	SQLiteSynchronous string // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
+	JournalKeepEvents int    // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
+
+	CodexBin            string        // CODEX_BIN
+	CodexHome           string        // CODEX_HOME, absolute after Load; "" leaves it to codex
+	OpenAIAPIKey        string        // OPENAI_API_KEY (secret)
+	RuntimeStartTimeout time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS
+	RuntimeCallTimeout  time.Duration // HARNESS_RUNTIME_CALL_TIMEOUT_MS
+
+	Defaults   SessionDefaults
+	Queue      Queue
+	Agent      Agent
+	Extensions Extensions
+
+	sources map[string]Source
+}
+
+// SessionDefaults are the controls a new session gets.
+type SessionDefaults struct {
+	ApprovalPolicy string // DEFAULT_APPROVAL_POLICY
+	SandboxMode    string // DEFAULT_SANDBOX_MODE
+	NetworkAccess  string // DEFAULT_NETWORK_ACCESS
+	Locked         bool   // SESSION_DEFAULTS_LOCKED
+}
+
+// Queue bounds the job queue (ORCHESTRATOR_QUEUE_*, ORCHESTRATOR_SUGGEST_*).
+type Queue struct {
+	Enabled               bool
+	GlobalConcurrency     int
+	MaxPerProject         int
+	MaxGlobal             int
+	MaxAttempts           int
+	DefaultTimeout        time.Duration
+	BackgroundAging       time.Duration
+	MaxInteractiveBurst   int
+	SuggestRequestEnabled bool
+	SuggestRequestWait    time.Duration
+}
+
+// Agent times the turns of agent workers (ORCHESTRATOR_AGENT_*).
+type Agent struct {
+	TurnTimeout            time.Duration
+	PollInterval           time.Duration
+	IncludeTurnsGrace      time.Duration
+	UntrustedTerminalGrace time.Duration
+	EmptyTurnGrace         time.Duration
+}
+
+// Extensions governs extension discovery, trust and the two lifecycle routes
+// (AGENT_EXTENSION_*).
+type Extensions struct {
+	RBACMode                string
+	AllowInsecureHeaderMode bool
+	RBACHeaderSecret        string // secret
+	RBACJWTSecret           string // secret
+	RBACJWTIssuer           string
+	RBACJWTAudience         string
+	RBACJWTRoleClaim        string
+	RBACJWTActorClaim       string
+	TrustMode               string
+	ConfiguredRoots         []string
+	PackageRoots            []string
+}
+
+// Source says where a value came from.
+type Source string
+
+// The places a value may come from, strongest first.
+const (
+	SourceFlag        Source = "flag"
+	SourceEnvironment Source = "environment"
+	SourceDotenv      Source = ".env"
+	SourceFile        Source = "file"
+	SourceDefault     Source = "default"
+)
+
+// Source tells where the value of the named variable came from; SourceDefault
+// for a Config that was not loaded.
+func (c *Config) Source(name string) Source {
+	if s, ok := c.sources[name]; ok {
+		return s
+	}
+	return SourceDefault
+}

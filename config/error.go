@@ -1,0 +1,54 @@
+package config
+
+import "fmt"
+
+// Error is a setting that cannot be used. Its text is one line naming the
+// variable, the value (never a secret's) and what is allowed; the command
+// prints it and exits 2.
+type Error struct {
+	Variable string // name of the variable, or the file at fault
+	Value    string // as given; empty when it must not be shown
+	Source   Source // where the value came from; empty when no single place did
+	Allowed  string // what would be accepted, or the remedy
+	hidden   bool
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	from := ""
+	if e.Source != "" && e.Source != SourceDefault {
+		from = fmt.Sprintf(" (from %s)", e.Source)
+	}
+	if e.hidden {
+		return fmt.Sprintf("%s%s: the value (not shown, it is secret) is not allowed; allowed: %s", e.Variable, from, e.Allowed)
+	}
+	return fmt.Sprintf("%s%s: %q is not allowed; allowed: %s", e.Variable, from, e.Value, e.Allowed)
+}
+
+// FileError is a `.env` or config file that cannot be used as a whole. Like
+// Error it is one line, and it never quotes the file's content.
+type FileError struct {
+	Path   string
+	Reason string
+	Err    error // cause, when showing it cannot leak a value
+}
+
+// Error implements error.
+func (e *FileError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Path, e.Reason, e.Err)
+	}
+	return fmt.Sprintf("%s: %s", e.Path, e.Reason)
+}
+
+// Unwrap gives the cause.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// RuleError is a combination of settings that cannot work together.
+type RuleError struct {
+	Variable string
+	Reason   string // what is wrong and what to set
+}
+
+// Error implements error.
+func (e *RuleError) Error() string { return e.Variable + ": " + e.Reason }

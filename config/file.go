@@ -1,0 +1,106 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/knadh/koanf/parsers/json"
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/v2"
+)
+
+// configEnv names the config file in the environment; it is not a Variable
+// because a config file cannot name itself.
+const configEnv = "HARNESS_CONFIG"
+
+// fileLayer reads a YAML or JSON object whose keys are variable names in any
+// case (port, DATA_DIR). A key that is no variable is refused: a typing error
+// must not silently become a default.
+func fileLayer(path string) (layer, error) {
+	parser, err := parserFor(path)
+	if err != nil {
+		return layer{}, err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return layer{}, &FileError{Path: path, Reason: "cannot read the config file", Err: err}
+	}
+	parsed, err := parser.Unmarshal(text)
+	if err != nil {
+		// The parsers' messages quote the text around the fault, which may be a secret.
+		return layer{}, &FileError{Path: path, Reason: "the config file must be one object of variable: value"}
+	}
+	values := make(map[string]any)
+	for key, value := range parsed {
+		v, ok := find(key)
+		if !ok {
+			return layer{}, &FileError{Path: path, Reason: fmt.Sprintf("%q is no variable; names are listed by `harness config print`", key)}
+		}
+		if value != nil {
+			values[v.Key()] = value
+		}
+	}
+	return layer{SourceFile, values}, nil
+}
+
+func parserFor(path string) (koanf.Parser, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".yaml", ".yml":
+		return yaml.Parser(), nil
+	case ".json":
+		return json.Parser(), nil
+	}
+	return nil, &FileError{Path: path, Reason: "the config file's name must end in .yaml, .yml or .json"}
+}
+
+func find(key string) (Variable, bool) {
+	all := Variables()
+	i := slices.IndexFunc(all, func(v Variable) bool { return v.Name == strings.ToUpper(key) })
+	if i < 0 {
+		return Variable{}, false
+	}
+	return all[i], true
+}
+
+// rawText brings a value of any source into the form the environment has.
+// False means a shape (an object, a list for a plain value) that no variable takes.
+func rawText(value any, v Variable) (string, bool) {
+	switch t := value.(type) {
+	case nil:
+		return "", true
+	case string:
+		return t, true
+	case bool:
+		return strconv.FormatBool(t), true
+	case int:
+		return strconv.Itoa(t), true
+	case int64:
+		return strconv.FormatInt(t, 10), true
+	case float64: // every number in JSON
+		return strconv.FormatFloat(t, 'f', -1, 64), true
+	case []any:
+		return joinList(t, v)
+	default:
+		return fmt.Sprint(t), false
+	}
+}
+
+func joinList(items []any, v Variable) (string, bool) {
+	sep := v.separator
+	if sep == "" {
+		sep = ","
+	}
+	var texts []string
+	for _, item := range items {
+		text, ok := item.(string)
+		if !ok || strings.Contains(text, sep) {
+			return fmt.Sprint(items), false
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, sep), v.Type() == "list"
+}

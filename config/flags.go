@@ -1,0 +1,49 @@
+package config
+
+import "github.com/spf13/pflag"
+
+const configFlag = "config"
+
+// AddFlags defines --config and one flag for every variable that is not
+// secret. The flags only collect text: Load parses and validates, so that a
+// bad flag and a bad variable give the same line.
+func AddFlags(fs *pflag.FlagSet) {
+	fs.String(configFlag, "", "YAML or JSON config file ("+configEnv+")")
+	for _, v := range Variables() {
+		if v.Flag() == "" {
+			continue
+		}
+		usage := v.Doc + " (" + v.Name + ")"
+		f := fs.VarPF(&flagText{kind: v.Type()}, v.Flag(), "", usage)
+		f.DefValue = v.Default
+		if v.Type() == "bool" {
+			f.NoOptDefVal = "true"
+		}
+	}
+}
+
+// flagText keeps what was typed.
+type flagText struct{ text, kind string }
+
+func (f *flagText) String() string { return f.text }
+
+func (f *flagText) Set(s string) error { f.text = s; return nil }
+
+func (f *flagText) Type() string { return f.kind }
+
+// flagLayer takes the flags that were given, and only those.
+func flagLayer(fs *pflag.FlagSet) layer {
+	values := make(map[string]any)
+	if fs == nil {
+		return layer{SourceFlag, values}
+	}
+	for _, v := range Variables() {
+		if v.Flag() == "" {
+			continue
+		}
+		if f := fs.Lookup(v.Flag()); f != nil && f.Changed {
+			values[v.Key()] = f.Value.String()
+		}
+	}
+	return layer{SourceFlag, values}
+}

@@ -1,0 +1,140 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+)
+
+// Options are the places Load looks in.
+type Options struct {
+	Flags   *pflag.FlagSet // prepared by AddFlags and parsed; nil for none
+	Environ []string       // as os.Environ gives it
+	Dir     string         // folder of `.env` and of relative paths; "" is the working directory
+}
+
+// layer is one source with the raw values it holds, by Key.
+type layer struct {
+	source Source
+	values map[string]any
+}
+
+// Load reads every source, validates and returns the configuration. Its error
+// is an *Error, *FileError or *RuleError: one line, without secrets.
+func Load(o Options) (*Config, error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("config: find the working directory: %w", err)
+	}
+	layers, err := readLayers(o, dir)
+	if err != nil {
+		return nil, err
+	}
+	merged := koanf.New("\x00") // keys are flat: a delimiter that no key contains
+	sources := make(map[string]Source)
+	for _, l := range layers {
+		if err := merged.Load(confmap.Provider(l.values, ""), nil); err != nil {
+			return nil, fmt.Errorf("config: merge the values of %s: %w", l.source, err)
+		}
+		for key := range l.values {
+			sources[strings.ToUpper(key)] = l.source
+		}
+	}
+	return build(merged, sources, dir)
+}
+
+// readLayers gives the sources weakest first.
+func readLayers(o Options, dir string) ([]layer, error) {
+	env := environLayer(o.Environ)
+	dotenv, err := dotenvLayer(filepath.Join(dir, ".env"))
+	if err != nil {
+		return nil, err
+	}
+	layers := []layer{{SourceDefault, defaults()}}
+	if path := configPath(o.Flags, o.Environ, dotenv.path); path != "" {
+		file, err := fileLayer(absolute(dir, path))
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, file)
+	}
+	return append(layers, layer{SourceDotenv, dotenv.values}, env, flagLayer(o.Flags)), nil
+}
+
+func build(merged *koanf.Koanf, sources map[string]Source, dir string) (*Config, error) {
+	c := &Config{sources: sources}
+	for _, v := range Variables() {
+		raw, ok := rawText(merged.Get(v.Key()), v)
+		if !ok || !v.set(c, raw, dir) {
+			return nil, v.refuse(raw, sources[v.Name])
+		}
+	}
+	if err := c.checkRules(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (v Variable) refuse(raw string, from Source) *Error {
+	e := &Error{Variable: v.Name, Value: raw, Source: from, Allowed: v.Accepts()}
+	// A URL that cannot be parsed cannot be redacted in part either.
+	if v.Secret || v.show != nil {
+		e.Value, e.hidden = "", true
+	}
+	return e
+}
+
+func defaults() map[string]any {
+	values := make(map[string]any)
+	for _, v := range Variables() {
+		values[v.Key()] = v.Default
+	}
+	return values
+}
+
+// environLayer takes the known variables. An empty one counts as unset, so
+// that "CODEX_HOME=" in a template means what it says.
+func environLayer(environ []string) layer {
+	values := make(map[string]any)
+	for _, v := range Variables() {
+		if raw := lookup(environ, v.Name); raw != "" {
+			values[v.Key()] = raw
+		}
+	}
+	return layer{SourceEnvironment, values}
+}
+
+// configPath finds the config file: --config, then HARNESS_CONFIG, then
+// HARNESS_CONFIG in `.env`.
+func configPath(flags *pflag.FlagSet, environ []string, fromDotenv string) string {
+	if flags != nil {
+		if f := flags.Lookup(configFlag); f != nil && f.Changed {
+			return f.Value.String()
+		}
+	}
+	if path := lookup(environ, configEnv); path != "" {
+		return path
+	}
+	return fromDotenv
+}
+
+// lookup gives the last assignment of name, as a shell would see it.
+func lookup(environ []string, name string) string {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(environ[i], name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// FromProcess is Load for the running process: its environment, its working
+// directory and the given flags.
+func FromProcess(flags *pflag.FlagSet) (*Config, error) {
+	return Load(Options{Flags: flags, Environ: os.Environ()})
+}

@@ -1,0 +1,225 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// place is a working directory with the sources of one test in it.
+type place struct {
+	t     *testing.T
+	dir   string
+	env   []string
+	flags []string
+}
+
+func newPlace(t *testing.T) *place { return &place{t: t, dir: t.TempDir()} }
+
+func (p *place) file(name, text string) *place {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	return p
+}
+
+func (p *place) load() (*Config, error) {
+	p.t.Helper()
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(fs)
+	if err := fs.Parse(p.flags); err != nil {
+		p.t.Fatal(err)
+	}
+	return Load(Options{Flags: fs, Environ: p.env, Dir: p.dir})
+}
+
+func (p *place) mustLoad() *Config {
+	p.t.Helper()
+	c, err := p.load()
+	if err != nil {
+		p.t.Fatalf("Load: %v", err)
+	}
+	return c
+}
+
+func TestDefaultsAreCodexManagers(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	got := p.mustLoad()
+	got.sources = nil
+	want := &Config{
+		Host: "127.0.0.1", Port: 3001, ShutdownTimeout: 10 * time.Second,
+		LogLevel: "info", LogFormat: "auto",
+		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL",
+		CodexBin: "codex", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second,
+		Defaults: SessionDefaults{ApprovalPolicy: "untrusted", SandboxMode: "read-only", NetworkAccess: "restricted"},
+		Queue: Queue{Enabled: true, GlobalConcurrency: 2, MaxPerProject: 100, MaxGlobal: 500, MaxAttempts: 2,
+			DefaultTimeout: time.Minute, BackgroundAging: 15 * time.Second, MaxInteractiveBurst: 3,
+			SuggestRequestEnabled: true, SuggestRequestWait: 12 * time.Second},
+		Agent: Agent{TurnTimeout: 3 * time.Minute, PollInterval: 350 * time.Millisecond, IncludeTurnsGrace: 3 * time.Second,
+			UntrustedTerminalGrace: 3 * time.Second, EmptyTurnGrace: 8 * time.Second},
+		Extensions: Extensions{RBACMode: "disabled", RBACJWTRoleClaim: "role", RBACJWTActorClaim: "sub", TrustMode: "warn"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("defaults:\n got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	t.Parallel()
+	// Each step adds a stronger source; the value and its named source must follow.
+	p := newPlace(t)
+	check := func(port int, source Source) {
+		t.Helper()
+		c := p.mustLoad()
+		if c.Port != port || c.Source("PORT") != source {
+			t.Errorf("PORT = %d from %s, want %d from %s", c.Port, c.Source("PORT"), port, source)
+		}
+	}
+	check(3001, SourceDefault)
+	p.file("weak.yaml", "port: 4001\n").file("named.json", `{"PORT": 4002}`).file("flagged.yml", "Port: 4003\n")
+	p.file(".env", "HARNESS_CONFIG=weak.yaml\n")
+	check(4001, SourceFile)
+	p.env = []string{"HARNESS_CONFIG=named.json"}
+	check(4002, SourceFile)
+	p.flags = []string{"--config", "flagged.yml"}
+	check(4003, SourceFile)
+	p.file(".env", "PORT=4004\n")
+	check(4004, SourceDotenv)
+	p.env = append(p.env, "PORT=4005")
+	check(4005, SourceEnvironment)
+	p.flags = append(p.flags, "--port", "0")
+	check(0, SourceFlag)
+}
+
+func TestEveryVariableCanBeSetFromEverySource(t *testing.T) {
+	t.Parallel()
+	for _, v := range Variables() {
+		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
+			value := otherValue(v)
+			sources := map[Source]*place{
+				SourceEnvironment: newPlace(t),
+				SourceDotenv:      newPlace(t).file(".env", "export "+v.Name+"='"+value+"' # said here\n"),
+				SourceFile:        newPlace(t).file("c.yaml", v.Key()+": "+value+"\n"),
+				SourceFlag:        newPlace(t),
+			}
+			sources[SourceEnvironment].env = []string{v.Name + "=" + value}
+			sources[SourceFile].flags = []string{"--config=c.yaml"}
+			if v.Secret {
+				delete(sources, SourceFlag)
+			} else {
+				sources[SourceFlag].flags = []string{"--" + v.Flag() + "=" + value}
+			}
+			for source, p := range sources {
+				// A rule wants a secret beside these modes.
+				p.env = append(p.env, "AGENT_EXTENSION_RBAC_HEADER_SECRET=for-the-rule-1")
+				if v.Name == "AGENT_EXTENSION_RBAC_HEADER_SECRET" {
+					p.env = p.env[:len(p.env)-1]
+				}
+				c := p.mustLoad()
+				want := value
+				if v.path {
+					want = filepath.Join(p.dir, value)
+				}
+				if got := v.text(c); got != want || c.Source(v.Name) != source {
+					t.Errorf("set by %s: got %q from %s, want %q", source, got, c.Source(v.Name), want)
+				}
+			}
+		})
+	}
+}
+
+// otherValue gives an allowed value that is not the default.
+func otherValue(v Variable) string {
+	switch {
+	case len(v.Enum) > 0:
+		i := slices.IndexFunc(v.Enum, func(s string) bool { return s != v.Default })
+		return v.Enum[i]
+	case v.Type() == "bool":
+		return map[string]string{"true": "false", "false": "true"}[v.Default]
+	case v.Type() == "int", v.Type() == "ms":
+		return "77"
+	}
+	special := map[string]string{
+		"HOST": "localhost", "DATABASE_URL": "postgres://u:p@h:5432/n",
+		"HARNESS_ALLOWED_ORIGINS": "https://a.example,http://b.example:81", "HARNESS_ALLOWED_HOSTS": "a.example,b.example:81",
+	}
+	if s, ok := special[v.Name]; ok {
+		return s
+	}
+	return "Some-text_0123456789"
+}
+
+func TestEmptyIsUnsetAndLastAssignmentWins(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).file(".env", "CODEX_HOME=\nLOG_LEVEL=\nUNRELATED=$HOME\n")
+	p.env = []string{"PORT=1", "PORT=", "LOG_LEVEL=warn", "LOG_LEVEL=debug"}
+	c := p.mustLoad()
+	if c.Port != 3001 || c.LogLevel != "debug" || c.CodexHome != "" {
+		t.Errorf("got port %d, level %q, home %q", c.Port, c.LogLevel, c.CodexHome)
+	}
+}
+
+func TestListsAndPaths(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).file("c.yaml", "harness_allowed_hosts: [a.example, 'b.example:81']\nagent_extension_package_roots: 'one:/two::three'\ndata_dir: /abs/x\n")
+	p.flags = []string{"--config=c.yaml"}
+	c := p.mustLoad()
+	if want := []string{"a.example", "b.example:81"}; !slices.Equal(c.AllowedHosts, want) {
+		t.Errorf("hosts = %q, want %q", c.AllowedHosts, want)
+	}
+	want := []string{filepath.Join(p.dir, "one"), "/two", filepath.Join(p.dir, "three")}
+	if !slices.Equal(c.Extensions.PackageRoots, want) {
+		t.Errorf("roots = %q, want %q", c.Extensions.PackageRoots, want)
+	}
+	if c.DataDir != "/abs/x" {
+		t.Errorf("data dir = %q", c.DataDir)
+	}
+}
+
+func TestBoolFlagNeedsNoValue(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.flags = []string{"--session-defaults-locked", "--orchestrator-queue-enabled=false"}
+	c := p.mustLoad()
+	if !c.Defaults.Locked || c.Queue.Enabled {
+		t.Errorf("locked %v, queue %v", c.Defaults.Locked, c.Queue.Enabled)
+	}
+}
+
+func TestFlagsKeepOffSecrets(t *testing.T) {
+	t.Parallel()
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(fs)
+	for _, v := range Variables() {
+		if v.Secret && v.Flag() != "" {
+			t.Errorf("%s is secret but has the flag --%s", v.Name, v.Flag())
+		}
+	}
+	if err := fs.Parse([]string{"--auth-token=x"}); err == nil {
+		t.Error("--auth-token was accepted")
+	}
+	if usage := fs.FlagUsages(); !strings.Contains(usage, "--port int") {
+		t.Errorf("usage does not show the type of --port:\n%s", usage)
+	}
+}
+
+func TestErrorsAreOurs(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.env = []string{"PORT=x"}
+	_, err := p.load()
+	var bad *Error
+	if !errors.As(err, &bad) || bad.Variable != "PORT" || bad.Value != "x" || bad.Source != SourceEnvironment {
+		t.Fatalf("err = %#v", err)
+	}
+}

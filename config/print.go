@@ -1,0 +1,126 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+)
+
+// Redacted stands for a secret wherever one would be shown.
+const Redacted = "[redacted]"
+
+// Print writes every variable as NAME=value with its source, fit to be pasted
+// into an issue: secrets are shown as [redacted].
+func Print(w io.Writer, c *Config) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, v := range Variables() {
+		if _, err := fmt.Fprintf(tw, "%s=%s\t# %s\n", v.Name, v.shown(c), c.Source(v.Name)); err != nil {
+			return fmt.Errorf("config: print: %w", err)
+		}
+	}
+	if err := tw.Flush(); err != nil {
+		return fmt.Errorf("config: print: %w", err)
+	}
+	return nil
+}
+
+func (v Variable) shown(c *Config) string {
+	text := v.text(c)
+	switch {
+	case text == "":
+		return ""
+	case v.Secret:
+		return Redacted
+	case v.show != nil:
+		return v.show(text)
+	default:
+		return text
+	}
+}
+
+// Secrets gives every secret value in use, for the log's redactor: whole
+// values, and the password of DATABASE_URL both as written and decoded.
+func (c *Config) Secrets() []string {
+	var out []string
+	for _, v := range Variables() {
+		if text := v.text(c); v.Secret && text != "" {
+			out = append(out, text)
+		}
+	}
+	return append(out, urlPasswords(c.DatabaseURL)...)
+}
+
+func urlPasswords(raw string) []string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	if password, ok := u.User.Password(); ok && password != "" {
+		out = append(out, password)
+		if written := writtenPassword(raw); written != password {
+			out = append(out, written)
+		}
+	}
+	for key, values := range u.Query() {
+		if !secretParameter(key) {
+			continue
+		}
+		for _, value := range values {
+			if value != "" {
+				out = append(out, value)
+			}
+		}
+	}
+	return out
+}
+
+// writtenPassword gives the password of the authority before decoding.
+func writtenPassword(raw string) string {
+	_, rest, _ := strings.Cut(raw, "://")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	userinfo := rest[:max(strings.LastIndex(rest, "@"), 0)]
+	_, password, _ := strings.Cut(userinfo, ":")
+	return password
+}
+
+// redactURL hides the password in the authority and in the query (pgx takes
+// it from either).
+func redactURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return Redacted
+	}
+	user := ""
+	if u.User != nil {
+		user = url.User(u.User.Username()).String()
+		if _, has := u.User.Password(); has {
+			user += ":" + Redacted
+		}
+		user += "@"
+	}
+	text := u.Scheme + "://" + user + u.Host + u.EscapedPath()
+	if u.RawQuery != "" {
+		text += "?" + redactQuery(u.RawQuery)
+	}
+	return text
+}
+
+func redactQuery(raw string) string {
+	parts := strings.Split(raw, "&")
+	for i, part := range parts {
+		name, _, _ := strings.Cut(part, "=")
+		if key, err := url.QueryUnescape(name); err != nil || secretParameter(key) {
+			parts[i] = name + "=" + Redacted
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+func secretParameter(key string) bool {
+	return strings.EqualFold(key, "password") || strings.EqualFold(key, "sslpassword")
+}

@@ -1,0 +1,158 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestBadValueIsOneLineThatNamesEverything(t *testing.T) {
+	t.Parallel()
+	cases := []struct{ name, value, allowed string }{
+		{"PORT", "70000", "a whole number from 0 to 65535"},
+		{"PORT", "-1", "a whole number from 0 to 65535"},
+		{"PORT", "1e3", "a whole number"},
+		{"PORT", "80 ", "a whole number"},
+		{"SESSION_DEFAULTS_LOCKED", "1", "true, false"},
+		{"SESSION_DEFAULTS_LOCKED", "yes", "true, false"},
+		{"SESSION_DEFAULTS_LOCKED", "TRUE", "true, false"},
+		{"LOG_LEVEL", "verbose", "fatal, error, warn, info, debug, trace, silent"},
+		{"DEFAULT_APPROVAL_POLICY", "always", "untrusted, on-failure, on-request, never"},
+		{"HARNESS_SQLITE_SYNCHRONOUS", "off", "FULL, NORMAL"},
+		{"ORCHESTRATOR_QUEUE_GLOBAL_CONCURRENCY", "0", "a whole number >= 1"},
+		{"HARNESS_SHUTDOWN_TIMEOUT_MS", "10s", "(milliseconds)"},
+		{"HARNESS_SHUTDOWN_TIMEOUT_MS", "9223372036854775807", "(milliseconds)"},
+		{"HOST", "http://x", "without port"},
+		{"HOST", "127.0.0.1:80", "without port"},
+		{"HOST", "a b\nc", "without port"},
+		{"HARNESS_ALLOWED_ORIGINS", "*", "no *"},
+		{"HARNESS_ALLOWED_ORIGINS", "https://ok.example,https://x.example/path", "no path"},
+		{"HARNESS_ALLOWED_ORIGINS", "x.example", "no path"},
+		{"HARNESS_ALLOWED_ORIGINS", "null", "no path"},
+		{"HARNESS_ALLOWED_HOSTS", "https://x.example", "no scheme"},
+		{"HARNESS_ALLOWED_HOSTS", "*.example", "no *"},
+	}
+	for _, c := range cases {
+		t.Run(c.name+"="+c.value, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.env = []string{c.name + "=" + c.value}
+			_, err := p.load()
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			line := err.Error()
+			quoted := strings.ReplaceAll(c.value, "\n", `\n`)
+			for _, want := range []string{c.name, quoted, c.allowed, "environment"} {
+				if !strings.Contains(line, want) {
+					t.Errorf("%q does not name %q", line, want)
+				}
+			}
+			if strings.Contains(line, "\n") {
+				t.Errorf("more than one line: %q", line)
+			}
+		})
+	}
+}
+
+// Fault test 18 for this room: no refusal may quote a secret.
+func TestRefusalsNeverShowSecrets(t *testing.T) {
+	t.Parallel()
+	const canary = "kanari"
+	cases := map[string]*place{
+		"short token":     envPlace(t, "HARNESS_AUTH_TOKEN="+canary),
+		"token with tab":  envPlace(t, "HARNESS_AUTH_TOKEN="+canary+"\t0123456789abcdef"),
+		"short jwt key":   envPlace(t, "AGENT_EXTENSION_RBAC_JWT_SECRET="+canary),
+		"database scheme": envPlace(t, "DATABASE_URL=mysql://u:"+canary+"@h/n"),
+		"database broken": envPlace(t, "DATABASE_URL=postgres://u:"+canary+"%zz@h/n"),
+		"database hash":   envPlace(t, "DATABASE_URL=postgres://u:12#"+canary+"@h/n"),
+		"database dsn":    envPlace(t, "DATABASE_URL=host=h password="+canary),
+		"dotenv broken":   newPlace(t).file(".env", "A=1\n"+canary+" is no assignment\n"),
+		"dotenv dollar":   newPlace(t).file(".env", "HARNESS_AUTH_TOKEN="+canary+"$x\n"),
+		"yaml broken":     envPlace(t, "HARNESS_CONFIG=c.yaml").file("c.yaml", "a: "+canary+": x\n\t- "+canary),
+		"yaml scalar":     envPlace(t, "HARNESS_CONFIG=c.yaml").file("c.yaml", canary),
+		"json broken":     envPlace(t, "HARNESS_CONFIG=c.json").file("c.json", `{"port": `+canary+`}`),
+		"secret a list":   envPlace(t, "HARNESS_CONFIG=c.yaml").file("c.yaml", "harness_auth_token: ["+canary+"]\n"),
+		"secret a map":    envPlace(t, "HARNESS_CONFIG=c.yaml").file("c.yaml", "harness_auth_token: {x: "+canary+"}\n"),
+	}
+	for name, p := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := p.load()
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if strings.Contains(err.Error(), canary) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("leaks or is longer than a line: %q", err)
+			}
+		})
+	}
+}
+
+func envPlace(t *testing.T, env ...string) *place {
+	p := newPlace(t)
+	p.env = env
+	return p
+}
+
+func TestFilesAreRefusedWithTheRemedy(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		p    *place
+		want string
+	}{
+		"missing":      {envPlace(t, "HARNESS_CONFIG=none.yaml"), "cannot read the config file"},
+		"extension":    {envPlace(t, "HARNESS_CONFIG=c.toml").file("c.toml", ""), ".yaml, .yml or .json"},
+		"unknown key":  {envPlace(t, "HARNESS_CONFIG=c.yaml").file("c.yaml", "prot: 1\n"), `"prot" is no variable`},
+		"port a list":  {envPlace(t, "HARNESS_CONFIG=c.yaml").file("c.yaml", "port: [1]\n"), "PORT (from file)"},
+		"port a float": {envPlace(t, "HARNESS_CONFIG=c.json").file("c.json", `{"port": 80.5}`), `"80.5"`},
+		"dotenv line":  {newPlace(t).file(".env", "A=1\n\nB 2 3\nC=1\n"), "line 3"},
+		"dotenv $":     {newPlace(t).file(".env", "A=$x\nDATA_DIR=a$b\n"), "line 2: the value of DATA_DIR contains $"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := c.p.load()
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("err = %v, want it to say %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestDotenvKeepsDollarInSingleQuotes(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).file(".env", "HARNESS_AUTH_TOKEN='0123456789abcd$ef'\nDATA_DIR=a\\$b\n")
+	c := p.mustLoad()
+	if c.AuthToken != "0123456789abcd$ef" || !strings.HasSuffix(c.DataDir, "/a$b") {
+		t.Errorf("token %q, data dir %q", c.AuthToken, c.DataDir)
+	}
+}
+
+// The start-up refusals of reference section 5.4.
+func TestRulesBetweenExtensionSettings(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		env  string
+		want string // part of the refusal, "" when accepted
+	}{
+		{"AGENT_EXTENSION_RBAC_MODE=header", "AGENT_EXTENSION_RBAC_HEADER_SECRET"},
+		{"AGENT_EXTENSION_RBAC_MODE=header AGENT_EXTENSION_RBAC_HEADER_SECRET=long-enough", ""},
+		{"AGENT_EXTENSION_RBAC_MODE=header AGENT_EXTENSION_RBAC_HEADER_SECRET=long-enough HOST=0.0.0.0", "loopback HOST"},
+		{"AGENT_EXTENSION_RBAC_MODE=header AGENT_EXTENSION_RBAC_HEADER_SECRET=long-enough HOST=::1", ""},
+		{"AGENT_EXTENSION_RBAC_MODE=header AGENT_EXTENSION_ALLOW_INSECURE_HEADER_MODE=true HOST=0.0.0.0", ""},
+		{"AGENT_EXTENSION_RBAC_MODE=jwt", "AGENT_EXTENSION_RBAC_JWT_SECRET"},
+		{"AGENT_EXTENSION_RBAC_MODE=jwt AGENT_EXTENSION_RBAC_JWT_SECRET=long-enough HOST=0.0.0.0", ""},
+	}
+	for _, c := range cases {
+		t.Run(c.env, func(t *testing.T) {
+			t.Parallel()
+			_, err := envPlace(t, strings.Fields(c.env)...).load()
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("err = %v, want it to name %q", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package config
+
+// Variables returns the table of every setting, in the order of the
+// documentation. Names, defaults and allowed values without HARNESS_ in front
+// are codex-manager's (an existing .env works unchanged); the exceptions are
+// PORT 0, DATABASE_URL and minimal lengths of secrets.
+func Variables() []Variable {
+	var all []Variable
+	for _, group := range [][]Variable{
+		serverVariables(), logVariables(), storeVariables(), runtimeVariables(),
+		sessionVariables(), queueVariables(), agentVariables(), extensionVariables(),
+	} {
+		all = append(all, group...)
+	}
+	return all
+}
+
+func serverVariables() []Variable {
+	return grouped("Server", []Variable{
+		{Name: "HOST", Default: "127.0.0.1", Allowed: "an IP address or a host name, without port", check: isHost,
+			Doc:   "Address to listen on. Anything but loopback needs HARNESS_AUTH_TOKEN.",
+			field: func(c *Config) any { return &c.Host }},
+		{Name: "PORT", Default: "3001", Max: 65535,
+			Doc:   "TCP port to listen on; 0 lets the system choose a free one.",
+			field: func(c *Config) any { return &c.Port }},
+		{Name: "HARNESS_AUTH_TOKEN", Secret: true, Min: 16, Allowed: "at least 16 printable ASCII characters without spaces", check: isToken,
+			Doc:   "Bearer token that every /api request but GET /api/health must carry. Unset: no token is asked for, loopback only.",
+			field: func(c *Config) any { return &c.AuthToken }},
+		{Name: "HARNESS_INSECURE_NO_AUTH", Default: "false",
+			Doc:   "Allow listening off loopback without a token, for a container behind a proxy that authenticates.",
+			field: func(c *Config) any { return &c.InsecureNoAuth }},
+		{Name: "HARNESS_ALLOWED_ORIGINS", Allowed: "a comma-separated list of origins such as https://app.example.com:8443 (no path, no *)", check: isOrigin,
+			Doc:   "Browser origins besides our own that may open the stream and change state.",
+			field: func(c *Config) any { return &c.AllowedOrigins }},
+		{Name: "HARNESS_ALLOWED_HOSTS", Allowed: "a comma-separated list of host names or host:port (no scheme, no *)", check: isHostPort,
+			Doc:   "Host headers besides loopback and HOST that are answered, e.g. the public name behind a proxy.",
+			field: func(c *Config) any { return &c.AllowedHosts }},
+		{Name: "HARNESS_SHUTDOWN_TIMEOUT_MS", Default: "10000", Min: 1,
+			Doc:   "Longest time an orderly shutdown may take before what is left is abandoned.",
+			field: func(c *Config) any { return &c.ShutdownTimeout }},
+	})
+}
+
+func logVariables() []Variable {
+	return grouped("Logging", []Variable{
+		{Name: "LOG_LEVEL", Default: "info", Enum: []string{"fatal", "error", "warn", "info", "debug", "trace", "silent"},
+			Doc:   "Least severe level that is logged.",
+			field: func(c *Config) any { return &c.LogLevel }},
+		{Name: "HARNESS_LOG_FORMAT", Default: "auto", Enum: []string{"json", "console", "auto"},
+			Doc:   "Form of a log line; auto is console on a terminal and json elsewhere.",
+			field: func(c *Config) any { return &c.LogFormat }},
+	})
+}
+
+func storeVariables() []Variable {
+	return grouped("Storage", []Variable{
+		{Name: "DATA_DIR", Default: ".data", path: true, check: notEmpty, Allowed: "a folder",
+			Doc:   "Folder of the SQLite database and of everything else kept on disk.",
+			field: func(c *Config) any { return &c.DataDir }},
+		{Name: "DATABASE_URL", Allowed: "postgres://user:password@host:port/name", check: isPostgresURL, show: redactURL,
+			Doc:   "Postgres to use in place of SQLite.",
+			field: func(c *Config) any { return &c.DatabaseURL }},
+		{Name: "HARNESS_SQLITE_SYNCHRONOUS", Default: "FULL", Enum: []string{"FULL", "NORMAL"},
+			Doc:   "SQLite durability: FULL survives power loss, NORMAL only the death of the process.",
+			field: func(c *Config) any { return &c.SQLiteSynchronous }},
+		{Name: "HARNESS_JOURNAL_KEEP_EVENTS", Default: "0",
+			Doc:   "Newest events kept in the journal for resuming clients; 0 keeps all.",
+			field: func(c *Config) any { return &c.JournalKeepEvents }},
+	})
+}
+
+func runtimeVariables() []Variable {
+	return grouped("Runtimes", []Variable{
+		{Name: "CODEX_BIN", Default: "codex", check: notEmpty, Allowed: "a command name or a path",
+			Doc:   "codex executable, looked up on PATH when it has no slash.",
+			field: func(c *Config) any { return &c.CodexBin }},
+		{Name: "CODEX_HOME", path: true, Allowed: "a folder",
+			Doc:   "Folder where codex keeps its own state; unset leaves the choice to codex.",
+			field: func(c *Config) any { return &c.CodexHome }},
+		{Name: "OPENAI_API_KEY", Secret: true,
+			Doc:   "Handed on to the runtime; /api/health tells only whether it is set.",
+			field: func(c *Config) any { return &c.OpenAIAPIKey }},
+		{Name: "HARNESS_RUNTIME_START_TIMEOUT_MS", Default: "30000", Min: 1,
+			Doc:   "Longest time from spawning a runtime to its answer to initialize.",
+			field: func(c *Config) any { return &c.RuntimeStartTimeout }},
+		{Name: "HARNESS_RUNTIME_CALL_TIMEOUT_MS", Default: "120000", Min: 1,
+			Doc:   "Longest time one call to a runtime may take.",
+			field: func(c *Config) any { return &c.RuntimeCallTimeout }},
+	})
+}
+
+func sessionVariables() []Variable {
+	return grouped("Session defaults", []Variable{
+		{Name: "DEFAULT_APPROVAL_POLICY", Default: "untrusted", Enum: []string{"untrusted", "on-failure", "on-request", "never"},
+			Doc:   "Approval policy of a new session.",
+			field: func(c *Config) any { return &c.Defaults.ApprovalPolicy }},
+		{Name: "DEFAULT_SANDBOX_MODE", Default: "read-only", Enum: []string{"read-only", "workspace-write", "danger-full-access"},
+			Doc:   "File-system sandbox of a new session.",
+			field: func(c *Config) any { return &c.Defaults.SandboxMode }},
+		{Name: "DEFAULT_NETWORK_ACCESS", Default: "restricted", Enum: []string{"restricted", "enabled"},
+			Doc:   "Network access of a new session.",
+			field: func(c *Config) any { return &c.Defaults.NetworkAccess }},
+		{Name: "SESSION_DEFAULTS_LOCKED", Default: "false",
+			Doc:   "Refuse changes of the defaults over the API (423).",
+			field: func(c *Config) any { return &c.Defaults.Locked }},
+	})
+}
+
+// grouped writes the heading into every variable of one group.
+func grouped(name string, vars []Variable) []Variable {
+	for i := range vars {
+		vars[i].Group = name
+	}
+	return vars
+}

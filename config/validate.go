@@ -1,0 +1,102 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+func notEmpty(s string) bool { return strings.TrimSpace(s) != "" }
+
+// isHost accepts an IP address or a DNS name, without port and brackets.
+func isHost(s string) bool {
+	if net.ParseIP(s) != nil {
+		return true
+	}
+	return len(s) <= 253 && regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`).MatchString(s)
+}
+
+func isHostPort(s string) bool {
+	if isHost(s) {
+		return true
+	}
+	if inner, ok := strings.CutPrefix(s, "["); ok && strings.HasSuffix(inner, "]") {
+		return net.ParseIP(strings.TrimSuffix(inner, "]")) != nil
+	}
+	host, port, err := net.SplitHostPort(s)
+	return err == nil && isHost(host) && isPort(port)
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
+}
+
+// isOrigin accepts what a browser sends in Origin: scheme, host, perhaps a port.
+func isOrigin(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.User != nil {
+		return false
+	}
+	if u.Port() != "" && !isPort(u.Port()) {
+		return false
+	}
+	return isHost(u.Hostname()) && s == u.Scheme+"://"+u.Host
+}
+
+func isPostgresURL(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
+		return false
+	}
+	// An unescaped "#" in the password cuts the URL there and would make half
+	// of the password look like a port.
+	if strings.Contains(s, "#") {
+		return false
+	}
+	// A socket folder or a host may also be given as ?host=.
+	return u.Host != "" || u.Query().Get("host") != ""
+}
+
+func isToken(s string) bool {
+	for _, r := range s {
+		if r <= ' ' || r > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// checkRules tests what no single value shows. The rules are codex-manager's
+// start-up refusals for extension access; the rule for the bind address lives
+// in the auth room, which knows what counts as authentication.
+func (c *Config) checkRules() error {
+	e := c.Extensions
+	switch e.RBACMode {
+	case "header":
+		if e.AllowInsecureHeaderMode {
+			return nil
+		}
+		if !isLoopback(c.Host) {
+			return &RuleError{"AGENT_EXTENSION_RBAC_MODE", `"header" needs a loopback HOST (it is "` + c.Host + `") or AGENT_EXTENSION_ALLOW_INSECURE_HEADER_MODE=true`}
+		}
+		if e.RBACHeaderSecret == "" {
+			return &RuleError{"AGENT_EXTENSION_RBAC_MODE", `"header" needs AGENT_EXTENSION_RBAC_HEADER_SECRET or AGENT_EXTENSION_ALLOW_INSECURE_HEADER_MODE=true`}
+		}
+	case "jwt":
+		if e.RBACJWTSecret == "" {
+			return &RuleError{"AGENT_EXTENSION_RBAC_MODE", `"jwt" needs AGENT_EXTENSION_RBAC_JWT_SECRET`}
+		}
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
