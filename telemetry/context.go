@@ -1,0 +1,89 @@
+package telemetry
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+)
+
+// IDs are the ids that tie a log line, a journal row and a request together.
+// An empty one is unknown.
+type IDs struct {
+	Request string
+	Session string
+	Turn    string
+	Trace   Trace
+}
+
+type scopeKey struct{}
+
+// scope is immutable; each With* makes a new one.
+type scope struct {
+	base zerolog.Logger // as given to WithLogger, without ids
+	ids  IDs
+	log  zerolog.Logger // base with the ids
+}
+
+// WithLogger puts the process's logger into the context.
+func WithLogger(ctx context.Context, log zerolog.Logger) context.Context {
+	return derive(ctx, func(s *scope) { s.base = log })
+}
+
+// WithRequest adds the id of the HTTP request or websocket connection.
+func WithRequest(ctx context.Context, id string) context.Context {
+	return derive(ctx, func(s *scope) { s.ids.Request = id })
+}
+
+// WithSession adds the id of the session that the work belongs to.
+func WithSession(ctx context.Context, id string) context.Context {
+	return derive(ctx, func(s *scope) { s.ids.Session = id })
+}
+
+// WithTurn adds the id of the turn that the work belongs to.
+func WithTurn(ctx context.Context, id string) context.Context {
+	return derive(ctx, func(s *scope) { s.ids.Turn = id })
+}
+
+// WithTrace adds the trace that the work belongs to.
+func WithTrace(ctx context.Context, t Trace) context.Context {
+	return derive(ctx, func(s *scope) { s.ids.Trace = t })
+}
+
+// Log gives the logger whose lines carry the context's ids. A context without
+// a logger gives one that writes nothing, so that no caller needs a check.
+func Log(ctx context.Context) *zerolog.Logger {
+	if s, ok := ctx.Value(scopeKey{}).(*scope); ok {
+		return &s.log
+	}
+	nop := zerolog.Nop()
+	return &nop
+}
+
+// IDsFrom gives the ids of the context.
+func IDsFrom(ctx context.Context) IDs {
+	if s, ok := ctx.Value(scopeKey{}).(*scope); ok {
+		return s.ids
+	}
+	return IDs{}
+}
+
+// derive rebuilds the logger from its base, because adding a field twice to a
+// zerolog logger writes the key twice.
+func derive(ctx context.Context, change func(*scope)) context.Context {
+	next := scope{base: zerolog.Nop()}
+	if s, ok := ctx.Value(scopeKey{}).(*scope); ok {
+		next = *s
+	}
+	change(&next)
+	with := next.base.With()
+	for _, f := range []struct{ name, value string }{
+		{"request_id", next.ids.Request}, {"session_id", next.ids.Session}, {"turn_id", next.ids.Turn},
+		{"trace_id", next.ids.Trace.TraceID}, {"span_id", next.ids.Trace.SpanID},
+	} {
+		if f.value != "" {
+			with = with.Str(f.name, f.value)
+		}
+	}
+	next.log = with.Logger()
+	return context.WithValue(ctx, scopeKey{}, &next)
+}

@@ -1,0 +1,62 @@
+package telemetry
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"strings"
+)
+
+// Trace is a position in a distributed trace (W3C Trace Context, level 1).
+type Trace struct {
+	TraceID string // 32 lower-case hex digits, not all zero; "" is no trace
+	SpanID  string // 16 lower-case hex digits, not all zero
+	Sampled bool
+}
+
+// ParseTraceparent reads a traceparent header. False means that the header is
+// absent or malformed; the standard then demands to start a trace of one's own.
+func ParseTraceparent(header string) (Trace, bool) {
+	const length = len("00-") + 32 + len("-") + 16 + len("-01")
+	if len(header) < length || !isHex(header[:2]) || header[:2] == "ff" {
+		return Trace{}, false
+	}
+	// Version 00 is exactly this long; a later one may go on after a dash.
+	if len(header) > length && (header[:2] == "00" || header[length] != '-') {
+		return Trace{}, false
+	}
+	parts := strings.SplitN(header[:length], "-", 4)
+	if len(parts) != 4 || !isID(parts[1], 32) || !isID(parts[2], 16) || len(parts[3]) != 2 || !isHex(parts[3]) {
+		return Trace{}, false
+	}
+	flags, err := hex.DecodeString(parts[3])
+	if err != nil {
+		return Trace{}, false
+	}
+	return Trace{TraceID: parts[1], SpanID: parts[2], Sampled: flags[0]&1 == 1}, true
+}
+
+// NewTrace starts a trace with random ids.
+func NewTrace() Trace {
+	// rand.Read never fails: it ends the process when the system has no randomness.
+	id := make([]byte, 24)
+	_, _ = rand.Read(id)
+	return Trace{TraceID: hex.EncodeToString(id[:16]), SpanID: hex.EncodeToString(id[16:])}
+}
+
+// Traceparent gives the header to hand on, "" for no trace.
+func (t Trace) Traceparent() string {
+	if t.TraceID == "" {
+		return ""
+	}
+	flags := "00"
+	if t.Sampled {
+		flags = "01"
+	}
+	return "00-" + t.TraceID + "-" + t.SpanID + "-" + flags
+}
+
+func isID(s string, length int) bool {
+	return len(s) == length && isHex(s) && strings.Trim(s, "0") != ""
+}
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
