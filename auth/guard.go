@@ -1,0 +1,138 @@
+package auth
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+)
+
+const (
+	streamPath = "/api/stream"
+	healthPath = "/api/health"
+)
+
+// Options are the rules of one server.
+type Options struct {
+	BoundHost      string   // HOST
+	AllowedHosts   []string // HARNESS_ALLOWED_HOSTS
+	AllowedOrigins []string // HARNESS_ALLOWED_ORIGINS
+	Token          string   // HARNESS_AUTH_TOKEN; "" asks for none
+}
+
+// Guard gives the middleware that every request passes first. It refuses, in
+// this order and always before a websocket upgrade:
+//
+//   - a Host that is not ours: 403 forbidden_host;
+//   - a foreign Origin on whatever changes state, upgrades or is /api/stream:
+//     403 forbidden_origin. Other GETs pass, because we send no CORS headers
+//     and the page cannot read the answer;
+//   - when a token is set, a request without it: 401 unauthorized. Only the
+//     health routes are open; a new route is closed unless listed here.
+//
+// What passes carries a Principal in its context.
+func Guard(o Options) func(http.Handler) http.Handler {
+	token := newTokenCheck(o.Token)
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !HostAllowed(r.Host, o.BoundHost, o.AllowedHosts) {
+				refuse(w, http.StatusForbidden, "forbidden_host",
+					fmt.Sprintf("host %s is not served here; the operator can add it to HARNESS_ALLOWED_HOSTS", quoted(r.Host)))
+				return
+			}
+			if originMatters(r) && !requestOriginAllowed(r, o.AllowedOrigins) {
+				refuse(w, http.StatusForbidden, "forbidden_origin",
+					fmt.Sprintf("origin %s may not do this; the operator can add it to HARNESS_ALLOWED_ORIGINS", quoted(r.Header.Get("Origin"))))
+				return
+			}
+			principal := Principal{Actor: "local", Role: RoleAdmin}
+			switch {
+			case token.accepts(r):
+				principal = Principal{Actor: "token", Role: RoleOwner}
+			case token.required() && !isOpen(r):
+				w.Header().Set("WWW-Authenticate", `Bearer realm="harness"`)
+				refuse(w, http.StatusUnauthorized, "unauthorized", "a valid access token is required: send Authorization: Bearer <HARNESS_AUTH_TOKEN>")
+				return
+			case token.required():
+				principal = Principal{Actor: "anonymous", Role: RoleMember}
+			case !fromLoopback(r):
+				// Only with HARNESS_INSECURE_NO_AUTH: the proxy in front has decided.
+				principal.Actor = "remote"
+			}
+			r = withoutQueryToken(r)
+			next.ServeHTTP(w, r.WithContext(WithPrincipal(r.Context(), principal)))
+		})
+	}
+}
+
+// originMatters tells whether a foreign page could do harm with this request
+// without reading its answer.
+func originMatters(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return r.Header.Get("Upgrade") != "" || r.URL.Path == streamPath
+	}
+	return true
+}
+
+func requestOriginAllowed(r *http.Request, allowed []string) bool {
+	origins := r.Header.Values("Origin")
+	switch len(origins) {
+	case 0:
+		// No browser leaves Origin out of a cross-site request that changes
+		// state; should one do, this newer header still tells.
+		return !strings.EqualFold(r.Header.Get("Sec-Fetch-Site"), "cross-site")
+	case 1:
+		scheme := "http"
+		if r.TLS != nil {
+			scheme = "https"
+		}
+		return OriginAllowed(origins[0], scheme, r.Host, allowed)
+	default:
+		return false
+	}
+}
+
+// isOpen lists what needs no token: an orchestrator's probes have none.
+func isOpen(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	switch r.URL.Path {
+	case healthPath, "/healthz", "/readyz":
+		return r.Header.Get("Upgrade") == ""
+	}
+	return false
+}
+
+func fromLoopback(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return err == nil && IsLoopback(host)
+}
+
+// quoted shows a header of unknown origin in a message: bounded, escaped.
+func quoted(s string) string {
+	const limit = 100
+	if len(s) > limit {
+		s = s[:limit] + "..."
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// refuse answers in the error shape of the API (codex-manager's envelope).
+func refuse(w http.ResponseWriter, status int, code, message string) {
+	body, err := json.Marshal(struct {
+		Status  string `json:"status"`
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}{"error", code, message})
+	if err != nil { // three strings always marshal
+		http.Error(w, code, status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client may be gone; nothing is left to do
+}
