@@ -1,0 +1,117 @@
+package database_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"harness/database"
+	"harness/internal/dbtest"
+)
+
+func TestUpdateCommitsOrUndoes(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		put := func(id string, fail error) error {
+			return db.Update(t.Context(), func(tx database.Tx) error {
+				if _, err := tx.ExecContext(t.Context(), `insert into default_controls (id, controls) values (1, $1) on conflict (id) do update set controls = excluded.controls`, id); err != nil {
+					return err
+				}
+				return fail
+			})
+		}
+		boom := errors.New("boom")
+		if err := put("first", nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := put("second", boom); !errors.Is(err, boom) {
+			t.Fatal(err)
+		}
+		var got string
+		if err := db.Read().QueryRowContext(t.Context(), `select controls from default_controls`).Scan(&got); err != nil || got != "first" {
+			t.Fatalf("%q %v", got, err)
+		}
+	})
+}
+
+func TestSQLiteIsDurableByDefault(t *testing.T) {
+	t.Parallel()
+	for _, synchronous := range []string{"", "NORMAL"} {
+		db := dbtest.Connect(t, database.Options{Path: filepath.Join(t.TempDir(), "not", "there", "yet.db"), Synchronous: synchronous})
+		var mode string
+		var level int
+		if err := db.Raw().QueryRowContext(t.Context(), `pragma journal_mode`).Scan(&mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Raw().QueryRowContext(t.Context(), `pragma synchronous`).Scan(&level); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]int{"": 2, "NORMAL": 1}[synchronous]
+		if mode != "wal" || level != want {
+			t.Errorf("%q: journal_mode %s, synchronous %d (want %d)", synchronous, mode, level, want)
+		}
+	}
+}
+
+func TestReadsCannotWriteOnSQLite(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.SQLite)
+	rows, err := db.Read().QueryContext(t.Context(), `insert into default_controls (id, controls) values (1, '') returning id`)
+	if err == nil {
+		for rows.Next() {
+			t.Error("a read wrote a row")
+		}
+		err = rows.Err()
+	}
+	if err == nil || !strings.Contains(err.Error(), "readonly") {
+		t.Fatalf("a read connection must refuse to write: %v", err)
+	}
+}
+
+func TestErrorsNameTheCauseAndNeverThePassword(t *testing.T) {
+	t.Parallel()
+	const canary = "s3cr3t-canary"
+	readOnly := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(readOnly, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, opts := range map[string]database.Options{
+		"nobody listens":   {URL: "postgres://ann:" + canary + "@127.0.0.1:1/db"},
+		"not a url":        {URL: "postgres://ann:" + canary + "@127.0.0.1:port/db"},
+		"path is no place": {Path: filepath.Join(readOnly, "db")},
+	} {
+		_, err := database.Open(context.Background(), opts)
+		if err == nil {
+			t.Fatalf("%s: opened", name)
+		}
+		if strings.Contains(err.Error(), canary) {
+			t.Errorf("%s: the password is in %q", name, err)
+		}
+	}
+}
+
+func TestTransient(t *testing.T) {
+	t.Parallel()
+	_, refused := database.Open(t.Context(), database.Options{URL: "postgres://ann@127.0.0.1:1/db"})
+	if !database.Transient(refused) {
+		t.Errorf("a refused connection may come back: %v", refused)
+	}
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		_, err := db.Read().QueryContext(t.Context(), `select nonsense from nowhere`) //nolint:sqlclosecheck,rowserrcheck // it fails
+		if err == nil || database.Transient(err) {
+			t.Errorf("a wrong statement stays wrong: %v", err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Errorf("a second Close: %v", err)
+		}
+		if err := db.Ping(t.Context()); err == nil {
+			t.Error("a closed store answers")
+		}
+	})
+}

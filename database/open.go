@@ -1,0 +1,110 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the Postgres driver
+	_ "modernc.org/sqlite"             // the SQLite driver
+)
+
+// Options select the store.
+type Options struct {
+	// URL is a Postgres URL; "" means SQLite.
+	URL string
+	// Path is the SQLite file. Its folder is made when missing.
+	Path string
+	// Synchronous is SQLite's durability: FULL (default; a commit survives power loss) or NORMAL (it survives a crash of the process).
+	Synchronous string
+	// MaxConns bounds the Postgres pool; 0 means 16.
+	MaxConns int
+}
+
+const connectTimeout = 10 * time.Second
+
+// Open connects to the store and checks that it answers. It does not migrate.
+func Open(ctx context.Context, opts Options) (*DB, error) {
+	if opts.URL != "" {
+		return openPostgres(ctx, opts)
+	}
+	return openSQLite(ctx, opts)
+}
+
+func openPostgres(ctx context.Context, opts Options) (*DB, error) {
+	pool, err := sql.Open("pgx", opts.URL)
+	if err != nil {
+		return nil, fmt.Errorf("DATABASE_URL is not a Postgres URL like postgres://user:password@host:5432/name: %w", redact(err))
+	}
+	maxConns := opts.MaxConns
+	if maxConns == 0 {
+		maxConns = 16
+	}
+	pool.SetMaxOpenConns(maxConns)
+	pool.SetMaxIdleConns(maxConns)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if err := pool.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot reach Postgres at DATABASE_URL (is it running, and may this user log in?): %w", redact(err)), pool.Close())
+	}
+	return &DB{engine: Postgres, write: pool, read: pool}, nil
+}
+
+func openSQLite(ctx context.Context, opts Options) (*DB, error) {
+	if err := os.MkdirAll(filepath.Dir(opts.Path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	synchronous := opts.Synchronous
+	if synchronous == "" {
+		synchronous = "FULL"
+	}
+	write, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_txlock=immediate", "_pragma=journal_mode(WAL)", "_pragma=synchronous("+synchronous+")", "_pragma=foreign_keys(1)"))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", opts.Path, err)
+	}
+	// One writer connection: SQLite has one write lock, and waiting for it in Go is fair where waiting in SQLite is not.
+	write.SetMaxOpenConns(1)
+	if err := write.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s (is the data directory writable?): %w", opts.Path, err), write.Close())
+	}
+	read, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_pragma=query_only(1)"))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s for reading: %w", opts.Path, err), write.Close())
+	}
+	read.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
+	read.SetMaxIdleConns(4)
+	return &DB{engine: SQLite, write: write, read: read}, nil
+}
+
+func sqliteDSN(path string, params ...string) string {
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(10000)"
+	for _, param := range params {
+		dsn += "&" + param
+	}
+	return dsn
+}
+
+// redact keeps a password out of connection errors: pgx quotes the URL it could not parse.
+func redact(err error) error {
+	var parse interface{ Unwrap() error }
+	if errors.As(err, &parse) && parse.Unwrap() != nil {
+		return parse.Unwrap()
+	}
+	return err
+}
+
+// LockClause ends a select that must hold its row until the transaction ends. An immediate SQLite transaction holds everything already.
+func (db *DB) LockClause() string {
+	if db.engine == Postgres {
+		return " for update"
+	}
+	return ""
+}

@@ -1,0 +1,194 @@
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// URLVariable names a Postgres to test against instead of a private cluster.
+const URLVariable = "HARNESS_TEST_POSTGRES_URL"
+
+const remedy = "no Postgres for the tests: run `make test`, which installs or finds one, or set " + URLVariable
+
+// cluster is the test binary's own Postgres, started on first use. It dies with the test binary (parent-death is not portable, so its
+// postmaster also watches the pipe we hold, see startCluster).
+var cluster = sync.OnceValues(startCluster)
+
+// serverURL returns the URL of a Postgres database in which tests may make schemas.
+func serverURL() (string, error) {
+	if configured := os.Getenv(URLVariable); configured != "" {
+		return configured, nil
+	}
+	running, err := cluster()
+	if err != nil {
+		return "", err
+	}
+	return running.url, nil
+}
+
+type runningCluster struct {
+	url string
+	// lifeline keeps the cluster up: closed (also by the garbage collector or the end of the process), it goes down.
+	lifeline io.WriteCloser
+}
+
+func startCluster() (*runningCluster, error) {
+	bin, err := findBinaries()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "harness-pg-")
+	if err != nil {
+		return nil, err
+	}
+	credential, err := unprivileged(dir)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(dir, "data")
+	if out, err := command(credential, filepath.Join(bin, "initdb"), "-D", data, "-U", "harness", "-A", "trust", "-E", "UTF8", "--locale=C", "-N").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	// A watcher shell keeps the cluster exactly as long as our end of its stdin is open: when the test binary ends in whatever way, read
+	// returns and the cluster and its folder go.
+	script := `"$0" -D "$1" -k "$2" -c listen_addresses= -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=300 -c shared_buffers=64MB >"$2/log" 2>&1 & pg=$!
+read -r _; kill -QUIT $pg; wait $pg; rm -rf "$2"`
+	watcher := command(credential, "/bin/sh", "-c", script, filepath.Join(bin, "postgres"), data, dir)
+	lifeline, err := watcher.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := watcher.Start(); err != nil {
+		return nil, fmt.Errorf("start postgres: %w", err)
+	}
+	address := "postgres:///postgres?host=" + url.QueryEscape(dir) + "&user=harness"
+	if err := waitReady(address); err != nil {
+		log, _ := os.ReadFile(filepath.Join(dir, "log"))
+		return nil, fmt.Errorf("postgres did not come up: %w\n%s", err, log)
+	}
+	return &runningCluster{url: address, lifeline: lifeline}, nil
+}
+
+func waitReady(address string) error {
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		last := db.PingContext(ctx)
+		if last == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return last
+		}
+	}
+}
+
+func findBinaries() (string, error) {
+	var dirs []string
+	if path, err := exec.LookPath("initdb"); err == nil {
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			dirs = append(dirs, filepath.Dir(resolved))
+		}
+	}
+	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin", "/usr/pgsql-*/bin"} {
+		found, _ := filepath.Glob(pattern)
+		sort.Sort(sort.Reverse(sort.StringSlice(found)))
+		dirs = append(dirs, found...)
+	}
+	for _, dir := range dirs {
+		if executable(filepath.Join(dir, "initdb")) && executable(filepath.Join(dir, "postgres")) {
+			return dir, nil
+		}
+	}
+	return "", errors.New(remedy)
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&0o111 != 0 && !info.IsDir()
+}
+
+// unprivileged returns the user to run as when the tests run as root, which Postgres refuses, and gives it the folder.
+func unprivileged(dir string) (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	id := 65534
+	if account, err := user.Lookup("postgres"); err == nil {
+		if id, err = strconv.Atoi(account.Uid); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.Chown(dir, id, id); err != nil {
+		return nil, err
+	}
+	return &syscall.Credential{Uid: uint32(id), Gid: uint32(id)}, nil
+}
+
+func command(credential *syscall.Credential, name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential, Setpgid: true}
+	return cmd
+}
+
+// newSchema makes a schema of its own for one test and drops it at the end.
+func newSchema(t testing.TB) string {
+	t.Helper()
+	base, err := serverURL()
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := sql.Open("pgx", base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := "t_" + strings.ReplaceAll(uuid.Must(uuid.NewV7()).String(), "-", "_")
+	if _, err := admin.ExecContext(t.Context(), `create schema "`+schema+`"`); err != nil {
+		t.Fatalf("%v (%s)", err, remedy)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if _, err := admin.ExecContext(ctx, `drop schema "`+schema+`" cascade`); err != nil {
+			t.Errorf("drop test schema: %v", err)
+		}
+		if err := admin.Close(); err != nil {
+			t.Errorf("close the test connection: %v", err)
+		}
+	})
+	parsed, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := parsed.Query()
+	query.Set("search_path", schema)
+	parsed.RawQuery = query.Encode()
+	return parsed.String()
+}

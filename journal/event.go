@@ -1,0 +1,41 @@
+// Package journal is the append-only event log every view is derived from.
+//
+// It owns the order of events (global pos, per-session seq), the group-commit writer through which every state change of the product goes,
+// and cursor reads. It must never know what an event means: types and payloads belong to the rooms that append them.
+package journal
+
+import "encoding/json"
+
+// SchemaVersion is written with every new event. Readers upcast older versions (see Upcaster).
+const SchemaVersion = 1
+
+// Event is what a producer appends.
+type Event struct {
+	// SessionID is the session the event belongs to, "" for a global one.
+	SessionID string
+	// TurnID and ItemID are set when known.
+	TurnID, ItemID string
+	// Type is the event's name in the vocabulary of the room that appends it, for example "runtime.notification".
+	Type string
+	// Time is in ms since the epoch; 0 means now.
+	Time int64
+	// Source is the room or runtime the event came from, Actor who caused it ("" when nobody did).
+	Source, Actor string
+	// Broadcast marks an event that concerns every reader, whatever session it follows.
+	Broadcast bool
+	// TraceID and SpanID are W3C trace ids in hex, "" when there is no trace.
+	TraceID, SpanID string
+	// Meta is what had to be known at the time of the event to show it later, as one JSON object; nil means {}.
+	Meta json.RawMessage
+	// Payload is the source event, kept byte for byte; nil means null. It must be valid UTF-8 JSON.
+	Payload json.RawMessage
+}
+
+// Record is a committed event.
+type Record struct {
+	Event
+	// Pos is the global position: from 1, gap-free, in commit order. Seq is the same within the session (or within the global events).
+	Pos, Seq int64
+	// SchemaVersion is the version the payload was written in, before upcasting.
+	SchemaVersion int
+}

@@ -1,0 +1,199 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/database"
+)
+
+// Unit is one change of state together with the events that tell of it. It runs inside the writer's transaction, after every change
+// committed before it and alone: a read followed by a write in a Unit is a compare-and-set. It may run more than once (when another unit of
+// the same batch failed), so it must have no effect but through tx. Returning an error undoes it.
+type Unit func(ctx context.Context, tx database.Tx) ([]Event, error)
+
+// Done is told the outcome of a submitted unit after the commit and after subscribers have been handed the records. It runs on the
+// writer's goroutine and must not block.
+type Done func(records []Record, err error)
+
+// Subscriber is handed committed records in pos order, without gaps or repeats, from one goroutine. It must not block, and must not call
+// Subscribe or a cancel function.
+type Subscriber func(records []Record)
+
+// ErrStopped: the journal was stopped; nothing was written.
+var ErrStopped = errors.New("journal is stopped")
+
+// Options configure a Journal.
+type Options struct {
+	Logger zerolog.Logger
+	// MaxBatch bounds the units of one transaction (default 64), Gather how long a batch waits for company once a second unit is in
+	// sight (default 2 ms; a lone unit never waits).
+	MaxBatch int
+	Gather   time.Duration
+	// Queue bounds the units waiting for the writer (default 1024); a full queue slows its producers.
+	Queue int
+	// PollInterval is how often a Postgres store is asked for other processes' events (default 1 s). SQLite has no other process.
+	PollInterval time.Duration
+	// Upcast, when set, brings an event written in an older schema version to SchemaVersion.
+	Upcast func(version int, event Event) Event
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Observe, when set, is told the size and duration of every committed batch.
+	Observe func(units, events int, took time.Duration)
+}
+
+// Journal is the event log of one store. Make it with New, then Start it.
+type Journal struct {
+	db     *database.DB
+	opts   Options
+	upcast func(int, Event) Event
+
+	queue chan *submission
+
+	lifecycle sync.Mutex
+	started   bool
+	stopping  chan struct{} // closed by Stop: no new units
+	stopOnce  sync.Once
+	cancel    context.CancelFunc
+	finished  chan struct{} // closed when the writer is gone
+
+	producers sync.RWMutex // held (shared) while a producer hands over a unit, so that Stop misses none
+
+	publishing  sync.Mutex
+	subscribers map[int]Subscriber
+	nextID      int
+	head        atomic.Int64
+}
+
+type submission struct {
+	ctx  context.Context //nolint:containedctx // a queued unit carries its caller's deadline and trace to the writer
+	unit Unit
+	done Done
+}
+
+// New makes a journal over a migrated store.
+func New(db *database.DB, opts Options) *Journal {
+	if opts.MaxBatch <= 0 {
+		opts.MaxBatch = 64
+	}
+	if opts.Gather <= 0 {
+		opts.Gather = 2 * time.Millisecond
+	}
+	if opts.Queue <= 0 {
+		opts.Queue = 1024
+	}
+	if opts.PollInterval <= 0 {
+		opts.PollInterval = time.Second
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	return &Journal{
+		db: db, opts: opts, upcast: opts.Upcast,
+		queue:       make(chan *submission, opts.Queue),
+		stopping:    make(chan struct{}),
+		finished:    make(chan struct{}),
+		subscribers: map[int]Subscriber{},
+	}
+}
+
+// Start reads the head and begins writing. Units may be submitted before; they wait. Calling it twice is allowed.
+func (j *Journal) Start(ctx context.Context) error {
+	j.lifecycle.Lock()
+	defer j.lifecycle.Unlock()
+	if j.started {
+		return nil
+	}
+	select {
+	case <-j.stopping:
+		return ErrStopped
+	default:
+	}
+	_, head, err := j.Bounds(ctx)
+	if err != nil {
+		return err
+	}
+	j.head.Store(head)
+	writerCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	j.cancel = cancel
+	j.started = true
+	go j.run(writerCtx)
+	return nil
+}
+
+// Stop refuses new units, commits those already accepted, and waits for the writer, at most until ctx ends: then the writer is cut off and
+// the rest gets ErrStopped. Calling it twice is allowed.
+func (j *Journal) Stop(ctx context.Context) error {
+	j.stopOnce.Do(func() {
+		j.producers.Lock()
+		close(j.stopping)
+		j.producers.Unlock()
+	})
+	j.lifecycle.Lock()
+	if !j.started {
+		j.started = true // a later Start is refused
+		j.cancel = func() {}
+		j.refuseQueued()
+		close(j.finished)
+	}
+	cancel := j.cancel
+	j.lifecycle.Unlock()
+
+	select {
+	case <-j.finished:
+		return nil
+	case <-ctx.Done():
+		cancel()
+		<-j.finished
+		return ctx.Err()
+	}
+}
+
+// Submit queues a unit and returns; units submitted one after the other commit in that order. It blocks while the queue is full, until ctx
+// ends. done (may be nil) learns the outcome. It returns ErrStopped or ctx's error when the unit was not queued.
+func (j *Journal) Submit(ctx context.Context, unit Unit, done Done) error {
+	if done == nil {
+		done = func([]Record, error) {}
+	}
+	j.producers.RLock()
+	defer j.producers.RUnlock()
+	select {
+	case <-j.stopping:
+		return ErrStopped
+	default:
+	}
+	select {
+	case j.queue <- &submission{ctx: ctx, unit: unit, done: done}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Commit runs a unit and waits until it is committed and published. When ctx ends before, the unit may still be committed.
+func (j *Journal) Commit(ctx context.Context, unit Unit) ([]Record, error) {
+	type outcome struct {
+		records []Record
+		err     error
+	}
+	result := make(chan outcome, 1)
+	if err := j.Submit(ctx, unit, func(records []Record, err error) { result <- outcome{records, err} }); err != nil {
+		return nil, err
+	}
+	select {
+	case out := <-result:
+		return out.records, out.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Append commits events that come with no other change of state.
+func (j *Journal) Append(ctx context.Context, events ...Event) ([]Record, error) {
+	return j.Commit(ctx, func(context.Context, database.Tx) ([]Event, error) { return events, nil })
+}

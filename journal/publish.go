@@ -1,0 +1,59 @@
+package journal
+
+import "context"
+
+// Subscribe adds a receiver of committed records. head is the last position already handed out: the receiver gets everything after it.
+// cancel removes the receiver; calling it twice is allowed.
+func (j *Journal) Subscribe(fn Subscriber) (head int64, cancel func()) {
+	j.publishing.Lock()
+	defer j.publishing.Unlock()
+	id := j.nextID
+	j.nextID++
+	j.subscribers[id] = fn
+	return j.head.Load(), func() {
+		j.publishing.Lock()
+		defer j.publishing.Unlock()
+		delete(j.subscribers, id)
+	}
+}
+
+// Head is the last position handed to subscribers.
+func (j *Journal) Head() int64 { return j.head.Load() }
+
+// publish hands out records this process just committed, after those of other processes that were committed before them.
+func (j *Journal) publish(ctx context.Context, records []Record) {
+	if len(records) == 0 {
+		return
+	}
+	if records[0].Pos != j.head.Load()+1 {
+		j.catchUp(ctx)
+		return
+	}
+	j.deliver(records)
+}
+
+// catchUp hands out committed records from the store until there are no more. The head row's lock makes commit order equal pos order, so
+// a record that is visible has none still to come before it.
+func (j *Journal) catchUp(ctx context.Context) {
+	for {
+		records, err := j.Read(ctx, Query{After: j.head.Load()})
+		if err != nil {
+			// Subscribers are late, not wrong: the next poll or commit tries again from the same position.
+			j.opts.Logger.Warn().Err(err).Msg("cannot read new journal events")
+			return
+		}
+		if len(records) == 0 {
+			return
+		}
+		j.deliver(records)
+	}
+}
+
+func (j *Journal) deliver(records []Record) {
+	j.publishing.Lock()
+	defer j.publishing.Unlock()
+	j.head.Store(records[len(records)-1].Pos)
+	for _, fn := range j.subscribers {
+		fn(records)
+	}
+}

@@ -1,0 +1,117 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"harness/database"
+)
+
+// Query selects records by global position.
+type Query struct {
+	// After is the last position already known.
+	After int64
+	// Session, when set, leaves out other sessions' events unless they are broadcasts; global events stay.
+	Session string
+	// Limit bounds the answer; 0 means 256.
+	Limit int
+}
+
+const (
+	defaultLimit = 256
+	columns      = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, payload`
+)
+
+// Read returns the committed records after a position, in order.
+func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
+	limit := query.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	if query.Session == "" {
+		return j.read(ctx, `select `+columns+` from journal_events where pos > $1 order by pos limit $2`, query.After, limit)
+	}
+	return j.read(ctx, `select `+columns+` from journal_events where pos > $1 and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
+		query.After, query.Session, limit)
+}
+
+// ReadSession returns one session's records after a per-session sequence number, in order. Session "" means the global events.
+func (j *Journal) ReadSession(ctx context.Context, sessionID string, afterSeq int64, limit int) ([]Record, error) {
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	return j.read(ctx, `select `+columns+` from journal_events where session_id = $1 and seq > $2 order by seq limit $3`, sessionID, afterSeq, limit)
+}
+
+// Bounds returns the oldest position still kept (1 when nothing was ever pruned) and the last committed one.
+func (j *Journal) Bounds(ctx context.Context) (oldest, head int64, err error) {
+	if err := j.db.Read().QueryRowContext(ctx, `select oldest, pos from journal_head where id = 1`).Scan(&oldest, &head); err != nil {
+		return 0, 0, fmt.Errorf("read the journal head: %w", err)
+	}
+	return oldest, head, nil
+}
+
+func (j *Journal) read(ctx context.Context, query string, args ...any) ([]Record, error) {
+	rows, err := j.db.Read().QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the journal: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+
+	var records []Record
+	for rows.Next() {
+		record, err := scan(rows)
+		if err != nil {
+			return nil, fmt.Errorf("read a journal row: %w", err)
+		}
+		if j.upcast != nil && record.SchemaVersion < SchemaVersion {
+			record.Event = j.upcast(record.SchemaVersion, record.Event)
+		}
+		records = append(records, record)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the journal: %w", err)
+	}
+	return records, nil
+}
+
+func scan(rows *sql.Rows) (Record, error) {
+	var (
+		record        Record
+		broadcast     int64
+		meta, payload []byte
+	)
+	err := rows.Scan(&record.Pos, &record.Seq, &record.SchemaVersion, &record.SessionID, &record.TurnID, &record.ItemID, &record.Type, &record.Time,
+		&record.Source, &record.Actor, &broadcast, &record.TraceID, &record.SpanID, &meta, &payload)
+	record.Broadcast = broadcast == 1
+	record.Meta, record.Payload = json.RawMessage(meta), json.RawMessage(payload)
+	return record, err
+}
+
+// insert writes records in as few statements as the parameter limits allow.
+func insert(ctx context.Context, tx database.Tx, records []Record) error {
+	const perStatement = 64
+	for len(records) > 0 {
+		chunk := records[:min(len(records), perStatement)]
+		records = records[len(chunk):]
+		args := make([]any, 0, len(chunk)*columnCount)
+		for i := range chunk {
+			r := &chunk[i]
+			args = append(args, r.Pos, r.Seq, r.SchemaVersion, r.SessionID, r.TurnID, r.ItemID, r.Type, r.Time, r.Source, r.Actor, boolInt(r.Broadcast),
+				r.TraceID, r.SpanID, string(r.Meta), string(r.Payload))
+		}
+		if _, err := tx.ExecContext(ctx, insertStatement(len(chunk)), args...); err != nil {
+			return fmt.Errorf("insert %d journal events: %w", len(chunk), err)
+		}
+	}
+	return nil
+}
+
+func boolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,21 @@
+package journal
+
+import "errors"
+
+// Refuse marks the error of a Unit that wrote nothing (a lost compare-and-set, an unknown row): its caller gets err, and the rest of the
+// batch goes on without being rolled back.
+func Refuse(err error) error { return &refusal{err: err} }
+
+type refusal struct{ err error }
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
+
+// refused returns the error inside a refusal.
+func refused(err error) (error, bool) {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r.err, true
+	}
+	return nil, false
+}

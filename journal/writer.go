@@ -1,0 +1,297 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"harness/database"
+)
+
+// run is the writer: the one goroutine of this process that appends.
+func (j *Journal) run(ctx context.Context) {
+	defer close(j.finished)
+	defer j.refuseQueued()
+
+	var poll <-chan time.Time
+	if j.db.Engine() == database.Postgres {
+		ticker := time.NewTicker(j.opts.PollInterval)
+		defer ticker.Stop()
+		poll = ticker.C
+	}
+	for {
+		select {
+		case first := <-j.queue:
+			j.process(ctx, j.gather(first))
+			continue
+		default:
+		}
+		select {
+		case first := <-j.queue:
+			j.process(ctx, j.gather(first))
+		case <-poll:
+			j.catchUp(ctx)
+		case <-j.stopping:
+			if len(j.queue) == 0 {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// gather collects what is waiting. While one batch commits the next one gathers by itself, so a lone unit never waits for company.
+func (j *Journal) gather(first *submission) []*submission {
+	batch := []*submission{first}
+	if len(j.queue) == 0 {
+		return batch
+	}
+	timeout := time.NewTimer(j.opts.Gather)
+	defer timeout.Stop()
+	for len(batch) < j.opts.MaxBatch {
+		select {
+		case next := <-j.queue:
+			batch = append(batch, next)
+			if len(j.queue) == 0 {
+				return batch
+			}
+		case <-timeout.C:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (j *Journal) refuseQueued() {
+	for {
+		select {
+		case s := <-j.queue:
+			s.done(nil, ErrStopped)
+		default:
+			return
+		}
+	}
+}
+
+// process commits a batch. A unit that fails after writing spoils the shared transaction; then each unit gets its own. While the store is
+// out of reach the batch is tried again for as long as somebody waits for it: producers without a deadline are slowed, not dropped.
+func (j *Journal) process(ctx context.Context, batch []*submission) {
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		batch = dropCanceled(batch)
+		if len(batch) == 0 {
+			return
+		}
+		err := j.commit(ctx, batch)
+		if err == nil {
+			return
+		}
+		if database.Transient(err) && j.pause(ctx, wait) {
+			j.opts.Logger.Warn().Err(err).Int("units", len(batch)).Msg("the database is out of reach; trying again")
+			continue
+		}
+		var spoiled *unitError
+		if errors.As(err, &spoiled) {
+			if len(batch) > 1 {
+				for _, s := range batch {
+					j.process(ctx, []*submission{s})
+				}
+				return
+			}
+			err = spoiled.err
+		}
+		for _, s := range batch {
+			s.done(nil, err)
+		}
+		return
+	}
+}
+
+const (
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = time.Second
+)
+
+// pause waits before another try; false means there is none: the writer is being stopped.
+func (j *Journal) pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func dropCanceled(batch []*submission) []*submission {
+	live := batch[:0]
+	for _, s := range batch {
+		if err := s.ctx.Err(); err != nil {
+			s.done(nil, err)
+			continue
+		}
+		live = append(live, s)
+	}
+	return live
+}
+
+// unitError says which kind of failure a batch had: one of its units, not the store.
+type unitError struct{ err error }
+
+func (e *unitError) Error() string { return e.err.Error() }
+func (e *unitError) Unwrap() error { return e.err }
+
+type outcome struct {
+	first, count int // records of this unit
+	err          error
+}
+
+// commit runs the batch in one transaction, publishes, and tells every unit. On an error nobody has been told.
+func (j *Journal) commit(ctx context.Context, batch []*submission) error {
+	began := time.Now()
+	var (
+		records  []Record
+		outcomes []outcome
+	)
+	err := j.db.Update(ctx, func(tx database.Tx) error {
+		records, outcomes = nil, nil
+		pos, err := j.lockHead(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, s := range batch {
+			events, err := runUnit(ctx, s, tx)
+			if reason, ok := refused(err); ok {
+				outcomes = append(outcomes, outcome{err: reason})
+				continue
+			}
+			if err != nil {
+				return &unitError{err: err}
+			}
+			outcomes = append(outcomes, outcome{first: len(records), count: len(events)})
+			for _, event := range events {
+				records = append(records, j.record(event))
+			}
+		}
+		return j.append(ctx, tx, pos, records)
+	})
+	if err != nil && !j.committedAnyway(ctx, err, records) {
+		return err
+	}
+	j.publish(ctx, records)
+	for i, s := range batch {
+		out := outcomes[i]
+		s.done(records[out.first:out.first+out.count:out.first+out.count], out.err)
+	}
+	if j.opts.Observe != nil {
+		j.opts.Observe(len(batch), len(records), time.Since(began))
+	}
+	return nil
+}
+
+// runUnit runs one unit under the writer's context: a caller that goes away must not roll back its neighbours.
+func runUnit(ctx context.Context, s *submission, tx database.Tx) (events []Event, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("journal unit panicked: %v", r)
+		}
+	}()
+	return s.unit(ctx, tx)
+}
+
+// lockHead takes the head row: from here to the commit no other writer of any process appends, which is what makes pos and seq gap-free
+// and equal to commit order. It comes first so that units of two processes cannot deadlock on each other's rows.
+func (j *Journal) lockHead(ctx context.Context, tx database.Tx) (pos int64, err error) {
+	if err := tx.QueryRowContext(ctx, `select pos from journal_head where id = 1`+j.db.LockClause()).Scan(&pos); err != nil {
+		return 0, fmt.Errorf("lock the journal head: %w", err)
+	}
+	return pos, nil
+}
+
+func (j *Journal) record(event Event) Record {
+	if event.Time == 0 {
+		event.Time = j.opts.Now().UnixMilli()
+	}
+	if event.Meta == nil {
+		event.Meta = json.RawMessage("{}")
+	}
+	if event.Payload == nil {
+		event.Payload = json.RawMessage("null")
+	}
+	return Record{Event: event, SchemaVersion: SchemaVersion}
+}
+
+// append numbers the records and writes them.
+func (j *Journal) append(ctx context.Context, tx database.Tx, pos int64, records []Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	counts := map[string]int64{}
+	for i := range records {
+		pos++
+		records[i].Pos = pos
+		counts[records[i].SessionID]++
+		records[i].Seq = counts[records[i].SessionID]
+	}
+	before, err := reserveSequences(ctx, tx, counts)
+	if err != nil {
+		return err
+	}
+	for i := range records {
+		records[i].Seq += before[records[i].SessionID]
+	}
+	if err := insert(ctx, tx, records); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `update journal_head set pos = $1 where id = 1`, pos); err != nil {
+		return fmt.Errorf("move the journal head: %w", err)
+	}
+	return nil
+}
+
+// reserveSequences moves each session's counter and returns where it stood.
+func reserveSequences(ctx context.Context, tx database.Tx, counts map[string]int64) (map[string]int64, error) {
+	sessions := make([]string, 0, len(counts))
+	for session := range counts {
+		sessions = append(sessions, session)
+	}
+	sort.Strings(sessions)
+	before := make(map[string]int64, len(counts))
+	for _, session := range sessions {
+		var after int64
+		err := tx.QueryRowContext(ctx, `insert into journal_sequences (session_id, seq) values ($1, $2)
+			on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning seq`, session, counts[session]).Scan(&after)
+		if err != nil {
+			return nil, fmt.Errorf("number the events of session %q: %w", session, err)
+		}
+		before[session] = after - counts[session]
+	}
+	return before, nil
+}
+
+// committedAnyway resolves the one doubt a commit can leave: the connection broke while the answer was under way. The last record is
+// looked up where it would stand, for as long as that takes.
+func (j *Journal) committedAnyway(ctx context.Context, cause error, records []Record) bool {
+	if len(records) == 0 || !errors.Is(cause, database.ErrCommit) {
+		return false
+	}
+	last := records[len(records)-1]
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		stored, err := j.Read(ctx, Query{After: last.Pos - 1, Limit: 1})
+		if err == nil {
+			return len(stored) == 1 && sameRecord(stored[0], last)
+		}
+		j.opts.Logger.Warn().Err(errors.Join(cause, err)).Msg("a commit's outcome is unknown; asking the database again")
+		if !database.Transient(err) || !j.pause(ctx, wait) {
+			return false
+		}
+	}
+}
+
+func sameRecord(a, b Record) bool {
+	return a.Pos == b.Pos && a.Seq == b.Seq && a.SessionID == b.SessionID && a.Type == b.Type && a.Time == b.Time && string(a.Payload) == string(b.Payload)
+}
