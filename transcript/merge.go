@@ -1,0 +1,64 @@
+package transcript
+
+// Final tells whether nothing more is expected of an entry.
+func (s Status) Final() bool { return s != Streaming }
+
+// Merge is the upsert rule of `codex-manager.md` 5.6: what is stored for a message when next arrives after old. It is a shallow overlay;
+// details that are omitted keep the old ones, startedAt only goes down, completedAt only up, and a final entry keeps its status, content
+// and details against a late "streaming". Role, type and turn may change.
+func Merge(old, next Entry) Entry {
+	merged := next
+	merged.MessageID = old.MessageID
+	if next.Details == nil {
+		merged.Details = old.Details
+	}
+	if old.Status.Final() && !next.Status.Final() {
+		merged.Status, merged.Content, merged.Details = old.Status, old.Content, old.Details
+	}
+	merged.StartedAt = earlier(old.StartedAt, next.StartedAt)
+	merged.CompletedAt = later(old.CompletedAt, next.CompletedAt)
+	return settleTimes(merged)
+}
+
+// settleTimes raises completedAt to startedAt. codex-manager did so only on a merge, not on the first insert (its bug 13).
+func settleTimes(entry Entry) Entry {
+	if entry.StartedAt != nil && entry.CompletedAt != nil && *entry.CompletedAt < *entry.StartedAt {
+		at := *entry.StartedAt
+		entry.CompletedAt = &at
+	}
+	return entry
+}
+
+func earlier(a, b *int64) *int64 {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || *a <= *b:
+		return a
+	}
+	return b
+}
+
+func later(a, b *int64) *int64 {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || *a >= *b:
+		return a
+	}
+	return b
+}
+
+// Equal tells whether two entries are the same to a reader.
+func (e Entry) Equal(other Entry) bool {
+	return e.MessageID == other.MessageID && e.TurnID == other.TurnID && e.Role == other.Role && e.Type == other.Type &&
+		e.Content == other.Content && e.Status == other.Status && same(e.Details, other.Details) &&
+		same(e.StartedAt, other.StartedAt) && same(e.CompletedAt, other.CompletedAt)
+}
+
+func same[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}

@@ -1,0 +1,133 @@
+package transcript
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"harness/database"
+)
+
+// Store keeps the entries a session has beyond what its runtime stores: one row per message, in the order the messages first appeared.
+// There is no cap; the cost of an upsert does not depend on how much is stored.
+type Store struct{}
+
+const entryColumns = `message_id, turn_id, role, type, content, details, status, started_at, completed_at`
+
+// Upsert stores an entry by the rules of Merge and returns what is stored now. changed is false when nothing had to be written.
+func (Store) Upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry) (merged Entry, changed bool, err error) {
+	session := database.EncodeText(sessionID)
+	old, err := scanEntry(tx.QueryRowContext(ctx,
+		`select `+entryColumns+` from transcript_entries where session_id = $1 and message_id = $2`,
+		session, database.EncodeText(entry.MessageID)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return insert(ctx, tx, session, settleTimes(entry))
+	}
+	if err != nil {
+		return Entry{}, false, fmt.Errorf("read transcript entry %q of session %s: %w", entry.MessageID, sessionID, err)
+	}
+	merged = Merge(old, entry)
+	if merged.Equal(old) {
+		return merged, false, nil
+	}
+	_, err = tx.ExecContext(ctx, `update transcript_entries
+		set turn_id = $3, role = $4, type = $5, content = $6, details = $7, status = $8, started_at = $9, completed_at = $10
+		where session_id = $1 and message_id = $2`, values(session, merged)...)
+	if err != nil {
+		return Entry{}, false, fmt.Errorf("update transcript entry %q of session %s: %w", entry.MessageID, sessionID, err)
+	}
+	return merged, true, nil
+}
+
+// insert numbers the entry after the session's last one; the caller's transaction is the only writer (journal.Unit).
+func insert(ctx context.Context, tx database.Tx, session string, entry Entry) (Entry, bool, error) {
+	var last int64
+	err := tx.QueryRowContext(ctx,
+		`select ordinal from transcript_entries where session_id = $1 order by ordinal desc limit 1`, session).Scan(&last)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return Entry{}, false, fmt.Errorf("number transcript entry %q: %w", entry.MessageID, err)
+	}
+	_, err = tx.ExecContext(ctx, `insert into transcript_entries
+		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, append(values(session, entry), last+1)...)
+	if err != nil {
+		return Entry{}, false, fmt.Errorf("insert transcript entry %q: %w", entry.MessageID, err)
+	}
+	return entry, true, nil
+}
+
+// List returns a session's stored entries in the order they first appeared.
+func (Store) List(ctx context.Context, q database.Querier, sessionID string) ([]Entry, error) {
+	rows, err := q.QueryContext(ctx, `select `+entryColumns+` from transcript_entries where session_id = $1 order by ordinal`,
+		database.EncodeText(sessionID))
+	if err != nil {
+		return nil, fmt.Errorf("read transcript of session %s: %w", sessionID, err)
+	}
+	defer rows.Close()
+	var entries []Entry
+	for rows.Next() {
+		entry, err := scanEntry(rows)
+		if err != nil {
+			return nil, fmt.Errorf("read transcript of session %s: %w", sessionID, err)
+		}
+		entries = append(entries, entry)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read transcript of session %s: %w", sessionID, err)
+	}
+	return entries, nil
+}
+
+// Delete removes every entry of a session.
+func (Store) Delete(ctx context.Context, tx database.Tx, sessionID string) error {
+	if _, err := tx.ExecContext(ctx, `delete from transcript_entries where session_id = $1`, database.EncodeText(sessionID)); err != nil {
+		return fmt.Errorf("delete transcript of session %s: %w", sessionID, err)
+	}
+	return nil
+}
+
+type scanner interface{ Scan(dest ...any) error }
+
+func scanEntry(row scanner) (Entry, error) {
+	var (
+		entry              Entry
+		details            sql.NullString
+		started, completed sql.NullInt64
+	)
+	if err := row.Scan(&entry.MessageID, &entry.TurnID, &entry.Role, &entry.Type, &entry.Content, &details, &entry.Status,
+		&started, &completed); err != nil {
+		return Entry{}, err
+	}
+	for _, text := range []*string{&entry.MessageID, &entry.TurnID, &entry.Role, &entry.Type, &entry.Content} {
+		*text = database.DecodeText(*text)
+	}
+	if details.Valid {
+		text := database.DecodeText(details.String)
+		entry.Details = &text
+	}
+	if started.Valid {
+		entry.StartedAt = &started.Int64
+	}
+	if completed.Valid {
+		entry.CompletedAt = &completed.Int64
+	}
+	return entry, nil
+}
+
+func values(session string, entry Entry) []any {
+	var details sql.NullString
+	if entry.Details != nil {
+		details = sql.NullString{String: database.EncodeText(*entry.Details), Valid: true}
+	}
+	return []any{session, database.EncodeText(entry.MessageID), database.EncodeText(entry.TurnID), database.EncodeText(entry.Role),
+		database.EncodeText(entry.Type), database.EncodeText(entry.Content), details, string(entry.Status),
+		nullable(entry.StartedAt), nullable(entry.CompletedAt)}
+}
+
+func nullable(value *int64) sql.NullInt64 {
+	if value == nil {
+		return sql.NullInt64{}
+	}
+	return sql.NullInt64{Int64: *value, Valid: true}
+}
