@@ -1,0 +1,98 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"harness/database"
+)
+
+// defaults are the controls of a session that never had any: the stored ones, else the configured ones.
+func (s *Service) defaults(ctx context.Context) (Controls, error) {
+	var stored string
+	err := s.db.Read().QueryRowContext(ctx, `select controls from default_controls where id = 1`).Scan(&stored)
+	if errors.Is(err, sql.ErrNoRows) {
+		return s.opts.Defaults.complete(), nil
+	}
+	if err != nil {
+		return Controls{}, fmt.Errorf("read default controls: %w", err)
+	}
+	return decodeControls(stored, s.opts.Defaults)
+}
+
+// effective turns a row into what the rest of the product sees: title and controls are always set.
+func (stored storedSession) effective(defaults Controls) (Session, error) {
+	session := stored.Session
+	if session.Title == "" {
+		session.Title = NewChatTitle
+	}
+	session.Controls = defaults.complete()
+	if stored.controls.Valid {
+		controls, err := decodeControls(stored.controls.String, defaults)
+		if err != nil {
+			return Session{}, fmt.Errorf("controls of session %s: %w", session.ID, err)
+		}
+		session.Controls = controls
+	}
+	return session, nil
+}
+
+// complete makes Settings an object, so that it never shows as null.
+func (c Controls) complete() Controls {
+	if c.Settings == nil {
+		c.Settings = map[string]json.RawMessage{}
+	}
+	return c
+}
+
+// with overlays what a client asked for.
+func (c Controls) with(model, approval, network, sandbox *string) Controls {
+	if model != nil {
+		c.Model = model
+	}
+	for target, wish := range map[*string]*string{&c.ApprovalPolicy: approval, &c.NetworkAccess: network, &c.FilesystemSandbox: sandbox} {
+		if wish != nil {
+			*target = *wish
+		}
+	}
+	return c
+}
+
+func (c Controls) model() string {
+	if c.Model == nil {
+		return ""
+	}
+	return *c.Model
+}
+
+func encodeControls(controls *Controls) (sql.NullString, error) {
+	if controls == nil {
+		return sql.NullString{}, nil
+	}
+	encoded, err := json.Marshal(controls.complete())
+	if err != nil {
+		return sql.NullString{}, fmt.Errorf("encode controls: %w", err)
+	}
+	return sql.NullString{String: string(encoded), Valid: true}, nil
+}
+
+// decodeControls reads stored controls; fields an older version did not store come from the defaults.
+func decodeControls(stored string, defaults Controls) (Controls, error) {
+	controls := defaults
+	controls.Settings = nil
+	if err := json.Unmarshal([]byte(stored), &controls); err != nil {
+		return Controls{}, fmt.Errorf("decode stored controls: %w", err)
+	}
+	return controls.complete(), nil
+}
+
+func storeControls(ctx context.Context, tx database.Tx, sessionID string, controls Controls) error {
+	encoded, err := encodeControls(&controls)
+	if err != nil {
+		return err
+	}
+	return updateSession(ctx, tx, sessionID, `controls = $2`, encoded)
+}

@@ -1,0 +1,55 @@
+package session
+
+import (
+	"context"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+)
+
+// Create opens a conversation in the default runtime and stores it with its controls. The reply says Materialized false, as clients
+// expect of a session nobody has written to.
+func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
+	defaults, err := s.defaults(ctx)
+	if err != nil {
+		return Session{}, err
+	}
+	adapter, err := s.adapter("")
+	if err != nil {
+		return Session{}, err
+	}
+	controls := defaults.with(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox).complete()
+	cwd := in.Cwd
+	if cwd == "" {
+		cwd = s.opts.WorkspaceRoot
+	}
+	t, err := adapter.StartThread(ctx, runtime.StartThread{Cwd: cwd, Model: controls.model(), ApprovalPolicy: controls.ApprovalPolicy,
+		Sandbox: controls.FilesystemSandbox, NetworkAccess: controls.NetworkAccess, DynamicTools: in.DynamicTools, RawEvents: true})
+	if err != nil {
+		return Session{}, err
+	}
+	// The conversation exists now; a caller who goes away must not leave it without a row.
+	ctx = context.WithoutCancel(ctx)
+	// Naming also makes the runtime write it to disk: an unnamed, unused conversation would not survive a restart.
+	if err := adapter.NameThread(ctx, t.ID, NewChatTitle); err != nil {
+		return Session{}, err
+	}
+	session := fromThread(adapter.Name(), s.opts.NodeID, t, s.now())
+	session.Title, session.Controls, session.SystemOwned = NewChatTitle, controls, in.SystemOwned
+	if session.Cwd == "" {
+		session.Cwd = cwd
+	}
+	// Order in the list is by ms; the runtime may count in seconds.
+	session.UpdatedAt = max(session.UpdatedAt, s.now())
+	err = s.inOrder(ctx, func() journal.Unit {
+		s.view.put(session.ID, thread{runtime: session.Runtime})
+		s.view.change(session.ID, func(t *thread) {
+			t.known, t.title, t.systemOwned = true, session.Title, session.SystemOwned
+		})
+		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return nil, insertSession(ctx, tx, session, &controls)
+		}
+	})
+	return session, err
+}

@@ -1,0 +1,101 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+)
+
+// Delete removes a session for good: its running turn is interrupted, its runtime deletes the conversation, its rows go, and a tombstone
+// stays, so that it is still "deleted" after a restart and no late signal brings it back.
+func (s *Service) Delete(ctx context.Context, sessionID string) (Deleted, error) {
+	release, err := s.locks.acquire(ctx, sessionID)
+	if err != nil {
+		return Deleted{}, err
+	}
+	defer release()
+	session, err := s.Lookup(ctx, sessionID)
+	if err != nil {
+		return Deleted{}, err
+	}
+	adapter, err := s.adapter(session.Runtime)
+	if err != nil {
+		return Deleted{}, err
+	}
+	s.load(session.Runtime, sessionID)
+	if active := s.view.active(sessionID); active != "" {
+		err := adapter.InterruptTurn(ctx, session.RuntimeSessionID, active)
+		if err != nil && !errors.Is(err, runtime.ErrNoActiveTurn) && !errors.Is(err, runtime.ErrThreadNotFound) {
+			s.opts.Logger.Warn().Err(err).Str("session", sessionID).Str("turn", active).Msg("turn could not be interrupted before its session is deleted")
+		}
+	}
+	files, err := adapter.DeleteThread(ctx, session.RuntimeSessionID)
+	if err != nil {
+		return Deleted{}, err
+	}
+	if err := s.bury(context.WithoutCancel(ctx), session); err != nil {
+		return Deleted{}, err
+	}
+	return Deleted{SessionID: sessionID, Title: session.Title, DeletedFileCount: files}, nil
+}
+
+// bury replaces a session's rows by its tombstone. From the moment this is queued, signals of the session count as a purged one's.
+func (s *Service) bury(ctx context.Context, session Session) error {
+	id := session.ID
+	err := s.inOrder(ctx, func() journal.Unit {
+		gone := DeletedError{SessionID: id, Title: session.Title, DeletedAt: s.now()}
+		s.view.change(id, func(t *thread) { t.deleted, t.activeTurn = true, "" })
+		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			stored, err := readSession(ctx, tx, id)
+			if err != nil {
+				return nil, journal.Refuse(err)
+			}
+			pending, err := pendingOfSession(ctx, tx, id)
+			if err != nil {
+				return nil, err
+			}
+			var events []journal.Event
+			for _, request := range pending {
+				event, err := s.expire(ctx, tx, request, source, gone.DeletedAt)
+				if err != nil {
+					return nil, err
+				}
+				events = append(events, event)
+			}
+			if err := s.removeRows(ctx, tx, gone, stored.SystemOwned); err != nil {
+				return nil, err
+			}
+			return append(events, sessionDeleted(gone, stored.SystemOwned)), nil
+		}
+	})
+	if err != nil {
+		s.view.forget(id) // whatever is true is in the store
+	}
+	return err
+}
+
+func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone DeletedError, systemOwned bool) error {
+	key := database.EncodeText(gone.SessionID)
+	if err := s.entries.Delete(ctx, tx, gone.SessionID); err != nil {
+		return err
+	}
+	for _, statement := range []string{
+		`delete from turns where session_id = $1`,
+		`delete from interactive_requests where session_id = $1`,
+		`delete from sessions where id = $1`,
+	} {
+		if _, err := tx.ExecContext(ctx, statement, key); err != nil {
+			return fmt.Errorf("delete session %s: %w", gone.SessionID, err)
+		}
+	}
+	_, err := tx.ExecContext(ctx, `insert into deleted_sessions (session_id, title, system_owned, deleted_at) values ($1, $2, $3, $4)`,
+		key, database.EncodeText(gone.Title), flag(systemOwned), gone.DeletedAt)
+	if err != nil {
+		return fmt.Errorf("store tombstone of session %s: %w", gone.SessionID, err)
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"harness/runtime"
+	"harness/transcript"
+)
+
+// entryOfItem is the transcript entry of a runtime's item. receivedAt (ms) stands in for times the runtime did not give.
+func entryOfItem(turnID string, change runtime.ItemChanged, receivedAt int64) transcript.Entry {
+	item := change.Item
+	entry := transcript.Entry{MessageID: item.ID, TurnID: turnID, Role: item.Role, Type: item.Type, Content: item.Content,
+		Status: transcript.Streaming}
+	if item.Details != "" {
+		entry.Details = &item.Details
+	}
+	if started := item.StartedAt; started != 0 {
+		entry.StartedAt = &started
+	} else if !change.Done {
+		entry.StartedAt = &receivedAt
+	}
+	if change.Done {
+		entry.Status = transcript.Complete
+		completed := item.CompletedAt
+		if completed == 0 {
+			completed = receivedAt
+		}
+		entry.CompletedAt = &completed
+	}
+	return entry
+}
+
+// words are how one kind of interactive request shows in the transcript and on the stream.
+type words struct {
+	prefix   string // of the message id
+	typeStem string // of the entry type: <stem>.request, <stem>.resolved
+	label    string // begins the entry's content
+	event    string // type of the resolution event
+	idKey    string // of our id in the event's payload
+	leading  []string
+}
+
+func wordsOf(kind runtime.RequestKind) words {
+	switch kind {
+	case runtime.RequestToolInput:
+		return words{"tool-input-", "tool_input", "Tool input", "tool_user_input_resolved", "requestId", []string{"questions"}}
+	case runtime.RequestToolCall:
+		return words{"tool-call-", "tool_call", "Tool call", "tool_call_resolved", "requestId", []string{"tool", "callId", "arguments"}}
+	}
+	return words{"approval-", "approval", "Approval", "approval_resolved", "approvalId", nil}
+}
+
+// entryOfRequest is the one entry an interactive request has; entryOfResolution turns it into its end.
+func entryOfRequest(r Request) transcript.Entry {
+	w := wordsOf(r.Kind)
+	details := requestDetails(r, w.leading)
+	return transcript.Entry{MessageID: w.prefix + r.ID, TurnID: r.TurnID, Role: "system", Type: w.typeStem + ".request",
+		Content: r.Summary, Details: &details, StartedAt: &r.CreatedAt, Status: transcript.Complete}
+}
+
+func entryOfResolution(r Request) transcript.Entry {
+	w := wordsOf(r.Kind)
+	details := indented(resolution(r))
+	content := fmt.Sprintf("%s %s", w.label, r.Status)
+	switch {
+	case r.Kind == runtime.RequestToolCall:
+		content += fmt.Sprintf(" (success=%t)", r.Reply != nil && r.Reply.Success)
+	case r.Reply != nil:
+		content += fmt.Sprintf(" (%s)", r.Reply.Decision)
+	}
+	return transcript.Entry{MessageID: w.prefix + r.ID, TurnID: r.TurnID, Role: "system", Type: w.typeStem + ".resolved",
+		Content: content, Details: &details, StartedAt: &r.CreatedAt, CompletedAt: &r.SettledAt, Status: transcript.Complete}
+}
+
+// resolution is the payload of a resolution event: the keys and their order are codex-manager's (`codex-manager.md` 5.5).
+func resolution(r Request) json.RawMessage {
+	w := wordsOf(r.Kind)
+	fields := object{{w.idKey, quote(r.ID)}, {"status", quote(string(r.Status))}}
+	switch {
+	case r.Kind == runtime.RequestToolCall:
+		success := r.Reply != nil && r.Reply.Success
+		fields = append(fields, member{"success", json.RawMessage(fmt.Sprint(success))})
+	case r.Reply != nil:
+		fields = append(fields, member{"decision", quote(r.Reply.Decision)})
+		if r.Kind == runtime.RequestApproval {
+			fields = append(fields, member{"scope", quote(scope(r.Reply))})
+		}
+	}
+	return fields.encode()
+}
+
+func scope(reply *runtime.Reply) string {
+	if reply.Scope == "" {
+		return "turn"
+	}
+	return reply.Scope
+}
+
+// requestDetails is what a reader can unfold: when and what was asked, then the request's own parameters as they came.
+func requestDetails(r Request, leading []string) string {
+	params := parseObject(r.Params)
+	fields := object{{"method", quote(r.Method)}, {"createdAt", quote(isoTime(r.CreatedAt))}}
+	for _, key := range leading {
+		if value, ok := params.get(key); ok {
+			fields = append(fields, member{key, value})
+		}
+	}
+	for _, field := range params {
+		fields = fields.set(field)
+	}
+	return indented(fields.encode())
+}
+
+// object is a JSON object that keeps the order of its members.
+type object []member
+
+type member struct {
+	key   string
+	value json.RawMessage
+}
+
+// parseObject reads the members of a JSON object in order; anything else has none.
+func parseObject(raw json.RawMessage) object {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
+		return nil
+	}
+	var fields object
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return fields
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return fields
+		}
+		key, _ := token.(string)
+		fields = fields.set(member{key, value})
+	}
+	return fields
+}
+
+func (o object) get(key string) (json.RawMessage, bool) {
+	for _, field := range o {
+		if field.key == key {
+			return field.value, true
+		}
+	}
+	return nil, false
+}
+
+// set replaces a member in its place or appends it.
+func (o object) set(field member) object {
+	for i := range o {
+		if o[i].key == field.key {
+			o[i].value = field.value
+			return o
+		}
+	}
+	return append(o, field)
+}
+
+func (o object) encode() json.RawMessage {
+	var out bytes.Buffer
+	out.WriteByte('{')
+	for i, field := range o {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(quote(field.key))
+		out.WriteByte(':')
+		out.Write(field.value)
+	}
+	out.WriteByte('}')
+	return out.Bytes()
+}
+
+func indented(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if err := json.Indent(&out, raw, "", "  "); err != nil {
+		return string(raw)
+	}
+	return out.String()
+}

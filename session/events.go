@@ -1,0 +1,106 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"harness/database"
+	"harness/journal"
+	"harness/stream"
+	"harness/transcript"
+)
+
+// source names this room in the events it causes itself.
+const source = "harness"
+
+// deletedMessage is what clients of a deleted session are told (seed 004).
+const deletedMessage = "This chat was permanently deleted and is no longer available."
+
+// isoTime is a time in ms in the spelling of the wire.
+func isoTime(at int64) string { return time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// encode is JSON as JavaScript writes it: < > & stay as they are.
+func encode(value any) json.RawMessage {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		// Only strings, numbers and raw JSON that was parsed before come here.
+		panic("session: encode event: " + err.Error())
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+func quote(text string) json.RawMessage { return encode(text) }
+
+// sessionEvent is an event of one session; systemOwned keeps it from everybody who does not follow exactly this session.
+func sessionEvent(sessionID, kind string, at int64, systemOwned bool, payload json.RawMessage) journal.Event {
+	event := journal.Event{SessionID: sessionID, Type: kind, Time: at, Source: source, Payload: payload}
+	if systemOwned {
+		event.Meta = stream.EncodeMeta(stream.Meta{SystemOwned: true})
+	}
+	return event
+}
+
+func transcriptUpdated(sessionID string, entry transcript.Entry, at int64, systemOwned bool) journal.Event {
+	event := sessionEvent(sessionID, "transcript_updated", at, systemOwned, encode(struct {
+		ThreadID  string           `json:"threadId"`
+		TurnID    string           `json:"turnId"`
+		MessageID string           `json:"messageId"`
+		Type      string           `json:"type"`
+		Entry     transcript.Entry `json:"entry"`
+	}{sessionID, entry.TurnID, entry.MessageID, entry.Type, entry}))
+	// Clients choose these ids, and the journal stores them as columns too.
+	event.TurnID, event.ItemID = database.EncodeText(entry.TurnID), database.EncodeText(entry.MessageID)
+	return event
+}
+
+func sessionDeleted(gone DeletedError, systemOwned bool) journal.Event {
+	event := sessionEvent(gone.SessionID, "session_deleted", gone.DeletedAt, systemOwned, encode(struct {
+		Status    string `json:"status"`
+		SessionID string `json:"sessionId"`
+		Title     string `json:"title"`
+		Message   string `json:"message"`
+		DeletedAt string `json:"deletedAt"`
+	}{"deleted", gone.SessionID, gone.Title, deletedMessage, isoTime(gone.DeletedAt)}))
+	event.Broadcast = !systemOwned
+	return event
+}
+
+func sessionProjectUpdated(sessionID string, projectID, previous *string, at int64, systemOwned bool) journal.Event {
+	event := sessionEvent(sessionID, "session_project_updated", at, systemOwned, encode(struct {
+		Status            string  `json:"status"`
+		SessionID         string  `json:"sessionId"`
+		ProjectID         *string `json:"projectId"`
+		PreviousProjectID *string `json:"previousProjectId"`
+	}{"ok", sessionID, projectID, previous}))
+	event.Broadcast = !systemOwned
+	return event
+}
+
+func projectUpserted(project Project, at int64) journal.Event {
+	return journal.Event{Type: "project_upserted", Time: at, Source: source, Broadcast: true, Payload: encode(map[string]any{
+		"project": struct {
+			ProjectID        string  `json:"projectId"`
+			Name             string  `json:"name"`
+			WorkingDirectory *string `json:"workingDirectory"`
+			CreatedAt        string  `json:"createdAt"`
+			UpdatedAt        string  `json:"updatedAt"`
+		}{project.ID, project.Name, project.WorkingDirectory, isoTime(project.CreatedAt), isoTime(project.UpdatedAt)},
+	})}
+}
+
+func projectDeleted(projectID string, at int64) journal.Event {
+	return journal.Event{Type: "project_deleted", Time: at, Source: source, Broadcast: true, Payload: encode(struct {
+		ProjectID  string   `json:"projectId"`
+		SessionIDs []string `json:"sessionIds"`
+	}{projectID, []string{}})}
+}
+
+// requestResolved tells how an interactive request ended.
+func requestResolved(r Request, systemOwned bool, actor string) journal.Event {
+	event := sessionEvent(r.SessionID, wordsOf(r.Kind).event, r.SettledAt, systemOwned, resolution(r))
+	event.TurnID, event.ItemID, event.Actor = r.TurnID, r.ItemID, actor
+	return event
+}

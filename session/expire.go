@@ -1,0 +1,202 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+	"harness/stream"
+)
+
+// Types of the room's internal events: kept for the record, shown to no client.
+const (
+	eventRuntimeStarted = "runtime.started"
+	eventRuntimeExited  = "runtime.exited"
+)
+
+func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Unit {
+	at := s.now()
+	replaced := s.view.runtimeStarted(name, signal.Generation)
+	s.adoption.wantAll(name)
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		var events []journal.Event
+		if replaced != "" {
+			// It never told of its end, yet it is not the one running.
+			var err error
+			if events, err = s.sweep(ctx, tx, only(replaced), restartReason(name), at); err != nil {
+				return nil, err
+			}
+		}
+		return append(events, lifecycle(eventRuntimeStarted, name, signal, at)), nil
+	}
+}
+
+// runtimeExited: everything the process had open ends with it, in the same transaction as the news of its end.
+func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit {
+	at := s.now()
+	s.view.runtimeExited(name, signal.Generation)
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		events, err := s.sweep(ctx, tx, only(signal.Generation), exitReason(name, signal.Exit), at)
+		if err != nil {
+			return nil, err
+		}
+		return append(events, lifecycle(eventRuntimeExited, name, signal, at)), nil
+	}
+}
+
+// recover ends what earlier processes of this node left open: the server was killed, and its runtimes with it.
+func (s *Service) recover(ctx context.Context) error {
+	return s.inOrder(ctx, func() journal.Unit {
+		at := s.now()
+		live := s.view.liveGenerations()
+		dead := func(generation string) bool { return !live[generation] }
+		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return s.sweep(ctx, tx, dead, "The server was restarted while this turn was running.", at)
+		}
+	})
+}
+
+func only(generation string) func(string) bool {
+	return func(other string) bool { return other == generation }
+}
+
+// sweep expires the pending requests and interrupts the running turns of dead runtime processes of this node.
+func (s *Service) sweep(ctx context.Context, tx database.Tx, dead func(generation string) bool, reason string, at int64) ([]journal.Event, error) {
+	var events []journal.Event
+	requests, err := pendingOfNode(ctx, tx, s.opts.NodeID)
+	if err != nil {
+		return nil, err
+	}
+	for _, request := range requests {
+		if !dead(request.generation) {
+			continue
+		}
+		event, err := s.expire(ctx, tx, request, source, at)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, event)
+	}
+	turns, err := openTurns(ctx, tx, s.opts.NodeID)
+	if err != nil {
+		return nil, err
+	}
+	for _, turn := range turns {
+		if !dead(turn.generation) {
+			continue
+		}
+		event, err := interrupt(ctx, tx, turn, reason, at)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, event)
+	}
+	return events, nil
+}
+
+// expire ends a pending request nobody can answer any more: its row, its transcript entry, and the event that tells clients.
+func (s *Service) expire(ctx context.Context, tx database.Tx, request requestRow, by string, at int64) (journal.Event, error) {
+	request.Status, request.Reply, request.DecidedBy, request.SettledAt = RequestExpired, nil, by, at
+	if _, err := settleRequest(ctx, tx, request); err != nil {
+		return journal.Event{}, err
+	}
+	systemOwned, err := presence(ctx, tx, request.SessionID)
+	if err == nil {
+		_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryOfResolution(request.Request))
+	}
+	if err != nil && !absent(err) {
+		return journal.Event{}, err
+	}
+	return requestResolved(request.Request, systemOwned, by), nil
+}
+
+// absent tells whether an error says that a session is not there, deleted or never known.
+func absent(err error) bool {
+	var gone *DeletedError
+	return errors.As(err, &gone) || errors.Is(err, ErrNotFound)
+}
+
+// interrupt ends a turn whose runtime process is gone. The runtime can not say so, so the room says it in the runtime's words: clients
+// that only know codex's own turn/completed stop waiting.
+func interrupt(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) (journal.Event, error) {
+	turn.status, turn.failure, turn.completedAt = runtime.TurnInterrupted, reason, max(at, turn.startedAt)
+	if err := closeTurn(ctx, tx, turn); err != nil {
+		return journal.Event{}, err
+	}
+	meta := stream.Meta{Purged: true}
+	stored, err := readSession(ctx, tx, turn.sessionID)
+	switch {
+	case err == nil:
+		meta = thread{systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}.meta(turn.sessionID)
+		err = touch(ctx, tx, turn.sessionID, at)
+	case absent(err):
+		err = nil
+	}
+	if err != nil {
+		return journal.Event{}, err
+	}
+	meta.ReceivedAt, meta.TurnID = at, turn.turnID
+	return journal.Event{SessionID: turn.sessionID, TurnID: turn.turnID, Type: stream.EventNotification, Time: at, Source: source,
+		Meta: stream.EncodeMeta(meta), Payload: turnCompletedFrame(turn)}, nil
+}
+
+// turnCompletedFrame is the notification clients wait for at the end of a turn (`codex-app-server.md` section 5; times in seconds).
+func turnCompletedFrame(turn turnRow) json.RawMessage {
+	type failure struct {
+		Message           string  `json:"message"`
+		CodexErrorInfo    *string `json:"codexErrorInfo"`
+		AdditionalDetails *string `json:"additionalDetails"`
+	}
+	type body struct {
+		ID          string   `json:"id"`
+		Items       []string `json:"items"`
+		Status      string   `json:"status"`
+		Error       failure  `json:"error"`
+		StartedAt   *int64   `json:"startedAt"`
+		CompletedAt int64    `json:"completedAt"`
+		DurationMS  *int64   `json:"durationMs"`
+	}
+	frame := struct {
+		Method string `json:"method"`
+		Params struct {
+			ThreadID string `json:"threadId"`
+			Turn     body   `json:"turn"`
+		} `json:"params"`
+	}{Method: "turn/completed"}
+	frame.Params.ThreadID = turn.sessionID
+	frame.Params.Turn = body{ID: turn.turnID, Items: []string{}, Status: string(turn.status), Error: failure{Message: turn.failure},
+		CompletedAt: turn.completedAt / 1000}
+	if turn.startedAt != 0 {
+		started, took := turn.startedAt/1000, turn.completedAt-turn.startedAt
+		frame.Params.Turn.StartedAt, frame.Params.Turn.DurationMS = &started, &took
+	}
+	return encode(frame)
+}
+
+func restartReason(name string) string {
+	return fmt.Sprintf("The %s runtime was restarted while this turn was running.", name)
+}
+
+func exitReason(name string, exit *runtime.Exit) string {
+	how := ""
+	switch {
+	case exit == nil:
+	case exit.Signal != nil:
+		how = fmt.Sprintf(" (signal %s)", *exit.Signal)
+	case exit.Code != nil:
+		how = fmt.Sprintf(" (exit code %d)", *exit.Code)
+	}
+	return fmt.Sprintf("The %s runtime ended%s while this turn was running.", name, how)
+}
+
+func lifecycle(kind, name string, signal runtime.Signal, at int64) journal.Event {
+	return journal.Event{Type: kind, Time: at, Source: name, Payload: encode(struct {
+		Runtime    string        `json:"runtime"`
+		Generation string        `json:"generation"`
+		Exit       *runtime.Exit `json:"exit,omitempty"`
+	}{name, signal.Generation, signal.Exit})}
+}

@@ -1,0 +1,275 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+	"harness/stream"
+)
+
+// ingest takes one signal: it brings the view up to date and queues the signal's event together with the state it changes. It does not
+// wait for the commit, but for room in the journal's queue: a slow store slows the runtime, nothing is dropped.
+func (s *Service) ingest(runtimeName string, signal runtime.Signal) {
+	s.order.Lock()
+	defer s.order.Unlock()
+
+	var unit journal.Unit
+	switch signal.Kind {
+	case runtime.SignalStarted:
+		unit = s.runtimeStarted(runtimeName, signal)
+	case runtime.SignalExited:
+		unit = s.runtimeExited(runtimeName, signal)
+	default:
+		unit = s.signalUnit(runtimeName, signal)
+	}
+	report := func(_ []journal.Record, err error) {
+		if err != nil && !expected(err) {
+			s.opts.Logger.Error().Err(err).Str("runtime", runtimeName).Str("method", signal.Method).Str("session", signal.ThreadID).
+				Msg("a runtime signal could not be stored; the transcript of this turn may miss it")
+		}
+	}
+	// No deadline: only the journal's own end may take a signal from us.
+	if err := s.journal.Submit(context.Background(), unit, report); err != nil {
+		report(nil, err)
+	}
+}
+
+// arrival is a signal with everything about the moment it arrived, so that its unit can run twice and do the same.
+type arrival struct {
+	runtime    string
+	signal     runtime.Signal
+	thread     thread
+	meta       stream.Meta
+	receivedAt int64
+	requestID  string // our id for an interactive request
+}
+
+func (s *Service) signalUnit(runtimeName string, signal runtime.Signal) journal.Unit {
+	a := arrival{runtime: runtimeName, signal: signal, receivedAt: signal.ReceivedAt.UnixMilli()}
+	if signal.ReceivedAt.IsZero() {
+		a.receivedAt = s.now()
+	}
+	if _, ok := signal.Change.(runtime.InteractiveRequested); ok {
+		a.requestID = newID()
+	}
+	if signal.ThreadID != "" {
+		s.load(runtimeName, signal.ThreadID)
+		s.see(signal)
+		a.thread, _ = s.view.get(signal.ThreadID)
+		a.meta = a.thread.meta(signal.ThreadID)
+		s.view.change(signal.ThreadID, func(t *thread) {
+			t.known = true // this unit makes the row if there is none
+			if completed, ok := signal.Change.(runtime.TurnCompleted); ok {
+				t.end(completed.TurnID)
+			}
+		})
+		if !a.thread.known && !a.thread.deleted {
+			s.adoption.want(runtimeName, signal.ThreadID)
+		}
+	}
+	a.meta.ReceivedAt = a.receivedAt
+	a.meta.TurnID = signal.TurnID
+	if a.meta.TurnID == "" {
+		a.meta.TurnID = a.thread.activeTurn
+	}
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.apply(ctx, tx, a) }
+}
+
+// see lets the view know what a signal says before its event's meta is made; a turn's end comes after (signalUnit), because the event of
+// the end still belongs to the turn.
+func (s *Service) see(signal runtime.Signal) {
+	s.view.change(signal.ThreadID, func(t *thread) {
+		switch change := signal.Change.(type) {
+		case runtime.TurnStarted:
+			t.begin(change.TurnID)
+		case runtime.ThreadNamed:
+			t.title = change.Name
+		}
+	})
+}
+
+// load makes sure the view has a thread. A store that cannot be read leaves it out: the unit looks at the rows itself.
+func (s *Service) load(runtimeName, id string) {
+	if _, ok := s.view.get(id); ok {
+		return
+	}
+	ctx := context.Background()
+	stored, err := readSession(ctx, s.db.Read(), id)
+	var gone *DeletedError
+	switch {
+	case errors.As(err, &gone):
+		s.view.put(id, thread{runtime: runtimeName, known: true, deleted: true})
+	case errors.Is(err, ErrNotFound):
+		s.view.put(id, thread{runtime: runtimeName})
+	case err != nil:
+		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("session could not be read; its next event does not name its title")
+	default:
+		t := thread{runtime: stored.Runtime, known: true, systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}
+		if t.activeTurn, err = runningTurn(ctx, s.db.Read(), id); err != nil {
+			s.opts.Logger.Warn().Err(err).Str("session", id).Msg("the running turn could not be read; taking the session as idle")
+		}
+		s.view.put(id, t)
+	}
+}
+
+// apply runs inside the journal's transaction: the state a signal changes, then its event.
+func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journal.Event, error) {
+	signal := a.signal
+	meta := a.meta
+	event := journal.Event{SessionID: signal.ThreadID, TurnID: meta.TurnID, ItemID: signal.ItemID, Type: stream.EventNotification,
+		Time: a.receivedAt, Source: a.runtime, Payload: signal.Raw}
+	if signal.Kind == runtime.SignalRequest {
+		event.Type = stream.EventRequest
+	}
+	var before []journal.Event
+	if signal.ThreadID != "" && (signal.Change != nil || !a.thread.known) && !a.thread.deleted {
+		systemOwned, err := s.ensureRow(ctx, tx, a)
+		var gone *DeletedError
+		switch {
+		case errors.As(err, &gone):
+			// Deleted while the signal was queued: it is still journaled, as one of a purged session, and changes nothing.
+			meta.Purged, meta.Session = true, nil
+		case err != nil:
+			return nil, err
+		default:
+			meta.SystemOwned = systemOwned
+			if before, err = s.change(ctx, tx, a, &meta); err != nil {
+				return nil, err
+			}
+		}
+	}
+	event.Meta = stream.EncodeMeta(meta)
+	return append(before, event), nil
+}
+
+// ensureRow returns whether the session is system-owned, making a row for one nobody here knows.
+func (s *Service) ensureRow(ctx context.Context, tx database.Tx, a arrival) (systemOwned bool, err error) {
+	systemOwned, err = presence(ctx, tx, a.signal.ThreadID)
+	if !errors.Is(err, ErrNotFound) {
+		return systemOwned, err
+	}
+	return false, insertPlaceholder(ctx, tx, a.signal.ThreadID, a.runtime, s.opts.NodeID, a.receivedAt)
+}
+
+// change stores what a signal means. The events it returns come before the signal's own, as clients had them from codex-manager.
+func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *stream.Meta) ([]journal.Event, error) {
+	id := a.signal.ThreadID
+	switch change := a.signal.Change.(type) {
+	case runtime.TurnStarted:
+		started := change.StartedAt
+		if started == 0 {
+			started = a.receivedAt
+		}
+		turn := turnRow{sessionID: id, turnID: change.TurnID, generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: started}
+		return nil, errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, id, a.receivedAt))
+	case runtime.TurnCompleted:
+		return s.turnCompleted(ctx, tx, a, change)
+	case runtime.ItemChanged:
+		turnID := change.TurnID
+		if turnID == "" {
+			turnID = a.meta.TurnID
+		}
+		if change.Item.ID == "" {
+			return nil, nil
+		}
+		_, _, err := s.entries.Upsert(ctx, tx, id, entryOfItem(turnID, change, a.receivedAt))
+		return nil, err
+	case runtime.ThreadNamed:
+		return nil, updateSession(ctx, tx, id, `title = $2, updated_at = case when updated_at < $3 then $3 else updated_at end`,
+			database.EncodeText(change.Name), a.receivedAt)
+	case runtime.InteractiveRequested:
+		return nil, s.requested(ctx, tx, a, change, meta)
+	case runtime.RequestResolved:
+		return s.resolvedElsewhere(ctx, tx, a, change)
+	}
+	return nil, nil
+}
+
+func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, change runtime.TurnCompleted) ([]journal.Event, error) {
+	turn := turnRow{sessionID: a.signal.ThreadID, turnID: change.TurnID, status: change.Status, failure: change.Error,
+		generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: change.StartedAt, completedAt: change.CompletedAt}
+	if turn.completedAt == 0 {
+		turn.completedAt = a.receivedAt
+	}
+	if err := errors.Join(closeTurn(ctx, tx, turn), touch(ctx, tx, turn.sessionID, a.receivedAt)); err != nil {
+		return nil, err
+	}
+	// Whatever this turn asked can no longer be answered (not every runtime says so of every kind of request).
+	pending, err := pendingOfSession(ctx, tx, turn.sessionID)
+	if err != nil {
+		return nil, err
+	}
+	var events []journal.Event
+	for _, request := range pending {
+		if request.TurnID != turn.turnID || request.generation != a.signal.Generation {
+			continue
+		}
+		event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, event)
+	}
+	return events, nil
+}
+
+func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, change runtime.InteractiveRequested, meta *stream.Meta) error {
+	request, err := readNativeRequest(ctx, tx, a.signal.Generation, a.signal.RequestID)
+	if errors.Is(err, ErrRequestNotFound) {
+		request = requestRow{
+			Request: Request{ID: a.requestID, Kind: change.Kind, SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID,
+				ItemID: a.signal.ItemID, Method: a.signal.Method, Summary: change.Summary, Params: params(a.signal.Params),
+				Status: RequestPending, CreatedAt: a.receivedAt},
+			runtime: a.runtime, generation: a.signal.Generation, nodeID: s.opts.NodeID, nativeID: a.signal.RequestID,
+		}
+		if err := insertRequest(ctx, tx, request); err != nil {
+			return err
+		}
+		_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryOfRequest(request.Request))
+	}
+	if err != nil {
+		return err
+	}
+	// A runtime that was re-attached asks again: same request, same id.
+	meta.Request = &stream.RequestRef{ID: request.ID, Kind: string(request.Kind), Summary: request.Summary, ThreadID: request.SessionID,
+		TurnID: request.TurnID, ItemID: request.ItemID, CreatedAt: request.CreatedAt}
+	return nil
+}
+
+func params(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+// resolvedElsewhere: the runtime closed a request. If we answered it, it is settled already; else nobody here will be able to any more.
+func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arrival, change runtime.RequestResolved) ([]journal.Event, error) {
+	request, err := readNativeRequest(ctx, tx, a.signal.Generation, change.RequestID)
+	if errors.Is(err, ErrRequestNotFound) || (err == nil && request.Status != RequestPending) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
+	if err != nil {
+		return nil, err
+	}
+	return []journal.Event{event}, nil
+}
+
+// newID is a UUIDv7: ids of ours never repeat and sort by time.
+func newID() string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return uuid.NewString()
+	}
+	return id.String()
+}

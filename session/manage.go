@@ -1,0 +1,153 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+)
+
+// Rename gives a session a title, here and in its runtime.
+func (s *Service) Rename(ctx context.Context, sessionID, title string) (Session, error) {
+	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
+		// A conversation the runtime lost keeps its row, and the row its title.
+		err := adapter.NameThread(ctx, session.RuntimeSessionID, title)
+		if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
+			return nil, err
+		}
+		s.view.change(sessionID, func(t *thread) { t.title = title })
+		return func(ctx context.Context, tx database.Tx, at int64) error {
+			return errors.Join(updateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)), touch(ctx, tx, sessionID, at))
+		}, nil
+	})
+}
+
+// Archive puts a session away; ErrNotMaterialized when its runtime has nothing stored to put away.
+func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error) {
+	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
+		if err := adapter.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
+			return nil, materialized(err)
+		}
+		return func(ctx context.Context, tx database.Tx, _ int64) error {
+			return updateSession(ctx, tx, sessionID, `archived = 1`)
+		}, nil
+	})
+}
+
+// Unarchive takes a session back.
+func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, error) {
+	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
+		t, err := adapter.UnarchiveThread(ctx, session.RuntimeSessionID)
+		if err != nil {
+			return nil, materialized(err)
+		}
+		return func(ctx context.Context, tx database.Tx, _ int64) error {
+			return errors.Join(updateSession(ctx, tx, sessionID, `archived = 0`), storeThread(ctx, tx, sessionID, t))
+		}, nil
+	})
+}
+
+// Resume loads the conversation in its runtime, so that its events flow; turns do this by themselves.
+func (s *Service) Resume(ctx context.Context, sessionID string) (Session, error) {
+	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
+		t, err := adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.RuntimeSessionID})
+		if err != nil {
+			return nil, materialized(err)
+		}
+		return func(ctx context.Context, tx database.Tx, _ int64) error { return storeThread(ctx, tx, sessionID, t) }, nil
+	})
+}
+
+// change is what managing a session does to its row.
+type change func(ctx context.Context, tx database.Tx, at int64) error
+
+// manage is the way of every such call: look the session up, have the runtime do its part, store the outcome. Calls on one session go one
+// after the other, so that the store and the runtime end up with the same one of two competing wishes.
+func (s *Service) manage(ctx context.Context, sessionID string, act func(context.Context, Session, runtime.Adapter) (change, error)) (Session, error) {
+	release, err := s.locks.acquire(ctx, sessionID)
+	if err != nil {
+		return Session{}, err
+	}
+	defer release()
+	session, err := s.Lookup(ctx, sessionID)
+	if err != nil {
+		return Session{}, err
+	}
+	adapter, err := s.adapter(session.Runtime)
+	if err != nil {
+		return Session{}, err
+	}
+	apply, err := act(ctx, session, adapter)
+	if err != nil {
+		return Session{}, err
+	}
+	// The runtime has done it; a caller who goes away must not keep the row behind.
+	ctx = context.WithoutCancel(ctx)
+	at := s.now()
+	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if _, err := presence(ctx, tx, sessionID); err != nil {
+			return nil, journal.Refuse(err)
+		}
+		return nil, apply(ctx, tx, at)
+	})
+	if err != nil {
+		return Session{}, err
+	}
+	return s.stored(ctx, sessionID)
+}
+
+func materialized(err error) error {
+	if errors.Is(err, runtime.ErrThreadNotFound) {
+		return fmt.Errorf("%w: %w", ErrNotMaterialized, err)
+	}
+	return err
+}
+
+// storeThread keeps the runtime's newest description of a conversation.
+func storeThread(ctx context.Context, tx database.Tx, sessionID string, t runtime.Thread) error {
+	if len(t.Raw) == 0 {
+		return nil
+	}
+	return updateSession(ctx, tx, sessionID, `thread = $2`, string(t.Raw))
+}
+
+// AssignProject puts a session into a project, or takes it out (nil). The project is looked at before the session (`codex-manager.md` 5.2),
+// except that a deleted session is deleted first of all. It is announced also when nothing changes, as clients expect.
+func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID *string) (Session, error) {
+	var gone *DeletedError
+	if err := readTombstone(ctx, s.db.Read(), sessionID); errors.As(err, &gone) {
+		return Session{}, gone
+	}
+	if projectID != nil {
+		if _, err := readProject(ctx, s.db.Read(), *projectID); err != nil {
+			return Session{}, err
+		}
+	}
+	if _, err := s.Lookup(ctx, sessionID); err != nil {
+		return Session{}, err
+	}
+	at := s.now()
+	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if projectID != nil {
+			if _, err := readProject(ctx, tx, *projectID); err != nil {
+				return nil, journal.Refuse(err)
+			}
+		}
+		stored, err := readSession(ctx, tx, sessionID)
+		if err != nil {
+			return nil, journal.Refuse(err)
+		}
+		if err := updateSession(ctx, tx, sessionID, `project_id = $2`, nullText(projectID)); err != nil {
+			return nil, err
+		}
+		return []journal.Event{sessionProjectUpdated(sessionID, projectID, stored.ProjectID, at, stored.SystemOwned)}, nil
+	})
+	if err != nil {
+		return Session{}, err
+	}
+	s.view.change(sessionID, func(t *thread) { t.projectID = projectID })
+	return s.stored(ctx, sessionID)
+}

@@ -1,0 +1,168 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/collate"
+	"golang.org/x/text/language"
+
+	"harness/database"
+	"harness/journal"
+)
+
+const projectColumns = `id, name, working_directory, created_at, updated_at`
+
+// Projects lists all projects by name, in the order people sort names (case and accents last).
+func (s *Service) Projects(ctx context.Context) ([]Project, error) {
+	rows, err := s.db.Read().QueryContext(ctx, `select `+projectColumns+` from projects`)
+	if err != nil {
+		return nil, fmt.Errorf("list projects: %w", err)
+	}
+	defer rows.Close()
+	projects := []Project{}
+	for rows.Next() {
+		project, err := scanProject(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list projects: %w", err)
+		}
+		projects = append(projects, project)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list projects: %w", err)
+	}
+	names := collate.New(language.Und)
+	slices.SortFunc(projects, func(a, b Project) int {
+		if order := names.CompareString(a.Name, b.Name); order != 0 {
+			return order
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return projects, nil
+}
+
+// CreateProject makes a project; *DuplicateNameError when another has the name (case and surrounding space aside).
+func (s *Service) CreateProject(ctx context.Context, name string, workingDirectory *string) (Project, error) {
+	at := s.now()
+	project := Project{ID: newID(), Name: name, WorkingDirectory: workingDirectory, CreatedAt: at, UpdatedAt: at}
+	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if err := uniqueName(ctx, tx, name, project.ID); err != nil {
+			return nil, journal.Refuse(err)
+		}
+		_, err := tx.ExecContext(ctx, `insert into projects (id, name, name_key, working_directory, created_at, updated_at)
+			values ($1, $2, $3, $4, $5, $6)`, project.ID, database.EncodeText(name), nameKey(name), nullText(workingDirectory), at, at)
+		if err != nil {
+			return nil, fmt.Errorf("store project %s: %w", project.ID, err)
+		}
+		return []journal.Event{projectUpserted(project, at)}, nil
+	})
+	return project, err
+}
+
+// RenameProject changes the name and, when setDirectory, the working directory (nil clears it). It is announced also when nothing changes.
+func (s *Service) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string, setDirectory bool) (Project, error) {
+	var project Project
+	at := s.now()
+	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		stored, err := readProject(ctx, tx, projectID)
+		if err != nil {
+			return nil, journal.Refuse(err)
+		}
+		if err := uniqueName(ctx, tx, name, projectID); err != nil {
+			return nil, journal.Refuse(err)
+		}
+		stored.Name, stored.UpdatedAt = name, at
+		if setDirectory {
+			stored.WorkingDirectory = workingDirectory
+		}
+		_, err = tx.ExecContext(ctx, `update projects set name = $2, name_key = $3, working_directory = $4, updated_at = $5 where id = $1`,
+			database.EncodeText(projectID), database.EncodeText(name), nameKey(name), nullText(stored.WorkingDirectory), at)
+		if err != nil {
+			return nil, fmt.Errorf("update project %s: %w", projectID, err)
+		}
+		project = stored
+		return []journal.Event{projectUpserted(stored, at)}, nil
+	})
+	return project, err
+}
+
+// DeleteProject removes a project that has no sessions of people; *ProjectNotEmptyError says how many it has.
+func (s *Service) DeleteProject(ctx context.Context, projectID string) (Project, error) {
+	var project Project
+	at := s.now()
+	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		stored, err := readProject(ctx, tx, projectID)
+		if err != nil {
+			return nil, journal.Refuse(err)
+		}
+		key := database.EncodeText(projectID)
+		var sessions int
+		err = tx.QueryRowContext(ctx, `select count(*) from sessions where project_id = $1 and system_owned = 0`, key).Scan(&sessions)
+		if err != nil {
+			return nil, fmt.Errorf("count sessions of project %s: %w", projectID, err)
+		}
+		if sessions > 0 {
+			return nil, journal.Refuse(&ProjectNotEmptyError{ProjectID: projectID, SessionCount: sessions})
+		}
+		for _, statement := range []string{
+			`update sessions set project_id = null where project_id = $1`,
+			`delete from projects where id = $1`,
+		} {
+			if _, err := tx.ExecContext(ctx, statement, key); err != nil {
+				return nil, fmt.Errorf("delete project %s: %w", projectID, err)
+			}
+		}
+		project = stored
+		return []journal.Event{projectDeleted(projectID, at)}, nil
+	})
+	return project, err
+}
+
+// nameKey is what two names have in common when they are the same to people.
+func nameKey(name string) string {
+	return database.EncodeText(strings.ToLower(strings.TrimSpace(name)))
+}
+
+func uniqueName(ctx context.Context, q database.Querier, name, except string) error {
+	var id string
+	err := q.QueryRowContext(ctx, `select id from projects where name_key = $1`, nameKey(name)).Scan(&id)
+	switch {
+	case errors.Is(err, sql.ErrNoRows), err == nil && id == except:
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for project name: %w", err)
+	}
+	return &DuplicateNameError{ProjectID: id}
+}
+
+// readProject returns ErrProjectNotFound for an unknown id.
+func readProject(ctx context.Context, q database.Querier, id string) (Project, error) {
+	project, err := scanProject(q.QueryRowContext(ctx, `select `+projectColumns+` from projects where id = $1`, database.EncodeText(id)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Project{}, ErrProjectNotFound
+	}
+	if err != nil {
+		return Project{}, fmt.Errorf("read project %s: %w", id, err)
+	}
+	return project, nil
+}
+
+func scanProject(row scanner) (Project, error) {
+	var (
+		project   Project
+		directory sql.NullString
+	)
+	if err := row.Scan(&project.ID, &project.Name, &directory, &project.CreatedAt, &project.UpdatedAt); err != nil {
+		return Project{}, err
+	}
+	project.Name = database.DecodeText(project.Name)
+	if directory.Valid {
+		text := database.DecodeText(directory.String)
+		project.WorkingDirectory = &text
+	}
+	return project, nil
+}

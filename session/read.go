@@ -1,0 +1,182 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"harness/database"
+	"harness/runtime"
+	"harness/transcript"
+)
+
+// Limits of a list page (`codex-manager.md` 5.3).
+const (
+	defaultPage = 100
+	largestPage = 200
+)
+
+// Lookup finds a session in the stored rows, or adopts one a runtime knows and we do not. *DeletedError for a deleted session, ErrNotFound
+// for an unknown one; runtime.ErrUnavailable when the rows do not have it and the runtime that could can not be asked.
+func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error) {
+	session, err := s.stored(ctx, sessionID)
+	if !errors.Is(err, ErrNotFound) {
+		return session, err
+	}
+	if sessionID == "" || database.EncodeText(sessionID) != sessionID {
+		return Session{}, ErrNotFound // no runtime gives out such an id
+	}
+	for _, adapter := range s.allAdapters() {
+		t, err := adapter.ReadThread(ctx, sessionID, false)
+		var refused *runtime.Error
+		switch {
+		case err == nil && t.ID == sessionID:
+			if err := s.takeIn(ctx, adapter.Name(), []runtime.Thread{t}); err != nil {
+				return Session{}, err
+			}
+			return s.stored(ctx, sessionID)
+		case err == nil, errors.Is(err, runtime.ErrThreadNotFound):
+		case errors.Is(err, runtime.ErrUnavailable), errors.Is(err, runtime.ErrTimeout):
+			return Session{}, fmt.Errorf("session %s is not stored here and its runtime cannot be asked: %w", sessionID, err)
+		case errors.As(err, &refused):
+			// It would not even look: not an id of this runtime.
+		default:
+			return Session{}, err
+		}
+	}
+	return Session{}, ErrNotFound
+}
+
+// stored reads a session from its row.
+func (s *Service) stored(ctx context.Context, sessionID string) (Session, error) {
+	row, err := readSession(ctx, s.db.Read(), sessionID)
+	if err != nil {
+		return Session{}, err
+	}
+	defaults, err := s.defaults(ctx)
+	if err != nil {
+		return Session{}, err
+	}
+	return row.effective(defaults)
+}
+
+// List returns a page of sessions from the stored rows, newest first. ErrBadCursor for a cursor that is not ours.
+func (s *Service) List(ctx context.Context, query ListQuery) (Page, error) {
+	limit := query.Limit
+	if limit <= 0 {
+		limit = defaultPage
+	}
+	limit = min(limit, largestPage)
+	before, beforeID, err := parseCursor(query.Cursor)
+	if err != nil {
+		return Page{}, err
+	}
+	defaults, err := s.defaults(ctx)
+	if err != nil {
+		return Page{}, err
+	}
+	// System-owned ones are left out here, not after paging, so that a page is full while there are more.
+	rows, err := s.db.Read().QueryContext(ctx, `select `+sessionColumns+` from sessions
+		where archived = $1 and system_owned <= $2 and (updated_at < $3 or (updated_at = $3 and id < $4))
+		order by updated_at desc, id desc limit $5`,
+		flag(query.Archived), flag(query.IncludeSystemOwned), before, database.EncodeText(beforeID), limit+1)
+	if err != nil {
+		return Page{}, fmt.Errorf("list sessions: %w", err)
+	}
+	defer rows.Close()
+	page := Page{Sessions: []Session{}}
+	for rows.Next() {
+		row, err := scanSession(rows)
+		if err != nil {
+			return Page{}, fmt.Errorf("list sessions: %w", err)
+		}
+		if len(page.Sessions) == limit {
+			last := page.Sessions[limit-1]
+			page.NextCursor = isoTime(last.UpdatedAt) + "|" + last.ID
+			break
+		}
+		session, err := row.effective(defaults)
+		if err != nil {
+			return Page{}, err
+		}
+		page.Sessions = append(page.Sessions, session)
+	}
+	if err := rows.Err(); err != nil {
+		return Page{}, fmt.Errorf("list sessions: %w", err)
+	}
+	return page, nil
+}
+
+// parseCursor reads "<ISO updatedAt>|<id>"; "" begins at the newest.
+func parseCursor(cursor string) (before int64, id string, err error) {
+	if cursor == "" {
+		return math.MaxInt64, "", nil
+	}
+	at, id, ok := strings.Cut(cursor, "|")
+	parsed, err := time.Parse("2006-01-02T15:04:05.000Z", at)
+	if !ok || err != nil || id == "" {
+		return 0, "", ErrBadCursor
+	}
+	return parsed.UnixMilli(), id, nil
+}
+
+// Get reads a session with its transcript: the runtime's own history with what is stored here. When the runtime can not be asked, the
+// stored part is all there is, and that is no error.
+func (s *Service) Get(ctx context.Context, sessionID string) (Detail, error) {
+	session, err := s.Lookup(ctx, sessionID)
+	if err != nil {
+		return Detail{}, err
+	}
+	var base []transcript.Turn
+	if t, ok := s.readHistory(ctx, session); ok {
+		if len(t.Raw) > 0 {
+			session.Thread = t.Raw
+		}
+		base = turnsOf(t)
+	}
+	turns, err := readTurns(ctx, s.db.Read(), sessionID)
+	if err != nil {
+		return Detail{}, err
+	}
+	entries, err := s.entries.List(ctx, s.db.Read(), sessionID)
+	if err != nil {
+		return Detail{}, err
+	}
+	return Detail{Session: session, Transcript: transcript.Assemble(base, entries, times(turns))}, nil
+}
+
+// readHistory asks the runtime, if it is there to answer now: a reader does not wait for one that is down or starting.
+func (s *Service) readHistory(ctx context.Context, session Session) (runtime.Thread, bool) {
+	adapter, err := s.adapter(session.Runtime)
+	if err != nil || adapter.Status().State != runtime.StateReady {
+		return runtime.Thread{}, false
+	}
+	t, err := adapter.ReadThread(ctx, session.RuntimeSessionID, true)
+	if err != nil {
+		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Msg("the runtime's history could not be read; showing what is stored here")
+		return runtime.Thread{}, false
+	}
+	return t, true
+}
+
+func turnsOf(t runtime.Thread) []transcript.Turn {
+	turns := make([]transcript.Turn, 0, len(t.Turns))
+	for _, turn := range t.Turns {
+		out := transcript.Turn{ID: turn.ID, Done: turn.Status != runtime.TurnInProgress, StartedAt: turn.StartedAt,
+			CompletedAt: turn.CompletedAt}
+		for _, item := range turn.Items {
+			entry := transcript.Entry{MessageID: item.ID, TurnID: turn.ID, Role: item.Role, Type: item.Type, Content: item.Content,
+				Status: transcript.Complete}
+			if item.Details != "" {
+				details := item.Details
+				entry.Details = &details
+			}
+			out.Entries = append(out.Entries, entry)
+		}
+		turns = append(turns, out)
+	}
+	return turns
+}

@@ -1,0 +1,136 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"harness/database"
+	"harness/runtime"
+)
+
+// requestRow is a Request with what is needed to answer it.
+type requestRow struct {
+	Request
+	runtime, generation, nodeID string
+	nativeID                    json.RawMessage
+}
+
+const requestColumns = `id, kind, session_id, turn_id, item_id, method, summary, params, runtime, generation, native_id, node_id, status,
+	reply, decided_by, created_at, settled_at`
+
+func insertRequest(ctx context.Context, tx database.Tx, r requestRow) error {
+	_, err := tx.ExecContext(ctx, `insert into interactive_requests (`+requestColumns+`)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', '', '', $13, 0)`,
+		r.ID, string(r.Kind), database.EncodeText(r.SessionID), database.EncodeText(r.TurnID), database.EncodeText(r.ItemID),
+		database.EncodeText(r.Method), database.EncodeText(r.Summary), string(r.Params), r.runtime, r.generation,
+		database.EncodeText(string(r.nativeID)), r.nodeID, r.CreatedAt)
+	if err != nil {
+		return fmt.Errorf("store interactive request %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+// settleRequest is the compare-and-set: false when the request is no longer pending.
+func settleRequest(ctx context.Context, tx database.Tx, r requestRow) (bool, error) {
+	var reply string
+	if r.Reply != nil {
+		encoded, err := json.Marshal(r.Reply)
+		if err != nil {
+			return false, fmt.Errorf("encode reply to request %s: %w", r.ID, err)
+		}
+		reply = string(encoded)
+	}
+	result, err := tx.ExecContext(ctx, `update interactive_requests set status = $2, reply = $3, decided_by = $4, settled_at = $5
+		where id = $1 and status = 'pending'`, r.ID, string(r.Status), reply, database.EncodeText(r.DecidedBy), r.SettledAt)
+	if err != nil {
+		return false, fmt.Errorf("settle request %s: %w", r.ID, err)
+	}
+	affected, err := result.RowsAffected()
+	return affected == 1, err
+}
+
+// readRequest returns ErrRequestNotFound for an unknown id.
+func readRequest(ctx context.Context, q database.Querier, id string, kind runtime.RequestKind) (requestRow, error) {
+	row, err := scanRequest(q.QueryRowContext(ctx, `select `+requestColumns+` from interactive_requests where id = $1 and kind = $2`,
+		database.EncodeText(id), string(kind)))
+	return found(row, err)
+}
+
+// readNativeRequest finds a request by what its runtime calls it.
+func readNativeRequest(ctx context.Context, q database.Querier, generation string, nativeID json.RawMessage) (requestRow, error) {
+	row, err := scanRequest(q.QueryRowContext(ctx, `select `+requestColumns+` from interactive_requests
+		where generation = $1 and native_id = $2`, generation, database.EncodeText(string(nativeID))))
+	return found(row, err)
+}
+
+func found(row requestRow, err error) (requestRow, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return requestRow{}, ErrRequestNotFound
+	}
+	if err != nil {
+		return requestRow{}, fmt.Errorf("read interactive request: %w", err)
+	}
+	return row, nil
+}
+
+// pendingOfSession, pendingOfNode: oldest first.
+func pendingOfSession(ctx context.Context, q database.Querier, sessionID string) ([]requestRow, error) {
+	rows, err := q.QueryContext(ctx, `select `+requestColumns+` from interactive_requests
+		where session_id = $1 and status = 'pending' order by created_at, id`, database.EncodeText(sessionID))
+	return scanRequests(rows, err)
+}
+
+func pendingOfNode(ctx context.Context, q database.Querier, nodeID string) ([]requestRow, error) {
+	rows, err := q.QueryContext(ctx, `select `+requestColumns+` from interactive_requests
+		where node_id = $1 and status = 'pending' order by created_at, id`, nodeID)
+	return scanRequests(rows, err)
+}
+
+func scanRequests(rows *sql.Rows, err error) ([]requestRow, error) {
+	if err != nil {
+		return nil, fmt.Errorf("read interactive requests: %w", err)
+	}
+	defer rows.Close()
+	var requests []requestRow
+	for rows.Next() {
+		r, err := scanRequest(rows)
+		if err != nil {
+			return nil, fmt.Errorf("read interactive requests: %w", err)
+		}
+		requests = append(requests, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read interactive requests: %w", err)
+	}
+	return requests, nil
+}
+
+func scanRequest(row scanner) (requestRow, error) {
+	var (
+		r                       requestRow
+		params, nativeID, reply string
+	)
+	if err := row.Scan(&r.ID, &r.Kind, &r.SessionID, &r.TurnID, &r.ItemID, &r.Method, &r.Summary, &params, &r.runtime, &r.generation,
+		&nativeID, &r.nodeID, &r.Status, &reply, &r.DecidedBy, &r.CreatedAt, &r.SettledAt); err != nil {
+		return requestRow{}, err
+	}
+	for _, text := range []*string{&r.SessionID, &r.TurnID, &r.ItemID, &r.Method, &r.Summary, &r.DecidedBy} {
+		*text = database.DecodeText(*text)
+	}
+	r.Params, r.nativeID = json.RawMessage(params), json.RawMessage(database.DecodeText(nativeID))
+	if reply != "" {
+		r.Reply = new(runtime.Reply)
+		if err := json.Unmarshal([]byte(reply), r.Reply); err != nil {
+			return requestRow{}, fmt.Errorf("decode reply of request %s: %w", r.ID, err)
+		}
+		for _, member := range []*json.RawMessage{&r.Reply.Answers, &r.Reply.ContentItems, &r.Reply.Raw} {
+			if string(*member) == "null" {
+				*member = nil
+			}
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,209 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"harness/database"
+	"harness/runtime"
+)
+
+const sessionColumns = `id, runtime, runtime_session_id, node_id, project_id, title, cwd, source, model_provider, thread, controls,
+	system_owned, archived, created_at, updated_at`
+
+type scanner interface{ Scan(dest ...any) error }
+
+// storedSession is a row: a Session whose controls may be unset and whose title may be "".
+type storedSession struct {
+	Session
+	controls sql.NullString
+}
+
+func scanSession(row scanner) (storedSession, error) {
+	var (
+		stored  storedSession
+		project sql.NullString
+		thread  string
+		owned   int64
+		archive int64
+	)
+	s := &stored.Session
+	if err := row.Scan(&s.ID, &s.Runtime, &s.RuntimeSessionID, &s.NodeID, &project, &s.Title, &s.Cwd, &s.Source, &s.ModelProvider,
+		&thread, &stored.controls, &owned, &archive, &s.CreatedAt, &s.UpdatedAt); err != nil {
+		return storedSession{}, err
+	}
+	for _, text := range []*string{&s.ID, &s.RuntimeSessionID, &s.Title, &s.Cwd, &s.Source, &s.ModelProvider} {
+		*text = database.DecodeText(*text)
+	}
+	if project.Valid {
+		s.ProjectID = &project.String
+	}
+	s.Thread, s.SystemOwned, s.Archived, s.Materialized = json.RawMessage(thread), owned != 0, archive != 0, true
+	return stored, nil
+}
+
+// readSession returns a session's row: *DeletedError for a deleted session, ErrNotFound when there is no row.
+func readSession(ctx context.Context, q database.Querier, id string) (storedSession, error) {
+	key := database.EncodeText(id)
+	stored, err := scanSession(q.QueryRowContext(ctx, `select `+sessionColumns+` from sessions where id = $1`, key))
+	if err == nil {
+		return stored, nil
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return storedSession{}, fmt.Errorf("read session %s: %w", id, err)
+	}
+	if err := readTombstone(ctx, q, id); err != nil {
+		return storedSession{}, err
+	}
+	return storedSession{}, ErrNotFound
+}
+
+// readTombstone returns *DeletedError when the session was deleted, nil when not.
+func readTombstone(ctx context.Context, q database.Querier, id string) error {
+	gone := &DeletedError{SessionID: id}
+	err := q.QueryRowContext(ctx, `select title, deleted_at from deleted_sessions where session_id = $1`, database.EncodeText(id)).
+		Scan(&gone.Title, &gone.DeletedAt)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read tombstone of session %s: %w", id, err)
+	}
+	gone.Title = database.DecodeText(gone.Title)
+	return gone
+}
+
+// presence tells whether a session has a row, and whether it is system-owned; *DeletedError and ErrNotFound as readSession.
+func presence(ctx context.Context, q database.Querier, id string) (systemOwned bool, err error) {
+	var owned int64
+	err = q.QueryRowContext(ctx, `select system_owned from sessions where id = $1`, database.EncodeText(id)).Scan(&owned)
+	if errors.Is(err, sql.ErrNoRows) {
+		if err := readTombstone(ctx, q, id); err != nil {
+			return false, err
+		}
+		return false, ErrNotFound
+	}
+	if err != nil {
+		return false, fmt.Errorf("read session %s: %w", id, err)
+	}
+	return owned != 0, nil
+}
+
+// insertSession writes a row, over a placeholder if a signal made one already.
+func insertSession(ctx context.Context, tx database.Tx, s Session, controls *Controls) error {
+	encoded, err := encodeControls(controls)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `insert into sessions (`+sessionColumns+`)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+		on conflict (id) do update set node_id = excluded.node_id, title = excluded.title, cwd = excluded.cwd, source = excluded.source,
+			model_provider = excluded.model_provider, thread = excluded.thread, controls = excluded.controls,
+			system_owned = excluded.system_owned, updated_at = excluded.updated_at`,
+		database.EncodeText(s.ID), s.Runtime, database.EncodeText(s.RuntimeSessionID), s.NodeID, nullText(s.ProjectID),
+		database.EncodeText(s.Title), database.EncodeText(s.Cwd), database.EncodeText(s.Source), database.EncodeText(s.ModelProvider),
+		threadText(s.Thread), encoded, flag(s.SystemOwned), flag(s.Archived), s.CreatedAt, s.UpdatedAt)
+	if err != nil {
+		return fmt.Errorf("store session %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+// placeholderThread is stored until the runtime has been asked for its own description.
+const placeholderThread = "null"
+
+// insertPlaceholder makes a row for a conversation a signal named and nobody here knows yet.
+func insertPlaceholder(ctx context.Context, tx database.Tx, id, runtimeName, nodeID string, at int64) error {
+	_, err := tx.ExecContext(ctx, `insert into sessions (`+sessionColumns+`)
+		values ($1, $2, $1, $3, null, '', '', '', '', $4, null, 0, 0, $5, $5) on conflict do nothing`,
+		database.EncodeText(id), runtimeName, nodeID, placeholderThread, at)
+	if err != nil {
+		return fmt.Errorf("adopt session %s: %w", id, err)
+	}
+	return nil
+}
+
+// updateSession changes one column set of a row; assignments are fixed text of ours.
+func updateSession(ctx context.Context, tx database.Tx, id, assignments string, args ...any) error {
+	_, err := tx.ExecContext(ctx, `update sessions set `+assignments+` where id = $1`, append([]any{database.EncodeText(id)}, args...)...)
+	if err != nil {
+		return fmt.Errorf("update session %s: %w", id, err)
+	}
+	return nil
+}
+
+// touch moves a session to the top of the list.
+func touch(ctx context.Context, tx database.Tx, id string, at int64) error {
+	return updateSession(ctx, tx, id, `updated_at = case when updated_at < $2 then $2 else updated_at end`, at)
+}
+
+// describe writes what the runtime says about its conversation into a row (insert or refresh); changed rows only.
+func describe(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t runtime.Thread, at int64) error {
+	stored, err := readSession(ctx, tx, t.ID)
+	var gone *DeletedError
+	switch {
+	case errors.As(err, &gone):
+		return nil
+	case errors.Is(err, ErrNotFound):
+		return insertSession(ctx, tx, fromThread(runtimeName, nodeID, t, at), nil)
+	case err != nil:
+		return err
+	}
+	next := fromThread(stored.Runtime, stored.NodeID, t, at)
+	if stored.Title != "" {
+		next.Title = stored.Title
+	}
+	if next.Cwd == "" {
+		next.Cwd = stored.Cwd
+	}
+	next.UpdatedAt = max(next.UpdatedAt, stored.UpdatedAt)
+	if string(stored.Thread) == string(threadText(t.Raw)) && stored.Title == next.Title && stored.Archived == next.Archived &&
+		stored.UpdatedAt == next.UpdatedAt {
+		return nil
+	}
+	return updateSession(ctx, tx, t.ID, `title = $2, cwd = $3, source = $4, model_provider = $5, thread = $6, archived = $7,
+		created_at = $8, updated_at = $9`, database.EncodeText(next.Title), database.EncodeText(next.Cwd),
+		database.EncodeText(next.Source), database.EncodeText(next.ModelProvider), threadText(t.Raw), flag(next.Archived),
+		next.CreatedAt, next.UpdatedAt)
+}
+
+// fromThread is the row of a conversation nobody here gave a title: its name, else its preview, else none (`codex-manager.md` 5.3).
+func fromThread(runtimeName, nodeID string, t runtime.Thread, at int64) Session {
+	title := t.Name
+	if title == "" {
+		title = t.Preview
+	}
+	created, updated := t.CreatedAt, t.UpdatedAt
+	if created == 0 {
+		created = at
+	}
+	if updated == 0 {
+		updated = created
+	}
+	return Session{ID: t.ID, Runtime: runtimeName, RuntimeSessionID: t.ID, NodeID: nodeID, Title: title, Cwd: t.Cwd, Source: t.Source,
+		ModelProvider: t.ModelProvider, Archived: t.Archived, CreatedAt: created, UpdatedAt: updated, Thread: t.Raw}
+}
+
+func threadText(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return placeholderThread
+	}
+	return string(raw)
+}
+
+func nullText(text *string) sql.NullString {
+	if text == nil {
+		return sql.NullString{}
+	}
+	return sql.NullString{String: database.EncodeText(*text), Valid: true}
+}
+
+func flag(on bool) int64 {
+	if on {
+		return 1
+	}
+	return 0
+}

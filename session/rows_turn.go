@@ -1,0 +1,110 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"harness/database"
+	"harness/runtime"
+	"harness/transcript"
+)
+
+// turnRow is one stored turn. Times are in ms, 0 when unknown.
+type turnRow struct {
+	sessionID, turnID      string
+	status                 runtime.TurnStatus
+	failure                string
+	generation, nodeID     string
+	startedAt, completedAt int64
+}
+
+// openTurn notes that a turn runs. A turn that is stored already keeps its state: its end may have overtaken the news of its start.
+func openTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
+	_, err := tx.ExecContext(ctx, `insert into turns
+		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at)
+		values ($1, $2, 'inProgress', '', $3, $4, $5, 0)
+		on conflict (session_id, turn_id) do update set
+			started_at = case when turns.started_at = 0 then excluded.started_at else turns.started_at end`,
+		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), turn.generation, turn.nodeID, turn.startedAt)
+	if err != nil {
+		return fmt.Errorf("store turn %s: %w", turn.turnID, err)
+	}
+	return nil
+}
+
+// closeTurn stores a turn's end, whether or not its start was stored.
+func closeTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
+	_, err := tx.ExecContext(ctx, `insert into turns
+		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8)
+		on conflict (session_id, turn_id) do update set status = excluded.status, error = excluded.error,
+			completed_at = excluded.completed_at,
+			started_at = case when excluded.started_at = 0 then turns.started_at else excluded.started_at end`,
+		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), string(turn.status), database.EncodeText(turn.failure),
+		turn.generation, turn.nodeID, turn.startedAt, turn.completedAt)
+	if err != nil {
+		return fmt.Errorf("store the end of turn %s: %w", turn.turnID, err)
+	}
+	return nil
+}
+
+const turnColumns = `session_id, turn_id, status, error, generation, node_id, started_at, completed_at`
+
+// openTurns lists the turns of a node that run, oldest first.
+func openTurns(ctx context.Context, q database.Querier, nodeID string) ([]turnRow, error) {
+	rows, err := q.QueryContext(ctx, `select `+turnColumns+` from turns where node_id = $1 and status = 'inProgress'
+		order by started_at, session_id, turn_id`, nodeID)
+	return scanTurns(rows, err)
+}
+
+// readTurns lists a session's turns.
+func readTurns(ctx context.Context, q database.Querier, sessionID string) ([]turnRow, error) {
+	rows, err := q.QueryContext(ctx, `select `+turnColumns+` from turns where session_id = $1`, database.EncodeText(sessionID))
+	return scanTurns(rows, err)
+}
+
+// runningTurn is the turn a session is in, "" for none: the newest if several are stored as running.
+func runningTurn(ctx context.Context, q database.Querier, sessionID string) (string, error) {
+	var turnID string
+	err := q.QueryRowContext(ctx, `select turn_id from turns where session_id = $1 and status = 'inProgress'
+		order by started_at desc, turn_id desc limit 1`, database.EncodeText(sessionID)).Scan(&turnID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return database.DecodeText(turnID), err
+}
+
+func scanTurns(rows *sql.Rows, err error) ([]turnRow, error) {
+	if err != nil {
+		return nil, fmt.Errorf("read turns: %w", err)
+	}
+	defer rows.Close()
+	var turns []turnRow
+	for rows.Next() {
+		var t turnRow
+		if err := rows.Scan(&t.sessionID, &t.turnID, &t.status, &t.failure, &t.generation, &t.nodeID, &t.startedAt, &t.completedAt); err != nil {
+			return nil, fmt.Errorf("read turns: %w", err)
+		}
+		t.sessionID, t.turnID, t.failure = database.DecodeText(t.sessionID), database.DecodeText(t.turnID), database.DecodeText(t.failure)
+		turns = append(turns, t)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read turns: %w", err)
+	}
+	return turns, nil
+}
+
+// times are the turns' times as the transcript room wants them: a completion only for turns that are over.
+func times(turns []turnRow) map[string]transcript.TurnTimes {
+	out := make(map[string]transcript.TurnTimes, len(turns))
+	for _, turn := range turns {
+		t := transcript.TurnTimes{StartedAt: turn.startedAt}
+		if turn.status != runtime.TurnInProgress {
+			t.CompletedAt = turn.completedAt
+		}
+		out[turn.turnID] = t
+	}
+	return out
+}

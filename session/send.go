@@ -1,0 +1,133 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+)
+
+// Send starts a turn with a message, or steers it into the running one, and returns the turn's id. Sends to one session go one after the
+// other, so two at once make one turn. Options given become the session's controls once the runtime took the message.
+func (s *Service) Send(ctx context.Context, sessionID string, message Message) (string, error) {
+	release, err := s.locks.acquire(ctx, sessionID)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	session, err := s.Lookup(ctx, sessionID)
+	if err != nil {
+		return "", err
+	}
+	adapter, err := s.adapter(session.Runtime)
+	if err != nil {
+		return "", err
+	}
+	controls := session.Controls.with(message.Model, message.ApprovalPolicy, message.NetworkAccess, message.FilesystemSandbox)
+	cwd := message.Cwd
+	if cwd == "" {
+		cwd = session.Cwd
+	}
+	s.load(session.Runtime, sessionID)
+	started, err := adapter.StartTurn(ctx, runtime.StartTurn{
+		ThreadID: session.RuntimeSessionID, Input: message.input(), ActiveTurnID: s.view.active(sessionID), Cwd: cwd,
+		Model: controls.model(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox,
+		NetworkAccess: controls.NetworkAccess, DynamicTools: message.DynamicTools, CollaborateMode: message.CollaborationMode,
+	})
+	if err != nil {
+		return "", err
+	}
+	var wishes *Controls
+	if message.Model != nil || message.ApprovalPolicy != nil || message.NetworkAccess != nil || message.FilesystemSandbox != nil {
+		wishes = &controls
+	}
+	return started.TurnID, s.turnAccepted(context.WithoutCancel(ctx), session, started.TurnID, wishes)
+}
+
+func (m Message) input() []json.RawMessage {
+	if m.Text == "" {
+		return m.Input
+	}
+	text := encode(struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}{"text", m.Text})
+	return append([]json.RawMessage{text}, m.Input...)
+}
+
+// turnAccepted stores the turn a reply named before the caller is told of it: an acknowledged turn is never forgotten. Its end may have
+// overtaken the reply, and so may the end of its process.
+func (s *Service) turnAccepted(ctx context.Context, session Session, turnID string, controls *Controls) error {
+	return s.inOrder(ctx, func() journal.Unit {
+		at := s.now()
+		generation, down := s.view.liveGeneration(session.Runtime)
+		if !down {
+			s.view.change(session.ID, func(t *thread) { t.accepted(turnID) })
+		}
+		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			if _, err := presence(ctx, tx, session.ID); err != nil {
+				return nil, journal.Refuse(err)
+			}
+			if controls != nil {
+				if err := storeControls(ctx, tx, session.ID, *controls); err != nil {
+					return nil, err
+				}
+			}
+			if err := updateSession(ctx, tx, session.ID, `node_id = $2`, s.opts.NodeID); err != nil {
+				return nil, err
+			}
+			turn := turnRow{sessionID: session.ID, turnID: turnID, generation: generation, nodeID: s.opts.NodeID, startedAt: at}
+			if err := errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, session.ID, at)); err != nil || !down {
+				return nil, err
+			}
+			return s.sweepTurn(ctx, tx, turn, exitReason(session.Runtime, nil), at)
+		}
+	})
+}
+
+// sweepTurn interrupts a turn whose process had ended before the turn was stored, unless it is known to be over.
+func (s *Service) sweepTurn(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) ([]journal.Event, error) {
+	turns, err := readTurns(ctx, tx, turn.sessionID)
+	if err != nil {
+		return nil, err
+	}
+	for _, stored := range turns {
+		if stored.turnID == turn.turnID && stored.status == runtime.TurnInProgress {
+			event, err := interrupt(ctx, tx, stored, reason, at)
+			return []journal.Event{event}, err
+		}
+	}
+	return nil, nil
+}
+
+// Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn when none does, ErrWrongTurn when another one does.
+func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (string, error) {
+	row, err := readSession(ctx, s.db.Read(), sessionID)
+	if errors.Is(err, ErrNotFound) {
+		return "", ErrNoActiveTurn
+	}
+	if err != nil {
+		return "", err
+	}
+	s.load(row.Runtime, sessionID)
+	active := s.view.active(sessionID)
+	switch {
+	case active == "":
+		return "", ErrNoActiveTurn
+	case turnID != "" && turnID != active:
+		return "", fmt.Errorf("%w: %s runs, not %s", ErrWrongTurn, active, turnID)
+	}
+	adapter, err := s.adapter(row.Runtime)
+	if err != nil {
+		return "", err
+	}
+	err = adapter.InterruptTurn(ctx, row.RuntimeSessionID, active)
+	if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
+		return "", ErrNoActiveTurn // it ended by itself
+	}
+	return active, err
+}

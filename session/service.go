@@ -1,0 +1,166 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+	"harness/transcript"
+)
+
+// Options are what a Service is built from. Journal, DB and NodeID are required.
+type Options struct {
+	Journal *journal.Journal
+	DB      *database.DB
+	// Runtimes are the adapters to drive; the first one is the default of new sessions. More may be added with Attach.
+	Runtimes []runtime.Adapter
+	// NodeID names this server among those that share the store; it must be the same after a restart.
+	NodeID string
+	// Defaults are the controls of sessions that never had any, unless stored defaults say otherwise.
+	Defaults Controls
+	// WorkspaceRoot is where sessions work whose creator named no directory.
+	WorkspaceRoot string
+	Logger        zerolog.Logger
+	// Clock is time.Now when nil.
+	Clock func() time.Time
+}
+
+// Service is the session room: the one place where runtime signals and client wishes become stored state and events.
+type Service struct {
+	opts     Options
+	journal  *journal.Journal
+	db       *database.DB
+	entries  transcript.Store
+	view     *view
+	locks    keyedLocks
+	adoption *adoption
+
+	adaptersMu sync.RWMutex
+	adapters   []runtime.Adapter
+
+	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units commit.
+	// It is held while the journal's queue is full: that is the back-pressure of a slow store.
+	order sync.Mutex
+
+	lifeMu  sync.Mutex
+	started bool
+	cancel  context.CancelFunc
+	done    chan struct{}
+}
+
+// New builds a Service. It does nothing until Start, except that its sinks take signals.
+func New(opts Options) *Service {
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	return &Service{
+		opts: opts, journal: opts.Journal, db: opts.DB,
+		view: newView(), adoption: newAdoption(), adapters: append([]runtime.Adapter(nil), opts.Runtimes...),
+	}
+}
+
+// Attach adds a runtime. Service and adapter need each other (the adapter wants a Sink), so adapters usually come after New.
+func (s *Service) Attach(adapter runtime.Adapter) {
+	s.adaptersMu.Lock()
+	defer s.adaptersMu.Unlock()
+	s.adapters = append(s.adapters, adapter)
+}
+
+// Sink is where the named runtime reports. Hand it to the adapter of that name.
+func (s *Service) Sink(runtimeName string) runtime.Sink {
+	return func(signal runtime.Signal) { s.ingest(runtimeName, signal) }
+}
+
+// Start settles what an earlier process of this node left open (its requests expire, its turns are interrupted, both announced) and begins
+// adopting the conversations runtimes have stored. It must come before clients are served. Calling it twice is allowed.
+func (s *Service) Start(ctx context.Context) error {
+	s.lifeMu.Lock()
+	defer s.lifeMu.Unlock()
+	if s.started {
+		return nil
+	}
+	if err := s.recover(ctx); err != nil {
+		return fmt.Errorf("settle what the last run left open: %w", err)
+	}
+	// The worker outlives the call that started it; Stop ends it.
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.started, s.cancel, s.done = true, cancel, make(chan struct{})
+	go func() {
+		defer close(s.done)
+		s.adoptLoop(running)
+	}()
+	return nil
+}
+
+// Stop ends the background work and waits for it. Adapters are stopped before it, the journal after. Calling it twice is allowed.
+func (s *Service) Stop(ctx context.Context) error {
+	s.lifeMu.Lock()
+	defer s.lifeMu.Unlock()
+	if !s.started {
+		return nil
+	}
+	s.cancel()
+	select {
+	case <-s.done:
+		s.started = false
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("session service did not stop: %w", ctx.Err())
+	}
+}
+
+// adapter finds a runtime by name, the default one for "".
+func (s *Service) adapter(name string) (runtime.Adapter, error) {
+	s.adaptersMu.RLock()
+	defer s.adaptersMu.RUnlock()
+	for _, adapter := range s.adapters {
+		if name == "" || adapter.Name() == name {
+			return adapter, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no runtime named %q is configured", runtime.ErrUnavailable, name)
+}
+
+func (s *Service) allAdapters() []runtime.Adapter {
+	s.adaptersMu.RLock()
+	defer s.adaptersMu.RUnlock()
+	return append([]runtime.Adapter(nil), s.adapters...)
+}
+
+// now is the time in ms.
+func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
+
+// inOrder changes the view and queues a unit as one step of the commit order, then waits for its commit.
+func (s *Service) inOrder(ctx context.Context, prepare func() journal.Unit) error {
+	outcome := make(chan error, 1)
+	s.order.Lock()
+	err := s.journal.Submit(ctx, prepare(), func(_ []journal.Record, err error) { outcome <- err })
+	s.order.Unlock()
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-outcome:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// commit runs a unit for a caller.
+func (s *Service) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := s.journal.Commit(ctx, unit)
+	return err
+}
+
+// expected tells refusals a client causes from faults of ours.
+func expected(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, journal.ErrStopped)
+}

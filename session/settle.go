@@ -1,0 +1,98 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+	"harness/transcript"
+)
+
+// Requests lists the pending interactive requests of a session of one kind, oldest first. An unknown session has none.
+func (s *Service) Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]Request, error) {
+	pending, err := pendingOfSession(ctx, s.db.Read(), sessionID)
+	if err != nil {
+		return nil, err
+	}
+	requests := []Request{}
+	for _, row := range pending {
+		if row.Kind == kind {
+			requests = append(requests, row.Request)
+		}
+	}
+	return requests, nil
+}
+
+// Settle decides a pending request exactly once. The decision is a compare-and-set on its row, committed and announced before the runtime
+// hears of it; only the winner answers the runtime. ErrRequestNotFound for an unknown id, *SettledError for everybody who came later.
+func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (Request, error) {
+	if kind == runtime.RequestApproval {
+		reply.Scope = scope(&reply)
+	}
+	var settled requestRow
+	at := s.now()
+	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		request, err := readRequest(ctx, tx, requestID, kind)
+		if err != nil {
+			return nil, journal.Refuse(err)
+		}
+		if request.Status != RequestPending {
+			return nil, journal.Refuse(&SettledError{Request: request.Request})
+		}
+		request.Status, request.Reply, request.DecidedBy, request.SettledAt = RequestResolved, &reply, decidedBy, max(at, request.CreatedAt)
+		if won, err := settleRequest(ctx, tx, request); err != nil {
+			return nil, err
+		} else if !won {
+			return nil, errors.New("a pending request changed inside the journal's transaction")
+		}
+		systemOwned, err := presence(ctx, tx, request.SessionID)
+		if err == nil {
+			_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryOfResolution(request.Request))
+		}
+		if err != nil && !absent(err) {
+			return nil, err
+		}
+		settled = request
+		return []journal.Event{requestResolved(request.Request, systemOwned, decidedBy)}, nil
+	})
+	if err != nil {
+		return Request{}, err
+	}
+	s.answer(context.WithoutCancel(ctx), settled, reply)
+	return settled.Request, nil
+}
+
+// answer tells the runtime, once. The decision stands whatever comes of it: a process that is gone takes its turn with it, and that is
+// told to clients by the news of its end.
+func (s *Service) answer(ctx context.Context, request requestRow, reply runtime.Reply) {
+	adapter, err := s.adapter(request.runtime)
+	if err == nil {
+		err = adapter.Answer(ctx, runtime.RequestRef{Generation: request.generation, RequestID: request.nativeID, Method: request.Method,
+			Kind: request.Kind}, reply)
+	}
+	if err != nil {
+		s.opts.Logger.Warn().Err(err).Str("session", request.SessionID).Str("turn", request.TurnID).Str("request", request.ID).
+			Msg("the decision is stored, but the runtime that asked could not be told")
+	}
+}
+
+// UpsertTranscript stores an entry by the rules of the transcript room and announces it as it was sent. It costs no runtime call: a session
+// is known by its row. *DeletedError, ErrNotFound.
+func (s *Service) UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error {
+	at := s.now()
+	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		systemOwned, err := presence(ctx, tx, sessionID)
+		if absent(err) {
+			return nil, journal.Refuse(err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, _, err := s.entries.Upsert(ctx, tx, sessionID, entry); err != nil {
+			return nil, err
+		}
+		return []journal.Event{transcriptUpdated(sessionID, entry, at, systemOwned)}, nil
+	})
+}

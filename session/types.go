@@ -1,0 +1,195 @@
+// Package session owns projects, sessions, their controls, turns and interactive requests: the state behind the REST resources.
+//
+// It turns runtime signals into stored state and journal events, and client wishes into runtime calls. It must never know HTTP, a
+// websocket, or a provider's JSON shapes.
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"harness/runtime"
+	"harness/transcript"
+)
+
+// NewChatTitle is the title of a session nobody has named yet.
+const NewChatTitle = "New chat"
+
+// Project groups sessions under a name. Times are in ms.
+type Project struct {
+	ID               string
+	Name             string
+	WorkingDirectory *string
+	CreatedAt        int64
+	UpdatedAt        int64
+}
+
+// Controls are the settings a session's turns run with (`codex-manager.md` 5.3). A nil Model means the runtime's default.
+type Controls struct {
+	Model             *string                    `json:"model"`
+	ApprovalPolicy    string                     `json:"approvalPolicy"`    // untrusted, on-failure, on-request or never
+	NetworkAccess     string                     `json:"networkAccess"`     // restricted or enabled
+	FilesystemSandbox string                     `json:"filesystemSandbox"` // read-only, workspace-write or danger-full-access
+	Settings          map[string]json.RawMessage `json:"settings"`
+}
+
+// Session is one conversation as the harness stores it. Times are in ms. For codex the id is the thread id, as clients expect.
+type Session struct {
+	ID               string
+	Runtime          string
+	RuntimeSessionID string
+	NodeID           string
+	ProjectID        *string
+	Title            string
+	Cwd              string
+	Source           string
+	ModelProvider    string
+	Materialized     bool
+	Controls         Controls
+	SystemOwned      bool
+	Archived         bool
+	CreatedAt        int64
+	UpdatedAt        int64
+	// Thread is the runtime's own description of the conversation, byte for byte as last seen.
+	Thread json.RawMessage
+}
+
+// Detail is a session with its transcript.
+type Detail struct {
+	Session    Session
+	Transcript []transcript.Entry
+}
+
+// Create are the wishes of a new session; nil fields take the stored defaults.
+type Create struct {
+	Cwd               string
+	Model             *string
+	ApprovalPolicy    *string
+	NetworkAccess     *string
+	FilesystemSandbox *string
+	DynamicTools      json.RawMessage
+	SystemOwned       bool
+}
+
+// ListQuery selects a page of sessions.
+type ListQuery struct {
+	Archived           bool
+	Cursor             string
+	Limit              int
+	IncludeSystemOwned bool
+}
+
+// Page is a page of sessions, newest first; NextCursor is "" on the last one.
+type Page struct {
+	Sessions   []Session
+	NextCursor string
+}
+
+// Message is a user's message to a session. Options given are stored as the session's controls, except Effort.
+type Message struct {
+	// Input are native input parts; Text is a shorthand for one text part.
+	Text              string
+	Input             []json.RawMessage
+	Model             *string
+	Effort            string
+	ApprovalPolicy    *string
+	NetworkAccess     *string
+	FilesystemSandbox *string
+	Cwd               string
+	DynamicTools      json.RawMessage
+	CollaborationMode json.RawMessage
+}
+
+// Deleted reports a deletion.
+type Deleted struct {
+	SessionID        string
+	Title            string
+	DeletedFileCount int
+}
+
+// RequestStatus is the state of an interactive request.
+type RequestStatus string
+
+// The states of an interactive request. Pending is the only one that is not final.
+const (
+	RequestPending  RequestStatus = "pending"
+	RequestResolved RequestStatus = "resolved"
+	RequestExpired  RequestStatus = "expired"
+)
+
+// Request is something a runtime asks a person, kept from the moment it asked. Its id never repeats.
+type Request struct {
+	ID        string
+	Kind      runtime.RequestKind
+	SessionID string
+	TurnID    string
+	ItemID    string
+	Method    string
+	Summary   string
+	Params    json.RawMessage
+	Status    RequestStatus
+	// Reply is what settled it, DecidedBy who; both empty while pending.
+	Reply     *runtime.Reply
+	DecidedBy string
+	// CreatedAt and SettledAt are in ms.
+	CreatedAt, SettledAt int64
+}
+
+// Sentinels, to be tested with errors.Is.
+var (
+	// ErrNotFound: no session of that id, here or in a runtime.
+	ErrNotFound = errors.New("session not found")
+	// ErrProjectNotFound: no project of that id.
+	ErrProjectNotFound = errors.New("project not found")
+	// ErrRequestNotFound: no interactive request of that id and kind.
+	ErrRequestNotFound = errors.New("interactive request not found")
+	// ErrNoActiveTurn: the session has no running turn.
+	ErrNoActiveTurn = errors.New("no active turn")
+	// ErrWrongTurn: the named turn is not the running one.
+	ErrWrongTurn = errors.New("that turn is not running")
+	// ErrNotMaterialized: the session's runtime has nothing stored under its id, so it can not be archived, unarchived or resumed.
+	ErrNotMaterialized = errors.New("session has nothing stored in its runtime")
+	// ErrBadCursor: the list cursor is not one of ours.
+	ErrBadCursor = errors.New("cursor is not one this server gave out")
+)
+
+// DeletedError says the session was permanently deleted (410, seed 004).
+type DeletedError struct {
+	SessionID string
+	Title     string
+	// DeletedAt is in ms.
+	DeletedAt int64
+}
+
+// Error implements error.
+func (e *DeletedError) Error() string {
+	return fmt.Sprintf("session %s was permanently deleted", e.SessionID)
+}
+
+// DuplicateNameError says another project has that name.
+type DuplicateNameError struct{ ProjectID string }
+
+// Error implements error.
+func (e *DuplicateNameError) Error() string {
+	return fmt.Sprintf("project %s already has this name", e.ProjectID)
+}
+
+// ProjectNotEmptyError says a project still has sessions.
+type ProjectNotEmptyError struct {
+	ProjectID    string
+	SessionCount int
+}
+
+// Error implements error.
+func (e *ProjectNotEmptyError) Error() string {
+	return fmt.Sprintf("project %s still has %d sessions", e.ProjectID, e.SessionCount)
+}
+
+// SettledError says an interactive request was already settled, and how.
+type SettledError struct{ Request Request }
+
+// Error implements error.
+func (e *SettledError) Error() string {
+	return fmt.Sprintf("request %s is already %s (by %s)", e.Request.ID, e.Request.Status, e.Request.DecidedBy)
+}

@@ -1,0 +1,155 @@
+package session
+
+import (
+	"slices"
+	"sync"
+
+	"harness/stream"
+)
+
+// view is what must be known the moment a signal arrives, without asking the store: who runs a turn, how a session is called. It is
+// written in commit order (Service.order), so an event's meta says what was true at the event's place in the journal.
+type view struct {
+	mu      sync.Mutex
+	threads map[string]*thread
+	// live is the running generation of each runtime, exited the last one that ended.
+	live, exited map[string]string
+}
+
+// thread is one session in the view.
+type thread struct {
+	runtime     string
+	known       bool // has a row, or a queued unit makes one
+	deleted     bool
+	systemOwned bool
+	title       string
+	projectID   *string
+	activeTurn  string
+	// finished are the turns that ended last: a turn/start reply may come after its turn's end.
+	finished []string
+}
+
+const rememberedTurns = 8
+
+func newView() *view {
+	return &view{threads: map[string]*thread{}, live: map[string]string{}, exited: map[string]string{}}
+}
+
+// get returns a copy of a thread.
+func (v *view) get(id string) (thread, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if t, ok := v.threads[id]; ok {
+		return *t, true
+	}
+	return thread{}, false
+}
+
+// put adds a thread read from the store, unless it is there already.
+func (v *view) put(id string, t thread) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, ok := v.threads[id]; !ok {
+		v.threads[id] = &t
+	}
+}
+
+// change edits a thread, if it is in the view. What is not in the view is read from the store when it is needed.
+func (v *view) change(id string, edit func(*thread)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if t, ok := v.threads[id]; ok {
+		edit(t)
+	}
+}
+
+func (v *view) forget(id string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.threads, id)
+}
+
+// active is the running turn of a session, "" for none.
+func (v *view) active(id string) string {
+	t, _ := v.get(id)
+	return t.activeTurn
+}
+
+func (t *thread) begin(turnID string) {
+	if turnID != "" {
+		t.activeTurn = turnID
+	}
+}
+
+func (t *thread) end(turnID string) {
+	if t.activeTurn == turnID {
+		t.activeTurn = ""
+	}
+	// A fresh slice: copies of the thread share the old one.
+	finished := append(slices.Clone(t.finished), turnID)
+	if len(finished) > rememberedTurns {
+		finished = finished[len(finished)-rememberedTurns:]
+	}
+	t.finished = finished
+}
+
+// accepted notes the turn a start reply names, unless that turn's end overtook the reply.
+func (t *thread) accepted(turnID string) {
+	if !slices.Contains(t.finished, turnID) {
+		t.activeTurn = turnID
+	}
+}
+
+// runtimeStarted and runtimeExited note which process of a runtime is alive. After an exit no turn of that runtime runs.
+func (v *view) runtimeStarted(name, generation string) (replaced string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	replaced = v.live[name]
+	v.live[name] = generation
+	if replaced == generation {
+		return ""
+	}
+	return replaced
+}
+
+func (v *view) runtimeExited(name, generation string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.exited[name] = generation
+	if live := v.live[name]; live != "" && live != generation {
+		return
+	}
+	delete(v.live, name)
+	for _, t := range v.threads {
+		if t.runtime == name {
+			t.activeTurn = ""
+		}
+	}
+}
+
+// liveGeneration returns the generation turns of a runtime run in now; down says that its process ended and none followed yet.
+func (v *view) liveGeneration(name string) (generation string, down bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	generation = v.live[name]
+	return generation, generation == "" && v.exited[name] != ""
+}
+
+// liveGenerations are those of the running processes.
+func (v *view) liveGenerations() map[string]bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	live := make(map[string]bool, len(v.live))
+	for _, generation := range v.live {
+		live[generation] = true
+	}
+	return live
+}
+
+// meta is the part of an event's meta that tells about its session.
+func (t thread) meta(id string) stream.Meta {
+	if t.deleted {
+		return stream.Meta{Purged: true, SystemOwned: t.systemOwned}
+	}
+	return stream.Meta{SystemOwned: t.systemOwned, Session: &stream.SessionRef{ID: id, Title: t.title, ProjectID: t.projectID}}
+}
