@@ -1,0 +1,54 @@
+package mockmodel
+
+import "encoding/json"
+
+// call sends one tool call in the shape the offered tools ask for: their names and arguments differ between codex versions.
+func (s *Server) call(events *sse, r Request, c toolCall) {
+	item := object{"type": "function_call", "id": s.nextID("fc"), "call_id": s.nextID("call")}
+	switch c.kind {
+	case callCommand, callEscalate:
+		name, args := shell(r, c.arg)
+		if c.kind == callEscalate {
+			args["sandbox_permissions"] = "require_escalated"
+			args["justification"] = "the mock model was told to ask"
+		}
+		item["name"], item["arguments"] = name, encode(args)
+	case callPatch:
+		patch := "*** Begin Patch\n*** Add File: " + c.arg + "\n+hello from mock\n*** End Patch\n"
+		item["name"] = "apply_patch"
+		if r.customTools["apply_patch"] {
+			item["type"], item["input"] = "custom_tool_call", patch
+		} else {
+			item["arguments"] = encode(object{"input": patch})
+		}
+	case callAsk:
+		item["name"] = "request_user_input"
+		item["arguments"] = encode(object{"questions": []object{{
+			"id": "q1", "header": "Pick", "question": "Which one?",
+			"options": []object{{"label": "A", "description": "first"}, {"label": "B", "description": "second"}},
+		}}})
+	case callTool:
+		item["name"], item["arguments"] = c.name, c.arg
+	}
+	events.send("response.output_item.done", object{"output_index": 0, "item": item})
+}
+
+func shell(r Request, command string) (string, object) {
+	switch {
+	case r.offers("exec_command") || !r.offers("shell_command") && !r.offers("shell"):
+		return "exec_command", object{"cmd": command}
+	case r.offers("shell_command"):
+		return "shell_command", object{"command": command}
+	default:
+		return "shell", object{"command": []string{"bash", "-lc", command}}
+	}
+}
+
+func encode(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		// Only maps of strings get here.
+		panic(err)
+	}
+	return string(raw)
+}

@@ -1,0 +1,178 @@
+package mockmodel
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// maxBody bounds one request; codex sends the whole conversation each time.
+const maxBody = 256 << 20
+
+type object = map[string]any
+
+// sse writes server-sent events and remembers that the client went away.
+type sse struct {
+	w  http.ResponseWriter
+	ok bool
+}
+
+func (e *sse) send(kind string, data object) {
+	if !e.ok {
+		return
+	}
+	data["type"] = kind
+	raw, err := json.Marshal(data)
+	if err == nil {
+		_, err = fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", kind, raw)
+	}
+	if err == nil {
+		err = http.NewResponseController(e.w).Flush()
+	}
+	e.ok = err == nil
+}
+
+func (s *Server) respond(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	r, err := parseRequest(body, time.Now())
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "mock model can not read the request: "+err.Error())
+		return
+	}
+	s.record(r)
+	s.mu.Lock()
+	number := len(s.requests)
+	s.mu.Unlock()
+
+	p := script(r, number)
+	if p.status != 0 {
+		refuse(w, p.status, "mock model was told to fail")
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+	events := &sse{w: w, ok: true}
+	id := s.nextID("resp")
+	events.send("response.created", object{"response": object{"id": id}})
+	if p.reason {
+		s.reason(events)
+	}
+	if p.call != nil {
+		s.call(events, r, *p.call)
+	} else if !s.message(req, events, p) {
+		// Cut without response.completed: the client is gone or the server closes.
+		return
+	}
+	usage := object{
+		"input_tokens": 100, "input_tokens_details": object{"cached_tokens": 10},
+		"output_tokens": 20, "output_tokens_details": object{"reasoning_tokens": 5}, "total_tokens": 120,
+	}
+	events.send("response.completed", object{"response": object{"id": id, "usage": usage}})
+}
+
+func refuse(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(object{"error": object{"message": message, "type": "mock_error", "code": "mock_error"}})
+}
+
+// message streams an assistant message; false when it was cut.
+func (s *Server) message(req *http.Request, events *sse, p plan) bool {
+	id := s.nextID("msg")
+	item := func(text string) object {
+		content := []object{}
+		if text != "" {
+			content = append(content, object{"type": "output_text", "text": text})
+		}
+		return object{"type": "message", "id": id, "role": "assistant", "content": content}
+	}
+	events.send("response.output_item.added", object{"output_index": 0, "item": item("")})
+	var whole strings.Builder
+	delta := func(text string) {
+		whole.WriteString(text)
+		events.send("response.output_text.delta", object{"item_id": id, "output_index": 0, "content_index": 0, "delta": text})
+	}
+	switch {
+	case p.hold != "":
+		delta("holding ")
+		if !s.held(req, p.hold) {
+			return false
+		}
+		delta("released " + p.hold)
+	case p.words > 0:
+		for i := range p.words {
+			if i > 0 && !pause(req, p.pause) {
+				return false
+			}
+			delta(fmt.Sprintf("word%d ", i))
+		}
+	default:
+		for _, part := range pieces(p.message) {
+			delta(part)
+		}
+	}
+	events.send("response.output_item.done", object{"output_index": 0, "item": item(whole.String())})
+	return events.ok
+}
+
+func (s *Server) held(req *http.Request, name string) bool {
+	s.mu.Lock()
+	h := s.holdLocked(name)
+	h.holding++
+	s.wakeLocked()
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		h.holding--
+		s.wakeLocked()
+		s.mu.Unlock()
+	}()
+	select {
+	case <-h.release:
+		return true
+	case <-req.Context().Done():
+		return false
+	}
+}
+
+func pause(req *http.Request, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-req.Context().Done():
+		return false
+	}
+}
+
+func (s *Server) reason(events *sse) {
+	id, text := s.nextID("rs"), "**Thinking** about the mock answer"
+	events.send("response.output_item.added", object{"output_index": 0, "item": object{"type": "reasoning", "id": id, "summary": []object{}}})
+	events.send("response.reasoning_summary_part.added", object{"item_id": id, "summary_index": 0})
+	for _, part := range pieces(text) {
+		events.send("response.reasoning_summary_text.delta", object{"item_id": id, "summary_index": 0, "delta": part})
+	}
+	events.send("response.output_item.done", object{"output_index": 0, "item": object{
+		"type": "reasoning", "id": id, "summary": []object{{"type": "summary_text", "text": text}},
+	}})
+}
+
+// pieces cuts a text into a few parts, never inside a character.
+func pieces(text string) []string {
+	runes := []rune(text)
+	size := max(8, len(runes)/8)
+	var parts []string
+	for len(runes) > size {
+		parts, runes = append(parts, string(runes[:size])), runes[size:]
+	}
+	return append(parts, string(runes))
+}
