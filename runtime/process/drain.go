@@ -1,0 +1,70 @@
+package process
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// drainIdle is how long a pipe of a dead process may stay silent before it counts as ended. A pipe without other writers ends at once; this
+// bound is only for grandchildren that inherited it.
+const drainIdle = 500 * time.Millisecond
+
+// drainable is the read end of a pipe which ends with its process although a grandchild may still hold the write end.
+type drainable struct {
+	file   *os.File
+	gone   chan struct{}
+	closed chan struct{}
+	once   sync.Once
+	// limit ends the reading for good this long after the process went, 0 for never.
+	limit time.Duration
+	until time.Time
+}
+
+func newDrainable(file *os.File, limit time.Duration) *drainable {
+	return &drainable{file: file, limit: limit, gone: make(chan struct{}), closed: make(chan struct{})}
+}
+
+// finish says that the process is gone. It wakes a reader that waits for more.
+func (d *drainable) finish() {
+	d.until = time.Now().Add(d.limit)
+	close(d.gone)
+	_ = d.file.SetReadDeadline(time.Now())
+}
+
+func (d *drainable) close() {
+	d.once.Do(func() {
+		_ = d.file.Close()
+		close(d.closed)
+	})
+}
+
+// Read implements io.Reader.
+func (d *drainable) Read(b []byte) (int, error) {
+	draining := false
+	for {
+		select {
+		case <-d.gone:
+			// Set before every read: a consumer that is slow must not lose what waits in the pipe.
+			draining = true
+			if d.limit > 0 && time.Now().After(d.until) {
+				return 0, io.EOF
+			}
+			_ = d.file.SetReadDeadline(time.Now().Add(drainIdle))
+		default:
+		}
+		n, err := d.file.Read(b)
+		switch {
+		case n > 0:
+			return n, nil
+		case errors.Is(err, os.ErrDeadlineExceeded) && !draining:
+			continue
+		case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, os.ErrClosed):
+			return 0, io.EOF
+		case err != nil:
+			return 0, err
+		}
+	}
+}

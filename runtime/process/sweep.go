@@ -1,0 +1,76 @@
+package process
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// MarkVariable is the environment variable that carries the mark of a runtime process. Everything the runtime starts inherits it, so
+// commands that left the process group and lost their parent can still be found.
+const MarkVariable = "HARNESS_RUNTIME_MARK"
+
+// sweepPause is the time between two looks; a killed process needs a moment to go.
+const sweepPause = 5 * time.Millisecond
+
+// Mark is the mark of the runtime called name of the server that owns the data directory. It stays the same over restarts, so that a new
+// server sweeps what a killed one left.
+func Mark(dataDir, name string) string {
+	if abs, err := filepath.Abs(dataDir); err == nil {
+		dataDir = abs
+	}
+	if real, err := filepath.EvalSymlinks(dataDir); err == nil {
+		dataDir = real
+	}
+	sum := sha256.Sum256([]byte(dataDir))
+	return name + "-" + hex.EncodeToString(sum[:12])
+}
+
+// Sweep kills (SIGKILL) every process that carries the mark and returns how many it found, when they are gone. It must only be called while
+// no runtime of that mark is meant to run: after it exited, and at server start. A command that cleared its environment is not found.
+//
+// It is needed because the commands codex runs have their own sessions: they survive a SIGKILLed codex and a kill of its process group.
+func Sweep(ctx context.Context, mark string) (killed int, err error) {
+	if mark == "" {
+		return 0, nil
+	}
+	seen := map[int]bool{}
+	for {
+		pids, err := Marked(mark)
+		if err != nil {
+			return len(seen), fmt.Errorf("look for leftover runtime processes: %w", err)
+		}
+		for _, pid := range pids {
+			seen[pid] = true
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if len(pids) == 0 {
+			return len(seen), nil
+		}
+		timer := time.NewTimer(sweepPause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return len(seen), fmt.Errorf("%d leftover runtime processes do not go away: %w", len(pids), ctx.Err())
+		}
+	}
+}
+
+// Marked are the ids of the living processes that carry the mark, without this process.
+func Marked(mark string) ([]int, error) {
+	pids, err := marked(MarkVariable + "=" + mark)
+	own := os.Getpid()
+	others := pids[:0]
+	for _, pid := range pids {
+		if pid != own {
+			others = append(others, pid)
+		}
+	}
+	return others, err
+}

@@ -1,0 +1,29 @@
+//go:build !linux
+
+package process
+
+import (
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// marked asks ps for the environments it may show; on macOS that are the ones of this user's processes. Best effort.
+func marked(assignment string) ([]int, error) {
+	out, err := exec.Command("ps", "-axEww", "-o", "pid=,command=").Output()
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || !slices.Contains(fields[1:], assignment) {
+			continue
+		}
+		if pid, err := strconv.Atoi(fields[0]); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
