@@ -1,0 +1,251 @@
+// Package codex drives codex through `codex app-server` on its standard pipes.
+//
+// It owns everything that is codex's own: the wire protocol, the methods and their parameters in the versions supported (0.101 to 0.169),
+// the supervision of the one codex process, and what its frames mean in the neutral words of package runtime. It must never know sessions,
+// storage, clients or HTTP.
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/runtime"
+)
+
+// Name is the name of this runtime as stored with a session.
+const Name = "codex"
+
+// Defaults of Options.
+const (
+	defaultStartTimeout = 30 * time.Second
+	defaultCallTimeout  = 120 * time.Second
+	defaultBackoffMin   = 250 * time.Millisecond
+	defaultBackoffMax   = 30 * time.Second
+	// steady is how long a process has to be up for the backoff to start over.
+	steady = time.Minute
+	// stopGrace is how long codex has to end after SIGTERM.
+	stopGrace = 3 * time.Second
+	// sweepLimit bounds the wait for killed leftovers to go away.
+	sweepLimit = 5 * time.Second
+)
+
+// Options configure New. Zero values mean the defaults named.
+type Options struct {
+	// Bin is the codex executable, a path or a name to be found on PATH ("codex"). The native binary, not the npm wrapper: signals and the
+	// process id are then the right ones.
+	Bin string
+	// Home is CODEX_HOME, "" for codex's own default.
+	Home string
+	// Dir is the working directory of the process, "" for the server's.
+	Dir string
+	// Mark names this server's codex for process.Sweep, see process.Mark. It must not be shared with another runtime that is up.
+	Mark string
+	// Sink receives what codex says.
+	Sink runtime.Sink
+	// Logger receives codex's stderr (info) and the supervision's own lines.
+	Logger zerolog.Logger
+	// ClientVersion is our own version, told to codex.
+	ClientVersion string
+	// StartTimeout bounds a start until codex answered initialize (30 s); CallTimeout every other request (120 s).
+	StartTimeout, CallTimeout time.Duration
+	// BackoffMin doubles from one failed start to the next up to BackoffMax (250 ms, 30 s).
+	BackoffMin, BackoffMax time.Duration
+	// Env is added to the server's environment as NAME=value; DropEnv names variables codex must not inherit, such as our database's URL.
+	Env, DropEnv []string
+}
+
+// Codex is the adapter. Create it with New.
+type Codex struct {
+	options  Options
+	counters counters
+	out      *queue
+
+	mu      sync.Mutex
+	changed chan struct{}
+	status  runtime.Status
+	conn    *conn
+	version version
+	home    string
+	cancel  context.CancelFunc
+	done    chan struct{}
+}
+
+var _ runtime.Adapter = (*Codex)(nil)
+
+// Counters are totals of what the transport met since New.
+type Counters struct {
+	// Undecodable lines were no frames, Oversized ones above the limit; both were skipped.
+	Undecodable, Oversized int64
+	// Late answers came after their request was given up.
+	Late int64
+	// Legacy are the dropped codex/event notifications of 0.101.
+	Legacy int64
+}
+
+type counters struct{ undecodable, oversized, late, legacy atomic.Int64 }
+
+// New makes an adapter that is not started yet.
+func New(options Options) *Codex {
+	set := func(value *time.Duration, fallback time.Duration) {
+		if *value <= 0 {
+			*value = fallback
+		}
+	}
+	set(&options.StartTimeout, defaultStartTimeout)
+	set(&options.CallTimeout, defaultCallTimeout)
+	set(&options.BackoffMin, defaultBackoffMin)
+	set(&options.BackoffMax, defaultBackoffMax)
+	options.Bin = firstOf(options.Bin, "codex")
+	options.ClientVersion = firstOf(options.ClientVersion, "0.0.0")
+	if options.Sink == nil {
+		options.Sink = func(runtime.Signal) {}
+	}
+	return &Codex{
+		options: options, out: newQueue(), changed: make(chan struct{}),
+		status: runtime.Status{State: runtime.StateStopped, Reason: "codex is not started"},
+	}
+}
+
+// Name implements runtime.Adapter.
+func (c *Codex) Name() string { return Name }
+
+// Capabilities implements runtime.Adapter.
+func (c *Codex) Capabilities() runtime.Capabilities {
+	return runtime.Capabilities{
+		Streaming: true, Resume: true, Steer: true, Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, ListThreads: true,
+	}
+}
+
+// Status implements runtime.Adapter.
+func (c *Codex) Status() runtime.Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.status
+}
+
+// Counters are totals of what the transport met.
+func (c *Codex) Counters() Counters {
+	return Counters{
+		Undecodable: c.counters.undecodable.Load(), Oversized: c.counters.oversized.Load(),
+		Late: c.counters.late.Load(), Legacy: c.counters.legacy.Load(),
+	}
+}
+
+// Start implements runtime.Adapter. An adapter that was stopped does not start again.
+func (c *Codex) Start(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done != nil {
+		return nil
+	}
+	// Supervision lives until Stop, whatever becomes of the context of the start.
+	ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	c.done = make(chan struct{})
+	c.setLocked(func(s *runtime.Status) { s.State, s.Reason = runtime.StateStarting, "codex is starting" })
+	go func() {
+		defer close(c.done)
+		delivered := make(chan struct{})
+		go func() {
+			defer close(delivered)
+			c.deliver()
+		}()
+		c.supervise(ctx)
+		c.out.close()
+		<-delivered
+	}()
+	return nil
+}
+
+// Stop implements runtime.Adapter. It returns the context's error when the sink does not take what codex said last.
+func (c *Codex) Stop(ctx context.Context) error {
+	c.mu.Lock()
+	if c.done == nil {
+		// Never started: keep it that way.
+		c.done = make(chan struct{})
+		c.cancel = func() {}
+		close(c.done)
+	}
+	cancel, done := c.cancel, c.done
+	c.mu.Unlock()
+	cancel()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop codex: %w", ctx.Err())
+	}
+}
+
+func (c *Codex) deliver() {
+	for {
+		s, ok := c.out.pop()
+		if !ok {
+			return
+		}
+		c.options.Sink(s)
+	}
+}
+
+// Call implements runtime.Adapter. Params nil sends none; several codex methods then want an empty object.
+func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	conn, _, err := c.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if raw, ok := params.([]byte); ok {
+		params = json.RawMessage(raw)
+	}
+	return conn.call(ctx, c.options.CallTimeout, method, params)
+}
+
+// ready waits for a process that is starting and returns the way to it.
+func (c *Codex) ready(ctx context.Context) (*conn, version, error) {
+	limit := time.NewTimer(c.options.StartTimeout)
+	defer limit.Stop()
+	for {
+		c.mu.Lock()
+		status, conn, v, changed := c.status, c.conn, c.version, c.changed
+		c.mu.Unlock()
+		switch status.State {
+		case runtime.StateReady:
+			return conn, v, nil
+		case runtime.StateStarting:
+		default:
+			return nil, version{}, fmt.Errorf("%w: %s", runtime.ErrUnavailable, status.Reason)
+		}
+		select {
+		case <-changed:
+		case <-limit.C:
+			return nil, version{}, fmt.Errorf("%w: %s", runtime.ErrUnavailable, status.Reason)
+		case <-ctx.Done():
+			return nil, version{}, fmt.Errorf("%w: %s: %w", runtime.ErrUnavailable, status.Reason, ctx.Err())
+		}
+	}
+}
+
+// call is Call for the adapter's own methods: ready, then one request.
+func (c *Codex) call(ctx context.Context, method string, params object) (json.RawMessage, error) {
+	conn, _, err := c.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return conn.call(ctx, c.options.CallTimeout, method, params)
+}
+
+func (c *Codex) set(change func(*runtime.Status)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.setLocked(change)
+}
+
+func (c *Codex) setLocked(change func(*runtime.Status)) {
+	change(&c.status)
+	close(c.changed)
+	c.changed = make(chan struct{})
+}

@@ -1,0 +1,249 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/runtime"
+)
+
+// maxInFlight is how many requests may wait for an answer at a time. codex drops requests for good when somewhat more than 128 are open
+// (`codex-app-server.md` 7).
+const maxInFlight = 32
+
+// writeTimeout is how long codex may refuse to read a frame before its process counts as stuck.
+const writeTimeout = 30 * time.Second
+
+// wire is what a connection needs of a process.
+type wire struct {
+	in   writer
+	out  io.Reader
+	kill func()
+}
+
+type writer interface {
+	io.Writer
+	SetWriteDeadline(time.Time) error
+}
+
+// conn is the conversation with one runtime process: it pairs answers with requests and passes everything else on in order.
+type conn struct {
+	generation string
+	wire       wire
+	log        zerolog.Logger
+	out        *queue
+	counters   *counters
+	turns      *tracker
+
+	slots   chan struct{}
+	writing chan struct{}
+
+	mu       sync.Mutex
+	nextID   int64
+	pending  map[string]*pending
+	requests map[string]openRequest
+	dead     error
+
+	// gone is closed when nothing more will come from the process.
+	gone      chan struct{}
+	refusing  sync.WaitGroup
+	onStarted func(json.RawMessage)
+}
+
+// pending is a request that waits for its answer.
+type pending struct {
+	method string
+	thread string
+	answer chan answer
+}
+
+type answer struct {
+	result json.RawMessage
+	err    error
+}
+
+// openRequest is a request of the runtime that waits for a person.
+type openRequest struct{ thread, turn string }
+
+func newConn(generation string, w wire, out *queue, counters *counters, log zerolog.Logger) *conn {
+	return &conn{
+		generation: generation, wire: w, log: log, out: out, counters: counters, turns: newTracker(),
+		slots: make(chan struct{}, maxInFlight), writing: make(chan struct{}, 1),
+		pending: map[string]*pending{}, requests: map[string]openRequest{}, gone: make(chan struct{}),
+	}
+}
+
+// read runs until the process's stdout ends.
+func (c *conn) read() {
+	lines := newLineReader(c.wire.out, maxLine)
+	for {
+		line, err := lines.next()
+		if errors.Is(err, errLineTooLong) {
+			c.counters.oversized.Add(1)
+			c.log.Warn().Int("limit", maxLine).Msg("codex wrote a line above the limit; skipped")
+			continue
+		}
+		if err != nil {
+			break
+		}
+		c.take(line)
+	}
+	c.fail(fmt.Errorf("%w: the codex process is gone", runtime.ErrUnavailable))
+	c.refusing.Wait()
+	close(c.gone)
+}
+
+// take handles one line. It must not wait for codex: codex may be waiting for us to read.
+func (c *conn) take(line []byte) {
+	at := time.Now()
+	f, err := parseFrame(line)
+	kind := f.kind()
+	if err != nil || kind == frameUnknown {
+		c.counters.undecodable.Add(1)
+		c.log.Debug().Err(err).Int("bytes", len(line)).Msg("codex wrote a line that is no frame; skipped")
+		return
+	}
+	if kind == frameResponse {
+		c.respond(f)
+		return
+	}
+	if f.legacy() {
+		c.counters.legacy.Add(1)
+		return
+	}
+	s := classify(f, line, c.generation, at)
+	if kind == frameRequest {
+		c.ask(s)
+	} else {
+		c.notice(s)
+	}
+	c.out.push(s)
+}
+
+// ask notes a request of the runtime, or refuses it when nobody can answer it.
+func (c *conn) ask(s runtime.Signal) {
+	if s.Change != nil {
+		c.mu.Lock()
+		c.requests[string(s.RequestID)] = openRequest{thread: s.ThreadID, turn: s.TurnID}
+		c.mu.Unlock()
+		return
+	}
+	c.refusing.Add(1)
+	go func() {
+		defer c.refusing.Done()
+		message := "method not supported by this client: " + s.Method
+		_ = c.send(context.Background(), outgoing{ID: s.RequestID, Error: &rpcError{Code: codeMethodNotFound, Message: message}})
+	}()
+}
+
+// notice keeps the connection's own state in step with what the runtime reports.
+func (c *conn) notice(s runtime.Signal) {
+	c.turns.notice(s)
+	switch change := s.Change.(type) {
+	case runtime.RequestResolved:
+		c.mu.Lock()
+		delete(c.requests, string(change.RequestID))
+		c.mu.Unlock()
+	case runtime.TurnCompleted:
+		// A turn that is over asks nothing any more. 0.101 does not say so with serverRequest/resolved.
+		c.mu.Lock()
+		for id, open := range c.requests {
+			if open.thread == s.ThreadID && open.turn == change.TurnID {
+				delete(c.requests, id)
+			}
+		}
+		c.mu.Unlock()
+	}
+}
+
+func (c *conn) respond(f frame) {
+	c.mu.Lock()
+	p := c.pending[string(f.ID)]
+	delete(c.pending, string(f.ID))
+	c.mu.Unlock()
+	if p == nil {
+		c.counters.late.Add(1)
+		return
+	}
+	if f.Error != nil {
+		p.answer <- answer{err: refusal(p.method, f.Error)}
+		return
+	}
+	c.turns.answered(p.method, p.thread, f.Result)
+	if p.method == "initialize" && c.onStarted != nil {
+		c.onStarted(f.Result)
+	}
+	p.answer <- answer{result: f.Result}
+}
+
+// fail ends every open call with the cause and lets later ones fail at once.
+func (c *conn) fail(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead != nil {
+		return
+	}
+	c.dead = cause
+	for id, p := range c.pending {
+		delete(c.pending, id)
+		p.answer <- answer{err: cause}
+	}
+	clear(c.requests)
+}
+
+// claim takes a request of the runtime out of the open ones; true for exactly one caller.
+func (c *conn) claim(requestID json.RawMessage) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, open := c.requests[string(requestID)]
+	delete(c.requests, string(requestID))
+	return open
+}
+
+// outgoing is a frame to the runtime.
+type outgoing struct {
+	ID     any             `json:"id,omitempty"`
+	Method string          `json:"method,omitempty"`
+	Params any             `json:"params,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *rpcError       `json:"error,omitempty"`
+}
+
+// send writes one frame whole. A process that does not read for writeTimeout is killed: half a frame can not be taken back.
+func (c *conn) send(ctx context.Context, frame outgoing) error {
+	line, err := encode(frame)
+	if err != nil {
+		return fmt.Errorf("encode a frame to codex: %w", err)
+	}
+	select {
+	case c.writing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.writing }()
+	c.mu.Lock()
+	dead := c.dead
+	c.mu.Unlock()
+	if dead != nil {
+		return dead
+	}
+	_ = c.wire.in.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if _, err := c.wire.in.Write(line); err != nil {
+		cause := fmt.Errorf("%w: writing to the codex process failed: %w", runtime.ErrUnavailable, err)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			c.log.Error().Dur("after", writeTimeout).Msg("codex does not read its input; killing it")
+		}
+		c.fail(cause)
+		c.wire.kill()
+		return cause
+	}
+	return nil
+}

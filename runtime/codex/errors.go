@@ -1,0 +1,73 @@
+package codex
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"harness/runtime"
+)
+
+const (
+	codeMethodNotFound = -32601
+	codeRefused        = -32000
+	codeOverloaded     = -32001
+)
+
+// refusal turns a native error into the neutral one. codex uses -32600 for nearly everything, so only the text tells the kinds apart
+// (`codex-app-server.md` 6).
+func refusal(method string, e *rpcError) *runtime.Error {
+	return &runtime.Error{Runtime: Name, Method: method, Code: e.Code, Message: e.Message, Data: e.Data, Kind: kindOf(e.Message)}
+}
+
+func kindOf(message string) error {
+	text := strings.ToLower(message)
+	for _, part := range []string{
+		"thread not found", "thread not loaded", "no rollout found", "no archived rollout found", "invalid thread id",
+		"conversation not found",
+	} {
+		if strings.Contains(text, part) {
+			return runtime.ErrThreadNotFound
+		}
+	}
+	if strings.Contains(text, "no active turn") || strings.Contains(text, "expected active turn id") {
+		return runtime.ErrNoActiveTurn
+	}
+	return nil
+}
+
+// activeTurnIn is the turn id a refusal of the kind "expected active turn id `x` but found `y`" says is the running one.
+func activeTurnIn(err error) string {
+	native, ok := asNative(err)
+	if !ok {
+		return ""
+	}
+	_, rest, ok := strings.Cut(native.Message, "but found ")
+	if !ok {
+		return ""
+	}
+	id := strings.Trim(strings.TrimSpace(rest), "`.'\"")
+	if id == "" || strings.ContainsAny(id, " `") {
+		return ""
+	}
+	return id
+}
+
+func unknownMethod(err error) bool {
+	native, ok := asNative(err)
+	return ok && (native.Code == codeMethodNotFound || strings.Contains(native.Message, "unknown variant"))
+}
+
+func rawString(s string) json.RawMessage {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return json.RawMessage(`""`)
+	}
+	return raw
+}
+
+func asNative(err error) (*runtime.Error, bool) {
+	var native *runtime.Error
+	ok := errors.As(err, &native)
+	return native, ok
+}

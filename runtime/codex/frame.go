@@ -1,0 +1,69 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// frame is one line of the app-server protocol (`codex-app-server.md` 1): like JSON-RPC 2.0, without its version member.
+type frame struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *rpcError       `json:"error"`
+}
+
+type rpcError struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+type frameKind int
+
+const (
+	frameUnknown frameKind = iota
+	frameNotification
+	frameRequest
+	frameResponse
+)
+
+func (f *frame) hasID() bool { return len(f.ID) > 0 && !bytes.Equal(f.ID, []byte("null")) }
+
+func (f *frame) kind() frameKind {
+	switch {
+	case f.Method != "" && f.hasID():
+		return frameRequest
+	case f.Method != "":
+		return frameNotification
+	case f.hasID() && (f.Error != nil || len(f.Result) > 0):
+		return frameResponse
+	default:
+		return frameUnknown
+	}
+}
+
+// legacy tells the `codex/event/...` duplicates 0.101 sends of everything; they are in no catalogue and dropped.
+func (f *frame) legacy() bool { return strings.HasPrefix(f.Method, "codex/event/") }
+
+func parseFrame(line []byte) (frame, error) {
+	var f frame
+	err := json.Unmarshal(line, &f)
+	if bytes.Equal(f.Params, []byte("null")) {
+		f.Params = nil
+	}
+	return f, err
+}
+
+// encode writes one frame as a line. HTML escaping is off so that text reaches codex as it is.
+func encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}

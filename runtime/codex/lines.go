@@ -1,0 +1,55 @@
+package codex
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"unicode/utf8"
+)
+
+// maxLine is the longest line taken from the runtime, in bytes. codex itself has no limit; 64 MiB lines were seen.
+const maxLine = 128 << 20
+
+// errLineTooLong says that a line was above the limit and skipped as a whole.
+var errLineTooLong = errors.New("line too long")
+
+// lineReader reads newline-ended frames. It exists because bufio.Scanner ends at the first line above its limit.
+type lineReader struct {
+	reader *bufio.Reader
+	limit  int
+}
+
+func newLineReader(r io.Reader, limit int) *lineReader {
+	return &lineReader{reader: bufio.NewReaderSize(r, 64<<10), limit: limit}
+}
+
+// next returns the next line without its end, valid UTF-8, in memory of its own. A half line at the end is no line: its writer died.
+func (l *lineReader) next() ([]byte, error) {
+	var line []byte
+	tooLong := false
+	for {
+		part, err := l.reader.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, err
+		}
+		if !tooLong {
+			line = append(line, part...)
+			tooLong = len(line) > l.limit
+		}
+		if err != nil {
+			if tooLong {
+				line = nil
+			}
+			continue
+		}
+		if tooLong {
+			return nil, errLineTooLong
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if !utf8.Valid(line) {
+			line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
+		}
+		return line, nil
+	}
+}

@@ -1,0 +1,70 @@
+package codex
+
+import (
+	"sync"
+
+	"harness/runtime"
+)
+
+// Bounds of what is read from the runtime but not yet taken by the sink. Above them the reader stops, and with it, when its pipe is full,
+// codex: nothing is dropped and memory stays bounded.
+const (
+	maxQueued      = 4096
+	maxQueuedBytes = 64 << 20
+)
+
+// queue keeps the total order of what the runtime said between its reader and the sink.
+type queue struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	signals []runtime.Signal
+	bytes   int
+	closed  bool
+}
+
+func newQueue() *queue {
+	q := &queue{}
+	q.changed = sync.NewCond(&q.mu)
+	return q
+}
+
+// push waits for room. One signal always fits, however large. After close it drops.
+func (q *queue) push(s runtime.Signal) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.closed && len(q.signals) > 0 && (len(q.signals) >= maxQueued || q.bytes+len(s.Raw) > maxQueuedBytes) {
+		q.changed.Wait()
+	}
+	if q.closed {
+		return
+	}
+	q.signals = append(q.signals, s)
+	q.bytes += len(s.Raw)
+	q.changed.Broadcast()
+}
+
+// pop waits for the next signal; false when the queue is closed and empty.
+func (q *queue) pop() (runtime.Signal, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.signals) == 0 && !q.closed {
+		q.changed.Wait()
+	}
+	if len(q.signals) == 0 {
+		return runtime.Signal{}, false
+	}
+	s := q.signals[0]
+	q.signals[0] = runtime.Signal{}
+	q.signals = q.signals[1:]
+	q.bytes -= len(s.Raw)
+	q.changed.Broadcast()
+	return s, true
+}
+
+// close lets pop drain what is there and then end.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.changed.Broadcast()
+}

@@ -1,0 +1,235 @@
+package codex
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"harness/runtime"
+)
+
+type wireThread struct {
+	ID            string            `json:"id"`
+	Name          *string           `json:"name"`
+	Preview       string            `json:"preview"`
+	Cwd           string            `json:"cwd"`
+	Source        json.RawMessage   `json:"source"`
+	ModelProvider string            `json:"modelProvider"`
+	Model         *string           `json:"model"`
+	CreatedAt     json.Number       `json:"createdAt"`
+	UpdatedAt     json.Number       `json:"updatedAt"`
+	Turns         []json.RawMessage `json:"turns"`
+}
+
+type wireTurn struct {
+	ID          string            `json:"id"`
+	Status      string            `json:"status"`
+	Error       json.RawMessage   `json:"error"`
+	StartedAt   json.Number       `json:"startedAt"`
+	CompletedAt json.Number       `json:"completedAt"`
+	Items       []json.RawMessage `json:"items"`
+}
+
+// StartThread implements runtime.Adapter.
+func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
+	conn, v, err := c.ready(ctx)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	params := object{}.with("cwd", in.Cwd).with("model", in.Model).with("sandbox", in.Sandbox).
+		with("approvalPolicy", v.approvalPolicy(in.ApprovalPolicy)).withRaw("dynamicTools", in.DynamicTools)
+	if in.RawEvents {
+		params["experimentalRawEvents"] = true
+	}
+	if in.Ephemeral {
+		params["ephemeral"] = true
+	}
+	config := object{}
+	if in.NetworkAccess == networkEnabled && in.Sandbox == sandboxWorkspace {
+		// thread/start has no member for it; the configuration key only exists for this mode.
+		config["sandbox_workspace_write.network_access"] = true
+	}
+	if in.NoUserInstruction {
+		config["project_doc_max_bytes"] = 0
+	}
+	if len(config) > 0 {
+		params["config"] = config
+	}
+	result, err := conn.call(ctx, c.options.CallTimeout, "thread/start", params)
+	return threadIn(result, err)
+}
+
+// ResumeThread implements runtime.Adapter.
+func (c *Codex) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
+	conn, _, err := c.ready(ctx)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	return c.resume(ctx, conn, in)
+}
+
+func (c *Codex) resume(ctx context.Context, conn *conn, in runtime.ResumeThread) (runtime.Thread, error) {
+	params := object{"threadId": in.ThreadID}.withRaw("dynamicTools", in.DynamicTools)
+	result, err := conn.call(ctx, c.options.CallTimeout, "thread/resume", params)
+	return threadIn(result, err)
+}
+
+// ListThreads implements runtime.Adapter.
+func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtime.ThreadPage, error) {
+	params := object{"archived": in.Archived}.with("cursor", in.Cursor)
+	if in.Limit > 0 {
+		params["limit"] = in.Limit
+	}
+	result, err := c.call(ctx, "thread/list", params)
+	if err != nil {
+		return runtime.ThreadPage{}, err
+	}
+	var page struct {
+		Data       []json.RawMessage `json:"data"`
+		NextCursor *string           `json:"nextCursor"`
+	}
+	if err := json.Unmarshal(result, &page); err != nil {
+		return runtime.ThreadPage{}, fmt.Errorf("read codex's answer to thread/list: %w", err)
+	}
+	out := runtime.ThreadPage{Threads: make([]runtime.Thread, 0, len(page.Data))}
+	if page.NextCursor != nil {
+		out.NextCursor = *page.NextCursor
+	}
+	for _, raw := range page.Data {
+		thread, err := parseThread(raw)
+		if err != nil {
+			return runtime.ThreadPage{}, err
+		}
+		thread.Archived = in.Archived
+		out.Threads = append(out.Threads, thread)
+	}
+	return out, nil
+}
+
+// ReadThread implements runtime.Adapter. A conversation without a turn yet has no turns to read: it comes back with none.
+func (c *Codex) ReadThread(ctx context.Context, threadID string, withTurns bool) (runtime.Thread, error) {
+	params := object{"threadId": threadID, "includeTurns": withTurns}
+	thread, err := threadIn(c.call(ctx, "thread/read", params))
+	if native, ok := asNative(err); withTurns && ok && (native.Code == codeMethodNotFound || notMaterialized(native)) {
+		params = maps.Clone(params)
+		params["includeTurns"] = false
+		return threadIn(c.call(ctx, "thread/read", params))
+	}
+	return thread, err
+}
+
+// notMaterialized tells the refusal to read turns before the first user message (0.101) or of an ephemeral conversation.
+func notMaterialized(e *runtime.Error) bool {
+	return bytes.Contains([]byte(e.Message), []byte("includeTurns"))
+}
+
+// NameThread implements runtime.Adapter.
+func (c *Codex) NameThread(ctx context.Context, threadID, name string) error {
+	_, err := c.call(ctx, "thread/name/set", object{"threadId": threadID, "name": name})
+	return err
+}
+
+// ArchiveThread implements runtime.Adapter. codex interrupts a turn that runs in it.
+func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
+	_, err := c.call(ctx, "thread/archive", object{"threadId": threadID})
+	return err
+}
+
+// UnarchiveThread implements runtime.Adapter.
+func (c *Codex) UnarchiveThread(ctx context.Context, threadID string) (runtime.Thread, error) {
+	return threadIn(c.call(ctx, "thread/unarchive", object{"threadId": threadID}))
+}
+
+// DeleteThread implements runtime.Adapter. codex interrupts a turn that runs in it. A conversation another one was forked from can not be
+// deleted: codex refuses, and so does this.
+func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) {
+	if _, _, err := c.ready(ctx); err != nil {
+		return 0, err
+	}
+	home := c.homeDir()
+	before, err := threadFiles(home, threadID)
+	if err != nil {
+		return 0, err
+	}
+	_, err = c.call(ctx, "thread/delete", object{"threadId": threadID})
+	if unknownMethod(err) {
+		// 0.101 can not delete; archiving makes it let go of the file.
+		_, err = c.call(ctx, "thread/archive", object{"threadId": threadID})
+	}
+	if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
+		return 0, err
+	}
+	// What codex left (other versions leave other files) goes, too.
+	left, err := threadFiles(home, threadID)
+	if err != nil {
+		return 0, err
+	}
+	if err := removeFiles(left); err != nil {
+		return 0, err
+	}
+	return len(before), nil
+}
+
+// threadIn reads the thread out of an answer that carries one.
+func threadIn(result json.RawMessage, err error) (runtime.Thread, error) {
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	var wrapped struct {
+		Thread json.RawMessage `json:"thread"`
+		Model  string          `json:"model"`
+	}
+	if err := json.Unmarshal(result, &wrapped); err != nil {
+		return runtime.Thread{}, fmt.Errorf("read a thread codex answered with: %w", err)
+	}
+	thread, err := parseThread(wrapped.Thread)
+	thread.Model = firstOf(thread.Model, wrapped.Model)
+	return thread, err
+}
+
+func parseThread(raw json.RawMessage) (runtime.Thread, error) {
+	var w wireThread
+	var mismatch *json.UnmarshalTypeError
+	if err := json.Unmarshal(raw, &w); err != nil && !errors.As(err, &mismatch) {
+		return runtime.Thread{}, fmt.Errorf("read a thread codex answered with: %w", err)
+	}
+	if w.ID == "" {
+		return runtime.Thread{}, fmt.Errorf("codex answered with a thread without an id (%d bytes)", len(raw))
+	}
+	thread := runtime.Thread{
+		ID: w.ID, Preview: clean(w.Preview), Cwd: w.Cwd, Source: sourceText(w.Source), ModelProvider: w.ModelProvider,
+		CreatedAt: millis(w.CreatedAt), UpdatedAt: millis(w.UpdatedAt), Raw: raw,
+	}
+	if w.Name != nil {
+		thread.Name = clean(*w.Name)
+	}
+	if w.Model != nil {
+		thread.Model = *w.Model
+	}
+	for _, rawTurn := range w.Turns {
+		var wt wireTurn
+		_ = json.Unmarshal(rawTurn, &wt)
+		turn := runtime.Turn{
+			ID: wt.ID, Status: runtime.TurnStatus(wt.Status), StartedAt: millis(wt.StartedAt), CompletedAt: millis(wt.CompletedAt),
+		}
+		for _, rawItem := range wt.Items {
+			if item, ok := describe(rawItem); ok {
+				turn.Items = append(turn.Items, item)
+			}
+		}
+		thread.Turns = append(thread.Turns, turn)
+	}
+	return thread, nil
+}
+
+// sourceText is a source's name; some sources are objects, those stay JSON.
+func sourceText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}

@@ -1,0 +1,131 @@
+package codex
+
+import (
+	"encoding/json"
+	"sync"
+
+	"harness/runtime"
+)
+
+// tracker knows which conversations this runtime process has loaded and which turns run in them. It is fed by the reader, in order, so that
+// a turn which ends before its turn/start is answered is not taken for running.
+type tracker struct {
+	mu      sync.Mutex
+	changed chan struct{}
+	threads map[string]*threadState
+}
+
+type threadState struct {
+	loaded bool
+	// active is the running turn; announced says its turn/started was seen, before which 0.101 refuses to steer it.
+	active    string
+	announced bool
+	// ended is the turn that ended last.
+	ended string
+	// starting admits one StartTurn at a time.
+	starting chan struct{}
+}
+
+func newTracker() *tracker {
+	return &tracker{changed: make(chan struct{}), threads: map[string]*threadState{}}
+}
+
+func (t *tracker) threadLocked(id string) *threadState {
+	s := t.threads[id]
+	if s == nil {
+		s = &threadState{starting: make(chan struct{}, 1)}
+		t.threads[id] = s
+	}
+	return s
+}
+
+func (t *tracker) update(id string, change func(*threadState)) {
+	if id == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change(t.threadLocked(id))
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+func (t *tracker) unloaded(id string) {
+	t.update(id, func(s *threadState) { s.loaded, s.active, s.announced = false, "", false })
+}
+
+// notice follows a notification.
+func (t *tracker) notice(signal runtime.Signal) {
+	switch change := signal.Change.(type) {
+	case runtime.TurnStarted:
+		t.update(signal.ThreadID, func(s *threadState) {
+			if s.ended != change.TurnID {
+				s.loaded, s.active, s.announced = true, change.TurnID, true
+			}
+		})
+		return
+	case runtime.TurnCompleted:
+		t.update(signal.ThreadID, func(s *threadState) {
+			s.ended = change.TurnID
+			if s.active == change.TurnID {
+				s.active, s.announced = "", false
+			}
+		})
+		return
+	}
+	switch signal.Method {
+	case "thread/started":
+		t.update(signal.ThreadID, func(s *threadState) { s.loaded = true })
+	case "thread/closed", "thread/archived", "thread/deleted":
+		t.unloaded(signal.ThreadID)
+	case "thread/status/changed":
+		var named ids
+		if json.Unmarshal(signal.Params, &named) == nil && named.Status.Type == "notLoaded" {
+			t.unloaded(signal.ThreadID)
+		}
+	}
+}
+
+// answered follows a successful answer.
+func (t *tracker) answered(method, thread string, result json.RawMessage) {
+	switch method {
+	case "thread/start", "thread/resume", "thread/fork":
+		var named ids
+		_ = json.Unmarshal(result, &named)
+		t.update(named.Thread.ID, func(s *threadState) { s.loaded = true })
+	case "thread/archive", "thread/delete":
+		t.unloaded(thread)
+	case "turn/start":
+		var named ids
+		_ = json.Unmarshal(result, &named)
+		t.update(thread, func(s *threadState) {
+			if named.Turn.ID != "" && s.ended != named.Turn.ID && s.active != named.Turn.ID {
+				s.active, s.announced = named.Turn.ID, false
+			}
+		})
+	}
+}
+
+func (t *tracker) loaded(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	return s != nil && s.loaded
+}
+
+// turn is the running turn of a thread, "" when none is known. The channel is closed at the next change of anything.
+func (t *tracker) turn(id string) (active string, announced bool, changed <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.threads[id]; s != nil {
+		return s.active, s.announced, t.changed
+	}
+	return "", false, t.changed
+}
+
+// starting is the lock of a thread's StartTurn.
+func (t *tracker) starting(id string) chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.threadLocked(id).starting
+}
