@@ -123,7 +123,7 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 	signal := a.signal
 	meta := a.meta
 	event := journal.Event{SessionID: signal.ThreadID, TurnID: meta.TurnID, ItemID: signal.ItemID, Type: stream.EventNotification,
-		Time: a.receivedAt, Source: a.runtime, Payload: signal.Raw}
+		Time: a.receivedAt, Source: a.runtime, Payload: signal.Raw, Broadcast: stream.Broadcasts(signal.Method) && !meta.SystemOwned}
 	if signal.Kind == runtime.SignalRequest {
 		event.Type = stream.EventRequest
 	}
