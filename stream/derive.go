@@ -1,0 +1,169 @@
+package stream
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"harness/journal"
+)
+
+// Frames derives what clients see of one journal record, in the original's order. It depends on the record alone, so a replay yields the
+// very bytes that were live. Types with a dot show nothing, except EventNotification and EventRequest.
+func Frames(rec journal.Record) ([]Frame, error) {
+	d := derivation{rec: rec}
+	native := rec.Type == EventNotification || rec.Type == EventRequest
+	if !native && strings.Contains(rec.Type, ".") {
+		return nil, nil
+	}
+	if len(rec.Meta) > 0 {
+		if err := json.Unmarshal(rec.Meta, &d.meta); err != nil {
+			return nil, fmt.Errorf("meta of journal event %d (%s) is not readable: %w", rec.Pos, rec.Type, err)
+		}
+	}
+	if !native {
+		d.add(rec.Type, rec.Payload, rec.Broadcast)
+		return d.frames, nil
+	}
+	if err := json.Unmarshal(rec.Payload, &d.line); err != nil {
+		return nil, fmt.Errorf("payload of journal event %d (%s) is not a runtime line: %w", rec.Pos, rec.Type, err)
+	}
+	if err := json.Unmarshal(d.line["method"], &d.method); err != nil {
+		return nil, fmt.Errorf("payload of journal event %d (%s) names no method: %w", rec.Pos, rec.Type, err)
+	}
+	if rec.Type == EventNotification {
+		d.notification()
+	} else {
+		d.request()
+	}
+	return d.frames, nil
+}
+
+// Broadcasts tells whether a notification has an alias that goes to every reader. Who appends such an event sets journal.Event.Broadcast,
+// so that a filtered client finds it again when it catches up.
+func Broadcasts(method string) bool {
+	_, broadcast := alias(method)
+	return broadcast
+}
+
+// alias is the focused event of a notification, "" when it has none (seed 001).
+func alias(method string) (name string, broadcast bool) {
+	switch method {
+	case "turn/plan/updated":
+		return "turn_plan_updated", false
+	case "turn/diff/updated":
+		return "turn_diff_updated", false
+	case "thread/tokenUsage/updated":
+		return "thread_token_usage_updated", false
+	case "app/list/updated":
+		return "app_list_updated", true
+	case "mcpServer/oauthLogin/completed":
+		return "mcp_oauth_completed", true
+	case "account/updated":
+		return "account_updated", true
+	case "account/login/completed":
+		return "account_login_completed", true
+	case "account/rateLimits/updated":
+		return "account_rate_limits_updated", true
+	default:
+		return "", false
+	}
+}
+
+// derivation is the work of Frames on one record.
+type derivation struct {
+	rec    journal.Record
+	meta   Meta
+	line   map[string]json.RawMessage
+	method string
+	frames []Frame
+}
+
+func (d *derivation) add(name string, payload json.RawMessage, broadcast bool) {
+	d.frames = append(d.frames, Frame{
+		Type: name, ThreadID: d.rec.SessionID, Payload: payload, Broadcast: broadcast, SystemOwned: d.meta.SystemOwned,
+		Pos: startOf(d.rec.Pos) + int64(len(d.frames)), Seq: d.rec.Seq,
+	})
+}
+
+func (d *derivation) notification() {
+	d.signal("notification", "app_server.")
+	if name, broadcast := alias(d.method); name != "" {
+		d.add(name, appendRaw(nil, d.line["params"], "null"), broadcast)
+	}
+	payload := appendMember([]byte{'{'}, "method")
+	payload = append(payload, d.line["method"]...)
+	if params := d.line["params"]; len(params) > 0 {
+		payload = appendMember(payload, "params")
+		payload = append(payload, params...)
+	}
+	d.add("notification", append(payload, '}'), false)
+}
+
+func (d *derivation) request() {
+	d.signal("request", "app_server.request.")
+	if d.meta.Request == nil {
+		d.add("server_request", d.rec.Payload, false)
+		return
+	}
+	name := "approval"
+	switch d.meta.Request.Kind {
+	case kindToolInput:
+		name = "tool_user_input_requested"
+	case kindToolCall:
+		name = "tool_call_requested"
+	}
+	d.add(name, RequestPayload(*d.meta.Request, d.method, d.line["params"]), false)
+}
+
+// signal adds the app_server envelope, except for system-owned and purged threads (AS-13, AS-14).
+func (d *derivation) signal(signalType, prefix string) {
+	if d.meta.SystemOwned || d.meta.Purged {
+		return
+	}
+	eventType := prefix + signalName(d.method)
+	receivedAt := d.meta.ReceivedAt
+	if receivedAt == 0 {
+		receivedAt = d.rec.Time
+	}
+	params := d.line["params"]
+	out := make([]byte, 0, len(params)+512)
+	out = append(out, `{"source":"app_server","signalType":`...)
+	out = appendString(out, signalType)
+	out = appendMember(out, "eventType")
+	out = appendString(out, eventType)
+	out = appendMember(out, "method")
+	out = append(out, d.line["method"]...)
+	out = appendMember(out, "receivedAt")
+	out = appendTime(out, receivedAt)
+	out = append(out, `,"context":{"threadId":`...)
+	out = appendNullable(out, d.rec.SessionID)
+	out = appendMember(out, "turnId")
+	out = appendNullable(out, d.meta.TurnID)
+	out = append(out, `},"params":`...)
+	out = appendRaw(out, params, "null")
+	out = appendMember(out, "session")
+	out = appendSession(out, d.meta.Session)
+	if signalType == "request" {
+		out = appendMember(out, "requestId")
+		out = appendRaw(out, d.line["id"], "null")
+	}
+	d.add(eventType, append(out, '}'), false)
+}
+
+func appendSession(dst []byte, ref *SessionRef) []byte {
+	if ref == nil {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, `{"id":`...)
+	dst = appendString(dst, ref.ID)
+	dst = appendMember(dst, "title")
+	dst = appendString(dst, ref.Title)
+	dst = appendMember(dst, "projectId")
+	if ref.ProjectID == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = appendString(dst, *ref.ProjectID)
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,300 @@
+package stream
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"harness/journal"
+)
+
+// recording is what the original sent for one event of its own, sanitised.
+type recording struct {
+	Name   string   `json:"name"`
+	Frames []string `json:"frames"`
+}
+
+func recordings(t *testing.T) []recording {
+	t.Helper()
+	file, err := os.Open("testdata/golden.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	var out []recording
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var one recording
+		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, one)
+	}
+	if len(out) == 0 {
+		t.Fatal("no recordings")
+	}
+	return out
+}
+
+// recordedFrame has every member a recorded frame may have, raw where bytes matter.
+type recordedFrame struct {
+	Type     string          `json:"type"`
+	ThreadID string          `json:"threadId"`
+	Payload  json.RawMessage `json:"payload"`
+}
+
+type recordedPayload struct {
+	SignalType string          `json:"signalType"`
+	Method     string          `json:"method"`
+	ReceivedAt time.Time       `json:"receivedAt"`
+	Params     json.RawMessage `json:"params"`
+	RequestID  json.RawMessage `json:"requestId"`
+	Session    *SessionRef     `json:"session"`
+	Context    struct {
+		TurnID string `json:"turnId"`
+	} `json:"context"`
+	ApprovalID string    `json:"approvalId"`
+	TurnID     string    `json:"turnId"`
+	ItemID     string    `json:"itemId"`
+	Summary    string    `json:"summary"`
+	CreatedAt  time.Time `json:"createdAt"`
+}
+
+func decode[T any](t *testing.T, data string) T {
+	t.Helper()
+	var out T
+	if err := json.Unmarshal([]byte(data), &out); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+	return out
+}
+
+// recordOf rebuilds the journal event behind recorded frames.
+func recordOf(t *testing.T, frames []string) journal.Record {
+	t.Helper()
+	first := decode[recordedFrame](t, frames[0])
+	rec := journal.Record{Pos: 7, Seq: 3, Event: journal.Event{Type: first.Type, SessionID: first.ThreadID, Payload: first.Payload}}
+	if !strings.HasPrefix(first.Type, "app_server.") {
+		return rec
+	}
+	signal := decode[recordedPayload](t, string(first.Payload))
+	meta := Meta{ReceivedAt: signal.ReceivedAt.UnixMilli(), TurnID: signal.Context.TurnID, Session: signal.Session}
+	rec.Type = EventNotification
+	line := `{"method":"` + signal.Method + `","params":` + string(signal.Params) + `,"emittedAtMs":1}`
+	if signal.SignalType == "request" {
+		rec.Type = EventRequest
+		line = `{"method":"` + signal.Method + `","id":` + string(signal.RequestID) + `,"params":` + string(signal.Params) + `}`
+		second := decode[recordedFrame](t, frames[1])
+		shown := decode[recordedPayload](t, string(second.Payload))
+		ref := RequestRef{
+			Kind: "approval", ID: shown.ApprovalID, Summary: shown.Summary, ThreadID: second.ThreadID, TurnID: shown.TurnID, ItemID: shown.ItemID,
+			CreatedAt: shown.CreatedAt.UnixMilli(),
+		}
+		if ref.ID == "" {
+			ref.ID = decode[string](t, string(shown.RequestID))
+			ref.Kind = map[string]string{"tool_call_requested": "tool_call", "tool_user_input_requested": "tool_input"}[second.Type]
+		}
+		meta.Request = &ref
+	}
+	rec.Payload, rec.Meta = json.RawMessage(line), EncodeMeta(meta)
+	return rec
+}
+
+// ST-09, ST-18..ST-26, ST-28..ST-31, AS-08, AS-09, AS-12: byte for byte what the original sent, in its order.
+func TestFramesEqualRecordings(t *testing.T) {
+	t.Parallel()
+	for _, one := range recordings(t) {
+		t.Run(one.Name, func(t *testing.T) {
+			t.Parallel()
+			frames, err := Frames(recordOf(t, one.Frames))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(frames) != len(one.Frames) {
+				t.Fatalf("%d frames, the recording has %d", len(frames), len(one.Frames))
+			}
+			for i := range frames {
+				if got := string(frames[i].AppendJSON(nil, false)); got != one.Frames[i] {
+					t.Errorf("frame %d:\n got %s\nwant %s", i, got, one.Frames[i])
+				}
+				if frames[i].Pos != 7*16+int64(i) || frames[i].Seq != 3 {
+					t.Errorf("frame %d is at %d, seq %d", i, frames[i].Pos, frames[i].Seq)
+				}
+			}
+		})
+	}
+}
+
+func native(kind, line string, meta Meta) journal.Record {
+	return journal.Record{Pos: 1, Seq: 1, Event: journal.Event{Type: kind, SessionID: "T", Payload: json.RawMessage(line), Meta: EncodeMeta(meta)}}
+}
+
+func types(t *testing.T, rec journal.Record) string {
+	t.Helper()
+	frames, err := Frames(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, frame := range frames {
+		name := frame.Type
+		if frame.Broadcast {
+			name += "!"
+		}
+		if frame.SystemOwned {
+			name += "?"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+// ST-18..ST-26: the aliases, which of them are broadcasts, and the order per notification.
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]string{
+		"turn/plan/updated":              "app_server.turn.plan.updated turn_plan_updated notification",
+		"turn/diff/updated":              "app_server.turn.diff.updated turn_diff_updated notification",
+		"thread/tokenUsage/updated":      "app_server.thread.token_usage.updated thread_token_usage_updated notification",
+		"app/list/updated":               "app_server.app.list.updated app_list_updated! notification",
+		"mcpServer/oauthLogin/completed": "app_server.mcp_server.oauth_login.completed mcp_oauth_completed! notification",
+		"account/updated":                "app_server.account.updated account_updated! notification",
+		"account/login/completed":        "app_server.account.login.completed account_login_completed! notification",
+		"account/rateLimits/updated":     "app_server.account.rate_limits.updated account_rate_limits_updated! notification",
+		"turn/started":                   "app_server.turn.started notification",
+	} {
+		if got := types(t, native(EventNotification, `{"method":"`+method+`","params":{}}`, Meta{})); got != want {
+			t.Errorf("%s: got %s, want %s", method, got, want)
+		}
+		if Broadcasts(method) != strings.Contains(want, "!") {
+			t.Errorf("Broadcasts(%s) is %v", method, Broadcasts(method))
+		}
+	}
+}
+
+// ST-27, ST-28: an unsupported request shows raw, a supported one only as its specialised event.
+func TestServerRequest(t *testing.T) {
+	t.Parallel()
+	const line = `{"method":"execCommandApproval","id":"r-1", "params":{"n":12345678901234567890}}`
+	rec := native(EventRequest, line, Meta{})
+	if got, want := types(t, rec), "app_server.request.exec_command_approval server_request"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	frames, _ := Frames(rec)
+	if got := string(frames[1].Payload); got != line {
+		t.Errorf("server_request is not the raw line: %s", got)
+	}
+	if !strings.HasSuffix(string(frames[0].Payload), `"params":{"n":12345678901234567890},"session":null,"requestId":"r-1"}`) {
+		t.Errorf("signal lost bytes of the request: %s", frames[0].Payload)
+	}
+	for kind, want := range map[string]string{"approval": "approval", "tool_input": "tool_user_input_requested", "tool_call": "tool_call_requested"} {
+		got := types(t, native(EventRequest, `{"method":"m","id":1,"params":{}}`, Meta{Request: &RequestRef{ID: "x", Kind: kind}}))
+		if got != "app_server.request.m "+want {
+			t.Errorf("%s: got %s", kind, got)
+		}
+	}
+}
+
+// AS-10, AS-11, AS-12: absent params, context and session are null.
+func TestSignalNulls(t *testing.T) {
+	t.Parallel()
+	rec := native(EventNotification, `{"method":"configWarning"}`, Meta{ReceivedAt: 1795224552128})
+	rec.SessionID = ""
+	frames, err := Frames(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"source":"app_server","signalType":"notification","eventType":"app_server.config_warning","method":"configWarning",` +
+		`"receivedAt":"2026-11-21T01:29:12.128Z","context":{"threadId":null,"turnId":null},"params":null,"session":null}`
+	if got := string(frames[0].Payload); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := string(frames[1].AppendJSON(nil, false)); got != `{"type":"notification","threadId":null,"payload":{"method":"configWarning"}}` {
+		t.Errorf("got %s", got)
+	}
+}
+
+// AS-13, AS-14, AS-15: no signal for purged and system-owned threads; always one without a thread.
+func TestSignalIsolation(t *testing.T) {
+	t.Parallel()
+	const line = `{"method":"account/updated","params":{}}`
+	for _, test := range []struct {
+		meta Meta
+		want string
+	}{
+		{Meta{Purged: true}, "account_updated! notification"},
+		{Meta{SystemOwned: true}, "account_updated!? notification?"},
+		{Meta{}, "app_server.account.updated account_updated! notification"},
+	} {
+		if got := types(t, native(EventNotification, line, test.meta)); got != test.want {
+			t.Errorf("%+v: got %s, want %s", test.meta, got, test.want)
+		}
+	}
+}
+
+// Everything else is one frame of its type; types with a dot are internal; unreadable events are errors, never panics.
+func TestOtherEvents(t *testing.T) {
+	t.Parallel()
+	plain := journal.Record{Pos: 1, Event: journal.Event{Type: "session_deleted", SessionID: "T", Broadcast: true, Payload: json.RawMessage(`{ "a" : 1 }`)}}
+	if got := types(t, plain); got != "session_deleted!" {
+		t.Errorf("got %s", got)
+	}
+	plain.Meta = EncodeMeta(Meta{SystemOwned: true})
+	if got := types(t, plain); got != "session_deleted!?" {
+		t.Errorf("system-owned: got %s", got)
+	}
+	frames, _ := Frames(plain)
+	if got := string(frames[0].AppendJSON(nil, true)); got != `{"type":"session_deleted","threadId":"T","payload":{ "a" : 1 },"pos":16,"seq":0}` {
+		t.Errorf("got %s", got)
+	}
+	plain.Payload = nil
+	frames, _ = Frames(plain)
+	if got := string(frames[0].AppendJSON(nil, false)); got != `{"type":"session_deleted","threadId":"T","payload":null}` {
+		t.Errorf("got %s", got)
+	}
+	if got := types(t, journal.Record{Event: journal.Event{Type: "turn.completed", Payload: json.RawMessage(`{}`)}}); got != "" {
+		t.Errorf("an internal event shows %s", got)
+	}
+	for _, payload := range []string{``, `[]`, `{}`, `{"method":1}`, `not json`} {
+		if frames, err := Frames(native(EventNotification, payload, Meta{})); err == nil {
+			t.Errorf("%q: %d frames and no error", payload, len(frames))
+		}
+	}
+	broken := native(EventNotification, `{"method":"m"}`, Meta{})
+	broken.Meta = json.RawMessage(`{"session":1}`)
+	if _, err := Frames(broken); err == nil {
+		t.Error("unreadable meta is no error")
+	}
+}
+
+// Strings the stream writes itself are escaped as JSON.stringify does it: no HTML escapes.
+func TestAppendString(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"a<b>&c": `"a<b>&c"`, "\"\\\n\x01": `"\"\\\n\u0001"`, "äöü 😀": `"äöü 😀"`, "": `""`} {
+		if got := string(appendString(nil, in)); got != want {
+			t.Errorf("%q: got %s, want %s", in, got, want)
+		}
+	}
+}
+
+// A request's list entry survives params of any shape.
+func TestRequestPayloadOddParams(t *testing.T) {
+	t.Parallel()
+	for _, params := range []string{``, `null`, `[]`, `{"questions":5}`, `{"questions":[1,{"id":"q"}],"callId":7}`} {
+		for _, kind := range []string{"approval", "tool_input", "tool_call"} {
+			if out := RequestPayload(RequestRef{ID: "x", Kind: kind}, "m", json.RawMessage(params)); !json.Valid(out) {
+				t.Errorf("%s of %s is no JSON: %s", kind, params, out)
+			}
+		}
+	}
+	got := RequestPayload(RequestRef{ID: "x", Kind: "tool_call", ThreadID: "T"}, "item/tool/call", json.RawMessage(`{"callId":"c","tool":"t"}`))
+	want := `{"requestId":"x","method":"item/tool/call","threadId":"T","turnId":null,"itemId":"c","callId":"c","tool":"t","arguments":null,` +
+		`"summary":"","details":{"callId":"c","tool":"t"},"createdAt":"1970-01-01T00:00:00.000Z","status":"pending"}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

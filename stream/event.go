@@ -1,0 +1,64 @@
+// Package stream shows the journal to clients: frames derived from events by pure functions, filters, and the websocket at /api/stream.
+//
+// It owns the codex-manager wire words of the stream (seed 001, `codex-manager.md` 5.5) and the order, filtering and resuming of frames.
+// It must never know the session room, HTTP resources, or a runtime process.
+package stream
+
+import "encoding/json"
+
+// Event types the stream derives several frames from. Any other journal event whose type has no dot is one frame of that type with the
+// event's payload; a type with a dot is internal and shows no frame.
+const (
+	// EventNotification is a runtime notification; its payload is the native line byte for byte, its meta a Meta.
+	EventNotification = "runtime.notification"
+	// EventRequest is a runtime's request; its payload is the native line byte for byte, its meta a Meta.
+	EventRequest = "runtime.request"
+)
+
+// Meta is what must be known at the time of an event so that a replay yields the frames that were live.
+type Meta struct {
+	// ReceivedAt is when the harness read the line, in ms.
+	ReceivedAt int64 `json:"receivedAt,omitempty"`
+	// TurnID is the signal's context.turnId: the turn the line names, else the thread's running turn ("" shows as null).
+	TurnID string `json:"turnId,omitempty"`
+	// Session is the signal's session member, nil when the thread is not known.
+	Session *SessionRef `json:"session,omitempty"`
+	// SystemOwned: only sockets filtered on exactly this thread get the frames, and no app_server signal is made (AS-14).
+	SystemOwned bool `json:"systemOwned,omitempty"`
+	// Purged: the session is deleted; no app_server signal is made (AS-13).
+	Purged bool `json:"purged,omitempty"`
+	// Request is set on an EventRequest that waits for a person.
+	Request *RequestRef `json:"request,omitempty"`
+}
+
+// SessionRef is the session member of a signal.
+type SessionRef struct {
+	ID        string  `json:"id"`
+	Title     string  `json:"title"`
+	ProjectID *string `json:"projectId"`
+}
+
+// RequestRef describes an interactive request in our own terms.
+type RequestRef struct {
+	// ID is our id, never the runtime's.
+	ID string `json:"id"`
+	// Kind is approval, tool_input or tool_call.
+	Kind    string `json:"kind"`
+	Summary string `json:"summary"`
+	// ThreadID, TurnID and ItemID are as stored with the request, "" when unknown.
+	ThreadID string `json:"threadId"`
+	TurnID   string `json:"turnId"`
+	ItemID   string `json:"itemId"`
+	// CreatedAt is in ms.
+	CreatedAt int64 `json:"createdAt"`
+}
+
+// EncodeMeta is the meta of a journal event.
+func EncodeMeta(meta Meta) json.RawMessage {
+	encoded, err := json.Marshal(meta)
+	if err != nil {
+		// Meta holds strings and numbers only: encoding/json cannot fail on it.
+		panic("stream: encode meta: " + err.Error())
+	}
+	return encoded
+}

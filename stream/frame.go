@@ -1,0 +1,77 @@
+package stream
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// A position names one frame: the journal position of its event times framesPerEvent, plus the index of the frame within the event. A
+// cursor taken from any frame therefore resumes exactly after it, also in the middle of an event.
+const (
+	framesPerEvent = 16
+	lastIndex      = framesPerEvent - 1
+)
+
+// Frame is one event frame as clients see it: {"type":..,"threadId":..|null,"payload":..}.
+type Frame struct {
+	Type string
+	// ThreadID is "" for a frame of no thread (null on the wire).
+	ThreadID string
+	// Payload is raw JSON.
+	Payload json.RawMessage
+	// Broadcast frames bypass a socket's thread filter.
+	Broadcast bool
+	// SystemOwned frames reach only sockets filtered on exactly ThreadID, even when they are broadcasts.
+	SystemOwned bool
+	// Pos is the frame's position (journal pos*16 + index within the event), Seq its event's number within the session.
+	Pos, Seq int64
+}
+
+// AppendJSON appends the frame as JSON. With positions it also carries pos and seq, for clients that asked to resume.
+func (f *Frame) AppendJSON(dst []byte, positions bool) []byte {
+	dst = append(dst, `{"type":`...)
+	dst = appendString(dst, f.Type)
+	dst = append(dst, `,"threadId":`...)
+	dst = appendNullable(dst, f.ThreadID)
+	dst = append(dst, `,"payload":`...)
+	dst = appendRaw(dst, f.Payload, "null")
+	if positions {
+		dst = append(dst, `,"pos":`...)
+		dst = strconv.AppendInt(dst, f.Pos, 10)
+		dst = append(dst, `,"seq":`...)
+		dst = strconv.AppendInt(dst, f.Seq, 10)
+	}
+	return append(dst, '}')
+}
+
+// visible tells whether a socket with this filter ("" means none) gets the frame (`codex-manager.md` 5.5).
+func (f *Frame) visible(filter string) bool {
+	switch {
+	case f.SystemOwned:
+		return filter != "" && filter == f.ThreadID
+	case filter == "":
+		return true
+	default:
+		return f.Broadcast || f.ThreadID == filter
+	}
+}
+
+// size estimates the encoded length, for queue bounds, without encoding.
+func (f *Frame) size() int { return len(f.Payload) + len(f.Type) + len(f.ThreadID) + 64 }
+
+// endOf is the position after every frame of the event at a journal position; a cursor there resumes with the next event.
+func endOf(journalPos int64) int64 {
+	if journalPos <= 0 {
+		return 0
+	}
+	return journalPos*framesPerEvent + lastIndex
+}
+
+// startOf is the position of the first frame of the event at a journal position.
+func startOf(journalPos int64) int64 { return journalPos * framesPerEvent }
+
+// eventOf is the journal position of the event a cursor points into.
+func eventOf(cursor int64) int64 { return cursor / framesPerEvent }
+
+// midEvent tells whether frames of the cursor's own event may still be owed.
+func midEvent(cursor int64) bool { return eventOf(cursor) > 0 && cursor%framesPerEvent != lastIndex }

@@ -1,0 +1,219 @@
+package stream
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+)
+
+// HandlerOptions configure the websocket route. Zero fields take the defaults named.
+type HandlerOptions struct {
+	// OriginAllowed decides about the request's Origin before the upgrade; nil allows every request.
+	OriginAllowed func(*http.Request) bool
+	// ReadLimit bounds a client's message in bytes (1 MiB); a longer one closes the socket with 1009.
+	ReadLimit int64
+	// Stall is how long a client may take nothing at all before it is closed with 4008 (10 s).
+	Stall time.Duration
+}
+
+// Handler serves GET /api/stream.
+type Handler struct {
+	hub  *Hub
+	opts HandlerOptions
+}
+
+// NewHandler makes the websocket route of a hub.
+func NewHandler(hub *Hub, opts HandlerOptions) *Handler {
+	if opts.ReadLimit <= 0 {
+		opts.ReadLimit = 1 << 20
+	}
+	opts.Stall = positive(opts.Stall, 10*time.Second)
+	return &Handler{hub: hub, opts: opts}
+}
+
+// invalidCommand is the answer to everything a client says that is no command.
+const invalidCommand = `{"type":"error","message":"invalid websocket command"}`
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !isUpgrade(r) {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	if problem := handshakeProblem(r); problem != "" {
+		refuseHandshake(w, problem)
+		return
+	}
+	if h.opts.OriginAllowed != nil && !h.opts.OriginAllowed(r) {
+		refuse(w, http.StatusForbidden, "origin_not_allowed", "this origin may not open the stream; add it to the allowed origins")
+		return
+	}
+	if !h.hub.isOpen() {
+		refuse(w, http.StatusServiceUnavailable, "stopping", "the server is starting or stopping; connect again in a moment")
+		return
+	}
+	query := r.URL.Query()
+	var at *verdict
+	if values, resumes := query["after"]; resumes {
+		var ok bool
+		var from cursor
+		if len(values) == 1 {
+			from, ok = parseCursor(values[0])
+		}
+		if !ok {
+			refuse(w, http.StatusBadRequest, "invalid_request", "after must be one non-negative integer or latest")
+			return
+		}
+		judged, err := h.hub.judge(r.Context(), from)
+		if err != nil {
+			h.hub.opts.Logger.Error().Err(err).Msg("cannot resume a stream")
+			refuse(w, http.StatusServiceUnavailable, "journal_unavailable", "the event log cannot be read; connect again in a moment")
+			return
+		}
+		at = &judged
+	}
+	h.serve(w, r, threadOf(query), at)
+}
+
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, filter string, at *verdict) {
+	wrapped := &hijacker{ResponseWriter: w, stall: h.opts.Stall}
+	ws, err := websocket.Accept(wrapped, r, &websocket.AcceptOptions{
+		Subprotocols: firstSubprotocol(r),
+		// Decided above: the library knows only patterns of hosts.
+		InsecureSkipVerify: true,
+		CompressionMode:    websocket.CompressionDisabled,
+	})
+	if err != nil {
+		h.hub.opts.Logger.Debug().Err(err).Msg("websocket handshake failed")
+		return
+	}
+	ws.SetReadLimit(h.opts.ReadLimit)
+	conn := &websocketConn{ws: ws, socket: wrapped.socket}
+	ready := newMessage(64, func(dst []byte) []byte {
+		dst = appendNullable(append(dst, `{"type":"ready","threadId":`...), filter)
+		return append(dst, '}')
+	})
+	client, err := h.hub.attach(conn, filter, ready, at)
+	if err != nil {
+		conn.Close(closeRestart, "service restart")
+		return
+	}
+	defer h.hub.detach(client)
+	client.end(h.read(client, ws))
+}
+
+// read obeys the client until the connection fails or breaks a rule, and returns the close code owed.
+func (h *Handler) read(client *client, ws *websocket.Conn) (code int, reason string) {
+	pong, invalid := textMessage(`{"type":"pong"}`), textMessage(invalidCommand)
+	for {
+		// No context: the hub ends the connection itself, and a deadline per message would cost more than the message.
+		kind, reader, err := ws.Reader(context.Background())
+		if err != nil {
+			return readFailure(err)
+		}
+		data, err := io.ReadAll(reader)
+		if err != nil {
+			return readFailure(err)
+		}
+		if kind == websocket.MessageText && !utf8.Valid(data) {
+			return closeUTF8, "invalid UTF-8"
+		}
+		if len(data) == 0 {
+			continue
+		}
+		asked := parseCommand(data)
+		switch {
+		case asked.kind == commandPing:
+			client.answer(pong)
+		case asked.kind == commandUnsubscribe:
+			client.setFilter("")
+		case asked.kind == commandSubscribe && asked.cursor == nil:
+			client.setFilter(asked.filter)
+		case asked.kind == commandSubscribe:
+			at, err := h.hub.judge(client.ctx, *asked.cursor)
+			if err != nil {
+				client.answer(textMessage(`{"type":"error","message":"journal unavailable"}`))
+				continue
+			}
+			client.resume(asked.filter, at)
+		default:
+			client.answer(invalid)
+		}
+	}
+}
+
+// threadOf is the initial filter: one non-empty threadId.
+func threadOf(query url.Values) string {
+	if values := query["threadId"]; len(values) == 1 {
+		return values[0]
+	}
+	return ""
+}
+
+func isUpgrade(r *http.Request) bool {
+	return r.Header.Get("Upgrade") != "" && hasToken(r.Header.Values("Connection"), "upgrade")
+}
+
+// handshakeProblem is the original's complaint about a bad handshake, "" for a good one.
+func handshakeProblem(r *http.Request) string {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return "Invalid Upgrade header"
+	}
+	if key, err := base64.StdEncoding.DecodeString(r.Header.Get("Sec-WebSocket-Key")); err != nil || len(key) != 16 {
+		return "Missing or invalid Sec-WebSocket-Key header"
+	}
+	if r.Header.Get("Sec-WebSocket-Version") != "13" {
+		return "Missing or invalid Sec-WebSocket-Version header"
+	}
+	return ""
+}
+
+func refuseHandshake(w http.ResponseWriter, problem string) {
+	header := w.Header()
+	header.Set("Connection", "close")
+	header.Set("Content-Type", "text/html")
+	if strings.Contains(problem, "Version") {
+		// 8 is what the original also says it speaks; this server answers 13 only.
+		header.Set("Sec-WebSocket-Version", "13, 8")
+	}
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = io.WriteString(w, problem)
+}
+
+// refuse answers before the upgrade in the error envelope of the REST routes.
+func refuse(w http.ResponseWriter, status int, code, message string) {
+	body := append([]byte(nil), `{"status":"error","code":`...)
+	body = appendString(body, code)
+	body = appendMember(body, "message")
+	body = append(appendString(body, message), '}')
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// firstSubprotocol is the first one the client offers; it is echoed, whatever it is.
+func firstSubprotocol(r *http.Request) []string {
+	first, _, _ := strings.Cut(r.Header.Get("Sec-WebSocket-Protocol"), ",")
+	if first = strings.TrimSpace(first); first == "" {
+		return nil
+	}
+	return []string{first}
+}
+
+func hasToken(values []string, token string) bool {
+	for _, value := range values {
+		for part := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(strings.TrimSpace(part), token) {
+				return true
+			}
+		}
+	}
+	return false
+}

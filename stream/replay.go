@@ -1,0 +1,129 @@
+package stream
+
+import (
+	"context"
+
+	"harness/journal"
+)
+
+// Pages adapt to the size of records: a page of large ones is followed by a shorter one.
+const largePage = 1 << 20
+
+// aim is what the next page is read for.
+type aim struct {
+	epoch  uint64
+	cursor int64
+	limit  int64 // journal position to read up to
+	filter string
+}
+
+// replay moves a client that is not live one step: it reads the next page, or finds that the client has caught up and makes it live. It
+// tells whether there is anything more to do now.
+func (c *client) replay(work *page) bool {
+	target, caughtUp := c.aim()
+	if caughtUp {
+		return true
+	}
+	records, oldest, err := c.read(target)
+	if err != nil {
+		if c.ctx.Err() == nil {
+			c.hub.opts.Logger.Error().Err(err).Msg("a stream client cannot catch up")
+			c.end(closeInternal, "journal unavailable")
+		}
+		return false
+	}
+	limit := c.pageLimit()
+	reached := len(records) < limit
+	bytes := 0
+	for i := range records {
+		bytes += len(records[i].Payload)
+		if records[i].Pos > target.limit {
+			// Committed after the aim was taken: the hub queues it, or the next page has it.
+			records, reached = records[:i], true
+			break
+		}
+	}
+	next := endOf(target.limit)
+	if !reached {
+		next = endOf(records[len(records)-1].Pos)
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.epoch != target.epoch {
+		return true
+	}
+	var gap *Message
+	if lost(target.cursor, oldest) {
+		if !c.positions {
+			// A client that knows nothing of positions cannot be told what it missed.
+			c.hub.opts.Metrics.SlowConsumer("pruned")
+			c.endLocked(closeSlow, slowReason)
+			return false
+		}
+		gap = verdictMessage("gap", target.cursor, endOf(target.limit), oldest)
+	}
+	c.adaptPage(bytes)
+	c.cursor, c.short = max(c.cursor, next), reached
+	*work = page{records: records, filter: target.filter, after: target.cursor, epoch: target.epoch, gap: gap}
+	return true
+}
+
+// aim decides what to read next, and makes the client live when there is nothing left to read.
+func (c *client) aim() (target aim, caughtUp bool) {
+	h := c.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trimPast()
+	if c.mode == behind && c.short && len(c.past) == 0 {
+		// One page from the head: from here on the hub queues, so that a busy journal cannot keep the client behind for ever.
+		c.mode, c.joinAt, c.skip = joining, h.head, c.cursor
+	}
+	target = aim{epoch: c.epoch, cursor: c.cursor, limit: h.head, filter: c.filter}
+	if c.mode == joining {
+		target.limit = c.joinAt
+	}
+	if len(c.past) > 0 {
+		target.limit, target.filter = min(target.limit, c.past[0].until), c.past[0].filter
+	}
+	if c.cursor < endOf(target.limit) {
+		return target, false
+	}
+	// Nothing is owed up to the head (behind) or to where the queue begins (joining).
+	c.mode, c.skip = live, c.cursor
+	return aim{}, true
+}
+
+func (c *client) read(target aim) ([]journal.Record, int64, error) {
+	h := c.hub
+	select {
+	case h.reads <- struct{}{}:
+		defer func() { <-h.reads }()
+	case <-c.ctx.Done():
+		return nil, 0, context.Cause(c.ctx)
+	}
+	after := eventOf(target.cursor)
+	if midEvent(target.cursor) {
+		after--
+	}
+	records, err := h.journal.Read(c.ctx, journal.Query{After: after, Session: target.filter, Limit: c.pageLimit()})
+	if err != nil {
+		return nil, 0, err
+	}
+	// Asked after the read: what was pruned before it shows.
+	oldest, _, err := h.journal.Bounds(c.ctx)
+	return records, oldest, err
+}
+
+func (c *client) pageLimit() int { return max(1, c.hub.opts.CatchUpPage>>c.shrink) }
+
+func (c *client) adaptPage(bytes int) {
+	switch {
+	case bytes > largePage && c.hub.opts.CatchUpPage>>c.shrink > 1:
+		c.shrink++
+	case bytes < largePage/4 && c.shrink > 0:
+		c.shrink--
+	}
+}

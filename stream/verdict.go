@@ -1,0 +1,56 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// verdict is the answer to a cursor: what the client is told, and where its frames begin.
+type verdict struct {
+	message *Message
+	cursor  int64
+}
+
+// judge compares a cursor with what the journal still has.
+func (h *Hub) judge(ctx context.Context, at cursor) (verdict, error) {
+	oldest, headEvent, err := h.journal.Bounds(ctx)
+	if err != nil {
+		return verdict{}, fmt.Errorf("compare a cursor with the journal: %w", err)
+	}
+	head := endOf(headEvent)
+	switch {
+	case at.latest:
+		return verdict{verdictMessage("resumed", head, head, 0), head}, nil
+	case at.after > head:
+		return verdict{verdictMessage("ahead", at.after, head, 0), head}, nil
+	case lost(at.after, oldest):
+		return verdict{verdictMessage("gap", at.after, head, oldest), startOf(oldest) - 1}, nil
+	default:
+		return verdict{verdictMessage("resumed", at.after, head, 0), at.after}, nil
+	}
+}
+
+// lost tells whether frames after the cursor were pruned. A cursor inside a pruned event counts as a loss although it may have been the
+// event's last frame: nobody can tell any more.
+func lost(cursor, oldest int64) bool {
+	event := eventOf(cursor)
+	return oldest > event+1 || oldest == event+1 && midEvent(cursor)
+}
+
+// verdictMessage is a resume control frame; oldest is the oldest journal position still kept, 0 when it is not told.
+func verdictMessage(kind string, from, to, oldest int64) *Message {
+	return newMessage(96, func(dst []byte) []byte {
+		dst = append(dst, `{"type":"`...)
+		dst = append(dst, kind...)
+		dst = append(dst, `","from":`...)
+		dst = strconv.AppendInt(dst, from, 10)
+		dst = append(dst, `,"to":`...)
+		dst = strconv.AppendInt(dst, to, 10)
+		if oldest > 0 {
+			dst = append(dst, `,"oldest":`...)
+			dst = strconv.AppendInt(dst, startOf(oldest), 10)
+		}
+		return append(dst, '}')
+	})
+}

@@ -1,0 +1,57 @@
+package stream
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// websocketConn is a Conn over a websocket. The library does the handshake, reading, pongs and the closing handshake.
+type websocketConn struct {
+	ws     *websocket.Conn
+	socket *socket
+	pinged atomic.Int64
+}
+
+// Write implements Conn.
+func (w *websocketConn) Write(messages []*Message) error { return w.socket.WriteMessages(messages) }
+
+// Ping implements Conn. Browsers answer it without telling the page.
+func (w *websocketConn) Ping() {
+	w.pinged.Store(time.Now().UnixNano())
+	// An unmasked ping without payload. A connection that cannot take it is found out by Alive or by the next batch.
+	_, _ = w.socket.Write([]byte{0x89, 0})
+}
+
+// Alive implements Conn: whatever the peer sent since the ping is a sign of life.
+func (w *websocketConn) Alive() bool { return w.socket.lastRead.Load() >= w.pinged.Load() }
+
+// Close implements Conn. The library waits up to five seconds for the peer's close frame, reading on meanwhile: closing with unread data
+// would reset the connection and take our close frame with it.
+func (w *websocketConn) Close(code int, reason string) {
+	_ = w.ws.Close(websocket.StatusCode(code), reason)
+}
+
+// Abort implements Conn.
+func (w *websocketConn) Abort() {
+	_ = w.socket.abort()
+	_ = w.ws.CloseNow()
+}
+
+// readFailure is the close code owed to a peer after a failed read, 0 when the connection is gone or closed properly.
+func readFailure(err error) (code int, reason string) {
+	var network net.Error
+	switch {
+	case errors.Is(err, websocket.ErrMessageTooBig):
+		return closeTooBig, "message too big"
+	case websocket.CloseStatus(err) != -1, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
+		errors.As(err, &network):
+		return 0, ""
+	default:
+		return closeProtocol, "protocol error"
+	}
+}
