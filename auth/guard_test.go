@@ -62,6 +62,7 @@ func (c request) send(o auth.Options) (int, string, *auth.Principal) {
 }
 
 func run(t *testing.T, o auth.Options, cases []request) {
+	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,10 @@ type place struct {
 	flags []string
 }
 
-func newPlace(t *testing.T) *place { return &place{t: t, dir: t.TempDir()} }
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	return &place{t: t, dir: t.TempDir()}
+}
 
 func (p *place) file(name, text string) *place {
 	p.t.Helper()

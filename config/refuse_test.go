@@ -89,6 +89,7 @@ func TestRefusalsNeverShowSecrets(t *testing.T) {
 }
 
 func envPlace(t *testing.T, env ...string) *place {
+	t.Helper()
 	p := newPlace(t)
 	p.env = env
 	return p

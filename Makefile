@@ -1,0 +1,44 @@
+# Every target does its own set-up. `make help` lists them.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+# Packages tested at once. Each brings processes of its own (codex, Postgres), so more than the cores only makes them wait for each other.
+TEST_P       ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+TEST_TIMEOUT ?= 20m
+TEST_FLAGS   ?=
+PKG          ?= ./...
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## build and start the server; installs codex into .cache unless there is one
+	@exec scripts/run.sh
+
+.PHONY: build
+build: ## build bin/harness
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/harness ./cmd/harness
+
+.PHONY: test
+test: ## install what the tests need, then vet and test everything with -race
+	scripts/setup-test.sh
+	go vet ./...
+	go test -race -p $(TEST_P) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PKG)
+
+.PHONY: lint
+lint: ## golangci-lint as pinned in tools/go.mod
+	@tool=$$(scripts/lint-tool.sh) && "$$tool" run $(PKG)
+
+.PHONY: docs
+docs: ## regenerate docs/configuration.md
+	@mkdir -p docs
+	go run ./config/gendocs > docs/configuration.md.tmp
+	mv docs/configuration.md.tmp docs/configuration.md
+
+.PHONY: clean
+clean: ## remove what was built; the cache of downloads stays
+	rm -rf bin

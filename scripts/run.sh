@@ -1,0 +1,17 @@
+#!/bin/sh
+# Starts ./bin/harness serve with a codex: the one named by CODEX_BIN (environment or .env), else the one on PATH, else the pinned version,
+# installed into the cache. Without npm the server still starts; its health answer then says that codex is missing and what to do.
+set -eu
+
+cd "$(dirname -- "$0")/.."
+
+named() { [ -n "${CODEX_BIN:-}" ] || { [ -f .env ] && grep -Eq '^[[:space:]]*(export[[:space:]]+)?CODEX_BIN[[:space:]]*=[[:space:]]*[^[:space:]]' .env; }; }
+
+if ! named && ! command -v codex >/dev/null 2>&1; then
+	if found=$(scripts/codex.sh default); then
+		export CODEX_BIN="$found"
+	else
+		echo "run.sh: starting without codex; see above" >&2
+	fi
+fi
+exec ./bin/harness serve "$@"

@@ -1,0 +1,94 @@
+#!/bin/sh
+# Brings the parts that the tests need: go, a C compiler for the race detector, npm, both pinned codex versions, and the Postgres server
+# binaries. Nothing is skipped: what is missing and cannot be installed here is named in one line, and the exit code is 1.
+# Running it again is cheap. It starts nothing: the Go test kit (internal/dbtest) starts its own private cluster.
+set -eu
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+
+fail() {
+	echo "setup-test.sh: $*" >&2
+	exit 1
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# apt_root tells whether packages can be installed without asking anybody.
+apt_root() { [ "$(id -u)" = 0 ] && have apt-get; }
+
+# The log is shown only on failure: thousands of lines of a package manager hide the tests' own.
+apt_install() {
+	log=$(mktemp)
+	echo "setup-test.sh: installing $* with apt-get" >&2
+	if ! { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; } >"$log" 2>&1 </dev/null; then
+		cat "$log" >&2
+		rm -f "$log"
+		fail "apt-get could not install $*"
+	fi
+	rm -f "$log"
+}
+
+check_go() {
+	have go || fail "go is missing; install Go $(awk '$1 == "go" {print $2}' "$here/../go.mod") or newer from your package manager or go.dev/dl"
+	(cd "$here/.." && go list -m >/dev/null) || fail "this Go ($(go env GOVERSION)) cannot build the module; install the version named in go.mod"
+}
+
+# On Linux the race detector is linked by the C compiler.
+check_cc() {
+	[ "$(uname -s)" = Linux ] || return 0
+	if have "$(go env CC)"; then return 0; fi
+	apt_root || fail "a C compiler is missing (go test -race needs one); as root: apt-get install gcc libc6-dev"
+	apt_install gcc libc6-dev
+}
+
+check_npm() {
+	have npm && return 0
+	apt_root || fail "npm is missing; install Node.js with npm (Debian/Ubuntu, as root: apt-get install npm; macOS: brew install node)"
+	apt_install npm
+}
+
+# postgres_bin prints the folder of a usable server; the places are those that internal/dbtest looks in.
+postgres_bin() {
+	for dir in "$(dirname -- "$(command -v initdb 2>/dev/null || echo /nonexistent/x)")" \
+		/usr/lib/postgresql/*/bin /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin /usr/pgsql-*/bin; do
+		if [ -x "$dir/initdb" ] && [ -x "$dir/postgres" ]; then
+			echo "$dir"
+			return 0
+		fi
+	done
+	return 1
+}
+
+# install_postgres takes the server without the cluster and the service that Debian would make of it.
+install_postgres() {
+	conf=/etc/postgresql-common/createcluster.d/harness-test-setup.conf
+	policy=/usr/sbin/policy-rc.d
+	mkdir -p "$(dirname "$conf")"
+	echo "create_main_cluster = false" >"$conf"
+	made_policy=
+	if [ ! -e "$policy" ]; then
+		printf '#!/bin/sh\nexit 101\n' >"$policy"
+		chmod 755 "$policy"
+		made_policy=$policy
+	fi
+	trap 'rm -f "$conf" ${made_policy:+"$made_policy"}' EXIT
+	trap 'exit 1' INT TERM HUP
+	apt_install postgresql
+	rm -f "$conf" ${made_policy:+"$made_policy"}
+	trap - EXIT INT TERM HUP
+}
+
+check_postgres() {
+	if [ -n "${HARNESS_TEST_POSTGRES_URL:-}" ] || postgres_bin >/dev/null; then
+		return 0
+	fi
+	apt_root || fail "Postgres is missing; install it (Debian/Ubuntu, as root: apt-get install postgresql; macOS: brew install postgresql) or set HARNESS_TEST_POSTGRES_URL to a database that may be written to"
+	install_postgres
+	postgres_bin >/dev/null || fail "postgresql is installed, but no initdb is in /usr/lib/postgresql/*/bin; set HARNESS_TEST_POSTGRES_URL"
+}
+
+check_go
+check_cc
+check_npm
+check_postgres
+"$here/codex.sh" >/dev/null
