@@ -1,0 +1,134 @@
+package schema
+
+import "strconv"
+
+// Field is one member an object schema knows.
+type Field struct {
+	Name   string
+	Schema Schema
+}
+
+// Struct accepts an object with these members, checked in this order. Unknown members are dropped.
+func Struct(fields ...Field) Schema { return structSchema{fields: fields} }
+
+type structSchema struct{ fields []Field }
+
+func (s structSchema) check(c *checker, v Value) Value {
+	if v.kind != Object {
+		c.wrongType("object", v)
+		return v
+	}
+	members := make([]Member, 0, len(s.fields))
+	for _, field := range s.fields {
+		if value := c.at(field.Name, field.Schema, v.Get(field.Name)); value.Defined() {
+			members = append(members, Member{Name: field.Name, Value: value})
+		}
+	}
+	return Value{kind: Object, members: members}
+}
+
+// Record accepts an object with any names, each value following values.
+func Record(values Schema) Schema { return recordSchema{values: values} }
+
+type recordSchema struct{ values Schema }
+
+func (s recordSchema) check(c *checker, v Value) Value {
+	if v.kind != Object {
+		c.wrongType("record", v)
+		return v
+	}
+	if s.values == Any() {
+		return v
+	}
+	members := make([]Member, 0, len(v.members))
+	for _, member := range v.members {
+		members = append(members, Member{Name: member.Name, Value: c.at(member.Name, s.values, member.Value)})
+	}
+	return Value{kind: Object, members: members}
+}
+
+// List accepts an array whose elements follow one schema.
+type List struct {
+	items    Schema
+	min, max int // max 0 is unlimited
+}
+
+// ListOf accepts an array of items.
+func ListOf(items Schema) List { return List{items: items} }
+
+// Min asks for at least n elements.
+func (s List) Min(n int) List { s.min = n; return s }
+
+// Max allows at most n elements.
+func (s List) Max(n int) List { s.max = n; return s }
+
+func (s List) check(c *checker, v Value) Value {
+	if v.kind != Array {
+		c.wrongType("array", v)
+		return v
+	}
+	items := make([]Value, 0, len(v.items))
+	for i, item := range v.items {
+		items = append(items, c.at(i, s.items, item))
+	}
+	if len(items) < s.min {
+		c.tooSmall("array", strconv.Itoa(s.min), true, " items")
+	}
+	if s.max > 0 && len(items) > s.max {
+		c.tooBig("array", strconv.Itoa(s.max), true, " items")
+	}
+	return Value{kind: Array, items: items}
+}
+
+// Variant is one form of a Tagged union: the tag's value and the schema of objects that carry it.
+type Variant struct {
+	Tag    string
+	Schema Schema
+}
+
+// Tagged accepts an object whose member named tag says which variant it follows.
+func Tagged(tag string, variants ...Variant) Schema {
+	return taggedSchema{tag: tag, variants: variants}
+}
+
+type taggedSchema struct {
+	tag      string
+	variants []Variant
+}
+
+func (s taggedSchema) check(c *checker, v Value) Value {
+	if v.kind != Object {
+		c.add("Invalid input: expected object, received "+v.received(),
+			issueMember{"code", "invalid_type"}, issueMember{"expected", "object"})
+		return v
+	}
+	tag := v.Get(s.tag)
+	for _, variant := range s.variants {
+		if tag.kind == String && tag.text == variant.Tag {
+			return variant.Schema.check(c, v)
+		}
+	}
+	c.path = append(c.path, s.tag)
+	c.add("Invalid input", issueMember{"code", "invalid_union"}, issueMember{"errors", []any{}},
+		issueMember{"note", "No matching discriminator"}, issueMember{"discriminator", s.tag})
+	c.path = c.path[:len(c.path)-1]
+	return v
+}
+
+// OneOf accepts what any of the options accepts; the first that does wins.
+func OneOf(options ...Schema) Schema { return oneOfSchema{options: options} }
+
+type oneOfSchema struct{ options []Schema }
+
+func (s oneOfSchema) check(c *checker, v Value) Value {
+	errors := make([][]Issue, 0, len(s.options))
+	for _, option := range s.options {
+		checked, issues := Check(option, v)
+		if len(issues) == 0 {
+			return checked
+		}
+		errors = append(errors, issues)
+	}
+	c.add("Invalid input", issueMember{"code", "invalid_union"}, issueMember{"errors", errors})
+	return v
+}

@@ -1,0 +1,86 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// JSON is the value on one line, without HTML escaping; an untouched value keeps its source bytes. nil when Undefined.
+func (v Value) JSON() json.RawMessage {
+	if v.kind == Undefined {
+		return nil
+	}
+	if v.raw != nil && !bytes.ContainsAny(v.raw, "\n\r\t") {
+		return json.RawMessage(v.raw)
+	}
+	var out bytes.Buffer
+	v.write(&out)
+	return out.Bytes()
+}
+
+// MarshalJSON implements json.Marshaler; Undefined encodes as null.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if v.kind == Undefined {
+		return []byte("null"), nil
+	}
+	return v.JSON(), nil
+}
+
+func (v Value) write(out *bytes.Buffer) {
+	if v.raw != nil {
+		// Line breaks outside strings would end a line of a JSON-lines peer too early; inside strings JSON has none.
+		if err := json.Compact(out, v.raw); err != nil {
+			panic("schema: compact valid JSON: " + err.Error())
+		}
+		return
+	}
+	switch v.kind {
+	case Undefined, Null:
+		out.WriteString("null")
+	case Bool:
+		if v.flag {
+			out.WriteString("true")
+		} else {
+			out.WriteString("false")
+		}
+	case Number:
+		out.WriteString(v.text)
+	case String:
+		writeText(out, v.text)
+	case Array:
+		out.WriteByte('[')
+		for i, item := range v.items {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			item.write(out)
+		}
+		out.WriteByte(']')
+	case Object:
+		out.WriteByte('{')
+		first := true
+		for _, member := range v.members {
+			if !member.Value.Defined() {
+				continue
+			}
+			if !first {
+				out.WriteByte(',')
+			}
+			first = false
+			writeText(out, member.Name)
+			out.WriteByte(':')
+			member.Value.write(out)
+		}
+		out.WriteByte('}')
+	}
+}
+
+func writeText(out *bytes.Buffer, text string) {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(text); err != nil {
+		// A string always encodes; bytes.Buffer never fails.
+		panic("schema: encode string: " + err.Error())
+	}
+	out.Truncate(out.Len() - 1) // the encoder's newline
+}

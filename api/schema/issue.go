@@ -1,0 +1,78 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+)
+
+// Issue is one reason why a value was refused, as a zod 4 issue object: which members it has and their order depend on the code.
+type Issue struct {
+	members []issueMember
+	path    []any
+	message string
+}
+
+type issueMember struct {
+	name  string
+	value any
+}
+
+// Code is zod's code, for example "invalid_type".
+func (i Issue) Code() string {
+	for _, member := range i.members {
+		if member.name == "code" {
+			text, _ := member.value.(string)
+			return text
+		}
+	}
+	return ""
+}
+
+// Path leads to the refused value: names (string) and indexes (int).
+func (i Issue) Path() []any { return i.path }
+
+// Message says what is wrong, in zod's words.
+func (i Issue) Message() string { return i.message }
+
+// MarshalJSON implements json.Marshaler: the code's own members first, then path and message.
+func (i Issue) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	out.WriteByte('{')
+	write := func(name string, value any) error {
+		if out.Len() > 1 {
+			out.WriteByte(',')
+		}
+		out.WriteString(strconv.Quote(name))
+		out.WriteByte(':')
+		if err := encoder.Encode(value); err != nil {
+			return err
+		}
+		out.Truncate(out.Len() - 1)
+		return nil
+	}
+	for _, member := range i.members {
+		if err := write(member.name, member.value); err != nil {
+			return nil, err
+		}
+	}
+	path := i.path
+	if path == nil {
+		path = []any{}
+	}
+	if err := write("path", path); err != nil {
+		return nil, err
+	}
+	if err := write("message", i.message); err != nil {
+		return nil, err
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// Custom is an issue no schema can find, for example one the store knows about; path leads to the refused value.
+func Custom(message string, path ...any) Issue {
+	return Issue{members: []issueMember{{"code", "custom"}}, path: path, message: message}
+}

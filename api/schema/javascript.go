@@ -1,0 +1,99 @@
+package schema
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+)
+
+// maxSafeInteger is JavaScript's Number.MAX_SAFE_INTEGER.
+const maxSafeInteger = 1<<53 - 1
+
+// trim is String.prototype.trim. It differs from strings.TrimSpace: U+FEFF is white space, U+0085 is not.
+func trim(text string) string {
+	return strings.TrimFunc(text, func(r rune) bool {
+		switch r {
+		case '\t', '\n', '\v', '\f', '\r', ' ', 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff:
+			return true
+		}
+		return r >= 0x2000 && r <= 0x200a
+	})
+}
+
+// length is String.prototype.length: UTF-16 units.
+func length(text string) int {
+	units := 0
+	for _, r := range text {
+		if n := utf16.RuneLen(r); n > 0 {
+			units += n
+		} else {
+			units++
+		}
+	}
+	return units
+}
+
+// toNumber is the Number function, which zod's coerce calls.
+func toNumber(v Value) float64 {
+	switch v.kind {
+	case Null:
+		return 0
+	case Bool:
+		if v.flag {
+			return 1
+		}
+		return 0
+	case Number:
+		return v.Float()
+	case String:
+		return textToNumber(v.text)
+	case Array:
+		// An array becomes its joined text first: none is "", one is its element, more have a comma.
+		if len(v.items) == 0 {
+			return 0
+		}
+		if len(v.items) == 1 {
+			if v.items[0].kind == Bool {
+				return math.NaN() // its text is "true" or "false"
+			}
+			return toNumber(v.items[0])
+		}
+	case Undefined, Object:
+	}
+	return math.NaN()
+}
+
+func textToNumber(text string) float64 {
+	text = trim(text)
+	if text == "" {
+		return 0
+	}
+	if len(text) > 2 && text[0] == '0' {
+		base := map[byte]int{'x': 16, 'X': 16, 'o': 8, 'O': 8, 'b': 2, 'B': 2}[text[1]]
+		if base != 0 {
+			number, err := strconv.ParseUint(text[2:], base, 64)
+			if err != nil {
+				return math.NaN()
+			}
+			return float64(number)
+		}
+	}
+	switch text {
+	case "Infinity", "+Infinity":
+		return math.Inf(1)
+	case "-Infinity":
+		return math.Inf(-1)
+	}
+	for i := range len(text) {
+		// ParseFloat knows more spellings (hex floats, underscores, "inf") than JavaScript does.
+		if !isNumberByte(text[i]) {
+			return math.NaN()
+		}
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	if err != nil && !math.IsInf(number, 0) {
+		return math.NaN()
+	}
+	return number
+}

@@ -1,0 +1,85 @@
+package schema
+
+import "slices"
+
+// Schema is a rule a value must follow. Schemas are immutable and may be shared by any number of goroutines.
+type Schema interface {
+	// check reports what is wrong with v to c and returns the value to go on with: trimmed, coerced, unknown members dropped.
+	check(c *checker, v Value) Value
+}
+
+// checker collects the issues of one validation and knows where it is.
+type checker struct {
+	path   []any
+	issues []Issue
+}
+
+// Check validates v. The value is only meaningful when there are no issues.
+func Check(s Schema, v Value) (Value, []Issue) {
+	var c checker
+	checked := s.check(&c, v)
+	return checked, c.issues
+}
+
+// at checks v one step deeper.
+func (c *checker) at(step any, s Schema, v Value) Value {
+	c.path = append(c.path, step)
+	checked := s.check(c, v)
+	c.path = c.path[:len(c.path)-1]
+	return checked
+}
+
+func (c *checker) add(message string, members ...issueMember) {
+	c.issues = append(c.issues, Issue{members: members, path: slices.Clone(c.path), message: message})
+}
+
+func (c *checker) wrongType(expected string, v Value) {
+	c.add("Invalid input: expected "+expected+", received "+v.received(),
+		issueMember{"expected", expected}, issueMember{"code", "invalid_type"})
+}
+
+// Any accepts every value as it is, absent ones included.
+func Any() Schema { return anySchema{} }
+
+type anySchema struct{}
+
+func (anySchema) check(_ *checker, v Value) Value { return v }
+
+// Optional accepts an absent value, or what s accepts. Null is not absent.
+func Optional(s Schema) Schema { return optionalSchema{inner: s} }
+
+type optionalSchema struct{ inner Schema }
+
+func (s optionalSchema) check(c *checker, v Value) Value {
+	if v.kind == Undefined {
+		return v
+	}
+	return s.inner.check(c, v)
+}
+
+// Nullable accepts null, or what s accepts.
+func Nullable(s Schema) Schema { return nullableSchema{inner: s} }
+
+type nullableSchema struct{ inner Schema }
+
+func (s nullableSchema) check(c *checker, v Value) Value {
+	if v.kind == Null {
+		return v
+	}
+	return s.inner.check(c, v)
+}
+
+// Default puts value in the place of an absent one, else follows s.
+func Default(s Schema, value Value) Schema { return defaultSchema{inner: s, value: value} }
+
+type defaultSchema struct {
+	inner Schema
+	value Value
+}
+
+func (s defaultSchema) check(c *checker, v Value) Value {
+	if v.kind == Undefined {
+		return s.value
+	}
+	return s.inner.check(c, v)
+}

@@ -1,0 +1,150 @@
+// Package schema validates decoded JSON and query values the way codex-manager's clients saw it done: trimming, coercion, dropped unknown
+// fields, and issue objects with zod 4's members, order and messages (`codex-manager.md` 5.1, AP validation errors).
+//
+// It owns values, schemas and issues. It must never know HTTP, a route, or a domain type.
+package schema
+
+import (
+	"math"
+	"strconv"
+)
+
+// Kind is the JSON type of a Value.
+type Kind uint8
+
+// The kinds. Undefined is an absent body, member or query parameter; it is no JSON.
+const (
+	Undefined Kind = iota
+	Null
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// Value is one decoded JSON value. The zero Value is Undefined. Numbers keep their literal, so nothing is lost before a schema asks for a
+// type, and an untouched value keeps its source bytes, so it can be passed on byte for byte.
+type Value struct {
+	kind    Kind
+	flag    bool
+	text    string // the string, or the number's literal
+	items   []Value
+	members []Member
+	raw     []byte // source bytes; nil when the value was built or changed
+}
+
+// Member is one member of an object, in source order.
+type Member struct {
+	Name  string
+	Value Value
+}
+
+// StringValue is a JSON string.
+func StringValue(text string) Value { return Value{kind: String, text: text} }
+
+// BoolValue is a JSON boolean.
+func BoolValue(flag bool) Value { return Value{kind: Bool, flag: flag} }
+
+// NumberValue is a JSON number with this literal, which must be valid JSON.
+func NumberValue(literal string) Value { return Value{kind: Number, text: literal} }
+
+// ArrayValue is a JSON array.
+func ArrayValue(items ...Value) Value { return Value{kind: Array, items: items} }
+
+// ObjectValue is a JSON object.
+func ObjectValue(members ...Member) Value { return Value{kind: Object, members: members} }
+
+// Kind is the type of the value.
+func (v Value) Kind() Kind { return v.kind }
+
+// Defined reports whether there is a value at all, null included.
+func (v Value) Defined() bool { return v.kind != Undefined }
+
+// Present reports whether there is a value that is not null.
+func (v Value) Present() bool { return v.kind != Undefined && v.kind != Null }
+
+// Text is the string, "" for anything else.
+func (v Value) Text() string {
+	if v.kind != String {
+		return ""
+	}
+	return v.text
+}
+
+// TextPointer is the string, nil for anything else.
+func (v Value) TextPointer() *string {
+	if v.kind != String {
+		return nil
+	}
+	text := v.text
+	return &text
+}
+
+// True reports whether the value is the boolean true.
+func (v Value) True() bool { return v.kind == Bool && v.flag }
+
+// Float is the number as JavaScript reads it (out of range is infinite), NaN for anything else.
+func (v Value) Float() float64 {
+	if v.kind != Number {
+		return math.NaN()
+	}
+	// On a range error ParseFloat returns the infinity JavaScript's JSON.parse would.
+	number, _ := strconv.ParseFloat(v.text, 64)
+	return number
+}
+
+// Int is the number as an integer, 0 for anything that is no integer of JavaScript's safe range.
+func (v Value) Int() int64 {
+	number := v.Float()
+	if number != math.Trunc(number) || math.Abs(number) > maxSafeInteger {
+		return 0
+	}
+	return int64(number)
+}
+
+// IntPointer is Int, nil when the value is no number.
+func (v Value) IntPointer() *int64 {
+	if v.kind != Number {
+		return nil
+	}
+	number := v.Int()
+	return &number
+}
+
+// Items are the elements of an array.
+func (v Value) Items() []Value { return v.items }
+
+// Members are the members of an object, in source order.
+func (v Value) Members() []Member { return v.members }
+
+// Get is the member of that name, Undefined when there is none.
+func (v Value) Get(name string) Value {
+	for i := range v.members {
+		if v.members[i].Name == name {
+			return v.members[i].Value
+		}
+	}
+	return Value{}
+}
+
+// received names the type as zod's messages do.
+func (v Value) received() string {
+	switch v.kind {
+	case Undefined:
+		return "undefined"
+	case Null:
+		return "null"
+	case Bool:
+		return "boolean"
+	case Number:
+		return "number"
+	case String:
+		return "string"
+	case Array:
+		return "array"
+	case Object:
+		return "object"
+	}
+	return "unknown"
+}
