@@ -1,0 +1,44 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+)
+
+// mount puts the routes into an Echo router. This is the only file that knows Echo.
+func mount(s *server, routes []route) http.Handler {
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	// Handlers answer for themselves: what reaches this handler is the router's "not found" and "method not allowed", one and the same here.
+	e.HTTPErrorHandler = func(_ error, c echo.Context) { s.routeNotFound(c.Response().Writer, c.Request()) }
+	for _, r := range routes {
+		handler := func(c echo.Context) error {
+			s.serve(c.Response().Writer, c.Request(), &r, c.ParamNames(), c.ParamValues())
+			return nil
+		}
+		e.Add(r.method, r.path, handler)
+		if r.method == http.MethodGet {
+			e.Add(http.MethodHead, r.path, handler)
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodOptions {
+			s.routeNotFound(w, r) // Echo would answer 204 with an Allow header
+			return
+		}
+		e.ServeHTTP(w, r)
+	})
+}
+
+// openAPIPath rewrites /a/:b as /a/{b}.
+func openAPIPath(path string) string {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if name, isParam := strings.CutPrefix(segment, ":"); isParam {
+			segments[i] = "{" + name + "}"
+		}
+	}
+	return strings.Join(segments, "/")
+}

@@ -1,0 +1,258 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"harness/api/schema"
+	"harness/journal"
+	"harness/runtime"
+	"harness/session"
+	"harness/telemetry"
+)
+
+// failure is how an error looks on the wire.
+type failure struct {
+	status int
+	body   any
+	// opaque failures are our fault: the error is logged, the client learns nothing of it.
+	opaque bool
+}
+
+// writeError answers with the error's row of the table.
+func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *route, in *input, err error) {
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		noteError(ctx, err)
+		w.WriteHeader(statusClientGone)
+		return
+	}
+	f := failureOf(err, rt, in)
+	if f.opaque {
+		telemetry.Log(ctx).Error().Err(err).Str("route", rt.method+" "+rt.path).Msg("request failed")
+	}
+	noteError(ctx, err)
+	if f.status == http.StatusRequestEntityTooLarge {
+		w.Header().Set("Connection", "close") // the rest of the body is not read
+	}
+	s.writeJSON(ctx, w, f.status, f.body)
+}
+
+// statusClientGone is nginx's status for a client that hung up; only the access log sees it.
+const statusClientGone = 499
+
+type errorBody struct {
+	Status  string         `json:"status"`
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Issues  []schema.Issue `json:"issues,omitempty"`
+	Details any            `json:"details,omitempty"`
+}
+
+func problem(status int, code, message string) failure {
+	return failure{status: status, body: errorBody{Status: "error", Code: code, Message: message}}
+}
+
+// failureOf is the error table of all operations: the first row that knows the error decides.
+func failureOf(err error, rt *route, in *input) failure {
+	for _, row := range []func(error, *route, *input) (failure, bool){
+		requestFailures, sessionFailures, projectFailures, turnFailures, interactiveFailures, runtimeFailures,
+	} {
+		if f, known := row(err, rt, in); known {
+			return f
+		}
+	}
+	return internalFailure()
+}
+
+func internalFailure() failure {
+	f := problem(http.StatusInternalServerError, "internal_error", "internal server error")
+	f.opaque = true
+	return f
+}
+
+func internalErrorBody() []byte {
+	return []byte(`{"status":"error","code":"internal_error","message":"internal server error"}`)
+}
+
+// requestFailures are requests that are wrong in themselves.
+func requestFailures(err error, _ *route, _ *input) (failure, bool) {
+	var request *requestError
+	if errors.As(err, &request) {
+		return problem(request.status, "request_failed", request.message), true
+	}
+	var validation *validationError
+	if errors.As(err, &validation) {
+		return failure{status: http.StatusBadRequest, body: errorBody{
+			Status: "error", Code: "invalid_request", Message: "request validation failed", Issues: validation.issues,
+		}}, true
+	}
+	if errors.Is(err, session.ErrBadCursor) {
+		issue := schema.Custom("Invalid cursor", "cursor")
+		return failure{status: http.StatusBadRequest, body: errorBody{
+			Status: "error", Code: "invalid_request", Message: "request validation failed", Issues: []schema.Issue{issue},
+		}}, true
+	}
+	return failure{}, false
+}
+
+// sessionFailures are about the session a path names.
+func sessionFailures(err error, _ *route, in *input) (failure, bool) {
+	var deleted *session.DeletedError
+	if errors.As(err, &deleted) {
+		return failure{status: http.StatusGone, body: struct {
+			Status    string `json:"status"`
+			SessionID string `json:"sessionId"`
+			Title     string `json:"title,omitempty"`
+			Message   string `json:"message"`
+			DeletedAt string `json:"deletedAt"`
+		}{"deleted", deleted.SessionID, deleted.Title, "This chat was permanently deleted and is no longer available.", isoTime(deleted.DeletedAt)}}, true
+	}
+	var system *systemSessionError
+	if errors.As(err, &system) {
+		return failure{status: http.StatusForbidden, body: struct {
+			Status    string `json:"status"`
+			Code      string `json:"code"`
+			SessionID string `json:"sessionId"`
+			Message   string `json:"message"`
+		}{"error", "system_session", system.sessionID, "system-owned sessions are reserved for orchestrator workers"}}, true
+	}
+	if errors.Is(err, session.ErrNotFound) {
+		return failure{status: http.StatusNotFound, body: struct {
+			Status    string `json:"status"`
+			SessionID string `json:"sessionId"`
+		}{"not_found", in.sessionID()}}, true
+	}
+	var archived *alreadyArchivedError
+	if errors.As(err, &archived) {
+		return failure{status: http.StatusConflict, body: struct {
+			Status    string `json:"status"`
+			SessionID string `json:"sessionId"`
+		}{"not_materialized", archived.sessionID}}, true
+	}
+	return failure{}, false
+}
+
+// projectFailures are about projects.
+func projectFailures(err error, _ *route, in *input) (failure, bool) {
+	var unassignable *unknownProjectError
+	if errors.As(err, &unassignable) {
+		return failure{status: http.StatusNotFound, body: struct {
+			Status    string `json:"status"`
+			SessionID string `json:"sessionId"`
+			ProjectID string `json:"projectId"`
+		}{"project_not_found", unassignable.sessionID, unassignable.projectID}}, true
+	}
+	if errors.Is(err, session.ErrProjectNotFound) {
+		return failure{status: http.StatusNotFound, body: struct {
+			Status    string `json:"status"`
+			ProjectID string `json:"projectId"`
+		}{"not_found", in.params["projectId"]}}, true
+	}
+	var duplicate *session.DuplicateNameError
+	if errors.As(err, &duplicate) {
+		return failure{status: http.StatusConflict, body: struct {
+			Status    string `json:"status"`
+			ProjectID string `json:"projectId"`
+		}{"duplicate_name", duplicate.ProjectID}}, true
+	}
+	var notEmpty *session.ProjectNotEmptyError
+	if errors.As(err, &notEmpty) {
+		return failure{status: http.StatusConflict, body: struct {
+			Status       string `json:"status"`
+			ProjectID    string `json:"projectId"`
+			SessionCount int    `json:"sessionCount"`
+		}{"project_not_empty", notEmpty.ProjectID, notEmpty.SessionCount}}, true
+	}
+	return failure{}, false
+}
+
+// turnFailures are about the running turn of a session.
+func turnFailures(err error, _ *route, in *input) (failure, bool) {
+	if !errors.Is(err, session.ErrNoActiveTurn) && !errors.Is(err, session.ErrWrongTurn) && !errors.Is(err, runtime.ErrNoActiveTurn) {
+		return failure{}, false
+	}
+	return failure{status: http.StatusConflict, body: struct {
+		Status    string `json:"status"`
+		SessionID string `json:"sessionId"`
+	}{"no_active_turn", in.sessionID()}}, true
+}
+
+// interactiveFailures are about deciding a request that is not pending: the answer is codex-manager's 404, which names the one that won
+// when there was one.
+func interactiveFailures(err error, _ *route, in *input) (failure, bool) {
+	var settled *session.SettledError
+	isSettled := errors.As(err, &settled)
+	if !isSettled && !errors.Is(err, session.ErrRequestNotFound) && !errors.Is(err, runtime.ErrRequestGone) {
+		return failure{}, false
+	}
+	body := notPendingBody{Status: "not_found", ApprovalID: in.params["approvalId"], RequestID: in.params["requestId"]}
+	if isSettled {
+		body.Code = "already_resolved"
+		body.Resolution = resolutionOf(settled.Request)
+	}
+	return failure{status: http.StatusNotFound, body: body}, true
+}
+
+// runtimeFailures are about the runtime and the store behind the rooms.
+func runtimeFailures(err error, rt *route, in *input) (failure, bool) {
+	var refusal *runtime.Error
+	switch {
+	case errors.Is(err, runtime.ErrUnavailable):
+		return problem(http.StatusServiceUnavailable, "runtime_unavailable", err.Error()), true
+	case errors.Is(err, journal.ErrStopped):
+		return problem(http.StatusServiceUnavailable, "shutting_down", "the server is shutting down; send the request again to another or a later one"), true
+	case errors.Is(err, runtime.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		return problem(http.StatusGatewayTimeout, "codex_timeout", "the runtime timed out; its answer may still take effect"), true
+	case errors.As(err, &refusal):
+		return refusalFailure(refusal, rt, in), true
+	case errors.Is(err, runtime.ErrThreadNotFound) && in.sessionID() != "":
+		return sessionFailures(session.ErrNotFound, rt, in)
+	}
+	return failure{}, false
+}
+
+// refusalFailure words what the runtime refused. The tests and their order are codex-manager's; it ran them for mapped routes only and
+// answered 500 elsewhere, where a client's own mistake is a 4xx here too (`codex-manager.md` 7.12).
+func refusalFailure(e *runtime.Error, rt *route, in *input) failure {
+	text := strings.ToLower(e.Error())
+	has := func(parts ...string) bool {
+		for _, part := range parts {
+			if strings.Contains(text, part) {
+				return true
+			}
+		}
+		return false
+	}
+	status, code := http.StatusInternalServerError, "codex_error"
+	switch {
+	case has("-32601", "method not found", "unknown variant", "experimental api capability"):
+		status, code = http.StatusNotImplemented, "method_not_supported"
+	case has("-32602", "missing field", "invalid type"):
+		status, code = http.StatusBadRequest, "invalid_params"
+	case has("-32600", "turn is in progress", "already in progress"):
+		status, code = http.StatusConflict, "invalid_state"
+	case has("unauthorized", "missing bearer or basic authentication", "authentication required"):
+		status, code = http.StatusUnauthorized, "auth_required"
+	case has("timed out"):
+		status, code = http.StatusGatewayTimeout, "codex_timeout"
+	}
+	if !rt.mapped {
+		if errors.Is(e, runtime.ErrThreadNotFound) && in.sessionID() != "" {
+			f, _ := sessionFailures(session.ErrNotFound, rt, in)
+			return f
+		}
+		if status == http.StatusInternalServerError {
+			return internalFailure()
+		}
+		if code == "invalid_state" {
+			status, code = http.StatusBadRequest, "invalid_params"
+		}
+	}
+	details := struct {
+		Method    string `json:"method"`
+		SessionID string `json:"sessionId,omitempty"`
+	}{Method: e.Method, SessionID: in.sessionID()}
+	return failure{status: status, body: errorBody{Status: "error", Code: code, Message: e.Error(), Details: details}}
+}

@@ -1,0 +1,120 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"harness/journal"
+	"harness/runtime"
+	"harness/session"
+)
+
+// TestErrorTable: each error of the rooms below, as a mapped route (messages) and an unmapped one (rename) word it.
+func TestErrorTable(t *testing.T) {
+	t.Parallel()
+	refusal := func(code int, message string, kind error) error {
+		return fmt.Errorf("send: %w", &runtime.Error{Runtime: "codex", Method: "turn/start", Code: code, Message: message, Kind: kind})
+	}
+	const details = `,"details":{"method":"turn/start","sessionId":"` + knownID + `"}}`
+	const internal = `{"status":"error","code":"internal_error","message":"internal server error"}`
+	const notFound = `{"status":"not_found","sessionId":"` + knownID + `"}`
+	for _, c := range []struct {
+		name             string
+		err              error
+		status           int
+		mapped, unmapped string
+		unmappedStatus   int
+	}{
+		{name: "anything else", err: errors.New("secret: disk is full"), status: 500, mapped: internal},
+		{name: "no runtime", err: fmt.Errorf("%w: codex is missing; set CODEX_BIN", runtime.ErrUnavailable), status: 503,
+			mapped: `{"status":"error","code":"runtime_unavailable","message":"runtime unavailable: codex is missing; set CODEX_BIN"}`},
+		{name: "timeout", err: fmt.Errorf("turn/start: %w", runtime.ErrTimeout), status: 504,
+			mapped: `{"status":"error","code":"codex_timeout","message":"the runtime timed out; its answer may still take effect"}`},
+		{name: "deadline", err: context.DeadlineExceeded, status: 504,
+			mapped: `{"status":"error","code":"codex_timeout","message":"the runtime timed out; its answer may still take effect"}`},
+		{name: "stopped", err: fmt.Errorf("commit: %w", journal.ErrStopped), status: 503,
+			mapped: `{"status":"error","code":"shutting_down","message":"the server is shutting down; send the request again to another or a later one"}`},
+		{name: "unknown method", err: refusal(-32600, "Invalid request: unknown variant `x`", nil), status: 501,
+			mapped: `{"status":"error","code":"method_not_supported","message":"codex rpc error -32600: Invalid request: unknown variant ` + "`x`" + `"` + details},
+		{name: "bad params", err: refusal(-32602, "no", nil), status: 400, mapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32602: no"` + details},
+		{name: "missing field", err: refusal(-32600, "missing field `a`", nil), status: 400,
+			mapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32600: missing field ` + "`a`" + `"` + details},
+		{name: "bad state", err: refusal(-32600, "archived", nil), status: 409, mapped: `{"status":"error","code":"invalid_state","message":"codex rpc error -32600: archived"` + details,
+			unmappedStatus: 400, unmapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32600: archived"` + details},
+		{name: "thread gone", err: refusal(-32600, "thread not found: x", runtime.ErrThreadNotFound), status: 409,
+			mapped:         `{"status":"error","code":"invalid_state","message":"codex rpc error -32600: thread not found: x"` + details,
+			unmappedStatus: 404, unmapped: notFound},
+		{name: "thread gone, no refusal", err: runtime.ErrThreadNotFound, status: 404, mapped: notFound},
+		{name: "login", err: refusal(-32000, "Authentication required", nil), status: 401, mapped: `{"status":"error","code":"auth_required","message":"codex rpc error -32000: Authentication required"` + details},
+		{name: "slow provider", err: refusal(-32000, "model timed out", nil), status: 504, mapped: `{"status":"error","code":"codex_timeout","message":"codex rpc error -32000: model timed out"` + details},
+		{name: "provider defect", err: refusal(-32603, "internal", nil), status: 500, mapped: `{"status":"error","code":"codex_error","message":"codex rpc error -32603: internal"` + details, unmapped: internal},
+		{name: "session gone meanwhile", err: session.ErrNotFound, status: 404, mapped: notFound},
+		{name: "deleted meanwhile", err: &session.DeletedError{SessionID: knownID, Title: "T", DeletedAt: 1795224496381}, status: 410,
+			mapped: `{"status":"deleted","sessionId":"` + knownID + `","title":"T","message":"This chat was permanently deleted and is no longer available.","deletedAt":"2026-11-21T01:28:16.381Z"}`},
+		{name: "no turn", err: session.ErrNoActiveTurn, status: 409, mapped: `{"status":"no_active_turn","sessionId":"` + knownID + `"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.sessions.fail = c.err
+			expect(t, b.post("/api/sessions/"+knownID+"/messages", `{"text":"x"}`), c.status, c.mapped)
+			if c.unmapped == "" {
+				c.unmapped = c.mapped
+			}
+			if c.unmappedStatus == 0 {
+				c.unmappedStatus = c.status
+			}
+			expect(t, b.post("/api/sessions/"+knownID+"/rename", `{"title":"x"}`), c.unmappedStatus, c.unmapped)
+			if logged := strings.Contains(b.log.String(), `"message":"request failed"`); logged != (c.unmapped == internal) {
+				t.Errorf("logged as our fault: %v\n%s", logged, b.log)
+			}
+		})
+	}
+}
+
+// TestGuardOrder is `codex-manager.md` 5.2: what is wrong with the session is said before what is wrong with the body, except on resume.
+func TestGuardOrder(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.sessions.lookup = nil
+	for _, c := range []struct {
+		id, path, body string
+		status         int
+	}{
+		{deletedID, "/messages", `{}`, 410},
+		{systemID, "/messages", `{}`, 403},
+		{unknownID, "/messages", `{}`, 404},
+		{knownID, "/messages", `{}`, 400},
+		{unknownID, "/messages", `{`, 400}, // the body is read before anything
+		{deletedID, "/transcript/upsert", `{}`, 410},
+		{systemID, "/transcript/upsert", `{}`, 400}, // workers write there
+		{unknownID, "/transcript/upsert", `{}`, 404},
+		{deletedID, "/resume", `{"dynamicTools":1}`, 400},
+		{deletedID, "/resume", `{}`, 410},
+		{unknownID, "/interrupt", `{"turnId":1}`, 400},
+		{unknownID, "/interrupt", `{}`, 409},
+		{unknownID, "/project", `{"projectId":"nope"}`, 404},
+	} {
+		if got := b.post("/api/sessions/"+c.id+c.path, c.body); got.Code != c.status {
+			t.Errorf("%s %s %s: got %d %s, want %d", c.id, c.path, c.body, got.Code, got.Body, c.status)
+		}
+	}
+	expect(t, b.post("/api/sessions/"+unknownID+"/project", `{"projectId":"nope"}`), http.StatusNotFound,
+		`{"status":"project_not_found","sessionId":"`+unknownID+`","projectId":"nope"}`)
+}
+
+// A guard that cannot find out says why, it does not guess.
+func TestGuardWithoutRuntime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.sessions.lookup = func(string) (session.Session, error) {
+		return session.Session{}, fmt.Errorf("%w: codex is starting", runtime.ErrUnavailable)
+	}
+	if got := b.post("/api/sessions/x/archive", `{}`); got.Code != http.StatusServiceUnavailable {
+		t.Errorf("got %d %s", got.Code, got.Body)
+	}
+}

@@ -1,0 +1,264 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"harness/runtime"
+	"harness/session"
+	"harness/transcript"
+)
+
+// The sessions every recording knows.
+const (
+	deletedID = "01a1fbb7-da59-71f1-8746-2ce1c0248883"
+	systemID  = "01a1fbb7-d9dc-75e3-85ba-92f703a91e87"
+	unknownID = "01a00000-0000-7000-8000-000000000000"
+	knownID   = "01a1fbb7-e748-7863-a3f3-39c361908c54"
+)
+
+// fakeSessions is the session room as a table of canned facts. A test sets what it needs, under mu when requests already run.
+type fakeSessions struct {
+	mu       sync.Mutex
+	deleted  map[string]int64
+	projects []session.Project
+	assigned map[string]*string
+	requests map[string]session.Request
+	entries  []transcript.Entry
+	settled  []runtime.Reply
+	messages []session.Message
+	created  []session.Create
+
+	// next is what the next change answers with.
+	next struct {
+		project    session.Project
+		session    session.Session
+		turnID     string
+		deleted    session.Deleted
+		page       session.Page
+		transcript []transcript.Entry
+	}
+	// lookup and fail answer in the place of everything else when set.
+	lookup func(string) (session.Session, error)
+	fail   error
+	panics bool
+}
+
+func newFake() *fakeSessions {
+	return &fakeSessions{
+		deleted:  map[string]int64{deletedID: time.Date(2026, 11, 21, 1, 28, 16, 381e6, time.UTC).UnixMilli()},
+		assigned: map[string]*string{},
+		requests: map[string]session.Request{},
+	}
+}
+
+func (f *fakeSessions) Lookup(_ context.Context, id string) (session.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.panics {
+		panic("boom")
+	}
+	if f.lookup != nil {
+		return f.lookup(id)
+	}
+	if at, gone := f.deleted[id]; gone {
+		return session.Session{}, &session.DeletedError{SessionID: id, DeletedAt: at}
+	}
+	if id == unknownID || !strings.HasPrefix(id, "01a1") {
+		return session.Session{}, session.ErrNotFound
+	}
+	return session.Session{ID: id, SystemOwned: id == systemID, ProjectID: f.assigned[id]}, nil
+}
+
+func (f *fakeSessions) answer() (session.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.next.session, f.fail
+}
+
+func (f *fakeSessions) Create(_ context.Context, in session.Create) (session.Session, error) {
+	f.mu.Lock()
+	f.created = append(f.created, in)
+	f.mu.Unlock()
+	return f.answer()
+}
+
+func (f *fakeSessions) List(_ context.Context, q session.ListQuery) (session.Page, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if q.Cursor == "bogus" {
+		return session.Page{}, session.ErrBadCursor
+	}
+	return f.next.page, f.fail
+}
+
+func (f *fakeSessions) Get(context.Context, string) (session.Detail, error) {
+	one, err := f.answer()
+	return session.Detail{Session: one, Transcript: f.next.transcript}, err
+}
+
+func (f *fakeSessions) Rename(context.Context, string, string) (session.Session, error) {
+	return f.answer()
+}
+func (f *fakeSessions) Archive(_ context.Context, id string) (session.Session, error) {
+	return session.Session{ID: id, Archived: true}, f.fail
+}
+func (f *fakeSessions) Unarchive(context.Context, string) (session.Session, error) { return f.answer() }
+func (f *fakeSessions) Resume(context.Context, string) (session.Session, error)    { return f.answer() }
+
+func (f *fakeSessions) Delete(_ context.Context, id string) (session.Deleted, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.deleted[id] = 1
+	return f.next.deleted, f.fail
+}
+
+func (f *fakeSessions) AssignProject(_ context.Context, id string, projectID *string) (session.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if projectID != nil && f.project(*projectID) == nil {
+		return session.Session{}, session.ErrProjectNotFound
+	}
+	f.assigned[id] = projectID
+	return session.Session{ID: id, ProjectID: projectID}, f.fail
+}
+
+func (f *fakeSessions) Send(_ context.Context, _ string, m session.Message) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.messages = append(f.messages, m)
+	return f.next.turnID, f.fail
+}
+
+func (f *fakeSessions) Interrupt(_ context.Context, _, turnID string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.fail != nil:
+		return "", f.fail
+	case f.next.turnID == "":
+		return "", session.ErrNoActiveTurn
+	case turnID != "" && turnID != f.next.turnID:
+		return "", session.ErrWrongTurn
+	}
+	return f.next.turnID, nil
+}
+
+func (f *fakeSessions) UpsertTranscript(_ context.Context, _ string, entry transcript.Entry) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.entries = append(f.entries, entry)
+	return f.fail
+}
+
+func (f *fakeSessions) Requests(_ context.Context, id string, kind runtime.RequestKind) ([]session.Request, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var pending []session.Request
+	for _, request := range f.requests {
+		if request.SessionID == id && request.Kind == kind && request.Status == session.RequestPending {
+			pending = append(pending, request)
+		}
+	}
+	return pending, f.fail
+}
+
+func (f *fakeSessions) Settle(_ context.Context, id string, kind runtime.RequestKind, answer runtime.Reply, by string) (session.Request, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	request, exists := f.requests[id]
+	if !exists || request.Kind != kind {
+		return session.Request{}, session.ErrRequestNotFound
+	}
+	if request.Status != session.RequestPending {
+		return session.Request{}, &session.SettledError{Request: request}
+	}
+	request.Status, request.Reply, request.DecidedBy, request.SettledAt = session.RequestResolved, &answer, by, 1795224552123
+	f.requests[id] = request
+	f.settled = append(f.settled, answer)
+	return request, f.fail
+}
+
+func (f *fakeSessions) Projects(context.Context) ([]session.Project, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.projects, f.fail
+}
+
+func (f *fakeSessions) CreateProject(_ context.Context, name string, directory *string) (session.Project, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.nameTaken(name, ""); err != nil {
+		return session.Project{}, err
+	}
+	project := f.next.project
+	project.Name, project.WorkingDirectory = name, directory
+	f.projects = append(f.projects, project)
+	return project, f.fail
+}
+
+func (f *fakeSessions) RenameProject(_ context.Context, id, name string, directory *string, setDirectory bool) (session.Project, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	project := f.project(id)
+	if project == nil {
+		return session.Project{}, session.ErrProjectNotFound
+	}
+	if err := f.nameTaken(name, id); err != nil {
+		return session.Project{}, err
+	}
+	project.Name, project.UpdatedAt = name, f.next.project.UpdatedAt
+	if setDirectory {
+		project.WorkingDirectory = directory
+	}
+	return *project, f.fail
+}
+
+func (f *fakeSessions) DeleteProject(_ context.Context, id string) (session.Project, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return session.Project{}, f.fail
+	}
+	for i, project := range f.projects {
+		if project.ID == id {
+			f.projects = append(f.projects[:i:i], f.projects[i+1:]...)
+			return project, nil
+		}
+	}
+	return session.Project{}, session.ErrProjectNotFound
+}
+
+func (f *fakeSessions) project(id string) *session.Project {
+	for i := range f.projects {
+		if f.projects[i].ID == id {
+			return &f.projects[i]
+		}
+	}
+	return nil
+}
+
+func (f *fakeSessions) nameTaken(name, except string) error {
+	for _, project := range f.projects {
+		if strings.EqualFold(project.Name, name) && project.ID != except {
+			return &session.DuplicateNameError{ProjectID: project.ID}
+		}
+	}
+	return nil
+}
+
+// fakeHealth is the state of a process.
+type fakeHealth struct {
+	status   runtime.Status
+	notReady error
+}
+
+func (f *fakeHealth) Runtime() runtime.Status     { return f.status }
+func (f *fakeHealth) Ready(context.Context) error { return f.notReady }
+
+func payloadOf(r session.Request) (json.RawMessage, error) {
+	return json.Marshal(map[string]string{"approvalId": r.ID})
+}

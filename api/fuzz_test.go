@@ -1,0 +1,43 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"unicode/utf8"
+)
+
+// FuzzUpsertBody: whatever is posted, the answer is JSON, a 200 or a 4xx, and a 200 means that exactly one entry was stored.
+func FuzzUpsertBody(f *testing.F) {
+	for _, seed := range []string{
+		`{"messageId":"m1","turnId":"t1","role":"assistant","type":"agentMessage","content":"hello","status":"streaming","startedAt":1000}`,
+		`{"messageId":" m ","turnId":"t","role":"user","type":"x","content":"\ud800 \u2028","details":null,"status":"error","completedAt":1e3}`,
+		`{"messageId":"m","turnId":"t","role":"user","type":"x","content":"","status":"complete","startedAt":9007199254740993}`,
+		`{"__proto__":{}}`, `{"constructor":{"prototype":1}}`, `[]`, `null`, ``, "\xff", `{"a":1,"a":{"b":[1,2,{"c":null}]}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		b := setup(t)
+		got := b.post("/api/sessions/"+knownID+"/transcript/upsert", string(body))
+		if !json.Valid(got.Body.Bytes()) || !utf8.Valid(got.Body.Bytes()) {
+			t.Fatalf("%q: answer is no JSON: %q", body, got.Body)
+		}
+		stored := len(b.sessions.entries)
+		switch got.Code {
+		case http.StatusOK:
+			if stored != 1 {
+				t.Fatalf("%q: 200 with %d entries stored", body, stored)
+			}
+			if e := b.sessions.entries[0]; e.MessageID == "" || e.TurnID == "" || e.Type == "" {
+				t.Fatalf("%q: stored without an id: %+v", body, e)
+			}
+		case http.StatusBadRequest:
+			if stored != 0 {
+				t.Fatalf("%q: 400 with %d entries stored", body, stored)
+			}
+		default:
+			t.Fatalf("%q: got %d %s", body, got.Code, got.Body)
+		}
+	})
+}

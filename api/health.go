@@ -1,0 +1,120 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"harness/runtime"
+)
+
+func (s *server) healthRoutes() []route {
+	return []route{
+		{method: http.MethodGet, path: "/api/health", handle: s.getHealth},
+		{method: http.MethodGet, path: "/api/ready", handle: s.getReady},
+		{method: http.MethodGet, path: "/api", handle: s.getRoot},
+	}
+}
+
+// mountedRoutes are served by other rooms' handlers.
+func (s *server) mountedRoutes() []route {
+	return []route{
+		{method: http.MethodGet, path: "/api/stream", raw: upgradesOnly(s.Stream)},
+		{method: http.MethodGet, path: "/metrics", raw: s.orNotFound(s.Metrics)},
+	}
+}
+
+func (s *server) orNotFound(handler http.Handler) http.Handler {
+	if handler != nil {
+		return handler
+	}
+	return http.HandlerFunc(s.routeNotFound)
+}
+
+// upgradesOnly answers a plain GET with an empty 404, as codex-manager's websocket route does.
+func upgradesOnly(stream http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if stream == nil || r.Header.Get("Upgrade") == "" {
+			writeRaw(w, http.StatusNotFound, "", nil)
+			return
+		}
+		stream.ServeHTTP(w, r)
+	})
+}
+
+type healthBody struct {
+	Status    string      `json:"status"`
+	Service   string      `json:"service"`
+	Codex     codexHealth `json:"codex"`
+	Queue     queueHealth `json:"orchestratorQueue"`
+	Auth      AuthHealth  `json:"auth"`
+	Timestamp string      `json:"timestamp"`
+}
+
+type codexHealth struct {
+	Running     bool      `json:"running"`
+	PID         *int      `json:"pid"`
+	Initialized bool      `json:"initialized"`
+	LastExit    *lastExit `json:"lastExit,omitempty"`
+	// State and Reason are ours: why it is not ready and what to do about it.
+	State  string `json:"state,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+type lastExit struct {
+	Code   *int    `json:"code"`
+	Signal *string `json:"signal"`
+	At     string  `json:"at"`
+}
+
+type queueHealth struct {
+	Enabled bool `json:"enabled"`
+}
+
+func (s *server) getHealth(_ context.Context, _ *input) (reply, error) {
+	body := healthBody{Status: "ok", Service: "api", Auth: s.Health.Auth(), Timestamp: isoTime(s.Clock().UnixMilli())}
+	status := s.Health.Runtime()
+	ready := status.State == runtime.StateReady
+	body.Codex = codexHealth{Running: status.PID != 0, Initialized: ready}
+	if status.PID != 0 {
+		body.Codex.PID = &status.PID
+	}
+	if exit := status.LastExit; exit != nil {
+		body.Codex.LastExit = &lastExit{Code: exit.Code, Signal: exit.Signal, At: exit.At.UTC().Format(timeLayout)}
+	}
+	if !ready {
+		body.Status = "degraded"
+		body.Codex.State, body.Codex.Reason = string(status.State), status.Reason
+	}
+	return ok(body)
+}
+
+// readyTimeout bounds the readiness check: an orchestrator's probe must not hang on a store that does.
+const readyTimeout = 2 * time.Second
+
+// getReady is for orchestrators: 200 when this process should get work, 503 when it should not (draining, store down). A missing runtime
+// does not make it unready: projects, transcripts and the stream work without.
+func (s *server) getReady(ctx context.Context, _ *input) (reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if err := s.Health.Ready(ctx); err != nil {
+		return reply{status: http.StatusServiceUnavailable, body: struct {
+			Status string `json:"status"`
+			Reason string `json:"reason"`
+		}{"not_ready", err.Error()}}, nil
+	}
+	return ok(struct {
+		Status  string `json:"status"`
+		Version string `json:"version,omitempty"`
+	}{"ready", s.Version})
+}
+
+// apiVersion is the version of the wire contract, which is codex-manager's.
+const apiVersion = "0.1.0"
+
+func (s *server) getRoot(context.Context, *input) (reply, error) {
+	return ok(struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}{"Codex Manager API", apiVersion})
+}

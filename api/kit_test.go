@@ -1,0 +1,79 @@
+package api_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/api"
+	"harness/runtime"
+)
+
+// Auth answers as the recorded server did.
+func (f *fakeHealth) Auth() api.AuthHealth { return api.AuthHealth{HasOpenAIAPIKey: true} }
+
+// harnessBundle is one handler with everything a test may look at behind it.
+type harnessBundle struct {
+	handler  http.Handler
+	sessions *fakeSessions
+	health   *fakeHealth
+	log      *bytes.Buffer
+	now      *time.Time
+}
+
+func setup(t *testing.T, change ...func(*api.Options)) *harnessBundle {
+	t.Helper()
+	now := time.Date(2026, 11, 21, 1, 28, 12, 0, time.UTC)
+	b := &harnessBundle{
+		sessions: newFake(), health: &fakeHealth{status: runtime.Status{State: runtime.StateReady, PID: 24125}}, log: &bytes.Buffer{}, now: &now,
+	}
+	options := api.Options{
+		Sessions: b.sessions, Health: b.health, RequestPayload: payloadOf, Version: "test",
+		Logger: zerolog.New(zerolog.SyncWriter(b.log)).Level(zerolog.DebugLevel), Clock: func() time.Time { return *b.now },
+	}
+	for _, edit := range change {
+		edit(&options)
+	}
+	b.handler = api.New(options)
+	return b
+}
+
+// send asks the handler without a network; body "" is none.
+func (b *harnessBundle) send(method, target, contentType, body string) *httptest.ResponseRecorder {
+	return b.sendRequest(request(method, target, contentType, body))
+}
+
+func (b *harnessBundle) sendRequest(r *http.Request) *httptest.ResponseRecorder {
+	recorder := httptest.NewRecorder()
+	b.handler.ServeHTTP(recorder, r)
+	return recorder
+}
+
+func request(method, target, contentType, body string) *http.Request {
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, target, reader)
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	return r
+}
+
+func (b *harnessBundle) post(target, body string) *httptest.ResponseRecorder {
+	return b.send(http.MethodPost, target, "application/json", body)
+}
+
+func expect(t *testing.T, got *httptest.ResponseRecorder, status int, body string) {
+	t.Helper()
+	if got.Code != status || got.Body.String() != body {
+		t.Errorf("got  %d %s\nwant %d %s", got.Code, got.Body.String(), status, body)
+	}
+}

@@ -1,0 +1,163 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"harness/telemetry"
+)
+
+// requestNote collects what the access log tells about a request beside its head.
+type requestNote struct {
+	sessionID, turnID string
+	err               error
+}
+
+type noteKey struct{}
+
+func note(ctx context.Context) *requestNote {
+	if n, ok := ctx.Value(noteKey{}).(*requestNote); ok {
+		return n
+	}
+	return &requestNote{}
+}
+
+func noteSession(ctx context.Context, id string) { note(ctx).sessionID = id }
+func noteTurn(ctx context.Context, id string)    { note(ctx).turnID = id }
+func noteError(ctx context.Context, err error)   { note(ctx).err = err }
+
+// observe gives every request an id, its logger and its trace, and writes one log line when it is over.
+func (s *server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := s.Clock()
+		id := r.Header.Get("X-Request-Id")
+		if !acceptableID(id) {
+			id = newRequestID()
+		}
+		w.Header().Set("X-Request-Id", id)
+		n := &requestNote{}
+		ctx := context.WithValue(r.Context(), noteKey{}, n)
+		ctx = telemetry.WithRequest(telemetry.WithLogger(ctx, s.Logger), id)
+		if trace, given := telemetry.ParseTraceparent(r.Header.Get("Traceparent")); given {
+			ctx = telemetry.WithTrace(ctx, trace)
+		}
+		seen := &responseWatcher{ResponseWriter: w}
+		// The line is written even when a handler aborts the connection on purpose.
+		defer func() { s.logRequest(telemetry.Log(ctx), r, seen, n, s.Clock().Sub(start)) }()
+		next.ServeHTTP(seen, r.WithContext(ctx))
+	})
+}
+
+func (s *server) logRequest(log *zerolog.Logger, r *http.Request, seen *responseWatcher, n *requestNote, took time.Duration) {
+	event := log.Info()
+	if r.URL.Path == "/api/health" || r.URL.Path == "/api/ready" || r.URL.Path == "/metrics" {
+		event = log.Debug() // probes would drown the rest
+	}
+	event = event.Str("method", r.Method).Str("path", r.URL.Path).Int("status", seen.status).Int64("bytes", seen.bytes).
+		Float64("ms", float64(took.Microseconds())/1000).Str("remote", r.RemoteAddr)
+	if n.sessionID != "" {
+		event = event.Str("session_id", n.sessionID)
+	}
+	if n.turnID != "" {
+		event = event.Str("turn_id", n.turnID)
+	}
+	if n.err != nil {
+		event = event.Str("cause", n.err.Error())
+	}
+	event.Msg("request")
+}
+
+// acceptableID keeps ids of clients out of the log that could forge it.
+func acceptableID(id string) bool {
+	if id == "" || len(id) > 128 {
+		return false
+	}
+	for i := range len(id) {
+		if id[i] <= ' ' || id[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func newRequestID() string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return uuid.NewString() // panics, as it must, when there is no randomness at all
+	}
+	return id.String()
+}
+
+// recoverPanics turns a defect into a logged 500. http.ErrAbortHandler is a wish, not a defect.
+func (s *server) recoverPanics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if cause == http.ErrAbortHandler { //nolint:errorlint // the sentinel is panicked with as it is
+				panic(cause)
+			}
+			telemetry.Log(r.Context()).Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Msg("handler panicked")
+			if seen, isWatcher := w.(*responseWatcher); isWatcher && seen.status != 0 {
+				panic(http.ErrAbortHandler) // half an answer is out: end the connection rather than let it look whole
+			}
+			writeRaw(w, http.StatusInternalServerError, jsonType, internalErrorBody())
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// responseWatcher remembers what was answered.
+type responseWatcher struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *responseWatcher) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *responseWatcher) Write(data []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(data)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap serves http.ResponseController.
+func (w *responseWatcher) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (w *responseWatcher) Flush() {
+	// A writer that cannot flush has nothing to flush.
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Hijack implements http.Hijacker for websockets. They get the connection itself: Listener's wrapper is only about HTTP.
+func (w *responseWatcher) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffer, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if wrapped, isWrapped := conn.(*urlConn); isWrapped {
+		conn = wrapped.Conn
+	}
+	if err == nil && w.status == 0 {
+		w.status = http.StatusSwitchingProtocols
+	}
+	return conn, buffer, err
+}

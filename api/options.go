@@ -1,0 +1,74 @@
+// Package api serves the REST resources: it decodes and validates requests, guards sessions, calls the rooms below and words their answers
+// and errors as codex-manager's clients expect them (`codex-manager.md` 5.1-5.3).
+//
+// It owns every HTTP status, envelope and wire name of REST. It must never know SQL, a runtime's protocol, or how an event reaches a socket.
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/runtime"
+	"harness/session"
+)
+
+// Health is what the health routes need to know. Its methods must not block.
+type Health interface {
+	// Runtime is the state of the runtime new sessions get.
+	Runtime() runtime.Status
+	// Auth tells which credentials the runtime can find.
+	Auth() AuthHealth
+	// Ready says why this process should get no new work (draining, store down), nil when it should.
+	Ready(ctx context.Context) error
+}
+
+// AuthHealth is the `auth` member of the health answer.
+type AuthHealth struct {
+	HasOpenAIAPIKey       bool `json:"hasOpenAiApiKey"`
+	CodexHomeAuthFile     bool `json:"codexHomeAuthFile"`
+	LikelyUnauthenticated bool `json:"likelyUnauthenticated"`
+}
+
+// Options are the parts the handler is built from. Sessions, Health and RequestPayload are required.
+type Options struct {
+	Sessions Sessions
+	Health   Health
+	// RequestPayload words a pending interactive request for a list.
+	RequestPayload func(session.Request) (json.RawMessage, error)
+	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.
+	Stream, Metrics http.Handler
+	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
+	Guard func(http.Handler) http.Handler
+	// Actor names who makes a request, for the record of decisions. nil: "local".
+	Actor  func(*http.Request) string
+	Logger zerolog.Logger
+	// Version is this server's version; the wire keeps codex-manager's own.
+	Version string
+	// Clock is time.Now when nil.
+	Clock func() time.Time
+}
+
+// server is the state behind the handlers.
+type server struct {
+	Options
+}
+
+// New builds the handler that serves the whole HTTP surface.
+func New(options Options) http.Handler {
+	if options.Actor == nil {
+		options.Actor = func(*http.Request) string { return "local" }
+	}
+	if options.Clock == nil {
+		options.Clock = time.Now
+	}
+	s := &server{Options: options}
+	handler := s.normaliseURL(mount(s, s.routes()))
+	if s.Guard != nil {
+		handler = s.Guard(handler)
+	}
+	return s.observe(s.recoverPanics(handler))
+}

@@ -1,0 +1,161 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"harness/api/schema"
+	"harness/runtime"
+	"harness/session"
+)
+
+var (
+	decisionField        = schema.Enum("accept", "decline", "cancel")
+	approvalDecisionBody = schema.Struct(
+		required("decision", decisionField), schema.Field{Name: "scope", Schema: schema.Default(schema.Enum("turn", "session"), schema.StringValue("turn"))})
+	toolInputDecisionBody = schema.Struct(
+		required("decision", decisionField),
+		optional("answers", schema.Record(schema.Struct(required("answers", schema.ListOf(schema.Text{}))))),
+		schema.Field{Name: "response", Schema: schema.Any()})
+	toolCallResponseBody = schema.Struct(
+		optional("success", schema.Boolean()), optional("text", schema.Text{}),
+		optional("contentItems", schema.ListOf(schema.Tagged("type",
+			schema.Variant{Tag: "inputText", Schema: schema.Struct(required("type", schema.Any()), required("text", schema.Text{}))},
+			schema.Variant{Tag: "inputImage", Schema: schema.Struct(required("type", schema.Any()), required("imageUrl", nameField))}))),
+		schema.Field{Name: "response", Schema: schema.Any()})
+)
+
+func (s *server) requestRoutes() []route {
+	const one = "/api/sessions/:sessionId"
+	list := func(path string, kind runtime.RequestKind) route {
+		return route{method: http.MethodGet, path: one + path, guards: refuseDeleted | refuseSystem, handle: func(ctx context.Context, in *input) (reply, error) {
+			return s.listRequests(ctx, in, kind)
+		}}
+	}
+	return []route{
+		list("/approvals", runtime.RequestApproval),
+		list("/tool-input", runtime.RequestToolInput),
+		list("/tool-calls", runtime.RequestToolCall),
+		{method: http.MethodPost, path: "/api/approvals/:approvalId/decision", body: approvalDecisionBody, handle: s.decideApproval},
+		{method: http.MethodPost, path: "/api/tool-input/:requestId/decision", body: toolInputDecisionBody, handle: s.decideToolInput},
+		{method: http.MethodPost, path: "/api/tool-calls/:requestId/response", body: toolCallResponseBody, handle: s.answerToolCall},
+	}
+}
+
+func (s *server) listRequests(ctx context.Context, in *input, kind runtime.RequestKind) (reply, error) {
+	body := dataBody[json.RawMessage]{[]json.RawMessage{}}
+	if !in.found {
+		return ok(body)
+	}
+	requests, err := s.Sessions.Requests(ctx, in.sessionID(), kind)
+	if err != nil {
+		return reply{}, err
+	}
+	for _, request := range requests {
+		payload, err := s.RequestPayload(request)
+		if err != nil {
+			return reply{}, fmt.Errorf("word request %s: %w", request.ID, err)
+		}
+		body.Data = append(body.Data, payload)
+	}
+	return ok(body)
+}
+
+func (s *server) decideApproval(ctx context.Context, in *input) (reply, error) {
+	id := in.params["approvalId"]
+	settled, err := s.Sessions.Settle(ctx, id, runtime.RequestApproval, runtime.Reply{
+		Decision: in.body.Get("decision").Text(), Scope: in.body.Get("scope").Text(),
+	}, in.actor)
+	if err != nil {
+		return reply{}, err
+	}
+	return s.settled(ctx, settled, settledBody{Status: "ok", ApprovalID: id})
+}
+
+func (s *server) decideToolInput(ctx context.Context, in *input) (reply, error) {
+	id := in.params["requestId"]
+	answer := runtime.Reply{Decision: in.body.Get("decision").Text(), Raw: in.body.Get("response").JSON()}
+	if answer.Decision == "accept" {
+		answer.Answers = json.RawMessage("{}")
+		if answers := in.body.Get("answers"); answers.Defined() {
+			answer.Answers = answers.JSON()
+		}
+	}
+	settled, err := s.Sessions.Settle(ctx, id, runtime.RequestToolInput, answer, in.actor)
+	if err != nil {
+		return reply{}, err
+	}
+	return s.settled(ctx, settled, settledBody{Status: "ok", RequestID: id})
+}
+
+func (s *server) answerToolCall(ctx context.Context, in *input) (reply, error) {
+	id := in.params["requestId"]
+	settled, err := s.Sessions.Settle(ctx, id, runtime.RequestToolCall, toolCallReply(in.body), in.actor)
+	if err != nil {
+		return reply{}, err
+	}
+	return s.settled(ctx, settled, settledBody{Status: "ok", RequestID: id})
+}
+
+func toolCallReply(body schema.Value) runtime.Reply {
+	answer := runtime.Reply{Success: true, ContentItems: json.RawMessage("[]")}
+	success := body.Get("success")
+	if response := body.Get("response"); response.Defined() {
+		answer.Raw = response.JSON()
+		success = response.Get("success")
+	}
+	if success.Kind() == schema.Bool {
+		answer.Success = success.True()
+	}
+	if items := body.Get("contentItems"); items.Defined() {
+		answer.ContentItems = items.JSON()
+	} else if text := body.Get("text"); text.Defined() {
+		answer.ContentItems = schema.ArrayValue(schema.ObjectValue(
+			schema.Member{Name: "type", Value: schema.StringValue("inputText")}, schema.Member{Name: "text", Value: text})).JSON()
+	}
+	return answer
+}
+
+type settledBody struct {
+	Status     string `json:"status"`
+	ApprovalID string `json:"approvalId,omitempty"`
+	RequestID  string `json:"requestId,omitempty"`
+	ThreadID   string `json:"threadId"`
+}
+
+func (s *server) settled(ctx context.Context, request session.Request, body settledBody) (reply, error) {
+	noteSession(ctx, request.SessionID)
+	noteTurn(ctx, request.TurnID)
+	body.ThreadID = request.SessionID
+	return ok(body)
+}
+
+// notPendingBody refuses a decision; Code and Resolution are ours and say who was first.
+type notPendingBody struct {
+	Status     string      `json:"status"`
+	ApprovalID string      `json:"approvalId,omitempty"`
+	RequestID  string      `json:"requestId,omitempty"`
+	Code       string      `json:"code,omitempty"`
+	Resolution *resolution `json:"resolution,omitempty"`
+}
+
+type resolution struct {
+	Status    session.RequestStatus `json:"status"`
+	Decision  string                `json:"decision,omitempty"`
+	Scope     string                `json:"scope,omitempty"`
+	DecidedBy string                `json:"decidedBy,omitempty"`
+	DecidedAt string                `json:"decidedAt,omitempty"`
+}
+
+func resolutionOf(r session.Request) *resolution {
+	res := &resolution{Status: r.Status, DecidedBy: r.DecidedBy}
+	if r.Reply != nil {
+		res.Decision, res.Scope = r.Reply.Decision, r.Reply.Scope
+	}
+	if r.SettledAt != 0 {
+		res.DecidedAt = isoTime(r.SettledAt)
+	}
+	return res
+}

@@ -1,0 +1,97 @@
+package api_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+
+	"harness/runtime"
+	"harness/session"
+)
+
+// TestDecisionLoser: of 64 deciders one gets 200, 63 learn who was first. (Issue 2, point 6; SE-10.)
+func TestDecisionLoser(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.sessions.requests["r1"] = session.Request{ID: "r1", Kind: runtime.RequestApproval, SessionID: knownID, Status: session.RequestPending}
+	const won = `{"status":"ok","approvalId":"r1","threadId":"` + knownID + `"}`
+	const lost = `{"status":"not_found","approvalId":"r1","code":"already_resolved","resolution":{"status":"resolved","decision":"accept","scope":"session","decidedBy":"local","decidedAt":"2026-11-21T01:29:12.123Z"}}`
+	var wg sync.WaitGroup
+	answers := make(chan string, 64)
+	for range 64 {
+		wg.Go(func() {
+			answers <- b.post("/api/approvals/r1/decision", `{"decision":"accept","scope":"session"}`).Body.String()
+		})
+	}
+	wg.Wait()
+	close(answers)
+	winners := 0
+	for answer := range answers {
+		switch answer {
+		case won:
+			winners++
+		case lost:
+		default:
+			t.Errorf("got %s", answer)
+		}
+	}
+	if winners != 1 || len(b.sessions.settled) != 1 {
+		t.Errorf("%d winners, %d settled", winners, len(b.sessions.settled))
+	}
+}
+
+func TestDecisionExpired(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.sessions.requests["r1"] = session.Request{ID: "r1", Kind: runtime.RequestToolInput, Status: session.RequestExpired, SettledAt: 1795224552123}
+	expect(t, b.post("/api/tool-input/r1/decision", `{"decision":"accept"}`), http.StatusNotFound,
+		`{"status":"not_found","requestId":"r1","code":"already_resolved","resolution":{"status":"expired","decidedAt":"2026-11-21T01:29:12.123Z"}}`)
+	expect(t, b.post("/api/approvals/r1/decision", `{"decision":"accept"}`), http.StatusNotFound, `{"status":"not_found","approvalId":"r1"}`)
+}
+
+// TestReplies: what the runtime is told for each form of answer (`codex-manager.md` 5.3).
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind runtime.RequestKind
+		path string
+		body string
+		want runtime.Reply
+	}{
+		{runtime.RequestApproval, "/api/approvals/r/decision", `{"decision":"decline"}`, runtime.Reply{Decision: "decline", Scope: "turn"}},
+		{runtime.RequestToolInput, "/api/tool-input/r/decision", `{"decision":"accept"}`, runtime.Reply{Decision: "accept", Answers: []byte(`{}`)}},
+		{runtime.RequestToolInput, "/api/tool-input/r/decision", `{"decision":"cancel","answers":{}}`, runtime.Reply{Decision: "cancel"}},
+		{runtime.RequestToolInput, "/api/tool-input/r/decision", `{"decision":"accept","answers":{"q":{"answers":["<A>"],"x":1}}}`,
+			runtime.Reply{Decision: "accept", Answers: []byte(`{"q":{"answers":["<A>"]}}`)}},
+		{runtime.RequestToolInput, "/api/tool-input/r/decision", `{"decision":"accept","response":{"n":1.50,"e":10000000000000000000001}}`,
+			runtime.Reply{Decision: "accept", Answers: []byte(`{}`), Raw: []byte(`{"n":1.50,"e":10000000000000000000001}`)}},
+		{runtime.RequestToolCall, "/api/tool-calls/r/response", `{}`, runtime.Reply{Success: true, ContentItems: []byte(`[]`)}},
+		{runtime.RequestToolCall, "/api/tool-calls/r/response", `{"success":false,"text":"no\n"}`,
+			runtime.Reply{ContentItems: []byte(`[{"type":"inputText","text":"no\n"}]`)}},
+		{runtime.RequestToolCall, "/api/tool-calls/r/response", `{"text":"x","contentItems":[{"type":"inputImage","imageUrl":" u ","z":1}]}`,
+			runtime.Reply{Success: true, ContentItems: []byte(`[{"type":"inputImage","imageUrl":"u"}]`)}},
+		{runtime.RequestToolCall, "/api/tool-calls/r/response", "{\"response\":{\"success\":false,\n\"a\":[]}}",
+			runtime.Reply{ContentItems: []byte(`[]`), Raw: []byte(`{"success":false,"a":[]}`)}},
+	} {
+		b := setup(t)
+		b.sessions.requests["r"] = session.Request{ID: "r", Kind: c.kind, SessionID: knownID, Status: session.RequestPending}
+		if got := b.post(c.path, c.body); got.Code != http.StatusOK {
+			t.Errorf("%s %s: got %d %s", c.path, c.body, got.Code, got.Body)
+			continue
+		}
+		got := b.sessions.settled[0]
+		if got.Decision != c.want.Decision || got.Scope != c.want.Scope || got.Success != c.want.Success ||
+			string(got.Answers) != string(c.want.Answers) || string(got.ContentItems) != string(c.want.ContentItems) || string(got.Raw) != string(c.want.Raw) {
+			t.Errorf("%s %s:\ngot  %+v %s %s %s\nwant %+v", c.path, c.body, got, got.Answers, got.ContentItems, got.Raw, c.want)
+		}
+	}
+}
+
+func TestRequestLists(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.sessions.requests["r1"] = session.Request{ID: "r1", Kind: runtime.RequestApproval, SessionID: knownID, Status: session.RequestPending}
+	expect(t, b.send(http.MethodGet, "/api/sessions/"+knownID+"/approvals", "", ""), http.StatusOK, `{"data":[{"approvalId":"r1"}]}`)
+	expect(t, b.send(http.MethodGet, "/api/sessions/"+knownID+"/tool-calls", "", ""), http.StatusOK, `{"data":[]}`)
+	expect(t, b.send(http.MethodGet, "/api/sessions/"+unknownID+"/approvals", "", ""), http.StatusOK, `{"data":[]}`)
+}

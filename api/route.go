@@ -1,0 +1,70 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"harness/api/schema"
+	"harness/session"
+)
+
+// route is one operation: where it is, what must hold before its handler runs, and the handler.
+type route struct {
+	method, path string
+	// guards are checked in the order of their declaration, before the body unless bodyFirst.
+	guards    guards
+	bodyFirst bool
+	// query and body are the schemas of what the handler reads; nil leaves that part unread.
+	query, body schema.Schema
+	// longParams lifts the limit of 100 characters per path parameter.
+	longParams bool
+	// mapped routes tell clients what the runtime refused (`codex-manager.md` 5.1, mapped errors).
+	mapped bool
+	handle func(context.Context, *input) (reply, error)
+	// raw routes speak HTTP themselves; everything above but method and path is unused.
+	raw http.Handler
+}
+
+// input is one request, decoded and validated.
+type input struct {
+	params map[string]string
+	// session is the one the path names, when a guard looked it up and it exists.
+	session session.Session
+	found   bool
+	query   schema.Value
+	body    schema.Value
+	actor   string
+}
+
+func (in *input) sessionID() string { return in.params["sessionId"] }
+
+// reply is a handler's answer; status 0 is 200.
+type reply struct {
+	status int
+	body   any
+}
+
+func ok(body any) (reply, error) { return reply{body: body}, nil }
+
+// Operation names one served operation.
+type Operation struct{ Method, Path string }
+
+// Operations lists what the handler serves, paths with {name} parameters as OpenAPI writes them. HEAD, which works for every GET, is left out.
+func Operations() []Operation {
+	routes := (&server{}).routes()
+	operations := make([]Operation, 0, len(routes))
+	for _, r := range routes {
+		operations = append(operations, Operation{Method: r.method, Path: openAPIPath(r.path)})
+	}
+	return operations
+}
+
+func (s *server) routes() []route {
+	var all []route
+	for _, resource := range [][]route{
+		s.healthRoutes(), s.projectRoutes(), s.sessionRoutes(), s.messageRoutes(), s.transcriptRoutes(), s.requestRoutes(), s.mountedRoutes(),
+	} {
+		all = append(all, resource...)
+	}
+	return all
+}

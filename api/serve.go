@@ -1,0 +1,103 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"harness/api/schema"
+	"harness/telemetry"
+)
+
+// serve runs one request of a route: parameters, body, guards and validation in the recorded order, the handler, the answer.
+func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *route, names, values []string) {
+	params, known := readParams(rt, names, values)
+	if !known {
+		s.routeNotFound(w, r)
+		return
+	}
+	if rt.raw != nil {
+		rt.raw.ServeHTTP(w, r)
+		return
+	}
+	in := &input{params: params, actor: s.Actor(r)}
+	ctx := r.Context()
+	if id := in.sessionID(); id != "" {
+		noteSession(ctx, id)
+		ctx = telemetry.WithSession(ctx, id)
+	}
+	answer, err := s.run(ctx, r, rt, in)
+	if err != nil {
+		s.writeError(ctx, w, rt, in, err)
+		return
+	}
+	if answer.status == 0 {
+		answer.status = http.StatusOK
+	}
+	s.writeJSON(ctx, w, answer.status, answer.body)
+}
+
+func (s *server) run(ctx context.Context, r *http.Request, rt *route, in *input) (reply, error) {
+	body, err := readBody(r)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := checkParams(in.params); err != nil {
+		return reply{}, err
+	}
+	validate := func() error {
+		if rt.query != nil {
+			if in.query, err = valid(rt.query, schema.ParseQuery(r.URL.RawQuery)); err != nil {
+				return err
+			}
+		}
+		if rt.body != nil {
+			if in.body, err = valid(rt.body, body); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if rt.bodyFirst {
+		if err := validate(); err != nil {
+			return reply{}, err
+		}
+	}
+	if err := s.checkGuards(ctx, rt.guards, in); err != nil {
+		return reply{}, err
+	}
+	if !rt.bodyFirst {
+		if err := validate(); err != nil {
+			return reply{}, err
+		}
+	}
+	return rt.handle(ctx, in)
+}
+
+// validationError is a request whose parameters, query or body do not follow the route's schema.
+type validationError struct{ issues []schema.Issue }
+
+func (e *validationError) Error() string { return "request validation failed" }
+
+func valid(s schema.Schema, v schema.Value) (schema.Value, error) {
+	checked, issues := schema.Check(s, v)
+	if len(issues) > 0 {
+		return checked, &validationError{issues}
+	}
+	return checked, nil
+}
+
+// paramSchema is the rule of every path parameter.
+var paramSchema = schema.Text{}.Trim().Min(1)
+
+// checkParams trims the parameters in place.
+func checkParams(params map[string]string) error {
+	for name, value := range params {
+		rule := schema.Struct(schema.Field{Name: name, Schema: paramSchema})
+		checked, err := valid(rule, schema.ObjectValue(schema.Member{Name: name, Value: schema.StringValue(value)}))
+		if err != nil {
+			return err
+		}
+		params[name] = checked.Get(name).Text()
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"harness/api"
+	"harness/runtime"
+	"harness/telemetry"
+)
+
+func TestHealthTellsTheTruth(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const tail = `,"orchestratorQueue":{"enabled":false},"auth":{"hasOpenAiApiKey":true,"codexHomeAuthFile":false,"likelyUnauthenticated":false},"timestamp":"2026-11-21T01:28:12.000Z"}`
+	expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK, `{"status":"ok","service":"api","codex":{"running":true,"pid":24125,"initialized":true}`+tail)
+	b.health.status = runtime.Status{State: runtime.StateUnavailable, Reason: "codex is not installed; set CODEX_BIN"}
+	expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK,
+		`{"status":"degraded","service":"api","codex":{"running":false,"pid":null,"initialized":false,"state":"unavailable","reason":"codex is not installed; set CODEX_BIN"}`+tail)
+	b.health.status = runtime.Status{State: runtime.StateStarting, PID: 7, Reason: "codex is starting"}
+	expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK,
+		`{"status":"degraded","service":"api","codex":{"running":true,"pid":7,"initialized":false,"state":"starting","reason":"codex is starting"}`+tail)
+}
+
+func TestReady(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	expect(t, b.send(http.MethodGet, "/api/ready", "", ""), http.StatusOK, `{"status":"ready","version":"test"}`)
+	b.health.notReady = errors.New("draining")
+	expect(t, b.send(http.MethodGet, "/api/ready", "", ""), http.StatusServiceUnavailable, `{"status":"not_ready","reason":"draining"}`)
+}
+
+func TestRequestID(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	made := b.send(http.MethodGet, "/api", "", "").Header().Get("X-Request-Id")
+	if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7`).MatchString(made) {
+		t.Errorf("made id %q is no UUIDv7", made)
+	}
+	for given, kept := range map[string]bool{"abc-1": true, "a\tb": false, strings.Repeat("x", 129): false} {
+		r := request(http.MethodGet, "/api", "", "")
+		r.Header.Set("X-Request-Id", given)
+		if got := b.sendRequest(r).Header().Get("X-Request-Id"); (got == given) != kept {
+			t.Errorf("%q: got %q", given, got)
+		}
+	}
+}
+
+// One line per request says who, where, which session and turn, and how it ended.
+func TestAccessLog(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.sessions.next.turnID = "turn-9"
+	r := request(http.MethodPost, "/api/sessions/"+knownID+"/messages", "application/json", `{"text":"x"}`)
+	r.Header.Set("X-Request-Id", "req-1")
+	r.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	b.sendRequest(r)
+	var line map[string]any
+	if err := json.Unmarshal(b.log.Bytes(), &line); err != nil {
+		t.Fatalf("%v in %s", err, b.log)
+	}
+	for name, want := range map[string]any{
+		"level": "info", "message": "request", "method": "POST", "path": "/api/sessions/" + knownID + "/messages", "status": 202.0,
+		"request_id": "req-1", "session_id": knownID, "turn_id": "turn-9", "trace_id": "0af7651916cd43dd8448eb211c80319c",
+	} {
+		if line[name] != want {
+			t.Errorf("%s: got %v, want %v", name, line[name], want)
+		}
+	}
+}
+
+func TestPanicIsLoggedAndHidden(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.sessions.panics = true
+	r := request(http.MethodPost, "/api/sessions/"+knownID+"/archive", "", "")
+	r.Header.Set("X-Request-Id", "req-2")
+	expect(t, b.sendRequest(r), http.StatusInternalServerError, `{"status":"error","code":"internal_error","message":"internal server error"}`)
+	if log := b.log.String(); !strings.Contains(log, `"panic":"boom"`) || !strings.Contains(log, `"request_id":"req-2"`) || !strings.Contains(log, `"status":500`) {
+		t.Errorf("log does not tell of the panic: %s", log)
+	}
+}
+
+// The guard sees every request, with its id and logger already in place, and can refuse it.
+func TestGuardOption(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *api.Options) {
+		o.Guard = func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				http.Error(w, telemetry.IDsFrom(r.Context()).Request, http.StatusForbidden)
+			})
+		}
+	})
+	got := b.send(http.MethodGet, "/api/projects", "", "")
+	if got.Code != http.StatusForbidden || strings.TrimSpace(got.Body.String()) != got.Header().Get("X-Request-Id") {
+		t.Errorf("got %d %q", got.Code, got.Body)
+	}
+}
+
+func TestMetricsMount(t *testing.T) {
+	t.Parallel()
+	expect(t, setup(t).send(http.MethodGet, "/metrics", "", ""), http.StatusNotFound, `{"message":"Route GET:/metrics not found","error":"Not Found","statusCode":404}`)
+	b := setup(t, func(o *api.Options) {
+		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("m 1\n")) })
+	})
+	expect(t, b.send(http.MethodGet, "/metrics", "", ""), http.StatusOK, "m 1\n")
+}
+
+// TestRoutesAreDocumented: the table in docs/api.md and the router list the same operations.
+func TestRoutesAreDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented, served []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z]+) ([^`]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+		documented = append(documented, row[1]+" "+row[2])
+	}
+	for _, operation := range api.Operations() {
+		served = append(served, operation.Method+" "+operation.Path)
+	}
+	slices.Sort(documented)
+	slices.Sort(served)
+	if !slices.Equal(documented, served) {
+		t.Errorf("docs/api.md lists\n%s\nthe router serves\n%s", strings.Join(documented, "\n"), strings.Join(served, "\n"))
+	}
+}

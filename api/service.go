@@ -1,0 +1,45 @@
+package api
+
+import (
+	"context"
+
+	"harness/runtime"
+	"harness/session"
+	"harness/transcript"
+)
+
+// Sessions is what the REST routes need of the session room. *session.Service implements it.
+type Sessions interface {
+	// Lookup finds a session in the stored rows, adopting one the runtime knows and we do not. It returns *session.DeletedError for a
+	// deleted one and session.ErrNotFound for an unknown one. Rows are read first: a known session costs no runtime call.
+	Lookup(ctx context.Context, sessionID string) (session.Session, error)
+	Create(ctx context.Context, in session.Create) (session.Session, error)
+	List(ctx context.Context, query session.ListQuery) (session.Page, error)
+	// Get reads the session, its native thread (with turns) and the assembled transcript.
+	Get(ctx context.Context, sessionID string) (session.Detail, error)
+	Rename(ctx context.Context, sessionID, title string) (session.Session, error)
+	Archive(ctx context.Context, sessionID string) (session.Session, error)
+	Unarchive(ctx context.Context, sessionID string) (session.Session, error)
+	Resume(ctx context.Context, sessionID string) (session.Session, error)
+	Delete(ctx context.Context, sessionID string) (session.Deleted, error)
+	AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error)
+
+	// Send starts a turn with a message, or steers it into the running one, and returns the turn's id.
+	Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error)
+	// Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn, ErrWrongTurn.
+	Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error)
+
+	// UpsertTranscript stores the entry and announces it. The session must exist (Lookup).
+	UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error
+
+	// Requests lists the pending interactive requests of a session, oldest first. An unknown session has none.
+	Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error)
+	// Settle decides a pending request exactly once: ErrRequestNotFound, or *session.SettledError naming how it was settled before.
+	Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (session.Request, error)
+
+	Projects(ctx context.Context) ([]session.Project, error)
+	CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error)
+	// RenameProject changes name and, when setDirectory, the working directory (nil clears it).
+	RenameProject(ctx context.Context, projectID, name string, workingDirectory *string, setDirectory bool) (session.Project, error)
+	DeleteProject(ctx context.Context, projectID string) (session.Project, error)
+}

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"encoding/json"
+
+	"harness/session"
+)
+
+// sessionView is codex-manager's SessionSummary; its times are in whole seconds.
+type sessionView struct {
+	SessionID       string           `json:"sessionId"`
+	Title           string           `json:"title"`
+	Materialized    bool             `json:"materialized"`
+	ModelProvider   string           `json:"modelProvider"`
+	ApprovalPolicy  string           `json:"approvalPolicy"`
+	SessionControls session.Controls `json:"sessionControls"`
+	CreatedAt       int64            `json:"createdAt"`
+	UpdatedAt       int64            `json:"updatedAt"`
+	Cwd             string           `json:"cwd"`
+	Source          string           `json:"source"`
+	ProjectID       *string          `json:"projectId"`
+}
+
+func viewSession(s session.Session) sessionView {
+	controls := s.Controls
+	if controls.Settings == nil {
+		controls.Settings = map[string]json.RawMessage{}
+	}
+	return sessionView{
+		SessionID: s.ID, Title: s.Title, Materialized: s.Materialized, ModelProvider: s.ModelProvider,
+		ApprovalPolicy: controls.ApprovalPolicy, SessionControls: controls,
+		CreatedAt: s.CreatedAt / 1000, UpdatedAt: s.UpdatedAt / 1000, Cwd: s.Cwd, Source: s.Source, ProjectID: s.ProjectID,
+	}
+}
+
+// sessionBody is a session with the runtime's own description of it; Status is only part of some answers.
+type sessionBody struct {
+	Status  string          `json:"status,omitempty"`
+	Session sessionView     `json:"session"`
+	Thread  json.RawMessage `json:"thread"`
+}
+
+func thread(s session.Session) json.RawMessage {
+	if len(s.Thread) == 0 {
+		return json.RawMessage("null")
+	}
+	return s.Thread
+}

@@ -1,0 +1,207 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"harness/api/schema"
+	"harness/session"
+	"harness/transcript"
+)
+
+var (
+	listSessionsQuery = schema.Struct(
+		optional("archived", flagField), optional("cursor", cursorField), optional("limit", limitField), optional("includeSystemOwned", flagField))
+	createSessionBody = schema.Optional(schema.Struct(
+		optional("cwd", schema.Text{}.Min(1)), optional("model", modelField), optional("approvalPolicy", approvalPolicyField),
+		optional("networkAccess", networkAccessField), optional("filesystemSandbox", filesystemSandboxField), optional("dynamicTools", dynamicToolsField)))
+	renameSessionBody = schema.Struct(required("title", schema.Text{}.Trim().Min(1).Max(200)))
+	resumeSessionBody = schema.Optional(schema.Struct(optional("dynamicTools", dynamicToolsField)))
+	assignProjectBody = schema.Struct(required("projectId", schema.Nullable(schema.Text{}.Trim().Min(1).Max(200))))
+)
+
+func (s *server) sessionRoutes() []route {
+	const one = "/api/sessions/:sessionId"
+	return []route{
+		{method: http.MethodGet, path: "/api/sessions", query: listSessionsQuery, handle: s.listSessions},
+		{method: http.MethodPost, path: "/api/sessions", body: createSessionBody, handle: s.createSession},
+		{method: http.MethodGet, path: one, guards: anySession, handle: s.getSession},
+		{method: http.MethodDelete, path: one, guards: userSession, handle: s.deleteSession},
+		{method: http.MethodPost, path: one + "/rename", guards: userSession, body: renameSessionBody, handle: s.renameSession},
+		{method: http.MethodPost, path: one + "/archive", guards: userSession, handle: s.archiveSession},
+		{method: http.MethodPost, path: one + "/unarchive", guards: userSession, handle: s.unarchiveSession},
+		{method: http.MethodPost, path: one + "/resume", guards: userSession, bodyFirst: true, body: resumeSessionBody, handle: s.resumeSession},
+		// The project is looked for before the session, so the session's own 404 is left to the handler.
+		{method: http.MethodPost, path: one + "/project", guards: refuseDeleted | refuseSystem, body: assignProjectBody, handle: s.assignProject},
+	}
+}
+
+func (s *server) listSessions(ctx context.Context, in *input) (reply, error) {
+	query := session.ListQuery{
+		Archived: in.query.Get("archived").Text() == "true", Cursor: in.query.Get("cursor").Text(), Limit: 100,
+		IncludeSystemOwned: in.query.Get("includeSystemOwned").Text() == "true",
+	}
+	if limit := in.query.Get("limit"); limit.Defined() {
+		query.Limit = int(limit.Int())
+	}
+	page, err := s.Sessions.List(ctx, query)
+	if err != nil {
+		return reply{}, err
+	}
+	body := struct {
+		Data       []sessionView `json:"data"`
+		NextCursor *string       `json:"nextCursor"`
+		Archived   bool          `json:"archived"`
+	}{Data: make([]sessionView, len(page.Sessions)), Archived: query.Archived}
+	for i, one := range page.Sessions {
+		body.Data[i] = viewSession(one)
+	}
+	if page.NextCursor != "" {
+		body.NextCursor = &page.NextCursor
+	}
+	return ok(body)
+}
+
+func (s *server) createSession(ctx context.Context, in *input) (reply, error) {
+	created, err := s.Sessions.Create(ctx, session.Create{
+		Cwd: strings.TrimSpace(in.body.Get("cwd").Text()), Model: modelOf(in.body), ApprovalPolicy: in.body.Get("approvalPolicy").TextPointer(),
+		NetworkAccess: in.body.Get("networkAccess").TextPointer(), FilesystemSandbox: in.body.Get("filesystemSandbox").TextPointer(),
+		DynamicTools: in.body.Get("dynamicTools").JSON(),
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	noteSession(ctx, created.ID)
+	return ok(sessionBody{Session: viewSession(created), Thread: thread(created)})
+}
+
+// modelOf reads a model name; a blank one is no model.
+func modelOf(body schema.Value) *string {
+	if model := strings.TrimSpace(body.Get("model").Text()); model != "" {
+		return &model
+	}
+	return nil
+}
+
+func (s *server) getSession(ctx context.Context, in *input) (reply, error) {
+	detail, err := s.Sessions.Get(ctx, in.sessionID())
+	if err != nil {
+		return reply{}, err
+	}
+	entries := detail.Transcript
+	if entries == nil {
+		entries = []transcript.Entry{}
+	}
+	return ok(struct {
+		Session    sessionView        `json:"session"`
+		Thread     json.RawMessage    `json:"thread"`
+		Transcript []transcript.Entry `json:"transcript"`
+	}{viewSession(detail.Session), thread(detail.Session), entries})
+}
+
+func (s *server) deleteSession(ctx context.Context, in *input) (reply, error) {
+	deleted, err := s.Sessions.Delete(ctx, in.sessionID())
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(struct {
+		Status           string `json:"status"`
+		SessionID        string `json:"sessionId"`
+		Title            string `json:"title"`
+		DeletedFileCount int    `json:"deletedFileCount"`
+	}{"ok", deleted.SessionID, deleted.Title, deleted.DeletedFileCount})
+}
+
+func (s *server) renameSession(ctx context.Context, in *input) (reply, error) {
+	renamed, err := s.Sessions.Rename(ctx, in.sessionID(), in.body.Get("title").Text())
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(struct {
+		Status  string      `json:"status"`
+		Session sessionView `json:"session"`
+	}{"ok", viewSession(renamed)})
+}
+
+// alreadyArchivedError: codex-manager calls a session it finds archived "not materialized", and clients know that word.
+type alreadyArchivedError struct{ sessionID string }
+
+func (e *alreadyArchivedError) Error() string {
+	return "session " + e.sessionID + " is already archived"
+}
+
+func (s *server) archiveSession(ctx context.Context, in *input) (reply, error) {
+	if in.session.Archived {
+		return reply{}, &alreadyArchivedError{sessionID: in.sessionID()}
+	}
+	archived, err := s.Sessions.Archive(ctx, in.sessionID())
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(struct {
+		Status    string `json:"status"`
+		SessionID string `json:"sessionId"`
+	}{"ok", archived.ID})
+}
+
+func (s *server) unarchiveSession(ctx context.Context, in *input) (reply, error) {
+	restored, err := s.Sessions.Unarchive(ctx, in.sessionID())
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(sessionBody{Status: "ok", Session: viewSession(restored), Thread: thread(restored)})
+}
+
+func (s *server) resumeSession(ctx context.Context, in *input) (reply, error) {
+	resumed, err := s.Sessions.Resume(ctx, in.sessionID())
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(sessionBody{Session: viewSession(resumed), Thread: thread(resumed)})
+}
+
+// unknownProjectError refuses to put a session into a project that is not there.
+type unknownProjectError struct{ sessionID, projectID string }
+
+func (e *unknownProjectError) Error() string { return "project " + e.projectID + " is unknown" }
+
+func (s *server) assignProject(ctx context.Context, in *input) (reply, error) {
+	projectID := in.body.Get("projectId").TextPointer()
+	if !in.found {
+		return reply{}, s.assignNothing(ctx, in, projectID)
+	}
+	previous := in.session.ProjectID
+	assigned, err := s.Sessions.AssignProject(ctx, in.sessionID(), projectID)
+	if errors.Is(err, session.ErrProjectNotFound) && projectID != nil {
+		return reply{}, &unknownProjectError{in.sessionID(), *projectID}
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(struct {
+		Status    string  `json:"status"`
+		SessionID string  `json:"sessionId"`
+		ProjectID *string `json:"projectId"`
+		Previous  *string `json:"previousProjectId"`
+	}{"ok", assigned.ID, assigned.ProjectID, previous})
+}
+
+// assignNothing says which of the two is missing when the session is: the project, if it is.
+func (s *server) assignNothing(ctx context.Context, in *input, projectID *string) error {
+	if projectID == nil {
+		return session.ErrNotFound
+	}
+	projects, err := s.Sessions.Projects(ctx)
+	if err != nil {
+		return err
+	}
+	for _, project := range projects {
+		if project.ID == *projectID {
+			return session.ErrNotFound
+		}
+	}
+	return &unknownProjectError{in.sessionID(), *projectID}
+}

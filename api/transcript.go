@@ -1,0 +1,43 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"harness/api/schema"
+	"harness/transcript"
+)
+
+var upsertBody = schema.Struct(
+	required("messageId", nameField), required("turnId", nameField), required("role", schema.Enum("user", "assistant", "system")),
+	required("type", nameField), required("content", schema.Text{}), optional("details", schema.Nullable(schema.Text{})),
+	optional("startedAt", schema.Integer().Min(0)), optional("completedAt", schema.Integer().Min(0)),
+	required("status", schema.Enum("streaming", "complete", "canceled", "error")))
+
+func (s *server) transcriptRoutes() []route {
+	return []route{
+		{method: http.MethodPost, path: "/api/sessions/:sessionId/transcript/upsert", guards: anySession, body: upsertBody, handle: s.upsertTranscript},
+	}
+}
+
+func entryOf(body schema.Value) transcript.Entry {
+	return transcript.Entry{
+		MessageID: body.Get("messageId").Text(), TurnID: body.Get("turnId").Text(), Role: body.Get("role").Text(), Type: body.Get("type").Text(),
+		Content: body.Get("content").Text(), Details: body.Get("details").TextPointer(), StartedAt: body.Get("startedAt").IntPointer(),
+		CompletedAt: body.Get("completedAt").IntPointer(), Status: transcript.Status(body.Get("status").Text()),
+	}
+}
+
+// upsertTranscript answers with the entry of the request; what it was merged into shows in the session.
+func (s *server) upsertTranscript(ctx context.Context, in *input) (reply, error) {
+	entry := entryOf(in.body)
+	noteTurn(ctx, entry.TurnID)
+	if err := s.Sessions.UpsertTranscript(ctx, in.sessionID(), entry); err != nil {
+		return reply{}, err
+	}
+	return ok(struct {
+		Status    string           `json:"status"`
+		SessionID string           `json:"sessionId"`
+		Entry     transcript.Entry `json:"entry"`
+	}{"ok", in.sessionID(), entry})
+}
