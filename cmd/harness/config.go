@@ -1,0 +1,26 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"harness/config"
+)
+
+func newConfig() *cobra.Command {
+	parent := &cobra.Command{Use: "config", Short: "Look at the configuration", Args: cobra.NoArgs}
+	show := &cobra.Command{
+		Use:   "print",
+		Short: "Print every setting with its value and where it came from; secrets are redacted",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := config.FromProcess(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			return config.Print(cmd.OutOrStdout(), cfg)
+		},
+	}
+	config.AddFlags(show.Flags())
+	parent.AddCommand(show)
+	return parent
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/google/uuid"
+)
+
+// dataDir is the server's folder on disk, owned by one server at a time.
+type dataDir struct {
+	path string
+	lock *os.File
+	// nodeID names this server among those that share a database; it survives restarts.
+	nodeID string
+}
+
+// openDataDir makes the folder when missing, takes its lock and reads the node id.
+func openDataDir(path string) (*dataDir, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w (set DATA_DIR to a folder this user may write)", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, "harness.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the data directory's lock: %w (set DATA_DIR to a folder this user may write)", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("another harness is already using the data directory %s: stop it, or give this one its own DATA_DIR", path)
+		}
+		return nil, fmt.Errorf("lock the data directory %s: %w", path, err)
+	}
+	nodeID, err := readNodeID(filepath.Join(path, "node-id"))
+	if err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return &dataDir{path: path, lock: lock, nodeID: nodeID}, nil
+}
+
+func readNodeID(path string) (string, error) {
+	content, err := os.ReadFile(path)
+	if id := strings.TrimSpace(string(content)); err == nil && id != "" {
+		return id, nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("read the node id: %w", err)
+	}
+	id := uuid.Must(uuid.NewV7()).String()
+	// Written beside and renamed: a crash in between leaves no half id.
+	draft := path + ".new"
+	if err := os.WriteFile(draft, []byte(id+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("write the node id: %w", err)
+	}
+	if err := os.Rename(draft, path); err != nil {
+		return "", fmt.Errorf("write the node id: %w", err)
+	}
+	return id, nil
+}
+
+// close gives the folder up.
+func (d *dataDir) close() error { return d.lock.Close() }

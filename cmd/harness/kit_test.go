@@ -1,0 +1,330 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"harness/database"
+	"harness/internal/codextest"
+	"harness/internal/dbtest"
+	"harness/internal/mockmodel"
+	"harness/runtime/codex"
+	"harness/runtime/process"
+)
+
+// patience bounds every wait of the end-to-end tests; it is generous because the machine may be busy, and only ever used up by a failure.
+const patience = 60 * time.Second
+
+// site is one installation: a data directory, a database, a codex home and a model. Servers come and go on it.
+type site struct {
+	t         *testing.T
+	model     *mockmodel.Server
+	dataDir   string
+	workspace string
+	// databaseURL is "" on SQLite.
+	databaseURL string
+	env         []string
+}
+
+type siteOption func(*siteOptions)
+
+type siteOptions struct {
+	engine database.Engine
+	codex  codextest.Version
+	env    []string
+}
+
+func withEngine(engine database.Engine) siteOption { return func(o *siteOptions) { o.engine = engine } }
+
+func withCodex(version codextest.Version) siteOption {
+	return func(o *siteOptions) { o.codex = version }
+}
+
+func withEnv(env ...string) siteOption {
+	return func(o *siteOptions) { o.env = append(o.env, env...) }
+}
+
+func newSite(t *testing.T, options ...siteOption) *site {
+	t.Helper()
+	o := siteOptions{engine: database.SQLite, codex: codextest.Default}
+	for _, option := range options {
+		option(&o)
+	}
+	model := mockmodel.Start(t)
+	s := &site{t: t, model: model, dataDir: filepath.Join(t.TempDir(), "data"), workspace: t.TempDir(), databaseURL: dbtest.URL(t, o.engine)}
+	home := codextest.Home(t, model.URL(), codextest.For(o.codex))
+	s.env = append([]string{
+		runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + codextest.Binary(t, o.codex),
+		"PORT=0", "DATA_DIR=" + s.dataDir, "HARNESS_LOG_FORMAT=json", "LOG_LEVEL=info", "DEFAULT_SANDBOX_MODE=danger-full-access",
+		"GORACE=halt_on_error=1", "DATABASE_URL=" + s.databaseURL,
+	}, o.env...)
+	t.Cleanup(s.requireNoOrphans)
+	return s
+}
+
+// requireNoOrphans checks over /proc that no runtime process, nor anything one started, is left. A runtime learns of its server's death by
+// signal, so it is given a moment.
+func (s *site) requireNoOrphans() {
+	s.t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(5 * time.Second)
+	for {
+		left, err := process.Marked(process.Mark(s.dataDir, codex.Name))
+		if err == nil && len(left) == 0 {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			s.t.Errorf("runtime processes left behind: %v (%v)", left, err)
+			return
+		}
+	}
+}
+
+// instance is one running server process.
+type instance struct {
+	*site
+	cmd    *exec.Cmd
+	url    string
+	exited chan struct{}
+	mu     sync.Mutex
+	log    bytes.Buffer
+}
+
+// start runs a server and returns when it is ready for requests.
+func (s *site) start(env ...string) *instance {
+	s.t.Helper()
+	cmd := exec.Command(os.Args[0], "serve")
+	cmd.Env = append(append([]string{}, s.env...), env...)
+	cmd.Dir = s.workspace
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	i := &instance{site: s, cmd: cmd, exited: make(chan struct{})}
+	ready := make(chan string, 1)
+	go func() {
+		defer close(i.exited)
+		i.readLog(stderr, ready)
+		_ = cmd.Wait()
+	}()
+	s.t.Cleanup(func() {
+		i.kill()
+		if s.t.Failed() {
+			s.t.Logf("server log:\n%s", i.logTail())
+		}
+	})
+	select {
+	case i.url = <-ready:
+	case <-i.exited:
+		s.t.Fatalf("the server ended at start:\n%s", i.logTail())
+	case <-time.After(patience):
+		s.t.Fatalf("the server did not get ready:\n%s", i.logTail())
+	}
+	return i
+}
+
+func (i *instance) readLog(stderr io.Reader, ready chan<- string) {
+	reader := bufio.NewReader(stderr)
+	for {
+		line, err := reader.ReadBytes('\n')
+		i.mu.Lock()
+		i.log.Write(line)
+		i.mu.Unlock()
+		var entry struct{ URL, Message string }
+		if json.Unmarshal(line, &entry) == nil && strings.HasPrefix(entry.Message, "harness is ready") {
+			ready <- entry.URL
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (i *instance) logTail() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	text := i.log.String()
+	return text[max(0, len(text)-20_000):]
+}
+
+// kill ends the server with SIGKILL and waits until it is gone.
+func (i *instance) kill() {
+	_ = i.cmd.Process.Kill()
+	<-i.exited
+}
+
+// stop ends the server with SIGTERM and checks that it ends well and in time.
+func (i *instance) stop() {
+	i.t.Helper()
+	if err := i.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		i.t.Fatal(err)
+	}
+	select {
+	case <-i.exited:
+	case <-time.After(patience):
+		i.t.Fatalf("the server did not stop:\n%s", i.logTail())
+	}
+	if code := i.cmd.ProcessState.ExitCode(); code != 0 {
+		i.t.Fatalf("the server ended with %d:\n%s", code, i.logTail())
+	}
+}
+
+// object is decoded JSON.
+type object = map[string]any
+
+// call makes a request and returns status and body. body may be nil.
+func (i *instance) call(method, path string, body any) (int, object) {
+	i.t.Helper()
+	status, raw, err := i.try(method, path, body)
+	if err != nil {
+		i.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	var decoded object
+	if err := json.Unmarshal(raw, &decoded); err != nil {
+		i.t.Fatalf("%s %s answered %d %q", method, path, status, raw)
+	}
+	return status, decoded
+}
+
+// try is call for requests that may fail because the server dies.
+func (i *instance) try(method, path string, body any) (int, []byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var reader io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return 0, nil, err
+		}
+		reader = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, i.url+path, reader)
+	if err != nil {
+		return 0, nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := i.client().Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	raw, err := io.ReadAll(response.Body)
+	return response.StatusCode, raw, errors.Join(err, response.Body.Close())
+}
+
+// client keeps no idle connections: they would outlive the test.
+func (i *instance) client() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+}
+
+// want makes a request that must be answered with the status.
+func (i *instance) want(status int, method, path string, body any) object {
+	i.t.Helper()
+	got, answer := i.call(method, path, body)
+	if got != status {
+		i.t.Fatalf("%s %s answered %d, want %d: %v", method, path, got, status, answer)
+	}
+	return answer
+}
+
+// createSession opens a session and returns its id.
+func (i *instance) createSession(body any) string {
+	i.t.Helper()
+	i.waitRuntime()
+	answer := i.want(http.StatusOK, http.MethodPost, "/api/sessions", body)
+	return text(answer, "session", "sessionId")
+}
+
+// send posts a message and returns the turn's id.
+func (i *instance) send(session, message string) string {
+	i.t.Helper()
+	answer := i.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/messages", object{"text": message})
+	return text(answer, "turnId")
+}
+
+// transcript reads the session's transcript entries.
+func (i *instance) transcript(session string) []object {
+	i.t.Helper()
+	answer := i.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil)
+	var entries []object
+	for _, entry := range answer["transcript"].([]any) {
+		entries = append(entries, entry.(object))
+	}
+	return entries
+}
+
+// waitRuntime returns when codex is usable; routes wait for it by themselves, this makes start-up no part of a test's timing.
+func (i *instance) waitRuntime() {
+	i.t.Helper()
+	i.eventually("codex is initialized", func() bool {
+		_, health := i.call(http.MethodGet, "/api/health", nil)
+		return health["codex"].(object)["initialized"] == true
+	})
+}
+
+// eventually polls for what no event tells.
+func (i *instance) eventually(what string, condition func() bool) {
+	i.t.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(patience)
+	for !condition() {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			i.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// text digs a string out of decoded JSON; "" when it is not there.
+func text(value any, path ...string) string {
+	for _, key := range path {
+		members, ok := value.(object)
+		if !ok {
+			return ""
+		}
+		value = members[key]
+	}
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// command runs another subcommand of the program on this site and returns its exit code and output.
+func (s *site) command(args ...string) (int, string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = s.env
+	cmd.Dir = s.workspace
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}

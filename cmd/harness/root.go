@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"harness/auth"
+	"harness/config"
+	"harness/migrations"
+)
+
+// Exit codes of the command.
+const (
+	exitFailure = 1
+	exitUsage   = 2 // a setting or flag that cannot be used
+)
+
+// run executes one command line and returns its exit code. Errors are one line on stderr.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	_, _ = fmt.Fprintln(stderr, "harness:", err)
+	return exitCode(err)
+}
+
+func exitCode(err error) int {
+	var (
+		setting *config.Error
+		file    *config.FileError
+		rule    *config.RuleError
+		bind    *auth.BindError
+		newer   *migrations.NewerSchemaError
+		usage   *usageError
+	)
+	if errors.As(err, &setting) || errors.As(err, &file) || errors.As(err, &rule) || errors.As(err, &bind) || errors.As(err, &newer) || errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "harness",
+		Short:         "A control plane for coding-agent runtimes",
+		Long:          "harness supervises coding-agent runtimes (codex app-server) and serves them over REST and a websocket stream.\n\nStart with:  harness serve",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddCommand(newServe(), newMigrate(), newConfig(), newHealthcheck(), newVersion())
+	return root
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"harness/auth"
+	"harness/config"
+	"harness/telemetry"
+)
+
+func newServe() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the REST API and the websocket stream",
+		Long: "Serve the REST API and the websocket stream.\n\nWith no configuration the server listens on 127.0.0.1:3001, keeps its state in .data (SQLite) and\n" +
+			"runs `codex` from PATH. Every setting: harness config print",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := config.FromProcess(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), cfg)
+		},
+	}
+	config.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// serve runs until ctx ends (SIGINT, SIGTERM) or a part fails.
+func serve(ctx context.Context, cfg *config.Config) error {
+	if err := auth.CheckBind(cfg.Host, cfg.AuthToken != "", cfg.InsecureNoAuth); err != nil {
+		return err
+	}
+	log := telemetry.NewLogger(telemetry.LogOptions{Level: cfg.LogLevel, Format: cfg.LogFormat, Out: os.Stderr, Secrets: cfg.Secrets()})
+	workspace, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the working directory: %w", err)
+	}
+	server := NewServer(cfg, workspace, log)
+	if err := server.Start(ctx); err != nil {
+		return errors.Join(err, server.Stop())
+	}
+	log.Info().Str("url", server.URL()).Str("data", cfg.DataDir).Msg("harness is ready: open a session with  curl -X POST " + server.URL() + "/api/sessions")
+	var failed error
+	select {
+	case <-ctx.Done():
+		log.Info().Msg("stopping")
+	case failed = <-server.Failed():
+	}
+	return errors.Join(failed, server.Stop())
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
+
+	"harness/api"
+	"harness/auth"
+	"harness/config"
+	"harness/database"
+	"harness/internal/lifecycle"
+	"harness/journal"
+	"harness/runtime"
+	"harness/runtime/codex"
+	"harness/runtime/process"
+	"harness/session"
+	"harness/stream"
+)
+
+// Bounds of the HTTP server: a peer that trickles its header or idles is cut off.
+const (
+	readHeaderTimeout = 5 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+)
+
+// Server is the whole program as one value: end-to-end tests start the very same.
+type Server struct {
+	cfg       *config.Config
+	workspace string
+	log       zerolog.Logger
+	metrics   *metrics
+	parts     *lifecycle.Group
+
+	dir      *dataDir
+	db       *database.DB
+	journal  *journal.Journal
+	sessions *session.Service
+	codex    *codex.Codex
+	hub      *stream.Hub
+	listener net.Listener
+	http     *http.Server
+
+	pruning pruning
+	ready   atomic.Bool
+	failed  chan error
+}
+
+// NewServer makes a server that does nothing until Start. workspace is the folder of sessions whose creator named none.
+func NewServer(cfg *config.Config, workspace string, log zerolog.Logger) *Server {
+	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: newMetrics(), failed: make(chan error, 1)}
+	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, rooms, database.
+	s.parts = lifecycle.New(log, cfg.ShutdownTimeout,
+		lifecycle.Part{Name: "data directory", Start: s.openDir, Stop: s.closeDir, Bound: time.Second},
+		lifecycle.Part{Name: "listener", Start: s.listen, Stop: s.closeListener, Bound: time.Second},
+		lifecycle.Part{Name: "database", Start: s.openDatabase, Stop: s.closeDatabase, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "journal pruning", Start: s.startPruning, Stop: s.stopPruning, Bound: 2 * time.Second},
+		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "codex", Start: s.startCodex, Stop: s.stopCodex, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "stream", Start: s.startStream, Stop: s.stopStream, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "http", Start: s.startHTTP, Stop: s.stopHTTP, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "readiness", Start: s.startReady, Stop: s.stopReady, Bound: time.Second},
+	)
+	return s
+}
+
+// Start brings every part up and returns when requests are served. It does not wait for the runtime: a missing codex shows in health.
+func (s *Server) Start(ctx context.Context) error { return s.parts.Start(ctx) }
+
+// Stop ends everything in order within HARNESS_SHUTDOWN_TIMEOUT_MS. Calling it twice is allowed.
+func (s *Server) Stop() error { return s.parts.Stop() }
+
+// Failed reports a part that broke while serving.
+func (s *Server) Failed() <-chan error { return s.failed }
+
+// URL is the base URL clients use. Call it after Start.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+
+func (s *Server) openDir(context.Context) (err error) {
+	s.dir, err = openDataDir(s.cfg.DataDir)
+	return err
+}
+
+func (s *Server) closeDir(context.Context) error { return s.dir.close() }
+
+// listen binds first: a port in use should fail before a database is migrated or a runtime started.
+func (s *Server) listen(ctx context.Context) (err error) {
+	address := net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port))
+	s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w (set PORT to a free one)", address, err)
+	}
+	return nil
+}
+
+func (s *Server) closeListener(context.Context) error {
+	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+func (s *Server) openDatabase(ctx context.Context) error {
+	db, result, err := openStore(ctx, s.cfg)
+	if err != nil {
+		return err
+	}
+	s.db = db
+	s.log.Info().Str("engine", string(db.Engine())).Int64("schema", result.To).Bool("migrated", result.From != result.To).Msg("the database is open")
+	return nil
+}
+
+func (s *Server) closeDatabase(context.Context) error { return s.db.Close() }
+
+func (s *Server) startJournal(ctx context.Context) error {
+	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("room", "journal").Logger(), Observe: s.metrics.observeBatch})
+	return s.journal.Start(ctx)
+}
+
+func (s *Server) stopJournal(ctx context.Context) error { return s.journal.Stop(ctx) }
+
+func (s *Server) startSessions(ctx context.Context) error {
+	s.sessions = session.New(session.Options{
+		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, WorkspaceRoot: s.workspace,
+		Defaults: session.Controls{
+			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode, NetworkAccess: s.cfg.Defaults.NetworkAccess,
+		},
+		Logger: s.log.With().Str("room", "session").Logger(),
+	})
+	return s.sessions.Start(ctx)
+}
+
+func (s *Server) stopSessions(ctx context.Context) error { return s.sessions.Stop(ctx) }
+
+func (s *Server) startCodex(ctx context.Context) error {
+	mark := process.Mark(s.dir.path, codex.Name)
+	s.codex = codex.New(codex.Options{
+		Bin: s.cfg.CodexBin, Home: s.cfg.CodexHome, Mark: mark, Sink: s.sessions.Sink(codex.Name),
+		Logger: s.log.With().Str("room", "codex").Logger(), ClientVersion: version,
+		StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout,
+		Env: s.codexEnv(), DropEnv: []string{"DATABASE_URL", "HARNESS_AUTH_TOKEN", "AGENT_EXTENSION_RBAC_HEADER_SECRET", "AGENT_EXTENSION_RBAC_JWT_SECRET"},
+	})
+	s.sessions.Attach(s.codex)
+	return s.codex.Start(ctx)
+}
+
+// codexEnv hands on a key that came from .env or the config file, as codex-manager does; one from the environment is inherited anyway.
+func (s *Server) codexEnv() []string {
+	if s.cfg.OpenAIAPIKey == "" {
+		return nil
+	}
+	return []string{"OPENAI_API_KEY=" + s.cfg.OpenAIAPIKey}
+}
+
+func (s *Server) stopCodex(ctx context.Context) error { return s.codex.Stop(ctx) }
+
+func (s *Server) startStream(ctx context.Context) error {
+	s.hub = stream.NewHub(s.journal, stream.Options{Logger: s.log.With().Str("room", "stream").Logger(), Metrics: s.metrics.stream()})
+	return s.hub.Start(ctx)
+}
+
+func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) }
+
+func (s *Server) startHTTP(context.Context) error {
+	handler := api.New(api.Options{
+		Sessions: s.sessions, Health: health{s}, RequestPayload: requestPayload,
+		Stream:  stream.NewHandler(s.hub, stream.HandlerOptions{}),
+		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
+		Guard: auth.Guard(auth.Options{
+			BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins, Token: s.cfg.AuthToken,
+		}),
+		Actor:  actor,
+		Logger: s.log.With().Str("room", "api").Logger(), Version: version,
+	})
+	s.http = &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes}
+	go func() {
+		if err := s.http.Serve(s.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			s.failed <- fmt.Errorf("the HTTP server broke: %w", err)
+		}
+	}()
+	return nil
+}
+
+// stopHTTP lets requests under way finish; what is left at the bound is cut off. Sockets are hijacked and belong to the stream.
+func (s *Server) stopHTTP(ctx context.Context) error {
+	// The last tenth of the bound is for cutting off.
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-time.Until(deadline)/10))
+		defer cancel()
+	}
+	if err := s.http.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("requests were still running: %w", err), s.http.Close())
+	}
+	return nil
+}
+
+func (s *Server) startReady(context.Context) error {
+	s.ready.Store(true)
+	return nil
+}
+
+func (s *Server) stopReady(context.Context) error {
+	s.ready.Store(false)
+	return nil
+}
+
+// actor names who makes a request, for the record of decisions.
+func actor(r *http.Request) string {
+	if principal, ok := auth.PrincipalFrom(r.Context()); ok && principal.Actor != "" {
+		return principal.Actor
+	}
+	return "local"
+}
+
+// health answers the health routes.
+type health struct{ *Server }
+
+// Runtime implements api.Health.
+func (h health) Runtime() runtime.Status { return h.codex.Status() }
+
+// Auth implements api.Health.
+func (h health) Auth() api.AuthHealth {
+	key := h.cfg.OpenAIAPIKey != "" || os.Getenv("OPENAI_API_KEY") != ""
+	file := codex.HasAuthFile(h.cfg.CodexHome)
+	return api.AuthHealth{HasOpenAIAPIKey: key, CodexHomeAuthFile: file, LikelyUnauthenticated: !key && !file}
+}
+
+// Ready implements api.Health.
+func (h health) Ready(ctx context.Context) error {
+	if !h.ready.Load() {
+		return errors.New("the server is starting or draining")
+	}
+	return h.db.Ping(ctx)
+}
