@@ -1,0 +1,256 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"harness/runtime"
+)
+
+// fake is a runtime whose every word is written by the test.
+type fake struct {
+	sink runtime.Sink
+
+	mu         sync.Mutex
+	generation string
+	down       bool
+	threads    []runtime.Thread
+	answers    []runtime.Reply
+	refs       []runtime.RequestRef
+	answerErr  error
+	deleted    []string
+	interrupts []string
+	turns      []runtime.StartTurn
+	nextTurn   int
+	// onTurn, when set, replaces the plain start of a turn.
+	onTurn func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error)
+}
+
+func (f *fake) Name() string { return "codex" }
+
+func (f *fake) Capabilities() runtime.Capabilities {
+	return runtime.Capabilities{Steer: true, Interrupt: true, Approvals: true, ListThreads: true}
+}
+
+func (f *fake) Status() runtime.Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down {
+		return runtime.Status{State: runtime.StateUnavailable}
+	}
+	return runtime.Status{State: runtime.StateReady, Generation: f.generation}
+}
+
+func (f *fake) Start(context.Context) error { return nil }
+func (f *fake) Stop(context.Context) error  { return nil }
+
+func (f *fake) available() error {
+	if f.down {
+		return fmt.Errorf("%w: the test took it away", runtime.ErrUnavailable)
+	}
+	return nil
+}
+
+func (f *fake) StartThread(_ context.Context, in runtime.StartThread) (runtime.Thread, error) {
+	f.mu.Lock()
+	if err := f.available(); err != nil {
+		f.mu.Unlock()
+		return runtime.Thread{}, err
+	}
+	id := newID()
+	t := runtime.Thread{ID: id, Cwd: in.Cwd, Source: "vscode", ModelProvider: "mock", CreatedAt: 1000, UpdatedAt: 1000,
+		Raw: encode(map[string]string{"id": id})}
+	f.threads = append(f.threads, t)
+	f.mu.Unlock()
+	f.notify(id, "", "thread/started", nil)
+	return t, nil
+}
+
+func (f *fake) find(id string) *runtime.Thread {
+	if i := slices.IndexFunc(f.threads, func(t runtime.Thread) bool { return t.ID == id }); i >= 0 {
+		return &f.threads[i]
+	}
+	return nil
+}
+
+func (f *fake) withThread(id string, do func(*runtime.Thread)) (runtime.Thread, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.available(); err != nil {
+		return runtime.Thread{}, err
+	}
+	t := f.find(id)
+	if t == nil {
+		return runtime.Thread{}, &runtime.Error{Runtime: "codex", Code: -32600, Message: "no rollout", Kind: runtime.ErrThreadNotFound}
+	}
+	if do != nil {
+		do(t)
+	}
+	return *t, nil
+}
+
+func (f *fake) ResumeThread(_ context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
+	return f.withThread(in.ThreadID, nil)
+}
+
+// ListThreads pages by two, so that a test needs few to see paging.
+func (f *fake) ListThreads(_ context.Context, in runtime.ListThreads) (runtime.ThreadPage, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []runtime.Thread
+	for _, t := range f.threads {
+		if t.Archived == in.Archived {
+			all = append(all, t)
+		}
+	}
+	from := 0
+	if in.Cursor != "" {
+		if _, err := fmt.Sscan(in.Cursor, &from); err != nil {
+			return runtime.ThreadPage{}, err
+		}
+	}
+	to := min(from+2, len(all))
+	page := runtime.ThreadPage{Threads: all[from:to]}
+	if to < len(all) {
+		page.NextCursor = fmt.Sprint(to)
+	}
+	return page, nil
+}
+
+func (f *fake) ReadThread(_ context.Context, id string, _ bool) (runtime.Thread, error) {
+	return f.withThread(id, nil)
+}
+
+func (f *fake) NameThread(_ context.Context, id, name string) error {
+	if _, err := f.withThread(id, func(t *runtime.Thread) { t.Name = name }); err != nil {
+		return err
+	}
+	f.notify(id, "", "thread/name/updated", runtime.ThreadNamed{Name: name})
+	return nil
+}
+
+func (f *fake) ArchiveThread(_ context.Context, id string) error {
+	_, err := f.withThread(id, func(t *runtime.Thread) { t.Archived = true })
+	return err
+}
+
+func (f *fake) UnarchiveThread(_ context.Context, id string) (runtime.Thread, error) {
+	return f.withThread(id, func(t *runtime.Thread) { t.Archived = false })
+}
+
+func (f *fake) DeleteThread(_ context.Context, id string) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.available(); err != nil {
+		return 0, err
+	}
+	f.deleted = append(f.deleted, id)
+	f.threads = slices.DeleteFunc(f.threads, func(t runtime.Thread) bool { return t.ID == id })
+	return 1, nil
+}
+
+func (f *fake) StartTurn(_ context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
+	f.mu.Lock()
+	if err := f.available(); err != nil {
+		f.mu.Unlock()
+		return runtime.StartedTurn{}, err
+	}
+	f.turns = append(f.turns, in)
+	f.nextTurn++
+	turnID, hook := fmt.Sprintf("turn-%d", f.nextTurn), f.onTurn
+	f.mu.Unlock()
+	if hook != nil {
+		return hook(in, turnID)
+	}
+	if in.ActiveTurnID != "" {
+		return runtime.StartedTurn{TurnID: in.ActiveTurnID, Steered: true}, nil
+	}
+	f.begin(in.ThreadID, turnID)
+	return runtime.StartedTurn{TurnID: turnID}, nil
+}
+
+func (f *fake) SteerTurn(context.Context, string, string, []json.RawMessage) error { return nil }
+
+func (f *fake) InterruptTurn(_ context.Context, threadID, turnID string) error {
+	f.mu.Lock()
+	f.interrupts = append(f.interrupts, turnID)
+	f.mu.Unlock()
+	f.end(threadID, turnID, runtime.TurnInterrupted)
+	return nil
+}
+
+func (f *fake) Answer(_ context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answers, f.refs = append(f.answers, reply), append(f.refs, ref)
+	return f.answerErr
+}
+
+func (f *fake) Call(context.Context, string, any) (json.RawMessage, error) { return nil, nil }
+
+// emit says something in the name of the running process.
+func (f *fake) emit(signal runtime.Signal) {
+	f.mu.Lock()
+	signal.Generation = f.generation
+	f.mu.Unlock()
+	if signal.ReceivedAt.IsZero() {
+		signal.ReceivedAt = time.Now()
+	}
+	f.sink(signal)
+}
+
+func (f *fake) notify(threadID, turnID, method string, change runtime.Change) {
+	params := encode(map[string]string{"threadId": threadID, "turnId": turnID})
+	f.emit(runtime.Signal{Kind: runtime.SignalNotification, Method: method, ThreadID: threadID, TurnID: turnID, Params: params,
+		Raw: encode(map[string]any{"method": method, "params": params}), Change: change})
+}
+
+func (f *fake) begin(threadID, turnID string) {
+	f.notify(threadID, turnID, "turn/started", runtime.TurnStarted{TurnID: turnID})
+}
+
+func (f *fake) end(threadID, turnID string, status runtime.TurnStatus) {
+	f.notify(threadID, turnID, "turn/completed", runtime.TurnCompleted{TurnID: turnID, Status: status})
+}
+
+func (f *fake) item(threadID, turnID string, item runtime.Item, done bool) {
+	method := "item/started"
+	if done {
+		method = "item/completed"
+	}
+	f.notify(threadID, turnID, method, runtime.ItemChanged{TurnID: turnID, Item: item, Done: done})
+}
+
+func (f *fake) ask(threadID, turnID string, nativeID int, kind runtime.RequestKind, method, params string) {
+	id := json.RawMessage(fmt.Sprint(nativeID))
+	f.emit(runtime.Signal{Kind: runtime.SignalRequest, Method: method, ThreadID: threadID, TurnID: turnID, ItemID: "item",
+		RequestID: id, Params: json.RawMessage(params),
+		Raw:    json.RawMessage(fmt.Sprintf(`{"method":%q,"id":%s,"params":%s}`, method, id, params)),
+		Change: runtime.InteractiveRequested{Kind: kind, Summary: "May I?"}})
+}
+
+func (f *fake) started(generation string) {
+	f.mu.Lock()
+	f.generation, f.down = generation, false
+	f.mu.Unlock()
+	f.emit(runtime.Signal{Kind: runtime.SignalStarted})
+}
+
+func (f *fake) exited() {
+	killed := "SIGKILL"
+	f.mu.Lock()
+	f.down = true
+	f.mu.Unlock()
+	f.emit(runtime.Signal{Kind: runtime.SignalExited, Exit: &runtime.Exit{Signal: &killed, At: time.Now()}})
+}
+
+// seen returns copies of what the runtime was told.
+func (f *fake) seen() (turns []runtime.StartTurn, answers []runtime.Reply) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.turns), slices.Clone(f.answers)
+}

@@ -1,0 +1,199 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/database"
+	"harness/internal/dbtest"
+	"harness/journal"
+	"harness/runtime"
+	"harness/stream"
+	"harness/transcript"
+)
+
+// kit is a Service with real parts around it and a scripted runtime.
+type kit struct {
+	*Service
+	t    *testing.T
+	fake *fake
+	log  *journal.Journal
+}
+
+var testControls = Controls{ApprovalPolicy: "untrusted", NetworkAccess: "restricted", FilesystemSandbox: "read-only"}
+
+// each runs a test on both engines, with a started Service whose runtime is up.
+func each(t *testing.T, test func(t *testing.T, k *kit)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) { test(t, open(t, db, "node")) })
+}
+
+// open builds a Service on a store that may have been used before: a restarted server.
+func open(t *testing.T, db *database.DB, node string) *kit {
+	t.Helper()
+	log := journal.New(db, journal.Options{Logger: zerolog.Nop()})
+	if err := log.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f := &fake{generation: newID()}
+	service := New(Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{f}, NodeID: node, Defaults: testControls,
+		WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
+	f.sink = service.Sink("codex")
+	k := &kit{Service: service, t: t, fake: f, log: log}
+	if err := service.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(k.close)
+	f.started(f.generation)
+	return k
+}
+
+// close ends the Service as a killed process would: nothing open is settled.
+func (k *kit) close() {
+	k.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := k.Service.Stop(ctx); err != nil {
+		k.t.Error(err)
+	}
+	if err := k.log.Stop(ctx); err != nil {
+		k.t.Error(err)
+	}
+	if held := k.locks.held(); held != 0 {
+		k.t.Errorf("%d session locks are still held", held)
+	}
+}
+
+// reopen is kill -9 and a new start.
+func (k *kit) reopen() *kit {
+	k.t.Helper()
+	k.close()
+	return open(k.t, k.db, k.opts.NodeID)
+}
+
+// flush waits until everything said so far is committed.
+func (k *kit) flush() {
+	k.t.Helper()
+	k.do(k.commit(k.t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }))
+}
+
+func (k *kit) do(err error) {
+	k.t.Helper()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+func (k *kit) create() Session {
+	k.t.Helper()
+	session, err := k.Create(k.t.Context(), Create{})
+	k.do(err)
+	return session
+}
+
+func (k *kit) send(sessionID string) string {
+	k.t.Helper()
+	turnID, err := k.Send(k.t.Context(), sessionID, Message{Text: "hi"})
+	k.do(err)
+	return turnID
+}
+
+// records reads the whole journal, after a flush.
+func (k *kit) records() []journal.Record {
+	k.t.Helper()
+	k.flush()
+	var all []journal.Record
+	for {
+		after := int64(0)
+		if len(all) > 0 {
+			after = all[len(all)-1].Pos
+		}
+		page, err := k.log.Read(k.t.Context(), journal.Query{After: after})
+		k.do(err)
+		if len(page) == 0 {
+			return all
+		}
+		all = append(all, page...)
+	}
+}
+
+// events are the records of one type.
+func (k *kit) events(kind string) []journal.Record {
+	k.t.Helper()
+	var out []journal.Record
+	for _, record := range k.records() {
+		if record.Type == kind {
+			out = append(out, record)
+		}
+	}
+	return out
+}
+
+// one is the payload of the only event of a type.
+func (k *kit) one(kind string) string {
+	k.t.Helper()
+	events := k.events(kind)
+	if len(events) != 1 {
+		k.t.Fatalf("%d events %s, want 1", len(events), kind)
+	}
+	return string(events[0].Payload)
+}
+
+func (k *kit) stored(sessionID string) []transcript.Entry {
+	k.t.Helper()
+	k.flush()
+	entries, err := k.entries.List(k.t.Context(), k.db.Read(), sessionID)
+	k.do(err)
+	return entries
+}
+
+func (k *kit) turn(sessionID, turnID string) turnRow {
+	k.t.Helper()
+	k.flush()
+	turns, err := readTurns(k.t.Context(), k.db.Read(), sessionID)
+	k.do(err)
+	for _, turn := range turns {
+		if turn.turnID == turnID {
+			return turn
+		}
+	}
+	k.t.Fatalf("no turn %s", turnID)
+	return turnRow{}
+}
+
+func (k *kit) pending(sessionID string, kind runtime.RequestKind) []Request {
+	k.t.Helper()
+	k.flush()
+	requests, err := k.Requests(k.t.Context(), sessionID, kind)
+	k.do(err)
+	return requests
+}
+
+// eventually waits for what a background worker does.
+func (k *kit) eventually(what string, ok func() bool) {
+	k.t.Helper()
+	deadline := time.After(10 * time.Second)
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for !ok() {
+		select {
+		case <-again.C:
+		case <-deadline:
+			k.t.Fatalf("%s did not happen", what)
+		}
+	}
+}
+
+func metaOf(t *testing.T, record journal.Record) stream.Meta {
+	t.Helper()
+	var meta stream.Meta
+	if err := json.Unmarshal(record.Meta, &meta); err != nil {
+		t.Fatal(err)
+	}
+	return meta
+}
