@@ -23,7 +23,7 @@ func refusal(method string, e *rpcError) *runtime.Error {
 func kindOf(message string) error {
 	text := strings.ToLower(message)
 	for _, part := range []string{
-		"thread not found", "thread not loaded", "no rollout found", "no archived rollout found", "invalid thread id",
+		"thread not found", "thread not loaded", "no rollout found", "no archived rollout found", "invalid thread id", "invalid session id",
 		"conversation not found",
 	} {
 		if strings.Contains(text, part) {

@@ -1,5 +1,189 @@
 package codex_test
 
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// fakeVariable makes the test binary play a badly behaved codex; see fakeCodex for what the real one can not be made to do.
 const fakeVariable = "HARNESS_FAKE_CODEX"
 
-func fakeCodex(mode string) int { return 0 }
+type fakeFrame struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Error  json.RawMessage `json:"error"`
+}
+
+type fake struct {
+	mode string
+	mu   sync.Mutex
+	out  *bufio.Writer
+
+	open     []string
+	mostOpen int
+	refused  int
+}
+
+func (f *fake) say(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, _ = fmt.Fprintf(f.out, format+"\n", args...)
+	_ = f.out.Flush()
+}
+
+func (f *fake) result(id json.RawMessage, result string) { f.say(`{"id":%s,"result":%s}`, id, result) }
+
+// fakeCodex runs until its stdin ends and returns the exit code.
+func fakeCodex(mode string) int {
+	f := &fake{mode: mode, out: bufio.NewWriter(os.Stdout)}
+	switch mode {
+	case "hang":
+		waitForever()
+	case "crash":
+		fmt.Fprintln(os.Stderr, "crashing at once")
+		return 7
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+	case "flood":
+		line := bytes.Repeat([]byte("x"), 100)
+		for range 100_000 {
+			_, _ = os.Stderr.Write(append(line, '\n'))
+		}
+		_, _ = os.Stderr.Write(bytes.Repeat([]byte("y"), 1<<20))
+	}
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			if mode == "stubborn" {
+				waitForever()
+			}
+			return 0
+		}
+		var frame fakeFrame
+		if err := json.Unmarshal(line, &frame); err != nil {
+			fmt.Fprintln(os.Stderr, "client wrote no JSON:", err)
+			return 9
+		}
+		if code := f.handle(frame, line); code >= 0 {
+			return code
+		}
+	}
+}
+
+func waitForever() {
+	never := make(chan os.Signal, 1)
+	signal.Notify(never, syscall.SIGWINCH)
+	<-never
+}
+
+// handle returns an exit code, or -1 to go on.
+func (f *fake) handle(frame fakeFrame, line []byte) int {
+	switch frame.Method {
+	case "initialize":
+		f.result(frame.ID, `{"userAgent":"harness/0.999.0 (fake)"}`)
+	case "initialized":
+		f.initialized()
+	case "silent":
+	case "die":
+		return 3
+	case "half":
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		_, _ = f.out.WriteString(`{"method":"half/line","params":{}}`)
+		_ = f.out.Flush()
+		return 0
+	case "garbage":
+		f.garbage()
+		f.result(frame.ID, `{}`)
+	case "burst":
+		for i := range 20_000 {
+			f.say(`{"method":"burst","params":{"i":%d}}`, i)
+		}
+		f.result(frame.ID, `{}`)
+	case "thread/list", "busy":
+		f.refused++
+		if f.refused <= 2 || frame.Method == "busy" {
+			f.say(`{"id":%s,"error":{"code":-32001,"message":"Server overloaded; retry later."}}`, frame.ID)
+		} else {
+			f.result(frame.ID, `{"data":[],"nextCursor":null}`)
+		}
+	case "refusals":
+		f.result(frame.ID, fmt.Sprint(f.refused))
+	case "gather":
+		f.gather(frame.ID)
+	case "most":
+		f.result(frame.ID, fmt.Sprint(f.mostOpen))
+	case "ask":
+		f.result(frame.ID, `{}`)
+		f.say(`{"method":"some/newRequest","id":"q-1","params":{"threadId":"t1"}}`)
+	case "turn/start":
+		f.overtaken(frame.ID)
+	case "turn/steer":
+		f.say(`{"id":%s,"error":{"code":-32603,"message":"steered although nothing runs"}}`, frame.ID)
+	case "thread/resume":
+		f.result(frame.ID, `{"thread":{"id":"t1"}}`)
+	case "":
+		// An answer to a request of ours: show what came.
+		f.say(`{"method":"answer/seen","params":%s}`, bytes.TrimSpace(line))
+	}
+	return -1
+}
+
+func (f *fake) initialized() {
+	if f.mode == "early" {
+		f.say(`{"method":"early/one"}`)
+	}
+}
+
+// overtaken ends a turn before its start is answered.
+func (f *fake) overtaken(id json.RawMessage) {
+	f.refused++
+	turn := fmt.Sprintf("turn-%d", f.refused)
+	f.say(`{"method":"turn/started","params":{"threadId":"t1","turn":{"id":%q,"status":"inProgress"}}}`, turn)
+	f.say(`{"method":"turn/completed","params":{"threadId":"t1","turn":{"id":%q,"status":"completed","error":null}}}`, turn)
+	f.result(id, fmt.Sprintf(`{"turn":{"id":%q,"status":"inProgress"}}`, turn))
+}
+
+// gather answers 32 requests together, some time after the 32nd came, so that a 33rd would be seen.
+func (f *fake) gather(id json.RawMessage) {
+	f.mu.Lock()
+	f.open = append(f.open, string(id))
+	f.mostOpen = max(f.mostOpen, len(f.open))
+	full := len(f.open) == 32
+	f.mu.Unlock()
+	if !full {
+		return
+	}
+	time.AfterFunc(50*time.Millisecond, func() {
+		f.mu.Lock()
+		open := f.open
+		f.open = nil
+		f.mu.Unlock()
+		for _, id := range open {
+			f.result(json.RawMessage(id), `{}`)
+		}
+	})
+}
+
+func (f *fake) garbage() {
+	for _, line := range []string{
+		"", "not json", "[1,2]", `{"foo":1}`, `{"id":1.5,"method":7}`, `{"id":99999,"result":{}}`, `{"id":null,"result":{}}`, "\x00\x01",
+		`{"method":"codex/event/token","params":{}}`, `{"method":"bad/utf8","params":{"text":"` + "\xff\xfe" + `"}}`,
+		`{"method":"item/started","params":{"item":"not an item","threadId":7,"turnId":"u1"}}`,
+	} {
+		f.say("%s", line)
+	}
+	f.say(`{"method":"huge","params":{"text":"%s"}}`, strings.Repeat("h", 64<<20))
+	f.say("%s", strings.Repeat("z", 129<<20))
+	f.say(`{"method":"after/garbage","params":null}`)
+}

@@ -76,7 +76,8 @@ func (r *recorder) wait(t *testing.T, what string, match func(runtime.Signal) bo
 		select {
 		case <-changed:
 		case <-deadline.C:
-			for _, s := range r.all() {
+			all := r.all()
+			for _, s := range all[max(0, len(all)-40):] {
 				t.Logf("signal %s %s %s", s.Kind, s.Method, short(s.Raw))
 			}
 			t.Fatalf("no signal: %s", what)
