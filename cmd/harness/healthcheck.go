@@ -44,6 +44,9 @@ func checkReady(ctx context.Context, cfg *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	if cfg.AuthToken != "" {
+		request.Header.Set("Authorization", "Bearer "+cfg.AuthToken)
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return fmt.Errorf("no server answers at %s: %w", address, err)

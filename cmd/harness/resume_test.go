@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"harness/internal/dbtest"
+)
+
+const (
+	flakyClients     = 4
+	reconnectsEach   = 50 // 4 x 50 = 200 disconnect/reconnect sequences per engine
+	serverRestarts   = 5
+	resumeTestMarker = "the end"
+)
+
+// Clients disconnect at random moments, also in the middle of an event's frames, while the server itself is killed or stopped now and then.
+// With the cursor of their last frame each ends up with exactly the frames of a client that was always connected: none missing, none
+// twice, in order (ST-32).
+func TestResumeMissesNothingAndRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			newResumeRun(t, newSite(t, withEngine(engine))).run()
+		})
+	}
+}
+
+type resumeRun struct {
+	*site
+	t        *testing.T
+	sessions []string
+
+	mu     sync.Mutex
+	server *instance
+}
+
+func newResumeRun(t *testing.T, s *site) *resumeRun { return &resumeRun{site: s, t: t} }
+
+func (r *resumeRun) current() *instance {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.server
+}
+
+func (r *resumeRun) run() {
+	r.server = r.start()
+	for range 2 {
+		r.sessions = append(r.sessions, r.server.createSession(nil))
+	}
+	var (
+		clients, poster sync.WaitGroup
+		collected       [flakyClients][]frame
+		steady          []frame
+		steadyDone      sync.WaitGroup
+	)
+	posting, stopPosting := context.WithCancel(r.t.Context())
+	defer stopPosting()
+	poster.Go(func() { r.post(posting) })
+	steadyDone.Go(func() { steady = r.beSteady() })
+	for n := range flakyClients {
+		clients.Go(func() { collected[n] = r.beFlaky(n) })
+	}
+	random := rand.New(rand.NewPCG(3, 5))
+	for range serverRestarts {
+		<-time.After(time.Duration(100+random.IntN(300)) * time.Millisecond)
+		r.restart(random.IntN(2) == 0)
+	}
+	clients.Wait()
+	stopPosting()
+	poster.Wait()
+
+	// A marker posted last says that a client has everything. The always-connected client must have had live what a replay of the whole
+	// stream shows, and each of the others its share of it.
+	final := r.current()
+	final.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": resumeTestMarker})
+	steadyDone.Wait()
+	reference := untilMarker(steady)
+	replay := final.follow("after=0")
+	replay.wait("the end", isMarker)
+	requireSame(r.t, -1, untilMarker(replay.all()), reference)
+	for n := range flakyClients {
+		rest := final.follow(r.query(n, collected[n]))
+		rest.wait("the end", isMarker)
+		got := append(collected[n], untilMarker(rest.all())...)
+		requireSame(r.t, n, got, visible(reference, r.filter(n)))
+	}
+	final.stop()
+}
+
+func (r *resumeRun) restart(hard bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if hard {
+		r.server.kill()
+	} else {
+		r.server.stop()
+	}
+	r.server = r.start()
+}
+
+// post makes events in both sessions and some for everybody until ctx ends; a server that is down just misses some.
+func (r *resumeRun) post(ctx context.Context) {
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		server := r.current()
+		if n%20 == 0 {
+			_, _, _ = server.try(http.MethodPost, "/api/projects", object{"name": fmt.Sprintf("project %d", n)})
+		}
+		if n%50 == 10 { // a real turn: its events have several frames each
+			_, _, _ = server.try(http.MethodPost, "/api/sessions/"+r.sessions[n%2]+"/messages", object{"text": "MOCK_SLOW[10,5]"})
+		}
+		_, _, _ = server.try(http.MethodPost, "/api/sessions/"+r.sessions[n%2]+"/transcript/upsert", object{
+			"messageId": fmt.Sprintf("m%d", n), "turnId": "t", "role": "system", "type": "note", "content": strings.Repeat("x", n%300), "status": "complete",
+		})
+	}
+}
+
+// filter is the thread a client follows, "" for all.
+func (r *resumeRun) filter(client int) string {
+	if client < len(r.sessions) {
+		return r.sessions[client]
+	}
+	return ""
+}
+
+func (r *resumeRun) query(client int, got []frame) string {
+	cursor := int64(0)
+	if len(got) > 0 {
+		cursor = got[len(got)-1].Pos
+	}
+	query := fmt.Sprintf("after=%d", cursor)
+	if thread := r.filter(client); thread != "" {
+		query += "&threadId=" + thread
+	}
+	return query
+}
+
+// beSteady stays connected for as long as there is a server, until the marker comes.
+func (r *resumeRun) beSteady() []frame {
+	const unfiltered = flakyClients
+	var got []frame
+	for !slices.ContainsFunc(got, isMarker) {
+		if conn, ok := r.dial(unfiltered, got, true); ok {
+			got = r.readSome(conn, got, 1<<30)
+			_ = conn.CloseNow()
+		}
+	}
+	return got
+}
+
+// beFlaky connects, reads some frames and hangs up, again and again.
+func (r *resumeRun) beFlaky(client int) []frame {
+	random := rand.New(rand.NewPCG(uint64(client), 42))
+	var got []frame
+	for connected := 0; connected < reconnectsEach; {
+		conn, ok := r.dial(client, got, random.IntN(2) == 0)
+		if !ok {
+			continue
+		}
+		connected++
+		got = r.readSome(conn, got, random.IntN(40))
+		_ = conn.CloseNow()
+	}
+	return got
+}
+
+// dial resumes after the client's last frame, by query or by command.
+func (r *resumeRun) dial(client int, got []frame, byQuery bool) (*websocket.Conn, bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	address := "ws" + strings.TrimPrefix(r.current().url, "http") + "/api/stream"
+	query := r.query(client, got)
+	if byQuery {
+		address += "?" + query
+	}
+	conn, _, err := websocket.Dial(ctx, address, nil)
+	if err != nil {
+		return nil, false // the server is down just now
+	}
+	conn.SetReadLimit(-1)
+	if !byQuery {
+		command := object{"type": "subscribe", "threadId": nil, "after": json.Number(strings.TrimPrefix(strings.Split(query, "&")[0], "after="))}
+		if thread := r.filter(client); thread != "" {
+			command["threadId"] = thread
+		}
+		encoded, err := json.Marshal(command)
+		if err != nil {
+			r.t.Error(err)
+		}
+		if conn.Write(ctx, websocket.MessageText, encoded) != nil {
+			_ = conn.CloseNow()
+			return nil, false
+		}
+	}
+	return conn, true
+}
+
+// readSome reads until the verdict came and count more frames, or the connection ends.
+func (r *resumeRun) readSome(conn *websocket.Conn, got []frame, count int) []frame {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	resumed := false
+	for count > 0 {
+		_, data, err := conn.Read(ctx)
+		if err != nil {
+			return got
+		}
+		var next frame
+		if err := json.Unmarshal(data, &next); err != nil {
+			r.t.Errorf("no JSON: %q", data)
+			return got
+		}
+		next.raw = string(data)
+		switch next.Type {
+		case "resumed":
+			resumed = true
+		case "gap", "ahead", "error":
+			r.t.Errorf("verdict %s", data)
+		default:
+			if resumed { // before the verdict a socket that resumes by command is an ordinary one
+				got = append(got, events([]frame{next})...)
+				count--
+				if isMarker(next) {
+					return got
+				}
+			}
+		}
+	}
+	return got
+}
+
+// events leaves out control frames.
+func events(frames []frame) []frame {
+	return slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.Pos == 0 })
+}
+
+// untilMarker cuts off what came after the end: a turn may still be running.
+func untilMarker(frames []frame) []frame {
+	frames = events(frames)
+	return frames[:slices.IndexFunc(frames, isMarker)+1]
+}
+
+func isMarker(f frame) bool {
+	return f.Type == "project_upserted" && text(f.payload(), "project", "name") == resumeTestMarker
+}
+
+// visible is what a socket filtered on the thread gets of the stream.
+func visible(all []frame, thread string) []frame {
+	if thread == "" {
+		return all
+	}
+	broadcasts := []string{
+		"project_upserted", "project_deleted", "session_project_updated", "session_deleted", "app_list_updated", "mcp_oauth_completed",
+		"account_updated", "account_login_completed", "account_rate_limits_updated",
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(f frame) bool {
+		return (f.ThreadID == nil || *f.ThreadID != thread) && !slices.Contains(broadcasts, f.Type)
+	})
+}
+
+func requireSame(t *testing.T, client int, got, want []frame) {
+	t.Helper()
+	for k := range min(len(got), len(want)) {
+		if got[k].raw != want[k].raw {
+			t.Fatalf("client %d: frame %d of %d is\n%s\nwant\n%s", client, k, len(want), got[k].raw, want[k].raw)
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("client %d has %d frames, the always-connected one %d", client, len(got), len(want))
+	}
+	t.Logf("client %d: %d frames, identical", client, len(got))
+}
