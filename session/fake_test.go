@@ -26,6 +26,7 @@ type fake struct {
 	interrupts []string
 	turns      []runtime.StartTurn
 	nextTurn   int
+	asked      int // the native id a test asked with last
 	// onTurn, when set, replaces the plain start of a turn.
 	onTurn func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error)
 }
