@@ -29,7 +29,7 @@ const (
 type socket struct {
 	net.Conn
 	stall    time.Duration
-	lastRead atomic.Int64 // monotonic enough: ns since the epoch of the last byte heard
+	lastMove atomic.Int64 // when the last byte came in, or event frames last went out: ns since the epoch
 
 	mu       sync.Mutex
 	idle     sync.Cond
@@ -45,7 +45,7 @@ type socket struct {
 func newSocket(conn net.Conn, stall time.Duration) *socket {
 	s := &socket{Conn: conn, stall: stall}
 	s.idle.L = &s.mu
-	s.lastRead.Store(time.Now().UnixNano())
+	s.moved()
 	return s
 }
 
@@ -71,7 +71,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	if n > 0 {
-		s.lastRead.Store(time.Now().UnixNano())
+		s.moved()
 	}
 	return n, err //nolint:wrapcheck // the library tells errors apart
 }
@@ -146,8 +146,11 @@ func (s *socket) WriteMessages(messages []*Message) error {
 			return ErrStalled
 		}
 	}
+	s.moved()
 	return nil
 }
+
+func (s *socket) moved() { s.lastMove.Store(time.Now().UnixNano()) }
 
 // push writes what is left of a stalled frame and then p; the caller holds busy.
 func (s *socket) push(p []byte) error {

@@ -27,8 +27,9 @@ func (w *websocketConn) Ping() {
 	_, _ = w.socket.Write([]byte{0x89, 0})
 }
 
-// Alive implements Conn: whatever the peer sent since the ping is a sign of life.
-func (w *websocketConn) Alive() bool { return w.socket.lastRead.Load() >= w.pinged.Load() }
+// Alive implements Conn: whatever the peer sent since the ping is a sign of life. So are frames it took: the pong of a slow reader may be far
+// behind them, and a dead one soon takes no more.
+func (w *websocketConn) Alive() bool { return w.socket.lastMove.Load() >= w.pinged.Load() }
 
 // Close implements Conn. The library waits up to five seconds for the peer's close frame, reading on meanwhile: closing with unread data
 // would reset the connection and take our close frame with it.

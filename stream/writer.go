@@ -41,10 +41,12 @@ func (c *client) run() {
 			clear(batch)
 			continue
 		}
-		select {
-		case <-c.quit:
+		if c.ended() {
 			c.leave()
 			return
+		}
+		select {
+		case <-c.quit:
 		case message := <-c.controls:
 			c.write([]*Message{message})
 		case <-c.wake:
@@ -60,6 +62,15 @@ func (c *client) run() {
 			ping.Reset(c.hub.opts.PingTimeout)
 			c.conn.Ping()
 		}
+	}
+}
+
+func (c *client) ended() bool {
+	select {
+	case <-c.quit:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -95,10 +106,8 @@ func (c *client) write(batch []*Message) {
 // next gathers what may be written now; nothing means: wait.
 func (c *client) next(batch []*Message, work *page) []*Message {
 	for {
-		select {
-		case <-c.quit:
+		if c.ended() {
 			return nil
-		default:
 		}
 		for len(batch) < maxControls {
 			select {

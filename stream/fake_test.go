@@ -1,0 +1,267 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/journal"
+)
+
+// patience bounds every wait of the tests; it is only ever used up by a failure.
+const patience = 20 * time.Second
+
+// memoryJournal is the journal without a store, for faults and for speed; the same tests run on the real one elsewhere.
+type memoryJournal struct {
+	mu          sync.Mutex
+	records     []journal.Record
+	seqs        map[string]int64
+	oldest      int64
+	subscribers map[int]journal.Subscriber
+	next        int
+	fail        error
+	reads       int
+}
+
+func newMemoryJournal() *memoryJournal {
+	return &memoryJournal{seqs: map[string]int64{}, oldest: 1, subscribers: map[int]journal.Subscriber{}}
+}
+
+func (m *memoryJournal) Append(_ context.Context, events ...journal.Event) ([]journal.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var added []journal.Record
+	for _, event := range events {
+		m.seqs[event.SessionID]++
+		added = append(added, journal.Record{Event: event, Pos: int64(len(m.records)) + 1, Seq: m.seqs[event.SessionID]})
+		m.records = append(m.records, added[len(added)-1])
+	}
+	for _, fn := range m.subscribers {
+		fn(added)
+	}
+	return added, nil
+}
+
+func (m *memoryJournal) Subscribe(fn journal.Subscriber) (int64, func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := m.next
+	m.next++
+	m.subscribers[id] = fn
+	return int64(len(m.records)), func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.subscribers, id)
+	}
+}
+
+func (m *memoryJournal) Bounds(context.Context) (int64, int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.oldest, int64(len(m.records)), m.fail
+}
+
+func (m *memoryJournal) Read(ctx context.Context, query journal.Query) ([]journal.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reads++
+	if m.fail != nil {
+		return nil, m.fail
+	}
+	var out []journal.Record
+	for _, rec := range m.records[max(0, min(query.After, int64(len(m.records)))):] {
+		if rec.Pos < m.oldest || query.Session != "" && rec.SessionID != query.Session && rec.SessionID != "" && !rec.Broadcast {
+			continue
+		}
+		if out = append(out, rec); len(out) == query.Limit {
+			break
+		}
+	}
+	return out, ctx.Err()
+}
+
+func (m *memoryJournal) prune(oldest int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.oldest = oldest
+}
+
+func (m *memoryJournal) failWith(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = err
+}
+
+// fakeConn is a connection whose peer reads as the test wishes.
+type fakeConn struct {
+	mu       sync.Mutex
+	changed  sync.Cond
+	received []string
+	messages []*Message
+	blocked  bool // the peer does not read
+	taking   bool // a write waits for the peer
+	room     int  // messages until the connection breaks, -1 for never
+	code     int
+	aborted  bool
+	pings    int
+	dead     bool
+}
+
+var errBroken = errors.New("broken by the test")
+
+func newFakeConn() *fakeConn {
+	f := &fakeConn{room: -1}
+	f.changed.L = &f.mu
+	return f
+}
+
+func (f *fakeConn) Write(messages []*Message) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, message := range messages {
+		f.taking = true
+		f.changed.Broadcast()
+		for f.blocked && !f.aborted && f.code == 0 {
+			f.changed.Wait()
+		}
+		f.taking = false
+		if f.room == 0 || f.aborted {
+			return errBroken
+		}
+		if f.room > 0 {
+			f.room--
+		}
+		f.received = append(f.received, string(message.Text()))
+		f.messages = append(f.messages, message)
+		f.changed.Broadcast()
+	}
+	return nil
+}
+
+func (f *fakeConn) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+	f.changed.Broadcast()
+}
+
+func (f *fakeConn) Ping()                    { f.set(func() { f.pings++ }) }
+func (f *fakeConn) Alive() bool              { f.mu.Lock(); defer f.mu.Unlock(); return !f.dead }
+func (f *fakeConn) Close(code int, _ string) { f.set(func() { f.code = code }) }
+func (f *fakeConn) Abort()                   { f.set(func() { f.aborted = true }) }
+
+// wait blocks until the condition holds; what says what was waited for.
+func (f *fakeConn) wait(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	late := time.AfterFunc(patience, func() { f.set(func() {}) })
+	defer late.Stop()
+	start := time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for !condition() {
+		if time.Since(start) >= patience {
+			t.Fatalf("waited in vain for %s; received %d: %v", what, len(f.received), f.received)
+		}
+		f.changed.Wait()
+	}
+}
+
+func (f *fakeConn) texts() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.received...)
+}
+
+// startHub runs a hub over a journal until the end of the test.
+func startHub(t *testing.T, source Journal, opts Options) *Hub {
+	t.Helper()
+	opts.Logger = zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)
+	h := NewHub(source, opts)
+	if err := h.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stopHub(t, h) })
+	return h
+}
+
+func stopHub(t *testing.T, h *Hub) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := h.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// join attaches a fake connection whose reader lives until the client ends.
+func join(t *testing.T, h *Hub, filter string, after ...int64) (*client, *fakeConn) {
+	t.Helper()
+	conn := newFakeConn()
+	var at *verdict
+	if len(after) > 0 {
+		judged, err := h.judge(t.Context(), cursor{after: after[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = &judged
+	}
+	c, err := h.attach(conn, filter, textMessage("ready"), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-c.done
+		h.detach(c)
+	}()
+	return c, conn
+}
+
+// plainEvent is an event of one frame; the text names it.
+func plainEvent(thread, text string) journal.Event {
+	payload, _ := json.Marshal(text)
+	return journal.Event{Type: "transcript_updated", SessionID: thread, Payload: payload}
+}
+
+func broadcastEvent(thread, text string) journal.Event {
+	event := plainEvent(thread, text)
+	event.Broadcast = true
+	return event
+}
+
+func systemOwned(event journal.Event) journal.Event {
+	event.Meta = EncodeMeta(Meta{SystemOwned: true})
+	return event
+}
+
+// tokenEvent is an event of three frames.
+func tokenEvent(thread, text string) journal.Event {
+	params, _ := json.Marshal(text)
+	return journal.Event{
+		Type: EventNotification, SessionID: thread, Meta: EncodeMeta(Meta{ReceivedAt: 1}),
+		Payload: json.RawMessage(`{"method":"thread/tokenUsage/updated","params":` + string(params) + `}`),
+	}
+}
+
+// accountEvent is a global event of three frames, the middle one a broadcast.
+func accountEvent(text string) journal.Event {
+	params, _ := json.Marshal(text)
+	return journal.Event{
+		Type: EventNotification, Broadcast: true, Meta: EncodeMeta(Meta{ReceivedAt: 1}),
+		Payload: json.RawMessage(`{"method":"account/updated","params":` + string(params) + `}`),
+	}
+}
+
+func appendAll(t *testing.T, j interface {
+	Append(ctx context.Context, events ...journal.Event) ([]journal.Record, error)
+}, events ...journal.Event,
+) {
+	t.Helper()
+	if _, err := j.Append(t.Context(), events...); err != nil {
+		t.Fatal(err)
+	}
+}

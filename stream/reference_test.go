@@ -1,0 +1,109 @@
+package stream
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"harness/journal"
+)
+
+// session is one stretch of a client's life that begins at a cursor: a connection, or what follows a subscribe with after. It is the
+// reference the hub is held against: a plain fold over all records.
+type session struct {
+	after int64
+	spans []span // filters and the journal position they applied until; the last one is open
+}
+
+func newSession(after int64, filter string) *session {
+	return &session{after: after, spans: []span{{until: -1, filter: filter}}}
+}
+
+// change notes a filter change when the journal's head was at pos.
+func (s *session) change(pos int64, filter string) {
+	s.spans[len(s.spans)-1].until = pos
+	s.spans = append(s.spans, span{until: -1, filter: filter})
+}
+
+// expected are the frames the client is owed, encoded with positions.
+func (s *session) expected(t *testing.T, records []journal.Record) []string {
+	t.Helper()
+	var out []string
+	for _, rec := range records {
+		filter := ""
+		for _, sp := range s.spans {
+			filter = sp.filter
+			if sp.until < 0 || rec.Pos <= sp.until {
+				break
+			}
+		}
+		frames, err := Frames(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range frames {
+			if frames[i].Pos > s.after && frames[i].visible(filter) {
+				out = append(out, string(frames[i].AppendJSON(nil, true)))
+			}
+		}
+	}
+	return out
+}
+
+// positionOf is the pos a frame carries.
+func positionOf(t *testing.T, text string) int64 {
+	t.Helper()
+	var frame struct {
+		Pos *int64 `json:"pos"`
+	}
+	if err := json.Unmarshal([]byte(text), &frame); err != nil || frame.Pos == nil {
+		t.Fatalf("no position in %s", text)
+	}
+	return *frame.Pos
+}
+
+// randomEvent covers every way an event may be delivered.
+func randomEvent(random *rand.Rand, name string) journal.Event {
+	threads := []string{"A", "B"}
+	thread := threads[random.IntN(len(threads))]
+	switch random.IntN(9) {
+	case 0:
+		return broadcastEvent(thread, name)
+	case 1:
+		return plainEvent("", name)
+	case 2:
+		return accountEvent(name)
+	case 3:
+		return systemOwned(plainEvent("S", name))
+	case 4:
+		return systemOwned(broadcastEvent("S", name))
+	case 5:
+		event := plainEvent(thread, name)
+		event.Type = "internal.event"
+		return event
+	case 6:
+		return plainEvent(thread, name)
+	default:
+		return tokenEvent(thread, name)
+	}
+}
+
+func randomFilter(random *rand.Rand) string { return []string{"", "A", "B", "S"}[random.IntN(4)] }
+
+// requireEqual compares frames and names the first difference.
+func requireEqual(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(got):
+			t.Fatalf("%s: %d of %d frames, missing %s", what, len(got), len(want), want[i])
+		case i >= len(want):
+			t.Fatalf("%s: %d frames too many, first %s", what, len(got)-len(want), got[i])
+		case got[i] != want[i]:
+			t.Fatalf("%s: frame %d\n got %s\nwant %s", what, i, got[i], want[i])
+		}
+	}
+}
+
+func eventName(seed uint64, n int) string { return fmt.Sprintf("%d/%d", seed, n) }
