@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,6 +102,10 @@ func New(options Options) *Codex {
 	set(&options.CallTimeout, defaultCallTimeout)
 	set(&options.BackoffMin, defaultBackoffMin)
 	set(&options.BackoffMax, defaultBackoffMax)
+	if abs, err := filepath.Abs(options.Home); err == nil && options.Home != "" {
+		// codex may run in another folder than we do.
+		options.Home = abs
+	}
 	options.Bin = firstOf(options.Bin, "codex")
 	options.ClientVersion = firstOf(options.ClientVersion, "0.0.0")
 	if options.Sink == nil {

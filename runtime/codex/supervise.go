@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,9 @@ import (
 	"harness/runtime"
 	"harness/runtime/process"
 )
+
+// colours are the terminal's; 0.101 writes them into pipes, too.
+var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 // supervise keeps one codex process running until the context ends.
 func (c *Codex) supervise(ctx context.Context) {
@@ -63,7 +67,7 @@ func (c *Codex) runOnce(ctx context.Context) (ready bool, err error) {
 	log := c.options.Logger.With().Str("generation", generation.String()).Logger()
 	p, err := process.Start(ctx, process.Spec{
 		Path: bin, Args: []string{"app-server"}, Env: c.environment(), Dir: c.options.Dir, Mark: c.options.Mark,
-		Stderr: func(line []byte) { log.Info().Str("stream", "stderr").Msg(string(line)) },
+		Stderr: func(line []byte) { log.Info().Str("stream", "stderr").Msg(colours.ReplaceAllString(string(line), "")) },
 	})
 	if err != nil {
 		return false, fmt.Errorf("codex does not start (%w): check that CODEX_BIN names an executable of this platform", err)

@@ -56,6 +56,10 @@ func TestMessageIsStreamedInOrder(t *testing.T) {
 			"up", "turn", "userMessage user MOCK_REASON MOCK_REPLY[" + reply + "]", "reasoning system Reasoning update",
 			"agentMessage assistant " + reply, "end",
 		}
+		if version == codextest.Oldest && len(order) > 2 && order[2] == "turn" {
+			// 0.101 may announce the turn after its user message.
+			order[1], order[2] = order[2], order[1]
+		}
 		if strings.Join(order, "|") != strings.Join(want, "|") {
 			t.Errorf("got  %q\nwant %q", order, want)
 		}
