@@ -90,11 +90,12 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 	if err != nil {
 		return err
 	}
+	asked := s.now()
 	t, err := adapter.ReadThread(ctx, threadID, false)
 	if err != nil {
 		return err
 	}
-	return s.takeIn(ctx, runtimeName, []runtime.Thread{t})
+	return s.takeIn(ctx, runtimeName, []runtime.Thread{t}, asked)
 }
 
 func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
@@ -107,6 +108,7 @@ func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
 	}
 	for _, archived := range []bool{false, true} {
 		for cursor := ""; ; {
+			asked := s.now()
 			page, err := adapter.ListThreads(ctx, runtime.ListThreads{Cursor: cursor, Limit: adoptPage, Archived: archived})
 			if err != nil {
 				return err
@@ -114,7 +116,7 @@ func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
 			for i := range page.Threads {
 				page.Threads[i].Archived = archived
 			}
-			if err := s.takeIn(ctx, runtimeName, page.Threads); err != nil {
+			if err := s.takeIn(ctx, runtimeName, page.Threads, asked); err != nil {
 				return err
 			}
 			if page.NextCursor == "" || page.NextCursor == cursor {
@@ -126,14 +128,19 @@ func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
 	return nil
 }
 
-// takeIn stores what a runtime says of its conversations and lets the view know titles it did not have.
-func (s *Service) takeIn(ctx context.Context, runtimeName string, threads []runtime.Thread) error {
+// takeIn stores what a runtime said, asked at a time (ms), of its conversations, and lets the view know titles it did not have. What a
+// client changed since is not undone.
+func (s *Service) takeIn(ctx context.Context, runtimeName string, threads []runtime.Thread, asked int64) error {
 	if len(threads) == 0 {
 		return nil
 	}
 	at := s.now()
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		for _, t := range threads {
+			// Looked at here, in commit order: who changed it before this unit has noted so before.
+			if known, ok := s.view.get(t.ID); ok && known.managed >= asked {
+				continue
+			}
 			if err := describe(ctx, tx, runtimeName, s.opts.NodeID, t, at); err != nil {
 				return nil, err
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"harness/database"
 	"harness/journal"
@@ -27,12 +28,7 @@ func (s *Service) Delete(ctx context.Context, sessionID string) (Deleted, error)
 		return Deleted{}, err
 	}
 	s.load(session.Runtime, sessionID)
-	if active := s.view.active(sessionID); active != "" {
-		err := adapter.InterruptTurn(ctx, session.RuntimeSessionID, active)
-		if err != nil && !errors.Is(err, runtime.ErrNoActiveTurn) && !errors.Is(err, runtime.ErrThreadNotFound) {
-			s.opts.Logger.Warn().Err(err).Str("session", sessionID).Str("turn", active).Msg("turn could not be interrupted before its session is deleted")
-		}
-	}
+	s.interruptFirst(ctx, adapter, session)
 	files, err := adapter.DeleteThread(ctx, session.RuntimeSessionID)
 	if err != nil {
 		return Deleted{}, err
@@ -43,12 +39,43 @@ func (s *Service) Delete(ctx context.Context, sessionID string) (Deleted, error)
 	return Deleted{SessionID: sessionID, Title: session.Title, DeletedFileCount: files}, nil
 }
 
+// interruptGrace is how long a deletion waits for the end of the turn it interrupted, so that clients hear of that first.
+const interruptGrace = 2 * time.Second
+
+// interruptFirst ends the running turn, if there is one. A turn that can not be interrupted does not keep its session from being deleted.
+func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, session Session) {
+	active := s.view.active(session.ID)
+	if active == "" {
+		return
+	}
+	idle := s.view.whenIdle(session.ID)
+	err := adapter.InterruptTurn(ctx, session.RuntimeSessionID, active)
+	switch {
+	case errors.Is(err, runtime.ErrNoActiveTurn), errors.Is(err, runtime.ErrThreadNotFound):
+		return
+	case err != nil:
+		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Str("turn", active).
+			Msg("turn could not be interrupted before its session is deleted")
+		return
+	}
+	grace := time.NewTimer(interruptGrace)
+	defer grace.Stop()
+	select {
+	case <-idle:
+	case <-grace.C:
+	case <-ctx.Done():
+	}
+}
+
 // bury replaces a session's rows by its tombstone. From the moment this is queued, signals of the session count as a purged one's.
 func (s *Service) bury(ctx context.Context, session Session) error {
 	id := session.ID
 	err := s.inOrder(ctx, func() journal.Unit {
 		gone := DeletedError{SessionID: id, Title: session.Title, DeletedAt: s.now()}
-		s.view.change(id, func(t *thread) { t.deleted, t.activeTurn = true, "" })
+		s.view.change(id, func(t *thread) {
+			t.deleted = true
+			t.rest()
+		})
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			stored, err := readSession(ctx, tx, id)
 			if err != nil {

@@ -1,7 +1,9 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"harness/database"
 	"harness/journal"
 	"harness/runtime"
 	"harness/stream"
@@ -47,7 +50,7 @@ func (h *history) pick(what string, of ...string) string {
 func (h *history) step() {
 	sessionID := h.pick("session", h.sessions...)
 	turnID := sessionID[30:] + h.pick("turn", "t1", "t2")
-	switch h.pick("step", "upsert", "upsert", "item", "item", "item", "begin", "end", "ask", "ask", "settle", "resolved", "crash", "restart", "delete") {
+	switch h.pick("step", "upsert", "upsert", "item", "item", "item", "begin", "end", "ask", "ask", "settle", "resolved", "crash", "restart", "delete", "spoil", "spoil") {
 	case "upsert":
 		err := h.UpsertTranscript(h.t.Context(), sessionID, transcript.Entry{MessageID: h.pick("message", "m", "item-1", "i"), TurnID: turnID,
 			Role: "system", Type: "x", Content: rapid.String().Draw(h.rt, "content"),
@@ -82,6 +85,11 @@ func (h *history) step() {
 	case "crash":
 		h.fake.exited()
 		h.fake.started(newID())
+	case "spoil":
+		// A unit that fails after writing: its neighbours in the batch run again.
+		h.do(h.log.Submit(h.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return nil, errors.Join(updateSession(ctx, tx, sessionID, `title = 'spoiled'`), errors.New("spoiled"))
+		}, func([]journal.Record, error) {}))
 	case "restart":
 		if h.pick("really", "no", "no", "yes") == "yes" {
 			h.kit = h.reopen()

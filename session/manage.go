@@ -84,6 +84,8 @@ func (s *Service) manage(ctx context.Context, sessionID string, act func(context
 	if err != nil {
 		return Session{}, err
 	}
+	s.load(session.Runtime, sessionID)
+	s.view.change(sessionID, func(t *thread) { t.managed = s.now() })
 	// The runtime has done it; a caller who goes away must not keep the row behind.
 	ctx = context.WithoutCancel(ctx)
 	at := s.now()

@@ -30,11 +30,12 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error)
 		return Session{}, ErrNotFound // no runtime gives out such an id
 	}
 	for _, adapter := range s.allAdapters() {
+		asked := s.now()
 		t, err := adapter.ReadThread(ctx, sessionID, false)
 		var refused *runtime.Error
 		switch {
 		case err == nil && t.ID == sessionID:
-			if err := s.takeIn(ctx, adapter.Name(), []runtime.Thread{t}); err != nil {
+			if err := s.takeIn(ctx, adapter.Name(), []runtime.Thread{t}, asked); err != nil {
 				return Session{}, err
 			}
 			return s.stored(ctx, sessionID)

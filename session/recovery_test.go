@@ -200,3 +200,23 @@ func TestUnknownThreadIsAdopted(t *testing.T) {
 		}
 	})
 }
+
+// A listing that was asked for before a client archived the session does not take it out of the archive.
+func TestLateListingUndoesNothing(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		asked := k.now()
+		stale, err := k.fake.ReadThread(t.Context(), s.ID, false)
+		k.do(err)
+		_, err = k.Archive(t.Context(), s.ID)
+		k.do(err)
+		k.do(k.takeIn(t.Context(), "codex", []runtime.Thread{stale}, asked))
+		if got, err := k.Lookup(t.Context(), s.ID); err != nil || !got.Archived {
+			t.Errorf("archived %t, %v", got.Archived, err)
+		}
+		k.do(k.takeIn(t.Context(), "codex", []runtime.Thread{stale}, k.now()+1))
+		if got, err := k.Lookup(t.Context(), s.ID); err != nil || got.Archived {
+			t.Errorf("archived %t, %v: the runtime's later word counts", got.Archived, err)
+		}
+	})
+}

@@ -25,6 +25,10 @@ type thread struct {
 	title       string
 	projectID   *string
 	activeTurn  string
+	// managed is when (ms) a client last changed what the runtime's listing also tells; a listing asked for earlier is out of date.
+	managed int64
+	// idle are closed when no turn runs any more.
+	idle []chan struct{}
 	// finished are the turns that ended last: a turn/start reply may come after its turn's end.
 	finished []string
 }
@@ -66,6 +70,9 @@ func (v *view) change(id string, edit func(*thread)) {
 func (v *view) forget(id string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if t, ok := v.threads[id]; ok {
+		t.rest()
+	}
 	delete(v.threads, id)
 }
 
@@ -83,7 +90,7 @@ func (t *thread) begin(turnID string) {
 
 func (t *thread) end(turnID string) {
 	if t.activeTurn == turnID {
-		t.activeTurn = ""
+		t.rest()
 	}
 	// A fresh slice: copies of the thread share the old one.
 	finished := append(slices.Clone(t.finished), turnID)
@@ -91,6 +98,28 @@ func (t *thread) end(turnID string) {
 		finished = finished[len(finished)-rememberedTurns:]
 	}
 	t.finished = finished
+}
+
+// rest notes that no turn runs.
+func (t *thread) rest() {
+	t.activeTurn = ""
+	for _, idle := range t.idle {
+		close(idle)
+	}
+	t.idle = nil
+}
+
+// whenIdle is closed as soon as no turn of the session runs.
+func (v *view) whenIdle(id string) <-chan struct{} {
+	idle := make(chan struct{})
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if t, ok := v.threads[id]; ok && t.activeTurn != "" {
+		t.idle = append(t.idle, idle)
+	} else {
+		close(idle)
+	}
+	return idle
 }
 
 // accepted notes the turn a start reply names, unless that turn's end overtook the reply.
@@ -122,7 +151,7 @@ func (v *view) runtimeExited(name, generation string) {
 	delete(v.live, name)
 	for _, t := range v.threads {
 		if t.runtime == name {
-			t.activeTurn = ""
+			t.rest()
 		}
 	}
 }
