@@ -124,12 +124,11 @@ func sessionFailures(err error, _ *route, in *input) (failure, bool) {
 			SessionID string `json:"sessionId"`
 		}{"not_found", in.sessionID()}}, true
 	}
-	var archived *alreadyArchivedError
-	if errors.As(err, &archived) {
+	if errors.Is(err, session.ErrNotMaterialized) {
 		return failure{status: http.StatusConflict, body: struct {
 			Status    string `json:"status"`
 			SessionID string `json:"sessionId"`
-		}{"not_materialized", archived.sessionID}}, true
+		}{"not_materialized", in.sessionID()}}, true
 	}
 	return failure{}, false
 }
@@ -231,10 +230,11 @@ func refusalFailure(e *runtime.Error, rt *route, in *input) failure {
 		status, code = http.StatusNotImplemented, "method_not_supported"
 	case has("-32602", "missing field", "invalid type"):
 		status, code = http.StatusBadRequest, "invalid_params"
+	case has("unauthorized", "missing bearer or basic authentication", "authentication required"):
+		// Before invalid_state, unlike the original: newer codex puts -32600 on everything, and 401 is what the API promises.
+		status, code = http.StatusUnauthorized, "auth_required"
 	case has("-32600", "turn is in progress", "already in progress"):
 		status, code = http.StatusConflict, "invalid_state"
-	case has("unauthorized", "missing bearer or basic authentication", "authentication required"):
-		status, code = http.StatusUnauthorized, "auth_required"
 	case has("timed out"):
 		status, code = http.StatusGatewayTimeout, "codex_timeout"
 	}
@@ -250,9 +250,12 @@ func refusalFailure(e *runtime.Error, rt *route, in *input) failure {
 			status, code = http.StatusBadRequest, "invalid_params"
 		}
 	}
-	details := struct {
+	var details any = struct {
 		Method    string `json:"method"`
 		SessionID string `json:"sessionId,omitempty"`
 	}{Method: e.Method, SessionID: in.sessionID()}
+	if rt.details != nil {
+		details = rt.details(e.Method, in)
+	}
 	return failure{status: status, body: errorBody{Status: "error", Code: code, Message: e.Error(), Details: details}}
 }

@@ -122,6 +122,9 @@ func (f *fakeSessions) AssignProject(_ context.Context, id string, projectID *st
 	if projectID != nil && f.project(*projectID) == nil {
 		return session.Session{}, session.ErrProjectNotFound
 	}
+	if id == unknownID || !strings.HasPrefix(id, "01a1") {
+		return session.Session{}, session.ErrNotFound
+	}
 	f.assigned[id] = projectID
 	return session.Session{ID: id, ProjectID: projectID}, f.fail
 }
@@ -250,6 +253,38 @@ func (f *fakeSessions) nameTaken(name, except string) error {
 	return nil
 }
 
+// fakeRuntime answers every call with one result or refusal, unless a method has its own.
+type fakeRuntime struct {
+	mu      sync.Mutex
+	result  json.RawMessage
+	fail    error
+	answers map[string]json.RawMessage
+	refused map[string][]error // refusals of a method, each once
+	calls   []string           // "method params"
+}
+
+func (f *fakeRuntime) Call(_ context.Context, method string, params any) (json.RawMessage, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	encoded := ""
+	if params != nil {
+		text, err := json.Marshal(params)
+		if err != nil {
+			return nil, err
+		}
+		encoded = " " + string(text)
+	}
+	f.calls = append(f.calls, method+encoded)
+	if queue := f.refused[method]; len(queue) > 0 {
+		f.refused[method] = queue[1:]
+		return nil, queue[0]
+	}
+	if answer, known := f.answers[method]; known {
+		return answer, nil
+	}
+	return f.result, f.fail
+}
+
 // fakeHealth is the state of a process.
 type fakeHealth struct {
 	status   runtime.Status
@@ -258,7 +293,3 @@ type fakeHealth struct {
 
 func (f *fakeHealth) Runtime() runtime.Status     { return f.status }
 func (f *fakeHealth) Ready(context.Context) error { return f.notReady }
-
-func payloadOf(r session.Request) (json.RawMessage, error) {
-	return json.Marshal(map[string]string{"approvalId": r.ID})
-}

@@ -23,6 +23,7 @@ type harnessBundle struct {
 	handler  http.Handler
 	sessions *fakeSessions
 	health   *fakeHealth
+	runtime  *fakeRuntime
 	log      *bytes.Buffer
 	now      *time.Time
 }
@@ -32,9 +33,10 @@ func setup(t *testing.T, change ...func(*api.Options)) *harnessBundle {
 	now := time.Date(2026, 11, 21, 1, 28, 12, 0, time.UTC)
 	b := &harnessBundle{
 		sessions: newFake(), health: &fakeHealth{status: runtime.Status{State: runtime.StateReady, PID: 24125}}, log: &bytes.Buffer{}, now: &now,
+		runtime: &fakeRuntime{},
 	}
 	options := api.Options{
-		Sessions: b.sessions, Health: b.health, RequestPayload: payloadOf, Version: "test",
+		Sessions: b.sessions, Health: b.health, Runtime: b.runtime, Version: "test",
 		Logger: zerolog.New(zerolog.SyncWriter(b.log)).Level(zerolog.DebugLevel), Clock: func() time.Time { return *b.now },
 	}
 	for _, edit := range change {

@@ -33,11 +33,13 @@ type AuthHealth struct {
 	LikelyUnauthenticated bool `json:"likelyUnauthenticated"`
 }
 
-// Options are the parts the handler is built from. Sessions, Health and RequestPayload are required.
+// Options are the parts the handler is built from. Sessions and Health are required.
 type Options struct {
 	Sessions Sessions
 	Health   Health
-	// RequestPayload words a pending interactive request for a list.
+	// Runtime passes provider requests through (models, account, config, ...). nil: those routes answer 503.
+	Runtime Runtime
+	// RequestPayload words a pending interactive request for a list. nil: as the stream does.
 	RequestPayload func(session.Request) (json.RawMessage, error)
 	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.
 	Stream, Metrics http.Handler
@@ -61,6 +63,9 @@ type server struct {
 func New(options Options) http.Handler {
 	if options.Actor == nil {
 		options.Actor = func(*http.Request) string { return "local" }
+	}
+	if options.RequestPayload == nil {
+		options.RequestPayload = requestPayload
 	}
 	if options.Clock == nil {
 		options.Clock = time.Now

@@ -9,6 +9,7 @@ import (
 	"harness/api/schema"
 	"harness/runtime"
 	"harness/session"
+	"harness/stream"
 )
 
 var (
@@ -61,6 +62,13 @@ func (s *server) listRequests(ctx context.Context, in *input, kind runtime.Reque
 		body.Data = append(body.Data, payload)
 	}
 	return ok(body)
+}
+
+// requestPayload words a request as the stream's frames do.
+func requestPayload(r session.Request) (json.RawMessage, error) {
+	return stream.RequestPayload(stream.RequestRef{
+		ID: r.ID, Kind: string(r.Kind), Summary: r.Summary, ThreadID: r.SessionID, TurnID: r.TurnID, ItemID: r.ItemID, CreatedAt: r.CreatedAt,
+	}, r.Method, r.Params), nil
 }
 
 func (s *server) decideApproval(ctx context.Context, in *input) (reply, error) {

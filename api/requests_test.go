@@ -90,8 +90,13 @@ func TestReplies(t *testing.T) {
 func TestRequestLists(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.sessions.requests["r1"] = session.Request{ID: "r1", Kind: runtime.RequestApproval, SessionID: knownID, Status: session.RequestPending}
-	expect(t, b.send(http.MethodGet, "/api/sessions/"+knownID+"/approvals", "", ""), http.StatusOK, `{"data":[{"approvalId":"r1"}]}`)
+	b.sessions.requests["r1"] = session.Request{
+		ID: "r1", Kind: runtime.RequestApproval, SessionID: knownID, TurnID: "t", Status: session.RequestPending, CreatedAt: 1795224552123,
+		Method: "item/fileChange/requestApproval", Summary: "File change approval required", Params: []byte(`{"reason":null}`),
+	}
+	expect(t, b.send(http.MethodGet, "/api/sessions/"+knownID+"/approvals", "", ""), http.StatusOK,
+		`{"data":[{"approvalId":"r1","method":"item/fileChange/requestApproval","threadId":"`+knownID+`","turnId":"t","itemId":null,`+
+			`"summary":"File change approval required","details":{"reason":null},"createdAt":"2026-11-21T01:29:12.123Z","status":"pending"}]}`)
 	expect(t, b.send(http.MethodGet, "/api/sessions/"+knownID+"/tool-calls", "", ""), http.StatusOK, `{"data":[]}`)
 	expect(t, b.send(http.MethodGet, "/api/sessions/"+unknownID+"/approvals", "", ""), http.StatusOK, `{"data":[]}`)
 }

@@ -20,7 +20,9 @@ type route struct {
 	longParams bool
 	// mapped routes tell clients what the runtime refused (`codex-manager.md` 5.1, mapped errors).
 	mapped bool
-	handle func(context.Context, *input) (reply, error)
+	// details words what a mapped refusal was about, {method, [sessionId]} when nil.
+	details func(method string, in *input) any
+	handle  func(context.Context, *input) (reply, error)
 	// raw routes speak HTTP themselves; everything above but method and path is unused.
 	raw http.Handler
 }
@@ -63,6 +65,7 @@ func (s *server) routes() []route {
 	var all []route
 	for _, resource := range [][]route{
 		s.healthRoutes(), s.projectRoutes(), s.sessionRoutes(), s.messageRoutes(), s.transcriptRoutes(), s.requestRoutes(), s.mountedRoutes(),
+		s.providerRoutes(), s.accountRoutes(), s.configRoutes(), s.threadRoutes(),
 	} {
 		all = append(all, resource...)
 	}

@@ -126,16 +126,9 @@ func (s *server) renameSession(ctx context.Context, in *input) (reply, error) {
 	}{"ok", viewSession(renamed)})
 }
 
-// alreadyArchivedError: codex-manager calls a session it finds archived "not materialized", and clients know that word.
-type alreadyArchivedError struct{ sessionID string }
-
-func (e *alreadyArchivedError) Error() string {
-	return "session " + e.sessionID + " is already archived"
-}
-
 func (s *server) archiveSession(ctx context.Context, in *input) (reply, error) {
 	if in.session.Archived {
-		return reply{}, &alreadyArchivedError{sessionID: in.sessionID()}
+		return reply{}, session.ErrNotMaterialized // what codex-manager calls it, too
 	}
 	archived, err := s.Sessions.Archive(ctx, in.sessionID())
 	if err != nil {
@@ -170,9 +163,6 @@ func (e *unknownProjectError) Error() string { return "project " + e.projectID +
 
 func (s *server) assignProject(ctx context.Context, in *input) (reply, error) {
 	projectID := in.body.Get("projectId").TextPointer()
-	if !in.found {
-		return reply{}, s.assignNothing(ctx, in, projectID)
-	}
 	previous := in.session.ProjectID
 	assigned, err := s.Sessions.AssignProject(ctx, in.sessionID(), projectID)
 	if errors.Is(err, session.ErrProjectNotFound) && projectID != nil {
@@ -187,21 +177,4 @@ func (s *server) assignProject(ctx context.Context, in *input) (reply, error) {
 		ProjectID *string `json:"projectId"`
 		Previous  *string `json:"previousProjectId"`
 	}{"ok", assigned.ID, assigned.ProjectID, previous})
-}
-
-// assignNothing says which of the two is missing when the session is: the project, if it is.
-func (s *server) assignNothing(ctx context.Context, in *input, projectID *string) error {
-	if projectID == nil {
-		return session.ErrNotFound
-	}
-	projects, err := s.Sessions.Projects(ctx)
-	if err != nil {
-		return err
-	}
-	for _, project := range projects {
-		if project.ID == *projectID {
-			return session.ErrNotFound
-		}
-	}
-	return &unknownProjectError{in.sessionID(), *projectID}
 }
