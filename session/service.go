@@ -79,7 +79,8 @@ func (s *Service) Sink(runtimeName string) runtime.Sink {
 }
 
 // Start settles what an earlier process of this node left open (its requests expire, its turns are interrupted, both announced) and begins
-// adopting the conversations runtimes have stored. It must come before clients are served. Calling it twice is allowed.
+// adopting the conversations runtimes have stored. It must come after the journal's start and before
+// clients are served and adapters start. Calling it twice is allowed.
 func (s *Service) Start(ctx context.Context) error {
 	s.lifeMu.Lock()
 	defer s.lifeMu.Unlock()
