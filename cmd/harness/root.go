@@ -61,7 +61,13 @@ func newRoot() *cobra.Command {
 		Long:          "harness supervises coding-agent runtimes (codex app-server) and serves them over REST and a websocket stream.\n\nStart with:  harness serve",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("there is no command %q; harness --help lists them", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(newServe(), newMigrate(), newConfig(), newHealthcheck(), newVersion())

@@ -89,12 +89,12 @@ func (g *Group) Start(ctx context.Context) error {
 func (g *Group) startParts(ctx context.Context) error {
 	for _, p := range g.parts {
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("lifecycle: start of %s given up: %w", p.Name, err)
+			return fmt.Errorf("start of the %s given up: %w", p.Name, err)
 		}
 		begin := time.Now()
 		if p.Start != nil {
 			if err := guarded(ctx, p.Start); err != nil {
-				return fmt.Errorf("lifecycle: start %s: %w", p.Name, err)
+				return fmt.Errorf("start the %s: %w", p.Name, err)
 			}
 		}
 		g.started = append(g.started, p)

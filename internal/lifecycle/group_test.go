@@ -72,7 +72,7 @@ func TestFailedStartStopsWhatWasStarted(t *testing.T) {
 	bad := lifecycle.Part{Name: "http", Start: func(context.Context) error { return broken }, Stop: func(context.Context) error { d.add("never"); return nil }}
 	g := lifecycle.New(zerolog.Nop(), time.Second, d.part("db"), d.part("hub"), bad, d.part("after"))
 	for range 2 {
-		if err := g.Start(context.Background()); !errors.Is(err, broken) || !strings.Contains(err.Error(), "start http") {
+		if err := g.Start(context.Background()); !errors.Is(err, broken) || !strings.Contains(err.Error(), "start the http") {
 			t.Errorf("Start: %v", err)
 		}
 	}
