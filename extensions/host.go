@@ -1,0 +1,160 @@
+package extensions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+)
+
+// Host loads extensions of one kind: embedded (extensions/js), process (extensions/process) or native (Go modules compiled in).
+//
+// Contract every host keeps:
+//   - Load brings one extension up and returns its subscriptions; it ends when ctx ends (the registry gives it a deadline). Whatever was
+//     started is gone again when Load fails. Load never touches another extension and may run beside other Loads.
+//   - Errors of Load are *LoadError with one of the codes below and the words of the extension itself where it threw ("boom", not
+//     "Error: boom at events.js:3"), so that codex-manager's clients see what they know. Anything else is taken as import_failed.
+//   - A Module is used by many goroutines at once; it queues what it cannot run side by side.
+type Host interface {
+	// Kind is the host's name in the listing and in a manifest's runtime.host: "embedded", "process" or "native".
+	Kind() string
+	// Load brings one extension up.
+	Load(ctx context.Context, source Source) (Module, error)
+}
+
+// Module is one loaded extension, wherever it runs.
+type Module interface {
+	// Subscriptions are the handlers in registration order; the position in the slice is the number Handle takes. They never change.
+	Subscriptions() []Subscription
+	// Handle runs one handler and returns what it returned as JSON (nil for undefined). An error is what the handler threw, in its own
+	// words: the error's text becomes handler_error.error as it is.
+	//
+	// It MUST return when ctx ends, whatever the extension does (endless loop, native loop, a child that hangs): with ctx's error, at most
+	// 50 ms later. Work that could not be stopped is abandoned and cleaned up behind the caller's back, and the next Handle must work.
+	// After Handle returned, no call of this invocation may reach tools any more (late calls are rejected in the extension with the text
+	// LateCall); tools refuses them, too.
+	Handle(ctx context.Context, subscription int, event *Event, tools Tools) (json.RawMessage, error)
+	// Health tells how the module is, without blocking.
+	Health() Health
+	// Close stops the extension and frees everything it holds. No Handle runs at that time and none follows. It is called once.
+	Close(ctx context.Context) error
+}
+
+// Subscription is one registration: on(eventType, handler, {priority, timeoutMs}). A host hands the values on as JavaScript gave them
+// (missing or unusable: zero value and HasPriority false); the registry applies the defaults (priority 100, timeout 30 s).
+type Subscription struct {
+	EventType   string
+	Priority    int
+	HasPriority bool
+	TimeoutMs   int // <= 0: default
+}
+
+// Source is everything a host needs to know about an extension it should load. Paths are absolute with symbolic links resolved.
+type Source struct {
+	// ModuleName is the folder's name: the ordering key and the identity in results. Name and Version are the manifest's.
+	ModuleName, Name, Version, AgentID string
+	// Root is the extension's folder, SourceRoot the discovery root it was found under (the same when a root is itself an extension),
+	// Entrypoint the file exporting registerAgentEvents. Imports are confined to Root, or to SourceRoot when Trust is not enforced.
+	Root, SourceRoot, Entrypoint string
+	Origin                       Origin
+	Trust                        TrustMode
+	// Runtime is how the manifest wants to be run; zero without a manifest.
+	Runtime RuntimeWish
+	// HostCapabilities is capabilities.host: what a process asks of the machine ("fs.read:.", "net:api.example.com", "exec").
+	HostCapabilities []string
+}
+
+// RuntimeWish is the host part of a manifest's runtime object; codex-manager ignores these keys, so a manifest stays compatible.
+type RuntimeWish struct {
+	// Host is "" (embedded), "embedded", "node" or "process".
+	Host string `json:"host,omitempty"`
+	// Command is the program and arguments of a process extension, relative to Root; empty with host "node" means the built-in script.
+	Command []string `json:"command,omitempty"`
+}
+
+// LateCall is what a handler is told that calls a tool after its invocation ended.
+const LateCall = "agent handler invocation is no longer active"
+
+// Tools is what a handler may do while it runs. All arguments and results are JSON as the extension wrote or gets it. The error's text is
+// what the promise in the extension is rejected with. ctx is the invocation's.
+//
+// In JavaScript: tools.enqueueJob(input) -> Promise<{status,job}>, tools.getSessionSettings(id) -> Promise<object>,
+// tools.getSessionSetting(id, key) -> Promise<any> (undefined when there is none), tools.logger.{debug,info,warn,error}(fields, message).
+type Tools interface {
+	// EnqueueJob queues a job: input is {type, projectId, sourceSessionId?, payload}, the result {status, job{id,type,projectId,state}}.
+	EnqueueJob(ctx context.Context, input json.RawMessage) (json.RawMessage, error)
+	// HasSettings tells whether the two getters are supplied; without, the members are absent (EX-07).
+	HasSettings() bool
+	// GetSessionSettings returns the session's settings as one object.
+	GetSessionSettings(ctx context.Context, sessionID string) (json.RawMessage, error)
+	// GetSessionSetting returns one top-level value, nil when there is none.
+	GetSessionSetting(ctx context.Context, sessionID, key string) (json.RawMessage, error)
+	// Log writes one line of the extension's log. level is debug, info, warn or error; fields is any JSON or nil. It never blocks.
+	Log(level string, fields json.RawMessage, message string)
+}
+
+// Event is what handlers receive: type, payload and, when set, emittedAt and correlationId (EX-05). It is encoded at most once, and only
+// when a handler is there to read it.
+type Event struct {
+	Type          string
+	EmittedAt     string // ISO 8601, "" when not set
+	CorrelationID string
+	// Payload is one JSON object.
+	Payload json.RawMessage
+
+	encodeOnce sync.Once
+	encoded    []byte
+}
+
+// JSON is the whole event object as handlers see it; the slice is shared and must not be changed.
+func (e *Event) JSON() []byte {
+	e.encodeOnce.Do(func() { e.encoded = encodeEvent(e) })
+	return e.encoded
+}
+
+// HealthState is the state of a module.
+type HealthState string
+
+// The states of a module.
+const (
+	HealthOK          HealthState = "ok"
+	HealthRestarting  HealthState = "restarting"  // its VM or child is being brought up again
+	HealthQuarantined HealthState = "quarantined" // a VM is stuck in a native loop and was abandoned; a fresh one serves
+	HealthFailed      HealthState = "failed"      // gave up; only a reload brings it back
+)
+
+// Health describes a module now.
+type Health struct {
+	State     HealthState `json:"state"`
+	Restarts  int         `json:"restarts"`
+	LastError string      `json:"lastError,omitempty"`
+}
+
+// LoadCode says why an extension could not be loaded; the words are codex-manager's (`codex-manager.md` 5.4).
+type LoadCode string
+
+// The codes of a LoadError. A host uses ImportFailed, MissingRegister and RegistrationFailed; the rest is the registry's.
+const (
+	MissingEntrypoint   LoadCode = "missing_entrypoint"
+	InvalidManifest     LoadCode = "invalid_manifest"
+	IncompatibleRuntime LoadCode = "incompatible_runtime"
+	ImportFailed        LoadCode = "import_failed"
+	MissingRegister     LoadCode = "missing_register"
+	RegistrationFailed  LoadCode = "registration_failed"
+	TrustDenied         LoadCode = "trust_denied"
+	AgentIDConflict     LoadCode = "agent_id_conflict"
+)
+
+// MissingRegisterText is the message of MissingRegister.
+const MissingRegisterText = "module does not export registerAgentEvents"
+
+// LoadError says why one extension is not loaded.
+type LoadError struct {
+	// Extension is the manifest's name, or the folder's when there is none to read. A host may leave it empty.
+	Extension string   `json:"extension"`
+	Code      LoadCode `json:"code"`
+	Message   string   `json:"message"`
+}
+
+// Error implements error.
+func (e *LoadError) Error() string { return fmt.Sprintf("extension %s: %s: %s", e.Extension, e.Code, e.Message) }
