@@ -174,7 +174,7 @@ func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) 
 
 func (s *Server) startHTTP(context.Context) error {
 	handler := api.New(api.Options{
-		Sessions: s.sessions, Health: health{s}, RequestPayload: requestPayload,
+		Sessions: s.sessions, Runtime: s.codex, Health: health{s}, RequestPayload: requestPayload,
 		Stream:  stream.NewHandler(s.hub, stream.HandlerOptions{}),
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
