@@ -88,6 +88,10 @@ func requestFailures(err error, _ *route, _ *input) (failure, bool) {
 			Status: "error", Code: "invalid_request", Message: "request validation failed", Issues: validation.issues,
 		}}, true
 	}
+	var payload *payloadError
+	if errors.As(err, &payload) {
+		return problem(http.StatusBadRequest, "invalid_request", payload.message), true
+	}
 	if errors.Is(err, session.ErrBadCursor) {
 		issue := schema.Custom("Invalid cursor", "cursor")
 		return failure{status: http.StatusBadRequest, body: errorBody{
@@ -108,6 +112,10 @@ func sessionFailures(err error, _ *route, in *input) (failure, bool) {
 			Message   string `json:"message"`
 			DeletedAt string `json:"deletedAt"`
 		}{"deleted", deleted.SessionID, deleted.Title, "This chat was permanently deleted and is no longer available.", isoTime(deleted.DeletedAt)}}, true
+	}
+	var locked *lockedError
+	if errors.As(err, &locked) {
+		return failure{status: http.StatusLocked, body: locked.body}, true
 	}
 	var system *systemSessionError
 	if errors.As(err, &system) {

@@ -16,6 +16,7 @@ import (
 const (
 	deletedID = "01a1fbb7-da59-71f1-8746-2ce1c0248883"
 	systemID  = "01a1fbb7-d9dc-75e3-85ba-92f703a91e87"
+	systemID2 = "01a1fbb8-7322-77e1-814d-8441b5b05822"
 	unknownID = "01a00000-0000-7000-8000-000000000000"
 	knownID   = "01a1fbb7-e748-7863-a3f3-39c361908c54"
 )
@@ -70,7 +71,7 @@ func (f *fakeSessions) Lookup(_ context.Context, id string) (session.Session, er
 	if id == unknownID || !strings.HasPrefix(id, "01a1") {
 		return session.Session{}, session.ErrNotFound
 	}
-	return session.Session{ID: id, SystemOwned: id == systemID, ProjectID: f.assigned[id]}, nil
+	return session.Session{ID: id, SystemOwned: id == systemID || id == systemID2, ProjectID: f.assigned[id]}, nil
 }
 
 func (f *fakeSessions) answer() (session.Session, error) {

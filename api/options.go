@@ -39,6 +39,10 @@ type Options struct {
 	Health   Health
 	// Runtime passes provider requests through (models, account, config, ...). nil: those routes answer 503.
 	Runtime Runtime
+	// Controls keeps controls and settings. nil: those routes do not exist.
+	Controls ControlStore
+	// DefaultsLocked refuses to change the controls of new sessions (423).
+	DefaultsLocked bool
 	// RequestPayload words a pending interactive request for a list. nil: as the stream does.
 	RequestPayload func(session.Request) (json.RawMessage, error)
 	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.

@@ -51,9 +51,10 @@ func ok(body any) (reply, error) { return reply{body: body}, nil }
 // Operation names one served operation.
 type Operation struct{ Method, Path string }
 
-// Operations lists what the handler serves, paths with {name} parameters as OpenAPI writes them. HEAD, which works for every GET, is left out.
+// Operations lists what a handler with every part serves, paths with {name} parameters as OpenAPI writes them. HEAD, which works for every GET, is left out.
 func Operations() []Operation {
-	routes := (&server{}).routes()
+	s := &server{}
+	routes := append(s.routes(), append(s.controlRoutes(), s.settingsRoutes()...)...)
 	operations := make([]Operation, 0, len(routes))
 	for _, r := range routes {
 		operations = append(operations, Operation{Method: r.method, Path: openAPIPath(r.path)})
@@ -68,6 +69,9 @@ func (s *server) routes() []route {
 		s.providerRoutes(), s.accountRoutes(), s.configRoutes(), s.threadRoutes(),
 	} {
 		all = append(all, resource...)
+	}
+	if s.Controls != nil {
+		all = append(append(all, s.controlRoutes()...), s.settingsRoutes()...)
 	}
 	return all
 }

@@ -22,10 +22,7 @@ type sessionView struct {
 }
 
 func viewSession(s session.Session) sessionView {
-	controls := s.Controls
-	if controls.Settings == nil {
-		controls.Settings = map[string]json.RawMessage{}
-	}
+	controls := withSettings(s.Controls)
 	return sessionView{
 		SessionID: s.ID, Title: s.Title, Materialized: s.Materialized, ModelProvider: s.ModelProvider,
 		ApprovalPolicy: controls.ApprovalPolicy, SessionControls: controls,
