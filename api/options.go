@@ -61,6 +61,7 @@ type Options struct {
 // server is the state behind the handlers.
 type server struct {
 	Options
+	probes probes
 }
 
 // New builds the handler that serves the whole HTTP surface.
