@@ -102,17 +102,18 @@ func New(db *database.DB, opts Options) *Journal {
 	}
 }
 
-// Start reads the head and begins writing. Units may be submitted before; they wait. Calling it twice is allowed.
+// Start reads the head and begins writing. Units may be submitted before; they wait. Calling it twice is allowed; after Stop it returns
+// ErrStopped.
 func (j *Journal) Start(ctx context.Context) error {
 	j.lifecycle.Lock()
 	defer j.lifecycle.Unlock()
-	if j.started {
-		return nil
-	}
 	select {
 	case <-j.stopping:
 		return ErrStopped
 	default:
+	}
+	if j.started {
+		return nil
 	}
 	_, head, err := j.Bounds(ctx)
 	if err != nil {
@@ -136,7 +137,7 @@ func (j *Journal) Stop(ctx context.Context) error {
 	})
 	j.lifecycle.Lock()
 	if !j.started {
-		j.started = true // a later Start is refused
+		j.started = true // there is no writer to wait for
 		j.cancel = func() {}
 		j.refuseQueued()
 		close(j.finished)

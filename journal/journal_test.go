@@ -15,6 +15,7 @@ import (
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/lifecycle/lifecycletest"
 	"harness/journal"
 )
 
@@ -430,8 +431,8 @@ func TestStopCommitsWhatWasAcceptedAndRefusesTheRest(t *testing.T) {
 			if err != nil || head-before != acknowledged {
 				t.Fatalf("round %d: %d events stored, %d acknowledged, %v", round, head-before, acknowledged, err)
 			}
-			if err := j.Start(t.Context()); err != nil {
-				t.Fatal("a second Start must be harmless:", err)
+			if err := j.Start(t.Context()); !errors.Is(err, journal.ErrStopped) {
+				t.Fatal("a stopped journal must not start:", err)
 			}
 		}
 	})
@@ -470,5 +471,16 @@ func TestACallerThatGaveUpIsNotWritten(t *testing.T) {
 		t.Fatalf("%+v %v", records, err)
 	}
 }
+
+func TestLifecycle(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		lifecycletest.Stress(t, func() lifecycletest.Service { return stoppable{journal.New(db, journal.Options{})} })
+	})
+}
+
+type stoppable struct{ *journal.Journal }
+
+func (s stoppable) Stop() error { return s.Journal.Stop(context.Background()) }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Secrets planted in every place that takes one show up in no log line, no error, no answer and no metric; and codex does not inherit those
+// that are ours.
+func TestSecretsStaySecret(t *testing.T) {
+	t.Parallel()
+	const token, key = "canary-token-0123456789", "sk-canary-9876543210"
+	s := newSite(t, withEnv("HARNESS_AUTH_TOKEN="+token, "OPENAI_API_KEY="+key, "LOG_LEVEL=debug"))
+	server := s.start()
+	var shown strings.Builder
+	for _, path := range []string{"/api/health", "/api/sessions", "/metrics", "/api/stream", "/nowhere", "/api/sessions?access_token=" + token} {
+		for _, authorization := range []string{"", "Bearer wrong", "Bearer " + token} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if authorization != "" {
+				request.Header.Set("Authorization", authorization)
+			}
+			shown.WriteString(server.show(request))
+		}
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/api/sessions", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	if answer := server.show(request); !strings.Contains(answer, `"sessionId"`) {
+		t.Fatalf("the token does not open the door: %s", answer)
+	}
+	if runtime.GOOS == "linux" { // elsewhere a process's environment cannot be read
+		_, health := server.call(http.MethodGet, "/api/health", nil)
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%v/environ", health["codex"].(object)["pid"]))
+		if err != nil || strings.Contains(string(environ), token) || !strings.Contains(string(environ), key) {
+			t.Errorf("codex must have the model's key and not our token (%v)", err)
+		}
+	}
+	server.stop()
+	for place, content := range map[string]string{"an answer": shown.String(), "the log": server.logTail()} {
+		for _, secret := range []string{token, key} {
+			if strings.Contains(content, secret) {
+				t.Errorf("%s is in %s", secret, place)
+			}
+		}
+	}
+	if !strings.Contains(shown.String(), "unauthorized") || !strings.Contains(shown.String(), "harness_journal_events_total") {
+		t.Errorf("the test lost its point: %s", shown.String()[:min(2000, shown.Len())])
+	}
+}
+
+// show makes a request and returns all of its answer.
+func (i *instance) show(request *http.Request) string {
+	i.t.Helper()
+	response, err := i.client().Do(request)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := response.Write(&out); err != nil {
+		i.t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil {
+		i.t.Fatal(err)
+	}
+	return out.String()
+}
