@@ -157,4 +157,6 @@ type LoadError struct {
 }
 
 // Error implements error.
-func (e *LoadError) Error() string { return fmt.Sprintf("extension %s: %s: %s", e.Extension, e.Code, e.Message) }
+func (e *LoadError) Error() string {
+	return fmt.Sprintf("extension %s: %s: %s", e.Extension, e.Code, e.Message)
+}

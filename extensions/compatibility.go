@@ -1,0 +1,102 @@
+package extensions
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"harness/extensions/sdk"
+)
+
+// CompatibilitySummary is how an extension's demands meet this runtime (LC-03). The keys are codex-manager's.
+type CompatibilitySummary struct {
+	APIVersion      *int     `json:"apiVersion"`
+	APIVersionRange *string  `json:"apiVersionRange"`
+	RuntimeVersion  int      `json:"runtimeVersion"`
+	ProfileID       string   `json:"profileId"`
+	ProfileVersion  string   `json:"profileVersion"`
+	Compatible      bool     `json:"compatible"`
+	Reasons         []string `json:"reasons"`
+}
+
+// compatibility weighs what a manifest asks for against a profile (EX-03, EX-04). Without a runtime member everything fits.
+func compatibility(manifest *Manifest, profile sdk.Profile) CompatibilitySummary {
+	summary := CompatibilitySummary{RuntimeVersion: profile.CoreAPIVersion, ProfileID: profile.RuntimeProfileID,
+		ProfileVersion: profile.RuntimeProfileVersion, Reasons: []string{}}
+	if manifest == nil || manifest.Runtime == nil {
+		summary.Compatible = true
+		return summary
+	}
+	wish := manifest.Runtime
+	summary.APIVersion = wish.CoreAPIVersion
+	refuse := func(format string, args ...any) { summary.Reasons = append(summary.Reasons, fmt.Sprintf(format, args...)) }
+	if wish.CoreAPIVersion != nil && *wish.CoreAPIVersion != profile.CoreAPIVersion {
+		refuse("requires coreApiVersion=%d; runtime=%d", *wish.CoreAPIVersion, profile.CoreAPIVersion)
+	}
+	if wish.CoreAPIVersionRange != "" {
+		summary.APIVersionRange = &wish.CoreAPIVersionRange
+		if !inRange(fmt.Sprintf("%d.0.0", profile.CoreAPIVersion), wish.CoreAPIVersionRange) {
+			refuse("requires coreApiVersionRange=%s; runtime=%d", wish.CoreAPIVersionRange, profile.CoreAPIVersion)
+		}
+	}
+	if len(wish.Profiles) > 0 {
+		fitProfile(wish.Profiles, profile, refuse)
+	}
+	summary.Compatible = len(summary.Reasons) == 0
+	return summary
+}
+
+func fitProfile(wishes []ProfileWish, profile sdk.Profile, refuse func(string, ...any)) {
+	for _, wish := range wishes {
+		if wish.Name != profile.RuntimeProfileID {
+			continue
+		}
+		if wish.Version != "" && !sameVersion(wish.Version, profile.RuntimeProfileVersion) {
+			refuse("requires profile version %s; runtime=%s", wish.Version, profile.RuntimeProfileVersion)
+		}
+		if wish.VersionRange != "" && !inRange(profile.RuntimeProfileVersion, wish.VersionRange) {
+			refuse("requires profile versionRange %s; runtime=%s", wish.VersionRange, profile.RuntimeProfileVersion)
+		}
+		return // the first entry of that name counts
+	}
+	refuse("profile %s is not declared in manifest runtime.profiles", profile.RuntimeProfileID)
+}
+
+// firstVersion finds something like a version in any text, as node-semver's coerce does.
+var firstVersion = regexp.MustCompile(`\d{1,16}(\.\d{1,16}(\.\d{1,16})?)?`)
+
+func version(text string) *semver.Version {
+	text = strings.TrimSpace(text)
+	if parsed, err := semver.NewVersion(text); err == nil {
+		return parsed
+	}
+	parsed, err := semver.NewVersion(firstVersion.FindString(text))
+	if err != nil {
+		return nil
+	}
+	return parsed
+}
+
+func sameVersion(a, b string) bool {
+	left, right := version(a), version(b)
+	if left == nil || right == nil {
+		return strings.TrimSpace(a) == strings.TrimSpace(b)
+	}
+	return left.Equal(right)
+}
+
+// inRange tells whether a version satisfies a range; prereleases count as what they precede. A range nobody can read fits nothing.
+func inRange(text, demanded string) bool {
+	actual := version(text)
+	if actual == nil {
+		return false
+	}
+	constraint, err := semver.NewConstraint(demanded)
+	if err != nil {
+		return false
+	}
+	constraint.IncludePrerelease = true
+	return constraint.Check(actual)
+}

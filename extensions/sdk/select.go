@@ -1,0 +1,83 @@
+package sdk
+
+// EnqueueStrategy says which enqueue wins.
+type EnqueueStrategy string
+
+// The strategies of SelectEnqueueWinner.
+const (
+	PreferEnqueued EnqueueStrategy = "prefer_enqueued" // the default, also for ""
+	PreferExisting EnqueueStrategy = "prefer_existing"
+)
+
+// SelectEnqueueWinner picks the job a route that needs one answers with: the first enqueued, else the first already_queued (EX-32). With
+// PreferExisting it is the first already_queued, else the first. nil when nothing was enqueued: the route then answers with its explicit
+// queue conflict (EX-33).
+func SelectEnqueueWinner(results []EmitResult, strategy EnqueueStrategy) *EmitResult {
+	first, second := Enqueued, AlreadyQueued
+	if strategy == PreferExisting {
+		first, second = second, first
+	}
+	for _, status := range []string{first, second} {
+		for i := range results {
+			if results[i].Kind == EnqueueResult && results[i].Status == status {
+				return &results[i]
+			}
+		}
+	}
+	return nil
+}
+
+// SelectFirstSuccessfulAction is the first performed action, nil when there is none (EX-30).
+func SelectFirstSuccessfulAction(results []EmitResult) *EmitResult {
+	for i := range results {
+		if results[i].Kind == ActionResult && results[i].Status == string(Performed) {
+			return &results[i]
+		}
+	}
+	return nil
+}
+
+// ActionClass is what an outcome means for reconciliation.
+type ActionClass string
+
+// The classes of outcomes.
+const (
+	Winner     ActionClass = "winner"
+	Reconciled ActionClass = "reconciled"
+	FailedPath ActionClass = "failed"
+)
+
+// ClassifyReconciledActionStatus says whether an outcome won, was reconciled without harm, or failed (EX-29). An unknown outcome failed.
+func ClassifyReconciledActionStatus(status ActionStatus) ActionClass {
+	switch status {
+	case Performed:
+		return Winner
+	case AlreadyResolved, NotEligible, Conflict:
+		return Reconciled
+	}
+	return FailedPath
+}
+
+// ActionSelection is the plan over the actions of one emit pass.
+type ActionSelection struct {
+	// Winner is the first performed action, nil when none was.
+	Winner *EmitResult
+	// Reconciled and Failed are the others by class; a second performed action counts as reconciled, it did no harm to the plan.
+	Reconciled, Failed []EmitResult
+}
+
+// SelectActionExecutionPlan names the authoritative action of a pass and sorts the rest (EX-31).
+func SelectActionExecutionPlan(results []EmitResult) ActionSelection {
+	plan := ActionSelection{Winner: SelectFirstSuccessfulAction(results)}
+	for i := range results {
+		if results[i].Kind != ActionResult || &results[i] == plan.Winner {
+			continue
+		}
+		if ClassifyReconciledActionStatus(ActionStatus(results[i].Status)) == FailedPath {
+			plan.Failed = append(plan.Failed, results[i])
+		} else {
+			plan.Reconciled = append(plan.Reconciled, results[i])
+		}
+	}
+	return plan
+}
