@@ -119,9 +119,10 @@ func (p probe) status(method string) (string, *string) {
 // offers reports whether a feature works. Rolling back does on runtimes that can only revert, see rollback.
 func (p probe) offers(methods []string) bool {
 	for _, method := range methods {
-		if !p.methods[method] && !(method == "thread/rollback" && p.methods["thread/revert"]) {
-			return false
+		if p.methods[method] || method == "thread/rollback" && p.methods["thread/revert"] {
+			continue
 		}
+		return false
 	}
 	return true
 }

@@ -107,7 +107,7 @@ func TestBadURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	reader := bufio.NewReader(conn)
 	ask := func(target string) (*http.Response, string) {
 		t.Helper()

@@ -25,17 +25,32 @@ var (
 func (s *server) providerRoutes() []route {
 	return []route{
 		{method: http.MethodGet, path: "/api/models", query: pageQuery, handle: s.passList("model/list", ofQuery)},
-		{method: http.MethodGet, path: "/api/features/experimental", query: pageQuery, mapped: true, handle: s.passList("experimentalFeature/list", ofQuery)},
+		{
+			method: http.MethodGet, path: "/api/features/experimental", query: pageQuery, mapped: true,
+			handle: s.passList("experimentalFeature/list", ofQuery),
+		},
 		{method: http.MethodGet, path: "/api/collaboration/modes", query: pageQuery, mapped: true, handle: s.passList("collaborationMode/list", ofQuery)},
 		{method: http.MethodGet, path: "/api/apps", query: appsQuery, mapped: true, handle: s.passList("app/list", ofQuery)},
 		{method: http.MethodGet, path: "/api/skills", query: skillsQuery, mapped: true, handle: s.passList("skills/list", skillsParams)},
-		{method: http.MethodPost, path: "/api/skills/config", body: skillConfig, mapped: true, details: about("path"), handle: s.passResult("skills/config/write", ofBody)},
+		{
+			method: http.MethodPost, path: "/api/skills/config", body: skillConfig, mapped: true, details: about("path"),
+			handle: s.passResult("skills/config/write", ofBody),
+		},
 		{method: http.MethodGet, path: "/api/skills/remote", mapped: true, handle: s.passPlain("skills/remote/read", ofBody)},
-		{method: http.MethodPost, path: "/api/skills/remote", body: remoteSkill, mapped: true, details: about("hazelnutId"), handle: s.passResult("skills/remote/write", ofBody)},
+		{
+			method: http.MethodPost, path: "/api/skills/remote", body: remoteSkill, mapped: true, details: about("hazelnutId"),
+			handle: s.passResult("skills/remote/write", ofBody),
+		},
 		{method: http.MethodGet, path: "/api/mcp/servers", query: pageQuery, handle: s.passList("mcpServerStatus/list", ofQuery)},
 		{method: http.MethodPost, path: "/api/mcp/reload", mapped: true, handle: s.passResult("config/mcpServer/reload", noParams)},
-		{method: http.MethodPost, path: "/api/mcp/servers/:serverName/oauth/login", body: oauthBody, mapped: true, details: serverDetails, handle: s.passResult("mcpServer/oauth/login", oauthParams)},
-		{method: http.MethodPost, path: "/api/commands/exec", body: execBody, mapped: true, details: commandDetails, handle: s.passResult("command/exec", ofBody)},
+		{
+			method: http.MethodPost, path: "/api/mcp/servers/:serverName/oauth/login", body: oauthBody, mapped: true, details: serverDetails,
+			handle: s.passResult("mcpServer/oauth/login", oauthParams),
+		},
+		{
+			method: http.MethodPost, path: "/api/commands/exec", body: execBody, mapped: true, details: commandDetails,
+			handle: s.passResult("command/exec", ofBody),
+		},
 		{method: http.MethodPost, path: "/api/feedback", body: feedbackBody, mapped: true, handle: s.passResult("feedback/upload", ofBody)},
 	}
 }

@@ -99,7 +99,7 @@ func checkSettingsParts(body schema.Value) error {
 		return &payloadError{"settings payload must include {settings} or {key,value}"}
 	case settings && (key || value):
 		return &payloadError{"settings payload must use either {settings} or {key,value}, not both"}
-	case !settings && !(key && value):
+	case !settings && (!key || !value):
 		return &payloadError{"key and value are required when updating a single settings entry"}
 	}
 	return nil
@@ -131,7 +131,9 @@ func (s *server) setSettings(ctx context.Context, in *input) (reply, error) {
 }
 
 // editSettings edits a copy of the scope's settings, unless they are locked.
-func (s *server) editSettings(ctx context.Context, in *input, scope string, audit *ControlAudit, edit func(map[string]json.RawMessage) map[string]json.RawMessage) (ControlChange, error) {
+func (s *server) editSettings(
+	ctx context.Context, in *input, scope string, audit *ControlAudit, edit func(map[string]json.RawMessage) map[string]json.RawMessage,
+) (ControlChange, error) {
 	if scope == scopeDefault && s.DefaultsLocked {
 		_, defaults, err := s.Controls.Controls(ctx, in.sessionID())
 		if err != nil {

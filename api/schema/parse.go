@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// ErrInvalidJSON: the text is no JSON document, or one with member names that poison a JavaScript prototype (`__proto__`, or `prototype`
+// ErrInvalidJSON says that the text is no JSON document, or one with member names that poison a JavaScript prototype (`__proto__`, or `prototype`
 // inside `constructor`), which codex-manager refuses in the same words.
 var ErrInvalidJSON = errors.New("text is not acceptable JSON")
 
