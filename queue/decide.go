@@ -1,0 +1,408 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"harness/database"
+	"harness/journal"
+)
+
+// decider takes the queue's decisions inside a journal unit: it reads, decides, writes and words the events. It holds no state, so a unit
+// may run it twice. Times are in ms.
+type decider struct {
+	policy      Policy
+	definitions registry
+	// hooks is false in the last resort of an end whose hooks fail.
+	hooks bool
+	newID func() string
+}
+
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// claimant is who takes a job: a process (owner) of a node, until its lease ends.
+type claimant struct {
+	node, owner string
+	leaseUntil  int64
+}
+
+// Request asks for a job.
+type Request struct {
+	Type            string
+	ProjectID       string
+	SourceSessionID *string
+	// Priority is the definition's when empty.
+	Priority  Priority
+	DedupeKey *string
+	Payload   json.RawMessage
+	// MaxAttempts is the queue's when 0.
+	MaxAttempts int
+}
+
+// EnqueueStatus tells whether an enqueue made a job.
+type EnqueueStatus string
+
+// The outcomes of an enqueue.
+const (
+	Enqueued      EnqueueStatus = "enqueued"
+	AlreadyQueued EnqueueStatus = "already_queued"
+)
+
+// EnqueueResult is the job that answers an enqueue. MergeError says why a duplicate could not be merged; the job is unchanged then.
+type EnqueueResult struct {
+	Status     EnqueueStatus
+	Job        Job
+	MergeError error
+}
+
+// enqueue decides: type, payload, duplicate, capacity, insert. A duplicate is answered even when the queue is full.
+func (d decider) enqueue(ctx context.Context, tx database.Tx, in Request, now int64) (EnqueueResult, []journal.Event, error) {
+	definition, known := d.definitions[in.Type]
+	if !known {
+		return EnqueueResult{}, nil, journal.Refuse(&Error{CodeUnknownType, "unknown orchestrator job type: " + in.Type})
+	}
+	payload, err := definition.Validate(in.Payload)
+	if err != nil {
+		return EnqueueResult{}, nil, journal.Refuse(&Error{CodeInvalidPayload, err.Error()})
+	}
+	duplicate, found, err := d.duplicate(ctx, tx, definition, in)
+	if err != nil {
+		return EnqueueResult{}, nil, err
+	}
+	if found {
+		return d.answerDuplicate(ctx, tx, definition, duplicate, payload)
+	}
+	if err := d.capacity(ctx, tx, in.ProjectID); err != nil {
+		return EnqueueResult{}, nil, err
+	}
+	job := Job{ID: d.newID(), Type: in.Type, Version: definition.Version, ProjectID: in.ProjectID, SourceSessionID: in.SourceSessionID,
+		Priority: in.Priority, State: Queued, DedupeKey: in.DedupeKey, dedupeMode: definition.Dedupe, Payload: payload,
+		MaxAttempts: in.MaxAttempts, CreatedAt: now}
+	if job.Priority == "" {
+		job.Priority = definition.Priority
+	}
+	if job.MaxAttempts <= 0 {
+		job.MaxAttempts = d.policy.MaxAttempts
+	}
+	if err := insertJob(ctx, tx, job); err != nil {
+		return EnqueueResult{}, nil, err
+	}
+	events, err := d.announce(ctx, tx, definition.OnQueued, job, now)
+	return EnqueueResult{Status: Enqueued, Job: job}, events, err
+}
+
+func (d decider) duplicate(ctx context.Context, tx database.Tx, definition Definition, in Request) (Job, bool, error) {
+	if in.DedupeKey == nil || definition.Dedupe == DedupeNone {
+		return Job{}, false, nil
+	}
+	condition := `project_id = $1 and type = $2 and dedupe_key = $3`
+	if definition.Dedupe != DropDuplicate {
+		condition += ` and ` + activeStates
+	}
+	jobs, err := readJobs(ctx, tx, condition, database.EncodeText(in.ProjectID), database.EncodeText(in.Type), database.EncodeText(*in.DedupeKey))
+	if err != nil || len(jobs) == 0 {
+		return Job{}, false, err
+	}
+	return jobs[0], true, nil
+}
+
+func (d decider) answerDuplicate(ctx context.Context, tx database.Tx, definition Definition, job Job, incoming json.RawMessage) (EnqueueResult, []journal.Event, error) {
+	result := EnqueueResult{Status: AlreadyQueued, Job: job}
+	if definition.Dedupe != MergeDuplicate {
+		return result, nil, nil
+	}
+	merged, err := mergePayload(definition, job.Payload, incoming)
+	if err != nil {
+		result.MergeError = err
+		return result, nil, nil
+	}
+	result.Job.Payload = merged
+	return result, nil, saveJob(ctx, tx, result.Job)
+}
+
+func mergePayload(definition Definition, existing, incoming json.RawMessage) (json.RawMessage, error) {
+	if definition.Merge == nil {
+		return nil, errors.New("job type " + definition.Type + " has no merge function")
+	}
+	merged, err := definition.Merge(existing, incoming)
+	if err != nil {
+		return nil, err
+	}
+	return definition.Validate(merged)
+}
+
+func (d decider) capacity(ctx context.Context, tx database.Tx, projectID string) error {
+	all, err := count(ctx, tx, activeStates)
+	if err != nil {
+		return err
+	}
+	if all >= d.policy.MaxGlobal {
+		return journal.Refuse(&Error{CodeFull, "orchestrator queue is at global capacity"})
+	}
+	own, err := count(ctx, tx, activeStates+` and project_id = $1`, database.EncodeText(projectID))
+	if err != nil {
+		return err
+	}
+	if own >= d.policy.MaxPerProject {
+		return journal.Refuse(&Error{CodeFull, "orchestrator queue is at project capacity"})
+	}
+	return nil
+}
+
+// claim starts jobs while there are free slots and returns the ones started; a job that can not be run is ended instead.
+func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, now int64) ([]Job, []journal.Event, error) {
+	running, err := count(ctx, tx, `state = 'running'`)
+	if err != nil {
+		return nil, nil, err
+	}
+	var (
+		started []Job
+		events  []journal.Event
+	)
+	for running < d.policy.Concurrency {
+		candidates, err := readCandidates(ctx, tx, now)
+		if err != nil {
+			return nil, nil, err
+		}
+		next, found := d.policy.Pick(candidates, now)
+		if !found {
+			break
+		}
+		job, told, err := d.start(ctx, tx, next.ID, who, now)
+		if err != nil {
+			return nil, nil, err
+		}
+		events = append(events, told...)
+		if job.State == Running {
+			started = append(started, job)
+			running++
+		}
+	}
+	return started, events, nil
+}
+
+func (d decider) start(ctx context.Context, tx database.Tx, id string, who claimant, now int64) (Job, []journal.Event, error) {
+	job, err := readJob(ctx, tx, id)
+	if err != nil {
+		return Job{}, nil, err
+	}
+	definition, known := d.definitions[job.Type]
+	if !known {
+		events, err := d.end(ctx, tx, &job, Failed, errorUnknownType+job.Type, nil, now)
+		return job, events, err
+	}
+	if _, err := definition.Validate(job.Payload); err != nil {
+		events, err := d.end(ctx, tx, &job, Failed, errorInvalidPayload+err.Error(), nil, now)
+		return job, events, err
+	}
+	job.State, job.Attempts = Running, job.Attempts+1
+	job.StartedAt, job.LastAttemptAt = &now, &now
+	job.NextAttemptAt, job.Error, job.Result, job.CancelRequestedAt, job.ThreadID, job.TurnID = nil, nil, nil, nil, nil, nil
+	job.cancelReason, job.nodeID, job.owner, job.leaseUntil = "", who.node, who.owner, who.leaseUntil
+	if err := errors.Join(saveJob(ctx, tx, job), noteStart(ctx, tx, job)); err != nil {
+		return Job{}, nil, err
+	}
+	events, err := d.announce(ctx, tx, definition.OnStarted, job, now)
+	return job, events, err
+}
+
+// outcome is what an attempt came to: a result, or err.
+type outcome struct {
+	result json.RawMessage
+	err    error
+	// progress is what was not announced yet.
+	progress json.RawMessage
+}
+
+// finish records an attempt's outcome, fenced by owner and attempt: whoever lost the job meanwhile gets errFenced and nothing is written.
+// A requested cancel wins over every outcome.
+func (d decider) finish(ctx context.Context, tx database.Tx, id, owner string, attempt int, out outcome, now int64) (Job, []journal.Event, error) {
+	job, err := d.owned(ctx, tx, id, owner, attempt)
+	if err != nil {
+		return Job{}, nil, err
+	}
+	var told []journal.Event
+	if out.progress != nil {
+		event, err := jobEvent(eventProgress, job, now, out.progress)
+		if err != nil {
+			return Job{}, nil, err
+		}
+		told = append(told, event)
+	}
+	state, reason := Completed, ""
+	switch {
+	case job.CancelRequestedAt != nil && job.cancelReason == errorShutdown:
+		state, reason = Canceled, errorShutdown
+	case job.CancelRequestedAt != nil:
+		state, reason = Canceled, errorCancelRequested
+	case out.err != nil:
+		definition, known := d.definitions[job.Type]
+		if known && job.Attempts < job.MaxAttempts && definition.Retryable(out.err) {
+			next := now + definition.Delay(job.Attempts).Milliseconds()
+			return d.requeue(ctx, tx, job, out.err.Error(), next)
+		}
+		state, reason = Failed, out.err.Error()
+	}
+	events, err := d.end(ctx, tx, &job, state, reason, out.result, now)
+	return job, append(told, events...), err
+}
+
+// owned reads a running job of this owner and attempt.
+func (d decider) owned(ctx context.Context, tx database.Tx, id, owner string, attempt int) (Job, error) {
+	job, err := readJob(ctx, tx, id)
+	if errors.Is(err, ErrNotFound) {
+		return Job{}, journal.Refuse(errFenced)
+	}
+	if err != nil {
+		return Job{}, err
+	}
+	if job.State != Running || job.owner != owner || job.Attempts != attempt {
+		return Job{}, journal.Refuse(errFenced)
+	}
+	return job, nil
+}
+
+// requeue gives a job another attempt. There is no event: to clients it is still under way.
+func (d decider) requeue(ctx context.Context, tx database.Tx, job Job, reason string, next int64) (Job, []journal.Event, error) {
+	job.State, job.Error, job.NextAttemptAt = Queued, &reason, &next
+	job.CancelRequestedAt, job.cancelReason = nil, ""
+	job.nodeID, job.owner, job.leaseUntil = "", "", 0
+	return job, nil, saveJob(ctx, tx, job)
+}
+
+// end brings a job into a final state, tells of it, lets the definition reconcile, and prunes.
+func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State, reason string, result json.RawMessage, now int64) ([]journal.Event, error) {
+	job.State, job.CompletedAt, job.NextAttemptAt, job.leaseUntil = state, &now, nil, 0
+	job.Result, job.Error = nil, nil
+	if state == Completed {
+		job.Result = result
+	} else {
+		job.Error = &reason
+	}
+	if err := saveJob(ctx, tx, *job); err != nil {
+		return nil, err
+	}
+	events, err := d.announce(ctx, tx, d.definitions[job.Type].OnTerminal, *job, now)
+	if err != nil {
+		return nil, err
+	}
+	return events, prune(ctx, tx, job.ProjectID, d.policy.Retention)
+}
+
+// announce is what the definition contributes, then the event of the job's new state: who hears the event finds the rest done.
+func (d decider) announce(ctx context.Context, tx database.Tx, hook Contribution, job Job, now int64) ([]journal.Event, error) {
+	var events []journal.Event
+	if hook != nil && d.hooks {
+		contributed, err := hook(ctx, tx, job)
+		if err != nil {
+			return nil, &hookError{job: job.ID, err: err}
+		}
+		events = contributed
+	}
+	event, err := jobEvent(eventName(job.State), job, now, nil)
+	if err != nil {
+		return nil, fmt.Errorf("word the event of job %s: %w", job.ID, err)
+	}
+	return append(events, event), nil
+}
+
+// hookError is a contribution that failed.
+type hookError struct {
+	job string
+	err error
+}
+
+func (e *hookError) Error() string { return "contribution to job " + e.job + ": " + e.err.Error() }
+func (e *hookError) Unwrap() error { return e.err }
+
+// cancel ends a queued job, or a running one whose definition says so, and asks any other running one to end.
+func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, now int64) (Job, []journal.Event, error) {
+	job, err := readJob(ctx, tx, id)
+	if errors.Is(err, ErrNotFound) {
+		return Job{}, nil, journal.Refuse(err)
+	}
+	if err != nil {
+		return Job{}, nil, err
+	}
+	switch {
+	case job.State.Final():
+		return Job{}, nil, journal.Refuse(&TerminalError{Job: job})
+	case job.State == Queued:
+		events, err := d.end(ctx, tx, &job, Canceled, reason, nil, now)
+		return job, events, err
+	case job.CancelRequestedAt == nil:
+		job.CancelRequestedAt, job.cancelReason = &now, reason
+	}
+	if d.definitions[job.Type].Cancel != InterruptTurn {
+		events, err := d.end(ctx, tx, &job, Canceled, reason, nil, now)
+		return job, events, err
+	}
+	wake, err := jobEvent(eventCancelRequested, job, now, nil)
+	if err != nil {
+		return Job{}, nil, err
+	}
+	return job, []journal.Event{wake}, saveJob(ctx, tx, job)
+}
+
+// settleOverdue ends what nobody else will: cancels whose grace is over, and jobs whose node stopped renewing its lease.
+func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64) ([]Job, []journal.Event, error) {
+	overdue, err := readJobs(ctx, tx, `state = 'running' and (cancel_requested_at <= $1 or lease_until <= $2)`,
+		now-d.policy.CancelGrace.Milliseconds(), now)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.settle(ctx, tx, overdue, now)
+}
+
+func (d decider) settle(ctx context.Context, tx database.Tx, jobs []Job, now int64) ([]Job, []journal.Event, error) {
+	var all []journal.Event
+	for i := range jobs {
+		events, err := d.recoverJob(ctx, tx, &jobs[i], now)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, events...)
+	}
+	return jobs, all, nil
+}
+
+// recoverJob decides what becomes of a job whose process is gone. A cancel that was accepted stays accepted: the original forgot it.
+func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, now int64) ([]journal.Event, error) {
+	definition, known := d.definitions[job.Type]
+	if job.CancelRequestedAt != nil {
+		reason := errorInterruptTimeout
+		if job.cancelReason == errorShutdown {
+			reason = errorShutdownTimeout
+		}
+		return d.end(ctx, tx, job, Canceled, reason, nil, now)
+	}
+	if !known {
+		return d.end(ctx, tx, job, Failed, errorRecoveryType+job.Type, nil, now)
+	}
+	if _, err := definition.Validate(job.Payload); err != nil {
+		return d.end(ctx, tx, job, Failed, errorRecoveryPayload+strings.TrimSpace(err.Error()), nil, now)
+	}
+	if job.State == Queued {
+		return nil, nil
+	}
+	if job.Attempts >= job.MaxAttempts {
+		return d.end(ctx, tx, job, Failed, errorMaxAttempts, nil, now)
+	}
+	requeued, _, err := d.requeue(ctx, tx, *job, errorRecovered, now)
+	*job = requeued
+	return nil, err
+}
+
+// recoverNode settles what an earlier process of this node left running, and every queued job this process can not run.
+func (d decider) recoverNode(ctx context.Context, tx database.Tx, who claimant, now int64) ([]Job, []journal.Event, error) {
+	jobs, err := readJobs(ctx, tx, `state = 'queued' or (state = 'running' and node_id = $1 and owner <> $2)`, who.node, who.owner)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.settle(ctx, tx, jobs, now)
+}

@@ -1,0 +1,110 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"harness/database"
+	"harness/journal"
+)
+
+// DedupeMode says what an enqueue does when a job of the same project, type and key is there. A job without key is never a duplicate.
+type DedupeMode string
+
+// The dedupe modes.
+const (
+	// DedupeNone queues every job.
+	DedupeNone DedupeMode = "none"
+	// SingleFlight answers with the queued or running job.
+	SingleFlight DedupeMode = "single_flight"
+	// DropDuplicate answers with the job in whatever state it is, as long as it is retained.
+	DropDuplicate DedupeMode = "drop_duplicate"
+	// MergeDuplicate merges the payload into the queued or running job and answers with that.
+	MergeDuplicate DedupeMode = "merge_duplicate"
+)
+
+// CancelMode says how a running job is canceled.
+type CancelMode string
+
+// The cancel modes.
+const (
+	// MarkCanceled ends the job at once and aborts its handler.
+	MarkCanceled CancelMode = "mark_canceled"
+	// InterruptTurn asks the handler's turn to end and gives it a grace to do so.
+	InterruptTurn CancelMode = "interrupt_turn"
+)
+
+// Contribution adds rows and events of other rooms to a change of a job: they commit in the job's own transaction. It may run more than
+// once and must have no effect but through tx.
+type Contribution func(ctx context.Context, tx database.Tx, job Job) ([]journal.Event, error)
+
+// Definition is one type of job: what it does and how it is treated. Type and Run are required.
+type Definition struct {
+	Type string
+	// Version is stored with each job; 0 means 1.
+	Version int
+	// Priority is Interactive when empty.
+	Priority Priority
+	// Dedupe is DedupeNone when empty.
+	Dedupe DedupeMode
+	// Timeout bounds one attempt; 0 is the queue's default.
+	Timeout time.Duration
+	// Validate returns the payload as it is to be stored, or why it can not be used. nil accepts every JSON object.
+	Validate func(payload json.RawMessage) (json.RawMessage, error)
+	// Merge is needed by MergeDuplicate.
+	Merge func(existing, incoming json.RawMessage) (json.RawMessage, error)
+	// Run does the work of one attempt and returns the job's result. ctx ends at the timeout, on a forced cancel and when the job was
+	// lost to another node; context.Cause says which.
+	Run func(ctx context.Context, run *Run) (json.RawMessage, error)
+	// Retryable classifies an attempt's error; nil is the shared classification (see Retryable).
+	Retryable func(err error) bool
+	// Delay is the wait before the attempt after the n-th; nil is exponential (see BackoffDelay).
+	Delay func(attempt int) time.Duration
+	// Cancel is MarkCanceled when empty; Interrupt is called, best effort, on a cancel with InterruptTurn.
+	Cancel    CancelMode
+	Interrupt func(ctx context.Context, job Job) error
+
+	OnQueued, OnStarted, OnTerminal Contribution
+}
+
+// registry are the definitions by type; immutable once the queue is made.
+type registry map[string]Definition
+
+func newRegistry(definitions []Definition) registry {
+	known := registry{}
+	for _, d := range definitions {
+		if d.Version == 0 {
+			d.Version = 1
+		}
+		if d.Priority == "" {
+			d.Priority = Interactive
+		}
+		if d.Dedupe == "" {
+			d.Dedupe = DedupeNone
+		}
+		if d.Cancel == "" {
+			d.Cancel = MarkCanceled
+		}
+		if d.Validate == nil {
+			d.Validate = anyObject
+		}
+		if d.Retryable == nil {
+			d.Retryable = Retryable
+		}
+		if d.Delay == nil {
+			d.Delay = BackoffDelay
+		}
+		known[d.Type] = d
+	}
+	return known
+}
+
+func anyObject(payload json.RawMessage) (json.RawMessage, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(payload, &object); err != nil || object == nil {
+		return nil, fmt.Errorf("payload must be a JSON object")
+	}
+	return payload, nil
+}

@@ -1,0 +1,219 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"harness/database"
+	"harness/journal"
+)
+
+// dispatch is the one goroutine that looks what there is to do: after each piece of news, at the next known deadline, and every Poll.
+func (q *Queue) dispatch(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-q.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		next, err := q.look(ctx)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, journal.ErrStopped) {
+			q.log.Warn().Err(err).Msg("the queue cannot look after its jobs; trying again")
+		}
+		timer.Reset(next)
+	}
+}
+
+// overview is what a look at the store tells, without taking the decision lock.
+type overview struct {
+	running []Job
+	queued  int
+	// ready is when the next queued job may start, 0 at once; in ms.
+	ready int64
+}
+
+func (q *Queue) overview(ctx context.Context) (view overview, err error) {
+	if view.running, err = readJobs(ctx, q.db.Read(), `state = 'running'`); err != nil {
+		return view, err
+	}
+	var ready *int64
+	err = q.db.Read().QueryRowContext(ctx, `select count(*), min(coalesce(next_attempt_at, 0)) from jobs where state = 'queued'`).Scan(&view.queued, &ready)
+	if err != nil {
+		return view, fmt.Errorf("count queued jobs: %w", err)
+	}
+	if ready != nil {
+		view.ready = *ready
+	}
+	return view, nil
+}
+
+// look does what is due and returns how long the next look can wait.
+func (q *Queue) look(ctx context.Context) (time.Duration, error) {
+	view, err := q.overview(ctx)
+	if err != nil {
+		return q.opts.Poll, err
+	}
+	q.follow(view.running)
+	now := q.now()
+	wait := q.opts.Poll.Milliseconds()
+	overdue := false
+	for _, job := range view.running {
+		due := job.leaseUntil
+		if job.CancelRequestedAt != nil {
+			due = min(due, *job.CancelRequestedAt+q.policy.CancelGrace.Milliseconds())
+		}
+		if due <= now {
+			overdue = true
+			continue
+		}
+		wait = min(wait, due-now)
+	}
+	if overdue {
+		if err := q.settleOverdue(ctx); err != nil {
+			return q.opts.Poll, err
+		}
+		q.nudge()
+	}
+	if view.queued > 0 && len(view.running) < q.policy.Concurrency {
+		if view.ready > now {
+			wait = min(wait, view.ready-now)
+		} else if err := q.claim(ctx); err != nil {
+			return q.opts.Poll, err
+		}
+	}
+	return time.Duration(max(wait, 1)) * time.Millisecond, nil
+}
+
+func (q *Queue) settleOverdue(ctx context.Context) error {
+	d := q.decider()
+	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		_, events, err := d.settleOverdue(ctx, tx, q.now())
+		return events, err
+	}
+	_, err := q.journal.Commit(ctx, unit)
+	var hook *hookError
+	if errors.As(err, &hook) {
+		q.log.Error().Err(err).Msg("an overdue job ends without its reconciliation")
+		d.hooks = false
+		_, err = q.journal.Commit(ctx, unit)
+	}
+	return err
+}
+
+func (q *Queue) claim(ctx context.Context) error {
+	q.claiming.Lock()
+	defer q.claiming.Unlock()
+	if q.draining {
+		return nil
+	}
+	var jobs []Job
+	d := q.decider()
+	unit := func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
+		jobs, events, err = d.claim(ctx, tx, q.claimant(), q.now())
+		return events, err
+	}
+	_, err := q.journal.Commit(ctx, unit)
+	var hook *hookError
+	if errors.As(err, &hook) {
+		// One job whose contribution fails must not keep the others from starting.
+		q.log.Error().Err(err).Msg("a job starts without its contributions")
+		d.hooks = false
+		_, err = q.journal.Commit(ctx, unit)
+	}
+	if err != nil {
+		return err
+	}
+	for _, job := range jobs {
+		q.begin(job)
+	}
+	return nil
+}
+
+// follow brings the local runs in line with the store: those that are over elsewhere are aborted, those to be canceled are told, and a job
+// that is ours without a run (the answer to its claim was lost) gets one.
+func (q *Queue) follow(running []Job) {
+	stored := map[string]Job{}
+	for _, job := range running {
+		if job.owner == q.owner {
+			stored[job.ID] = job
+		}
+	}
+	q.mu.Lock()
+	var orphans []Job
+	for id, run := range q.runs {
+		job, ours := stored[id]
+		switch {
+		case !ours || job.Attempts != run.job.Attempts:
+			run.lose(ErrCanceled)
+		case job.CancelRequestedAt != nil:
+			run.interruptOnce()
+		}
+	}
+	for id, job := range stored {
+		if q.runs[id] == nil {
+			orphans = append(orphans, job)
+		}
+	}
+	q.mu.Unlock()
+	for _, job := range orphans {
+		q.begin(job)
+	}
+}
+
+// renewLeases keeps the jobs of this process its own. When the store was out of reach for a whole lease, others may have taken them.
+func (q *Queue) renewLeases(ctx context.Context) {
+	ticker := time.NewTicker(q.opts.Lease / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if !q.hasRuns() {
+			continue
+		}
+		bounded, cancel := context.WithTimeout(ctx, q.opts.Lease/3)
+		at := q.opts.Clock()
+		_, err := q.journal.Commit(bounded, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			_, err := tx.ExecContext(ctx, `update jobs set lease_until = $1 where state = 'running' and owner = $2`,
+				q.now()+q.opts.Lease.Milliseconds(), q.owner)
+			return nil, err
+		})
+		cancel()
+		q.noteRenewal(at, err)
+	}
+}
+
+func (q *Queue) hasRuns() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.runs) > 0
+}
+
+func (q *Queue) noteRenewal(at time.Time, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err == nil {
+		q.renewed = at
+		return
+	}
+	q.log.Warn().Err(err).Msg("cannot renew the leases of running jobs")
+	for _, run := range q.runs {
+		if since := run.begun; q.opts.Clock().Sub(later(since, q.renewed)) >= q.opts.Lease {
+			run.lose(ErrLost)
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

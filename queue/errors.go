@@ -1,0 +1,57 @@
+package queue
+
+import "errors"
+
+// Codes of an Error, as clients see them (`queue-and-storage.md` 1).
+const (
+	CodeFull           = "queue_full"
+	CodeConflict       = "job_conflict"
+	CodeUnknownType    = "unknown_job_type"
+	CodeInvalidPayload = "invalid_payload"
+)
+
+// Error is a refused enqueue.
+type Error struct{ Code, Message string }
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+// ErrNotFound: there is no job of that id (any more).
+var ErrNotFound = errors.New("job not found")
+
+// TerminalError says a job can not be canceled because it is over.
+type TerminalError struct{ Job Job }
+
+// Error implements error.
+func (e *TerminalError) Error() string {
+	return "job " + e.Job.ID + " is already " + string(e.Job.State)
+}
+
+// Causes of a handler's canceled context (context.Cause).
+var (
+	// ErrTimeout: the attempt took longer than it may.
+	ErrTimeout = errors.New("orchestrator job timeout")
+	// ErrCanceled: the job was canceled.
+	ErrCanceled = errors.New("orchestrator job canceled")
+	// ErrLost: another node took the job over; whatever the handler returns is dropped.
+	ErrLost = errors.New("orchestrator job lost its lease")
+	// ErrShutdown: this node is stopping.
+	ErrShutdown = errors.New("orchestrator queue is shutting down")
+)
+
+// Errors stored with a job.
+const (
+	errorCancelRequested  = "cancel_requested"
+	errorInterruptTimeout = "interrupt_timeout"
+	errorShutdown         = "shutdown"
+	errorShutdownTimeout  = "shutdown_timeout"
+	errorRecovered        = "recovered_from_running_state"
+	errorMaxAttempts      = "recovery_max_attempts_exceeded"
+	errorRecoveryType     = "recovery_unknown_job_type:"
+	errorRecoveryPayload  = "recovery_invalid_payload:"
+	errorUnknownType      = "unknown_job_type: "
+	errorInvalidPayload   = "invalid_payload: "
+)
+
+// errFenced: the attempt no longer owns the job; its outcome is dropped.
+var errFenced = errors.New("the attempt no longer owns the job")

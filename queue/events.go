@@ -1,0 +1,48 @@
+package queue
+
+import (
+	"encoding/json"
+
+	"harness/journal"
+)
+
+// eventCancelRequested wakes the node that runs a job; it has a dot, so clients see no frame of it.
+const eventCancelRequested = "queue.cancel_requested"
+
+// eventName is what clients are told of a job that came into a state (seed 004, "Queue lifecycle websocket events").
+func eventName(state State) string {
+	switch state {
+	case Running:
+		return "orchestrator_job_started"
+	default:
+		return "orchestrator_job_" + string(state)
+	}
+}
+
+const eventProgress = "orchestrator_job_progress"
+
+// jobEvent tells of a job in the session it came from.
+func jobEvent(name string, job Job, at int64, progress json.RawMessage) (journal.Event, error) {
+	payload := struct {
+		JobID           string          `json:"jobId"`
+		ProjectID       string          `json:"projectId"`
+		JobType         string          `json:"jobType"`
+		State           State           `json:"state"`
+		SourceSessionID *string         `json:"sourceSessionId,omitempty"`
+		Result          json.RawMessage `json:"result,omitempty"`
+		Error           *string         `json:"error,omitempty"`
+		Progress        json.RawMessage `json:"progress,omitempty"`
+	}{job.ID, job.ProjectID, job.Type, job.State, job.SourceSessionID, nil, nil, progress}
+	if job.State.Final() {
+		payload.Result, payload.Error = job.Result, job.Error
+	}
+	encoded, err := encode(payload)
+	if err != nil {
+		return journal.Event{}, err
+	}
+	event := journal.Event{Type: name, Time: at, Source: "queue", Payload: encoded}
+	if job.SourceSessionID != nil {
+		event.SessionID = *job.SourceSessionID
+	}
+	return event, nil
+}

@@ -1,0 +1,134 @@
+// Package queue is the durable job queue: the contract of a job, the decisions over jobs, and the runner that carries them out.
+//
+// It owns the tables jobs and job_lanes, the order in which jobs run, and the `orchestrator_job_*` events (seed 004). It must never know what
+// a job does (definitions say it, see queue/jobs), HTTP, or a runtime.
+//
+// Every decision is a journal.Unit. Units of all processes run one after the other under the lock of the journal's head row, on both engines;
+// that lock is the queue's one decision lock, so there is no other (no advisory lock). State rows, transcript rows and events of one change
+// are therefore one transaction. Partial unique indexes hold the two invariants (single-flight, one running job per project) besides.
+package queue
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
+
+// State is where a job is in its life.
+type State string
+
+// The states of a job. The last three are final.
+const (
+	Queued    State = "queued"
+	Running   State = "running"
+	Completed State = "completed"
+	Failed    State = "failed"
+	Canceled  State = "canceled"
+)
+
+// Final tells whether a job in this state never changes again.
+func (s State) Final() bool { return s == Completed || s == Failed || s == Canceled }
+
+// Priority decides who goes first.
+type Priority string
+
+// The priorities.
+const (
+	Interactive Priority = "interactive"
+	Background  Priority = "background"
+)
+
+// Job is one job as stored. Times are in ms, nil means never; texts that may be absent are nil.
+type Job struct {
+	ID              string
+	Type            string
+	Version         int
+	ProjectID       string
+	SourceSessionID *string
+	Priority        Priority
+	State           State
+	DedupeKey       *string
+	Payload         json.RawMessage
+	// Result is nil until the job completed.
+	Result            json.RawMessage
+	Error             *string
+	Attempts          int
+	MaxAttempts       int
+	CreatedAt         int64
+	StartedAt         *int64
+	CompletedAt       *int64
+	CancelRequestedAt *int64
+	NextAttemptAt     *int64
+	LastAttemptAt     *int64
+	// ThreadID and TurnID say where a running job works: its runningContext on the wire.
+	ThreadID, TurnID *string
+
+	dedupeMode   DedupeMode
+	cancelReason string
+	nodeID       string
+	owner        string
+	leaseUntil   int64
+}
+
+// MarshalJSON is the job on the wire: members and their order are codex-manager's (golden recording "jobs").
+func (j Job) MarshalJSON() ([]byte, error) {
+	type runningContext struct {
+		ThreadID *string `json:"threadId"`
+		TurnID   *string `json:"turnId"`
+	}
+	result := j.Result
+	if result == nil {
+		result = json.RawMessage("null")
+	}
+	return encode(struct {
+		ID                string          `json:"id"`
+		Type              string          `json:"type"`
+		Version           int             `json:"version"`
+		ProjectID         string          `json:"projectId"`
+		SourceSessionID   *string         `json:"sourceSessionId"`
+		Priority          Priority        `json:"priority"`
+		State             State           `json:"state"`
+		DedupeKey         *string         `json:"dedupeKey"`
+		Payload           json.RawMessage `json:"payload"`
+		Result            json.RawMessage `json:"result"`
+		Error             *string         `json:"error"`
+		Attempts          int             `json:"attempts"`
+		MaxAttempts       int             `json:"maxAttempts"`
+		CreatedAt         *string         `json:"createdAt"`
+		StartedAt         *string         `json:"startedAt"`
+		CompletedAt       *string         `json:"completedAt"`
+		CancelRequestedAt *string         `json:"cancelRequestedAt"`
+		NextAttemptAt     *string         `json:"nextAttemptAt"`
+		LastAttemptAt     *string         `json:"lastAttemptAt"`
+		RunningContext    runningContext  `json:"runningContext"`
+	}{j.ID, j.Type, j.Version, j.ProjectID, j.SourceSessionID, j.Priority, j.State, j.DedupeKey, j.Payload, result, j.Error, j.Attempts,
+		j.MaxAttempts, isoTime(&j.CreatedAt), isoTime(j.StartedAt), isoTime(j.CompletedAt), isoTime(j.CancelRequestedAt),
+		isoTime(j.NextAttemptAt), isoTime(j.LastAttemptAt), runningContext{j.ThreadID, j.TurnID}})
+}
+
+// isoTime is JavaScript's Date.toISOString.
+func isoTime(ms *int64) *string {
+	if ms == nil {
+		return nil
+	}
+	text := time.UnixMilli(*ms).UTC().Format("2006-01-02T15:04:05.000Z")
+	return &text
+}
+
+// encode is JSON as JavaScript writes it: < > & stay as they are.
+func encode(value any) (json.RawMessage, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
+
+// Counts are the health figures of a store's jobs.
+type Counts struct {
+	Queued, Running, Completed, Failed, Canceled int
+	// Projects is the number of projects that have jobs.
+	Projects int
+}

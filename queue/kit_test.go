@@ -1,0 +1,225 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/database"
+	"harness/internal/dbtest"
+	"harness/journal"
+	"harness/queue"
+)
+
+// patience bounds every wait of these tests; it is only used up by a fault.
+const patience = 20 * time.Second
+
+// store is one store with a journal and a record of its events.
+type store struct {
+	t       *testing.T
+	db      *database.DB
+	journal *journal.Journal
+
+	mu     sync.Mutex
+	events []journal.Record
+	heard  chan struct{} // closed and replaced at each event
+}
+
+func newStore(t *testing.T, db *database.DB) *store {
+	t.Helper()
+	s := &store{t: t, db: db, heard: make(chan struct{})}
+	s.journal = startJournal(t, db)
+	s.journal.Subscribe(func(records []journal.Record) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.events = append(s.events, records...)
+		close(s.heard)
+		s.heard = make(chan struct{})
+	})
+	return s
+}
+
+func startJournal(t *testing.T, db *database.DB) *journal.Journal {
+	t.Helper()
+	j := journal.New(db, journal.Options{Logger: zerolog.Nop(), PollInterval: 20 * time.Millisecond})
+	if err := j.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := j.Stop(ctx); err != nil {
+			t.Errorf("stop the journal: %v", err)
+		}
+	})
+	return j
+}
+
+type option func(*queue.Options)
+
+// open makes a queue on the store that is stopped at the end.
+func (s *store) open(node string, definitions []queue.Definition, options ...option) *queue.Queue {
+	s.t.Helper()
+	return s.openOn(s.journal, node, definitions, options...)
+}
+
+func (s *store) openOn(j *journal.Journal, node string, definitions []queue.Definition, options ...option) *queue.Queue {
+	s.t.Helper()
+	opts := queue.Options{Journal: j, DB: s.db, NodeID: node, Definitions: definitions, Logger: zerolog.New(zerolog.NewTestWriter(s.t)).Level(zerolog.WarnLevel),
+		Poll: 50 * time.Millisecond, Drain: 100 * time.Millisecond, Policy: queue.Policy{CancelGrace: 300 * time.Millisecond}}
+	for _, edit := range options {
+		edit(&opts)
+	}
+	q := queue.New(opts)
+	s.t.Cleanup(func() { stop(s.t, q) })
+	return q
+}
+
+func (s *store) start(node string, definitions []queue.Definition, options ...option) *queue.Queue {
+	s.t.Helper()
+	q := s.open(node, definitions, options...)
+	if err := q.Start(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	return q
+}
+
+func stop(t *testing.T, q *queue.Queue) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := q.Stop(ctx); err != nil {
+		t.Errorf("stop the queue: %v", err)
+	}
+}
+
+// jobEvents are the events of one job so far, in order.
+func (s *store) jobEvents(id string) []journal.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var own []journal.Record
+	for _, record := range s.events {
+		var payload struct{ JobID string }
+		if err := json.Unmarshal(record.Payload, &payload); err == nil && payload.JobID == id {
+			own = append(own, record)
+		}
+	}
+	return own
+}
+
+func (s *store) names(id string) []string {
+	var names []string
+	for _, record := range s.jobEvents(id) {
+		names = append(names, record.Type)
+	}
+	return names
+}
+
+// waitEvent waits for an event of a job and returns its payload.
+func (s *store) waitEvent(id, name string) map[string]any {
+	s.t.Helper()
+	deadline := time.After(patience)
+	for {
+		s.mu.Lock()
+		heard := s.heard
+		s.mu.Unlock()
+		for _, record := range s.jobEvents(id) {
+			if record.Type == name {
+				var payload map[string]any
+				if err := json.Unmarshal(record.Payload, &payload); err != nil {
+					s.t.Fatal(err)
+				}
+				return payload
+			}
+		}
+		select {
+		case <-heard:
+		case <-deadline:
+			s.t.Fatalf("no %s of job %s; its events: %v", name, id, s.names(id))
+		}
+	}
+}
+
+func enqueue(t *testing.T, q *queue.Queue, in queue.Request) queue.EnqueueResult {
+	t.Helper()
+	if in.Payload == nil {
+		in.Payload = json.RawMessage(`{}`)
+	}
+	if in.ProjectID == "" {
+		in.ProjectID = "p"
+	}
+	result, err := q.Enqueue(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func waitFinal(t *testing.T, q *queue.Queue, id string) queue.Job {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	job, err := q.WaitForTerminal(ctx, id)
+	if err != nil {
+		t.Fatalf("job %s is %s: %v", id, job.State, err)
+	}
+	return job
+}
+
+// gate is a handler that waits to be let go and tells when it began.
+type gate struct {
+	began chan string
+	open  chan struct{}
+}
+
+func newGate() *gate { return &gate{began: make(chan string, 1000), open: make(chan struct{})} }
+
+func (g *gate) run(ctx context.Context, run *queue.Run) (json.RawMessage, error) {
+	g.began <- run.Job().ID
+	select {
+	case <-g.open:
+		return json.RawMessage(`{"status":"ok"}`), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (g *gate) waitBegun(t *testing.T) string {
+	t.Helper()
+	select {
+	case id := <-g.began:
+		return id
+	case <-time.After(patience):
+		t.Fatal("no job began")
+		return ""
+	}
+}
+
+func done(context.Context, *queue.Run) (json.RawMessage, error) {
+	return json.RawMessage(`{"status":"ok"}`), nil
+}
+
+func code(err error) string {
+	var refusal *queue.Error
+	if errors.As(err, &refusal) {
+		return refusal.Code
+	}
+	return ""
+}
+
+func pointer[T any](value T) *T { return &value }
+
+func each(t *testing.T, test func(t *testing.T, s *store)) {
+	t.Helper()
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			test(t, newStore(t, dbtest.Open(t, engine)))
+		})
+	}
+}

@@ -1,0 +1,150 @@
+package queue
+
+import (
+	"strings"
+	"time"
+)
+
+// Policy are the bounds of the queue (ORCHESTRATOR_QUEUE_*).
+type Policy struct {
+	// Concurrency is how many jobs run at once in the whole store; of one project there is never more than one.
+	Concurrency int
+	// MaxGlobal and MaxPerProject bound the queued and running jobs.
+	MaxGlobal, MaxPerProject int
+	// MaxAttempts is how often a job is tried.
+	MaxAttempts int
+	// BackgroundAging is the age from which a background job passes interactive ones after MaxBurst of them.
+	BackgroundAging time.Duration
+	MaxBurst        int
+	// DefaultTimeout bounds an attempt whose definition names none.
+	DefaultTimeout time.Duration
+	// Retention is how many final jobs a project keeps.
+	Retention int
+	// CancelGrace is what a canceled or timed-out handler gets to end by itself.
+	CancelGrace time.Duration
+}
+
+// DefaultPolicy are codex-manager's defaults.
+func DefaultPolicy() Policy {
+	return Policy{Concurrency: 2, MaxGlobal: 500, MaxPerProject: 100, MaxAttempts: 2, BackgroundAging: 15 * time.Second, MaxBurst: 3,
+		DefaultTimeout: time.Minute, Retention: 200, CancelGrace: 1500 * time.Millisecond}
+}
+
+func (p Policy) withDefaults() Policy {
+	d := DefaultPolicy()
+	for _, field := range []struct{ value, fallback *int }{
+		{&p.Concurrency, &d.Concurrency}, {&p.MaxGlobal, &d.MaxGlobal}, {&p.MaxPerProject, &d.MaxPerProject}, {&p.MaxAttempts, &d.MaxAttempts},
+		{&p.MaxBurst, &d.MaxBurst}, {&p.Retention, &d.Retention},
+	} {
+		if *field.value <= 0 {
+			*field.value = *field.fallback
+		}
+	}
+	if p.DefaultTimeout <= 0 {
+		p.DefaultTimeout = d.DefaultTimeout
+	}
+	if p.CancelGrace <= 0 {
+		p.CancelGrace = d.CancelGrace
+	}
+	return p
+}
+
+// Candidate is the oldest ready job of one priority in one project that has nothing running.
+type Candidate struct {
+	ID        string
+	ProjectID string
+	Priority  Priority
+	CreatedAt int64
+	// Burst counts the interactive jobs the project started since its last background job.
+	Burst int
+}
+
+// Pick chooses the next job to start at now (ms): first each project names its own, then forced ones go before interactive before background
+// ones, older before younger. An aged background job is forced once its project had a full burst of interactive ones. It is a pure function
+// of its arguments; candidates hold at most one job per project and priority. false means there is none.
+func (p Policy) Pick(candidates []Candidate, now int64) (Candidate, bool) {
+	var (
+		best     Candidate
+		bestRank int
+		found    bool
+	)
+	for _, c := range candidates {
+		rank, ok := p.rank(c, candidates, now)
+		if !ok {
+			continue
+		}
+		if !found || rank < bestRank || (rank == bestRank && before(c, best)) {
+			best, bestRank, found = c, rank, true
+		}
+	}
+	return best, found
+}
+
+const (
+	rankForced = iota
+	rankInteractive
+	rankBackground
+)
+
+// rank is the candidate's class across projects; false when its project prefers another job.
+func (p Policy) rank(c Candidate, all []Candidate, now int64) (int, bool) {
+	if c.Priority == Background && p.forced(c, now) {
+		return rankForced, true
+	}
+	for _, other := range all {
+		if other.ProjectID != c.ProjectID || other.Priority == c.Priority {
+			continue
+		}
+		if c.Priority == Background || p.forced(other, now) {
+			return 0, false
+		}
+	}
+	if c.Priority == Interactive {
+		return rankInteractive, true
+	}
+	return rankBackground, true
+}
+
+func (p Policy) forced(c Candidate, now int64) bool {
+	return c.Priority == Background && now-c.CreatedAt >= p.BackgroundAging.Milliseconds() && c.Burst >= p.MaxBurst
+}
+
+func before(a, b Candidate) bool {
+	if a.CreatedAt != b.CreatedAt {
+		return a.CreatedAt < b.CreatedAt
+	}
+	return a.ID < b.ID
+}
+
+// Retryable is the shared classification of an attempt's error: passing trouble of a runtime or its conversations.
+func Retryable(err error) bool {
+	text := strings.ToLower(err.Error())
+	for _, part := range []string{
+		"timed out", "timeout", "temporarily unavailable", "thread not found", "conversation not found", "invalid thread id",
+		"invalid conversation id", "no rollout found for", "made no item progress", "includeturns", "not materialized",
+	} {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// Bounds of BackoffDelay.
+const (
+	backoffBase = 100 * time.Millisecond
+	backoffMax  = 30 * time.Second
+)
+
+// BackoffDelay is the wait before the attempt after the n-th: 100 ms, doubled each time, at most 30 s.
+func BackoffDelay(attempt int) time.Duration {
+	if attempt > 9 {
+		return backoffMax
+	}
+	return min(backoffMax, backoffBase<<max(0, attempt-1))
+}
+
+// LinearDelay is the wait agents use: 0, 60, 120 ms and so on after the first, second, third attempt.
+func LinearDelay(attempt int) time.Duration {
+	return time.Duration(max(0, attempt-1)) * 60 * time.Millisecond
+}

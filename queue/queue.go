@@ -1,0 +1,309 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"harness/database"
+	"harness/journal"
+)
+
+// Options are what a Queue is built from. Journal, DB and NodeID are required.
+type Options struct {
+	Journal *journal.Journal
+	DB      *database.DB
+	// NodeID names this server among those that share the store; it is the same after a restart, and no two live processes share it.
+	NodeID      string
+	Policy      Policy
+	Definitions []Definition
+	// Lease is how long a running job survives the silence of its process (default 15 s); it is renewed every third of it. It must be
+	// well above the difference between the nodes' clocks.
+	Lease time.Duration
+	// Poll is how often the store is asked for what no event told (default 1 s).
+	Poll time.Duration
+	// Drain is how long Stop lets running jobs finish by themselves (default 2 s).
+	Drain time.Duration
+	// ProgressInterval is the least time between two progress events of a job (default 250 ms).
+	ProgressInterval time.Duration
+	Logger           zerolog.Logger
+	// Clock is time.Now when nil.
+	Clock func() time.Time
+}
+
+// Queue is the job queue of one process: it takes jobs in, and after Start runs the ones it claims.
+type Queue struct {
+	opts        Options
+	policy      Policy
+	definitions registry
+	owner       string
+	journal     *journal.Journal
+	db          *database.DB
+	log         zerolog.Logger
+
+	wake chan struct{}
+
+	lifecycle sync.Mutex
+	state     lifeState
+	accepts   atomic.Bool   // jobs are taken in; asked inside units, where lifecycle must not be
+	stopped   chan struct{} // closed when Stop is through
+	running   context.Context
+	cancel    context.CancelFunc
+	loops     sync.WaitGroup
+
+	claiming sync.Mutex // from the claim of jobs until their runs are known
+	draining bool       // under claiming
+
+	mu       sync.Mutex
+	runs     map[string]*Run
+	runsDone *sync.Cond
+	waiters  map[string]map[chan struct{}]struct{}
+	renewed  time.Time
+	handlers sync.WaitGroup
+}
+
+type lifeState int
+
+const (
+	fresh lifeState = iota
+	started
+	stopping
+)
+
+// New makes a queue. It runs nothing until Start.
+func New(opts Options) *Queue {
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	for _, field := range []struct {
+		value    *time.Duration
+		fallback time.Duration
+	}{{&opts.Lease, 15 * time.Second}, {&opts.Poll, time.Second}, {&opts.Drain, 2 * time.Second}, {&opts.ProgressInterval, 250 * time.Millisecond}} {
+		if *field.value <= 0 {
+			*field.value = field.fallback
+		}
+	}
+	q := &Queue{opts: opts, policy: opts.Policy.withDefaults(), definitions: newRegistry(opts.Definitions), journal: opts.Journal, db: opts.DB,
+		log: opts.Logger, owner: uuid.NewString(), wake: make(chan struct{}, 1), stopped: make(chan struct{}), runs: map[string]*Run{},
+		waiters: map[string]map[chan struct{}]struct{}{}}
+	q.runsDone = sync.NewCond(&q.mu)
+	return q
+}
+
+func (q *Queue) now() int64 { return q.opts.Clock().UnixMilli() }
+
+func (q *Queue) decider() decider {
+	return decider{policy: q.policy, definitions: q.definitions, hooks: true, newID: newID}
+}
+
+func (q *Queue) claimant() claimant {
+	return claimant{node: q.opts.NodeID, owner: q.owner, leaseUntil: q.now() + q.opts.Lease.Milliseconds()}
+}
+
+// Start settles what an earlier process of this node left behind and begins running jobs. Calling it twice is allowed.
+func (q *Queue) Start(ctx context.Context) error {
+	q.lifecycle.Lock()
+	defer q.lifecycle.Unlock()
+	switch q.state {
+	case started:
+		return nil
+	case stopping:
+		return ErrShutdown
+	}
+	if err := q.recover(ctx); err != nil {
+		return fmt.Errorf("settle the jobs an earlier run left: %w", err)
+	}
+	// The loops outlive the call that started them; Stop ends them.
+	q.running, q.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	_, unsubscribe := q.journal.Subscribe(q.hear)
+	q.loops.Go(func() {
+		defer unsubscribe()
+		q.dispatch(q.running)
+	})
+	q.loops.Go(func() { q.renewLeases(q.running) })
+	q.state = started
+	q.accepts.Store(true)
+	return nil
+}
+
+func (q *Queue) recover(ctx context.Context) error {
+	d := q.decider()
+	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		_, events, err := d.recoverNode(ctx, tx, q.claimant(), q.now())
+		return events, err
+	}
+	_, err := q.journal.Commit(ctx, unit)
+	var hook *hookError
+	if errors.As(err, &hook) {
+		q.log.Error().Err(err).Msg("a recovered job ends without its reconciliation")
+		d.hooks = false
+		_, err = q.journal.Commit(ctx, unit)
+	}
+	return err
+}
+
+// accepting tells whether jobs are taken in.
+func (q *Queue) accepting() error {
+	if !q.accepts.Load() {
+		return &Error{CodeConflict, "orchestrator queue is not started"}
+	}
+	return nil
+}
+
+// Enqueue takes a job in or answers with its duplicate. *Error says why it was refused.
+func (q *Queue) Enqueue(ctx context.Context, in Request) (EnqueueResult, error) {
+	var result EnqueueResult
+	_, err := q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
+		result, events, err = q.EnqueueIn(ctx, tx, in)
+		return events, err
+	})
+	if err != nil {
+		return EnqueueResult{}, err
+	}
+	if result.MergeError != nil {
+		q.log.Warn().Err(result.MergeError).Str("job", result.Job.ID).Msg("a duplicate could not be merged; the queued job is unchanged")
+	}
+	return result, nil
+}
+
+// EnqueueIn is Enqueue as a part of a caller's own journal unit. An error must be returned from the unit as it is.
+func (q *Queue) EnqueueIn(ctx context.Context, tx database.Tx, in Request) (EnqueueResult, []journal.Event, error) {
+	if err := q.accepting(); err != nil {
+		return EnqueueResult{}, nil, journal.Refuse(err)
+	}
+	return q.decider().enqueue(ctx, tx, in, q.now())
+}
+
+// Cancel ends a queued job, or asks a running one to end: the job returned may still be running then, with CancelRequestedAt set, and is
+// over after the grace at the latest, whichever node runs it. ErrNotFound, *TerminalError.
+func (q *Queue) Cancel(ctx context.Context, id, reason string) (Job, error) {
+	var job Job
+	d := q.decider()
+	unit := func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
+		job, events, err = d.cancel(ctx, tx, id, reason, q.now())
+		return events, err
+	}
+	_, err := q.journal.Commit(ctx, unit)
+	var hook *hookError
+	if errors.As(err, &hook) {
+		q.log.Error().Err(err).Str("job", id).Msg("a job is canceled without its reconciliation")
+		d.hooks = false
+		_, err = q.journal.Commit(ctx, unit)
+	}
+	if err != nil {
+		return Job{}, err
+	}
+	return job, nil
+}
+
+// Job reads a job: ErrNotFound.
+func (q *Queue) Job(ctx context.Context, id string) (Job, error) {
+	return readJob(ctx, q.db.Read(), database.EncodeText(id))
+}
+
+// Jobs lists a project's jobs, oldest first, of one state or of all ("").
+func (q *Queue) Jobs(ctx context.Context, projectID string, state State) ([]Job, error) {
+	if state == "" {
+		return readJobs(ctx, q.db.Read(), `project_id = $1`, database.EncodeText(projectID))
+	}
+	return readJobs(ctx, q.db.Read(), `project_id = $1 and state = $2`, database.EncodeText(projectID), string(state))
+}
+
+// Counts reads the health figures.
+func (q *Queue) Counts(ctx context.Context) (Counts, error) { return readCounts(ctx, q.db.Read()) }
+
+// WaitForTerminal waits until a job is over. When ctx ends first it returns the job as it is, with ctx's error.
+func (q *Queue) WaitForTerminal(ctx context.Context, id string) (Job, error) {
+	heard := make(chan struct{}, 1)
+	q.watch(id, heard)
+	defer q.unwatch(id, heard)
+	tick := time.NewTicker(q.opts.Poll)
+	defer tick.Stop()
+	for {
+		job, err := q.Job(context.WithoutCancel(ctx), id)
+		if err != nil || job.State.Final() {
+			return job, err
+		}
+		select {
+		case <-heard:
+		case <-tick.C: // SQLite has no news of other processes
+		case <-ctx.Done():
+			return job, ctx.Err()
+		}
+	}
+}
+
+func (q *Queue) watch(id string, heard chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.waiters[id] == nil {
+		q.waiters[id] = map[chan struct{}]struct{}{}
+	}
+	q.waiters[id][heard] = struct{}{}
+}
+
+func (q *Queue) unwatch(id string, heard chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.waiters[id], heard)
+	if len(q.waiters[id]) == 0 {
+		delete(q.waiters, id)
+	}
+}
+
+// hear is the journal's news, of this process and of others: who waits for a job is told, and the dispatcher looks again.
+func (q *Queue) hear(records []journal.Record) {
+	news := false
+	for _, record := range records {
+		switch record.Type {
+		case "orchestrator_job_completed", "orchestrator_job_failed", "orchestrator_job_canceled":
+			q.tell(record.Payload)
+			news = true
+		case "orchestrator_job_queued", eventCancelRequested:
+			news = true
+		}
+	}
+	if news {
+		q.nudge()
+	}
+}
+
+func (q *Queue) tell(payload json.RawMessage) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiters) == 0 {
+		return
+	}
+	var job struct {
+		ID string `json:"jobId"`
+	}
+	if err := json.Unmarshal(payload, &job); err != nil {
+		return // not an event of ours
+	}
+	for heard := range q.waiters[job.ID] {
+		select {
+		case heard <- struct{}{}:
+		default: // it is told already
+		}
+	}
+}
+
+// nudge makes the dispatcher look again; it never blocks.
+func (q *Queue) nudge() {
+	select {
+	case q.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+func validText(raw json.RawMessage) json.RawMessage {
+	return json.RawMessage(strings.ToValidUTF8(string(raw), "\uFFFD"))
+}

@@ -1,0 +1,255 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"harness/database"
+	"harness/journal"
+)
+
+// maxProgress bounds one progress report, in bytes.
+const maxProgress = 16 << 10
+
+// Run is one attempt at a job, as its handler sees it. Methods are safe for concurrent use.
+type Run struct {
+	queue *Queue
+	job   Job
+	begun time.Time
+	ctx   context.Context //nolint:containedctx // the handler's context belongs to the attempt, which many goroutines end
+	abort context.CancelCauseFunc
+
+	interrupted chan struct{}
+	interrupt   sync.Once
+	lost        chan struct{}
+	losing      sync.Once
+
+	mu       sync.Mutex
+	progress json.RawMessage
+	reported chan struct{}
+}
+
+// Job is the job as it was when the attempt began.
+func (r *Run) Job() Job { return r.job }
+
+// Progress reports how far the attempt is, as any JSON of at most 16 KiB. Only the latest report within an interval becomes an event; none
+// is stored. What can not be reported is dropped: progress never fails a job.
+func (r *Run) Progress(report json.RawMessage) {
+	if len(report) == 0 || len(report) > maxProgress || !json.Valid(report) {
+		r.queue.log.Warn().Str("job", r.job.ID).Int("bytes", len(report)).Msg("a progress report is not JSON or too long; it is dropped")
+		return
+	}
+	r.mu.Lock()
+	r.progress = validText(report)
+	r.mu.Unlock()
+	select {
+	case r.reported <- struct{}{}:
+	default: // the run loop will look anyway
+	}
+}
+
+func (r *Run) takeProgress() json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	report := r.progress
+	r.progress = nil
+	return report
+}
+
+// SetContext stores where the attempt works ("" for unknown), so that a cancel from anywhere finds the turn to interrupt.
+func (r *Run) SetContext(ctx context.Context, threadID, turnID string) error {
+	d := r.queue.decider()
+	_, err := r.queue.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		job, err := d.owned(ctx, tx, r.job.ID, r.queue.owner, r.job.Attempts)
+		if err != nil {
+			return nil, err
+		}
+		job.ThreadID, job.TurnID = textOrNil(threadID), textOrNil(turnID)
+		return nil, saveJob(ctx, tx, job)
+	})
+	if errors.Is(err, errFenced) {
+		return ErrLost
+	}
+	return err
+}
+
+func textOrNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func (r *Run) interruptOnce() { r.interrupt.Do(func() { close(r.interrupted) }) }
+
+// lose ends the attempt without an outcome: the job is over, or another's.
+func (r *Run) lose(cause error) {
+	r.losing.Do(func() {
+		r.abort(cause)
+		close(r.lost)
+	})
+}
+
+// begin starts an attempt at a job this process has claimed.
+func (q *Queue) begin(job Job) {
+	ctx, abort := context.WithCancelCause(q.running)
+	run := &Run{queue: q, job: job, begun: q.opts.Clock(), ctx: ctx, abort: abort, interrupted: make(chan struct{}), lost: make(chan struct{}),
+		reported: make(chan struct{}, 1)}
+	q.mu.Lock()
+	q.runs[job.ID] = run
+	q.mu.Unlock()
+	q.loops.Go(func() {
+		defer q.release(run)
+		q.attempt(run)
+	})
+}
+
+func (q *Queue) release(run *Run) {
+	run.abort(ErrCanceled)
+	q.mu.Lock()
+	if q.runs[run.job.ID] == run {
+		delete(q.runs, run.job.ID)
+	}
+	q.runsDone.Broadcast()
+	q.mu.Unlock()
+	q.nudge()
+}
+
+// attempt runs the handler and records what came of it. A handler that does not end within the grace after its time is over is left
+// behind: its job ends all the same, and what it returns later is dropped.
+func (q *Queue) attempt(r *Run) {
+	definition := q.definitions[r.job.Type]
+	done := make(chan outcome, 1) // buffered: a handler that was left behind must be able to end
+	q.handlers.Go(func() { done <- r.call(definition) })
+
+	limit := definition.Timeout
+	if limit <= 0 {
+		limit = q.policy.DefaultTimeout
+	}
+	timeout := time.NewTimer(limit)
+	defer timeout.Stop()
+	var (
+		timedOut        bool
+		grace, progress <-chan time.Time
+		interrupted     = r.interrupted
+		last            time.Time
+	)
+	for {
+		select {
+		case out := <-done:
+			if timedOut {
+				out = outcome{err: ErrTimeout}
+			}
+			out.progress = r.takeProgress()
+			q.finish(r, out)
+			return
+		case <-timeout.C:
+			timedOut = true
+			r.abort(ErrTimeout)
+			grace = time.After(q.policy.CancelGrace)
+		case <-grace:
+			q.log.Error().Str("job", r.job.ID).Str("type", r.job.Type).Msg("a job's handler ignores its timeout; it is left behind")
+			q.finish(r, outcome{err: ErrTimeout})
+			return
+		case <-interrupted:
+			interrupted = nil
+			q.interrupt(r, definition)
+		case <-r.lost:
+			return
+		case <-r.reported:
+			if progress == nil {
+				progress = time.After(max(0, q.opts.ProgressInterval-time.Since(last)))
+			}
+		case <-progress:
+			progress, last = nil, time.Now()
+			q.report(r)
+		}
+	}
+}
+
+// call is the handler with its panics turned into errors.
+func (r *Run) call(definition Definition) (out outcome) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.queue.log.Error().Str("job", r.job.ID).Str("type", r.job.Type).Interface("panic", v).Bytes("stack", debug.Stack()).Msg("a job's handler panicked")
+			out = outcome{err: fmt.Errorf("job handler panicked: %v", v)}
+		}
+	}()
+	result, err := definition.Run(r.ctx, r)
+	if err != nil {
+		return outcome{err: err}
+	}
+	if len(result) == 0 {
+		result = json.RawMessage("null")
+	}
+	if !json.Valid(result) {
+		return outcome{err: errors.New("job result is not JSON")}
+	}
+	return outcome{result: validText(result)}
+}
+
+// interrupt asks the handler's turn to end, best effort and beside the run, which goes on watching the clock.
+func (q *Queue) interrupt(r *Run, definition Definition) {
+	if definition.Interrupt == nil {
+		return
+	}
+	q.handlers.Go(func() {
+		ctx, cancel := context.WithTimeout(q.running, q.policy.CancelGrace)
+		defer cancel()
+		job, err := q.Job(ctx, r.job.ID) // with the running context stored meanwhile
+		if err == nil {
+			err = definition.Interrupt(ctx, job)
+		}
+		if err != nil {
+			q.log.Warn().Err(err).Str("job", r.job.ID).Msg("a canceled job's turn could not be interrupted; it is forced to end after its grace")
+		}
+	})
+}
+
+// report announces the latest progress, as long as the attempt owns the job. It does not wait: the journal keeps the order of submissions.
+func (q *Queue) report(r *Run) {
+	report := r.takeProgress()
+	if report == nil {
+		return
+	}
+	d := q.decider()
+	err := q.journal.Submit(r.ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		job, err := d.owned(ctx, tx, r.job.ID, q.owner, r.job.Attempts)
+		if err != nil {
+			return nil, err
+		}
+		event, err := jobEvent(eventProgress, job, q.now(), report)
+		return []journal.Event{event}, err
+	}, nil)
+	if err != nil {
+		q.log.Debug().Err(err).Str("job", r.job.ID).Msg("progress was not announced")
+	}
+}
+
+// finish records an attempt's outcome. While the store is out of reach it waits; when the job was lost meanwhile the outcome is dropped.
+func (q *Queue) finish(r *Run, out outcome) {
+	d := q.decider()
+	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		_, events, err := d.finish(ctx, tx, r.job.ID, q.owner, r.job.Attempts, out, q.now())
+		return events, err
+	}
+	_, err := q.journal.Commit(q.running, unit)
+	var hook *hookError
+	if errors.As(err, &hook) {
+		q.log.Error().Err(err).Str("job", r.job.ID).Msg("a job ends without its reconciliation")
+		d.hooks = false
+		_, err = q.journal.Commit(q.running, unit)
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, errFenced):
+		q.log.Debug().Str("job", r.job.ID).Msg("a late outcome is dropped: the job is over or another's")
+	default:
+		q.log.Error().Err(err).Str("job", r.job.ID).Msg("a job's outcome is not stored; the job is recovered when its lease ends")
+	}
+}

@@ -1,0 +1,150 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"harness/database"
+	"harness/journal"
+)
+
+// Stop takes no more jobs, lets running ones finish for Drain, then asks them to end, and after the grace ends them as canceled. Queued
+// jobs stay queued. It waits for all of that; a handler that ignores its context is named in the log and left behind. Calling it twice is
+// allowed: later calls wait for the first, until their ctx ends.
+func (q *Queue) Stop(ctx context.Context) error {
+	q.lifecycle.Lock()
+	before := q.state
+	q.state = stopping
+	q.lifecycle.Unlock()
+	switch before {
+	case stopping:
+		select {
+		case <-q.stopped:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	case fresh:
+		close(q.stopped)
+		return nil
+	}
+	defer close(q.stopped)
+	err := q.drain(ctx)
+	q.cancel()
+	q.loops.Wait()
+	if !q.handlersEnd(ctx) {
+		q.log.Error().Msg("a job's handler ignores the shutdown; it is left behind")
+	}
+	return err
+}
+
+func (q *Queue) drain(ctx context.Context) error {
+	q.accepts.Store(false)
+	q.claiming.Lock() // a claim under way becomes a run we wait for
+	q.draining = true
+	q.claiming.Unlock()
+	if q.idle(ctx, q.opts.Drain) {
+		return nil
+	}
+	var errs []error
+	for _, run := range q.localRuns() {
+		if _, err := q.askToEnd(ctx, run); err != nil && !errors.Is(err, errFenced) {
+			errs = append(errs, err)
+		}
+		run.interruptOnce()
+		run.abort(ErrShutdown)
+	}
+	if q.idle(ctx, q.policy.CancelGrace) {
+		return errors.Join(errs...)
+	}
+	for _, run := range q.localRuns() {
+		if err := q.forceEnd(ctx, run); err != nil && !errors.Is(err, errFenced) {
+			errs = append(errs, err)
+		}
+		run.lose(ErrShutdown)
+	}
+	return errors.Join(errs...)
+}
+
+func (q *Queue) localRuns() []*Run {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	runs := make([]*Run, 0, len(q.runs))
+	for _, run := range q.runs {
+		runs = append(runs, run)
+	}
+	return runs
+}
+
+// askToEnd marks a run's job as canceled by the shutdown: whatever it returns from now on, it ends canceled.
+func (q *Queue) askToEnd(ctx context.Context, run *Run) ([]journal.Record, error) {
+	return q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		job, err := q.decider().owned(ctx, tx, run.job.ID, q.owner, run.job.Attempts)
+		if err != nil {
+			return nil, err
+		}
+		if job.CancelRequestedAt == nil {
+			now := q.now()
+			job.CancelRequestedAt, job.cancelReason = &now, errorShutdown
+		}
+		return nil, saveJob(ctx, tx, job)
+	})
+}
+
+func (q *Queue) forceEnd(ctx context.Context, run *Run) error {
+	d := q.decider()
+	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		job, err := d.owned(ctx, tx, run.job.ID, q.owner, run.job.Attempts)
+		if err != nil {
+			return nil, err
+		}
+		return d.end(ctx, tx, &job, Canceled, errorShutdownTimeout, nil, q.now())
+	}
+	_, err := q.journal.Commit(ctx, unit)
+	var hook *hookError
+	if errors.As(err, &hook) {
+		d.hooks = false
+		_, err = q.journal.Commit(ctx, unit)
+	}
+	if err != nil {
+		return fmt.Errorf("end job %s at shutdown: %w", run.job.ID, err)
+	}
+	return nil
+}
+
+// idle waits until nothing runs here, at most for patience.
+func (q *Queue) idle(ctx context.Context, patience time.Duration) bool {
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	stop := context.AfterFunc(bounded, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.runsDone.Broadcast()
+	})
+	defer stop()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.runs) > 0 && bounded.Err() == nil {
+		q.runsDone.Wait()
+	}
+	return len(q.runs) == 0
+}
+
+func (q *Queue) handlersEnd(ctx context.Context) bool {
+	ended := make(chan struct{})
+	go func() { // lives as long as the handlers it waits for
+		q.handlers.Wait()
+		close(ended)
+	}()
+	patience := time.NewTimer(q.policy.CancelGrace)
+	defer patience.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	return false
+}
