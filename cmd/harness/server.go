@@ -185,7 +185,7 @@ func (s *Server) startHTTP(context.Context) error {
 	})
 	s.http = &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes}
 	go func() {
-		if err := s.http.Serve(s.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(api.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			s.failed <- fmt.Errorf("the HTTP server broke: %w", err)
 		}
 	}()
