@@ -10,10 +10,14 @@ import (
 	"harness/database"
 )
 
-// defaults are the controls of a session that never had any: the stored ones, else the configured ones.
-func (s *Service) defaults(ctx context.Context) (Controls, error) {
+// defaults are the controls of a session that never had any: the stored ones, else the configured ones. Locked ones are the configured
+// ones, whatever was stored before they were locked.
+func (s *Service) defaults(ctx context.Context, q database.Querier) (Controls, error) {
+	if s.opts.DefaultsLocked {
+		return s.opts.Defaults.complete(), nil
+	}
 	var stored string
-	err := s.db.Read().QueryRowContext(ctx, `select controls from default_controls where id = 1`).Scan(&stored)
+	err := q.QueryRowContext(ctx, `select controls from default_controls where id = 1`).Scan(&stored)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s.opts.Defaults.complete(), nil
 	}
@@ -72,11 +76,12 @@ func encodeControls(controls *Controls) (sql.NullString, error) {
 	if controls == nil {
 		return sql.NullString{}, nil
 	}
-	encoded, err := json.Marshal(controls.complete())
-	if err != nil {
-		return sql.NullString{}, fmt.Errorf("encode controls: %w", err)
+	for key, value := range controls.Settings {
+		if !json.Valid(value) {
+			return sql.NullString{}, fmt.Errorf("encode controls: setting %q is not JSON", key)
+		}
 	}
-	return sql.NullString{String: string(encoded), Valid: true}, nil
+	return sql.NullString{String: string(encode(controls.complete())), Valid: true}, nil
 }
 
 // decodeControls reads stored controls; fields an older version did not store come from the defaults.

@@ -11,7 +11,7 @@ import (
 // Create opens a conversation in the default runtime and stores it with its controls. The reply says Materialized false, as clients
 // expect of a session nobody has written to.
 func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
-	defaults, err := s.defaults(ctx)
+	defaults, err := s.defaults(ctx, s.db.Read())
 	if err != nil {
 		return Session{}, err
 	}

@@ -36,6 +36,9 @@ func (s *Service) Delete(ctx context.Context, sessionID string) (Deleted, error)
 	if err := s.bury(context.WithoutCancel(ctx), session); err != nil {
 		return Deleted{}, err
 	}
+	if !session.SystemOwned {
+		s.dismissWorkers(context.WithoutCancel(ctx), ownerOfSession(sessionID))
+	}
 	return Deleted{SessionID: sessionID, Title: session.Title, DeletedFileCount: files}, nil
 }
 

@@ -79,6 +79,16 @@ func sessionProjectUpdated(sessionID string, projectID, previous *string, at int
 	return event
 }
 
+// sessionReleased is what clients are told when all chats leave a project at once: no status, no previous project.
+func sessionReleased(sessionID string, at int64) journal.Event {
+	event := sessionEvent(sessionID, "session_project_updated", at, false, encode(struct {
+		SessionID string  `json:"sessionId"`
+		ProjectID *string `json:"projectId"`
+	}{SessionID: sessionID}))
+	event.Broadcast = true
+	return event
+}
+
 func projectUpserted(project Project, at int64) journal.Event {
 	return journal.Event{Type: "project_upserted", Time: at, Source: source, Broadcast: true, Payload: encode(map[string]any{
 		"project": struct {

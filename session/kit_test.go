@@ -197,3 +197,10 @@ func metaOf(t *testing.T, record journal.Record) stream.Meta {
 	}
 	return meta
 }
+
+// end ends a turn as its runtime does.
+func (k *kit) end(sessionID, turnID string) {
+	k.t.Helper()
+	k.fake.end(sessionID, turnID, runtime.TurnDone)
+	k.flush()
+}

@@ -117,7 +117,7 @@ func storeThread(ctx context.Context, tx database.Tx, sessionID string, t runtim
 }
 
 // AssignProject puts a session into a project, or takes it out (nil). The project is looked at before the session (`codex-manager.md` 5.2),
-// except that a deleted session is deleted first of all. It is announced also when nothing changes, as clients expect.
+// except that a deleted session is deleted first of all. What does not change is not announced.
 func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID *string) (Session, error) {
 	var gone *DeletedError
 	if err := readTombstone(ctx, s.db.Read(), sessionID); errors.As(err, &gone) {
@@ -142,7 +142,10 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 		if err != nil {
 			return nil, journal.Refuse(err)
 		}
-		if err := updateSession(ctx, tx, sessionID, `project_id = $2`, nullText(projectID)); err != nil {
+		if same(projectID, stored.ProjectID) {
+			return nil, nil
+		}
+		if err := moveToProject(ctx, tx, sessionID, projectID); err != nil {
 			return nil, err
 		}
 		return []journal.Event{sessionProjectUpdated(sessionID, projectID, stored.ProjectID, at, stored.SystemOwned)}, nil
@@ -152,4 +155,24 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 	}
 	s.view.change(sessionID, func(t *thread) { t.projectID = projectID })
 	return s.stored(ctx, sessionID)
+}
+
+func same(a, b *string) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// moveToProject puts a session last among a project's, or takes it out (nil).
+func moveToProject(ctx context.Context, tx database.Tx, sessionID string, projectID *string) error {
+	var rank int64
+	if projectID != nil {
+		err := tx.QueryRowContext(ctx, `select coalesce(max(project_rank), 0) + 1 from sessions where project_id = $1`,
+			database.EncodeText(*projectID)).Scan(&rank)
+		if err != nil {
+			return fmt.Errorf("rank session %s in project %s: %w", sessionID, *projectID, err)
+		}
+	}
+	return updateSession(ctx, tx, sessionID, `project_id = $2, project_rank = $3`, nullText(projectID), rank)
 }

@@ -63,9 +63,13 @@ func (s *Service) CreateProject(ctx context.Context, name string, workingDirecto
 	return project, err
 }
 
-// RenameProject changes the name and, when setDirectory, the working directory (nil clears it). It is announced also when nothing changes.
+// RenameProject changes the name and, when setDirectory, the working directory (nil clears it). It is announced also when nothing
+// changes. Another directory costs the project its worker sessions.
 func (s *Service) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string, setDirectory bool) (Project, error) {
-	var project Project
+	var (
+		project Project
+		moved   bool
+	)
 	at := s.now()
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		stored, err := readProject(ctx, tx, projectID)
@@ -75,22 +79,30 @@ func (s *Service) RenameProject(ctx context.Context, projectID, name string, wor
 		if err := uniqueName(ctx, tx, name, projectID); err != nil {
 			return nil, journal.Refuse(err)
 		}
-		stored.Name, stored.UpdatedAt = name, at
+		next := stored
+		next.Name = name
 		if setDirectory {
-			stored.WorkingDirectory = workingDirectory
+			next.WorkingDirectory = workingDirectory
+		}
+		moved = !same(next.WorkingDirectory, stored.WorkingDirectory)
+		if moved || next.Name != stored.Name {
+			next.UpdatedAt = at
 		}
 		_, err = tx.ExecContext(ctx, `update projects set name = $2, name_key = $3, working_directory = $4, updated_at = $5 where id = $1`,
-			database.EncodeText(projectID), database.EncodeText(name), nameKey(name), nullText(stored.WorkingDirectory), at)
+			database.EncodeText(projectID), database.EncodeText(name), nameKey(name), nullText(next.WorkingDirectory), next.UpdatedAt)
 		if err != nil {
 			return nil, fmt.Errorf("update project %s: %w", projectID, err)
 		}
-		project = stored
-		return []journal.Event{projectUpserted(stored, at)}, nil
+		project = next
+		return []journal.Event{projectUpserted(next, at)}, nil
 	})
+	if err == nil && moved {
+		s.dismissWorkers(context.WithoutCancel(ctx), projectID) // they work in the old directory
+	}
 	return project, err
 }
 
-// DeleteProject removes a project that has no sessions of people; *ProjectNotEmptyError says how many it has.
+// DeleteProject removes a project that has no sessions of people, and its worker sessions; *ProjectNotEmptyError says how many it has.
 func (s *Service) DeleteProject(ctx context.Context, projectID string) (Project, error) {
 	var project Project
 	at := s.now()
@@ -119,6 +131,9 @@ func (s *Service) DeleteProject(ctx context.Context, projectID string) (Project,
 		project = stored
 		return []journal.Event{projectDeleted(projectID, at)}, nil
 	})
+	if err == nil {
+		s.dismissWorkers(context.WithoutCancel(ctx), projectID)
+	}
 	return project, err
 }
 

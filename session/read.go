@@ -57,7 +57,7 @@ func (s *Service) stored(ctx context.Context, sessionID string) (Session, error)
 	if err != nil {
 		return Session{}, err
 	}
-	defaults, err := s.defaults(ctx)
+	defaults, err := s.defaults(ctx, s.db.Read())
 	if err != nil {
 		return Session{}, err
 	}
@@ -75,7 +75,7 @@ func (s *Service) List(ctx context.Context, query ListQuery) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	defaults, err := s.defaults(ctx)
+	defaults, err := s.defaults(ctx, s.db.Read())
 	if err != nil {
 		return Page{}, err
 	}

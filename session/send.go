@@ -41,11 +41,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	if err != nil {
 		return "", err
 	}
-	var wishes *Controls
-	if message.Model != nil || message.ApprovalPolicy != nil || message.NetworkAccess != nil || message.FilesystemSandbox != nil {
-		wishes = &controls
-	}
-	return started.TurnID, s.turnAccepted(context.WithoutCancel(ctx), session, started.TurnID, wishes)
+	return started.TurnID, s.turnAccepted(context.WithoutCancel(ctx), session, started.TurnID, message)
 }
 
 func (m Message) input() []json.RawMessage {
@@ -61,7 +57,7 @@ func (m Message) input() []json.RawMessage {
 
 // turnAccepted stores the turn a reply named before the caller is told of it: an acknowledged turn is never forgotten. Its end may have
 // overtaken the reply, and so may the end of its process.
-func (s *Service) turnAccepted(ctx context.Context, session Session, turnID string, controls *Controls) error {
+func (s *Service) turnAccepted(ctx context.Context, session Session, turnID string, message Message) error {
 	return s.inOrder(ctx, func() journal.Unit {
 		at := s.now()
 		generation, down := s.view.liveGeneration(session.Runtime)
@@ -72,10 +68,8 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, turnID stri
 			if _, err := presence(ctx, tx, session.ID); err != nil {
 				return nil, journal.Refuse(err)
 			}
-			if controls != nil {
-				if err := storeControls(ctx, tx, session.ID, *controls); err != nil {
-					return nil, err
-				}
+			if err := s.storeWishes(ctx, tx, session.ID, message); err != nil {
+				return nil, err
 			}
 			if err := updateSession(ctx, tx, session.ID, `node_id = $2`, s.opts.NodeID); err != nil {
 				return nil, err
@@ -87,6 +81,19 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, turnID stri
 			return s.sweepTurn(ctx, tx, turn, exitReason(session.Runtime, nil), at)
 		}
 	})
+}
+
+// storeWishes makes the options a message came with the session's controls. They are laid over what is stored now: controls may have been
+// edited while the runtime took the message.
+func (s *Service) storeWishes(ctx context.Context, tx database.Tx, sessionID string, m Message) error {
+	if m.Model == nil && m.ApprovalPolicy == nil && m.NetworkAccess == nil && m.FilesystemSandbox == nil {
+		return nil
+	}
+	controls, _, err := s.controlsIn(ctx, tx, sessionID)
+	if err != nil {
+		return err
+	}
+	return storeControls(ctx, tx, sessionID, controls.with(m.Model, m.ApprovalPolicy, m.NetworkAccess, m.FilesystemSandbox))
 }
 
 // sweepTurn interrupts a turn whose process had ended before the turn was stored, unless it is known to be over.

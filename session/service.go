@@ -25,6 +25,8 @@ type Options struct {
 	NodeID string
 	// Defaults are the controls of sessions that never had any, unless stored defaults say otherwise.
 	Defaults Controls
+	// DefaultsLocked makes Defaults the only ones: they are not to be edited (SESSION_DEFAULTS_LOCKED).
+	DefaultsLocked bool
 	// WorkspaceRoot is where sessions work whose creator named no directory.
 	WorkspaceRoot string
 	Logger        zerolog.Logger
@@ -44,6 +46,7 @@ type Service struct {
 
 	adaptersMu sync.RWMutex
 	adapters   []runtime.Adapter
+	workers    Workers
 
 	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units commit.
 	// It is held while the journal's queue is full: that is the back-pressure of a slow store.

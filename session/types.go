@@ -150,6 +150,8 @@ var (
 	ErrWrongTurn = errors.New("that turn is not running")
 	// ErrNotMaterialized: the session's runtime has nothing stored under its id, so it can not be archived, unarchived or resumed.
 	ErrNotMaterialized = errors.New("session has nothing stored in its runtime")
+	// ErrDefaultsLocked: the controls of new sessions are set by configuration.
+	ErrDefaultsLocked = errors.New("default controls are locked by configuration (SESSION_DEFAULTS_LOCKED)")
 	// ErrBadCursor: the list cursor is not one of ours.
 	ErrBadCursor = errors.New("cursor is not one this server gave out")
 )

@@ -1,0 +1,155 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"harness/database"
+	"harness/journal"
+	"harness/transcript"
+)
+
+// ControlEdit is one change of controls (`codex-manager.md` 5.3).
+type ControlEdit struct {
+	// Defaults edits the controls new sessions start with instead of the session's own.
+	Defaults bool
+	// Edit makes the next controls of the current ones. It may run more than once and must not change what it is given.
+	Edit func(Controls) Controls
+	// Audit says who changes and through what; nil leaves no entry in the transcript.
+	Audit *ControlAudit
+}
+
+// ControlAudit is the provenance of a change, as clients give it.
+type ControlAudit struct{ Actor, Source string }
+
+// ControlChange is the outcome of an edit: both controls as they are afterwards.
+type ControlChange struct {
+	Controls, Defaults Controls
+	Changed            bool
+}
+
+// Summary is controls in one line, as clients and audit entries show them.
+func (c Controls) Summary() string {
+	model := "default"
+	if c.Model != nil {
+		model = *c.Model
+	}
+	return strings.Join([]string{model, c.ApprovalPolicy, c.NetworkAccess, c.FilesystemSandbox, "settings:" + strconv.Itoa(len(c.Settings))}, " | ")
+}
+
+// Equal compares controls; settings are the same when they are the same JSON values, whatever the order of their members.
+func (c Controls) Equal(other Controls) bool {
+	if c.model() != other.model() || (c.Model == nil) != (other.Model == nil) || c.ApprovalPolicy != other.ApprovalPolicy ||
+		c.NetworkAccess != other.NetworkAccess || c.FilesystemSandbox != other.FilesystemSandbox {
+		return false
+	}
+	return maps.EqualFunc(c.Settings, other.Settings, func(a, b json.RawMessage) bool {
+		var left, right any
+		if json.Unmarshal(a, &left) != nil || json.Unmarshal(b, &right) != nil {
+			return string(a) == string(b)
+		}
+		return reflect.DeepEqual(left, right)
+	})
+}
+
+// Controls reads a session's controls and those new sessions start with. *DeletedError, ErrNotFound.
+func (s *Service) Controls(ctx context.Context, sessionID string) (controls, defaults Controls, err error) {
+	return s.controlsIn(ctx, s.db.Read(), sessionID)
+}
+
+func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID string) (controls, defaults Controls, err error) {
+	stored, err := readSession(ctx, q, sessionID)
+	if err != nil {
+		return Controls{}, Controls{}, err
+	}
+	if defaults, err = s.defaults(ctx, q); err != nil {
+		return Controls{}, Controls{}, err
+	}
+	session, err := stored.effective(defaults)
+	return session.Controls, defaults, err
+}
+
+// EditControls changes a session's controls, or with Defaults those of new sessions, in one step: nothing changes between the value Edit
+// is given and the write. What comes out equal is neither written nor audited. A change is not announced on the stream; with an audit it is
+// told by an entry in the transcript of the session, whichever the scope. *DeletedError, ErrNotFound, ErrDefaultsLocked.
+func (s *Service) EditControls(ctx context.Context, sessionID string, edit ControlEdit) (ControlChange, error) {
+	if edit.Defaults && s.opts.DefaultsLocked {
+		return ControlChange{}, ErrDefaultsLocked
+	}
+	at, suffix := s.now(), uuid.New().String()[:8]
+	var change ControlChange
+	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		controls, defaults, err := s.controlsIn(ctx, tx, sessionID)
+		if absent(err) {
+			return nil, journal.Refuse(err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		target := &controls
+		if edit.Defaults {
+			target = &defaults
+		}
+		previous := *target
+		given := previous
+		given.Settings = maps.Clone(previous.Settings)
+		*target = edit.Edit(given).complete()
+		change = ControlChange{Controls: controls, Defaults: defaults, Changed: !target.Equal(previous)}
+		if !change.Changed {
+			return nil, nil
+		}
+		if edit.Defaults {
+			err = storeDefaults(ctx, tx, defaults)
+		} else {
+			err = storeControls(ctx, tx, sessionID, controls)
+		}
+		if err != nil || edit.Audit == nil {
+			return nil, err
+		}
+		entry := auditEntry(edit, previous, *target, at)
+		entry.MessageID = fmt.Sprintf("session-controls-%d-%s", at, suffix)
+		_, _, err = s.entries.Upsert(ctx, tx, sessionID, entry)
+		return nil, err
+	})
+	return change, err
+}
+
+// auditEntry tells readers of the transcript who changed what.
+func auditEntry(edit ControlEdit, previous, next Controls, at int64) transcript.Entry {
+	scope, words := "session", "this chat"
+	if edit.Defaults {
+		scope, words = "default", "new chats default"
+	}
+	details := string(encode(struct {
+		OccurredAt string   `json:"occurredAt"`
+		Actor      string   `json:"actor"`
+		Source     string   `json:"source"`
+		Scope      string   `json:"scope"`
+		Previous   Controls `json:"previous"`
+		Next       Controls `json:"next"`
+	}{isoTime(at), edit.Audit.Actor, edit.Audit.Source, scope, previous, next}))
+	return transcript.Entry{TurnID: "session-controls", Role: "system", Type: "session.controls.updated",
+		Content: fmt.Sprintf("Session controls updated (%s) by %s via %s: %s -> %s", words, edit.Audit.Actor, edit.Audit.Source,
+			previous.Summary(), next.Summary()),
+		Details: &details, StartedAt: &at, CompletedAt: &at, Status: transcript.Complete}
+}
+
+func storeDefaults(ctx context.Context, tx database.Tx, controls Controls) error {
+	encoded, err := encodeControls(&controls)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `insert into default_controls (id, controls) values (1, $1)
+		on conflict (id) do update set controls = excluded.controls`, encoded)
+	if err != nil {
+		return fmt.Errorf("store default controls: %w", err)
+	}
+	return nil
+}

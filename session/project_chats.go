@@ -1,0 +1,256 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+)
+
+// MovedChats counts what MoveChats did.
+type MovedChats struct{ Moved, Archived, AlreadyArchived int }
+
+// NotMaterializedError says which sessions have nothing to archive: nobody has written to them yet.
+type NotMaterializedError struct {
+	ProjectID  string
+	SessionIDs []string
+}
+
+// Error implements error.
+func (e *NotMaterializedError) Error() string {
+	return fmt.Sprintf("%d sessions of project %s have nothing to archive yet", len(e.SessionIDs), e.ProjectID)
+}
+
+// MoveChats takes all sessions of people out of a project, in the order they came into it, and archives them first when archive is set.
+// ErrProjectNotFound; *NotMaterializedError before anything is moved.
+func (s *Service) MoveChats(ctx context.Context, projectID string, archive bool) (MovedChats, error) {
+	chats, err := s.chats(ctx, s.db.Read(), projectID)
+	if err != nil {
+		return MovedChats{}, err
+	}
+	if !archive {
+		moved, err := s.release(ctx, projectID, "")
+		return MovedChats{Moved: moved}, err
+	}
+	if err := s.allMaterialized(ctx, projectID, chats); err != nil {
+		return MovedChats{}, err
+	}
+	var counts MovedChats
+	for _, chat := range chats {
+		if chat.Archived {
+			counts.AlreadyArchived++
+		} else if _, err := s.Archive(ctx, chat.ID); absent(err) {
+			continue // deleted since we looked
+		} else if err != nil {
+			return counts, err
+		} else {
+			counts.Archived++
+		}
+		moved, err := s.release(ctx, projectID, chat.ID)
+		if err != nil {
+			return counts, err
+		}
+		counts.Moved += moved
+	}
+	return counts, nil
+}
+
+// DeleteChats deletes all sessions of people in a project, in the order they came into it. skipped are those somebody else deleted
+// meanwhile. ErrProjectNotFound.
+func (s *Service) DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error) {
+	chats, err := s.chats(ctx, s.db.Read(), projectID)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, chat := range chats {
+		_, err := s.Delete(ctx, chat.ID)
+		switch {
+		case absent(err):
+			skipped++
+		case err != nil:
+			return deleted, skipped, err
+		default:
+			deleted++
+		}
+	}
+	return deleted, skipped, nil
+}
+
+// chats are a project's sessions of people, in the order they came into it.
+func (s *Service) chats(ctx context.Context, q database.Querier, projectID string) ([]Session, error) {
+	if _, err := readProject(ctx, q, projectID); err != nil {
+		return nil, err
+	}
+	rows, err := q.QueryContext(ctx, `select `+sessionColumns+` from sessions where project_id = $1 and system_owned = 0
+		order by project_rank, id`, database.EncodeText(projectID))
+	if err != nil {
+		return nil, fmt.Errorf("list chats of project %s: %w", projectID, err)
+	}
+	defer rows.Close()
+	var chats []Session
+	for rows.Next() {
+		row, err := scanSession(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list chats of project %s: %w", projectID, err)
+		}
+		chats = append(chats, row.Session)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list chats of project %s: %w", projectID, err)
+	}
+	return chats, nil
+}
+
+// release takes a project's chats out of it, only the one of the given id unless that is "", and returns how many.
+func (s *Service) release(ctx context.Context, projectID, only string) (int, error) {
+	at := s.now()
+	var released []string
+	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		released = nil
+		chats, err := s.chats(ctx, tx, projectID)
+		if errors.Is(err, ErrProjectNotFound) {
+			return nil, journal.Refuse(err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		var events []journal.Event
+		for _, chat := range chats {
+			if only != "" && chat.ID != only {
+				continue
+			}
+			if err := updateSession(ctx, tx, chat.ID, `project_id = null, project_rank = 0`); err != nil {
+				return nil, err
+			}
+			released = append(released, chat.ID)
+			events = append(events, sessionReleased(chat.ID, at))
+		}
+		return events, nil
+	})
+	for _, id := range released {
+		s.view.change(id, func(t *thread) { t.projectID = nil })
+	}
+	return len(released), err
+}
+
+// allMaterialized refuses when a chat that would have to be archived has nothing in it.
+func (s *Service) allMaterialized(ctx context.Context, projectID string, chats []Session) error {
+	var empty []string
+	for _, chat := range chats {
+		if chat.Archived {
+			continue
+		}
+		has, err := s.hasContent(ctx, chat)
+		if err != nil {
+			return err
+		}
+		if !has {
+			empty = append(empty, chat.ID)
+		}
+	}
+	if len(empty) > 0 {
+		return &NotMaterializedError{ProjectID: projectID, SessionIDs: empty}
+	}
+	return nil
+}
+
+// hasContent tells whether anybody wrote to a session, here or in its runtime before we knew it.
+func (s *Service) hasContent(ctx context.Context, session Session) (bool, error) {
+	turns, err := readTurns(ctx, s.db.Read(), session.ID)
+	if err != nil || len(turns) > 0 {
+		return len(turns) > 0, err
+	}
+	adapter, err := s.adapter(session.Runtime)
+	if err != nil {
+		return false, err
+	}
+	t, err := adapter.ReadThread(ctx, session.RuntimeSessionID, false)
+	if errors.Is(err, runtime.ErrThreadNotFound) {
+		return false, nil
+	}
+	return t.Preview != "", err
+}
+
+// AgentSession is a worker session that acts for an owner.
+type AgentSession struct {
+	Agent     string
+	SessionID string
+}
+
+// Workers is the room that gives owners their worker sessions. An owner is a project's id, or "session:<id>" for a session outside projects.
+type Workers interface {
+	// WorkerSessions lists the owner's workers by agent; an owner nobody works for has none.
+	WorkerSessions(ctx context.Context, owner string) ([]AgentSession, error)
+	// ForgetWorkers drops the owner's workers from the mapping; the next job gets a new one.
+	ForgetWorkers(ctx context.Context, owner string) error
+}
+
+// SetWorkers tells who keeps the worker sessions. That room needs this one, so it comes after New; until then nobody has workers.
+func (s *Service) SetWorkers(workers Workers) {
+	s.adaptersMu.Lock()
+	defer s.adaptersMu.Unlock()
+	s.workers = workers
+}
+
+func (s *Service) workersRoom() Workers {
+	s.adaptersMu.RLock()
+	defer s.adaptersMu.RUnlock()
+	return s.workers
+}
+
+// ownerOfSession is the owner a session's own workers act for.
+func ownerOfSession(sessionID string) string { return sessionOwner + sessionID }
+
+const sessionOwner = "session:"
+
+// AgentSessions lists an owner's worker sessions by agent. ErrProjectNotFound for a project that is not there; a session's owner is not
+// checked, as clients expect.
+func (s *Service) AgentSessions(ctx context.Context, owner string) ([]AgentSession, error) {
+	if id, ofSession := strings.CutPrefix(owner, sessionOwner); !ofSession || id == "" {
+		if _, err := readProject(ctx, s.db.Read(), owner); err != nil {
+			return nil, err
+		}
+	}
+	workers := s.workersRoom()
+	if workers == nil {
+		return nil, nil
+	}
+	sessions, err := workers.WorkerSessions(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	// A mapping may outlive its session for a moment.
+	return slices.DeleteFunc(sessions, func(one AgentSession) bool {
+		_, err := presence(ctx, s.db.Read(), one.SessionID)
+		return absent(err)
+	}), nil
+}
+
+// dismissWorkers deletes an owner's worker sessions. The mapping goes first, so that no job meets a session that is going; a session the
+// runtime cannot delete now stays behind, hidden as all workers' sessions are, and does not keep its owner from changing.
+func (s *Service) dismissWorkers(ctx context.Context, owner string) {
+	workers := s.workersRoom()
+	if workers == nil {
+		return
+	}
+	sessions, err := workers.WorkerSessions(ctx, owner)
+	if err == nil {
+		err = workers.ForgetWorkers(ctx, owner)
+	}
+	for _, one := range sessions {
+		if err != nil {
+			break
+		}
+		if _, deleteErr := s.Delete(ctx, one.SessionID); deleteErr != nil && !absent(deleteErr) {
+			err = deleteErr
+		}
+	}
+	if err != nil {
+		s.opts.Logger.Warn().Err(err).Str("owner", owner).Msg("worker sessions could not be removed")
+	}
+}
