@@ -69,10 +69,34 @@ type lastExit struct {
 
 type queueHealth struct {
 	Enabled bool `json:"enabled"`
+	*queueCounts
 }
 
-func (s *server) getHealth(_ context.Context, _ *input) (reply, error) {
-	body := healthBody{Status: "ok", Service: "api", Auth: s.Health.Auth(), Timestamp: isoTime(s.Clock().UnixMilli())}
+// queueCounts are left out while the queue is off, and while the store does not answer: health must.
+type queueCounts struct {
+	Queued    int `json:"queued"`
+	Running   int `json:"running"`
+	Completed int `json:"completed"`
+	Failed    int `json:"failed"`
+	Canceled  int `json:"canceled"`
+	Projects  int `json:"projects"`
+}
+
+func (s *server) queueHealth(ctx context.Context) queueHealth {
+	if s.Jobs == nil {
+		return queueHealth{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	c, err := s.Jobs.Counts(ctx)
+	if err != nil {
+		return queueHealth{Enabled: true}
+	}
+	return queueHealth{true, &queueCounts{c.Queued, c.Running, c.Completed, c.Failed, c.Canceled, c.Projects}}
+}
+
+func (s *server) getHealth(ctx context.Context, _ *input) (reply, error) {
+	body := healthBody{Status: "ok", Service: "api", Queue: s.queueHealth(ctx), Auth: s.Health.Auth(), Timestamp: isoTime(s.Clock().UnixMilli())}
 	status := s.Health.Runtime()
 	ready := status.State == runtime.StateReady
 	body.Codex = codexHealth{Running: status.PID != 0, Initialized: ready}

@@ -43,6 +43,8 @@ type Options struct {
 	Controls ControlStore
 	// DefaultsLocked refuses to change the controls of new sessions (423).
 	DefaultsLocked bool
+	// Jobs is the job queue. nil: it is switched off, and its routes answer 503.
+	Jobs Jobs
 	// RequestPayload words a pending interactive request for a list. nil: as the stream does.
 	RequestPayload func(session.Request) (json.RawMessage, error)
 	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.
