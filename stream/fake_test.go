@@ -25,6 +25,8 @@ type memoryJournal struct {
 	subscribers map[int]journal.Subscriber
 	next        int
 	fail        error
+	late        []journal.Record // committed, not handed out yet: what another process wrote
+	isLate      bool
 	reads       int
 }
 
@@ -41,10 +43,26 @@ func (m *memoryJournal) Append(_ context.Context, events ...journal.Event) ([]jo
 		added = append(added, journal.Record{Event: event, Pos: int64(len(m.records)) + 1, Seq: m.seqs[event.SessionID]})
 		m.records = append(m.records, added[len(added)-1])
 	}
+	if m.isLate {
+		m.late = append(m.late, added...)
+		return added, nil
+	}
 	for _, fn := range m.subscribers {
 		fn(added)
 	}
 	return added, nil
+}
+
+// lag holds records back from subscribers, or hands out those held back.
+func (m *memoryJournal) lag(on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.isLate = on; !on {
+		for _, fn := range m.subscribers {
+			fn(m.late)
+		}
+		m.late = nil
+	}
 }
 
 func (m *memoryJournal) Subscribe(fn journal.Subscriber) (int64, func()) {
