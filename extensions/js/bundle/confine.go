@@ -1,0 +1,154 @@
+package bundle
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// confinement decides what an import may reach. Two checks stand behind each other: the resolved path must lie in the root, and the file is
+// opened through os.Root, which follows no link out of it even when somebody swaps one in between.
+type confinement struct {
+	root    *os.Root
+	options Options
+	total   atomic.Int64
+}
+
+func newConfinement(root *os.Root, o Options) *confinement {
+	return &confinement{root: root, options: o}
+}
+
+// ownResolve marks a resolution this plugin asked for itself.
+type ownResolve struct{}
+
+func (c *confinement) plugin() api.Plugin {
+	return api.Plugin{Name: "confinement", Setup: func(build api.PluginBuild) {
+		build.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(args api.OnResolveArgs) (api.OnResolveResult, error) {
+			if _, own := args.PluginData.(ownResolve); own || args.Namespace == sdkNamespace {
+				return api.OnResolveResult{}, nil
+			}
+			return c.resolve(build, args)
+		})
+		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: sdkNamespace}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
+			source := sdkSource
+			return api.OnLoadResult{Contents: &source, Loader: api.LoaderJS}, nil
+		})
+		build.OnLoad(api.OnLoadOptions{Filter: ".*"}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
+			return c.load(args.Path)
+		})
+	}}
+}
+
+func (c *confinement) resolve(build api.PluginBuild, args api.OnResolveArgs) (api.OnResolveResult, error) {
+	switch {
+	case args.Path == SDKModule || strings.HasPrefix(args.Path, SDKModule+"/"):
+		return api.OnResolveResult{Path: SDKModule, Namespace: sdkNamespace}, nil
+	case isBuiltin(args.Path):
+		if c.options.Target == Node {
+			return api.OnResolveResult{Path: args.Path, External: true}, nil
+		}
+		return refuse("%q is a module of Node, and embedded extensions have no file system, network or processes. "+
+			"Run this extension out of process: \"runtime\": {\"host\": \"node\"} in its manifest", args.Path)
+	case strings.Contains(args.Path, "://") || strings.HasPrefix(args.Path, "data:"):
+		return refuse("%q is not a file; code is imported from the extension's own folder only", args.Path)
+	}
+	found := build.Resolve(args.Path, api.ResolveOptions{
+		Importer: args.Importer, Namespace: args.Namespace, ResolveDir: args.ResolveDir, Kind: args.Kind, PluginData: ownResolve{},
+	})
+	if len(found.Errors) > 0 {
+		return api.OnResolveResult{Errors: found.Errors}, nil
+	}
+	if found.External {
+		return refuse("%q can not be bundled", args.Path)
+	}
+	if _, err := c.relative(found.Path); err != nil {
+		return refuse("%q leads out of the extension's folder (%s); only files below it may be imported", args.Path, found.Path)
+	}
+	return api.OnResolveResult{Path: found.Path, Namespace: found.Namespace, SideEffects: sideEffects(found.SideEffects)}, nil
+}
+
+func sideEffects(has bool) api.SideEffects {
+	if has {
+		return api.SideEffectsTrue
+	}
+	return api.SideEffectsFalse
+}
+
+func refuse(format string, values ...any) (api.OnResolveResult, error) {
+	return api.OnResolveResult{Errors: []api.Message{{Text: fmt.Sprintf(format, values...)}}}, nil
+}
+
+// relative is the path below the root with links followed, or an error when there is none.
+func (c *confinement) relative(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(c.options.Root, real)
+	if err != nil {
+		return "", err
+	}
+	if !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("%s lies outside of %s", real, c.options.Root)
+	}
+	return rel, nil
+}
+
+func (c *confinement) load(path string) (api.OnLoadResult, error) {
+	loader, ok := loaders[strings.ToLower(filepath.Ext(path))]
+	if !ok {
+		return api.OnLoadResult{}, fmt.Errorf("files of this kind can not be imported: %s", filepath.Base(path))
+	}
+	rel, err := c.relative(path)
+	if err != nil {
+		return api.OnLoadResult{}, err
+	}
+	file, err := c.root.Open(rel)
+	if err != nil {
+		return api.OnLoadResult{}, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return api.OnLoadResult{}, fmt.Errorf("%s is not a regular file", rel)
+	}
+	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err != nil {
+		return api.OnLoadResult{}, err
+	}
+	if len(content) > maxFile {
+		return api.OnLoadResult{}, fmt.Errorf("%s is larger than %d bytes", rel, maxFile)
+	}
+	if c.total.Add(int64(len(content))) > maxTotal {
+		return api.OnLoadResult{}, fmt.Errorf("the extension's files are larger than %d bytes together", maxTotal)
+	}
+	text := string(content)
+	return api.OnLoadResult{Contents: &text, Loader: loader, ResolveDir: filepath.Dir(path)}, nil
+}
+
+var loaders = map[string]api.Loader{
+	".js": api.LoaderJS, ".mjs": api.LoaderJS, ".cjs": api.LoaderJS, ".jsx": api.LoaderJSX,
+	".ts": api.LoaderTS, ".mts": api.LoaderTS, ".cts": api.LoaderTS, ".tsx": api.LoaderTSX,
+	".json": api.LoaderJSON, ".txt": api.LoaderText, ".md": api.LoaderText,
+}
+
+// builtins are the modules Node has without the prefix "node:".
+var builtins = []string{
+	"assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram", "diagnostics_channel", "dns",
+	"domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net", "os", "path", "perf_hooks", "process", "punycode",
+	"querystring", "readline", "repl", "stream", "string_decoder", "sys", "timers", "tls", "trace_events", "tty", "url", "util", "v8", "vm",
+	"wasi", "worker_threads", "zlib",
+}
+
+func isBuiltin(path string) bool {
+	if strings.HasPrefix(path, "node:") {
+		return true
+	}
+	name, _, _ := strings.Cut(path, "/")
+	return slices.Contains(builtins, name)
+}

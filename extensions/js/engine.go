@@ -1,0 +1,159 @@
+package js
+
+import (
+	_ "embed" // the prelude is part of the binary
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"modernc.org/quickjs"
+
+	"harness/extensions"
+)
+
+//go:embed prelude.js
+var preludeSource string
+
+// maxMessage and maxLog bound an error's text and a log line, in characters.
+const (
+	maxMessage = 8 << 10
+	maxLog     = 8 << 10
+)
+
+// hostCall is the only way out of the machine: an operation, the invocation it belongs to and a text.
+type hostCall func(operation string, invocation int, text string)
+
+// engine is one QuickJS machine with the prelude in it. All methods but interrupt belong to the goroutine that owns it. This is the seam for
+// another engine: nothing else in the package knows QuickJS.
+type engine struct {
+	vm                                  *quickjs.VM
+	register, invoke, settle, fire, end quickjs.Value
+}
+
+func newEngine(limits Limits, host hostCall) (*engine, error) {
+	vm, err := quickjs.NewVM()
+	if err != nil {
+		return nil, fmt.Errorf("make a JavaScript machine: %w", err)
+	}
+	e := &engine{vm: vm}
+	if err := e.prepare(limits, host); err != nil {
+		e.close()
+		return nil, fmt.Errorf("prepare a JavaScript machine: %w", err)
+	}
+	return e, nil
+}
+
+func (e *engine) prepare(limits Limits, host hostCall) error {
+	e.vm.SetMemoryLimit(uintptr(limits.Memory))
+	// Atomics.wait would block the goroutine where no interrupt reaches it.
+	e.vm.SetCanBlock(false)
+	err := e.vm.RegisterHostFunc("__host", func(args []any) (any, error) {
+		if len(args) != 3 {
+			return nil, errors.New("the host function takes three arguments")
+		}
+		operation, _ := args[0].(string)
+		text, _ := args[2].(string)
+		host(operation, number(args[1]), text)
+		return quickjs.Undefined{}, nil
+	})
+	if err != nil {
+		return err
+	}
+	settings, err := json.Marshal(map[string]any{
+		"result": limits.MaxResult, "calls": limits.MaxCalls, "timers": limits.MaxTimers, "handlers": limits.MaxHandlers,
+		"message": maxMessage, "log": maxLog, "late": extensions.LateCall,
+	})
+	if err != nil {
+		return err
+	}
+	functions, err := e.vm.EvalValue(preludeSource+"("+string(settings)+")", quickjs.EvalGlobal)
+	if err != nil {
+		return err
+	}
+	defer functions.Free()
+	for name, to := range map[string]*quickjs.Value{
+		"register": &e.register, "invoke": &e.invoke, "settle": &e.settle, "fire": &e.fire, "end": &e.end,
+	} {
+		atom, err := e.vm.NewAtom(name)
+		if err != nil {
+			return err
+		}
+		if *to, err = functions.GetPropertyValue(atom); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// number reads an integer that came out of JavaScript.
+func number(v any) int {
+	switch n := v.(type) {
+	case int:
+		return n
+	case int32:
+		return int(n)
+	case int64:
+		return int(n)
+	case float64:
+		return int(n)
+	}
+	return -1
+}
+
+// limit bounds the next call into JavaScript.
+func (e *engine) limit(d time.Duration) { _ = e.vm.SetEvalTimeout(max(d, time.Nanosecond)) }
+
+// load evaluates the bundle and hands its exports to the prelude, which reports through the host function. The error is what the extension
+// threw at its top level.
+func (e *engine) load(code string) error {
+	exports, err := e.vm.EvalValue(code, quickjs.EvalGlobal)
+	if err != nil {
+		var thrown *quickjs.Error
+		if errors.As(err, &thrown) && thrown.Message != "" {
+			return errors.New(clip(thrown.Message, maxMessage))
+		}
+		return errors.New(clip(err.Error(), maxMessage))
+	}
+	defer exports.Free()
+	return e.call(e.register, exports)
+}
+
+func (e *engine) call(function quickjs.Value, args ...any) error {
+	result, err := function.CallValue(quickjs.UndefinedValue, args...)
+	if err != nil {
+		return err
+	}
+	result.Free()
+	return nil
+}
+
+// drain runs promise jobs; more tells that some are left.
+func (e *engine) drain() (more bool, err error) {
+	const most = 1 << 20 // where the engine itself gives way
+	n, err := e.vm.ExecutePendingJobs()
+	if n >= most {
+		return true, nil
+	}
+	return false, err
+}
+
+// interrupt ends the JavaScript that runs now; any goroutine may call it, also after close.
+func (e *engine) interrupt() { e.vm.Interrupt() }
+
+// close frees the machine, its memory is not the garbage collector's.
+func (e *engine) close() {
+	for _, v := range []*quickjs.Value{&e.register, &e.invoke, &e.settle, &e.fire, &e.end} {
+		if v.VM() != nil {
+			v.Free()
+		}
+	}
+	_ = e.vm.Close()
+}
+
+func clip(s string, most int) string {
+	if len(s) > most {
+		return s[:most]
+	}
+	return s
+}

@@ -1,0 +1,134 @@
+// Package js runs extensions written in JavaScript or TypeScript inside the server: one QuickJS virtual machine per extension, owned by one
+// goroutine, without any authority but the tools a handler is given.
+//
+// It owns the machine's life (load, run, cut, replace) and the words JavaScript and Go exchange. It must never know what events mean, which
+// extensions exist or what a tool does; those are the root package's.
+//
+// How a misbehaving extension is held (docs/extensions-hosts.md):
+//   - JavaScript that runs too long is interrupted at the invocation's deadline and its machine is replaced;
+//   - memory and stack are capped by the engine, results, calls, timers, log lines and the queue by this package;
+//   - a native loop of the engine can not be interrupted: its machine is abandoned, a fresh one serves, and only a few may be abandoned.
+package js
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/extensions"
+	"harness/extensions/js/bundle"
+)
+
+// Kind is the host's name.
+const Kind = "embedded"
+
+// Limits bound what one extension may take. The zero value of a field means its default.
+type Limits struct {
+	// Memory is the heap of one machine in bytes, default 64 MiB.
+	Memory int
+	// MaxTurn is how long JavaScript may run without giving way when nothing shorter bounds it, default 30 s.
+	MaxTurn time.Duration
+	// AfterTurn bounds what still runs for an invocation that ended (finally blocks), default 250 ms.
+	AfterTurn time.Duration
+	// Grace is how long after its limit a machine may still be busy before it counts as stuck, default 250 ms.
+	Grace time.Duration
+	// LoadTimeout bounds loading, default 10 s.
+	LoadTimeout time.Duration
+	// MaxResult is the longest result, tool argument or event of tools in characters, default 1 Mi.
+	MaxResult int
+	// MaxCalls, MaxTimers and MaxHandlers bound what waits or is registered in one machine, defaults 256, 1000 and 1000.
+	MaxCalls, MaxTimers, MaxHandlers int
+	// MaxQueue is how many events may wait for the extension, default 1024.
+	MaxQueue int
+	// MaxLogLines is how many lines one invocation may log, default 200.
+	MaxLogLines int
+	// MaxStuck and MaxStuckTotal are how many abandoned machines one extension and all of them may have, defaults 2 and 4. Each holds a
+	// processor core and up to Memory until its loop ends.
+	MaxStuck, MaxStuckTotal int
+}
+
+func (l Limits) withDefaults() Limits {
+	set(&l.Memory, 64<<20)
+	set(&l.MaxTurn, 30*time.Second)
+	set(&l.AfterTurn, 250*time.Millisecond)
+	set(&l.Grace, 250*time.Millisecond)
+	set(&l.LoadTimeout, 10*time.Second)
+	set(&l.MaxResult, 1<<20)
+	set(&l.MaxCalls, 256)
+	set(&l.MaxTimers, 1000)
+	set(&l.MaxHandlers, 1000)
+	set(&l.MaxQueue, 1024)
+	set(&l.MaxLogLines, 200)
+	set(&l.MaxStuck, 2)
+	set(&l.MaxStuckTotal, 4)
+	return l
+}
+
+func set[T int | time.Duration](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}
+
+// Options configure a Host.
+type Options struct {
+	Limits Limits
+	// Logger receives what extensions write outside of an invocation and what happens to their machines.
+	Logger zerolog.Logger
+}
+
+// Host loads embedded extensions. It implements extensions.Host.
+type Host struct {
+	limits Limits
+	log    zerolog.Logger
+	// stuck counts the abandoned machines of all extensions.
+	stuck atomic.Int32
+}
+
+// New makes a host.
+func New(o Options) *Host { return &Host{limits: o.Limits.withDefaults(), log: o.Logger} }
+
+// Kind implements extensions.Host.
+func (h *Host) Kind() string { return Kind }
+
+// Stuck is the number of machines that were abandoned in a native loop and still run.
+func (h *Host) Stuck() int { return int(h.stuck.Load()) }
+
+// Load bundles the extension, evaluates it in a new machine and calls its registerAgentEvents.
+func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.Module, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.limits.LoadTimeout)
+	defer cancel()
+	code, err := bundle.Build(bundle.Options{Root: importRoot(source), Entry: source.Entrypoint, Target: bundle.Embedded})
+	if err != nil {
+		return nil, loadError(source, extensions.ImportFailed, err.Error())
+	}
+	m := newModule(h, source, string(code))
+	go m.supervise()
+	select {
+	case err = <-m.loaded:
+	case <-ctx.Done():
+		err = loadError(source, extensions.ImportFailed, "loading did not end in time: "+ctx.Err().Error())
+	}
+	if err != nil {
+		// What is stuck stays counted; there is nobody left to wait for it.
+		expired, stop := context.WithTimeout(context.Background(), h.limits.Grace)
+		defer stop()
+		_ = m.Close(expired)
+		return nil, err
+	}
+	return m, nil
+}
+
+// importRoot is the folder imports are confined to.
+func importRoot(source extensions.Source) string {
+	if source.Trust == extensions.TrustEnforced || source.SourceRoot == "" {
+		return source.Root
+	}
+	return source.SourceRoot
+}
+
+func loadError(source extensions.Source, code extensions.LoadCode, message string) error {
+	return &extensions.LoadError{Extension: source.Name, Code: code, Message: message}
+}

@@ -1,0 +1,227 @@
+package js
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"harness/extensions"
+)
+
+// instance is one machine and the goroutine that owns it. It ends when the machine must not go on (an overrun, an engine failure, the
+// module's end); another instance takes over then.
+type instance struct {
+	m      *module
+	engine *engine
+
+	// wake is signalled when there is something to do; stop is closed when the instance should end.
+	wake chan struct{}
+	stop chan struct{}
+	// ready gets the outcome of loading, once. done is closed when the goroutine ended and the machine is freed.
+	ready chan error
+	done  chan struct{}
+	// stuck is closed when a turn outlived its limit and the grace.
+	stuck     chan struct{}
+	stuckOnce sync.Once
+	watch     *time.Timer
+	// busyUntil is the limit of the turn that runs, in Unix nanoseconds, 0 between turns.
+	busyUntil atomic.Int64
+	// running is the machine while it may be interrupted from outside.
+	running atomic.Pointer[engine]
+
+	// loading stands for the load in the place of an invocation. Guarded by m.mu.
+	loading *invocation
+	// internal are turns owed to this very machine: answers of tools, timers, ends. Guarded by m.mu.
+	internal []turn
+	// outOfMemory is set by the prelude when an error says so; only the instance's goroutine uses it.
+	outOfMemory bool
+	// reason is why the instance ended. Written before done is closed.
+	reason error
+}
+
+// turn is one entry into JavaScript for an invocation.
+type turn struct {
+	inv *invocation
+	run func(*engine) error
+}
+
+// errOverran ends an instance whose JavaScript ran past its limit.
+var errOverran = errors.New("JavaScript ran past its time limit")
+
+// errMemory ends an instance whose heap was full: what filled it may still be held.
+var errMemory = errors.New("JavaScript ran out of memory")
+
+func newInstance(m *module) *instance {
+	i := &instance{
+		m: m, wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		ready: make(chan error, 1), done: make(chan struct{}), stuck: make(chan struct{}),
+	}
+	i.watch = time.AfterFunc(time.Hour, i.look)
+	i.watch.Stop()
+	return i
+}
+
+// look runs when a turn should be long over.
+func (i *instance) look() {
+	if until := i.busyUntil.Load(); until != 0 && time.Now().UnixNano() >= until+int64(i.m.host.limits.Grace) {
+		i.stuckOnce.Do(func() { close(i.stuck) })
+	}
+}
+
+func (i *instance) run() {
+	defer close(i.done)
+	defer i.watch.Stop()
+	defer func() {
+		// A fault of the engine itself (transpiled C) must not take the server along. Its memory may leak.
+		if p := recover(); p != nil {
+			i.reason = fmt.Errorf("the JavaScript engine failed: %v", p)
+			i.report(i.reason)
+		}
+	}()
+	var err error
+	if i.engine, err = newEngine(i.m.host.limits, i.hostCall); err != nil {
+		i.reason = err
+		i.report(err)
+		return
+	}
+	defer i.engine.close()
+	defer i.running.Store(nil)
+	i.running.Store(i.engine)
+	i.reason = i.serve()
+	i.report(i.reason)
+}
+
+// serve loads the extension and runs turns until the instance has to end.
+func (i *instance) serve() error {
+	var thrown error
+	err := i.enter(turn{inv: i.loading, run: func(e *engine) error {
+		thrown = e.load(i.m.code)
+		return nil
+	}})
+	if err != nil {
+		return loadError(i.m.source, extensions.ImportFailed, "loading was cut: "+err.Error())
+	}
+	if thrown != nil && i.loading.ctx.Err() != nil {
+		return loadError(i.m.source, extensions.ImportFailed, "loading was cut: "+errOverran.Error())
+	}
+	if thrown != nil {
+		return loadError(i.m.source, extensions.ImportFailed, thrown.Error())
+	}
+	for {
+		next, ok := i.m.take(i)
+		if !ok {
+			select {
+			case <-i.wake:
+			case <-i.stop:
+				return nil
+			}
+			continue
+		}
+		if err := i.enter(next); err != nil {
+			return err
+		}
+	}
+}
+
+// enter runs one turn: the call and every promise job that follows from it. An error means that the machine must not go on.
+func (i *instance) enter(t turn) error {
+	limit := i.m.turnLimit(t.inv)
+	i.busyUntil.Store(limit.UnixNano())
+	i.watch.Reset(time.Until(limit) + i.m.host.limits.Grace + time.Millisecond)
+	defer func() {
+		i.busyUntil.Store(0)
+		i.watch.Stop()
+	}()
+	i.engine.limit(time.Until(limit))
+	err := t.run(i.engine)
+	for more := true; more && err == nil; {
+		i.engine.limit(time.Until(limit))
+		more, err = i.engine.drain()
+	}
+	select {
+	case <-i.stop:
+		return context.Canceled
+	default:
+	}
+	switch {
+	case err == nil && i.outOfMemory:
+		return errMemory
+	case err == nil:
+		return nil
+	case !time.Now().Before(limit):
+		// What was cut may have left anything half done, and an endless chain of promise jobs would go on at the next turn.
+		return errOverran
+	}
+	return fmt.Errorf("the JavaScript engine: %w", err)
+}
+
+// hostCall is what the prelude calls; it runs on the instance's goroutine inside a turn.
+func (i *instance) hostCall(operation string, id int, text string) {
+	switch operation {
+	case "done":
+		i.m.finished(i, id, text)
+	case "tool":
+		i.m.callTool(i, id, text)
+	case "timer":
+		i.m.setTimer(i, id, text)
+	case "clear":
+		i.m.clearTimer(i, id, text)
+	case "log":
+		i.m.logLine(i, id, text)
+	case "memory":
+		i.outOfMemory = true
+	case "loaded":
+		i.loaded(text)
+	}
+}
+
+// subscription is how the prelude reports one.
+type subscription struct {
+	EventType   string `json:"eventType"`
+	HasPriority bool   `json:"hasPriority"`
+	Priority    int    `json:"priority"`
+	TimeoutMs   int    `json:"timeoutMs"`
+}
+
+func (i *instance) loaded(text string) {
+	var parts []json.RawMessage
+	var code, message string
+	var list []subscription
+	err := json.Unmarshal([]byte(text), &parts)
+	if err == nil && len(parts) == 2 {
+		err = json.Unmarshal(parts[0], &code)
+	}
+	switch {
+	case err != nil || len(parts) != 2:
+		i.report(loadError(i.m.source, extensions.RegistrationFailed, "the registration can not be read"))
+		return
+	case code != "ok":
+		_ = json.Unmarshal(parts[1], &message)
+		if code == string(extensions.MissingRegister) {
+			message = extensions.MissingRegisterText
+		}
+		i.report(loadError(i.m.source, extensions.LoadCode(code), message))
+		return
+	}
+	if err := json.Unmarshal(parts[1], &list); err != nil {
+		i.report(loadError(i.m.source, extensions.RegistrationFailed, "the registration can not be read: "+err.Error()))
+		return
+	}
+	subscriptions := make([]extensions.Subscription, len(list))
+	for n, s := range list {
+		subscriptions[n] = extensions.Subscription{EventType: s.EventType, HasPriority: s.HasPriority, Priority: s.Priority, TimeoutMs: s.TimeoutMs}
+	}
+	i.report(i.m.registered(i, subscriptions))
+}
+
+// report hands the outcome of loading on; only the first one counts.
+func (i *instance) report(err error) {
+	select {
+	case i.ready <- err:
+	default:
+	}
+}

@@ -1,0 +1,253 @@
+// What runs in every VM before the extension: handlers, tools, timers, console and promises over ONE host function. It returns the functions
+// Go calls. Nothing here is authority: Go checks again who may call what and when; an extension that breaks this code breaks only itself.
+(function (limits) {
+  "use strict";
+  const host = globalThis.__host;
+  delete globalThis.__host;
+  const { parse, stringify } = JSON;
+  const PromiseCtor = Promise;
+  const ErrorCtor = Error;
+  const StringFn = String;
+  const InternalErrorCtor = globalThis.InternalError;
+
+  const handlers = [];
+  const live = new Set([0]); // invocations that run; 0 stands for loading
+  const calls = new Map(); // tool calls nobody answered yet
+  const timers = new Map();
+  let current = 0; // the invocation whose turn this is
+  let nextCall = 1;
+  let nextTimer = 1;
+  let open = false; // whether handlers may be registered
+
+  function describe(error) {
+    try {
+      if (error instanceof InternalErrorCtor && error.message === "out of memory") host("memory", current, "");
+      if (error !== null && typeof error === "object" && typeof error.message === "string") {
+        return error.message.slice(0, limits.message);
+      }
+      return StringFn(error).slice(0, limits.message);
+    } catch {
+      return "unknown error";
+    }
+  }
+
+  function lenient(_, value) {
+    if (typeof value === "bigint") return StringFn(value);
+    if (value instanceof ErrorCtor) return { name: value.name, message: value.message, stack: value.stack };
+    return value;
+  }
+
+  // JSON of a value, "" for what JSON does not know. A replacer is slow: it is used only when the plain way fails.
+  function encode(value) {
+    if (value === undefined) return "";
+    let text;
+    try {
+      text = stringify(value);
+    } catch {
+      text = stringify(value, lenient);
+    }
+    if (text === undefined) return "";
+    if (text.length > limits.result) throw new RangeError("a value of " + text.length + " characters is larger than the limit of " + limits.result);
+    return text;
+  }
+
+  function release(inv) {
+    live.delete(inv);
+    for (const [id, timer] of timers) if (timer.inv === inv) timers.delete(id);
+  }
+
+  function finish(inv, ok, value) {
+    if (!live.has(inv)) return;
+    let text;
+    try {
+      text = ok ? encode(value) : describe(value);
+    } catch (error) {
+      ok = false;
+      text = "the handler's result can not be used: " + describe(error);
+    }
+    end(inv);
+    host("done", inv, (ok ? "1" : "0") + text);
+  }
+
+  // end forgets an invocation; calls it waits for are rejected so that its finally blocks run.
+  function end(inv) {
+    release(inv);
+    for (const [id, call] of calls) {
+      if (call.inv === inv) {
+        calls.delete(id);
+        call.reject(new ErrorCtor(limits.late));
+      }
+    }
+  }
+
+  function call(inv, name, args) {
+    return new PromiseCtor((resolve, reject) => {
+      if (!live.has(inv)) throw new ErrorCtor(limits.late);
+      if (calls.size >= limits.calls) throw new RangeError("more than " + limits.calls + " tool calls wait for their answers");
+      const text = encode(args);
+      const id = nextCall++;
+      calls.set(id, { inv, resolve, reject });
+      host("tool", inv, id + " " + name + " " + text);
+    });
+  }
+
+  function write(inv, level, args) {
+    let fields = null;
+    let rest = args;
+    if (args.length > 0 && typeof args[0] !== "string") {
+      fields = args[0];
+      rest = args.slice(1);
+    }
+    let text;
+    try {
+      text = stringify([level, fields, rest.map((part) => (typeof part === "string" ? part : stringify(part, lenient))).join(" ")], lenient);
+    } catch (error) {
+      text = stringify([level, null, "log line that can not be written: " + describe(error)]);
+    }
+    if (text.length > limits.log) text = stringify([level, null, text.slice(0, limits.log)]);
+    host("log", inv, text);
+  }
+
+  function logger(invocation, bindings) {
+    const made = {};
+    for (const [name, level] of [["trace", "debug"], ["debug", "debug"], ["info", "info"], ["warn", "warn"], ["error", "error"], ["fatal", "error"]]) {
+      made[name] = (...args) => {
+        if (bindings) {
+          const first = args[0];
+          if (first !== null && typeof first === "object") args[0] = { ...bindings, ...(first instanceof ErrorCtor ? { err: first } : first) };
+          else args.unshift(bindings);
+        }
+        write(invocation(), level, args);
+      };
+    }
+    made.child = (more) => logger(invocation, { ...bindings, ...more });
+    return made;
+  }
+
+  function toolsOf(inv, settings) {
+    let log;
+    const tools = {
+      enqueueJob: (input) => call(inv, "enqueueJob", [input]),
+      get logger() {
+        return (log ??= logger(() => inv));
+      },
+    };
+    if (settings) {
+      tools.getSessionSettings = (sessionId) => call(inv, "getSessionSettings", [sessionId]);
+      tools.getSessionSetting = (sessionId, key) => call(inv, "getSessionSetting", [sessionId, key]);
+    }
+    return tools;
+  }
+
+  globalThis.console = Object.assign(logger(() => current), { log: (...args) => write(current, "info", args) });
+
+  globalThis.setTimeout = function setTimeout(callback, delay, ...args) {
+    if (typeof callback !== "function") throw new TypeError("setTimeout needs a function");
+    if (timers.size >= limits.timers) throw new RangeError("more than " + limits.timers + " timers wait");
+    const id = nextTimer++;
+    const handle = {
+      ref: () => handle,
+      unref: () => handle,
+      hasRef: () => true,
+      [Symbol.toPrimitive]: () => id,
+    };
+    // A timer belongs to the invocation that set it and goes with it; nobody waits for one without.
+    if (live.has(current)) {
+      timers.set(id, { inv: current, callback, args });
+      host("timer", current, id + " " + Math.min(Math.max(Number(delay) || 0, 0), 2147483647));
+    }
+    return handle;
+  };
+  globalThis.clearTimeout = function clearTimeout(handle) {
+    if (handle === undefined || handle === null) return;
+    const id = Number(handle);
+    if (timers.delete(id)) host("clear", current, StringFn(id));
+  };
+  globalThis.queueMicrotask = function queueMicrotask(callback) {
+    if (typeof callback !== "function") throw new TypeError("queueMicrotask needs a function");
+    PromiseCtor.resolve().then(callback).catch((error) => write(current, "error", ["uncaught error in a microtask: " + describe(error)]));
+  };
+
+  const registry = {
+    on(eventType, handler, options) {
+      if (!open) throw new ErrorCtor("handlers are registered while registerAgentEvents runs, not later");
+      if (typeof eventType !== "string" || eventType === "") throw new TypeError("registry.on needs the event's name");
+      if (typeof handler !== "function") throw new TypeError("registry.on(" + eventType + ") needs a function");
+      if (handlers.length >= limits.handlers) throw new RangeError("more than " + limits.handlers + " handlers");
+      const { priority, timeoutMs } = options ?? {};
+      const hasPriority = typeof priority === "number" && Number.isFinite(priority);
+      handlers.push({
+        handler,
+        eventType,
+        hasPriority,
+        priority: hasPriority ? Math.trunc(priority) : 0,
+        timeoutMs: typeof timeoutMs === "number" && timeoutMs > 0 ? Math.ceil(Math.min(timeoutMs, 2147483647)) : 0,
+      });
+    },
+  };
+
+  // report tells Go how loading went: ["ok", subscriptions] or [code, message].
+  function report(...parts) {
+    open = false;
+    release(0);
+    host("loaded", 0, stringify(parts));
+  }
+
+  function registered() {
+    report("ok", handlers.map(({ eventType, hasPriority, priority, timeoutMs }) => ({ eventType, hasPriority, priority, timeoutMs })));
+  }
+
+  return {
+    register(exports) {
+      let register;
+      try {
+        register = exports?.registerAgentEvents ?? exports?.default?.registerAgentEvents;
+      } catch (error) {
+        return report("import_failed", describe(error));
+      }
+      if (typeof register !== "function") return report("missing_register", "");
+      open = true;
+      try {
+        const result = register(registry);
+        if (result === null || typeof result !== "object" || typeof result.then !== "function") return registered();
+        PromiseCtor.resolve(result).then(registered, (error) => report("registration_failed", describe(error)));
+      } catch (error) {
+        report("registration_failed", describe(error));
+      }
+    },
+    invoke(inv, index, json, settings) {
+      current = inv;
+      live.add(inv);
+      try {
+        const result = handlers[index].handler(parse(json), toolsOf(inv, settings));
+        if (result === null || typeof result !== "object" || typeof result.then !== "function") return finish(inv, true, result);
+        PromiseCtor.resolve(result).then((value) => finish(inv, true, value), (error) => finish(inv, false, error));
+      } catch (error) {
+        finish(inv, false, error);
+      }
+    },
+    settle(id, ok, json) {
+      const waiting = calls.get(id);
+      if (!waiting) return;
+      calls.delete(id);
+      current = waiting.inv;
+      if (ok) waiting.resolve(json === "" ? undefined : parse(json));
+      else waiting.reject(new ErrorCtor(json));
+    },
+    fire(id) {
+      const timer = timers.get(id);
+      if (!timer) return;
+      timers.delete(id);
+      current = timer.inv;
+      try {
+        timer.callback(...timer.args);
+      } catch (error) {
+        write(current, "error", ["uncaught error in a timer: " + describe(error)]);
+      }
+    },
+    end(inv) {
+      current = inv;
+      end(inv);
+    },
+  };
+})
