@@ -3,8 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"harness/api/schema"
 	"harness/session"
@@ -95,7 +93,7 @@ func (s *server) setControls(ctx context.Context, in *input) (reply, error) {
 		Applied session.Controls `json:"applied"`
 		Summary string           `json:"summary"`
 		controlsView
-	}{outcome(change.Changed), scope, withSettings(applied), summaryOf(applied), s.viewControls(in.sessionID(), change.Controls, change.Defaults)})
+	}{outcome(change.Changed), scope, withSettings(applied), applied.Summary(), s.viewControls(in.sessionID(), change.Controls, change.Defaults)})
 }
 
 func outcome(changed bool) string {
@@ -115,15 +113,6 @@ func auditOf(v schema.Value, source string) *ControlAudit {
 		audit.Source = source
 	}
 	return audit
-}
-
-// summaryOf is controls in one line.
-func summaryOf(c session.Controls) string {
-	model := "default"
-	if c.Model != nil {
-		model = *c.Model
-	}
-	return strings.Join([]string{model, c.ApprovalPolicy, c.NetworkAccess, c.FilesystemSandbox, "settings:" + strconv.Itoa(len(c.Settings))}, " | ")
 }
 
 func (s *server) controlsLocked(ctx context.Context, in *input) error {

@@ -24,22 +24,15 @@ type ControlStore interface {
 	EditControls(ctx context.Context, sessionID string, edit ControlEdit) (ControlChange, error)
 }
 
-// ControlEdit is one change of controls.
-type ControlEdit struct {
-	Defaults bool
-	Edit     func(session.Controls) session.Controls
-	// Audit says who changes and through what; nil leaves no entry in the transcript.
-	Audit *ControlAudit
-}
-
-// ControlAudit is the provenance of a change, as clients give it.
-type ControlAudit struct{ Actor, Source string }
-
-// ControlChange is the outcome of an edit.
-type ControlChange struct {
-	Controls, Defaults session.Controls
-	Changed            bool
-}
+// What an edit is, and what comes of it, are the session room's words.
+type (
+	// ControlEdit is one change of controls.
+	ControlEdit = session.ControlEdit
+	// ControlAudit is the provenance of a change, as clients give it.
+	ControlAudit = session.ControlAudit
+	// ControlChange is the outcome of an edit.
+	ControlChange = session.ControlChange
+)
 
 // lockReason is why defaults cannot be edited, in the words clients know.
 const lockReason = "Managed by harness configuration"

@@ -172,6 +172,14 @@ func projectFailures(err error, _ *route, in *input) (failure, bool) {
 			SessionCount int    `json:"sessionCount"`
 		}{"project_not_empty", notEmpty.ProjectID, notEmpty.SessionCount}}, true
 	}
+	var empty *session.NotMaterializedError
+	if errors.As(err, &empty) {
+		return failure{status: http.StatusConflict, body: struct {
+			Status     string   `json:"status"`
+			ProjectID  string   `json:"projectId"`
+			SessionIDs []string `json:"sessionIds"`
+		}{"not_materialized_sessions", empty.ProjectID, empty.SessionIDs}}, true
+	}
 	return failure{}, false
 }
 

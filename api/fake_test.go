@@ -23,6 +23,8 @@ const (
 
 // fakeSessions is the session room as a table of canned facts. A test sets what it needs, under mu when requests already run.
 type fakeSessions struct {
+	fakeChats
+
 	mu       sync.Mutex
 	deleted  map[string]int64
 	projects []session.Project

@@ -15,12 +15,12 @@ var (
 )
 
 func (s *server) projectRoutes() []route {
-	return []route{
+	return append([]route{
 		{method: http.MethodGet, path: "/api/projects", handle: s.listProjects},
 		{method: http.MethodPost, path: "/api/projects", body: projectBody, handle: s.createProject},
 		{method: http.MethodPost, path: "/api/projects/:projectId/rename", body: projectBody, handle: s.renameProject},
 		{method: http.MethodDelete, path: "/api/projects/:projectId", handle: s.deleteProject},
-	}
+	}, s.chatRoutes()...)
 }
 
 type projectView struct {

@@ -10,6 +10,8 @@ import (
 
 // Sessions is what the REST routes need of the session room. *session.Service implements it.
 type Sessions interface {
+	Chats
+
 	// Lookup finds a session in the stored rows, adopting one the runtime knows and we do not. It returns *session.DeletedError for a
 	// deleted one and session.ErrNotFound for an unknown one. Rows are read first: a known session costs no runtime call.
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
