@@ -31,7 +31,9 @@ func compatibility(manifest *Manifest, profile sdk.Profile) CompatibilitySummary
 	}
 	wish := manifest.Runtime
 	summary.APIVersion = wish.CoreAPIVersion
-	refuse := func(format string, args ...any) { summary.Reasons = append(summary.Reasons, fmt.Sprintf(format, args...)) }
+	refuse := func(format string, args ...any) {
+		summary.Reasons = append(summary.Reasons, fmt.Sprintf(format, args...))
+	}
 	if wish.CoreAPIVersion != nil && *wish.CoreAPIVersion != profile.CoreAPIVersion {
 		refuse("requires coreApiVersion=%d; runtime=%d", *wish.CoreAPIVersion, profile.CoreAPIVersion)
 	}

@@ -1,0 +1,212 @@
+package extensions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/extensions/sdk"
+)
+
+// Scope is what an event is about. What a handler asks for may only touch this (project, source session, turn); an empty field binds nothing.
+type Scope struct {
+	ProjectID, SessionID, TurnID string
+}
+
+// Jobs queues jobs for handlers; the queue implements it.
+type Jobs interface {
+	EnqueueJob(ctx context.Context, input sdk.EnqueueInput) (sdk.EnqueueOutcome, error)
+}
+
+// Settings reads session settings for handlers; the session room implements it.
+type Settings interface {
+	SessionSettings(ctx context.Context, sessionID string) (map[string]json.RawMessage, error)
+}
+
+// Actions executes the action requests of handlers; extensions/action implements it.
+type Actions interface {
+	// Execute runs one request and tells its outcome; it never fails otherwise.
+	Execute(ctx context.Context, call ActionCall) sdk.EmitResult
+}
+
+// ActionCall is an action request with who asks and about what.
+type ActionCall struct {
+	ModuleName, Extension string
+	EventType             string
+	CorrelationID         string
+	Scope                 Scope
+	Request               sdk.ActionRequest
+}
+
+// Summary tells what one dispatch came to.
+type Summary struct {
+	EventType                                  string
+	Handlers, Enqueues, Actions, HandlerErrors int
+	// Winner is the status and action of the authoritative action, "" when there was none.
+	Winner string
+	Took   time.Duration
+}
+
+// details of results the dispatcher itself makes.
+const (
+	codeWinnerSelected  = "action_winner_already_selected"
+	codeUndeclared      = "undeclared_capability"
+	codeNoExecutor      = "action_executor_unavailable"
+	codeDirectAction    = "direct_action_result_disallowed"
+	directActionMessage = "return an action_request: only the core performs actions"
+)
+
+// Emit hands an event to every handler of its type, one after the other in dispatch order, and returns what they answered, one result per
+// handler (EX-11, EX-12, EX-15). A handler that throws or outlives its timeout yields handler_error and keeps nobody else from running; the
+// first performed action wins, later requests are not executed (EX-25). Without handlers it returns nil and encodes nothing.
+func (r *Registry) Emit(ctx context.Context, event *Event, scope Scope) []sdk.EmitResult {
+	if len(r.active.Load().byEvent[event.Type]) == 0 {
+		return nil
+	}
+	s := r.acquire()
+	defer s.release()
+	bindings := s.byEvent[event.Type]
+	if len(bindings) == 0 {
+		return nil
+	}
+	started := time.Now()
+	pass := &pass{registry: r, event: event, scope: scope, results: make([]sdk.EmitResult, 0, len(bindings))}
+	for i := range bindings {
+		pass.run(ctx, &bindings[i])
+	}
+	r.report(event, pass.results, len(bindings), time.Since(started))
+	return pass.results
+}
+
+// pass is one dispatch of one event.
+type pass struct {
+	registry *Registry
+	event    *Event
+	scope    Scope
+	results  []sdk.EmitResult
+	winner   *sdk.EmitResult
+}
+
+func (p *pass) run(ctx context.Context, b *binding) {
+	raw, err := p.invoke(ctx, b)
+	if err != nil {
+		p.registry.opts.Logger.Warn().Err(err).Str("event", p.event.Type).Str("module", b.moduleName).
+			Msg("an extension's handler failed; the others still run")
+		p.results = append(p.results, sdk.ToAgentEventHandlerError(b.moduleName, p.event.Type, err))
+		return
+	}
+	if request, ok := sdk.AsActionRequest(raw); ok {
+		result := p.act(ctx, b, request)
+		p.results = append(p.results, result)
+		if p.winner == nil && result.Status == string(sdk.Performed) {
+			p.winner = &result
+		}
+		return
+	}
+	result := sdk.ToAgentEventEmitResult(b.moduleName, p.event.Type, raw)
+	if result.Kind == sdk.ActionResult {
+		result.Status = string(sdk.Invalid)
+		result.Details = mergeDetails(result.Details, codeDirectAction, directActionMessage)
+	}
+	p.results = append(p.results, result)
+}
+
+// invoke runs one handler within its timeout. Whatever the module does, the caller goes on then.
+func (p *pass) invoke(ctx context.Context, b *binding) (json.RawMessage, error) {
+	bounded, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
+	tools := &invocation{registry: p.registry, binding: b, event: p.event}
+	tools.open.Store(true)
+	defer tools.open.Store(false)
+	raw, err := b.module.Handle(bounded, b.subscription, p.event, tools)
+	if bounded.Err() != nil && ctx.Err() == nil && (err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+		return nil, fmt.Errorf("agent event handler timed out after %dms", b.timeout.Milliseconds())
+	}
+	return raw, err
+}
+
+// act decides about one action request (EX-21 to EX-26).
+func (p *pass) act(ctx context.Context, b *binding, request sdk.ActionRequest) sdk.EmitResult {
+	result := sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: b.moduleName, ActionType: request.ActionType, RequestID: request.RequestID,
+		IdempotencyKey: request.IdempotencyKey}
+	if p.winner != nil {
+		result.Status = string(sdk.NotEligible)
+		result.Details = encode(map[string]string{"code": codeWinnerSelected, "winnerModuleName": p.winner.ModuleName, "winnerActionType": p.winner.ActionType})
+		return result
+	}
+	r := p.registry
+	allowed, reason := mayAct(r.opts.Trust, b.extension, b.declared, request.ActionType)
+	if !allowed {
+		result.Status = string(sdk.Forbidden)
+		result.Details = encode(map[string]string{"code": codeUndeclared, "reason": reason})
+		return result
+	}
+	if reason != "" {
+		r.opts.Logger.Warn().Str("module", b.moduleName).Str("action", request.ActionType).Msg(reason)
+	}
+	if r.opts.Actions == nil {
+		result.Status = string(sdk.Failed)
+		result.Details = encode(map[string]string{"code": codeNoExecutor, "message": "this server executes no actions"})
+		return result
+	}
+	done := r.opts.Actions.Execute(ctx, ActionCall{ModuleName: b.moduleName, Extension: b.extension, EventType: p.event.Type,
+		CorrelationID: p.event.CorrelationID, Scope: p.scope, Request: request})
+	// Who asked and what for is not the executor's to change.
+	result.Status, result.Details = done.Status, done.Details
+	if result.IdempotencyKey == "" {
+		result.IdempotencyKey = done.IdempotencyKey
+	}
+	if !sdk.ActionStatus(result.Status).Valid() {
+		result.Status = string(sdk.Failed)
+	}
+	return result
+}
+
+func mergeDetails(details json.RawMessage, code, message string) json.RawMessage {
+	merged := map[string]json.RawMessage{}
+	if len(details) > 0 && json.Unmarshal(details, &merged) != nil {
+		merged = map[string]json.RawMessage{}
+	}
+	merged["code"], merged["message"] = quote(code), quote(message)
+	return encode(merged)
+}
+
+// report logs and counts a dispatch.
+func (r *Registry) report(event *Event, results []sdk.EmitResult, handlers int, took time.Duration) {
+	summary := Summary{EventType: event.Type, Handlers: handlers, Took: took}
+	for i := range results {
+		switch results[i].Kind {
+		case sdk.EnqueueResult:
+			summary.Enqueues++
+		case sdk.ActionResult:
+			summary.Actions++
+		case sdk.HandlerError:
+			summary.HandlerErrors++
+		}
+	}
+	plan := sdk.SelectActionExecutionPlan(results)
+	if plan.Winner != nil {
+		summary.Winner = plan.Winner.ActionType
+	}
+	r.opts.Observe(summary)
+	level := zerolog.DebugLevel
+	if summary.Enqueues+summary.Actions+summary.HandlerErrors > 0 {
+		level = zerolog.InfoLevel
+	}
+	line := r.opts.Logger.WithLevel(level).Str("event", event.Type).Int("handlers", handlers).Int("enqueues", summary.Enqueues).Int("actions", summary.Actions).
+		Int("handler_errors", summary.HandlerErrors).Dur("took", took)
+	if plan.Winner != nil {
+		line = line.Str("action_winner", plan.Winner.ModuleName+" "+plan.Winner.ActionType)
+	}
+	if winner := sdk.SelectEnqueueWinner(results, sdk.PreferEnqueued); winner != nil {
+		line = line.Str("enqueue_winner", winner.ModuleName+" "+winner.Status+" "+winner.Job.ID)
+	}
+	for i := range plan.Reconciled {
+		line = line.Str("reconciled", plan.Reconciled[i].ModuleName+" "+plan.Reconciled[i].Status)
+	}
+	line.Msg("event dispatched to extensions")
+}

@@ -1,0 +1,202 @@
+package extensions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"harness/extensions/sdk"
+)
+
+// loadsAtOnce bounds how many extensions are brought up side by side.
+const loadsAtOnce = 4
+
+// build loads everything that can be found, side by side, and judges it in the deterministic order. Modules it returns are the caller's to
+// close; those that were refused are closed already.
+func (r *Registry) build(ctx context.Context) (modules []loaded, problems []*LoadError) {
+	candidates, discovery := discover(r.opts.Roots)
+	for _, err := range discovery {
+		r.opts.Logger.Warn().Err(err).Msg("an extension root is passed over")
+	}
+	type outcome struct {
+		loaded  loaded
+		problem *LoadError
+	}
+	outcomes := make([]outcome, len(r.opts.Native)+len(candidates))
+	var group sync.WaitGroup
+	tokens := make(chan struct{}, loadsAtOnce)
+	run := func(i int, load func(context.Context) (loaded, *LoadError)) {
+		group.Go(func() {
+			tokens <- struct{}{}
+			defer func() { <-tokens }()
+			ctx, cancel := context.WithTimeout(ctx, r.opts.LoadTimeout)
+			defer cancel()
+			outcomes[i].loaded, outcomes[i].problem = load(ctx)
+		})
+	}
+	for i, extension := range r.opts.Native {
+		run(i, func(context.Context) (loaded, *LoadError) { return r.loadNative(extension) })
+	}
+	for i, c := range candidates {
+		run(len(r.opts.Native)+i, func(ctx context.Context) (loaded, *LoadError) { return r.loadCandidate(ctx, c) })
+	}
+	group.Wait()
+
+	owners := map[string]string{} // agentId -> module name
+	var refused []loaded
+	for _, out := range outcomes {
+		if out.problem != nil {
+			problems = append(problems, out.problem)
+			continue
+		}
+		info := out.loaded.info
+		if owner, taken := owners[info.AgentID]; taken {
+			problems = append(problems, &LoadError{Extension: info.Name, Code: AgentIDConflict,
+				Message: fmt.Sprintf("agentId %q conflicts with module %s", info.AgentID, owner)})
+			refused = append(refused, out.loaded)
+			continue
+		}
+		owners[info.AgentID] = info.ModuleName
+		modules = append(modules, out.loaded)
+	}
+	r.closeModules(refused)
+	return modules, problems
+}
+
+func (r *Registry) loadNative(extension sdk.Extension) (loaded, *LoadError) {
+	fallback := func(value *string, other string) {
+		if *value == "" {
+			*value = other
+		}
+	}
+	fallback(&extension.Name, extension.ModuleName)
+	fallback(&extension.Version, "0.0.0")
+	fallback(&extension.AgentID, extension.ModuleName)
+	fallback(&extension.DisplayName, extension.Name)
+	info := ModuleInfo{ModuleName: extension.ModuleName, Name: extension.Name, Version: extension.Version, AgentID: extension.AgentID,
+		DisplayName: extension.DisplayName, EntrypointPath: "native:" + extension.ModuleName,
+		Origin: Origin{Type: NativeModule, Path: "native:" + extension.ModuleName}, Compatibility: compatibility(nil, r.opts.Profile), Diagnostics: []string{}}
+	var declared *Capabilities
+	if extension.Events != nil || extension.Actions != nil {
+		declared = &Capabilities{Events: extension.Events, Actions: extension.Actions}
+	}
+	module, err := loadNative(extension)
+	return r.admit(info, declared, module, err)
+}
+
+func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *LoadError) {
+	manifest, diagnostics, err := readManifest(c.root)
+	if err != nil {
+		return loaded{}, &LoadError{Extension: c.moduleName, Code: InvalidManifest, Message: err.Error()}
+	}
+	info := ModuleInfo{ModuleName: c.moduleName, Name: c.moduleName, Version: "0.0.0", AgentID: c.moduleName, DisplayName: c.moduleName,
+		Origin: c.origin, Diagnostics: append([]string{}, diagnostics...)}
+	source := Source{ModuleName: c.moduleName, Root: c.root, SourceRoot: c.sourceRoot, Origin: c.origin, Trust: r.opts.Trust}
+	var declared *Capabilities
+	if manifest != nil {
+		path := filepath.Join(c.root, manifestFile)
+		info.ManifestPath = &path
+		info.Name, info.Version, info.AgentID, info.DisplayName = manifest.Name, manifest.Version, manifest.AgentID, manifest.DisplayName
+		declared = manifest.Capabilities
+		if manifest.Runtime != nil {
+			source.Runtime = manifest.Runtime.Wish
+		}
+		if declared != nil {
+			source.HostCapabilities = declared.Host
+		}
+	}
+	source.Name, source.Version, source.AgentID = info.Name, info.Version, info.AgentID
+	refuse := func(code LoadCode, message string) (loaded, *LoadError) {
+		return loaded{}, &LoadError{Extension: info.Name, Code: code, Message: message}
+	}
+	file, notes := entrypoint(c, manifest, r.opts.Trust)
+	info.Diagnostics = append(info.Diagnostics, notes...)
+	if file == "" {
+		if file = commandFile(source); file == "" {
+			return refuse(MissingEntrypoint, strings.Join(append([]string{"no events entrypoint found for " + c.root}, notes...), "; "))
+		}
+	}
+	info.EntrypointPath, source.Entrypoint = file, file
+	info.Compatibility = compatibility(manifest, r.opts.Profile)
+	if !info.Compatibility.Compatible {
+		return refuse(IncompatibleRuntime, strings.Join(info.Compatibility.Reasons, "; "))
+	}
+	host, problem := r.hostFor(source)
+	if problem != nil {
+		return loaded{}, problem
+	}
+	module, err := host.Load(ctx, source)
+	return r.admit(info, declared, module, err)
+}
+
+// commandFile is the file a process extension's command names, for extensions without one of the usual entrypoints.
+func commandFile(source Source) string {
+	for _, word := range source.Runtime.Command {
+		if real, err := realPath(filepath.Join(source.Root, word)); err == nil && isFile(real) && within(source.Root, real) {
+			return real
+		}
+	}
+	return ""
+}
+
+// The kinds of host.
+const (
+	HostEmbedded = "embedded"
+	HostProcess  = "process"
+)
+
+// hostFor chooses who runs an extension: what its manifest asks for, else the embedded engine. Never a child process behind its back.
+func (r *Registry) hostFor(source Source) (Host, *LoadError) {
+	kind := HostEmbedded
+	switch source.Runtime.Host {
+	case "", HostEmbedded:
+	case "node", HostProcess:
+		kind = HostProcess
+	default:
+		return nil, &LoadError{Extension: source.Name, Code: InvalidManifest,
+			Message: fmt.Sprintf("runtime.host %q is unknown; use embedded, node or process", source.Runtime.Host)}
+	}
+	if kind == HostProcess && r.opts.Trust == TrustEnforced {
+		if len(source.HostCapabilities) == 0 || !slices.Contains(r.opts.ProcessAllowed, source.Name) {
+			return nil, &LoadError{Extension: source.Name, Code: TrustDenied, Message: fmt.Sprintf(
+				"extension %s wants a process of its own: in trust mode enforced it must declare capabilities.host and be allowed by the operator", source.Name)}
+		}
+	}
+	if host, ok := r.hosts[kind]; ok {
+		return host, nil
+	}
+	return nil, &LoadError{Extension: source.Name, Code: ImportFailed, Message: fmt.Sprintf("this server has no %s host", kind)}
+}
+
+// admit judges what a host brought up; a module that may not stay is closed.
+func (r *Registry) admit(info ModuleInfo, declared *Capabilities, module Module, err error) (loaded, *LoadError) {
+	if err != nil {
+		var problem *LoadError
+		if !errors.As(err, &problem) {
+			problem = &LoadError{Code: ImportFailed, Message: err.Error()}
+		}
+		return loaded{}, &LoadError{Extension: info.Name, Code: problem.Code, Message: problem.Message}
+	}
+	info.Events = events(module.Subscriptions())
+	info.Capabilities = Capabilities{Events: []string{}, Actions: []string{}}
+	if declared != nil {
+		info.Capabilities = Capabilities{Events: nonNil(declared.Events), Actions: nonNil(declared.Actions), Host: declared.Host}
+	}
+	info.Trust = evaluateTrust(r.opts.Trust, info.Name, declared, info.Events)
+	if info.Trust.Status == TrustRefused {
+		r.closeAll([]Module{module})
+		return loaded{}, &LoadError{Extension: info.Name, Code: TrustDenied, Message: strings.Join(info.Trust.Errors, "; ")}
+	}
+	return loaded{info: info, module: module, declared: declared}, nil
+}
+
+func nonNil(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

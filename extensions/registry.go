@@ -1,0 +1,256 @@
+package extensions
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"harness/extensions/sdk"
+)
+
+// Options are what a Registry is built from. Zero fields take the defaults named.
+type Options struct {
+	// Roots are where extensions are looked for, Native those compiled in.
+	Roots  []Root
+	Native []sdk.Extension
+	// Hosts run what was found, by Kind; one of kind "embedded" serves extensions that ask for none. Process extensions run in trust mode
+	// enforced only when ProcessAllowed names them (by manifest name).
+	Hosts          []Host
+	ProcessAllowed []string
+	// Trust is warn when empty. Profile is codex-manager 1.0.0 when empty.
+	Trust   TrustMode
+	Profile sdk.Profile
+	// HandlerTimeout bounds one handler run that names no timeout (30 s), LoadTimeout the load of one extension (10 s).
+	HandlerTimeout, LoadTimeout time.Duration
+	// Jobs, Settings and Actions are what handlers act through; each may be nil: enqueueJob then fails, the getters are absent, actions fail.
+	Jobs     Jobs
+	Settings Settings
+	Actions  Actions
+	// Observe, when set, is told every dispatch that had handlers. It must not block.
+	Observe func(Summary)
+	Logger  zerolog.Logger
+	// Clock is time.Now when nil.
+	Clock func() time.Time
+}
+
+func (o *Options) setDefaults() {
+	if o.Trust == "" {
+		o.Trust = TrustWarn
+	}
+	if o.Profile.RuntimeProfileID == "" {
+		o.Profile = sdk.Profile{RuntimeProfileID: "codex-manager", RuntimeProfileVersion: "1.0.0", CoreAPIVersion: sdk.AgentRuntimeCoreAPIVersion}
+	}
+	if o.HandlerTimeout <= 0 {
+		o.HandlerTimeout = defaultTimeout
+	}
+	if o.LoadTimeout <= 0 {
+		o.LoadTimeout = 10 * time.Second
+	}
+	if o.Observe == nil {
+		o.Observe = func(Summary) {}
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+}
+
+// Registry holds the loaded extensions and hands them events. The set in use is immutable and swapped as a whole: an emit sees either all
+// old or all new handlers (LC-04).
+type Registry struct {
+	opts      Options
+	hosts     map[string]Host
+	active    atomic.Pointer[snapshot]
+	reloading atomic.Bool
+
+	lifecycle sync.Mutex
+	closed    bool
+	closing   sync.WaitGroup // one per snapshot being closed
+}
+
+// New makes a registry with nothing loaded. Load fills it.
+func New(opts Options) *Registry {
+	opts.setDefaults()
+	r := &Registry{opts: opts, hosts: map[string]Host{}}
+	for _, host := range opts.Hosts {
+		r.hosts[host.Kind()] = host
+	}
+	r.active.Store(newSnapshot("bootstrap", time.Unix(0, 0), nil, opts.HandlerTimeout))
+	return r
+}
+
+// Listing describes the active snapshot (LC-01).
+type Listing struct {
+	SnapshotVersion string
+	LoadedAt        time.Time
+	Modules         []ModuleInfo
+	// Health is each module's state, in the order of Modules.
+	Health []Health
+}
+
+// List describes what is loaded now.
+func (r *Registry) List() Listing {
+	s := r.acquire()
+	defer s.release()
+	listing := Listing{SnapshotVersion: s.version, LoadedAt: s.loadedAt, Modules: s.infos}
+	for _, module := range s.modules {
+		listing.Health = append(listing.Health, module.Health())
+	}
+	return listing
+}
+
+// TrustMode is the mode extensions are held to.
+func (r *Registry) TrustMode() TrustMode { return r.opts.Trust }
+
+// SnapshotVersion names the active snapshot.
+func (r *Registry) SnapshotVersion() string { return r.active.Load().version }
+
+// Subscribed tells whether a handler waits for events of a type. It costs one map look-up.
+func (r *Registry) Subscribed(eventType string) bool {
+	return len(r.active.Load().byEvent[eventType]) > 0
+}
+
+// Load fills the registry at start: what cannot be loaded is left out and reported, the rest serves.
+func (r *Registry) Load(ctx context.Context) []*LoadError {
+	modules, problems := r.build(ctx)
+	r.swap(r.newSnapshot(modules))
+	for _, problem := range problems {
+		r.opts.Logger.Warn().Str("extension", problem.Extension).Str("code", string(problem.Code)).Msg("extension is not loaded: " + problem.Message)
+	}
+	return problems
+}
+
+// ReloadCode is the outcome of a reload.
+type ReloadCode string
+
+// The outcomes of a reload.
+const (
+	Reloaded         ReloadCode = "ok"
+	ReloadFailed     ReloadCode = "reload_failed"
+	ReloadInProgress ReloadCode = "reload_in_progress"
+)
+
+// ReloadResult tells what a reload did.
+type ReloadResult struct {
+	Code     ReloadCode
+	ReloadID string
+	// SnapshotBefore was active when the reload began, SnapshotVersion is active after it.
+	SnapshotBefore, SnapshotVersion string
+	LoadedAt                        time.Time
+	Modules                         []ModuleInfo
+	Errors                          []*LoadError
+}
+
+// Reload loads everything anew and swaps it in as one, or keeps what was active when anything at all cannot be loaded (LC-04, LC-05). Only
+// one runs at a time; another is told so at once (LC-06). reloadID may be empty.
+func (r *Registry) Reload(ctx context.Context, reloadID string) ReloadResult {
+	if reloadID == "" {
+		reloadID = uuid.NewString()
+	}
+	before := r.SnapshotVersion()
+	result := ReloadResult{ReloadID: reloadID, SnapshotBefore: before, SnapshotVersion: before, Errors: []*LoadError{}}
+	if !r.reloading.CompareAndSwap(false, true) {
+		result.Code = ReloadInProgress
+		return result
+	}
+	defer r.reloading.Store(false)
+	modules, problems := r.build(ctx)
+	if len(problems) > 0 {
+		r.closeModules(modules)
+		result.Code, result.Errors = ReloadFailed, problems
+		return result
+	}
+	next := r.newSnapshot(modules)
+	result.Code, result.SnapshotVersion, result.LoadedAt, result.Modules = Reloaded, next.version, next.loadedAt, next.infos
+	r.swap(next)
+	return result
+}
+
+func (r *Registry) newSnapshot(modules []loaded) *snapshot {
+	return newSnapshot(uuid.NewString(), r.opts.Clock(), modules, r.opts.HandlerTimeout)
+}
+
+// acquire takes the active snapshot for use.
+func (r *Registry) acquire() *snapshot {
+	for {
+		if s := r.active.Load(); s.acquire() {
+			return s
+		}
+		// Replaced between the two steps: the pointer holds its successor.
+	}
+}
+
+// swap makes a snapshot the active one. The one before is closed once its last emit is over. After Close nothing becomes active any more.
+func (r *Registry) swap(next *snapshot) {
+	r.lifecycle.Lock()
+	defer r.lifecycle.Unlock()
+	if r.closed {
+		r.closeAll(next.modules)
+		return
+	}
+	r.replace(next)
+}
+
+// replace is swap under the lifecycle lock.
+func (r *Registry) replace(next *snapshot) {
+	previous := r.active.Load()
+	previous.retired = func() {
+		go func() {
+			defer r.closing.Done()
+			r.closeAll(previous.modules)
+		}()
+	}
+	r.closing.Add(1)
+	r.active.Store(next)
+	previous.release()
+}
+
+func (r *Registry) closeModules(modules []loaded) {
+	all := make([]Module, len(modules))
+	for i, m := range modules {
+		all[i] = m.module
+	}
+	r.closeAll(all)
+}
+
+// closeTimeout bounds the goodbye of one module.
+const closeTimeout = 5 * time.Second
+
+func (r *Registry) closeAll(modules []Module) {
+	var group sync.WaitGroup
+	for _, module := range modules {
+		group.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+			defer cancel()
+			if err := module.Close(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				r.opts.Logger.Warn().Err(err).Msg("an extension did not close cleanly")
+			}
+		})
+	}
+	group.Wait()
+}
+
+// Close unloads everything and waits for it, at most until ctx ends. Emits after it find no handlers. Calling it twice is allowed.
+func (r *Registry) Close(ctx context.Context) error {
+	r.lifecycle.Lock()
+	if !r.closed {
+		r.closed = true
+		r.replace(newSnapshot("closed", r.opts.Clock(), nil, r.opts.HandlerTimeout))
+	}
+	r.lifecycle.Unlock()
+	done := make(chan struct{})
+	go func() {
+		r.closing.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(errors.New("extensions were still being closed"), ctx.Err())
+	}
+}

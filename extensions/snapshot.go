@@ -1,0 +1,132 @@
+package extensions
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Defaults of a registration (seed 000).
+const (
+	defaultPriority = 100
+	defaultTimeout  = 30 * time.Second
+)
+
+// ModuleInfo describes one loaded module in the listing. Keys and their order are codex-manager's; health and host come after them.
+type ModuleInfo struct {
+	ModuleName     string               `json:"moduleName"`
+	Name           string               `json:"name"`
+	Version        string               `json:"version"`
+	AgentID        string               `json:"agentId"`
+	DisplayName    string               `json:"displayName"`
+	ManifestPath   *string              `json:"manifestPath"`
+	EntrypointPath string               `json:"entrypointPath"`
+	Events         []string             `json:"events"`
+	Origin         Origin               `json:"origin"`
+	Compatibility  CompatibilitySummary `json:"compatibility"`
+	Capabilities   Capabilities         `json:"capabilities"`
+	Trust          TrustEvaluation      `json:"trust"`
+	Diagnostics    []string             `json:"diagnostics"`
+}
+
+// binding is one handler in its place of the dispatch order.
+type binding struct {
+	module       Module
+	moduleName   string
+	extension    string
+	declared     *Capabilities
+	subscription int
+	priority     int
+	registration int // over all modules, in load order
+	timeout      time.Duration
+}
+
+// snapshot is everything loaded at one moment. It never changes; it is closed when it was replaced and its last emit is over.
+type snapshot struct {
+	version  string
+	loadedAt time.Time
+	infos    []ModuleInfo
+	modules  []Module
+	byEvent  map[string][]binding
+
+	refs    atomic.Int64 // emits under way, plus one while it is the active one
+	retired func()       // called once, when refs reached zero
+}
+
+// acquire takes a reference; false when the snapshot is already retired.
+func (s *snapshot) acquire() bool {
+	for {
+		refs := s.refs.Load()
+		if refs <= 0 {
+			return false
+		}
+		if s.refs.CompareAndSwap(refs, refs+1) {
+			return true
+		}
+	}
+}
+
+func (s *snapshot) release() {
+	if s.refs.Add(-1) == 0 && s.retired != nil {
+		s.retired()
+	}
+}
+
+// loaded is one module that may take part.
+type loaded struct {
+	info     ModuleInfo
+	module   Module
+	declared *Capabilities
+}
+
+// newSnapshot puts the handlers of all modules into dispatch order, once: priority, module name, registration index (EX-11). Names are
+// compared by their bytes, so that the order does not depend on a locale.
+func newSnapshot(version string, at time.Time, modules []loaded, timeout time.Duration) *snapshot {
+	s := &snapshot{version: version, loadedAt: at, infos: []ModuleInfo{}, byEvent: map[string][]binding{}}
+	s.refs.Store(1)
+	registration := 0
+	for _, m := range modules {
+		s.infos = append(s.infos, m.info)
+		s.modules = append(s.modules, m.module)
+		for i, subscription := range m.module.Subscriptions() {
+			b := binding{module: m.module, moduleName: m.info.ModuleName, extension: m.info.Name, declared: m.declared, subscription: i,
+				priority: defaultPriority, registration: registration, timeout: timeout}
+			registration++
+			eventType := strings.TrimSpace(subscription.EventType)
+			if eventType == "" {
+				continue
+			}
+			if subscription.HasPriority {
+				b.priority = subscription.Priority
+			}
+			if subscription.TimeoutMs > 0 {
+				b.timeout = time.Duration(subscription.TimeoutMs) * time.Millisecond
+			}
+			s.byEvent[eventType] = append(s.byEvent[eventType], b)
+		}
+	}
+	for _, bindings := range s.byEvent {
+		slices.SortFunc(bindings, func(a, b binding) int {
+			if a.priority != b.priority {
+				return a.priority - b.priority
+			}
+			if d := strings.Compare(a.moduleName, b.moduleName); d != 0 {
+				return d
+			}
+			return a.registration - b.registration
+		})
+	}
+	return s
+}
+
+// events are the distinct types a module subscribed to, in the order of registration.
+func events(subscriptions []Subscription) []string {
+	out := []string{}
+	for _, s := range subscriptions {
+		if name := strings.TrimSpace(s.EventType); name != "" && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
