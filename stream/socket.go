@@ -185,7 +185,7 @@ func (s *socket) release() {
 	s.busy = false
 	s.idle.Broadcast()
 	if s.grace != nil {
-		s.shut()
+		_ = s.shut()
 	}
 }
 
@@ -200,7 +200,7 @@ func (s *socket) Close() error {
 		s.grace = time.AfterFunc(closeGrace, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.shut()
+			_ = s.shut()
 		})
 		return nil
 	}
