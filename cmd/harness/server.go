@@ -136,7 +136,7 @@ func (s *Server) startSessions(ctx context.Context) error {
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode, NetworkAccess: s.cfg.Defaults.NetworkAccess,
 		},
-		Logger: s.log.With().Str("room", "session").Logger(),
+		Logger: s.log.With().Str("room", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
 	})
 	return s.sessions.Start(ctx)
 }
@@ -175,6 +175,7 @@ func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) 
 func (s *Server) startHTTP(context.Context) error {
 	handler := api.New(api.Options{
 		Sessions: s.sessions, Runtime: s.codex, Health: health{s}, RequestPayload: requestPayload,
+		Controls: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
 		Stream:  stream.NewHandler(s.hub, stream.HandlerOptions{}),
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
