@@ -1,0 +1,146 @@
+package contract
+
+import (
+	"maps"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Ids the recorded server or its runtime gave away: UUIDs, and the ids of the model's items and calls.
+const uuidPattern = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
+
+var (
+	idPattern = regexp.MustCompile(uuidPattern + `|\b(?:call|msg|rs|fc|resp)_[0-9a-zA-Z]+(?:[_-][0-9a-zA-Z-]+)*`)
+	// requestEntryPattern is the message id of an interactive request's transcript entry.
+	requestEntryPattern = regexp.MustCompile(`\b(approval|tool-input|tool-call)-(?:\d+|` + uuidPattern + `)(?:-\d+)?`)
+	// requestPathPattern is the place of a request's id in a path; codex-manager numbers them 0, 1, ...
+	requestPathPattern = regexp.MustCompile(`^(/api/(?:approvals|tool-input|tool-calls)/)(\d+)(/)`)
+	isoTimePattern     = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d[:-]\d\d[:-]\d\d(?:\.\d+)?Z?`)
+	datePathPattern    = regexp.MustCompile(`/20\d\d/\d\d/\d\d/`)
+	epochPattern       = regexp.MustCompile(`\b17[89]\d{7}(?:\d{3})?\b`)
+	durationPattern    = regexp.MustCompile(`("(?:durationMs|processId)": )[^,\n]+`)
+	recordedHome       = regexp.MustCompile(`\{\{LAB\}\}/run/\w+/codex-home`)
+	answerPattern      = regexp.MustCompile(`Mock answer \d+`)
+	portPattern        = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+)
+
+// Place is a folder of the replay and the placeholder the recordings have for it.
+type Place struct{ Placeholder, Folder string }
+
+// bindings maps what the recorded server called things to what this one calls them.
+type bindings struct {
+	toOurs, toRecorded map[string]string
+	// lost are ids that came with an answer this server does not give; what needs them cannot be compared.
+	lost   map[string]bool
+	places []Place
+}
+
+func newBindings(places []Place) *bindings {
+	return &bindings{toOurs: map[string]string{}, toRecorded: map[string]string{}, lost: map[string]bool{}, places: places}
+}
+
+// bind takes a pair, and tells whether it agrees with what is known.
+func (b *bindings) bind(recorded, ours string) bool {
+	if known, has := b.toOurs[recorded]; has {
+		return known == ours
+	}
+	if _, taken := b.toRecorded[ours]; taken {
+		return false
+	}
+	b.toOurs[recorded], b.toRecorded[ours] = ours, recorded
+	delete(b.lost, recorded)
+	return true
+}
+
+func requestID(number string) string { return "request " + number }
+
+// outgoing words a recorded text for this server.
+func (b *bindings) outgoing(text string) string {
+	for _, place := range b.places {
+		text = strings.ReplaceAll(text, place.Placeholder, place.Folder)
+	}
+	return idPattern.ReplaceAllStringFunc(text, func(id string) string {
+		if ours, has := b.toOurs[id]; has {
+			return ours
+		}
+		return id
+	})
+}
+
+// path words a recorded request target for this server.
+func (b *bindings) path(target string) string {
+	if m := requestPathPattern.FindStringSubmatch(target); m != nil {
+		if ours, has := b.toOurs[requestID(m[2])]; has {
+			target = m[1] + ours + target[len(m[1])+len(m[2]):]
+		}
+	}
+	for recorded, ours := range b.toOurs {
+		if cursor, is := strings.CutPrefix(recorded, "cursor "); is {
+			target = strings.ReplaceAll(target, url.QueryEscape(cursor), url.QueryEscape(ours))
+			target = strings.ReplaceAll(target, cursor, url.QueryEscape(ours))
+		}
+	}
+	return b.outgoing(target)
+}
+
+// needsLost tells whether a request speaks of something that never came to be here.
+func (b *bindings) needsLost(text string) bool {
+	for _, id := range idPattern.FindAllString(text, -1) {
+		if b.lost[id] {
+			return true
+		}
+	}
+	return false
+}
+
+// lose marks the ids of an answer that was not given.
+func (b *bindings) lose(text string) {
+	for _, id := range idPattern.FindAllString(text, -1) {
+		if _, known := b.toOurs[id]; !known {
+			b.lost[id] = true
+		}
+	}
+}
+
+// normal takes out of a text what differs from run to run, but for ids.
+func (b *bindings) normal(text string) string {
+	for _, place := range b.places {
+		text = strings.ReplaceAll(text, place.Folder, place.Placeholder)
+	}
+	text = recordedHome.ReplaceAllString(text, "{{CODEX_HOME}}")
+	text = requestEntryPattern.ReplaceAllString(text, "$1-<request>")
+	text = isoTimePattern.ReplaceAllString(text, "<time>")
+	text = datePathPattern.ReplaceAllString(text, "/<date>/")
+	text = epochPattern.ReplaceAllString(text, "<time>")
+	text = durationPattern.ReplaceAllString(text, "$1<any>")
+	text = answerPattern.ReplaceAllString(text, "Mock answer <n>")
+	return portPattern.ReplaceAllString(text, "http://127.0.0.1:<port>")
+}
+
+// sameText compares texts piece by piece around the ids, and binds these.
+func (b *bindings) sameText(recorded, ours string) bool {
+	if recorded == ours {
+		return true
+	}
+	recorded, ours = b.normal(recorded), b.normal(ours)
+	theirIDs, ourIDs := idPattern.FindAllString(recorded, -1), idPattern.FindAllString(ours, -1)
+	if len(theirIDs) != len(ourIDs) || idPattern.ReplaceAllString(recorded, "<id>") != idPattern.ReplaceAllString(ours, "<id>") {
+		return false
+	}
+	for i := range theirIDs {
+		if !b.bind(theirIDs[i], ourIDs[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// fork is a copy to try a comparison with; adopt takes over what was learnt.
+func (b *bindings) fork() *bindings {
+	return &bindings{toOurs: maps.Clone(b.toOurs), toRecorded: maps.Clone(b.toRecorded), lost: maps.Clone(b.lost), places: b.places}
+}
+
+func (b *bindings) adopt(tried *bindings) {
+	b.toOurs, b.toRecorded, b.lost = tried.toOurs, tried.toRecorded, tried.lost
+}

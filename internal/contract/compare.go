@@ -1,0 +1,162 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Difference is one thing a client could notice.
+type Difference struct {
+	// Place is "status", "header content-type", or "body" followed by the way to the value, for example body.session.title.
+	Place, Want, Got string
+}
+
+func (d Difference) String() string {
+	return fmt.Sprintf("%s: want %s, got %s", d.Place, clip(d.Want), clip(d.Got))
+}
+
+func clip(text string) string {
+	if len(text) > 300 {
+		return text[:300] + "..."
+	}
+	return text
+}
+
+// anyValue are members whose value differs from run to run; that they are there, and their type, is compared.
+var anyValue = map[string]bool{
+	"pid": true, "durationMs": true, "processId": true, "version": true, "cliVersion": true, "revision": true, "gitInfo": true,
+	"base_url": true, "tokenUsage": true, "usage": true, "usageMetadata": true, "ms": true,
+	// The first delta's size is the model's.
+	"delta": true,
+}
+
+// comparison walks two values side by side.
+type comparison struct {
+	*bindings
+	// anyOrder leaves the order of members aside: the runtime's own objects have none.
+	anyOrder bool
+	found    []Difference
+}
+
+func (c *comparison) differ(place, want, got string) {
+	c.found = append(c.found, Difference{Place: place, Want: want, Got: got})
+}
+
+func (c *comparison) values(place string, want, got *Value) {
+	if want.kind() != got.kind() {
+		c.differ(place, want.kind()+" "+string(want.Encode()), got.kind()+" "+string(got.Encode()))
+		return
+	}
+	switch want.kind() {
+	case "object":
+		c.objects(place, want, got)
+	case "array":
+		c.arrays(place, want, got)
+	case "string":
+		c.texts(place, want.Text(), got.Text())
+	default:
+		if !sameScalar(want, got) && !anyValue[last(place)] {
+			c.differ(place, string(want.Encode()), string(got.Encode()))
+		}
+	}
+}
+
+func (c *comparison) objects(place string, want, got *Value) {
+	shared := make([]string, 0, len(want.keys))
+	for _, key := range want.keys {
+		if member, has := got.Member(key); has {
+			shared = append(shared, key)
+			if anyValue[key] && want.members[key].kind() == member.kind() {
+				continue
+			}
+			c.values(place+"."+key, want.members[key], member)
+		} else {
+			c.differ(place+"."+key, string(want.members[key].Encode()), "nothing")
+		}
+	}
+	for _, key := range got.keys {
+		if _, has := want.Member(key); !has {
+			c.differ(place+"."+key, "nothing", string(got.members[key].Encode()))
+		}
+	}
+	if !c.anyOrder {
+		order := slices.DeleteFunc(slices.Clone(got.keys), func(key string) bool { return !slices.Contains(shared, key) })
+		if !slices.Equal(shared, order) {
+			c.differ(place+" order", strings.Join(shared, " "), strings.Join(order, " "))
+		}
+	}
+}
+
+func (c *comparison) arrays(place string, want, got *Value) {
+	if len(want.items) != len(got.items) {
+		c.differ(place+".length", strconv.Itoa(len(want.items))+" "+string(want.Encode()), strconv.Itoa(len(got.items))+" "+string(got.Encode()))
+		return
+	}
+	for i := range want.items {
+		c.values(place+"["+strconv.Itoa(i)+"]", want.items[i], got.items[i])
+	}
+}
+
+func (c *comparison) texts(place, want, got string) {
+	switch last(place) {
+	case "approvalId", "requestId":
+		if _, err := strconv.Atoi(want); err == nil {
+			if !c.bind(requestID(want), got) {
+				c.differ(place, "the id bound to "+want, got)
+			}
+			return
+		}
+	case "nextCursor":
+		c.bind("cursor "+want, got)
+		return
+	}
+	if !c.sameText(want, got) {
+		c.differ(place, want, got)
+	}
+}
+
+// The recordings' clock, in seconds; a number near it is a time.
+const recordedAt, timeSpan = 1_795_224_000, 400 * 24 * 3600
+
+func isTime(n float64) bool {
+	for _, unit := range []float64{1, 1000} {
+		if n > (recordedAt-timeSpan)*unit && n < (recordedAt+timeSpan)*unit {
+			return true
+		}
+	}
+	return false
+}
+
+func sameScalar(want, got *Value) bool {
+	a, isNumber := want.scalar.(json.Number)
+	if !isNumber {
+		return want.scalar == got.scalar
+	}
+	b, _ := got.scalar.(json.Number)
+	x, errX := a.Float64()
+	y, errY := b.Float64()
+	return errX == nil && errY == nil && (x == y || isTime(x) && isTime(y) && (x > 1e11) == (y > 1e11))
+}
+
+// last is the name of the member a place ends with, without an index.
+func last(place string) string {
+	place = place[strings.LastIndexByte(place, '.')+1:]
+	name, _, _ := strings.Cut(place, "[")
+	return name
+}
+
+// bodies compares two response bodies.
+func (c *comparison) bodies(place, want, got string) {
+	theirs, errTheirs := Decode([]byte(want))
+	ours, errOurs := Decode([]byte(got))
+	if errTheirs != nil || errOurs != nil {
+		if !c.sameText(want, got) {
+			c.differ(place, want, got)
+		}
+		return
+	}
+	c.values(place, theirs, ours)
+}

@@ -1,0 +1,170 @@
+package contract
+
+import (
+	"time"
+)
+
+// expect takes note of a recorded frame.
+func (r *replay) expect(record Record) {
+	s := r.sockets[record.Conn]
+	if s == nil || r.unserved || (Frame{Type: record.Type, Method: record.Method}).Ignored() || !r.known(record.Thread) {
+		return
+	}
+	s.expected = append(s.expected, record)
+	s.wanted[record.Thread+" "+recordID(record)]++
+}
+
+// known tells whether frames of a recorded thread can come here at all: the workers' threads of the recording can not.
+func (r *replay) known(thread string) bool {
+	if thread == "" || !idPattern.MatchString(thread) || thread == unknownSession {
+		return true
+	}
+	_, bound := r.ids.toOurs[thread]
+	return bound
+}
+
+// thread words a thread of this server as the recording has it; false for threads the recording does not have.
+func (r *replay) thread(ours string) (string, bool) {
+	if recorded, has := r.ids.toRecorded[ours]; has {
+		return recorded, true
+	}
+	return ours, ours == "" || !idPattern.MatchString(ours) || ours == unknownSession
+}
+
+func (r *replay) waitAll() {
+	for _, s := range r.sockets {
+		r.wait(s)
+	}
+}
+
+// wait returns when every frame recorded so far has come, in whatever order, or will not. It compares what came.
+func (r *replay) wait(s *socket) {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for {
+		frames, news := s.snapshot()
+		lacking := r.pair(s, frames)
+		if len(lacking) == 0 {
+			return
+		}
+		select {
+		case <-news:
+			continue
+		case <-s.ended:
+		case <-deadline.C:
+		}
+		frames, _ = s.snapshot()
+		for key, n := range r.pair(s, frames) {
+			s.missing[key] += n
+		}
+		return
+	}
+}
+
+// pair compares the n-th recorded frame of a kind with the n-th that came, binding the ids in it, and returns how many still lack.
+func (r *replay) pair(s *socket, frames []arrived) map[string]int {
+	came := map[string][]arrived{}
+	for _, f := range frames {
+		if thread, has := r.thread(f.Thread); has {
+			key := thread + " " + f.id()
+			came[key] = append(came[key], f)
+		}
+	}
+	nth := map[string]int{}
+	for _, record := range s.expected {
+		key := record.Thread + " " + recordID(record)
+		n := nth[key]
+		nth[key]++
+		if n < s.paired[key] || n >= len(came[key]) {
+			continue
+		}
+		s.paired[key]++
+		c := comparison{bindings: r.ids, anyOrder: record.Method != ""}
+		switch {
+		case record.Same:
+		case record.Control != "":
+			if record.Data != came[key][n].data {
+				c.differ("data", record.Data, came[key][n].data)
+			}
+		default:
+			c.bodies("frame", record.Data, came[key][n].data)
+		}
+		r.verdict(Result{Name: s.name, Subject: "frame " + recordID(record), Frame: true, Differences: c.found})
+	}
+	lacking := map[string]int{}
+	for key, wanted := range s.wanted {
+		if n := wanted - s.missing[key] - len(came[key]); n > 0 {
+			lacking[key] = n
+		}
+	}
+	return lacking
+}
+
+// compareOrder holds the whole socket against its recording: what is missing, what is too much, and what came in another order. Frames of
+// different threads are compared apart: which of two threads is first is nobody's promise.
+func (r *replay) compareOrder(s *socket) {
+	want, got := map[string][]string{}, map[string][]string{}
+	for _, record := range s.expected {
+		want[record.Thread] = append(want[record.Thread], recordID(record))
+	}
+	frames, _ := s.snapshot()
+	for _, f := range frames {
+		if thread, has := r.thread(f.Thread); has {
+			got[thread] = append(got[thread], f.id())
+		}
+	}
+	for thread := range got {
+		if _, has := want[thread]; !has {
+			want[thread] = nil
+		}
+	}
+	for thread, kinds := range want {
+		missing, extra := unmatched(kinds, got[thread])
+		for kind, n := range missing {
+			d := Difference{Place: "order", Want: kind, Got: "it came elsewhere"}
+			if n > extra[kind] {
+				d = Difference{Place: "missing", Want: kind, Got: "no such frame"}
+			}
+			for range n {
+				r.verdict(Result{Name: s.name, Subject: "frame " + kind, Frame: true, Differences: []Difference{d}})
+			}
+		}
+		for kind, n := range extra {
+			for range n - missing[kind] {
+				r.verdict(Result{Name: s.name, Subject: "frame " + kind, Frame: true, Differences: []Difference{{Place: "extra", Want: "nothing", Got: kind}}})
+			}
+		}
+	}
+}
+
+// unmatched is what is left of both sequences beside their longest common subsequence.
+func unmatched(want, got []string) (missing, extra map[string]int) {
+	longest := make([][]int, len(want)+1)
+	for i := range longest {
+		longest[i] = make([]int, len(got)+1)
+	}
+	for i := len(want) - 1; i >= 0; i-- {
+		for j := len(got) - 1; j >= 0; j-- {
+			if want[i] == got[j] {
+				longest[i][j] = longest[i+1][j+1] + 1
+			} else {
+				longest[i][j] = max(longest[i+1][j], longest[i][j+1])
+			}
+		}
+	}
+	missing, extra = map[string]int{}, map[string]int{}
+	i, j := 0, 0
+	for i < len(want) || j < len(got) {
+		switch {
+		case i < len(want) && j < len(got) && want[i] == got[j]:
+			i, j = i+1, j+1
+		case j == len(got) || i < len(want) && longest[i+1][j] >= longest[i][j+1]:
+			missing[want[i]]++
+			i++
+		default:
+			extra[got[j]]++
+			j++
+		}
+	}
+	return missing, extra
+}

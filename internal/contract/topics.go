@@ -1,0 +1,93 @@
+package contract
+
+// Topic is one recording and what has to be there before it begins: the recorder made some sessions without writing it down.
+type Topic struct {
+	Name string
+	// Env are variables of the server beside the recorded ones.
+	Env []string
+	// Sessions are prepared under the recorded id.
+	Sessions map[string]Preparation
+	// Unfinished topics wait for other rooms: what differs there is counted, but fails nothing yet. The text names what is missing.
+	Unfinished string
+}
+
+// Preparation is how the recorder made a session.
+type Preparation struct {
+	// Body creates it; "" is an empty object.
+	Body string
+	// Message is sent at once; Wait waits until it is answered.
+	Message string
+	Wait    bool
+	// Deleted and System sessions are prepared before the first record.
+	Deleted, System bool
+}
+
+// unknownSession is what the recorder used for a session that is not there; it stays as it is.
+const unknownSession = "01a00000-0000-7000-8000-000000000000"
+
+const lookupTool = `{"dynamicTools":[{"name":"lookup_ticket","description":"Look up","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`
+
+// Topics are all recordings, the ones a client meets first in front.
+func Topics() []Topic {
+	tool := Preparation{Body: lookupTool}
+	shared := map[string]Preparation{
+		"01a1fbb7-da59-71f1-8746-2ce1c0248883": {Deleted: true},
+		"01a1fbb8-73df-7802-9ecf-8614096a794a": {Deleted: true},
+		"01a1fbb7-d9dc-75e3-85ba-92f703a91e87": {System: true},
+		"01a1fbb8-7322-77e1-814d-8441b5b05822": {System: true},
+	}
+	with := func(more map[string]Preparation) map[string]Preparation {
+		all := map[string]Preparation{}
+		for _, part := range []map[string]Preparation{shared, more} {
+			for id, preparation := range part {
+				all[id] = preparation
+			}
+		}
+		return all
+	}
+	return []Topic{
+		{Name: "http-basics"},
+		{Name: "projects", Sessions: with(map[string]Preparation{
+			"01a1fbb7-df11-78d0-8924-4b8ac9bca10b": {Message: "materialize", Wait: true},
+		})},
+		{Name: "sessions", Sessions: with(map[string]Preparation{
+			"01a1fbb7-ea6e-7cd3-ac76-1fbdbaf304fd": {Message: "materialize me", Wait: true},
+			"01a1fbb7-fb5c-7231-b8ed-1e04e62c54d7": {Message: "materialize me", Wait: true},
+		})},
+		{Name: "messages", Sessions: with(map[string]Preparation{
+			"01a1fbb8-61a3-7a61-852a-e26d734ce866": {Message: "MOCK_SLOW[60]"},
+		})},
+		{Name: "approvals", Sessions: map[string]Preparation{
+			"01a1fbb8-f8a4-7921-bf22-5288ee3a9dc6": {Message: "MOCK_CMD[touch {{LAB}}/home/dev/w/del.txt]"},
+		}},
+		{Name: "tool-input"},
+		{Name: "tool-calls", Sessions: map[string]Preparation{
+			"01a1fbb9-2017-7b93-8b8b-5dee7cf31acf": tool, "01a1fbb9-2396-74c0-9fb8-4b121b440c67": tool,
+			"01a1fbb9-268f-7b03-aeb7-09fffc792725": tool, "01a1fbb9-297c-7161-8d70-65445ca76e50": tool,
+			"01a1fbb9-2c55-7033-a204-e4d91975f9fa": tool, "01a1fbb9-2f19-7403-b13c-908bd867b69a": tool,
+			"01a1fbb9-31ca-7cb0-84d8-d6918035bc19": tool,
+		}},
+		{Name: "transcript-upsert", Sessions: with(nil)},
+		{Name: "stream", Sessions: with(nil)},
+		{Name: "persistence-restart", Sessions: map[string]Preparation{
+			"01a1fbbe-d8ec-73b2-b65c-dd34951b33b2": {Message: "Reply with exactly PERSIST", Wait: true},
+		}},
+		{Name: "codex-crash", Sessions: map[string]Preparation{
+			"01a1fbbe-d8ec-73b2-b65c-dd34951b33b2": {Message: "MOCK_CMD[touch {{LAB}}/home/dev/w/crash.txt]"},
+		}},
+		{Name: "controls-settings", Sessions: with(nil)},
+		{Name: "integrations"},
+		{Name: "suggested-request", Sessions: with(map[string]Preparation{
+			"01a1fbb9-588d-7ad0-88aa-2ca88b9f4ceb": {Message: "context message", Wait: true},
+		}), Unfinished: "the job queue"},
+		{Name: "jobs", Sessions: map[string]Preparation{
+			"01a1fbb9-6ced-7581-908d-ab5655138047": {Message: "hello jobs", Wait: true},
+		}, Unfinished: "the job queue"},
+		{Name: "queue-disabled-defaults-locked"},
+		{Name: "rbac-disabled", Unfinished: "extensions"},
+		{Name: "rbac-header", Unfinished: "extensions"},
+		{Name: "rbac-jwt", Unfinished: "extensions"},
+		{Name: "extensions-disabled", Unfinished: "extensions"},
+		{Name: "extensions-warn", Unfinished: "extensions"},
+	}
+}

@@ -1,0 +1,221 @@
+// Package wsconform holds a websocket server against RFC 6455, case by case, over raw TCP.
+//
+// It owns the wire format a conforming client speaks, the ways to speak it wrongly, and the table of cases. It must never use a websocket
+// library: what a library forgives would go unseen. The server under test has to answer the text message {"type":"ping"} with
+// {"type":"pong"} and greet with one text message; nothing else is assumed.
+package wsconform
+
+import (
+	"bufio"
+	"crypto/rand"
+	"crypto/sha1" //nolint:gosec // RFC 6455 section 4.2.2 names it
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Opcode is the kind of a frame (RFC 6455 section 5.2).
+type Opcode byte
+
+// The opcodes in use; all others are reserved.
+const (
+	Continuation Opcode = 0x0
+	Text         Opcode = 0x1
+	Binary       Opcode = 0x2
+	CloseFrame   Opcode = 0x8
+	Ping         Opcode = 0x9
+	Pong         Opcode = 0xA
+)
+
+// acceptGUID is the constant of section 1.3.
+const acceptGUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+// maxReadFrame bounds what a test reads into memory at once.
+const maxReadFrame = 64 << 20
+
+// Frame is one frame as it is on the wire. RSV holds the three reserved bits, 4 for RSV1 down to 1 for RSV3.
+type Frame struct {
+	Final   bool
+	RSV     byte
+	Opcode  Opcode
+	Payload []byte
+}
+
+// Conn is a client connection that checks nothing and forgives nothing.
+type Conn struct {
+	net    net.Conn
+	reader *bufio.Reader
+}
+
+// Request is a handshake to make. Zero values give a correct one.
+type Request struct {
+	// Address is host:port, Target the request target, Headers further ones.
+	Address, Target string
+	Headers         [][2]string
+	Protocols       []string
+}
+
+// Dial opens a connection. A response other than 101 comes back without a connection and without an error; its body is read.
+func Dial(r Request, timeout time.Duration) (*Conn, *http.Response, error) {
+	raw, err := net.DialTimeout("tcp", r.Address, timeout)
+	if err != nil {
+		return nil, nil, fmt.Errorf("dial %s: %w", r.Address, err)
+	}
+	c := &Conn{net: raw, reader: bufio.NewReader(raw)}
+	response, err := c.handshake(r, timeout)
+	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
+		return nil, response, errors.Join(err, raw.Close())
+	}
+	return c, response, nil
+}
+
+func (c *Conn) handshake(r Request, timeout time.Duration) (*http.Response, error) {
+	if err := c.net.SetDeadline(time.Now().Add(timeout)); err != nil {
+		return nil, err
+	}
+	var nonce [16]byte
+	if _, err := rand.Read(nonce[:]); err != nil {
+		return nil, err
+	}
+	key := base64.StdEncoding.EncodeToString(nonce[:])
+	var head strings.Builder
+	fmt.Fprintf(&head, "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: %s\r\nSec-WebSocket-Version: 13\r\n",
+		r.Target, r.Address, key)
+	if len(r.Protocols) > 0 {
+		fmt.Fprintf(&head, "Sec-WebSocket-Protocol: %s\r\n", strings.Join(r.Protocols, ", "))
+	}
+	for _, h := range r.Headers {
+		fmt.Fprintf(&head, "%s: %s\r\n", h[0], h[1])
+	}
+	head.WriteString("\r\n")
+	if _, err := io.WriteString(c.net, head.String()); err != nil {
+		return nil, err
+	}
+	response, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the handshake's response: %w", err)
+	}
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		body, err := io.ReadAll(response.Body)
+		response.Body = io.NopCloser(strings.NewReader(string(body)))
+		return response, err
+	}
+	if got := response.Header.Get("Sec-WebSocket-Accept"); got != Accept(key) {
+		return response, fmt.Errorf("Sec-WebSocket-Accept is %q, want %q", got, Accept(key))
+	}
+	return response, c.net.SetDeadline(time.Time{})
+}
+
+// Accept is the Sec-WebSocket-Accept that answers a key.
+func Accept(key string) string {
+	sum := sha1.Sum([]byte(key + acceptGUID)) //nolint:gosec // see the import
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// Encode writes a frame as a client must: masked, with the shortest length.
+func Encode(f Frame) []byte { return encode(f, true) }
+
+// EncodeUnmasked writes a frame as a client must not.
+func EncodeUnmasked(f Frame) []byte { return encode(f, false) }
+
+func encode(f Frame, masked bool) []byte {
+	first := byte(f.Opcode)&0x0f | f.RSV<<4
+	if f.Final {
+		first |= 0x80
+	}
+	var flag byte
+	if masked {
+		flag = 0x80
+	}
+	out := []byte{first}
+	switch n := len(f.Payload); {
+	case n < 126:
+		out = append(out, flag|byte(n))
+	case n < 1<<16:
+		out = binary.BigEndian.AppendUint16(append(out, flag|126), uint16(n))
+	default:
+		out = binary.BigEndian.AppendUint64(append(out, flag|127), uint64(n))
+	}
+	if !masked {
+		return append(out, f.Payload...)
+	}
+	mask := [4]byte{0x37, 0xfa, 0x21, 0x3d} // the RFC's own example; that it is no secret harms nobody here
+	out = append(out, mask[:]...)
+	for i, b := range f.Payload {
+		out = append(out, b^mask[i%4])
+	}
+	return out
+}
+
+// Send writes bytes as they are.
+func (c *Conn) Send(raw []byte) error {
+	_, err := c.net.Write(raw)
+	return err
+}
+
+// Write sends one final, masked frame.
+func (c *Conn) Write(opcode Opcode, payload []byte) error {
+	return c.Send(Encode(Frame{Final: true, Opcode: opcode, Payload: payload}))
+}
+
+// Read returns the next frame. Frames of a server must not be masked (section 5.1).
+func (c *Conn) Read() (Frame, error) {
+	var head [2]byte
+	if _, err := io.ReadFull(c.reader, head[:]); err != nil {
+		return Frame{}, err
+	}
+	f := Frame{Final: head[0]&0x80 != 0, RSV: head[0] >> 4 & 7, Opcode: Opcode(head[0] & 0x0f)}
+	if head[1]&0x80 != 0 {
+		return f, errors.New("the server masked a frame")
+	}
+	n := uint64(head[1] & 0x7f)
+	switch n {
+	case 126:
+		var wide [2]byte
+		if _, err := io.ReadFull(c.reader, wide[:]); err != nil {
+			return f, err
+		}
+		if n = uint64(binary.BigEndian.Uint16(wide[:])); n < 126 {
+			return f, errors.New("the server used a longer length than needed")
+		}
+	case 127:
+		var wide [8]byte
+		if _, err := io.ReadFull(c.reader, wide[:]); err != nil {
+			return f, err
+		}
+		if n = binary.BigEndian.Uint64(wide[:]); n < 1<<16 {
+			return f, errors.New("the server used a longer length than needed")
+		}
+	}
+	if n > maxReadFrame {
+		return f, fmt.Errorf("the server sent a frame of %d bytes", n)
+	}
+	f.Payload = make([]byte, n)
+	_, err := io.ReadFull(c.reader, f.Payload)
+	return f, err
+}
+
+// Deadline bounds all reads and writes that follow.
+func (c *Conn) Deadline(after time.Duration) error { return c.net.SetDeadline(time.Now().Add(after)) }
+
+// Close ends the TCP connection without ceremony.
+func (c *Conn) Close() error { return c.net.Close() }
+
+// ClosePayload is the body of a close frame.
+func ClosePayload(code int, reason string) []byte {
+	return append(binary.BigEndian.AppendUint16(nil, uint16(code)), reason...) //nolint:gosec // tests pass what fits
+}
+
+// CloseCode reads the body of a close frame; 1005 when it has none.
+func CloseCode(payload []byte) (code int, reason string) {
+	if len(payload) < 2 {
+		return 1005, ""
+	}
+	return int(binary.BigEndian.Uint16(payload)), string(payload[2:])
+}
