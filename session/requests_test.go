@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,6 +147,23 @@ func TestDecidersHaveOneWinner(t *testing.T) {
 		}
 		if want := `{"approvalId":"` + id + `","status":"resolved","decision":"decline","scope":"session"}`; k.one("approval_resolved") != want {
 			t.Errorf("event %s", k.one("approval_resolved"))
+		}
+	})
+}
+
+// A client that hangs up while its decision is under way either decided nothing or has the runtime told: never a settled request that
+// keeps the runtime waiting.
+func TestADeciderWhoHangsUpLeavesNoTurnWaiting(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		k.fake.ask(s.ID, k.send(s.ID), 0, runtime.RequestApproval, "m", "{}")
+		id := k.pending(s.ID, runtime.RequestApproval)[0].ID
+		gone, hangUp := context.WithCancel(t.Context())
+		hangUp()
+		_, err := k.Settle(gone, id, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "user")
+		pending := k.pending(s.ID, runtime.RequestApproval)
+		if _, answers := k.fake.seen(); len(answers)+len(pending) != 1 {
+			t.Errorf("%d answers, %d pending (%v)", len(answers), len(pending), err)
 		}
 	})
 }

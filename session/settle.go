@@ -31,6 +31,8 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 	if kind == runtime.RequestApproval {
 		reply.Scope = scope(&reply)
 	}
+	// A caller who goes away after the commit must not keep the runtime from its answer.
+	ctx = context.WithoutCancel(ctx)
 	var settled requestRow
 	at := s.now()
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -60,7 +62,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 	if err != nil {
 		return Request{}, err
 	}
-	s.answer(context.WithoutCancel(ctx), settled, reply)
+	s.answer(ctx, settled, reply)
 	return settled.Request, nil
 }
 
