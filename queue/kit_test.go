@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,29 +18,16 @@ import (
 // patience bounds every wait of these tests; it is only used up by a fault.
 const patience = 20 * time.Second
 
-// store is one store with a journal and a record of its events.
+// store is one store with a journal of this process.
 type store struct {
 	t       *testing.T
 	db      *database.DB
 	journal *journal.Journal
-
-	mu     sync.Mutex
-	events []journal.Record
-	heard  chan struct{} // closed and replaced at each event
 }
 
 func newStore(t *testing.T, db *database.DB) *store {
 	t.Helper()
-	s := &store{t: t, db: db, heard: make(chan struct{})}
-	s.journal = startJournal(t, db)
-	s.journal.Subscribe(func(records []journal.Record) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.events = append(s.events, records...)
-		close(s.heard)
-		s.heard = make(chan struct{})
-	})
-	return s
+	return &store{t: t, db: db, journal: startJournal(t, db)}
 }
 
 func startJournal(t *testing.T, db *database.DB) *journal.Journal {
@@ -98,18 +84,26 @@ func stop(t *testing.T, q *queue.Queue) {
 	}
 }
 
-// jobEvents are the events of one job so far, in order.
+// jobEvents are the stored events of one job so far, in order; whichever process appended them.
 func (s *store) jobEvents(id string) []journal.Record {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.t.Helper()
 	var own []journal.Record
-	for _, record := range s.events {
-		var payload struct{ JobID string }
-		if err := json.Unmarshal(record.Payload, &payload); err == nil && payload.JobID == id {
-			own = append(own, record)
+	for after := int64(0); ; {
+		records, err := s.journal.Read(s.t.Context(), journal.Query{After: after})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if len(records) == 0 {
+			return own
+		}
+		after = records[len(records)-1].Pos
+		for _, record := range records {
+			var payload struct{ JobID string }
+			if err := json.Unmarshal(record.Payload, &payload); err == nil && payload.JobID == id && record.Type != "queue.cancel_requested" {
+				own = append(own, record)
+			}
 		}
 	}
-	return own
 }
 
 func (s *store) names(id string) []string {
@@ -124,10 +118,9 @@ func (s *store) names(id string) []string {
 func (s *store) waitEvent(id, name string) map[string]any {
 	s.t.Helper()
 	deadline := time.After(patience)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	for {
-		s.mu.Lock()
-		heard := s.heard
-		s.mu.Unlock()
 		for _, record := range s.jobEvents(id) {
 			if record.Type == name {
 				var payload map[string]any
@@ -138,7 +131,7 @@ func (s *store) waitEvent(id, name string) map[string]any {
 			}
 		}
 		select {
-		case <-heard:
+		case <-tick.C:
 		case <-deadline:
 			s.t.Fatalf("no %s of job %s; its events: %v", name, id, s.names(id))
 		}

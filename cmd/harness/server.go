@@ -20,6 +20,7 @@ import (
 	"harness/database"
 	"harness/internal/lifecycle"
 	"harness/journal"
+	"harness/queue"
 	"harness/runtime"
 	"harness/runtime/codex"
 	"harness/runtime/process"
@@ -48,6 +49,7 @@ type Server struct {
 	sessions *session.Service
 	codex    *codex.Codex
 	hub      *stream.Hub
+	queue    *queue.Queue
 	listener net.Listener
 	http     *http.Server
 
@@ -69,6 +71,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger) *Server
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "codex", Start: s.startCodex, Stop: s.stopCodex, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "stream", Start: s.startStream, Stop: s.stopStream, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "queue", Start: s.startQueue, Stop: s.stopQueue, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "http", Start: s.startHTTP, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "readiness", Start: s.startReady, Stop: s.stopReady, Bound: time.Second},
 	)
@@ -174,7 +177,7 @@ func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) 
 
 func (s *Server) startHTTP(context.Context) error {
 	handler := api.New(api.Options{
-		Sessions: s.sessions, Runtime: s.codex, Health: health{s}, RequestPayload: requestPayload,
+		Sessions: s.sessions, Runtime: s.codex, Health: health{s}, Jobs: s.jobs(), RequestPayload: requestPayload,
 		Controls: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
 		Stream:  stream.NewHandler(s.hub, stream.HandlerOptions{}),
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
