@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -358,6 +359,33 @@ func TestPruneMovesTheOldestPosition(t *testing.T) {
 		records, err := j.Append(t.Context(), journal.Event{})
 		if err != nil || records[0].Pos != 51 {
 			t.Fatalf("%+v, %v", records, err)
+		}
+	})
+}
+
+func TestRedactKeepsTheOrderAndNothingElse(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		j := start(t, db, journal.Options{})
+		said := func(session string) journal.Event {
+			return journal.Event{SessionID: session, TurnID: "canary", ItemID: "canary", Type: "x", Actor: "canary", Meta: json.RawMessage(`{"a":"canary"}`), Payload: json.RawMessage(`"canary"`)}
+		}
+		if _, err := j.Append(t.Context(), said("gone"), said("kept"), said("gone")); err != nil {
+			t.Fatal(err)
+		}
+		_, err := j.Commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return []journal.Event{{SessionID: "gone", Type: "session_deleted"}}, journal.Redact(ctx, tx, "gone")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records := readAll(t, j)
+		requireGapFree(t, records)
+		for i, want := range []string{journal.EventRedacted, "x", journal.EventRedacted, "session_deleted"} {
+			left := strings.Contains(fmt.Sprintf("%+v %s %s", records[i].Event, records[i].Meta, records[i].Payload), "canary")
+			if records[i].Type != want || left != (want == "x") {
+				t.Errorf("event %d: %+v", i, records[i])
+			}
 		}
 	})
 }

@@ -113,6 +113,10 @@ func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone DeletedEr
 	if err := s.entries.Delete(ctx, tx, gone.SessionID); err != nil {
 		return err
 	}
+	// Permanently deleted means that a replay of the stream does not show the conversation either.
+	if err := journal.Redact(ctx, tx, key); err != nil {
+		return err
+	}
 	for _, statement := range []string{
 		`delete from turns where session_id = $1`,
 		`delete from interactive_requests where session_id = $1`,
