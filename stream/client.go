@@ -51,6 +51,7 @@ type client struct {
 	controls chan *Message // answers to the client; they go before events
 	wake     chan struct{}
 	quit     chan struct{} // closed by end
+	greeted  chan struct{} // closed when the first message was handed to the connection
 	done     chan struct{} // closed when the writer is gone
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -77,7 +78,8 @@ func (h *Hub) attach(conn Conn, filter string, first *Message, at *verdict) (*cl
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &client{
 		hub: h, conn: conn, filter: filter,
-		controls: make(chan *Message, maxControls), wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		controls: make(chan *Message, maxControls), wake: make(chan struct{}, 1), quit: make(chan struct{}),
+		greeted: make(chan struct{}), done: make(chan struct{}),
 		ctx: ctx, cancel: cancel,
 	}
 	c.controls <- first

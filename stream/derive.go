@@ -158,7 +158,11 @@ func appendSession(dst []byte, ref *SessionRef) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = appendString(dst, ref.ID)
 	dst = appendMember(dst, "title")
-	dst = appendString(dst, ref.Title)
+	if ref.Title == "" {
+		dst = append(dst, "null"...) // the thread's first signals come before it has a name
+	} else {
+		dst = appendString(dst, ref.Title)
+	}
 	dst = appendMember(dst, "projectId")
 	if ref.ProjectID == nil {
 		dst = append(dst, "null"...)

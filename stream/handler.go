@@ -106,6 +106,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, filter string, a
 		return
 	}
 	defer h.hub.detach(client)
+	// ready is the first thing a client gets, even one that speaks, errs or closes before it could read it.
+	select {
+	case <-client.greeted:
+	case <-client.done:
+	}
 	client.end(h.read(client, ws))
 }
 

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"harness/journal"
@@ -32,12 +33,14 @@ func (c *client) run() {
 	var (
 		work   page
 		pinged bool
+		greet  = sync.OnceFunc(func() { close(c.greeted) })
 		batch  []*Message
 	)
 	for {
 		batch = c.next(batch[:0], &work)
 		if len(batch) > 0 {
 			c.write(batch)
+			greet()
 			clear(batch)
 			continue
 		}
