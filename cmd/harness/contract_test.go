@@ -87,7 +87,7 @@ func newContractTarget(t *testing.T, topic contract.Topic) (*contractTarget, []c
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab := t.TempDir()
+	lab, work := t.TempDir(), t.TempDir()
 	places := []contract.Place{{Placeholder: "{{LAB}}", Folder: lab}, {Placeholder: "{{HOME}}", Folder: filepath.Join(lab, "home")}}
 	s := newSite(t)
 	home := ""
@@ -99,7 +99,7 @@ func newContractTarget(t *testing.T, topic contract.Topic) (*contractTarget, []c
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), fmt.Appendf(nil, recordedCodexConfig, s.model.URL()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(lab, "home/dev/w"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(lab, "home/w"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	s.env = append(s.env, "DEFAULT_SANDBOX_MODE=read-only", "OPENAI_API_KEY=recorded")
@@ -113,7 +113,7 @@ func newContractTarget(t *testing.T, topic contract.Topic) (*contractTarget, []c
 	target := &contractTarget{site: s}
 	target.server = s.start()
 	target.server.waitRuntime()
-	return target, append([]contract.Place{{Placeholder: "{{WORK}}", Folder: s.workspace}, {Placeholder: "{{CODEX_HOME}}", Folder: home}}, places...)
+	return target, append([]contract.Place{{Placeholder: "{{WORK}}", Folder: work}, {Placeholder: "{{ROOT}}", Folder: s.workspace}, {Placeholder: "{{CODEX_HOME}}", Folder: home}}, places...)
 }
 
 // The contract (issue 3): every recorded exchange of a codex-manager client has the same answer here, but for the table of deliberate

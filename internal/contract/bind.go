@@ -13,13 +13,13 @@ const uuidPattern = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 var (
 	idPattern = regexp.MustCompile(uuidPattern + `|\b(?:call|msg|rs|fc|resp)_[0-9a-zA-Z]+(?:[_-][0-9a-zA-Z-]+)*`)
 	// requestEntryPattern is the message id of an interactive request's transcript entry.
-	requestEntryPattern = regexp.MustCompile(`\b(approval|tool-input|tool-call)-(?:\d+|` + uuidPattern + `)(?:-\d+)?`)
+	requestEntryPattern = regexp.MustCompile(`\b(approval|tool-input|tool-call)-(?:` + uuidPattern + `|\d+)(?:-\d+)?`)
 	// requestPathPattern is the place of a request's id in a path; codex-manager numbers them 0, 1, ...
 	requestPathPattern = regexp.MustCompile(`^(/api/(?:approvals|tool-input|tool-calls)/)(\d+)(/)`)
 	isoTimePattern     = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d[:-]\d\d[:-]\d\d(?:\.\d+)?Z?`)
 	datePathPattern    = regexp.MustCompile(`/20\d\d/\d\d/\d\d/`)
 	epochPattern       = regexp.MustCompile(`\b17[89]\d{7}(?:\d{3})?\b`)
-	durationPattern    = regexp.MustCompile(`("(?:durationMs|processId)": )[^,\n]+`)
+	durationPattern    = regexp.MustCompile(`("(?:durationMs|processId|approvalId|requestId)": )[^,\n]+`)
 	recordedHome       = regexp.MustCompile(`\{\{LAB\}\}/run/\w+/codex-home`)
 	answerPattern      = regexp.MustCompile(`Mock answer \d+`)
 	portPattern        = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)

@@ -33,6 +33,10 @@ var anyValue = map[string]bool{
 	"delta": true,
 }
 
+// counters of the queue are not compared: the recorded server was at work on other topics' jobs. Beside them the words of an agentMessage are
+// not: they are the model's.
+var counters = map[string]bool{"queued": true, "running": true, "completed": true, "failed": true, "canceled": true, "projects": true}
+
 // comparison walks two values side by side.
 type comparison struct {
 	*bindings
@@ -58,6 +62,9 @@ func (c *comparison) values(place string, want, got *Value) {
 	case "string":
 		c.texts(place, want.Text(), got.Text())
 	default:
+		if last(place) == "requestId" {
+			return // the runtime's own number, which starts again with each of its processes
+		}
 		if !sameScalar(want, got) && !anyValue[last(place)] {
 			c.differ(place, string(want.Encode()), string(got.Encode()))
 		}
@@ -66,10 +73,11 @@ func (c *comparison) values(place string, want, got *Value) {
 
 func (c *comparison) objects(place string, want, got *Value) {
 	shared := make([]string, 0, len(want.keys))
+	words := want.member("type") == "agentMessage"
 	for _, key := range want.keys {
 		if member, has := got.Member(key); has {
 			shared = append(shared, key)
-			if anyValue[key] && want.members[key].kind() == member.kind() {
+			if (anyValue[key] || words && (key == "text" || key == "content") || counters[key] && last(place) == "orchestratorQueue") && want.members[key].kind() == member.kind() {
 				continue
 			}
 			c.values(place+"."+key, want.members[key], member)
@@ -102,6 +110,10 @@ func (c *comparison) arrays(place string, want, got *Value) {
 
 func (c *comparison) texts(place, want, got string) {
 	switch last(place) {
+	case "message":
+		if strings.HasPrefix(want, `{"error"`) && strings.HasPrefix(got, `{"error"`) {
+			return // the model's refusal in the model's words
+		}
 	case "approvalId", "requestId":
 		if _, err := strconv.Atoi(want); err == nil {
 			if !c.bind(requestID(want), got) {

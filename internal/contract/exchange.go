@@ -98,6 +98,10 @@ func (r *replay) exchange(record Record) error {
 	r.waitAll()
 	r.unserved = false
 	result := Result{Name: record.Name, Subject: record.Method + " " + record.Path}
+	if _, skip := r.topic.Incomparable[record.Name]; skip {
+		r.unserved = true
+		return nil
+	}
 	if r.ids.needsLost(record.Path) {
 		result.Outcome = NotServed
 		r.ids.lose(record.ResponseBody)
@@ -200,6 +204,12 @@ func (c *comparison) onlyShared(body string, known map[string]string) string {
 
 // prepareAll makes the sessions that are system-owned or deleted from the start.
 func (r *replay) prepareAll() error {
+	for range r.topic.Crowd {
+		body := r.ids.outgoing(`{"cwd":"{{WORK}}"}`)
+		if _, err := r.must(http.StatusOK, http.MethodPost, "/api/sessions", [][2]string{{"content-type", "application/json"}}, &body); err != nil {
+			return err
+		}
+	}
 	for id, preparation := range r.topic.Sessions {
 		if preparation.Deleted || preparation.System {
 			if err := r.prepare(id, preparation); err != nil {
@@ -250,10 +260,11 @@ func unrecorded(records []Record) map[string]bool {
 func (r *replay) prepare(id string, how Preparation) error {
 	body := how.Body
 	if body == "" {
-		body = "{}"
+		body = `{"cwd":"{{WORK}}"}`
 	}
-	json1 := [][2]string{{"content-type", "application/json"}}
-	created, err := r.must(http.StatusOK, http.MethodPost, "/api/sessions", json1, &body)
+	body = r.ids.outgoing(body)
+	jsonType := [][2]string{{"content-type", "application/json"}}
+	created, err := r.must(http.StatusOK, http.MethodPost, "/api/sessions", jsonType, &body)
 	if err != nil {
 		return err
 	}
@@ -270,6 +281,11 @@ func (r *replay) prepare(id string, how Preparation) error {
 	if how.System {
 		return r.target.MarkSystem(ours)
 	}
+	if how.ProjectID != "" {
+		if err := r.putIntoProject(ours, how); err != nil {
+			return err
+		}
+	}
 	if how.Message == "" {
 		return nil
 	}
@@ -278,7 +294,7 @@ func (r *replay) prepare(id string, how Preparation) error {
 		return err
 	}
 	message := string(encoded)
-	if _, err := r.must(http.StatusAccepted, http.MethodPost, "/api/sessions/"+ours+"/messages", json1, &message); err != nil || !how.Wait {
+	if _, err := r.must(http.StatusAccepted, http.MethodPost, "/api/sessions/"+ours+"/messages", jsonType, &message); err != nil || !how.Wait {
 		return err
 	}
 	for deadline := time.Now().Add(callTimeout); time.Now().Before(deadline); <-time.After(30 * time.Millisecond) {
@@ -288,6 +304,23 @@ func (r *replay) prepare(id string, how Preparation) error {
 		}
 	}
 	return fmt.Errorf("session %s never answered %q", ours, how.Message)
+}
+
+func (r *replay) putIntoProject(session string, how Preparation) error {
+	jsonType := [][2]string{{"content-type", "application/json"}}
+	body := `{"name":"` + how.ProjectName + `"}`
+	created, err := r.must(http.StatusOK, http.MethodPost, "/api/projects", jsonType, &body)
+	if err != nil {
+		return err
+	}
+	var answered struct{ Project struct{ ProjectID string } }
+	if err := json.Unmarshal([]byte(created), &answered); err != nil {
+		return err
+	}
+	r.ids.bind(how.ProjectID, answered.Project.ProjectID)
+	body = `{"projectId":"` + answered.Project.ProjectID + `"}`
+	_, err = r.must(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/project", jsonType, &body)
+	return err
 }
 
 func (r *replay) must(status int, method, target string, headers [][2]string, body *string) (string, error) {

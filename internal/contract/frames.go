@@ -39,6 +39,7 @@ func (r *replay) waitAll() {
 
 // wait returns when every frame recorded so far has come, in whatever order, or will not. It compares what came.
 func (r *replay) wait(s *socket) {
+	// Patience is counted from the last sign of life: a turn that still streams is not late.
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for {
@@ -49,6 +50,7 @@ func (r *replay) wait(s *socket) {
 		}
 		select {
 		case <-news:
+			deadline.Reset(patience)
 			continue
 		case <-s.ended:
 		case <-deadline.C:

@@ -1,11 +1,11 @@
 package contract
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -228,20 +228,30 @@ func (r *replay) raw(record Record) error {
 	if err != nil || conn == nil {
 		return fmt.Errorf("raw socket refused: %v %w", response, err)
 	}
-	got := []byte{}
-	err = conn.Send(sent)
-	for err == nil && len(got) < len(want) {
-		if err = conn.Deadline(patience); err == nil {
-			var f wsconform.Frame
-			if f, err = conn.Read(); err == nil {
-				f.Final = true
-				got = append(got, wsconform.EncodeUnmasked(f)...)
-			}
+	c := comparison{bindings: r.ids}
+	twin := wsconform.NewConn(bytes.NewReader(want))
+	err = errors.Join(conn.Send(sent), conn.Deadline(patience))
+	for err == nil {
+		wanted, end := twin.Read()
+		if end != nil {
+			break
+		}
+		var f wsconform.Frame
+		if f, err = conn.Read(); err != nil {
+			c.differ("received", fmt.Sprintf("opcode %d %q", wanted.Opcode, wanted.Payload), err.Error())
+			err = nil
+			break
+		}
+		place, a, b := "received", string(wanted.Payload), string(f.Payload)
+		if wanted.Opcode == wsconform.CloseFrame && f.Opcode == wanted.Opcode && len(a) >= 2 && len(b) > 2 && a == b[:2] {
+			place = "close reason"
+		}
+		if f.Opcode != wanted.Opcode || a != b {
+			c.differ(place, fmt.Sprintf("opcode %d %q", wanted.Opcode, a), fmt.Sprintf("opcode %d %q", f.Opcode, b))
 		}
 	}
-	c := comparison{bindings: r.ids}
-	if !slices.Equal(got, want) {
-		c.differ("received", hex.EncodeToString(want), hex.EncodeToString(got))
+	if err != nil {
+		return errors.Join(err, conn.Close())
 	}
 	r.verdict(Result{Name: record.Name, Subject: "raw " + record.Name, Differences: c.found})
 	return conn.Close()

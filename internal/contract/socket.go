@@ -8,7 +8,7 @@ import (
 )
 
 // patience bounds a wait for what the recording shows; only what differs ever uses it up.
-const patience = 4 * time.Second
+const patience = 3 * time.Second
 
 // socket is one websocket of a replay and its recorded twin.
 type socket struct {
@@ -75,11 +75,13 @@ func (s *socket) read() {
 				continue
 			}
 			if parsed.Ignored() {
+				s.stir()
 				continue
 			}
 			if id := parsed.DeltaItem(); id != "" {
 				key := parsed.Type + " " + parsed.Method + " " + id
 				if deltas[key] {
+					s.stir()
 					continue
 				}
 				deltas[key] = true
@@ -91,8 +93,15 @@ func (s *socket) read() {
 
 func (s *socket) arrive(f arrived) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.frames = append(s.frames, f)
+	s.mu.Unlock()
+	s.stir()
+}
+
+// stir tells waiters that something came, though perhaps nothing that is compared.
+func (s *socket) stir() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	close(s.news)
 	s.news = make(chan struct{})
 }

@@ -7,6 +7,10 @@ type Topic struct {
 	Env []string
 	// Sessions are prepared under the recorded id.
 	Sessions map[string]Preparation
+	// Crowd is how many more sessions the server holds, as the recorded one did.
+	Crowd int
+	// Incomparable exchanges are not replayed or not compared, each with the reason.
+	Incomparable map[string]string
 	// Unfinished topics wait for other rooms: what differs there is counted, but fails nothing yet. The text names what is missing.
 	Unfinished string
 }
@@ -18,6 +22,8 @@ type Preparation struct {
 	// Message is sent at once; Wait waits until it is answered.
 	Message string
 	Wait    bool
+	// ProjectID is the recorded id of the project the session is in, a new one called ProjectName.
+	ProjectID, ProjectName string
 	// Deleted and System sessions are prepared before the first record.
 	Deleted, System bool
 }
@@ -25,7 +31,7 @@ type Preparation struct {
 // unknownSession is what the recorder used for a session that is not there; it stays as it is.
 const unknownSession = "01a00000-0000-7000-8000-000000000000"
 
-const lookupTool = `{"dynamicTools":[{"name":"lookup_ticket","description":"Look up","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`
+const lookupTool = `{"cwd":"{{WORK}}","dynamicTools":[{"name":"lookup_ticket","description":"Look up","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`
 
 // Topics are all recordings, the ones a client meets first in front.
 func Topics() []Topic {
@@ -50,15 +56,20 @@ func Topics() []Topic {
 		{Name: "projects", Sessions: with(map[string]Preparation{
 			"01a1fbb7-df11-78d0-8924-4b8ac9bca10b": {Message: "materialize", Wait: true},
 		})},
-		{Name: "sessions", Sessions: with(map[string]Preparation{
+		{Name: "sessions", Crowd: 3, Incomparable: map[string]string{
+			"get system": "the recorded worker's history",
+		}, Sessions: with(map[string]Preparation{
 			"01a1fbb7-ea6e-7cd3-ac76-1fbdbaf304fd": {Message: "materialize me", Wait: true},
 			"01a1fbb7-fb5c-7231-b8ed-1e04e62c54d7": {Message: "materialize me", Wait: true},
 		})},
-		{Name: "messages", Sessions: with(map[string]Preparation{
+		{Name: "messages", Incomparable: map[string]string{
+			"rollback during turn": "works here, and would take back what the rest of the recording is about",
+			"send on-failure":      "works here, and would start a turn the rest of the recording does not have",
+		}, Sessions: with(map[string]Preparation{
 			"01a1fbb8-61a3-7a61-852a-e26d734ce866": {Message: "MOCK_SLOW[60]"},
 		})},
 		{Name: "approvals", Sessions: map[string]Preparation{
-			"01a1fbb8-f8a4-7921-bf22-5288ee3a9dc6": {Message: "MOCK_CMD[touch {{LAB}}/home/dev/w/del.txt]"},
+			"01a1fbb8-f8a4-7921-bf22-5288ee3a9dc6": {Message: "MOCK_CMD[touch {{LAB}}/home/w/del.txt]"},
 		}},
 		{Name: "tool-input"},
 		{Name: "tool-calls", Sessions: map[string]Preparation{
@@ -73,7 +84,9 @@ func Topics() []Topic {
 			"01a1fbbe-d8ec-73b2-b65c-dd34951b33b2": {Message: "Reply with exactly PERSIST", Wait: true},
 		}},
 		{Name: "codex-crash", Sessions: map[string]Preparation{
-			"01a1fbbe-d8ec-73b2-b65c-dd34951b33b2": {Message: "MOCK_CMD[touch {{LAB}}/home/dev/w/crash.txt]"},
+			"01a1fbbe-d8ec-73b2-b65c-dd34951b33b2": {
+				Message: "MOCK_CMD[touch {{LAB}}/home/w/crash.txt]", ProjectID: "e34b66de-d6ed-4191-9f8f-a97126cce856", ProjectName: "Persist",
+			},
 		}},
 		{Name: "controls-settings", Sessions: with(nil)},
 		{Name: "integrations"},

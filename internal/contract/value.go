@@ -84,6 +84,14 @@ func (v *Value) Remove(name string) {
 	}
 }
 
+// member is the text of an object's member.
+func (v *Value) member(name string) string {
+	if member, has := v.members[name]; has {
+		return member.Text()
+	}
+	return ""
+}
+
 // Text is a string's text, "" for anything else.
 func (v *Value) Text() string {
 	text, _ := v.scalar.(string)

@@ -122,7 +122,7 @@ func sink(records []contract.Record, at []int, start int) {
 
 // sanitise replaces the recorder's folders; the longest first.
 func sanitise(line string) string {
-	return strings.NewReplacer("/home/dev/lab/work", "{{WORK}}", "/home/dev/lab", "{{LAB}}", "/home/dev", "{{HOME}}").Replace(line)
+	return strings.NewReplacer("/home/dev/lab/work", "{{WORK}}", "/home/dev/lab/src", "{{ROOT}}", "/home/dev/lab/home/dev", "{{LAB}}/home", "/home/dev/lab", "{{LAB}}", "/home/dev", "{{HOME}}").Replace(line)
 }
 
 type converter struct {
