@@ -67,6 +67,7 @@ const (
 	SignalRequest      SignalKind = "request"      // the runtime asks something and waits for Answer (or was refused already: Change is nil)
 	SignalStarted      SignalKind = "started"      // a runtime process is initialised and usable
 	SignalExited       SignalKind = "exited"       // that process is gone; comes after everything it said
+	SignalPosition     SignalKind = "position"     // nothing was said that concerns anybody, but Offset moved on
 )
 
 // Signal is one thing a runtime said.
@@ -87,6 +88,30 @@ type Signal struct {
 	Change Change
 	// Exit describes the end of the process, SignalExited only.
 	Exit *Exit
+	// Offset is where this signal ends in what its process wrote, counted in bytes over the whole generation; 0 when the process can not
+	// outlive this one. It is to be stored with what the signal changes, so that whoever attaches to the process later reads on from there
+	// and nothing is taken in twice.
+	Offset int64
+	// Stored, when set, is to be called once the signal is stored for good. It does not block.
+	Stored func()
+}
+
+// Resumption is what is stored of a runtime process that outlived the server it talked to.
+type Resumption struct {
+	// Offset is the last Signal.Offset stored.
+	Offset int64
+	// Turns are the turns that run in it, Requests those it asked in them: pending ones, and ones whose answer may not have reached it.
+	Turns    []RunningTurn
+	Requests []OpenRequest
+}
+
+// RunningTurn is a turn that has not ended.
+type RunningTurn struct{ ThreadID, TurnID string }
+
+// OpenRequest is an interactive request the runtime may still wait for.
+type OpenRequest struct {
+	ThreadID, TurnID string
+	RequestID        json.RawMessage
 }
 
 // Change is the neutral meaning of a signal: one of TurnStarted, TurnCompleted, ItemChanged, InteractiveRequested, RequestResolved,
@@ -306,4 +331,6 @@ type Exit struct {
 	Code   *int    `json:"code"`
 	Signal *string `json:"signal"`
 	At     time.Time
+	// Reason says why the runtime was ended, when it did not end by itself and nobody asked for it; "" otherwise.
+	Reason string `json:"reason,omitempty"`
 }

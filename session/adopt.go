@@ -18,6 +18,7 @@ type adoption struct {
 	mu       sync.Mutex
 	runtimes map[string]bool
 	threads  map[string]string // thread id → runtime
+	answers  []string          // generations to be told decisions again
 	wake     chan struct{}
 }
 
@@ -39,6 +40,13 @@ func (a *adoption) want(runtimeName, threadID string) {
 	a.signal()
 }
 
+func (a *adoption) wantAnswers(generation string) {
+	a.mu.Lock()
+	a.answers = append(a.answers, generation)
+	a.mu.Unlock()
+	a.signal()
+}
+
 func (a *adoption) signal() {
 	select {
 	case a.wake <- struct{}{}:
@@ -46,12 +54,12 @@ func (a *adoption) signal() {
 	}
 }
 
-func (a *adoption) take() (runtimes map[string]bool, threads map[string]string) {
+func (a *adoption) take() (answers []string, runtimes map[string]bool, threads map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	runtimes, threads = a.runtimes, a.threads
-	a.runtimes, a.threads = map[string]bool{}, map[string]string{}
-	return runtimes, threads
+	answers, runtimes, threads = a.answers, a.runtimes, a.threads
+	a.answers, a.runtimes, a.threads = nil, map[string]bool{}, map[string]string{}
+	return answers, runtimes, threads
 }
 
 // adoptLoop works the list off until ctx ends. What fails is tried again when the runtime starts the next time.
@@ -62,7 +70,12 @@ func (s *Service) adoptLoop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		runtimes, threads := s.adoption.take()
+		answers, runtimes, threads := s.adoption.take()
+		for _, generation := range answers {
+			if err := s.answerAgain(ctx, generation); err != nil && ctx.Err() == nil {
+				s.opts.Logger.Warn().Err(err).Msg("decisions from before the restart could not be told to the runtime")
+			}
+		}
 		for threadID, name := range threads {
 			if err := s.adoptOne(ctx, name, threadID); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Debug().Err(err).Str("session", threadID).Msg("conversation could not be read from its runtime; keeping the bare row")

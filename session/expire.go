@@ -22,6 +22,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 	at := s.now()
 	replaced := s.view.runtimeStarted(name, signal.Generation)
 	s.adoption.wantAll(name)
+	s.adoption.wantAnswers(signal.Generation)
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var events []journal.Event
 		if replaced != "" {
@@ -40,6 +41,9 @@ func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit
 	at := s.now()
 	s.view.runtimeExited(name, signal.Generation)
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if first, err := s.endSpool(ctx, tx, signal.Generation); err != nil || !first {
+			return nil, err
+		}
 		events, err := s.sweep(ctx, tx, only(signal.Generation), exitReason(name, signal.Exit), at)
 		if err != nil {
 			return nil, err
@@ -48,13 +52,19 @@ func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit
 	}
 }
 
-// recover ends what earlier processes of this node left open: the server was killed, and its runtimes with it.
+// recover ends what earlier processes of this node left open: the server was killed, and its runtimes with it but for those that survive.
 func (s *Service) recover(ctx context.Context) error {
 	return s.inOrder(ctx, func() journal.Unit {
 		at := s.now()
 		live := s.view.liveGenerations()
+		for _, generation := range s.opts.Surviving {
+			live[generation] = true
+		}
 		dead := func(generation string) bool { return !live[generation] }
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			if err := s.forgetSpools(ctx, tx, at); err != nil {
+				return nil, err
+			}
 			return s.sweep(ctx, tx, dead, "The server was restarted while this turn was running.", at)
 		}
 	})
@@ -185,6 +195,8 @@ func exitReason(name string, exit *runtime.Exit) string {
 	how := ""
 	switch {
 	case exit == nil:
+	case exit.Reason != "":
+		return fmt.Sprintf("The %s runtime was ended while this turn was running: %s.", name, exit.Reason)
 	case exit.Signal != nil:
 		how = fmt.Sprintf(" (signal %s)", *exit.Signal)
 	case exit.Code != nil:

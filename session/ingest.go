@@ -25,10 +25,16 @@ func (s *Service) ingest(runtimeName string, signal runtime.Signal) {
 		unit = s.runtimeStarted(runtimeName, signal)
 	case runtime.SignalExited:
 		unit = s.runtimeExited(runtimeName, signal)
+	case runtime.SignalPosition:
+		unit = func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
 	default:
 		unit = s.signalUnit(runtimeName, signal)
 	}
+	unit = s.once(runtimeName, signal, unit)
 	report := func(_ []journal.Record, err error) {
+		if err == nil && signal.Stored != nil {
+			signal.Stored()
+		}
 		if err != nil && !expected(err) {
 			s.opts.Logger.Error().Err(err).Str("runtime", runtimeName).Str("method", signal.Method).Str("session", signal.ThreadID).
 				Msg("a runtime signal could not be stored; the transcript of this turn may miss it")

@@ -23,6 +23,9 @@ type Options struct {
 	Runtimes []runtime.Adapter
 	// NodeID names this server among those that share the store; it must be the same after a restart.
 	NodeID string
+	// Surviving are the runtime processes of an earlier server whose output can still be read: what they have open is not settled at start.
+	// An adapter must report each of them: started when it goes on, exited when it does not.
+	Surviving []string
 	// Defaults are the controls of sessions that never had any, unless stored defaults say otherwise.
 	Defaults Controls
 	// DefaultsLocked makes Defaults the only ones: they are not to be edited (SESSION_DEFAULTS_LOCKED).

@@ -3,8 +3,7 @@
 // It owns how such a process is born (own process group, parent-death signal, a mark in its environment), how its pipes are drained and how
 // it and everything it left behind dies. It must never know what the process says: protocols stay in runtime/<name>.
 //
-// This is also the seam for a shim: a small parent that outlives the server and keeps the runtime's pipes, so that turns survive a restart.
-// It would replace Start (attach to what runs already) and Sweep (spare what is attached); callers would not notice.
+// Package shim, below this one, puts a small parent between the server and such a process, so that turns survive a restart of the server.
 package process
 
 import (
@@ -33,6 +32,8 @@ type Spec struct {
 	Dir string
 	// Mark names the owner of the process, see Sweep. "" leaves the process unmarked: it can not be swept then.
 	Mark string
+	// DieWithParent has the kernel kill the process (SIGKILL) when this one dies; otherwise it is sent SIGTERM then.
+	DieWithParent bool
 	// Stderr receives what the process writes to stderr, line by line and within limits (see stderr.go). Nil drops it.
 	Stderr func(line []byte)
 }
@@ -68,7 +69,7 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	}
 	cmd.Dir = spec.Dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes.childIn, pipes.childOut, pipes.childErr
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = attributes(spec.DieWithParent)
 
 	p := &Process{cmd: cmd, stdin: pipes.in, done: make(chan struct{})}
 	p.stdout = newDrainable(pipes.out, 0)

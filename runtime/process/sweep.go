@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -35,13 +36,19 @@ func Mark(dataDir, name string) string {
 // no runtime of that mark is meant to run: after it exited, and at server start. A command that cleared its environment is not found.
 //
 // It is needed because the commands codex runs have their own sessions: they survive a SIGKILLed codex and a kill of its process group.
-func Sweep(ctx context.Context, mark string) (killed int, err error) {
+// Processes whose environment has one of the assignments (NAME=value) to spare are left alone.
+func Sweep(ctx context.Context, mark string, spare ...string) (killed int, err error) {
 	if mark == "" {
 		return 0, nil
 	}
+	return SweepCarrying(ctx, MarkVariable+"="+mark, spare...)
+}
+
+// SweepCarrying is Sweep for any assignment (NAME=value) in the environment.
+func SweepCarrying(ctx context.Context, assignment string, spare ...string) (killed int, err error) {
 	seen := map[int]bool{}
 	for {
-		pids, err := Marked(mark)
+		pids, err := carrying(assignment, spare)
 		if err != nil {
 			return len(seen), fmt.Errorf("look for leftover runtime processes: %w", err)
 		}
@@ -63,14 +70,22 @@ func Sweep(ctx context.Context, mark string) (killed int, err error) {
 }
 
 // Marked are the ids of the living processes that carry the mark, without this process.
-func Marked(mark string) ([]int, error) {
-	pids, err := marked(MarkVariable + "=" + mark)
-	own := os.Getpid()
-	others := pids[:0]
-	for _, pid := range pids {
-		if pid != own {
-			others = append(others, pid)
+func Marked(mark string) ([]int, error) { return Carrying(MarkVariable + "=" + mark) }
+
+// Carrying are the ids of the living processes whose environment has the assignment (NAME=value), without this process.
+func Carrying(assignment string) ([]int, error) { return carrying(assignment, nil) }
+
+func carrying(assignment string, spare []string) ([]int, error) {
+	pids, err := marked(assignment)
+	spared := map[int]bool{os.Getpid(): true}
+	for _, other := range spare {
+		kept, err := marked(other)
+		if err != nil {
+			return nil, err
+		}
+		for _, pid := range kept {
+			spared[pid] = true
 		}
 	}
-	return others, err
+	return slices.DeleteFunc(pids, func(pid int) bool { return spared[pid] }), err
 }

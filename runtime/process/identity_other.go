@@ -1,0 +1,13 @@
+//go:build !linux
+
+package process
+
+import "syscall"
+
+// Started tells only whether a process is there (1) or not (0): this system does not say cheaply when it started.
+func Started(pid int) uint64 {
+	if pid > 0 && syscall.Kill(pid, 0) == nil {
+		return 1
+	}
+	return 0
+}

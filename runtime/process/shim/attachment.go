@@ -1,0 +1,257 @@
+package shim
+
+import (
+	"bufio"
+	"crypto/subtle"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	// helloLimit is how long a connection may take to say what it wants.
+	helloLimit = 5 * time.Second
+	// maxStderrLines are kept for a server that is slow to read; the log has them all.
+	maxStderrLines = 64
+)
+
+// attachment is the server that is attached now.
+type attachment struct {
+	conn net.Conn
+	// gone and lines are guarded by the spool's lock, so that one wait covers everything to be sent.
+	gone  bool
+	lines [][]byte
+}
+
+func (s *server) accept(listener *socket) {
+	var group sync.WaitGroup
+	defer group.Wait()
+	var mu sync.Mutex
+	open := map[net.Conn]bool{}
+	defer func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for conn := range open {
+			_ = conn.Close()
+		}
+	}()
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		mu.Lock()
+		open[conn] = true
+		mu.Unlock()
+		group.Go(func() {
+			defer func() {
+				_ = conn.Close()
+				mu.Lock()
+				delete(open, conn)
+				mu.Unlock()
+			}()
+			s.serve(conn)
+		})
+	}
+}
+
+// serve answers one connection.
+func (s *server) serve(conn net.Conn) {
+	_ = conn.SetDeadline(time.Now().Add(helloLimit))
+	reader := bufio.NewReaderSize(conn, 4<<10)
+	var h hello
+	if err := readJSONFrame(reader, kindHello, &h); err != nil {
+		return
+	}
+	_ = conn.SetDeadline(time.Time{})
+	w := welcome{Protocol: common(h, OldestProtocol, Protocol), From: h.From}
+	oldest, end, _, _ := s.spool.bounds()
+	switch {
+	case subtle.ConstantTimeCompare([]byte(h.Token), []byte(s.token)) != 1:
+		w.Code, w.Error = codeToken, "the token is not this shim's"
+		_ = writeJSONFrame(conn, kindWelcome, w)
+		return
+	case w.Protocol == 0:
+		w.Code = codeProtocol
+		w.Error = fmt.Sprintf("this shim speaks protocol %d to %d", OldestProtocol, Protocol)
+	case h.Op == opAttach && (h.From < oldest || h.From > end):
+		w.Code = codeOffset
+		w.Error = fmt.Sprintf("the spool holds offsets %d to %d, not %d", oldest, end, h.From)
+	}
+	switch {
+	case w.Error != "":
+	case h.Op == opStop:
+		s.stop(0)
+		<-s.ended
+	case h.Op == opAttach:
+		s.attach(conn, reader, w)
+		return
+	}
+	w.State = s.status()
+	_ = writeJSONFrame(conn, kindWelcome, w)
+}
+
+// attach serves one server until it goes away. Whoever was attached before is cut off: there is one owner of a data directory, and its last
+// word counts.
+func (s *server) attach(conn net.Conn, reader *bufio.Reader, w welcome) {
+	a := &attachment{conn: conn}
+	s.mu.Lock()
+	before := s.attached
+	s.attached = a
+	s.attachments++
+	w.Attachment = s.attachments
+	s.idle.Stop()
+	s.mu.Unlock()
+	if before != nil {
+		s.cut(before)
+	}
+	w.State = s.status()
+	if err := writeJSONFrame(conn, kindWelcome, w); err != nil {
+		s.detach(a)
+		return
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		s.send(a, w.From)
+	}()
+	s.receive(reader)
+	s.detach(a)
+	<-sent
+}
+
+// detach ends an attachment; nil means whichever there is.
+func (s *server) detach(a *attachment) {
+	s.mu.Lock()
+	if a == nil {
+		a = s.attached
+	}
+	if a == nil {
+		s.mu.Unlock()
+		return
+	}
+	if s.attached == a {
+		s.attached = nil
+		if s.state.Exit == nil {
+			s.idle.Reset(s.spec.DetachGrace)
+		}
+	}
+	s.mu.Unlock()
+	s.cut(a)
+	select {
+	case s.left <- struct{}{}:
+	default:
+	}
+}
+
+func (s *server) cut(a *attachment) {
+	s.spool.locked(func() { a.gone = true })
+	_ = a.conn.Close()
+}
+
+// send writes stdout from the offset on, stderr as it comes, and at last the exit.
+func (s *server) send(a *attachment, offset int64) {
+	source := segments{dir: s.spool.dir}
+	defer source.close()
+	buffer := make([]byte, headerBytes+dataBytes)
+	var lines [][]byte
+	var gone bool
+	for {
+		end, closed := s.spool.wait(offset, func() bool { return a.gone || len(a.lines) > 0 })
+		s.spool.locked(func() { gone, lines, a.lines = a.gone, a.lines, nil })
+		if gone {
+			return
+		}
+		for _, line := range lines {
+			if writeFrame(a.conn, kindStderr, line) != nil {
+				return
+			}
+		}
+		if end == offset {
+			if closed {
+				s.tell(a)
+				return
+			}
+			continue
+		}
+		n, err := source.readAt(buffer[headerBytes:headerBytes+min(dataBytes, int(end-offset))], offset)
+		if err != nil {
+			s.fail("its output could not be read back: " + err.Error())
+			_ = a.conn.Close()
+			return
+		}
+		putHeader(buffer, kindData, n)
+		if _, err := a.conn.Write(buffer[:headerBytes+n]); err != nil {
+			return
+		}
+		offset += int64(n)
+	}
+}
+
+// tell sends the runtime's exit, after everything it wrote.
+func (s *server) tell(a *attachment) {
+	if err := writeJSONFrame(a.conn, kindExit, s.exit()); err != nil {
+		return
+	}
+	s.mu.Lock()
+	s.told = true
+	s.mu.Unlock()
+}
+
+// receive takes what the attached server sends until it goes away.
+func (s *server) receive(reader *bufio.Reader) {
+	for {
+		k, length, err := readHeader(reader)
+		if err != nil {
+			return
+		}
+		if k == kindLine {
+			if err := s.stdin.take(reader, length); err != nil {
+				if !errors.Is(err, errCut) {
+					s.fail("its input could not be written: " + err.Error())
+				}
+				return
+			}
+			continue
+		}
+		if length > controlLimit {
+			// Not ours to understand, but to skip.
+			if _, err := io.CopyN(io.Discard, reader, length); err != nil {
+				return
+			}
+			continue
+		}
+		payload, err := readPayload(reader, length)
+		if err != nil {
+			return
+		}
+		s.control(k, payload)
+	}
+}
+
+func (s *server) control(k kind, payload []byte) {
+	switch k {
+	case kindAck:
+		if len(payload) == 8 {
+			s.spool.ack(int64(binary.BigEndian.Uint64(payload))) //nolint:gosec // offsets are positive; a wrong one is refused
+		}
+	case kindSignal:
+		var in signalled
+		if json.Unmarshal(payload, &in) == nil {
+			_ = s.signal(in)
+		}
+	case kindNote:
+		if json.Valid(payload) {
+			s.note(payload)
+		}
+	case kindStop:
+		var in stopping
+		_ = json.Unmarshal(payload, &in)
+		s.stop(time.Duration(in.GraceMS) * time.Millisecond)
+	}
+}

@@ -1,0 +1,53 @@
+package shim
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+)
+
+// maxSocketPath is the longest path of a unix socket that works everywhere (104 bytes on macOS, 108 on Linux, with the end mark).
+const maxSocketPath = 103
+
+// socket is where a shim listens.
+type socket struct {
+	net.Listener
+	path string
+}
+
+// listen opens the shim's socket for its owner only: in its folder, or, when that path is too long for a socket, in a private folder of the
+// system's temporary one. The state file tells which.
+func listen(dir string) (*socket, error) {
+	path := filepath.Join(dir, socketFile)
+	if len(path) > maxSocketPath {
+		short, err := os.MkdirTemp(os.TempDir(), "harness-")
+		if err != nil {
+			return nil, fmt.Errorf("make a folder for the socket: %w", err)
+		}
+		path = filepath.Join(short, socketFile)
+		if len(path) > maxSocketPath {
+			_ = os.RemoveAll(short)
+			return nil, fmt.Errorf("the path %s is too long for a socket: set TMPDIR to a shorter one", path)
+		}
+	}
+	_ = os.Remove(path)
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the server: %w", err)
+	}
+	// The folder is private already; this is for a folder somebody opened up.
+	if err := os.Chmod(path, 0o600); err != nil {
+		_ = listener.Close()
+		return nil, fmt.Errorf("protect the socket: %w", err)
+	}
+	return &socket{Listener: listener, path: path}, nil
+}
+
+// remove gives the socket up together with a folder made for it.
+func (s *socket) remove(dir string) {
+	_ = s.Close() // removes the file, too
+	if folder := filepath.Dir(s.path); folder != dir {
+		_ = os.RemoveAll(folder)
+	}
+}

@@ -1,0 +1,243 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+const segmentSuffix = ".seg"
+
+// spool is what the runtime wrote and nobody acknowledged yet: files that are named by the offset of their first byte.
+type spool struct {
+	dir          string
+	segmentBytes int64
+	limit        int64
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	// oldest and end bound what is held; acked is what need not be kept; starts are the first offsets of the files.
+	oldest, end, acked int64
+	starts             []int64
+	last               *os.File
+	closed             bool
+}
+
+func newSpool(dir string, segmentBytes, limit int64) (*spool, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the spool: %w", err)
+	}
+	s := &spool{dir: dir, segmentBytes: segmentBytes, limit: limit}
+	s.changed = sync.NewCond(&s.mu)
+	return s, s.open()
+}
+
+func segmentPath(dir string, start int64) string {
+	return filepath.Join(dir, fmt.Sprintf("%020d%s", start, segmentSuffix))
+}
+
+// open begins the next file at the end. The caller holds the lock or is alone.
+func (s *spool) open() error {
+	file, err := os.OpenFile(segmentPath(s.dir, s.end), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open a spool file: %w", err)
+	}
+	if s.last != nil {
+		_ = s.last.Close()
+	}
+	s.last = file
+	s.starts = append(s.starts, s.end)
+	return nil
+}
+
+// write appends. It waits while the spool is full, until close. On an error what was written before stays readable.
+func (s *spool) write(b []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.closed && s.end > s.acked && s.end-s.acked+int64(len(b)) > s.limit {
+		s.changed.Wait()
+	}
+	if s.end-s.starts[len(s.starts)-1] >= s.segmentBytes {
+		if err := s.open(); err != nil {
+			return err
+		}
+		s.trim()
+	}
+	// Readers may go on meanwhile: only this goroutine moves the end.
+	file := s.last
+	s.mu.Unlock()
+	n, err := file.Write(b)
+	s.mu.Lock()
+	s.end += int64(n)
+	s.changed.Broadcast()
+	if err != nil {
+		return fmt.Errorf("write to the spool: %w", err)
+	}
+	return nil
+}
+
+// lift takes the bound away: what comes now is the little that a pipe still holds.
+func (s *spool) lift() { s.locked(func() { s.limit = 1 << 62 }) }
+
+// close says that nothing more comes.
+func (s *spool) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.changed.Broadcast()
+}
+
+// ack lets go of what lies before the offset, by whole files.
+func (s *spool) ack(offset int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if offset <= s.acked || offset > s.end {
+		return
+	}
+	s.acked = offset
+	s.trim()
+	s.changed.Broadcast()
+}
+
+func (s *spool) trim() {
+	for len(s.starts) > 1 && s.starts[1] <= s.acked {
+		_ = os.Remove(segmentPath(s.dir, s.starts[0]))
+		s.starts = s.starts[1:]
+		s.oldest = s.starts[0]
+	}
+}
+
+func (s *spool) bounds() (oldest, end, acked int64, closed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.oldest, s.end, s.acked, s.closed
+}
+
+// wait returns when there is something after the offset, when nothing more will come, or when the caller has another reason to go on. other
+// is called with the spool locked.
+func (s *spool) wait(offset int64, other func() bool) (end int64, closed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.end <= offset && !s.closed && !other() {
+		s.changed.Wait()
+	}
+	return s.end, s.closed
+}
+
+// locked runs do with the spool locked and lets waiters look again.
+func (s *spool) locked(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
+	s.changed.Broadcast()
+}
+
+// segments reads a spool folder, of a shim that lives or of one that is dead.
+type segments struct {
+	dir   string
+	file  *os.File
+	start int64
+	next  int64 // where the following file begins, 0 when none is known
+}
+
+// readAt reads what is there at the offset, io.EOF when nothing is. A live spool's end must be known by other means: the file's end is not it.
+func (r *segments) readAt(b []byte, offset int64) (int, error) {
+	for {
+		if r.file == nil || offset < r.start || (r.next > 0 && offset >= r.next) {
+			if err := r.seek(offset); err != nil {
+				return 0, err
+			}
+		}
+		if r.next > 0 && int64(len(b)) > r.next-offset {
+			b = b[:r.next-offset]
+		}
+		n, err := r.file.ReadAt(b, offset-r.start)
+		if n > 0 {
+			return n, nil
+		}
+		if !errors.Is(err, io.EOF) {
+			return 0, fmt.Errorf("read the spool: %w", err)
+		}
+		// Perhaps a new file was begun.
+		before := r.start
+		if err := r.seek(offset); err != nil {
+			return 0, err
+		}
+		if r.start == before {
+			return 0, io.EOF
+		}
+	}
+}
+
+// seek opens the file that holds the offset.
+func (r *segments) seek(offset int64) error {
+	starts, err := segmentStarts(r.dir)
+	if err != nil {
+		return err
+	}
+	i := sort.Search(len(starts), func(i int) bool { return starts[i] > offset }) - 1
+	if i < 0 {
+		return fmt.Errorf("the spool does not hold offset %d any more", offset)
+	}
+	r.next = 0
+	if i+1 < len(starts) {
+		r.next = starts[i+1]
+	}
+	if r.file != nil && r.start == starts[i] {
+		return nil
+	}
+	r.close()
+	r.file, err = os.Open(segmentPath(r.dir, starts[i]))
+	if err != nil {
+		return fmt.Errorf("open a spool file: %w", err)
+	}
+	r.start = starts[i]
+	return nil
+}
+
+func (r *segments) close() {
+	if r.file != nil {
+		_ = r.file.Close()
+		r.file = nil
+	}
+}
+
+func segmentStarts(dir string) ([]int64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the spool: %w", err)
+	}
+	var starts []int64
+	for _, entry := range entries {
+		name, ok := strings.CutSuffix(entry.Name(), segmentSuffix)
+		if !ok {
+			continue
+		}
+		if start, err := strconv.ParseInt(name, 10, 64); err == nil {
+			starts = append(starts, start)
+		}
+	}
+	sort.Slice(starts, func(a, b int) bool { return starts[a] < starts[b] })
+	return starts, nil
+}
+
+// SpoolBytes is how much the spools of all shims in a run folder hold on disk.
+func SpoolBytes(runDir string) int64 {
+	var sum int64
+	_ = filepath.WalkDir(runDir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, segmentSuffix) {
+			if info, err := entry.Info(); err == nil {
+				sum += info.Size()
+			}
+		}
+		return nil // files come and go meanwhile
+	})
+	return sum
+}

@@ -1,0 +1,114 @@
+package shim
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+const (
+	// memoryBytes is the longest line held in memory; longer ones go through a file, so that the shim stays small.
+	memoryBytes = 256 << 10
+	// maxKeys bounds the keys remembered. They matter for as long as a turn is open.
+	maxKeys = 8192
+)
+
+// errCut says that a server went away in the middle of a line; nothing of the line reaches the runtime.
+var errCut = errors.New("the line was cut off")
+
+// stdin hands whole lines to the runtime, each key once: a line reaches it completely or not at all, whatever becomes of the server.
+type stdin struct {
+	out io.Writer
+	dir string
+
+	mu    sync.Mutex
+	keys  map[string]bool
+	order []string
+}
+
+// take reads one line frame and writes it on.
+func (s *stdin) take(r io.Reader, length int64) error {
+	var size [2]byte
+	if length < 2 {
+		return errCut
+	}
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return errCut
+	}
+	key := make([]byte, binary.BigEndian.Uint16(size[:]))
+	length -= 2 + int64(len(key))
+	if length < 0 {
+		return errCut
+	}
+	if _, err := io.ReadFull(r, key); err != nil {
+		return errCut
+	}
+	if length <= memoryBytes {
+		line := make([]byte, length)
+		if _, err := io.ReadFull(r, line); err != nil {
+			return errCut
+		}
+		return s.write(string(key), func() error {
+			_, err := s.out.Write(line)
+			return err
+		})
+	}
+	file, err := os.CreateTemp(s.dir, "line-*")
+	if err != nil {
+		return fmt.Errorf("keep a long line: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	_ = os.Remove(file.Name()) // it lives as long as it is open
+	from := &faultReader{r: r}
+	if _, err := io.CopyN(file, from, length); err != nil {
+		if from.err != nil {
+			return errCut
+		}
+		return fmt.Errorf("keep a long line: %w", err)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("keep a long line: %w", err)
+	}
+	return s.write(string(key), func() error {
+		_, err := io.CopyBuffer(struct{ io.Writer }{s.out}, struct{ io.Reader }{file}, make([]byte, pumpBytes))
+		return err
+	})
+}
+
+// write does one line at a time. A runtime that takes no input any more is about to end, which is told by its exit.
+func (s *stdin) write(key string, line func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if key != "" {
+		if s.keys[key] {
+			return nil
+		}
+		if s.keys == nil {
+			s.keys = map[string]bool{}
+		}
+		s.keys[key] = true
+		if s.order = append(s.order, key); len(s.order) > maxKeys {
+			delete(s.keys, s.order[0])
+			s.order = s.order[1:]
+		}
+	}
+	_ = line()
+	return nil
+}
+
+// faultReader remembers that it was the reading that failed.
+type faultReader struct {
+	r   io.Reader
+	err error
+}
+
+func (f *faultReader) Read(b []byte) (int, error) {
+	n, err := f.r.Read(b)
+	if err != nil {
+		f.err = err
+	}
+	return n, err
+}

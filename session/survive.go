@@ -1,0 +1,130 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+)
+
+// spoolKept is how long (ms) the position of a runtime process that ended is remembered: its leftovers are read within a server's start.
+const spoolKept = 7 * 24 * 3600 * 1000
+
+// Resumption tells an adapter what is stored of a runtime process that outlived the server before this one: how far it was heard, what runs
+// in it and what it waits for. A process nobody knows has an empty one.
+func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Resumption, error) {
+	q := s.db.Read()
+	var r runtime.Resumption
+	err := q.QueryRowContext(ctx, `select position from runtime_spools where generation = $1`, generation).Scan(&r.Offset)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return r, fmt.Errorf("read how far runtime process %s was heard: %w", generation, err)
+	}
+	turns, err := openTurns(ctx, q, s.opts.NodeID)
+	if err != nil {
+		return r, err
+	}
+	for _, turn := range turns {
+		if turn.generation == generation {
+			r.Turns = append(r.Turns, runtime.RunningTurn{ThreadID: turn.sessionID, TurnID: turn.turnID})
+		}
+	}
+	pending, err := pendingOfNode(ctx, q, s.opts.NodeID)
+	if err != nil {
+		return r, err
+	}
+	decided, err := decidedInOpenTurns(ctx, q, generation)
+	if err != nil {
+		return r, err
+	}
+	for _, request := range append(pending, decided...) {
+		if request.generation == generation {
+			r.Requests = append(r.Requests, runtime.OpenRequest{ThreadID: request.SessionID, TurnID: request.TurnID, RequestID: request.nativeID})
+		}
+	}
+	return r, nil
+}
+
+// decidedInOpenTurns are the answered requests of a runtime process whose turns still run: their answers may not have reached it.
+func decidedInOpenTurns(ctx context.Context, q database.Querier, generation string) ([]requestRow, error) {
+	rows, err := q.QueryContext(ctx, `select `+requestColumns+` from interactive_requests r
+		where generation = $1 and status = 'resolved' and exists (select 1 from turns t
+			where t.session_id = r.session_id and t.turn_id = r.turn_id and t.status = 'inProgress')
+		order by created_at, id`, generation)
+	return scanRequests(rows, err)
+}
+
+// answerAgain tells a runtime process the decisions that were stored while no server, or a dying one, could tell it. One it knows already
+// is dropped on the way: by the adapter, which knows what is open, and by the shim, which passes an answer on once.
+func (s *Service) answerAgain(ctx context.Context, generation string) error {
+	decided, err := decidedInOpenTurns(ctx, s.db.Read(), generation)
+	if err != nil {
+		return err
+	}
+	for _, request := range decided {
+		if request.Reply == nil {
+			continue
+		}
+		adapter, err := s.adapter(request.runtime)
+		if err != nil {
+			return err
+		}
+		err = adapter.Answer(ctx, runtime.RequestRef{Generation: request.generation, RequestID: request.nativeID, Method: request.Method,
+			Kind: request.Kind}, *request.Reply)
+		if err != nil {
+			s.opts.Logger.Debug().Err(err).Str("session", request.SessionID).Str("request", request.ID).
+				Msg("a decision from before the restart needs no answer any more")
+		}
+	}
+	return nil
+}
+
+// once makes a signal's unit move the position of its process in the same transaction, and do nothing when that is there already.
+func (s *Service) once(runtimeName string, signal runtime.Signal, unit journal.Unit) journal.Unit {
+	if signal.Offset == 0 {
+		return unit
+	}
+	at := s.now()
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		result, err := tx.ExecContext(ctx, `insert into runtime_spools (generation, runtime, node_id, position, ended, updated_at)
+			values ($1, $2, $3, $4, 0, $5)
+			on conflict (generation) do update set position = excluded.position, updated_at = excluded.updated_at
+			where runtime_spools.position < excluded.position`,
+			signal.Generation, runtimeName, s.opts.NodeID, signal.Offset, at)
+		if err != nil {
+			return nil, fmt.Errorf("move the position of runtime process %s: %w", signal.Generation, err)
+		}
+		if moved, err := result.RowsAffected(); err != nil || moved == 0 {
+			return nil, err
+		}
+		return unit(ctx, tx)
+	}
+}
+
+// endSpool notes that a process said its last. False when that was noted before: the news of its end came twice.
+func (s *Service) endSpool(ctx context.Context, tx database.Tx, generation string) (first bool, err error) {
+	var ended int64
+	err = tx.QueryRowContext(ctx, `select ended from runtime_spools where generation = $1`, generation).Scan(&ended)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
+	if err == nil && ended == 0 {
+		_, err = tx.ExecContext(ctx, `update runtime_spools set ended = 1 where generation = $1`, generation)
+	}
+	if err != nil {
+		return false, fmt.Errorf("note the end of runtime process %s: %w", generation, err)
+	}
+	return ended == 0, nil
+}
+
+// forgetSpools drops the positions of processes that ended long ago.
+func (s *Service) forgetSpools(ctx context.Context, tx database.Tx, at int64) error {
+	_, err := tx.ExecContext(ctx, `delete from runtime_spools where node_id = $1 and ended = 1 and updated_at < $2`, s.opts.NodeID, at-spoolKept)
+	if err != nil {
+		return fmt.Errorf("forget ended runtime processes: %w", err)
+	}
+	return nil
+}
