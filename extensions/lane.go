@@ -1,0 +1,160 @@
+package extensions
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"harness/journal"
+)
+
+// lane dispatches the events of some of the sessions, in order. Its queue is bounded: when it overflows, the lane forgets the queue's rest
+// and reads the journal from its cursor until it has seen everything that was published.
+type lane struct {
+	number int
+	limit  int
+	wake   chan struct{}
+
+	mu     sync.Mutex
+	queue  []journal.Record
+	behind bool  // records after cursor are to be read from the journal
+	seen   int64 // last position published
+	cursor int64 // last position done
+	busy   bool
+}
+
+func newLane(number, limit int) *lane {
+	return &lane{number: number, limit: limit, wake: make(chan struct{}, 1)}
+}
+
+// push queues a record; true when the lane just fell behind.
+func (l *lane) push(rec journal.Record) (overflowed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.behind: // it will be read, if the lane knows that it is there
+		l.seen = max(l.seen, rec.Pos)
+	case len(l.queue) < l.limit:
+		l.queue = append(l.queue, rec)
+	default:
+		l.behind, overflowed = true, true
+		l.seen = max(l.seen, rec.Pos)
+	}
+	l.signal()
+	return overflowed
+}
+
+// pass notes that everything up to a position was published.
+func (l *lane) pass(pos int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen = max(l.seen, pos)
+	if !l.behind && len(l.queue) == 0 && !l.busy {
+		l.cursor = l.seen
+	}
+}
+
+func (l *lane) signal() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// position is up to where the lane is done.
+func (l *lane) position() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cursor
+}
+
+// next takes the oldest queued record.
+func (l *lane) next() (rec journal.Record, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
+		l.queue = nil
+		return rec, false
+	}
+	rec = l.queue[0]
+	l.queue = l.queue[1:]
+	l.busy = true
+	return rec, true
+}
+
+// done notes that a record was dispatched.
+func (l *lane) done(pos int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy = false
+	l.cursor = max(l.cursor, pos)
+	if !l.behind && len(l.queue) == 0 {
+		l.cursor = max(l.cursor, l.seen)
+	}
+}
+
+// work is the lane's goroutine.
+func (d *Dispatcher) work(ctx context.Context, l *lane) {
+	for {
+		rec, ok := l.next()
+		switch {
+		case ok:
+			d.handle(ctx, &rec)
+			if ctx.Err() != nil {
+				return
+			}
+			l.done(rec.Pos)
+			continue
+		case !d.catchUp(ctx, l):
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.wake:
+		}
+	}
+}
+
+// readPause is how long a lane waits after the journal could not be read.
+const readPause = time.Second
+
+// catchUp reads what the queue could not hold; false when the dispatcher ends.
+func (d *Dispatcher) catchUp(ctx context.Context, l *lane) bool {
+	for {
+		l.mu.Lock()
+		after, target, behind := l.cursor, l.seen, l.behind
+		if behind && after >= target {
+			l.behind, behind = false, false
+		}
+		l.mu.Unlock()
+		if !behind {
+			return true
+		}
+		records, err := d.opts.Journal.Read(ctx, journal.Query{After: after})
+		if err != nil {
+			if ctx.Err() != nil {
+				return false
+			}
+			d.opts.Logger.Warn().Err(err).Msg("the journal cannot be read; extensions get their events later")
+			select {
+			case <-ctx.Done():
+				return false
+			case <-time.After(readPause):
+			}
+			continue
+		}
+		for i := range records {
+			if d.lanes[d.laneOf(records[i].SessionID)] == l && d.interesting(&records[i]) {
+				d.handle(ctx, &records[i])
+			}
+			if ctx.Err() != nil {
+				return false
+			}
+			l.done(records[i].Pos)
+		}
+		if len(records) == 0 { // pruned away up to the head
+			l.done(target)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package extensions
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"harness/journal"
+	"harness/stream"
+)
+
+// The runtime methods events are synthesised from (seed 004).
+const (
+	methodFileChange    = "item/fileChange/requestApproval"
+	methodTurnCompleted = "turn/completed"
+)
+
+// names remembers the event name of every method seen, so that a signal nobody waits for costs a look-up.
+type names struct {
+	mu    sync.Mutex
+	known atomic.Pointer[map[nameKey]string]
+}
+
+type nameKey struct {
+	request bool
+	method  string
+}
+
+// maxNames bounds the memory a runtime can take with invented methods; beyond, names are made anew each time.
+const maxNames = 1024
+
+func (n *names) of(request bool, method []byte) string {
+	if known := n.known.Load(); known != nil {
+		if name, ok := (*known)[nameKey{request, string(method)}]; ok {
+			return name
+		}
+	}
+	prefix := "app_server."
+	if request {
+		prefix = "app_server.request."
+	}
+	name := prefix + stream.SignalName(string(method))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	next := map[nameKey]string{}
+	if known := n.known.Load(); known != nil {
+		if len(*known) >= maxNames {
+			return name
+		}
+		next = maps.Clone(*known)
+	}
+	next[nameKey{request, string(method)}] = name
+	n.known.Store(&next)
+	return name
+}
+
+// methodOf finds the method of a runtime line without decoding it. Runtimes write it first; any other order is decoded.
+func methodOf(line []byte) []byte {
+	const first = `{"method":"`
+	if bytes.HasPrefix(line, []byte(first)) {
+		rest := line[len(first):]
+		if end := bytes.IndexByte(rest, '"'); end >= 0 && bytes.IndexByte(rest[:end], '\\') < 0 {
+			return rest[:end]
+		}
+	}
+	var decoded struct {
+		Method string `json:"method"`
+	}
+	if json.Unmarshal(line, &decoded) != nil {
+		return nil
+	}
+	return []byte(decoded.Method)
+}
+
+// interesting tells whether anybody may want to know of a record. It allocates nothing for a signal without a subscriber.
+func (d *Dispatcher) interesting(rec *journal.Record) bool {
+	request := rec.Type == stream.EventRequest
+	if !request && rec.Type != stream.EventNotification {
+		return false
+	}
+	method := methodOf(rec.Payload)
+	if len(method) == 0 {
+		return false
+	}
+	if d.opts.Registry.Subscribed(d.names.of(request, method)) {
+		return true
+	}
+	return (request && string(method) == methodFileChange) || (!request && string(method) == methodTurnCompleted)
+}
+
+// handle dispatches one record: the signal as it is, then what is synthesised from it. Purged and system-owned threads make no events
+// (AS-13, AS-14); stream.Frames knows, because the moment of the event decided it.
+func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
+	request := rec.Type == stream.EventRequest
+	method := methodOf(rec.Payload)
+	var meta stream.Meta
+	if len(rec.Meta) > 0 && json.Unmarshal(rec.Meta, &meta) != nil {
+		d.opts.Logger.Error().Int64("pos", rec.Pos).Msg("a journal event has no readable meta and is not told to extensions")
+		return
+	}
+	if meta.SystemOwned || meta.Purged {
+		return
+	}
+	if rec.Pos > d.liveAfter {
+		d.signal(ctx, rec, meta, d.names.of(request, method))
+	}
+	switch {
+	case request && string(method) == methodFileChange && meta.Request != nil:
+		d.fileChangeRequested(ctx, rec, *meta.Request)
+	case !request && string(method) == methodTurnCompleted:
+		d.turnCompleted(ctx, rec, meta)
+	}
+}
+
+// signal emits the app_server event of a record.
+func (d *Dispatcher) signal(ctx context.Context, rec *journal.Record, meta stream.Meta, name string) {
+	if !d.opts.Registry.Subscribed(name) {
+		return
+	}
+	frames, err := stream.Frames(*rec)
+	if err != nil {
+		d.opts.Logger.Error().Err(err).Msg("a runtime signal is not told to extensions")
+		return
+	}
+	for i := range frames {
+		if frames[i].Type != name {
+			continue
+		}
+		at := meta.ReceivedAt
+		if at == 0 {
+			at = rec.Time
+		}
+		scope := Scope{SessionID: rec.SessionID, TurnID: meta.TurnID}
+		if meta.Session != nil && meta.Session.ProjectID != nil {
+			scope.ProjectID = *meta.Session.ProjectID
+		}
+		d.opts.Registry.Emit(ctx, &Event{Type: name, EmittedAt: isoTime(at), Payload: frames[i].Payload}, scope)
+		return
+	}
+}

@@ -1,0 +1,102 @@
+package extensions
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"harness/database"
+)
+
+// readCursor is the position up to which a node dispatched; known is false when it never did.
+func readCursor(ctx context.Context, q database.Querier, nodeID string) (pos int64, known bool, err error) {
+	err = q.QueryRowContext(ctx, `select pos from extension_cursors where node_id = $1`, nodeID).Scan(&pos)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("read the extensions' place in the journal: %w", err)
+	}
+	return pos, true, nil
+}
+
+func writeCursor(ctx context.Context, tx database.Tx, nodeID string, pos int64) error {
+	_, err := tx.ExecContext(ctx, `insert into extension_cursors (node_id, pos) values ($1, $2)
+		on conflict (node_id) do update set pos = excluded.pos where extension_cursors.pos < excluded.pos`, nodeID, pos)
+	return err
+}
+
+// noteFileChange remembers that a turn asked to change a file; the same anchor counts once, however often it is asked about.
+func noteFileChange(ctx context.Context, tx database.Tx, sessionID, turnID, anchorID, requestID string, at int64) error {
+	_, err := tx.ExecContext(ctx, `insert into extension_file_changes (session_id, turn_id, anchor_id, request_id, created_at)
+		values ($1, $2, $3, $4, $5) on conflict (session_id, turn_id, anchor_id) do nothing`,
+		database.EncodeText(sessionID), database.EncodeText(turnID), database.EncodeText(anchorID), requestID, at)
+	return err
+}
+
+func countFileChanges(ctx context.Context, q database.Querier, sessionID, turnID string) (count int, err error) {
+	err = q.QueryRowContext(ctx, `select count(*) from extension_file_changes where session_id = $1 and turn_id = $2`,
+		database.EncodeText(sessionID), database.EncodeText(turnID)).Scan(&count)
+	if err != nil {
+		return 0, fmt.Errorf("count file changes of turn %s: %w", turnID, err)
+	}
+	return count, nil
+}
+
+// The states of a dispatch. Pending is the only one that is not final.
+const (
+	dispatchPending   = "pending"
+	dispatchDone      = "done"
+	dispatchAbandoned = "abandoned" // nobody acted on it
+)
+
+// dispatch is a synthesised event that must reach somebody who acts on it.
+type dispatch struct {
+	key, kind, nodeID            string
+	sessionID, turnID, requestID string
+	state                        string
+	attempts                     int
+	createdAt                    int64
+}
+
+// openDispatch stores a dispatch unless it exists; opened is false then.
+func openDispatch(ctx context.Context, tx database.Tx, d dispatch) (opened bool, err error) {
+	result, err := tx.ExecContext(ctx, `insert into extension_dispatches (key, kind, node_id, session_id, turn_id, request_id, state, attempts,
+		created_at, updated_at) values ($1, $2, $3, $4, $5, $6, 'pending', 0, $7, $7) on conflict (key) do nothing`,
+		database.EncodeText(d.key), d.kind, d.nodeID, database.EncodeText(d.sessionID), database.EncodeText(d.turnID), d.requestID, d.createdAt)
+	if err != nil {
+		return false, fmt.Errorf("store dispatch %s: %w", d.key, err)
+	}
+	affected, err := result.RowsAffected()
+	return affected == 1, err
+}
+
+func updateDispatch(ctx context.Context, tx database.Tx, d dispatch, at int64) error {
+	_, err := tx.ExecContext(ctx, `update extension_dispatches set state = $2, attempts = $3, updated_at = $4 where key = $1`,
+		database.EncodeText(d.key), d.state, d.attempts, at)
+	if err != nil {
+		return fmt.Errorf("store dispatch %s: %w", d.key, err)
+	}
+	return nil
+}
+
+// pendingDispatches are those of a node nobody acted on yet, oldest first.
+func pendingDispatches(ctx context.Context, q database.Querier, nodeID string) ([]dispatch, error) {
+	rows, err := q.QueryContext(ctx, `select key, kind, node_id, session_id, turn_id, request_id, state, attempts, created_at
+		from extension_dispatches where node_id = $1 and state = 'pending' order by created_at, key`, nodeID)
+	if err != nil {
+		return nil, fmt.Errorf("read pending dispatches: %w", err)
+	}
+	defer rows.Close()
+	var out []dispatch
+	for rows.Next() {
+		var d dispatch
+		if err := rows.Scan(&d.key, &d.kind, &d.nodeID, &d.sessionID, &d.turnID, &d.requestID, &d.state, &d.attempts, &d.createdAt); err != nil {
+			return nil, fmt.Errorf("read pending dispatches: %w", err)
+		}
+		d.key, d.sessionID, d.turnID = database.DecodeText(d.key), database.DecodeText(d.sessionID), database.DecodeText(d.turnID)
+		out = append(out, d)
+	}
+	return out, rows.Err()
+}

@@ -1,0 +1,278 @@
+package extensions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"harness/database"
+	"harness/extensions/sdk"
+	"harness/journal"
+	"harness/stream"
+	"harness/transcript"
+)
+
+// The synthesised events (seed 004).
+const (
+	EventFileChange     = "file_change.approval_requested"
+	EventTurnCompleted  = "turn.completed"
+	EventSuggestRequest = "suggest_request.requested"
+)
+
+// The sources of EventFileChange (EX-38).
+const (
+	sourceRequest   = "approval_request"
+	sourceReconcile = "approvals_reconcile"
+)
+
+// maxTranscript bounds the transcript text of an event in bytes; its end is what counts.
+const maxTranscript = 40_000
+
+// eventContext is the context member of synthesised events.
+type eventContext struct {
+	ProjectID       string `json:"projectId"`
+	SourceSessionID string `json:"sourceSessionId"`
+	ThreadID        string `json:"threadId"`
+	TurnID          string `json:"turnId"`
+	ItemID          string `json:"itemId,omitempty"`
+	ApprovalID      string `json:"approvalId,omitempty"`
+	AnchorItemID    string `json:"anchorItemId,omitempty"`
+	UserRequest     string `json:"userRequest,omitempty"`
+	TurnTranscript  string `json:"turnTranscript,omitempty"`
+}
+
+// fileChangeRequested remembers that the turn changes files (that is what turn.completed is gated by, EX-39), and tells extensions (EX-36).
+func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Record, request stream.RequestRef) {
+	anchor := request.ItemID
+	if anchor == "" {
+		anchor = request.ID
+	}
+	job := dispatch{key: "file_change|" + request.ID, kind: EventFileChange, nodeID: d.opts.NodeID, sessionID: rec.SessionID, turnID: request.TurnID,
+		requestID: request.ID, state: dispatchPending, createdAt: d.now()}
+	var opened bool
+	_, err := d.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if err := noteFileChange(ctx, tx, job.sessionID, job.turnID, anchor, request.ID, job.createdAt); err != nil {
+			return nil, err
+		}
+		var err error
+		opened, err = openDispatch(ctx, tx, job)
+		return nil, err
+	})
+	if err != nil || !opened {
+		d.logFailure(ctx, err, job)
+		return
+	}
+	var line struct{ Params json.RawMessage }
+	if json.Unmarshal(rec.Payload, &line) != nil || len(line.Params) == 0 {
+		line.Params = json.RawMessage("null")
+	}
+	d.fileChange(ctx, job, fileChange{summary: request.Summary, details: string(line.Params), itemID: request.ItemID, source: sourceRequest})
+}
+
+type fileChange struct{ summary, details, itemID, source string }
+
+// fileChange emits one file_change.approval_requested. Only sessions of a project are reviewed, as in codex-manager.
+func (d *Dispatcher) fileChange(ctx context.Context, job dispatch, change fileChange) {
+	info, ok := d.describe(ctx, job)
+	if !ok {
+		return
+	}
+	if info.ProjectID == nil {
+		job.state = dispatchAbandoned
+		d.settle(ctx, job)
+		return
+	}
+	if !d.opts.Registry.Subscribed(EventFileChange) {
+		return // a later reload may bring somebody who reconciles it
+	}
+	turn := d.turnText(ctx, job.sessionID, job.turnID)
+	payload := struct {
+		Context          eventContext `json:"context"`
+		Summary          string       `json:"summary"`
+		Details          string       `json:"details"`
+		SourceEvent      string       `json:"sourceEvent"`
+		FileChangeStatus string       `json:"fileChangeStatus"`
+	}{eventContext{ProjectID: *info.ProjectID, SourceSessionID: job.sessionID, ThreadID: job.sessionID, TurnID: job.turnID, ItemID: change.itemID,
+		ApprovalID: job.requestID, AnchorItemID: change.itemID, UserRequest: turn.request, TurnTranscript: turn.transcript},
+		change.summary, change.details, change.source, "pending_approval"}
+	results := d.emit(ctx, job, EventFileChange, encode(payload), *info.ProjectID)
+	job.attempts++
+	if actionable(results) {
+		job.state = dispatchDone
+	}
+	d.settle(ctx, job)
+}
+
+// turnCompleted opens the dispatch of a turn's end when the turn asked to change files (EX-39, EX-40).
+func (d *Dispatcher) turnCompleted(ctx context.Context, rec *journal.Record, meta stream.Meta) {
+	turnID := rec.TurnID
+	if turnID == "" {
+		turnID = meta.TurnID
+	}
+	if turnID == "" || rec.SessionID == "" || !d.opts.Registry.Subscribed(EventTurnCompleted) {
+		return
+	}
+	job := dispatch{key: "turn.completed|" + rec.SessionID + "|" + turnID, kind: EventTurnCompleted, nodeID: d.opts.NodeID, sessionID: rec.SessionID,
+		turnID: turnID, state: dispatchPending, createdAt: d.now()}
+	changes, err := d.fileChanges(ctx, job)
+	if err != nil || changes == 0 {
+		d.logFailure(ctx, err, job)
+		return
+	}
+	var opened bool
+	_, err = d.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		var err error
+		opened, err = openDispatch(ctx, tx, job)
+		return nil, err
+	})
+	if err != nil || !opened {
+		d.logFailure(ctx, err, job)
+		return
+	}
+	d.turnEnd(ctx, job)
+}
+
+// fileChanges counts the file changes a turn asked for: as remembered, else as the stored transcript tells (a turn that began under another
+// server, EX-41).
+func (d *Dispatcher) fileChanges(ctx context.Context, job dispatch) (int, error) {
+	count, err := countFileChanges(ctx, d.opts.DB.Read(), job.sessionID, job.turnID)
+	if err != nil || count > 0 {
+		return count, err
+	}
+	entries, err := transcript.Store{}.List(ctx, d.opts.DB.Read(), job.sessionID)
+	if err != nil {
+		return 0, err
+	}
+	for i := range entries {
+		if entries[i].TurnID != job.turnID || entries[i].Type != "approval.request" || entries[i].Details == nil {
+			continue
+		}
+		var details struct{ Method string }
+		if json.Unmarshal([]byte(*entries[i].Details), &details) == nil && details.Method == methodFileChange {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// turnEnd emits turn.completed once and plans the next try when nobody acted on it (EX-42).
+func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
+	info, ok := d.describe(ctx, job)
+	if !ok {
+		return
+	}
+	changes, err := d.fileChanges(ctx, job)
+	if err != nil {
+		d.logFailure(ctx, err, job)
+		return
+	}
+	if info.ProjectID == nil || changes == 0 {
+		job.state = dispatchAbandoned
+		d.settle(ctx, job)
+		return
+	}
+	turn := d.turnText(ctx, job.sessionID, job.turnID)
+	payload := struct {
+		Context  eventContext `json:"context"`
+		Had      bool         `json:"hadFileChangeRequests"`
+		Snapshot string       `json:"turnTranscriptSnapshot"`
+		Count    int          `json:"fileChangeRequestCount"`
+	}{eventContext{ProjectID: *info.ProjectID, SourceSessionID: job.sessionID, ThreadID: job.sessionID, TurnID: job.turnID, UserRequest: turn.request},
+		true, turn.transcript, changes}
+	results := d.emit(ctx, job, EventTurnCompleted, encode(payload), *info.ProjectID)
+	if ctx.Err() != nil {
+		return // cut off by Stop: the next start tries again
+	}
+	job.attempts++
+	switch {
+	case actionable(results):
+		job.state = dispatchDone
+	case job.attempts > len(d.opts.Retry):
+		job.state = dispatchAbandoned
+		d.opts.Logger.Warn().Str("session", job.sessionID).Str("turn", job.turnID).Int("attempts", job.attempts).
+			Msg("no extension acted on the end of this turn; giving up")
+	}
+	d.settle(ctx, job)
+	if job.state == dispatchPending {
+		d.retry.add(job, d.opts.Clock().Add(d.opts.Retry[job.attempts-1]))
+	}
+}
+
+func (d *Dispatcher) emit(ctx context.Context, job dispatch, eventType string, payload json.RawMessage, projectID string) []sdk.EmitResult {
+	event := &Event{Type: eventType, EmittedAt: isoTime(d.now()), CorrelationID: job.key, Payload: payload}
+	return d.opts.Registry.Emit(ctx, event, Scope{ProjectID: projectID, SessionID: job.sessionID, TurnID: job.turnID})
+}
+
+// describe finds the session of a dispatch; one that is gone or a worker's ends the dispatch (AS-13, AS-14).
+func (d *Dispatcher) describe(ctx context.Context, job dispatch) (SessionInfo, bool) {
+	info, err := d.opts.Sessions.Describe(ctx, job.sessionID)
+	if errors.Is(err, ErrSessionGone) || (err == nil && info.SystemOwned) {
+		job.state = dispatchAbandoned
+		d.settle(ctx, job)
+		return SessionInfo{}, false
+	}
+	if err != nil {
+		d.logFailure(ctx, err, job)
+		return SessionInfo{}, false
+	}
+	return info, true
+}
+
+// settle stores how far a dispatch is.
+func (d *Dispatcher) settle(ctx context.Context, job dispatch) {
+	_, err := d.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return nil, updateDispatch(ctx, tx, job, d.now())
+	})
+	d.logFailure(ctx, err, job)
+}
+
+func (d *Dispatcher) logFailure(ctx context.Context, err error, job dispatch) {
+	if err != nil && ctx.Err() == nil {
+		d.opts.Logger.Error().Err(err).Str("event", job.kind).Str("session", job.sessionID).Str("turn", job.turnID).
+			Msg("an event for extensions is held up; the next start takes it up again")
+	}
+}
+
+func (d *Dispatcher) now() int64 { return d.opts.Clock().UnixMilli() }
+
+// turnText is what extensions get to read of a turn.
+type turnText struct{ request, transcript string }
+
+// turnText tells a turn from the stored transcript, the end of it when it is long. It costs no call to the runtime.
+func (d *Dispatcher) turnText(ctx context.Context, sessionID, turnID string) turnText {
+	entries, err := transcript.Store{}.List(ctx, d.opts.DB.Read(), sessionID)
+	if err != nil {
+		d.opts.Logger.Warn().Err(err).Str("session", sessionID).Msg("the transcript for an extension event cannot be read")
+		return turnText{}
+	}
+	var out turnText
+	var text strings.Builder
+	for i := range entries {
+		entry := &entries[i]
+		if entry.TurnID != turnID {
+			continue
+		}
+		if entry.Role == "user" && out.request == "" {
+			out.request = entry.Content
+		}
+		if text.Len() > 0 {
+			text.WriteByte('\n')
+		}
+		text.WriteString(entry.Role + " " + entry.Type + ": " + entry.Content)
+	}
+	out.transcript = lastBytes(text.String(), maxTranscript)
+	return out
+}
+
+func lastBytes(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	text = text[len(text)-limit:]
+	for len(text) > 0 && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	return text
+}
