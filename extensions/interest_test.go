@@ -1,0 +1,40 @@
+package extensions
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"harness/journal"
+	"harness/stream"
+)
+
+// A record nobody waits for is sorted out without decoding it and without garbage.
+func TestUninterestingRecordsCostNothing(t *testing.T) {
+	d := NewDispatcher(DispatcherOptions{Registry: New(Options{Logger: zerolog.Nop()})})
+	rec := &journal.Record{Event: journal.Event{Type: stream.EventNotification, Payload: json.RawMessage(`{"method":"item/agentMessage/delta","params":{"delta":"x"}}`)}}
+	if d.interesting(rec) {
+		t.Fatal("nobody subscribed")
+	}
+	if allocs := testing.AllocsPerRun(1000, func() { d.interesting(rec) }); allocs != 0 {
+		t.Errorf("%v allocations per record", allocs)
+	}
+	for line, want := range map[string]string{
+		`{"method":"a/b"}`: "a/b", `{"id":1,"method":"c"}`: "c", `{"method":"q\"x"}`: `q"x`, `{"method":7}`: "", `[]`: "", ``: "", `{ "method" : "d" }`: "d",
+	} {
+		if got := string(methodOf([]byte(line))); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// BenchmarkUnsubscribedRecord is what the journal's publisher pays per record nobody waits for.
+func BenchmarkUnsubscribedRecord(b *testing.B) {
+	d := NewDispatcher(DispatcherOptions{Registry: New(Options{Logger: zerolog.Nop()})})
+	rec := &journal.Record{Event: journal.Event{Type: stream.EventNotification, Payload: json.RawMessage(`{"method":"item/agentMessage/delta","params":{"delta":"x"}}`)}}
+	b.ReportAllocs()
+	for b.Loop() {
+		d.interesting(rec)
+	}
+}
