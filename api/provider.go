@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"harness/api/schema"
@@ -27,7 +28,7 @@ func (s *server) providerRoutes() []route {
 		{method: http.MethodGet, path: "/api/models", query: pageQuery, handle: s.passList("model/list", ofQuery)},
 		{
 			method: http.MethodGet, path: "/api/features/experimental", query: pageQuery, mapped: true,
-			handle: s.passList("experimentalFeature/list", ofQuery),
+			handle: s.passList("experimentalFeature/list", ofPage),
 		},
 		{method: http.MethodGet, path: "/api/collaboration/modes", query: pageQuery, mapped: true, handle: s.passList("collaborationMode/list", ofQuery)},
 		{method: http.MethodGet, path: "/api/apps", query: appsQuery, mapped: true, handle: s.passList("app/list", ofQuery)},
@@ -53,6 +54,15 @@ func (s *server) providerRoutes() []route {
 		},
 		{method: http.MethodPost, path: "/api/feedback", body: feedbackBody, mapped: true, handle: s.passResult("feedback/upload", ofBody)},
 	}
+}
+
+// ofPage is ofQuery for a list that is longer than a page: clients that name no limit know pages of 100.
+func ofPage(in *input) any {
+	members := in.query.Members()
+	if !in.query.Get("limit").Defined() {
+		members = append(slices.Clone(members), schema.Member{Name: "limit", Value: schema.NumberValue("100")})
+	}
+	return schema.ObjectValue(members...)
 }
 
 // skillsParams asks for one directory's skills, or the runtime's own directory's.

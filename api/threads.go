@@ -161,6 +161,9 @@ func (s *server) review(ctx context.Context, in *input) (reply, error) {
 	return ok(resultBody{Status: "ok", SessionID: in.sessionID(), Result: result})
 }
 
+// defaultReview is what a client that names nothing gets reviewed, as it always was.
+const defaultReview = "Review this thread's current changes."
+
 // reviewParams names what to review: a part a client left out is left empty, which the runtime refuses in its own words.
 func reviewParams(in *input) schema.Value {
 	text := func(name string) schema.Member {
@@ -168,7 +171,7 @@ func reviewParams(in *input) schema.Value {
 	}
 	kind := in.body.Get("targetType")
 	if !kind.Defined() {
-		kind = schema.StringValue("uncommittedChanges")
+		kind = schema.StringValue("custom")
 	}
 	target := []schema.Member{{Name: "type", Value: kind}}
 	switch kind.Text() {
@@ -177,7 +180,11 @@ func reviewParams(in *input) schema.Value {
 	case "commit":
 		target = append(target, text("sha"), schema.Member{Name: "title", Value: in.body.Get("title")})
 	case "custom":
-		target = append(target, text("instructions"))
+		instructions := in.body.Get("instructions")
+		if !instructions.Defined() {
+			instructions = schema.StringValue(defaultReview)
+		}
+		target = append(target, schema.Member{Name: "instructions", Value: instructions})
 	}
 	return schema.ObjectValue(
 		schema.Member{Name: "threadId", Value: schema.StringValue(threadID(in))},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"harness/runtime"
 )
@@ -126,6 +127,12 @@ func notMaterialized(e *runtime.Error) bool {
 	return bytes.Contains([]byte(e.Message), []byte("includeTurns"))
 }
 
+// forked tells the refusal to delete what another conversation goes back to.
+func forked(err error) bool {
+	native, ok := asNative(err)
+	return ok && strings.Contains(native.Message, "forked history")
+}
+
 // NameThread implements runtime.Adapter.
 func (c *Codex) NameThread(ctx context.Context, threadID, name string) error {
 	_, err := c.call(ctx, "thread/name/set", object{"threadId": threadID, "name": name})
@@ -143,8 +150,8 @@ func (c *Codex) UnarchiveThread(ctx context.Context, threadID string) (runtime.T
 	return threadIn(c.call(ctx, "thread/unarchive", object{"threadId": threadID}))
 }
 
-// DeleteThread implements runtime.Adapter. codex interrupts a turn that runs in it. A conversation another one was forked from can not be
-// deleted: codex refuses, and so does this.
+// DeleteThread implements runtime.Adapter. codex interrupts a turn that runs in it. A conversation another one was forked from
+// stays with codex as long as the fork does, archived: to clients it is as gone as any other.
 func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) {
 	if _, _, err := c.ready(ctx); err != nil {
 		return 0, err
@@ -155,6 +162,10 @@ func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) 
 		return 0, err
 	}
 	_, err = c.call(ctx, "thread/delete", object{"threadId": threadID})
+	if forked(err) {
+		_, err = c.call(ctx, "thread/archive", object{"threadId": threadID})
+		return 0, err
+	}
 	if unknownMethod(err) {
 		// 0.101 can not delete; archiving makes it let go of the file.
 		_, err = c.call(ctx, "thread/archive", object{"threadId": threadID})
