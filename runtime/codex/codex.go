@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/runtime"
+	"harness/runtime/process/shim"
 )
 
 // Name is the name of this runtime as stored with a session.
@@ -34,6 +35,8 @@ const (
 	stopGrace = 3 * time.Second
 	// sweepLimit bounds the wait for killed leftovers to go away.
 	sweepLimit = 5 * time.Second
+	// forgetLimit bounds the wait for a process's end to be stored.
+	forgetLimit = 2 * time.Second
 )
 
 // Options configure New. Zero values mean the defaults named.
@@ -59,6 +62,15 @@ type Options struct {
 	BackoffMin, BackoffMax time.Duration
 	// Env is added to the server's environment as NAME=value; DropEnv names variables codex must not inherit, such as our database's URL.
 	Env, DropEnv []string
+
+	// Shims, when set, is where runtimes that outlive a server are kept. What earlier servers left there is taken over at Start.
+	Shims *shim.Host
+	// Detach starts codex behind a shim and goes on with one that runs; otherwise a running one is ended and codex is our child.
+	Detach bool
+	// KeepOnStop has Stop leave a codex behind a shim running, for the next server.
+	KeepOnStop bool
+	// Resume tells what is stored of a process that outlived its server.
+	Resume func(ctx context.Context, generation string) (runtime.Resumption, error)
 }
 
 // Codex is the adapter. Create it with New.
@@ -87,9 +99,11 @@ type Counters struct {
 	Late int64
 	// Legacy are the dropped codex/event notifications of 0.101.
 	Legacy int64
+	// Orphans are processes that were left behind and killed.
+	Orphans int64
 }
 
-type counters struct{ undecodable, oversized, late, legacy atomic.Int64 }
+type counters struct{ undecodable, oversized, late, legacy, orphans atomic.Int64 }
 
 // New makes an adapter that is not started yet.
 func New(options Options) *Codex {
@@ -124,6 +138,7 @@ func (c *Codex) Name() string { return Name }
 func (c *Codex) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
 		Streaming: true, Resume: true, Steer: true, Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, ListThreads: true,
+		SurvivesRestart: c.options.Shims != nil && c.options.Detach,
 	}
 }
 
@@ -139,6 +154,7 @@ func (c *Codex) Counters() Counters {
 	return Counters{
 		Undecodable: c.counters.undecodable.Load(), Oversized: c.counters.oversized.Load(),
 		Late: c.counters.late.Load(), Legacy: c.counters.legacy.Load(),
+		Orphans: c.counters.orphans.Load(),
 	}
 }
 

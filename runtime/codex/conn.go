@@ -27,6 +27,10 @@ type wire struct {
 	in   writer
 	out  io.Reader
 	kill func()
+	// once writes a line unless one with the same key was written to this process before, by whomever; nil when only we write to it.
+	once func(key string, line []byte) (int, error)
+	// ack says up to which offset the process's output is stored for good; nil when nobody keeps it.
+	ack func(offset int64)
 }
 
 type writer interface {
@@ -55,8 +59,21 @@ type conn struct {
 	// gone is closed when nothing more will come from the process.
 	gone      chan struct{}
 	refusing  sync.WaitGroup
-	onStarted func(json.RawMessage)
+	onStarted func()
+	hello     json.RawMessage // the answer to initialize
+
+	// offset is where the output begins that we read, attachment how many servers have talked to the process, us included; inherited says
+	// that there were others. pushed is the last offset told.
+	offset, attachment, pushed int64
+	inherited                  bool
 }
+
+const (
+	// attachmentShift keeps the request ids of one server apart from those of the servers before it.
+	attachmentShift = 32
+	// positionStep is how much may be read without a signal before the position is told by itself, so that a spool can be let go.
+	positionStep = 1 << 20
+)
 
 // pending is a request that waits for its answer.
 type pending struct {
@@ -84,6 +101,8 @@ func newConn(generation string, w wire, out *queue, counters *counters, log zero
 // read runs until the process's stdout ends.
 func (c *conn) read() {
 	lines := newLineReader(c.wire.out, maxLine)
+	lines.offset, c.pushed = c.offset, c.offset
+	lines.skipping = func() { c.passed(lines.offset) }
 	for {
 		line, err := lines.next()
 		if errors.Is(err, errLineTooLong) {
@@ -94,30 +113,50 @@ func (c *conn) read() {
 		if err != nil {
 			break
 		}
-		c.take(line)
+		if s, ok := c.take(line); ok {
+			c.push(s, lines.offset)
+		} else {
+			c.passed(lines.offset)
+		}
 	}
 	c.fail(fmt.Errorf("%w: the codex process is gone", runtime.ErrUnavailable))
 	c.refusing.Wait()
 	close(c.gone)
 }
 
-// take handles one line. It must not wait for codex: codex may be waiting for us to read.
-func (c *conn) take(line []byte) {
+// push passes a signal on, with its place in the output when that is kept.
+func (c *conn) push(s runtime.Signal, offset int64) {
+	if ack := c.wire.ack; ack != nil {
+		c.pushed = offset
+		s.Offset, s.Stored = offset, func() { ack(offset) }
+	}
+	c.out.push(s)
+}
+
+// passed notes output that concerns nobody.
+func (c *conn) passed(offset int64) {
+	if c.wire.ack != nil && offset-c.pushed >= positionStep {
+		c.push(runtime.Signal{Kind: runtime.SignalPosition, Generation: c.generation, ReceivedAt: time.Now()}, offset)
+	}
+}
+
+// take handles one line and returns the signal it is, if any. It must not wait for codex: codex may be waiting for us to read.
+func (c *conn) take(line []byte) (runtime.Signal, bool) {
 	at := time.Now()
 	f, err := parseFrame(line)
 	kind := f.kind()
 	if err != nil || kind == frameUnknown {
 		c.counters.undecodable.Add(1)
 		c.log.Debug().Err(err).Int("bytes", len(line)).Msg("codex wrote a line that is no frame; skipped")
-		return
+		return runtime.Signal{}, false
 	}
 	if kind == frameResponse {
 		c.respond(f)
-		return
+		return runtime.Signal{}, false
 	}
 	if f.legacy() {
 		c.counters.legacy.Add(1)
-		return
+		return runtime.Signal{}, false
 	}
 	s := classify(f, line, c.generation, at)
 	if kind == frameRequest {
@@ -125,7 +164,7 @@ func (c *conn) take(line []byte) {
 	} else {
 		c.notice(s)
 	}
-	c.out.push(s)
+	return s, true
 }
 
 // ask notes a request of the runtime, or refuses it when nobody can answer it.
@@ -140,7 +179,7 @@ func (c *conn) ask(s runtime.Signal) {
 	go func() {
 		defer c.refusing.Done()
 		message := "method not supported by this client: " + s.Method
-		_ = c.send(context.Background(), outgoing{ID: s.RequestID, Error: &rpcError{Code: codeMethodNotFound, Message: message}})
+		_ = c.sendOnce(context.Background(), answerKey(s.RequestID), outgoing{ID: s.RequestID, Error: &rpcError{Code: codeMethodNotFound, Message: message}})
 	}()
 }
 
@@ -170,7 +209,7 @@ func (c *conn) respond(f frame) {
 	delete(c.pending, string(f.ID))
 	c.mu.Unlock()
 	if p == nil {
-		c.counters.late.Add(1)
+		c.late(f)
 		return
 	}
 	if f.Error != nil {
@@ -179,9 +218,26 @@ func (c *conn) respond(f frame) {
 	}
 	c.turns.answered(p.method, p.thread, f.Result)
 	if p.method == "initialize" && c.onStarted != nil {
-		c.onStarted(f.Result)
+		c.hello = f.Result
+		c.onStarted()
 	}
 	p.answer <- answer{result: f.Result}
+}
+
+// late is the answer to a request that was given up, or that a server before us made. What the request did shows in the notifications.
+func (c *conn) late(f frame) {
+	c.counters.late.Add(1)
+	if !c.inherited {
+		return
+	}
+	c.log.Info().RawJSON("id", f.ID).Bool("refused", f.Error != nil).Msg("codex answered a request of the server before this one")
+	var hello struct {
+		UserAgent string `json:"userAgent"`
+	}
+	if len(c.hello) == 0 && f.Error == nil && json.Unmarshal(f.Result, &hello) == nil && hello.UserAgent != "" {
+		c.hello = f.Result
+		c.onStarted()
+	}
 }
 
 // fail ends every open call with the cause and lets later ones fail at once.
@@ -217,8 +273,14 @@ type outgoing struct {
 	Error  *rpcError       `json:"error,omitempty"`
 }
 
-// send writes one frame whole. A process that does not read for writeTimeout is killed: half a frame can not be taken back.
-func (c *conn) send(ctx context.Context, frame outgoing) error {
+// answerKey is what the answer to a request is known by: it must reach codex once, whichever server sends it.
+func answerKey(requestID json.RawMessage) string { return "answer:" + string(requestID) }
+
+func (c *conn) send(ctx context.Context, frame outgoing) error { return c.sendOnce(ctx, "", frame) }
+
+// sendOnce writes one frame whole; of those with the same key (unless "") only the first reaches a process that several servers talked to.
+// A process that does not read for writeTimeout is killed: half a frame can not be taken back.
+func (c *conn) sendOnce(ctx context.Context, key string, frame outgoing) error {
 	line, err := encode(frame)
 	if err != nil {
 		return fmt.Errorf("encode a frame to codex: %w", err)
@@ -236,7 +298,11 @@ func (c *conn) send(ctx context.Context, frame outgoing) error {
 		return dead
 	}
 	_ = c.wire.in.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if _, err := c.wire.in.Write(line); err != nil {
+	write := c.wire.in.Write
+	if key != "" && c.wire.once != nil {
+		write = func(line []byte) (int, error) { return c.wire.once(key, line) }
+	}
+	if _, err := write(line); err != nil {
 		cause := fmt.Errorf("%w: writing to the codex process failed: %w", runtime.ErrUnavailable, err)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			c.log.Error().Dur("after", writeTimeout).Msg("codex does not read its input; killing it")

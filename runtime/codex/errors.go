@@ -53,6 +53,12 @@ func activeTurnIn(err error) string {
 	return id
 }
 
+// alreadyInitialized tells that a connection was opened before (`codex-app-server.md` 2).
+func alreadyInitialized(err error) bool {
+	native, ok := asNative(err)
+	return ok && strings.Contains(native.Message, "Already initialized")
+}
+
 func unknownMethod(err error) bool {
 	native, ok := asNative(err)
 	return ok && (native.Code == codeMethodNotFound || strings.Contains(native.Message, "unknown variant"))

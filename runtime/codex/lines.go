@@ -18,6 +18,9 @@ var errLineTooLong = errors.New("line too long")
 type lineReader struct {
 	reader *bufio.Reader
 	limit  int
+	// offset counts the bytes taken. skipping, when set, is called while a line above the limit passes by.
+	offset   int64
+	skipping func()
 }
 
 func newLineReader(r io.Reader, limit int) *lineReader {
@@ -33,6 +36,7 @@ func (l *lineReader) next() ([]byte, error) {
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return nil, err
 		}
+		l.offset += int64(len(part))
 		if !tooLong {
 			line = append(line, part...)
 			tooLong = len(line) > l.limit
@@ -40,6 +44,9 @@ func (l *lineReader) next() ([]byte, error) {
 		if err != nil {
 			if tooLong {
 				line = nil
+				if l.skipping != nil {
+					l.skipping()
+				}
 			}
 			continue
 		}

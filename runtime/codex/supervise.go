@@ -6,16 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
-
-	"github.com/google/uuid"
 
 	"harness/runtime"
 	"harness/runtime/process"
+	"harness/runtime/process/shim"
 )
 
 // colours are the terminal's; 0.101 writes them into pipes, too.
@@ -23,7 +22,7 @@ var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 // supervise keeps one codex process running until the context ends.
 func (c *Codex) supervise(ctx context.Context) {
-	c.sweep()
+	c.inherit(ctx)
 	backoff := c.options.BackoffMin
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -34,15 +33,7 @@ func (c *Codex) supervise(ctx context.Context) {
 		if ready && time.Since(began) >= steady {
 			backoff = c.options.BackoffMin
 		}
-		c.options.Logger.Error().Err(err).Dur("retry_in", backoff).Msg("codex is down")
-		c.set(func(s *runtime.Status) {
-			s.State, s.Reason = runtime.StateUnavailable, err.Error()
-			if ready && backoff == c.options.BackoffMin {
-				// It was fine until now and is back in a moment: callers wait for it instead of failing.
-				s.State = runtime.StateStarting
-			}
-			s.Restarts++
-		})
+		c.down(err, backoff, ready && backoff == c.options.BackoffMin)
 		timer := time.NewTimer(backoff)
 		select {
 		case <-timer.C:
@@ -54,58 +45,126 @@ func (c *Codex) supervise(ctx context.Context) {
 	c.set(func(s *runtime.Status) { s.State, s.Reason, s.PID = runtime.StateStopped, "codex is stopped", 0 })
 }
 
+// down notes that a process is gone and when another follows. One that was fine until now is back in a moment (soon): callers wait for it
+// instead of failing.
+func (c *Codex) down(err error, retry time.Duration, soon bool) {
+	c.options.Logger.Error().Err(err).Dur("retry_in", retry).Msg("codex is down")
+	c.set(func(s *runtime.Status) {
+		s.State, s.Reason = runtime.StateUnavailable, err.Error()
+		if soon {
+			s.State = runtime.StateStarting
+		}
+		s.Restarts++
+	})
+}
+
 // runOnce starts one process and returns when it is gone and everything about it was said. The error says why it is gone.
 func (c *Codex) runOnce(ctx context.Context) (ready bool, err error) {
-	bin, err := exec.LookPath(c.options.Bin)
-	if err != nil && !errors.Is(err, exec.ErrDot) {
-		return false, fmt.Errorf("codex is missing (%w): set CODEX_BIN to the codex executable or install it with: npm install -g @openai/codex", err)
-	}
-	generation, err := uuid.NewV7()
+	l, err := c.open(ctx)
 	if err != nil {
-		return false, fmt.Errorf("name a codex process: %w", err)
+		return false, err
 	}
-	log := c.options.Logger.With().Str("generation", generation.String()).Logger()
-	p, err := process.Start(ctx, process.Spec{
-		Path: bin, Args: []string{"app-server"}, Env: c.environment(), Dir: c.options.Dir, Mark: c.options.Mark,
-		Stderr: func(line []byte) { log.Info().Str("stream", "stderr").Msg(colours.ReplaceAllString(string(line), "")) },
-	})
-	if err != nil {
-		return false, fmt.Errorf("codex does not start (%w): check that CODEX_BIN names an executable of this platform", err)
+	return c.run(ctx, l)
+}
+
+// run is runOnce for a process that runs, or ran, already. A process that is to outlive us is left to its shim when the context ends.
+func (c *Codex) run(ctx context.Context, l *link) (ready bool, err error) {
+	log := c.options.Logger.With().Str("generation", l.generation).Logger()
+	conn := newConn(l.generation, l.wire, c.out, &c.counters, log)
+	conn.seed(l)
+	conn.onStarted = sync.OnceFunc(func() { c.started(conn, l) })
+	if len(l.hello) > 0 && !l.over {
+		conn.hello = l.hello
+		conn.onStarted()
 	}
-	conn := newConn(generation.String(), wire{in: p.Stdin(), out: p.Stdout(), kill: p.Kill}, c.out, &c.counters, log)
-	conn.onStarted = func(result json.RawMessage) { c.started(conn, p, result) }
 	go conn.read()
 
-	cause := c.live(ctx, conn, p)
+	var cause error
+	if !l.over {
+		cause = c.live(ctx, conn, l)
+	}
 	ready = c.Status().Generation == conn.generation
-	p.Stop(stopGrace)
-	// Sweep before the last words are read: what is swept may be what holds the pipe open.
-	c.sweep()
+	if keep := l.shim != nil && !l.over && c.options.KeepOnStop && ctx.Err() != nil; keep {
+		l.shim.Detach()
+		<-conn.gone
+		l.release()
+		c.set(func(s *runtime.Status) { c.conn = nil })
+		return ready, ctx.Err()
+	}
+	if !l.over {
+		l.stop(stopGrace)
+		// Sweep before the last words are read: what is swept may be what holds the pipe open.
+		c.sweep()
+	}
 	<-conn.gone
-	p.Release()
-	exit := p.Exit()
-	c.set(func(s *runtime.Status) {
-		s.PID, s.Generation, s.LastExit = 0, "", &exit
-		// supervise says in a moment whether callers may wait for the next one.
-		s.State, s.Reason = runtime.StateStarting, "codex ended"
-		c.conn = nil
-	})
-	c.out.push(runtime.Signal{
-		Kind: runtime.SignalExited, Generation: conn.generation, ReceivedAt: exit.At, Exit: &exit,
-	})
+	l.release()
+	exit := l.exit()
+	c.ended(conn, l, exit)
 	if cause == nil {
 		cause = fmt.Errorf("codex ended (%s); it is being restarted, its stderr is in the log", exitText(exit))
 	}
 	return ready, cause
 }
 
+// ended tells of a process's end, and lets go of what its shim kept once that is stored.
+func (c *Codex) ended(conn *conn, l *link, exit runtime.Exit) {
+	if !l.over {
+		c.set(func(s *runtime.Status) {
+			s.PID, s.Generation, s.LastExit = 0, "", &exit
+			// supervise says in a moment whether callers may wait for the next one.
+			s.State, s.Reason = runtime.StateStarting, "codex ended"
+			c.conn = nil
+		})
+	}
+	stored := make(chan struct{})
+	s := runtime.Signal{Kind: runtime.SignalExited, Generation: conn.generation, ReceivedAt: exit.At, Exit: &exit}
+	if l.shim == nil {
+		c.out.push(s)
+		return
+	}
+	s.Stored = func() { close(stored) }
+	c.out.push(s)
+	limit := time.NewTimer(forgetLimit)
+	defer limit.Stop()
+	select {
+	case <-stored:
+		l.shim.Forget()
+	case <-limit.C:
+		// The next server finds the folder and tells of the end again; the store knows that it has heard it.
+	}
+}
+
 // live shakes hands and then waits for the end. Nil when the process ended by itself after it was ready.
-func (c *Codex) live(ctx context.Context, conn *conn, p *process.Process) error {
+func (c *Codex) live(ctx context.Context, conn *conn, l *link) error {
+	if len(l.hello) == 0 {
+		if err := c.shakeHands(ctx, conn); err != nil {
+			return err
+		}
+		if l.shim != nil {
+			l.shim.Note(orElse(conn.hello, `{}`))
+		}
+	}
+	select {
+	case <-l.done:
+	case <-conn.gone:
+		// It closed its stdout: alive or not, it is of no use.
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func (c *Codex) shakeHands(ctx context.Context, conn *conn) error {
 	hello := object{
 		"clientInfo":   object{"name": "harness", "title": "Harness", "version": c.options.ClientVersion},
 		"capabilities": object{"experimentalApi": true, "requestAttestation": false},
 	}
-	if _, err := conn.call(ctx, c.options.StartTimeout, "initialize", hello); err != nil {
+	_, err := conn.call(ctx, c.options.StartTimeout, "initialize", hello)
+	if conn.inherited && alreadyInitialized(err) {
+		// The server before us got that far and no further.
+		conn.onStarted()
+		err = nil
+	}
+	if err != nil {
 		if errors.Is(err, runtime.ErrTimeout) {
 			return fmt.Errorf("codex did not answer initialize within %s: check that CODEX_BIN is codex and that CODEX_HOME is readable", c.options.StartTimeout)
 		}
@@ -114,39 +173,35 @@ func (c *Codex) live(ctx context.Context, conn *conn, p *process.Process) error 
 	if err := conn.send(ctx, outgoing{Method: "initialized"}); err != nil {
 		return fmt.Errorf("codex failed to initialize: %w", err)
 	}
-	select {
-	case <-p.Done():
-	case <-conn.gone:
-		// It closed its stdout: alive or not, it is of no use.
-	case <-ctx.Done():
-	}
 	return nil
 }
 
-// started runs in the reader, so that SignalStarted stands in the total order.
-func (c *Codex) started(conn *conn, p *process.Process, result json.RawMessage) {
+// started runs in the reader or before it, so that SignalStarted stands in the total order.
+func (c *Codex) started(conn *conn, l *link) {
 	var hello struct {
 		UserAgent string `json:"userAgent"`
 		Home      string `json:"codexHome"`
 	}
-	_ = json.Unmarshal(result, &hello)
+	_ = json.Unmarshal(conn.hello, &hello)
 	c.set(func(s *runtime.Status) {
 		c.conn, c.version, c.home = conn, parseVersion(hello.UserAgent), hello.Home
-		s.State, s.Reason, s.PID, s.Generation = runtime.StateReady, "", p.PID(), conn.generation
+		s.State, s.Reason, s.PID, s.Generation = runtime.StateReady, "", l.pid, conn.generation
 		s.Version = firstOf(c.version.String(), hello.UserAgent)
 	})
 	c.out.push(runtime.Signal{Kind: runtime.SignalStarted, Generation: conn.generation, ReceivedAt: time.Now()})
 }
 
-func (c *Codex) sweep() {
+// sweep kills what carries our mark and none of the assignments to spare.
+func (c *Codex) sweep(spare ...string) {
 	// Not the supervision's context: leftovers go away at the end, too.
 	ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
 	defer cancel()
-	killed, err := process.Sweep(ctx, c.options.Mark)
+	killed, err := process.Sweep(ctx, c.options.Mark, spare...)
 	if err != nil {
 		c.options.Logger.Error().Err(err).Msg("leftover codex processes remain")
 	}
 	if killed > 0 {
+		c.counters.orphans.Add(int64(killed))
 		c.options.Logger.Warn().Int("processes", killed).Msg("killed what a codex process left behind")
 	}
 }
@@ -154,7 +209,7 @@ func (c *Codex) sweep() {
 func (c *Codex) environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(assignment string) bool {
 		name, _, _ := strings.Cut(assignment, "=")
-		return slices.Contains(c.options.DropEnv, name) || name == process.MarkVariable
+		return slices.Contains(c.options.DropEnv, name) || name == process.MarkVariable || name == shim.GenerationVariable
 	})
 	if c.options.Home != "" {
 		env = append(env, "CODEX_HOME="+c.options.Home)
@@ -164,6 +219,8 @@ func (c *Codex) environment() []string {
 
 func exitText(exit runtime.Exit) string {
 	switch {
+	case exit.Reason != "":
+		return exit.Reason
 	case exit.Signal != nil:
 		return "signal " + *exit.Signal
 	case exit.Code != nil:

@@ -100,8 +100,8 @@ func (c *Codex) load(ctx context.Context, conn *conn, in runtime.StartTurn) erro
 		return nil
 	}
 	_, err := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: in.ThreadID, DynamicTools: in.DynamicTools})
-	if loaded && errors.Is(err, runtime.ErrThreadNotFound) {
-		// Loaded but never used: there is nothing on disk to resume yet.
+	if (loaded || conn.inherited) && errors.Is(err, runtime.ErrThreadNotFound) {
+		// Loaded (by a server before us, perhaps) but never used: there is nothing on disk to resume yet.
 		return nil
 	}
 	return err
@@ -161,7 +161,7 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 		return fmt.Errorf("%w: codex does not wait for request %s any more", runtime.ErrRequestGone, ref.RequestID)
 	}
 	// The request is claimed: it must reach codex although the caller may go away now. send is bounded by itself.
-	if err := conn.send(context.WithoutCancel(ctx), out); err != nil {
+	if err := conn.sendOnce(context.WithoutCancel(ctx), answerKey(ref.RequestID), out); err != nil {
 		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
 	}
 	return nil
