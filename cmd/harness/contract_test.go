@@ -102,7 +102,7 @@ func newContractTarget(t *testing.T, topic contract.Topic) (*contractTarget, []c
 	if err := os.MkdirAll(filepath.Join(lab, "home/w"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.env = append(s.env, "DEFAULT_SANDBOX_MODE=read-only", "OPENAI_API_KEY=recorded")
+	s.env = append(s.env, "DEFAULT_SANDBOX_MODE=read-only", "OPENAI_API_KEY=recorded", "RUST_BACKTRACE=1")
 	for name, value := range records[0].Env {
 		for _, place := range places {
 			value = strings.ReplaceAll(value, place.Placeholder, place.Folder)

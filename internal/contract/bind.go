@@ -19,8 +19,11 @@ var (
 	isoTimePattern     = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d[:-]\d\d[:-]\d\d(?:\.\d+)?Z?`)
 	datePathPattern    = regexp.MustCompile(`/20\d\d/\d\d/\d\d/`)
 	epochPattern       = regexp.MustCompile(`\b17[89]\d{7}(?:\d{3})?\b`)
+	outcomePattern     = regexp.MustCompile(`("(?:aggregatedOutput|exitCode|status)": )[^\n]*`)
 	durationPattern    = regexp.MustCompile(`("(?:durationMs|processId|approvalId|requestId)": )[^,\n]+`)
 	recordedHome       = regexp.MustCompile(`\{\{LAB\}\}/run/\w+/codex-home`)
+	controlsPattern    = regexp.MustCompile(`\bsession-controls-\d+-[0-9a-f]{8}\b`)
+	commandPattern     = regexp.MustCompile(`Command execution (?:failed|completed)`)
 	answerPattern      = regexp.MustCompile(`Mock answer \d+`)
 	portPattern        = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 )
@@ -114,6 +117,11 @@ func (b *bindings) normal(text string) string {
 	text = datePathPattern.ReplaceAllString(text, "/<date>/")
 	text = epochPattern.ReplaceAllString(text, "<time>")
 	text = durationPattern.ReplaceAllString(text, "$1<any>")
+	text = controlsPattern.ReplaceAllString(text, "session-controls-<time>-<random>")
+	text = commandPattern.ReplaceAllString(text, "Command execution <ended>")
+	if strings.Contains(text, `"type": "commandExecution"`) {
+		text = outcomePattern.ReplaceAllString(text, "$1<any>")
+	}
 	text = answerPattern.ReplaceAllString(text, "Mock answer <n>")
 	return portPattern.ReplaceAllString(text, "http://127.0.0.1:<port>")
 }

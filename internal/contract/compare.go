@@ -28,7 +28,7 @@ func clip(text string) string {
 // anyValue are members whose value differs from run to run; that they are there, and their type, is compared.
 var anyValue = map[string]bool{
 	"pid": true, "durationMs": true, "processId": true, "version": true, "cliVersion": true, "revision": true, "gitInfo": true,
-	"base_url": true, "tokenUsage": true, "usage": true, "usageMetadata": true, "ms": true,
+	"base_url": true, "tokenUsage": true, "usage": true, "usageMetadata": true, "ms": true, "deletedFileCount": true,
 	// The first delta's size is the model's.
 	"delta": true,
 }
@@ -36,6 +36,9 @@ var anyValue = map[string]bool{
 // counters of the queue are not compared: the recorded server was at work on other topics' jobs. Beside them the words of an agentMessage are
 // not: they are the model's.
 var counters = map[string]bool{"queued": true, "running": true, "completed": true, "failed": true, "canceled": true, "projects": true}
+
+// outcome is how a command ended: what the sandbox lets it do depends on the machine and the folder, not on the server.
+var outcome = map[string]bool{"status": true, "exitCode": true, "aggregatedOutput": true}
 
 // comparison walks two values side by side.
 type comparison struct {
@@ -73,11 +76,15 @@ func (c *comparison) values(place string, want, got *Value) {
 
 func (c *comparison) objects(place string, want, got *Value) {
 	shared := make([]string, 0, len(want.keys))
-	words := want.member("type") == "agentMessage"
+	words, command := want.member("type") == "agentMessage", want.member("type") == "commandExecution" && want.member("status") != "inProgress"
 	for _, key := range want.keys {
 		if member, has := got.Member(key); has {
+			if command && key == "aggregatedOutput" && want.members[key].kind() != member.kind() {
+				shared = append(shared, key)
+				continue // null when there was none
+			}
 			shared = append(shared, key)
-			if (anyValue[key] || words && (key == "text" || key == "content") || counters[key] && last(place) == "orchestratorQueue") && want.members[key].kind() == member.kind() {
+			if (anyValue[key] || words && (key == "text" || key == "content") || command && outcome[key] || counters[key] && last(place) == "orchestratorQueue") && want.members[key].kind() == member.kind() {
 				continue
 			}
 			c.values(place+"."+key, want.members[key], member)

@@ -33,12 +33,48 @@ func Rows() []Row {
 			What: "a cursor that is none: 400 with issues instead of 500", Reason: "the client's mistake, said to the client",
 		},
 		{
-			Exchange: `\w+ /api/sessions/(?:` + unknownSession + `|not-a-uuid)(?:/(?:rename|archive|unarchive|resume))?`, Place: "status",
+			Exchange: `\w+ /api/sessions/(?:` + unknownSession + `|not-a-uuid)(?:/(?:rename|archive|unarchive|resume|rollback))?`, Place: "status",
 			What: "an unknown session: 404 not_found instead of 500, or of a misleading 409", Reason: "the client's mistake, said to the client; the same envelope as on all other routes",
 		},
 		{
 			Exchange: `POST /api/sessions/[^/]*/interrupt`, Place: "status",
 			What: "interrupting a turn that does not run: 409 instead of 500", Reason: "the client's mistake, said to the client",
+		},
+		{
+			Exchange: `POST /api/sessions/[^/]*/unarchive`, Place: "status",
+			What: "unarchiving a chat that is not archived: 409 not_materialized instead of 500", Reason: "the client's mistake, said to the client as archive says it",
+		},
+		{
+			Exchange: `POST /api/sessions/[^/]*/messages`, Place: `body\.details\.method`,
+			What: "a message to an archived chat is refused while it is resumed", Reason: "same status and code; the details name the call that codex refused",
+		},
+		{
+			Exchange: `GET /api/sessions\?.*limit=.*`, Place: `body\.data\.length|body\.nextCursor`,
+			What: "a page of sessions holds as many as the limit says", Reason: "the original added all loaded chats to the first page and filtered workers out of the others, so a page had any length",
+		},
+		{
+			Exchange: `GET /api/models\?cursor=.*|GET /api/account/rate-limits`, Place: "status|header .*",
+			What: "a bad models cursor is 400 instead of 500; rate limits without a login are the documented 401 instead of 409", Reason: "the client's mistake, said to the client as documented",
+		},
+		{
+			Exchange: `\w+ /api/sessions/[^/]*(?:/settings.*)?`, Place: `.*settings(?:\.\w+)? order|body\.transcript\[\d+\]\.details`, Topic: "controls-settings",
+			What: "members of settings come sorted", Reason: "JSON objects have no order; sorted ones make equal settings equal texts",
+		},
+		{
+			Exchange: `DELETE /api/sessions/[^/]*/settings/.*`, Place: "status",
+			What: "settings keys of 101 to 240 characters can be deleted", Reason: "they can be set, so the original kept them for ever (its bug 14)",
+		},
+		{
+			Topic: "tool-input|tool-calls|approvals", Exchange: "frame app_server.turn.completed turn/completed", Place: "order",
+			What: "when a turn is interrupted, its open requests are resolved before the turn ends", Reason: "a client that drops a turn at its end would miss what became of the request",
+		},
+		{
+			Exchange: "frame app_server.thread.archived thread/archived", Place: `frame\.payload\.session\.projectId`,
+			What: "when a project's chats are archived, the signal still names the project", Reason: "the chat leaves the project when it is archived, not before",
+		},
+		{
+			Topic: "persistence-restart", Exchange: `GET /api/sessions/.*`, Place: `body\.transcript\[\d+\]\.startedAt`,
+			What: "a time given in seconds is still in seconds after a restart", Reason: "the original changed it to milliseconds when it read its file",
 		},
 		{
 			Topic: "sessions", Exchange: "POST /api/sessions", Place: "status",
@@ -81,7 +117,7 @@ func Rows() []Row {
 			What: "a chat without messages is still listed after a restart", Reason: "it can be opened and written to; the original listed what codex had rollouts for",
 		},
 		{
-			Topic: "codex-crash", Place: `status|body\.codex\..*|body\.runtime\..*|body\.methods\..*|body\.details\..*`,
+			Topic: "codex-crash", Place: `status|extra|body\.features\..*|body\.codex\..*|body\.runtime\..*|body\.methods\..*|body\.details\..*`,
 			What: "after a crash of codex everything works again within seconds", Reason: "the original answered 500 until an operator restarted it (its bug 9)",
 		},
 		{

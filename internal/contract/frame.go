@@ -83,6 +83,8 @@ var ignoredTypes = []struct{ match, reason string }{
 	{"deprecationNotice", "as above"},
 	{"app_server.warning", "codex's own notes about its configuration"},
 	{"warning", "as above"},
+	{"app_server.item.command_execution.output_delta", "what a command prints, and whether it prints, is the machine's"},
+	{"item/commandExecution/outputDelta", "as above"},
 	{"app_server.config_warning", "said by codex at its start, which a client may be too early or too late for"},
 	{"configWarning", "as above"},
 	{"app_server.remote_control.status.changed", "as above"},

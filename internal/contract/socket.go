@@ -21,7 +21,9 @@ type socket struct {
 	// paired counts the frames compared, by thread and key.
 	paired  map[string]int
 	closing bool
-	ended   chan struct{}
+	// cut is set when the recorder broke the connection: what was under way then is nobody's to say.
+	cut   bool
+	ended chan struct{}
 
 	mu     sync.Mutex
 	news   chan struct{}

@@ -24,8 +24,8 @@ type Preparation struct {
 	Wait    bool
 	// ProjectID is the recorded id of the project the session is in, a new one called ProjectName.
 	ProjectID, ProjectName string
-	// Deleted and System sessions are prepared before the first record.
-	Deleted, System bool
+	// Deleted, System and Early sessions are prepared before the first record; an early one's message is sent when the session comes up.
+	Deleted, System, Early bool
 }
 
 // unknownSession is what the recorder used for a session that is not there; it stays as it is.
@@ -51,24 +51,36 @@ func Topics() []Topic {
 		}
 		return all
 	}
+	afterCrash := map[string]string{}
+	for _, name := range []string{"create", "message", "fork", "steer", "suggest", "delete session"} {
+		afterCrash[name] = "works here, as codex is back, and would do what the recording could not"
+	}
+	patching := Preparation{Body: `{"cwd":"{{WORK}}","filesystemSandbox":"workspace-write"}`}
 	return []Topic{
 		{Name: "http-basics"},
 		{Name: "projects", Sessions: with(map[string]Preparation{
 			"01a1fbb7-df11-78d0-8924-4b8ac9bca10b": {Message: "materialize", Wait: true},
 		})},
 		{Name: "sessions", Crowd: 3, Incomparable: map[string]string{
-			"get system": "the recorded worker's history",
+			"get system":          "the recorded worker's history",
+			"rollback":            "works here, and would take back what the rest of the recording is about",
+			"rollback 1":          "as above",
+			"rollback string num": "as above",
 		}, Sessions: with(map[string]Preparation{
 			"01a1fbb7-ea6e-7cd3-ac76-1fbdbaf304fd": {Message: "materialize me", Wait: true},
 			"01a1fbb7-fb5c-7231-b8ed-1e04e62c54d7": {Message: "materialize me", Wait: true},
 		})},
 		{Name: "messages", Incomparable: map[string]string{
+			"steer":                "in the recording it raced with the end of the turn, and lost",
 			"rollback during turn": "works here, and would take back what the rest of the recording is about",
 			"send on-failure":      "works here, and would start a turn the rest of the recording does not have",
 		}, Sessions: with(map[string]Preparation{
 			"01a1fbb8-61a3-7a61-852a-e26d734ce866": {Message: "MOCK_SLOW[60]"},
 		})},
 		{Name: "approvals", Sessions: map[string]Preparation{
+			"01a1fbb8-e09b-7b31-a9b2-b73867c7e2b5": patching,
+			"01a1fbb8-ea22-7440-8e8b-f76087b528d9": patching,
+			"01a1fbb8-ee7c-7aa1-93a7-81ec43183050": patching,
 			"01a1fbb8-f8a4-7921-bf22-5288ee3a9dc6": {Message: "MOCK_CMD[touch {{LAB}}/home/w/del.txt]"},
 		}},
 		{Name: "tool-input"},
@@ -85,11 +97,11 @@ func Topics() []Topic {
 		}},
 		{Name: "codex-crash", Sessions: map[string]Preparation{
 			"01a1fbbe-d8ec-73b2-b65c-dd34951b33b2": {
-				Message: "MOCK_CMD[touch {{LAB}}/home/w/crash.txt]", ProjectID: "e34b66de-d6ed-4191-9f8f-a97126cce856", ProjectName: "Persist",
+				Early: true, Message: "MOCK_CMD[touch {{LAB}}/home/w/crash.txt]", ProjectID: "e34b66de-d6ed-4191-9f8f-a97126cce856", ProjectName: "Persist",
 			},
-		}},
+		}, Incomparable: afterCrash},
 		{Name: "controls-settings", Sessions: with(nil)},
-		{Name: "integrations"},
+		{Name: "integrations", Sessions: map[string]Preparation{"01a1fbb8-72c9-71e3-a762-c24901b9f7d2": {Early: true}}},
 		{Name: "suggested-request", Sessions: with(map[string]Preparation{
 			"01a1fbb9-588d-7ad0-88aa-2ca88b9f4ceb": {Message: "context message", Wait: true},
 		}), Unfinished: "the job queue"},
