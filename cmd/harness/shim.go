@@ -1,0 +1,25 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"harness/runtime/process/shim"
+)
+
+// readyDescriptor is the pipe a server gives its shim, to be told when the runtime runs.
+const readyDescriptor = 3
+
+// newShim is the program's other half: a small process that keeps one runtime alive while servers come and go. Only servers start it.
+func newShim() *cobra.Command {
+	return &cobra.Command{
+		Use:    "shim DIR",
+		Short:  "Keep one runtime process alive (started by serve)",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return shim.Run(cmd.Context(), args[0], os.NewFile(readyDescriptor, "ready"))
+		},
+	}
+}
