@@ -40,13 +40,20 @@ type DB struct {
 	engine Engine
 	write  *sql.DB
 	read   *sql.DB
+	// writes and reads hold SQLite's prepared statements; nil on Postgres, whose driver has its own.
+	writes, reads *statements
 }
 
 // Engine tells which database this is, for the few statements that differ.
 func (db *DB) Engine() Engine { return db.engine }
 
 // Read is the pool for reads outside a transaction. A read sees every write committed before it began.
-func (db *DB) Read() Querier { return db.read }
+func (db *DB) Read() Querier {
+	if db.reads != nil {
+		return reader{db.reads}
+	}
+	return db.read
+}
 
 // Raw is the writer's *sql.DB for tools that need one (migrations). Never use it while inside Update: SQLite has one writer connection.
 func (db *DB) Raw() *sql.DB { return db.write }
@@ -58,7 +65,12 @@ func (db *DB) Update(ctx context.Context, fn func(tx Tx) error) error {
 	if err != nil {
 		return fmt.Errorf("begin transaction: %w", err)
 	}
-	if err := fn(tx); err != nil {
+	var writer Tx = tx
+	if db.writes != nil {
+		writer = preparedTx{tx, db.writes}
+		defer db.writes.prepare(ctx)
+	}
+	if err := fn(writer); err != nil {
 		if rollbackErr := tx.Rollback(); rollbackErr != nil && !errors.Is(rollbackErr, sql.ErrTxDone) {
 			return errors.Join(err, fmt.Errorf("roll back: %w", rollbackErr))
 		}

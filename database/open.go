@@ -81,7 +81,7 @@ func openSQLite(ctx context.Context, opts Options) (*DB, error) {
 	}
 	read.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
 	read.SetMaxIdleConns(4)
-	return &DB{engine: SQLite, write: write, read: read}, nil
+	return &DB{engine: SQLite, write: write, read: read, writes: newStatements(write), reads: newStatements(read)}, nil
 }
 
 func sqliteDSN(path string, params ...string) string {

@@ -1,0 +1,145 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+)
+
+// maxStatements bounds a pool's prepared statements. Query texts are constants but for the number of rows, so the bound is a safety net.
+const maxStatements = 512
+
+// statements keeps prepared statements by their text: parsing costs SQLite more than most of ours take to run. pgx does this by itself.
+// A text is prepared once it was seen, outside any transaction, because preparing needs a connection and SQLite has one writer.
+type statements struct {
+	pool *sql.DB
+
+	mu     sync.RWMutex
+	byText map[string]*sql.Stmt
+	seen   []string
+}
+
+func newStatements(pool *sql.DB) *statements {
+	return &statements{pool: pool, byText: map[string]*sql.Stmt{}}
+}
+
+// find returns the prepared statement, nil when there is none yet.
+func (s *statements) find(text string) *sql.Stmt {
+	s.mu.RLock()
+	found := s.byText[text]
+	s.mu.RUnlock()
+	if found == nil {
+		s.mu.Lock()
+		if len(s.byText)+len(s.seen) < maxStatements {
+			s.seen = append(s.seen, text)
+		}
+		s.mu.Unlock()
+	}
+	return found
+}
+
+// prepare prepares what was asked for since the last time. A text that cannot be prepared is left to fail where it is used.
+func (s *statements) prepare(ctx context.Context) {
+	s.mu.RLock()
+	waiting := len(s.seen) > 0
+	s.mu.RUnlock()
+	if !waiting {
+		return
+	}
+	s.mu.Lock()
+	seen := s.seen
+	s.seen = nil
+	s.mu.Unlock()
+	for _, text := range seen {
+		s.mu.RLock()
+		known := s.byText[text] != nil
+		s.mu.RUnlock()
+		if known {
+			continue
+		}
+		prepared, err := s.pool.PrepareContext(ctx, text)
+		if err != nil {
+			continue
+		}
+		s.mu.Lock()
+		if s.byText[text] == nil {
+			s.byText[text] = prepared
+			prepared = nil
+		}
+		s.mu.Unlock()
+		if prepared != nil {
+			_ = prepared.Close() // another reader was faster
+		}
+	}
+}
+
+// reader is a pool for reading that prepares what it is asked.
+type reader struct{ *statements }
+
+// QueryContext implements Querier.
+func (r reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if prepared := r.get(ctx, query); prepared != nil {
+		return prepared.QueryContext(ctx, args...)
+	}
+	return r.pool.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext implements Querier.
+func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if prepared := r.get(ctx, query); prepared != nil {
+		return prepared.QueryRowContext(ctx, args...)
+	}
+	return r.pool.QueryRowContext(ctx, query, args...)
+}
+
+func (r reader) get(ctx context.Context, query string) *sql.Stmt {
+	if prepared := r.find(query); prepared != nil {
+		return prepared
+	}
+	r.prepare(ctx)
+	return nil
+}
+
+// preparedTx is a SQLite transaction that runs prepared statements where there are some.
+//
+// A statement begun is finished whatever becomes of the context: to watch the context the driver starts a goroutine for every statement,
+// which takes longer than the statement. The transaction itself still ends with its context.
+type preparedTx struct {
+	tx         *sql.Tx
+	statements *statements
+}
+
+// ExecContext implements Tx.
+func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if prepared := t.statements.find(query); prepared != nil {
+		return t.tx.StmtContext(ctx, prepared).ExecContext(ctx, args...)
+	}
+	return t.tx.ExecContext(ctx, query, args...)
+}
+
+// QueryContext implements Tx.
+func (t preparedTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if prepared := t.statements.find(query); prepared != nil {
+		return t.tx.StmtContext(ctx, prepared).QueryContext(ctx, args...)
+	}
+	return t.tx.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext implements Tx.
+func (t preparedTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if ctx.Err() == nil {
+		ctx = context.WithoutCancel(ctx) // a context that ended fails the row
+	}
+	if prepared := t.statements.find(query); prepared != nil {
+		return t.tx.StmtContext(ctx, prepared).QueryRowContext(ctx, args...)
+	}
+	return t.tx.QueryRowContext(ctx, query, args...)
+}
