@@ -41,11 +41,16 @@ type Options struct {
 	PollInterval time.Duration
 	// Upcast, when set, brings an event written in an older schema version to SchemaVersion.
 	Upcast func(version int, event Event) Event
+	// Origin, when set, tells from a unit's context who caused it and in which trace; events that say so themselves keep their own.
+	Origin func(ctx context.Context) Origin
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Observe, when set, is told the size and duration of every committed batch.
 	Observe func(units, events int, took time.Duration)
 }
+
+// Origin is where a change came from: who caused it, and the W3C trace it belongs to. Empty members are unknown.
+type Origin struct{ Actor, TraceID, SpanID string }
 
 // Journal is the event log of one store. Make it with New, then Start it.
 type Journal struct {

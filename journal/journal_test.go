@@ -363,6 +363,31 @@ func TestPruneMovesTheOldestPosition(t *testing.T) {
 	})
 }
 
+func TestEventsSayWhereTheyCameFrom(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		type key struct{}
+		j := start(t, db, journal.Options{Origin: func(ctx context.Context) journal.Origin {
+			origin, _ := ctx.Value(key{}).(journal.Origin)
+			return origin
+		}})
+		ctx := context.WithValue(t.Context(), key{}, journal.Origin{Actor: "ann", TraceID: "t1", SpanID: "s1"})
+		if _, err := j.Append(ctx, journal.Event{}, journal.Event{Actor: "bob", TraceID: "t2", SpanID: "s2"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := j.Append(t.Context(), journal.Event{}); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, r := range readAll(t, j) {
+			got += fmt.Sprintf("[%s %s %s]", r.Actor, r.TraceID, r.SpanID)
+		}
+		if got != "[ann t1 s1][bob t2 s2][  ]" {
+			t.Error(got)
+		}
+	})
+}
+
 func TestRedactKeepsTheOrderAndNothingElse(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -173,8 +173,9 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) error {
 				return &unitError{err: err}
 			}
 			outcomes = append(outcomes, outcome{first: len(records), count: len(events)})
+			origin := j.origin(s)
 			for _, event := range events {
-				records = append(records, j.record(event))
+				records = append(records, j.record(event, origin))
 			}
 		}
 		return j.append(ctx, tx, pos, records)
@@ -212,7 +213,20 @@ func (j *Journal) lockHead(ctx context.Context, tx database.Tx) (pos int64, err 
 	return pos, nil
 }
 
-func (j *Journal) record(event Event) Record {
+func (j *Journal) origin(s *submission) Origin {
+	if j.opts.Origin == nil {
+		return Origin{}
+	}
+	return j.opts.Origin(s.ctx)
+}
+
+func (j *Journal) record(event Event, origin Origin) Record {
+	if event.Actor == "" {
+		event.Actor = origin.Actor
+	}
+	if event.TraceID == "" {
+		event.TraceID, event.SpanID = origin.TraceID, origin.SpanID
+	}
 	if event.Time == 0 {
 		event.Time = j.opts.Now().UnixMilli()
 	}
