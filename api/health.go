@@ -9,11 +9,11 @@ import (
 )
 
 func (s *server) healthRoutes() []route {
-	return []route{
+	return append(s.documentRoutes(), []route{
 		{method: http.MethodGet, path: "/api/health", handle: s.getHealth},
 		{method: http.MethodGet, path: "/api/ready", handle: s.getReady},
 		{method: http.MethodGet, path: "/api", handle: s.getRoot},
-	}
+	}...)
 }
 
 // mountedRoutes are served by other rooms' handlers.

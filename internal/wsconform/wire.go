@@ -61,6 +61,9 @@ type Request struct {
 	Protocols       []string
 }
 
+// NewConn reads frames that were recorded; nothing can be sent on it.
+func NewConn(recorded io.Reader) *Conn { return &Conn{reader: bufio.NewReader(recorded)} }
+
 // Dial opens a connection. A response other than 101 comes back without a connection and without an error; its body is read.
 func Dial(r Request, timeout time.Duration) (*Conn, *http.Response, error) {
 	raw, err := net.DialTimeout("tcp", r.Address, timeout)

@@ -1,0 +1,149 @@
+// Package openapi reads an OpenAPI document written in YAML and shows it: as JSON for programs, as a page for people.
+//
+// It owns the reading and the rendering, not a word of the document. It must never know a route or a handler.
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Document is a parsed OpenAPI document.
+type Document struct {
+	root *yaml.Node
+	json []byte
+	page []byte
+}
+
+// Operation names one operation of a document: the method in upper case, the path with {name} parameters.
+type Operation struct{ Method, Path string }
+
+// New parses a document and renders both of its forms. An error names what is wrong in the text.
+func New(text []byte) (*Document, error) {
+	var file yaml.Node
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("the OpenAPI document is not YAML: %w", err)
+	}
+	if len(file.Content) != 1 {
+		return nil, fmt.Errorf("the OpenAPI document is empty")
+	}
+	d := &Document{root: file.Content[0]}
+	var out bytes.Buffer
+	if err := writeJSON(&out, d.root); err != nil {
+		return nil, err
+	}
+	d.json = out.Bytes()
+	var err error
+	d.page, err = d.render()
+	return d, err
+}
+
+// JSON is the document as compact JSON, its members in the order of the text. It must not be changed.
+func (d *Document) JSON() []byte { return d.json }
+
+// Page is the document as one HTML page that loads nothing else. It must not be changed.
+func (d *Document) Page() []byte { return d.page }
+
+// Operations lists the document's operations in its order.
+func (d *Document) Operations() []Operation {
+	var all []Operation
+	each(get(d.root, "paths"), func(path string, item *yaml.Node) {
+		each(item, func(method string, _ *yaml.Node) {
+			all = append(all, Operation{strings.ToUpper(method), path})
+		})
+	})
+	return all
+}
+
+// get is a mapping's member, nil when there is none.
+func get(node *yaml.Node, path ...string) *yaml.Node {
+	for _, key := range path {
+		var found *yaml.Node
+		each(node, func(name string, value *yaml.Node) {
+			if name == key {
+				found = value
+			}
+		})
+		node = found
+	}
+	return node
+}
+
+// text is a scalar's value, "" when there is none.
+func text(node *yaml.Node) string {
+	if node == nil {
+		return ""
+	}
+	return node.Value
+}
+
+func each(node *yaml.Node, visit func(key string, value *yaml.Node)) {
+	if node == nil || node.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		visit(node.Content[i].Value, node.Content[i+1])
+	}
+}
+
+func items(node *yaml.Node) []*yaml.Node {
+	if node == nil || node.Kind != yaml.SequenceNode {
+		return nil
+	}
+	return node.Content
+}
+
+// writeJSON keeps the order of members, which decoding into maps would lose.
+func writeJSON(out *bytes.Buffer, node *yaml.Node) error {
+	switch node.Kind {
+	case yaml.MappingNode:
+		out.WriteByte('{')
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			if err := writeValue(out, node.Content[i].Value); err != nil {
+				return err
+			}
+			out.WriteByte(':')
+			if err := writeJSON(out, node.Content[i+1]); err != nil {
+				return err
+			}
+		}
+		out.WriteByte('}')
+	case yaml.SequenceNode:
+		out.WriteByte('[')
+		for i, item := range node.Content {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			if err := writeJSON(out, item); err != nil {
+				return err
+			}
+		}
+		out.WriteByte(']')
+	case yaml.ScalarNode:
+		var value any
+		if err := node.Decode(&value); err != nil {
+			return fmt.Errorf("line %d of the OpenAPI document: %w", node.Line, err)
+		}
+		return writeValue(out, value)
+	default:
+		return fmt.Errorf("line %d of the OpenAPI document: anchors and aliases are not for a document people read", node.Line)
+	}
+	return nil
+}
+
+func writeValue(out *bytes.Buffer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Errorf("a value of the OpenAPI document is not JSON: %w", err)
+	}
+	out.Truncate(out.Len() - 1) // the encoder's line end
+	return nil
+}
