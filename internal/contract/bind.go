@@ -113,11 +113,11 @@ func (b *bindings) normal(text string) string {
 	}
 	text = recordedHome.ReplaceAllString(text, "{{CODEX_HOME}}")
 	text = requestEntryPattern.ReplaceAllString(text, "$1-<request>")
+	text = controlsPattern.ReplaceAllString(text, "session-controls-<time>-<random>")
 	text = isoTimePattern.ReplaceAllString(text, "<time>")
 	text = datePathPattern.ReplaceAllString(text, "/<date>/")
 	text = epochPattern.ReplaceAllString(text, "<time>")
 	text = durationPattern.ReplaceAllString(text, "$1<any>")
-	text = controlsPattern.ReplaceAllString(text, "session-controls-<time>-<random>")
 	text = commandPattern.ReplaceAllString(text, "Command execution <ended>")
 	if strings.Contains(text, `"type": "commandExecution"`) {
 		text = outcomePattern.ReplaceAllString(text, "$1<any>")

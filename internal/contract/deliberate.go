@@ -57,7 +57,7 @@ func Rows() []Row {
 			What: "a bad models cursor is 400 instead of 500; rate limits without a login are the documented 401 instead of 409", Reason: "the client's mistake, said to the client as documented",
 		},
 		{
-			Exchange: `\w+ /api/sessions/[^/]*(?:/settings.*)?`, Place: `.*settings(?:\.\w+)? order|body\.transcript\[\d+\]\.details`, Topic: "controls-settings",
+			Exchange: `\w+ /api/sessions/[^/]*(?:/(?:settings|session-controls).*)?`, Place: `.*settings(?:\.\w+)? order|body\.transcript\[\d+\]\.details`, Topic: "controls-settings",
 			What: "members of settings come sorted", Reason: "JSON objects have no order; sorted ones make equal settings equal texts",
 		},
 		{
@@ -67,6 +67,10 @@ func Rows() []Row {
 		{
 			Topic: "tool-input|tool-calls|approvals", Exchange: "frame app_server.turn.completed turn/completed", Place: "order",
 			What: "when a turn is interrupted, its open requests are resolved before the turn ends", Reason: "a client that drops a turn at its end would miss what became of the request",
+		},
+		{
+			Topic: "sessions", Exchange: "frame app_server.thread.started thread/started", Place: `frame\.payload\.session\.title`,
+			What: "a fork's first signal names its title already", Reason: "the fork has the title from the start",
 		},
 		{
 			Exchange: "frame app_server.thread.archived thread/archived", Place: `frame\.payload\.session\.projectId`,
@@ -121,7 +125,7 @@ func Rows() []Row {
 			What: "after a crash of codex everything works again within seconds", Reason: "the original answered 500 until an operator restarted it (its bug 9)",
 		},
 		{
-			Exchange: `frame (?:app_server\.thread\.status\.changed|notification) thread/(?:status/changed notLoaded|deleted)`, Place: "extra",
+			Exchange: `frame (?:app_server\.thread\.status\.changed|notification) thread/(?:status/changed notLoaded|deleted|archived)`, Place: "extra",
 			What: "deleting a chat is followed by codex's own word that the thread is gone", Reason: "codex is asked to delete, where the original removed files behind its back",
 		},
 		{

@@ -16,10 +16,15 @@ func (s *Server) call(events *sse, r Request, c toolCall) {
 	case callPatch:
 		patch := "*** Begin Patch\n*** Add File: " + c.arg + "\n+hello from mock\n*** End Patch\n"
 		item["name"] = "apply_patch"
-		if r.customTools["apply_patch"] {
+		switch {
+		case r.customTools["apply_patch"]:
 			item["type"], item["input"] = "custom_tool_call", patch
-		} else {
+		case r.offers("apply_patch"):
 			item["arguments"] = encode(object{"input": patch})
+		default:
+			// A model codex does not know gets no such tool; codex finds the patch in the command.
+			name, args := shell(r, "apply_patch <<'EOF'\n"+patch+"EOF\n")
+			item["name"], item["arguments"] = name, encode(args)
 		}
 	case callAsk:
 		item["name"] = "request_user_input"
