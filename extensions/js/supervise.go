@@ -7,15 +7,7 @@ import (
 	"time"
 
 	"harness/extensions"
-)
-
-// Replacing a machine costs a few milliseconds, so the first ones in a minute come at once; an extension that keeps breaking its machine
-// waits longer and longer.
-const (
-	freeRestarts = 5
-	restartSpan  = time.Minute
-	firstPause   = 200 * time.Millisecond
-	longestPause = 30 * time.Second
+	"harness/extensions/restart"
 )
 
 // errUnloaded ends an instance because its module is closed.
@@ -27,7 +19,7 @@ var errStuck = errors.New("stuck in a native loop of the JavaScript engine, whic
 // supervise keeps one machine serving until the module is closed. It is the only place where instances begin and end.
 func (m *module) supervise() {
 	defer close(m.ended)
-	var starts []time.Time
+	var history restart.History
 	for first := true; ; first = false {
 		reason := m.serveOnce()
 		if errors.Is(reason, errUnloaded) {
@@ -49,9 +41,7 @@ func (m *module) supervise() {
 			<-m.quit
 			return
 		}
-		now := time.Now()
-		starts = append(recent(starts, now), now)
-		if !m.pause(len(starts)) {
+		if !m.pause(history.Next(time.Now())) {
 			return
 		}
 		m.mu.Lock()
@@ -66,20 +56,12 @@ func (m *module) everServed() bool {
 	return m.served
 }
 
-func recent(starts []time.Time, now time.Time) []time.Time {
-	for len(starts) > 0 && now.Sub(starts[0]) > restartSpan {
-		starts = starts[1:]
-	}
-	return starts
-}
-
 // pause waits before another machine is made. False means that the module is being closed.
-func (m *module) pause(starts int) bool {
-	if starts <= freeRestarts {
+func (m *module) pause(restarts int, wait time.Duration) bool {
+	if wait == 0 {
 		return true
 	}
-	wait := min(firstPause<<min(starts-freeRestarts-1, 16), longestPause)
-	m.refuse(fmt.Errorf("the extension broke its JavaScript machine %d times in a minute; it starts again in %s", starts, wait))
+	m.refuse(fmt.Errorf("the extension broke its JavaScript machine %d times in a minute; it starts again in %s", restarts, wait))
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {

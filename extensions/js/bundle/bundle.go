@@ -58,9 +58,11 @@ func Build(o Options) ([]byte, error) {
 		Format:        format(o.Target),
 		GlobalName:    globalName(o.Target),
 		Platform:      platform(o.Target),
-		Target:        api.ES2023,
-		Charset:       api.CharsetUTF8,
-		LogLevel:      api.LogLevelSilent,
+		// Without Node as the platform esbuild would look at no field of a package.json at all.
+		MainFields: []string{"module", "main"},
+		Target:     api.ES2023,
+		Charset:    api.CharsetUTF8,
+		LogLevel:   api.LogLevelSilent,
 		// Settings of whoever owns a folder further up are not the extension's.
 		TsconfigRaw: "{}",
 		Plugins:     []api.Plugin{newConfinement(root, o).plugin()},

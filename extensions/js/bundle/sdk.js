@@ -4,9 +4,7 @@ export const AGENT_RUNTIME_CORE_API_VERSION = 1;
 export const DEFAULT_HANDLER_PRIORITY = 100;
 export const DEFAULT_HANDLER_TIMEOUT_MS = 30000;
 
-const enqueueStatuses = ["enqueued", "already_queued"];
-const reconciledStatuses = ["already_resolved", "not_eligible", "conflict"];
-const failedStatuses = ["failed", "forbidden", "invalid"];
+const actionStatuses = ["performed", "already_resolved", "not_eligible", "conflict", "forbidden", "invalid", "failed"];
 
 /** True for an object that is neither null nor an array. */
 export function isRecord(value) {
@@ -23,7 +21,6 @@ export function asNonEmptyString(value) {
 /** What a thrown value says: an Error's message, else the value as a string. */
 export function toErrorMessage(error) {
   if (isRecord(error) && typeof error.message === "string") return error.message;
-  if (typeof error === "string") return error;
   try {
     return String(error);
   } catch {
@@ -31,32 +28,39 @@ export function toErrorMessage(error) {
   }
 }
 
+function enqueueResult(moduleName, raw) {
+  if (raw.status !== "enqueued" && raw.status !== "already_queued") return null;
+  const job = isRecord(raw.job) ? raw.job : {};
+  if (![job.id, job.type, job.projectId].every((part) => typeof part === "string")) return null;
+  return {
+    kind: "enqueue_result",
+    moduleName,
+    status: raw.status,
+    job: { id: job.id, type: job.type, projectId: job.projectId, state: typeof job.state === "string" ? job.state : "" },
+  };
+}
+
+function actionResult(moduleName, raw) {
+  if (typeof raw.actionType !== "string" || !actionStatuses.includes(raw.status)) return null;
+  const result = { kind: "action_result", moduleName, actionType: raw.actionType, status: raw.status };
+  if (typeof raw.requestId === "string" && raw.requestId !== "") result.requestId = raw.requestId;
+  if (isRecord(raw.details)) result.details = raw.details;
+  return result;
+}
+
 /** Makes one of the four result kinds of whatever a handler returned. */
 export function toAgentEventEmitResult(moduleName, eventType, raw) {
-  const identity = { moduleName, eventType };
-  if (!isRecord(raw)) {
-    return raw === undefined ? { kind: "handler_result", ...identity } : { kind: "handler_result", ...identity, details: raw };
+  const nothing = { kind: "handler_result", moduleName };
+  if (raw === undefined || raw === null) return nothing;
+  if (isRecord(raw)) {
+    if (raw.kind === "handler_error" && typeof raw.error === "string") {
+      return { kind: "handler_error", moduleName, eventType: typeof raw.eventType === "string" ? raw.eventType : eventType, error: raw.error };
+    }
+    const made = enqueueResult(moduleName, raw) ?? actionResult(moduleName, raw);
+    if (made) return made;
+    if (raw.kind === "handler_result") return isRecord(raw.details) ? { ...nothing, details: raw.details } : nothing;
   }
-  if (raw.kind === "handler_error") {
-    return { kind: "handler_error", ...identity, error: toErrorMessage(raw.error ?? raw.message ?? "handler error") };
-  }
-  if (raw.kind === "action_result") {
-    // Only the core performs actions: a handler that claims one made a mistake.
-    return {
-      kind: "action_result",
-      ...identity,
-      actionType: typeof raw.actionType === "string" ? raw.actionType : "unknown",
-      status: "invalid",
-      error: "handlers return action_request; action_result is made by the core",
-    };
-  }
-  if (enqueueStatuses.includes(raw.status) && isRecord(raw.job) && (raw.kind === undefined || raw.kind === "enqueue_result")) {
-    return { kind: "enqueue_result", ...identity, status: raw.status, job: raw.job };
-  }
-  if (raw.kind === "handler_result") {
-    return { ...raw, ...identity };
-  }
-  return { kind: "handler_result", ...identity, details: raw };
+  return { ...nothing, details: { value: raw } };
 }
 
 /** Makes a handler_error of what a handler threw. */
@@ -64,11 +68,14 @@ export function toAgentEventHandlerError(moduleName, eventType, error) {
   return { kind: "handler_error", moduleName, eventType, error: toErrorMessage(error) };
 }
 
-/** The enqueue result that counts: the first newly queued job, else the first one that was queued already, else null. */
-export function selectEnqueueWinner(results) {
-  const queued = results.filter((result) => result.kind === "enqueue_result");
-  for (const status of enqueueStatuses) {
-    const winner = queued.find((result) => result.status === status);
+/**
+ * The enqueue result that counts: the first newly queued job, else the first one that was queued already, else null. The strategy
+ * "prefer_existing" turns the order around.
+ */
+export function selectEnqueueWinner(results, strategy = "prefer_enqueued") {
+  const order = strategy === "prefer_existing" ? ["already_queued", "enqueued"] : ["enqueued", "already_queued"];
+  for (const status of order) {
+    const winner = results.find((result) => result.kind === "enqueue_result" && result.status === status);
     if (winner) return winner;
   }
   return null;
@@ -79,22 +86,17 @@ export function selectFirstSuccessfulAction(results) {
   return results.find((result) => result.kind === "action_result" && result.status === "performed") ?? null;
 }
 
-/** "performed", "reconciled" (somebody else was first) or "failed". */
+/** "winner", "reconciled" (somebody else was first; no harm) or "failed". */
 export function classifyReconciledActionStatus(status) {
-  if (status === "performed") return "performed";
-  if (reconciledStatuses.includes(status)) return "reconciled";
-  if (failedStatuses.includes(status)) return "failed";
-  return "failed";
+  if (status === "performed") return "winner";
+  return status === "already_resolved" || status === "not_eligible" || status === "conflict" ? "reconciled" : "failed";
 }
 
-/** Sorts action results: the winner, those that were reconciled and those that failed. */
+/** Names the authoritative action of one emit pass and sorts the others. */
 export function selectActionExecutionPlan(results) {
   const actions = results.filter((result) => result.kind === "action_result");
   const winner = selectFirstSuccessfulAction(actions);
   const rest = actions.filter((result) => result !== winner);
-  return {
-    winner,
-    reconciled: rest.filter((result) => classifyReconciledActionStatus(result.status) === "reconciled"),
-    failed: rest.filter((result) => classifyReconciledActionStatus(result.status) === "failed"),
-  };
+  const failed = rest.filter((result) => classifyReconciledActionStatus(result.status) === "failed");
+  return { winner, reconciled: rest.filter((result) => !failed.includes(result)), failed };
 }

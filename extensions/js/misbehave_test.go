@@ -1,0 +1,170 @@
+package js_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"harness/extensions"
+	"harness/extensions/js"
+)
+
+// slack is how much later than its timeout a handler may be answered. The promise is 50 ms on a machine that is not overloaded; the race
+// detector and neighbours on the same two cores need more.
+const slack = 600 * time.Millisecond
+
+// cut runs a handler that has to be cut and checks that the answer comes in time.
+func cut(t *testing.T, module extensions.Module, number int, timeout time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	start := time.Now()
+	out, err := module.Handle(ctx, number, event(`{}`), &tools{})
+	if took := time.Since(start); took > timeout+slack {
+		t.Errorf("handler %d was answered after %s", number, took)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("handler %d: %s, %v", number, out, err)
+	}
+}
+
+// answers checks that a well-behaved handler works.
+func answers(t *testing.T, module extensions.Module, number int) {
+	t.Helper()
+	if got, err := handle(t, module, number, &tools{}); err != nil || got != `"fine"` {
+		t.Errorf("the next event is answered with %s, %v", got, err)
+	}
+}
+
+// EX-14: whatever loops, the caller is answered at its deadline, and both the extension and its neighbour answer the next event.
+func TestLoopsAreCut(t *testing.T) {
+	t.Parallel()
+	host := newHost(js.Limits{})
+	neighbour := load(t, host, handlers(`() => "fine"`))
+	for name, body := range map[string]string{
+		"sync":                       `() => { while (true) {} }`,
+		"async":                      `async () => { while (true) {} }`,
+		"after await":                `async () => { await null; while (true) {} }`,
+		"after a timer":              `async () => { await new Promise((r) => setTimeout(r, 5)); while (true) {} }`,
+		"in a timer":                 `() => new Promise(() => setTimeout(() => { while (true) {} }, 1))`,
+		"in a stray timer":           `async () => { setTimeout(() => { while (true) {} }, 1); await new Promise(() => {}) }`,
+		"microtasks":                 `async () => { while (true) await null }`,
+		"caught":                     `() => { while (true) { try { while (true) {} } catch {} finally { while (true) {} } } }`,
+		"after a tool call":          `async (event, tools) => { await tools.enqueueJob({}); while (true) {} }`,
+		"endless timers":             `async () => { const again = () => setTimeout(again, 0); again(); await new Promise(() => {}) }`,
+		"endless logging":            `(event, tools) => { while (true) tools.logger.info("more") }`,
+		"endless calls":              `(event, tools) => { while (true) tools.enqueueJob({}).catch(() => {}) }`,
+		"regex":                      `() => /^(a+)+$/.test("a".repeat(40) + "b")`,
+		"regex with a backreference": `() => /^(?:(a+)\1?)+$/.test("a".repeat(40) + "b")`,
+		"sort":                       `() => Array.from({length: 50000}, (_, i) => i).sort(() => { for (;;) {} })`,
+		"getter":                     `() => JSON.stringify({get a() { while (true) {} }})`,
+		"result's toJSON":            `() => ({toJSON() { while (true) {} }})`,
+		"thenable":                   `() => ({then() { while (true) {} }})`,
+		"thrown getter":              `() => { throw {get message() { while (true) {} }} }`,
+		"never settles":              `() => new Promise(() => {})`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			module := load(t, host, handlers(body, `() => "fine"`))
+			cut(t, module, 0, 100*time.Millisecond)
+			answers(t, neighbour, 0)
+			answers(t, module, 1)
+			cut(t, module, 0, 20*time.Millisecond)
+			answers(t, module, 1)
+		})
+	}
+}
+
+// A looping handler takes along what ran in the same machine, but nothing that still waited.
+func TestReplacedMachineKeepsTheQueue(t *testing.T) {
+	t.Parallel()
+	module := load(t, newHost(js.Limits{}), handlers(`async () => { await new Promise(() => {}) }`, `() => { while (true) {} }`, `() => "fine"`))
+	type answer struct {
+		out string
+		err error
+	}
+	ask := func(number int, timeout time.Duration) chan answer {
+		c := make(chan answer, 1)
+		started := make(chan struct{})
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
+			defer cancel()
+			close(started)
+			out, err := module.Handle(ctx, number, event(`{}`), &tools{})
+			c <- answer{string(out), err}
+		}()
+		<-started
+		return c
+	}
+	waiting := ask(0, 20*time.Second)
+	answers(t, module, 2) // the first one runs by now
+	looping := ask(1, 100*time.Millisecond)
+	var behind []chan answer
+	for range 5 {
+		behind = append(behind, ask(2, 20*time.Second))
+	}
+	if a := <-looping; !errors.Is(a.err, context.DeadlineExceeded) {
+		t.Errorf("%+v", a)
+	}
+	if a := <-waiting; a.err == nil || errors.Is(a.err, context.DeadlineExceeded) || !strings.Contains(a.err.Error(), "replaced") {
+		t.Errorf("%+v", a)
+	}
+	for _, c := range behind {
+		if a := <-c; a.err != nil || a.out != `"fine"` {
+			t.Errorf("%+v", a)
+		}
+	}
+	if health := module.Health(); health.Restarts != 1 || health.LastError == "" {
+		t.Errorf("%+v", health)
+	}
+}
+
+func TestMemoryAndStackAreBounded(t *testing.T) {
+	t.Parallel()
+	// The race detector makes filling the default 64 MiB a matter of minutes.
+	module := load(t, newHost(js.Limits{Memory: 64 << 20 / ((engineSlowdown + 7) / 8)}), handlers(
+		`() => { const all = []; while (true) all.push(new Array(1000).fill(1)) }`,
+		`() => { let s = "x"; while (true) s += s }`,
+		`() => { globalThis.hoard = []; while (true) hoard.push(new Uint8Array(1 << 20)) }`,
+		`() => new Uint8Array(8589934592)`,
+		`() => { const deep = () => deep() + 1; return deep() }`,
+		`() => JSON.parse("[".repeat(1e6))`,
+		`() => { let a = []; for (let i = 0; i < 200000; i++) a = [a]; return a }`,
+		`() => { let a = []; for (let i = 0; i < 200000; i++) a = [a]; return String(a) }`,
+		`() => new Function("(".repeat(1e6))`,
+		`() => new RegExp("(".repeat(1e6))`,
+		`() => { const p = []; p[0] = new Proxy({}, {get: (t, k) => p[0][k]}); return p[0].x }`,
+		`() => { const a = [2, 1]; const f = () => a.slice().sort(f); return f() }`,
+		`() => "x".repeat(20 << 20)`,
+		`() => Array.from({length: 500000}, (_, i) => "item " + i)`,
+		`() => { throw new Error("x".repeat(10 << 20)) }`,
+		`() => { const fine = async () => { await fine() }; return fine() }`,
+		`() => "fine"`,
+	))
+	before := resident(t)
+	for number := range 16 {
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		out, err := module.Handle(ctx, number, event(`{}`), &tools{})
+		cancel()
+		if err == nil || len(out) > 0 {
+			t.Errorf("handler %d returned %d bytes", number, len(out))
+		} else if len(err.Error()) > 9<<10 {
+			t.Errorf("handler %d threw %d bytes", number, len(err.Error()))
+		}
+		answers(t, module, 16)
+		t.Logf("handler %d: %s, %v", number, time.Since(start), clip(err))
+	}
+	if after := resident(t); after > before+512<<20 {
+		t.Errorf("resident memory went from %d to %d MiB", before>>20, after>>20)
+	}
+}
+
+func clip(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()[:min(len(err.Error()), 60)]
+}

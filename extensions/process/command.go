@@ -1,0 +1,119 @@
+package process
+
+import (
+	_ "embed" // the child's script is part of the binary
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"harness/extensions"
+	"harness/extensions/js/bundle"
+)
+
+//go:embed host.mjs
+var nodeHost []byte
+
+// command is what to start for an extension, made once per load; a restart runs the same code again.
+type command struct {
+	path string
+	args []string
+	// files are written into the child's own folder before it starts. "{dir}" in args stands for that folder.
+	files map[string][]byte
+	// script is the file in the folder the child should import, "" for none.
+	script string
+}
+
+const (
+	hostFile   = "host.mjs"
+	scriptFile = "extension.mjs"
+	dirMark    = "{dir}"
+)
+
+func (h *Host) command(source extensions.Source) (command, error) {
+	if len(source.Runtime.Command) > 0 {
+		path, err := program(source.Root, source.Runtime.Command[0])
+		return command{path: path, args: source.Runtime.Command[1:]}, err
+	}
+	if source.Runtime.Host != "node" {
+		return command{}, errors.New(`the manifest says "runtime": {"host": "process"} but names no command`)
+	}
+	node, err := exec.LookPath(h.options.Node)
+	if err != nil {
+		return command{}, fmt.Errorf("node is not installed on this server: %w", err)
+	}
+	root := source.SourceRoot
+	if root == "" || source.Trust == extensions.TrustEnforced {
+		root = source.Root
+	}
+	code, err := bundle.Build(bundle.Options{Root: root, Entry: source.Entrypoint, Target: bundle.Node})
+	if err != nil {
+		return command{}, err
+	}
+	heap := h.limits.Memory / 2 >> 20
+	return command{
+		path: node, args: []string{"--max-old-space-size=" + strconv.FormatInt(heap, 10), filepath.Join(dirMark, hostFile)},
+		files: map[string][]byte{hostFile: nodeHost, scriptFile: code}, script: scriptFile,
+	}, nil
+}
+
+// program finds the first word of a command: a file of the extension when there is a slash in it, else a program in PATH.
+func program(root, name string) (string, error) {
+	if !strings.Contains(name, "/") {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return "", fmt.Errorf("the command's program is not installed on this server: %w", err)
+		}
+		return path, nil
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(root, name)
+	}
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return "", fmt.Errorf("the command's program can not be found: %w", err)
+	}
+	return real, nil
+}
+
+// limited wraps a command so that the limits hold before its first instruction. The shell is replaced by the program; what it can not set
+// (ulimit differs between systems) it leaves.
+func (l Limits) limited(path string, args []string) (string, []string) {
+	script := fmt.Sprintf(`ulimit -d %d 2>/dev/null; ulimit -n %d 2>/dev/null; ulimit -t %d 2>/dev/null; ulimit -c 0 2>/dev/null; exec "$@"`,
+		l.Memory>>10, l.OpenFiles, max(1, int64(l.CPU.Seconds())))
+	return "/bin/sh", append([]string{"-c", script, "sh", path}, args...)
+}
+
+// environment is what a child sees: harmless variables and what the operator passes on, never the server's secrets.
+func (h *Host) environment(source extensions.Source, dir string) []string {
+	env := []string{
+		"TMPDIR=" + dir, "HARNESS_EXTENSION_NAME=" + source.Name, "HARNESS_EXTENSION_ROOT=" + source.Root,
+		"HARNESS_EXTENSION_PROTOCOL=" + strconv.Itoa(protocol), "PYTHONUNBUFFERED=1",
+	}
+	for _, name := range append([]string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"}, h.options.PassEnv...) {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// prepare makes a child's folder and returns its arguments.
+func (c command) prepare(dir string) ([]string, error) {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the child's folder: %w", err)
+	}
+	for name, content := range c.files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return nil, fmt.Errorf("write the child's files: %w", err)
+		}
+	}
+	args := make([]string, len(c.args))
+	for i, arg := range c.args {
+		args[i] = strings.ReplaceAll(arg, dirMark, dir)
+	}
+	return args, nil
+}

@@ -1,0 +1,192 @@
+// Package process runs extensions as child processes: one supervised child per extension that speaks JSON lines over stdin and stdout, either
+// Node with the built-in script or any command the manifest names.
+//
+// It owns the child's life (start, handshake, hang, restart, end), the line protocol (wire.go) and what the child may take of the machine. It
+// must never know what events mean, which extensions exist or what a tool does; those are the root package's.
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/extensions"
+	runtimeprocess "harness/runtime/process"
+)
+
+// Kind is the host's name.
+const Kind = "process"
+
+// Limits bound one child. The zero value of a field means its default.
+type Limits struct {
+	// Memory is the private memory of each process in bytes (RLIMIT_DATA), default 1 GiB; what a runtime only reserves does not count.
+	Memory int64
+	// OpenFiles and CPU bound each process (RLIMIT_NOFILE, RLIMIT_CPU), defaults 256 and 10 minutes. A child that used up its processor
+	// time is killed by the kernel and started anew.
+	OpenFiles int
+	CPU       time.Duration
+	// LoadTimeout bounds the time from start to ready, default 15 s.
+	LoadTimeout time.Duration
+	// Grace is how long a child may take to confirm that it gave up a handler that timed out, default 500 ms; then it counts as hung and is
+	// killed. StopGrace is how long it may take to end when asked, default 500 ms.
+	Grace, StopGrace time.Duration
+	// MaxLine is the longest line in bytes, default 8 MiB; MaxResult the longest result or tool argument, default 1 MiB.
+	MaxLine, MaxResult int
+	// MaxCalls is how many tool calls may wait for their answers, default 256; MaxQueue how many events may wait, default 1024;
+	// MaxConcurrency how many handlers may run at once, default 64 (a child says how many it wants, 1 when it says nothing).
+	MaxCalls, MaxQueue, MaxConcurrency int
+	// MaxLogLines is how many lines one invocation may log, default 200; MaxIdle how many messages nobody asked for a child may send per
+	// second, default 2000, before it is killed.
+	MaxLogLines, MaxIdle int
+}
+
+func (l Limits) withDefaults() Limits {
+	set(&l.Memory, 1<<30)
+	set(&l.OpenFiles, 256)
+	set(&l.CPU, 10*time.Minute)
+	set(&l.LoadTimeout, 15*time.Second)
+	set(&l.Grace, 500*time.Millisecond)
+	set(&l.StopGrace, 500*time.Millisecond)
+	set(&l.MaxLine, 8<<20)
+	set(&l.MaxResult, 1<<20)
+	set(&l.MaxCalls, 256)
+	set(&l.MaxQueue, 1024)
+	set(&l.MaxConcurrency, 64)
+	set(&l.MaxLogLines, 200)
+	set(&l.MaxIdle, 2000)
+	return l
+}
+
+func set[T int | int64 | time.Duration](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}
+
+// Options configure a Host.
+type Options struct {
+	Limits Limits
+	// Dir is a folder of this host alone: every child gets one below it, named by the mark its processes carry.
+	Dir string
+	// Node is the Node program, default "node" in PATH. Version 20 or later.
+	Node string
+	// PassEnv names variables of the server's environment children get besides PATH, HOME, LANG, TZ and the like. Secrets of the server are
+	// never passed on unless they are named here.
+	PassEnv []string
+	// Allow names the extensions that may run as processes when trust is enforced.
+	Allow []string
+	// Logger receives stderr of children, what they log outside of an invocation, and what happens to them.
+	Logger zerolog.Logger
+}
+
+// Host loads extensions as child processes. It implements extensions.Host.
+type Host struct {
+	options Options
+	limits  Limits
+	log     zerolog.Logger
+	last    atomic.Int64
+}
+
+// New makes a host and removes what children of a killed server left: processes and folders.
+func New(ctx context.Context, o Options) (*Host, error) {
+	if o.Dir == "" {
+		return nil, fmt.Errorf("the process host needs a folder of its own")
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the process host's folder: %w", err)
+	}
+	dir, err := filepath.EvalSymlinks(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("find the process host's folder: %w", err)
+	}
+	o.Dir = dir
+	if o.Node == "" {
+		o.Node = "node"
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the process host's folder: %w", err)
+	}
+	h := &Host{options: o, limits: o.Limits.withDefaults(), log: o.Logger}
+	for _, entry := range entries {
+		killed, err := runtimeprocess.Sweep(ctx, entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("sweep what an extension left behind: %w", err)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+			return nil, fmt.Errorf("remove what an extension left behind: %w", err)
+		}
+		if killed > 0 {
+			h.log.Warn().Int("processes", killed).Str("mark", entry.Name()).Msg("killed what an extension of an earlier server left running")
+		}
+	}
+	return h, nil
+}
+
+// Kind implements extensions.Host.
+func (h *Host) Kind() string { return Kind }
+
+// Load starts the extension's child and waits until it has registered its handlers.
+func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.Module, error) {
+	if err := h.permit(source); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.limits.LoadTimeout)
+	defer cancel()
+	c, err := h.command(source)
+	if err != nil {
+		return nil, loadError(source, extensions.ImportFailed, err.Error())
+	}
+	m := newModule(h, source, c)
+	go m.supervise()
+	select {
+	case err = <-m.loaded:
+	case <-ctx.Done():
+		err = loadError(source, extensions.ImportFailed, "the child did not get ready in time: "+ctx.Err().Error())
+	}
+	if err == nil {
+		return m, nil
+	}
+	stop, done := context.WithTimeout(context.Background(), h.limits.StopGrace+closeTime)
+	defer done()
+	_ = m.Close(stop)
+	return nil, err
+}
+
+// closeTime is what killing, draining and sweeping a child may take.
+const closeTime = 5 * time.Second
+
+// permit applies the trust rule for code that is no sandbox's prisoner.
+func (h *Host) permit(source extensions.Source) error {
+	declared := len(source.HostCapabilities) > 0
+	switch source.Trust {
+	case extensions.TrustEnforced:
+		if !declared {
+			return loadError(source, extensions.TrustDenied, "an extension that runs as a process declares capabilities.host when trust is enforced")
+		}
+		if !slices.Contains(h.options.Allow, source.Name) {
+			return loadError(source, extensions.TrustDenied, "the operator does not allow this extension to run as a process")
+		}
+	case extensions.TrustWarn:
+		if !declared {
+			h.log.Warn().Str("extension", source.Name).Msg("the extension runs as a process and does not declare capabilities.host")
+		}
+	}
+	return nil
+}
+
+// newMark is the mark, and the name of the folder, of the next child.
+func (h *Host) newMark() string {
+	return runtimeprocess.Mark(h.options.Dir, "extension") + "-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-" + strconv.FormatInt(h.last.Add(1), 10)
+}
+
+func loadError(source extensions.Source, code extensions.LoadCode, message string) error {
+	return &extensions.LoadError{Extension: source.Name, Code: code, Message: message}
+}

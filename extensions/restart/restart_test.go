@@ -1,0 +1,30 @@
+package restart_test
+
+import (
+	"testing"
+	"time"
+
+	"harness/extensions/restart"
+)
+
+func TestPausesGrowAndAreForgotten(t *testing.T) {
+	t.Parallel()
+	var history restart.History
+	now := time.Unix(1_000_000, 0)
+	var waits []time.Duration
+	for range 20 {
+		_, wait := history.Next(now)
+		waits = append(waits, wait)
+	}
+	for i, wait := range waits {
+		switch {
+		case i < restart.Free && wait != 0,
+			i == restart.Free && wait != restart.First,
+			i > restart.Free && wait != min(2*waits[i-1], restart.Longest):
+			t.Errorf("restart %d waits %s", i, wait)
+		}
+	}
+	if count, wait := history.Next(now.Add(restart.Span + time.Second)); count != 1 || wait != 0 {
+		t.Errorf("after a quiet minute: %d, %s", count, wait)
+	}
+}
