@@ -20,10 +20,10 @@ import (
 	"harness/database"
 	"harness/internal/lifecycle"
 	"harness/journal"
-	"harness/queue"
 	"harness/runtime"
 	"harness/runtime/codex"
 	"harness/runtime/process"
+	"harness/runtime/process/shim"
 	"harness/session"
 	"harness/stream"
 )
@@ -48,8 +48,9 @@ type Server struct {
 	journal  *journal.Journal
 	sessions *session.Service
 	codex    *codex.Codex
+	runtimes *shim.Host
 	hub      *stream.Hub
-	queue    *queue.Queue
+	queue    jobQueue
 	listener net.Listener
 	http     *http.Server
 
@@ -127,15 +128,22 @@ func (s *Server) openDatabase(ctx context.Context) error {
 func (s *Server) closeDatabase(context.Context) error { return s.db.Close() }
 
 func (s *Server) startJournal(ctx context.Context) error {
-	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("room", "journal").Logger(), Observe: s.metrics.observeBatch})
+	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("room", "journal").Logger(), Observe: s.metrics.observeBatch, Origin: origin})
 	return s.journal.Start(ctx)
 }
 
 func (s *Server) stopJournal(ctx context.Context) error { return s.journal.Stop(ctx) }
 
-func (s *Server) startSessions(ctx context.Context) error {
+func (s *Server) startSessions(ctx context.Context) (err error) {
+	if s.runtimes, err = s.shims(); err != nil {
+		return err
+	}
+	left, err := surviving(s.runtimes)
+	if err != nil {
+		return err
+	}
 	s.sessions = session.New(session.Options{
-		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, WorkspaceRoot: s.workspace,
+		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, WorkspaceRoot: s.workspace, Surviving: left,
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode, NetworkAccess: s.cfg.Defaults.NetworkAccess,
 		},
@@ -153,7 +161,9 @@ func (s *Server) startCodex(ctx context.Context) error {
 		Logger: s.log.With().Str("room", "codex").Logger(), ClientVersion: version,
 		StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout,
 		Env: s.codexEnv(), DropEnv: []string{"DATABASE_URL", "HARNESS_AUTH_TOKEN", "AGENT_EXTENSION_RBAC_HEADER_SECRET", "AGENT_EXTENSION_RBAC_JWT_SECRET"},
+		Shims: s.runtimes, Detach: s.cfg.RuntimeDetach, KeepOnStop: s.cfg.KeepRuntimes, Resume: s.sessions.Resumption,
 	})
+	s.watchRuntimes(s.runtimes)
 	s.sessions.Attach(s.codex)
 	return s.codex.Start(ctx)
 }
@@ -176,8 +186,8 @@ func (s *Server) startStream(ctx context.Context) error {
 func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) }
 
 func (s *Server) startHTTP(context.Context) error {
-	handler := api.New(api.Options{
-		Sessions: s.sessions, Runtime: s.codex, Health: health{s}, Jobs: s.jobs(), RequestPayload: requestPayload,
+	options := api.Options{
+		Sessions: s.sessions, Runtime: s.codex, Health: health{s}, RequestPayload: requestPayload,
 		Controls: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
 		Stream:  stream.NewHandler(s.hub, stream.HandlerOptions{}),
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
@@ -186,7 +196,9 @@ func (s *Server) startHTTP(context.Context) error {
 		}),
 		Actor:  actor,
 		Logger: s.log.With().Str("room", "api").Logger(), Version: version,
-	})
+	}
+	s.offerJobs(&options)
+	handler := api.New(options)
 	s.http = &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes}
 	go func() {
 		if err := s.http.Serve(api.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) {

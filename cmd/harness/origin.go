@@ -1,0 +1,16 @@
+package main
+
+import (
+	"context"
+
+	"harness/auth"
+	"harness/journal"
+	"harness/telemetry"
+)
+
+// origin tells the journal who asked for a change and in which trace.
+func origin(ctx context.Context) journal.Origin {
+	trace := telemetry.IDsFrom(ctx).Trace
+	principal, _ := auth.PrincipalFrom(ctx)
+	return journal.Origin{Actor: principal.Actor, TraceID: trace.TraceID, SpanID: trace.SpanID}
+}
