@@ -57,7 +57,7 @@ func problem(status int, code, message string) failure {
 // failureOf is the error table of all operations: the first row that knows the error decides.
 func failureOf(err error, rt *route, in *input) failure {
 	for _, row := range []func(error, *route, *input) (failure, bool){
-		requestFailures, sessionFailures, projectFailures, jobFailures, turnFailures, interactiveFailures, runtimeFailures,
+		requestFailures, sessionFailures, projectFailures, jobFailures, suggestionFailures, turnFailures, interactiveFailures, runtimeFailures,
 	} {
 		if f, known := row(err, rt, in); known {
 			return f

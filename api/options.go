@@ -45,6 +45,9 @@ type Options struct {
 	DefaultsLocked bool
 	// Jobs is the job queue. nil: it is switched off, and its routes answer 503.
 	Jobs Jobs
+	// Suggestions keeps suggested requests, Suggester has them made. nil: those routes answer 503.
+	Suggestions SuggestionStore
+	Suggester   Suggester
 	// RequestPayload words a pending interactive request for a list. nil: as the stream does.
 	RequestPayload func(session.Request) (json.RawMessage, error)
 	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.

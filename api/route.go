@@ -66,7 +66,7 @@ func (s *server) routes() []route {
 	var all []route
 	for _, resource := range [][]route{
 		s.healthRoutes(), s.projectRoutes(), s.sessionRoutes(), s.messageRoutes(), s.transcriptRoutes(), s.requestRoutes(), s.mountedRoutes(),
-		s.providerRoutes(), s.accountRoutes(), s.configRoutes(), s.threadRoutes(), s.capabilityRoutes(), s.jobRoutes(),
+		s.providerRoutes(), s.accountRoutes(), s.configRoutes(), s.threadRoutes(), s.capabilityRoutes(), s.jobRoutes(), s.suggestionRoutes(),
 	} {
 		all = append(all, resource...)
 	}

@@ -39,6 +39,29 @@ create table job_lanes (
 	burst      bigint not null
 );
 
+-- A worker session lives in the runtime of one node, so each node has its own for an owner and agent.
+create table agent_workers (
+	owner      text not null,
+	agent      text not null,
+	node_id    text not null,
+	session_id text not null,
+	prepared   text not null,
+	primary key (owner, agent, node_id)
+);
+
+create table suggested_requests (
+	session_id  text not null,
+	request_key text not null,
+	status      text not null,
+	suggestion  text,
+	error       text,
+	updated_at  bigint not null,
+	primary key (session_id, request_key)
+);
+create index suggested_requests_age on suggested_requests (updated_at);
+
 -- +goose Down
+drop table suggested_requests;
+drop table agent_workers;
 drop table job_lanes;
 drop table jobs;

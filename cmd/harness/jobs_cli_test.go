@@ -16,8 +16,8 @@ func TestJobsCommands(t *testing.T) {
 	in := func(state string) string { return strings.Replace(job, "STATE", state, 1) }
 	var asked atomic.Int64
 	answers := map[string]func() (int, string){
-		"GET /api/projects/session%3As/orchestrator/jobs?state=queued": func() (int, string) { return 200, `{"data":[` + in("queued") + `]}` },
-		"GET /api/orchestrator/jobs/j-1":                               func() (int, string) { return 200, `{"status":"ok","job":` + in("running") + `}` },
+		"GET /api/projects/session:s/orchestrator/jobs?state=queued": func() (int, string) { return 200, `{"data":[` + in("queued") + `]}` },
+		"GET /api/orchestrator/jobs/j-1":                             func() (int, string) { return 200, `{"status":"ok","job":` + in("running") + `}` },
 		"GET /api/orchestrator/jobs/j-2": func() (int, string) {
 			if asked.Add(1) < 3 {
 				return 200, `{"status":"ok","job":` + in("running") + `}`

@@ -5,15 +5,33 @@ import (
 
 	"harness/api"
 	"harness/queue"
+	"harness/queue/jobs"
 )
 
-// startQueue runs jobs from here on. With ORCHESTRATOR_QUEUE_ENABLED=false there is no queue and its routes answer 503.
+// jobQueue is the queue with the rooms its jobs need.
+type jobQueue struct {
+	*queue.Queue
+	workers     *jobs.Workers
+	suggestions *jobs.Suggestions
+	suggester   *jobs.Suggester
+	// actions executes what workers ask for; the extensions set it before the queue starts. nil refuses it.
+	actions jobs.ActionExecutor
+	// policy is an agent's agent.config.json; nil gives every agent the default.
+	policy func(agent string) jobs.AgentPolicy
+}
+
+// startQueue runs jobs from here on. With ORCHESTRATOR_QUEUE_ENABLED=false there is no queue: its routes answer 503, only suggestions that
+// others make are kept.
 func (s *Server) startQueue(ctx context.Context) error {
+	q := &s.queue
+	q.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions)
+	q.workers = jobs.NewWorkers(s.db, s.journal, s.sessions, s.dir.nodeID, q.policy)
+	s.sessions.SetWorkers(q.workers)
 	if !s.cfg.Queue.Enabled {
 		return nil
 	}
 	settings := s.cfg.Queue
-	s.queue = queue.New(queue.Options{
+	q.Queue = queue.New(queue.Options{
 		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID,
 		Policy: queue.Policy{
 			Concurrency: settings.GlobalConcurrency, MaxGlobal: settings.MaxGlobal, MaxPerProject: settings.MaxPerProject,
@@ -23,23 +41,40 @@ func (s *Server) startQueue(ctx context.Context) error {
 		Definitions: s.jobDefinitions(),
 		Logger:      s.log.With().Str("room", "queue").Logger(),
 	})
-	return s.queue.Start(ctx)
+	if settings.SuggestRequestEnabled {
+		q.suggester = jobs.NewSuggester(q.suggestions, q.Queue, settings.SuggestRequestWait)
+	}
+	return q.Start(ctx)
 }
 
 // jobDefinitions are the types of jobs this server runs.
-func (s *Server) jobDefinitions() []queue.Definition { return nil }
+func (s *Server) jobDefinitions() []queue.Definition {
+	agent := s.cfg.Agent
+	options := jobs.Options{
+		Sessions: s.sessions, Journal: s.journal, Workers: s.queue.workers, Actions: s.queue.actions, Suggestions: s.queue.suggestions,
+		Timing: jobs.Timing{Turn: agent.TurnTimeout, Poll: agent.PollInterval, IncludeTurns: agent.IncludeTurnsGrace,
+			UntrustedTerminal: agent.UntrustedTerminalGrace, EmptyTurn: agent.EmptyTurnGrace},
+		AttemptTimeout: s.cfg.Queue.DefaultTimeout, SuggestWait: s.cfg.Queue.SuggestRequestWait,
+		SuggestEnabled: s.cfg.Queue.SuggestRequestEnabled,
+		Logger:         s.log.With().Str("room", "jobs").Logger(),
+	}
+	return jobs.Definitions(options)
+}
 
 func (s *Server) stopQueue(ctx context.Context) error {
-	if s.queue == nil {
+	if s.queue.Queue == nil {
 		return nil
 	}
 	return s.queue.Stop(ctx)
 }
 
-// jobs is the queue as the routes know it, nil while it is off.
-func (s *Server) jobs() api.Jobs {
-	if s.queue == nil {
-		return nil
+// offerJobs gives the routes what there is of the queue; what there is not stays nil, and its routes answer 503.
+func (s *Server) offerJobs(options *api.Options) {
+	options.Suggestions = s.queue.suggestions
+	if s.queue.Queue != nil {
+		options.Jobs = s.queue.Queue
 	}
-	return s.queue
+	if s.queue.suggester != nil {
+		options.Suggester = s.queue.suggester
+	}
 }

@@ -1,0 +1,251 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/database"
+	"harness/journal"
+	"harness/queue"
+	"harness/session"
+	"harness/transcript"
+)
+
+// Options are what the job types are built from. Sessions, Journal and Workers are required.
+type Options struct {
+	Sessions Sessions
+	Journal  *journal.Journal
+	Workers  *Workers
+	// Actions executes what workers ask for with action_intents; nil refuses it.
+	Actions     ActionExecutor
+	Suggestions *Suggestions
+	// SuggestEnabled offers suggest_request.
+	SuggestEnabled bool
+	Timing         Timing
+	// AttemptTimeout is the queue's default; an instruction gets at least three minutes.
+	AttemptTimeout time.Duration
+	// SuggestWait is how long a suggestion may take before its fallback is written.
+	SuggestWait time.Duration
+	Logger      zerolog.Logger
+}
+
+// leastTimeout bounds an attempt at an instruction whatever the queue's default is.
+const leastTimeout = 180 * time.Second
+
+// agents runs instructions in worker sessions.
+type agents struct {
+	Options
+	turns turns
+}
+
+// Definitions are the job types: agent_instruction, and suggest_request when it is enabled.
+func Definitions(options Options) []queue.Definition {
+	a := &agents{Options: options, turns: turns{sessions: options.Sessions, journal: options.Journal, timing: options.Timing, log: options.Logger}}
+	definitions := []queue.Definition{{
+		Type: TypeAgentInstruction, Priority: queue.Interactive, Dedupe: queue.SingleFlight, Timeout: max(options.AttemptTimeout, leastTimeout),
+		Validate: validateInstruction, Run: a.run, Delay: queue.LinearDelay, Cancel: queue.InterruptTurn, Interrupt: a.interrupt,
+		OnStarted: a.started, OnTerminal: a.ended,
+	}}
+	if options.SuggestEnabled {
+		definitions = append(definitions, a.suggestDefinition())
+	}
+	return definitions
+}
+
+// result is the result of an instruction.
+type result struct {
+	Status        string         `json:"status"`
+	OutputText    string         `json:"outputText,omitempty"`
+	ActionResults []ActionResult `json:"actionResults,omitempty"`
+}
+
+func (a *agents) run(ctx context.Context, run *queue.Run) (json.RawMessage, error) {
+	in, err := parseInstruction(run.Job().Payload)
+	if err != nil {
+		return nil, err
+	}
+	var early chan struct{}
+	if in.Completion != nil && a.Suggestions != nil {
+		watching, cancel := context.WithCancel(ctx)
+		defer cancel()
+		early = make(chan struct{})
+		ended := make(chan struct{})
+		defer func() { cancel(); <-ended }()
+		go func() {
+			defer close(ended)
+			a.Suggestions.waitOrFallBack(watching, in, a.SuggestWait, early)
+		}()
+	}
+	text, completedEarly, err := a.instruct(ctx, run, in, early)
+	switch {
+	case err != nil:
+		return nil, err
+	case completedEarly:
+		return encode(result{Status: "ok"}), nil
+	}
+	out := result{Status: "ok", OutputText: text}
+	if in.ExpectResponse == ExpectText {
+		run.Progress(encode(map[string]string{"outputText": clip(text)}))
+	}
+	if in.ExpectResponse == ExpectIntents {
+		if out.ActionResults, err = a.act(ctx, run.Job().ID, text, in); err != nil {
+			return nil, err
+		}
+	}
+	return encode(out), nil
+}
+
+// clip keeps a progress report within its bound; the whole text is in the result.
+func clip(text string) string {
+	const most = 4000
+	if len(text) <= most {
+		return text
+	}
+	return text[:most]
+}
+
+// act executes the actions a worker asked for, one after the other. An action that fails is told in its result; the job goes on.
+func (a *agents) act(ctx context.Context, jobID, answer string, in Instruction) ([]ActionResult, error) {
+	intents, err := parseIntents(answer, jobID, in)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]ActionResult, 0, len(intents))
+	for _, intent := range intents {
+		switch {
+		case intent.refused != "":
+			results = append(results, ActionResult{ActionType: intent.ActionType, Status: "forbidden", Details: encode(map[string]string{"message": intent.refused})})
+			continue
+		case a.Actions == nil:
+			results = append(results, ActionResult{ActionType: intent.ActionType, Status: "failed", Details: encode(map[string]string{"message": "this server executes no actions"})})
+			continue
+		}
+		outcome, err := a.Actions.Execute(ctx, intent)
+		if err != nil {
+			return nil, fmt.Errorf("execute %s: %w", intent.ActionType, err)
+		}
+		results = append(results, outcome)
+	}
+	return results, nil
+}
+
+// instruct has the owner's worker carry out an instruction. A worker whose session turns out to be gone is replaced once.
+func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, early <-chan struct{}) (text string, completedEarly bool, err error) {
+	for attempt := 0; ; attempt++ {
+		one, err := a.Workers.ensure(ctx, run.Job().ProjectID, in.Agent, in.SourceSessionID)
+		if err != nil {
+			return "", false, err
+		}
+		text, completedEarly, err = a.instructWorker(ctx, run, one, in, early)
+		if attempt > 0 || !stale(err) {
+			return text, completedEarly, err
+		}
+		a.Logger.Warn().Err(err).Str("session", one.sessionID).Str("owner", one.owner).Msg("a worker's session is gone; the owner gets another one")
+		if err := a.Workers.forget(ctx, one); err != nil {
+			return "", false, err
+		}
+	}
+}
+
+func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker, in Instruction, early <-chan struct{}) (text string, completedEarly bool, err error) {
+	policy := a.Workers.policy(in.Agent)
+	if err := a.prepare(ctx, &one, "orientation", or(policy.Orientation, orientation(in.Agent)), policy, "core-orientation", "Core queue-runner orientation completed."); err != nil {
+		return "", false, err
+	}
+	if in.Bootstrap != nil {
+		if err := a.prepare(ctx, &one, "bootstrap:"+in.Bootstrap.Key, in.Bootstrap.Text, policy, "extension-bootstrap::"+in.Bootstrap.Key,
+			"Extension bootstrap instruction completed ("+in.Bootstrap.Key+")."); err != nil {
+			return "", false, err
+		}
+	}
+	at := time.Now()
+	turnID, err := a.turns.run(ctx, one.sessionID, session.Message{Text: in.Text, Effort: policy.Effort}, func(turnID string) error {
+		return run.SetContext(ctx, one.sessionID, turnID)
+	}, early)
+	if err != nil {
+		return "", false, err
+	}
+	select {
+	case <-early:
+		return "", true, nil
+	default:
+	}
+	text, err = a.turns.text(ctx, one.sessionID, turnID, in.ExpectResponse != ExpectNone)
+	if err != nil {
+		return "", false, err
+	}
+	a.note(ctx, one, turnID, "job::"+run.Job().ID, `Queue job "`+in.JobKind+`" completed.`, at)
+	return text, false, nil
+}
+
+// prepare gives a worker an instruction it needs once.
+func (a *agents) prepare(ctx context.Context, one *worker, key, text string, policy AgentPolicy, noteID, noteText string) error {
+	if slices.Contains(one.prepared, key) {
+		return nil
+	}
+	at := time.Now()
+	turnID, err := a.turns.run(ctx, one.sessionID, session.Message{Text: text, Effort: policy.Effort}, nil, nil)
+	if err != nil {
+		return fmt.Errorf("prepare a worker (%s): %w", key, err)
+	}
+	a.note(ctx, *one, turnID, noteID, noteText, at)
+	return a.Workers.told(ctx, one, key)
+}
+
+// note leaves a line in the worker's own transcript, for whoever looks into what it did.
+func (a *agents) note(ctx context.Context, one worker, turnID, id, text string, began time.Time) {
+	started, completed := began.UnixMilli(), time.Now().UnixMilli()
+	details := string(encode(map[string]any{"agent": one.agent, "owner": one.owner, "durationMs": completed - started}))
+	err := a.Sessions.UpsertTranscript(ctx, one.sessionID, transcript.Entry{MessageID: "agent-worker-lifecycle::" + id + "::" + turnID, TurnID: turnID,
+		Role: "system", Type: "agent.worker.lifecycle", Content: text, Details: &details, StartedAt: &started, CompletedAt: &completed, Status: transcript.Complete})
+	if err != nil {
+		a.Logger.Warn().Err(err).Str("session", one.sessionID).Msg("a worker's transcript lacks a line about its work")
+	}
+}
+
+// orientation is what a worker is told first.
+func orientation(agent string) string {
+	return "# Worker orientation\n\nYou are the hidden worker session of the agent \"" + agent + "\". No person reads this conversation.\n\n" +
+		"- Each message is one job. Do what it says and nothing else.\n- When a job names a form for the answer, answer in exactly that form.\n" +
+		"- Do not ask questions: nobody will answer. Approvals are declined.\n\nRespond with exactly READY."
+}
+
+// interrupt ends the turn a canceled job runs.
+func (a *agents) interrupt(ctx context.Context, job queue.Job) error {
+	if job.ThreadID == nil || job.TurnID == nil {
+		return nil // no turn yet: the job's own context ends it
+	}
+	_, err := a.Sessions.Interrupt(ctx, *job.ThreadID, *job.TurnID)
+	if errors.Is(err, session.ErrNoActiveTurn) || errors.Is(err, session.ErrWrongTurn) {
+		return nil
+	}
+	return err
+}
+
+func (a *agents) started(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
+	in, err := parseInstruction(job.Payload)
+	if err != nil {
+		return nil, nil // it ends as invalid_payload
+	}
+	return placeTargets(ctx, tx, a.Sessions, job, in)
+}
+
+// ended reconciles what the job promised, in the transaction that ends it.
+func (a *agents) ended(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
+	in, err := parseInstruction(job.Payload)
+	if err != nil {
+		return nil, nil // a payload nobody can read promises nothing
+	}
+	events, err := settleTargets(ctx, tx, a.Sessions, job, in)
+	if err != nil {
+		return nil, err
+	}
+	output, err := settleOutput(ctx, tx, a.Sessions, job, in)
+	return append(events, output...), err
+}

@@ -1,0 +1,201 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+)
+
+// maxIntents bounds the actions of one answer.
+const maxIntents = 32
+
+// Intent is one action a worker asks for, checked and scoped.
+type Intent struct {
+	ActionType     string
+	Payload        json.RawMessage
+	IdempotencyKey string
+	// Agent is who asks, SourceSessionID and TurnID what it may touch, JobID why.
+	Agent, SourceSessionID, TurnID, ProjectID, JobID string
+
+	// refused is why it is out of scope; it is not executed then.
+	refused string
+}
+
+// ActionResult is what became of an action, in the words of the wire (seed 004, "Typed handler result envelopes").
+type ActionResult struct {
+	ActionType string          `json:"actionType"`
+	Status     string          `json:"status"` // performed, already_resolved, not_eligible, conflict, forbidden, invalid or failed
+	Details    json.RawMessage `json:"details,omitempty"`
+	Replayed   bool            `json:"replayed,omitempty"`
+}
+
+// ActionExecutor runs actions under trust, capabilities and idempotency (QU-15 to QU-18). The extensions room implements it.
+type ActionExecutor interface {
+	Execute(ctx context.Context, intent Intent) (ActionResult, error)
+}
+
+// scopedActions are the ones that may only touch the session and turn the job came from (QU-19).
+func scoped(actionType string) bool {
+	return strings.HasPrefix(actionType, "transcript.") || strings.HasPrefix(actionType, "approval.") || strings.HasPrefix(actionType, "turn.")
+}
+
+// parseIntents reads a worker's answer: exactly one JSON object {kind: "action_intents", intents: [...]}, bare or in one code fence (QU-14).
+func parseIntents(answer string, job string, in Instruction) ([]Intent, error) {
+	var envelope struct {
+		Kind    string            `json:"kind"`
+		Intents []json.RawMessage `json:"intents"`
+	}
+	decoder := json.NewDecoder(strings.NewReader(unfence(answer)))
+	if err := decoder.Decode(&envelope); err != nil {
+		return nil, fmt.Errorf("action intents: the answer is not one JSON object: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("action intents: something follows the JSON object")
+	}
+	if envelope.Kind != ExpectIntents || envelope.Intents == nil {
+		return nil, errors.New(`action intents: the answer must be {"kind":"action_intents","intents":[...]}`)
+	}
+	if len(envelope.Intents) > maxIntents {
+		return nil, fmt.Errorf("action intents: %d intents, at most %d are allowed", len(envelope.Intents), maxIntents)
+	}
+	intents := make([]Intent, 0, len(envelope.Intents))
+	for i, raw := range envelope.Intents {
+		intent, err := parseIntent(raw, in)
+		if err != nil {
+			return nil, fmt.Errorf("action intents: intent %d: %w", i, err)
+		}
+		intent.JobID = job
+		intents = append(intents, intent)
+	}
+	return intents, nil
+}
+
+func parseIntent(raw json.RawMessage, in Instruction) (Intent, error) {
+	var request struct {
+		Kind           string          `json:"kind"`
+		ActionType     string          `json:"actionType"`
+		Payload        json.RawMessage `json:"payload"`
+		IdempotencyKey string          `json:"idempotencyKey"`
+	}
+	if err := json.Unmarshal(raw, &request); err != nil {
+		return Intent{}, err
+	}
+	if request.Kind != "action_request" || request.ActionType == "" {
+		return Intent{}, errors.New("it must be an action_request with an actionType")
+	}
+	var payload map[string]json.RawMessage
+	if err := json.Unmarshal(request.Payload, &payload); err != nil || payload == nil {
+		return Intent{}, errors.New("its payload must be a JSON object")
+	}
+	intent := Intent{ActionType: request.ActionType, Payload: request.Payload, IdempotencyKey: request.IdempotencyKey, Agent: in.Agent,
+		SourceSessionID: in.SourceSessionID, TurnID: in.TurnID, ProjectID: in.ProjectID}
+	if scoped(request.ActionType) {
+		if err := inScope(payload, in); err != nil {
+			intent.refused = err.Error()
+		}
+	}
+	if intent.IdempotencyKey == "" {
+		intent.IdempotencyKey = deriveKey(intent)
+	}
+	return intent, nil
+}
+
+// inScope refuses what names another session or turn than the job's own, at the top or in a transcript entry.
+func inScope(payload map[string]json.RawMessage, in Instruction) error {
+	levels := []map[string]json.RawMessage{payload}
+	var entry map[string]json.RawMessage
+	if json.Unmarshal(payload["entry"], &entry) == nil && entry != nil {
+		levels = append(levels, entry)
+	}
+	for _, level := range levels {
+		for name, want := range map[string]string{"sessionId": in.SourceSessionID, "threadId": in.ThreadID, "turnId": in.TurnID} {
+			raw, given := level[name]
+			if !given {
+				continue
+			}
+			var got string
+			if err := json.Unmarshal(raw, &got); err != nil || got != want {
+				return fmt.Errorf("scope: %s is %s, the job is about %q", name, raw, want)
+			}
+		}
+	}
+	return nil
+}
+
+// deriveKey is the idempotency key of an intent that brought none: the same for the same action of the same turn, however the JSON's
+// members are ordered (QU-20). The job is not part of it: a retried or repeated job must not act twice.
+func deriveKey(intent Intent) string {
+	var canonical bytes.Buffer
+	for _, part := range []string{intent.Agent, intent.SourceSessionID, intent.TurnID, intent.ActionType} {
+		canonical.Write(encode(part))
+		canonical.WriteByte('\n')
+	}
+	canonicalJSON(&canonical, intent.Payload)
+	sum := sha256.Sum256(canonical.Bytes())
+	return "auto:" + hex.EncodeToString(sum[:])
+}
+
+// canonicalJSON writes a value with sorted members; numbers keep their digits.
+func canonicalJSON(out *bytes.Buffer, raw json.RawMessage) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		out.Write(raw)
+		return
+	}
+	writeCanonical(out, value)
+}
+
+func writeCanonical(out *bytes.Buffer, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		names := make([]string, 0, len(value))
+		for name := range value {
+			names = append(names, name)
+		}
+		sort.Strings(names)
+		out.WriteByte('{')
+		for i, name := range names {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			out.Write(encode(name))
+			out.WriteByte(':')
+			writeCanonical(out, value[name])
+		}
+		out.WriteByte('}')
+	case []any:
+		out.WriteByte('[')
+		for i, item := range value {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			writeCanonical(out, item)
+		}
+		out.WriteByte(']')
+	default:
+		out.Write(encode(value))
+	}
+}
+
+// unfence takes the content out of one markdown code fence, which models like to add.
+func unfence(text string) string {
+	text = strings.TrimSpace(text)
+	rest, fenced := strings.CutPrefix(text, "```")
+	if !fenced || !strings.HasSuffix(rest, "```") {
+		return text
+	}
+	_, body, found := strings.Cut(strings.TrimSuffix(rest, "```"), "\n")
+	if !found {
+		return text
+	}
+	return body
+}

@@ -1,0 +1,165 @@
+// Package jobs holds the job types of the product: agent_instruction, which has a hidden worker session carry out an instruction, and
+// suggest_request, which has one propose the next message of a chat.
+//
+// It owns worker sessions (agent_workers), suggested requests (suggested_requests), and what becomes of the transcript entries a job
+// promised. It must never know HTTP, a provider's words, or how an extension is run.
+package jobs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"harness/queue"
+)
+
+// TypeAgentInstruction is the job type of extensions (`codex-manager.md` 5.8).
+const TypeAgentInstruction = "agent_instruction"
+
+// What a worker's turn must answer.
+const (
+	// ExpectNone: nothing; the worker acts while its turn runs.
+	ExpectNone = "none"
+	// ExpectText: a text, which becomes a transcript entry of the source session.
+	ExpectText = "assistant_text"
+	// ExpectIntents: one JSON object of action requests, which are checked and executed here (seed 004, "Worker action-intent contract").
+	ExpectIntents = "action_intents"
+)
+
+// maxTargets bounds the supplementalTargets of a job.
+const maxTargets = 8
+
+// Instruction is the payload of an agent_instruction job, in the order of the wire.
+type Instruction struct {
+	Agent           string     `json:"agent"`
+	JobKind         string     `json:"jobKind"`
+	ProjectID       string     `json:"projectId"`
+	SourceSessionID string     `json:"sourceSessionId"`
+	ThreadID        string     `json:"threadId"`
+	TurnID          string     `json:"turnId"`
+	ItemID          string     `json:"itemId,omitempty"`
+	ApprovalID      string     `json:"approvalId,omitempty"`
+	AnchorItemID    string     `json:"anchorItemId,omitempty"`
+	Bootstrap       *Bootstrap `json:"bootstrapInstruction,omitempty"`
+	Text            string     `json:"instructionText"`
+	DedupeKey       string     `json:"dedupeKey,omitempty"`
+	ExpectResponse  string     `json:"expectResponse"`
+	Targets         []Target   `json:"supplementalTargets,omitempty"`
+	// Completion ends the job early: when that suggestion is there, or its time is over.
+	Completion *Completion `json:"completionSignal,omitempty"`
+}
+
+// Bootstrap is an instruction a worker gets once per key, before the first job that names it.
+type Bootstrap struct {
+	Key  string `json:"key"`
+	Text string `json:"instructionText"`
+}
+
+// Target is a transcript entry of the source session that the job owes a final state (QU-10 to QU-13).
+type Target struct {
+	MessageID        string   `json:"messageId"`
+	Type             string   `json:"type"`
+	PlaceholderTexts []string `json:"placeholderTexts,omitempty"`
+	CompleteFallback string   `json:"completeFallback,omitempty"`
+	ErrorFallback    string   `json:"errorFallback,omitempty"`
+	CanceledFallback string   `json:"canceledFallback,omitempty"`
+}
+
+// Completion names what ends a job before its turn does; the only kind is suggested_request.
+type Completion struct {
+	Kind       string `json:"kind"`
+	RequestKey string `json:"requestKey"`
+}
+
+const completionSuggestion = "suggested_request"
+
+// parseInstruction reads and checks a payload.
+func parseInstruction(raw json.RawMessage) (Instruction, error) {
+	var in Instruction
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return Instruction{}, fmt.Errorf("payload is not an agent instruction: %w", err)
+	}
+	if in.ExpectResponse == "" {
+		in.ExpectResponse = ExpectNone
+	}
+	for name, text := range map[string]string{"agent": in.Agent, "jobKind": in.JobKind, "projectId": in.ProjectID, "sourceSessionId": in.SourceSessionID,
+		"threadId": in.ThreadID, "turnId": in.TurnID, "instructionText": in.Text} {
+		if strings.TrimSpace(text) == "" {
+			return Instruction{}, errors.New(name + " must be a text that is not blank")
+		}
+	}
+	switch in.ExpectResponse {
+	case ExpectNone, ExpectText, ExpectIntents:
+	default:
+		return Instruction{}, errors.New("expectResponse must be none, assistant_text or action_intents")
+	}
+	if in.Bootstrap != nil && (strings.TrimSpace(in.Bootstrap.Key) == "" || strings.TrimSpace(in.Bootstrap.Text) == "") {
+		return Instruction{}, errors.New("bootstrapInstruction needs key and instructionText")
+	}
+	if in.Completion != nil && (in.Completion.Kind != completionSuggestion || in.Completion.RequestKey == "") {
+		return Instruction{}, errors.New("completionSignal must be {kind: suggested_request, requestKey}")
+	}
+	return in, checkTargets(in.Targets)
+}
+
+func checkTargets(targets []Target) error {
+	if len(targets) > maxTargets {
+		return fmt.Errorf("supplementalTargets holds %d targets, at most %d are allowed", len(targets), maxTargets)
+	}
+	seen := map[string]bool{}
+	for _, target := range targets {
+		if target.MessageID == "" || target.Type == "" {
+			return errors.New("a supplemental target needs messageId and type")
+		}
+		if seen[target.MessageID] {
+			return errors.New("supplementalTargets names message " + target.MessageID + " twice")
+		}
+		seen[target.MessageID] = true
+	}
+	return nil
+}
+
+// validateInstruction is the payload as it is stored: known members in the order of the wire.
+func validateInstruction(raw json.RawMessage) (json.RawMessage, error) {
+	in, err := parseInstruction(raw)
+	if err != nil {
+		return nil, err
+	}
+	return encode(in), nil
+}
+
+// NewRequest is the enqueue of an extension's job: one at a time per owner and key (`codex-manager.md` 5.8).
+func NewRequest(kind, projectID string, sourceSessionID *string, payload json.RawMessage) queue.Request {
+	request := queue.Request{Type: kind, ProjectID: projectID, SourceSessionID: sourceSessionID, Payload: payload}
+	if kind != TypeAgentInstruction {
+		return request
+	}
+	in, err := parseInstruction(payload)
+	if err != nil {
+		return request // the queue refuses it with the reason
+	}
+	key := in.DedupeKey
+	if key == "" {
+		key = in.ThreadID + ":" + in.TurnID + ":" + in.JobKind
+	}
+	key = projectID + ":" + key
+	request.DedupeKey = &key
+	if sourceSessionID == nil {
+		request.SourceSessionID = &in.SourceSessionID
+	}
+	return request
+}
+
+// encode is JSON as JavaScript writes it: < > & stay as they are.
+func encode(value any) json.RawMessage {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		// Texts, numbers and raw JSON that was parsed before: nothing that cannot be encoded.
+		panic("jobs: encode: " + err.Error())
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,212 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/journal"
+	"harness/runtime"
+	"harness/session"
+)
+
+// Timing bounds the turns of workers (ORCHESTRATOR_AGENT_*).
+type Timing struct {
+	// Turn bounds one turn.
+	Turn time.Duration
+	// Poll is how often the store is asked for what no event told.
+	Poll time.Duration
+	// IncludeTurns is the patience with a finished turn whose text cannot be read yet.
+	IncludeTurns time.Duration
+	// UntrustedTerminal is the patience with a turn that is not running but whose end nobody recorded.
+	UntrustedTerminal time.Duration
+	// EmptyTurn is how long a running turn may stay without any item.
+	EmptyTurn time.Duration
+}
+
+// DefaultTiming are codex-manager's defaults.
+func DefaultTiming() Timing {
+	return Timing{Turn: 180 * time.Second, Poll: 350 * time.Millisecond, IncludeTurns: 3 * time.Second, UntrustedTerminal: 3 * time.Second, EmptyTurn: 8 * time.Second}
+}
+
+// turns drives one turn of a worker at a time.
+type turns struct {
+	sessions Sessions
+	journal  *journal.Journal
+	timing   Timing
+	log      zerolog.Logger
+}
+
+// errTurnTimeout and errNoProgress are worded for the queue's classification: both are tried again.
+var (
+	errTurnTimeout = errors.New("worker turn timed out")
+	errNoProgress  = errors.New("worker turn made no item progress")
+)
+
+// settledBy is who decides what workers ask: there is no person to ask.
+const settledBy = "orchestrator"
+
+// run sends a message and waits for the end of its turn. began is told the turn's id; early, when not nil, ends the wait before the turn
+// does. A turn that is not waited for to its end is interrupted.
+func (t turns) run(ctx context.Context, sessionID string, message session.Message, began func(turnID string) error, early <-chan struct{}) (turnID string, err error) {
+	// The subscription comes before the turn: nothing of it can be missed.
+	heard := newHearing(sessionID)
+	_, unsubscribe := t.journal.Subscribe(heard.hear)
+	defer unsubscribe()
+	turnID, err = t.sessions.Send(ctx, sessionID, message)
+	if err != nil {
+		return "", err
+	}
+	if began != nil {
+		if err := began(turnID); err != nil {
+			t.interrupt(ctx, sessionID, turnID)
+			return turnID, err
+		}
+	}
+	over, err := t.wait(ctx, sessionID, turnID, heard, early)
+	if !over {
+		t.interrupt(ctx, sessionID, turnID)
+	}
+	return turnID, err
+}
+
+// wait returns when the turn is over (true) or is no longer waited for.
+func (t turns) wait(ctx context.Context, sessionID, turnID string, heard *hearing, early <-chan struct{}) (over bool, err error) {
+	limit := time.NewTimer(t.timing.Turn)
+	defer limit.Stop()
+	empty := time.NewTimer(t.timing.EmptyTurn)
+	defer empty.Stop()
+	poll := time.NewTicker(t.timing.Poll)
+	defer poll.Stop()
+	var unknownSince time.Time
+	for {
+		state, known, err := t.sessions.Turn(ctx, sessionID, turnID)
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case known && state.Status == runtime.TurnDone:
+			return true, nil
+		case known && state.Status != runtime.TurnInProgress:
+			return true, fmt.Errorf("worker turn %s: %s", state.Status, or(state.Error, "no reason given"))
+		case known:
+			unknownSince = time.Time{}
+		case unknownSince.IsZero():
+			unknownSince = time.Now()
+		case time.Since(unknownSince) > t.timing.UntrustedTerminal:
+			return false, fmt.Errorf("worker turn %s is unknown to its session: thread not found", turnID)
+		}
+		t.settleRequests(ctx, sessionID)
+		select {
+		case <-heard.news:
+		case <-poll.C:
+		case <-empty.C:
+			if !heard.sawItem() {
+				return false, errNoProgress
+			}
+		case <-limit.C:
+			return false, errTurnTimeout
+		case <-early:
+			return false, nil
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// interrupt ends a turn nobody waits for, best effort.
+func (t turns) interrupt(ctx context.Context, sessionID, turnID string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if _, err := t.sessions.Interrupt(ctx, sessionID, turnID); err != nil && !errors.Is(err, session.ErrNoActiveTurn) && !errors.Is(err, session.ErrWrongTurn) {
+		t.log.Warn().Err(err).Str("session", sessionID).Str("turn", turnID).Msg("a worker's turn could not be interrupted")
+	}
+}
+
+// settleRequests answers what a worker asks: approvals are declined, questions canceled, tool calls fail.
+func (t turns) settleRequests(ctx context.Context, sessionID string) {
+	for kind, reply := range map[runtime.RequestKind]runtime.Reply{
+		runtime.RequestApproval:  {Decision: "decline"},
+		runtime.RequestToolInput: {Decision: "cancel"},
+		runtime.RequestToolCall:  {Success: false, ContentItems: encode([]map[string]string{{"type": "inputText", "text": "This worker has no tools of its own."}})},
+	} {
+		pending, err := t.sessions.Requests(ctx, sessionID, kind)
+		if err != nil {
+			t.log.Warn().Err(err).Str("session", sessionID).Msg("cannot read what a worker asks; trying again")
+			continue
+		}
+		for _, request := range pending {
+			var settled *session.SettledError
+			if _, err := t.sessions.Settle(ctx, request.ID, kind, reply, settledBy); err != nil && !errors.As(err, &settled) {
+				t.log.Warn().Err(err).Str("session", sessionID).Str("request", request.ID).Msg("cannot settle what a worker asks; trying again")
+			}
+		}
+	}
+}
+
+// text is what the worker said last in a turn. The end of a turn may be told before its last item, so an empty one is asked for again.
+func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) (string, error) {
+	patience := time.NewTimer(t.timing.IncludeTurns)
+	defer patience.Stop()
+	poll := time.NewTicker(t.timing.Poll)
+	defer poll.Stop()
+	for {
+		detail, err := t.sessions.Get(ctx, sessionID)
+		if err != nil {
+			return "", err
+		}
+		text := ""
+		for _, entry := range detail.Transcript {
+			if entry.TurnID == turnID && entry.Role == "assistant" && strings.TrimSpace(entry.Content) != "" {
+				text = entry.Content
+			}
+		}
+		if text != "" || !needed {
+			return text, nil
+		}
+		select {
+		case <-poll.C:
+		case <-patience.C:
+			return "", errors.New("worker turn ended without a text")
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+// hearing is the news of one session: that something happened, and whether any item did.
+type hearing struct {
+	sessionID string
+	news      chan struct{}
+	item      chan struct{} // filled once an item was heard of
+}
+
+func newHearing(sessionID string) *hearing {
+	return &hearing{sessionID: sessionID, news: make(chan struct{}, 1), item: make(chan struct{}, 1)}
+}
+
+// hear is a journal.Subscriber: it never blocks.
+func (h *hearing) hear(records []journal.Record) {
+	for _, record := range records {
+		if record.SessionID != h.sessionID {
+			continue
+		}
+		signal(h.news)
+		if record.ItemID != "" {
+			signal(h.item)
+		}
+	}
+}
+
+func signal(to chan struct{}) {
+	select {
+	case to <- struct{}{}:
+	default: // it is told already
+	}
+}
+
+func (h *hearing) sawItem() bool { return len(h.item) > 0 }

@@ -1,0 +1,227 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+	"harness/session"
+	"harness/transcript"
+)
+
+// Sessions is what workers need of the session room. *session.Service implements it.
+type Sessions interface {
+	Transcripts
+	Lookup(ctx context.Context, sessionID string) (session.Session, error)
+	Create(ctx context.Context, in session.Create) (session.Session, error)
+	Rename(ctx context.Context, sessionID, title string) (session.Session, error)
+	AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error)
+	Projects(ctx context.Context) ([]session.Project, error)
+	Get(ctx context.Context, sessionID string) (session.Detail, error)
+	Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error)
+	Interrupt(ctx context.Context, sessionID, turnID string) (string, error)
+	Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error)
+	Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error)
+	Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (session.Request, error)
+	UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error
+}
+
+// AgentPolicy is how an agent's workers run (its agent.config.json). Empty members are the session defaults.
+type AgentPolicy struct {
+	Model             string
+	ApprovalPolicy    string
+	NetworkAccess     string
+	FilesystemSandbox string
+	Effort            string
+	// Orientation is the first thing a new worker is told; "" is our own text.
+	Orientation string
+}
+
+// DefaultPolicy is the policy of an agent without agent.config.json: it may work in its workspace and asks nobody, since nobody is there.
+func DefaultPolicy() AgentPolicy {
+	return AgentPolicy{ApprovalPolicy: "never", NetworkAccess: "enabled", FilesystemSandbox: "workspace-write", Effort: "low"}
+}
+
+// sessionOwner prefixes the owner of a session outside projects.
+const sessionOwner = "session:"
+
+// worker is a hidden session that acts for an owner.
+type worker struct {
+	owner, agent, sessionID string
+	// prepared are the instructions it has had: orientation and bootstrap keys. They are in its conversation, so they outlive restarts.
+	prepared []string
+}
+
+// Workers keeps which hidden session of this node acts for an owner. Make it with NewWorkers.
+type Workers struct {
+	db       *database.DB
+	journal  *journal.Journal
+	sessions Sessions
+	nodeID   string
+	policy   func(agent string) AgentPolicy
+
+	making sync.Mutex // two jobs of one owner never run at once, but a project and its session may share a name
+}
+
+// NewWorkers makes the room of workers. policy may be nil: every agent gets DefaultPolicy.
+func NewWorkers(db *database.DB, j *journal.Journal, sessions Sessions, nodeID string, policy func(agent string) AgentPolicy) *Workers {
+	if policy == nil {
+		policy = func(string) AgentPolicy { return DefaultPolicy() }
+	}
+	return &Workers{db: db, journal: j, sessions: sessions, nodeID: nodeID, policy: policy}
+}
+
+// WorkerSessions lists an owner's workers by agent; an owner nobody works for has none. It implements session.Workers.
+func (w *Workers) WorkerSessions(ctx context.Context, owner string) ([]session.AgentSession, error) {
+	rows, err := w.db.Read().QueryContext(ctx, `select agent, session_id from agent_workers where owner = $1 order by agent, node_id`, database.EncodeText(owner))
+	if err != nil {
+		return nil, fmt.Errorf("read the workers of %s: %w", owner, err)
+	}
+	defer rows.Close()
+	var found []session.AgentSession
+	for rows.Next() {
+		var one session.AgentSession
+		if err := rows.Scan(&one.Agent, &one.SessionID); err != nil {
+			return nil, fmt.Errorf("read the workers of %s: %w", owner, err)
+		}
+		one.Agent = database.DecodeText(one.Agent)
+		found = append(found, one)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the workers of %s: %w", owner, err)
+	}
+	return found, nil
+}
+
+// ForgetWorkers drops the owner's workers from the mapping; the next job gets a new one. It implements session.Workers.
+func (w *Workers) ForgetWorkers(ctx context.Context, owner string) error {
+	return w.change(ctx, `delete from agent_workers where owner = $1`, database.EncodeText(owner))
+}
+
+// forget drops one worker whose session turned out to be gone.
+func (w *Workers) forget(ctx context.Context, one worker) error {
+	return w.change(ctx, `delete from agent_workers where session_id = $1`, one.sessionID)
+}
+
+func (w *Workers) change(ctx context.Context, statement string, args ...any) error {
+	_, err := w.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		_, err := tx.ExecContext(ctx, statement, args...)
+		return nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("change the mapping of workers: %w", err)
+	}
+	return nil
+}
+
+// ensure returns the owner's worker on this node, and makes one when there is none yet.
+func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID string) (worker, error) {
+	w.making.Lock()
+	defer w.making.Unlock()
+	found, err := w.read(ctx, owner, agent)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return found, err
+	}
+	made, err := w.create(ctx, owner, agent, sourceSessionID)
+	if err != nil {
+		return worker{}, fmt.Errorf("make a worker session for %s of %s: %w", agent, owner, err)
+	}
+	return made, nil
+}
+
+func (w *Workers) read(ctx context.Context, owner, agent string) (worker, error) {
+	found := worker{owner: owner, agent: agent}
+	var prepared string
+	err := w.db.Read().QueryRowContext(ctx, `select session_id, prepared from agent_workers where owner = $1 and agent = $2 and node_id = $3`,
+		database.EncodeText(owner), database.EncodeText(agent), w.nodeID).Scan(&found.sessionID, &prepared)
+	if err != nil {
+		return worker{}, err
+	}
+	if err := json.Unmarshal([]byte(database.DecodeText(prepared)), &found.prepared); err != nil {
+		return worker{}, fmt.Errorf("read what worker %s was told: %w", found.sessionID, err)
+	}
+	return found, nil
+}
+
+func (w *Workers) create(ctx context.Context, owner, agent, sourceSessionID string) (worker, error) {
+	title, cwd, projectID, err := w.place(ctx, owner, sourceSessionID)
+	if err != nil {
+		return worker{}, err
+	}
+	policy := w.policy(agent)
+	made, err := w.sessions.Create(ctx, session.Create{Cwd: cwd, Model: optional(policy.Model), ApprovalPolicy: optional(policy.ApprovalPolicy),
+		NetworkAccess: optional(policy.NetworkAccess), FilesystemSandbox: optional(policy.FilesystemSandbox), SystemOwned: true})
+	if err != nil {
+		return worker{}, err
+	}
+	ctx = context.WithoutCancel(ctx) // the session exists: it gets its mapping
+	if err := w.change(ctx, `insert into agent_workers (owner, agent, node_id, session_id, prepared) values ($1, $2, $3, $4, '[]')`,
+		database.EncodeText(owner), database.EncodeText(agent), w.nodeID, made.ID); err != nil {
+		return worker{}, err
+	}
+	if _, err := w.sessions.Rename(ctx, made.ID, title+" "+agent); err != nil {
+		return worker{}, err
+	}
+	if projectID != nil {
+		if _, err := w.sessions.AssignProject(ctx, made.ID, projectID); err != nil && !errors.Is(err, session.ErrProjectNotFound) {
+			return worker{}, err
+		}
+	}
+	return worker{owner: owner, agent: agent, sessionID: made.ID}, nil
+}
+
+// place tells where an owner's worker works and what it is called after.
+func (w *Workers) place(ctx context.Context, owner, sourceSessionID string) (title, cwd string, projectID *string, err error) {
+	source, err := w.sessions.Lookup(ctx, sourceSessionID)
+	if err != nil {
+		return "", "", nil, fmt.Errorf("find the source session: %w", err)
+	}
+	if strings.HasPrefix(owner, sessionOwner) {
+		return source.Title, source.Cwd, nil, nil
+	}
+	projects, err := w.sessions.Projects(ctx)
+	if err != nil {
+		return "", "", nil, err
+	}
+	for _, project := range projects {
+		if project.ID != owner {
+			continue
+		}
+		if project.WorkingDirectory != nil {
+			return project.Name, *project.WorkingDirectory, &owner, nil
+		}
+		return project.Name, source.Cwd, &owner, nil
+	}
+	return source.Title, source.Cwd, nil, nil
+}
+
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// told notes that a worker has had an instruction.
+func (w *Workers) told(ctx context.Context, one *worker, key string) error {
+	prepared := append(slices.Clone(one.prepared), key)
+	if err := w.change(ctx, `update agent_workers set prepared = $2 where session_id = $1`, one.sessionID, database.EncodeText(string(encode(prepared)))); err != nil {
+		return err
+	}
+	one.prepared = prepared
+	return nil
+}
+
+// stale tells whether an error says that a worker's session is gone, so that another one is needed.
+func stale(err error) bool {
+	var deleted *session.DeletedError
+	return errors.As(err, &deleted) || errors.Is(err, session.ErrNotFound) || errors.Is(err, session.ErrNotMaterialized) || errors.Is(err, runtime.ErrThreadNotFound)
+}

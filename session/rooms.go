@@ -1,0 +1,57 @@
+package session
+
+import (
+	"context"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+	"harness/transcript"
+)
+
+// TurnState is how a turn stands.
+type TurnState struct {
+	Status runtime.TurnStatus
+	// Error is why it failed or was interrupted, "" when it was not.
+	Error string
+}
+
+// Turn reads how a turn stands; false when nothing is known of it.
+func (s *Service) Turn(ctx context.Context, sessionID, turnID string) (TurnState, bool, error) {
+	turns, err := readTurns(ctx, s.db.Read(), sessionID)
+	if err != nil {
+		return TurnState{}, false, err
+	}
+	for _, turn := range turns {
+		if turn.turnID == turnID {
+			return TurnState{Status: turn.status, Error: turn.failure}, true, nil
+		}
+	}
+	return TurnState{}, false, nil
+}
+
+// UpsertTranscriptIn is UpsertTranscript as part of another room's unit: entry and event commit with that room's own rows. A session that
+// is not there (any more) has nothing upserted, and an entry that changes nothing is not announced.
+func (s *Service) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) ([]journal.Event, error) {
+	systemOwned, err := presence(ctx, tx, sessionID)
+	if absent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	merged, changed, err := s.entries.Upsert(ctx, tx, sessionID, entry)
+	if err != nil || !changed {
+		return nil, err
+	}
+	return []journal.Event{transcriptUpdated(sessionID, merged, s.now(), systemOwned)}, nil
+}
+
+// PresentIn tells, as part of another room's unit, whether a session is there.
+func (s *Service) PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error) {
+	_, err := presence(ctx, tx, sessionID)
+	if absent(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
