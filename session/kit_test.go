@@ -58,7 +58,7 @@ func (k *kit) close() {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := k.Service.Stop(ctx); err != nil {
+	if err := k.Stop(ctx); err != nil {
 		k.t.Error(err)
 	}
 	if err := k.log.Stop(ctx); err != nil {

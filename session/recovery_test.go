@@ -108,7 +108,7 @@ func TestServerRestart(t *testing.T) {
 		if !strings.Contains(again.one("approval_resolved"), `"status":"expired"`) || len(again.pending(s.ID, runtime.RequestApproval)) != 0 {
 			t.Error("the request did not expire")
 		}
-		if err := again.Service.Start(t.Context()); err != nil {
+		if err := again.Start(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if next := again.reopen(); len(next.events("approval_resolved")) != 1 {
@@ -136,9 +136,9 @@ func TestStartKeepsLiveGeneration(t *testing.T) {
 
 func TestStopTwice(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		k.do(k.Service.Stop(t.Context()))
-		k.do(k.Service.Stop(t.Context()))
-		k.do(k.Service.Start(t.Context()))
+		k.do(k.Stop(t.Context()))
+		k.do(k.Stop(t.Context()))
+		k.do(k.Start(t.Context()))
 	})
 }
 

@@ -160,7 +160,7 @@ func describe(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t
 		next.Cwd = stored.Cwd
 	}
 	next.UpdatedAt = max(next.UpdatedAt, stored.UpdatedAt)
-	if string(stored.Thread) == string(threadText(t.Raw)) && stored.Title == next.Title && stored.Archived == next.Archived &&
+	if string(stored.Thread) == threadText(t.Raw) && stored.Title == next.Title && stored.Archived == next.Archived &&
 		stored.UpdatedAt == next.UpdatedAt {
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"harness/journal"
 	"harness/runtime"
 	"harness/stream"
 	"harness/transcript"
@@ -352,7 +351,7 @@ func TestProjectsOfSessions(t *testing.T) {
 		if got := k.one("project_deleted"); got != fmt.Sprintf(`{"projectId":%q,"sessionIds":[]}`, project.ID) {
 			t.Errorf("event %s", got)
 		}
-		var previous []journal.Record = k.events("session_project_updated")
+		previous := k.events("session_project_updated")
 		if got := string(previous[2].Payload); !strings.HasSuffix(got, fmt.Sprintf(`"projectId":null,"previousProjectId":%q}`, project.ID)) {
 			t.Errorf("event %s", got)
 		}
