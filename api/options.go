@@ -48,6 +48,8 @@ type Options struct {
 	// Suggestions keeps suggested requests, Suggester has them made. nil: those routes answer 503.
 	Suggestions SuggestionStore
 	Suggester   Suggester
+	// Lifecycle lists and reloads extensions. nil: those routes do not exist.
+	Lifecycle *Lifecycle
 	// RequestPayload words a pending interactive request for a list. nil: as the stream does.
 	RequestPayload func(session.Request) (json.RawMessage, error)
 	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.

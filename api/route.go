@@ -55,6 +55,7 @@ type Operation struct{ Method, Path string }
 func Operations() []Operation {
 	s := &server{}
 	routes := append(s.routes(), append(s.controlRoutes(), s.settingsRoutes()...)...)
+	routes = append(routes, s.extensionRoutes()...)
 	operations := make([]Operation, 0, len(routes))
 	for _, r := range routes {
 		operations = append(operations, Operation{Method: r.method, Path: openAPIPath(r.path)})
@@ -72,6 +73,9 @@ func (s *server) routes() []route {
 	}
 	if s.Controls != nil {
 		all = append(append(all, s.controlRoutes()...), s.settingsRoutes()...)
+	}
+	if s.Lifecycle != nil {
+		all = append(all, s.extensionRoutes()...)
 	}
 	return all
 }

@@ -1,0 +1,230 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// RBACMode says how the two extension routes learn a caller's role (AGENT_EXTENSION_RBAC_MODE, seed 004).
+type RBACMode string
+
+// The modes.
+const (
+	// RBACDisabled: a loopback peer is admin, nobody else gets in.
+	RBACDisabled RBACMode = "disabled"
+	// RBACHeader: a shared token vouches for the role header.
+	RBACHeader RBACMode = "header"
+	// RBACJWT: a signed token carries role and actor; headers count for nothing.
+	RBACJWT RBACMode = "jwt"
+)
+
+// RBACOptions are the rules of one server.
+type RBACOptions struct {
+	Mode RBACMode
+	// HeaderSecret is the shared token of mode header; "" asks for none (only with the insecure switch).
+	HeaderSecret string
+	// JWTSecret is the HMAC key of mode jwt. JWTIssuer and JWTAudience are demanded when set.
+	JWTSecret, JWTIssuer, JWTAudience string
+	// RoleClaim and ActorClaim name the claims; role and sub when empty.
+	RoleClaim, ActorClaim string
+	// Clock is time.Now when nil.
+	Clock func() time.Time
+}
+
+// RBAC decides who may see and reload extensions.
+type RBAC struct {
+	opts   RBACOptions
+	parser *jwt.Parser
+}
+
+// maxBearer bounds a bearer token in bytes; what is longer is not looked at.
+const maxBearer = 8 << 10
+
+// jwtLeeway is how far the clocks of issuer and server may be apart.
+const jwtLeeway = 5 * time.Second
+
+// disabledActor is the actor of mode disabled (codex-manager's word).
+const disabledActor = "local-disabled-rbac"
+
+// NewRBAC makes the rules.
+func NewRBAC(opts RBACOptions) *RBAC {
+	if opts.RoleClaim == "" {
+		opts.RoleClaim = "role"
+	}
+	if opts.ActorClaim == "" {
+		opts.ActorClaim = "sub"
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	// Only HMAC is accepted, so a public key can never be taken for a secret, nor "none" for a signature.
+	options := []jwt.ParserOption{jwt.WithValidMethods([]string{"HS256", "HS384", "HS512"}), jwt.WithLeeway(jwtLeeway), jwt.WithTimeFunc(opts.Clock)}
+	if opts.JWTIssuer != "" {
+		options = append(options, jwt.WithIssuer(opts.JWTIssuer))
+	}
+	if opts.JWTAudience != "" {
+		options = append(options, jwt.WithAudience(opts.JWTAudience))
+	}
+	return &RBAC{opts: opts, parser: jwt.NewParser(options...)}
+}
+
+// Refusal is why a caller does not get in; the words are codex-manager's (`codex-manager.md` 5.4).
+type Refusal struct {
+	// HTTPStatus is 400, 401, 403 or 500.
+	HTTPStatus int    `json:"-"`
+	Status     string `json:"status"` // unauthorized, forbidden or error
+	Code       string `json:"code"`
+	// Required and Role are set with insufficient_role.
+	Required []Role `json:"required,omitempty"`
+	Role     Role   `json:"role,omitempty"`
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Code }
+
+func unauthorized(code string) *Refusal {
+	return &Refusal{HTTPStatus: http.StatusUnauthorized, Status: "unauthorized", Code: code}
+}
+
+func forbidden(code string) *Refusal {
+	return &Refusal{HTTPStatus: http.StatusForbidden, Status: "forbidden", Code: code}
+}
+
+// Authorize tells on whose behalf a request comes, and refuses a role that is not among those allowed. With insufficient_role the principal
+// is set all the same, for the record.
+func (r *RBAC) Authorize(req *http.Request, allowed ...Role) (Principal, *Refusal) {
+	principal, refusal := r.identify(req)
+	if refusal != nil {
+		return Principal{}, refusal
+	}
+	if !slices.Contains(allowed, principal.Role) {
+		refusal = forbidden("insufficient_role")
+		refusal.Required, refusal.Role = allowed, principal.Role
+		return principal, refusal
+	}
+	return principal, nil
+}
+
+func (r *RBAC) identify(req *http.Request) (Principal, *Refusal) {
+	switch r.opts.Mode {
+	case RBACHeader:
+		return r.byHeader(req)
+	case RBACJWT:
+		return r.byJWT(req)
+	}
+	// Only the peer's own address counts: X-Forwarded-For is anybody's to write.
+	host, _, err := net.SplitHostPort(req.RemoteAddr)
+	if err != nil || !IsLoopback(host) {
+		return Principal{}, forbidden("rbac_disabled_remote_forbidden")
+	}
+	return Principal{Actor: disabledActor, Role: RoleAdmin}, nil
+}
+
+// The headers of mode header. The second spelling of role and actor is what codex-manager's own Python client sends.
+const (
+	rbacTokenHeader = "X-Codex-Rbac-Token"
+	roleHeader      = "X-Codex-Role"
+	roleHeader2     = "X-Codex-Rbac-Role"
+	actorHeader     = "X-Codex-Actor"
+	actorHeader2    = "X-Codex-Rbac-Actor"
+)
+
+// header reads a header trimmed. One sent twice is joined as it is on the wire, so that no role can hide behind another.
+func header(req *http.Request, names ...string) string {
+	for _, name := range names {
+		if value := strings.TrimSpace(strings.Join(req.Header.Values(name), ", ")); value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+func (r *RBAC) byHeader(req *http.Request) (Principal, *Refusal) {
+	if secret := strings.TrimSpace(r.opts.HeaderSecret); secret != "" {
+		token := header(req, rbacTokenHeader)
+		if token == "" {
+			return Principal{}, unauthorized("missing_header_token")
+		}
+		// Hashes take the same time to compare, whatever was sent.
+		given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret))
+		if subtle.ConstantTimeCompare(given[:], want[:]) != 1 {
+			return Principal{}, unauthorized("invalid_header_token")
+		}
+	}
+	role := Role(header(req, roleHeader, roleHeader2))
+	if role == "" {
+		return Principal{}, unauthorized("missing_role")
+	}
+	if !role.Valid() {
+		return Principal{}, &Refusal{HTTPStatus: http.StatusBadRequest, Status: "error", Code: "invalid_role"}
+	}
+	return Principal{Actor: header(req, actorHeader, actorHeader2), Role: role}, nil
+}
+
+// bearer matches the scheme in any case and any amount of space after it.
+var bearer = regexp.MustCompile(`(?i)^Bearer\s+(.+)$`)
+
+func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
+	if strings.TrimSpace(r.opts.JWTSecret) == "" {
+		return Principal{}, &Refusal{HTTPStatus: http.StatusInternalServerError, Status: "error", Code: "rbac_misconfigured"}
+	}
+	value := header(req, "Authorization")
+	if value == "" {
+		return Principal{}, unauthorized("missing_bearer_token")
+	}
+	match := bearer.FindStringSubmatch(value)
+	if match == nil {
+		return Principal{}, unauthorized("invalid_authorization_header")
+	}
+	claims, err := r.verify(strings.TrimSpace(match[1]))
+	if err != nil {
+		return Principal{}, unauthorized("invalid_bearer_token")
+	}
+	text, _ := claims[r.opts.RoleClaim].(string)
+	role := Role(strings.TrimSpace(text))
+	if !role.Valid() {
+		return Principal{}, forbidden("invalid_role_claim")
+	}
+	actor, _ := claims[r.opts.ActorClaim].(string)
+	return Principal{Actor: strings.TrimSpace(actor), Role: role}, nil
+}
+
+var (
+	errTooLong  = errors.New("bearer token is too long")
+	errCritical = errors.New("bearer token has critical headers nobody here understands")
+)
+
+// verify checks signature, times, issuer and audience.
+func (r *RBAC) verify(token string) (jwt.MapClaims, error) {
+	if len(token) > maxBearer {
+		return nil, errTooLong
+	}
+	claims := jwt.MapClaims{}
+	_, err := r.parser.ParseWithClaims(token, claims, func(parsed *jwt.Token) (any, error) {
+		if _, critical := parsed.Header["crit"]; critical {
+			return nil, errCritical
+		}
+		return []byte(r.opts.JWTSecret), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	// A time that is no number is no time; the library overlooks it in maps only where it is absent.
+	for _, name := range []string{"exp", "nbf", "iat"} {
+		if value, ok := claims[name]; ok {
+			if _, isNumber := value.(float64); !isNumber {
+				return nil, jwt.ErrInvalidType
+			}
+		}
+	}
+	return claims, nil
+}
