@@ -21,9 +21,11 @@ type instance struct {
 	// wake is signalled when there is something to do; stop is closed when the instance should end.
 	wake chan struct{}
 	stop chan struct{}
-	// ready gets the outcome of loading, once. done is closed when the goroutine ended and the machine is freed.
-	ready chan error
-	done  chan struct{}
+	// ready gets the outcome of loading, once. done is closed when no JavaScript runs any more and reason is set; freeing the machine, which
+	// takes a while when it is full, follows and is the module's "freeing".
+	ready    chan error
+	done     chan struct{}
+	disowned sync.Once
 	// stuck is closed when a turn outlived its limit and the grace.
 	stuck     chan struct{}
 	stuckOnce sync.Once
@@ -73,26 +75,41 @@ func (i *instance) look() {
 }
 
 func (i *instance) run() {
-	defer close(i.done)
-	defer i.watch.Stop()
+	defer i.disown()
+	i.reason = i.attend()
+	i.report(i.reason)
+	i.watch.Stop()
+	i.running.Store(nil)
+	close(i.done)
+	if i.engine != nil {
+		i.free()
+	}
+}
+
+// attend makes the machine and serves. A fault of the engine itself (transpiled C) must not take the server along; its memory may leak.
+func (i *instance) attend() (reason error) {
 	defer func() {
-		// A fault of the engine itself (transpiled C) must not take the server along. Its memory may leak.
 		if p := recover(); p != nil {
-			i.reason = fmt.Errorf("the JavaScript engine failed: %v", p)
-			i.report(i.reason)
+			reason = fmt.Errorf("the JavaScript engine failed: %v", p)
 		}
 	}()
-	var err error
-	if i.engine, err = newEngine(i.m.host.limits, i.hostCall); err != nil {
-		i.reason = err
-		i.report(err)
-		return
+	if i.engine, reason = newEngine(i.m.host.limits, i.hostCall); reason != nil {
+		return reason
 	}
-	defer i.engine.close()
-	defer i.running.Store(nil)
 	i.running.Store(i.engine)
-	i.reason = i.serve()
-	i.report(i.reason)
+	return i.serve()
+}
+
+// disown tells the module that it need not wait for this instance, once.
+func (i *instance) disown() { i.disowned.Do(i.m.freeing.Done) }
+
+func (i *instance) free() {
+	defer func() {
+		if p := recover(); p != nil {
+			i.m.log.Error().Interface("panic", p).Msg("an extension's JavaScript machine can not be freed")
+		}
+	}()
+	i.engine.close()
 }
 
 // serve loads the extension and runs turns until the instance has to end.
@@ -105,7 +122,7 @@ func (i *instance) serve() error {
 	if err != nil {
 		return loadError(i.m.source, extensions.ImportFailed, "loading was cut: "+err.Error())
 	}
-	if thrown != nil && i.loading.ctx.Err() != nil {
+	if deadline, _ := i.loading.ctx.Deadline(); thrown != nil && !time.Now().Before(deadline) {
 		return loadError(i.m.source, extensions.ImportFailed, "loading was cut: "+errOverran.Error())
 	}
 	if thrown != nil {

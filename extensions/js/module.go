@@ -26,8 +26,9 @@ type module struct {
 	quit     chan struct{}
 	ended    chan struct{}
 	quitOnce sync.Once
-	// workers are tool calls under way; stuck are abandoned machines.
+	// workers are tool calls under way, freeing machines that live or are being freed, without abandoned ones.
 	workers sync.WaitGroup
+	freeing sync.WaitGroup
 
 	mu            sync.Mutex
 	subscriptions []extensions.Subscription
@@ -215,6 +216,7 @@ func (m *module) Close(ctx context.Context) error {
 	}
 	idle := make(chan struct{})
 	go func() {
+		m.freeing.Wait()
 		m.workers.Wait()
 		close(idle)
 	}()
@@ -222,7 +224,7 @@ func (m *module) Close(ctx context.Context) error {
 	case <-idle:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("a tool call of extension %s does not end: %w", m.source.Name, ctx.Err())
+		return fmt.Errorf("extension %s has a tool call or a machine that does not end: %w", m.source.Name, ctx.Err())
 	}
 }
 

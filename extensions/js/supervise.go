@@ -79,6 +79,7 @@ func (m *module) serveOnce() error {
 	loadCtx, stopLoad := context.WithTimeout(context.Background(), m.host.limits.LoadTimeout)
 	defer stopLoad()
 	i.loading = &invocation{ctx: loadCtx, cancel: stopLoad, on: i, out: make(chan outcome, 1)}
+	m.freeing.Add(1)
 	go i.run()
 	reason := m.await(i, loadCtx)
 	if reason == nil {
@@ -161,7 +162,7 @@ func asLoadError(source extensions.Source, err error) error {
 	if errors.As(err, &load) {
 		return load
 	}
-	return loadError(source, extensions.ImportFailed, err.Error())
+	return loadError(source, extensions.ImportFailed, "loading was cut: "+err.Error())
 }
 
 // abandon leaves a machine to itself. It is freed when its loop ends, whenever that is.
@@ -170,6 +171,7 @@ func (m *module) abandon(i *instance) {
 	m.stuck++
 	m.mu.Unlock()
 	m.host.stuck.Add(1)
+	i.disown()
 	go func() {
 		<-i.done
 		m.host.stuck.Add(-1)

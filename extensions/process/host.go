@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -80,8 +79,6 @@ type Options struct {
 	// PassEnv names variables of the server's environment children get besides PATH, HOME, LANG, TZ and the like. Secrets of the server are
 	// never passed on unless they are named here.
 	PassEnv []string
-	// Allow names the extensions that may run as processes when trust is enforced.
-	Allow []string
 	// Logger receives stderr of children, what they log outside of an invocation, and what happens to them.
 	Logger zerolog.Logger
 }
@@ -133,11 +130,9 @@ func New(ctx context.Context, o Options) (*Host, error) {
 // Kind implements extensions.Host.
 func (h *Host) Kind() string { return Kind }
 
-// Load starts the extension's child and waits until it has registered its handlers.
+// Load starts the extension's child and waits until it has registered its handlers. Whether the extension may have a process at all (trust) was
+// decided by the registry.
 func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.Module, error) {
-	if err := h.permit(source); err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, h.limits.LoadTimeout)
 	defer cancel()
 	c, err := h.command(source)
@@ -162,25 +157,6 @@ func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.M
 
 // closeTime is what killing, draining and sweeping a child may take.
 const closeTime = 5 * time.Second
-
-// permit applies the trust rule for code that is no sandbox's prisoner.
-func (h *Host) permit(source extensions.Source) error {
-	declared := len(source.HostCapabilities) > 0
-	switch source.Trust {
-	case extensions.TrustEnforced:
-		if !declared {
-			return loadError(source, extensions.TrustDenied, "an extension that runs as a process declares capabilities.host when trust is enforced")
-		}
-		if !slices.Contains(h.options.Allow, source.Name) {
-			return loadError(source, extensions.TrustDenied, "the operator does not allow this extension to run as a process")
-		}
-	case extensions.TrustWarn:
-		if !declared {
-			h.log.Warn().Str("extension", source.Name).Msg("the extension runs as a process and does not declare capabilities.host")
-		}
-	}
-	return nil
-}
 
 // newMark is the mark, and the name of the folder, of the next child.
 func (h *Host) newMark() string {

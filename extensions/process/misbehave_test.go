@@ -202,34 +202,6 @@ echo "{\"type\":\"result\",\"id\":1,\"value\":\"$limits\"}"
 	}
 }
 
-func TestTrustRules(t *testing.T) {
-	t.Parallel()
-	site := newSite(t, func(o *process.Options) { o.Allow = []string{"@test/allowed"} })
-	for _, c := range []struct {
-		trust    extensions.TrustMode
-		name     string
-		declared []string
-		want     bool
-	}{
-		{extensions.TrustDisabled, "@test/other", nil, true},
-		{extensions.TrustWarn, "@test/other", nil, true},
-		{extensions.TrustEnforced, "@test/allowed", []string{"exec"}, true},
-		{extensions.TrustEnforced, "@test/allowed", nil, false},
-		{extensions.TrustEnforced, "@test/other", []string{"exec"}, false},
-	} {
-		source := shellSource(t, "read -r load\n"+ready+serveFine)
-		source.Trust, source.Name, source.HostCapabilities = c.trust, c.name, c.declared
-		module, err := site.Load(t.Context(), source)
-		if err == nil {
-			shut(t, module)
-		}
-		var load *extensions.LoadError
-		if (err == nil) != c.want || (err != nil && (!errors.As(err, &load) || load.Code != extensions.TrustDenied)) {
-			t.Errorf("%+v: %v", c, err)
-		}
-	}
-}
-
 func TestMissingPrograms(t *testing.T) {
 	t.Parallel()
 	site := newSite(t, func(o *process.Options) { o.Node = "no-such-node" })
