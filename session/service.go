@@ -46,6 +46,7 @@ type Service struct {
 	view     *view
 	locks    keyedLocks
 	adoption *adoption
+	upserts  upserts
 
 	adaptersMu sync.RWMutex
 	adapters   []runtime.Adapter

@@ -7,7 +7,6 @@ import (
 	"harness/database"
 	"harness/journal"
 	"harness/runtime"
-	"harness/transcript"
 )
 
 // Requests lists the pending interactive requests of a session of one kind, oldest first. An unknown session has none.
@@ -78,23 +77,4 @@ func (s *Service) answer(ctx context.Context, request requestRow, reply runtime.
 		s.opts.Logger.Warn().Err(err).Str("session", request.SessionID).Str("turn", request.TurnID).Str("request", request.ID).
 			Msg("the decision is stored, but the runtime that asked could not be told")
 	}
-}
-
-// UpsertTranscript stores an entry by the rules of the transcript room and announces it as it was sent. It costs no runtime call: a session
-// is known by its row. *DeletedError, ErrNotFound.
-func (s *Service) UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error {
-	at := s.now()
-	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		systemOwned, err := presence(ctx, tx, sessionID)
-		if absent(err) {
-			return nil, journal.Refuse(err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if _, _, err := s.entries.Upsert(ctx, tx, sessionID, entry); err != nil {
-			return nil, err
-		}
-		return []journal.Event{transcriptUpdated(sessionID, entry, at, systemOwned)}, nil
-	})
 }
