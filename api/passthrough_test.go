@@ -30,7 +30,7 @@ func TestProviderCalls(t *testing.T) {
 		{"POST", "/api/commands/exec", `{"command":["ls","-l"],"timeoutMs":"300"}`, `command/exec {"command":["ls","-l"],"timeoutMs":300}`},
 		{"POST", "/api/account/login/start", `{"type":"apiKey","apiKey":" k ","x":1}`, `account/login/start {"type":"apiKey","apiKey":"k"}`},
 		{"POST", "/api/sessions/" + knownID + "/compact", "", `thread/compact/start {"threadId":"` + knownID + `"}`},
-		{"POST", "/api/sessions/" + knownID + "/review", "", `review/start {"threadId":"` + knownID + `","target":{"type":"uncommittedChanges"}}`},
+		{"POST", "/api/sessions/" + knownID + "/review", "", `review/start {"threadId":"` + knownID + `","target":{"type":"custom","instructions":"Review this thread's current changes."}}`},
 		{"POST", "/api/sessions/" + knownID + "/review", `{"targetType":"commit","delivery":"inline"}`,
 			`review/start {"threadId":"` + knownID + `","delivery":"inline","target":{"type":"commit","sha":""}}`},
 		{"POST", "/api/sessions/" + knownID + "/turns/t1/steer", `{"input":" go "}`,
