@@ -37,6 +37,9 @@ type Config struct {
 	OpenAIAPIKey        string        // OPENAI_API_KEY (secret)
 	RuntimeStartTimeout time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS
 	RuntimeCallTimeout  time.Duration // HARNESS_RUNTIME_CALL_TIMEOUT_MS
+	RuntimeDetach       bool          // HARNESS_RUNTIME_DETACH
+	DetachGrace         time.Duration // HARNESS_DETACH_GRACE_MS
+	KeepRuntimes        bool          // HARNESS_KEEP_RUNTIMES
 
 	Defaults   SessionDefaults
 	Queue      Queue

@@ -86,6 +86,15 @@ func runtimeVariables() []Variable {
 		{Name: "HARNESS_RUNTIME_CALL_TIMEOUT_MS", Default: "120000", Min: 1,
 			Doc:   "Longest time one call to a runtime may take.",
 			field: func(c *Config) any { return &c.RuntimeCallTimeout }},
+		{Name: "HARNESS_RUNTIME_DETACH", Default: "false",
+			Doc:   "Run runtimes behind a shim, so that turns outlive the server; false runs them as its children.",
+			field: func(c *Config) any { return &c.RuntimeDetach }},
+		{Name: "HARNESS_DETACH_GRACE_MS", Default: "900000", Min: 1,
+			Doc:   "Longest time a runtime behind a shim may run while no server is attached.",
+			field: func(c *Config) any { return &c.DetachGrace }},
+		{Name: "HARNESS_KEEP_RUNTIMES", Default: "false",
+			Doc:   "Leave the runtimes running when the server is stopped, for the next one to go on with (an upgrade).",
+			field: func(c *Config) any { return &c.KeepRuntimes }},
 	})
 }
 

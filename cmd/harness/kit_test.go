@@ -24,6 +24,7 @@ import (
 	"harness/internal/mockmodel"
 	"harness/runtime/codex"
 	"harness/runtime/process"
+	"harness/runtime/process/shim"
 )
 
 // patience bounds every wait of the end-to-end tests; it is generous because the machine may be busy, and only ever used up by a failure.
@@ -72,8 +73,27 @@ func newSite(t *testing.T, options ...siteOption) *site {
 		"PORT=0", "DATA_DIR=" + s.dataDir, "HARNESS_LOG_FORMAT=json", "LOG_LEVEL=info", "DEFAULT_SANDBOX_MODE=danger-full-access",
 		"GORACE=halt_on_error=1", "DATABASE_URL=" + s.databaseURL,
 	}, o.env...)
-	t.Cleanup(s.requireNoOrphans)
+	t.Cleanup(func() {
+		s.endRuntimes()
+		s.requireNoOrphans()
+	})
 	return s
+}
+
+// endRuntimes ends the runtimes that a killed server of a finished test has left, as they are meant to be.
+func (s *site) endRuntimes() {
+	s.t.Helper()
+	found, err := shim.Discover(runDir(s.dataDir))
+	if err != nil {
+		s.t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, f := range found {
+		if _, _, err := shim.Reap(ctx, f); err != nil {
+			s.t.Error(err)
+		}
+	}
 }
 
 // requireNoOrphans checks over /proc that no runtime process, nor anything one started, is left. A runtime learns of its server's death by

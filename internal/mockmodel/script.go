@@ -69,18 +69,18 @@ func script(r Request, number int) plan {
 		return plan{call: &calls[r.Fresh]}
 	}
 	p := plan{reason: strings.Contains(text, "MOCK_REASON")}
+	if arg, ok := bracket(text, "MOCK_SLOW["); ok {
+		count, pause, _ := strings.Cut(arg, ",")
+		p.words = number0(count, 10)
+		p.pause = time.Duration(number0(pause, 100)) * time.Millisecond
+		return p
+	}
 	if r.Fresh > 0 {
 		quoted := make([]string, 0, r.Fresh)
 		for _, o := range r.fresh() {
 			quoted = append(quoted, o.Text)
 		}
 		p.message = "Tool said: " + strings.Join(quoted, "\n")
-		return p
-	}
-	if arg, ok := bracket(text, "MOCK_SLOW["); ok {
-		count, pause, _ := strings.Cut(arg, ",")
-		p.words = number0(count, 10)
-		p.pause = time.Duration(number0(pause, 100)) * time.Millisecond
 		return p
 	}
 	if arg, ok := bracket(text, "MOCK_HOLD["); ok {

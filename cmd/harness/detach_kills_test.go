@@ -1,0 +1,197 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"harness/internal/dbtest"
+	"harness/journal"
+)
+
+// The turn of the kill test: one approval, then a token every 50 ms.
+const (
+	killTokens = 500
+	killCount  = 20
+)
+
+func killMessage(file string) string {
+	return fmt.Sprintf("MOCK_CMD[echo once >> %s] MOCK_SLOW[%d,50]", file, killTokens)
+}
+
+// The server is killed 20 times at random moments of one turn and started again each time. At the end everything is as if nothing had
+// happened: the transcript equals that of an undisturbed run, the approval was answered once, no line was taken in twice or lost, and the
+// journal has no gap.
+func TestTwentyKillsInOneTurnLeaveNoTrace(t *testing.T) {
+	t.Parallel()
+	type outcome struct{ entries, frames []string }
+	engines := dbtest.Engines()
+	var want outcome
+	got := make([]outcome, len(engines))
+	t.Run("runs", func(t *testing.T) {
+		t.Run("undisturbed", func(t *testing.T) {
+			t.Parallel()
+			want.entries, want.frames = newSite(t, detached()).undisturbed()
+		})
+		for n, engine := range engines {
+			t.Run(string(engine), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, withEngine(engine), detached())
+				got[n].entries, got[n].frames = s.killed(rand.New(rand.NewPCG(7, uint64(n))))
+			})
+		}
+	})
+	for n, engine := range engines {
+		if !slices.Equal(got[n].entries, want.entries) {
+			t.Errorf("%s: the transcript is\n%s\nwant\n%s", engine, strings.Join(got[n].entries, "\n"), strings.Join(want.entries, "\n"))
+		}
+		if !slices.Equal(got[n].frames, want.frames) {
+			t.Errorf("%s: %d frames of the turn, want %d: %s", engine, len(got[n].frames), len(want.frames), firstDifference(got[n].frames, want.frames))
+		}
+	}
+}
+
+// undisturbed runs the turn without kills and returns its transcript and its frames.
+func (s *site) undisturbed() (entries, frames []string) {
+	s.t.Helper()
+	file := filepath.Join(s.workspace, "ran.txt")
+	server := s.start()
+	session := server.createSession(object{"approvalPolicy": "untrusted"})
+	events := server.follow("threadId=" + session)
+	turn := server.send(session, killMessage(file))
+	server.decide(text(events.waitType("approval").payload(), "approvalId"))
+	if status := events.waitTurn(turn); status != "completed" {
+		s.t.Fatalf("the undisturbed turn ended %s", status)
+	}
+	entries = s.plain(server.transcript(session))
+	server.stop()
+	return entries, s.frames(session)
+}
+
+func (s *site) killed(random *rand.Rand) (entries, frames []string) {
+	t := s.t
+	t.Helper()
+	file := filepath.Join(s.workspace, "ran.txt")
+	server := s.start()
+	session := server.createSession(object{"approvalPolicy": "untrusted"})
+	events := server.follow("threadId=" + session)
+	turn := server.send(session, killMessage(file))
+	approval := text(events.waitType("approval").payload(), "approvalId")
+	pid := server.runtimePID()
+	var decided time.Time
+	for kill := range killCount {
+		// A few kills while the approval waits, one around the decision, the others while tokens come.
+		wait := time.Duration(random.IntN(500)) * time.Millisecond
+		if kill == 4 {
+			go func() {
+				_, _, _ = server.try(http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"})
+			}()
+			wait = time.Duration(random.IntN(30)) * time.Millisecond
+		}
+		<-time.After(wait)
+		server.kill()
+		server = s.start()
+		if kill == 4 {
+			// Whether the decision was stored is open; it is taken once.
+			decided = time.Now()
+			server.try(http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"}) //nolint:errcheck // checked by its effect
+		}
+	}
+	if took := time.Since(decided); took > killTokens*50*time.Millisecond {
+		t.Fatalf("the kills took %v, the turn was over before: the test lost its point", took)
+	}
+	server.waitRuntime()
+	if again := server.runtimePID(); again != pid {
+		t.Errorf("codex is process %d, was %d", again, pid)
+	}
+	late := server.follow("after=0")
+	if status := late.waitTurn(turn); status != "completed" {
+		t.Errorf("the turn ended %s", status)
+	}
+	entries = s.plain(server.transcript(session))
+	server.stop()
+	s.requireNoOrphans()
+	if ran, err := os.ReadFile(file); err != nil || string(ran) != "once\n" {
+		t.Errorf("the command ran as %q, %v", ran, err)
+	}
+	if outputs := s.model.Outputs(); len(outputs) != 1 {
+		t.Errorf("the model saw %d outcomes of the command: %v", len(outputs), outputs)
+	}
+	s.foldJournal(session) // gap-free
+	return entries, s.frames(session)
+}
+
+func (i *instance) decide(approval string) {
+	i.t.Helper()
+	i.want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"})
+}
+
+// Ids, times and places that differ from run to run.
+var varying = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|/[^" ]*/ran\.txt|"[A-Za-z]*(At|AtMs|Ms|processId|Path|cwd)": ?"?[^",}\n]*"?|_[0-9a-f_]+\b|[0-9]{3,}`)
+
+func plain(text string) string { return varying.ReplaceAllString(text, "?") }
+
+func (s *site) plain(entries []object) []string {
+	var out []string
+	for _, e := range entries {
+		content := strings.ReplaceAll(fmt.Sprint(e["content"], " | ", e["details"]), s.workspace, "WORKSPACE")
+		out = append(out, fmt.Sprint(e["role"], " ", e["type"], " ", e["status"], " ", plain(content)))
+	}
+	return out
+}
+
+// frames are the frames of the session's items and turns in the journal, in order, without what varies; none may be there twice.
+func (s *site) frames(session string) []string {
+	s.t.Helper()
+	log := journal.New(dbtest.Connect(s.t, s.store()), journal.Options{})
+	var frames []string
+	raw := map[string]int64{}
+	for after := int64(0); ; {
+		records, err := log.Read(s.t.Context(), journal.Query{After: after})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if len(records) == 0 {
+			return frames
+		}
+		for _, r := range records {
+			after = r.Pos
+			var frame struct{ Method string }
+			if r.SessionID != session || json.Unmarshal(r.Payload, &frame) != nil {
+				continue
+			}
+			if !strings.HasPrefix(frame.Method, "item/") && !strings.HasPrefix(frame.Method, "turn/") {
+				if strings.HasSuffix(r.Type, "resolved") {
+					frames = append(frames, r.Type)
+				}
+				continue
+			}
+			if before := raw[string(r.Payload)]; before != 0 {
+				s.t.Errorf("position %d has the same frame as %d: %s", r.Pos, before, r.Payload)
+			}
+			raw[string(r.Payload)] = r.Pos
+			var delta struct {
+				Params struct{ Delta string }
+			}
+			_ = json.Unmarshal(r.Payload, &delta)
+			frames = append(frames, frame.Method+" "+delta.Params.Delta)
+		}
+	}
+}
+
+func firstDifference(a, b []string) string {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("number %d is %q, want %q", i, a[i], b[i])
+		}
+	}
+	return "one is the beginning of the other"
+}

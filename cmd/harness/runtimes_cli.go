@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"harness/config"
+	"harness/runtime/process/shim"
+)
+
+// stopLimit bounds the end of one runtime: its own grace and what follows.
+const stopLimit = 15 * time.Second
+
+func newRuntimes() *cobra.Command {
+	parent := &cobra.Command{Use: "runtimes", Short: "Look at the runtimes that outlive servers", Args: cobra.NoArgs}
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List the runtimes of this data directory, running or with something left to read",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found, err := findRuntimes(cmd)
+			if err != nil {
+				return err
+			}
+			return listRuntimes(cmd, found)
+		},
+	}
+	config.AddFlags(list.Flags())
+	stop := &cobra.Command{
+		Use:   "stop [GENERATION...]",
+		Short: "End runtimes and everything they started; without a name all of this data directory",
+		Long: "End runtimes and everything they started; without a name all of this data directory.\n\nA turn that runs in one becomes interrupted: " +
+			"at once when a server is attached, else when the next one starts.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, err := findRuntimes(cmd)
+			if err != nil {
+				return err
+			}
+			return stopRuntimes(cmd, found, args)
+		},
+	}
+	config.AddFlags(stop.Flags())
+	parent.AddCommand(list, stop)
+	return parent
+}
+
+func findRuntimes(cmd *cobra.Command) ([]shim.Found, error) {
+	cfg, err := config.FromProcess(cmd.Flags())
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	return shim.Discover(runDir(path))
+}
+
+func listRuntimes(cmd *cobra.Command, found []shim.Found) error {
+	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "GENERATION\tRUNTIME\tSTATE\tPID\tSHIM\tVERSION\tAGE\tSPOOLED\tUNREAD")
+	for _, f := range found {
+		state, text := f.State, "ended"
+		if f.Alive {
+			text = "unreachable"
+			if now, err := shim.Status(cmd.Context(), f); err == nil {
+				state, text = now, "detached"
+				if now.Attached {
+					text = "attached"
+				}
+			}
+		}
+		age := time.Since(time.UnixMilli(state.StartedAt)).Round(time.Second)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%d\t%d\n", f.Generation, state.Runtime, text, state.RuntimePID, state.PID,
+			state.Version, age, state.End-state.Oldest, state.End-state.Acked)
+	}
+	return table.Flush()
+}
+
+func stopRuntimes(cmd *cobra.Command, found []shim.Found, names []string) error {
+	wanted := map[string]bool{}
+	for _, name := range names {
+		wanted[name] = true
+	}
+	var errs []error
+	for _, f := range found {
+		if len(names) > 0 && !wanted[f.Generation] {
+			continue
+		}
+		delete(wanted, f.Generation)
+		if !f.Alive {
+			continue
+		}
+		if err := stopRuntime(cmd.Context(), f); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "stopped %s (%s, pid %d)\n", f.Generation, f.State.Runtime, f.State.RuntimePID)
+	}
+	for name := range wanted {
+		errs = append(errs, fmt.Errorf("there is no runtime %s; harness runtimes list shows them", name))
+	}
+	return errors.Join(errs...)
+}
+
+// stopRuntime asks the shim first; one that does not answer is ended by its process id.
+func stopRuntime(ctx context.Context, f shim.Found) error {
+	if _, err := shim.Stop(ctx, f, stopLimit); err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	_, _, err := shim.Reap(ctx, f)
+	return err
+}
