@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bufio"
 	"context"
 	"encoding/base64"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/coder/websocket"
 )
@@ -111,11 +111,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, filter string, a
 	case <-client.greeted:
 	case <-client.done:
 	}
-	client.end(h.read(client, ws))
+	client.end(h.read(client, ws, wrapped.reader))
 }
 
 // read obeys the client until the connection fails or breaks a rule, and returns the close code owed.
-func (h *Handler) read(client *client, ws *websocket.Conn) (code int, reason string) {
+func (h *Handler) read(client *client, ws *websocket.Conn, buffered *bufio.Reader) (code int, reason string) {
 	pong, invalid := textMessage(`{"type":"pong"}`), textMessage(invalidCommand)
 	for {
 		// No context: the hub ends the connection itself, and a deadline per message would cost more than the message.
@@ -123,12 +123,14 @@ func (h *Handler) read(client *client, ws *websocket.Conn) (code int, reason str
 		if err != nil {
 			return readFailure(err)
 		}
-		data, err := io.ReadAll(reader)
+		var data []byte
+		if kind == websocket.MessageText {
+			data, err = readText(reader, buffered)
+		} else {
+			data, err = io.ReadAll(reader)
+		}
 		if err != nil {
 			return readFailure(err)
-		}
-		if kind == websocket.MessageText && !utf8.Valid(data) {
-			return closeUTF8, "invalid UTF-8"
 		}
 		if len(data) == 0 {
 			continue

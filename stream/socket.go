@@ -54,6 +54,7 @@ type hijacker struct {
 	http.ResponseWriter
 	stall  time.Duration
 	socket *socket
+	reader *bufio.Reader // what the library reads from
 }
 
 // Hijack implements http.Hijacker.
@@ -62,7 +63,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("take over the connection: %w", err)
 	}
-	h.socket = newSocket(conn, h.stall)
+	h.socket, h.reader = newSocket(conn, h.stall), buffered.Reader
 	// The library writes control frames only: a small buffer is enough.
 	return h.socket, bufio.NewReadWriter(buffered.Reader, bufio.NewWriterSize(h.socket, 256)), nil
 }
@@ -83,14 +84,17 @@ func (s *socket) Write(p []byte) (int, error) {
 		s.mu.Unlock()
 		return 0, net.ErrClosed
 	}
-	s.closing = len(p) > 0 && p[0]&opcodeMask == opClose
+	asked := len(p)
+	if s.closing = len(p) > 0 && p[0]&opcodeMask == opClose; s.closing {
+		p = closeFrame(p)
+	}
 	if s.busy {
 		defer s.mu.Unlock()
 		if len(s.controls)+len(p) > maxControlBytes {
 			return 0, errors.New("too many control frames wait for a peer that does not read")
 		}
 		s.controls = append(s.controls, p...)
-		return len(p), nil
+		return asked, nil
 	}
 	s.busy = true
 	s.mu.Unlock()
@@ -99,7 +103,7 @@ func (s *socket) Write(p []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return len(p), nil
+	return asked, nil
 }
 
 // WriteMessages writes whole frames. It goes on as long as the peer takes anything, and returns ErrStalled when it took nothing for the

@@ -47,6 +47,8 @@ func (w *websocketConn) Abort() {
 func readFailure(err error) (code int, reason string) {
 	var network net.Error
 	switch {
+	case errors.Is(err, errUTF8):
+		return closeUTF8, "invalid UTF-8"
 	case errors.Is(err, websocket.ErrMessageTooBig):
 		return closeTooBig, "message too big"
 	case websocket.CloseStatus(err) != -1, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),

@@ -1,0 +1,60 @@
+package stream
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"slices"
+	"unicode/utf8"
+)
+
+// errUTF8 ends the reading of a text message that can not become valid UTF-8 any more.
+var errUTF8 = errors.New("invalid UTF-8")
+
+// readText reads a text message and fails as soon as it is wrong, be it in the middle of a frame (RFC 6455, 8.1): a peer should not have to
+// send a megabyte to learn that its third byte was no good. buffered is what reader reads from; it tells how much can be read without
+// waiting for more.
+func readText(reader io.Reader, buffered *bufio.Reader) ([]byte, error) {
+	var data []byte
+	valid := 0 // so many bytes are whole characters
+	for {
+		want := max(1, buffered.Buffered())
+		data = slices.Grow(data, want)
+		n, err := reader.Read(data[len(data) : len(data)+want])
+		data = data[:len(data)+n]
+		valid += wholeRunes(data[valid:])
+		switch {
+		case valid < len(data) && (err == io.EOF || utf8.FullRune(data[valid:])):
+			return nil, errUTF8
+		case err == io.EOF:
+			return data, nil
+		case err != nil:
+			return nil, err //nolint:wrapcheck // the library tells errors apart
+		}
+	}
+}
+
+// wholeRunes counts the bytes of the valid characters data begins with.
+func wholeRunes(data []byte) int {
+	if utf8.Valid(data) {
+		return len(data)
+	}
+	n := 0
+	for n < len(data) {
+		r, size := utf8.DecodeRune(data[n:])
+		if r == utf8.RuneError && size <= 1 {
+			break
+		}
+		n += size
+	}
+	return n
+}
+
+// closeFrame is a close frame the library wants to write, put right: it repeats the peer's reason without looking at it.
+func closeFrame(frame []byte) []byte {
+	const head = 4 // two bytes of frame, two of code
+	if len(frame) > head && !utf8.Valid(frame[head:]) {
+		return []byte{0x80 | opClose, 2, closeUTF8 >> 8, closeUTF8 & 0xff}
+	}
+	return frame
+}
