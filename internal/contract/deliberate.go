@@ -125,7 +125,7 @@ func Rows() []Row {
 			What: "after a crash of codex everything works again within seconds", Reason: "the original answered 500 until an operator restarted it (its bug 9)",
 		},
 		{
-			Exchange: `frame (?:app_server\.thread\.status\.changed|notification) thread/(?:status/changed notLoaded|deleted|archived)`, Place: "extra",
+			Exchange: `frame (?:app_server\.thread\.(?:status\.changed|deleted)|notification) thread/(?:status/changed notLoaded|deleted|archived)`, Place: "extra",
 			What: "deleting a chat is followed by codex's own word that the thread is gone", Reason: "codex is asked to delete, where the original removed files behind its back",
 		},
 		{

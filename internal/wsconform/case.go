@@ -1,0 +1,178 @@
+package wsconform
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"time"
+)
+
+// Case is one conversation with the server under test. Its ID is that of the widely known Autobahn case it stands for, where there is one.
+type Case struct {
+	ID, Name string
+	Steps    []Step
+	// Failed is set when the last step ends with the server failing the connection: it must then also close it.
+	Failed bool
+}
+
+// Step sends bytes and then wants frames, in this order and no others.
+type Step struct {
+	Send []byte
+	// Chop sends the bytes in pieces of this many, each a TCP segment of its own; 0 sends them at once.
+	Chop int
+	Want []Want
+}
+
+// Want is a frame of the server.
+type Want struct {
+	Opcode Opcode
+	// Payload is compared when it is not nil.
+	Payload []byte
+	// Code is that of a close frame; 1005 stands for none.
+	Code int
+	// Optional frames may be left out.
+	Optional bool
+}
+
+// The commands the server under test understands, and its answers.
+const (
+	pingCommand = `{"type":"ping"}`
+	pongAnswer  = `{"type":"pong"}`
+)
+
+// patience bounds every read of a case.
+const patience = 5 * time.Second
+
+// Run holds the server against a case; the error tells how it is not strict.
+func Run(address, target string, c Case) (err error) {
+	conn, response, err := Dial(Request{Address: address, Target: target}, patience)
+	if err != nil {
+		return err
+	}
+	if conn == nil {
+		return fmt.Errorf("the handshake was refused: %s", response.Status)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if err := conn.Deadline(patience); err != nil {
+		return err
+	}
+	if greeting, err := conn.Read(); err != nil || greeting.Opcode != Text {
+		return fmt.Errorf("no greeting: opcode %d, %w", greeting.Opcode, err)
+	}
+	closed := false
+	for i, step := range c.Steps {
+		if err := conn.step(step); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+		for _, want := range step.Want {
+			closed = closed || want.Opcode == CloseFrame
+		}
+	}
+	if closed {
+		return conn.gone(c.Failed)
+	}
+	// Whatever came before, the connection must still work and end properly.
+	if err := conn.step(Step{Send: text(pingCommand), Want: wantText(pongAnswer)}); err != nil {
+		return fmt.Errorf("afterwards: %w", err)
+	}
+	if err := conn.step(Step{Send: closing(1000, ""), Want: wantClose(1000)}); err != nil {
+		return fmt.Errorf("closing: %w", err)
+	}
+	return conn.gone(false)
+}
+
+func (c *Conn) step(step Step) error {
+	if err := c.Deadline(patience); err != nil {
+		return err
+	}
+	rest := step.Send
+	for len(rest) > 0 {
+		n := len(rest)
+		if step.Chop > 0 {
+			n = min(n, step.Chop)
+		}
+		if err := c.Send(rest[:n]); err != nil {
+			if len(step.Want) > 0 && step.Want[len(step.Want)-1].Opcode == CloseFrame {
+				break // the server may fail the connection before it has read everything
+			}
+			return err
+		}
+		rest = rest[n:]
+	}
+	for i := 0; i < len(step.Want); i++ {
+		f, err := c.Read()
+		if err != nil {
+			return fmt.Errorf("want opcode %d, got %w", step.Want[i].Opcode, err)
+		}
+		if step.Want[i].Optional && f.Opcode != step.Want[i].Opcode {
+			i++
+		}
+		if err := f.check(step.Want[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f Frame) check(want Want) error {
+	if !f.Final || f.RSV != 0 {
+		return fmt.Errorf("the server sent a frame with fin %v and rsv %d", f.Final, f.RSV)
+	}
+	if f.Opcode != want.Opcode {
+		return fmt.Errorf("want opcode %d, got %d %.80q", want.Opcode, f.Opcode, f.Payload)
+	}
+	if want.Payload != nil && !bytes.Equal(f.Payload, want.Payload) {
+		return fmt.Errorf("want %.80q, got %.80q", want.Payload, f.Payload)
+	}
+	if f.Opcode == CloseFrame {
+		if code, _ := CloseCode(f.Payload); code != want.Code {
+			return fmt.Errorf("want close %d, got %d %.80q", want.Code, code, f.Payload)
+		}
+		if len(f.Payload) == 1 || len(f.Payload) > 125 {
+			return fmt.Errorf("the close frame has %d bytes", len(f.Payload))
+		}
+	}
+	return nil
+}
+
+// gone wants the server to close the TCP connection, without another word. When it was the one to fail it, the close is answered first.
+func (c *Conn) gone(failed bool) error {
+	if failed {
+		_ = c.Write(CloseFrame, ClosePayload(1000, "")) // it may have closed already
+	}
+	f, err := c.Read()
+	switch {
+	case err == nil:
+		return fmt.Errorf("after its close frame the server sent opcode %d %.80q", f.Opcode, f.Payload)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return nil
+	}
+	return fmt.Errorf("the server did not close the connection: %w", err)
+}
+
+func text(payload string) []byte { return frame(Text, payload) }
+
+func frame(opcode Opcode, payload string) []byte {
+	return Encode(Frame{Final: true, Opcode: opcode, Payload: []byte(payload)})
+}
+
+func part(opcode Opcode, final bool, payload string) []byte {
+	return Encode(Frame{Final: final, Opcode: opcode, Payload: []byte(payload)})
+}
+
+func closing(code int, reason string) []byte {
+	return frame(CloseFrame, string(ClosePayload(code, reason)))
+}
+
+func join(frames ...[]byte) []byte { return bytes.Join(frames, nil) }
+
+func wantText(payload string) []Want { return []Want{{Opcode: Text, Payload: []byte(payload)}} }
+
+func wantPong(payload string) []Want { return []Want{{Opcode: Pong, Payload: []byte(payload)}} }
+
+func wantClose(code int) []Want { return []Want{{Opcode: CloseFrame, Code: code}} }
+
+// anyText wants an answer, whatever it says.
+func anyText() []Want { return []Want{{Opcode: Text}} }
