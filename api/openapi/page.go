@@ -159,6 +159,9 @@ func outlineMembers(schema *yaml.Node, depth int) (rows []row) {
 	return rows
 }
 
+// notBlank is the pattern of texts that must say something.
+const notBlank = `\S`
+
 // typeOf says in a few words what a value may be.
 func typeOf(schema *yaml.Node) []word {
 	if ref := text(get(schema, "$ref")); ref != "" {
@@ -184,6 +187,9 @@ func typeOf(schema *yaml.Node) []word {
 		return append([]word{{Text: "list of "}}, typeOf(get(schema, "items"))...)
 	case name == "":
 		name = "any value"
+	}
+	if text(get(schema, "pattern")) == notBlank {
+		name += ", not blank"
 	}
 	for _, limit := range []struct{ key, words string }{
 		{"minLength", "at least"}, {"maxLength", "at most"}, {"minimum", "from"}, {"maximum", "to"}, {"exclusiveMinimum", "above"},
