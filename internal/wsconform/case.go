@@ -15,6 +15,8 @@ type Case struct {
 	Steps    []Step
 	// Failed is set when the last step ends with the server failing the connection: it must then also close it.
 	Failed bool
+	// Rest is what is left of the client's last frame: it has to finish it before it can answer the close.
+	Rest []byte
 }
 
 // Step sends bytes and then wants frames, in this order and no others.
@@ -71,7 +73,7 @@ func Run(address, target string, c Case) (err error) {
 		}
 	}
 	if closed {
-		return conn.gone(c.Failed)
+		return conn.gone(c.Failed, c.Rest)
 	}
 	// Whatever came before, the connection must still work and end properly.
 	if err := conn.step(Step{Send: text(pingCommand), Want: wantText(pongAnswer)}); err != nil {
@@ -80,7 +82,7 @@ func Run(address, target string, c Case) (err error) {
 	if err := conn.step(Step{Send: closing(1000, ""), Want: wantClose(1000)}); err != nil {
 		return fmt.Errorf("closing: %w", err)
 	}
-	return conn.gone(false)
+	return conn.gone(false, nil)
 }
 
 func (c *Conn) step(step Step) error {
@@ -138,8 +140,9 @@ func (f Frame) check(want Want) error {
 }
 
 // gone wants the server to close the TCP connection, without another word. When it was the one to fail it, the close is answered first.
-func (c *Conn) gone(failed bool) error {
+func (c *Conn) gone(failed bool, rest []byte) error {
 	if failed {
+		_ = c.Send(rest)
 		_ = c.Write(CloseFrame, ClosePayload(1000, "")) // it may have closed already
 	}
 	f, err := c.Read()

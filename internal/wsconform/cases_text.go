@@ -13,6 +13,8 @@ const (
 
 // utf8Handling is sections 6.1 to 6.4: empty messages, characters split over fragments, and failing fast.
 func utf8Handling() []Case {
+	long := text(broken + strings.Repeat("x", 100))
+	cut := 6 + len(greek) + 3
 	cases := []Case{
 		{ID: "6.1.1", Name: "an empty text", Steps: []Step{{Send: text("")}}},
 		{ID: "6.1.2", Name: "three empty fragments", Steps: []Step{{Send: join(part(Text, false, ""), part(Continuation, false, ""), part(Continuation, true, ""))}}},
@@ -35,11 +37,11 @@ func utf8Handling() []Case {
 		{ID: "6.4.2", Name: "invalid at the second byte of a character", Failed: true, Steps: []Step{
 			{Send: part(Text, false, greek+"\xf4")}, {Send: part(Continuation, false, "\x90"), Want: wantClose(1007)},
 		}},
-		{ID: "6.4.3", Name: "invalid inside a frame that is still coming", Failed: true, Steps: []Step{
-			{Send: text(broken + strings.Repeat("x", 100))[:6+len(greek)+3], Want: wantClose(1007)},
+		{ID: "6.4.3", Name: "invalid inside a frame that is still coming", Failed: true, Rest: long[cut:], Steps: []Step{
+			{Send: long[:cut], Want: wantClose(1007)},
 		}},
-		{ID: "6.4.4", Name: "the same, byte by byte", Failed: true, Steps: []Step{
-			{Send: text(broken + strings.Repeat("x", 100))[:6+len(greek)+3], Chop: 1, Want: wantClose(1007)},
+		{ID: "6.4.4", Name: "the same, byte by byte", Failed: true, Rest: long[cut:], Steps: []Step{
+			{Send: long[:cut], Chop: 1, Want: wantClose(1007)},
 		}},
 		fails("6.4.5", "a message that ends inside a character", 1007, text(greek+"\xce")),
 		fails("6.4.6", "a fragmented message that ends inside a character", 1007, join(part(Text, false, "a"), part(Continuation, true, "\xe2\x82"))),
