@@ -116,6 +116,11 @@ func converse(ctx context.Context, found Found, h hello, limit time.Duration) (n
 // Read implements io.Reader with the runtime's stdout. It ends when the runtime is gone and everything it wrote was read, after Detach, or
 // when the shim is gone; Done is closed by then.
 func (a *Attached) Read(b []byte) (int, error) {
+	select {
+	case <-a.done:
+		return 0, io.EOF
+	default:
+	}
 	if a.dead != nil {
 		return a.readDead(b)
 	}

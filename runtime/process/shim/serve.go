@@ -191,16 +191,22 @@ func (s *server) live(ctx context.Context) {
 
 	limit := time.NewTimer(lingerLimit)
 	defer limit.Stop()
+	first := time.NewTimer(helloLimit)
+	defer first.Stop()
+	alone := false
 	for {
 		s.mu.Lock()
-		attached, told := s.attached != nil, s.told
+		attached, told, met := s.attached != nil, s.told, s.attachments > 0
 		s.mu.Unlock()
-		// When the disk is full only this process knows how the runtime ended: then it waits for a server.
-		if !attached && (saved || told) {
+		// When the disk is full only this process knows how the runtime ended: then it waits for a server. And whoever started a runtime that
+		// ended at once is about to attach.
+		if !attached && (saved || told) && (met || alone) {
 			return
 		}
 		select {
 		case <-s.left:
+		case <-first.C:
+			alone = true
 		case <-limit.C:
 			return
 		}
