@@ -153,7 +153,10 @@ func (f *fakeSessions) Interrupt(_ context.Context, _, turnID string) (string, e
 	return f.next.turnID, nil
 }
 
-func (f *fakeSessions) UpsertTranscript(_ context.Context, _ string, entry transcript.Entry) error {
+func (f *fakeSessions) UpsertTranscript(ctx context.Context, id string, entry transcript.Entry) error {
+	if _, err := f.Lookup(ctx, id); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entries = append(f.entries, entry)

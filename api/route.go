@@ -14,6 +14,9 @@ type route struct {
 	// guards are checked in the order of their declaration, before the body unless bodyFirst.
 	guards    guards
 	bodyFirst bool
+	// lateGuards routes are well-formed requests' fast lane: the handler finds out by itself whether the session is there and checks the
+	// guards only when it is not. What a client sees is the same.
+	lateGuards bool
 	// query and body are the schemas of what the handler reads; nil leaves that part unread.
 	query, body schema.Schema
 	// longParams lifts the limit of 100 characters per path parameter.
@@ -36,6 +39,7 @@ type input struct {
 	query   schema.Value
 	body    schema.Value
 	actor   string
+	guards  guards
 }
 
 func (in *input) sessionID() string { return in.params["sessionId"] }

@@ -19,7 +19,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *route, names,
 		rt.raw.ServeHTTP(w, r)
 		return
 	}
-	in := &input{params: params, actor: s.Actor(r)}
+	in := &input{params: params, actor: s.Actor(r), guards: rt.guards}
 	ctx := r.Context()
 	if id := in.sessionID(); id != "" {
 		noteSession(ctx, id)
@@ -60,6 +60,11 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *route, in *input)
 	if rt.bodyFirst {
 		if err := validate(); err != nil {
 			return reply{}, err
+		}
+	}
+	if rt.lateGuards {
+		if err := validate(); err == nil {
+			return rt.handle(ctx, in)
 		}
 	}
 	if err := s.checkGuards(ctx, rt.guards, in); err != nil {

@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"harness/api/schema"
+	"harness/session"
 	"harness/transcript"
 )
 
@@ -16,7 +18,7 @@ var upsertBody = schema.Struct(
 
 func (s *server) transcriptRoutes() []route {
 	return []route{
-		{method: http.MethodPost, path: "/api/sessions/:sessionId/transcript/upsert", guards: anySession, body: upsertBody, handle: s.upsertTranscript},
+		{method: http.MethodPost, path: "/api/sessions/:sessionId/transcript/upsert", guards: anySession, lateGuards: true, body: upsertBody, handle: s.upsertTranscript},
 	}
 }
 
@@ -32,7 +34,15 @@ func entryOf(body schema.Value) transcript.Entry {
 func (s *server) upsertTranscript(ctx context.Context, in *input) (reply, error) {
 	entry := entryOf(in.body)
 	noteTurn(ctx, entry.TurnID)
-	if err := s.Sessions.UpsertTranscript(ctx, in.sessionID(), entry); err != nil {
+	err := s.Sessions.UpsertTranscript(ctx, in.sessionID(), entry)
+	if errors.Is(err, session.ErrNotFound) {
+		// Not stored here: the guards look for it at the runtime, too, and take it in.
+		if err := s.checkGuards(ctx, in.guards, in); err != nil {
+			return reply{}, err
+		}
+		err = s.Sessions.UpsertTranscript(ctx, in.sessionID(), entry)
+	}
+	if err != nil {
 		return reply{}, err
 	}
 	return ok(struct {

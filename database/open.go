@@ -66,7 +66,8 @@ func openSQLite(ctx context.Context, opts Options) (*DB, error) {
 	if synchronous == "" {
 		synchronous = "FULL"
 	}
-	write, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_txlock=immediate", "_pragma=journal_mode(WAL)", "_pragma=synchronous("+synchronous+")", "_pragma=foreign_keys(1)"))
+	write, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_txlock=immediate", "_pragma=journal_mode(WAL)", "_pragma=synchronous("+synchronous+")", "_pragma=foreign_keys(1)",
+		"_pragma=cache_size(-16384)", "_pragma=wal_autocheckpoint(4000)"))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", opts.Path, err)
 	}

@@ -3,6 +3,8 @@ package database
 import (
 	"context"
 	"database/sql"
+	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -57,7 +59,7 @@ func (s *statements) prepare(ctx context.Context) {
 		if known {
 			continue
 		}
-		prepared, err := s.pool.PrepareContext(ctx, text)
+		prepared, err := s.pool.PrepareContext(ctx, positional(text))
 		if err != nil {
 			continue
 		}
@@ -71,6 +73,34 @@ func (s *statements) prepare(ctx context.Context) {
 			_ = prepared.Close() // another reader was faster
 		}
 	}
+}
+
+// positional writes $1, $2, ... as ? when each stands once and in order: the driver finds a numbered parameter by comparing names, which
+// takes the square of their number. Any other text is returned as it is.
+func positional(text string) string {
+	var b strings.Builder
+	next := 1
+	for i := 0; i < len(text); {
+		switch c := text[i]; {
+		case c == '\'' || c == '"' || c == '`' || c == '?':
+			return text // quoted text might hold a dollar
+		case c != '$':
+			b.WriteByte(c)
+			i++
+		default:
+			end := i + 1
+			for end < len(text) && text[end] >= '0' && text[end] <= '9' {
+				end++
+			}
+			if text[i+1:end] != strconv.Itoa(next) {
+				return text
+			}
+			next++
+			b.WriteByte('?')
+			i = end
+		}
+	}
+	return b.String()
 }
 
 // reader is a pool for reading that prepares what it is asked.

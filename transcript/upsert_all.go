@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,8 +16,8 @@ type Put struct {
 	Entry     Entry
 }
 
-// rowsPerStatement bounds the rows of one statement; a row has eleven parameters at most.
-const rowsPerStatement = 64
+// rowsPerStatement bounds the rows of one statement: enough to make round trips rare, few enough for a driver that binds in quadratic time.
+const rowsPerStatement = 32
 
 // key names a row as it is stored.
 type key struct{ session, message string }
@@ -92,8 +93,8 @@ func readStates(ctx context.Context, tx database.Tx, keys []key, states map[key]
 	}
 	rows, err := tx.QueryContext(ctx, `with v (s, m) as (values `+placeholders(len(keys), "$", "$")+`)
 		select v.s, v.m, coalesce((select o.ordinal from transcript_entries o where o.session_id = v.s order by o.ordinal desc limit 1), 0),
-			coalesce(e.message_id, v.m), coalesce(e.turn_id, ''), coalesce(e.role, ''), coalesce(e.type, ''), coalesce(e.content, ''), e.details,
-			coalesce(e.status, ''), e.started_at, e.completed_at
+			coalesce(e.message_id, v.m), e.turn_id, e.role, e.type, e.content, e.details,
+			e.status, e.started_at, e.completed_at
 		from v left join transcript_entries e on e.session_id = v.s and e.message_id = v.m`, args...)
 	if err != nil {
 		return fmt.Errorf("read %d transcript entries: %w", len(keys), err)
@@ -104,7 +105,7 @@ func readStates(ctx context.Context, tx database.Tx, keys []key, states map[key]
 			k    key
 			last int64
 		)
-		entry, err := scanEntry(prefixed{rows, []any{&k.session, &k.message, &last}})
+		entry, err := scanEntry(optional{rows, []any{&k.session, &k.message, &last}})
 		if err != nil {
 			return fmt.Errorf("read transcript entries: %w", err)
 		}
@@ -117,13 +118,37 @@ func readStates(ctx context.Context, tx database.Tx, keys []key, states map[key]
 	return nil
 }
 
-// prefixed scans columns that stand before those of an entry.
-type prefixed struct {
+// optional scans the columns of an entry that may be missing (its texts stay empty) behind some others.
+type optional struct {
 	scanner
 	before []any
 }
 
-func (p prefixed) Scan(dest ...any) error { return p.scanner.Scan(append(p.before, dest...)...) }
+// Scan implements scanner.
+func (o optional) Scan(dest ...any) error {
+	texts := make([]sql.NullString, len(dest))
+	into := append([]any{}, o.before...)
+	for i := range dest {
+		switch dest[i].(type) {
+		case *string, *Status:
+			into = append(into, &texts[i])
+		default:
+			into = append(into, dest[i])
+		}
+	}
+	if err := o.scanner.Scan(into...); err != nil {
+		return err
+	}
+	for i := range dest {
+		switch target := dest[i].(type) {
+		case *string:
+			*target = texts[i].String
+		case *Status:
+			*target = Status(texts[i].String)
+		}
+	}
+	return nil
+}
 
 func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*state, statement func(rows int) string, numbered bool) error {
 	for len(keys) > 0 {
