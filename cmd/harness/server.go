@@ -54,6 +54,8 @@ type Server struct {
 	listener net.Listener
 	http     *http.Server
 
+	extensions extensionParts
+
 	pruning pruning
 	ready   atomic.Bool
 	failed  chan error
@@ -72,7 +74,9 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger) *Server
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "codex", Start: s.startCodex, Stop: s.stopCodex, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "stream", Start: s.startStream, Stop: s.stopStream, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "actions", Start: s.startActions, Stop: func(context.Context) error { return nil }, Bound: time.Second},
 		lifecycle.Part{Name: "queue", Start: s.startQueue, Stop: s.stopQueue, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "extensions", Start: s.startExtensions, Stop: s.stopExtensions, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "http", Start: s.startHTTP, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "readiness", Start: s.startReady, Stop: s.stopReady, Bound: time.Second},
 	)
@@ -198,6 +202,7 @@ func (s *Server) startHTTP(context.Context) error {
 		Logger: s.log.With().Str("room", "api").Logger(), Version: version,
 	}
 	s.offerJobs(&options)
+	options.Lifecycle = s.lifecycle()
 	handler := api.New(options)
 	s.http = &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes}
 	go func() {

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"harness/api"
+	"harness/auth"
+	"harness/config"
+	"harness/extensions"
+	"harness/extensions/action"
+	"harness/extensions/js"
+	"harness/extensions/process"
+	"harness/extensions/sdk"
+	"harness/queue"
+	"harness/queue/jobs"
+	"harness/runtime"
+	"harness/session"
+	"harness/telemetry"
+	"harness/transcript"
+)
+
+// extensionParts are the extensions of a server.
+type extensionParts struct {
+	registry   *extensions.Registry
+	dispatcher *extensions.Dispatcher
+	actions    *action.Executor
+	// after are reconciliations under way after reloads; stop ends them.
+	after   sync.WaitGroup
+	stop    context.CancelFunc
+	stopped context.Context //nolint:containedctx // it spans the part's life, not a call's
+}
+
+// startActions makes what executes actions, before the queue whose workers ask for them.
+func (s *Server) startActions(context.Context) error {
+	room := actionRooms{s.sessions}
+	s.extensions.actions = action.New(action.Options{
+		Journal: s.journal, DB: s.db, Transcripts: room, Approvals: room, Turns: room, Jobs: extensionJobs{s},
+		Logger: s.log.With().Str("room", "actions").Logger(),
+	})
+	s.queue.actions = workerActions{s.extensions.actions}
+	return nil
+}
+
+// startExtensions loads the extensions and begins telling them of events. What cannot be loaded is left out and logged.
+func (s *Server) startExtensions(ctx context.Context) error {
+	e := &s.extensions
+	log := s.log.With().Str("room", "extensions").Logger()
+	hosts, err := extensionHosts(ctx, filepath.Join(s.dir.path, "extensions"), log)
+	if err != nil {
+		return err
+	}
+	dispatches, catchUps := s.extensionMetrics()
+	e.registry = extensions.New(extensions.Options{
+		Roots: extensionRoots(s.cfg, s.workspace), Hosts: hosts, Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
+		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions}, Actions: e.actions, Observe: dispatches, Logger: log,
+	})
+	e.registry.Load(ctx)
+	e.dispatcher = extensions.NewDispatcher(extensions.DispatcherOptions{
+		Registry: e.registry, Journal: s.journal, DB: s.db, Sessions: extensionSessions{s.sessions}, NodeID: s.dir.nodeID, Observe: catchUps, Logger: log,
+	})
+	e.stopped, e.stop = context.WithCancel(context.WithoutCancel(ctx))
+	return e.dispatcher.Start(ctx)
+}
+
+func (s *Server) stopExtensions(ctx context.Context) error {
+	e := &s.extensions
+	e.stop()
+	err := e.dispatcher.Stop(ctx)
+	e.after.Wait()
+	return errors.Join(err, e.registry.Close(ctx))
+}
+
+// lifecycle is what the extension routes stand on.
+func (s *Server) lifecycle() *api.Lifecycle {
+	e := &s.extensions
+	return &api.Lifecycle{
+		Extensions: e.registry, Audit: extensions.NewAudit(s.journal, s.db, nil), RBAC: rbac(s.cfg),
+		Reloaded: func() {
+			// What waits for a decision is offered to the extensions that are there now.
+			e.after.Go(func() {
+				if err := e.dispatcher.Reconcile(e.stopped); err != nil && e.stopped.Err() == nil {
+					s.log.Warn().Err(err).Msg("pending file changes were not offered to the reloaded extensions")
+				}
+			})
+		},
+	}
+}
+
+func rbac(cfg *config.Config) *auth.RBAC {
+	rules := cfg.Extensions
+	return auth.NewRBAC(auth.RBACOptions{
+		Mode: auth.RBACMode(rules.RBACMode), HeaderSecret: rules.RBACHeaderSecret, JWTSecret: rules.RBACJWTSecret,
+		JWTIssuer: rules.RBACJWTIssuer, JWTAudience: rules.RBACJWTAudience, RoleClaim: rules.RBACJWTRoleClaim, ActorClaim: rules.RBACJWTActorClaim,
+	})
+}
+
+// extensionRoots are where extensions are looked for: the workspace's agents folder and the configured roots.
+func extensionRoots(cfg *config.Config, workspace string) []extensions.Root {
+	roots := []extensions.Root{{Type: extensions.RepoLocal, Path: filepath.Join(workspace, "agents")}}
+	for _, path := range cfg.Extensions.PackageRoots {
+		roots = append(roots, extensions.Root{Type: extensions.InstalledPackage, Path: path})
+	}
+	for _, path := range cfg.Extensions.ConfiguredRoots {
+		roots = append(roots, extensions.Root{Type: extensions.ConfiguredRoot, Path: path})
+	}
+	return roots
+}
+
+// extensionHosts are what runs extensions; dir is a folder for the process host alone.
+func extensionHosts(ctx context.Context, dir string, log zerolog.Logger) ([]extensions.Host, error) {
+	children, err := process.New(ctx, process.Options{Dir: dir, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	return []extensions.Host{js.New(js.Options{Logger: log}), children}, nil
+}
+
+// extensionMetrics registers the dispatch figures.
+func (s *Server) extensionMetrics() (dispatched func(extensions.Summary), behind func(lane int)) {
+	count := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: telemetry.MetricName("extensions", "results_total"), Help: "Results of extension handlers by kind.",
+	}, []string{"kind"})
+	took := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: telemetry.MetricName("extensions", "dispatch_seconds"), Help: "Time from an event to the last of its handlers' results.",
+		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
+	})
+	catchUps := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: telemetry.MetricName("extensions", "catch_ups_total"), Help: "Times a dispatch lane fell behind and read the journal.",
+	}, []string{"lane"})
+	s.metrics.registry.MustRegister(count, took, catchUps)
+	return func(summary extensions.Summary) {
+			took.Observe(summary.Took.Seconds())
+			count.WithLabelValues(string(sdk.EnqueueResult)).Add(float64(summary.Enqueues))
+			count.WithLabelValues(string(sdk.ActionResult)).Add(float64(summary.Actions))
+			count.WithLabelValues(string(sdk.HandlerError)).Add(float64(summary.HandlerErrors))
+			count.WithLabelValues(string(sdk.HandlerResult)).Add(float64(summary.Handlers - summary.Enqueues - summary.Actions - summary.HandlerErrors))
+		}, func(lane int) {
+			catchUps.WithLabelValues(strconv.Itoa(lane)).Inc()
+		}
+}
+
+// extensionSessions tells the dispatcher about sessions.
+type extensionSessions struct{ sessions *session.Service }
+
+// Describe implements extensions.Sessions.
+func (e extensionSessions) Describe(ctx context.Context, id string) (extensions.SessionInfo, error) {
+	found, err := e.sessions.Lookup(ctx, id)
+	if gone(err) {
+		return extensions.SessionInfo{}, fmt.Errorf("%w: %w", extensions.ErrSessionGone, err)
+	}
+	return extensions.SessionInfo{ID: found.ID, Title: found.Title, ProjectID: found.ProjectID, SystemOwned: found.SystemOwned}, err
+}
+
+// RequestPending implements extensions.Sessions.
+func (e extensionSessions) RequestPending(ctx context.Context, _, requestID string) (bool, error) {
+	request, err := e.sessions.Request(ctx, requestID, runtime.RequestApproval)
+	if errors.Is(err, session.ErrRequestNotFound) {
+		return false, nil
+	}
+	return request.Status == session.RequestPending, err
+}
+
+func gone(err error) bool {
+	var deleted *session.DeletedError
+	return errors.Is(err, session.ErrNotFound) || errors.As(err, &deleted)
+}
+
+// extensionSettings gives handlers a session's settings.
+type extensionSettings struct{ sessions *session.Service }
+
+// SessionSettings implements extensions.Settings.
+func (e extensionSettings) SessionSettings(ctx context.Context, id string) (map[string]json.RawMessage, error) {
+	found, err := e.sessions.Lookup(ctx, id)
+	return found.Controls.Settings, err
+}
+
+// extensionJobs queues jobs for extensions. The queue may be off.
+type extensionJobs struct{ server *Server }
+
+// EnqueueJob implements extensions.Jobs.
+func (e extensionJobs) EnqueueJob(ctx context.Context, in sdk.EnqueueInput) (sdk.EnqueueOutcome, error) {
+	if e.server.queue.Queue == nil {
+		return sdk.EnqueueOutcome{}, errors.New("orchestrator queue is unavailable")
+	}
+	out, err := e.server.queue.Enqueue(ctx, jobs.NewRequest(in.Type, in.ProjectID, in.SourceSessionID, in.Payload))
+	var refused *queue.Error
+	if errors.As(err, &refused) && (refused.Code == queue.CodeUnknownType || refused.Code == queue.CodeInvalidPayload) {
+		return sdk.EnqueueOutcome{}, fmt.Errorf("%w: %w", action.ErrInvalid, err)
+	}
+	if err != nil {
+		return sdk.EnqueueOutcome{}, err
+	}
+	return sdk.EnqueueOutcome{Status: string(out.Status),
+		Job: sdk.Job{ID: out.Job.ID, Type: out.Job.Type, ProjectID: out.Job.ProjectID, State: string(out.Job.State)}}, nil
+}
+
+// actionRooms are the rooms actions change.
+type actionRooms struct{ sessions *session.Service }
+
+// UpsertTranscript implements action.Transcripts.
+func (a actionRooms) UpsertTranscript(ctx context.Context, id string, entry transcript.Entry) error {
+	err := a.sessions.UpsertTranscript(ctx, id, entry)
+	if gone(err) {
+		return fmt.Errorf("%w: %w", action.ErrGone, err)
+	}
+	return err
+}
+
+// Approval implements action.Approvals.
+func (a actionRooms) Approval(ctx context.Context, id string) (action.Approval, error) {
+	request, err := a.sessions.Request(ctx, id, runtime.RequestApproval)
+	if errors.Is(err, session.ErrRequestNotFound) {
+		return action.Approval{}, fmt.Errorf("%w: %w", action.ErrGone, err)
+	}
+	return action.Approval{SessionID: request.SessionID, TurnID: request.TurnID}, err
+}
+
+// Decide implements action.Approvals.
+func (a actionRooms) Decide(ctx context.Context, id, decision, scope, actor string) error {
+	_, err := a.sessions.Settle(ctx, id, runtime.RequestApproval, runtime.Reply{Decision: decision, Scope: scope}, actor)
+	var settled *session.SettledError
+	switch {
+	case errors.As(err, &settled):
+		return fmt.Errorf("%w: %w", action.ErrResolved, err)
+	case errors.Is(err, session.ErrRequestNotFound):
+		return fmt.Errorf("%w: %w", action.ErrGone, err)
+	}
+	return err
+}
+
+// Steer implements action.Turns.
+func (a actionRooms) Steer(ctx context.Context, id, turnID, text string) error {
+	err := a.sessions.Steer(ctx, id, turnID, text)
+	switch {
+	case errors.Is(err, session.ErrNoActiveTurn), errors.Is(err, session.ErrWrongTurn):
+		return fmt.Errorf("%w: %w", action.ErrConflict, err)
+	case gone(err):
+		return fmt.Errorf("%w: %w", action.ErrGone, err)
+	}
+	return err
+}
+
+// workerActions executes what queue workers ask for with the same executor as extensions.
+type workerActions struct{ executor *action.Executor }
+
+// Execute implements jobs.ActionExecutor.
+func (w workerActions) Execute(ctx context.Context, in jobs.Intent) (jobs.ActionResult, error) {
+	result := w.executor.Execute(ctx, extensions.ActionCall{
+		ModuleName: in.Agent, Extension: "agent:" + in.Agent, EventType: "job", CorrelationID: "job|" + in.JobID,
+		Scope:   extensions.Scope{ProjectID: in.ProjectID, SessionID: in.SourceSessionID, TurnID: in.TurnID},
+		Request: sdk.ActionRequest{Kind: "action_request", ActionType: in.ActionType, Payload: in.Payload, IdempotencyKey: in.IdempotencyKey},
+	})
+	var details struct{ Replayed bool }
+	if len(result.Details) > 0 && json.Unmarshal(result.Details, &details) != nil {
+		details.Replayed = false
+	}
+	return jobs.ActionResult{ActionType: result.ActionType, Status: result.Status, Details: result.Details, Replayed: details.Replayed}, nil
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"harness/config"
+	"harness/extensions"
+)
+
+// newExtensions are the commands around extensions: two ask a running server, two look at a folder without one.
+func newExtensions() *cobra.Command {
+	cmd := &cobra.Command{Use: "extensions", Short: "List, reload, check and certify extensions", Args: cobra.NoArgs}
+	lifecycle := &lifecycleClient{}
+	ask := func(use, short string, do func(context.Context, *lifecycleClient, io.Writer) error) *cobra.Command {
+		one := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := lifecycle.configure(cmd); err != nil {
+				return err
+			}
+			return do(cmd.Context(), lifecycle, cmd.OutOrStdout())
+		}}
+		config.AddFlags(one.Flags())
+		one.Flags().StringVar(&lifecycle.base, "url", "", "base URL of the server (default: where this configuration serves)")
+		one.Flags().StringVar(&lifecycle.role, "role", "admin", "role to name in RBAC mode header")
+		one.Flags().StringVar(&lifecycle.actor, "actor", "", "actor to name in RBAC mode header")
+		one.Flags().StringVar(&lifecycle.bearer, "bearer-file", "", "file with the token for RBAC mode jwt")
+		return one
+	}
+	folder := func(use, short string, do func(context.Context, string, []extensions.Host, io.Writer) error) *cobra.Command {
+		return &cobra.Command{Use: use + " DIR", Short: short, Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+			return withHosts(cmd, args[0], do)
+		}}
+	}
+	cmd.AddCommand(
+		ask("list", "List what a running server has loaded", func(ctx context.Context, c *lifecycleClient, out io.Writer) error { return c.list(ctx, out) }),
+		ask("reload", "Have a running server load its extensions anew; all or nothing", func(ctx context.Context, c *lifecycleClient, out io.Writer) error {
+			return c.reload(ctx, out)
+		}),
+		folder("check", "Load the extension in DIR in a sandbox and print what is wrong with it; no server is touched", checkExtension),
+		folder("conformance", "Run the extension in DIR under two runtime profiles and write a JSON report", conformance),
+	)
+	return cmd
+}
+
+// withHosts runs a command over a folder with hosts of its own, whose children live in a temporary folder.
+func withHosts(cmd *cobra.Command, folder string, do func(context.Context, string, []extensions.Host, io.Writer) error) (err error) {
+	path, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return &usageError{fmt.Errorf("%s is no folder", folder)}
+	}
+	dir, err := os.MkdirTemp("", "harness-extensions-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	hosts, err := extensionHosts(cmd.Context(), dir, zerolog.Nop())
+	if err != nil {
+		return err
+	}
+	return do(cmd.Context(), path, hosts, cmd.OutOrStdout())
+}
+
+// errProblems ends a command whose report names the problems.
+var errProblems = errors.New("the extension has problems")
+
+// checkExtension loads a folder as a reload would, in trust mode warn, and prints what it found.
+func checkExtension(ctx context.Context, folder string, hosts []extensions.Host, out io.Writer) (err error) {
+	registry := extensions.New(extensions.Options{Roots: []extensions.Root{{Type: extensions.ConfiguredRoot, Path: folder}}, Hosts: hosts,
+		Trust: extensions.TrustWarn, Logger: zerolog.Nop()})
+	defer func() { err = errors.Join(err, registry.Close(context.WithoutCancel(ctx))) }()
+	result := registry.Reload(ctx, "check")
+	var report strings.Builder
+	for _, problem := range result.Errors {
+		fmt.Fprintf(&report, "error    %s: %s: %s\n", problem.Extension, problem.Code, problem.Message)
+	}
+	for _, m := range result.Modules {
+		fmt.Fprintf(&report, "ok       %s %s (agent %s) handles %s\n", m.Name, m.Version, m.AgentID, strings.Join(m.Events, ", "))
+		for _, diagnostic := range m.Diagnostics {
+			fmt.Fprintf(&report, "note     %s\n", diagnostic)
+		}
+		for _, warning := range m.Trust.Warnings {
+			fmt.Fprintf(&report, "warning  %s (trust mode enforced refuses this)\n", warning)
+		}
+	}
+	if result.Code == extensions.Reloaded && len(result.Modules) == 0 {
+		fmt.Fprintf(&report, "error    there is no extension in %s: it needs extension.manifest.json or events.js, events.mjs or events.ts\n", folder)
+	}
+	if _, err := io.WriteString(out, report.String()); err != nil {
+		return err
+	}
+	if result.Code != extensions.Reloaded || len(result.Modules) == 0 {
+		return errProblems
+	}
+	return nil
+}
+
+// errNotPortable ends conformance for an extension that runs in one profile only.
+var errNotPortable = errors.New("the extension is not portable; the report says why")
+
+func conformance(ctx context.Context, folder string, hosts []extensions.Host, out io.Writer) error {
+	// Whoever runs this command on a folder allows its process, too.
+	var allowed []string
+	if raw, err := os.ReadFile(filepath.Join(folder, "extension.manifest.json")); err == nil {
+		var manifest struct{ Name string }
+		if json.Unmarshal(raw, &manifest) == nil {
+			allowed = []string{strings.TrimSpace(manifest.Name)}
+		}
+	}
+	report := extensions.Conformance(ctx, folder, hosts, allowed)
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(report); err != nil {
+		return err
+	}
+	if !report.Portable {
+		return errNotPortable
+	}
+	return nil
+}
+
+// lifecycleClient asks a server's extension routes.
+type lifecycleClient struct {
+	base, role, actor, bearer string
+	headers                   http.Header
+}
+
+func (c *lifecycleClient) configure(cmd *cobra.Command) error {
+	cfg, err := config.FromProcess(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	if c.base == "" {
+		c.base = serverURL(cfg)
+	}
+	c.base = strings.TrimSuffix(c.base, "/")
+	c.headers = http.Header{}
+	if cfg.AuthToken != "" {
+		c.headers.Set("X-Harness-Token", cfg.AuthToken)
+	}
+	switch cfg.Extensions.RBACMode {
+	case "header":
+		c.headers.Set("X-Codex-Role", c.role)
+		if cfg.Extensions.RBACHeaderSecret != "" {
+			c.headers.Set("X-Codex-Rbac-Token", cfg.Extensions.RBACHeaderSecret)
+		}
+		if c.actor != "" {
+			c.headers.Set("X-Codex-Actor", c.actor)
+		}
+	case "jwt":
+		if c.bearer == "" {
+			return &usageError{errors.New("RBAC mode jwt needs --bearer-file with a token")}
+		}
+		token, err := os.ReadFile(c.bearer)
+		if err != nil {
+			return fmt.Errorf("read the token: %w", err)
+		}
+		c.headers.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
+	return nil
+}
+
+type listedModule struct {
+	Name, Version, AgentID string
+	Events                 []string
+	Origin                 struct{ Type string }
+	Trust                  struct {
+		Status   string
+		Warnings []string
+	}
+	Health *struct{ State string }
+}
+
+type lifecycleAnswer struct {
+	Status, Code, Message, SnapshotVersion, LoadedAt string
+	Modules                                          []listedModule
+	Errors                                           []extensions.LoadError
+}
+
+// lifecycleTimeout bounds a reload of many extensions.
+const lifecycleTimeout = 2 * time.Minute
+
+func (c *lifecycleClient) ask(ctx context.Context, method, path string) (status int, answer lifecycleAnswer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lifecycleTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
+	if err != nil {
+		return 0, answer, err
+	}
+	request.Header = c.headers.Clone()
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, answer, fmt.Errorf("no server answers at %s (start one with `harness serve`, or name another with --url): %w", c.base, err)
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	raw, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
+	if err != nil {
+		return 0, answer, err
+	}
+	if err := json.Unmarshal(bytes.TrimSpace(raw), &answer); err != nil {
+		return 0, answer, fmt.Errorf("%s answered %d with something that is no JSON", c.base, response.StatusCode)
+	}
+	return response.StatusCode, answer, nil
+}
+
+func refusedBy(status int, answer lifecycleAnswer) error {
+	text := answer.Code
+	if answer.Message != "" {
+		text += ": " + answer.Message
+	}
+	return fmt.Errorf("the server refused (%d %s)", status, text)
+}
+
+func (c *lifecycleClient) list(ctx context.Context, out io.Writer) error {
+	status, answer, err := c.ask(ctx, http.MethodGet, "/api/agents/extensions")
+	if err != nil {
+		return err
+	}
+	if status != http.StatusOK {
+		return refusedBy(status, answer)
+	}
+	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "NAME\tVERSION\tAGENT\tORIGIN\tTRUST\tHEALTH\tEVENTS") // Flush tells of a failed write
+	for _, m := range answer.Modules {
+		health := "ok"
+		if m.Health != nil {
+			health = m.Health.State
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Version, m.AgentID, m.Origin.Type, m.Trust.Status, health, strings.Join(m.Events, ","))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "snapshot %s, loaded %s\n", answer.SnapshotVersion, answer.LoadedAt)
+	return err
+}
+
+func (c *lifecycleClient) reload(ctx context.Context, out io.Writer) error {
+	status, answer, err := c.ask(ctx, http.MethodPost, "/api/agents/extensions/reload")
+	if err != nil {
+		return err
+	}
+	for _, problem := range answer.Errors {
+		if _, err := fmt.Fprintf(out, "error    %s: %s: %s\n", problem.Extension, problem.Code, problem.Message); err != nil {
+			return err
+		}
+	}
+	if status != http.StatusOK {
+		return refusedBy(status, answer)
+	}
+	_, err = fmt.Fprintf(out, "%d loaded, snapshot %s\n", len(answer.Modules), answer.SnapshotVersion)
+	return err
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"harness/internal/dbtest"
+)
+
+// reviewer approves every file change, notes the end of the turn in the transcript, and queues a job nobody runs.
+const reviewer = `
+import { note } from "./lib/words";
+export function registerAgentEvents(registry: any) {
+  registry.on("file_change.approval_requested", async (event: any, tools: any) => {
+    const settings = await tools.getSessionSettings(event.payload.context.sourceSessionId);
+    if (settings.review === false) return;
+    return { kind: "action_request", actionType: "approval.decide", payload: { approvalId: event.payload.context.approvalId, decision: "accept" } };
+  });
+  registry.on("turn.completed", (event: any) => ({
+    kind: "action_request", actionType: "transcript.upsert", idempotencyKey: "note",
+    payload: { sessionId: event.payload.context.sourceSessionId, entry: { messageId: "note-1", turnId: event.payload.context.turnId, role: "system",
+      type: "reviewer.note", content: note(event.payload.fileChangeRequestCount), status: "complete" } },
+  }));
+  registry.on("app_server.turn.started", () => { while (true) {} }, { timeoutMs: 50 });
+}
+`
+
+func (s *site) extension(name string, files map[string]string) {
+	s.t.Helper()
+	for file, text := range files {
+		path := filepath.Join(s.workspace, "agents", name, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func reviewerManifest(version string) string {
+	return `{"name":"@t/reviewer","version":"` + version + `","agentId":"reviewer","displayName":"Reviewer","runtime":{"coreApiVersion":1,"profiles":[{"name":"codex-manager","versionRange":">=1 <2"}]},` +
+		`"entrypoints":{"events":"./events.ts"},"capabilities":{"events":["file_change.approval_requested","turn.completed","app_server.turn.started"],"actions":["approval.decide","transcript.upsert"]}}`
+}
+
+// EX-21, EX-23, EX-36, EX-39, LC-01, LC-04, LC-05: a TypeScript extension decides a real codex's file change and writes into its transcript,
+// on both stores, in trust mode enforced and beside a handler that never ends; a reload picks up an edited helper, a broken one changes nothing.
+func TestExtensionReviewsFileChanges(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, withEngine(engine), withEnv("AGENT_EXTENSION_TRUST_MODE=enforced", "DEFAULT_SANDBOX_MODE=read-only"))
+			s.extension("reviewer", map[string]string{"events.ts": reviewer, "extension.manifest.json": reviewerManifest("1.0.0"),
+				"lib/words.ts": `export const note = (n: number): string => "first: " + n;`})
+			server := s.start()
+			project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project", "projectId")
+			session := server.createSession(object{"approvalPolicy": "untrusted"})
+			server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/project", object{"projectId": project})
+			events := server.follow("threadId=" + session)
+
+			turn := server.send(session, "MOCK_PATCH[made.txt]")
+			resolved := events.waitType("approval_resolved").payload()
+			if text(resolved, "decision") != "accept" {
+				t.Errorf("the extension decided %v", resolved)
+			}
+			if status := events.waitTurn(turn); status != "completed" {
+				t.Errorf("the turn ended %s", status)
+			}
+			note := events.wait("the extension's note", func(f frame) bool {
+				return f.Type == "transcript_updated" && text(f.payload(), "messageId") == "note-1"
+			}).payload()
+			if text(note, "entry", "content") != "first: 1" || text(note, "turnId") != turn {
+				t.Errorf("noted %v", note)
+			}
+
+			listing := server.want(http.StatusOK, http.MethodGet, "/api/agents/extensions", nil)
+			before := text(listing, "snapshotVersion")
+			// A helper edited together with a version: the reload serves both.
+			s.extension("reviewer", map[string]string{"extension.manifest.json": reviewerManifest("1.1.0"), "lib/words.ts": `export const note = (n: number): string => "second: " + n;`})
+			reloaded := server.want(http.StatusOK, http.MethodPost, "/api/agents/extensions/reload", nil)
+			if text(reloaded, "loadedCount") != "1" || text(reloaded, "snapshotVersion") == before {
+				t.Errorf("reload: %v", reloaded)
+			}
+			s.extension("reviewer", map[string]string{"lib/words.ts": `export const note = ;`})
+			refused := server.want(http.StatusBadRequest, http.MethodPost, "/api/agents/extensions/reload", nil)
+			if text(refused, "code") != "reload_failed" || text(refused, "snapshotVersion") != text(reloaded, "snapshotVersion") {
+				t.Errorf("broken reload: %v", refused)
+			}
+			code, out := s.command("extensions", "list", "--url", server.url)
+			if code != 0 || !strings.Contains(out, "@t/reviewer") || !strings.Contains(out, "1.1.0") {
+				t.Errorf("list: %d %s", code, out)
+			}
+			code, out = s.command("extensions", "reload", "--url", server.url)
+			if code != 1 || !strings.Contains(out, "import_failed") {
+				t.Errorf("reload: %d %s", code, out)
+			}
+			code, out = s.command("extensions", "check", filepath.Join(s.workspace, "agents", "reviewer"))
+			if code != 1 || !strings.Contains(out, "words.ts") {
+				t.Errorf("check: %d %s", code, out)
+			}
+		})
+	}
+}
+
+// EX-41: the server dies while a file change waits; the next one decides it, and tells of the turn's end exactly once.
+func TestFileChangeIsReconciledAfterAKill(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, withEnv("DEFAULT_SANDBOX_MODE=read-only"))
+	server := s.start()
+	project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project", "projectId")
+	session := server.createSession(object{"approvalPolicy": "untrusted"})
+	server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/project", object{"projectId": project})
+	events := server.follow("threadId=" + session)
+	server.send(session, "MOCK_PATCH[made.txt]")
+	events.waitType("approval")
+	s.extension("reviewer", map[string]string{"events.ts": reviewer, "extension.manifest.json": reviewerManifest("1.0.0"),
+		"lib/words.ts": `export const note = (n: number): string => "later: " + n;`})
+	server.want(http.StatusOK, http.MethodPost, "/api/agents/extensions/reload", nil)
+	// What waited before the extension was there is offered to it by the reload.
+	if resolved := events.waitType("approval_resolved").payload(); text(resolved, "decision") != "accept" {
+		t.Errorf("resolved %v", resolved)
+	}
+	events.wait("the extension's note", func(f frame) bool { return text(f.payload(), "messageId") == "note-1" })
+	server.kill()
+	again := s.start()
+	notes := 0
+	for _, entry := range again.transcript(session) {
+		if text(entry, "messageId") == "note-1" {
+			notes++
+		}
+	}
+	if notes != 1 {
+		t.Errorf("%d notes after a kill", notes)
+	}
+}
+
+// LC-11, LC-12, LC-15: the roles of a running server, and that a refused attempt is on record.
+func TestExtensionRolesOfARunningServer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, withEnv("AGENT_EXTENSION_RBAC_MODE=header", "AGENT_EXTENSION_RBAC_HEADER_SECRET=shared-token"))
+	server := s.start()
+	if got := server.want(http.StatusUnauthorized, http.MethodPost, "/api/agents/extensions/reload", nil); text(got, "code") != "missing_header_token" {
+		t.Errorf("got %v", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.url+"/api/agents/extensions/reload", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = http.Header{"X-Codex-Rbac-Token": {"shared-token"}, "X-Codex-Rbac-Role": {"owner"}}
+	response, err := server.client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var answer object
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || response.StatusCode != http.StatusOK {
+		t.Errorf("got %d %v %v", response.StatusCode, answer, err)
+	}
+	if code, out := s.command("extensions", "reload", "--url", server.url, "--role", "member"); code != 1 || !strings.Contains(out, "insufficient_role") {
+		t.Errorf("as a member: %d %s", code, out)
+	}
+	if code, out := s.command("extensions", "reload", "--url", server.url); code != 0 || !strings.Contains(out, "0 loaded") {
+		t.Errorf("as an admin: %d %s", code, out)
+	}
+	started := time.Now()
+	server.stop()
+	if took := time.Since(started); took > 10*time.Second {
+		t.Errorf("stopping took %v", took)
+	}
+}
