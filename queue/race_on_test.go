@@ -1,0 +1,6 @@
+//go:build race
+
+package queue
+
+// shortened: the race detector makes SQLite several times slower; it looks for races here, not for differences.
+const shortened = 10
