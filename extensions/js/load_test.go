@@ -42,7 +42,7 @@ func TestSubscriptions(t *testing.T) {
 
 func TestLoadErrors(t *testing.T) {
 	t.Parallel()
-	patient := newHost(js.Limits{})
+	patient := newHost(js.Limits{Memory: fullMemory})
 	impatient := newHost(js.Limits{LoadTimeout: 300 * time.Millisecond})
 	for name, c := range map[string]struct {
 		code    string

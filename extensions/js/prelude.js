@@ -81,14 +81,24 @@
   }
 
   function call(inv, name, args) {
-    return new PromiseCtor((resolve, reject) => {
+    let text;
+    try {
       if (!live.has(inv)) throw new ErrorCtor(limits.late);
       if (calls.size >= limits.calls) throw new RangeError("more than " + limits.calls + " tool calls wait for their answers");
-      const text = encode(args);
-      const id = nextCall++;
-      calls.set(id, { inv, resolve, reject });
-      host("tool", inv, id + " " + name + " " + text);
+      text = encode(args);
+    } catch (error) {
+      return PromiseCtor.reject(error);
+    }
+    // Little runs inside the executor: there a promise would swallow an interrupt.
+    let resolve, reject;
+    const answer = new PromiseCtor((one, other) => {
+      resolve = one;
+      reject = other;
     });
+    const id = nextCall++;
+    calls.set(id, { inv, resolve, reject });
+    host("tool", inv, id + " " + name + " " + text);
+    return answer;
   }
 
   function write(inv, level, args) {

@@ -81,7 +81,7 @@ func (m *module) serveOnce() error {
 	i.loading = &invocation{ctx: loadCtx, cancel: stopLoad, on: i, out: make(chan outcome, 1)}
 	m.freeing.Add(1)
 	go i.run()
-	reason := m.await(i, loadCtx)
+	reason := m.await(loadCtx, i)
 	if reason == nil {
 		select {
 		case <-i.done:
@@ -97,7 +97,7 @@ func (m *module) serveOnce() error {
 }
 
 // await waits until the machine has loaded the extension and lets it take events.
-func (m *module) await(i *instance, loadCtx context.Context) error {
+func (m *module) await(loadCtx context.Context, i *instance) error {
 	select {
 	case err := <-i.ready:
 		if err != nil {

@@ -188,7 +188,8 @@ func readLine(reader *bufio.Reader, limit int) ([]byte, error) {
 			return line[:len(line)-1], nil
 		case errors.Is(err, bufio.ErrBufferFull):
 		default:
-			return nil, nil //nolint:nilerr // any end of the pipe is the end of the child
+			// Any end of the pipe is the end of the child.
+			return nil, nil
 		}
 	}
 }

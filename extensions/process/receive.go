@@ -187,7 +187,6 @@ func (m *module) logLine(c *child, message incoming) bool {
 	}
 	if inv != nil {
 		if inv.lines++; inv.lines > m.host.limits.MaxLogLines {
-			inv = nil
 			m.mu.Unlock()
 			return false
 		}

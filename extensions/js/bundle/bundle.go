@@ -48,7 +48,7 @@ func Build(o Options) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the extension's folder: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	result := api.Build(api.BuildOptions{
 		EntryPoints:   []string{o.Entry},
 		AbsWorkingDir: o.Root,
