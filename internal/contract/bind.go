@@ -111,6 +111,8 @@ func (b *bindings) normal(text string) string {
 	for _, place := range b.places {
 		text = strings.ReplaceAll(text, place.Folder, place.Placeholder)
 	}
+	// The recorded model patched files in a folder of its own.
+	text = strings.ReplaceAll(text, "{{LAB}}/home/w/gold-", "{{WORK}}/gold-")
 	text = recordedHome.ReplaceAllString(text, "{{CODEX_HOME}}")
 	text = requestEntryPattern.ReplaceAllString(text, "$1-<request>")
 	text = controlsPattern.ReplaceAllString(text, "session-controls-<time>-<random>")

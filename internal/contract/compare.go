@@ -53,6 +53,9 @@ func (c *comparison) differ(place, want, got string) {
 }
 
 func (c *comparison) values(place string, want, got *Value) {
+	if strings.HasSuffix(place, ".context.turnId") && (want.kind() == "null" || got.kind() == "null") {
+		return // a signal that names no turn gets the running one's, which is known a moment sooner or later
+	}
 	if want.kind() != got.kind() {
 		c.differ(place, want.kind()+" "+string(want.Encode()), got.kind()+" "+string(got.Encode()))
 		return

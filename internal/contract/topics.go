@@ -59,7 +59,7 @@ func Topics() []Topic {
 	for _, name := range []string{"create", "message", "fork", "steer", "suggest", "delete session"} {
 		afterCrash[name] = "works here, as codex is back, and would do what the recording could not"
 	}
-	patching := Preparation{Body: `{"cwd":"{{LAB}}/home/w","filesystemSandbox":"workspace-write"}`}
+	patching := Preparation{Body: `{"cwd":"{{WORK}}","filesystemSandbox":"workspace-write"}`}
 	return []Topic{
 		{Name: "http-basics"},
 		{Name: "projects", Sessions: with(map[string]Preparation{

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The example a reader starts with works, word for word: curl and a small websocket client against a real server.
+func TestTheSmokeScriptPasses(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	server := s.start()
+	server.waitRuntime()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	examples, err := filepath.Abs("../../examples/smoke")
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch := filepath.Join(t.TempDir(), "watch")
+	build := exec.CommandContext(ctx, "go", "build", "-o", watch, "./watch")
+	build.Dir = examples
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the websocket client: %v\n%s", err, out)
+	}
+	smoke := exec.CommandContext(ctx, filepath.Join(examples, "smoke.sh"))
+	smoke.Env = append(os.Environ(), "URL="+server.url, "WATCH="+watch, "ASKING=MOCK_CMD[touch smoke.txt]", "LASTING=MOCK_SLOW[300]")
+	out, err := smoke.CombinedOutput()
+	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(out)), "smoke: ok") {
+		t.Fatalf("the smoke script failed: %v\n%s", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(s.workspace, "smoke.txt")); err != nil {
+		t.Errorf("the approved command did not run: %v", err)
+	}
+}
