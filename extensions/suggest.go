@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"harness/extensions/sdk"
+	"harness/transcript"
 )
 
 // ErrNoJob: no extension queued the job a route needs to answer with (EX-33); the wire says 409 job_conflict.
@@ -43,4 +44,30 @@ func (r *Registry) Suggest(ctx context.Context, request SuggestRequest) (job sdk
 		return sdk.EmitResult{}, results, ErrNoJob
 	}
 	return *winner, results, nil
+}
+
+// Suggest is Registry.Suggest with the session's latest turn filled in from its stored transcript when the request names none.
+func (d *Dispatcher) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult, err error) {
+	if request.TurnID == "" {
+		if request.TurnID, err = d.latestTurn(ctx, request.SessionID); err != nil {
+			return sdk.EmitResult{}, nil, err
+		}
+		turn := d.turnText(ctx, request.SessionID, request.TurnID)
+		request.UserRequest, request.TurnTranscript = turn.request, turn.transcript
+	}
+	return d.opts.Registry.Suggest(ctx, request)
+}
+
+// latestTurn is the turn of the last thing the user said, "" when there is none.
+func (d *Dispatcher) latestTurn(ctx context.Context, sessionID string) (string, error) {
+	entries, err := transcript.Store{}.List(ctx, d.opts.DB.Read(), sessionID)
+	if err != nil {
+		return "", err
+	}
+	for i := len(entries) - 1; i >= 0; i-- {
+		if entries[i].Role == "user" {
+			return entries[i].TurnID, nil
+		}
+	}
+	return "", nil
 }

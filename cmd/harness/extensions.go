@@ -60,7 +60,7 @@ func (s *Server) startExtensions(ctx context.Context) error {
 	}
 	dispatches, catchUps := s.extensionMetrics()
 	e.registry = extensions.New(extensions.Options{
-		Roots: extensionRoots(s.cfg, s.workspace), Hosts: hosts, Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
+		Roots: extensionRoots(s.cfg, s.workspace), Native: nativeExtensions(), Hosts: hosts, Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
 		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions}, Actions: e.actions, Observe: dispatches, Logger: log,
 	})
 	e.registry.Load(ctx)
@@ -102,6 +102,9 @@ func rbac(cfg *config.Config) *auth.RBAC {
 		JWTIssuer: rules.RBACJWTIssuer, JWTAudience: rules.RBACJWTAudience, RoleClaim: rules.RBACJWTRoleClaim, ActorClaim: rules.RBACJWTActorClaim,
 	})
 }
+
+// nativeExtensions are the extensions compiled into this binary, none as it is shipped. examples/agents/turn-counter shows one.
+func nativeExtensions() []sdk.Extension { return nil }
 
 // extensionRoots are where extensions are looked for: the workspace's agents folder and the configured roots.
 func extensionRoots(cfg *config.Config, workspace string) []extensions.Root {

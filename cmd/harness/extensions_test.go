@@ -177,3 +177,30 @@ func TestExtensionRolesOfARunningServer(t *testing.T) {
 		t.Errorf("stopping took %v", took)
 	}
 }
+
+// suggester answers requests for suggestions with a job of its own.
+const suggester = `
+export function registerAgentEvents(registry) {
+  registry.on("suggest_request.requested", async (event, tools) => {
+    const p = event.payload;
+    return tools.enqueueJob({ type: "suggest_request", projectId: p.projectId, sourceSessionId: p.sessionId,
+      payload: { requestKey: p.requestKey, projectId: p.projectId, sourceSessionId: p.sessionId, draft: p.draft + "|" + p.userRequest } });
+  });
+}
+`
+
+// EX-16, EX-43, EX-44: the suggestion route asks extensions; the job one queues is the route's.
+func TestExtensionQueuesASuggestion(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.extension("suggester", map[string]string{"events.js": suggester})
+	server := s.start()
+	session := server.createSession(nil)
+	events := server.follow("threadId=" + session)
+	events.waitTurn(server.send(session, "MOCK_REPLY[hello]"))
+	got := server.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/suggested-request/jobs", object{"draft": "my draft"})
+	job := server.want(http.StatusOK, http.MethodGet, "/api/orchestrator/jobs/"+text(got, "jobId"), nil)
+	if text(job, "job", "projectId") != "session:"+session || text(job, "job", "type") != "suggest_request" || text(got, "requestKey") == "" {
+		t.Errorf("answered %v, job %v", got, job)
+	}
+}

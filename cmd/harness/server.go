@@ -202,7 +202,7 @@ func (s *Server) startHTTP(context.Context) error {
 		Logger: s.log.With().Str("room", "api").Logger(), Version: version,
 	}
 	s.offerJobs(&options)
-	options.Lifecycle = s.lifecycle()
+	s.offerExtensions(&options)
 	handler := api.New(options)
 	s.http = &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes}
 	go func() {

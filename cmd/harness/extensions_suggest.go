@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"harness/api"
+	"harness/extensions"
+	"harness/queue"
+	"harness/queue/jobs"
+)
+
+// offerExtensions gives the routes what there is of extensions. Suggestions are asked of extensions first.
+func (s *Server) offerExtensions(options *api.Options) {
+	options.Lifecycle = s.lifecycle()
+	if options.Suggester != nil && s.queue.Queue != nil {
+		options.Suggester = extensionSuggester{extensions: &s.extensions, queue: s.queue.Queue, wait: s.cfg.Queue.SuggestRequestWait, fallback: options.Suggester}
+	}
+}
+
+// extensionSuggester has extensions make suggestions when one of them handles suggest_request.requested and queues a job; the built-in job
+// does otherwise.
+type extensionSuggester struct {
+	extensions *extensionParts
+	queue      *queue.Queue
+	wait       time.Duration
+	fallback   api.Suggester
+}
+
+// Request implements api.Suggester.
+func (e extensionSuggester) Request(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error) {
+	out, handled, err := e.ask(ctx, in)
+	if err != nil || handled {
+		return out, err
+	}
+	return e.fallback.Request(ctx, in)
+}
+
+// RequestAndWait implements api.Suggester.
+func (e extensionSuggester) RequestAndWait(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error) {
+	out, handled, err := e.ask(ctx, in)
+	if err != nil {
+		return out, err
+	}
+	if !handled {
+		return e.fallback.RequestAndWait(ctx, in)
+	}
+	waiting, cancel := context.WithTimeout(ctx, e.wait)
+	defer cancel()
+	job, err := e.queue.WaitForTerminal(waiting, out.JobID)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return out, nil
+	case err != nil:
+		return jobs.Suggested{}, err
+	case job.State != queue.Completed:
+		out.Status, out.Suggestion = "fallback", jobs.FallbackSuggestion(in.Draft)
+		return out, nil
+	}
+	var result struct{ Status, Suggestion string }
+	if len(job.Result) > 0 && json.Unmarshal(job.Result, &result) == nil && result.Suggestion != "" {
+		out.Status, out.Suggestion = "ok", result.Suggestion
+	}
+	// A job that writes its suggestion itself has told everybody by suggested_request_updated; the answer stays queued.
+	return out, nil
+}
+
+// ask emits suggest_request.requested; handled is false when no extension queued a job.
+func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (out jobs.Suggested, handled bool, err error) {
+	if !e.extensions.registry.Subscribed(extensions.EventSuggestRequest) {
+		return out, false, nil
+	}
+	key := uuid.NewString()
+	job, _, err := e.extensions.dispatcher.Suggest(ctx, extensions.SuggestRequest{RequestKey: key, SessionID: in.SourceSessionID, ProjectID: in.ProjectID,
+		ThreadID: in.SourceSessionID, Model: in.Model, Effort: in.Effort, Draft: in.Draft})
+	if errors.Is(err, extensions.ErrNoJob) {
+		return out, false, nil
+	}
+	if err != nil {
+		return out, false, err
+	}
+	return jobs.Suggested{Status: string(queue.Queued), JobID: job.Job.ID, RequestKey: key, ProjectID: in.ProjectID, Dedupe: queue.EnqueueStatus(job.Status)}, true, nil
+}
