@@ -128,6 +128,12 @@ func (d *Dispatcher) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	_, err = d.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return nil, forget(ctx, tx, d.now())
+	})
+	if err != nil {
+		return err
+	}
 	// Nothing may come between the head and the first record handed to publish, so lanes are closed until they know where they begin.
 	for _, l := range d.lanes {
 		l.mu.Lock()

@@ -17,9 +17,11 @@ func Extension() sdk.Extension {
 	c := &counter{turns: map[string]int{}}
 	return sdk.Extension{
 		ModuleName: "turn-counter", Name: "@example/turn-counter", Version: "1.0.0", DisplayName: "Turn counter",
-		Events:   []string{"app_server.turn.completed"},
-		Actions:  []string{sdk.ActionTranscriptUpsert},
-		Register: func(registry *sdk.Registry) { registry.On("app_server.turn.completed", c.completed, sdk.TimeoutMs(2000)) },
+		Events:  []string{"app_server.turn.completed"},
+		Actions: []string{sdk.ActionTranscriptUpsert},
+		Register: func(registry *sdk.Registry) {
+			registry.On("app_server.turn.completed", c.completed, sdk.TimeoutMs(2000))
+		},
 	}
 }
 
