@@ -1,0 +1,330 @@
+package jobs_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/database"
+	"harness/internal/dbtest"
+	"harness/journal"
+	"harness/queue"
+	"harness/queue/jobs"
+	"harness/runtime"
+	"harness/session"
+	"harness/transcript"
+)
+
+const patience = 20 * time.Second
+
+// answer is what a worker does with a message: it returns what it says, or an error that fails its turn. done ends when the turn is
+// interrupted.
+type answer func(done <-chan struct{}, message string) (string, error)
+
+// fakeSessions is the session room with workers that answer at once. Transcripts are real rows.
+type fakeSessions struct {
+	journal *journal.Journal
+
+	mu        sync.Mutex
+	made      int
+	gone      map[string]bool
+	turns     map[string]*fakeTurn
+	sent      []string // "<session> <message>"
+	asked     []session.Request
+	settled   []string
+	created   []session.Create
+	titles    map[string]string
+	silent    bool // turns have no items
+	interrupt int
+	answer    answer
+}
+
+type fakeTurn struct {
+	state  session.TurnState
+	text   string
+	ended  chan struct{}
+	ending sync.Once
+}
+
+func (t *fakeTurn) end() { t.ending.Do(func() { close(t.ended) }) }
+
+const source = "source-1"
+
+func (f *fakeSessions) Lookup(_ context.Context, id string) (session.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone[id] {
+		return session.Session{}, &session.DeletedError{SessionID: id}
+	}
+	return session.Session{ID: id, Title: "A chat", Cwd: "/src"}, nil
+}
+
+func (f *fakeSessions) Create(_ context.Context, in session.Create) (session.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.made++
+	f.created = append(f.created, in)
+	return session.Session{ID: fmt.Sprintf("worker-%d", f.made), SystemOwned: in.SystemOwned}, nil
+}
+
+func (f *fakeSessions) Rename(_ context.Context, id, title string) (session.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.titles[id] = title
+	return session.Session{ID: id}, nil
+}
+
+func (f *fakeSessions) AssignProject(_ context.Context, id string, projectID *string) (session.Session, error) {
+	return session.Session{ID: id, ProjectID: projectID}, nil
+}
+
+func (f *fakeSessions) Projects(context.Context) ([]session.Project, error) {
+	directory := "/project"
+	return []session.Project{{ID: "p", Name: "Project", WorkingDirectory: &directory}}, nil
+}
+
+func (f *fakeSessions) Send(ctx context.Context, id string, message session.Message) (string, error) {
+	f.mu.Lock()
+	if f.gone[id] {
+		f.mu.Unlock()
+		return "", fmt.Errorf("send: %w", runtime.ErrThreadNotFound)
+	}
+	turnID := fmt.Sprintf("turn-%d", len(f.turns)+1)
+	turn := &fakeTurn{state: session.TurnState{Status: runtime.TurnInProgress}, ended: make(chan struct{})}
+	f.turns[turnID] = turn
+	f.sent = append(f.sent, id+" "+message.Text)
+	act, silent := f.answer, f.silent
+	f.mu.Unlock()
+	go func() {
+		if !silent {
+			f.tell(id, "item-1")
+		}
+		text, err := act(turn.ended, message.Text)
+		f.mu.Lock()
+		turn.text, turn.state = text, session.TurnState{Status: runtime.TurnDone}
+		if err != nil {
+			turn.state = session.TurnState{Status: runtime.TurnFailed, Error: err.Error()}
+		}
+		f.mu.Unlock()
+		f.tell(id, "")
+	}()
+	return turnID, nil
+}
+
+// tell appends an event of a session; a journal that was stopped meanwhile is the end of the test.
+func (f *fakeSessions) tell(id, item string) {
+	_, _ = f.journal.Append(context.Background(), journal.Event{SessionID: id, ItemID: item, Type: "runtime.fake"})
+}
+
+func (f *fakeSessions) Interrupt(_ context.Context, _, turnID string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.interrupt++
+	turn, known := f.turns[turnID]
+	if !known {
+		return "", session.ErrNoActiveTurn
+	}
+	turn.end()
+	return turnID, nil
+}
+
+func (f *fakeSessions) Turn(_ context.Context, _, turnID string) (session.TurnState, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	turn, known := f.turns[turnID]
+	if !known {
+		return session.TurnState{}, false, nil
+	}
+	return turn.state, true, nil
+}
+
+func (f *fakeSessions) Get(_ context.Context, id string) (session.Detail, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var detail session.Detail
+	detail.Session.ID = id
+	for turnID, turn := range f.turns {
+		if turn.text != "" {
+			detail.Transcript = append(detail.Transcript, transcript.Entry{MessageID: "m-" + turnID, TurnID: turnID, Role: "assistant", Content: turn.text, Status: transcript.Complete})
+		}
+	}
+	return detail, nil
+}
+
+func (f *fakeSessions) Requests(_ context.Context, id string, kind runtime.RequestKind) ([]session.Request, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var pending []session.Request
+	for _, request := range f.asked {
+		if request.SessionID == id && request.Kind == kind {
+			pending = append(pending, request)
+		}
+	}
+	return pending, nil
+}
+
+func (f *fakeSessions) Settle(_ context.Context, id string, kind runtime.RequestKind, reply runtime.Reply, by string) (session.Request, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, request := range f.asked {
+		if request.ID == id {
+			f.asked = append(f.asked[:i:i], f.asked[i+1:]...)
+			f.settled = append(f.settled, fmt.Sprintf("%s %s %t by %s", kind, reply.Decision, reply.Success, by))
+			return request, nil
+		}
+	}
+	return session.Request{}, session.ErrRequestNotFound
+}
+
+func (f *fakeSessions) UpsertTranscript(ctx context.Context, id string, entry transcript.Entry) error {
+	_, err := f.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return f.UpsertTranscriptIn(ctx, tx, id, entry)
+	})
+	return err
+}
+
+func (f *fakeSessions) UpsertTranscriptIn(ctx context.Context, tx database.Tx, id string, entry transcript.Entry) ([]journal.Event, error) {
+	if present, _ := f.PresentIn(ctx, tx, id); !present {
+		return nil, nil
+	}
+	merged, changed, err := transcript.Store{}.Upsert(ctx, tx, id, entry)
+	if err != nil || !changed {
+		return nil, err
+	}
+	payload, err := json.Marshal(merged)
+	return []journal.Event{{SessionID: id, Type: "transcript_updated", Payload: payload}}, err
+}
+
+func (f *fakeSessions) PresentIn(_ context.Context, _ database.Tx, id string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.gone[id], nil
+}
+
+func (f *fakeSessions) messages() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.sent...)
+}
+
+// bench is a queue with the product's job types over fake sessions.
+type bench struct {
+	t           *testing.T
+	db          *database.DB
+	journal     *journal.Journal
+	sessions    *fakeSessions
+	queue       *queue.Queue
+	workers     *jobs.Workers
+	suggestions *jobs.Suggestions
+	suggester   *jobs.Suggester
+}
+
+func ready(<-chan struct{}, string) (string, error) { return "READY", nil }
+
+func newBench(t *testing.T, db *database.DB, change ...func(*jobs.Options, *fakeSessions)) *bench {
+	t.Helper()
+	j := journal.New(db, journal.Options{Logger: zerolog.Nop(), PollInterval: 20 * time.Millisecond})
+	if err := j.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f := &fakeSessions{journal: j, gone: map[string]bool{}, turns: map[string]*fakeTurn{}, titles: map[string]string{}, answer: ready}
+	b := &bench{t: t, db: db, journal: j, sessions: f, workers: jobs.NewWorkers(db, j, f, "node", nil), suggestions: jobs.NewSuggestions(db, j, f)}
+	options := jobs.Options{Sessions: f, Journal: j, Workers: b.workers, Suggestions: b.suggestions, SuggestEnabled: true, SuggestWait: time.Minute,
+		Timing: jobs.Timing{Turn: patience, Poll: 20 * time.Millisecond, IncludeTurns: 100 * time.Millisecond, UntrustedTerminal: 100 * time.Millisecond, EmptyTurn: patience},
+		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)}
+	for _, edit := range change {
+		edit(&options, f)
+	}
+	b.queue = queue.New(queue.Options{Journal: j, DB: db, NodeID: "node", Definitions: jobs.Definitions(options), Logger: zerolog.Nop(), Poll: 50 * time.Millisecond,
+		Drain: 100 * time.Millisecond, Policy: queue.Policy{CancelGrace: 500 * time.Millisecond}})
+	b.suggester = jobs.NewSuggester(b.suggestions, b.queue, options.SuggestWait)
+	if err := b.queue.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := errors.Join(b.queue.Stop(ctx), j.Stop(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func each(t *testing.T, test func(t *testing.T, db *database.DB)) {
+	t.Helper()
+	t.Parallel()
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			test(t, dbtest.Open(t, engine))
+		})
+	}
+}
+
+// object is a JSON object of a test.
+type object = map[string]any
+
+// instruct queues an instruction with these members changed and waits for its end.
+func (b *bench) instruct(change object) queue.Job {
+	b.t.Helper()
+	return b.wait(b.enqueue(change).ID)
+}
+
+func (b *bench) enqueue(change object) queue.Job {
+	b.t.Helper()
+	payload := object{"agent": "supervisor", "jobKind": "review", "projectId": "p", "sourceSessionId": source, "threadId": source, "turnId": "t-1", "instructionText": "Do it."}
+	for name, value := range change {
+		payload[name] = value
+	}
+	encoded, err := json.Marshal(payload)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	result, err := b.queue.Enqueue(b.t.Context(), jobs.NewRequest(jobs.TypeAgentInstruction, "p", nil, encoded))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return result.Job
+}
+
+func (b *bench) wait(id string) queue.Job {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	job, err := b.queue.WaitForTerminal(ctx, id)
+	if err != nil {
+		b.t.Fatalf("job %s is %s: %v", id, job.State, err)
+	}
+	return job
+}
+
+func (b *bench) upsert(entry transcript.Entry) {
+	b.t.Helper()
+	if err := b.sessions.UpsertTranscript(b.t.Context(), source, entry); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) entry(id string) transcript.Entry {
+	b.t.Helper()
+	entry, _, err := transcript.Store{}.Find(b.t.Context(), b.db.Read(), source, id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return entry
+}
+
+// failure is a job's error, "" when it has none.
+func failure(job queue.Job) string {
+	if job.Error == nil {
+		return ""
+	}
+	return *job.Error
+}

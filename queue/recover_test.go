@@ -1,0 +1,110 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"harness/database"
+	"harness/journal"
+	"harness/queue"
+)
+
+// What a crashed process left is settled at its next start, with an event and the definition's reconciliation for everything that ends.
+func TestRecoveryAtStart(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *store) {
+		g := newGate()
+		before := []queue.Definition{{Type: "again", Run: g.run}, {Type: "last", Run: g.run}, {Type: "gone", Run: g.run}, {Type: "strict", Run: g.run}}
+		crashed := s.openOn(startJournal(t, s.db), "n", before, func(o *queue.Options) { o.Policy.Concurrency = 3; o.Lease = time.Hour })
+		if err := crashed.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ids := map[string]string{}
+		for kind, attempts := range map[string]int{"again": 2, "last": 1, "gone": 2} {
+			ids[kind] = enqueue(t, crashed, queue.Request{Type: kind, ProjectID: kind, MaxAttempts: attempts}).Job.ID
+			g.waitBegun(t)
+		}
+		ids["strict"] = enqueue(t, crashed, queue.Request{Type: "strict", ProjectID: "strict"}).Job.ID
+		// The process is not stopped: to the store it has crashed when another one begins under its node's name.
+		reconciled := func(_ context.Context, _ database.Tx, job queue.Job) ([]journal.Event, error) {
+			return []journal.Event{{Type: "reconciled", Payload: json.RawMessage(`{"jobId":"` + job.ID + `"}`)}}, nil
+		}
+		again := s.start("n", []queue.Definition{{Type: "again", Run: done}, {Type: "last", Run: done, OnTerminal: reconciled},
+			{Type: "strict", Run: done, OnTerminal: reconciled, Validate: func(json.RawMessage) (json.RawMessage, error) { return nil, errors.New("a is missing") }}})
+		for kind, want := range map[string]struct {
+			state  queue.State
+			reason string
+			events []string
+		}{
+			"again":  {queue.Completed, "", []string{"orchestrator_job_queued", "orchestrator_job_started", "orchestrator_job_started", "orchestrator_job_completed"}},
+			"last":   {queue.Failed, "recovery_max_attempts_exceeded", []string{"orchestrator_job_queued", "orchestrator_job_started", "reconciled", "orchestrator_job_failed"}},
+			"gone":   {queue.Failed, "recovery_unknown_job_type:gone", []string{"orchestrator_job_queued", "orchestrator_job_started", "orchestrator_job_failed"}},
+			"strict": {queue.Failed, "recovery_invalid_payload:a is missing", []string{"orchestrator_job_queued", "reconciled", "orchestrator_job_failed"}},
+		} {
+			job := waitFinal(t, again, ids[kind])
+			reason := ""
+			if job.Error != nil {
+				reason = *job.Error
+			}
+			if job.State != want.state || reason != want.reason || !reflect.DeepEqual(s.names(job.ID), want.events) {
+				t.Errorf("%s: %s %q, events %v", kind, job.State, reason, s.names(job.ID))
+			}
+		}
+		close(g.open) // what the zombies bring now is dropped
+		stop(t, crashed)
+		if job, err := again.Job(t.Context(), ids["last"]); err != nil || job.State != queue.Failed {
+			t.Errorf("a zombie changed %+v, %v", job, err)
+		}
+	})
+}
+
+// A process that is silent for longer than its lease loses its job to another node; what it brings later is refused.
+func TestLeaseExpiryAndFencing(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *store) {
+		g := newGate()
+		silent := startJournal(t, s.db)
+		first := s.openOn(silent, "silent", []queue.Definition{{Type: "work", Run: g.run}}, func(o *queue.Options) { o.Lease = 150 * time.Millisecond })
+		if err := first.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		job := enqueue(t, first, queue.Request{Type: "work"}).Job
+		g.waitBegun(t)
+		// Without its journal the process can neither renew its lease nor store an outcome.
+		if err := silent.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		second := s.start("other", []queue.Definition{{Type: "work", Run: done}})
+		ended := waitFinal(t, second, job.ID)
+		if ended.State != queue.Completed || ended.Attempts != 2 {
+			t.Errorf("ended as %+v", ended)
+		}
+		close(g.open)
+	})
+}
+
+// A held lease is renewed: a job that takes several leases is not taken away.
+func TestLeaseIsRenewed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *store) {
+		g := newGate()
+		definitions := []queue.Definition{{Type: "work", Run: g.run}}
+		short := func(o *queue.Options) { o.Lease = 600 * time.Millisecond }
+		first := s.start("a", definitions, short)
+		job := enqueue(t, first, queue.Request{Type: "work"}).Job
+		g.waitBegun(t)
+		other := s.openOn(startJournal(t, s.db), "b", definitions, short)
+		if err := other.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(1500 * time.Millisecond) // two and a half leases: time itself is what this is about
+		close(g.open)
+		if ended := waitFinal(t, other, job.ID); ended.State != queue.Completed || ended.Attempts != 1 {
+			t.Errorf("ended as %+v", ended)
+		}
+	})
+}
