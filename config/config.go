@@ -94,6 +94,7 @@ type Extensions struct {
 	TrustMode               string
 	ConfiguredRoots         []string
 	PackageRoots            []string
+	ProcessAllowed          []string // HARNESS_EXTENSION_PROCESS_ALLOWED: manifest names
 }
 
 // Source says where a value came from.

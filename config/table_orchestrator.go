@@ -90,6 +90,9 @@ func extensionVariables() []Variable {
 		{Name: "AGENT_EXTENSION_PACKAGE_ROOTS", separator: listSeparator, path: true, Allowed: rootsAllowed,
 			Doc:   "Folders searched for installed extension packages.",
 			field: func(c *Config) any { return &c.Extensions.PackageRoots }},
+		{Name: "HARNESS_EXTENSION_PROCESS_ALLOWED",
+			Doc:   "Names (as in the manifest) of extensions that may run in a process of their own in trust mode enforced.",
+			field: func(c *Config) any { return &c.Extensions.ProcessAllowed }},
 	})
 }
 

@@ -38,7 +38,7 @@ type SessionInfo struct {
 	SystemOwned bool
 }
 
-// ErrSessionGone: the session was deleted or is not known.
+// ErrSessionGone says that the session was deleted or is not known.
 var ErrSessionGone = errors.New("session is gone")
 
 // DispatcherOptions are what a Dispatcher is built from. Registry, Journal, DB, Sessions and NodeID are required.

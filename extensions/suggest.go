@@ -8,7 +8,7 @@ import (
 	"harness/transcript"
 )
 
-// ErrNoJob: no extension queued the job a route needs to answer with (EX-33); the wire says 409 job_conflict.
+// ErrNoJob says that no extension queued the job a route needs to answer with (EX-33); the wire says 409 job_conflict.
 var ErrNoJob = errors.New("no extension queued a job")
 
 // SuggestRequest is the payload of suggest_request.requested (EX-43).

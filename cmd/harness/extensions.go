@@ -60,7 +60,7 @@ func (s *Server) startExtensions(ctx context.Context) error {
 	}
 	dispatches, catchUps := s.extensionMetrics()
 	e.registry = extensions.New(extensions.Options{
-		Roots: extensionRoots(s.cfg, s.workspace), Native: nativeExtensions(), Hosts: hosts, Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
+		Roots: extensionRoots(s.cfg, s.workspace), Native: nativeExtensions(), Hosts: hosts, ProcessAllowed: s.cfg.Extensions.ProcessAllowed, Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
 		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions}, Actions: e.actions, Observe: dispatches, Logger: log,
 	})
 	e.registry.Load(ctx)
