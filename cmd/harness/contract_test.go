@@ -110,6 +110,21 @@ func newContractTarget(t *testing.T, topic contract.Topic) (*contractTarget, []c
 		s.env = append(s.env, name+"="+value)
 	}
 	s.env = append(s.env, topic.Env...)
+	files := map[string]string{}
+	for name, content := range topic.Files {
+		files[filepath.Join(s.workspace, name)] = content
+	}
+	for name, content := range topic.Steps["unchanged -> reload"] {
+		files[strings.ReplaceAll(name, "{{LAB}}", lab)] = content
+	}
+	for path, content := range files {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	target := &contractTarget{site: s}
 	target.server = s.start()
 	target.server.waitRuntime()

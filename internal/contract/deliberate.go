@@ -11,11 +11,23 @@ type Row struct {
 	Topic, Exchange, Place string
 	// What differs, in a line, and why a user of codex-manager is no worse off.
 	What, Reason string
+	// Routes the row is about, as documented; empty for the stream and for what all routes share.
+	Routes []string
 }
 
 // Rows is the one table of deliberate differences. Anything else is a failure of the contract test.
 func Rows() []Row {
 	return []Row{
+		{
+			Topic: "extensions-.*", Exchange: "POST /api/agents/extensions/reload", Place: `body\.errors\[\d+\]\.message`,
+			What: "errors of a failed reload name the file, the line and the missing fields", Reason: "the codes are the same; the original passed on what its JavaScript engine said",
+			Routes: []string{"POST /api/agents/extensions/reload"},
+		},
+		{
+			Topic: "extensions-.*", Exchange: "GET /api/agents/extensions", Place: `body\.modules\[\d+\]\.diagnostics.*`,
+			What: "diagnostics tell of an entry point that does not exist", Reason: "the original loaded another file without a word",
+			Routes: []string{"GET /api/agents/extensions"},
+		},
 		{
 			Place: `.*thread\.originator|body\.data\[\d+\]\.originator`,
 			What:  `a thread's originator is "harness", not "codex_manager_api"`, Reason: "codex shows which program drives it; it should be true",
@@ -31,38 +43,47 @@ func Rows() []Row {
 		{
 			Exchange: `GET /api/sessions\?.*cursor=.*`, Place: "status",
 			What: "a cursor that is none: 400 with issues instead of 500", Reason: "the client's mistake, said to the client",
+			Routes: []string{"GET /api/sessions"},
 		},
 		{
 			Exchange: `\w+ /api/sessions/(?:` + unknownSession + `|not-a-uuid)(?:/(?:rename|archive|unarchive|resume|rollback))?`, Place: "status",
 			What: "an unknown session: 404 not_found instead of 500, or of a misleading 409", Reason: "the client's mistake, said to the client; the same envelope as on all other routes",
+			Routes: []string{"GET /api/sessions/{sessionId}", "POST /api/sessions/{sessionId}/rename", "POST /api/sessions/{sessionId}/archive", "POST /api/sessions/{sessionId}/unarchive", "POST /api/sessions/{sessionId}/resume", "POST /api/sessions/{sessionId}/rollback"},
 		},
 		{
 			Exchange: `POST /api/sessions/[^/]*/interrupt`, Place: "status",
 			What: "interrupting a turn that does not run: 409 instead of 500", Reason: "the client's mistake, said to the client",
+			Routes: []string{"POST /api/sessions/{sessionId}/interrupt"},
 		},
 		{
 			Exchange: `POST /api/sessions/[^/]*/unarchive`, Place: "status",
 			What: "unarchiving a chat that is not archived: 409 not_materialized instead of 500", Reason: "the client's mistake, said to the client as archive says it",
+			Routes: []string{"POST /api/sessions/{sessionId}/unarchive"},
 		},
 		{
 			Exchange: `POST /api/sessions/[^/]*/messages`, Place: `body\.details\.method`,
 			What: "a message to an archived chat is refused while it is resumed", Reason: "same status and code; the details name the call that codex refused",
+			Routes: []string{"POST /api/sessions/{sessionId}/messages"},
 		},
 		{
 			Exchange: `GET /api/sessions\?.*limit=.*`, Place: `body\.data\.length|body\.nextCursor`,
 			What: "a page of sessions holds as many as the limit says", Reason: "the original added all loaded chats to the first page and filtered workers out of the others, so a page had any length",
+			Routes: []string{"GET /api/sessions"},
 		},
 		{
 			Exchange: `GET /api/models\?cursor=.*|GET /api/account/rate-limits`, Place: "status|header .*",
 			What: "a bad models cursor is 400 instead of 500; rate limits without a login are the documented 401 instead of 409", Reason: "the client's mistake, said to the client as documented",
+			Routes: []string{"GET /api/models", "GET /api/account/rate-limits"},
 		},
 		{
 			Exchange: `\w+ /api/sessions/[^/]*(?:/(?:settings|session-controls).*)?`, Place: `.*settings(?:\.\w+)? order|body\.transcript\[\d+\]\.details`, Topic: "controls-settings",
 			What: "members of settings come sorted", Reason: "JSON objects have no order; sorted ones make equal settings equal texts",
+			Routes: []string{"GET /api/sessions/{sessionId}/settings", "POST /api/sessions/{sessionId}/settings", "DELETE /api/sessions/{sessionId}/settings/{key}"},
 		},
 		{
 			Exchange: `DELETE /api/sessions/[^/]*/settings/.*`, Place: "status",
 			What: "settings keys of 101 to 240 characters can be deleted", Reason: "they can be set, so the original kept them for ever (its bug 14)",
+			Routes: []string{"DELETE /api/sessions/{sessionId}/settings/{key}"},
 		},
 		{
 			Topic: "tool-input|tool-calls|approvals", Exchange: "frame app_server.turn.completed turn/completed", Place: "order",
@@ -71,30 +92,37 @@ func Rows() []Row {
 		{
 			Topic: "sessions", Exchange: "frame app_server.thread.started thread/started", Place: `frame\.payload\.session\.title`,
 			What: "a fork's first signal names its title already", Reason: "the fork has the title from the start",
+			Routes: []string{"POST /api/sessions/{sessionId}/fork"},
 		},
 		{
 			Exchange: "frame app_server.thread.archived thread/archived", Place: `frame\.payload\.session\.projectId`,
 			What: "when a project's chats are archived, the signal still names the project", Reason: "the chat leaves the project when it is archived, not before",
+			Routes: []string{"POST /api/projects/{projectId}/chats/move-all"},
 		},
 		{
 			Topic: "persistence-restart", Exchange: `GET /api/sessions/.*`, Place: `body\.transcript\[\d+\]\.startedAt`,
 			What: "a time given in seconds is still in seconds after a restart", Reason: "the original changed it to milliseconds when it read its file",
+			Routes: []string{"POST /api/sessions/{sessionId}/transcript/upsert"},
 		},
 		{
 			Topic: "sessions", Exchange: "POST /api/sessions", Place: "status",
 			What: "approval policy on-failure works, and a refused tool name is 400 with codex's words; both were 500", Reason: "codex 0.169 dropped the policy: it is mapped to on-request; and a client should learn what is wrong",
+			Routes: []string{"POST /api/sessions", "POST /api/sessions/{sessionId}/messages"},
 		},
 		{
 			Topic: "tool-input|tool-calls|approvals", Exchange: `POST /api/(?:approvals|tool-input|tool-calls)/.*`, Place: `body\.(?:code|resolution)`,
 			What: "404 of a request already decided also says who decided what", Reason: "a second approver should see the first one's decision",
+			Routes: []string{"POST /api/approvals/{approvalId}/decision", "POST /api/tool-input/{requestId}/decision", "POST /api/tool-calls/{requestId}/response"},
 		},
 		{
 			Topic: "transcript-upsert", Place: `body\.transcript\[\d+\]\.completedAt`,
 			What: "completedAt is never before startedAt", Reason: "the original did this on the second write only (its bug 13)",
+			Routes: []string{"POST /api/sessions/{sessionId}/transcript/upsert"},
 		},
 		{
 			Topic: "stream", Exchange: `GET websocket origin|GET /api/health`, Place: "status",
 			What: "a foreign Origin is refused with 403 before the upgrade", Reason: "any web page could open the original's stream and read everything (its bug 2)",
+			Routes: []string{"GET /api/stream"},
 		},
 		{
 			Topic: "stream", Exchange: `GET websocket ws-health`,
@@ -103,34 +131,42 @@ func Rows() []Row {
 		{
 			Place: "close reason",
 			What:  "close frames for protocol errors carry a reason", Reason: "the code is the same; the text tells a client's author what was wrong",
+			Routes: []string{"GET /api/stream"},
 		},
 		{
 			Topic: "stream", Exchange: "raw declared length 200 MiB",
 			What: "1009 comes when the limit is exceeded, not when a length is announced, and the limit is 1 MiB", Reason: "no client sends commands of 100 MiB",
+			Routes: []string{"GET /api/stream"},
 		},
 		{
 			Topic: "persistence-restart", Exchange: "close open-at-shutdown", Place: "close",
 			What: "a restart closes sockets with 1012 service restart, not without a code", Reason: "a client can tell a restart from a fault and come back at once",
+			Routes: []string{"GET /api/stream"},
 		},
 		{
 			Topic: "persistence-restart", Exchange: `\w+ /api/sessions/01a1fbbe-d91f-7320-8f49-bd011309da27.*`, Place: "status",
 			What: "a deleted chat stays deleted after a restart: 410", Reason: "the original forgot deletions (its bug 8)",
+			Routes: []string{"GET /api/sessions/{sessionId}", "POST /api/sessions/{sessionId}/transcript/upsert"},
 		},
 		{
 			Topic: "persistence-restart", Exchange: `GET /api/sessions`, Place: `body\.data\.length`,
 			What: "a chat without messages is still listed after a restart", Reason: "it can be opened and written to; the original listed what codex had rollouts for",
+			Routes: []string{"GET /api/sessions"},
 		},
 		{
 			Topic: "codex-crash", Place: `status|extra|body\.features\..*|body\.codex\..*|body\.runtime\..*|body\.methods\..*|body\.details\..*`,
 			What: "after a crash of codex everything works again within seconds", Reason: "the original answered 500 until an operator restarted it (its bug 9)",
+			Routes: []string{"GET /api/health"},
 		},
 		{
 			Exchange: `frame (?:app_server\.thread\.(?:status\.changed|deleted)|notification) thread/(?:status/changed notLoaded|deleted|archived)`, Place: "extra",
 			What: "deleting a chat is followed by codex's own word that the thread is gone", Reason: "codex is asked to delete, where the original removed files behind its back",
+			Routes: []string{"DELETE /api/sessions/{sessionId}"},
 		},
 		{
 			Exchange: `GET /api/capabilities.*`, Place: `body\.details\..*\.reason|body\.(?:methods|details)\.thread/rollback.*|body\.features\.threadRollback`,
 			What: "capabilities come from the method list of codex; rollback is available", Reason: "the original probed by making real calls with broken parameters; rollback works here on old and new codex",
+			Routes: []string{"GET /api/capabilities", "POST /api/sessions/{sessionId}/rollback"},
 		},
 	}
 }

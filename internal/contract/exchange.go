@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -83,7 +87,13 @@ func (r *replay) call(record Record) (answer, error) {
 		worded := r.ids.outgoing(*body)
 		body = &worded
 	}
-	return call(r.target.Address(), record.Method, r.ids.path(record.Path), record.Headers, body)
+	headers := slices.Clone(record.Headers)
+	for i, h := range headers {
+		if strings.EqualFold(h[0], "authorization") {
+			headers[i][1] = bearer(h[1], r.secret)
+		}
+	}
+	return call(r.target.Address(), record.Method, r.ids.path(record.Path), headers, body)
 }
 
 // exchange replays one request. A read whose answer differs is repeated for a while: the recording may show a state that is on its way.
@@ -104,6 +114,9 @@ func (r *replay) exchange(record Record) error {
 	}
 	if _, skip := r.topic.Raced[record.Name]; skip {
 		return nil
+	}
+	if err := r.write(r.topic.Steps[record.Name]); err != nil {
+		return err
 	}
 	if r.ids.needsLost(record.Path) {
 		result.Outcome = NotServed
@@ -144,6 +157,24 @@ func (r *replay) exchange(record Record) error {
 	}
 	r.unserved = result.Outcome == NotServed
 	r.verdict(result)
+	return nil
+}
+
+// write makes or removes files; an empty folder goes with its last file.
+func (r *replay) write(files map[string]string) error {
+	for name, content := range files {
+		path := r.ids.outgoing(name)
+		if content == "" {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			_ = os.Remove(filepath.Dir(path)) // fails while there are others
+			continue
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

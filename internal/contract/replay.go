@@ -41,6 +41,8 @@ type replay struct {
 	report *Report
 	// retries is the time left for reads that show a state not reached yet, in sum.
 	retries time.Duration
+	// secret signs the recorded bearer tokens anew.
+	secret string
 	// unserved is set while the frames recorded after a request are those of a route this server does not have.
 	unserved bool
 }
@@ -85,6 +87,7 @@ func Replay(topic Topic, target Target, places []Place) (*Report, error) {
 func (r *replay) step(record Record) error {
 	switch record.Kind {
 	case KindMeta:
+		r.secret = record.Env["AGENT_EXTENSION_RBAC_JWT_SECRET"]
 	case KindHTTP:
 		return r.exchange(record)
 	case KindOpen:

@@ -15,6 +15,10 @@ type Topic struct {
 	Raced map[string]string
 	// Waiting exchanges need another room, named here; until then they count as not served.
 	Waiting map[string]string
+	// Files are written below the workspace ({{ROOT}}) before the server starts.
+	Files map[string]string
+	// Steps are files the recorder wrote before an exchange, by its name; "" takes a file away.
+	Steps map[string]map[string]string
 	// Unfinished topics wait for other rooms: what differs there is counted, but fails nothing yet. The text names what is missing.
 	Unfinished string
 }
@@ -58,6 +62,10 @@ func Topics() []Topic {
 	afterCrash := map[string]string{}
 	for _, name := range []string{"create", "message", "fork", "steer", "suggest", "delete session"} {
 		afterCrash[name] = "works here, as codex is back, and would do what the recording could not"
+	}
+	atOnce := map[string]string{}
+	for _, name := range []string{"concurrent 1", "concurrent 2", "concurrent 3", "concurrent 4", "concurrent 5"} {
+		atOnce[name] = "refused because another reload ran at the same moment"
 	}
 	patching := Preparation{Body: `{"cwd":"{{WORK}}","filesystemSandbox":"workspace-write"}`}
 	return []Topic{
@@ -114,10 +122,10 @@ func Topics() []Topic {
 			"01a1fbb9-6ced-7581-908d-ab5655138047": {Message: "hello jobs", Wait: true},
 		}, Unfinished: "the job queue"},
 		{Name: "queue-disabled-defaults-locked"},
-		{Name: "rbac-disabled", Unfinished: "extensions"},
-		{Name: "rbac-header", Unfinished: "extensions"},
-		{Name: "rbac-jwt", Unfinished: "extensions"},
-		{Name: "extensions-disabled", Unfinished: "extensions"},
-		{Name: "extensions-warn", Unfinished: "extensions"},
+		{Name: "rbac-disabled", Files: supervisor(), Raced: map[string]string{"concurrent 2": atOnce["concurrent 2"], "concurrent 3": atOnce["concurrent 3"]}},
+		{Name: "rbac-header", Files: supervisor()},
+		{Name: "rbac-jwt", Files: supervisor()},
+		{Name: "extensions-disabled", Files: supervisor(), Steps: extensionSteps("{{LAB}}/ext/disabled/roots"), Raced: atOnce},
+		{Name: "extensions-warn", Files: supervisor(), Steps: extensionSteps("{{LAB}}/ext/warn/roots"), Raced: atOnce},
 	}
 }
