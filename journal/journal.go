@@ -25,7 +25,7 @@ type Done func(records []Record, err error)
 // Subscribe or a cancel function.
 type Subscriber func(records []Record)
 
-// ErrStopped: the journal was stopped; nothing was written.
+// ErrStopped says that the journal was stopped; nothing was written.
 var ErrStopped = errors.New("journal is stopped")
 
 // Options configure a Journal.

@@ -46,7 +46,9 @@ func (s *Service) UpsertTranscript(ctx context.Context, sessionID string, entry 
 	select {
 	case err := <-u.result:
 		if errors.Is(err, errAlone) {
-			return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.upsertAll(ctx, tx, []*upsert{u}) })
+			return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+				return s.upsertAll(ctx, tx, []*upsert{u})
+			})
 		}
 		return err
 	case <-ctx.Done():

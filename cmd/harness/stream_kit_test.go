@@ -88,20 +88,6 @@ func (f *follower) close() {
 	<-f.ended
 }
 
-// command sends a control message.
-func (f *follower) command(message any) {
-	f.t.Helper()
-	encoded, err := json.Marshal(message)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if err := f.conn.Write(ctx, websocket.MessageText, encoded); err != nil {
-		f.t.Fatal(err)
-	}
-}
-
 // all are the frames so far.
 func (f *follower) all() []frame {
 	f.mu.Lock()

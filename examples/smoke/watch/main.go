@@ -26,7 +26,7 @@ func main() {
 
 func watch(ctx context.Context, server, session string) error {
 	address := "ws" + strings.TrimPrefix(server, "http") + "/api/stream?threadId=" + session
-	conn, _, err := websocket.Dial(ctx, address, nil) //nolint:bodyclose // the library closes it
+	conn, _, err := websocket.Dial(ctx, address, nil)
 	if err != nil {
 		return fmt.Errorf("open the stream: %w", err)
 	}
