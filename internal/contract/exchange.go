@@ -72,12 +72,15 @@ func call(address, method, target string, headers [][2]string, body *string) (an
 		_ = conn.Close()
 		return answer{}, errors.Join(err, <-written)
 	}
+	defer func() { _ = response.Body.Close() }()
 	got := answer{status: response.StatusCode, header: response.Header}
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		got.body = bodyOf(response)
 	}
 	_ = conn.Close()
-	<-written // a refused body is not read to its end, so this may fail
+	if err := <-written; err != nil && got.status < http.StatusBadRequest {
+		return answer{}, err // a refused body need not be read to its end
+	}
 	return got, nil
 }
 

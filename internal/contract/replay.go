@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -48,7 +47,7 @@ type replay struct {
 }
 
 type handshake struct {
-	response *http.Response
+	response wsconform.Response
 	err      error
 }
 
@@ -155,7 +154,7 @@ func (r *replay) compareHandshake(record Record) {
 	if made.err != nil {
 		c.differ("handshake", "an answer", made.err.Error())
 	} else {
-		c.response(record, answer{status: made.response.StatusCode, header: made.response.Header, body: bodyOf(made.response)})
+		c.response(record, answer{status: made.response.Status, header: made.response.Header, body: made.response.Body})
 	}
 	r.verdict(Result{Name: record.Conn, Subject: "GET websocket " + record.Conn, Differences: c.found})
 }
@@ -234,7 +233,7 @@ func (r *replay) raw(record Record) error {
 	}
 	conn, response, err := wsconform.Dial(wsconform.Request{Address: r.target.Address(), Target: "/api/stream"}, patience)
 	if err != nil || conn == nil {
-		return fmt.Errorf("raw socket refused: %v %w", response, err)
+		return fmt.Errorf("raw socket refused: %d %w", response.Status, err)
 	}
 	c := comparison{bindings: r.ids}
 	twin := wsconform.NewConn(bytes.NewReader(want))

@@ -50,7 +50,7 @@ func decode(decoder *json.Decoder) (*Value, error) {
 			if err != nil {
 				return nil, err
 			}
-			name := key.(string) //nolint:errcheck,forcetypeassert // the decoder refuses other keys
+			name := key.(string) //nolint:forcetypeassert // the decoder refuses other keys
 			value.keys, value.members[name] = append(value.keys, name), member
 		}
 		_, err = decoder.Token()

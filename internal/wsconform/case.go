@@ -54,7 +54,7 @@ func Run(address, target string, c Case) (err error) {
 		return err
 	}
 	if conn == nil {
-		return fmt.Errorf("the handshake was refused: %s", response.Status)
+		return fmt.Errorf("the handshake was refused: %d %s", response.Status, response.Body)
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	if err := conn.Deadline(patience); err != nil {

@@ -64,27 +64,34 @@ type Request struct {
 // NewConn reads frames that were recorded; nothing can be sent on it.
 func NewConn(recorded io.Reader) *Conn { return &Conn{reader: bufio.NewReader(recorded)} }
 
-// Dial opens a connection. A response other than 101 comes back without a connection and without an error; its body is read.
-func Dial(r Request, timeout time.Duration) (*Conn, *http.Response, error) {
+// Response is the server's answer to a handshake.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// Dial opens a connection. A response other than 101 comes back without a connection and without an error.
+func Dial(r Request, timeout time.Duration) (*Conn, Response, error) {
 	raw, err := net.DialTimeout("tcp", r.Address, timeout)
 	if err != nil {
-		return nil, nil, fmt.Errorf("dial %s: %w", r.Address, err)
+		return nil, Response{}, fmt.Errorf("dial %s: %w", r.Address, err)
 	}
 	c := &Conn{net: raw, reader: bufio.NewReader(raw)}
 	response, err := c.handshake(r, timeout)
-	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
+	if err != nil || response.Status != http.StatusSwitchingProtocols {
 		return nil, response, errors.Join(err, raw.Close())
 	}
 	return c, response, nil
 }
 
-func (c *Conn) handshake(r Request, timeout time.Duration) (*http.Response, error) {
+func (c *Conn) handshake(r Request, timeout time.Duration) (answer Response, err error) {
 	if err := c.net.SetDeadline(time.Now().Add(timeout)); err != nil {
-		return nil, err
+		return answer, err
 	}
 	var nonce [16]byte
 	if _, err := rand.Read(nonce[:]); err != nil {
-		return nil, err
+		return answer, err
 	}
 	key := base64.StdEncoding.EncodeToString(nonce[:])
 	var head strings.Builder
@@ -98,21 +105,23 @@ func (c *Conn) handshake(r Request, timeout time.Duration) (*http.Response, erro
 	}
 	head.WriteString("\r\n")
 	if _, err := io.WriteString(c.net, head.String()); err != nil {
-		return nil, err
+		return answer, err
 	}
 	response, err := http.ReadResponse(c.reader, nil)
 	if err != nil {
-		return nil, fmt.Errorf("read the handshake's response: %w", err)
+		return answer, fmt.Errorf("read the handshake's response: %w", err)
 	}
-	if response.StatusCode != http.StatusSwitchingProtocols {
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	answer = Response{Status: response.StatusCode, Header: response.Header}
+	if answer.Status != http.StatusSwitchingProtocols {
 		body, err := io.ReadAll(response.Body)
-		response.Body = io.NopCloser(strings.NewReader(string(body)))
-		return response, err
+		answer.Body = string(body)
+		return answer, err
 	}
-	if got := response.Header.Get("Sec-WebSocket-Accept"); got != Accept(key) {
-		return response, fmt.Errorf("Sec-WebSocket-Accept is %q, want %q", got, Accept(key))
+	if got := answer.Header.Get("Sec-WebSocket-Accept"); got != Accept(key) {
+		return answer, fmt.Errorf("Sec-WebSocket-Accept is %q, want %q", got, Accept(key))
 	}
-	return response, c.net.SetDeadline(time.Time{})
+	return answer, c.net.SetDeadline(time.Time{})
 }
 
 // Accept is the Sec-WebSocket-Accept that answers a key.
