@@ -25,10 +25,10 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error)
 	session, err := s.stored(ctx, sessionID)
 	if err == nil && string(session.Thread) == placeholderThread {
 		// A signal of it came before its description: a fork's, for one, is faster than the answer to who asked for the fork.
-		if s.adoptOne(ctx, session.Runtime, sessionID) != nil {
-			return session, nil // the bare row is what there is
+		if s.adoptOne(ctx, session.Runtime, sessionID) == nil {
+			return s.stored(ctx, sessionID)
 		}
-		return s.stored(ctx, sessionID)
+		return session, nil // the bare row is what there is
 	}
 	if !errors.Is(err, ErrNotFound) {
 		return session, err
