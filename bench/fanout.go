@@ -1,0 +1,206 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// target is one server with a way to make it send an event.
+type target struct {
+	name    string
+	child   *child
+	publish func(i int) []byte
+	crowd   *crowd
+}
+
+// measure is what a mode of load gave.
+type measure struct {
+	cpu  float64 // µs of the server per delivered frame
+	rate float64 // delivered frames per second
+	p99  float64 // ms from publishing to a socket's reading, single events only
+}
+
+// load is a mode: how many events are let loose together, and how many frames per second are aimed at (0: as many as go).
+type load struct {
+	name   string
+	burst  int
+	frames int
+}
+
+var loads = []load{{"saturated", 16, 0}, {"single", 1, 40_000}, {"burst of 8", 8, 80_000}}
+
+// run publishes for a while. Saturated keeps burst events in flight; the others wait for the time of the next burst and for the last to arrive.
+func (t *target) run(l load, length time.Duration) (measure, error) {
+	callers := make([]*caller, l.burst)
+	for i := range callers {
+		c, err := dial(t.child.url)
+		if err != nil {
+			return measure{}, err
+		}
+		defer c.close()
+		callers[i] = c
+	}
+	time.Sleep(100 * time.Millisecond)
+	t.crowd.reset(l.burst == 1)
+	sockets := len(t.crowd.sockets)
+	var pause time.Duration
+	if l.frames > 0 {
+		pause = time.Duration(float64(time.Second) * float64(sockets*l.burst) / float64(l.frames))
+	}
+	began, used := time.Now(), t.child.cpu()
+	published := 0
+	for time.Since(began) < length {
+		next := time.Now().Add(pause)
+		if l.frames == 0 {
+			// Another event for each that has reached everybody.
+			done := int(t.crowd.frames.Load()) / sockets
+			if published-done >= l.burst {
+				time.Sleep(200 * time.Microsecond)
+				continue
+			}
+			n := min(l.burst-(published-done), l.burst)
+			if err := t.send(callers[:n], published); err != nil {
+				return measure{}, err
+			}
+			published += n
+			continue
+		}
+		if l.burst == 1 {
+			t.crowd.note()
+		}
+		if err := t.send(callers, published); err != nil {
+			return measure{}, err
+		}
+		published += l.burst
+		if err := t.crowd.wait(published, 20*time.Second); err != nil {
+			return measure{}, err
+		}
+		time.Sleep(time.Until(next))
+	}
+	if err := t.crowd.wait(published, 20*time.Second); err != nil {
+		return measure{}, err
+	}
+	took, spent := time.Since(began), t.child.cpu()-used
+	frames := float64(published * sockets)
+	got := measure{cpu: float64(spent.Microseconds()) / frames, rate: frames / took.Seconds()}
+	t.crowd.mu.Lock()
+	got.p99 = quantile(t.crowd.delays, 0.99)
+	t.crowd.mu.Unlock()
+	return got, nil
+}
+
+// send publishes events at the same time, one per connection.
+func (t *target) send(callers []*caller, from int) error {
+	if len(callers) == 1 {
+		return callers[0].call(t.publish(from))
+	}
+	var (
+		group  sync.WaitGroup
+		mu     sync.Mutex
+		failed error
+	)
+	for i, c := range callers {
+		group.Go(func() {
+			if err := c.call(t.publish(from + i)); err != nil {
+				mu.Lock()
+				failed = err
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return failed
+}
+
+// product starts the real server on SQLite NORMAL; its events are upserts of 1 KiB entries.
+func product(opts *options) (*server, *target, error) {
+	s, err := newStore(opts, engine{"SQLite NORMAL", "NORMAL"})
+	if err != nil {
+		return nil, nil, err
+	}
+	running, err := serve(opts, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	return running, &target{name: "harness", child: running.child, publish: func(i int) []byte {
+		return running.upsert(fmt.Sprintf("m%08d", i), oneKiB)
+	}}, nil
+}
+
+func baseline(opts *options, way string, size int) (*target, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(opts.dir, filepath.Base(way))
+	if err != nil {
+		return nil, err
+	}
+	c, err := startChild(dir, "baseline", os.Environ(), fmt.Sprintf("http://127.0.0.1:%d", port), self, "baseline", way, fmt.Sprint(port), fmt.Sprint(size))
+	if err != nil {
+		return nil, err
+	}
+	return &target{name: way, child: c, publish: func(int) []byte { return request("POST", "/publish", "{}") }}, nil
+}
+
+func fanout(opts *options) error {
+	sizes := []int{200, 1000, 5000}
+	if !opts.full {
+		sizes = sizes[:2]
+	}
+	t := newTable("Fan-out of one event, 1 KiB of content (CPU µs of the server per delivered frame, storing the event included; ratio to raw writev)",
+		"sockets", "way", "saturated CPU", "ratio", "k frames/s", "single CPU", "ratio", "p99 ms", "burst-8 CPU", "ratio")
+	for _, size := range sizes {
+		running, first, err := product(opts)
+		if err != nil {
+			return err
+		}
+		// One event tells how long its frame is; the others send as many bytes.
+		if first.crowd, err = join(running.url, 1, "?threadId="+running.session); err != nil {
+			return err
+		}
+		if _, err := first.run(load{burst: 1, frames: 100}, 50*time.Millisecond); err != nil {
+			return err
+		}
+		length := int(first.crowd.length.Load())
+		first.crowd.close()
+		targets := []*target{first}
+		query := map[string]string{first.name: "?threadId=" + running.session}
+		for _, way := range []string{"raw", "coder", "gorilla"} {
+			other, err := baseline(opts, way, length)
+			if err != nil {
+				return err
+			}
+			targets = append(targets, other)
+		}
+		results := map[string][]measure{}
+		for _, one := range targets {
+			if one.crowd, err = join(one.child.url, size, query[one.name]); err != nil {
+				return fmt.Errorf("%s: %w", one.name, err)
+			}
+			for _, l := range loads {
+				got, err := one.run(l, opts.length)
+				if err != nil {
+					return fmt.Errorf("%s, %d sockets, %s: %w", one.name, size, l.name, err)
+				}
+				results[one.name] = append(results[one.name], got)
+			}
+			one.crowd.close()
+			one.child.stop()
+		}
+		bound := results["raw"]
+		for _, one := range targets {
+			r := results[one.name]
+			t.add(size, one.name, r[0].cpu, r[0].cpu/bound[0].cpu, r[0].rate/1000, r[1].cpu, r[1].cpu/bound[1].cpu, r[1].p99, r[2].cpu, r[2].cpu/bound[2].cpu)
+		}
+	}
+	t.print()
+	return nil
+}

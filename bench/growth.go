@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"harness/database"
+)
+
+// fill gives a session n entries by SQL, in batches.
+func fill(db *database.DB, session string, n int) error {
+	const batch = 50_000
+	series := func(from, to int) string { return fmt.Sprintf(`generate_series(%d, %d) as n(i)`, from, to) }
+	digits := `lpad(i::text, 8, '0')`
+	if db.Engine() == database.SQLite {
+		series = func(from, to int) string {
+			return fmt.Sprintf(`(with recursive n(i) as (select %d union all select i+1 from n where i < %d) select i from n)`, from, to)
+		}
+		digits = `printf('%08d', i)`
+	}
+	for from := 0; from < n; from += batch {
+		if err := db.Update(context.Background(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(context.Background(), `insert into transcript_entries
+				(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal)
+				select $1, 'old-' || `+digits+`, 'bench', 'assistant', 'agentMessage', $2, null, 'streaming', null, null, i + 1 from `+
+				series(from, min(from+batch, n)-1), session, oneKiB[:256])
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func growth(opts *options) error {
+	sizes := []int{10, 10_000, 1_000_000}
+	if !opts.full {
+		sizes = sizes[:2]
+	}
+	t := newTable("Cost of one upsert by the number of entries stored (8 clients; ratio of server CPU to that at 10)",
+		"store", "entries", "updates/s", "p50 ms", "CPU µs", "ratio", "new/s", "p50 ms", "CPU µs", "ratio")
+	for _, e := range opts.engines() {
+		if e.synchronous == "NORMAL" {
+			continue
+		}
+		var first [2]rate
+		for n, size := range sizes {
+			s, err := newStore(opts, e)
+			if err != nil {
+				return err
+			}
+			running, err := serve(opts, s)
+			if err != nil {
+				return err
+			}
+			got, err := grown(opts, running, size)
+			running.stop()
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				first = got
+			}
+			t.add(e.name, size, got[0].perSecond, got[0].p50, got[0].cpu, got[0].cpu/first[0].cpu, got[1].perSecond, got[1].p50, got[1].cpu, got[1].cpu/first[1].cpu)
+		}
+	}
+	t.print()
+	return nil
+}
+
+func grown(opts *options, running *server, size int) (got [2]rate, err error) {
+	db, err := running.store.open()
+	if err != nil {
+		return got, err
+	}
+	defer db.Close()
+	if err := fill(db, running.session, size); err != nil {
+		return got, err
+	}
+	if db.Engine() == database.Postgres {
+		// What autovacuum does in its own time: a table that was filled a second ago has no statistics.
+		if _, err := db.Raw().Exec("vacuum analyze transcript_entries"); err != nil {
+			return got, err
+		}
+		if _, err := db.Raw().Exec("checkpoint"); err != nil {
+			return got, err
+		}
+	}
+	time.Sleep(200 * time.Millisecond)
+	if got[0], err = upsertLoad(running, 8, size, opts.length); err != nil {
+		return got, err
+	}
+	got[1], err = upsertLoad(running, 8, 0, opts.length)
+	return got, err
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lazyReader is a socket with a tiny receive buffer that reads nothing until its fate is asked for. It follows everything: a flood of its
+// own fills its way, so that it stands still early.
+type lazyReader struct{ socket *socket }
+
+func newLazyReader(s *server) (*lazyReader, error) {
+	target, err := url.Parse(s.url)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.Atoi(target.Port())
+	if err != nil {
+		return nil, err
+	}
+	opened, err := openSocket(port, "", 2048)
+	if err != nil {
+		return nil, err
+	}
+	// Another session's events reach it alone: 4 MiB of them, more than the kernel keeps for one connection here.
+	other, err := s.newSession()
+	if err != nil {
+		return nil, err
+	}
+	c, err := dial(s.url)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	flooder := &server{child: s.child, store: s.store, session: other}
+	for i := range 4096 {
+		if err := c.call(flooder.upsert(fmt.Sprintf("flood%06d", i), oneKiB)); err != nil {
+			return nil, err
+		}
+	}
+	return &lazyReader{opened}, nil
+}
+
+// fate reads what is left and says how the server ended it.
+func (l *lazyReader) fate() string {
+	defer func() { _ = unix.Close(l.socket.fd) }()
+	_ = unix.SetsockoptTimeval(l.socket.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 3})
+	counted := &crowd{}
+	chunk := make([]byte, 64<<10)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		n, err := unix.Read(l.socket.fd, chunk)
+		if n > 0 {
+			counted.feed(l.socket, chunk[:n])
+			if l.socket.opcode == 8 && l.socket.left == 0 && len(l.socket.body) >= 2 {
+				return fmt.Sprintf("closed with %d after %d frames", binary.BigEndian.Uint16(l.socket.body), counted.frames.Load())
+			}
+			continue
+		}
+		if err != nil {
+			return fmt.Sprintf("%v after %d frames", err, counted.frames.Load())
+		}
+		return fmt.Sprintf("connection ended after %d frames", counted.frames.Load())
+	}
+	return "still open"
+}
