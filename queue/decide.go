@@ -116,10 +116,9 @@ func (d decider) answerDuplicate(ctx context.Context, tx database.Tx, definition
 	if definition.Dedupe != MergeDuplicate {
 		return result, nil, nil
 	}
-	merged, err := mergePayload(definition, job.Payload, incoming)
-	if err != nil {
-		result.MergeError = err
-		return result, nil, nil
+	var merged json.RawMessage
+	if merged, result.MergeError = mergePayload(definition, job.Payload, incoming); result.MergeError != nil {
+		return result, nil, nil // the caller is answered with the job as it is
 	}
 	result.Job.Payload = merged
 	return result, nil, saveJob(ctx, tx, result.Job)

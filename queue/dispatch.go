@@ -155,8 +155,14 @@ func (q *Queue) follow(running []Job) {
 		}
 	}
 	for id, job := range stored {
-		if q.runs[id] == nil {
+		// A run that just ended may still show as running in what was read before: only an attempt that never began here is an orphan.
+		if q.begun[id] != job.Attempts {
 			orphans = append(orphans, job)
+		}
+	}
+	for id := range q.begun {
+		if _, shown := stored[id]; !shown && q.runs[id] == nil {
+			delete(q.begun, id)
 		}
 	}
 	q.mu.Unlock()

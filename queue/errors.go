@@ -16,7 +16,7 @@ type Error struct{ Code, Message string }
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// ErrNotFound: there is no job of that id (any more).
+// ErrNotFound means there is no job of that id (any more).
 var ErrNotFound = errors.New("job not found")
 
 // TerminalError says a job can not be canceled because it is over.

@@ -64,6 +64,7 @@ type Queue struct {
 
 	mu       sync.Mutex
 	runs     map[string]*Run
+	begun    map[string]int // the last attempt begun here, by job, for as long as the store shows it running
 	runsDone *sync.Cond
 	waiters  map[string]map[chan struct{}]struct{}
 	renewed  time.Time
@@ -92,7 +93,7 @@ func New(opts Options) *Queue {
 		}
 	}
 	q := &Queue{opts: opts, policy: opts.Policy.withDefaults(), definitions: newRegistry(opts.Definitions), journal: opts.Journal, db: opts.DB,
-		log: opts.Logger, owner: uuid.NewString(), wake: make(chan struct{}, 1), stopped: make(chan struct{}), runs: map[string]*Run{},
+		log: opts.Logger, owner: uuid.NewString(), wake: make(chan struct{}, 1), stopped: make(chan struct{}), runs: map[string]*Run{}, begun: map[string]int{},
 		waiters: map[string]map[chan struct{}]struct{}{}}
 	q.runsDone = sync.NewCond(&q.mu)
 	return q

@@ -102,6 +102,7 @@ func (q *Queue) begin(job Job) {
 		reported: make(chan struct{}, 1)}
 	q.mu.Lock()
 	q.runs[job.ID] = run
+	q.begun[job.ID] = job.Attempts
 	q.mu.Unlock()
 	q.loops.Go(func() {
 		defer q.release(run)

@@ -229,8 +229,8 @@ func (a *agents) interrupt(ctx context.Context, job queue.Job) error {
 }
 
 func (a *agents) started(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
-	in, err := parseInstruction(job.Payload)
-	if err != nil {
+	in, readable := readInstruction(job)
+	if !readable {
 		return nil, nil // it ends as invalid_payload
 	}
 	return placeTargets(ctx, tx, a.Sessions, job, in)
@@ -238,8 +238,8 @@ func (a *agents) started(ctx context.Context, tx database.Tx, job queue.Job) ([]
 
 // ended reconciles what the job promised, in the transaction that ends it.
 func (a *agents) ended(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
-	in, err := parseInstruction(job.Payload)
-	if err != nil {
+	in, readable := readInstruction(job)
+	if !readable {
 		return nil, nil // a payload nobody can read promises nothing
 	}
 	events, err := settleTargets(ctx, tx, a.Sessions, job, in)
@@ -248,4 +248,9 @@ func (a *agents) ended(ctx context.Context, tx database.Tx, job queue.Job) ([]jo
 	}
 	output, err := settleOutput(ctx, tx, a.Sessions, job, in)
 	return append(events, output...), err
+}
+
+func readInstruction(job queue.Job) (in Instruction, readable bool) {
+	in, err := parseInstruction(job.Payload)
+	return in, err == nil
 }

@@ -84,8 +84,7 @@ func TestAStaleWorkerIsReplacedOnce(t *testing.T) {
 // What a worker asks is settled without a person: approvals declined, questions canceled, tool calls failed.
 func TestRequestsOfWorkersAreSettled(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
-		var b *bench
-		b = newBench(t, db, func(_ *jobs.Options, f *fakeSessions) {
+		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) {
 			f.answer = func(done <-chan struct{}, message string) (string, error) {
 				if message != "Do it." {
 					return "READY", nil
@@ -144,7 +143,7 @@ func TestTurnsThatDoNotEnd(t *testing.T) {
 			}, "model refused"},
 		} {
 			b := newBench(t, db, c.change)
-			job := b.instruct(object{"jobKind": name})
+			job := b.instruct(nil)
 			wantAttempts := 2
 			if name == "fails" {
 				wantAttempts = 1
@@ -155,6 +154,7 @@ func TestTurnsThatDoNotEnd(t *testing.T) {
 			if name != "fails" && b.sessions.interrupt != 2 {
 				t.Errorf("%s: %d interrupts", name, b.sessions.interrupt)
 			}
+			b.stop() // the next case's jobs are not this queue's
 		}
 	})
 }

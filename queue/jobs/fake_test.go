@@ -247,14 +247,16 @@ func newBench(t *testing.T, db *database.DB, change ...func(*jobs.Options, *fake
 	if err := b.queue.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := errors.Join(b.queue.Stop(ctx), j.Stop(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(b.stop)
 	return b
+}
+
+func (b *bench) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := errors.Join(b.queue.Stop(ctx), b.journal.Stop(ctx)); err != nil {
+		b.t.Error(err)
+	}
 }
 
 func each(t *testing.T, test func(t *testing.T, db *database.DB)) {

@@ -150,8 +150,8 @@ func (a *agents) suggestEnded(ctx context.Context, tx database.Tx, job queue.Job
 }
 
 func (a *agents) putSuggestion(ctx context.Context, tx database.Tx, job queue.Job, next Suggestion) ([]journal.Event, error) {
-	var in SuggestPayload
-	if err := json.Unmarshal(job.Payload, &in); err != nil {
+	in, readable := readSuggest(job)
+	if !readable {
 		return nil, nil // a payload nobody can read has no suggestion
 	}
 	present, err := a.Sessions.PresentIn(ctx, tx, in.SourceSessionID)
@@ -165,6 +165,11 @@ func (a *agents) putSuggestion(ctx context.Context, tx database.Tx, job queue.Jo
 	}
 	_, events, err := a.Suggestions.put(ctx, tx, in.SourceSessionID, in.RequestKey, next)
 	return events, err
+}
+
+func readSuggest(job queue.Job) (in SuggestPayload, readable bool) {
+	err := json.Unmarshal(job.Payload, &in)
+	return in, err == nil
 }
 
 // Queue is what suggestions need of the job queue. *queue.Queue implements it.

@@ -1,0 +1,4 @@
+package queue
+
+// Shortened divides the long tests' work under -race.
+const Shortened = shortened
