@@ -19,6 +19,21 @@ type Row struct {
 func Rows() []Row {
 	return []Row{
 		{
+			Topic: "suggested-request", Exchange: `POST /api/sessions/[^/]*/suggested-request`, Place: `body\.(?:status|suggestion|requestKey)`,
+			What: "a suggested request says ok and brings the worker's suggestion", Reason: "the original said fallback even when it had one (its bug 3)",
+			Routes: []string{"POST /api/sessions/{sessionId}/suggested-request"},
+		},
+		{
+			Topic: "suggested-request", Exchange: `POST /api/sessions/[^/]*/suggested-request/jobs`, Place: `body\.requestKey`,
+			What: "a second request for a suggestion under way gets the key of the first", Reason: "the original made up a key that no event would ever carry (its bug 5)",
+			Routes: []string{"POST /api/sessions/{sessionId}/suggested-request/jobs"},
+		},
+		{
+			Topic: "suggested-request", Exchange: `GET /api/(?:orchestrator/jobs/.*|projects/[^/]*/orchestrator/jobs)`, Place: `body\.(?:job|data).*`,
+			What: "a suggestion is a job of type suggest_request with the suggestion in its result", Reason: "the published type; the original had an extension wrap it in another one and lose the result",
+			Routes: []string{"GET /api/orchestrator/jobs/{jobId}", "GET /api/projects/{projectId}/orchestrator/jobs"},
+		},
+		{
 			Topic: "extensions-.*", Exchange: "POST /api/agents/extensions/reload", Place: `body\.errors\[\d+\]\.message`,
 			What: "errors of a failed reload name the file, the line and the missing fields", Reason: "the codes are the same; the original passed on what its JavaScript engine said",
 			Routes: []string{"POST /api/agents/extensions/reload"},

@@ -286,6 +286,17 @@ func (r *replay) reach(text string) error {
 
 var sessionPlaces = regexp.MustCompile(`(?:/api/sessions/|threadId=|session%3A|"threadId":")(` + uuidPattern + `)`)
 
+// asked finds all sessions requests speak of.
+func asked(records []Record) map[string]bool {
+	found := map[string]bool{}
+	for _, record := range records {
+		for _, m := range sessionPlaces.FindAllStringSubmatch(record.Path, -1) {
+			found[m[1]] = true
+		}
+	}
+	return found
+}
+
 // unrecorded finds the sessions requests speak of that no answer introduced.
 func unrecorded(records []Record) map[string]bool {
 	answered, found := map[string]bool{unknownSession: true}, map[string]bool{}

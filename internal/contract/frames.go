@@ -116,7 +116,8 @@ func (r *replay) compareOrder(s *socket) {
 		}
 	}
 	for thread := range got {
-		if _, has := want[thread]; !has {
+		// A worker's thread becomes known late, by its job; its first frames are not in want then.
+		if _, has := want[thread]; !has && (r.asked[thread] || !idPattern.MatchString(thread)) {
 			want[thread] = nil
 		}
 	}

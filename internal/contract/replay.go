@@ -35,6 +35,8 @@ type replay struct {
 	unclosed   []Record
 	// unrecorded are the sessions to prepare when they first come up.
 	unrecorded map[string]bool
+	// asked are the sessions requests speak of.
+	asked map[string]bool
 	// unsent are the messages of sessions prepared early.
 	unsent map[string]Preparation
 	report *Report
@@ -59,7 +61,7 @@ func Replay(topic Topic, target Target, places []Place) (*Report, error) {
 	}
 	r := &replay{
 		topic: topic, target: target, ids: newBindings(places), sockets: map[string]*socket{}, handshakes: map[string]handshake{},
-		report: &Report{Topic: topic.Name}, retries: 2 * patience, unrecorded: unrecorded(records), unsent: map[string]Preparation{},
+		report: &Report{Topic: topic.Name}, retries: 2 * patience, unrecorded: unrecorded(records), asked: asked(records), unsent: map[string]Preparation{},
 	}
 	defer func() {
 		for _, s := range r.opened {

@@ -117,10 +117,10 @@ func Topics() []Topic {
 		{Name: "integrations", Sessions: map[string]Preparation{"01a1fbb8-72c9-71e3-a762-c24901b9f7d2": {Early: true}}},
 		{Name: "suggested-request", Sessions: with(map[string]Preparation{
 			"01a1fbb9-588d-7ad0-88aa-2ca88b9f4ceb": {Message: "context message", Wait: true},
-		}), Unfinished: "the job queue"},
+		})},
 		{Name: "jobs", Sessions: map[string]Preparation{
 			"01a1fbb9-6ced-7581-908d-ab5655138047": {Message: "hello jobs", Wait: true},
-		}, Unfinished: "the job queue"},
+		}, Unfinished: "the supervisor extension, whose jobs the recording is about,"},
 		{Name: "queue-disabled-defaults-locked"},
 		{Name: "rbac-disabled", Files: supervisor(), Raced: map[string]string{"concurrent 2": atOnce["concurrent 2"], "concurrent 3": atOnce["concurrent 3"]}},
 		{Name: "rbac-header", Files: supervisor()},
