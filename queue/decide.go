@@ -118,7 +118,7 @@ func (d decider) answerDuplicate(ctx context.Context, tx database.Tx, definition
 	}
 	var merged json.RawMessage
 	if merged, result.MergeError = mergePayload(definition, job.Payload, incoming); result.MergeError != nil {
-		return result, nil, nil // the caller is answered with the job as it is
+		return result, nil, nil //nolint:nilerr // told in the result: the caller is answered with the job as it is
 	}
 	result.Job.Payload = merged
 	return result, nil, saveJob(ctx, tx, result.Job)
