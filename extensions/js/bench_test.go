@@ -212,3 +212,29 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCut is how much later than its timeout of 50 ms an endless loop is answered for.
+func BenchmarkCut(b *testing.B) {
+	host := newHost(js.Limits{})
+	var late []time.Duration
+	for b.Loop() {
+		// A fresh extension each time: one that breaks its machine over and over is made to wait.
+		module, err := host.Load(context.Background(), source(write(b, map[string]string{"events.mjs": handlers(`() => { while (true) {} }`)}), "events.mjs"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		start := time.Now()
+		if _, err := module.Handle(ctx, 0, event(`{}`), &tools{}); err == nil {
+			b.Fatal("an endless loop returned")
+		}
+		late = append(late, time.Since(start)-50*time.Millisecond)
+		cancel()
+		if err := module.Close(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	slices.Sort(late)
+	b.ReportMetric(float64(late[len(late)/2].Microseconds())/1e3, "p50-late-ms")
+	b.ReportMetric(float64(late[len(late)-1].Microseconds())/1e3, "max-late-ms")
+}

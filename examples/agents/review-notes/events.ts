@@ -1,7 +1,7 @@
 // An extension in TypeScript that runs embedded in the server: it notes every file change that waits for approval in the transcript, and
 // queues one review when the turn is over.
-import { asNonEmptyString, isRecord, type AgentEventRegistry, type AgentRuntimeEvent, type AgentRuntimeTools } from "@codex-manager/agent-runtime-sdk";
-import { noteId, summarise } from "./lib/notes.js";
+import { isRecord, type AgentEventRegistry, type AgentRuntimeEvent, type AgentRuntimeTools } from "@codex-manager/agent-runtime-sdk";
+import { filled, noteId, summarise } from "./lib/notes.js";
 
 interface Place {
   projectId: string;
@@ -13,7 +13,7 @@ interface Place {
 /** Reads where an event happened; null when it says too little. */
 function placeOf(event: AgentRuntimeEvent): Place | null {
   const context = isRecord(event.payload) && isRecord(event.payload.context) ? event.payload.context : {};
-  const [projectId, sourceSessionId, threadId, turnId] = ["projectId", "sourceSessionId", "threadId", "turnId"].map((key) => asNonEmptyString(context[key]));
+  const [projectId, sourceSessionId, threadId, turnId] = ["projectId", "sourceSessionId", "threadId", "turnId"].map((key) => filled(context[key]));
   return projectId && sourceSessionId && threadId && turnId ? { projectId, sourceSessionId, threadId, turnId } : null;
 }
 
@@ -55,7 +55,7 @@ async function queueReview(event: AgentRuntimeEvent, tools: AgentRuntimeTools) {
       agent: "review-notes",
       jobKind: "review",
       ...place,
-      instructionText: `Review the file changes of turn ${place.turnId}.\n\n${asNonEmptyString(event.payload.turnTranscriptSnapshot) ?? ""}`,
+      instructionText: `Review the file changes of turn ${place.turnId}.\n\n${filled(event.payload.turnTranscriptSnapshot) ?? ""}`,
       dedupeKey: `review:${place.turnId}`,
       expectResponse: "none",
     },

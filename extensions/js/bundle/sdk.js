@@ -1,8 +1,6 @@
-// The SDK as extensions import it: constants and pure helper functions. It mirrors the Go package extensions/sdk.
+// The SDK as extensions import it: pure helper functions. It mirrors the Go package extensions/sdk; the types are in extensions/sdk/typescript.
 
 export const AGENT_RUNTIME_CORE_API_VERSION = 1;
-export const DEFAULT_HANDLER_PRIORITY = 100;
-export const DEFAULT_HANDLER_TIMEOUT_MS = 30000;
 
 const actionStatuses = ["performed", "already_resolved", "not_eligible", "conflict", "forbidden", "invalid", "failed"];
 
@@ -11,15 +9,8 @@ export function isRecord(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The trimmed string, or null when there is nothing in it. */
-export function asNonEmptyString(value) {
-  if (typeof value !== "string") return null;
-  const trimmed = value.trim();
-  return trimmed === "" ? null : trimmed;
-}
-
 /** What a thrown value says: an Error's message, else the value as a string. */
-export function toErrorMessage(error) {
+function toErrorMessage(error) {
   if (isRecord(error) && typeof error.message === "string") return error.message;
   try {
     return String(error);

@@ -13,6 +13,12 @@ function textOf(payload: Record<string, unknown>, part: Part): string {
   return typeof value === "string" ? value.trim() : "";
 }
 
+/** The trimmed string, or null when there is nothing in it. */
+export function filled(value: unknown): string | null {
+  const text = typeof value === "string" ? value.trim() : "";
+  return text === "" ? null : text;
+}
+
 /** One paragraph about a file change that waits for approval. */
 export function summarise(payload: Record<string, unknown>): string {
   const text = [textOf(payload, Part.Summary), textOf(payload, Part.Details)].filter((part) => part !== "").join(" — ");
