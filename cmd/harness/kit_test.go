@@ -130,7 +130,13 @@ type instance struct {
 // start runs a server and returns when it is ready for requests.
 func (s *site) start(env ...string) *instance {
 	s.t.Helper()
-	cmd := exec.Command(os.Args[0], "serve")
+	return s.startBinary(os.Args[0], env...)
+}
+
+// startBinary is start for another build of the program.
+func (s *site) startBinary(binary string, env ...string) *instance {
+	s.t.Helper()
+	cmd := exec.Command(binary, "serve")
 	cmd.Env = append(append([]string{}, s.env...), env...)
 	cmd.Dir = s.workspace
 	stderr, err := cmd.StderrPipe()

@@ -16,6 +16,8 @@ import (
 const (
 	// helloLimit is how long a connection may take to say what it wants.
 	helloLimit = 5 * time.Second
+	// handOver is how long a server that attaches waits for what the one before it has sent.
+	handOver = 200 * time.Millisecond
 	// maxStderrLines are kept for a server that is slow to read; the log has them all.
 	maxStderrLines = 64
 )
@@ -23,6 +25,8 @@ const (
 // attachment is the server that is attached now.
 type attachment struct {
 	conn net.Conn
+	// received is closed when everything the server sent has been taken.
+	received chan struct{}
 	// gone and lines are guarded by the spool's lock, so that one wait covers everything to be sent.
 	gone  bool
 	lines [][]byte
@@ -99,7 +103,7 @@ func (s *server) serve(conn net.Conn) {
 // attach serves one server until it goes away. Whoever was attached before is cut off: there is one owner of a data directory, and its last
 // word counts.
 func (s *server) attach(conn net.Conn, reader *bufio.Reader, w welcome) {
-	a := &attachment{conn: conn}
+	a := &attachment{conn: conn, received: make(chan struct{})}
 	s.mu.Lock()
 	before := s.attached
 	s.attached = a
@@ -108,10 +112,18 @@ func (s *server) attach(conn net.Conn, reader *bufio.Reader, w welcome) {
 	s.idle.Stop()
 	s.mu.Unlock()
 	if before != nil {
+		// A server that died may have sent something that still waits in its socket: that comes first.
+		limit := time.NewTimer(handOver)
+		select {
+		case <-before.received:
+		case <-limit.C:
+		}
+		limit.Stop()
 		s.cut(before)
 	}
 	w.State = s.status()
 	if err := writeJSONFrame(conn, kindWelcome, w); err != nil {
+		close(a.received)
 		s.detach(a)
 		return
 	}
@@ -120,7 +132,9 @@ func (s *server) attach(conn net.Conn, reader *bufio.Reader, w welcome) {
 		defer close(sent)
 		s.send(a, w.From)
 	}()
+	slim() // what the greeting touched
 	s.receive(reader)
+	close(a.received)
 	s.detach(a)
 	<-sent
 }

@@ -26,6 +26,8 @@ const (
 	// lingerLimit is how long an attached server may take to read what a runtime that is gone has left.
 	lingerLimit = 10 * time.Minute
 	sweepLimit  = 5 * time.Second
+	// slimEvery is how often memory is given back: it takes under a millisecond, and a shim waits most of its life.
+	slimEvery = 5 * time.Second
 )
 
 // server is the shim process.
@@ -174,11 +176,7 @@ func (s *server) stop(grace time.Duration) {
 
 // live waits for the runtime's end and then for the servers that want to know about it.
 func (s *server) live(ctx context.Context) {
-	select {
-	case <-s.process.Done():
-	case <-s.stopping:
-	case <-ctx.Done():
-	}
+	s.wait(ctx)
 	s.process.Stop(s.grace)
 	// The rest of what it wrote fits a pipe; it must not wait for a server that may never come.
 	s.spool.lift()
@@ -209,6 +207,24 @@ func (s *server) live(ctx context.Context) {
 			alone = true
 		case <-limit.C:
 			return
+		}
+	}
+}
+
+// wait returns when the runtime ended or is to end.
+func (s *server) wait(ctx context.Context) {
+	again := time.NewTicker(slimEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-s.process.Done():
+			return
+		case <-s.stopping:
+			return
+		case <-ctx.Done():
+			return
+		case <-again.C:
+			slim()
 		}
 	}
 }

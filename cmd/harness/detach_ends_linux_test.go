@@ -1,0 +1,330 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"harness/internal/dbtest"
+	"harness/runtime/process"
+	"harness/runtime/process/shim"
+)
+
+// shim is the site's one shim.
+func (s *site) shim() shim.Found {
+	s.t.Helper()
+	found, err := shim.Discover(runDir(s.dataDir))
+	if err != nil || len(found) != 1 {
+		s.t.Fatalf("%d shims, %v", len(found), err)
+	}
+	return found[0]
+}
+
+// The shim itself is killed: codex is gone with it, the approval expires and the turn is interrupted, within 2 s; the next message goes on.
+func TestAKilledShimEndsItsTurn(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, withEngine(engine), detached())
+			server := s.start()
+			session := server.createSession(object{"approvalPolicy": "untrusted"})
+			events := server.follow("threadId=" + session)
+			turn := server.send(session, "MOCK_CMD[touch never.txt]")
+			approval := text(events.waitType("approval").payload(), "approvalId")
+			pid := server.runtimePID()
+			began := time.Now()
+			if err := syscall.Kill(s.shim().State.PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if expired := events.waitType("approval_resolved").payload(); expired["approvalId"] != approval || expired["status"] != "expired" {
+				t.Errorf("the approval ended as %v", expired)
+			}
+			if status := events.waitTurn(turn); status != "interrupted" {
+				t.Errorf("the turn ended %s", status)
+			}
+			if took := time.Since(began); took > recoveryBound {
+				t.Errorf("told after %v", took)
+			}
+			if process.Started(pid) != 0 {
+				t.Errorf("codex %d is still there", pid)
+			}
+			server.waitRuntime()
+			if status := events.waitTurn(server.send(session, "MOCK_REPLY[again]")); status != "completed" {
+				t.Errorf("the next turn ended %s", status)
+			}
+			server.stop()
+			s.requireNoOrphans()
+		})
+	}
+}
+
+// The shim and the server die together: the next server reads what the dead shim's codex said last, and then ends the turn.
+func TestServerAndShimDieTogether(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, detached())
+	server := s.start()
+	session := server.createSession(object{"approvalPolicy": "untrusted"})
+	events := server.follow("threadId=" + session)
+	turn := server.send(session, "MOCK_SLOW[400,20]")
+	events.wait("a token", func(f frame) bool { return text(f.payload(), "method") == "item/agentMessage/delta" })
+	dead := s.shim()
+	server.kill()
+	s.waitUnread(dead, 2000)
+	if err := syscall.Kill(dead.State.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	server = s.start()
+	late := server.follow("after=0")
+	if status := late.waitTurn(turn); status != "interrupted" {
+		t.Errorf("the turn ended %s", status)
+	}
+	server.stop()
+	s.requireNoOrphans()
+	spoken := 0
+	for _, frame := range s.frames(session) {
+		if strings.HasPrefix(frame, "item/agentMessage/delta") {
+			spoken++
+		}
+	}
+	before := 0
+	for _, f := range events.all() {
+		if text(f.payload(), "method") == "item/agentMessage/delta" {
+			before++
+		}
+	}
+	if spoken < before+5 {
+		t.Errorf("%d tokens are stored, %d were heard before the kill: what was said after it is lost", spoken, before)
+	}
+	if _, err := os.Stat(dead.Dir); err == nil {
+		t.Error("the dead shim's folder is left")
+	}
+}
+
+// waitUnread returns when the runtime of a shim has said so many bytes more than now.
+func (s *site) waitUnread(f shim.Found, more int64) {
+	s.t.Helper()
+	start := int64(-1)
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(patience)
+	for {
+		state, err := shim.Status(s.t.Context(), f)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if start < 0 {
+			start = state.End
+		}
+		if state.End >= start+more {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			s.t.Fatal("the runtime says nothing more")
+		}
+	}
+}
+
+// A graceful stop takes the runtimes along; with --keep-runtimes they go on and the next server finishes their turns.
+func TestAGracefulStopKeepsRuntimesOnlyWhenAsked(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, detached())
+	server := s.start("HARNESS_KEEP_RUNTIMES=true")
+	session := server.createSession(nil)
+	turn := server.send(session, "MOCK_HOLD[go]")
+	if err := s.model.WaitHeld(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	pid := server.runtimePID()
+	server.stop()
+	if err := syscall.Kill(pid, 0); err != nil {
+		t.Fatalf("codex is gone: %v", err)
+	}
+	s.model.Release("go") // the turn ends while no server is there
+	s.waitUnread(s.shim(), 1)
+
+	server = s.start()
+	late := server.follow("after=0")
+	if status := late.waitTurn(turn); status != "completed" {
+		t.Errorf("the turn ended %s", status)
+	}
+	server.waitRuntime()
+	if again := server.runtimePID(); again != pid {
+		t.Errorf("codex is process %d, was %d", again, pid)
+	}
+	server.stop()
+	s.requireNoOrphans()
+	if found, err := shim.Discover(runDir(s.dataDir)); err != nil || len(found) != 0 {
+		t.Errorf("left: %v %v", found, err)
+	}
+}
+
+// A runtime nobody comes back for ends after the grace, and the next server tells how its turn ended.
+func TestTheGraceEndsALonelyRuntime(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, detached(), withEnv("HARNESS_DETACH_GRACE_MS=100"))
+	server := s.start()
+	session := server.createSession(nil)
+	turn := server.send(session, "MOCK_HOLD[never]")
+	if err := s.model.WaitHeld(t.Context(), "never"); err != nil {
+		t.Fatal(err)
+	}
+	server.kill()
+	s.requireNoOrphans()
+	server = s.start()
+	late := server.follow("after=0")
+	if status := late.waitTurn(turn); status != "interrupted" {
+		t.Errorf("the turn ended %s", status)
+	}
+	if !strings.Contains(fmt.Sprint(late.all()), "no server attached") {
+		t.Error("the end does not say why")
+	}
+	server.stop()
+}
+
+// The shim can write no more (a file size limit stands in for a full disk): codex is stopped, the session says why, and what was
+// acknowledged is there.
+func TestAFullDiskEndsTheTurnWithItsReason(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, detached())
+	server := s.start()
+	session := server.createSession(nil)
+	events := server.follow("threadId=" + session)
+	turn := server.send(session, "MOCK_SLOW[400,20]")
+	events.wait("a token", func(f frame) bool { return text(f.payload(), "method") == "item/agentMessage/delta" })
+	limitFileSize(t, s.shim().State.PID, 1024)
+	if status := events.waitTurn(turn); status != "interrupted" {
+		t.Errorf("the turn ended %s", status)
+	}
+	if last := events.all(); !strings.Contains(fmt.Sprint(last[len(last)-1].raw), "output could not be kept") {
+		t.Errorf("the end says %s", last[len(last)-1].raw)
+	}
+	server.waitRuntime()
+	if status := events.waitTurn(server.send(session, "MOCK_REPLY[again]")); status != "completed" {
+		t.Errorf("the next turn ended %s", status)
+	}
+	server.stop()
+	s.requireNoOrphans()
+}
+
+// The operator's view: list, stop, metrics.
+func TestOperatorsSeeAndStopRuntimes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, detached())
+	server := s.start()
+	session := server.createSession(nil)
+	events := server.follow("threadId=" + session)
+	turn := server.send(session, "MOCK_HOLD[long]")
+	if err := s.model.WaitHeld(t.Context(), "long"); err != nil {
+		t.Fatal(err)
+	}
+	f := s.shim()
+	code, out := s.command("runtimes", "list")
+	if code != 0 || !strings.Contains(out, f.Generation) || !strings.Contains(out, "attached") || !strings.Contains(out, strconv.Itoa(f.State.RuntimePID)) {
+		t.Errorf("list: %d %s", code, out)
+	}
+	metrics := server.metrics()
+	for _, line := range []string{"harness_runtime_shims 1\n", "harness_runtime_orphans 0\n", "harness_runtime_spool_bytes "} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("no %q in the metrics", line)
+		}
+	}
+	if code, out := s.command("runtimes", "stop", "nobody"); code == 0 || !strings.Contains(out, "there is no runtime nobody") {
+		t.Errorf("stop of an unknown one: %d %s", code, out)
+	}
+	if code, out := s.command("runtimes", "stop", f.Generation); code != 0 || !strings.Contains(out, "stopped "+f.Generation) {
+		t.Errorf("stop: %d %s", code, out)
+	}
+	if status := events.waitTurn(turn); status != "interrupted" {
+		t.Errorf("the turn ended %s", status)
+	}
+	server.waitRuntime()
+	server.stop()
+}
+
+func (i *instance) metrics() string {
+	i.t.Helper()
+	_, raw, err := i.try(http.MethodGet, "/api/metrics", nil)
+	if err != nil || !strings.Contains(string(raw), "harness_") {
+		if _, raw, err = i.try(http.MethodGet, "/metrics", nil); err != nil {
+			i.t.Fatal(err)
+		}
+	}
+	return string(raw)
+}
+
+// shimBudget is the most memory a shim may take, in KiB.
+const shimBudget = 12 << 10
+
+// A turn begun under one binary is finished under another one, and the shim of the first is small. Both are built from this source with
+// other versions (the first that knows shims has no earlier one); shims of other protocol versions are shown in package shim.
+func TestAnUpgradeDoesNotKillTurns(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, detached())
+	a, b := s.build("1.0.0-a"), s.build("2.0.0-b")
+	server := s.startBinary(a)
+	session := server.createSession(object{"approvalPolicy": "untrusted"})
+	file := filepath.Join(s.workspace, "upgraded.txt")
+	turn := server.send(session, "MOCK_CMD[touch "+file+"]")
+	approval := text(server.follow("threadId="+session).waitType("approval").payload(), "approvalId")
+	f := s.shim()
+	if f.State.Version != "1.0.0-a" {
+		t.Errorf("the shim is of version %s", f.State.Version)
+	}
+	// A shim gives back every few seconds what starting and greeting touched.
+	server.eventually("the shim is within its memory budget", func() bool { return residentKiB(t, f.State.PID) <= shimBudget })
+	server.kill()
+	server = s.startBinary(b)
+	server.waitRuntime()
+	late := server.follow("after=0")
+	server.decide(approval)
+	if status := late.waitTurn(turn); status != "completed" {
+		t.Errorf("the turn ended %s", status)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+	server.stop()
+	s.requireNoOrphans()
+}
+
+// build makes the program with a version.
+func (s *site) build(version string) string {
+	s.t.Helper()
+	path := filepath.Join(s.t.TempDir(), "harness-"+version)
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", path, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("build: %v\n%s", err, out)
+	}
+	return path
+}
+
+func residentKiB(t *testing.T, pid int) int {
+	t.Helper()
+	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	status, err := io.ReadAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	kib, err := strconv.Atoi(strings.Fields(rest)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kib
+}
