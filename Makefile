@@ -29,6 +29,10 @@ test: ## install what the tests need, then vet and test everything with -race
 	go vet ./...
 	go test -race -p $(TEST_P) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PKG)
 
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZ_TIME (30s) each
+	scripts/fuzz.sh
+
 .PHONY: bench
 bench: ## measure the real server against baselines of the same run (minutes; tables as in docs/performance.md)
 	cd bench && go run . $(BENCH_FLAGS)
