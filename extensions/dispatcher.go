@@ -21,6 +21,8 @@ type Journal interface {
 	Bounds(ctx context.Context) (oldest, head int64, err error)
 	Read(ctx context.Context, query journal.Query) ([]journal.Record, error)
 	Commit(ctx context.Context, unit journal.Unit) ([]journal.Record, error)
+	// Head is the last position handed to subscribers.
+	Head() int64
 }
 
 // Sessions is what synthesised events need to know of a session; cmd/harness adapts the session room to it.
@@ -134,14 +136,20 @@ func (d *Dispatcher) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !known {
+		// The very first run begins at the head, and says so before anything can happen to it: a run that ended before it had finished
+		// one record would else be a first run again, and pass over what came in between.
+		cursor = d.opts.Journal.Head()
+		if err := d.writeCursor(ctx, cursor); err != nil {
+			return err
+		}
+	}
 	// Nothing may come between the head and the first record handed to publish, so lanes are closed until they know where they begin.
 	for _, l := range d.lanes {
 		l.mu.Lock()
 	}
 	head, unsubscribe := d.opts.Journal.Subscribe(d.publish)
-	if !known || cursor > head {
-		cursor = head
-	}
+	cursor = min(cursor, head) // a cursor ahead of the journal is one of a store that was replaced
 	d.unsubscribe, d.saved, d.liveAfter = unsubscribe, cursor, head
 	for _, l := range d.lanes {
 		l.seen, l.cursor, l.behind = head, cursor, cursor < head
@@ -228,12 +236,17 @@ func (d *Dispatcher) saveCursor(ctx context.Context) error {
 	if done <= d.saved {
 		return nil
 	}
-	_, err := d.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return nil, writeCursor(ctx, tx, d.opts.NodeID, done)
-	})
+	err := d.writeCursor(ctx, done)
 	if err == nil {
 		d.saved = done
 	}
+	return err
+}
+
+func (d *Dispatcher) writeCursor(ctx context.Context, cursor int64) error {
+	_, err := d.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return nil, writeCursor(ctx, tx, d.opts.NodeID, cursor)
+	})
 	return err
 }
 

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
+	"harness/journal"
 	"harness/runtime"
 	"harness/stream"
 	"harness/transcript"
@@ -154,6 +156,16 @@ func TestDelete(t *testing.T) {
 		k.fake.ask(s.ID, "another turn", 1, runtime.RequestToolCall, "m", "{}")
 		approval := k.pending(s.ID, runtime.RequestApproval)[0].ID
 		k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "m", Status: "complete"}))
+		announced := map[string]int{} // what was said before the session's burial is blanked by it, but was told
+		var mu sync.Mutex
+		_, stopListening := k.log.Subscribe(func(records []journal.Record) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, record := range records {
+				announced[record.Type]++
+			}
+		})
+		defer stopListening()
 		deleted, err := k.Delete(t.Context(), s.ID)
 		if err != nil || deleted.Title != NewChatTitle || deleted.DeletedFileCount != 1 || len(k.fake.interrupts) != 1 {
 			t.Errorf("deleted %+v, %v, interrupts %v", deleted, err, k.fake.interrupts)
@@ -165,9 +177,11 @@ func TestDelete(t *testing.T) {
 			!strings.HasSuffix(payload.DeletedAt, "Z") || !event.Broadcast || event.SessionID != s.ID {
 			t.Errorf("event %s", event.Payload)
 		}
-		if len(k.events("approval_resolved")) != 1 || len(k.events("tool_call_resolved")) != 1 {
-			t.Error("what it asked did not expire")
+		mu.Lock()
+		if announced["approval_resolved"] != 1 || announced["tool_call_resolved"] != 1 {
+			t.Errorf("what it asked did not expire: %v", announced)
 		}
+		mu.Unlock()
 
 		check := func(k *kit) {
 			t.Helper()

@@ -54,8 +54,10 @@ func TestAKilledShimEndsItsTurn(t *testing.T) {
 			if took := time.Since(began); took > recoveryBound {
 				t.Errorf("told after %v", took)
 			}
-			if process.Started(pid) != 0 {
-				t.Errorf("codex %d is still there", pid)
+			// The kernel kills codex when its shim is gone; its last breath may come after the news of it.
+			server.eventually("codex is gone", func() bool { return process.Started(pid) == 0 })
+			if took := time.Since(began); took > recoveryBound {
+				t.Errorf("codex was gone after %v", took)
 			}
 			server.waitRuntime()
 			if status := events.waitTurn(server.send(session, "MOCK_REPLY[again]")); status != "completed" {
