@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 // runNode runs jobs until its stdin ends or it is killed.
 func runNode(node string) error {
 	ctx := context.Background()
-	db, err := database.Open(ctx, database.Options{URL: os.Getenv(chaosURL), Path: os.Getenv(chaosPath), MaxConns: 4})
+	db, err := openSoon(ctx, database.Options{URL: os.Getenv(chaosURL), Path: os.Getenv(chaosPath), MaxConns: 4})
 	if err != nil {
 		return err
 	}
@@ -66,6 +66,19 @@ func runNode(node string) error {
 		return err
 	}
 	return j.Stop(ctx)
+}
+
+// openSoon opens a store that may be cut off just now.
+func openSoon(ctx context.Context, opts database.Options) (*database.DB, error) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for tries := 0; ; tries++ {
+		db, err := database.Open(ctx, opts)
+		if err == nil || tries == 500 {
+			return db, err
+		}
+		<-tick.C
+	}
 }
 
 func chaosOptions(db *database.DB, j *journal.Journal, node string, log zerolog.Logger) queue.Options {
@@ -90,7 +103,8 @@ func chaosOptions(db *database.DB, j *journal.Journal, node string, log zerolog.
 		}}
 }
 
-// Chaos: processes run 400 jobs of 20 projects while one of them is killed every half second and another comes in its place. All jobs end,
+// Chaos: processes run 400 jobs of 20 projects while one of them is killed every half second and another comes in its place, and on Postgres
+// all their connections are cut for half a second in between. All jobs end,
 // none twice, each with its events complete and in order; an observer never sees two jobs of a project or more than the limit running.
 func TestChaosOfKilledProcesses(t *testing.T) {
 	for engine, processes := range map[database.Engine]int{database.Postgres: 4, database.SQLite: 2} {
@@ -103,7 +117,12 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 			ids := fill(t, db)
 			watching, stopWatching := context.WithCancel(t.Context())
 			observed := observe(watching, t, db)
-			kills := 0
+			// On Postgres every connection of the processes is cut now and then, and restored; the observer and the judge keep theirs.
+			var wire *cutter
+			if engine == database.Postgres {
+				wire, opts = newCutter(t, opts)
+			}
+			kills, cuts := 0, 0
 			nodes := make([]*node, processes)
 			for i := range nodes {
 				nodes[i] = startNode(t, opts, fmt.Sprintf("node-%d", i))
@@ -116,6 +135,12 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 				case <-tick.C:
 				case <-deadline:
 					t.Fatalf("%d jobs are not over", left)
+				}
+				if wire != nil && kills%2 == 0 {
+					wire.cut()
+					<-tick.C
+					wire.restore()
+					cuts++
 				}
 				i := kills % processes
 				nodes[i].kill(t)
@@ -135,7 +160,7 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 				n.stop(t)
 			}
 			again := checkLives(t, startJournal(t, db), ids)
-			t.Logf("%d kills, %d starts of a job beyond its first, %d looks of the observer", kills, again, looks)
+			t.Logf("%d kills, %d cuts of every connection, %d starts of a job beyond its first, %d looks of the observer", kills, cuts, again, looks)
 		})
 	}
 }

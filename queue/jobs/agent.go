@@ -165,7 +165,11 @@ func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker,
 		}
 	}
 	at := time.Now()
-	turnID, err := a.turns.run(ctx, one.sessionID, session.Message{Text: in.Text, Effort: policy.Effort}, func(turnID string) error {
+	turns := a.turns
+	if policy.TurnTimeout > 0 {
+		turns.timing.Turn = policy.TurnTimeout
+	}
+	turnID, err := turns.run(ctx, one.sessionID, session.Message{Text: in.Text, Effort: policy.Effort}, func(turnID string) error {
 		return run.SetContext(ctx, one.sessionID, turnID)
 	}, early)
 	if err != nil {

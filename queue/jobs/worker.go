@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"harness/database"
 	"harness/journal"
@@ -41,6 +42,8 @@ type AgentPolicy struct {
 	NetworkAccess     string
 	FilesystemSandbox string
 	Effort            string
+	// TurnTimeout bounds a job's turn; 0 is the server's own bound.
+	TurnTimeout time.Duration
 	// Orientation is the first thing a new worker is told; "" is our own text.
 	Orientation string
 }
