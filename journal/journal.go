@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"harness/database"
@@ -62,12 +63,17 @@ type Journal struct {
 
 	lifecycle sync.Mutex
 	started   bool
-	stopping  chan struct{} // closed by Stop: no new units
 	stopOnce  sync.Once
+	stopping  chan struct{} // closed first by Stop: no new units
+	sealed    chan struct{} // closed when no producer can hand over a unit any more: an empty queue stays empty
 	cancel    context.CancelFunc
 	finished  chan struct{} // closed when the writer is gone
 
-	producers sync.RWMutex // held (shared) while a producer hands over a unit, so that Stop misses none
+	producers sync.RWMutex // held (shared) while a producer hands over a unit
+
+	// batchPrefix and batches name each transaction of this writer, so that one whose answer was lost is recognised.
+	batchPrefix string
+	batches     int64
 
 	publishing  sync.Mutex
 	subscribers map[int]Subscriber
@@ -75,11 +81,27 @@ type Journal struct {
 	head        atomic.Int64
 }
 
+// submission is a unit on its way. Its caller may leave while it is waiting; once it runs, its outcome is waited for.
 type submission struct {
-	ctx  context.Context //nolint:containedctx // a queued unit carries its caller's deadline and trace to the writer
-	unit Unit
-	done Done
+	ctx   context.Context //nolint:containedctx // a queued unit carries its caller's deadline and trace to the writer
+	unit  Unit
+	done  Done
+	state atomic.Int32
 }
+
+const (
+	unitWaiting int32 = iota
+	unitRunning
+	unitLeft
+)
+
+// claim is the writer's: false means the caller has left.
+func (s *submission) claim() bool {
+	return s.state.Load() == unitRunning || s.state.CompareAndSwap(unitWaiting, unitRunning)
+}
+
+// leave is the caller's: false means the unit runs.
+func (s *submission) leave() bool { return s.state.CompareAndSwap(unitWaiting, unitLeft) }
 
 // New makes a journal over a migrated store.
 func New(db *database.DB, opts Options) *Journal {
@@ -102,6 +124,8 @@ func New(db *database.DB, opts Options) *Journal {
 		db: db, opts: opts, upcast: opts.Upcast,
 		queue:       make(chan *submission, opts.Queue),
 		stopping:    make(chan struct{}),
+		sealed:      make(chan struct{}),
+		batchPrefix: uuid.Must(uuid.NewV7()).String() + "/",
 		finished:    make(chan struct{}),
 		subscribers: map[int]Subscriber{},
 	}
@@ -136,8 +160,9 @@ func (j *Journal) Start(ctx context.Context) error {
 // the rest gets ErrStopped. Calling it twice is allowed.
 func (j *Journal) Stop(ctx context.Context) error {
 	j.stopOnce.Do(func() {
+		close(j.stopping) // producers that wait for room leave
 		j.producers.Lock()
-		close(j.stopping)
+		close(j.sealed)
 		j.producers.Unlock()
 	})
 	j.lifecycle.Lock()
@@ -166,6 +191,10 @@ func (j *Journal) Submit(ctx context.Context, unit Unit, done Done) error {
 	if done == nil {
 		done = func([]Record, error) {}
 	}
+	return j.submit(&submission{ctx: ctx, unit: unit, done: done})
+}
+
+func (j *Journal) submit(s *submission) error {
 	j.producers.RLock()
 	defer j.producers.RUnlock()
 	select {
@@ -174,28 +203,36 @@ func (j *Journal) Submit(ctx context.Context, unit Unit, done Done) error {
 	default:
 	}
 	select {
-	case j.queue <- &submission{ctx: ctx, unit: unit, done: done}:
+	case j.queue <- s:
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	case <-j.stopping:
+		return ErrStopped
 	}
 }
 
-// Commit runs a unit and waits until it is committed and published. When ctx ends before, the unit may still be committed.
+// Commit runs a unit and waits until it is committed and published. When ctx ends first, a unit that still waits is not run and ctx's error
+// returned; one that runs is waited for, so what it captured is never touched behind its caller's back.
 func (j *Journal) Commit(ctx context.Context, unit Unit) ([]Record, error) {
 	type outcome struct {
 		records []Record
 		err     error
 	}
 	result := make(chan outcome, 1)
-	if err := j.Submit(ctx, unit, func(records []Record, err error) { result <- outcome{records, err} }); err != nil {
+	s := &submission{ctx: ctx, unit: unit, done: func(records []Record, err error) { result <- outcome{records, err} }}
+	if err := j.submit(s); err != nil {
 		return nil, err
 	}
 	select {
 	case out := <-result:
 		return out.records, out.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		if s.leave() {
+			return nil, ctx.Err()
+		}
+		out := <-result
+		return out.records, out.err
 	}
 }
 

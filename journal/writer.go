@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strconv"
 	"time"
 
 	"harness/database"
@@ -34,7 +35,7 @@ func (j *Journal) run(ctx context.Context) {
 			j.process(ctx, j.gather(first))
 		case <-poll:
 			j.catchUp(ctx)
-		case <-j.stopping:
+		case <-j.sealed:
 			if len(j.queue) == 0 {
 				return
 			}
@@ -127,6 +128,8 @@ func (j *Journal) pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
+// dropCanceled leaves out units whose callers are gone. It comes before a batch's transaction, so none of them has run, or all they did was
+// rolled back.
 func dropCanceled(batch []*submission) []*submission {
 	live := batch[:0]
 	for _, s := range batch {
@@ -134,7 +137,9 @@ func dropCanceled(batch []*submission) []*submission {
 			s.done(nil, err)
 			continue
 		}
-		live = append(live, s)
+		if s.claim() {
+			live = append(live, s)
+		}
 	}
 	return live
 }
@@ -153,6 +158,8 @@ type outcome struct {
 // commit runs the batch in one transaction, publishes, and tells every unit. On an error nobody has been told.
 func (j *Journal) commit(ctx context.Context, batch []*submission) error {
 	began := time.Now()
+	j.batches++
+	name := j.batchPrefix + strconv.FormatInt(j.batches, 10)
 	var (
 		records  []Record
 		outcomes []outcome
@@ -178,9 +185,9 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) error {
 				records = append(records, j.record(event, origin))
 			}
 		}
-		return j.append(ctx, tx, pos, records)
+		return j.append(ctx, tx, name, pos, records)
 	})
-	if err != nil && !j.committedAnyway(ctx, err, records) {
+	if err != nil && !j.committedAnyway(ctx, err, name, records) {
 		return err
 	}
 	j.publish(ctx, records)
@@ -239,11 +246,8 @@ func (j *Journal) record(event Event, origin Origin) Record {
 	return Record{Event: event, SchemaVersion: SchemaVersion}
 }
 
-// append numbers the records and writes them.
-func (j *Journal) append(ctx context.Context, tx database.Tx, pos int64, records []Record) error {
-	if len(records) == 0 {
-		return nil
-	}
+// append numbers the records and writes them, and signs the head with the batch's name.
+func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos int64, records []Record) error {
 	counts := map[string]int64{}
 	for i := range records {
 		pos++
@@ -261,7 +265,7 @@ func (j *Journal) append(ctx context.Context, tx database.Tx, pos int64, records
 	if err := insert(ctx, tx, records); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, `update journal_head set pos = $1 where id = 1`, pos); err != nil {
+	if _, err := tx.ExecContext(ctx, `update journal_head set pos = $1, batch = $2 where id = 1`, pos, name); err != nil {
 		return fmt.Errorf("move the journal head: %w", err)
 	}
 	return nil
@@ -287,23 +291,42 @@ func reserveSequences(ctx context.Context, tx database.Tx, counts map[string]int
 	return before, nil
 }
 
-// committedAnyway resolves the one doubt a commit can leave: the connection broke while the answer was under way. The last record is
-// looked up where it would stand, for as long as that takes.
-func (j *Journal) committedAnyway(ctx context.Context, cause error, records []Record) bool {
-	if len(records) == 0 || !errors.Is(cause, database.ErrCommit) {
+// committedAnyway resolves the one doubt a commit can leave: the connection broke while the answer was under way. It asks for as long as
+// that takes, under the head's lock: a backend that is still committing our batch holds it, so what is seen then is final.
+func (j *Journal) committedAnyway(ctx context.Context, cause error, name string, records []Record) (committed bool) {
+	if !errors.Is(cause, database.ErrCommit) {
 		return false
 	}
-	last := records[len(records)-1]
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		stored, err := j.Read(ctx, Query{After: last.Pos - 1, Limit: 1})
-		if err == nil {
-			return len(stored) == 1 && sameRecord(stored[0], last)
+		err := j.db.Update(ctx, func(tx database.Tx) error {
+			committed = false
+			if _, err := j.lockHead(ctx, tx); err != nil {
+				return err
+			}
+			var last string
+			if err := tx.QueryRowContext(ctx, `select batch from journal_head where id = 1`).Scan(&last); err != nil {
+				return fmt.Errorf("read the last batch: %w", err)
+			}
+			committed = last == name
+			return nil
+		})
+		if err == nil && !committed && len(records) > 0 {
+			// Another process may have signed since: then our last record stands where we put it.
+			committed, err = j.stands(ctx, records[len(records)-1])
+		}
+		if err == nil || errors.Is(err, database.ErrCommit) && committed {
+			return committed
 		}
 		j.opts.Logger.Warn().Err(errors.Join(cause, err)).Msg("a commit's outcome is unknown; asking the database again")
 		if !database.Transient(err) || !j.pause(ctx, wait) {
 			return false
 		}
 	}
+}
+
+func (j *Journal) stands(ctx context.Context, record Record) (bool, error) {
+	stored, err := j.Read(ctx, Query{After: record.Pos - 1, Limit: 1})
+	return err == nil && len(stored) == 1 && sameRecord(stored[0], record), err
 }
 
 func sameRecord(a, b Record) bool {

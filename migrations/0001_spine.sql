@@ -2,9 +2,10 @@
 create table journal_head (
 	id     bigint primary key,
 	pos    bigint not null,
-	oldest bigint not null
+	oldest bigint not null,
+	batch  text not null
 );
-insert into journal_head (id, pos, oldest) values (1, 0, 1);
+insert into journal_head (id, pos, oldest, batch) values (1, 0, 1, '');
 
 create table journal_sequences (
 	session_id text primary key,
