@@ -33,6 +33,7 @@ type extensionParts struct {
 	registry   *extensions.Registry
 	dispatcher *extensions.Dispatcher
 	actions    *action.Executor
+	catchUps   func(lane int)
 	// after are reconciliations under way after reloads; stop ends them.
 	after   sync.WaitGroup
 	stop    context.CancelFunc
@@ -40,18 +41,19 @@ type extensionParts struct {
 }
 
 // startActions makes what executes actions, before the queue whose workers ask for them.
-func (s *Server) startActions(context.Context) error {
+func (s *Server) startActions(ctx context.Context) error {
 	room := actionRooms{s.sessions}
 	s.extensions.actions = action.New(action.Options{
 		Journal: s.journal, DB: s.db, Transcripts: room, Approvals: room, Turns: room, Jobs: extensionJobs{s},
 		Logger: s.log.With().Str("room", "actions").Logger(),
 	})
 	s.queue.actions = workerActions{s.extensions.actions}
-	return nil
+	return s.loadExtensions(ctx)
 }
 
-// startExtensions loads the extensions and begins telling them of events. What cannot be loaded is left out and logged.
-func (s *Server) startExtensions(ctx context.Context) error {
+// loadExtensions loads the extensions, before the queue too: a recovered job's worker runs as its extension's agent.config.json says. What
+// cannot be loaded is left out and logged.
+func (s *Server) loadExtensions(ctx context.Context) error {
 	e := &s.extensions
 	log := s.log.With().Str("room", "extensions").Logger()
 	hosts, err := extensionHosts(ctx, filepath.Join(s.dir.path, "extensions"), log)
@@ -59,13 +61,35 @@ func (s *Server) startExtensions(ctx context.Context) error {
 		return err
 	}
 	dispatches, catchUps := s.extensionMetrics()
+	e.catchUps = catchUps
 	e.registry = extensions.New(extensions.Options{
 		Roots: extensionRoots(s.cfg, s.workspace), Native: nativeExtensions(), Hosts: hosts, ProcessAllowed: s.cfg.Extensions.ProcessAllowed, Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
 		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions}, Actions: e.actions, Observe: dispatches, Logger: log,
 	})
 	e.registry.Load(ctx)
+	s.queue.policy = e.workerPolicy
+	return nil
+}
+
+// stopActions unloads the extensions, after the queue that asks for their agents' policies.
+func (s *Server) stopActions(ctx context.Context) error { return s.extensions.registry.Close(ctx) }
+
+// workerPolicy is how an agent's workers run.
+func (e *extensionParts) workerPolicy(agent string) jobs.AgentPolicy {
+	config, found := e.registry.AgentConfig(agent)
+	if !found {
+		return jobs.DefaultPolicy()
+	}
+	return jobs.AgentPolicy{Model: config.Model, ApprovalPolicy: config.ApprovalPolicy, NetworkAccess: config.NetworkAccess,
+		FilesystemSandbox: config.FilesystemSandbox, Effort: config.Effort, TurnTimeout: config.TurnTimeout, Orientation: config.Orientation}
+}
+
+// startExtensions begins telling the extensions of events.
+func (s *Server) startExtensions(ctx context.Context) error {
+	e := &s.extensions
+	log := s.log.With().Str("room", "extensions").Logger()
 	e.dispatcher = extensions.NewDispatcher(extensions.DispatcherOptions{
-		Registry: e.registry, Journal: s.journal, DB: s.db, Sessions: extensionSessions{s.sessions}, NodeID: s.dir.nodeID, Observe: catchUps, Logger: log,
+		Registry: e.registry, Journal: s.journal, DB: s.db, Sessions: extensionSessions{s.sessions}, NodeID: s.dir.nodeID, Observe: e.catchUps, Logger: log,
 	})
 	e.stopped, e.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return e.dispatcher.Start(ctx)
@@ -76,7 +100,7 @@ func (s *Server) stopExtensions(ctx context.Context) error {
 	e.stop()
 	err := e.dispatcher.Stop(ctx)
 	e.after.Wait()
-	return errors.Join(err, e.registry.Close(ctx))
+	return err
 }
 
 // lifecycle is what the extension routes stand on.

@@ -74,7 +74,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger) *Server
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "codex", Start: s.startCodex, Stop: s.stopCodex, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "stream", Start: s.startStream, Stop: s.stopStream, Bound: 3 * time.Second},
-		lifecycle.Part{Name: "actions", Start: s.startActions, Stop: func(context.Context) error { return nil }, Bound: time.Second},
+		lifecycle.Part{Name: "actions", Start: s.startActions, Stop: s.stopActions, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "queue", Start: s.startQueue, Stop: s.stopQueue, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "extensions", Start: s.startExtensions, Stop: s.stopExtensions, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "http", Start: s.startHTTP, Stop: s.stopHTTP, Bound: 3 * time.Second},
