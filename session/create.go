@@ -24,13 +24,13 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if cwd == "" {
 		cwd = s.opts.WorkspaceRoot
 	}
+	// A conversation that exists must not be left without a row by a caller who goes away. The calls have deadlines of their own.
+	ctx = context.WithoutCancel(ctx)
 	t, err := adapter.StartThread(ctx, runtime.StartThread{Cwd: cwd, Model: controls.model(), ApprovalPolicy: controls.ApprovalPolicy,
 		Sandbox: controls.FilesystemSandbox, NetworkAccess: controls.NetworkAccess, DynamicTools: in.DynamicTools, RawEvents: true})
 	if err != nil {
 		return Session{}, err
 	}
-	// The conversation exists now; a caller who goes away must not leave it without a row.
-	ctx = context.WithoutCancel(ctx)
 	// Naming also makes the runtime write it to disk: an unnamed, unused conversation would not survive a restart.
 	if err := adapter.NameThread(ctx, t.ID, NewChatTitle); err != nil {
 		return Session{}, err

@@ -28,16 +28,17 @@ func (s *Service) Delete(ctx context.Context, sessionID string) (Deleted, error)
 		return Deleted{}, err
 	}
 	s.load(session.Runtime, sessionID)
+	ctx = context.WithoutCancel(ctx) // half a deletion helps nobody
 	s.interruptFirst(ctx, adapter, session)
 	files, err := adapter.DeleteThread(ctx, session.RuntimeSessionID)
 	if err != nil {
 		return Deleted{}, err
 	}
-	if err := s.bury(context.WithoutCancel(ctx), session); err != nil {
+	if err := s.bury(ctx, session); err != nil {
 		return Deleted{}, err
 	}
 	if !session.SystemOwned {
-		s.dismissWorkers(context.WithoutCancel(ctx), ownerOfSession(sessionID))
+		s.dismissWorkers(ctx, ownerOfSession(sessionID))
 	}
 	return Deleted{SessionID: sessionID, Title: session.Title, DeletedFileCount: files}, nil
 }

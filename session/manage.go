@@ -80,14 +80,14 @@ func (s *Service) manage(ctx context.Context, sessionID string, act func(context
 	if err != nil {
 		return Session{}, err
 	}
+	// From here on a caller who goes away does not matter: what the runtime has done must reach the row.
+	ctx = context.WithoutCancel(ctx)
 	apply, err := act(ctx, session, adapter)
 	if err != nil {
 		return Session{}, err
 	}
 	s.load(session.Runtime, sessionID)
 	s.view.change(sessionID, func(t *thread) { t.managed = s.now() })
-	// The runtime has done it; a caller who goes away must not keep the row behind.
-	ctx = context.WithoutCancel(ctx)
 	at := s.now()
 	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if _, err := presence(ctx, tx, sessionID); err != nil {

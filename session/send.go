@@ -33,6 +33,8 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		cwd = session.Cwd
 	}
 	s.load(session.Runtime, sessionID)
+	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own deadline.
+	ctx = context.WithoutCancel(ctx)
 	started, err := adapter.StartTurn(ctx, runtime.StartTurn{
 		ThreadID: session.RuntimeSessionID, Input: message.input(), ActiveTurnID: s.view.active(sessionID), Cwd: cwd,
 		Model: controls.model(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox,
@@ -41,7 +43,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	if err != nil {
 		return "", err
 	}
-	return started.TurnID, s.turnAccepted(context.WithoutCancel(ctx), session, started.TurnID, message)
+	return started.TurnID, s.turnAccepted(ctx, session, started.TurnID, message)
 }
 
 func (m Message) input() []json.RawMessage {

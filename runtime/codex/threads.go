@@ -164,6 +164,9 @@ func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) 
 	_, err = c.call(ctx, "thread/delete", object{"threadId": threadID})
 	if forked(err) {
 		_, err = c.call(ctx, "thread/archive", object{"threadId": threadID})
+		if errors.Is(err, runtime.ErrThreadNotFound) {
+			err = nil // archived before
+		}
 		return 0, err
 	}
 	if unknownMethod(err) {
