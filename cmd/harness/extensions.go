@@ -44,7 +44,7 @@ type extensionParts struct {
 func (s *Server) startActions(ctx context.Context) error {
 	room := actionRooms{s.sessions}
 	s.extensions.actions = action.New(action.Options{
-		Journal: s.journal, DB: s.db, Transcripts: room, Approvals: room, Turns: room, Jobs: extensionJobs{s},
+		Journal: s.journal, DB: s.db, Transcripts: room, Approvals: room, Turns: room, Titles: room, Jobs: extensionJobs{s},
 		Logger: s.log.With().Str("room", "actions").Logger(),
 	})
 	s.queue.actions = workerActions{s.extensions.actions}
@@ -271,6 +271,21 @@ func (a actionRooms) Steer(ctx context.Context, id, turnID, text string) error {
 	case errors.Is(err, session.ErrNoActiveTurn), errors.Is(err, session.ErrWrongTurn):
 		return fmt.Errorf("%w: %w", action.ErrConflict, err)
 	case gone(err):
+		return fmt.Errorf("%w: %w", action.ErrGone, err)
+	}
+	return err
+}
+
+// Rename implements action.Titles.
+func (a actionRooms) Rename(ctx context.Context, id, title, onlyFrom string) error {
+	found, err := a.sessions.Lookup(ctx, id)
+	if err == nil && onlyFrom != "" && found.Title != onlyFrom {
+		return fmt.Errorf("%w: the session is called %q", action.ErrResolved, found.Title)
+	}
+	if err == nil {
+		_, err = a.sessions.Rename(ctx, id, title)
+	}
+	if gone(err) {
 		return fmt.Errorf("%w: %w", action.ErrGone, err)
 	}
 	return err

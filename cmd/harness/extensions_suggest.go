@@ -83,5 +83,11 @@ func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (ou
 	if err != nil {
 		return out, false, err
 	}
+	// A job that was queued already tells its suggestion under its own key.
+	if stored, err := e.queue.Job(ctx, job.Job.ID); err == nil {
+		if its := jobs.RequestKey(stored); its != "" {
+			key = its
+		}
+	}
 	return jobs.Suggested{Status: string(queue.Queued), JobID: job.Job.ID, RequestKey: key, ProjectID: in.ProjectID, Dedupe: queue.EnqueueStatus(job.Status)}, true, nil
 }

@@ -61,6 +61,7 @@ type Options struct {
 	Transcripts Transcripts
 	Approvals   Approvals
 	Turns       Turns
+	Titles      Titles
 	Jobs        extensions.Jobs
 	Logger      zerolog.Logger
 	// Clock is time.Now when nil.

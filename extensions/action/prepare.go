@@ -23,6 +23,8 @@ func (e *Executor) prepare(ctx context.Context, call extensions.ActionCall) (pre
 		return e.steer(call)
 	case sdk.ActionQueueEnqueue:
 		return e.enqueue(call)
+	case actionRename:
+		return e.rename(call)
 	}
 	return refuse(sdk.Invalid, "unknown_action_type", fmt.Sprintf("there is no action %q", call.Request.ActionType))
 }

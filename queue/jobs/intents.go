@@ -43,7 +43,8 @@ type ActionExecutor interface {
 
 // scopedActions are the ones that may only touch the session and turn the job came from (QU-19).
 func scoped(actionType string) bool {
-	return strings.HasPrefix(actionType, "transcript.") || strings.HasPrefix(actionType, "approval.") || strings.HasPrefix(actionType, "turn.")
+	return strings.HasPrefix(actionType, "transcript.") || strings.HasPrefix(actionType, "approval.") || strings.HasPrefix(actionType, "turn.") ||
+		strings.HasPrefix(actionType, "session.")
 }
 
 // parseIntents reads a worker's answer: exactly one JSON object {kind: "action_intents", intents: [...]}, bare or in one code fence (QU-14).

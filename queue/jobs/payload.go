@@ -133,7 +133,15 @@ func validateInstruction(raw json.RawMessage) (json.RawMessage, error) {
 // NewRequest is the enqueue of an extension's job: one at a time per owner and key (`codex-manager.md` 5.8).
 func NewRequest(kind, projectID string, sourceSessionID *string, payload json.RawMessage) queue.Request {
 	request := queue.Request{Type: kind, ProjectID: projectID, SourceSessionID: sourceSessionID, Payload: payload}
-	if kind != TypeAgentInstruction {
+	switch kind {
+	case TypeAgentInstruction:
+	case TypeSuggestRequest:
+		if sourceSessionID != nil {
+			key := suggestKey(*sourceSessionID)
+			request.DedupeKey = &key
+		}
+		return request
+	default:
 		return request
 	}
 	in, err := parseInstruction(payload)

@@ -172,6 +172,21 @@ func readSuggest(job queue.Job) (in SuggestPayload, readable bool) {
 	return in, err == nil
 }
 
+// suggestKey is the dedupe key of a session's suggestions: one is made at a time, whoever asks.
+func suggestKey(sessionID string) string { return TypeSuggestRequest + ":" + sessionID }
+
+// RequestKey is the key under which a job's suggestion is told, "" for a job that makes none.
+func RequestKey(job queue.Job) string {
+	var in struct {
+		RequestKey string     `json:"requestKey"`
+		Completion Completion `json:"completionSignal"`
+	}
+	if json.Unmarshal(job.Payload, &in) != nil {
+		return ""
+	}
+	return or(in.RequestKey, in.Completion.RequestKey)
+}
+
 // Queue is what suggestions need of the job queue. *queue.Queue implements it.
 type Queue interface {
 	Enqueue(ctx context.Context, in queue.Request) (queue.EnqueueResult, error)
@@ -205,7 +220,7 @@ func NewSuggester(suggestions *Suggestions, q Queue, wait time.Duration) *Sugges
 // event would ever name).
 func (s *Suggester) Request(ctx context.Context, in SuggestPayload) (Suggested, error) {
 	in.RequestKey = uuid.NewString()
-	key := TypeSuggestRequest + ":" + in.SourceSessionID
+	key := suggestKey(in.SourceSessionID)
 	outcome, err := s.queue.Enqueue(ctx, queue.Request{Type: TypeSuggestRequest, ProjectID: in.ProjectID, SourceSessionID: &in.SourceSessionID,
 		DedupeKey: &key, Payload: encode(in)})
 	if err != nil {

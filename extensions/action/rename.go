@@ -1,0 +1,48 @@
+package action
+
+import (
+	"context"
+	"strings"
+
+	"harness/extensions"
+)
+
+// maxTitle bounds a title in bytes.
+const maxTitle = 200
+
+// Titles names sessions; the session room implements it.
+type Titles interface {
+	// Rename gives a session a title. With onlyFrom it must have that title until then: ErrResolved when it has another.
+	Rename(ctx context.Context, sessionID, title, onlyFrom string) error
+}
+
+// rename is session.rename, our own action: codex-manager's supervisor has its worker run a command line client for it.
+func (e *Executor) rename(call extensions.ActionCall) (prepared, *outcome) {
+	var in struct {
+		SessionID string `json:"sessionId"`
+		Title     string `json:"title"`
+		OnlyFrom  string `json:"onlyFrom"`
+	}
+	if err := decode(call.Request.Payload, &in); err != nil {
+		return invalid(err.Error())
+	}
+	in.Title = strings.Join(strings.Fields(in.Title), " ")
+	if in.SessionID == "" || in.Title == "" || len(in.Title) > maxTitle {
+		return invalid("sessionId and title must be non-empty strings, the title of at most 200 bytes")
+	}
+	if problem := scopeRefusal(outside("session", call.Scope.SessionID, in.SessionID)); problem != nil {
+		return nil, problem
+	}
+	if e.opts.Titles == nil {
+		return unavailable("titles")
+	}
+	return func(ctx context.Context) outcome {
+		out := byError(e.opts.Titles.Rename(ctx, in.SessionID, in.Title, in.OnlyFrom))
+		out.more = map[string]any{"sessionId": in.SessionID, "title": in.Title}
+		return out
+	}, nil
+}
+
+// actionRename is its name. It is no constant of the SDK, whose four actions are those every runtime has.
+const actionRename = "session.rename"
+
