@@ -64,6 +64,9 @@ func (c *urlConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Unwrap is the connection itself, for who takes it over from net/http and has no requests to remember.
+func (c *urlConn) Unwrap() net.Conn { return c.Conn }
+
 // CloseWrite lets net/http finish an answer before the peer is reset.
 func (c *urlConn) CloseWrite() error {
 	if half, can := c.Conn.(interface{ CloseWrite() error }); can {

@@ -43,6 +43,14 @@ type socket struct {
 }
 
 func newSocket(conn net.Conn, stall time.Duration) *socket {
+	// Many frames leave in one system call only through the bare connection; a wrapper of the HTTP server's has nothing to do any more.
+	for {
+		wrapper, wraps := conn.(interface{ Unwrap() net.Conn })
+		if !wraps {
+			break
+		}
+		conn = wrapper.Unwrap()
+	}
 	s := &socket{Conn: conn, stall: stall}
 	s.idle.L = &s.mu
 	s.moved()

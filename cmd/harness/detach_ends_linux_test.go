@@ -114,19 +114,27 @@ func TestServerAndShimDieTogether(t *testing.T) {
 // waitUnread returns when the runtime of a shim has said so many bytes more than now.
 func (s *site) waitUnread(f shim.Found, more int64) {
 	s.t.Helper()
-	start := int64(-1)
+	s.waitSaid(f, s.said(f)+more)
+}
+
+// said is how many bytes the runtime of a shim has said so far.
+func (s *site) said(f shim.Found) int64 {
+	s.t.Helper()
+	state, err := shim.Status(s.t.Context(), f)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return state.End
+}
+
+// waitSaid returns when it has said that many.
+func (s *site) waitSaid(f shim.Found, bytes int64) {
+	s.t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	deadline := time.After(patience)
 	for {
-		state, err := shim.Status(s.t.Context(), f)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if start < 0 {
-			start = state.End
-		}
-		if state.End >= start+more {
+		if s.said(f) >= bytes {
 			return
 		}
 		select {
@@ -152,8 +160,10 @@ func TestAGracefulStopKeepsRuntimesOnlyWhenAsked(t *testing.T) {
 	if err := syscall.Kill(pid, 0); err != nil {
 		t.Fatalf("codex is gone: %v", err)
 	}
+	kept := s.shim()
+	before := s.said(kept)
 	s.model.Release("go") // the turn ends while no server is there
-	s.waitUnread(s.shim(), 1)
+	s.waitSaid(kept, before+1)
 
 	server = s.start()
 	late := server.follow("after=0")

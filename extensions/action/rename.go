@@ -45,4 +45,3 @@ func (e *Executor) rename(call extensions.ActionCall) (prepared, *outcome) {
 
 // actionRename is its name. It is no constant of the SDK, whose four actions are those every runtime has.
 const actionRename = "session.rename"
-

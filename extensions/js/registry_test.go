@@ -110,7 +110,7 @@ func TestExamples(t *testing.T) {
 	if got := one(emit("app_server.turn.completed", `{"context":{"threadId":"th"}}`), "turn-log"); got.Kind != sdk.HandlerResult {
 		t.Errorf("%+v", got)
 	}
-	if len(w.jobs) != 2 {
+	if len(w.jobs) != 6 {
 		t.Errorf("%+v", w.jobs)
 	}
 }

@@ -174,7 +174,7 @@ func Rows() []Row {
 			Routes: []string{"GET /api/health"},
 		},
 		{
-			Exchange: `frame (?:app_server\.thread\.(?:status\.changed|deleted)|notification) thread/(?:status/changed notLoaded|deleted|archived)`, Place: "extra",
+			Exchange: `frame (?:app_server\.thread\.(?:status\.changed|deleted|archived)|notification) thread/(?:status/changed notLoaded|deleted|archived)`, Place: "extra",
 			What: "deleting a chat is followed by codex's own word that the thread is gone", Reason: "codex is asked to delete, where the original removed files behind its back",
 			Routes: []string{"DELETE /api/sessions/{sessionId}"},
 		},

@@ -82,7 +82,7 @@ func Topics() []Topic {
 			"01a1fbb7-ea6e-7cd3-ac76-1fbdbaf304fd": {Message: "materialize me", Wait: true},
 			"01a1fbb7-fb5c-7231-b8ed-1e04e62c54d7": {Message: "materialize me", Wait: true},
 		})},
-		{Name: "messages", Raced: map[string]string{"steer": "it came while the turn ended"}, Incomparable: map[string]string{
+		{Name: "messages", Raced: map[string]string{"steer": "it came while the turn ended", "interrupt": "it came while the compaction ended"}, Incomparable: map[string]string{
 			"rollback during turn": "works here, and would take back what the rest of the recording is about",
 			"send on-failure":      "works here, and would start a turn the rest of the recording does not have",
 		}, Sessions: with(map[string]Preparation{
