@@ -59,7 +59,7 @@ func (s *statements) prepare(ctx context.Context) {
 		if known {
 			continue
 		}
-		prepared, err := s.pool.PrepareContext(ctx, positional(text))
+		prepared, err := s.pool.PrepareContext(ctx, positional(text)) //nolint:sqlclosecheck // kept for the next time; it goes with its pool
 		if err != nil {
 			continue
 		}
@@ -108,7 +108,7 @@ type reader struct{ *statements }
 
 // QueryContext implements Querier.
 func (r reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if prepared := r.get(ctx, query); prepared != nil {
+	if prepared := r.get(ctx, query); prepared != nil { //nolint:sqlclosecheck // kept for the next time; it goes with its pool
 		return prepared.QueryContext(ctx, args...)
 	}
 	return r.pool.QueryContext(ctx, query, args...)
@@ -116,7 +116,7 @@ func (r reader) QueryContext(ctx context.Context, query string, args ...any) (*s
 
 // QueryRowContext implements Querier.
 func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	if prepared := r.get(ctx, query); prepared != nil {
+	if prepared := r.get(ctx, query); prepared != nil { //nolint:sqlclosecheck // kept for the next time; it goes with its pool
 		return prepared.QueryRowContext(ctx, args...)
 	}
 	return r.pool.QueryRowContext(ctx, query, args...)
@@ -146,7 +146,7 @@ func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) 
 	}
 	ctx = context.WithoutCancel(ctx)
 	if prepared := t.statements.find(query); prepared != nil {
-		return t.tx.StmtContext(ctx, prepared).ExecContext(ctx, args...)
+		return t.tx.StmtContext(ctx, prepared).ExecContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes its own
 	}
 	return t.tx.ExecContext(ctx, query, args...)
 }
@@ -158,7 +158,7 @@ func (t preparedTx) QueryContext(ctx context.Context, query string, args ...any)
 	}
 	ctx = context.WithoutCancel(ctx)
 	if prepared := t.statements.find(query); prepared != nil {
-		return t.tx.StmtContext(ctx, prepared).QueryContext(ctx, args...)
+		return t.tx.StmtContext(ctx, prepared).QueryContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes its own
 	}
 	return t.tx.QueryContext(ctx, query, args...)
 }
@@ -169,7 +169,7 @@ func (t preparedTx) QueryRowContext(ctx context.Context, query string, args ...a
 		ctx = context.WithoutCancel(ctx) // a context that ended fails the row
 	}
 	if prepared := t.statements.find(query); prepared != nil {
-		return t.tx.StmtContext(ctx, prepared).QueryRowContext(ctx, args...)
+		return t.tx.StmtContext(ctx, prepared).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes its own
 	}
 	return t.tx.QueryRowContext(ctx, query, args...)
 }
