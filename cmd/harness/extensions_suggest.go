@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"harness/api"
 	"harness/extensions"
+	"harness/extensions/sdk"
 	"harness/queue"
 	"harness/queue/jobs"
 )
@@ -22,8 +24,7 @@ func (s *Server) offerExtensions(options *api.Options) {
 	}
 }
 
-// extensionSuggester has extensions make suggestions when one of them handles suggest_request.requested and queues a job; the built-in job
-// does otherwise.
+// extensionSuggester has extensions make suggestions when one of them handles suggest_request.requested; the built-in job does otherwise.
 type extensionSuggester struct {
 	extensions *extensionParts
 	queue      *queue.Queue
@@ -69,16 +70,25 @@ func (e extensionSuggester) RequestAndWait(ctx context.Context, in jobs.SuggestP
 	return out, nil
 }
 
-// ask emits suggest_request.requested; handled is false when no extension queued a job.
+// broken tells whether a handler failed, rather than that none had anything to do.
+func broken(results []sdk.EmitResult) bool {
+	return slices.ContainsFunc(results, func(r sdk.EmitResult) bool { return r.Kind == sdk.HandlerError })
+}
+
+// ask emits suggest_request.requested; handled is false when no extension listens, or one that does is broken: then the built-in job serves.
 func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (out jobs.Suggested, handled bool, err error) {
 	if !e.extensions.registry.Subscribed(extensions.EventSuggestRequest) {
 		return out, false, nil
 	}
 	key := uuid.NewString()
-	job, _, err := e.extensions.dispatcher.Suggest(ctx, extensions.SuggestRequest{RequestKey: key, SessionID: in.SourceSessionID, ProjectID: in.ProjectID,
+	job, results, err := e.extensions.dispatcher.Suggest(ctx, extensions.SuggestRequest{RequestKey: key, SessionID: in.SourceSessionID, ProjectID: in.ProjectID,
 		ThreadID: in.SourceSessionID, Model: in.Model, Effort: in.Effort, Draft: in.Draft})
 	if errors.Is(err, extensions.ErrNoJob) {
-		return out, false, nil
+		if broken(results) {
+			return out, false, nil
+		}
+		// The handlers want none, for example because the session has switched suggestions off: that is their answer (EX-33).
+		return out, true, &queue.Error{Code: queue.CodeConflict, Message: "no agent handler enqueued a suggestion job"}
 	}
 	if err != nil {
 		return out, false, err

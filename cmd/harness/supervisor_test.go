@@ -143,6 +143,24 @@ func TestSupervisorSwitchedOff(t *testing.T) {
 	if text(suggested, "status") != "ok" || text(suggested, "suggestion") == "" {
 		t.Errorf("suggested %v", suggested)
 	}
+
+	// The rest off: nothing reviews the next turn, and the suggestion route says that nobody makes one (EX-33).
+	before := len(server.jobsOf(project, "turn_supervisor_review"))
+	server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/settings", object{"scope": "session", "key": "supervisor", "value": false})
+	for _, path := range []string{"/suggested-request", "/suggested-request/jobs"} {
+		if refused := server.want(http.StatusConflict, http.MethodPost, "/api/sessions/"+session+path, object{"draft": "x"}); text(refused, "code") != "job_conflict" {
+			t.Errorf("%s: %v", path, refused)
+		}
+	}
+	turn = server.send(session, "MOCK_PATCH[second.txt]")
+	approval = text(events.waitType("approval").payload(), "approvalId")
+	server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"})
+	events.waitTurn(turn)
+	server.stop() // handlers under way are waited for or told again after the start
+	server = s.start()
+	if after := len(server.jobsOf(project, "turn_supervisor_review")); after != before {
+		t.Errorf("switched off, still reviewed: %d jobs, %d before", after, before)
+	}
 }
 
 // asker queues a job whose worker answers with actions; the user's message is the worker's instruction.
