@@ -124,7 +124,7 @@ func cancelRunning(t *testing.T, s *store, c cancelCase, elsewhere bool) {
 }
 
 // busy is what the race detector on a machine that runs everything at once may add to a stated time; without it the stated time holds.
-const busy = 750 * time.Millisecond * min(1, queue.Shortened-1)
+const busy = (750 * min(1, queue.Shortened-1)) * time.Millisecond
 
 // Canceling what waits ends it at once; what is over says so; what is unknown is unknown.
 func TestCancelQueuedAndOver(t *testing.T) {
