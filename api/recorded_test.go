@@ -246,7 +246,7 @@ func millis(t *testing.T, iso string) int64 {
 	return at.UnixMilli()
 }
 
-// TestRecorded replays what codex-manager's clients sent and compares status, content type and every byte of the body. (TR-01, TR-06,
+// TestRecorded replays what codex-manager's clients sent and compares status, content type and every byte of the body. (TR-01, TR-05, TR-06,
 // TR-07, TR-09, TR-10, TR-11 on the wire.)
 func TestRecorded(t *testing.T) {
 	b := setup(t)
