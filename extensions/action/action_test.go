@@ -182,7 +182,7 @@ func TestActions_EX23_EX24_EX27_EX28(t *testing.T) {
 	})
 }
 
-// QU-17, QU-18, QU-20: one key acts once, also for another process over the same store and whatever the order of the keys; another request
+// QU-17, QU-18: one key acts once, also for another process over the same store and whatever the order of the keys; another request
 // under it conflicts.
 func TestIdempotency(t *testing.T) {
 	t.Parallel()
