@@ -11,6 +11,7 @@ import (
 	"harness/runtime"
 	"harness/session"
 	"harness/telemetry"
+	"harness/transcript"
 )
 
 // failure is how an error looks on the wire.
@@ -77,28 +78,37 @@ func internalErrorBody() []byte {
 }
 
 // requestFailures are requests that are wrong in themselves.
-func requestFailures(err error, _ *route, _ *input) (failure, bool) {
+func requestFailures(err error, _ *route, in *input) (failure, bool) {
 	var request *requestError
 	if errors.As(err, &request) {
 		return problem(request.status, "request_failed", request.message), true
 	}
 	var validation *validationError
 	if errors.As(err, &validation) {
-		return failure{status: http.StatusBadRequest, body: errorBody{
-			Status: "error", Code: "invalid_request", Message: "request validation failed", Issues: validation.issues,
-		}}, true
+		return invalid(validation.issues...), true
 	}
 	var payload *payloadError
 	if errors.As(err, &payload) {
 		return problem(http.StatusBadRequest, "invalid_request", payload.message), true
 	}
 	if errors.Is(err, session.ErrBadCursor) {
-		issue := schema.Custom("Invalid cursor", "cursor")
-		return failure{status: http.StatusBadRequest, body: errorBody{
-			Status: "error", Code: "invalid_request", Message: "request validation failed", Issues: []schema.Issue{issue},
-		}}, true
+		return invalid(schema.Custom("Invalid cursor", "cursor")), true
+	}
+	if errors.Is(err, transcript.ErrBadCursor) {
+		name := "before"
+		if in.query.Get("after").Defined() {
+			name = "after"
+		}
+		return invalid(schema.Custom("No entry of the transcript has this message id", name)), true
 	}
 	return failure{}, false
+}
+
+// invalid is a request that does not follow its rules.
+func invalid(issues ...schema.Issue) failure {
+	return failure{status: http.StatusBadRequest, body: errorBody{
+		Status: "error", Code: "invalid_request", Message: "request validation failed", Issues: issues,
+	}}
 }
 
 // sessionFailures are about the session a path names.

@@ -43,7 +43,10 @@ type fakeSessions struct {
 		deleted    session.Deleted
 		page       session.Page
 		transcript []transcript.Entry
+		version    string
 	}
+	// read is what was wanted of the last read.
+	read session.Reading
 	// lookup and fail answer in the place of everything else when set.
 	lookup func(string) (session.Session, error)
 	fail   error
@@ -98,9 +101,14 @@ func (f *fakeSessions) List(_ context.Context, q session.ListQuery) (session.Pag
 	return f.next.page, f.fail
 }
 
-func (f *fakeSessions) Get(context.Context, string) (session.Detail, error) {
+func (f *fakeSessions) Read(_ context.Context, _ string, want session.Reading) (session.Detail, error) {
 	one, err := f.answer()
-	return session.Detail{Session: one, Transcript: f.next.transcript}, err
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.read = want
+	detail := session.Detail{Session: one, Transcript: f.next.transcript, Version: f.next.version}
+	detail.Unchanged = want.Has != nil && want.Has(detail.Version)
+	return detail, err
 }
 
 func (f *fakeSessions) Rename(context.Context, string, string) (session.Session, error) {

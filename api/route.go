@@ -40,14 +40,17 @@ type input struct {
 	body    schema.Value
 	actor   string
 	guards  guards
+	// ifNoneMatch are the versions the client has, as its header names them.
+	ifNoneMatch string
 }
 
 func (in *input) sessionID() string { return in.params["sessionId"] }
 
-// reply is a handler's answer; status 0 is 200.
+// reply is a handler's answer; status 0 is 200. A version goes out as its ETag.
 type reply struct {
-	status int
-	body   any
+	status  int
+	body    any
+	version string
 }
 
 func ok(body any) (reply, error) { return reply{body: body}, nil }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"harness/api/schema"
 	"harness/telemetry"
@@ -19,7 +20,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *route, names,
 		rt.raw.ServeHTTP(w, r)
 		return
 	}
-	in := &input{params: params, actor: s.Actor(r), guards: rt.guards}
+	in := &input{params: params, actor: s.Actor(r), guards: rt.guards, ifNoneMatch: strings.Join(r.Header.Values("If-None-Match"), ",")}
 	ctx := r.Context()
 	if id := in.sessionID(); id != "" {
 		noteSession(ctx, id)
@@ -32,6 +33,14 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *route, names,
 	}
 	if answer.status == 0 {
 		answer.status = http.StatusOK
+	}
+	if answer.version != "" {
+		w.Header().Set("ETag", entityTag(answer.version))
+		w.Header().Set("Cache-Control", "private, no-cache")
+	}
+	if answer.status == http.StatusNotModified {
+		w.WriteHeader(answer.status)
+		return
 	}
 	s.writeJSON(ctx, w, answer.status, answer.body)
 }

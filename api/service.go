@@ -17,8 +17,8 @@ type Sessions interface {
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
 	Create(ctx context.Context, in session.Create) (session.Session, error)
 	List(ctx context.Context, query session.ListQuery) (session.Page, error)
-	// Get reads the session, its native thread (with turns) and the assembled transcript.
-	Get(ctx context.Context, sessionID string) (session.Detail, error)
+	// Read reads the session, its native thread (with turns) and the assembled transcript, or a window of it (without turns).
+	Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error)
 	Rename(ctx context.Context, sessionID, title string) (session.Session, error)
 	Archive(ctx context.Context, sessionID string) (session.Session, error)
 	Unarchive(ctx context.Context, sessionID string) (session.Session, error)

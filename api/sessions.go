@@ -2,14 +2,12 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 
 	"harness/api/schema"
 	"harness/session"
-	"harness/transcript"
 )
 
 var (
@@ -28,7 +26,7 @@ func (s *server) sessionRoutes() []route {
 	return []route{
 		{method: http.MethodGet, path: "/api/sessions", query: listSessionsQuery, handle: s.listSessions},
 		{method: http.MethodPost, path: "/api/sessions", body: createSessionBody, handle: s.createSession},
-		{method: http.MethodGet, path: one, guards: anySession, handle: s.getSession},
+		{method: http.MethodGet, path: one, guards: anySession, query: readSessionQuery, handle: s.readSession},
 		{method: http.MethodDelete, path: one, guards: userSession, handle: s.deleteSession},
 		{method: http.MethodPost, path: one + "/rename", guards: userSession, body: renameSessionBody, handle: s.renameSession},
 		{method: http.MethodPost, path: one + "/archive", guards: userSession, handle: s.archiveSession},
@@ -84,22 +82,6 @@ func modelOf(body schema.Value) *string {
 		return &model
 	}
 	return nil
-}
-
-func (s *server) getSession(ctx context.Context, in *input) (reply, error) {
-	detail, err := s.Sessions.Get(ctx, in.sessionID())
-	if err != nil {
-		return reply{}, err
-	}
-	entries := detail.Transcript
-	if entries == nil {
-		entries = []transcript.Entry{}
-	}
-	return ok(struct {
-		Session    sessionView        `json:"session"`
-		Thread     json.RawMessage    `json:"thread"`
-		Transcript []transcript.Entry `json:"transcript"`
-	}{viewSession(detail.Session), thread(detail.Session), entries})
 }
 
 func (s *server) deleteSession(ctx context.Context, in *input) (reply, error) {

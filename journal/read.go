@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"harness/database"
@@ -43,6 +44,15 @@ func (j *Journal) ReadSession(ctx context.Context, sessionID string, afterSeq in
 		limit = defaultLimit
 	}
 	return j.read(ctx, `select `+columns+` from journal_events where session_id = $1 and seq > $2 order by seq limit $3`, sessionID, afterSeq, limit)
+}
+
+// Sequence is the number of a session's newest event, 0 when it had none. It stays when the events are pruned.
+func Sequence(ctx context.Context, q database.Querier, sessionID string) (seq int64, err error) {
+	err = q.QueryRowContext(ctx, `select seq from journal_sequences where session_id = $1`, sessionID).Scan(&seq)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("read the sequence number of session %q: %w", sessionID, err)
+	}
+	return seq, nil
 }
 
 // Bounds returns the oldest position still kept (1 when nothing was ever pruned) and the last committed one.

@@ -44,8 +44,10 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	session.UpdatedAt = max(session.UpdatedAt, s.now())
 	err = s.inOrder(ctx, func() journal.Unit {
 		s.view.put(session.ID, thread{runtime: session.Runtime})
+		generation, _ := s.view.liveGeneration(session.Runtime)
 		s.view.change(session.ID, func(t *thread) {
 			t.known, t.title, t.systemOwned = true, session.Title, session.SystemOwned
+			t.historyIn = generation // it begins here
 		})
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			return nil, insertSession(ctx, tx, session, &controls)

@@ -26,6 +26,7 @@ type fake struct {
 	interrupts []string
 	turns      []runtime.StartTurn
 	nextTurn   int
+	histories  int // how often a history was read
 	asked      int // the native id a test asked with last
 	// onTurn, when set, replaces the plain start of a turn.
 	onTurn func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error)
@@ -122,8 +123,12 @@ func (f *fake) ListThreads(_ context.Context, in runtime.ListThreads) (runtime.T
 	return page, nil
 }
 
-func (f *fake) ReadThread(_ context.Context, id string, _ bool) (runtime.Thread, error) {
-	return f.withThread(id, nil)
+func (f *fake) ReadThread(_ context.Context, id string, withTurns bool) (runtime.Thread, error) {
+	return f.withThread(id, func(*runtime.Thread) {
+		if withTurns {
+			f.histories++
+		}
+	})
 }
 
 func (f *fake) NameThread(_ context.Context, id, name string) error {

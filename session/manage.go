@@ -39,26 +39,38 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error
 
 // Unarchive takes a session back.
 func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, error) {
-	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
-		t, err := adapter.UnarchiveThread(ctx, session.RuntimeSessionID)
-		if err != nil {
+	var t runtime.Thread
+	return told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
+		var err error
+		if t, err = adapter.UnarchiveThread(ctx, session.RuntimeSessionID); err != nil {
 			return nil, materialized(err)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) error {
 			return errors.Join(updateSession(ctx, tx, sessionID, `archived = 0`), storeThread(ctx, tx, sessionID, t))
 		}, nil
-	})
+	}))
 }
 
 // Resume loads the conversation in its runtime, so that its events flow; turns do this by themselves.
 func (s *Service) Resume(ctx context.Context, sessionID string) (Session, error) {
-	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
-		t, err := adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.RuntimeSessionID})
-		if err != nil {
+	var t runtime.Thread
+	return told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
+		var err error
+		if t, err = adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.RuntimeSessionID}); err != nil {
 			return nil, materialized(err)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) error { return storeThread(ctx, tx, sessionID, t) }, nil
-	})
+	}))
+}
+
+// told makes a session show what the runtime just said of it, the history that is not stored included.
+func told(t *runtime.Thread) func(Session, error) (Session, error) {
+	return func(session Session, err error) (Session, error) {
+		if err == nil && len(t.Raw) > 0 {
+			session.Thread = t.Raw
+		}
+		return session, err
+	}
 }
 
 // change is what managing a session does to its row.
@@ -113,7 +125,8 @@ func storeThread(ctx context.Context, tx database.Tx, sessionID string, t runtim
 	if len(t.Raw) == 0 {
 		return nil
 	}
-	return updateSession(ctx, tx, sessionID, `thread = $2`, string(t.Raw))
+	// The history some answers carry would be read with every look at the session.
+	return updateSession(ctx, tx, sessionID, `thread = $2`, string(withoutTurns(t.Raw)))
 }
 
 // AssignProject puts a session into a project, or takes it out (nil). The project is looked at before the session (`codex-manager.md` 5.2),

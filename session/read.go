@@ -10,7 +10,6 @@ import (
 
 	"harness/database"
 	"harness/runtime"
-	"harness/transcript"
 )
 
 // Limits of a list page (`codex-manager.md` 5.3).
@@ -129,62 +128,4 @@ func parseCursor(cursor string) (before int64, id string, err error) {
 		return 0, "", ErrBadCursor
 	}
 	return parsed.UnixMilli(), id, nil
-}
-
-// Get reads a session with its transcript: the runtime's own history with what is stored here. When the runtime can not be asked, the
-// stored part is all there is, and that is no error.
-func (s *Service) Get(ctx context.Context, sessionID string) (Detail, error) {
-	session, err := s.Lookup(ctx, sessionID)
-	if err != nil {
-		return Detail{}, err
-	}
-	var base []transcript.Turn
-	if t, ok := s.readHistory(ctx, session); ok {
-		if len(t.Raw) > 0 {
-			session.Thread = t.Raw
-		}
-		base = turnsOf(t)
-	}
-	turns, err := readTurns(ctx, s.db.Read(), sessionID)
-	if err != nil {
-		return Detail{}, err
-	}
-	entries, err := s.entries.List(ctx, s.db.Read(), sessionID)
-	if err != nil {
-		return Detail{}, err
-	}
-	return Detail{Session: session, Transcript: transcript.Assemble(base, entries, times(turns))}, nil
-}
-
-// readHistory asks the runtime, if it is there to answer now: a reader does not wait for one that is down or starting.
-func (s *Service) readHistory(ctx context.Context, session Session) (runtime.Thread, bool) {
-	adapter, err := s.adapter(session.Runtime)
-	if err != nil || adapter.Status().State != runtime.StateReady {
-		return runtime.Thread{}, false
-	}
-	t, err := adapter.ReadThread(ctx, session.RuntimeSessionID, true)
-	if err != nil {
-		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Msg("the runtime's history could not be read; showing what is stored here")
-		return runtime.Thread{}, false
-	}
-	return t, true
-}
-
-func turnsOf(t runtime.Thread) []transcript.Turn {
-	turns := make([]transcript.Turn, 0, len(t.Turns))
-	for _, turn := range t.Turns {
-		out := transcript.Turn{ID: turn.ID, Done: turn.Status != runtime.TurnInProgress, StartedAt: turn.StartedAt,
-			CompletedAt: turn.CompletedAt}
-		for _, item := range turn.Items {
-			entry := transcript.Entry{MessageID: item.ID, TurnID: turn.ID, Role: item.Role, Type: item.Type, Content: item.Content,
-				Status: transcript.Complete}
-			if item.Details != "" {
-				details := item.Details
-				entry.Details = &details
-			}
-			out.Entries = append(out.Entries, entry)
-		}
-		turns = append(turns, out)
-	}
-	return turns
 }

@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"harness/database"
 	"harness/runtime"
@@ -63,6 +66,33 @@ func openTurns(ctx context.Context, q database.Querier, nodeID string) ([]turnRo
 func readTurns(ctx context.Context, q database.Querier, sessionID string) ([]turnRow, error) {
 	rows, err := q.QueryContext(ctx, `select `+turnColumns+` from turns where session_id = $1`, database.EncodeText(sessionID))
 	return scanTurns(rows, err)
+}
+
+// readTurnsOf lists the turns some entries belong to.
+func readTurnsOf(ctx context.Context, q database.Querier, sessionID string, entries []transcript.Entry) ([]turnRow, error) {
+	const most = 200
+	var ids []string
+	seen := map[string]bool{}
+	for _, entry := range entries {
+		if !seen[entry.TurnID] {
+			seen[entry.TurnID] = true
+			ids = append(ids, entry.TurnID)
+		}
+	}
+	var turns []turnRow
+	for chunk := range slices.Chunk(ids, most) {
+		args, marks := []any{database.EncodeText(sessionID)}, make([]string, len(chunk))
+		for i, id := range chunk {
+			args, marks[i] = append(args, database.EncodeText(id)), "$"+strconv.Itoa(i+2)
+		}
+		rows, err := q.QueryContext(ctx, `select `+turnColumns+` from turns where session_id = $1 and turn_id in (`+strings.Join(marks, ", ")+`)`, args...)
+		found, err := scanTurns(rows, err)
+		if err != nil {
+			return nil, err
+		}
+		turns = append(turns, found...)
+	}
+	return turns, nil
 }
 
 // runningTurn is the turn a session is in, "" for none: the newest if several are stored as running.

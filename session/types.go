@@ -55,10 +55,24 @@ type Session struct {
 	Thread json.RawMessage
 }
 
-// Detail is a session with its transcript.
+// Detail is a session with its transcript, or the stretch of it that was asked for.
 type Detail struct {
 	Session    Session
 	Transcript []transcript.Entry
+	// Older and Newer are the cursors that go on from a window, "" where there is nothing more for now and when the whole was read.
+	Older, Newer string
+	// Version names what was read: it is another one after any change of the session or an entry. "" when it can not be told.
+	Version string
+	// Unchanged says that the reader has this version already; Transcript is left empty.
+	Unchanged bool
+}
+
+// Reading says how much of a session is wanted, and what the reader has.
+type Reading struct {
+	// Window is the stretch of the transcript to read; nil reads all of it.
+	Window *transcript.Window
+	// Has tells whether the reader has a version already, so that the transcript need not be read. nil: it has none.
+	Has func(version string) bool
 }
 
 // Create are the wishes of a new session; nil fields take the stored defaults.

@@ -29,6 +29,8 @@ type thread struct {
 	managed int64
 	// idle are closed when no turn runs any more.
 	idle []chan struct{}
+	// historyIn is the runtime process (its generation) whose history of this session was found to be stored here in full, "" for none.
+	historyIn string
 	// finished are the turns that ended last: a turn/start reply may come after its turn's end.
 	finished []string
 }

@@ -45,20 +45,7 @@ func instant(at int64) *int64 { return &at }
 func (a *assembly) finish() []Entry {
 	entries := dropSynthetic(a.placed())
 	for i := range entries {
-		entry := &entries[i]
-		if entry.StartedAt == nil && a.started != 0 {
-			entry.StartedAt = instant(a.started)
-		}
-		if !a.done {
-			continue
-		}
-		if entry.Status == Streaming {
-			entry.Status = Complete
-		}
-		if entry.CompletedAt == nil && a.completed != 0 {
-			entry.CompletedAt = instant(a.completed)
-		}
-		*entry = settleTimes(*entry)
+		settle(&entries[i], TurnTimes{StartedAt: a.started, CompletedAt: a.completed}, a.done)
 	}
 	return entries
 }

@@ -42,10 +42,8 @@ func (Store) Upsert(ctx context.Context, tx database.Tx, sessionID string, entry
 
 // insert numbers the entry after the session's last one; the caller's transaction is the only writer (journal.Unit).
 func insert(ctx context.Context, tx database.Tx, session string, entry Entry) (Entry, bool, error) {
-	var last int64
-	err := tx.QueryRowContext(ctx,
-		`select ordinal from transcript_entries where session_id = $1 order by ordinal desc limit 1`, session).Scan(&last)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	last, err := lastOrdinal(ctx, tx, session)
+	if err != nil {
 		return Entry{}, false, fmt.Errorf("number transcript entry %q: %w", entry.MessageID, err)
 	}
 	_, err = tx.ExecContext(ctx, `insert into transcript_entries
@@ -55,6 +53,23 @@ func insert(ctx context.Context, tx database.Tx, session string, entry Entry) (E
 		return Entry{}, false, fmt.Errorf("insert transcript entry %q: %w", entry.MessageID, err)
 	}
 	return entry, true, nil
+}
+
+// Last is the number of a session's newest entry, 0 when it has none: it grows with every new entry.
+func (Store) Last(ctx context.Context, q database.Querier, sessionID string) (int64, error) {
+	last, err := lastOrdinal(ctx, q, database.EncodeText(sessionID))
+	if err != nil {
+		return 0, fmt.Errorf("read the length of the transcript of session %s: %w", sessionID, err)
+	}
+	return last, nil
+}
+
+func lastOrdinal(ctx context.Context, q database.Querier, session string) (last int64, err error) {
+	err = q.QueryRowContext(ctx, `select ordinal from transcript_entries where session_id = $1 order by ordinal desc limit 1`, session).Scan(&last)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return last, err
 }
 
 // List returns a session's stored entries in the order they first appeared.

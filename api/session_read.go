@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"harness/api/schema"
+	"harness/session"
+	"harness/transcript"
+)
+
+// The sizes of a window of a transcript, in entries.
+const (
+	defaultWindow = 100
+	largestWindow = 1000
+)
+
+var readSessionQuery = schema.Struct(
+	optional("limit", schema.Integer().Coerce().Min(1).Max(largestWindow)), optional("before", cursorField), optional("after", cursorField))
+
+// windowOf is the window a query asks for, nil when it asks for none: that is how codex-manager's clients read.
+func windowOf(query schema.Value) (*transcript.Window, error) {
+	limit, before, after := query.Get("limit"), query.Get("before"), query.Get("after")
+	if !limit.Defined() && !before.Defined() && !after.Defined() {
+		return nil, nil
+	}
+	if before.Defined() && after.Defined() {
+		return nil, &validationError{[]schema.Issue{schema.Custom("Give before or after, not both", "after")}}
+	}
+	window := &transcript.Window{Limit: defaultWindow, Before: before.Text(), After: after.Text()}
+	if limit.Defined() {
+		window.Limit = int(limit.Int())
+	}
+	return window, nil
+}
+
+type sessionDetail struct {
+	Session    sessionView        `json:"session"`
+	Thread     json.RawMessage    `json:"thread"`
+	Transcript []transcript.Entry `json:"transcript"`
+	Window     *windowView        `json:"window,omitempty"`
+}
+
+// windowView tells where to go on: the values of `before` and `after` that read the next window, null where there is nothing more for now.
+type windowView struct {
+	Before *string `json:"before"`
+	After  *string `json:"after"`
+}
+
+func (s *server) readSession(ctx context.Context, in *input) (reply, error) {
+	window, err := windowOf(in.query)
+	if err != nil {
+		return reply{}, err
+	}
+	want := session.Reading{Window: window}
+	if in.ifNoneMatch != "" {
+		want.Has = in.has
+	}
+	detail, err := s.Sessions.Read(ctx, in.sessionID(), want)
+	if err != nil {
+		return reply{}, err
+	}
+	if detail.Unchanged {
+		return reply{status: http.StatusNotModified, version: detail.Version}, nil
+	}
+	body := sessionDetail{Session: viewSession(detail.Session), Thread: thread(detail.Session), Transcript: detail.Transcript}
+	if body.Transcript == nil {
+		body.Transcript = []transcript.Entry{}
+	}
+	if window != nil {
+		body.Window = &windowView{Before: textOrNull(detail.Older), After: textOrNull(detail.Newer)}
+	}
+	return reply{body: body, version: detail.Version}, nil
+}
+
+func textOrNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

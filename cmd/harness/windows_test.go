@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// get reads a path with a version the client has; body is nil for a 304.
+func (i *instance) get(path, version string) (status int, tag string, body object) {
+	i.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, i.url+path, nil)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	if version != "" {
+		request.Header.Set("If-None-Match", version)
+	}
+	response, err := i.client().Do(request)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	raw, err := io.ReadAll(response.Body)
+	if closed := response.Body.Close(); err != nil || closed != nil {
+		i.t.Fatal(err, closed)
+	}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &body); err != nil {
+			i.t.Fatalf("%s answered %d %q", path, response.StatusCode, raw)
+		}
+	}
+	return response.StatusCode, response.Header.Get("ETag"), body
+}
+
+// A long transcript is read window by window and shows each entry of the whole once; who has a version is told so, until something changes;
+// clients that ask for nothing are answered as ever.
+func TestLongTranscriptsAreReadInWindows(t *testing.T) {
+	eachSite(t, func(t *testing.T, s *site) {
+		server := s.start()
+		session := server.createSession(nil)
+		path := "/api/sessions/" + session
+		events := server.follow("threadId=" + session)
+		turn := server.send(session, "MOCK_SLOW[5,10] please")
+		if status := events.waitTurn(turn); status != "completed" {
+			t.Fatalf("the turn ended %s", status)
+		}
+		note := func(id, content string) {
+			server.want(http.StatusOK, http.MethodPost, path+"/transcript/upsert", object{"messageId": id, "turnId": "ci", "role": "system", "type": "ci.note",
+				"content": content, "status": "complete"})
+		}
+		for n := range 25 {
+			note(fmt.Sprint("note-", n), "one")
+		}
+
+		whole := server.want(http.StatusOK, http.MethodGet, path, nil)
+		if len(whole) != 3 {
+			t.Errorf("without a query the members are %v", whole)
+		}
+		want := map[string]string{}
+		for _, one := range whole["transcript"].([]any) {
+			want[text(one, "messageId")] = text(one, "content")
+		}
+		if len(want) < 27 {
+			t.Fatalf("the whole has %d entries", len(want))
+		}
+		for pass, after := range []string{"", "restart"} {
+			if after != "" {
+				server.stop()
+				server = s.start()
+				server.waitRuntime()
+			}
+			got, query := map[string]string{}, "limit=10"
+			for windows := 1; ; windows++ {
+				status, _, answer := server.get(path+"?"+query, "")
+				entries, _ := answer["transcript"].([]any)
+				if status != http.StatusOK || len(entries) == 0 || len(entries) > 10 {
+					t.Fatalf("?%s answered %d with %d entries", query, status, len(entries))
+				}
+				for _, one := range entries {
+					id := text(one, "messageId")
+					if _, again := got[id]; again {
+						t.Errorf("?%s shows %s again", query, id)
+					}
+					got[id] = text(one, "content")
+				}
+				before := text(answer, "window", "before")
+				if before == "" {
+					break
+				}
+				query = "limit=10&before=" + before
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("pass %d: the windows show\n%v\nthe whole\n%v", pass, got, want)
+			}
+		}
+
+		window := path + "?limit=5&after=note-2"
+		status, tag, answer := server.get(window, "")
+		if status != http.StatusOK || tag == "" || text(answer, "window", "after") != "note-7" || text(answer, "window", "before") != "note-3" {
+			t.Fatalf("%s answered %d %q %v", window, status, tag, answer["window"])
+		}
+		if status, again, body := server.get(window, `"other", `+tag); status != http.StatusNotModified || again != tag || body != nil {
+			t.Errorf("the same version is answered %d %q %v", status, again, body)
+		}
+		note("note-5", "two")
+		if status, again, _ := server.get(window, tag); status != http.StatusOK || again == tag {
+			t.Errorf("a changed entry is answered %d with version %s after %s", status, again, tag)
+		}
+		// The whole includes the runtime's own history: it has a version once the runtime had time to write down what it told.
+		settled := time.Now().Add(patience)
+		for tag = ""; tag == "" && time.Now().Before(settled); {
+			_, tag, _ = server.get(path, "")
+		}
+		if status, _, _ := server.get(path, tag); status != http.StatusNotModified {
+			t.Errorf("the whole with version %q is answered %d", tag, status)
+		}
+		for _, bad := range []string{"limit=0", "limit=1001", "limit=x", "limit=1&limit=2", "before=", "before=nothing", "after=nothing", "before=note-1&after=note-1"} {
+			if status, _, answer := server.get(path+"?"+bad, ""); status != http.StatusBadRequest || answer["code"] != "invalid_request" {
+				t.Errorf("?%s answered %d %v", bad, status, answer)
+			}
+		}
+		server.stop()
+	})
+}

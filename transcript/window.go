@@ -1,0 +1,166 @@
+package transcript
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"harness/database"
+)
+
+// ErrBadCursor: a window begins at a message that the transcript does not have.
+var ErrBadCursor = errors.New("no entry of the transcript has this message id")
+
+// Window selects a stretch of a transcript: the newest Limit entries (at least 1), with Before those just before the entry of that message
+// id, with After those that follow it. One of Before and After at most.
+type Window struct {
+	Limit         int
+	Before, After string
+}
+
+// Stretch is what a window shows, oldest entry first. Older and Newer are the Before and After that go on from here, "" where there is
+// nothing more for now.
+type Stretch struct {
+	Entries      []Entry
+	Older, Newer string
+}
+
+// Window reads a stretch of a session's stored entries in the order they first appeared. An entry keeps its place, so that windows read one
+// after the other show each entry once, whatever is added meanwhile. Its cost does not depend on how much is stored. ErrBadCursor.
+func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w Window) (Stretch, error) {
+	// One more than wanted tells whether there is more.
+	statement, args := w.statement(database.EncodeText(sessionID))
+	rows, err := q.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return Stretch{}, fmt.Errorf("read a window of the transcript of session %s: %w", sessionID, err)
+	}
+	defer func() { _ = rows.Close() }()
+	entries := make([]Entry, 0, min(w.Limit, 1000)+1)
+	for rows.Next() {
+		entry, err := scanEntry(rows)
+		if err != nil {
+			return Stretch{}, fmt.Errorf("read a window of the transcript of session %s: %w", sessionID, err)
+		}
+		entries = append(entries, entry)
+	}
+	if err := rows.Err(); err != nil {
+		return Stretch{}, fmt.Errorf("read a window of the transcript of session %s: %w", sessionID, err)
+	}
+	if cursor := w.Before + w.After; cursor != "" && len(entries) == 0 {
+		if _, there, err := (Store{}).Find(ctx, q, sessionID, cursor); err != nil || !there {
+			return Stretch{}, errors.Join(err, badCursor(err))
+		}
+	}
+	if w.After == "" {
+		slices.Reverse(entries)
+	}
+	return w.cut(entries), nil
+}
+
+// badCursor blames the cursor unless something else is to blame.
+func badCursor(err error) error {
+	if err != nil {
+		return nil
+	}
+	return ErrBadCursor
+}
+
+// statement reads the window's rows and one more, the nearest to its cursor first.
+func (w Window) statement(session string) (string, []any) {
+	const head, cursor = `select ` + entryColumns + ` from transcript_entries where session_id = $1`,
+		`(select ordinal from transcript_entries where session_id = $1 and message_id = $3)`
+	switch {
+	case w.Before != "":
+		return head + ` and ordinal < ` + cursor + ` order by ordinal desc limit $2`, []any{session, w.Limit + 1, database.EncodeText(w.Before)}
+	case w.After != "":
+		return head + ` and ordinal > ` + cursor + ` order by ordinal limit $2`, []any{session, w.Limit + 1, database.EncodeText(w.After)}
+	}
+	return head + ` order by ordinal desc limit $2`, []any{session, w.Limit + 1}
+}
+
+// cut leaves the entry away that only told that there is more. entries are in reading order.
+func (w Window) cut(entries []Entry) Stretch {
+	more := len(entries) > w.Limit
+	out := Stretch{Entries: entries}
+	switch {
+	case !more:
+	case w.After != "":
+		out.Entries = entries[:w.Limit]
+	default:
+		out.Entries = entries[len(entries)-w.Limit:]
+	}
+	if len(out.Entries) == 0 {
+		return out
+	}
+	if w.After != "" || more {
+		out.Older = out.Entries[0].MessageID
+	}
+	if w.Before != "" || w.After != "" && more {
+		out.Newer = out.Entries[len(out.Entries)-1].MessageID
+	}
+	return out
+}
+
+// Of is the window of a transcript that was read as a whole. Should several entries have the cursor's message id, Before means the first
+// and After the last of them, so that who goes on comes to an end. ErrBadCursor.
+func (w Window) Of(entries []Entry) (Stretch, error) {
+	from, to := 0, len(entries)
+	switch is := func(id string) func(Entry) bool { return func(e Entry) bool { return e.MessageID == id } }; {
+	case w.Before != "":
+		if to = slices.IndexFunc(entries, is(w.Before)); to < 0 {
+			return Stretch{}, ErrBadCursor
+		}
+	case w.After != "":
+		from = len(entries)
+		for from > 0 && entries[from-1].MessageID != w.After {
+			from--
+		}
+		if from == 0 {
+			return Stretch{}, ErrBadCursor
+		}
+	}
+	if w.After != "" {
+		to = min(to, from+w.Limit+1)
+	} else {
+		from = max(from, to-w.Limit-1)
+	}
+	return w.cut(entries[from:to]), nil
+}
+
+// Holds tells whether the stored entries are all a reader sees: nothing of the assembled transcript is the runtime's alone.
+func Holds(stored, assembled []Entry) bool {
+	if len(stored) != len(assembled) {
+		return false
+	}
+	ids := make(map[string]bool, len(stored))
+	for _, entry := range stored {
+		ids[entry.MessageID] = true
+	}
+	return !slices.ContainsFunc(assembled, func(entry Entry) bool { return !ids[entry.MessageID] })
+}
+
+// Settle gives stored entries the times and states that their turns' ends imply, as Assemble does. It changes them in place.
+func Settle(entries []Entry, times map[string]TurnTimes) {
+	for i := range entries {
+		at := times[entries[i].TurnID]
+		settle(&entries[i], at, at.CompletedAt != 0)
+	}
+}
+
+// settle fills in what the entry's turn tells of it.
+func settle(entry *Entry, turn TurnTimes, done bool) {
+	if entry.StartedAt == nil && turn.StartedAt != 0 {
+		entry.StartedAt = instant(turn.StartedAt)
+	}
+	if !done {
+		return
+	}
+	if entry.Status == Streaming {
+		entry.Status = Complete
+	}
+	if entry.CompletedAt == nil && turn.CompletedAt != 0 {
+		entry.CompletedAt = instant(turn.CompletedAt)
+	}
+	*entry = settleTimes(*entry)
+}

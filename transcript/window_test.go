@@ -1,0 +1,217 @@
+package transcript_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"harness/database"
+	"harness/internal/dbtest"
+	"harness/transcript"
+)
+
+func numbered(n int) []transcript.Entry {
+	entries := make([]transcript.Entry, n)
+	for i := range entries {
+		entries[i] = transcript.Entry{MessageID: fmt.Sprintf("m%d", (i*7919)%n), TurnID: fmt.Sprint("t", i/4), Role: "user", Type: "x", Content: fmt.Sprint(i),
+			Status: "complete"}
+	}
+	return entries
+}
+
+// fill stores entries in few statements.
+func fill(t testing.TB, db *database.DB, session string, entries []transcript.Entry) {
+	t.Helper()
+	puts := make([]transcript.Put, len(entries))
+	for i, entry := range entries {
+		puts[i] = transcript.Put{SessionID: session, Entry: entry}
+	}
+	if err := db.Update(t.Context(), func(tx database.Tx) error { return (transcript.Store{}).UpsertAll(t.Context(), tx, puts) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Reading on from either end, in windows of any size, shows every entry once and in order; the store's windows are those of the whole.
+func TestWindowsTileTheTranscript(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		run := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			run++
+			session := fmt.Sprint("s", run)
+			all := numbered(rapid.IntRange(0, 30).Draw(rt, "entries"))
+			fill(t, db, session, all)
+			read := func(w transcript.Window) transcript.Stretch {
+				got, err := (transcript.Store{}).Window(t.Context(), db.Read(), session, w)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				want, err := w.Of(all)
+				if err != nil || got.Older != want.Older || got.Newer != want.Newer {
+					rt.Fatalf("%+v of the store goes on at %q and %q, of the whole at %q and %q (%v)", w, got.Older, got.Newer, want.Older, want.Newer, err)
+				}
+				same(t, got.Entries, want.Entries)
+				return got
+			}
+			limit := rapid.IntRange(1, 12).Draw(rt, "limit")
+			var back []transcript.Entry
+			for w := (transcript.Window{Limit: limit}); ; {
+				got := read(w)
+				back = append(append([]transcript.Entry{}, got.Entries...), back...)
+				if got.Older == "" {
+					break
+				}
+				w.Before = got.Older
+			}
+			same(t, back, all)
+			if len(all) == 0 {
+				return
+			}
+			from := rapid.IntRange(0, len(all)-1).Draw(rt, "from")
+			var on []transcript.Entry
+			for w := (transcript.Window{Limit: limit, After: all[from].MessageID}); ; {
+				got := read(w)
+				on = append(on, got.Entries...)
+				if got.Newer == "" {
+					break
+				}
+				w.After = got.Newer
+			}
+			same(t, on, all[from+1:])
+		})
+	})
+}
+
+func TestWindowRefusesUnknownCursor(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		all := numbered(3)
+		fill(t, db, "s", all)
+		fill(t, db, "other", []transcript.Entry{{MessageID: "elsewhere", Status: "complete"}})
+		for _, w := range []transcript.Window{{Limit: 1, Before: "elsewhere"}, {Limit: 1, After: "elsewhere"}, {Limit: 1, After: "é\x00"}} {
+			if _, err := (transcript.Store{}).Window(t.Context(), db.Read(), "s", w); !errors.Is(err, transcript.ErrBadCursor) {
+				t.Errorf("%+v of the store: %v", w, err)
+			}
+			if _, err := w.Of(all); !errors.Is(err, transcript.ErrBadCursor) {
+				t.Errorf("%+v of the whole: %v", w, err)
+			}
+		}
+		for _, w := range []transcript.Window{{Limit: 1, Before: all[0].MessageID}, {Limit: 1, After: all[2].MessageID}} {
+			if got, err := (transcript.Store{}).Window(t.Context(), db.Read(), "s", w); err != nil || len(got.Entries) != 0 || got.Older+got.Newer != "" {
+				t.Errorf("%+v beyond the end: %+v %v", w, got, err)
+			}
+		}
+	})
+}
+
+// Of a whole transcript in which a message id comes twice, reading on still ends.
+func TestWindowOfRepeatedIDs(t *testing.T) {
+	t.Parallel()
+	all := []transcript.Entry{{MessageID: "a"}, {MessageID: "b"}, {MessageID: "a"}, {MessageID: "a"}, {MessageID: "c"}}
+	for _, newer := range []bool{false, true} {
+		w := transcript.Window{Limit: 1}
+		if newer {
+			w.After = "a"
+		}
+		for steps := 0; ; steps++ {
+			got, err := w.Of(all)
+			if err != nil || steps > len(all) {
+				t.Fatalf("step %d: %v", steps, err)
+			}
+			if newer {
+				w.After = got.Newer
+			} else {
+				w.Before = got.Older
+			}
+			if w.Before+w.After == "" {
+				break
+			}
+		}
+	}
+}
+
+// A window costs the same at the end of 100,000 entries as of 10: the engines say that they use the index, and the clock agrees.
+func TestWindowCostIsFlat(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		const small, large = 10, 100_000
+		grow(t, db, "small", small)
+		grow(t, db, "large", large)
+		if db.Engine() == database.Postgres {
+			if err := db.Update(t.Context(), func(tx database.Tx) error {
+				_, err := tx.ExecContext(t.Context(), `analyze transcript_entries`)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, w := range []transcript.Window{{Limit: 5}, {Limit: 5, Before: "m5"}, {Limit: 5, After: "m5"}} {
+			if plan := explain(t, db, w); !strings.Contains(plan, "transcript_entries_order") || strings.Contains(strings.ToLower(plan), "sort") ||
+				strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Seq Scan") {
+				t.Errorf("%+v does not go by the index:\n%s", w, plan)
+			}
+			took := map[string]time.Duration{}
+			for _, session := range []string{"small", "large"} {
+				took[session] = time.Hour
+				for range 30 { // the fastest of many: what the machine does beside costs time, never saves any
+					start := time.Now()
+					if _, err := (transcript.Store{}).Window(t.Context(), db.Read(), session, w); err != nil {
+						t.Fatal(err)
+					}
+					took[session] = min(took[session], time.Since(start))
+				}
+			}
+			t.Logf("%+v: %v of %d entries, %v of %d (%.2fx)", w, took["small"], small, took["large"], large, float64(took["large"])/float64(took["small"]))
+			if took["large"] > 5*took["small"]+time.Millisecond {
+				t.Errorf("%+v takes %v of %d entries and %v of %d", w, took["small"], small, took["large"], large)
+			}
+		}
+	})
+}
+
+// grow stores n entries m1, m2, ... in one statement.
+func grow(t *testing.T, db *database.DB, session string, n int) {
+	t.Helper()
+	if err := db.Update(t.Context(), func(tx database.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `with recursive n (i) as (select 1 union all select i + 1 from n where i < cast($2 as bigint))
+			insert into transcript_entries (session_id, message_id, ordinal, turn_id, role, type, content, status)
+			select cast($1 as text), 'm' || i, i, 't', 'user', 'x', 'some words', 'complete' from n`, session, n)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func explain(t *testing.T, db *database.DB, w transcript.Window) string {
+	t.Helper()
+	statement, args := transcript.WindowStatement(w, "large")
+	prefix := "explain query plan "
+	if db.Engine() == database.Postgres {
+		prefix = "explain "
+	}
+	rows, err := db.Read().QueryContext(t.Context(), prefix+statement, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var plan strings.Builder
+	for rows.Next() {
+		var line, skipped1, skipped2, skipped3 any
+		dest := []any{&line}
+		if db.Engine() == database.SQLite {
+			dest = []any{&skipped1, &skipped2, &skipped3, &line}
+		}
+		if err := rows.Scan(dest...); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&plan, line)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan.String()
+}
