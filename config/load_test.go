@@ -62,7 +62,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		Host: "127.0.0.1", Port: 3001, ShutdownTimeout: 10 * time.Second,
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL",
-		CodexBin: "codex", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second, DetachGrace: 15 * time.Minute,
+		CodexBin: "codex", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second, RuntimeDetach: true, DetachGrace: 15 * time.Minute,
 		Defaults: SessionDefaults{ApprovalPolicy: "untrusted", SandboxMode: "read-only", NetworkAccess: "restricted"},
 		Queue: Queue{Enabled: true, GlobalConcurrency: 2, MaxPerProject: 100, MaxGlobal: 500, MaxAttempts: 2,
 			DefaultTimeout: time.Minute, BackgroundAging: 15 * time.Second, MaxInteractiveBurst: 3,

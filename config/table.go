@@ -86,7 +86,7 @@ func runtimeVariables() []Variable {
 		{Name: "HARNESS_RUNTIME_CALL_TIMEOUT_MS", Default: "120000", Min: 1,
 			Doc:   "Longest time one call to a runtime may take.",
 			field: func(c *Config) any { return &c.RuntimeCallTimeout }},
-		{Name: "HARNESS_RUNTIME_DETACH", Default: "false",
+		{Name: "HARNESS_RUNTIME_DETACH", Default: "true",
 			Doc:   "Run runtimes behind a shim, so that turns outlive the server; false runs them as its children.",
 			field: func(c *Config) any { return &c.RuntimeDetach }},
 		{Name: "HARNESS_DETACH_GRACE_MS", Default: "900000", Min: 1,

@@ -16,8 +16,8 @@ import (
 // recoveryBound is how soon after its start a server has told clients what its predecessor's death ended.
 const recoveryBound = 2 * time.Second
 
-// A server killed with SIGKILL in the middle of a turn that waits for an approval: the next one says that the turn was interrupted and the
-// approval has expired, a client that resumes misses nothing, and the next message goes on in the same thread.
+// A server killed with SIGKILL in the middle of a turn that waits for an approval, with codex as its own child: the next one says that the
+// turn was interrupted and the approval has expired, a client that resumes misses nothing, and the next message goes on in the same thread.
 func TestAServerKilledInATurnIsRecovered(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start()
@@ -64,7 +64,7 @@ func TestAServerKilledInATurnIsRecovered(t *testing.T) {
 			t.Error("a command ran that nobody approved")
 		}
 		server.stop()
-	})
+	}, direct())
 }
 
 // Codex itself is killed in the middle of a turn: it is restarted, its turn is interrupted, its approval expires, and the next message
@@ -144,6 +144,7 @@ func TestAGracefulStopInATurnLeavesNothingOpen(t *testing.T) {
 				t.Fatal(err)
 			}
 			server.stop()
+			s.requireNoOrphans() // the shim is gone, too
 			<-events.ended
 			if !strings.Contains(fmt.Sprint(events.err), "1012") && !strings.Contains(fmt.Sprint(events.err), "StatusServiceRestart") {
 				t.Errorf("the socket was closed with %v, want 1012", events.err)

@@ -34,7 +34,7 @@ func TestAKilledShimEndsItsTurn(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, withEngine(engine), detached())
+			s := newSite(t, withEngine(engine))
 			server := s.start()
 			session := server.createSession(object{"approvalPolicy": "untrusted"})
 			events := server.follow("threadId=" + session)
@@ -72,7 +72,7 @@ func TestAKilledShimEndsItsTurn(t *testing.T) {
 // The shim and the server die together: the next server reads what the dead shim's codex said last, and then ends the turn.
 func TestServerAndShimDieTogether(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, detached())
+	s := newSite(t)
 	server := s.start()
 	session := server.createSession(object{"approvalPolicy": "untrusted"})
 	events := server.follow("threadId=" + session)
@@ -148,7 +148,7 @@ func (s *site) waitSaid(f shim.Found, bytes int64) {
 // A graceful stop takes the runtimes along; with --keep-runtimes they go on and the next server finishes their turns.
 func TestAGracefulStopKeepsRuntimesOnlyWhenAsked(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, detached())
+	s := newSite(t)
 	server := s.start("HARNESS_KEEP_RUNTIMES=true")
 	session := server.createSession(nil)
 	turn := server.send(session, "MOCK_HOLD[go]")
@@ -184,7 +184,7 @@ func TestAGracefulStopKeepsRuntimesOnlyWhenAsked(t *testing.T) {
 // A runtime nobody comes back for ends after the grace, and the next server tells how its turn ended.
 func TestTheGraceEndsALonelyRuntime(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, detached(), withEnv("HARNESS_DETACH_GRACE_MS=100"))
+	s := newSite(t, withEnv("HARNESS_DETACH_GRACE_MS=100"))
 	server := s.start()
 	session := server.createSession(nil)
 	turn := server.send(session, "MOCK_HOLD[never]")
@@ -208,7 +208,7 @@ func TestTheGraceEndsALonelyRuntime(t *testing.T) {
 // acknowledged is there.
 func TestAFullDiskEndsTheTurnWithItsReason(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, detached())
+	s := newSite(t)
 	server := s.start()
 	session := server.createSession(nil)
 	events := server.follow("threadId=" + session)
@@ -232,7 +232,7 @@ func TestAFullDiskEndsTheTurnWithItsReason(t *testing.T) {
 // The operator's view: list, stop, metrics.
 func TestOperatorsSeeAndStopRuntimes(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, detached())
+	s := newSite(t)
 	server := s.start()
 	session := server.createSession(nil)
 	events := server.follow("threadId=" + session)
@@ -282,7 +282,7 @@ const shimBudget = 12 << 10
 // other versions (the first that knows shims has no earlier one); shims of other protocol versions are shown in package shim.
 func TestAnUpgradeDoesNotKillTurns(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, detached())
+	s := newSite(t)
 	a, b := s.build("1.0.0-a"), s.build("2.0.0-b")
 	server := s.startBinary(a)
 	session := server.createSession(object{"approvalPolicy": "untrusted"})

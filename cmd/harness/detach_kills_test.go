@@ -39,12 +39,12 @@ func TestTwentyKillsInOneTurnLeaveNoTrace(t *testing.T) {
 	t.Run("runs", func(t *testing.T) {
 		t.Run("undisturbed", func(t *testing.T) {
 			t.Parallel()
-			want.entries, want.frames = newSite(t, detached()).undisturbed()
+			want.entries, want.frames = newSite(t).undisturbed()
 		})
 		for n, engine := range engines {
 			t.Run(string(engine), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, withEngine(engine), detached())
+				s := newSite(t, withEngine(engine))
 				got[n].entries, got[n].frames = s.killed(rand.New(rand.NewPCG(7, uint64(n))))
 			})
 		}

@@ -10,8 +10,8 @@ import (
 	"harness/internal/dbtest"
 )
 
-// detached makes a site whose runtimes outlive its servers.
-func detached() siteOption { return withEnv("HARNESS_RUNTIME_DETACH=true") }
+// direct makes a site whose runtimes are children of its servers.
+func direct() siteOption { return withEnv("HARNESS_RUNTIME_DETACH=false") }
 
 // The server is killed while a turn waits for an approval; the next one goes on with the same codex, the same turn and the same approval.
 func TestATurnOutlivesItsServer(t *testing.T) {
@@ -19,7 +19,7 @@ func TestATurnOutlivesItsServer(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, withEngine(engine), detached())
+			s := newSite(t, withEngine(engine))
 			server := s.start()
 			session := server.createSession(object{"approvalPolicy": "untrusted"})
 			events := server.follow("after=0")

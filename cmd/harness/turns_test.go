@@ -13,17 +13,17 @@ import (
 )
 
 // eachSite runs a test with the real codex on both engines, and with the oldest codex supported on SQLite.
-func eachSite(t *testing.T, test func(t *testing.T, s *site)) {
+func eachSite(t *testing.T, test func(t *testing.T, s *site), options ...siteOption) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			test(t, newSite(t, withEngine(engine)))
+			test(t, newSite(t, append(options, withEngine(engine))...))
 		})
 	}
 	t.Run("oldest codex", func(t *testing.T) {
 		t.Parallel()
-		test(t, newSite(t, withEngine(database.SQLite), withCodex(codextest.Oldest)))
+		test(t, newSite(t, append(options, withEngine(database.SQLite), withCodex(codextest.Oldest))...))
 	})
 }
 

@@ -26,7 +26,8 @@ func slim() {
 	for lines.Scan() {
 		// address perms offset dev inode path
 		fields := strings.Fields(lines.Text())
-		if len(fields) < 6 || fields[5] != own || strings.Contains(fields[1], "w") {
+		// A path may hold spaces, and both sides say so when the file was replaced since.
+		if len(fields) < 6 || !strings.HasSuffix(lines.Text(), " "+own) || strings.Contains(fields[1], "w") {
 			continue
 		}
 		from, to, _ := strings.Cut(fields[0], "-")
