@@ -18,6 +18,8 @@ type object = map[string]any
 type sse struct {
 	w  http.ResponseWriter
 	ok bool
+	// together holds events back until it is false again, so that they arrive as one.
+	together bool
 }
 
 func (e *sse) send(kind string, data object) {
@@ -29,7 +31,7 @@ func (e *sse) send(kind string, data object) {
 	if err == nil {
 		_, err = fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", kind, raw)
 	}
-	if err == nil {
+	if err == nil && !e.together {
 		err = http.NewResponseController(e.w).Flush()
 	}
 	e.ok = err == nil
@@ -66,7 +68,10 @@ func (s *Server) respond(w http.ResponseWriter, req *http.Request) {
 		s.reason(events)
 	}
 	if p.call != nil {
+		// codex acts on a call at once. Its end comes with it, or what codex says first would depend on how fast this process is.
+		events.together = true
 		s.call(events, r, *p.call)
+		events.together = false
 	} else if !s.message(req, events, p) {
 		// Cut without response.completed: the client is gone or the server closes.
 		return
