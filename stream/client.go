@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Close codes of this server (RFC 6455, 7.4; 4008 is ours).
@@ -17,17 +18,20 @@ const (
 	slowReason     = "slow_consumer"
 	maxPastFilters = 64
 	maxControls    = 64
+	// What a client that changed its filter may still be owed from the ring of the old one; one owed more reads the journal.
+	maxOwedFrames = 1024
+	maxOwedBytes  = 1 << 20
 )
 
 // mode is how a client gets its frames.
 type mode int
 
 const (
-	// live: the hub queues frames, the writer empties the queue.
+	// live: frames come from the ring of the client's view.
 	live mode = iota
-	// behind: nothing is queued, the writer reads the journal from the cursor.
+	// behind: frames come from the journal, after the cursor.
 	behind
-	// joining: the writer reads the journal up to joinAt while the hub already queues what comes after it.
+	// joining: frames come from the journal up to joinAt; what comes after it waits in the ring.
 	joining
 )
 
@@ -43,60 +47,75 @@ type farewell struct {
 	reason string
 }
 
-// client is one connection of the hub. Its reader calls the verbs (setFilter, resume, answer); its writer goroutine (run)
-// is the only one that writes frames.
+// client is one connection of the hub: a place in a ring and a little state. Its reader calls the verbs (setFilter, resume, answer); its
+// shard writes, and hands what would wait to a goroutine (park, catchUp, leave). Whoever writes has busy set, so there is one at a time.
 type client struct {
-	hub      *Hub
-	conn     Conn
-	controls chan *Message // answers to the client; they go before events
-	wake     chan struct{}
-	quit     chan struct{} // closed by end
-	greeted  chan struct{} // closed when the first message was handed to the connection
-	done     chan struct{} // closed when the writer is gone
-	ctx      context.Context
-	cancel   context.CancelFunc
+	hub     *Hub
+	shard   *shard
+	conn    Conn
+	greeted chan struct{} // closed when the first message was handed to the connection
+	done    chan struct{} // closed when the connection has ended
+	ctx     context.Context
+	cancel  context.CancelFunc
+	timer   *time.Timer // of the pings
+
+	queuedUp bool // shard.mu guards it
+
+	// Hub.mu guards these three.
+	view *view
+	slot int    // place among the view's members
+	at   uint64 // number of the next frame in the view's ring
 
 	mu        sync.Mutex
+	drained   sync.Cond // answers were taken, or the client ended
 	goodbye   *farewell
+	busy      bool
+	met       bool   // greeted is closed
+	pinged    bool   // the next tick looks for a sign of life
 	filter    string // changed under hub.mu and mu, so reading it under either is safe
 	positions bool   // frames carry pos and seq
 	mode      mode
-	queue     []*shared
-	queued    int // bytes of queue, estimated
+	answers   []*Message // they go before events
+	queue     []*shared  // owed from before the ring: frames of an earlier view, and what a full connection gave back
+	queued    int        // bytes of queue, estimated
 	verdict   *Message
 	epoch     uint64 // changes when resume throws away what was owed
-	cursor    int64  // everything up to here was handed to the connection or to the writer's page; not kept up in live mode
-	joinAt    int64  // joining: journal position up to which the writer reads
-	skip      int64  // frames up to here were read from the journal already
-	past      []span // filters that still apply to events before their until
+	cursor    int64  // everything up to here was taken from ring or journal
+	joinAt    int64  // joining: journal position up to which the journal is read
+	past      []span // not live: filters that still apply to events before their until
 	short     bool   // the last page reached the head it aimed at
-	shrink    uint   // halvings of the page while records are large; the writer alone uses it
+	shrink    uint   // halvings of the page while records are large; catchUp alone uses it and told
+	told      int64  // the client knows that frames up to here may be missing
 }
 
 // attach adds a connection; first is the message before everything else. Call detach when its reader ends.
 func (h *Hub) attach(conn Conn, filter string, first *Message, at *verdict) (*client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &client{
-		hub: h, conn: conn, filter: filter,
-		controls: make(chan *Message, maxControls), wake: make(chan struct{}, 1), quit: make(chan struct{}),
-		greeted: make(chan struct{}), done: make(chan struct{}),
+		hub: h, conn: conn, filter: filter, answers: []*Message{first}, greeted: make(chan struct{}), done: make(chan struct{}),
 		ctx: ctx, cancel: cancel,
 	}
-	c.controls <- first
+	c.drained.L = &c.mu
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.open {
 		cancel()
 		return nil, ErrStopped
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shard = h.shards[h.attached%uint64(len(h.shards))]
+	h.attached++
+	c.cursor = endOf(h.head)
 	if at != nil {
 		c.restart(*at)
 	}
 	h.clients[c] = struct{}{}
-	h.index(c)
+	h.enter(c)
 	h.running.Add(1)
 	h.opts.Metrics.Connections(1)
-	go c.run()
+	c.timer = time.AfterFunc(h.opts.PingEvery, c.tick)
+	c.shard.enqueue(c)
 	return c, nil
 }
 
@@ -106,13 +125,13 @@ func (h *Hub) detach(c *client) {
 	<-c.done
 	h.mu.Lock()
 	delete(h.clients, c)
-	h.unindex(c)
+	h.exit(c)
 	h.mu.Unlock()
 	h.opts.Metrics.Connections(-1)
 	h.running.Done()
 }
 
-// end asks the writer to finish, once: with a close frame of this code, or without one when code is 0.
+// end asks for the end of the connection, once: with a close frame of this code, or without one when code is 0.
 func (c *client) end(code int, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,10 +140,28 @@ func (c *client) end(code int, reason string) {
 
 // answer queues a message that goes before events. A client that asks without reading answers is made to wait.
 func (c *client) answer(message *Message) {
-	select {
-	case c.controls <- message:
-	case <-c.quit:
+	c.mu.Lock()
+	for len(c.answers) >= maxControls && c.goodbye == nil {
+		c.drained.Wait()
 	}
+	if c.goodbye == nil {
+		c.answers = append(c.answers, message)
+	}
+	c.mu.Unlock()
+	c.shard.enqueue(c)
+}
+
+// takeAnswers takes what waits; c.mu is held.
+func (c *client) takeAnswers() []*Message {
+	taken := c.answers
+	if len(taken) > maxControls {
+		taken = taken[:maxControls:maxControls]
+	}
+	if c.answers = c.answers[len(taken):]; len(c.answers) == 0 {
+		c.answers = nil
+	}
+	c.drained.Broadcast()
+	return taken
 }
 
 // setFilter replaces the thread filter ("" clears it) for every event from now on. What was owed under the old filter stays owed.
@@ -137,20 +174,62 @@ func (c *client) setFilter(filter string) {
 	if c.goodbye != nil || c.filter == filter {
 		return
 	}
-	if c.mode != live || len(c.queue) > 0 {
+	if c.mode == live && !c.keepOwed() {
+		c.fallBehind()
+	}
+	if c.mode != live {
+		c.mode = behind
 		c.trimPast()
 		// Without an event since the last change, the filter that is replaced applied to nothing.
 		if n := len(c.past); n == 0 || c.past[n-1].until < h.head {
 			if n >= maxPastFilters {
+				h.opts.Metrics.Closed("filter_changes")
 				c.endLocked(closePolicy, "too many filter changes while behind")
 				return
 			}
 			c.past = append(c.past, span{until: h.head, filter: c.filter})
 		}
 	}
-	h.unindex(c)
+	h.exit(c)
 	c.filter = filter
-	h.index(c)
+	h.enter(c)
+	// A visit for the old view's sake would not find the client there any more.
+	if len(c.queue) > 0 {
+		c.shard.enqueue(c)
+	}
+}
+
+// keepOwed moves what the ring still owes into the client's own queue, within the bounds of a ring; h.mu and c.mu are held.
+func (c *client) keepOwed() bool {
+	if c.at < c.view.base {
+		return false
+	}
+	owed, bytes := c.view.after(c.at), 0
+	for _, frame := range owed {
+		bytes += frame.size()
+	}
+	frames := min(maxOwedFrames, c.hub.opts.RingFrames)
+	if len(owed) > 0 && (len(c.queue)+len(owed) > frames || c.queued+bytes > min(maxOwedBytes, c.hub.opts.RingBytes)) {
+		return false
+	}
+	for _, frame := range owed {
+		if frame.Pos > c.cursor {
+			c.queue = append(c.queue, frame)
+			c.queued += frame.size()
+		}
+	}
+	c.cursor = max(c.cursor, endOf(c.hub.head))
+	return true
+}
+
+// fallBehind turns a live client to the journal; h.mu and c.mu are held.
+func (c *client) fallBehind() {
+	if m := &c.view.members[c.shard.number]; c.at == m.mark && c.at < c.view.head() {
+		c.cursor = max(c.cursor, m.markPos)
+	}
+	c.mode, c.short, c.past = behind, false, nil
+	c.hub.opts.Metrics.CatchUp("overflow")
+	c.shard.enqueue(c)
 }
 
 // resume replaces the filter and starts over from a cursor. Frames not yet written are dropped: the replay repeats them.
@@ -163,11 +242,11 @@ func (c *client) resume(filter string, at verdict) {
 	if c.goodbye != nil {
 		return
 	}
-	h.unindex(c)
+	h.exit(c)
 	c.filter = filter
-	h.index(c)
+	h.enter(c)
 	c.restart(at)
-	c.signal()
+	c.shard.enqueue(c)
 }
 
 // restart turns the client to the journal at the cursor of a verdict.
@@ -175,67 +254,58 @@ func (c *client) restart(at verdict) {
 	c.positions = true
 	c.mode, c.short = behind, false
 	c.queue, c.queued, c.past = nil, 0, nil
-	c.verdict, c.cursor, c.skip = at.message, at.cursor, 0
+	c.verdict, c.cursor = at.message, at.cursor
 	c.epoch++
 	c.hub.opts.Metrics.CatchUp("resume")
 }
 
-// offer queues a frame; hub.mu is held. It never waits: a client whose queue is full reads the journal instead.
-func (c *client) offer(frame *shared) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.goodbye != nil || c.mode == behind || frame.Pos <= c.skip {
-		return
-	}
-	size := frame.size()
-	full := len(c.queue) >= c.hub.opts.MaxQueueFrames || len(c.queue) > 0 && c.queued+size > c.hub.opts.MaxQueueBytes
-	if !full {
-		c.queue = append(c.queue, frame)
-		c.queued += size
-		if len(c.queue) == 1 {
-			c.signal()
-		}
-		return
-	}
-	if c.mode == live {
-		// Everything before the first queued frame was taken by the writer.
-		c.trimPast()
-		c.cursor = c.queue[0].Pos - 1
-	}
-	c.mode, c.short = behind, false
-	c.queue, c.queued = nil, 0
-	c.hub.opts.Metrics.CatchUp("overflow")
-	c.signal()
-}
-
 // trimPast forgets filters of events that were all taken; c.mu is held.
 func (c *client) trimPast() {
-	taken := c.cursor
-	if c.mode == live {
-		if len(c.queue) == 0 {
-			c.past = nil
-			return
-		}
-		taken = c.queue[0].Pos - 1
-	}
-	for len(c.past) > 0 && endOf(c.past[0].until) <= taken {
+	for len(c.past) > 0 && endOf(c.past[0].until) <= c.cursor {
 		c.past = c.past[1:]
 	}
 }
 
 func (c *client) endLocked(code int, reason string) {
-	if c.goodbye == nil {
-		c.goodbye = &farewell{code, reason}
-		c.queue, c.queued, c.past = nil, 0, nil
-		c.cancel()
-		close(c.quit)
+	if c.goodbye != nil {
+		return
 	}
+	c.goodbye = &farewell{code, reason}
+	c.queue, c.queued, c.past = nil, 0, nil
+	c.cancel()
+	c.timer.Stop()
+	c.drained.Broadcast()
+	c.shard.enqueue(c)
 }
 
-// signal wakes the writer.
-func (c *client) signal() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
+// tick pings, and some time later looks for a sign of life.
+func (c *client) tick() {
+	c.mu.Lock()
+	if c.goodbye != nil {
+		c.mu.Unlock()
+		return
+	}
+	// The client is attached, so Stop waits for this too.
+	c.hub.running.Add(1)
+	defer c.hub.running.Done()
+	c.pinged = !c.pinged
+	pinged := c.pinged
+	if pinged {
+		c.timer.Reset(c.hub.opts.PingTimeout)
+	}
+	c.mu.Unlock()
+	if pinged {
+		c.conn.Ping()
+		return
+	}
+	if !c.conn.Alive() {
+		c.hub.opts.Metrics.Closed("no_pong")
+		c.end(0, "")
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.goodbye == nil {
+		c.timer.Reset(c.hub.opts.PingEvery - c.hub.opts.PingTimeout)
 	}
 }

@@ -70,6 +70,15 @@ func alias(method string) (name string, broadcast bool) {
 	}
 }
 
+// replaceable tells whether a notification is outdated by a later one of its kind, or by the item it is a part of.
+func replaceable(method string) bool {
+	switch method {
+	case "turn/plan/updated", "turn/diff/updated", "thread/tokenUsage/updated":
+		return true
+	}
+	return strings.HasPrefix(method, "item/") && (strings.HasSuffix(method, "/delta") || strings.HasSuffix(method, "Delta"))
+}
+
 // derivation is the work of Frames on one record.
 type derivation struct {
 	rec    journal.Record
@@ -82,7 +91,8 @@ type derivation struct {
 func (d *derivation) add(name string, payload json.RawMessage, broadcast bool) {
 	d.frames = append(d.frames, Frame{
 		Type: name, ThreadID: d.rec.SessionID, Payload: payload, Broadcast: broadcast, SystemOwned: d.meta.SystemOwned,
-		Pos: startOf(d.rec.Pos) + int64(len(d.frames)), Seq: d.rec.Seq,
+		Replaceable: d.rec.Type == EventNotification && replaceable(d.method),
+		Pos:         startOf(d.rec.Pos) + int64(len(d.frames)), Seq: d.rec.Seq,
 	})
 }
 

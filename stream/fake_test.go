@@ -28,6 +28,7 @@ type memoryJournal struct {
 	late        []journal.Record // committed, not handed out yet: what another process wrote
 	isLate      bool
 	reads       int
+	forgetful   bool // keeps no records: for benchmarks
 }
 
 func newMemoryJournal() *memoryJournal {
@@ -41,7 +42,9 @@ func (m *memoryJournal) Append(_ context.Context, events ...journal.Event) ([]jo
 	for _, event := range events {
 		m.seqs[event.SessionID]++
 		added = append(added, journal.Record{Event: event, Pos: int64(len(m.records)) + 1, Seq: m.seqs[event.SessionID]})
-		m.records = append(m.records, added[len(added)-1])
+		if m.records = append(m.records, added[len(added)-1]); m.forgetful {
+			m.records[len(m.records)-1] = journal.Record{}
+		}
 	}
 	if m.isLate {
 		m.late = append(m.late, added...)
@@ -123,7 +126,8 @@ type fakeConn struct {
 	messages []*Message
 	blocked  bool // the peer does not read
 	taking   bool // a write waits for the peer
-	room     int  // messages until the connection breaks, -1 for never
+	begun    *Message
+	room     int // messages until the connection breaks, -1 for never
 	code     int
 	aborted  bool
 	pings    int
@@ -138,27 +142,53 @@ func newFakeConn() *fakeConn {
 	return f
 }
 
-func (f *fakeConn) Write(messages []*Message) error {
+// Write implements Conn: of a peer that does not read, the first message is begun and the rest refused.
+func (f *fakeConn) Write(messages []*Message) (sent int, full bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, message := range messages {
-		f.taking = true
-		f.changed.Broadcast()
-		for f.blocked && !f.aborted && f.code == 0 {
-			f.changed.Wait()
+	if f.begun != nil {
+		panic("a write before the last one was waited for")
+	}
+	for i, message := range messages {
+		if f.blocked && !f.aborted && f.code == 0 {
+			f.begun, f.taking = message, true
+			f.changed.Broadcast()
+			return i + 1, true, nil
 		}
-		f.taking = false
-		if f.room == 0 || f.aborted {
-			return errBroken
+		if !f.take(message) {
+			return i, false, errBroken
 		}
-		if f.room > 0 {
-			f.room--
-		}
-		f.received = append(f.received, string(message.Text()))
-		f.messages = append(f.messages, message)
-		f.changed.Broadcast()
+	}
+	return len(messages), false, nil
+}
+
+// Wait implements Conn.
+func (f *fakeConn) Wait() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.blocked && !f.aborted && f.code == 0 {
+		f.changed.Wait()
+	}
+	message := f.begun
+	f.begun, f.taking = nil, false
+	if message != nil && !f.take(message) {
+		return errBroken
 	}
 	return nil
+}
+
+// take is one message arriving; f.mu is held.
+func (f *fakeConn) take(message *Message) bool {
+	if f.room == 0 || f.aborted {
+		return false
+	}
+	if f.room > 0 {
+		f.room--
+	}
+	f.received = append(f.received, string(message.Text()))
+	f.messages = append(f.messages, message)
+	f.changed.Broadcast()
+	return true
 }
 
 func (f *fakeConn) set(change func()) {

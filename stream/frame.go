@@ -23,6 +23,8 @@ type Frame struct {
 	Broadcast bool
 	// SystemOwned frames reach only sockets filtered on exactly ThreadID, even when they are broadcasts.
 	SystemOwned bool
+	// Replaceable frames are outdated by a later one: text deltas (the finished item has the whole), token usage, plan and diff.
+	Replaceable bool
 	// Pos is the frame's position (journal pos*16 + index within the event), Seq its event's number within the session.
 	Pos, Seq int64
 }

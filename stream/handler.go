@@ -25,8 +25,9 @@ type HandlerOptions struct {
 
 // Handler serves GET /api/stream.
 type Handler struct {
-	hub  *Hub
-	opts HandlerOptions
+	hub    *Hub
+	opts   HandlerOptions
+	memory *vectors
 }
 
 // NewHandler makes the websocket route of a hub.
@@ -35,7 +36,7 @@ func NewHandler(hub *Hub, opts HandlerOptions) *Handler {
 		opts.ReadLimit = 1 << 20
 	}
 	opts.Stall = positive(opts.Stall, 10*time.Second)
-	return &Handler{hub: hub, opts: opts}
+	return &Handler{hub: hub, opts: opts, memory: newVectors()}
 }
 
 // invalidCommand is the answer to everything a client says that is no command.
@@ -83,7 +84,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, filter string, at *verdict) {
-	wrapped := &hijacker{ResponseWriter: w, stall: h.opts.Stall}
+	wrapped := &hijacker{ResponseWriter: w, stall: h.opts.Stall, memory: h.memory}
 	ws, err := websocket.Accept(wrapped, r, &websocket.AcceptOptions{
 		Subprotocols: firstSubprotocol(r),
 		// Decided above: the library knows only patterns of hosts.
@@ -105,13 +106,19 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, filter string, a
 		conn.Close(closeRestart, "service restart")
 		return
 	}
+	// A goroutine of its own, which the hub waits for: with the handler's return net/http's 20 KiB per connection are free.
+	go h.follow(client, ws, wrapped.reader)
+}
+
+// follow is the life of a connection.
+func (h *Handler) follow(client *client, ws *websocket.Conn, buffered *bufio.Reader) {
 	defer h.hub.detach(client)
 	// ready is the first thing a client gets, even one that speaks, errs or closes before it could read it.
 	select {
 	case <-client.greeted:
 	case <-client.done:
 	}
-	client.end(h.read(client, ws, wrapped.reader))
+	client.end(h.read(client, ws, buffered))
 }
 
 // read obeys the client until the connection fails or breaks a rule, and returns the close code owed.

@@ -284,7 +284,7 @@ func TestStalledSocket(t *testing.T) {
 	t.Parallel()
 	slowConsumers := make(chan string, 1)
 	j := newMemoryJournal()
-	_, server := serve(t, j, Options{MaxQueueFrames: 64, Metrics: Metrics{SlowConsumer: func(why string) { slowConsumers <- why }}},
+	_, server := serve(t, j, Options{RingFrames: 64, Metrics: Metrics{SlowConsumer: func(why string) { slowConsumers <- why }}},
 		HandlerOptions{Stall: 300 * time.Millisecond})
 	conn, reader, _ := handshake(t, server, nil)
 	healthy := dial(t, server, "?threadId=H")
@@ -390,8 +390,8 @@ func TestNoGoroutineLeak(t *testing.T) {
 	goleak.VerifyNone(t, ignore)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.clients)+len(h.unfiltered)+len(h.byThread) != 0 || len(j.subscribers) != 0 {
-		t.Errorf("%d clients, %d unfiltered, %d threads, %d subscribers left", len(h.clients), len(h.unfiltered), len(h.byThread), len(j.subscribers))
+	if len(h.clients)+len(h.views) != 0 || len(j.subscribers) != 0 {
+		t.Errorf("%d clients, %d views, %d subscribers left", len(h.clients), len(h.views), len(j.subscribers))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -24,10 +25,14 @@ type Journal interface {
 	Read(ctx context.Context, query journal.Query) ([]journal.Record, error)
 }
 
-// Conn is what the hub needs of a connection: the seam behind which a transport can change how bytes leave.
+// Conn is what the hub needs of a connection: the seam behind which a transport can change how bytes leave. Write and Wait are called by
+// one goroutine at a time.
 type Conn interface {
-	// Write sends messages in order and returns when all of them left. ErrStalled: no byte moved for the stall limit.
-	Write(messages []*Message) error
+	// Write sends messages in order as far as the peer takes them now, without waiting, and tells how many it took over; one that left in
+	// part counts. full: call Wait before the next Write.
+	Write(messages []*Message) (sent int, full bool, err error)
+	// Wait returns when everything taken over has left. ErrStalled: no byte moved for the stall limit.
+	Wait() error
 	// Ping asks the peer for a sign of life; Alive tells whether there was any since.
 	Ping()
 	Alive() bool
@@ -53,15 +58,24 @@ type Metrics struct {
 	Sent func(frames, bytes int)
 	// CatchUp is told each time a connection is switched to reading the journal, with the reason: resume or overflow.
 	CatchUp func(reason string)
+	// Skipped is told the replaceable frames a slow connection without positions did not get.
+	Skipped func(frames int)
 	// SlowConsumer is told each connection closed with 4008: stalled or pruned.
 	SlowConsumer func(reason string)
+	// Closed is told each connection closed for what its peer did or left undone: filter_changes, command_rate or no_pong.
+	Closed func(reason string)
+	// Refused is told each handshake refused for a limit: connections or address.
+	Refused func(reason string)
 }
 
 // Options configure a Hub. Zero fields take the defaults named.
 type Options struct {
 	Logger zerolog.Logger
-	// MaxQueueFrames and MaxQueueBytes bound what waits for one connection (1024 frames, 4 MiB); beyond, it catches up from the journal.
-	MaxQueueFrames, MaxQueueBytes int
+	// RingFrames and RingBytes bound the recent frames kept for all connections together (4096 frames, 8 MiB of payload; encoded they take
+	// up to three times that); a connection further behind catches up from the journal.
+	RingFrames, RingBytes int
+	// Shards is the number of writers (GOMAXPROCS).
+	Shards int
 	// CatchUpPage is how many records a connection that catches up reads at a time (128), CatchUpReads how many connections read at once (8).
 	CatchUpPage, CatchUpReads int
 	// PingEvery is the time between pings (30 s), PingTimeout the time a peer has for any sign of life after one (15 s).
@@ -72,8 +86,9 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
-	o.MaxQueueFrames = positive(o.MaxQueueFrames, 1024)
-	o.MaxQueueBytes = positive(o.MaxQueueBytes, 4<<20)
+	o.RingFrames = positive(o.RingFrames, 4096)
+	o.RingBytes = positive(o.RingBytes, 8<<20)
+	o.Shards = positive(o.Shards, runtime.GOMAXPROCS(0))
 	o.CatchUpPage = positive(o.CatchUpPage, 128)
 	o.CatchUpReads = positive(o.CatchUpReads, 8)
 	o.PingEvery = positive(o.PingEvery, 30*time.Second)
@@ -88,8 +103,13 @@ func (o *Options) setDefaults() {
 	if o.Metrics.CatchUp == nil {
 		o.Metrics.CatchUp = func(string) {}
 	}
-	if o.Metrics.SlowConsumer == nil {
-		o.Metrics.SlowConsumer = func(string) {}
+	if o.Metrics.Skipped == nil {
+		o.Metrics.Skipped = func(int) {}
+	}
+	for _, told := range []*func(string){&o.Metrics.SlowConsumer, &o.Metrics.Closed, &o.Metrics.Refused} {
+		if *told == nil {
+			*told = func(string) {}
+		}
 	}
 }
 
@@ -100,7 +120,8 @@ func positive[T int | time.Duration](value, fallback T) T {
 	return fallback
 }
 
-// Hub hands the frames of committed events to the connections whose filter lets them through. Lock order: journal, Hub.mu, client.mu.
+// Hub hands the frames of committed events to the connections whose filter lets them through. Lock order: journal, Hub.mu, client.mu,
+// shard.mu. No lock is held across a system call or a read of the journal.
 type Hub struct {
 	journal Journal
 	opts    Options
@@ -108,22 +129,25 @@ type Hub struct {
 
 	lifecycle sync.Mutex
 	cancel    func()
-	running   sync.WaitGroup // one per attached client
+	running   sync.WaitGroup // one per attached client, and one per tick of a client
+	writing   sync.WaitGroup // one per shard that runs, and one per goroutine it hands a client to
 
-	mu         sync.Mutex
-	open       bool
-	head       int64 // journal position of the last record handed out
-	clients    map[*client]struct{}
-	unfiltered map[*client]struct{}
-	byThread   map[string]map[*client]struct{}
+	mu       sync.Mutex
+	open     bool
+	head     int64 // journal position of the last record handed out
+	attached uint64
+	clients  map[*client]struct{}
+	views    map[string]*view // by filter
+	log      []*shared        // the frames of all views, oldest first
+	logBytes int
+	shards   []*shard
 }
 
 // NewHub makes a hub over a journal. Start it before serving.
 func NewHub(source Journal, opts Options) *Hub {
 	opts.setDefaults()
 	return &Hub{
-		journal: source, opts: opts, reads: make(chan struct{}, opts.CatchUpReads),
-		clients: map[*client]struct{}{}, unfiltered: map[*client]struct{}{}, byThread: map[string]map[*client]struct{}{},
+		journal: source, opts: opts, reads: make(chan struct{}, opts.CatchUpReads), clients: map[*client]struct{}{}, views: map[string]*view{},
 	}
 }
 
@@ -134,6 +158,14 @@ func (h *Hub) Start(context.Context) error {
 	if h.cancel != nil {
 		return nil
 	}
+	shards := make([]*shard, h.opts.Shards)
+	for i := range shards {
+		shards[i] = newShard(h, i)
+		h.writing.Go(shards[i].run)
+	}
+	h.mu.Lock()
+	h.shards = shards
+	h.mu.Unlock()
 	head, cancel := h.journal.Subscribe(h.publish)
 	h.cancel = cancel
 	h.mu.Lock()
@@ -165,9 +197,21 @@ func (h *Hub) Stop(ctx context.Context) error {
 		h.running.Wait()
 		close(finished)
 	}()
+	err := h.await(ctx, finished)
+	for _, s := range h.shards {
+		close(s.quit)
+	}
+	h.writing.Wait()
+	h.mu.Lock()
+	h.log, h.logBytes = nil, 0
+	h.mu.Unlock()
+	return err
+}
+
+// await waits for the connections; those that are left at the bound are cut off.
+func (h *Hub) await(ctx context.Context, finished <-chan struct{}) (err error) {
 	timeout := time.NewTimer(h.opts.StopTimeout)
 	defer timeout.Stop()
-	var err error
 	select {
 	case <-finished:
 		return nil
@@ -192,11 +236,43 @@ func (h *Hub) isOpen() bool {
 	return h.open
 }
 
-// publish is the journal's subscriber: it never waits for a reader.
+// publish is the journal's subscriber: it never waits for a reader. The head moves under the lock the frames are put into the rings under,
+// so a client that joins or changes its filter does so between two events, never inside one.
 func (h *Hub) publish(records []journal.Record) {
+	// An event nobody would get is not derived. The others are, outside the lock; whoever joins meanwhile does so before these.
+	derived := make([][]*shared, len(records))
+	wanted := make([]bool, len(records))
+	h.mu.Lock()
 	for i := range records {
-		h.deliver(records[i])
+		wanted[i] = h.wants(&records[i])
 	}
+	h.mu.Unlock()
+	for i := range records {
+		if wanted[i] {
+			derived[i] = h.derive(records[i])
+		}
+	}
+	h.mu.Lock()
+	for i := range records {
+		if !wanted[i] && h.wants(&records[i]) {
+			derived[i] = h.derive(records[i])
+		}
+		for _, frame := range derived[i] {
+			h.offer(frame)
+		}
+		h.head = max(h.head, records[i].Pos)
+	}
+	for _, s := range h.shards {
+		if len(s.dirty) > 0 {
+			s.signal()
+		}
+	}
+	h.mu.Unlock()
+}
+
+// wants tells whether a record may have a frame for anybody; h.mu is held.
+func (h *Hub) wants(record *journal.Record) bool {
+	return len(h.views) > 0 && (record.Broadcast || h.views[""] != nil || h.views[record.SessionID] != nil)
 }
 
 // derive makes the frames of a record. One that cannot be read is skipped, live and on replay alike: it would otherwise end the stream for
@@ -212,63 +288,4 @@ func (h *Hub) derive(record journal.Record) []*shared {
 		out[i] = &shared{Frame: frames[i]}
 	}
 	return out
-}
-
-// deliver queues an event's frames for their receivers. The head moves under the same lock, so a client that joins or changes its filter
-// does so between two events, never inside one.
-func (h *Hub) deliver(record journal.Record) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	// Without clients the work of deriving is saved; asking under the lock means that nobody can join between the question and the head.
-	if len(h.clients) > 0 {
-		for _, frame := range h.derive(record) {
-			h.offer(frame)
-		}
-	}
-	h.head = max(h.head, record.Pos)
-}
-
-// offer gives a frame to its receivers; h.mu is held.
-func (h *Hub) offer(frame *shared) {
-	switch {
-	case frame.SystemOwned:
-		offerAll(h.byThread[frame.ThreadID], frame)
-	case frame.Broadcast:
-		offerAll(h.clients, frame)
-	default:
-		offerAll(h.unfiltered, frame)
-		if frame.ThreadID != "" {
-			offerAll(h.byThread[frame.ThreadID], frame)
-		}
-	}
-}
-
-func offerAll(receivers map[*client]struct{}, frame *shared) {
-	for c := range receivers {
-		c.offer(frame)
-	}
-}
-
-// index and unindex keep the receiver sets; h.mu is held.
-func (h *Hub) index(c *client) {
-	if c.filter == "" {
-		h.unfiltered[c] = struct{}{}
-		return
-	}
-	set := h.byThread[c.filter]
-	if set == nil {
-		set = map[*client]struct{}{}
-		h.byThread[c.filter] = set
-	}
-	set[c] = struct{}{}
-}
-
-func (h *Hub) unindex(c *client) {
-	delete(h.unfiltered, c)
-	if set := h.byThread[c.filter]; set != nil {
-		delete(set, c)
-		if len(set) == 0 {
-			delete(h.byThread, c.filter)
-		}
-	}
 }

@@ -99,8 +99,8 @@ func TestFilterChange(t *testing.T) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.byThread) != 0 || len(h.unfiltered) != 1 {
-		t.Errorf("index has %d threads and %d unfiltered", len(h.byThread), len(h.unfiltered))
+	if len(h.views) != 1 || h.views[""] != c.view {
+		t.Errorf("there are %d views", len(h.views))
 	}
 }
 
@@ -144,7 +144,7 @@ func TestStoppedReaderCatchesUp(t *testing.T) {
 	t.Parallel()
 	var catchUps atomic.Int64
 	j := newMemoryJournal()
-	h := startHub(t, j, Options{MaxQueueFrames: 8, CatchUpPage: 5, Metrics: Metrics{CatchUp: func(reason string) {
+	h := startHub(t, j, Options{RingFrames: 8, CatchUpPage: 5, Metrics: Metrics{CatchUp: func(reason string) {
 		if reason == "overflow" {
 			catchUps.Add(1)
 		}
@@ -159,11 +159,13 @@ func TestStoppedReaderCatchesUp(t *testing.T) {
 		want = append(want, fmt.Sprint(i))
 		appendAll(t, j, plainEvent("A", want[i]))
 		healthy.wait(t, "the event", func() bool { return len(healthy.received) == i+2 })
+		h.mu.Lock()
 		c.mu.Lock()
-		if len(c.queue) > 8 {
-			t.Errorf("%d frames queued", len(c.queue))
+		if kept := max(len(h.log), len(c.view.frames), len(c.queue)); kept > 8 {
+			t.Errorf("%d frames kept", kept)
 		}
 		c.mu.Unlock()
+		h.mu.Unlock()
 	}
 	slow.set(func() { slow.blocked = false })
 	slow.wait(t, "every event", func() bool { return len(slow.received) == events+1 })
@@ -187,17 +189,17 @@ func TestStoppedReaderCatchesUp(t *testing.T) {
 func TestQueueBytesBound(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
-	h := startHub(t, j, Options{MaxQueueBytes: 1000})
-	c, conn := join(t, h, "")
+	h := startHub(t, j, Options{RingBytes: 1000})
+	_, conn := join(t, h, "")
 	conn.wait(t, "ready", func() bool { return len(conn.received) == 1 })
 	conn.set(func() { conn.blocked = true })
 	for range 20 {
 		appendAll(t, j, plainEvent("", strings.Repeat("x", 300)))
-		c.mu.Lock()
-		if c.queued > 1000 {
-			t.Errorf("%d bytes queued", c.queued)
+		h.mu.Lock()
+		if h.logBytes > 1000 {
+			t.Errorf("%d bytes kept", h.logBytes)
 		}
-		c.mu.Unlock()
+		h.mu.Unlock()
 	}
 	appendAll(t, j, plainEvent("", strings.Repeat("y", 5000)))
 	conn.set(func() { conn.blocked = false })
@@ -223,13 +225,14 @@ func TestStalledReaderIsClosed(t *testing.T) {
 
 type stallingConn struct{ *fakeConn }
 
-func (s *stallingConn) Write([]*Message) error { return ErrStalled }
+func (s *stallingConn) Write([]*Message) (int, bool, error) { return 0, true, nil }
+func (s *stallingConn) Wait() error                         { return ErrStalled }
 
 // Filter changes while behind: what was owed under the old filter arrives, then what the new one lets through.
 func TestFilterChangeWhileBehind(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
-	h := startHub(t, j, Options{MaxQueueFrames: 2, CatchUpPage: 3})
+	h := startHub(t, j, Options{RingFrames: 2, CatchUpPage: 3})
 	c, conn := join(t, h, "A")
 	conn.wait(t, "ready", func() bool { return len(conn.received) == 1 })
 	conn.set(func() { conn.blocked = true })
@@ -257,7 +260,7 @@ func TestFilterChangeWhileBehind(t *testing.T) {
 func TestFilterChurnIsBounded(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
-	h := startHub(t, j, Options{MaxQueueFrames: 2})
+	h := startHub(t, j, Options{RingFrames: 2})
 	c, conn := join(t, h, "A")
 	conn.wait(t, "ready", func() bool { return len(conn.received) == 1 })
 	conn.set(func() { conn.blocked = true })

@@ -13,7 +13,7 @@ import (
 // connection in the middle of an event - its frames are the reference's: none missing, none twice, none out of order.
 func TestResumeProperty(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(400) {
+	for seed := range uint64(1000) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			runInterleaving(t, seed)
@@ -39,7 +39,7 @@ func runInterleaving(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // reproducible on purpose
 	j := newMemoryJournal()
 	w := &walker{t: t, journal: j, random: random, hub: startHub(t, j, Options{
-		MaxQueueFrames: 1 + random.IntN(6), CatchUpPage: 1 + random.IntN(4), CatchUpReads: 1,
+		RingFrames: 1 + random.IntN(6), CatchUpPage: 1 + random.IntN(4), CatchUpReads: 1,
 	})}
 	w.connect()
 	for step := range 60 {

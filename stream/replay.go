@@ -14,6 +14,7 @@ type aim struct {
 	epoch  uint64
 	cursor int64
 	limit  int64 // journal position to read up to
+	head   int64 // the last journal position handed out
 	filter string
 }
 
@@ -38,7 +39,7 @@ func (c *client) replay(work *page) bool {
 	for i := range records {
 		bytes += len(records[i].Payload)
 		if records[i].Pos > target.limit {
-			// Committed after the aim was taken: the hub queues it, or the next page has it.
+			// Committed after the aim was taken: it waits in the ring, or the next page has it.
 			records, reached = records[:i], true
 			break
 		}
@@ -65,7 +66,7 @@ func (c *client) replay(work *page) bool {
 	}
 	c.adaptPage(bytes)
 	c.cursor, c.short = max(c.cursor, next), reached
-	*work = page{records: records, filter: target.filter, after: target.cursor, epoch: target.epoch, gap: gap}
+	*work = page{records: records, filter: target.filter, after: target.cursor, head: target.head, epoch: target.epoch, gap: gap}
 	return true
 }
 
@@ -78,10 +79,10 @@ func (c *client) aim() (target aim, caughtUp bool) {
 	defer c.mu.Unlock()
 	c.trimPast()
 	if c.mode == behind && c.short && len(c.past) == 0 {
-		// One page from the head: from here on the hub queues, so that a busy journal cannot keep the client behind for ever.
-		c.mode, c.joinAt, c.skip = joining, h.head, c.cursor
+		// One page from the head: what comes now waits in the ring, so that a busy journal cannot keep the client behind for ever.
+		c.mode, c.joinAt, c.at = joining, h.head, c.view.head()
 	}
-	target = aim{epoch: c.epoch, cursor: c.cursor, limit: h.head, filter: c.filter}
+	target = aim{epoch: c.epoch, cursor: c.cursor, limit: h.head, head: h.head, filter: c.filter}
 	if c.mode == joining {
 		target.limit = c.joinAt
 	}
@@ -91,8 +92,11 @@ func (c *client) aim() (target aim, caughtUp bool) {
 	if c.cursor < endOf(target.limit) {
 		return target, false
 	}
-	// Nothing is owed up to the head (behind) or to where the queue begins (joining).
-	c.mode, c.skip = live, c.cursor
+	// Nothing is owed up to the head (behind) or to the place in the ring (joining).
+	if c.mode == behind {
+		c.at = c.view.head()
+	}
+	c.mode = live
 	return aim{}, true
 }
 

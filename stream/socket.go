@@ -20,38 +20,34 @@ const (
 	// closeGrace is how long a close frame may wait behind a batch once the library wants the connection gone.
 	closeGrace = time.Second
 	opcodeMask = 0x0f
-	opClose    = 0x08
+	// The library's buffers: clients say little, and it writes control frames only.
+	readBuffer, writeBuffer = 512, 256
+	opClose                 = 0x08
 )
 
 // socket is the network connection under a websocket. The library reads and writes control frames through it; event frames are written
-// past the library, many in one system call. It keeps the two apart: a frame once begun is finished before another starts, and nothing
-// follows a close frame.
+// past the library, many in one system call that does not wait. It keeps the two apart: a frame once begun is finished before another
+// starts, and nothing follows a close frame.
 type socket struct {
 	net.Conn
+	direct   *direct // nil when bytes cannot be handed to the system directly, as under TLS
 	stall    time.Duration
 	lastMove atomic.Int64 // when the last byte came in, or event frames last went out: ns since the epoch
+	early    []byte       // came in with the handshake
+	held     bool         // Write left the connection busy for Wait; the event writer's own
 
 	mu       sync.Mutex
 	idle     sync.Cond
 	busy     bool
 	controls []byte // control frames that wait for the batch being written
-	rest     []byte // what is left of a frame whose writing stalled
+	rest     []byte // what is left of a frame begun, or of a joined batch
 	closing  bool   // a close frame was written or is in controls
 	closed   bool
 	grace    *time.Timer
-	buffers  net.Buffers
 }
 
-func newSocket(conn net.Conn, stall time.Duration) *socket {
-	// Many frames leave in one system call only through the bare connection; a wrapper of the HTTP server's has nothing to do any more.
-	for {
-		wrapper, wraps := conn.(interface{ Unwrap() net.Conn })
-		if !wraps {
-			break
-		}
-		conn = wrapper.Unwrap()
-	}
-	s := &socket{Conn: conn, stall: stall}
+func newSocket(conn net.Conn, stall time.Duration, memory *vectors) *socket {
+	s := &socket{Conn: conn, direct: newDirect(conn, memory), stall: stall}
 	s.idle.L = &s.mu
 	s.moved()
 	return s
@@ -61,6 +57,7 @@ func newSocket(conn net.Conn, stall time.Duration) *socket {
 type hijacker struct {
 	http.ResponseWriter
 	stall  time.Duration
+	memory *vectors
 	socket *socket
 	reader *bufio.Reader // what the library reads from
 }
@@ -71,13 +68,36 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("take over the connection: %w", err)
 	}
-	h.socket, h.reader = newSocket(conn, h.stall), buffered.Reader
-	// The library writes control frames only: a small buffer is enough.
-	return h.socket, bufio.NewReadWriter(buffered.Reader, bufio.NewWriterSize(h.socket, 256)), nil
+	h.socket = newSocket(bare(conn), h.stall, h.memory)
+	// What the client sent along with its handshake waits in net/http's buffer, which is 4 KiB: ours is smaller and takes its place.
+	if n := buffered.Reader.Buffered(); n > 0 {
+		early, _ := buffered.Peek(n) // cannot fail: so much is there
+		h.socket.early = append([]byte(nil), early...)
+	}
+	h.reader = bufio.NewReaderSize(h.socket, readBuffer)
+	return h.socket, bufio.NewReadWriter(h.reader, bufio.NewWriterSize(h.socket, writeBuffer)), nil
+}
+
+// bare takes off wrappers that only matter to HTTP: behind them a batch would cost one system call per frame.
+func bare(conn net.Conn) net.Conn {
+	for {
+		wrapper, is := conn.(interface{ Unwrap() net.Conn })
+		if !is {
+			return conn
+		}
+		conn = wrapper.Unwrap()
+	}
 }
 
 // Read implements net.Conn.
 func (s *socket) Read(p []byte) (int, error) {
+	if len(s.early) > 0 {
+		n := copy(p, s.early)
+		if s.early = s.early[n:]; len(s.early) == 0 {
+			s.early = nil
+		}
+		return n, nil
+	}
 	n, err := s.Conn.Read(p)
 	if n > 0 {
 		s.moved()
@@ -114,70 +134,118 @@ func (s *socket) Write(p []byte) (int, error) {
 	return asked, nil
 }
 
-// WriteMessages writes whole frames. It goes on as long as the peer takes anything, and returns ErrStalled when it took nothing for the
-// stall limit; a frame begun is then finished before the next control frame.
-func (s *socket) WriteMessages(messages []*Message) error {
+// WriteMessages hands whole frames to the system, as many as it takes at once; one taken in part counts, and Wait sees to its rest.
+func (s *socket) WriteMessages(messages []*Message) (sent int, full bool, err error) {
 	s.mu.Lock()
-	for s.busy {
-		s.idle.Wait()
-	}
-	if s.closed || s.closing {
+	switch {
+	case s.closed || s.closing:
 		s.mu.Unlock()
-		return net.ErrClosed
+		return 0, false, net.ErrClosed
+	case s.busy, len(s.rest) > 0: // with a control frame, or one that left in part
+		s.mu.Unlock()
+		return 0, true, nil
 	}
 	s.busy = true
 	s.mu.Unlock()
+
+	var rest []byte
+	if s.direct == nil {
+		for _, message := range messages {
+			rest = append(rest, message.wire...)
+		}
+		sent = len(messages)
+	} else {
+		sent, rest, err = s.direct.write(messages)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) { // of a control frame the peer did not take
+		err = ErrStalled
+	}
+	if err != nil {
+		s.release()
+		return 0, false, err
+	}
+	s.moved()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rest = rest; len(rest) > 0 || len(s.controls) > 0 || s.grace != nil {
+		s.held = true
+		return sent, true, nil
+	}
+	s.busy = false
+	s.idle.Broadcast()
+	return sent, false, nil
+}
+
+// WaitWritten sees the rest of a frame off, and the control frames behind it. It goes on as long as the peer takes anything, and returns
+// ErrStalled when it took nothing for the stall limit; the frame is then finished before the next control frame.
+func (s *socket) WaitWritten() error {
+	s.mu.Lock()
+	for !s.held && s.busy {
+		s.idle.Wait()
+	}
+	if !s.held && s.closed {
+		s.mu.Unlock()
+		return net.ErrClosed
+	}
+	s.held, s.busy = false, true
+	left := s.rest
+	s.rest = nil
+	s.mu.Unlock()
 	defer s.release()
 
-	all := s.buffers[:0]
-	for _, message := range messages {
-		all = append(all, message.Websocket())
-	}
-	s.buffers = all
-	defer clear(all)
-	left := all
 	progress := time.Now()
 	for len(left) > 0 {
-		if err := s.SetWriteDeadline(time.Now().Add(max(s.stall/4, time.Millisecond))); err != nil {
+		// Looked at more often than the limit asks for: a connection may take bytes without the system saying so. TLS cannot go on after a
+		// deadline, so there it is the whole limit, for a record at a time.
+		patience, piece := max(s.stall/4, time.Millisecond), left
+		if s.direct == nil {
+			patience, piece = s.stall, left[:min(len(left), 16<<10)]
+		}
+		if err := s.SetWriteDeadline(time.Now().Add(patience)); err != nil {
 			return err //nolint:wrapcheck // the connection is gone; nobody tells why apart
 		}
-		n, err := left.WriteTo(s.Conn)
+		n, err := s.Conn.Write(piece)
+		left = left[n:]
 		if n > 0 {
 			progress = time.Now()
+			s.moved()
 		}
 		switch {
 		case err == nil:
 		case !errors.Is(err, os.ErrDeadlineExceeded):
 			return err //nolint:wrapcheck // see above
 		case time.Since(progress) >= s.stall:
-			if first := len(messages) - len(left); len(left[0]) < len(messages[first].Websocket()) {
-				s.mu.Lock()
-				s.rest = append([]byte(nil), left[0]...)
-				s.mu.Unlock()
-			}
+			s.mu.Lock()
+			s.rest = left
+			s.mu.Unlock()
 			return ErrStalled
 		}
 	}
-	s.moved()
-	return nil
+	// The next batch is written without a deadline, since it does not wait.
+	return s.SetWriteDeadline(time.Time{}) //nolint:wrapcheck // see above
 }
 
 func (s *socket) moved() { s.lastMove.Store(time.Now().UnixNano()) }
 
-// push writes what is left of a stalled frame and then p; the caller holds busy.
+// push writes what is left of a stalled frame and then p; the caller holds busy. What it cannot write within its bound is left in rest.
 func (s *socket) push(p []byte) error {
 	s.mu.Lock()
 	rest := s.rest
 	s.rest = nil
 	s.mu.Unlock()
 	if len(rest) > 0 {
-		p = append(rest, p...)
+		p = append(rest[:len(rest):len(rest)], p...)
 	}
 	if err := s.SetWriteDeadline(time.Now().Add(controlTimeout)); err != nil {
 		return err //nolint:wrapcheck // the library tells errors apart
 	}
-	_, err := s.Conn.Write(p)
-	return err //nolint:wrapcheck // the library tells errors apart
+	if n, err := s.Conn.Write(p); err != nil {
+		s.mu.Lock()
+		s.rest = p[n:len(p):len(p)]
+		s.mu.Unlock()
+		return err //nolint:wrapcheck // the library tells errors apart
+	}
+	return s.SetWriteDeadline(time.Time{}) //nolint:wrapcheck // the library tells errors apart
 }
 
 // release gives the connection to the next writer, after the control frames that waited.
@@ -201,22 +269,22 @@ func (s *socket) release() {
 	}
 }
 
-// Close implements net.Conn. A close frame that waits behind a batch gets a moment to leave.
+// Close implements net.Conn. A close frame that is being written, or waits behind a batch, gets a moment to leave.
 func (s *socket) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.grace != nil {
 		return nil
 	}
-	if s.busy && s.closing && len(s.controls) > 0 {
-		s.grace = time.AfterFunc(closeGrace, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			_ = s.shut()
-		})
-		return nil
+	if !s.busy || !s.closing {
+		return s.shut()
 	}
-	return s.shut()
+	s.grace = time.AfterFunc(closeGrace, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_ = s.shut()
+	})
+	return nil
 }
 
 // shut closes the connection; s.mu is held.
@@ -229,11 +297,4 @@ func (s *socket) shut() error {
 		s.grace.Stop()
 	}
 	return s.Conn.Close() //nolint:wrapcheck // the library tells errors apart
-}
-
-// abort closes the connection at once.
-func (s *socket) abort() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.shut()
 }

@@ -54,3 +54,15 @@ func verdictMessage(kind string, from, to, oldest int64) *Message {
 		return append(dst, '}')
 	})
 }
+
+// skippedMessage tells a client without positions, which reads too slowly, that frames of replaceable kinds between two positions may be
+// missing; all others are not.
+func skippedMessage(from, to int64) *Message {
+	return newMessage(96, func(dst []byte) []byte {
+		dst = append(dst, `{"type":"gap","from":`...)
+		dst = strconv.AppendInt(dst, from, 10)
+		dst = append(dst, `,"to":`...)
+		dst = strconv.AppendInt(dst, to, 10)
+		return append(dst, `,"skipped":"replaceable"}`...)
+	})
+}

@@ -18,7 +18,12 @@ type websocketConn struct {
 }
 
 // Write implements Conn.
-func (w *websocketConn) Write(messages []*Message) error { return w.socket.WriteMessages(messages) }
+func (w *websocketConn) Write(messages []*Message) (sent int, full bool, err error) {
+	return w.socket.WriteMessages(messages)
+}
+
+// Wait implements Conn.
+func (w *websocketConn) Wait() error { return w.socket.WaitWritten() }
 
 // Ping implements Conn. Browsers answer it without telling the page.
 func (w *websocketConn) Ping() {
@@ -39,7 +44,7 @@ func (w *websocketConn) Close(code int, reason string) {
 
 // Abort implements Conn.
 func (w *websocketConn) Abort() {
-	_ = w.socket.abort()
+	_ = w.socket.Close() // the library does not, while it waits for the peer to close
 	_ = w.ws.CloseNow()
 }
 

@@ -1,0 +1,170 @@
+package stream
+
+import (
+	"errors"
+
+	"harness/journal"
+)
+
+// page is a piece of the journal a client that catches up is working through.
+type page struct {
+	records []journal.Record
+	filter  string
+	after   int64 // frames up to this cursor are not wanted
+	head    int64 // the journal position that was the last one then
+	epoch   uint64
+	gap     *Message
+	ready   []*shared // frames of the record at hand
+}
+
+func (p *page) pending() bool { return p.gap != nil || len(p.ready) > 0 || len(p.records) > 0 }
+
+// catchUp writes to a client that is not live: what it is owed from the journal, at its own pace. It is the client's only writer until it
+// gives it back to the shard.
+func (c *client) catchUp() {
+	var (
+		work  page
+		batch []*Message
+	)
+	for {
+		var on bool
+		if batch, on = c.next(batch[:0], &work); !on {
+			c.release()
+			return
+		}
+		if !c.writeAll(batch) {
+			c.release()
+			return
+		}
+		clear(batch)
+	}
+}
+
+// writeAll writes a batch however long it takes, within the stall limit.
+func (c *client) writeAll(batch []*Message) bool {
+	for len(batch) > 0 {
+		sent, full, err := c.conn.Write(batch)
+		c.count(batch[:sent])
+		batch = batch[sent:]
+		if err == nil && full {
+			err = c.conn.Wait()
+		}
+		if err != nil {
+			c.failed(err)
+			return false
+		}
+	}
+	return true
+}
+
+// next gathers what may be written now: answers, what was owed before, the verdict, frames of the page at hand. An empty batch asks for
+// another round; on is false when there is nothing to catch up with any more.
+func (c *client) next(batch []*Message, work *page) (out []*Message, on bool) {
+	c.mu.Lock()
+	if c.goodbye != nil {
+		c.mu.Unlock()
+		return batch, false
+	}
+	if work.epoch != c.epoch {
+		*work = page{epoch: c.epoch}
+	}
+	positions := c.positions
+	switch {
+	case len(c.answers) > 0:
+		batch = append(batch, c.takeAnswers()...)
+	case len(c.queue) > 0:
+		for _, frame := range c.queue[:min(len(c.queue), maxBatchFrames)] {
+			batch = append(batch, frame.message(positions))
+			c.queued -= frame.size()
+		}
+		c.queue = c.queue[len(batch):]
+	case c.verdict != nil:
+		batch = append(batch, c.verdict)
+		c.verdict = nil
+	case work.pending():
+		c.mu.Unlock()
+		return c.fromPage(batch, work, positions), true
+	case c.mode == live:
+		c.mu.Unlock()
+		return batch, false
+	default:
+		c.mu.Unlock()
+		return batch, c.replay(work)
+	}
+	c.mu.Unlock()
+	return batch, true
+}
+
+// fromPage derives the next frames of a page. A client without positions does not get what is soon replaced by something newer, and is
+// told so; one with positions gets everything.
+func (c *client) fromPage(batch []*Message, work *page, positions bool) []*Message {
+	if work.gap != nil {
+		batch = append(batch, work.gap)
+		work.gap = nil
+	}
+	bytes := 0
+	for len(batch) < maxBatchFrames && bytes < maxBatchBytes {
+		for len(work.ready) == 0 {
+			if len(work.records) == 0 {
+				return batch
+			}
+			work.ready = c.hub.derive(work.records[0])
+			work.records = work.records[1:]
+		}
+		frame := work.ready[0]
+		work.ready = work.ready[1:]
+		if frame.Pos <= work.after || !frame.visible(work.filter) {
+			continue
+		}
+		if frame.Replaceable && !positions {
+			c.hub.opts.Metrics.Skipped(1)
+			if frame.Pos > c.told {
+				c.told = endOf(work.head)
+				batch = append(batch, skippedMessage(frame.Pos-1, c.told))
+			}
+			continue
+		}
+		batch = append(batch, frame.message(positions))
+		bytes += frame.size()
+	}
+	return batch
+}
+
+// count reports messages that were handed to the connection.
+func (c *client) count(batch []*Message) {
+	if len(batch) == 0 {
+		return
+	}
+	if !c.met { // only the one who writes comes here
+		c.met = true
+		close(c.greeted)
+	}
+	bytes := 0
+	for _, message := range batch {
+		bytes += len(message.wire)
+	}
+	c.hub.opts.Metrics.Sent(len(batch), bytes)
+}
+
+// failed ends a client whose connection cannot be written to.
+func (c *client) failed(err error) {
+	if errors.Is(err, ErrStalled) {
+		c.hub.opts.Metrics.SlowConsumer("stalled")
+		c.end(closeSlow, slowReason)
+		return
+	}
+	c.end(0, "")
+}
+
+// leave says goodbye. It runs once, when nobody else writes.
+func (c *client) leave() {
+	defer close(c.done)
+	c.mu.Lock()
+	goodbye := *c.goodbye
+	c.mu.Unlock()
+	if goodbye.code == 0 {
+		c.conn.Abort()
+		return
+	}
+	c.conn.Close(goodbye.code, goodbye.reason)
+}

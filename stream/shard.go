@@ -1,0 +1,253 @@
+package stream
+
+import "sync"
+
+// A batch is what is handed to a connection at once: enough to make system calls rare, little enough that an answer to the client is not
+// held up for long.
+const (
+	maxBatchFrames = 64
+	maxBatchBytes  = 256 << 10
+)
+
+// shard is one writer: it serves its sockets in turn, each with one system call that never waits.
+type shard struct {
+	hub    *Hub
+	number int
+	wake   chan struct{}
+	quit   chan struct{}
+	dirty  []*view // views with frames its sockets have not seen; Hub.mu guards it
+
+	mu    sync.Mutex // the last in the lock order
+	ready []*client  // sockets with something to do besides frames of their ring
+
+	turn   []*client
+	frames []*shared
+	batch  []*Message
+}
+
+func newShard(h *Hub, number int) *shard {
+	return &shard{hub: h, number: number, wake: make(chan struct{}, 1), quit: make(chan struct{})}
+}
+
+func (s *shard) run() {
+	for {
+		select {
+		case <-s.quit:
+			return
+		case <-s.wake:
+		}
+		for s.round() {
+			clear(s.turn)
+		}
+	}
+}
+
+// enqueue asks for a visit to a client. It never waits.
+func (s *shard) enqueue(c *client) {
+	s.mu.Lock()
+	already := c.queuedUp
+	if !already {
+		c.queuedUp = true
+		s.ready = append(s.ready, c)
+	}
+	s.mu.Unlock()
+	if !already {
+		s.signal()
+	}
+}
+
+func (s *shard) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// round serves everybody who waits, once, and tells whether anybody did.
+func (s *shard) round() bool {
+	s.mu.Lock()
+	s.turn = append(s.turn[:0], s.ready...)
+	clear(s.ready)
+	s.ready = s.ready[:0]
+	for _, c := range s.turn {
+		c.queuedUp = false
+	}
+	s.mu.Unlock()
+
+	s.hub.mu.Lock()
+	for _, v := range s.dirty {
+		m := &v.members[s.number]
+		m.dirty = false
+		s.turn = append(s.turn, m.clients...)
+	}
+	clear(s.dirty)
+	s.dirty = s.dirty[:0]
+	s.hub.mu.Unlock()
+
+	for _, c := range s.turn {
+		s.serve(c)
+	}
+	return len(s.turn) > 0
+}
+
+// task is what a client needs next.
+type task int
+
+const (
+	taskNone task = iota
+	taskWrite
+	taskCatchUp
+	taskLeave
+)
+
+// claim is what was taken from a client's answers and rings to be written; until it is settled the client is busy.
+type claim struct {
+	task      task
+	answers   []*Message
+	frames    []*shared
+	positions bool
+	more      bool // the batch was full
+	epoch     uint64
+}
+
+// serve does what a client needs now. What would wait - a full connection, the journal, a goodbye - goes to a goroutine that lives only
+// as long.
+func (s *shard) serve(c *client) {
+	taken := c.claim(s.frames[:0])
+	s.frames = taken.frames
+	switch taken.task {
+	case taskNone:
+	case taskLeave:
+		s.hub.writing.Go(c.leave)
+	case taskCatchUp:
+		s.hub.writing.Go(c.catchUp)
+	case taskWrite:
+		batch := append(s.batch[:0], taken.answers...)
+		for _, frame := range taken.frames {
+			batch = append(batch, frame.message(taken.positions))
+		}
+		full, ok := c.write(batch, &taken)
+		clear(batch)
+		clear(taken.frames)
+		s.batch = batch
+		switch {
+		case !ok:
+			c.release()
+		case full:
+			s.hub.writing.Go(c.park)
+		default:
+			c.settle(taken.more)
+		}
+	}
+}
+
+// claim takes the next batch of a client that is not busy.
+func (c *client) claim(frames []*shared) claim {
+	h := c.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken := claim{frames: frames, positions: c.positions, epoch: c.epoch}
+	switch {
+	case c.busy:
+		return taken
+	case c.goodbye != nil:
+		taken.task = taskLeave
+	case c.verdict != nil || c.mode != live:
+		taken.task = taskCatchUp
+	default:
+		taken.answers = c.takeAnswers()
+		taken.frames, taken.more = c.takeFrames(frames, maxBatchFrames-len(taken.answers))
+		switch {
+		case len(taken.answers)+len(taken.frames) > 0:
+			taken.task = taskWrite
+		case c.mode != live:
+			taken.task = taskCatchUp
+		}
+	}
+	c.busy = taken.task != taskNone
+	return taken
+}
+
+// takeFrames takes what is owed: frames of an earlier view first, then those of the ring. A client the ring has moved past falls behind.
+// h.mu and c.mu are held.
+func (c *client) takeFrames(frames []*shared, limit int) (taken []*shared, more bool) {
+	bytes := 0
+	for len(c.queue) > 0 && len(frames) < limit && bytes < maxBatchBytes {
+		bytes += c.queue[0].size()
+		c.queued -= c.queue[0].size()
+		frames = append(frames, c.queue[0])
+		c.queue = c.queue[1:]
+	}
+	if len(c.queue) > 0 {
+		return frames, true
+	}
+	c.queue, c.queued = nil, 0
+	if c.at < c.view.base {
+		if len(frames) == 0 {
+			c.fallBehind()
+		}
+		return frames, true
+	}
+	for _, frame := range c.view.after(c.at) {
+		if len(frames) >= limit || bytes >= maxBatchBytes {
+			return frames, true
+		}
+		c.at++
+		if frame.Pos <= c.cursor {
+			continue // read from the journal already
+		}
+		c.cursor = frame.Pos
+		bytes += frame.size()
+		frames = append(frames, frame)
+	}
+	c.cursor = max(c.cursor, endOf(c.hub.head))
+	return frames, false
+}
+
+// write hands a claim's batch to the connection and gives back to the client what did not leave. full: wait before the next one.
+func (c *client) write(batch []*Message, taken *claim) (full, ok bool) {
+	sent, full, err := c.conn.Write(batch)
+	c.count(batch[:sent])
+	if sent < len(batch) && err == nil {
+		c.mu.Lock()
+		if sent < len(taken.answers) {
+			c.answers = append(taken.answers[sent:len(taken.answers):len(taken.answers)], c.answers...)
+		}
+		if left := taken.frames[max(0, sent-len(taken.answers)):]; c.epoch == taken.epoch && c.goodbye == nil {
+			c.queue = append(append(make([]*shared, 0, len(left)+len(c.queue)), left...), c.queue...)
+			for _, frame := range left {
+				c.queued += frame.size()
+			}
+		}
+		c.mu.Unlock()
+	}
+	if err != nil {
+		c.failed(err)
+		return false, false
+	}
+	return full, true
+}
+
+// settle ends a claim that was written by the shard itself; more asks for another visit.
+func (c *client) settle(more bool) {
+	c.mu.Lock()
+	c.busy = false
+	more = more || c.goodbye != nil || c.verdict != nil || c.mode != live || len(c.answers) > 0 || len(c.queue) > 0
+	c.mu.Unlock()
+	if more {
+		c.shard.enqueue(c)
+	}
+}
+
+// release gives the client back to its shard.
+func (c *client) release() { c.settle(true) }
+
+// park waits, on its own goroutine, until the connection takes bytes again.
+func (c *client) park() {
+	if err := c.conn.Wait(); err != nil {
+		c.failed(err)
+	}
+	c.release()
+}

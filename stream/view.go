@@ -1,0 +1,134 @@
+package stream
+
+// view is what sockets of one filter share: a ring of the frames that pass it, oldest first, and the sockets themselves. Hub.mu guards it.
+type view struct {
+	filter  string
+	frames  []*shared
+	base    uint64 // number of frames[0]; numbers grow by one and are never used again
+	members []members
+}
+
+// members are a view's sockets served by one shard.
+type members struct {
+	clients []*client
+	dirty   bool
+	// markPos is the position before frame number mark, the first one that made the view dirty: nothing before it is owed to a socket that
+	// stands there.
+	mark    uint64
+	markPos int64
+}
+
+func newView(filter string, shards int) *view {
+	return &view{filter: filter, members: make([]members, shards)}
+}
+
+// head is the number of the next frame.
+func (v *view) head() uint64 { return v.base + uint64(len(v.frames)) }
+
+// after are the frames from a number on that is still in the ring.
+func (v *view) after(number uint64) []*shared { return v.frames[number-v.base:] }
+
+// drop forgets the oldest frame if it is this one.
+func (v *view) drop(frame *shared) {
+	if v == nil || len(v.frames) == 0 || v.frames[0] != frame {
+		return
+	}
+	v.frames[0] = nil
+	v.frames = v.frames[1:]
+	v.base++
+}
+
+func (v *view) empty() bool {
+	for i := range v.members {
+		if len(v.members[i].clients) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// enter puts a client into the view of its filter, at the head of its ring; h.mu is held.
+func (h *Hub) enter(c *client) {
+	v := h.views[c.filter]
+	if v == nil {
+		v = newView(c.filter, len(h.shards))
+		h.views[c.filter] = v
+	}
+	m := &v.members[c.shard.number]
+	c.view, c.slot, c.at = v, len(m.clients), v.head()
+	m.clients = append(m.clients, c)
+}
+
+// exit takes a client out of its view. A view without clients is forgotten; its frames leave with the log.
+func (h *Hub) exit(c *client) {
+	m := &c.view.members[c.shard.number]
+	last := len(m.clients) - 1
+	m.clients[c.slot] = m.clients[last]
+	m.clients[c.slot].slot = c.slot
+	m.clients[last] = nil
+	m.clients = m.clients[:last]
+	if c.view.empty() {
+		delete(h.views, c.view.filter)
+	}
+	if len(h.views) == 0 {
+		h.log, h.logBytes = nil, 0
+	}
+}
+
+// offer puts a frame into the rings of the views it belongs to: an event costs its views, not its readers. h.mu is held.
+func (h *Hub) offer(frame *shared) {
+	own := h.views[frame.ThreadID]
+	kept := false
+	switch {
+	case frame.SystemOwned:
+		kept = frame.ThreadID != "" && h.push(own, frame)
+	case frame.Broadcast:
+		for _, v := range h.views {
+			kept = h.push(v, frame) || kept
+		}
+	default:
+		kept = h.push(h.views[""], frame)
+		if frame.ThreadID != "" {
+			kept = h.push(own, frame) || kept
+		}
+	}
+	if !kept {
+		return
+	}
+	h.log = append(h.log, frame)
+	h.logBytes += frame.size()
+	for len(h.log) > h.opts.RingFrames || len(h.log) > 1 && h.logBytes > h.opts.RingBytes {
+		h.evict()
+	}
+}
+
+// push appends to one ring and tells whether there is one.
+func (h *Hub) push(v *view, frame *shared) bool {
+	if v == nil {
+		return false
+	}
+	for i := range v.members {
+		if m := &v.members[i]; !m.dirty && len(m.clients) > 0 {
+			m.dirty, m.mark, m.markPos = true, v.head(), frame.Pos-1
+			h.shards[i].dirty = append(h.shards[i].dirty, v)
+		}
+	}
+	v.frames = append(v.frames, frame)
+	return true
+}
+
+// evict forgets the oldest frame of all. It is the oldest of every ring that still has it.
+func (h *Hub) evict() {
+	frame := h.log[0]
+	h.log[0] = nil
+	h.log = h.log[1:]
+	h.logBytes -= frame.size()
+	if frame.Broadcast && !frame.SystemOwned {
+		for _, v := range h.views {
+			v.drop(frame)
+		}
+		return
+	}
+	h.views[""].drop(frame)
+	h.views[frame.ThreadID].drop(frame)
+}
