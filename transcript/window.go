@@ -9,7 +9,7 @@ import (
 	"harness/database"
 )
 
-// ErrBadCursor: a window begins at a message that the transcript does not have.
+// ErrBadCursor says that a window begins at a message that the transcript does not have.
 var ErrBadCursor = errors.New("no entry of the transcript has this message id")
 
 // Window selects a stretch of a transcript: the newest Limit entries (at least 1), with Before those just before the entry of that message
@@ -48,22 +48,18 @@ func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w
 		return Stretch{}, fmt.Errorf("read a window of the transcript of session %s: %w", sessionID, err)
 	}
 	if cursor := w.Before + w.After; cursor != "" && len(entries) == 0 {
-		if _, there, err := (Store{}).Find(ctx, q, sessionID, cursor); err != nil || !there {
-			return Stretch{}, errors.Join(err, badCursor(err))
+		_, there, err := (Store{}).Find(ctx, q, sessionID, cursor)
+		if err != nil {
+			return Stretch{}, err
+		}
+		if !there {
+			return Stretch{}, ErrBadCursor
 		}
 	}
 	if w.After == "" {
 		slices.Reverse(entries)
 	}
 	return w.cut(entries), nil
-}
-
-// badCursor blames the cursor unless something else is to blame.
-func badCursor(err error) error {
-	if err != nil {
-		return nil
-	}
-	return ErrBadCursor
 }
 
 // statement reads the window's rows and one more, the nearest to its cursor first.
