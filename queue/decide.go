@@ -18,7 +18,7 @@ import (
 type decider struct {
 	policy      Policy
 	definitions registry
-	// hooks is false in the last resort of an end whose hooks fail.
+	// hooks is false when one failed: decisions are taken without them, and what ends owes its own (reconcile.go).
 	hooks bool
 	newID func() string
 }
@@ -282,6 +282,10 @@ func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State,
 		job.Result = result
 	} else {
 		job.Error = &reason
+	}
+	// A type nobody here knows may be known to another node, that of a newer version.
+	if definition, known := d.definitions[job.Type]; !known || !d.hooks && definition.OnTerminal != nil {
+		job.reconcileAt = &now
 	}
 	if err := saveJob(ctx, tx, *job); err != nil {
 		return nil, err

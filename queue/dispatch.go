@@ -35,6 +35,8 @@ type overview struct {
 	queued  int
 	// ready is when the next queued job may start, 0 at once; in ms.
 	ready int64
+	// owed is when the next reconciliation is due again, 0 when none is owed; in ms.
+	owed int64
 }
 
 func (q *Queue) overview(ctx context.Context) (view overview, err error) {
@@ -48,6 +50,10 @@ func (q *Queue) overview(ctx context.Context) (view overview, err error) {
 	}
 	if ready != nil {
 		view.ready = *ready
+	}
+	err = q.db.Read().QueryRowContext(ctx, `select coalesce(min(reconcile_at), 0) from jobs where reconcile_at is not null`).Scan(&view.owed)
+	if err != nil {
+		return view, fmt.Errorf("look for owed reconciliations: %w", err)
 	}
 	return view, nil
 }
@@ -79,6 +85,13 @@ func (q *Queue) look(ctx context.Context) (time.Duration, error) {
 		}
 		q.nudge()
 	}
+	if view.owed > 0 {
+		if view.owed > now {
+			wait = min(wait, view.owed-now)
+		} else if err := q.reconcile(ctx); err != nil {
+			return q.opts.Poll, err
+		}
+	}
 	if view.queued > 0 && len(view.running) < q.policy.Concurrency {
 		if view.ready > now {
 			wait = min(wait, view.ready-now)
@@ -90,19 +103,10 @@ func (q *Queue) look(ctx context.Context) (time.Duration, error) {
 }
 
 func (q *Queue) settleOverdue(ctx context.Context) error {
-	d := q.decider()
-	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
 		_, events, err := d.settleOverdue(ctx, tx, q.now())
 		return events, err
-	}
-	_, err := q.journal.Commit(ctx, unit)
-	var hook *hookError
-	if errors.As(err, &hook) {
-		q.log.Error().Err(err).Msg("an overdue job ends without its reconciliation")
-		d.hooks = false
-		_, err = q.journal.Commit(ctx, unit)
-	}
-	return err
+	})
 }
 
 func (q *Queue) claim(ctx context.Context) error {
@@ -112,19 +116,10 @@ func (q *Queue) claim(ctx context.Context) error {
 		return nil
 	}
 	var jobs []Job
-	d := q.decider()
-	unit := func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
+	err := q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) (events []journal.Event, err error) {
 		jobs, events, err = d.claim(ctx, tx, q.claimant(), q.now())
 		return events, err
-	}
-	_, err := q.journal.Commit(ctx, unit)
-	var hook *hookError
-	if errors.As(err, &hook) {
-		// One job whose contribution fails must not keep the others from starting.
-		q.log.Error().Err(err).Msg("a job starts without its contributions")
-		d.hooks = false
-		_, err = q.journal.Commit(ctx, unit)
-	}
+	})
 	if err != nil {
 		return err
 	}

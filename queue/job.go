@@ -68,6 +68,7 @@ type Job struct {
 	nodeID       string
 	owner        string
 	leaseUntil   int64
+	reconcileAt  *int64
 }
 
 // MarshalJSON is the job on the wire: members and their order are codex-manager's (golden recording "jobs").

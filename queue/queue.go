@@ -136,17 +136,26 @@ func (q *Queue) Start(ctx context.Context) error {
 }
 
 func (q *Queue) recover(ctx context.Context) error {
-	d := q.decider()
-	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
 		_, events, err := d.recoverNode(ctx, tx, q.claimant(), q.now())
 		return events, err
+	})
+}
+
+// decide commits decisions. When a contribution fails they are taken without any: no job waits for its contributions to start or end, and
+// what ends without them owes them.
+func (q *Queue) decide(ctx context.Context, unit func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error)) error {
+	d := q.decider()
+	commit := func() error {
+		_, err := q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return unit(ctx, tx, d) })
+		return err
 	}
-	_, err := q.journal.Commit(ctx, unit)
+	err := commit()
 	var hook *hookError
 	if errors.As(err, &hook) {
-		q.log.Error().Err(err).Msg("a recovered job ends without its reconciliation")
+		q.log.Error().Err(err).Str("job", hook.job).Msg("a job's contributions failed; it goes on without, and those of its end are tried again")
 		d.hooks = false
-		_, err = q.journal.Commit(ctx, unit)
+		return commit()
 	}
 	return err
 }
@@ -187,18 +196,10 @@ func (q *Queue) EnqueueIn(ctx context.Context, tx database.Tx, in Request) (Enqu
 // over after the grace at the latest, whichever node runs it. ErrNotFound, *TerminalError.
 func (q *Queue) Cancel(ctx context.Context, id, reason string) (Job, error) {
 	var job Job
-	d := q.decider()
-	unit := func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
+	err := q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) (events []journal.Event, err error) {
 		job, events, err = d.cancel(ctx, tx, id, reason, q.now())
 		return events, err
-	}
-	_, err := q.journal.Commit(ctx, unit)
-	var hook *hookError
-	if errors.As(err, &hook) {
-		q.log.Error().Err(err).Str("job", id).Msg("a job is canceled without its reconciliation")
-		d.hooks = false
-		_, err = q.journal.Commit(ctx, unit)
-	}
+	})
 	if err != nil {
 		return Job{}, err
 	}

@@ -234,18 +234,10 @@ func (q *Queue) report(r *Run) {
 
 // finish records an attempt's outcome. While the store is out of reach it waits; when the job was lost meanwhile the outcome is dropped.
 func (q *Queue) finish(r *Run, out outcome) {
-	d := q.decider()
-	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err := q.decide(q.running, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
 		_, events, err := d.finish(ctx, tx, r.job.ID, q.owner, r.job.Attempts, out, q.now())
 		return events, err
-	}
-	_, err := q.journal.Commit(q.running, unit)
-	var hook *hookError
-	if errors.As(err, &hook) {
-		q.log.Error().Err(err).Str("job", r.job.ID).Msg("a job ends without its reconciliation")
-		d.hooks = false
-		_, err = q.journal.Commit(q.running, unit)
-	}
+	})
 	switch {
 	case err == nil:
 	case errors.Is(err, errFenced):

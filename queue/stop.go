@@ -94,20 +94,13 @@ func (q *Queue) askToEnd(ctx context.Context, run *Run) ([]journal.Record, error
 }
 
 func (q *Queue) forceEnd(ctx context.Context, run *Run) error {
-	d := q.decider()
-	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err := q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
 		job, err := d.owned(ctx, tx, run.job.ID, q.owner, run.job.Attempts)
 		if err != nil {
 			return nil, err
 		}
 		return d.end(ctx, tx, &job, Canceled, errorShutdownTimeout, nil, q.now())
-	}
-	_, err := q.journal.Commit(ctx, unit)
-	var hook *hookError
-	if errors.As(err, &hook) {
-		d.hooks = false
-		_, err = q.journal.Commit(ctx, unit)
-	}
+	})
 	if err != nil {
 		return fmt.Errorf("end job %s at shutdown: %w", run.job.ID, err)
 	}

@@ -1,0 +1,71 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"harness/database"
+	"harness/journal"
+)
+
+// A reconciliation that failed is tried again after as long as it has been owed, within these bounds, and for so long.
+const (
+	soonestReconciliation = time.Second
+	latestReconciliation  = 5 * time.Minute
+	reconciliationKept    = 24 * time.Hour
+)
+
+// reconcile does what finished jobs still owe (Definition.OnTerminal failed when they ended), each in a unit of its own so that one does not
+// keep another. Any node may: the debt is in the job's row, put there by the transaction that ended it.
+func (q *Queue) reconcile(ctx context.Context) error {
+	owing, err := readJobs(ctx, q.db.Read(), `reconcile_at <= $1`, q.now())
+	if err != nil {
+		return err
+	}
+	for _, job := range owing {
+		if err := q.reconcileJob(ctx, job.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (q *Queue) reconcileJob(ctx context.Context, id string) error {
+	dropped := false
+	err := q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) (events []journal.Event, err error) {
+		events, dropped, err = d.reconcile(ctx, tx, id, q.now())
+		return events, err
+	})
+	if err == nil && dropped {
+		q.log.Error().Str("job", id).Dur("after", reconciliationKept).Msg("a finished job's reconciliation kept failing; what it promised stays as it is")
+	}
+	return err
+}
+
+// reconcile lets the definition reconcile an ended job. Without hooks, or on a node that does not know the type, it is put off, and dropped
+// when it has been owed for too long.
+func (d decider) reconcile(ctx context.Context, tx database.Tx, id string, now int64) (events []journal.Event, dropped bool, err error) {
+	job, err := readJob(ctx, tx, id)
+	if errors.Is(err, ErrNotFound) || err == nil && job.reconcileAt == nil {
+		return nil, false, nil // another node was faster
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	job.reconcileAt = nil
+	if definition, known := d.definitions[job.Type]; known && d.hooks {
+		if hook := definition.OnTerminal; hook != nil {
+			if events, err = hook(ctx, tx, job); err != nil {
+				return nil, false, &hookError{job: job.ID, err: err}
+			}
+		}
+		return events, false, saveJob(ctx, tx, job)
+	}
+	owedFor := now - *job.CompletedAt
+	if dropped = owedFor > reconciliationKept.Milliseconds(); !dropped {
+		next := now + min(max(owedFor, soonestReconciliation.Milliseconds()), latestReconciliation.Milliseconds())
+		job.reconcileAt = &next
+	}
+	return nil, dropped, saveJob(ctx, tx, job)
+}
