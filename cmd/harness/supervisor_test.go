@@ -117,6 +117,23 @@ func TestSupervisorExplainsReviewsAndNames(t *testing.T) {
 	}
 }
 
+// A naming job whose worker finds no title leaves no nameless chat: it is called by the first words said in it.
+func TestSupervisorNamesByFirstWords(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.supervisor()
+	server := s.start()
+	session := server.createSession(nil)
+	events := server.follow("threadId=" + session)
+	events.waitTurn(server.send(session, "Mend the login page,\nwhich forgets everybody who comes back after lunch"))
+	events.waitJob(server, "session_initial_rename", "orchestrator_job_failed")
+	title := text(server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil), "session", "title")
+	if title != "Mend the login page, which forgets everybody who comes back…" {
+		t.Errorf("the chat is called %q", title)
+	}
+	server.stop()
+}
+
 // Bugs 3 and 6 of the original: what a session switched off queues nothing, what it left on works, and a suggestion is answered as "ok"
 // with the worker's text.
 func TestSupervisorSwitchedOff(t *testing.T) {

@@ -85,6 +85,7 @@ func (a *agents) run(ctx context.Context, run *queue.Run) (json.RawMessage, erro
 	text, completedEarly, err := a.instruct(ctx, run, in, early)
 	switch {
 	case err != nil:
+		a.fallBack(ctx, run.Job(), in, err)
 		return nil, err
 	case completedEarly:
 		return encode(result{Status: "ok"}), nil
@@ -94,12 +95,45 @@ func (a *agents) run(ctx context.Context, run *queue.Run) (json.RawMessage, erro
 		run.Progress(encode(map[string]string{"outputText": clip(text)}))
 	}
 	if in.ExpectResponse == ExpectIntents {
-		if out.ActionResults, err = a.act(ctx, run.Job().ID, text, in); err != nil {
+		intents, err := parseIntents(text, in)
+		if err == nil {
+			out.ActionResults, err = a.act(ctx, run.Job().ID, intents)
+		}
+		if err != nil {
+			a.fallBack(ctx, run.Job(), in, err)
 			return nil, err
+		}
+		if !slices.ContainsFunc(out.ActionResults, performed) {
+			out.ActionResults = append(out.ActionResults, a.fallBack(ctx, run.Job(), in, nil)...)
 		}
 	}
 	return encode(out), nil
 }
+
+// fallbackTime bounds the fallback of an attempt whose own time is over.
+const fallbackTime = 5 * time.Second
+
+// fallBack does what was asked for should the worker bring nothing about, unless there will be another attempt or the job was canceled.
+func (a *agents) fallBack(ctx context.Context, job queue.Job, in Instruction, failure error) []ActionResult {
+	again := failure != nil && job.Attempts < job.MaxAttempts && queue.Retryable(failure)
+	called := ctx.Err() != nil && !errors.Is(context.Cause(ctx), queue.ErrTimeout)
+	if len(in.FallbackIntents) == 0 || again || called {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fallbackTime)
+	defer cancel()
+	intents, err := checkIntents(in.FallbackIntents, in)
+	var results []ActionResult
+	if err == nil {
+		results, err = a.act(ctx, job.ID, intents)
+	}
+	if err != nil {
+		a.Logger.Warn().Err(err).Str("job", job.ID).Msg("a job's fallback could not be executed")
+	}
+	return results
+}
+
+func performed(result ActionResult) bool { return result.Status == "performed" }
 
 // clip keeps a progress report within its bound; the whole text is in the result.
 func clip(text string) string {
@@ -111,13 +145,10 @@ func clip(text string) string {
 }
 
 // act executes the actions a worker asked for, one after the other. An action that fails is told in its result; the job goes on.
-func (a *agents) act(ctx context.Context, jobID, answer string, in Instruction) ([]ActionResult, error) {
-	intents, err := parseIntents(answer, jobID, in)
-	if err != nil {
-		return nil, err
-	}
+func (a *agents) act(ctx context.Context, jobID string, intents []Intent) ([]ActionResult, error) {
 	results := make([]ActionResult, 0, len(intents))
 	for _, intent := range intents {
+		intent.JobID = jobID
 		switch {
 		case intent.refused != "":
 			results = append(results, ActionResult{ActionType: intent.ActionType, Status: "forbidden", Details: encode(map[string]string{"message": intent.refused})})

@@ -357,6 +357,46 @@ func TestQU14QU15QU17QU19QU20ActionIntents(t *testing.T) {
 	})
 }
 
+// What a job asks for in case its worker brings nothing about is executed then: once no attempt follows, and not when the worker acted.
+func TestFallbackIntents(t *testing.T) {
+	each(t, func(t *testing.T, db *database.DB) {
+		does := &executor{keys: map[string]bool{}}
+		say, fail := "", error(nil)
+		b := newBench(t, db, func(o *jobs.Options, f *fakeSessions) {
+			o.Actions = does
+			f.answer = func(_ <-chan struct{}, message string) (string, error) {
+				if message == "Do it." {
+					return say, fail
+				}
+				return "READY", nil
+			}
+		})
+		action := func(n int) string {
+			return fmt.Sprintf(`{"kind":"action_request","actionType":"session.rename","payload":{"sessionId":"source-1","title":"%d"}}`, n)
+		}
+		for n, c := range []struct {
+			say      string
+			fail     error
+			state    queue.State
+			attempts int
+			executed string
+		}{
+			{"I cannot say.", nil, queue.Failed, 1, action(0)},
+			{`{"kind":"action_intents","intents":[]}`, nil, queue.Completed, 1, action(1)},
+			{`{"kind":"action_intents","intents":[` + action(100) + `]}`, nil, queue.Completed, 1, action(100)},
+			{"", errors.New("refused"), queue.Failed, 1, action(3)},
+			{"", errors.New("temporarily unavailable"), queue.Failed, 2, action(4)},
+		} {
+			say, fail = c.say, c.fail
+			before := len(does.done)
+			job := b.instruct(object{"expectResponse": "action_intents", "fallbackIntents": []json.RawMessage{json.RawMessage(action(n))}})
+			if job.State != c.state || job.Attempts != c.attempts || len(does.done) != before+1 || !strings.Contains(c.executed, string(does.done[before].Payload)) {
+				t.Errorf("%d: %s %q after %d attempts, executed %+v", n, job.State, failure(job), job.Attempts, does.done[before:])
+			}
+		}
+	})
+}
+
 // completionSignal: the job ends when the suggestion is there, or with its fallback when the time is over; the turn is interrupted.
 func TestQU09CompletionSignal(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
@@ -394,7 +434,8 @@ func TestBadInstructions(t *testing.T) {
 	for reason, change := range map[string]object{
 		"agent": {"agent": " "}, "instructionText": {"instructionText": ""}, "expectResponse": {"expectResponse": "poem"}, "bootstrapInstruction": {"bootstrapInstruction": object{"key": "k"}},
 		"at most 8": {"supplementalTargets": targets}, "twice": {"supplementalTargets": []object{targets[0], targets[0]}}, "messageId": {"supplementalTargets": []object{{"type": "t"}}},
-		"completionSignal": {"completionSignal": object{"kind": "bell"}}, "not an agent instruction": {"agent": 7},
+		"completionSignal": {"completionSignal": object{"kind": "bell"}}, "fallbackIntents need": {"fallbackIntents": []object{{}}},
+		"intent 0": {"expectResponse": "action_intents", "fallbackIntents": []object{{"kind": "note"}}}, "not an agent instruction": {"agent": 7},
 	} {
 		payload := object{"agent": "a", "jobKind": "k", "projectId": "p", "sourceSessionId": "s", "threadId": "s", "turnId": "t", "instructionText": "x"}
 		for name, value := range change {

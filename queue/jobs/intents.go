@@ -48,7 +48,7 @@ func scoped(actionType string) bool {
 }
 
 // parseIntents reads a worker's answer: exactly one JSON object {kind: "action_intents", intents: [...]}, bare or in one code fence (QU-14).
-func parseIntents(answer string, job string, in Instruction) ([]Intent, error) {
+func parseIntents(answer string, in Instruction) ([]Intent, error) {
 	var envelope struct {
 		Kind    string            `json:"kind"`
 		Intents []json.RawMessage `json:"intents"`
@@ -63,16 +63,24 @@ func parseIntents(answer string, job string, in Instruction) ([]Intent, error) {
 	if envelope.Kind != ExpectIntents || envelope.Intents == nil {
 		return nil, errors.New(`action intents: the answer must be {"kind":"action_intents","intents":[...]}`)
 	}
-	if len(envelope.Intents) > maxIntents {
-		return nil, fmt.Errorf("action intents: %d intents, at most %d are allowed", len(envelope.Intents), maxIntents)
+	intents, err := checkIntents(envelope.Intents, in)
+	if err != nil {
+		return nil, fmt.Errorf("action intents: %w", err)
 	}
-	intents := make([]Intent, 0, len(envelope.Intents))
-	for i, raw := range envelope.Intents {
+	return intents, nil
+}
+
+// checkIntents reads each intent and notes which are out of the job's scope.
+func checkIntents(raws []json.RawMessage, in Instruction) ([]Intent, error) {
+	if len(raws) > maxIntents {
+		return nil, fmt.Errorf("%d intents, at most %d are allowed", len(raws), maxIntents)
+	}
+	intents := make([]Intent, 0, len(raws))
+	for i, raw := range raws {
 		intent, err := parseIntent(raw, in)
 		if err != nil {
-			return nil, fmt.Errorf("action intents: intent %d: %w", i, err)
+			return nil, fmt.Errorf("intent %d: %w", i, err)
 		}
-		intent.JobID = job
 		intents = append(intents, intent)
 	}
 	return intents, nil

@@ -47,6 +47,8 @@ type Instruction struct {
 	DedupeKey       string     `json:"dedupeKey,omitempty"`
 	ExpectResponse  string     `json:"expectResponse"`
 	Targets         []Target   `json:"supplementalTargets,omitempty"`
+	// FallbackIntents are executed when the worker's answer performs nothing: it could not be had, or asks for nothing that can be done.
+	FallbackIntents []json.RawMessage `json:"fallbackIntents,omitempty"`
 	// Completion ends the job early: when that suggestion is there, or its time is over.
 	Completion *Completion `json:"completionSignal,omitempty"`
 }
@@ -100,6 +102,14 @@ func parseInstruction(raw json.RawMessage) (Instruction, error) {
 	}
 	if in.Completion != nil && (in.Completion.Kind != completionSuggestion || in.Completion.RequestKey == "") {
 		return Instruction{}, errors.New("completionSignal must be {kind: suggested_request, requestKey}")
+	}
+	if len(in.FallbackIntents) > 0 {
+		if in.ExpectResponse != ExpectIntents {
+			return Instruction{}, errors.New("fallbackIntents need expectResponse action_intents")
+		}
+		if _, err := checkIntents(in.FallbackIntents, in); err != nil {
+			return Instruction{}, fmt.Errorf("fallbackIntents: %w", err)
+		}
 	}
 	return in, checkTargets(in.Targets)
 }

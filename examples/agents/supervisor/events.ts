@@ -10,7 +10,7 @@ import {
   type SuggestRequestRequestedPayload,
   type TurnCompletedPayload,
 } from "@codex-manager/agent-runtime-sdk";
-import { bootstrap, explainChange, nameChat, reviewTurn } from "./lib/prompts.js";
+import { bootstrap, explainChange, firstWords, nameChat, renaming, reviewTurn } from "./lib/prompts.js";
 import { wanted } from "./lib/settings.js";
 
 const agent = "supervisor";
@@ -111,6 +111,8 @@ async function name(event: AgentRuntimeEvent<string, AppServerSignalPayload>, to
         instructionText: nameChat(session.id, emptyTitle, text),
         dedupeKey: `session_initial_rename:${session.id}`,
         expectResponse: "action_intents",
+        // Without an answer of the worker the chat is called by its first words; other hosts ignore this.
+        fallbackIntents: [renaming(session.id, emptyTitle, firstWords(text))],
       },
     },
   };

@@ -37,11 +37,24 @@ export function reviewTurn(request: string | undefined, transcript: string, chan
   ].join("\n\n");
 }
 
+/** The action that gives a chat a title, as long as nobody else gave it one. */
+export function renaming(sessionId: string, emptyTitle: string, title: string) {
+  return { kind: "action_request", actionType: "session.rename", payload: { sessionId, onlyFrom: emptyTitle, title } };
+}
+
+/** The beginning of a text as a title: whole words, at most 60 characters. */
+export function firstWords(text: string): string {
+  const words = text.trim().split(/\s+/);
+  let title = [...words[0]].slice(0, 60).join("");
+  for (const word of words.slice(1)) {
+    if (title.length + 1 + word.length > 60) return `${title}…`;
+    title += ` ${word}`;
+  }
+  return title;
+}
+
 export function nameChat(sessionId: string, emptyTitle: string, firstMessage: string): string {
-  const answer = {
-    kind: "action_intents",
-    intents: [{ kind: "action_request", actionType: "session.rename", payload: { sessionId, onlyFrom: emptyTitle, title: "TITLE" } }],
-  };
+  const answer = { kind: "action_intents", intents: [renaming(sessionId, emptyTitle, "TITLE")] };
   return [
     "# Task: name a chat",
     "Find a title of two to six words for the chat that begins with this message, in its language.",
