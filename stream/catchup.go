@@ -120,6 +120,7 @@ func (c *client) fromPage(batch []*Message, work *page, positions bool) []*Messa
 			c.hub.opts.Metrics.Skipped(1)
 			if frame.Pos > c.told {
 				c.told = endOf(work.head)
+				c.hub.opts.Metrics.Gap("skipped")
 				batch = append(batch, skippedMessage(frame.Pos-1, c.told))
 			}
 			continue

@@ -14,6 +14,7 @@ const (
 	closeTooBig    = 1009
 	closeInternal  = 1011
 	closeRestart   = 1012
+	closeBusy      = 1013
 	closeSlow      = 4008
 	slowReason     = "slow_consumer"
 	maxPastFilters = 64

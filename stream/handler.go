@@ -21,13 +21,24 @@ type HandlerOptions struct {
 	ReadLimit int64
 	// Stall is how long a client may take nothing at all before it is closed with 4008 (10 s).
 	Stall time.Duration
+	// MaxConnections bounds open connections (503 beyond), MaxPerAddress those of one client address (429). 0: no bound.
+	MaxConnections, MaxPerAddress int
+	// Rate bounds a client's frames per second, Burst those at once (200, 1,000); every 16 KiB count as one more. Beyond: 1008.
+	Rate, Burst int
+	// MessageTimeout is for a whole message, from its first byte to its last (10 s); then 1008.
+	MessageTimeout time.Duration
+	// CloseTimeout is for the peer's answer to our close frame, and for the rest of what it was sending (5 s, which is also the most).
+	CloseTimeout time.Duration
 }
 
 // Handler serves GET /api/stream.
 type Handler struct {
-	hub    *Hub
-	opts   HandlerOptions
-	memory *vectors
+	hub       *Hub
+	opts      HandlerOptions
+	limits    *intakeLimits
+	memory    *vectors
+	admission *admission
+	large     budget
 }
 
 // NewHandler makes the websocket route of a hub.
@@ -36,7 +47,16 @@ func NewHandler(hub *Hub, opts HandlerOptions) *Handler {
 		opts.ReadLimit = 1 << 20
 	}
 	opts.Stall = positive(opts.Stall, 10*time.Second)
-	return &Handler{hub: hub, opts: opts, memory: newVectors()}
+	opts.Rate = positive(opts.Rate, 200)
+	opts.Burst = positive(opts.Burst, 1000)
+	opts.MessageTimeout = positive(opts.MessageTimeout, 10*time.Second)
+	opts.CloseTimeout = min(positive(opts.CloseTimeout, libraryCloseWait), libraryCloseWait)
+	return &Handler{
+		hub: hub, opts: opts, memory: newVectors(), admission: newAdmission(opts.MaxConnections, opts.MaxPerAddress),
+		limits: &intakeLimits{
+			rate: float64(opts.Rate), burst: float64(opts.Burst), largest: uint64(opts.ReadLimit), patience: opts.MessageTimeout, goodbye: opts.CloseTimeout,
+		},
+	}
 }
 
 // invalidCommand is the answer to everything a client says that is no command.
@@ -53,6 +73,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if h.opts.OriginAllowed != nil && !h.opts.OriginAllowed(r) {
+		h.hub.opts.Metrics.Refused("origin")
 		refuse(w, http.StatusForbidden, "origin_not_allowed", "this origin may not open the stream; add it to the allowed origins")
 		return
 	}
@@ -60,31 +81,49 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "stopping", "the server is starting or stopping; connect again in a moment")
 		return
 	}
-	query := r.URL.Query()
-	var at *verdict
-	if values, resumes := query["after"]; resumes {
-		var ok bool
-		var from cursor
-		if len(values) == 1 {
-			from, ok = parseCursor(values[0])
-		}
-		if !ok {
-			refuse(w, http.StatusBadRequest, "invalid_request", "after must be one non-negative integer or latest")
-			return
-		}
-		judged, err := h.hub.judge(r.Context(), from)
-		if err != nil {
-			h.hub.opts.Logger.Error().Err(err).Msg("cannot resume a stream")
-			refuse(w, http.StatusServiceUnavailable, "journal_unavailable", "the event log cannot be read; connect again in a moment")
-			return
-		}
-		at = &judged
+	leave, refused := h.admission.enter(r.RemoteAddr)
+	if refused != nil {
+		h.hub.opts.Metrics.Refused(refused.reason)
+		refused.answer(w)
+		return
 	}
-	h.serve(w, r, threadOf(query), at)
+	followed := false
+	defer func() {
+		if !followed {
+			leave()
+		}
+	}()
+	if at, ok := h.resumeAt(w, r); ok {
+		followed = h.serve(w, r, at, leave)
+	}
 }
 
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, filter string, at *verdict) {
-	wrapped := &hijacker{ResponseWriter: w, stall: h.opts.Stall, memory: h.memory}
+// resumeAt judges the cursor of a handshake, nil when it has none; a bad one is answered.
+func (h *Handler) resumeAt(w http.ResponseWriter, r *http.Request) (at *verdict, ok bool) {
+	values, resumes := r.URL.Query()["after"]
+	if !resumes {
+		return nil, true
+	}
+	var from cursor
+	if len(values) == 1 {
+		from, ok = parseCursor(values[0])
+	}
+	if !ok {
+		refuse(w, http.StatusBadRequest, "invalid_request", "after must be one non-negative integer or latest")
+		return nil, false
+	}
+	judged, err := h.hub.judge(r.Context(), from)
+	if err != nil {
+		h.hub.opts.Logger.Error().Err(err).Msg("cannot resume a stream")
+		refuse(w, http.StatusServiceUnavailable, "journal_unavailable", "the event log cannot be read; connect again in a moment")
+		return nil, false
+	}
+	return &judged, true
+}
+
+// serve makes the connection, and tells whether it did; then leave is called at its end.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *verdict, leave func()) bool {
+	wrapped := &hijacker{ResponseWriter: w, stall: h.opts.Stall, memory: h.memory, limits: h.limits}
 	ws, err := websocket.Accept(wrapped, r, &websocket.AcceptOptions{
 		Subprotocols: firstSubprotocol(r),
 		// Decided above: the library knows only patterns of hosts.
@@ -93,10 +132,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, filter string, a
 	})
 	if err != nil {
 		h.hub.opts.Logger.Debug().Err(err).Msg("websocket handshake failed")
-		return
+		return false
 	}
 	ws.SetReadLimit(h.opts.ReadLimit)
 	conn := &websocketConn{ws: ws, socket: wrapped.socket}
+	filter := threadOf(r.URL.Query())
 	ready := newMessage(64, func(dst []byte) []byte {
 		dst = appendNullable(append(dst, `{"type":"ready","threadId":`...), filter)
 		return append(dst, '}')
@@ -104,10 +144,14 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, filter string, a
 	client, err := h.hub.attach(conn, filter, ready, at)
 	if err != nil {
 		conn.Close(closeRestart, "service restart")
-		return
+		return false
 	}
 	// A goroutine of its own, which the hub waits for: with the handler's return net/http's 20 KiB per connection are free.
-	go h.follow(client, ws, wrapped.reader)
+	go func() {
+		defer leave()
+		h.follow(client, ws, wrapped.reader)
+	}()
+	return true
 }
 
 // follow is the life of a connection.
@@ -128,16 +172,18 @@ func (h *Handler) read(client *client, ws *websocket.Conn, buffered *bufio.Reade
 		// No context: the hub ends the connection itself, and a deadline per message would cost more than the message.
 		kind, reader, err := ws.Reader(context.Background())
 		if err != nil {
-			return readFailure(err)
+			return h.owed(err)
 		}
 		var data []byte
+		message := h.large.meter(reader)
 		if kind == websocket.MessageText {
-			data, err = readText(reader, buffered)
+			data, err = readText(message, buffered)
 		} else {
-			data, err = io.ReadAll(reader)
+			data, err = io.ReadAll(message)
 		}
+		message.release()
 		if err != nil {
-			return readFailure(err)
+			return h.owed(err)
 		}
 		if len(data) == 0 {
 			continue
@@ -161,6 +207,15 @@ func (h *Handler) read(client *client, ws *websocket.Conn, buffered *bufio.Reade
 			client.answer(invalid)
 		}
 	}
+}
+
+// owed is what a peer whose reading failed is closed with.
+func (h *Handler) owed(err error) (code int, reason string) {
+	code, reason, label := readFailure(err)
+	if label != "" {
+		h.hub.opts.Metrics.Closed(label)
+	}
+	return code, reason
 }
 
 // threadOf is the initial filter: one non-empty threadId.

@@ -17,6 +17,13 @@ import (
 	"harness/journal"
 )
 
+func serveHandler(t *testing.T, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server
+}
+
 func serve(t *testing.T, source Journal, opts Options, handler HandlerOptions) (*Hub, *httptest.Server) {
 	t.Helper()
 	h := startHub(t, source, opts)

@@ -60,11 +60,14 @@ type Metrics struct {
 	CatchUp func(reason string)
 	// Skipped is told the replaceable frames a slow connection without positions did not get.
 	Skipped func(frames int)
+	// Gap is told each gap frame, with the reason: resume (the cursor was pruned already), pruned (while catching up) or skipped.
+	Gap func(reason string)
 	// SlowConsumer is told each connection closed with 4008: stalled or pruned.
 	SlowConsumer func(reason string)
-	// Closed is told each connection closed for what its peer did or left undone: filter_changes, command_rate or no_pong.
+	// Closed is told each connection closed for what its peer sent or left undone: rate, unfinished, too_big, memory, protocol,
+	// filter_changes or no_pong.
 	Closed func(reason string)
-	// Refused is told each handshake refused for a limit: connections or address.
+	// Refused is told each handshake refused: connections, address or origin.
 	Refused func(reason string)
 }
 
@@ -106,7 +109,7 @@ func (o *Options) setDefaults() {
 	if o.Metrics.Skipped == nil {
 		o.Metrics.Skipped = func(int) {}
 	}
-	for _, told := range []*func(string){&o.Metrics.SlowConsumer, &o.Metrics.Closed, &o.Metrics.Refused} {
+	for _, told := range []*func(string){&o.Metrics.Gap, &o.Metrics.SlowConsumer, &o.Metrics.Closed, &o.Metrics.Refused} {
 		if *told == nil {
 			*told = func(string) {}
 		}

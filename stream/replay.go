@@ -62,6 +62,7 @@ func (c *client) replay(work *page) bool {
 			c.endLocked(closeSlow, slowReason)
 			return false
 		}
+		c.hub.opts.Metrics.Gap("pruned")
 		gap = verdictMessage("gap", target.cursor, endOf(target.limit), oldest)
 	}
 	c.adaptPage(bytes)

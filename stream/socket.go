@@ -32,8 +32,8 @@ type socket struct {
 	net.Conn
 	direct   *direct // nil when bytes cannot be handed to the system directly, as under TLS
 	stall    time.Duration
+	inflow   *inflow
 	lastMove atomic.Int64 // when the last byte came in, or event frames last went out: ns since the epoch
-	early    []byte       // came in with the handshake
 	held     bool         // Write left the connection busy for Wait; the event writer's own
 
 	mu       sync.Mutex
@@ -46,8 +46,8 @@ type socket struct {
 	grace    *time.Timer
 }
 
-func newSocket(conn net.Conn, stall time.Duration, memory *vectors) *socket {
-	s := &socket{Conn: conn, direct: newDirect(conn, memory), stall: stall}
+func newSocket(conn net.Conn, stall time.Duration, memory *vectors, limits *intakeLimits) *socket {
+	s := &socket{Conn: conn, direct: newDirect(conn, memory), stall: stall, inflow: newInflow(conn, limits)}
 	s.idle.L = &s.mu
 	s.moved()
 	return s
@@ -58,6 +58,7 @@ type hijacker struct {
 	http.ResponseWriter
 	stall  time.Duration
 	memory *vectors
+	limits *intakeLimits
 	socket *socket
 	reader *bufio.Reader // what the library reads from
 }
@@ -68,11 +69,11 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("take over the connection: %w", err)
 	}
-	h.socket = newSocket(bare(conn), h.stall, h.memory)
+	h.socket = newSocket(bare(conn), h.stall, h.memory, h.limits)
 	// What the client sent along with its handshake waits in net/http's buffer, which is 4 KiB: ours is smaller and takes its place.
 	if n := buffered.Reader.Buffered(); n > 0 {
 		early, _ := buffered.Peek(n) // cannot fail: so much is there
-		h.socket.early = append([]byte(nil), early...)
+		h.socket.inflow.early = append([]byte(nil), early...)
 	}
 	h.reader = bufio.NewReaderSize(h.socket, readBuffer)
 	return h.socket, bufio.NewReadWriter(h.reader, bufio.NewWriterSize(h.socket, writeBuffer)), nil
@@ -91,14 +92,7 @@ func bare(conn net.Conn) net.Conn {
 
 // Read implements net.Conn.
 func (s *socket) Read(p []byte) (int, error) {
-	if len(s.early) > 0 {
-		n := copy(p, s.early)
-		if s.early = s.early[n:]; len(s.early) == 0 {
-			s.early = nil
-		}
-		return n, nil
-	}
-	n, err := s.Conn.Read(p)
+	n, err := s.inflow.read(p)
 	if n > 0 {
 		s.moved()
 	}
@@ -115,11 +109,12 @@ func (s *socket) Write(p []byte) (int, error) {
 	asked := len(p)
 	if s.closing = len(p) > 0 && p[0]&opcodeMask == opClose; s.closing {
 		p = closeFrame(p)
+		s.inflow.closeSent()
 	}
 	if s.busy {
 		defer s.mu.Unlock()
 		if len(s.controls)+len(p) > maxControlBytes {
-			return 0, errors.New("too many control frames wait for a peer that does not read")
+			return 0, errTooFast
 		}
 		s.controls = append(s.controls, p...)
 		return asked, nil

@@ -25,6 +25,7 @@ func (h *Hub) judge(ctx context.Context, at cursor) (verdict, error) {
 	case at.after > head:
 		return verdict{verdictMessage("ahead", at.after, head, 0), head}, nil
 	case lost(at.after, oldest):
+		h.opts.Metrics.Gap("resume")
 		return verdict{verdictMessage("gap", at.after, head, oldest), startOf(oldest) - 1}, nil
 	default:
 		return verdict{verdictMessage("resumed", at.after, head, 0), at.after}, nil

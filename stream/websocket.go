@@ -48,18 +48,24 @@ func (w *websocketConn) Abort() {
 	_ = w.ws.CloseNow()
 }
 
-// readFailure is the close code owed to a peer after a failed read, 0 when the connection is gone or closed properly.
-func readFailure(err error) (code int, reason string) {
+// readFailure is the close code owed to a peer after a failed read, 0 when the connection is gone or closed properly; label is for the metrics.
+func readFailure(err error) (code int, reason, label string) {
 	var network net.Error
 	switch {
 	case errors.Is(err, errUTF8):
-		return closeUTF8, "invalid UTF-8"
+		return closeUTF8, errUTF8.Error(), "protocol"
 	case errors.Is(err, websocket.ErrMessageTooBig):
-		return closeTooBig, "message too big"
+		return closeTooBig, "message too big", "too_big"
+	case errors.Is(err, errTooFast):
+		return closePolicy, errTooFast.Error(), "rate"
+	case errors.Is(err, errUnfinished):
+		return closePolicy, errUnfinished.Error(), "unfinished"
+	case errors.Is(err, errBusy):
+		return closeBusy, errBusy.Error(), "memory"
 	case websocket.CloseStatus(err) != -1, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.As(err, &network):
-		return 0, ""
+		return 0, "", ""
 	default:
-		return closeProtocol, "protocol error"
+		return closeProtocol, "protocol error", "protocol"
 	}
 }

@@ -1,0 +1,137 @@
+package stream
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+)
+
+// Why a peer is turned out for what it sends.
+var (
+	errTooFast    = errors.New("too many messages")
+	errUnfinished = errors.New("message not finished in time")
+)
+
+const (
+	// byteCost is how many bytes cost a peer as much as a frame.
+	byteCost = 16 << 10
+	// fragmentCost is that of a further fragment of a message, in frames: small fragments are legal, and an empty one is not free.
+	fragmentCost = 1.0 / 16
+	frameHeader  = 14 // of a frame: two bytes, eight of length, four of mask
+)
+
+// intake follows what a peer sends, frame by frame, without looking at what it says: how much there is of it, and since when something is
+// unfinished. The library hides both: pings, pongs and empty fragments never get as far as a command.
+type intake struct {
+	limits *intakeLimits
+	tokens float64
+	filled time.Time
+
+	header  [frameHeader]byte
+	have    int    // bytes of header
+	left    uint64 // payload bytes still to come
+	open    bool   // a fragmented message is not finished
+	started time.Time
+	closed  bool // the peer's close frame is there
+}
+
+// intakeLimits are what each peer may send.
+type intakeLimits struct {
+	rate, burst float64       // frames per second, and at once
+	largest     uint64        // bytes of a message; longer ones are refused anyway
+	patience    time.Duration // for a whole message
+	goodbye     time.Duration // for the answer to a close frame
+}
+
+func newIntake(limits *intakeLimits, now time.Time) intake {
+	return intake{limits: limits, tokens: limits.burst, filled: now}
+}
+
+// take follows bytes that came in; it fails when the peer sends too much.
+func (i *intake) take(data []byte, now time.Time) error {
+	var cost float64
+	for len(data) > 0 && !i.closed {
+		if i.left > 0 {
+			n := min(i.left, uint64(len(data)))
+			i.left -= n
+			data = data[n:]
+			if i.left == 0 {
+				i.finish()
+			}
+			continue
+		}
+		i.header[i.have] = data[0]
+		i.have++
+		data = data[1:]
+		length, whole := i.length()
+		if !whole {
+			continue
+		}
+		cost += i.cost(length)
+		i.have, i.left = 0, length
+		if length == 0 {
+			i.finish()
+		}
+	}
+	switch {
+	case i.have == 0 && i.left == 0 && !i.open:
+		i.started = time.Time{}
+	case i.started.IsZero():
+		i.started = now
+	}
+	i.tokens = min(i.limits.burst, i.tokens+now.Sub(i.filled).Seconds()*i.limits.rate) - cost
+	i.filled = now
+	if i.tokens < 0 {
+		return errTooFast
+	}
+	return nil
+}
+
+// length is that of the payload, once the header is whole.
+func (i *intake) length() (length uint64, whole bool) {
+	if i.have < 2 {
+		return 0, false
+	}
+	length, want := uint64(i.header[1]&0x7f), 2
+	switch length {
+	case 126:
+		want += 2
+	case 127:
+		want += 8
+	}
+	if i.header[1]&0x80 != 0 {
+		want += 4
+	}
+	if i.have < want {
+		return 0, false
+	}
+	switch length {
+	case 126:
+		length = uint64(binary.BigEndian.Uint16(i.header[2:]))
+	case 127:
+		length = binary.BigEndian.Uint64(i.header[2:])
+	}
+	return length, true
+}
+
+func (i *intake) cost(length uint64) float64 {
+	cost := 1.0
+	if i.header[0]&opcodeMask == 0 {
+		cost = fragmentCost
+	}
+	return cost + float64(min(length, i.limits.largest))/byteCost
+}
+
+// finish ends a frame; its first byte is still in the header.
+func (i *intake) finish() {
+	switch opcode := i.header[0] & opcodeMask; {
+	case opcode == opClose:
+		i.closed = true
+	case opcode < opClose:
+		if i.open = i.header[0]&0x80 == 0; !i.open {
+			i.started = time.Time{}
+		}
+	case !i.open:
+		i.started = time.Time{}
+	}
+}
