@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 
 	"harness/api/schema"
@@ -79,6 +80,9 @@ func readAll(r *http.Request) ([]byte, error) {
 		data = data[:len(data)+n]
 		if errors.Is(err, io.EOF) {
 			break
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, &requestError{http.StatusRequestTimeout, "Request body did not arrive in time"}
 		}
 		if err != nil {
 			return nil, &requestError{http.StatusBadRequest, "Request body could not be read"}

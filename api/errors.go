@@ -34,7 +34,7 @@ func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rout
 		telemetry.Log(ctx).Error().Err(err).Str("route", rt.method+" "+rt.path).Msg("request failed")
 	}
 	noteError(ctx, err)
-	if f.status == http.StatusRequestEntityTooLarge {
+	if f.status == http.StatusRequestEntityTooLarge || f.status == http.StatusRequestTimeout {
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
 	s.writeJSON(ctx, w, f.status, f.body)

@@ -19,6 +19,9 @@ type Options struct {
 	AllowedHosts   []string // HARNESS_ALLOWED_HOSTS
 	AllowedOrigins []string // HARNESS_ALLOWED_ORIGINS
 	Token          string   // HARNESS_AUTH_TOKEN; "" asks for none
+
+	// Refused is told the code of every refusal; nil is told nothing.
+	Refused func(code string)
 }
 
 // Guard gives the middleware that every request passes first. It refuses, in
@@ -34,6 +37,12 @@ type Options struct {
 // What passes carries a Principal in its context.
 func Guard(o Options) func(http.Handler) http.Handler {
 	token := newTokenCheck(o.Token)
+	refuse := func(w http.ResponseWriter, status int, code, message string) {
+		if o.Refused != nil {
+			o.Refused(code)
+		}
+		refuse(w, status, code, message)
+	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !HostAllowed(r.Host, o.BoundHost, o.AllowedHosts) {

@@ -81,6 +81,7 @@ func serve(opts *options, s *store, env ...string) (*server, error) {
 	}
 	all := append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "CODEX_HOME=" + s.dir, "CODEX_BIN=" + self, "HARNESS_LOG_FORMAT=json",
+		"HARNESS_WS_MAX_PER_ADDRESS=0", // all sockets of a benchmark come from one
 		fmt.Sprintf("PORT=%d", port), "DATA_DIR=" + s.dir, "DATABASE_URL=" + s.opts.URL,
 	}, env...)
 	if s.engine.synchronous != "" {

@@ -24,6 +24,8 @@ type Config struct {
 	InsecureNoAuth  bool          // HARNESS_INSECURE_NO_AUTH
 	ShutdownTimeout time.Duration // HARNESS_SHUTDOWN_TIMEOUT_MS
 
+	Limits Limits
+
 	LogLevel  string // LOG_LEVEL
 	LogFormat string // HARNESS_LOG_FORMAT
 
@@ -47,6 +49,13 @@ type Config struct {
 	Extensions Extensions
 
 	sources map[string]Source
+}
+
+// Limits bound how many connections are open at once; 0 is no bound.
+type Limits struct {
+	HTTPConnections   int // HARNESS_HTTP_MAX_CONNECTIONS
+	Streams           int // HARNESS_WS_MAX_CONNECTIONS
+	StreamsPerAddress int // HARNESS_WS_MAX_PER_ADDRESS
 }
 
 // SessionDefaults are the controls a new session gets.

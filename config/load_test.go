@@ -60,6 +60,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 	got.sources = nil
 	want := &Config{
 		Host: "127.0.0.1", Port: 3001, ShutdownTimeout: 10 * time.Second,
+		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL",
 		CodexBin: "codex", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second, RuntimeDetach: true, DetachGrace: 15 * time.Minute,

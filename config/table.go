@@ -7,7 +7,7 @@ package config
 func Variables() []Variable {
 	var all []Variable
 	for _, group := range [][]Variable{
-		serverVariables(), logVariables(), storeVariables(), runtimeVariables(),
+		serverVariables(), limitVariables(), logVariables(), storeVariables(), runtimeVariables(),
 		sessionVariables(), queueVariables(), agentVariables(), extensionVariables(),
 	} {
 		all = append(all, group...)
@@ -38,6 +38,20 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_SHUTDOWN_TIMEOUT_MS", Default: "10000", Min: 1,
 			Doc:   "Longest time an orderly shutdown may take before what is left is abandoned.",
 			field: func(c *Config) any { return &c.ShutdownTimeout }},
+	})
+}
+
+func limitVariables() []Variable {
+	return grouped("Limits", []Variable{
+		{Name: "HARNESS_HTTP_MAX_CONNECTIONS", Default: "4096",
+			Doc:   "Open connections that are no streams; beyond it the one that has waited longest without a whole request is closed. 0: no limit.",
+			field: func(c *Config) any { return &c.Limits.HTTPConnections }},
+		{Name: "HARNESS_WS_MAX_CONNECTIONS", Default: "10000",
+			Doc:   "Open streams; one more is refused with 503. 0: no limit.",
+			field: func(c *Config) any { return &c.Limits.Streams }},
+		{Name: "HARNESS_WS_MAX_PER_ADDRESS", Default: "1000",
+			Doc:   "Open streams of one client address (IPv6: of one /64); one more is refused with 429. Behind a proxy all clients have its address. 0: no limit.",
+			field: func(c *Config) any { return &c.Limits.StreamsPerAddress }},
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"harness/stream"
 	"harness/telemetry"
 )
 
@@ -17,11 +16,8 @@ type metrics struct {
 	journalBatch  prometheus.Histogram
 	journalCommit prometheus.Histogram
 
-	sockets       prometheus.Gauge
-	frames        prometheus.Counter
-	frameBytes    prometheus.Counter
-	catchUps      *prometheus.CounterVec
-	slowConsumers *prometheus.CounterVec
+	stream streamMetrics
+	edge   edgeMetrics
 }
 
 func newMetrics() *metrics {
@@ -35,17 +31,10 @@ func newMetrics() *metrics {
 			Name: telemetry.MetricName("journal", "commit_seconds"), Help: "Time from the start of a batch until its subscribers were told.",
 			Buckets: prometheus.ExponentialBuckets(0.0002, 2.5, 12),
 		}),
-		sockets:    prometheus.NewGauge(prometheus.GaugeOpts{Name: telemetry.MetricName("ws", "connections"), Help: "Open stream connections."}),
-		frames:     prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("ws", "frames_total"), Help: "Frames written to stream connections."}),
-		frameBytes: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("ws", "sent_bytes_total"), Help: "Bytes of frames written to stream connections."}),
-		catchUps: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: telemetry.MetricName("ws", "catch_ups_total"), Help: "Connections that were switched to reading the journal.",
-		}, []string{"reason"}),
-		slowConsumers: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: telemetry.MetricName("ws", "slow_consumers_total"), Help: "Connections closed because they did not read.",
-		}, []string{"reason"}),
 	}
-	m.registry.MustRegister(m.journalEvents, m.journalBatch, m.journalCommit, m.sockets, m.frames, m.frameBytes, m.catchUps, m.slowConsumers)
+	m.registry.MustRegister(m.journalEvents, m.journalBatch, m.journalCommit)
+	m.stream = newStreamMetrics(m.registry)
+	m.edge = newEdgeMetrics(m.registry)
 	return m
 }
 
@@ -53,13 +42,4 @@ func (m *metrics) observeBatch(units, events int, took time.Duration) {
 	m.journalBatch.Observe(float64(units))
 	m.journalEvents.Add(float64(events))
 	m.journalCommit.Observe(took.Seconds())
-}
-
-func (m *metrics) stream() stream.Metrics {
-	return stream.Metrics{
-		Connections:  func(delta int) { m.sockets.Add(float64(delta)) },
-		Sent:         func(frames, bytes int) { m.frames.Add(float64(frames)); m.frameBytes.Add(float64(bytes)) },
-		CatchUp:      func(reason string) { m.catchUps.WithLabelValues(reason).Inc() },
-		SlowConsumer: func(reason string) { m.slowConsumers.WithLabelValues(reason).Inc() },
-	}
 }

@@ -28,13 +28,6 @@ import (
 	"harness/stream"
 )
 
-// Bounds of the HTTP server: a peer that trickles its header or idles is cut off.
-const (
-	readHeaderTimeout = 5 * time.Second
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 64 << 10
-)
-
 // Server is the whole program as one value: end-to-end tests start the very same.
 type Server struct {
 	cfg       *config.Config
@@ -109,6 +102,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w (set PORT to a free one)", address, err)
 	}
+	warnOfDescriptors(s.cfg.Limits, s.log)
 	return nil
 }
 
@@ -183,7 +177,7 @@ func (s *Server) codexEnv() []string {
 func (s *Server) stopCodex(ctx context.Context) error { return s.codex.Stop(ctx) }
 
 func (s *Server) startStream(ctx context.Context) error {
-	s.hub = stream.NewHub(s.journal, stream.Options{Logger: s.log.With().Str("room", "stream").Logger(), Metrics: s.metrics.stream()})
+	s.hub = stream.NewHub(s.journal, stream.Options{Logger: s.log.With().Str("room", "stream").Logger(), Metrics: s.metrics.stream.options()})
 	return s.hub.Start(ctx)
 }
 
@@ -193,20 +187,23 @@ func (s *Server) startHTTP(context.Context) error {
 	options := api.Options{
 		Sessions: s.sessions, Runtime: s.codex, Health: health{s}, RequestPayload: requestPayload,
 		Controls: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
-		Stream:  stream.NewHandler(s.hub, stream.HandlerOptions{}),
+		Stream:  stream.NewHandler(s.hub, stream.HandlerOptions{MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress}),
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
 			BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins, Token: s.cfg.AuthToken,
+			Refused: s.metrics.edge.guardRefused,
 		}),
 		Actor:  actor,
 		Logger: s.log.With().Str("room", "api").Logger(), Version: version,
 	}
 	s.offerJobs(&options)
 	s.offerExtensions(&options)
-	handler := api.New(options)
-	s.http = &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes}
+	edge := api.NewEdge(api.EdgeOptions{
+		MaxConnections: s.cfg.Limits.HTTPConnections, Metrics: s.metrics.edge.options(), Logger: s.log.With().Str("room", "api").Logger(),
+	})
+	s.http = edge.Server(api.New(options))
 	go func() {
-		if err := s.http.Serve(api.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(edge.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			s.failed <- fmt.Errorf("the HTTP server broke: %w", err)
 		}
 	}()

@@ -1,0 +1,258 @@
+package api_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"harness/api"
+)
+
+// gate is an edge on a socket, with what it counted.
+type gate struct {
+	address string
+	mu      sync.Mutex
+	open    int
+	reaped  map[string]int
+	refused int
+	changed chan struct{} // replaced at every count
+}
+
+func (g *gate) count(change func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change()
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// wait returns when the condition on what was counted holds.
+func (g *gate) wait(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		g.mu.Lock()
+		met, changed := condition(), g.changed
+		g.mu.Unlock()
+		if met {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("never: %s (open %d, reaped %v, refused %d)", what, g.open, g.reaped, g.refused)
+		}
+	}
+}
+
+func openGate(t *testing.T, options api.EdgeOptions, handler http.Handler) *gate {
+	t.Helper()
+	g := &gate{reaped: map[string]int{}, changed: make(chan struct{})}
+	options.Metrics = api.EdgeMetrics{
+		Connections: func(delta int) { g.count(func() { g.open += delta }) },
+		Reaped:      func(reason string) { g.count(func() { g.reaped[reason]++ }) },
+		Refused:     func() { g.count(func() { g.refused++ }) },
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edge := api.NewEdge(options)
+	server := edge.Server(handler)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := server.Serve(edge.Listener(listener)); !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-served
+		g.wait(t, "every connection is counted out", func() bool { return g.open == 0 })
+	})
+	g.address = listener.Addr().String()
+	return g
+}
+
+// dial opens a connection and says the text.
+func (g *gate) dial(t *testing.T, said string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", g.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err := io.WriteString(conn, said); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+const shortTime = 100 * time.Millisecond
+
+// Whatever a peer leaves undone ends within its time, and a body that is late is told so.
+func TestLatePeersAreReaped(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	g := openGate(t, api.EdgeOptions{HeaderTimeout: shortTime, BodyTimeout: shortTime, IdleTimeout: shortTime}, b.handler)
+	for _, late := range []struct{ said, reason, answer string }{
+		{"", "header", ""},
+		{"GET /api/health HTTP/1.1\r\nHost: x\r\n", "header", ""},
+		{"GET /api/stream HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAA\r\n", "header", ""},
+		{"GET /api HTTP/1.1\r\nHost: x\r\n\r\n", "idle", "200 OK"},
+		{"POST /api/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{", "body", "408 Request Timeout"},
+		{"POST /api/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{", "body", "408 Request Timeout"},
+		// A body that no handler wants is not waited for any longer.
+		{"GET /api HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{", "body", "200 OK"},
+	} {
+		t.Run(fmt.Sprintf("%.30q", late.said), func(t *testing.T) {
+			g.mu.Lock()
+			before := g.reaped[late.reason]
+			g.mu.Unlock()
+			began := time.Now()
+			answer, err := io.ReadAll(g.dial(t, late.said))
+			if err != nil || late.answer == "" && len(answer) > 0 || !strings.Contains(string(answer), late.answer) {
+				t.Errorf("answer %q, %v", answer, err)
+			}
+			if took := time.Since(began); took < shortTime {
+				t.Errorf("closed after %v already", took)
+			}
+			g.wait(t, late.reason, func() bool { return g.reaped[late.reason] == before+1 })
+		})
+	}
+}
+
+// A handler may take longer than a body may: its time is not the peer's.
+func TestAHandlerIsNotHeldToThePeersTime(t *testing.T) {
+	t.Parallel()
+	g := openGate(t, api.EdgeOptions{BodyTimeout: shortTime, AnswerTimeout: shortTime, HeaderTimeout: shortTime}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		select {
+		case <-r.Context().Done():
+		case <-time.After(4 * shortTime):
+			_, _ = w.Write(body)
+		}
+	}))
+	conn := g.dial(t, "")
+	reader := bufio.NewReader(conn)
+	for range 2 { // the second on the same connection: no deadline is left behind
+		if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nok"); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(response.Body); err != nil || string(body) != "ok" {
+			t.Errorf("body %q, %v", body, err)
+		}
+		response.Body.Close()
+	}
+}
+
+// A peer that asks for much and takes nothing is cut off; one that takes it slowly is not.
+func TestAnswersAreGivenTimeByWhatIsTaken(t *testing.T) {
+	t.Parallel()
+	const size = 16 << 20 // more than any socket buffer
+	g := openGate(t, api.EdgeOptions{AnswerTimeout: 2 * shortTime}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(make([]byte, size))
+	}))
+	lazy := g.dial(t, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	g.wait(t, "the lazy reader is cut off", func() bool { return g.reaped["answer"] == 1 })
+	if taken, _ := io.Copy(io.Discard, lazy); taken >= size {
+		t.Errorf("it got everything: %d bytes", taken)
+	}
+	slow := g.dial(t, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	pace := time.NewTicker(shortTime / 10)
+	defer pace.Stop()
+	began, taken := time.Now(), 0
+	for chunk := make([]byte, 512<<10); ; <-pace.C {
+		n, err := io.ReadFull(slow, chunk)
+		if taken += n; err != nil {
+			break
+		}
+	}
+	if took := time.Since(began); taken < size || took < 2*shortTime {
+		t.Errorf("the slow reader got %d bytes in %v", taken, took)
+	}
+}
+
+// At the bound whoever keeps the server waiting gives way, the longest wait first; when nobody does, the new one is told.
+func TestTheBoundOfConnections(t *testing.T) {
+	t.Parallel()
+	release, entered := make(chan struct{}), make(chan struct{})
+	g := openGate(t, api.EdgeOptions{MaxConnections: 3}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/wait" {
+			entered <- struct{}{}
+			<-release
+		}
+		_, _ = w.Write([]byte("served"))
+	}))
+	defer close(release)
+	oldest := g.dial(t, "GET / HTTP")
+	g.wait(t, "open", func() bool { return g.open == 1 })
+	trickler := g.dial(t, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+	g.wait(t, "open", func() bool { return g.open == 2 })
+	busy := func() {
+		g.dial(t, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+		<-entered
+	}
+	busy()
+	busy()
+	g.wait(t, "eviction", func() bool { return g.reaped["evicted"] == 1 })
+	if rest, _ := io.ReadAll(oldest); len(rest) > 0 {
+		t.Errorf("the evicted one got %q", rest)
+	}
+	busy()
+	g.wait(t, "eviction", func() bool { return g.reaped["evicted"] == 2 })
+	_, _ = io.Copy(io.Discard, trickler)
+
+	answer, _ := io.ReadAll(g.dial(t, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+	for _, part := range []string{"503 Service Unavailable", "Retry-After: 1", "Connection: close", `"code":"too_many_connections"`, "HARNESS_HTTP_MAX_CONNECTIONS"} {
+		if !strings.Contains(string(answer), part) {
+			t.Errorf("no %q in %q", part, answer)
+		}
+	}
+	g.wait(t, "refusal", func() bool { return g.refused == 1 && g.open == 3 })
+}
+
+// A connection taken over is no longer the edge's, and comes without deadlines.
+func TestAHijackedConnectionIsNotCounted(t *testing.T) {
+	t.Parallel()
+	taken := make(chan net.Conn, 1)
+	g := openGate(t, api.EdgeOptions{HeaderTimeout: shortTime, AnswerTimeout: shortTime}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+		}
+		taken <- conn
+	}))
+	peer := g.dial(t, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	conn := <-taken
+	t.Cleanup(func() { _ = conn.Close() })
+	g.wait(t, "counted out", func() bool { return g.open == 0 })
+	for {
+		wrapper, wraps := conn.(interface{ Unwrap() net.Conn })
+		if !wraps {
+			break
+		}
+		conn = wrapper.Unwrap()
+	}
+	if _, bare := conn.(*net.TCPConn); !bare {
+		t.Errorf("inside is %T", conn)
+	}
+	late := time.AfterFunc(3*shortTime, func() { _, _ = io.WriteString(peer, "late") })
+	defer late.Stop()
+	if _, err := io.ReadFull(conn, make([]byte, 4)); err != nil {
+		t.Error(err)
+	}
+}
