@@ -13,36 +13,51 @@ import (
 // adoptPage is how many conversations one runtime call and one transaction take in.
 const adoptPage = 100
 
-// adoption is the to-do list of the background worker: runtimes to list, single conversations to look up. It is bounded by what exists.
+// adoption is the list of the background worker.
 type adoption struct {
-	mu       sync.Mutex
-	runtimes map[string]bool
-	threads  map[string]string // thread id → runtime
-	answers  []string          // generations to be told decisions again
-	wake     chan struct{}
+	mu   sync.Mutex
+	todo todo
+	wake chan struct{}
 }
 
-func newAdoption() *adoption {
-	return &adoption{runtimes: map[string]bool{}, threads: map[string]string{}, wake: make(chan struct{}, 1)}
+// todo is bounded by what exists.
+type todo struct {
+	runtimes map[string]bool   // to list
+	threads  map[string]string // to look up in their runtimes: thread id → runtime
+	answers  []string          // generations to be told decisions again
+	again    map[string]bool   // sessions of which the view may show something old
+	room     bool              // the view holds too many
 }
+
+func newTodo() todo {
+	return todo{runtimes: map[string]bool{}, threads: map[string]string{}, again: map[string]bool{}}
+}
+
+func newAdoption() *adoption { return &adoption{todo: newTodo(), wake: make(chan struct{}, 1)} }
 
 func (a *adoption) wantAll(runtimeName string) {
-	a.mu.Lock()
-	a.runtimes[runtimeName] = true
-	a.mu.Unlock()
-	a.signal()
+	a.note(func(t *todo) { t.runtimes[runtimeName] = true })
 }
 
 func (a *adoption) want(runtimeName, threadID string) {
-	a.mu.Lock()
-	a.threads[threadID] = runtimeName
-	a.mu.Unlock()
-	a.signal()
+	a.note(func(t *todo) { t.threads[threadID] = runtimeName })
 }
 
 func (a *adoption) wantAnswers(generation string) {
+	a.note(func(t *todo) { t.answers = append(t.answers, generation) })
+}
+
+func (a *adoption) wantAgain(sessionID string) {
+	a.note(func(t *todo) { t.again[sessionID] = true })
+}
+
+func (a *adoption) wantRoom() {
+	a.note(func(t *todo) { t.room = true })
+}
+
+func (a *adoption) note(add func(*todo)) {
 	a.mu.Lock()
-	a.answers = append(a.answers, generation)
+	add(&a.todo)
 	a.mu.Unlock()
 	a.signal()
 }
@@ -54,12 +69,12 @@ func (a *adoption) signal() {
 	}
 }
 
-func (a *adoption) take() (answers []string, runtimes map[string]bool, threads map[string]string) {
+func (a *adoption) take() todo {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	answers, runtimes, threads = a.answers, a.runtimes, a.threads
-	a.answers, a.runtimes, a.threads = nil, map[string]bool{}, map[string]string{}
-	return answers, runtimes, threads
+	taken := a.todo
+	a.todo = newTodo()
+	return taken
 }
 
 // adoptLoop works the list off until ctx ends. What fails is tried again when the runtime starts the next time.
@@ -70,18 +85,26 @@ func (s *Service) adoptLoop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		answers, runtimes, threads := s.adoption.take()
-		for _, generation := range answers {
+		todo := s.adoption.take()
+		for id := range todo.again {
+			if err := s.look(ctx, id); err != nil && ctx.Err() == nil {
+				s.opts.Logger.Warn().Err(err).Str("session", id).Msg("session could not be read again; its next event may show an old title or project")
+			}
+		}
+		if todo.room {
+			s.makeRoom(ctx)
+		}
+		for _, generation := range todo.answers {
 			if err := s.answerAgain(ctx, generation); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Warn().Err(err).Msg("decisions from before the restart could not be told to the runtime")
 			}
 		}
-		for threadID, name := range threads {
+		for threadID, name := range todo.threads {
 			if err := s.adoptOne(ctx, name, threadID); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Debug().Err(err).Str("session", threadID).Msg("conversation could not be read from its runtime; keeping the bare row")
 			}
 		}
-		for name := range runtimes {
+		for name := range todo.runtimes {
 			if err := s.adoptAll(ctx, name); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Warn().Err(err).Str("runtime", name).
 					Msg("stored conversations could not all be listed; the missing ones are adopted when they are used")
@@ -167,7 +190,7 @@ func (s *Service) takeIn(ctx context.Context, runtimeName string, threads []runt
 		title := fromThread(runtimeName, "", t, at).Title
 		s.view.change(t.ID, func(known *thread) {
 			if known.title == "" {
-				known.title = title
+				known.call(title)
 			}
 		})
 	}

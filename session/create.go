@@ -43,10 +43,13 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	// Order in the list is by ms; the runtime may count in seconds.
 	session.UpdatedAt = max(session.UpdatedAt, s.now())
 	err = s.inOrder(ctx, func() journal.Unit {
-		s.view.put(session.ID, thread{runtime: session.Runtime})
+		if s.view.put(session.ID, thread{runtime: session.Runtime}) {
+			s.adoption.wantRoom()
+		}
 		generation, _ := s.view.liveGeneration(session.Runtime)
 		s.view.change(session.ID, func(t *thread) {
-			t.known, t.title, t.systemOwned = true, session.Title, session.SystemOwned
+			t.known, t.systemOwned = true, session.SystemOwned
+			t.call(session.Title)
 			t.historyIn = generation // it begins here
 		})
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

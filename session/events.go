@@ -11,6 +11,12 @@ import (
 	"harness/transcript"
 )
 
+// Types of events the room also hears, when another node caused them.
+const (
+	eventProjectUpdated = "session_project_updated"
+	eventSessionDeleted = "session_deleted"
+)
+
 // source names this room in the events it causes itself.
 const source = "harness"
 
@@ -57,7 +63,7 @@ func transcriptUpdated(sessionID string, entry transcript.Entry, at int64, syste
 }
 
 func sessionDeleted(gone DeletedError, systemOwned bool) journal.Event {
-	event := sessionEvent(gone.SessionID, "session_deleted", gone.DeletedAt, systemOwned, encode(struct {
+	event := sessionEvent(gone.SessionID, eventSessionDeleted, gone.DeletedAt, systemOwned, encode(struct {
 		Status    string `json:"status"`
 		SessionID string `json:"sessionId"`
 		Title     string `json:"title"`
@@ -69,7 +75,7 @@ func sessionDeleted(gone DeletedError, systemOwned bool) journal.Event {
 }
 
 func sessionProjectUpdated(sessionID string, projectID, previous *string, at int64, systemOwned bool) journal.Event {
-	event := sessionEvent(sessionID, "session_project_updated", at, systemOwned, encode(struct {
+	event := sessionEvent(sessionID, eventProjectUpdated, at, systemOwned, encode(struct {
 		Status            string  `json:"status"`
 		SessionID         string  `json:"sessionId"`
 		ProjectID         *string `json:"projectId"`
@@ -81,7 +87,7 @@ func sessionProjectUpdated(sessionID string, projectID, previous *string, at int
 
 // sessionReleased is what clients are told when all chats leave a project at once: no status, no previous project.
 func sessionReleased(sessionID string, at int64) journal.Event {
-	event := sessionEvent(sessionID, "session_project_updated", at, false, encode(struct {
+	event := sessionEvent(sessionID, eventProjectUpdated, at, false, encode(struct {
 		SessionID string  `json:"sessionId"`
 		ProjectID *string `json:"projectId"`
 	}{SessionID: sessionID}))
@@ -106,6 +112,14 @@ func projectDeleted(projectID string, at int64) journal.Event {
 		ProjectID  string   `json:"projectId"`
 		SessionIDs []string `json:"sessionIds"`
 	}{projectID, []string{}})}
+}
+
+// sessionRenamed tells the other nodes of a new title. It is no event of the session: clients are told by the runtime.
+func sessionRenamed(sessionID, title string, at int64) journal.Event {
+	return journal.Event{Type: eventSessionRenamed, Time: at, Source: source, Payload: encode(struct {
+		SessionID string `json:"sessionId"`
+		Title     string `json:"title"`
+	}{sessionID, title})}
 }
 
 // requestResolved tells how an interactive request ended.

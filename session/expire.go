@@ -16,6 +16,7 @@ import (
 const (
 	eventRuntimeStarted = "runtime.started"
 	eventRuntimeExited  = "runtime.exited"
+	eventSessionRenamed = "session.renamed"
 )
 
 func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Unit {

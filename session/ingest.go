@@ -95,7 +95,7 @@ func (s *Service) see(signal runtime.Signal) {
 		case runtime.TurnStarted:
 			t.begin(change.TurnID)
 		case runtime.ThreadNamed:
-			t.title = change.Name
+			t.call(change.Name)
 		}
 	})
 }
@@ -105,23 +105,33 @@ func (s *Service) load(runtimeName, id string) {
 	if _, ok := s.view.get(id); ok {
 		return
 	}
-	ctx := context.Background()
+	t, err := s.storedThread(context.Background(), runtimeName, id)
+	if err != nil {
+		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("session could not be read; its next event does not name its title")
+		return
+	}
+	if s.view.put(id, t) {
+		s.adoption.wantRoom()
+	}
+}
+
+// storedThread is a thread as the store has it.
+func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thread, error) {
 	stored, err := readSession(ctx, s.db.Read(), id)
 	var gone *DeletedError
 	switch {
 	case errors.As(err, &gone):
-		s.view.put(id, thread{runtime: runtimeName, known: true, deleted: true})
+		return thread{runtime: runtimeName, known: true, deleted: true}, nil
 	case errors.Is(err, ErrNotFound):
-		s.view.put(id, thread{runtime: runtimeName})
+		return thread{runtime: runtimeName}, nil
 	case err != nil:
-		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("session could not be read; its next event does not name its title")
-	default:
-		t := thread{runtime: stored.Runtime, known: true, systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}
-		if t.activeTurn, err = runningTurn(ctx, s.db.Read(), id); err != nil {
-			s.opts.Logger.Warn().Err(err).Str("session", id).Msg("the running turn could not be read; taking the session as idle")
-		}
-		s.view.put(id, t)
+		return thread{}, err
 	}
+	t := thread{runtime: stored.Runtime, known: true, systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}
+	if t.activeTurn, err = runningTurn(ctx, s.db.Read(), id); err != nil {
+		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("the running turn could not be read; taking the session as idle")
+	}
+	return t, nil
 }
 
 // apply runs inside the journal's transaction: the state a signal changes, then its event.
@@ -187,8 +197,8 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 		_, _, err := s.entries.Upsert(ctx, tx, id, entryOfItem(turnID, change, a.receivedAt))
 		return nil, err
 	case runtime.ThreadNamed:
-		return nil, updateSession(ctx, tx, id, `title = $2, updated_at = case when updated_at < $3 then $3 else updated_at end`,
-			database.EncodeText(change.Name), a.receivedAt)
+		return []journal.Event{sessionRenamed(id, change.Name, a.receivedAt)}, updateSession(ctx, tx, id,
+			`title = $2, updated_at = case when updated_at < $3 then $3 else updated_at end`, database.EncodeText(change.Name), a.receivedAt)
 	case runtime.InteractiveRequested:
 		return nil, s.requested(ctx, tx, a, change, meta)
 	case runtime.RequestResolved:

@@ -18,9 +18,10 @@ func (s *Service) Rename(ctx context.Context, sessionID, title string) (Session,
 		if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
 			return nil, err
 		}
-		s.view.change(sessionID, func(t *thread) { t.title = title })
-		return func(ctx context.Context, tx database.Tx, at int64) error {
-			return errors.Join(updateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)), touch(ctx, tx, sessionID, at))
+		s.view.change(sessionID, func(t *thread) { t.call(title) })
+		return func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error) {
+			err := errors.Join(updateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)), touch(ctx, tx, sessionID, at))
+			return []journal.Event{sessionRenamed(sessionID, title, at)}, err
 		}, nil
 	})
 }
@@ -31,8 +32,8 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error
 		if err := adapter.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
 			return nil, materialized(err)
 		}
-		return func(ctx context.Context, tx database.Tx, _ int64) error {
-			return updateSession(ctx, tx, sessionID, `archived = 1`)
+		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
+			return nil, updateSession(ctx, tx, sessionID, `archived = 1`)
 		}, nil
 	})
 }
@@ -45,8 +46,8 @@ func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, err
 		if t, err = adapter.UnarchiveThread(ctx, session.RuntimeSessionID); err != nil {
 			return nil, materialized(err)
 		}
-		return func(ctx context.Context, tx database.Tx, _ int64) error {
-			return errors.Join(updateSession(ctx, tx, sessionID, `archived = 0`), storeThread(ctx, tx, sessionID, t))
+		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
+			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 0`), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	}))
 }
@@ -59,7 +60,9 @@ func (s *Service) Resume(ctx context.Context, sessionID string) (Session, error)
 		if t, err = adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.RuntimeSessionID}); err != nil {
 			return nil, materialized(err)
 		}
-		return func(ctx context.Context, tx database.Tx, _ int64) error { return storeThread(ctx, tx, sessionID, t) }, nil
+		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
+			return nil, storeThread(ctx, tx, sessionID, t)
+		}, nil
 	}))
 }
 
@@ -74,7 +77,7 @@ func told(t *runtime.Thread) func(Session, error) (Session, error) {
 }
 
 // change is what managing a session does to its row.
-type change func(ctx context.Context, tx database.Tx, at int64) error
+type change func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error)
 
 // manage is the way of every such call: look the session up, have the runtime do its part, store the outcome. Calls on one session go one
 // after the other, so that the store and the runtime end up with the same one of two competing wishes.
@@ -105,9 +108,10 @@ func (s *Service) manage(ctx context.Context, sessionID string, act func(context
 		if _, err := presence(ctx, tx, sessionID); err != nil {
 			return nil, journal.Refuse(err)
 		}
-		return nil, apply(ctx, tx, at)
+		return apply(ctx, tx, at)
 	})
 	if err != nil {
+		s.adoption.wantAgain(sessionID)
 		return Session{}, err
 	}
 	return s.stored(ctx, sessionID)
@@ -141,11 +145,25 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 			return Session{}, err
 		}
 	}
-	if _, err := s.Lookup(ctx, sessionID); err != nil {
+	session, err := s.Lookup(ctx, sessionID)
+	if err != nil {
 		return Session{}, err
 	}
+	s.load(session.Runtime, sessionID)
+	err = s.inOrder(ctx, func() journal.Unit {
+		s.view.change(sessionID, func(t *thread) { t.place(projectID) })
+		return s.assignment(sessionID, projectID)
+	})
+	if err != nil {
+		s.adoption.wantAgain(sessionID)
+		return Session{}, err
+	}
+	return s.stored(ctx, sessionID)
+}
+
+func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
 	at := s.now()
-	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if projectID != nil {
 			if _, err := readProject(ctx, tx, *projectID); err != nil {
 				return nil, journal.Refuse(err)
@@ -162,12 +180,7 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 			return nil, err
 		}
 		return []journal.Event{sessionProjectUpdated(sessionID, projectID, stored.ProjectID, at, stored.SystemOwned)}, nil
-	})
-	if err != nil {
-		return Session{}, err
 	}
-	s.view.change(sessionID, func(t *thread) { t.projectID = projectID })
-	return s.stored(ctx, sessionID)
 }
 
 func same(a, b *string) bool {

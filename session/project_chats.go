@@ -109,9 +109,9 @@ func (s *Service) chats(ctx context.Context, q database.Querier, projectID strin
 // release takes a project's chats out of it, only the one of the given id unless that is "", and returns how many.
 func (s *Service) release(ctx context.Context, projectID, only string) (int, error) {
 	at := s.now()
-	var released []string
-	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		released = nil
+	released := 0
+	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		released = 0
 		chats, err := s.chats(ctx, tx, projectID)
 		if errors.Is(err, ErrProjectNotFound) {
 			return nil, journal.Refuse(err)
@@ -127,15 +127,23 @@ func (s *Service) release(ctx context.Context, projectID, only string) (int, err
 			if err := updateSession(ctx, tx, chat.ID, `project_id = null, project_rank = 0`); err != nil {
 				return nil, err
 			}
-			released = append(released, chat.ID)
+			released++
 			events = append(events, sessionReleased(chat.ID, at))
 		}
 		return events, nil
-	})
-	for _, id := range released {
-		s.view.change(id, func(t *thread) { t.projectID = nil })
 	}
-	return len(released), err
+	var placed []string
+	// Not given up halfway: the unit writes what is returned.
+	err := s.inOrder(context.WithoutCancel(ctx), func() journal.Unit {
+		placed = s.view.release(projectID, only)
+		return unit
+	})
+	if err != nil {
+		for _, id := range placed {
+			s.adoption.wantAgain(id)
+		}
+	}
+	return released, err
 }
 
 // allMaterialized refuses when a chat that would have to be archived has nothing in it.

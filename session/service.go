@@ -67,10 +67,12 @@ func New(opts Options) *Service {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
-	return &Service{
+	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		view: newView(), adoption: newAdoption(), adapters: append([]runtime.Adapter(nil), opts.Runtimes...),
+		adoption: newAdoption(), adapters: append([]runtime.Adapter(nil), opts.Runtimes...),
 	}
+	s.view = newView(s.now)
+	return s
 }
 
 // Attach adds a runtime. Service and adapter need each other (the adapter wants a Sink), so adapters usually come after New.
@@ -100,8 +102,10 @@ func (s *Service) Start(ctx context.Context) error {
 	// The worker outlives the call that started it; Stop ends it.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.started, s.cancel, s.done = true, cancel, make(chan struct{})
+	_, unsubscribe := s.journal.Subscribe(s.hear)
 	go func() {
 		defer close(s.done)
+		defer unsubscribe()
 		s.adoptLoop(running)
 	}()
 	return nil

@@ -8,10 +8,15 @@ import (
 )
 
 // view is what must be known the moment a signal arrives, without asking the store: who runs a turn, how a session is called. It is
-// written in commit order (Service.order), so an event's meta says what was true at the event's place in the journal.
+// written in commit order (Service.order), so an event's meta says what was true at the event's place in the journal. What is not in it is
+// read from the store when it is needed; what nobody needed for a while is left out again (evict.go).
 type view struct {
+	now     func() int64 // ms
 	mu      sync.Mutex
 	threads map[string]*thread
+	keep    int   // how many threads it holds when it can
+	uses    int64 // counts looks at threads
+	trimmed int64 // when (ms) it was last tried to make room
 	// live is the running generation of each runtime, exited the last one that ended.
 	live, exited map[string]string
 }
@@ -25,6 +30,10 @@ type thread struct {
 	title       string
 	projectID   *string
 	activeTurn  string
+	// named counts changes of title and project.
+	named int
+	// used is when it was last looked at, as a count of looks and in ms.
+	used, usedAt int64
 	// managed is when (ms) a client last changed what the runtime's listing also tells; a listing asked for earlier is out of date.
 	managed int64
 	// idle are closed when no turn runs any more.
@@ -37,12 +46,23 @@ type thread struct {
 
 const rememberedTurns = 8
 
-func newView() *view {
-	return &view{threads: map[string]*thread{}, live: map[string]string{}, exited: map[string]string{}}
+func newView(now func() int64) *view {
+	return &view{now: now, keep: keptThreads, threads: map[string]*thread{}, live: map[string]string{}, exited: map[string]string{}}
 }
 
 // get returns a copy of a thread.
 func (v *view) get(id string) (thread, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if t, ok := v.threads[id]; ok {
+		v.use(t)
+		return *t, true
+	}
+	return thread{}, false
+}
+
+// peek is get by somebody who does not need the thread: it may be left out as if nobody had looked.
+func (v *view) peek(id string) (thread, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if t, ok := v.threads[id]; ok {
@@ -51,13 +71,20 @@ func (v *view) get(id string) (thread, bool) {
 	return thread{}, false
 }
 
-// put adds a thread read from the store, unless it is there already.
-func (v *view) put(id string, t thread) {
+func (v *view) use(t *thread) {
+	v.uses++
+	t.used, t.usedAt = v.uses, v.now()
+}
+
+// put adds a thread read from the store, unless it is there already, and tells whether it is time to leave others out.
+func (v *view) put(id string, t thread) (crowded bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if _, ok := v.threads[id]; !ok {
+		v.use(&t)
 		v.threads[id] = &t
 	}
+	return v.crowded()
 }
 
 // change edits a thread, if it is in the view. What is not in the view is read from the store when it is needed.
@@ -65,8 +92,22 @@ func (v *view) change(id string, edit func(*thread)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if t, ok := v.threads[id]; ok {
+		v.use(t)
 		edit(t)
 	}
+}
+
+// release takes the people's threads of a project out of it, only the one of the given id unless that is "", and returns which.
+func (v *view) release(projectID, only string) (released []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for id, t := range v.threads {
+		if t.projectID != nil && *t.projectID == projectID && !t.systemOwned && (only == "" || only == id) {
+			t.place(nil)
+			released = append(released, id)
+		}
+	}
+	return released
 }
 
 func (v *view) forget(id string) {
@@ -83,6 +124,10 @@ func (v *view) active(id string) string {
 	t, _ := v.get(id)
 	return t.activeTurn
 }
+
+// call and place note a title and a project.
+func (t *thread) call(title string)       { t.title, t.named = title, t.named+1 }
+func (t *thread) place(projectID *string) { t.projectID, t.named = projectID, t.named+1 }
 
 func (t *thread) begin(turnID string) {
 	if turnID != "" {
