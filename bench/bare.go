@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,15 +80,20 @@ func (g *group) run() {
 	}
 }
 
-// bareHTTPLoad is bareLoad behind net/http in this process: what a server that only inserts would do for the same clients.
-func bareHTTPLoad(db *database.DB, clients int, length time.Duration) (rate, error) {
-	grouped := newGroup(db)
-	defer grouped.stop()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return rate{}, err
+// serveInserts is `bench inserts <port>`: the bare INSERT behind net/http, which is what a server that only inserts would do for the same
+// clients. The store comes from the environment.
+func serveInserts(args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: bench inserts <port>")
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	db, err := database.Open(context.Background(), database.Options{URL: os.Getenv("DATABASE_URL"), Path: os.Getenv("BENCH_PATH"), Synchronous: os.Getenv("BENCH_SYNCHRONOUS")})
+	if err != nil {
+		return err
+	}
+	grouped := newGroup(db)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/ready", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	mux.HandleFunc("/insert", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
 			message, content, _ := strings.Cut(string(body), ",")
@@ -96,18 +103,33 @@ func bareHTTPLoad(db *database.DB, clients int, length time.Duration) (rate, err
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = w.Write(body)
-	})}
-	go func() { _ = server.Serve(listener) }()
-	defer server.Close()
-	return drive(clients, length, noCPU, func(client int) (func(int) error, func(), error) {
-		c, err := dial("http://" + listener.Addr().String())
-		if err != nil {
-			return nil, nil, err
-		}
-		run := rand.Uint32()
-		return func(i int) error {
-			return c.call(request("POST", "/", fmt.Sprintf("new-%08x-%02d-%08d,", run, client, i)+oneKiB))
-		}, c.close, nil
 	})
+	return http.ListenAndServe("127.0.0.1:"+args[0], mux)
+}
+
+// bareHTTPLoad is bareLoad through a server of its own process.
+func bareHTTPLoad(s *store, clients int, length time.Duration) (rate, error) {
+	port, err := freePort()
+	if err != nil {
+		return rate{}, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return rate{}, err
+	}
+	c, err := startChild(s.dir, "inserts", []string{"DATABASE_URL=" + s.opts.URL, "BENCH_PATH=" + s.opts.Path, "BENCH_SYNCHRONOUS=" + s.opts.Synchronous},
+		fmt.Sprintf("http://127.0.0.1:%d", port), self, "inserts", strconv.Itoa(port))
+	if err != nil {
+		return rate{}, err
+	}
+	defer c.stop()
+	made := newTemplate(request("POST", "/insert", anyName+","+oneKiB))
+	run := uint64(rand.Uint32N(100_000_000))
+	g, err := newGenerator(c.url, clients, func(client, i int) []byte { return made.fill("new-", run, uint64(client), uint64(i)) })
+	if err != nil {
+		return rate{}, err
+	}
+	return g.run(length, c.cpu)
 }

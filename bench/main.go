@@ -1,7 +1,7 @@
 // Command bench starts the real server and measures it over real sockets, each figure beside a baseline of the same run.
 //
 // It is a module of its own so that what only a benchmark needs stays out of the product. The same binary plays the other parts: the
-// baseline servers (`bench baseline ...`) and a runtime that replays a recorded turn (`bench app-server`).
+// baseline servers (`bench baseline ...`, `bench inserts ...`) and a runtime that replays a recorded turn (`bench app-server`).
 package main
 
 import (
@@ -17,11 +17,12 @@ import (
 
 // options are what every program shares.
 type options struct {
-	binary string        // the server's executable
-	dir    string        // scratch folder
-	length time.Duration // of one measurement
-	full   bool
-	store  string // measures only stores whose name has this text
+	binary  string        // the server's executable
+	dir     string        // scratch folder
+	length  time.Duration // of one measurement
+	full    bool
+	clients int    // of the upserts, 0 for all
+	store   string // measures only stores whose name has this text
 }
 
 type program struct {
@@ -55,6 +56,8 @@ func run(args []string) error {
 			return playRuntime()
 		case "baseline":
 			return serveBaseline(args[1:])
+		case "inserts":
+			return serveInserts(args[1:])
 		}
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -62,6 +65,7 @@ func run(args []string) error {
 	flags.StringVar(&opts.binary, "server", "", "the server's executable; built from the repository when empty")
 	flags.DurationVar(&opts.length, "length", 2*time.Second, "length of one measurement")
 	flags.StringVar(&opts.store, "store", "", `only stores whose name has this text, e.g. "FULL"`)
+	flags.IntVar(&opts.clients, "clients", 0, "upserts: only with so many clients")
 	flags.BoolVar(&opts.full, "full", true, "all sizes; false leaves out the largest")
 	flags.Usage = func() {
 		fmt.Fprintln(flags.Output(), "usage: bench [flags] [program...]   (all programs when none is named)")

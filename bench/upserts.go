@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -19,6 +20,7 @@ type rate struct {
 	perSecond float64
 	p50, p99  float64 // ms
 	cpu       float64 // µs of the server per operation
+	client    float64 // µs of the generator per operation
 }
 
 // drive runs do on n clients for a while, after a tenth of it as warm-up.
@@ -70,29 +72,65 @@ func drive(n int, length time.Duration, cpu func() time.Duration, newClient func
 	if failed != nil || len(times) == 0 {
 		return rate{}, fmt.Errorf("no result: %v", failed)
 	}
-	return rate{float64(len(times)) / took.Seconds(), quantile(times, 0.5), quantile(times, 0.99), float64(spent.Microseconds()) / float64(len(times))}, nil
+	return rate{perSecond: float64(len(times)) / took.Seconds(), p50: quantile(times, 0.5), p99: quantile(times, 0.99),
+		cpu: float64(spent.Microseconds()) / float64(len(times))}, nil
 }
 
 func noCPU() time.Duration { return 0 }
 
-// upsertLoad posts upserts of new messages, or of ones among the first existing when that is not 0.
-func upsertLoad(s *server, clients, existing int, length time.Duration) (rate, error) {
-	return drive(clients, length, s.cpu, func(client int) (func(int) error, func(), error) {
-		c, err := dial(s.url)
-		if err != nil {
-			return nil, nil, err
+// template renders requests that differ in a few bytes: the message's name and the first bytes of the content.
+type template struct {
+	bytes          []byte
+	name, contents int // where they begin
+}
+
+// anyName is a name to be written over; it occurs nowhere else in a request.
+var anyName = strings.Repeat("n", len("new-00000000-00-00000000"))
+
+// newTemplate takes a request rendered with anyName and a start of oneKiB as content.
+func newTemplate(rendered []byte) *template {
+	return &template{rendered, bytes.Index(rendered, []byte(anyName)), bytes.Index(rendered, []byte(oneKiB[:64]))}
+}
+
+// fill writes another name.
+func (t *template) fill(kind string, a, b, c uint64) []byte {
+	name := append(t.bytes[t.name:t.name], kind...)
+	name = append(appendDigits(name, a, 8), '-')
+	name = append(appendDigits(name, b, 2), '-')
+	appendDigits(name, c, 8)
+	return t.bytes
+}
+
+func appendDigits(dst []byte, value uint64, digits int) []byte {
+	at := len(dst) + digits
+	dst = dst[:at]
+	for range digits {
+		at--
+		dst[at] = '0' + byte(value%10)
+		value /= 10
+	}
+	return dst
+}
+
+// upsertLoad posts upserts of new messages, or of ones among the first existing when that is not 0: each client goes through messages of
+// its own, so that no two upserts of one transaction meet in a row.
+func upsertLoad(s *server, clients, existing int, content string, length time.Duration) (rate, error) {
+	run := uint64(rand.Uint32N(100_000_000))
+	made := newTemplate(s.upsert(anyName, content))
+	g, err := newGenerator(s.url, clients, func(client, i int) []byte {
+		if existing == 0 {
+			return made.fill("new-", run, uint64(client), uint64(i))
 		}
-		run := rand.Uint32()
-		return func(i int) error {
-			message := fmt.Sprintf("new-%08x-%02d-%08d", run, client, i)
-			content := oneKiB
-			if existing > 0 {
-				message = fmt.Sprintf("old-%08d", rand.IntN(existing))
-				content = fmt.Sprintf("%08d%s", i, oneKiB[8:])
-			}
-			return c.call(s.upsert(message, content))
-		}, c.close, nil
+		// Places all over the table, in an order that repeats none before all had their turn.
+		mine := existing / clients
+		message := client*mine + (i*7919)%mine
+		appendDigits(made.bytes[made.contents:made.contents], uint64(i), 8)
+		return made.fill("old-", 0, 0, uint64(message))
 	})
+	if err != nil {
+		return rate{}, err
+	}
+	return g.run(length, s.cpu)
 }
 
 // bareLoad inserts the same rows in this process: one statement per row, the rows of all waiting clients in one transaction. It is what
@@ -110,9 +148,12 @@ func bareLoad(db *database.DB, clients int, length time.Duration) (rate, error) 
 
 func upserts(opts *options) error {
 	t := newTable("Upserts of new 1 KiB entries per second (bare: one INSERT per entry, group-committed, in process)",
-		"store", "clients", "bare INSERT/s", "bare over HTTP/s", "upserts/s", "ratio", "ratio over HTTP", "p50 ms", "p99 ms", "server CPU µs")
+		"store", "clients", "bare INSERT/s", "bare over HTTP/s", "its CPU µs", "upserts/s", "ratio", "ratio over HTTP", "p50 ms", "p99 ms", "server CPU µs", "client CPU µs")
 	for _, e := range opts.engines() {
 		for _, clients := range []int{1, 32} {
+			if opts.clients != 0 && opts.clients != clients {
+				continue
+			}
 			s, err := newStore(opts, e)
 			if err != nil {
 				return err
@@ -125,23 +166,24 @@ func upserts(opts *options) error {
 			if err != nil {
 				return err
 			}
-			overHTTP, err := bareHTTPLoad(db, clients, opts.length)
-			if err != nil {
+			if err := db.Close(); err != nil {
 				return err
 			}
-			if err := db.Close(); err != nil {
+			overHTTP, err := bareHTTPLoad(s, clients, opts.length)
+			if err != nil {
 				return err
 			}
 			running, err := serve(opts, s)
 			if err != nil {
 				return err
 			}
-			got, err := upsertLoad(running, clients, 0, opts.length)
+			got, err := upsertLoad(running, clients, 0, oneKiB, opts.length)
 			running.stop()
 			if err != nil {
 				return err
 			}
-			t.add(e.name, clients, bare.perSecond, overHTTP.perSecond, got.perSecond, got.perSecond/bare.perSecond, got.perSecond/overHTTP.perSecond, got.p50, got.p99, got.cpu)
+			t.add(e.name, clients, bare.perSecond, overHTTP.perSecond, overHTTP.cpu, got.perSecond, got.perSecond/bare.perSecond, got.perSecond/overHTTP.perSecond,
+				got.p50, got.p99, got.cpu, got.client)
 		}
 	}
 	t.print()
