@@ -30,7 +30,6 @@ create table journal_events (
 	payload        text not null
 );
 create unique index journal_events_session on journal_events (session_id, seq);
-create index journal_events_session_pos on journal_events (session_id, pos);
 create index journal_events_broadcast on journal_events (pos) where broadcast = 1;
 
 create table projects (

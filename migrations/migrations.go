@@ -9,6 +9,7 @@ import (
 	"embed"
 	"fmt"
 	"hash/crc64"
+	"io/fs"
 	"os"
 	"syscall"
 
@@ -63,17 +64,18 @@ func Up(ctx context.Context, db *database.DB, lockFile string) (Result, error) {
 }
 
 func newProvider(ctx context.Context, db *database.DB) (*goose.Provider, error) {
+	var sources fs.FS = rowids{files}
 	dialect := goose.DialectSQLite3
 	options := []goose.ProviderOption{goose.WithVerbose(false), goose.WithLogger(goose.NopLogger())}
 	if db.Engine() == database.Postgres {
-		dialect = goose.DialectPostgres
+		sources, dialect = files, goose.DialectPostgres
 		locker, err := newLocker(ctx, db)
 		if err != nil {
 			return nil, err
 		}
 		options = append(options, goose.WithSessionLocker(locker))
 	}
-	provider, err := goose.NewProvider(dialect, db.Raw(), files, options...)
+	provider, err := goose.NewProvider(dialect, db.Raw(), sources, options...)
 	if err != nil {
 		return nil, fmt.Errorf("load the migrations: %w", err)
 	}
