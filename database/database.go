@@ -42,6 +42,8 @@ type DB struct {
 	read   *sql.DB
 	// writes and reads hold SQLite's prepared statements; nil on Postgres, whose driver has its own.
 	writes, reads *statements
+	// checkpoints is nil on Postgres.
+	checkpoints *checkpointer
 }
 
 // Engine tells which database this is, for the few statements that differ.
@@ -79,6 +81,9 @@ func (db *DB) Update(ctx context.Context, fn func(tx Tx) error) error {
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("%w: %w", ErrCommit, err)
 	}
+	if db.checkpoints != nil {
+		db.checkpoints.committed()
+	}
 	return nil
 }
 
@@ -95,5 +100,5 @@ func (db *DB) Close() error {
 	if db.read == db.write {
 		return db.write.Close()
 	}
-	return errors.Join(db.read.Close(), db.write.Close())
+	return errors.Join(db.checkpoints.close(), db.read.Close(), db.write.Close())
 }
