@@ -1,6 +1,9 @@
 package database
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Postgres refuses U+0000 and invalid UTF-8 in text, SQLite takes both; clients may send either. Text a client chose goes through EncodeText
 // on its way in and DecodeText on its way out, so that both engines give back the same. Nearly all text is stored as it is.
@@ -11,6 +14,9 @@ var (
 
 // EncodeText makes text storable on every engine; DecodeText undoes it. Invalid UTF-8 becomes U+FFFD for good.
 func EncodeText(text string) string {
+	if strings.IndexByte(text, 0) < 0 && strings.IndexByte(text, 1) < 0 && utf8.ValidString(text) {
+		return text
+	}
 	return encodeText.Replace(strings.ToValidUTF8(text, "\uFFFD"))
 }
 

@@ -100,21 +100,19 @@ func scan(rows *sql.Rows) (Record, error) {
 	return record, err
 }
 
-// insert writes records in as few statements as the parameter limits allow.
+var insertEvents = database.NewBulk(`insert into journal_events (`+columns+`) {rows}`, database.Int, database.Int, database.Int, database.Text, database.Text,
+	database.Text, database.Text, database.Int, database.Text, database.Text, database.Int, database.Text, database.Text, database.Text, database.Text)
+
+// insert writes records.
 func insert(ctx context.Context, tx database.Tx, records []Record) error {
-	const perStatement = 32 // more saves no round trip worth it, and a driver binds in quadratic time
-	for len(records) > 0 {
-		chunk := records[:min(len(records), perStatement)]
-		records = records[len(chunk):]
-		args := make([]any, 0, len(chunk)*columnCount)
-		for i := range chunk {
-			r := &chunk[i]
-			args = append(args, r.Pos, r.Seq, r.SchemaVersion, r.SessionID, r.TurnID, r.ItemID, r.Type, r.Time, r.Source, r.Actor, boolInt(r.Broadcast),
-				r.TraceID, r.SpanID, string(r.Meta), string(r.Payload))
-		}
-		if _, err := tx.ExecContext(ctx, insertStatement(len(chunk)), args...); err != nil {
-			return fmt.Errorf("insert %d journal events: %w", len(chunk), err)
-		}
+	args := make([]any, 0, len(records)*15)
+	for i := range records {
+		r := &records[i]
+		args = append(args, r.Pos, r.Seq, int64(r.SchemaVersion), r.SessionID, r.TurnID, r.ItemID, r.Type, r.Time, r.Source, r.Actor, boolInt(r.Broadcast),
+			r.TraceID, r.SpanID, string(r.Meta), string(r.Payload))
+	}
+	if err := insertEvents.Exec(ctx, tx, args); err != nil {
+		return fmt.Errorf("insert %d journal events: %w", len(records), err)
 	}
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"harness/database"
 )
@@ -15,9 +13,6 @@ type Put struct {
 	SessionID string
 	Entry     Entry
 }
-
-// rowsPerStatement bounds the rows of one statement: enough to make round trips rare, few enough for a driver that binds in quadratic time.
-const rowsPerStatement = 32
 
 // key names a row as it is stored.
 type key struct{ session, message string }
@@ -45,12 +40,8 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 			order = append(order, keys[i])
 		}
 	}
-	for rest := order; len(rest) > 0; {
-		chunk := rest[:min(len(rest), rowsPerStatement)]
-		rest = rest[len(chunk):]
-		if err := readStates(ctx, tx, chunk, states); err != nil {
-			return err
-		}
+	if err := read(ctx, tx, order, states); err != nil {
+		return err
 	}
 	last := map[string]int64{}
 	for i, put := range puts {
@@ -77,43 +68,35 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 			updates = append(updates, k)
 		}
 	}
-	if err := write(ctx, tx, inserts, states, insertStatement, true); err != nil {
+	if err := write(ctx, tx, inserts, states, insertEntries, true); err != nil {
 		return fmt.Errorf("insert %d transcript entries: %w", len(inserts), err)
 	}
-	if err := write(ctx, tx, updates, states, updateStatement, false); err != nil {
+	if err := write(ctx, tx, updates, states, updateEntries, false); err != nil {
 		return fmt.Errorf("update %d transcript entries: %w", len(updates), err)
 	}
 	return nil
 }
 
-func readStates(ctx context.Context, tx database.Tx, keys []key, states map[key]*state) error {
+func read(ctx context.Context, tx database.Tx, keys []key, states map[key]*state) error {
 	args := make([]any, 0, 2*len(keys))
 	for _, k := range keys {
 		args = append(args, k.session, k.message)
 	}
-	rows, err := tx.QueryContext(ctx, `with v (s, m) as (values `+placeholders(len(keys), "$", "$")+`)
-		select v.s, v.m, coalesce((select o.ordinal from transcript_entries o where o.session_id = v.s order by o.ordinal desc limit 1), 0),
-			coalesce(e.message_id, v.m), e.turn_id, e.role, e.type, e.content, e.details,
-			e.status, e.started_at, e.completed_at
-		from v left join transcript_entries e on e.session_id = v.s and e.message_id = v.m`, args...)
-	if err != nil {
-		return fmt.Errorf("read %d transcript entries: %w", len(keys), err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	err := readStates.Query(ctx, tx, args, func(rows *sql.Rows) error {
 		var (
 			k    key
 			last int64
 		)
 		entry, err := scanEntry(optional{rows, []any{&k.session, &k.message, &last}})
 		if err != nil {
-			return fmt.Errorf("read transcript entries: %w", err)
+			return err
 		}
 		found := entry.Status != ""
 		*states[k] = state{entry: entry, stored: found, known: found, lastStored: last}
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("read transcript entries: %w", err)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read %d transcript entries: %w", len(keys), err)
 	}
 	return nil
 }
@@ -150,59 +133,29 @@ func (o optional) Scan(dest ...any) error {
 	return nil
 }
 
-func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*state, statement func(rows int) string, numbered bool) error {
-	for len(keys) > 0 {
-		chunk := keys[:min(len(keys), rowsPerStatement)]
-		keys = keys[len(chunk):]
-		args := make([]any, 0, 11*len(chunk))
-		for _, k := range chunk {
-			args = append(args, values(k.session, states[k].entry)...)
-			if numbered {
-				args = append(args, states[k].ordinal)
-			}
-		}
-		if _, err := tx.ExecContext(ctx, statement(len(chunk)), args...); err != nil {
-			return err
+func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*state, statement *database.Bulk, numbered bool) error {
+	args := make([]any, 0, 11*len(keys))
+	for _, k := range keys {
+		args = append(args, values(k.session, states[k].entry)...)
+		if numbered {
+			args = append(args, states[k].ordinal)
 		}
 	}
-	return nil
+	return statement.Exec(ctx, tx, args)
 }
 
-func insertStatement(rows int) string {
-	return `insert into transcript_entries
-		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal)
-		values ` + placeholders(rows, "$", "$", "$", "$", "$", "$", "$", "$", "$", "$", "$")
-}
-
-func updateStatement(rows int) string {
-	return `with v (s, m, turn_id, role, type, content, details, status, started_at, completed_at) as (values ` +
-		placeholders(rows, "$", "$", "$", "$", "$", "$", "$", "$", "cast($ as bigint)", "cast($ as bigint)") + `)
+var (
+	readStates = database.NewBulk(`with v (s, m) as ({rows})
+		select v.s, v.m, coalesce((select o.ordinal from transcript_entries o where o.session_id = v.s order by o.ordinal desc limit 1), 0),
+			coalesce(e.message_id, v.m), e.turn_id, e.role, e.type, e.content, e.details,
+			e.status, e.started_at, e.completed_at
+		from v left join transcript_entries e on e.session_id = v.s and e.message_id = v.m`, database.Text, database.Text)
+	insertEntries = database.NewBulk(`insert into transcript_entries
+		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal) {rows}`,
+		database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int, database.Int, database.Int)
+	updateEntries = database.NewBulk(`with v (s, m, turn_id, role, type, content, details, status, started_at, completed_at) as ({rows})
 		update transcript_entries set turn_id = v.turn_id, role = v.role, type = v.type, content = v.content, details = v.details,
 			status = v.status, started_at = v.started_at, completed_at = v.completed_at
-		from v where transcript_entries.session_id = v.s and transcript_entries.message_id = v.m`
-}
-
-// placeholders is (..., ...), (..., ...): one group per row, the dollar of each column numbered through.
-func placeholders(rows int, columns ...string) string {
-	var b strings.Builder
-	n := 0
-	for row := range rows {
-		if row > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteByte('(')
-		for i, column := range columns {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			before, after, _ := strings.Cut(column, "$")
-			n++
-			b.WriteString(before)
-			b.WriteByte('$')
-			b.WriteString(strconv.Itoa(n))
-			b.WriteString(after)
-		}
-		b.WriteByte(')')
-	}
-	return b.String()
-}
+		from v where transcript_entries.session_id = v.s and transcript_entries.message_id = v.m`,
+		database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int, database.Int)
+)

@@ -1,0 +1,140 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"strconv"
+	"strings"
+)
+
+// Kind is the type of a column of a Bulk.
+type Kind string
+
+// The kinds. Either may hold NULL, as sql.NullString and sql.NullInt64.
+const (
+	Text Kind = "text"
+	Int  Kind = "bigint"
+)
+
+// Bulk is a statement over many rows of parameters. Postgres gets an array per column: one text to plan however many rows there are.
+// SQLite, which has no arrays, gets lists of values.
+type Bulk struct {
+	kinds    []Kind
+	postgres string
+	sqlite   [sqliteRows + 1]string // by the number of rows
+}
+
+// sqliteRows bounds the rows of one statement: the driver looks for each parameter among all those before it.
+const sqliteRows = 8
+
+// NewBulk makes a statement of a text in which "{rows}" stands where a query may stand, for one whose columns are of these kinds.
+func NewBulk(text string, kinds ...Kind) *Bulk {
+	b := &Bulk{kinds: kinds}
+	arrays := make([]string, len(kinds))
+	for i, kind := range kinds {
+		arrays[i] = "$" + strconv.Itoa(i+1) + "::" + string(kind) + "[]"
+	}
+	b.postgres = strings.Replace(text, "{rows}", "select * from unnest("+strings.Join(arrays, ", ")+")", 1)
+	for n := range b.sqlite {
+		b.sqlite[n] = strings.Replace(text, "{rows}", "values "+placeholders(n, len(kinds)), 1)
+	}
+	return b
+}
+
+// placeholders is ($1, $2), ($3, $4) and so on.
+func placeholders(rows, columns int) string {
+	var b strings.Builder
+	for i := range rows * columns {
+		switch {
+		case i == 0:
+			b.WriteString("($")
+		case i%columns == 0:
+			b.WriteString("), ($")
+		default:
+			b.WriteString(", $")
+		}
+		b.WriteString(strconv.Itoa(i + 1))
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// Exec runs the statement on rows of parameters, one behind the other: string, sql.NullString, int64 or sql.NullInt64. No rows are no
+// statement.
+func (b *Bulk) Exec(ctx context.Context, tx Tx, args []any) error {
+	return b.each(tx, args, func(text string, args []any) error {
+		_, err := tx.ExecContext(ctx, text, args...)
+		return err
+	})
+}
+
+// Query runs the statement on rows of parameters as Exec does and hands each row of the answer to scan.
+func (b *Bulk) Query(ctx context.Context, tx Tx, args []any, scan func(rows *sql.Rows) error) error {
+	return b.each(tx, args, func(text string, args []any) error {
+		rows, err := tx.QueryContext(ctx, text, args...)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			if err := scan(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
+func (b *Bulk) each(tx Tx, args []any, run func(text string, args []any) error) error {
+	if len(args) == 0 {
+		return nil
+	}
+	columns := len(b.kinds)
+	if _, isSQLite := tx.(preparedTx); !isSQLite {
+		arrays := make([]any, columns)
+		for i, kind := range b.kinds {
+			if kind == Text {
+				arrays[i] = column(args, i, columns, func(n sql.NullString) (string, bool) { return n.String, n.Valid })
+			} else {
+				arrays[i] = column(args, i, columns, func(n sql.NullInt64) (int64, bool) { return n.Int64, n.Valid })
+			}
+		}
+		return run(b.postgres, arrays)
+	}
+	for len(args) > 0 {
+		rows := min(len(args)/columns, sqliteRows)
+		if err := run(b.sqlite[rows], args[:rows*columns]); err != nil {
+			return err
+		}
+		args = args[rows*columns:]
+	}
+	return nil
+}
+
+// column is every width-th argument from one on, as pointers only when there is a NULL among them: the driver takes plain values faster.
+func column[T, N any](args []any, from, width int, value func(N) (T, bool)) any {
+	plain := make([]T, 0, len(args)/width)
+	nulls := false
+	for i := from; i < len(args); i += width {
+		switch arg := args[i].(type) {
+		case T:
+			plain = append(plain, arg)
+		case N:
+			v, valid := value(arg)
+			plain, nulls = append(plain, v), nulls || !valid
+		}
+	}
+	if !nulls {
+		return plain
+	}
+	pointers := make([]*T, len(plain))
+	for i := range plain {
+		if null, isNull := args[from+i*width].(N); isNull {
+			if _, valid := value(null); !valid {
+				continue
+			}
+		}
+		pointers[i] = &plain[i]
+	}
+	return pointers
+}
