@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"sync"
 
 	"github.com/rs/zerolog"
 )
@@ -17,11 +18,13 @@ type IDs struct {
 
 type scopeKey struct{}
 
-// scope is immutable; each With* makes a new one.
+// scope does not change; each With* makes a new one.
 type scope struct {
 	base zerolog.Logger // as given to WithLogger, without ids
 	ids  IDs
-	log  zerolog.Logger // base with the ids
+
+	once sync.Once
+	log  zerolog.Logger // base with the ids, made when a line is first written: most scopes write none
 }
 
 // WithLogger puts the process's logger into the context.
@@ -53,7 +56,7 @@ func WithTrace(ctx context.Context, t Trace) context.Context {
 // a logger gives one that writes nothing, so that no caller needs a check.
 func Log(ctx context.Context) *zerolog.Logger {
 	if s, ok := ctx.Value(scopeKey{}).(*scope); ok {
-		return &s.log
+		return s.logger()
 	}
 	nop := zerolog.Nop()
 	return &nop
@@ -67,23 +70,31 @@ func IDsFrom(ctx context.Context) IDs {
 	return IDs{}
 }
 
-// derive rebuilds the logger from its base, because adding a field twice to a
-// zerolog logger writes the key twice.
 func derive(ctx context.Context, change func(*scope)) context.Context {
-	next := scope{base: zerolog.Nop()}
+	next := &scope{base: zerolog.Nop()}
 	if s, ok := ctx.Value(scopeKey{}).(*scope); ok {
-		next = *s
+		next.base, next.ids = s.base, s.ids
 	}
-	change(&next)
-	with := next.base.With()
+	change(next)
+	return context.WithValue(ctx, scopeKey{}, next)
+}
+
+// logger makes the logger from its base, because adding a field twice to a
+// zerolog logger writes the key twice.
+func (s *scope) logger() *zerolog.Logger {
+	s.once.Do(func() { s.log = s.build() })
+	return &s.log
+}
+
+func (s *scope) build() zerolog.Logger {
+	with := s.base.With()
 	for _, f := range []struct{ name, value string }{
-		{"request_id", next.ids.Request}, {"session_id", next.ids.Session}, {"turn_id", next.ids.Turn},
-		{"trace_id", next.ids.Trace.TraceID}, {"span_id", next.ids.Trace.SpanID},
+		{"request_id", s.ids.Request}, {"session_id", s.ids.Session}, {"turn_id", s.ids.Turn},
+		{"trace_id", s.ids.Trace.TraceID}, {"span_id", s.ids.Trace.SpanID},
 	} {
 		if f.value != "" {
 			with = with.Str(f.name, f.value)
 		}
 	}
-	next.log = with.Logger()
-	return context.WithValue(ctx, scopeKey{}, &next)
+	return with.Logger()
 }
