@@ -18,24 +18,46 @@ func Parse(data []byte) (Value, error) {
 	if !utf8.Valid(data) {
 		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
 	}
-	// json.Valid also bounds the nesting, so that the recursive reader below cannot exhaust the stack.
-	if !json.Valid(data) {
-		return Value{}, ErrInvalidJSON
-	}
 	r := reader{data: data}
 	r.space()
 	value := r.value()
-	if r.poisoned {
+	r.space()
+	if r.failed || r.at != len(data) || r.poisoned {
 		return Value{}, ErrInvalidJSON
 	}
 	return value, nil
 }
 
-// reader walks a document that is known to be valid, so it checks nothing twice.
+// maxDepth bounds the nesting, so that the recursive reader cannot exhaust the stack. It is encoding/json's.
+const maxDepth = 10000
+
+// reader reads and checks a document in one go. Once failed it stands at the end of the data.
 type reader struct {
-	data     []byte
-	at       int
-	poisoned bool
+	data             []byte
+	at, depth        int
+	failed, poisoned bool
+}
+
+func (r *reader) fail() {
+	r.failed = true
+	r.at = len(r.data)
+}
+
+// next is the byte to be read, 0 at the end, which is no byte of any document outside of strings.
+func (r *reader) next() byte {
+	if r.at < len(r.data) {
+		return r.data[r.at]
+	}
+	return 0
+}
+
+// expect reads this text.
+func (r *reader) expect(text string) {
+	if !bytes.HasPrefix(r.data[r.at:], []byte(text)) {
+		r.fail()
+		return
+	}
+	r.at += len(text)
 }
 
 func (r *reader) space() {
@@ -52,27 +74,25 @@ func (r *reader) space() {
 func (r *reader) value() Value {
 	start := r.at
 	var value Value
-	switch r.data[r.at] {
-	case '{':
+	switch c := r.next(); {
+	case c == '{':
 		value = r.object()
-	case '[':
+	case c == '[':
 		value = r.array()
-	case '"':
+	case c == '"':
 		value = Value{kind: String, text: r.text()}
-	case 't':
-		r.at += len("true")
+	case c == 't':
+		r.expect("true")
 		value = Value{kind: Bool, flag: true}
-	case 'f':
-		r.at += len("false")
+	case c == 'f':
+		r.expect("false")
 		value = Value{kind: Bool}
-	case 'n':
-		r.at += len("null")
+	case c == 'n':
+		r.expect("null")
 		value = Value{kind: Null}
 	default:
-		for r.at < len(r.data) && isNumberByte(r.data[r.at]) {
-			r.at++
-		}
-		value = Value{kind: Number, text: string(r.data[start:r.at])}
+		r.number()
+		value = Value{kind: Number, text: string(r.data[min(start, r.at):r.at])}
 	}
 	value.raw = r.data[start:r.at:r.at]
 	return value
@@ -82,62 +102,134 @@ func isNumberByte(b byte) bool {
 	return b >= '0' && b <= '9' || b == '-' || b == '+' || b == '.' || b == 'e' || b == 'E'
 }
 
-func (r *reader) text() string {
-	start := r.at
-	r.at++
-	escaped := false
-	for r.data[r.at] != '"' {
-		if r.data[r.at] == '\\' {
-			escaped = true
-			r.at++
-		}
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+
+func (r *reader) digits() {
+	if !isDigit(r.next()) {
+		r.fail()
+	}
+	for isDigit(r.next()) {
 		r.at++
 	}
+}
+
+func (r *reader) number() {
+	if r.next() == '-' {
+		r.at++
+	}
+	if r.next() == '0' {
+		r.at++ // and no digit after it
+	} else {
+		r.digits()
+	}
+	if r.next() == '.' {
+		r.at++
+		r.digits()
+	}
+	if r.next() == 'e' || r.next() == 'E' {
+		r.at++
+		if r.next() == '+' || r.next() == '-' {
+			r.at++
+		}
+		r.digits()
+	}
+}
+
+func (r *reader) text() string {
+	start := r.at
+	if r.next() != '"' {
+		r.fail()
+		return ""
+	}
+	escaped := false
+	for i := start + 1; i < len(r.data); i++ {
+		switch c := r.data[i]; {
+		case c == '"':
+			r.at = i + 1
+			if !escaped {
+				return string(r.data[start+1 : i])
+			}
+			var text string
+			if err := json.Unmarshal(r.data[start:r.at], &text); err != nil {
+				break // a wrong escape
+			}
+			return text
+		case c == '\\':
+			escaped = true
+			i++ // a quote behind it ends nothing
+			continue
+		case c < ' ':
+		default:
+			continue
+		}
+		break
+	}
+	r.fail()
+	return ""
+}
+
+// deeper enters an array or object.
+func (r *reader) deeper() {
 	r.at++
-	if !escaped {
-		return string(r.data[start+1 : r.at-1])
+	if r.depth++; r.depth > maxDepth {
+		r.fail()
 	}
-	var text string
-	if err := json.Unmarshal(r.data[start:r.at], &text); err != nil {
-		// The document was validated: only a defect of ours gets here.
-		panic("schema: unescape valid string: " + err.Error())
+}
+
+// another stands behind an element and tells whether one more follows; the end is read.
+func (r *reader) another(end byte) bool {
+	r.space()
+	switch r.next() {
+	case ',':
+		r.at++
+		r.space()
+		return true
+	case end:
+		r.at++
+		r.depth--
+	default:
+		r.fail()
 	}
-	return text
+	return false
+}
+
+// empty reads the end of an array or object without elements.
+func (r *reader) empty(end byte) bool {
+	r.space()
+	if r.next() != end {
+		return false
+	}
+	r.at++
+	r.depth--
+	return true
 }
 
 func (r *reader) array() Value {
-	r.at++
+	r.deeper()
 	items := []Value{}
-	for {
-		r.space()
-		if r.data[r.at] == ']' {
-			r.at++
-			return Value{kind: Array, items: items}
-		}
-		items = append(items, r.value())
-		r.space()
-		if r.data[r.at] == ',' {
-			r.at++
-		}
+	if r.empty(']') {
+		return Value{kind: Array, items: items}
 	}
+	for more := true; more; more = r.another(']') {
+		items = append(items, r.value())
+	}
+	return Value{kind: Array, items: items}
 }
 
 // indexedFrom is the member count from which duplicates are found through a map: many members must not cost quadratic time.
 const indexedFrom = 24
 
 func (r *reader) object() Value {
-	r.at++
-	var members []Member
+	r.deeper()
+	if r.empty('}') {
+		return Value{kind: Object}
+	}
 	var index map[string]int
-	for {
-		r.space()
-		if r.data[r.at] == '}' {
-			r.at++
-			return Value{kind: Object, members: members}
-		}
+	members := make([]Member, 0, 8)
+	for more := true; more; more = r.another('}') {
 		name := r.text()
 		r.space()
-		r.at++ // the colon
+		r.expect(":")
 		r.space()
 		value := r.value()
 		if name == "__proto__" || name == "constructor" && value.Get("prototype").Defined() {
@@ -169,9 +261,6 @@ func (r *reader) object() Value {
 		} else if index != nil {
 			index[name] = place
 		}
-		r.space()
-		if r.data[r.at] == ',' {
-			r.at++
-		}
 	}
+	return Value{kind: Object, members: members}
 }

@@ -163,7 +163,7 @@ func TestParseQuery(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{`{"a":[1,"\u00e9",null,{"b":-1.5e3}]}`, `"\ud800"`, ` [ ] `, `{"a":1,"a":2}`, "\xff"} {
+	for _, seed := range []string{`[-0,1.5e+3,"\\u00e9\\n",[],{},{"a" : true},null]`, `[1,]`, `{"a"}`, `[01]`, `1.`, `1e`, `-`, `"\\x"`, `tru`, "\"\n\"", `{"a":1,}`, `1 2`, `{"a":[1,"\u00e9",null,{"b":-1.5e3}]}`, `"\ud800"`, ` [ ] `, `{"a":1,"a":2}`, "\xff"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
