@@ -18,8 +18,14 @@ const timeLayout = "2006-01-02T15:04:05.000Z"
 
 func isoTime(ms int64) string { return time.UnixMilli(ms).UTC().Format(timeLayout) }
 
+// encoded is a body that is JSON already.
+type encoded []byte
+
 // encodeJSON is JSON.stringify: compact, member order as declared, no HTML escaping.
 func encodeJSON(body any) ([]byte, error) {
+	if text, done := body.(encoded); done {
+		return text, nil
+	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -30,14 +36,14 @@ func encodeJSON(body any) ([]byte, error) {
 }
 
 // plainSeparators writes U+2028 and U+2029 as they are. encoding/json always escapes them; JSON.stringify does not.
-func plainSeparators(encoded []byte) []byte {
+func plainSeparators(text []byte) []byte {
 	const escape = `\u202`
-	if !bytes.Contains(encoded, []byte(escape)) {
-		return encoded
+	if !bytes.Contains(text, []byte(escape)) {
+		return text
 	}
-	plain := make([]byte, 0, len(encoded))
-	for i := 0; i < len(encoded); i++ {
-		rest := encoded[i:]
+	plain := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		rest := text[i:]
 		switch {
 		case rest[0] == '\\' && bytes.HasPrefix(rest, []byte(escape+"8")):
 			plain = append(plain, "\u2028"...)

@@ -45,9 +45,5 @@ func (s *server) upsertTranscript(ctx context.Context, in *input) (reply, error)
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(struct {
-		Status    string           `json:"status"`
-		SessionID string           `json:"sessionId"`
-		Entry     transcript.Entry `json:"entry"`
-	}{"ok", in.sessionID(), entry})
+	return ok(encoded(plainSeparators(entry.AppendAnswer(make([]byte, 0, entry.Size()), in.sessionID()))))
 }

@@ -50,13 +50,7 @@ func sessionEvent(sessionID, kind string, at int64, systemOwned bool, payload js
 }
 
 func transcriptUpdated(sessionID string, entry transcript.Entry, at int64, systemOwned bool) journal.Event {
-	event := sessionEvent(sessionID, "transcript_updated", at, systemOwned, encode(struct {
-		ThreadID  string           `json:"threadId"`
-		TurnID    string           `json:"turnId"`
-		MessageID string           `json:"messageId"`
-		Type      string           `json:"type"`
-		Entry     transcript.Entry `json:"entry"`
-	}{sessionID, entry.TurnID, entry.MessageID, entry.Type, entry}))
+	event := sessionEvent(sessionID, "transcript_updated", at, systemOwned, entry.AppendUpdate(make([]byte, 0, entry.Size()), sessionID))
 	// Clients choose these ids, and the journal stores them as columns too.
 	event.TurnID, event.ItemID = database.EncodeText(entry.TurnID), database.EncodeText(entry.MessageID)
 	return event

@@ -1,0 +1,101 @@
+package transcript
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// AppendJSON appends the entry as the wire spells it, which is what encoding/json makes of it without HTML escaping.
+func (e *Entry) AppendJSON(dst []byte) []byte {
+	dst = appendText(append(dst, `{"messageId":`...), e.MessageID)
+	dst = appendText(append(dst, `,"turnId":`...), e.TurnID)
+	dst = appendText(append(dst, `,"role":`...), e.Role)
+	dst = appendText(append(dst, `,"type":`...), e.Type)
+	dst = appendText(append(dst, `,"content":`...), e.Content)
+	if e.Details != nil {
+		dst = appendText(append(dst, `,"details":`...), *e.Details)
+	}
+	if e.StartedAt != nil {
+		dst = strconv.AppendInt(append(dst, `,"startedAt":`...), *e.StartedAt, 10)
+	}
+	if e.CompletedAt != nil {
+		dst = strconv.AppendInt(append(dst, `,"completedAt":`...), *e.CompletedAt, 10)
+	}
+	return append(appendText(append(dst, `,"status":`...), string(e.Status)), '}')
+}
+
+// AppendUpdate appends what readers of the session are told of the entry (seed 004, "transcript_updated").
+func (e *Entry) AppendUpdate(dst []byte, sessionID string) []byte {
+	dst = appendText(append(dst, `{"threadId":`...), sessionID)
+	dst = appendText(append(dst, `,"turnId":`...), e.TurnID)
+	dst = appendText(append(dst, `,"messageId":`...), e.MessageID)
+	dst = appendText(append(dst, `,"type":`...), e.Type)
+	return append(e.AppendJSON(append(dst, `,"entry":`...)), '}')
+}
+
+// AppendAnswer appends what the sender of an upsert is told.
+func (e *Entry) AppendAnswer(dst []byte, sessionID string) []byte {
+	dst = appendText(append(dst, `{"status":"ok","sessionId":`...), sessionID)
+	return append(e.AppendJSON(append(dst, `,"entry":`...)), '}')
+}
+
+// Size is about how long the entry is as JSON.
+func (e *Entry) Size() int {
+	const names = 384
+	size := names + len(e.MessageID) + len(e.TurnID) + len(e.Content) + len(e.Content)/16
+	if e.Details != nil {
+		size += len(*e.Details)
+	}
+	return size
+}
+
+const hex = "0123456789abcdef"
+
+// appendText appends a JSON string. Most bytes are copied in long runs.
+func appendText(dst []byte, text string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		if c < utf8.RuneSelf {
+			dst = appendEscaped(append(dst, text[start:i]...), c)
+			i++
+			start = i
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			dst = append(append(dst, text[start:i]...), `\ufffd`...)
+			start = i + size
+		case r == '\u2028' || r == '\u2029':
+			dst = append(append(dst, text[start:i]...), `\u202`...)
+			dst = append(dst, hex[r&0xf])
+			start = i + size
+		}
+		i += size
+	}
+	return append(append(dst, text[start:]...), '"')
+}
+
+func appendEscaped(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, `\b`...)
+	case '\f':
+		return append(dst, `\f`...)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
+}

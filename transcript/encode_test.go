@@ -1,0 +1,47 @@
+package transcript_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"harness/transcript"
+)
+
+// An entry on the wire is what encoding/json makes of it, byte for byte.
+func FuzzEntryJSON(f *testing.F) {
+	f.Add("plain", "details", int64(0), true)
+	f.Add("\x00\x01\b\f\n\r\t\x1f\x7f\"\\/<>&\u2028\u2029é😀\xff\xc3", "", int64(-1), false)
+	f.Add("\xe2\x80", "\xe2\x80\xa8", int64(1<<53), true)
+	f.Fuzz(func(t *testing.T, text, details string, at int64, all bool) {
+		entry := transcript.Entry{MessageID: details, TurnID: text, Role: "user", Type: text, Content: text + details, Status: transcript.Complete}
+		if all {
+			entry.Details, entry.StartedAt, entry.CompletedAt = &details, &at, &at
+		}
+		plain := func(value any) string {
+			var out bytes.Buffer
+			encoder := json.NewEncoder(&out)
+			encoder.SetEscapeHTML(false)
+			if err := encoder.Encode(value); err != nil {
+				t.Fatal(err)
+			}
+			return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
+		}
+		if got, want := string(entry.AppendUpdate(nil, details)), plain(struct {
+			ThreadID  string           `json:"threadId"`
+			TurnID    string           `json:"turnId"`
+			MessageID string           `json:"messageId"`
+			Type      string           `json:"type"`
+			Entry     transcript.Entry `json:"entry"`
+		}{details, entry.TurnID, entry.MessageID, entry.Type, entry}); got != want {
+			t.Errorf("update:\ngot  %s\nwant %s", got, want)
+		}
+		if got, want := string(entry.AppendAnswer(nil, details)), plain(struct {
+			Status    string           `json:"status"`
+			SessionID string           `json:"sessionId"`
+			Entry     transcript.Entry `json:"entry"`
+		}{"ok", details, entry}); got != want {
+			t.Errorf("answer:\ngot  %s\nwant %s", got, want)
+		}
+	})
+}
