@@ -20,7 +20,7 @@ func (s structSchema) check(c *checker, v Value) Value {
 	}
 	members := make([]Member, 0, len(s.fields))
 	for _, field := range s.fields {
-		if value := c.at(field.Name, field.Schema, v.Get(field.Name)); value.Defined() {
+		if value := c.at(named(field.Name), field.Schema, v.Get(field.Name)); value.Defined() {
 			members = append(members, Member{Name: field.Name, Value: value})
 		}
 	}
@@ -42,7 +42,7 @@ func (s recordSchema) check(c *checker, v Value) Value {
 	}
 	members := make([]Member, 0, len(v.members))
 	for _, member := range v.members {
-		members = append(members, Member{Name: member.Name, Value: c.at(member.Name, s.values, member.Value)})
+		members = append(members, Member{Name: member.Name, Value: c.at(named(member.Name), s.values, member.Value)})
 	}
 	return Value{kind: Object, members: members}
 }
@@ -69,7 +69,7 @@ func (s List) check(c *checker, v Value) Value {
 	}
 	items := make([]Value, 0, len(v.items))
 	for i, item := range v.items {
-		items = append(items, c.at(i, s.items, item))
+		items = append(items, c.at(step{index: i}, s.items, item))
 	}
 	if len(items) < s.min {
 		c.tooSmall("array", strconv.Itoa(s.min), true, " items")
@@ -108,7 +108,7 @@ func (s taggedSchema) check(c *checker, v Value) Value {
 			return variant.Schema.check(c, v)
 		}
 	}
-	c.path = append(c.path, s.tag)
+	c.path = append(c.path, named(s.tag))
 	c.add("Invalid input", issueMember{"code", "invalid_union"}, issueMember{"errors", []any{}},
 		issueMember{"note", "No matching discriminator"}, issueMember{"discriminator", s.tag})
 	c.path = c.path[:len(c.path)-1]

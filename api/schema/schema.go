@@ -1,7 +1,5 @@
 package schema
 
-import "slices"
-
 // Schema is a rule a value must follow. Schemas are immutable and may be shared by any number of goroutines.
 type Schema interface {
 	// check reports what is wrong with v to c and returns the value to go on with: trimmed, coerced, unknown members dropped.
@@ -10,9 +8,17 @@ type Schema interface {
 
 // checker collects the issues of one validation and knows where it is.
 type checker struct {
-	path   []any
+	path   []step
 	issues []Issue
 }
+
+// step is a name or an index; as an any it would be allocated for every member of every body.
+type step struct {
+	name  string
+	index int // -1 for a name
+}
+
+func named(name string) step { return step{name, -1} }
 
 // Check validates v. The value is only meaningful when there are no issues.
 func Check(s Schema, v Value) (Value, []Issue) {
@@ -22,15 +28,21 @@ func Check(s Schema, v Value) (Value, []Issue) {
 }
 
 // at checks v one step deeper.
-func (c *checker) at(step any, s Schema, v Value) Value {
-	c.path = append(c.path, step)
+func (c *checker) at(where step, s Schema, v Value) Value {
+	c.path = append(c.path, where)
 	checked := s.check(c, v)
 	c.path = c.path[:len(c.path)-1]
 	return checked
 }
 
 func (c *checker) add(message string, members ...issueMember) {
-	c.issues = append(c.issues, Issue{members: members, path: slices.Clone(c.path), message: message})
+	path := make([]any, len(c.path))
+	for i, where := range c.path {
+		if path[i] = where.index; where.index < 0 {
+			path[i] = where.name
+		}
+	}
+	c.issues = append(c.issues, Issue{members: members, path: path, message: message})
 }
 
 func (c *checker) wrongType(expected string, v Value) {
