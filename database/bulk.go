@@ -91,15 +91,7 @@ func (b *Bulk) each(tx Tx, args []any, run func(text string, args []any) error) 
 	}
 	columns := len(b.kinds)
 	if _, isSQLite := tx.(preparedTx); !isSQLite {
-		arrays := make([]any, columns)
-		for i, kind := range b.kinds {
-			if kind == Text {
-				arrays[i] = column(args, i, columns, func(n sql.NullString) (string, bool) { return n.String, n.Valid })
-			} else {
-				arrays[i] = column(args, i, columns, func(n sql.NullInt64) (int64, bool) { return n.Int64, n.Valid })
-			}
-		}
-		return run(b.postgres, arrays)
+		return run(b.postgres, Columns(b.kinds, args))
 	}
 	for len(args) > 0 {
 		rows := min(len(args)/columns, sqliteRows)
@@ -109,6 +101,19 @@ func (b *Bulk) each(tx Tx, args []any, run func(text string, args []any) error) 
 		args = args[rows*columns:]
 	}
 	return nil
+}
+
+// Columns turns rows of parameters, one behind the other, into an array per column, for Postgres.
+func Columns(kinds []Kind, args []any) []any {
+	arrays := make([]any, len(kinds))
+	for i, kind := range kinds {
+		if kind == Text {
+			arrays[i] = column(args, i, len(kinds), func(n sql.NullString) (string, bool) { return n.String, n.Valid })
+		} else {
+			arrays[i] = column(args, i, len(kinds), func(n sql.NullInt64) (int64, bool) { return n.Int64, n.Valid })
+		}
+	}
+	return arrays
 }
 
 // column is every width-th argument from one on, as pointers only when there is a NULL among them: the driver takes plain values faster.

@@ -99,27 +99,3 @@ func scan(rows *sql.Rows) (Record, error) {
 	record.Meta, record.Payload = json.RawMessage(meta), json.RawMessage(payload)
 	return record, err
 }
-
-var insertEvents = database.NewBulk(`insert into journal_events (`+columns+`) {rows}`, database.Int, database.Int, database.Int, database.Text, database.Text,
-	database.Text, database.Text, database.Int, database.Text, database.Text, database.Int, database.Text, database.Text, database.Text, database.Text)
-
-// insert writes records.
-func insert(ctx context.Context, tx database.Tx, records []Record) error {
-	args := make([]any, 0, len(records)*15)
-	for i := range records {
-		r := &records[i]
-		args = append(args, r.Pos, r.Seq, int64(r.SchemaVersion), r.SessionID, r.TurnID, r.ItemID, r.Type, r.Time, r.Source, r.Actor, boolInt(r.Broadcast),
-			r.TraceID, r.SpanID, string(r.Meta), string(r.Payload))
-	}
-	if err := insertEvents.Exec(ctx, tx, args); err != nil {
-		return fmt.Errorf("insert %d journal events: %w", len(records), err)
-	}
-	return nil
-}
-
-func boolInt(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sort"
 	"strconv"
 	"time"
 
@@ -244,51 +243,6 @@ func (j *Journal) record(event Event, origin Origin) Record {
 		event.Payload = json.RawMessage("null")
 	}
 	return Record{Event: event, SchemaVersion: SchemaVersion}
-}
-
-// append numbers the records and writes them, and signs the head with the batch's name.
-func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos int64, records []Record) error {
-	counts := map[string]int64{}
-	for i := range records {
-		pos++
-		records[i].Pos = pos
-		counts[records[i].SessionID]++
-		records[i].Seq = counts[records[i].SessionID]
-	}
-	before, err := reserveSequences(ctx, tx, counts)
-	if err != nil {
-		return err
-	}
-	for i := range records {
-		records[i].Seq += before[records[i].SessionID]
-	}
-	if err := insert(ctx, tx, records); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, `update journal_head set pos = $1, batch = $2 where id = 1`, pos, name); err != nil {
-		return fmt.Errorf("move the journal head: %w", err)
-	}
-	return nil
-}
-
-// reserveSequences moves each session's counter and returns where it stood.
-func reserveSequences(ctx context.Context, tx database.Tx, counts map[string]int64) (map[string]int64, error) {
-	sessions := make([]string, 0, len(counts))
-	for session := range counts {
-		sessions = append(sessions, session)
-	}
-	sort.Strings(sessions)
-	before := make(map[string]int64, len(counts))
-	for _, session := range sessions {
-		var after int64
-		err := tx.QueryRowContext(ctx, `insert into journal_sequences (session_id, seq) values ($1, $2)
-			on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning seq`, session, counts[session]).Scan(&after)
-		if err != nil {
-			return nil, fmt.Errorf("number the events of session %q: %w", session, err)
-		}
-		before[session] = after - counts[session]
-	}
-	return before, nil
 }
 
 // committedAnyway resolves the one doubt a commit can leave: the connection broke while the answer was under way. It asks for as long as

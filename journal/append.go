@@ -1,0 +1,141 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sort"
+
+	"harness/database"
+)
+
+// append numbers the records and writes them, and signs the head with the batch's name.
+func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos int64, records []Record) error {
+	counts := map[string]int64{}
+	for i := range records {
+		pos++
+		records[i].Pos = pos
+		counts[records[i].SessionID]++
+		records[i].Seq = counts[records[i].SessionID]
+	}
+	if j.db.Engine() == database.Postgres {
+		return appendAtOnce(ctx, tx, name, pos, records, counts)
+	}
+	last, err := reserveSequences(ctx, tx, counts)
+	if err != nil {
+		return err
+	}
+	for i := range records {
+		records[i].Seq += last[records[i].SessionID] - counts[records[i].SessionID]
+	}
+	if err := insertEvents.Exec(ctx, tx, parameters(records)); err != nil {
+		return fmt.Errorf("insert %d journal events: %w", len(records), err)
+	}
+	if _, err := tx.ExecContext(ctx, `update journal_head set pos = $1, batch = $2 where id = 1`, pos, name); err != nil {
+		return fmt.Errorf("move the journal head: %w", err)
+	}
+	return nil
+}
+
+// reserveSequences moves each session's counter and returns where it stands.
+func reserveSequences(ctx context.Context, tx database.Tx, counts map[string]int64) (map[string]int64, error) {
+	last := make(map[string]int64, len(counts))
+	err := moveSequences.Query(ctx, tx, counters(counts), func(rows *sql.Rows) error { return scanSequence(rows, last) })
+	if err != nil {
+		return nil, fmt.Errorf("number the events of %d sessions: %w", len(counts), err)
+	}
+	return last, nil
+}
+
+// counters are the rows of counts. In order of the sessions, so that no two writers wait for each other crosswise.
+func counters(counts map[string]int64) []any {
+	sessions := make([]string, 0, len(counts))
+	for session := range counts {
+		sessions = append(sessions, session)
+	}
+	sort.Strings(sessions)
+	args := make([]any, 0, 2*len(sessions))
+	for _, session := range sessions {
+		args = append(args, session, counts[session])
+	}
+	return args
+}
+
+func scanSequence(rows *sql.Rows, last map[string]int64) error {
+	var (
+		session string
+		seq     int64
+	)
+	if err := rows.Scan(&session, &seq); err != nil {
+		return err
+	}
+	last[session] = seq
+	return nil
+}
+
+// appendAtOnce is the same in one round trip, for Postgres. The sequence numbers of records are those within the batch.
+func appendAtOnce(ctx context.Context, tx database.Tx, name string, pos int64, records []Record, counts map[string]int64) error {
+	for i := range records {
+		records[i].Seq -= counts[records[i].SessionID]
+	}
+	args := append([]any{pos, name}, database.Columns(sequenceKinds, counters(counts))...)
+	rows, err := tx.QueryContext(ctx, appendStatement, append(args, database.Columns(eventKinds, parameters(records))...)...)
+	if err != nil {
+		return fmt.Errorf("append %d journal events: %w", len(records), err)
+	}
+	defer func() { _ = rows.Close() }()
+	last := make(map[string]int64, len(counts))
+	for rows.Next() {
+		if err := scanSequence(rows, last); err != nil {
+			return fmt.Errorf("append journal events: %w", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("append %d journal events: %w", len(records), err)
+	}
+	for i := range records {
+		records[i].Seq += last[records[i].SessionID]
+	}
+	return nil
+}
+
+var (
+	sequenceKinds = []database.Kind{database.Text, database.Int}
+	eventKinds    = []database.Kind{database.Int, database.Int, database.Int, database.Text, database.Text, database.Text, database.Text, database.Int,
+		database.Text, database.Text, database.Int, database.Text, database.Text, database.Text, database.Text}
+
+	// "where true" ends what would else read as a join.
+	moveSequences = database.NewBulk(`insert into journal_sequences (session_id, seq) select * from ({rows}) as v where true
+		on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning session_id, seq`, sequenceKinds...)
+	insertEvents = database.NewBulk(`insert into journal_events (`+columns+`) {rows}`, eventKinds...)
+)
+
+// appendStatement moves the head to $1 and signs it $2, moves the counters $3 and $4, and inserts events whose numbers count from there.
+const appendStatement = `with
+	head as (update journal_head set pos = $1, batch = $2 where id = 1),
+	counters as (insert into journal_sequences (session_id, seq) select * from unnest($3::text[], $4::bigint[])
+		on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning session_id, seq),
+	events as (insert into journal_events (` + columns + `)
+		select v.pos, counters.seq + v.seq, schema_version, v.session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, payload
+		from unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[], $13::text[], $14::text[],
+			$15::bigint[], $16::text[], $17::text[], $18::text[], $19::text[]) as v (` + columns + `)
+		join counters on counters.session_id = v.session_id)
+	select session_id, seq from counters`
+
+// parameters are the rows of records.
+func parameters(records []Record) []any {
+	args := make([]any, 0, len(records)*len(eventKinds))
+	for i := range records {
+		r := &records[i]
+		args = append(args, r.Pos, r.Seq, int64(r.SchemaVersion), r.SessionID, r.TurnID, r.ItemID, r.Type, r.Time, r.Source, r.Actor, boolInt(r.Broadcast),
+			r.TraceID, r.SpanID, string(r.Meta), string(r.Payload))
+	}
+	return args
+}
+
+func boolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
