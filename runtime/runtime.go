@@ -58,7 +58,7 @@ type Adapter interface {
 // into a bounded queue and at last stops reading, so that nothing is dropped. It must not call back into the adapter.
 type Sink func(Signal)
 
-// SignalKind tells the four kinds of Signal apart.
+// SignalKind tells the kinds of Signal apart.
 type SignalKind string
 
 // The kinds of signal.
@@ -68,6 +68,7 @@ const (
 	SignalStarted      SignalKind = "started"      // a runtime process is initialised and usable
 	SignalExited       SignalKind = "exited"       // that process is gone; comes after everything it said
 	SignalPosition     SignalKind = "position"     // nothing was said that concerns anybody, but Offset moved on
+	SignalUnanswered   SignalKind = "unanswered"   // an earlier server's call (Method, RequestID, ThreadID if any) has no answer; it is not repeated
 )
 
 // Signal is one thing a runtime said.

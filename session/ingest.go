@@ -27,6 +27,8 @@ func (s *Service) ingest(runtimeName string, signal runtime.Signal) {
 		unit = s.runtimeExited(runtimeName, signal)
 	case runtime.SignalPosition:
 		unit = func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
+	case runtime.SignalUnanswered:
+		unit = s.unanswered(runtimeName, signal)
 	default:
 		unit = s.signalUnit(runtimeName, signal)
 	}

@@ -9,6 +9,7 @@ import (
 	"harness/database"
 	"harness/journal"
 	"harness/runtime"
+	"harness/transcript"
 )
 
 // spoolKept is how long (ms) the position of a runtime process that ended is remembered: its leftovers are read within a server's start.
@@ -127,4 +128,21 @@ func (s *Service) forgetSpools(ctx context.Context, tx database.Tx, at int64) er
 		return fmt.Errorf("forget ended runtime processes: %w", err)
 	}
 	return nil
+}
+
+// unanswered tells a session of a call to its runtime that was made by a server which then died and that has no answer. Whether it took
+// effect shows in what follows; whoever asked for it can ask again.
+func (s *Service) unanswered(runtimeName string, signal runtime.Signal) journal.Unit {
+	at := s.now()
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if signal.ThreadID == "" {
+			return nil, nil // the adapter has logged it
+		}
+		return s.UpsertTranscriptIn(ctx, tx, signal.ThreadID, transcript.Entry{
+			MessageID: fmt.Sprintf("unanswered-%s-%s", signal.Generation, signal.RequestID), Role: "system", Type: "runtime.unanswered",
+			Content: fmt.Sprintf("The server was restarted while it waited for %s to answer %s. There was no answer, and it was not sent again.",
+				runtimeName, signal.Method),
+			Status: transcript.Failed, StartedAt: &at, CompletedAt: &at,
+		})
+	}
 }

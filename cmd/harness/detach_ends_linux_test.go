@@ -5,8 +5,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -273,53 +271,6 @@ func (i *instance) metrics() string {
 		}
 	}
 	return string(raw)
-}
-
-// shimBudget is the most memory a shim may take, in KiB.
-const shimBudget = 12 << 10
-
-// A turn begun under one binary is finished under another one, and the shim of the first is small. Both are built from this source with
-// other versions (the first that knows shims has no earlier one); shims of other protocol versions are shown in package shim.
-func TestAnUpgradeDoesNotKillTurns(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	a, b := s.build("1.0.0-a"), s.build("2.0.0-b")
-	server := s.startBinary(a)
-	session := server.createSession(object{"approvalPolicy": "untrusted"})
-	file := filepath.Join(s.workspace, "upgraded.txt")
-	turn := server.send(session, "MOCK_CMD[touch "+file+"]")
-	approval := text(server.follow("threadId="+session).waitType("approval").payload(), "approvalId")
-	f := s.shim()
-	if f.State.Version != "1.0.0-a" {
-		t.Errorf("the shim is of version %s", f.State.Version)
-	}
-	// A shim gives back every few seconds what starting and greeting touched.
-	server.eventually("the shim is within its memory budget", func() bool { return residentKiB(t, f.State.PID) <= shimBudget })
-	server.kill()
-	server = s.startBinary(b)
-	server.waitRuntime()
-	late := server.follow("after=0")
-	server.decide(approval)
-	if status := late.waitTurn(turn); status != "completed" {
-		t.Errorf("the turn ended %s", status)
-	}
-	if _, err := os.Stat(file); err != nil {
-		t.Error(err)
-	}
-	server.stop()
-	s.requireNoOrphans()
-}
-
-// build makes the program with a version.
-func (s *site) build(version string) string {
-	s.t.Helper()
-	path := filepath.Join(s.t.TempDir(), "harness-"+version)
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", path, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		s.t.Fatalf("build: %v\n%s", err, out)
-	}
-	return path
 }
 
 func residentKiB(t *testing.T, pid int) int {

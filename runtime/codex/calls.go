@@ -65,6 +65,7 @@ func (c *conn) callOnce(ctx context.Context, method string, params any) (json.Ra
 	c.nextID++
 	id := c.nextID
 	key := strconv.FormatInt(id, 10)
+	p.label = labelOf(id, method, p.thread)
 	c.pending[key] = p
 	c.mu.Unlock()
 
@@ -72,8 +73,9 @@ func (c *conn) callOnce(ctx context.Context, method string, params any) (json.Ra
 		c.mu.Lock()
 		delete(c.pending, key)
 		c.mu.Unlock()
+		c.settle(p)
 	}
-	if err := c.send(ctx, outgoing{ID: id, Method: method, Params: params}); err != nil {
+	if err := c.sendCall(ctx, p.label, outgoing{ID: id, Method: method, Params: params}); err != nil {
 		forget()
 		if ctx.Err() != nil && !errors.Is(err, runtime.ErrUnavailable) {
 			return nil, overdue(ctx, method)

@@ -29,6 +29,10 @@ type wire struct {
 	kill func()
 	// once writes a line unless one with the same key was written to this process before, by whomever; nil when only we write to it.
 	once func(key string, line []byte) (int, error)
+	// call writes a line that asks for an answer, settled says that it is waited for no more: what happens in between is known to the next
+	// server. nil when only we talk to the process.
+	call    func(label string, line []byte) (int, error)
+	settled func(label string)
 	// ack says up to which offset the process's output is stored for good; nil when nobody keeps it.
 	ack func(offset int64)
 }
@@ -54,6 +58,7 @@ type conn struct {
 	nextID   int64
 	pending  map[string]*pending
 	requests map[string]openRequest
+	former   map[string]formerCall
 	dead     error
 
 	// gone is closed when nothing more will come from the process.
@@ -79,6 +84,7 @@ const (
 type pending struct {
 	method string
 	thread string
+	label  string
 	answer chan answer
 }
 
@@ -113,8 +119,8 @@ func (c *conn) read() {
 		if err != nil {
 			break
 		}
-		if s, ok := c.take(line); ok {
-			c.push(s, lines.offset)
+		if s, first, ok := c.take(line); ok {
+			c.push(s, first, lines.offset)
 		} else {
 			c.passed(lines.offset)
 		}
@@ -124,63 +130,65 @@ func (c *conn) read() {
 	close(c.gone)
 }
 
-// push passes a signal on, with its place in the output when that is kept.
-func (c *conn) push(s runtime.Signal, offset int64) {
+// push passes a signal on, with its place in the output when that is kept. It is not delivered before first is closed.
+func (c *conn) push(s runtime.Signal, first <-chan struct{}, offset int64) {
 	if ack := c.wire.ack; ack != nil {
 		c.pushed = offset
 		s.Offset, s.Stored = offset, func() { ack(offset) }
 	}
-	c.out.push(s)
+	c.out.pushAfter(first, s)
 }
 
 // passed notes output that concerns nobody.
 func (c *conn) passed(offset int64) {
 	if c.wire.ack != nil && offset-c.pushed >= positionStep {
-		c.push(runtime.Signal{Kind: runtime.SignalPosition, Generation: c.generation, ReceivedAt: time.Now()}, offset)
+		c.push(runtime.Signal{Kind: runtime.SignalPosition, Generation: c.generation, ReceivedAt: time.Now()}, nil, offset)
 	}
 }
 
-// take handles one line and returns the signal it is, if any. It must not wait for codex: codex may be waiting for us to read.
-func (c *conn) take(line []byte) (runtime.Signal, bool) {
+// take handles one line and returns the signal it is, if any, and what has to be done before it is delivered. It must not wait for codex:
+// codex may be waiting for us to read.
+func (c *conn) take(line []byte) (s runtime.Signal, first <-chan struct{}, ok bool) {
 	at := time.Now()
 	f, err := parseFrame(line)
 	kind := f.kind()
 	if err != nil || kind == frameUnknown {
 		c.counters.undecodable.Add(1)
 		c.log.Debug().Err(err).Int("bytes", len(line)).Msg("codex wrote a line that is no frame; skipped")
-		return runtime.Signal{}, false
+		return runtime.Signal{}, nil, false
 	}
 	if kind == frameResponse {
 		c.respond(f)
-		return runtime.Signal{}, false
+		return runtime.Signal{}, nil, false
 	}
 	if f.legacy() {
 		c.counters.legacy.Add(1)
-		return runtime.Signal{}, false
+		return runtime.Signal{}, nil, false
 	}
-	s := classify(f, line, c.generation, at)
+	s = classify(f, line, c.generation, at)
 	if kind == frameRequest {
-		c.ask(s)
-	} else {
-		c.notice(s)
+		return s, c.ask(s), true
 	}
-	return s, true
+	c.notice(s)
+	return s, nil, true
 }
 
-// ask notes a request of the runtime, or refuses it when nobody can answer it.
-func (c *conn) ask(s runtime.Signal) {
+// ask notes a request of the runtime, or refuses it when nobody can answer it; the channel is closed when that is done. The request must not
+// be stored before: a server that dies in between would leave one behind that no other server hears of, and codex would wait for ever.
+func (c *conn) ask(s runtime.Signal) (refused <-chan struct{}) {
 	if s.Change != nil {
 		c.mu.Lock()
 		c.requests[string(s.RequestID)] = openRequest{thread: s.ThreadID, turn: s.TurnID}
 		c.mu.Unlock()
-		return
+		return nil
 	}
-	c.refusing.Add(1)
-	go func() {
-		defer c.refusing.Done()
+	done := make(chan struct{})
+	c.refusing.Go(func() {
+		defer close(done)
 		message := "method not supported by this client: " + s.Method
 		_ = c.sendOnce(context.Background(), answerKey(s.RequestID), outgoing{ID: s.RequestID, Error: &rpcError{Code: codeMethodNotFound, Message: message}})
-	}()
+	})
+	return done
 }
 
 // notice keeps the connection's own state in step with what the runtime reports.
@@ -209,9 +217,12 @@ func (c *conn) respond(f frame) {
 	delete(c.pending, string(f.ID))
 	c.mu.Unlock()
 	if p == nil {
-		c.late(f)
+		if !c.formerAnswered(f) {
+			c.late(f)
+		}
 		return
 	}
+	c.settle(p)
 	if f.Error != nil {
 		p.answer <- answer{err: refusal(p.method, f.Error)}
 		return
@@ -230,7 +241,6 @@ func (c *conn) late(f frame) {
 	if !c.inherited {
 		return
 	}
-	c.log.Info().RawJSON("id", f.ID).Bool("refused", f.Error != nil).Msg("codex answered a request of the server before this one")
 	var hello struct {
 		UserAgent string `json:"userAgent"`
 	}
@@ -276,11 +286,35 @@ type outgoing struct {
 // answerKey is what the answer to a request is known by: it must reach codex once, whichever server sends it.
 func answerKey(requestID json.RawMessage) string { return "answer:" + string(requestID) }
 
-func (c *conn) send(ctx context.Context, frame outgoing) error { return c.sendOnce(ctx, "", frame) }
+func (c *conn) send(ctx context.Context, frame outgoing) error {
+	return c.write(ctx, frame, c.wire.in.Write)
+}
 
-// sendOnce writes one frame whole; of those with the same key (unless "") only the first reaches a process that several servers talked to.
-// A process that does not read for writeTimeout is killed: half a frame can not be taken back.
+// sendOnce is send, but of frames with the same key only the first reaches a process that several servers talk to.
 func (c *conn) sendOnce(ctx context.Context, key string, frame outgoing) error {
+	if c.wire.once == nil {
+		return c.send(ctx, frame)
+	}
+	return c.write(ctx, frame, func(line []byte) (int, error) { return c.wire.once(key, line) })
+}
+
+// sendCall is send for a request that a server after us must know of when it is not settled.
+func (c *conn) sendCall(ctx context.Context, label string, frame outgoing) error {
+	if c.wire.call == nil || label == "" {
+		return c.send(ctx, frame)
+	}
+	return c.write(ctx, frame, func(line []byte) (int, error) { return c.wire.call(label, line) })
+}
+
+// settle says that a call is waited for no more.
+func (c *conn) settle(p *pending) {
+	if c.wire.settled != nil && p.label != "" {
+		c.wire.settled(p.label)
+	}
+}
+
+// write writes one frame whole. A process that does not read for writeTimeout is killed: half a frame can not be taken back.
+func (c *conn) write(ctx context.Context, frame outgoing, write func(line []byte) (int, error)) error {
 	line, err := encode(frame)
 	if err != nil {
 		return fmt.Errorf("encode a frame to codex: %w", err)
@@ -298,10 +332,6 @@ func (c *conn) sendOnce(ctx context.Context, key string, frame outgoing) error {
 		return dead
 	}
 	_ = c.wire.in.SetWriteDeadline(time.Now().Add(writeTimeout))
-	write := c.wire.in.Write
-	if key != "" && c.wire.once != nil {
-		write = func(line []byte) (int, error) { return c.wire.once(key, line) }
-	}
 	if _, err := write(line); err != nil {
 		cause := fmt.Errorf("%w: writing to the codex process failed: %w", runtime.ErrUnavailable, err)
 		if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -94,6 +94,13 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 	case "initialized":
 		f.initialized()
 	case "silent":
+	case "hold":
+		f.open = append(f.open, string(frame.ID))
+	case "release":
+		for _, id := range f.open {
+			f.result(json.RawMessage(id), `{}`)
+		}
+		f.result(frame.ID, `{}`)
 	case "die":
 		return 3
 	case "half":

@@ -20,6 +20,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == runAsShim {
+		os.Exit(runShim(os.Args[2]))
+	}
 	if mode := os.Getenv(fakeVariable); mode != "" {
 		os.Exit(fakeCodex(mode))
 	}

@@ -31,6 +31,7 @@ type link struct {
 	// resume is what is stored of a process that outlived another server; hello is what it answered to that server's initialize.
 	resume runtime.Resumption
 	hello  json.RawMessage
+	former map[string]formerCall
 }
 
 // open starts codex, behind a shim when it is to outlive us.
@@ -69,7 +70,7 @@ func (c *Codex) open(ctx context.Context) (*link, error) {
 
 func shimLink(generation string, a *shim.Attached) *link {
 	return &link{
-		generation: generation, wire: wire{in: a, out: a, kill: a.Kill, once: a.WriteOnce, ack: a.Ack}, pid: a.PID(), done: a.Done(),
+		generation: generation, wire: wire{in: a, out: a, kill: a.Kill, once: a.WriteOnce, call: a.WriteCall, settled: a.Settled, ack: a.Ack}, pid: a.PID(), done: a.Done(),
 		exit: a.Exit, stop: a.Stop, release: a.Release, shim: a, hello: a.State.Note,
 	}
 }
@@ -148,6 +149,7 @@ func (c *Codex) attach(ctx context.Context, f shim.Found) (*link, error) {
 	}
 	l := shimLink(f.Generation, a)
 	l.resume = resume
+	c.recall(f, l)
 	return l, nil
 }
 
@@ -168,7 +170,17 @@ func (c *Codex) bury(ctx context.Context, f shim.Found) {
 	}
 	l := shimLink(f.Generation, shim.Replay(after, resume.Offset))
 	l.resume, l.over = resume, true
+	c.recall(after, l)
 	_, _ = c.run(ctx, l)
+}
+
+// recall finds out which calls of earlier servers are open.
+func (c *Codex) recall(f shim.Found, l *link) {
+	var err error
+	if l.former, err = formerCalls(f, l.shim.State, l.resume.Offset); err != nil {
+		c.options.Logger.Warn().Err(err).Str("generation", f.Generation).
+			Msg("the spool could not be searched for answers; a call of an earlier server may be reported although codex answered it")
+	}
 }
 
 func (c *Codex) resumption(ctx context.Context, generation string) (runtime.Resumption, error) {
@@ -189,6 +201,7 @@ func (c *conn) seed(l *link) {
 	for _, turn := range l.resume.Turns {
 		c.turns.notice(runtime.Signal{ThreadID: turn.ThreadID, Change: runtime.TurnStarted{TurnID: turn.TurnID}})
 	}
+	c.former = l.former
 	for _, request := range l.resume.Requests {
 		c.requests[string(request.RequestID)] = openRequest{thread: request.ThreadID, turn: request.TurnID}
 	}

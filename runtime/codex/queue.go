@@ -13,11 +13,17 @@ const (
 	maxQueuedBytes = 64 << 20
 )
 
+// queued is a signal that is not to be delivered before something was done; nil when there is nothing to do.
+type queued struct {
+	runtime.Signal
+	first <-chan struct{}
+}
+
 // queue keeps the total order of what the runtime said between its reader and the sink.
 type queue struct {
 	mu      sync.Mutex
 	changed *sync.Cond
-	signals []runtime.Signal
+	signals []queued
 	bytes   int
 	closed  bool
 }
@@ -28,8 +34,10 @@ func newQueue() *queue {
 	return q
 }
 
-// push waits for room. One signal always fits, however large. After close it drops.
-func (q *queue) push(s runtime.Signal) {
+func (q *queue) push(s runtime.Signal) { q.pushAfter(nil, s) }
+
+// pushAfter waits for room. One signal always fits, however large. After close it drops.
+func (q *queue) pushAfter(first <-chan struct{}, s runtime.Signal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.closed && len(q.signals) > 0 && (len(q.signals) >= maxQueued || q.bytes+len(s.Raw) > maxQueuedBytes) {
@@ -38,23 +46,31 @@ func (q *queue) push(s runtime.Signal) {
 	if q.closed {
 		return
 	}
-	q.signals = append(q.signals, s)
+	q.signals = append(q.signals, queued{s, first})
 	q.bytes += len(s.Raw)
 	q.changed.Broadcast()
 }
 
-// pop waits for the next signal; false when the queue is closed and empty.
+// pop waits for the next signal and for what comes before it; false when the queue is closed and empty.
 func (q *queue) pop() (runtime.Signal, bool) {
+	s, ok := q.next()
+	if s.first != nil {
+		<-s.first
+	}
+	return s.Signal, ok
+}
+
+func (q *queue) next() (queued, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.signals) == 0 && !q.closed {
 		q.changed.Wait()
 	}
 	if len(q.signals) == 0 {
-		return runtime.Signal{}, false
+		return queued{}, false
 	}
 	s := q.signals[0]
-	q.signals[0] = runtime.Signal{}
+	q.signals[0] = queued{}
 	q.signals = q.signals[1:]
 	q.bytes -= len(s.Raw)
 	q.changed.Broadcast()

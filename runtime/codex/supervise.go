@@ -97,6 +97,7 @@ func (c *Codex) run(ctx context.Context, l *link) (ready bool, err error) {
 		c.sweep()
 	}
 	<-conn.gone
+	conn.reportFormer()
 	l.release()
 	exit := l.exit()
 	c.ended(conn, l, exit)
@@ -144,13 +145,20 @@ func (c *Codex) live(ctx context.Context, conn *conn, l *link) error {
 			l.shim.Note(orElse(conn.hello, `{}`))
 		}
 	}
-	select {
-	case <-l.done:
-	case <-conn.gone:
-		// It closed its stdout: alive or not, it is of no use.
-	case <-ctx.Done():
+	overdue := time.NewTimer(c.options.CallTimeout)
+	defer overdue.Stop()
+	for {
+		select {
+		case <-l.done:
+		case <-conn.gone:
+			// It closed its stdout: alive or not, it is of no use.
+		case <-ctx.Done():
+		case <-overdue.C:
+			conn.reportFormer()
+			continue
+		}
+		return nil
 	}
-	return nil
 }
 
 func (c *Codex) shakeHands(ctx context.Context, conn *conn) error {

@@ -237,6 +237,82 @@ func TestShimsOfOtherVersions(t *testing.T) {
 	}
 }
 
+// A shim of the first version knows no calls: it gets plain lines, and is told nothing it would not understand.
+func TestAnOlderShimIsSpokenToInItsWords(t *testing.T) {
+	t.Parallel()
+	kinds := make(chan string, 1)
+	older := peer(t, 1, 1, func(conn net.Conn) {
+		got := ""
+		for range 2 {
+			header := make([]byte, 5)
+			if _, err := io.ReadFull(conn, header); err != nil {
+				break
+			}
+			body := make([]byte, binary.BigEndian.Uint32(header[1:]))
+			_, _ = io.ReadFull(conn, body)
+			got += fmt.Sprintf("%c%q ", header[0], body)
+		}
+		kinds <- got
+		say(conn, 'x', `{"code":0,"signal":null}`)
+	})
+	a, err := shim.Attach(t.Context(), older, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.WriteCall("label", []byte("asked\n")); err != nil {
+		t.Fatal(err)
+	}
+	a.Settled("label")
+	write(t, a, "key", "said")
+	if got, want := <-kinds, `L"\x00\x00asked\n" L"\x00\x03keysaid\n" `; got != want {
+		t.Errorf("it got %s, want %s", got, want)
+	}
+	_, _ = io.Copy(io.Discard, a)
+	a.Release()
+}
+
+// A server of the first version works with a shim of this one, byte for byte as it spoke.
+func TestAnOlderServerIsAnswered(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.sh(`cat`, nil)
+	f := p.found()[0]
+	token, err := os.ReadFile(filepath.Join(f.Dir, "token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Detach()
+	conn, err := net.Dial("unix", f.State.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(conn, 'H', fmt.Sprintf(`{"oldestProtocol":1,"protocol":1,"token":%q,"op":"attach","from":0}`, token))
+	hear := func() (byte, string) {
+		header := make([]byte, 5)
+		if _, err := io.ReadFull(conn, header); err != nil {
+			t.Fatal(err)
+		}
+		body := make([]byte, binary.BigEndian.Uint32(header[1:]))
+		if _, err := io.ReadFull(conn, body); err != nil {
+			t.Fatal(err)
+		}
+		return header[0], string(body)
+	}
+	if kind, body := hear(); kind != 'h' || !strings.Contains(body, `"protocol":1,"attachment":2`) {
+		t.Errorf("welcomed with %c %s", kind, body)
+	}
+	say(conn, 'L', "\x00\x03keyold words\n")
+	if kind, body := hear(); kind != 'd' || body != "old words\n" {
+		t.Errorf("heard %c %q", kind, body)
+	}
+	say(conn, 'X', `{"graceMs":100}`)
+	if kind, body := hear(); kind != 'x' || !strings.Contains(body, `"signal":"SIG`) {
+		t.Errorf("heard %c %q", kind, body)
+	}
+	_ = conn.Close()
+	p.eventually("nothing is left", func() bool { return len(p.left()) == 0 })
+}
+
 // BenchmarkLine measures one line there and back: to the runtime and its echo, as a child and behind a shim. The difference is what a shim
 // costs in both directions together.
 func BenchmarkLine(b *testing.B) {

@@ -34,9 +34,10 @@ type Attached struct {
 	State      State
 	Attachment int64
 
-	dir    string
-	conn   net.Conn // nil for a dead shim
-	stderr func([]byte)
+	dir      string
+	conn     net.Conn // nil for a dead shim
+	protocol int
+	stderr   func([]byte)
 
 	// Reading: what is left of the data frame under way, or the position in a dead spool.
 	left     int64
@@ -45,6 +46,8 @@ type Attached struct {
 
 	writing  sync.Mutex
 	acked    atomic.Int64
+	settling sync.Mutex
+	settled  []string // labels the shim is to be told of
 	ackWake  chan struct{}
 	ackDone  chan struct{}
 	detached atomic.Bool
@@ -64,7 +67,7 @@ func Attach(ctx context.Context, found Found, from int64, stderr func([]byte)) (
 		stderr = func([]byte) {}
 	}
 	a := &Attached{
-		State: w.State, Attachment: w.Attachment, dir: found.Dir, conn: conn, stderr: stderr,
+		State: w.State, Attachment: w.Attachment, dir: found.Dir, conn: conn, protocol: w.Protocol, stderr: stderr,
 		ackWake: make(chan struct{}, 1), ackDone: make(chan struct{}), done: make(chan struct{}),
 	}
 	a.acked.Store(from)
@@ -207,12 +210,36 @@ func (a *Attached) Write(line []byte) (int, error) { return a.WriteOnce("", line
 
 // WriteOnce is Write, but the shim passes on only the first of all lines with this key, whoever sent it. "" is no key.
 func (a *Attached) WriteOnce(key string, line []byte) (int, error) {
+	return a.write(kindLine, key, line)
+}
+
+// WriteCall is Write, but the shim remembers the call by its label until Settled, for a server that attaches after this one has died
+// (State.Calls). Labels must not repeat over servers. A shim of an older version does not remember it.
+func (a *Attached) WriteCall(label string, line []byte) (int, error) {
+	if a.protocol < protocolCalls {
+		return a.Write(line)
+	}
+	return a.write(kindCall, label, line)
+}
+
+// Settled says that a call was answered, or is waited for no more. It does not block; a server that dies at once may not have said it.
+func (a *Attached) Settled(label string) {
+	if a.protocol < protocolCalls {
+		return
+	}
+	a.settling.Lock()
+	a.settled = append(a.settled, label)
+	a.settling.Unlock()
+	a.wake()
+}
+
+func (a *Attached) write(k kind, key string, line []byte) (int, error) {
 	if a.conn == nil {
 		return 0, ErrGone
 	}
 	payload := 2 + len(key) + len(line)
 	head := make([]byte, headerBytes, headerBytes+2+len(key))
-	putHeader(head, kindLine, payload)
+	putHeader(head, k, payload)
 	head = binary.BigEndian.AppendUint16(head, uint16(len(key))) //nolint:gosec // keys are short ids
 	head = append(head, key...)
 	a.writing.Lock()
@@ -244,13 +271,17 @@ func (a *Attached) Ack(offset int64) {
 			break
 		}
 	}
+	a.wake()
+}
+
+func (a *Attached) wake() {
 	select {
 	case a.ackWake <- struct{}{}:
 	default:
 	}
 }
 
-// acknowledge tells the shim, now and then.
+// acknowledge tells the shim what is settled, and now and then what is stored.
 func (a *Attached) acknowledge(told int64) {
 	defer close(a.ackDone)
 	for {
@@ -258,6 +289,15 @@ func (a *Attached) acknowledge(told int64) {
 		case <-a.ackWake:
 		case <-a.done:
 			return
+		}
+		a.settling.Lock()
+		labels := a.settled
+		a.settled = nil
+		a.settling.Unlock()
+		for _, label := range labels {
+			if a.frame(kindDone, []byte(label)) != nil {
+				return
+			}
 		}
 		if offset := a.acked.Load(); offset-told >= ackStep {
 			if a.frame(kindAck, binary.BigEndian.AppendUint64(nil, uint64(offset))) != nil { //nolint:gosec // offsets are positive

@@ -224,8 +224,8 @@ func (s *server) receive(reader *bufio.Reader) {
 		if err != nil {
 			return
 		}
-		if k == kindLine {
-			if err := s.stdin.take(reader, length); err != nil {
+		if k == kindLine || k == kindCall {
+			if err := s.stdin.take(reader, length, k == kindCall); err != nil {
 				if !errors.Is(err, errCut) {
 					s.fail("its input could not be written: " + err.Error())
 				}
@@ -259,6 +259,8 @@ func (s *server) control(k kind, payload []byte) {
 		if json.Unmarshal(payload, &in) == nil {
 			_ = s.signal(in)
 		}
+	case kindDone:
+		s.settled(string(payload))
 	case kindNote:
 		if json.Valid(payload) {
 			s.note(payload)

@@ -14,6 +14,8 @@ type kind byte
 const (
 	kindHello  kind = 'H' // hello: comes first
 	kindLine   kind = 'L' // a key (2 bytes of length, then the key), then bytes for the runtime's stdin: whole lines
+	kindCall   kind = 'C' // like kindLine; the key is the label of a call
+	kindDone   kind = 'D' // the label of a call that was answered or given up
 	kindAck    kind = 'A' // 8 bytes: nothing before this offset is needed any more
 	kindSignal kind = 'S' // signalled: send a signal to the runtime
 	kindNote   kind = 'N' // JSON to keep for the next server

@@ -114,7 +114,7 @@ func start(ctx context.Context, dir string) (*server, *socket, error) {
 		listener.remove(dir)
 		return nil, nil, err
 	}
-	s.stdin = stdin{out: s.process.Stdin(), dir: dir}
+	s.stdin = stdin{out: s.process.Stdin(), dir: dir, opened: s.opened}
 	s.state = State{
 		Generation: s.spec.Generation, Runtime: s.spec.Runtime, Version: s.spec.Version, OldestProtocol: OldestProtocol, Protocol: Protocol,
 		PID: os.Getpid(), Started: process.Started(os.Getpid()),
@@ -255,6 +255,7 @@ func (s *server) note(raw []byte) {
 	s.state.Note = raw
 	state := s.state
 	s.mu.Unlock()
+	state.Calls = nil // they change with every line
 	_ = writeJSON(filepath.Join(s.dir, stateFile), state)
 }
 

@@ -22,9 +22,13 @@ import (
 
 // Protocol is the version of the conversation between server and shim that this binary speaks best, OldestProtocol the oldest it still
 // speaks. Both sides tell their range at attach and use the highest both know; frames of an unknown kind are skipped.
+//
+// Version 2 added calls: a shim remembers which requests of a server have had no answer yet.
 const (
-	Protocol       = 1
+	Protocol       = 2
 	OldestProtocol = 1
+
+	protocolCalls = 2
 )
 
 // GenerationVariable is the environment variable that names the shim a process belongs to, inherited by everything the runtime starts.
@@ -108,6 +112,8 @@ type State struct {
 	Note json.RawMessage `json:"note,omitempty"`
 	// Exit is set when the runtime is gone.
 	Exit *runtime.Exit `json:"exit,omitempty"`
+	// Calls are the open ones, oldest first. Only in answers, and in the folder once Exit is set.
+	Calls []Call `json:"calls,omitempty"`
 
 	// Attached tells whether a server is attached, Oldest and End which offsets the spool holds, Acked what need not be kept. Only in answers.
 	Attached bool  `json:"attached"`

@@ -209,6 +209,40 @@ func (r *segments) close() {
 	}
 }
 
+// Span is a part of a spool. Read it from one goroutine.
+type Span struct {
+	segments segments
+	at, to   int64
+	err      error
+}
+
+// Spooled reads what a shim's spool holds from an offset on and before another one, without the shim.
+func Spooled(found Found, from, to int64) *Span {
+	return &Span{segments: segments{dir: spoolPath(found.Dir)}, at: from, to: to}
+}
+
+// Read implements io.Reader.
+func (s *Span) Read(b []byte) (int, error) {
+	if s.at >= s.to {
+		return 0, io.EOF
+	}
+	n, err := s.segments.readAt(b[:min(int64(len(b)), s.to-s.at)], s.at)
+	s.at += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// Err is what kept the part from being read to its end; nil when nothing did.
+func (s *Span) Err() error { return s.err }
+
+// Close implements io.Closer.
+func (s *Span) Close() error {
+	s.segments.close()
+	return nil
+}
+
 func segmentStarts(dir string) ([]int64, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -23,14 +23,16 @@ var errCut = errors.New("the line was cut off")
 type stdin struct {
 	out io.Writer
 	dir string
+	// opened is told of a call before it is written.
+	opened func(label string)
 
 	mu    sync.Mutex
 	keys  map[string]bool
 	order []string
 }
 
-// take reads one line frame and writes it on.
-func (s *stdin) take(r io.Reader, length int64) error {
+// take reads one line frame, or one of a call, and writes it on.
+func (s *stdin) take(r io.Reader, length int64, call bool) error {
 	var size [2]byte
 	if length < 2 {
 		return errCut
@@ -51,7 +53,7 @@ func (s *stdin) take(r io.Reader, length int64) error {
 		if _, err := io.ReadFull(r, line); err != nil {
 			return errCut
 		}
-		return s.write(string(key), func() error {
+		return s.write(string(key), call, func() error {
 			_, err := s.out.Write(line)
 			return err
 		})
@@ -72,17 +74,20 @@ func (s *stdin) take(r io.Reader, length int64) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("keep a long line: %w", err)
 	}
-	return s.write(string(key), func() error {
+	return s.write(string(key), call, func() error {
 		_, err := io.CopyBuffer(struct{ io.Writer }{s.out}, struct{ io.Reader }{file}, make([]byte, pumpBytes))
 		return err
 	})
 }
 
 // write does one line at a time. A runtime that takes no input any more is about to end, which is told by its exit.
-func (s *stdin) write(key string, line func() error) error {
+func (s *stdin) write(key string, call bool, line func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if key != "" {
+	switch {
+	case call:
+		s.opened(key)
+	case key != "":
 		if s.keys[key] {
 			return nil
 		}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// A turn begun under the commit before this one is finished under this source: the upgrade a user makes, store and shim protocol included.
+// What another protocol version means is shown in package shim.
+func TestAnUpgradeDoesNotKillTurns(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	before, now := s.build(s.previousSource(), "1.0.0-before"), s.build("../..", "2.0.0-now")
+	server := s.startBinary(before)
+	session := server.createSession(object{"approvalPolicy": "untrusted"})
+	file := filepath.Join(s.workspace, "upgraded.txt")
+	turn := server.send(session, "MOCK_CMD[touch "+file+"]")
+	approval := text(server.follow("threadId="+session).waitType("approval").payload(), "approvalId")
+	pid := server.runtimePID()
+	f := s.shim()
+	if f.State.Version != "1.0.0-before" {
+		t.Errorf("the shim is of version %s", f.State.Version)
+	}
+	server.kill()
+	server = s.startBinary(now)
+	server.waitRuntime()
+	if again := server.runtimePID(); again != pid {
+		t.Errorf("codex is process %d, was %d", again, pid)
+	}
+	late := server.follow("after=0")
+	server.decide(approval)
+	if status := late.waitTurn(turn); status != "completed" {
+		t.Errorf("the turn ended %s", status)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+	if status := late.waitTurn(server.send(session, "MOCK_REPLY[again]")); status != "completed" {
+		t.Errorf("the next turn ended %s", status)
+	}
+	server.stop()
+	s.requireNoOrphans()
+}
+
+// previousSource is a folder with the source of the commit before the checked-out one.
+func (s *site) previousSource() string {
+	s.t.Helper()
+	dir := s.t.TempDir()
+	archive := filepath.Join(dir, "previous.tar")
+	if out, err := exec.Command("git", "-C", "../..", "archive", "-o", archive, "HEAD~1").CombinedOutput(); err != nil {
+		s.t.Fatalf("the upgrade test needs the commit before this one (git archive HEAD~1: %v: %s); in a shallow clone: git fetch --deepen=1", err, out)
+	}
+	if out, err := exec.Command("tar", "-xf", archive, "-C", dir).CombinedOutput(); err != nil {
+		s.t.Fatalf("unpack the commit before this one: %v: %s", err, out)
+	}
+	return dir
+}
+
+// build makes the program of a source folder with a version.
+func (s *site) build(source, version string) string {
+	s.t.Helper()
+	path := filepath.Join(s.t.TempDir(), "harness-"+version)
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/harness")
+	cmd.Dir = source
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("build %s: %v\n%s", version, err, out)
+	}
+	return path
+}
