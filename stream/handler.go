@@ -23,7 +23,7 @@ type HandlerOptions struct {
 	Stall time.Duration
 	// MaxConnections bounds open connections (503 beyond), MaxPerAddress those of one client address (429). 0: no bound.
 	MaxConnections, MaxPerAddress int
-	// Rate bounds a client's frames per second, Burst those at once (200, 1,000); every 16 KiB count as one more. Beyond: 1008.
+	// Rate bounds a client's frames per second, Burst those at once (200, 1,000); every 4 KiB count as one more. Beyond: 1008.
 	Rate, Burst int
 	// MessageTimeout is for a whole message, from its first byte to its last (10 s); then 1008.
 	MessageTimeout time.Duration

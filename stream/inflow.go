@@ -12,13 +12,16 @@ import (
 // libraryCloseWait is how long the library waits for the peer's answer to a close frame.
 const libraryCloseWait = 5 * time.Second
 
+const sinkBuffer = 16 << 10
+
 // inflow is the reading side of a socket: it holds the peer to its rate, and to finishing what it began.
 type inflow struct {
-	conn     net.Conn
-	early    []byte // came in with the handshake
-	intake   intake // the reader's own, as fault and draining are
-	fault    error
-	draining bool // the fault was told; what comes now is thrown away, since unread bytes would cost the peer our close frame
+	conn   net.Conn
+	early  []byte // came in with the handshake
+	intake intake // the reader's own, as fault, told and sink are
+	fault  error
+	told   bool   // the library has the fault
+	sink   []byte // for what nobody wants any more
 
 	mu       sync.Mutex
 	deadline time.Time
@@ -29,29 +32,44 @@ func newInflow(conn net.Conn, limits *intakeLimits) *inflow {
 	return &inflow{conn: conn, intake: newIntake(limits, time.Now())}
 }
 
-// read fails once with the peer's fault, after the bytes that made it one.
+// read fails once with the peer's fault, after the bytes that made it one. From then on, and once our close frame is sent, what comes is
+// thrown away up to the peer's close frame: unread bytes would reset the connection and cost the peer our close frame, and the library
+// would take them one by one.
 func (f *inflow) read(p []byte) (int, error) {
 	for {
-		switch {
-		case f.fault != nil && !f.draining:
-			f.draining = true
+		if f.fault != nil && !f.told {
+			f.told = true
 			f.aim(time.Now().Add(f.intake.limits.goodbye))
 			return 0, f.fault
-		case f.draining && f.intake.closed:
-			return 0, io.EOF
-		case f.draining:
-		case f.intake.started.IsZero():
-			f.aim(time.Time{})
-		default:
-			f.aim(f.intake.started.Add(f.intake.limits.patience))
+		}
+		draining := f.told
+		if !draining {
+			until := time.Time{}
+			if !f.intake.started.IsZero() {
+				until = f.intake.started.Add(f.intake.limits.patience)
+			}
+			draining = f.aim(until)
+		}
+		if draining {
+			if f.intake.closed {
+				return 0, io.EOF
+			}
+			if f.sink != nil {
+				p = f.sink
+			}
 		}
 		n, err := f.receive(p)
-		if fault := f.intake.take(p[:n], time.Now()); f.fault == nil {
+		if fault := f.intake.take(p[:n], time.Now()); f.fault == nil && !draining {
 			f.fault = fault
 		}
 		switch {
-		case f.draining && err == nil:
-		case err != nil && !f.draining && errors.Is(err, os.ErrDeadlineExceeded) && f.late():
+		case draining && err == nil:
+			if n == len(p) && f.sink == nil { // a polite peer has little to say now
+				f.sink = make([]byte, sinkBuffer)
+			}
+		case draining:
+			return 0, err
+		case errors.Is(err, os.ErrDeadlineExceeded) && !f.isClosing():
 			f.fault = errUnfinished
 		default:
 			return n, err
@@ -70,23 +88,23 @@ func (f *inflow) receive(p []byte) (int, error) {
 	return n, nil
 }
 
-// aim sets the deadline of the next read unless it is set already; in between messages there is none.
-func (f *inflow) aim(at time.Time) {
+// aim sets the deadline of the next read unless it is set already, and tells whether our close frame has set its own.
+func (f *inflow) aim(at time.Time) (closing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closing || f.deadline.Equal(at) {
-		return
+		return f.closing
 	}
 	f.deadline = at
 	// A connection that is gone says so when it is read.
 	_ = f.conn.SetReadDeadline(at)
+	return false
 }
 
-// late tells whether a deadline that has passed was that of a message.
-func (f *inflow) late() bool {
+func (f *inflow) isClosing() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.closing
+	return f.closing
 }
 
 // closeSent gives the peer its time to answer. The library would wait for the rest of a frame for as long as it takes.

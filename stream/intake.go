@@ -14,7 +14,7 @@ var (
 
 const (
 	// byteCost is how many bytes cost a peer as much as a frame.
-	byteCost = 16 << 10
+	byteCost = 4 << 10
 	// fragmentCost is that of a further fragment of a message, in frames: small fragments are legal, and an empty one is not free.
 	fragmentCost = 1.0 / 16
 	frameHeader  = 14 // of a frame: two bytes, eight of length, four of mask

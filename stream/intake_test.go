@@ -85,7 +85,7 @@ func TestIntakeRate(t *testing.T) {
 		"ping":     {masked(0x89, 10), 99},
 		"pong":     {masked(0x8a, 0), 100},
 		"fragment": {masked(0x00, 0), 1600},
-		"1 MiB":    {masked(0x82, 1<<20), 1},
+		"100 KiB":  {masked(0x82, 100<<10), 3},
 	} {
 		now := time.Unix(1000, 0)
 		in := newIntake(&intakeLimits{rate: 10, burst: 100, largest: 1 << 20}, now)
@@ -108,7 +108,7 @@ func TestIntakeRate(t *testing.T) {
 		}
 	}
 	// A frame that is too long is the library's to refuse, with 1009.
-	in := newIntake(&intakeLimits{rate: 10, burst: 100, largest: 1 << 20}, time.Unix(1000, 0))
+	in := newIntake(&intakeLimits{rate: 10, burst: 300, largest: 1 << 20}, time.Unix(1000, 0))
 	if err := in.take(masked(0x82, 16<<20)[:14], time.Unix(1000, 0)); err != nil {
 		t.Error(err)
 	}

@@ -33,7 +33,7 @@ func TestFloodsAreBounded(t *testing.T) {
 		{"100,000 empty fragments", maskedFrame(0x00, ""), 100_000, 1, 1008, "rate"},
 		{"20,000 subscribes", maskedFrame(0x81, `{"type":"subscribe","threadId":"T"}`), 20_000, 1, 1008, "rate"},
 		{"20,000 resumes", maskedFrame(0x81, `{"type":"subscribe","threadId":null,"after":0}`), 20_000, 1, 1008, "rate"},
-		{"frames of 1 MiB", maskedFrame(0x81, mebibyte), 120, 4, 1008, "rate"},
+		{"frames of 1 MiB", maskedFrame(0x81, mebibyte), 60, 4, 1008, "rate"},
 		{"frames of more than 1 MiB", maskedFrame(0x82, mebibyte+"x"), 2, 8, 1009, "too_big"},
 	} {
 		counted := fmt.Sprintf(`harness_ws_closed_total{reason=%q}`, flood.reason)
