@@ -32,11 +32,15 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 		return Session{}, err
 	}
 	// Naming also makes the runtime write it to disk: an unnamed, unused conversation would not survive a restart.
-	if err := adapter.NameThread(ctx, t.ID, NewChatTitle); err != nil {
+	title := NewChatTitle
+	if in.SystemOwned {
+		title = draftTitle
+	}
+	if err := adapter.NameThread(ctx, t.ID, title); err != nil {
 		return Session{}, err
 	}
 	session := fromThread(adapter.Name(), s.opts.NodeID, t, s.now())
-	session.Title, session.Controls, session.SystemOwned = NewChatTitle, controls, in.SystemOwned
+	session.Title, session.Controls, session.SystemOwned = title, controls, in.SystemOwned
 	if session.Cwd == "" {
 		session.Cwd = cwd
 	}

@@ -34,12 +34,11 @@ func (s *Service) Delete(ctx context.Context, sessionID string) (Deleted, error)
 	if err != nil {
 		return Deleted{}, err
 	}
-	if err := s.bury(ctx, session); err != nil {
+	dismissed, err := s.bury(ctx, session)
+	if err != nil {
 		return Deleted{}, err
 	}
-	if !session.SystemOwned {
-		s.dismissWorkers(ctx, ownerOfSession(sessionID))
-	}
+	s.removeWorkers(ctx, dismissed)
 	return Deleted{SessionID: sessionID, Title: session.Title, DeletedFileCount: files}, nil
 }
 
@@ -71,10 +70,10 @@ func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 	}
 }
 
-// bury replaces a session's rows by its tombstone. From the moment this is queued, signals of the session count as a purged one's.
-func (s *Service) bury(ctx context.Context, session Session) error {
+// bury replaces a session's rows by its tombstone and returns the sessions of its workers, which nobody needs any more. From the moment this is queued, signals of the session count as a purged one's.
+func (s *Service) bury(ctx context.Context, session Session) (dismissed []string, err error) {
 	id := session.ID
-	err := s.inOrder(ctx, func() journal.Unit {
+	err = s.inOrder(ctx, func() journal.Unit {
 		gone := DeletedError{SessionID: id, Title: session.Title, DeletedAt: s.now()}
 		s.view.change(id, func(t *thread) {
 			t.deleted = true
@@ -100,13 +99,17 @@ func (s *Service) bury(ctx context.Context, session Session) error {
 			if err := s.removeRows(ctx, tx, gone, stored.SystemOwned); err != nil {
 				return nil, err
 			}
+			if dismissed, err = s.dismissIn(ctx, tx, ownerOfSession(id)); err != nil {
+				return nil, err
+			}
 			return append(events, sessionDeleted(gone, stored.SystemOwned)), nil
 		}
 	})
 	if err != nil {
 		s.view.forget(id) // whatever is true is in the store
+		return nil, err
 	}
-	return err
+	return dismissed, nil
 }
 
 func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone DeletedError, systemOwned bool) error {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"harness/database"
 	"harness/journal"
@@ -182,83 +180,4 @@ func (s *Service) hasContent(ctx context.Context, session Session) (bool, error)
 		return false, nil
 	}
 	return t.Preview != "", err
-}
-
-// AgentSession is a worker session that acts for an owner.
-type AgentSession struct {
-	Agent     string
-	SessionID string
-}
-
-// Workers is the room that gives owners their worker sessions. An owner is a project's id, or "session:<id>" for a session outside projects.
-type Workers interface {
-	// WorkerSessions lists the owner's workers by agent; an owner nobody works for has none.
-	WorkerSessions(ctx context.Context, owner string) ([]AgentSession, error)
-	// ForgetWorkers drops the owner's workers from the mapping; the next job gets a new one.
-	ForgetWorkers(ctx context.Context, owner string) error
-}
-
-// SetWorkers tells who keeps the worker sessions. That room needs this one, so it comes after New; until then nobody has workers.
-func (s *Service) SetWorkers(workers Workers) {
-	s.adaptersMu.Lock()
-	defer s.adaptersMu.Unlock()
-	s.workers = workers
-}
-
-func (s *Service) workersRoom() Workers {
-	s.adaptersMu.RLock()
-	defer s.adaptersMu.RUnlock()
-	return s.workers
-}
-
-// ownerOfSession is the owner a session's own workers act for.
-func ownerOfSession(sessionID string) string { return sessionOwner + sessionID }
-
-const sessionOwner = "session:"
-
-// AgentSessions lists an owner's worker sessions by agent. ErrProjectNotFound for a project that is not there; a session's owner is not
-// checked, as clients expect.
-func (s *Service) AgentSessions(ctx context.Context, owner string) ([]AgentSession, error) {
-	if id, ofSession := strings.CutPrefix(owner, sessionOwner); !ofSession || id == "" {
-		if _, err := readProject(ctx, s.db.Read(), owner); err != nil {
-			return nil, err
-		}
-	}
-	workers := s.workersRoom()
-	if workers == nil {
-		return nil, nil
-	}
-	sessions, err := workers.WorkerSessions(ctx, owner)
-	if err != nil {
-		return nil, err
-	}
-	// A mapping may outlive its session for a moment.
-	return slices.DeleteFunc(sessions, func(one AgentSession) bool {
-		_, err := presence(ctx, s.db.Read(), one.SessionID)
-		return absent(err)
-	}), nil
-}
-
-// dismissWorkers deletes an owner's worker sessions. The mapping goes first, so that no job meets a session that is going; a session the
-// runtime cannot delete now stays behind, hidden as all workers' sessions are, and does not keep its owner from changing.
-func (s *Service) dismissWorkers(ctx context.Context, owner string) {
-	workers := s.workersRoom()
-	if workers == nil {
-		return
-	}
-	sessions, err := workers.WorkerSessions(ctx, owner)
-	if err == nil {
-		err = workers.ForgetWorkers(ctx, owner)
-	}
-	for _, one := range sessions {
-		if err != nil {
-			break
-		}
-		if _, deleteErr := s.Delete(ctx, one.SessionID); deleteErr != nil && !absent(deleteErr) {
-			err = deleteErr
-		}
-	}
-	if err != nil {
-		s.opts.Logger.Warn().Err(err).Str("owner", owner).Msg("worker sessions could not be removed")
-	}
 }

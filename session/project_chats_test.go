@@ -5,40 +5,61 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"harness/database"
 	"harness/journal"
 )
 
-// fakeWorkers is the room that keeps worker sessions.
-type fakeWorkers struct {
-	mu    sync.Mutex
-	owned map[string][]AgentSession
+// fakeWorkers is the room that keeps worker sessions, as far as this room needs it.
+type fakeWorkers struct{ k *kit }
+
+func (f fakeWorkers) WorkerSessions(ctx context.Context, owner string) (found []AgentSession, err error) {
+	rows, err := f.k.db.Read().QueryContext(ctx, `select agent, session_id from agent_workers where owner = $1 order by agent`, owner)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var one AgentSession
+		if err := rows.Scan(&one.Agent, &one.SessionID); err != nil {
+			return nil, err
+		}
+		found = append(found, one)
+	}
+	return found, rows.Err()
 }
 
-func (f *fakeWorkers) WorkerSessions(_ context.Context, owner string) ([]AgentSession, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.owned[owner]), nil
+func (f fakeWorkers) DismissWorkersIn(ctx context.Context, tx database.Tx, owner string) ([]string, error) {
+	sessions, err := f.WorkerSessions(ctx, owner)
+	var ids []string
+	for _, one := range sessions {
+		ids = append(ids, one.SessionID)
+	}
+	_, deleteErr := tx.ExecContext(ctx, `delete from agent_workers where owner = $1`, owner)
+	return ids, errors.Join(err, deleteErr)
 }
 
-func (f *fakeWorkers) ForgetWorkers(_ context.Context, owner string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.owned, owner)
-	return nil
+func (f fakeWorkers) Works(ctx context.Context, id string) (bool, error) {
+	var n int
+	err := f.k.db.Read().QueryRowContext(ctx, `select count(*) from agent_workers where session_id = $1`, id).Scan(&n)
+	return n > 0, err
+}
+
+func (f fakeWorkers) add(owner, agent, sessionID string) {
+	f.k.t.Helper()
+	f.k.do(f.k.commit(f.k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		_, err := tx.ExecContext(ctx, `insert into agent_workers (owner, agent, node_id, session_id, prepared) values ($1, $2, 'n', $3, '[]')`, owner, agent, sessionID)
+		return nil, err
+	}))
 }
 
 // worker gives an owner a worker session.
-func (k *kit) worker(f *fakeWorkers, owner string) string {
+func (k *kit) worker(f fakeWorkers, owner string) string {
 	k.t.Helper()
 	s, err := k.Create(k.t.Context(), Create{SystemOwned: true})
 	k.do(err)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.owned[owner] = append(f.owned[owner], AgentSession{"supervisor", s.ID})
+	f.add(owner, "supervisor", s.ID)
 	return s.ID
 }
 
@@ -164,7 +185,7 @@ func TestRenameProjectTimes(t *testing.T) {
 
 func TestAgentSessions(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		f := &fakeWorkers{owned: map[string][]AgentSession{}}
+		f := fakeWorkers{k}
 		p, s := k.project("P"), k.create()
 		if none, err := k.AgentSessions(t.Context(), p.ID); err != nil || len(none) != 0 {
 			t.Errorf("without that room: %v, %v", none, err)
@@ -177,7 +198,7 @@ func TestAgentSessions(t *testing.T) {
 			}
 		}
 		first := k.worker(f, p.ID)
-		f.owned[p.ID] = append(f.owned[p.ID], AgentSession{"ghost", newID()})
+		f.add(p.ID, "ghost", newID())
 		if got, err := k.AgentSessions(t.Context(), p.ID); err != nil || !slices.Equal(got, []AgentSession{{"supervisor", first}}) {
 			t.Errorf("got %v, %v", got, err)
 		}
@@ -190,7 +211,7 @@ func TestAgentSessions(t *testing.T) {
 		}
 		_, err = k.RenameProject(t.Context(), p.ID, "Q", ptr("/there"), true)
 		k.do(err)
-		if !k.isDeleted(first) || len(f.owned[p.ID]) != 0 {
+		if left, err := f.WorkerSessions(t.Context(), p.ID); !k.isDeleted(first) || err != nil || len(left) != 0 {
 			t.Error("the worker still works in the old directory")
 		}
 
@@ -200,8 +221,8 @@ func TestAgentSessions(t *testing.T) {
 		k.do(err)
 		_, err = k.Delete(t.Context(), s.ID)
 		k.do(err)
-		if !k.isDeleted(second) || !k.isDeleted(third) || len(f.owned) != 0 {
-			t.Errorf("left over: %v", f.owned)
+		if !k.isDeleted(second) || !k.isDeleted(third) {
+			t.Error("a worker's session is left over")
 		}
 	})
 }

@@ -67,8 +67,8 @@ func (s *Service) CreateProject(ctx context.Context, name string, workingDirecto
 // changes. Another directory costs the project its worker sessions.
 func (s *Service) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string, setDirectory bool) (Project, error) {
 	var (
-		project Project
-		moved   bool
+		project   Project
+		dismissed []string
 	)
 	at := s.now()
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -84,7 +84,7 @@ func (s *Service) RenameProject(ctx context.Context, projectID, name string, wor
 		if setDirectory {
 			next.WorkingDirectory = workingDirectory
 		}
-		moved = !same(next.WorkingDirectory, stored.WorkingDirectory)
+		moved := !same(next.WorkingDirectory, stored.WorkingDirectory)
 		if moved || next.Name != stored.Name {
 			next.UpdatedAt = at
 		}
@@ -93,18 +93,27 @@ func (s *Service) RenameProject(ctx context.Context, projectID, name string, wor
 		if err != nil {
 			return nil, fmt.Errorf("update project %s: %w", projectID, err)
 		}
+		dismissed = nil
+		if moved { // they work in the old directory
+			if dismissed, err = s.dismissIn(ctx, tx, projectID); err != nil {
+				return nil, err
+			}
+		}
 		project = next
 		return []journal.Event{projectUpserted(next, at)}, nil
 	})
-	if err == nil && moved {
-		s.dismissWorkers(context.WithoutCancel(ctx), projectID) // they work in the old directory
+	if err == nil {
+		s.removeWorkers(context.WithoutCancel(ctx), dismissed)
 	}
 	return project, err
 }
 
 // DeleteProject removes a project that has no sessions of people, and its worker sessions; *ProjectNotEmptyError says how many it has.
 func (s *Service) DeleteProject(ctx context.Context, projectID string) (Project, error) {
-	var project Project
+	var (
+		project   Project
+		dismissed []string
+	)
 	at := s.now()
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		stored, err := readProject(ctx, tx, projectID)
@@ -128,11 +137,14 @@ func (s *Service) DeleteProject(ctx context.Context, projectID string) (Project,
 				return nil, fmt.Errorf("delete project %s: %w", projectID, err)
 			}
 		}
+		if dismissed, err = s.dismissIn(ctx, tx, projectID); err != nil {
+			return nil, err
+		}
 		project = stored
 		return []journal.Event{projectDeleted(projectID, at)}, nil
 	})
 	if err == nil {
-		s.dismissWorkers(context.WithoutCancel(ctx), projectID)
+		s.removeWorkers(context.WithoutCancel(ctx), dismissed)
 	}
 	return project, err
 }

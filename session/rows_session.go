@@ -160,14 +160,16 @@ func describe(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t
 		next.Cwd = stored.Cwd
 	}
 	next.UpdatedAt = max(next.UpdatedAt, stored.UpdatedAt)
+	// A title makes nothing a worker's session that was known as a chat before.
+	next.SystemOwned = stored.SystemOwned || next.SystemOwned && string(stored.Thread) == placeholderThread
 	if string(stored.Thread) == threadText(t.Raw) && stored.Title == next.Title && stored.Archived == next.Archived &&
-		stored.UpdatedAt == next.UpdatedAt {
+		stored.UpdatedAt == next.UpdatedAt && stored.SystemOwned == next.SystemOwned {
 		return nil
 	}
 	return updateSession(ctx, tx, t.ID, `title = $2, cwd = $3, source = $4, model_provider = $5, thread = $6, archived = $7,
-		created_at = $8, updated_at = $9`, database.EncodeText(next.Title), database.EncodeText(next.Cwd),
+		created_at = $8, updated_at = $9, system_owned = $10`, database.EncodeText(next.Title), database.EncodeText(next.Cwd),
 		database.EncodeText(next.Source), database.EncodeText(next.ModelProvider), threadText(t.Raw), flag(next.Archived),
-		next.CreatedAt, next.UpdatedAt)
+		next.CreatedAt, next.UpdatedAt, flag(next.SystemOwned))
 }
 
 // fromThread is the row of a conversation nobody here gave a title: its name, else its preview, else none (`codex-manager.md` 5.3).
@@ -184,7 +186,7 @@ func fromThread(runtimeName, nodeID string, t runtime.Thread, at int64) Session 
 		updated = created
 	}
 	return Session{ID: t.ID, Runtime: runtimeName, RuntimeSessionID: t.ID, NodeID: nodeID, Title: title, Cwd: t.Cwd, Source: t.Source,
-		ModelProvider: t.ModelProvider, Archived: t.Archived, CreatedAt: created, UpdatedAt: updated, Thread: t.Raw}
+		ModelProvider: t.ModelProvider, SystemOwned: t.Name == draftTitle && t.Preview == "", Archived: t.Archived, CreatedAt: created, UpdatedAt: updated, Thread: t.Raw}
 }
 
 func threadText(raw json.RawMessage) string {

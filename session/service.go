@@ -58,6 +58,7 @@ type Service struct {
 
 	lifeMu  sync.Mutex
 	started bool
+	begun   int64 // ms
 	cancel  context.CancelFunc
 	done    chan struct{}
 }
@@ -99,6 +100,7 @@ func (s *Service) Start(ctx context.Context) error {
 	if err := s.recover(ctx); err != nil {
 		return fmt.Errorf("settle what the last run left open: %w", err)
 	}
+	s.begun = s.now()
 	// The worker outlives the call that started it; Stop ends it.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.started, s.cancel, s.done = true, cancel, make(chan struct{})

@@ -19,12 +19,12 @@ func TestCreate(t *testing.T) {
 		model, sandbox := "m", "workspace-write"
 		s, err := k.Create(t.Context(), Create{Cwd: "/there", Model: &model, FilesystemSandbox: &sandbox, SystemOwned: true})
 		k.do(err)
-		if s.Materialized || s.Title != NewChatTitle || s.Cwd != "/there" || *s.Controls.Model != "m" || s.Controls.FilesystemSandbox != sandbox ||
+		if s.Materialized || s.Title != draftTitle || s.Cwd != "/there" || *s.Controls.Model != "m" || s.Controls.FilesystemSandbox != sandbox ||
 			s.Controls.ApprovalPolicy != "untrusted" || s.Runtime != "codex" || s.RuntimeSessionID != s.ID {
 			t.Errorf("created %+v", s)
 		}
 		again, err := k.reopen().Lookup(t.Context(), s.ID)
-		if err != nil || !again.Materialized || !again.SystemOwned || again.Title != NewChatTitle || string(again.Thread) != string(s.Thread) ||
+		if err != nil || !again.Materialized || !again.SystemOwned || again.Title != draftTitle || string(again.Thread) != string(s.Thread) ||
 			again.Controls.FilesystemSandbox != sandbox || again.UpdatedAt < s.UpdatedAt {
 			t.Errorf("stored %+v, %v", again, err)
 		}

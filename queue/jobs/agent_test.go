@@ -50,8 +50,20 @@ func TestQU21AnInstructionIsCarriedOutByAHiddenWorker(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(workers, []session.AgentSession{{Agent: "supervisor", SessionID: "worker-1"}}) {
 			t.Errorf("workers %v, %v", workers, err)
 		}
-		if err := b.workers.ForgetWorkers(t.Context(), "p"); err != nil {
+		if works, err := b.workers.Works(t.Context(), "worker-1"); err != nil || !works {
+			t.Errorf("the worker works: %t, %v", works, err)
+		}
+		if err := db.Update(t.Context(), func(tx database.Tx) error {
+			dismissed, err := b.workers.DismissWorkersIn(t.Context(), tx, "p")
+			if !reflect.DeepEqual(dismissed, []string{"worker-1"}) {
+				t.Errorf("dismissed %v", dismissed)
+			}
+			return err
+		}); err != nil {
 			t.Fatal(err)
+		}
+		if works, err := b.workers.Works(t.Context(), "worker-1"); err != nil || works {
+			t.Errorf("the dismissed worker works: %t, %v", works, err)
 		}
 		if job := b.instruct(nil); *job.ThreadID != "worker-2" {
 			t.Errorf("after the worker was forgotten it ran in %s", *job.ThreadID)

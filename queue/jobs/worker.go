@@ -104,9 +104,33 @@ func (w *Workers) WorkerSessions(ctx context.Context, owner string) ([]session.A
 	return found, nil
 }
 
-// ForgetWorkers drops the owner's workers from the mapping; the next job gets a new one. It implements session.Workers.
-func (w *Workers) ForgetWorkers(ctx context.Context, owner string) error {
-	return w.change(ctx, `delete from agent_workers where owner = $1`, database.EncodeText(owner))
+// DismissWorkersIn drops the owner's workers from the mapping; the next job gets a new one. It implements session.Workers.
+func (w *Workers) DismissWorkersIn(ctx context.Context, tx database.Tx, owner string) (sessionIDs []string, err error) {
+	rows, err := tx.QueryContext(ctx, `delete from agent_workers where owner = $1 returning session_id`, database.EncodeText(owner))
+	if err != nil {
+		return nil, fmt.Errorf("dismiss the workers of %s: %w", owner, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, fmt.Errorf("dismiss the workers of %s: %w", owner, err)
+		}
+		sessionIDs = append(sessionIDs, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("dismiss the workers of %s: %w", owner, err)
+	}
+	return sessionIDs, nil
+}
+
+// Works tells whether a session is anybody's worker. It implements session.Workers.
+func (w *Workers) Works(ctx context.Context, sessionID string) (bool, error) {
+	var n int
+	if err := w.db.Read().QueryRowContext(ctx, `select count(*) from agent_workers where session_id = $1`, sessionID).Scan(&n); err != nil {
+		return false, fmt.Errorf("look whom session %s works for: %w", sessionID, err)
+	}
+	return n > 0, nil
 }
 
 // forget drops one worker whose session turned out to be gone.

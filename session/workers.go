@@ -1,0 +1,137 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"harness/database"
+)
+
+// AgentSession is a worker session that acts for an owner.
+type AgentSession struct {
+	Agent     string
+	SessionID string
+}
+
+// Workers is the room that gives owners their worker sessions. An owner is a project's id, or "session:<id>" for a session outside projects.
+type Workers interface {
+	// WorkerSessions lists the owner's workers by agent; an owner nobody works for has none.
+	WorkerSessions(ctx context.Context, owner string) ([]AgentSession, error)
+	// DismissWorkersIn drops the owner's workers from the mapping, as part of a unit of this room, and returns their sessions; the next
+	// job gets a new worker.
+	DismissWorkersIn(ctx context.Context, tx database.Tx, owner string) (sessionIDs []string, err error)
+	// Works tells whether a session is anybody's worker.
+	Works(ctx context.Context, sessionID string) (bool, error)
+}
+
+// SetWorkers tells who keeps the worker sessions. That room needs this one, so it comes after New; until then nobody has workers.
+func (s *Service) SetWorkers(workers Workers) {
+	s.adaptersMu.Lock()
+	defer s.adaptersMu.Unlock()
+	s.workers = workers
+}
+
+func (s *Service) workersRoom() Workers {
+	s.adaptersMu.RLock()
+	defer s.adaptersMu.RUnlock()
+	return s.workers
+}
+
+// ownerOfSession is the owner a session's own workers act for.
+func ownerOfSession(sessionID string) string { return sessionOwner + sessionID }
+
+const sessionOwner = "session:"
+
+// AgentSessions lists an owner's worker sessions by agent. ErrProjectNotFound for a project that is not there; a session's owner is not
+// checked, as clients expect.
+func (s *Service) AgentSessions(ctx context.Context, owner string) ([]AgentSession, error) {
+	if id, ofSession := strings.CutPrefix(owner, sessionOwner); !ofSession || id == "" {
+		if _, err := readProject(ctx, s.db.Read(), owner); err != nil {
+			return nil, err
+		}
+	}
+	workers := s.workersRoom()
+	if workers == nil {
+		return nil, nil
+	}
+	sessions, err := workers.WorkerSessions(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	// A mapping may outlive its session for a moment.
+	return slices.DeleteFunc(sessions, func(one AgentSession) bool {
+		_, err := presence(ctx, s.db.Read(), one.SessionID)
+		return absent(err)
+	}), nil
+}
+
+// dismissIn takes an owner's workers from it, inside the unit that changes the owner: no job meets a worker that is going, and who is
+// killed after the commit finds sessions that work for nobody (sweepWorkers). Their sessions are to be removed after the commit.
+func (s *Service) dismissIn(ctx context.Context, tx database.Tx, owner string) ([]string, error) {
+	workers := s.workersRoom()
+	if workers == nil {
+		return nil, nil
+	}
+	return workers.DismissWorkersIn(ctx, tx, owner)
+}
+
+// removeWorkers deletes worker sessions that have no owner any more. One the runtime cannot delete now stays behind, hidden as all workers'
+// sessions are, until the next start, and does not keep its owner from changing.
+func (s *Service) removeWorkers(ctx context.Context, sessionIDs []string) {
+	for _, id := range sessionIDs {
+		if _, err := s.Delete(ctx, id); err != nil && !absent(err) {
+			s.opts.Logger.Warn().Err(err).Str("session", id).Msg("a worker session could not be removed; the next start tries again")
+		}
+	}
+}
+
+// draftTitle is what a worker session is called in its runtime until its owner is known. Who is killed before its row is stored recognises
+// it by that, so that no client is shown it as a chat.
+const draftTitle = "Harness worker (starting)"
+
+// sweepWorkers removes worker sessions of this node that work for nobody: the server was killed while it made one, or before it removed it.
+// Those made since the start are left alone: they are somebody's in a moment.
+func (s *Service) sweepWorkers(ctx context.Context) error {
+	workers := s.workersRoom()
+	if workers == nil {
+		return nil
+	}
+	// Runtimes count in seconds.
+	rows, err := s.db.Read().QueryContext(ctx, `select id from sessions where system_owned = 1 and node_id = $1 and created_at < $2 order by id`,
+		s.opts.NodeID, s.begun/1000*1000)
+	if err != nil {
+		return fmt.Errorf("list worker sessions: %w", err)
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return fmt.Errorf("list worker sessions: %w", err)
+		}
+		ids = append(ids, database.DecodeText(id))
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("list worker sessions: %w", err)
+	}
+	var (
+		idle []string
+		errs []error
+	)
+	for _, id := range ids {
+		works, err := workers.Works(ctx, id)
+		if err != nil {
+			errs = append(errs, err)
+		} else if !works {
+			idle = append(idle, id)
+		}
+	}
+	if len(idle) > 0 {
+		s.opts.Logger.Info().Int("sessions", len(idle)).Msg("removing worker sessions an earlier run left behind")
+	}
+	s.removeWorkers(ctx, idle)
+	return errors.Join(errs...)
+}
