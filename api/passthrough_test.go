@@ -62,7 +62,7 @@ func TestRollbackBothWays(t *testing.T) {
 
 	gone := &runtime.Error{Runtime: "codex", Method: "thread/rollback", Code: -32600, Message: "Invalid request: unknown variant `thread/rollback`"}
 	newer := setup(t)
-	newer.runtime.refused = map[string][]error{"thread/rollback": {gone, gone}}
+	newer.runtime.refused = map[string][]error{"thread/rollback": {gone, gone, gone}}
 	newer.runtime.answers = map[string]json.RawMessage{
 		"thread/read": json.RawMessage(`{"thread":{"turns":[{"id":"a"},{"id":"b"},{"id":"c"}]}}`), "thread/revert": json.RawMessage(`{"reverted":true}`),
 	}
@@ -70,6 +70,11 @@ func TestRollbackBothWays(t *testing.T) {
 	if last := newer.runtime.calls[len(newer.runtime.calls)-1]; last != `thread/revert {"threadId":"`+knownID+`","beforeTurnId":"b"}` {
 		t.Errorf("got %s", last)
 	}
+	newer.runtime.answers["thread/read"] = json.RawMessage(`{"thread":{"status":{"type":"active"},"turns":[{"id":"a"}]}}`)
+	if got := newer.post(target, `{}`); got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), `"code":"invalid_state"`) {
+		t.Errorf("while a turn runs: got %d %s", got.Code, got.Body)
+	}
+	newer.runtime.answers["thread/read"] = json.RawMessage(`{"thread":{"turns":[{"id":"a"},{"id":"b"},{"id":"c"}]}}`)
 	if got := newer.post(target, `{"numTurns":4}`); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), `"path":["numTurns"]`) {
 		t.Errorf("more turns than there are: got %d %s", got.Code, got.Body)
 	}

@@ -100,7 +100,8 @@ func (s *server) forkSession(ctx context.Context, in *input) (reply, error) {
 	}{"ok", in.sessionID(), viewSession(stored), forked.Thread})
 }
 
-// rollback drops the last turns. codex 0.101 counts them; newer versions name the first one to go.
+// rollback drops the last turns. codex 0.101 counts them; newer versions name the first one to go. While a turn runs it is refused (409), as
+// codex 0.101 did: newer ones would end the turn in favour of it.
 func (s *server) rollback(ctx context.Context, in *input) (reply, error) {
 	turns := int64(1)
 	if given := in.body.Get("numTurns"); given.Defined() {
@@ -135,8 +136,12 @@ func (s *server) revert(ctx context.Context, in *input, turns int64) (json.RawMe
 	}
 	var read struct {
 		Thread struct {
+			Status struct {
+				Type string `json:"type"`
+			} `json:"status"`
 			Turns []struct {
-				ID string `json:"id"`
+				ID     string `json:"id"`
+				Status string `json:"status"`
 			} `json:"turns"`
 		} `json:"thread"`
 	}
@@ -144,6 +149,9 @@ func (s *server) revert(ctx context.Context, in *input, turns int64) (json.RawMe
 		return nil, fmt.Errorf("thread/read answered with no thread: %w", err)
 	}
 	stored := read.Thread.Turns
+	if read.Thread.Status.Type == "active" || len(stored) > 0 && stored[len(stored)-1].Status == "inProgress" {
+		return nil, &runtime.Error{Runtime: "codex", Method: "thread/rollback", Code: -32600, Message: "Cannot rollback while a turn is in progress."}
+	}
 	if int64(len(stored)) < turns {
 		return nil, &validationError{[]schema.Issue{schema.Custom(fmt.Sprintf("The session has only %d turns", len(stored)), "numTurns")}}
 	}
