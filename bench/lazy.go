@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lazyReader is a socket with a tiny receive buffer that reads nothing until its fate is asked for. It follows everything: a flood of its
-// own fills its way, so that it stands still early.
+// lazyReader is a socket with a tiny receive buffer that reads nothing until its fate is asked for. It follows everything: a flood in
+// another session fills its way, so that it stands still early.
 type lazyReader struct{ socket *socket }
 
 func newLazyReader(s *server) (*lazyReader, error) {
@@ -26,22 +26,6 @@ func newLazyReader(s *server) (*lazyReader, error) {
 	opened, err := openSocket(port, "", 2048)
 	if err != nil {
 		return nil, err
-	}
-	// Another session's events reach it alone: 4 MiB of them, more than the kernel keeps for one connection here.
-	other, err := s.newSession()
-	if err != nil {
-		return nil, err
-	}
-	c, err := dial(s.url)
-	if err != nil {
-		return nil, err
-	}
-	defer c.close()
-	flooder := &server{child: s.child, store: s.store, session: other}
-	for i := range 4096 {
-		if err := c.call(flooder.upsert(fmt.Sprintf("flood%06d", i), oneKiB)); err != nil {
-			return nil, err
-		}
 	}
 	return &lazyReader{opened}, nil
 }

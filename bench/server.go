@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"harness/database"
@@ -120,4 +122,23 @@ func (s *server) newSession() (string, error) {
 func (s *server) upsert(message string, content string) []byte {
 	return request("POST", "/api/sessions/"+s.session+"/transcript/upsert",
 		`{"messageId":"`+message+`","turnId":"bench","role":"assistant","type":"agentMessage","content":"`+content+`","status":"complete"}`)
+}
+
+// metric reads one value of GET /metrics.
+func (s *server) metric(name string) (float64, error) {
+	answer, err := http.Get(s.url + "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(value), 64)
+		}
+	}
+	return 0, fmt.Errorf("there is no metric %s", name)
 }
