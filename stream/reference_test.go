@@ -29,24 +29,58 @@ func (s *session) change(pos int64, filter string) {
 // expected are the frames the client is owed, encoded with positions.
 func (s *session) expected(t *testing.T, records []journal.Record) []string {
 	t.Helper()
-	var out []string
-	for _, rec := range records {
-		filter := ""
-		for _, sp := range s.spans {
-			filter = sp.filter
-			if sp.until < 0 || rec.Pos <= sp.until {
-				break
-			}
-		}
+	var all reference
+	all.add(t, records)
+	return positioned(all.owed(s))
+}
+
+// reference are the frames of all records, each derived once.
+type reference struct{ events [][]owedFrame }
+
+// owedFrame is a frame as clients with and without positions see it.
+type owedFrame struct {
+	Frame
+	positioned, plain string
+}
+
+// add takes the records it does not have yet.
+func (r *reference) add(t *testing.T, records []journal.Record) {
+	t.Helper()
+	for _, rec := range records[len(r.events):] {
 		frames, err := Frames(rec)
 		if err != nil {
 			t.Fatal(err)
 		}
+		event := make([]owedFrame, len(frames))
 		for i := range frames {
-			if frames[i].Pos > s.after && frames[i].visible(filter) {
-				out = append(out, string(frames[i].AppendJSON(nil, true)))
+			event[i] = owedFrame{frames[i], string(frames[i].AppendJSON(nil, true)), string(frames[i].AppendJSON(nil, false))}
+		}
+		r.events = append(r.events, event)
+	}
+}
+
+// owed are the frames that a session's client is owed.
+func (r *reference) owed(s *session) (out []owedFrame) {
+	for _, event := range r.events {
+		for i := range event {
+			filter := ""
+			for _, sp := range s.spans {
+				filter = sp.filter
+				if sp.until < 0 || eventOf(event[i].Pos) <= sp.until {
+					break
+				}
+			}
+			if event[i].Pos > s.after && event[i].visible(filter) {
+				out = append(out, event[i])
 			}
 		}
+	}
+	return out
+}
+
+func positioned(frames []owedFrame) (out []string) {
+	for i := range frames {
+		out = append(out, frames[i].positioned)
 	}
 	return out
 }
