@@ -78,6 +78,7 @@ type Codex struct {
 	options  Options
 	counters counters
 	out      *queue
+	expected expectations
 
 	mu      sync.Mutex
 	changed chan struct{}
@@ -210,6 +211,7 @@ func (c *Codex) deliver() {
 			return
 		}
 		c.options.Sink(s)
+		c.expected.delivered(s)
 	}
 }
 

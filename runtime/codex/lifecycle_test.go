@@ -227,6 +227,9 @@ func TestStoredThreads(t *testing.T) {
 		if err := b.codex.ArchiveThread(ctx, threads[1]); err != nil {
 			t.Error(err)
 		}
+		if b.version == codextest.Default && !slices.ContainsFunc(b.all(), func(s runtime.Signal) bool { return s.Method == "thread/archived" && s.ThreadID == threads[1] }) {
+			t.Error("archived before the news of it was delivered")
+		}
 		if page, err = b.codex.ListThreads(ctx, runtime.ListThreads{Archived: true}); err != nil || len(page.Threads) != 1 || !page.Threads[0].Archived {
 			t.Errorf("archived: %+v, %v", page, err)
 		}

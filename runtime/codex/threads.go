@@ -139,10 +139,15 @@ func (c *Codex) NameThread(ctx context.Context, threadID, name string) error {
 	return err
 }
 
-// ArchiveThread implements runtime.Adapter. codex interrupts a turn that runs in it.
+// ArchiveThread implements runtime.Adapter. codex interrupts a turn that runs in it. It returns when the sink has taken thread/archived.
 func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
-	_, err := c.call(ctx, "thread/archive", object{"threadId": threadID})
-	return err
+	came, end := c.expected.begin("thread/archived", threadID)
+	defer end()
+	if _, err := c.call(ctx, "thread/archive", object{"threadId": threadID}); err != nil {
+		return err
+	}
+	await(ctx, came)
+	return nil
 }
 
 // UnarchiveThread implements runtime.Adapter.
