@@ -59,6 +59,14 @@ type codexHealth struct {
 	// State and Reason are ours: why it is not ready and what to do about it.
 	State  string `json:"state,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// Shim is ours, too: the process that keeps codex running when this server ends.
+	Shim *shimHealth `json:"shim,omitempty"`
+}
+
+type shimHealth struct {
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+	Servers int64  `json:"servers"`
 }
 
 type lastExit struct {
@@ -102,6 +110,9 @@ func (s *server) getHealth(ctx context.Context, _ *input) (reply, error) {
 	body.Codex = codexHealth{Running: status.PID != 0, Initialized: ready}
 	if status.PID != 0 {
 		body.Codex.PID = &status.PID
+	}
+	if shim := status.Shim; shim != nil {
+		body.Codex.Shim = &shimHealth{PID: shim.PID, Version: shim.Version, Servers: shim.Servers}
 	}
 	if exit := status.LastExit; exit != nil {
 		body.Codex.LastExit = &lastExit{Code: exit.Code, Signal: exit.Signal, At: exit.At.UTC().Format(timeLayout)}

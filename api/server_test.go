@@ -20,6 +20,9 @@ func TestHealthTellsTheTruth(t *testing.T) {
 	b := setup(t)
 	const tail = `,"orchestratorQueue":{"enabled":false},"auth":{"hasOpenAiApiKey":true,"codexHomeAuthFile":false,"likelyUnauthenticated":false},"timestamp":"2026-11-21T01:28:12.000Z"}`
 	expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK, `{"status":"ok","service":"api","codex":{"running":true,"pid":24125,"initialized":true}`+tail)
+	b.health.status.Shim = &runtime.ShimStatus{PID: 24000, Version: "1.2.3", Servers: 2}
+	expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK,
+		`{"status":"ok","service":"api","codex":{"running":true,"pid":24125,"initialized":true,"shim":{"pid":24000,"version":"1.2.3","servers":2}}`+tail)
 	b.health.status = runtime.Status{State: runtime.StateUnavailable, Reason: "codex is not installed; set CODEX_BIN"}
 	expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK,
 		`{"status":"degraded","service":"api","codex":{"running":false,"pid":null,"initialized":false,"state":"unavailable","reason":"codex is not installed; set CODEX_BIN"}`+tail)

@@ -41,6 +41,7 @@ type Config struct {
 	RuntimeCallTimeout  time.Duration // HARNESS_RUNTIME_CALL_TIMEOUT_MS
 	RuntimeDetach       bool          // HARNESS_RUNTIME_DETACH
 	DetachGrace         time.Duration // HARNESS_DETACH_GRACE_MS
+	SpoolBytes          int           // HARNESS_SPOOL_BYTES
 	KeepRuntimes        bool          // HARNESS_KEEP_RUNTIMES
 
 	Defaults   SessionDefaults

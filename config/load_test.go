@@ -63,7 +63,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL",
-		CodexBin: "codex", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second, RuntimeDetach: true, DetachGrace: 15 * time.Minute,
+		CodexBin: "codex", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second, RuntimeDetach: true, DetachGrace: 15 * time.Minute, SpoolBytes: 1 << 30,
 		Defaults: SessionDefaults{ApprovalPolicy: "untrusted", SandboxMode: "read-only", NetworkAccess: "restricted"},
 		Queue: Queue{Enabled: true, GlobalConcurrency: 2, MaxPerProject: 100, MaxGlobal: 500, MaxAttempts: 2,
 			DefaultTimeout: time.Minute, BackgroundAging: 15 * time.Second, MaxInteractiveBurst: 3,

@@ -324,7 +324,17 @@ type Status struct {
 	// Reason says in one line why the runtime is not ready and what to do about it.
 	Reason   string
 	LastExit *Exit
+	// Shim is the process that keeps the runtime running while servers come and go, nil for a child of this server.
+	Shim     *ShimStatus
 	Restarts int64
+}
+
+// ShimStatus is a shim as it was when this server attached.
+type ShimStatus struct {
+	PID int
+	// Version is the release the shim is of, Servers how many have attached to it, this one included.
+	Version string
+	Servers int64
 }
 
 // Exit tells how a runtime process ended.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -243,6 +242,10 @@ func TestOperatorsSeeAndStopRuntimes(t *testing.T) {
 	if code != 0 || !strings.Contains(out, f.Generation) || !strings.Contains(out, "attached") || !strings.Contains(out, strconv.Itoa(f.State.RuntimePID)) {
 		t.Errorf("list: %d %s", code, out)
 	}
+	_, health := server.call(http.MethodGet, "/api/health", nil)
+	if named := text(health, "codex", "shim", "pid"); named != strconv.Itoa(f.State.PID) || text(health, "codex", "shim", "servers") != "1" {
+		t.Errorf("health names the shim %v", health["codex"])
+	}
 	metrics := server.metrics()
 	for _, line := range []string{"harness_runtime_shims 1\n", "harness_runtime_orphans 0\n", "harness_runtime_spool_bytes "} {
 		if !strings.Contains(metrics, line) {
@@ -271,23 +274,4 @@ func (i *instance) metrics() string {
 		}
 	}
 	return string(raw)
-}
-
-func residentKiB(t *testing.T, pid int) int {
-	t.Helper()
-	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	status, err := io.ReadAll(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
-	kib, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kib
 }

@@ -25,7 +25,9 @@ func (s *Server) shims() (*shim.Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the data directory: %w", err)
 	}
-	return &shim.Host{RunDir: runDir(path), Command: []string{own, "shim"}, Version: version, DetachGrace: s.cfg.DetachGrace}, nil
+	return &shim.Host{
+		RunDir: runDir(path), Command: []string{own, "shim"}, Version: version, DetachGrace: s.cfg.DetachGrace, SpoolBytes: int64(s.cfg.SpoolBytes),
+	}, nil
 }
 
 // surviving are the generations of the runtimes an earlier server left, living or with something left to read.

@@ -135,6 +135,11 @@ func Rows() []Row {
 			Routes: []string{"POST /api/sessions/{sessionId}/transcript/upsert"},
 		},
 		{
+			Exchange: `GET /api/health`, Place: `body\.codex\.shim`,
+			What: "health names the shim that keeps codex running", Reason: "operators ask who owns the process; the original's died with it",
+			Routes: []string{"GET /api/health"},
+		},
+		{
 			Topic: "stream", Exchange: `GET websocket origin|GET /api/health`, Place: "status",
 			What: "a foreign Origin is refused with 403 before the upgrade", Reason: "any web page could open the original's stream and read everything (its bug 2)",
 			Routes: []string{"GET /api/stream"},

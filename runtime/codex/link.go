@@ -75,6 +75,14 @@ func shimLink(generation string, a *shim.Attached) *link {
 	}
 }
 
+// keeper is the shim as operators see it, nil for a child of ours.
+func (l *link) keeper() *runtime.ShimStatus {
+	if l.shim == nil {
+		return nil
+	}
+	return &runtime.ShimStatus{PID: l.shim.State.PID, Version: l.shim.State.Version, Servers: l.shim.Attachment}
+}
+
 func (c *Codex) stderr(generation string) func([]byte) {
 	log := c.options.Logger.With().Str("generation", generation).Logger()
 	return func(line []byte) { log.Info().Str("stream", "stderr").Msg(colours.ReplaceAllString(string(line), "")) }

@@ -111,7 +111,7 @@ func (c *Codex) run(ctx context.Context, l *link) (ready bool, err error) {
 func (c *Codex) ended(conn *conn, l *link, exit runtime.Exit) {
 	if !l.over {
 		c.set(func(s *runtime.Status) {
-			s.PID, s.Generation, s.LastExit = 0, "", &exit
+			s.PID, s.Generation, s.LastExit, s.Shim = 0, "", &exit, nil
 			// supervise says in a moment whether callers may wait for the next one.
 			s.State, s.Reason = runtime.StateStarting, "codex ended"
 			c.conn = nil
@@ -193,7 +193,7 @@ func (c *Codex) started(conn *conn, l *link) {
 	_ = json.Unmarshal(conn.hello, &hello)
 	c.set(func(s *runtime.Status) {
 		c.conn, c.version, c.home = conn, parseVersion(hello.UserAgent), hello.Home
-		s.State, s.Reason, s.PID, s.Generation = runtime.StateReady, "", l.pid, conn.generation
+		s.State, s.Reason, s.PID, s.Generation, s.Shim = runtime.StateReady, "", l.pid, conn.generation, l.keeper()
 		s.Version = firstOf(c.version.String(), hello.UserAgent)
 	})
 	c.out.push(runtime.Signal{Kind: runtime.SignalStarted, Generation: conn.generation, ReceivedAt: time.Now()})
