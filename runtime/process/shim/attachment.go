@@ -219,13 +219,14 @@ func (s *server) tell(a *attachment) {
 
 // receive takes what the attached server sends until it goes away.
 func (s *server) receive(reader *bufio.Reader) {
+	var buffer []byte
 	for {
-		k, length, err := readHeader(reader)
+		k, length, err := nextHeader(reader)
 		if err != nil {
 			return
 		}
 		if k == kindLine || k == kindCall {
-			if err := s.stdin.take(reader, length, k == kindCall); err != nil {
+			if err := s.stdin.take(reader, length, k == kindCall, &buffer); err != nil {
 				if !errors.Is(err, errCut) {
 					s.fail("its input could not be written: " + err.Error())
 				}

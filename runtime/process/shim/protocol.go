@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -117,6 +118,17 @@ func readHeader(r io.Reader) (kind, int64, error) {
 		return 0, 0, err
 	}
 	return kind(header[0]), int64(binary.BigEndian.Uint32(header[1:])), nil
+}
+
+// nextHeader is readHeader without garbage.
+func nextHeader(r *bufio.Reader) (kind, int64, error) {
+	header, err := r.Peek(headerBytes)
+	if err != nil {
+		return 0, 0, err
+	}
+	k, length := kind(header[0]), int64(binary.BigEndian.Uint32(header[1:]))
+	_, err = r.Discard(headerBytes)
+	return k, length, err
 }
 
 // readPayload reads a frame's bytes whole.

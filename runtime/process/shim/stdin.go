@@ -32,15 +32,17 @@ type stdin struct {
 }
 
 // take reads one line frame, or one of a call, and writes it on.
-func (s *stdin) take(r io.Reader, length int64, call bool) error {
-	var size [2]byte
+//
+// buffer is the caller's, for all lines: garbage would have to be collected, which is what makes a small process big.
+func (s *stdin) take(r io.Reader, length int64, call bool, buffer *[]byte) error {
 	if length < 2 {
 		return errCut
 	}
-	if _, err := io.ReadFull(r, size[:]); err != nil {
+	size := grown(buffer, 2)
+	if _, err := io.ReadFull(r, size); err != nil {
 		return errCut
 	}
-	key := make([]byte, binary.BigEndian.Uint16(size[:]))
+	key := make([]byte, binary.BigEndian.Uint16(size))
 	length -= 2 + int64(len(key))
 	if length < 0 {
 		return errCut
@@ -49,7 +51,7 @@ func (s *stdin) take(r io.Reader, length int64, call bool) error {
 		return errCut
 	}
 	if length <= memoryBytes {
-		line := make([]byte, length)
+		line := grown(buffer, int(length))
 		if _, err := io.ReadFull(r, line); err != nil {
 			return errCut
 		}
@@ -78,6 +80,14 @@ func (s *stdin) take(r io.Reader, length int64, call bool) error {
 		_, err := io.CopyBuffer(struct{ io.Writer }{s.out}, struct{ io.Reader }{file}, make([]byte, pumpBytes))
 		return err
 	})
+}
+
+// grown is the buffer at a length, made anew only when it is too short.
+func grown(buffer *[]byte, length int) []byte {
+	if cap(*buffer) < length {
+		*buffer = make([]byte, max(length, 4<<10))
+	}
+	return (*buffer)[:length]
 }
 
 // write does one line at a time. A runtime that takes no input any more is about to end, which is told by its exit.
