@@ -88,24 +88,29 @@ func TestServerAndShimDieTogether(t *testing.T) {
 	}
 	server.stop()
 	s.requireNoOrphans()
-	spoken := 0
-	for _, frame := range s.frames(session) {
-		if strings.HasPrefix(frame, "item/agentMessage/delta") {
-			spoken++
-		}
-	}
-	before := 0
-	for _, f := range events.all() {
-		if text(f.payload(), "method") == "item/agentMessage/delta" {
-			before++
-		}
-	}
+	spoken, before := s.tokens(session, events)
 	if spoken < before+5 {
 		t.Errorf("%d tokens are stored, %d were heard before the kill: what was said after it is lost", spoken, before)
 	}
 	if _, err := os.Stat(dead.Dir); err == nil {
 		t.Error("the dead shim's folder is left")
 	}
+}
+
+// tokens are how many tokens of a session are stored, and how many a client has heard.
+func (s *site) tokens(session string, events *follower) (stored, heard int) {
+	s.t.Helper()
+	for _, frame := range s.frames(session) {
+		if strings.HasPrefix(frame, "item/agentMessage/delta") {
+			stored++
+		}
+	}
+	for _, f := range events.all() {
+		if f.Type == "notification" && text(f.payload(), "method") == "item/agentMessage/delta" {
+			heard++
+		}
+	}
+	return stored, heard
 }
 
 // waitUnread returns when the runtime of a shim has said so many bytes more than now.
@@ -224,6 +229,9 @@ func TestAFullDiskEndsTheTurnWithItsReason(t *testing.T) {
 	}
 	server.stop()
 	s.requireNoOrphans()
+	if stored, heard := s.tokens(session, events); heard == 0 || stored < heard {
+		t.Errorf("%d tokens are stored, a client has heard %d", stored, heard)
+	}
 }
 
 // The operator's view: list, stop, metrics.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"sync"
@@ -94,6 +95,17 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 	case "initialized":
 		f.initialized()
 	case "silent":
+	case "fork":
+		for _, command := range [][]string{{"sleep", "300"}, {"setsid", "sleep", "300"}, {"setsid", "sh", "-c", "trap '' TERM; sleep 300; :"}} {
+			if err := exec.Command(command[0], command[1:]...).Start(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 8
+			}
+		}
+		f.result(frame.ID, `{}`)
+	case "long":
+		f.say(`{"method":"huge","params":{"text":"%s"}}`, strings.Repeat("h", 64<<20))
+		f.result(frame.ID, `{}`)
 	case "hold":
 		f.open = append(f.open, string(frame.ID))
 	case "release":

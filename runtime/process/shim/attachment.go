@@ -106,6 +106,7 @@ func (s *server) attach(conn net.Conn, reader *bufio.Reader, w welcome) {
 	a := &attachment{conn: conn, received: make(chan struct{})}
 	s.mu.Lock()
 	before := s.attached
+	a.lines, s.unheard = s.unheard, nil
 	s.attached = a
 	s.attachments++
 	w.Attachment = s.attachments

@@ -46,6 +46,7 @@ type server struct {
 	attached    *attachment
 	attachments int64
 	reason      string
+	unheard     [][]byte    // the last lines of stderr since no server is attached
 	told        bool        // a server was sent the exit
 	idle        *time.Timer // runs while no server is attached
 
@@ -281,11 +282,17 @@ func (s *server) signal(in signalled) error {
 	return syscall.Kill(pid, syscall.Signal(in.Signal))
 }
 
-// stderrLine keeps a line in the log and shows it to the attached server.
+// stderrLine keeps a line in the log and shows it to the attached server, or to the next one.
 func (s *server) stderrLine(line []byte) {
 	s.stderr.write(line)
 	s.mu.Lock()
 	a := s.attached
+	if a == nil {
+		// Why a runtime ended at once is said before anybody could attach.
+		if s.unheard = append(s.unheard, line); len(s.unheard) > maxStderrLines {
+			s.unheard = s.unheard[1:]
+		}
+	}
 	s.mu.Unlock()
 	if a == nil {
 		return
