@@ -135,8 +135,8 @@ func Rows() []Row {
 			Routes: []string{"POST /api/sessions/{sessionId}/transcript/upsert"},
 		},
 		{
-			Exchange: `GET /api/health`, Place: `body\.codex\.shim`,
-			What: "health names the shim that keeps codex running", Reason: "operators ask who owns the process; the original's died with it",
+			Place: `body\.codex\.shim`,
+			What:  "health names the shim that keeps codex running", Reason: "operators ask who owns the process; the original's died with it",
 			Routes: []string{"GET /api/health"},
 		},
 		{
