@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"math"
 	"net"
 	"net/http"
 	"regexp"
@@ -48,6 +49,9 @@ type RBAC struct {
 
 // maxBearer bounds a bearer token in bytes; what is longer is not looked at.
 const maxBearer = 8 << 10
+
+// latestTime bounds the times of a token, in seconds: what JavaScript counts exactly.
+const latestTime = 1 << 53
 
 // jwtLeeway is how far the clocks of issuer and server may be apart.
 const jwtLeeway = 5 * time.Second
@@ -218,10 +222,10 @@ func (r *RBAC) verify(token string) (jwt.MapClaims, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A time that is no number is no time; the library overlooks it in maps only where it is absent.
+	// A time that is no number is no time; the library overlooks it in maps only where it is absent, and reads one beyond int64 as long ago.
 	for _, name := range []string{"exp", "nbf", "iat"} {
 		if value, ok := claims[name]; ok {
-			if _, isNumber := value.(float64); !isNumber {
+			if at, isNumber := value.(float64); !isNumber || math.Abs(at) > latestTime {
 				return nil, jwt.ErrInvalidType
 			}
 		}

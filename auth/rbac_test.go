@@ -150,6 +150,8 @@ func jwtVariants(t *testing.T) []variant {
 	token("expired", "invalid_bearer_token", map[string]any{"exp": now - 60})
 	token("not yet", "invalid_bearer_token", map[string]any{"nbf": now + 60})
 	token("exp is text", "invalid_bearer_token", map[string]any{"exp": "tomorrow"})
+	token("nbf is beyond all time", "invalid_bearer_token", map[string]any{"nbf": 1e300})
+	token("exp is beyond all time", "invalid_bearer_token", map[string]any{"exp": 1e300})
 	token("nbf is text", "invalid_bearer_token", map[string]any{"nbf": "1"})
 	token("wrong issuer", "invalid_bearer_token", map[string]any{"iss": "them"})
 	token("no issuer", "invalid_bearer_token", map[string]any{"iss": nil})

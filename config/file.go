@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,10 +41,13 @@ func fileLayer(path string) (layer, error) {
 		if !ok {
 			return layer{}, &FileError{Path: path, Reason: fmt.Sprintf("%q is no variable; names are listed by `harness config print`", key)}
 		}
-		if value != nil {
-			values[v.Key()] = value
+		if _, twice := values[v.Key()]; twice {
+			// Which of them came last is not known any more.
+			return layer{}, &FileError{Path: path, Reason: fmt.Sprintf("%s is there twice, in different case", v.Name)}
 		}
+		values[v.Key()] = value
 	}
+	maps.DeleteFunc(values, func(_ string, value any) bool { return value == nil })
 	return layer{SourceFile, values}, nil
 }
 

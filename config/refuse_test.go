@@ -103,6 +103,7 @@ func TestFilesAreRefusedWithTheRemedy(t *testing.T) {
 	}{
 		"missing":      {envPlace(t, "HARNESS_CONFIG=none.yaml"), "cannot read the config file"},
 		"extension":    {envPlace(t, "HARNESS_CONFIG=c.toml").file("c.toml", ""), ".yaml, .yml or .json"},
+		"a key twice":  {envPlace(t, "HARNESS_CONFIG=c.yaml").file("c.yaml", "port: 1\nPORT: 2\n"), `PORT is there twice`},
 		"unknown key":  {envPlace(t, "HARNESS_CONFIG=c.yaml").file("c.yaml", "prot: 1\n"), `"prot" is no variable`},
 		"port a list":  {envPlace(t, "HARNESS_CONFIG=c.yaml").file("c.yaml", "port: [1]\n"), "PORT (from file)"},
 		"port a float": {envPlace(t, "HARNESS_CONFIG=c.json").file("c.json", `{"port": 80.5}`), `"80.5"`},

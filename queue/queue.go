@@ -197,7 +197,7 @@ func (q *Queue) EnqueueIn(ctx context.Context, tx database.Tx, in Request) (Enqu
 func (q *Queue) Cancel(ctx context.Context, id, reason string) (Job, error) {
 	var job Job
 	err := q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) (events []journal.Event, err error) {
-		job, events, err = d.cancel(ctx, tx, id, reason, q.now())
+		job, events, err = d.cancel(ctx, tx, database.EncodeText(id), reason, q.now())
 		return events, err
 	})
 	if err != nil {

@@ -3,9 +3,11 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 )
 
-// JSON is the value on one line, without HTML escaping; an untouched value keeps its source bytes. nil when Undefined.
+// JSON is the value on one line, without HTML escaping; an untouched value keeps its source bytes, unless there is something in them that
+// strict readers refuse: half of a surrogate pair becomes U+FFFD, a number beyond the range of a double null. nil when Undefined.
 func (v Value) JSON() json.RawMessage {
 	if v.kind == Undefined {
 		return nil
@@ -44,7 +46,11 @@ func (v Value) write(out *bytes.Buffer) {
 			out.WriteString("false")
 		}
 	case Number:
-		out.WriteString(v.text)
+		if math.IsInf(v.Float(), 0) {
+			out.WriteString("null") // as JavaScript does
+		} else {
+			out.WriteString(v.text)
+		}
 	case String:
 		writeText(out, v.text)
 	case Array:

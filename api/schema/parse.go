@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -28,14 +30,18 @@ func Parse(data []byte) (Value, error) {
 	return value, nil
 }
 
-// maxDepth bounds the nesting, so that the recursive reader cannot exhaust the stack. It is encoding/json's.
-const maxDepth = 10000
+// maxDepth bounds the nesting. What is accepted here is passed on and stored inside of other documents, and codex reads 128 levels, encoding/json
+// 10,000: a document at either's own limit would go unanswered there, or make the row it is stored in unreadable.
+const maxDepth = 100
 
 // reader reads and checks a document in one go. Once failed it stands at the end of the data.
 type reader struct {
 	data             []byte
 	at, depth        int
 	failed, poisoned bool
+	// unfit counts what is not passed on byte for byte: halves of surrogate pairs and numbers beyond the range of a double. Strict readers,
+	// codex among them, drop the whole document for one of those.
+	unfit int
 }
 
 func (r *reader) fail() {
@@ -72,7 +78,7 @@ func (r *reader) space() {
 }
 
 func (r *reader) value() Value {
-	start := r.at
+	start, unfit := r.at, r.unfit
 	var value Value
 	switch c := r.next(); {
 	case c == '{':
@@ -93,8 +99,13 @@ func (r *reader) value() Value {
 	default:
 		r.number()
 		value = Value{kind: Number, text: string(r.data[min(start, r.at):r.at])}
+		if math.IsInf(value.Float(), 0) {
+			r.unfit++
+		}
 	}
-	value.raw = r.data[start:r.at:r.at]
+	if r.unfit == unfit {
+		value.raw = r.data[start:r.at:r.at]
+	}
 	return value
 }
 
@@ -152,6 +163,9 @@ func (r *reader) text() string {
 			var text string
 			if err := json.Unmarshal(r.data[start:r.at], &text); err != nil {
 				break // a wrong escape
+			}
+			if strings.ContainsRune(text, utf8.RuneError) {
+				r.unfit++
 			}
 			return text
 		case c == '\\':

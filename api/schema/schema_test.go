@@ -180,3 +180,29 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// What strict readers refuse is not passed on; everything around it stays as it was written.
+func TestUnfitJSONIsReworded(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		`{"a":"\ud800","b": [1.50, "\u0041"]}`:                             `{"a":"` + "\ufffd" + `","b":[1.50,"\u0041"]}`,
+		`["\udc00\ud83d\ude00x"]`:                                          `["` + "\ufffd\U0001F600" + `x"]`,
+		`["\ud83d\ude00",1e308,-0,12345678901234567890]`:                   `["\ud83d\ude00",1e308,-0,12345678901234567890]`,
+		`{"n":[1e400,-1E+999,` + strings.Repeat("9", 400) + `],"m":1e400}`: `{"n":[null,null,null],"m":null}`,
+		`{"\ud800":{"x":1}}`:                                               `{"` + "\ufffd" + `":{"x":1}}`,
+	} {
+		value, err := schema.Parse([]byte(given))
+		if err != nil {
+			t.Fatalf("%s: %v", given, err)
+		}
+		if got := string(value.JSON()); got != want {
+			t.Errorf("%s is passed on as %s, want %s", given, got, want)
+		}
+	}
+	if _, err := schema.Parse([]byte(strings.Repeat("[", 100) + strings.Repeat("]", 100))); err != nil {
+		t.Errorf("100 levels: %v", err)
+	}
+	if _, err := schema.Parse([]byte(strings.Repeat("[", 101) + strings.Repeat("]", 101))); err == nil {
+		t.Error("101 levels are accepted")
+	}
+}
