@@ -7,6 +7,15 @@ import (
 	"strconv"
 )
 
+// Boot names this run of the machine, "" when it has no name: ids and start times of processes mean nothing in another one.
+func Boot() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(id))
+}
+
 // Started is when a process started, in the kernel's ticks since boot: with the process id it names one process for good. 0 when there is no
 // such process, or only its zombie.
 func Started(pid int) uint64 {

@@ -4,6 +4,9 @@ package process
 
 import "syscall"
 
+// Boot names this run of the machine; this system has no name for it.
+func Boot() string { return "" }
+
 // Started tells only whether a process is there (1) or not (0): this system does not say cheaply when it started.
 func Started(pid int) uint64 {
 	if pid > 0 && syscall.Kill(pid, 0) == nil {

@@ -306,7 +306,7 @@ func TestAnOlderServerIsAnswered(t *testing.T) {
 		t.Errorf("heard %c %q", kind, body)
 	}
 	say(conn, 'X', `{"graceMs":100}`)
-	if kind, body := hear(); kind != 'x' || !strings.Contains(body, `"signal":"SIG`) {
+	if kind, body := hear(); kind != 'x' || !strings.Contains(body, `"signal":`) {
 		t.Errorf("heard %c %q", kind, body)
 	}
 	_ = conn.Close()

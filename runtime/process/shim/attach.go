@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -397,9 +398,12 @@ func (a *Attached) Forget() {
 	removeFolder(a.dir, a.State.Socket)
 }
 
+// removeFolder removes a shim's folder, and the one listen made for its socket elsewhere: nothing but that, a copied data directory names
+// sockets of the original.
 func removeFolder(dir, socket string) {
-	if folder := filepath.Dir(socket); socket != "" && folder != dir {
-		_ = os.RemoveAll(folder)
+	if folder := filepath.Dir(socket); strings.HasPrefix(filepath.Base(folder), socketFolder) {
+		_ = os.Remove(socket)
+		_ = os.Remove(folder)
 	}
 	_ = os.RemoveAll(dir)
 }

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,8 +53,11 @@ func Discover(runDir string) ([]Found, error) {
 func look(dir string) (Found, error) {
 	found := Found{Dir: dir, Generation: filepath.Base(dir)}
 	err := readJSON(filepath.Join(dir, stateFile), &found.State)
-	if errors.Is(err, fs.ErrNotExist) {
-		// It never came up, or its folder is being removed; what it runs it can at least name.
+	var syntax *json.SyntaxError
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &syntax) {
+		// It never came up, its folder is being removed, or the machine went down before the file was on the disk: nothing is synced here.
+		// What it ran it can at least name.
+		found.State = State{}
 		var spec Spec
 		if readJSON(filepath.Join(dir, specFile), &spec) == nil {
 			found.State.Runtime = spec.Runtime
@@ -63,7 +67,8 @@ func look(dir string) (Found, error) {
 	if err != nil {
 		return found, fmt.Errorf("read a shim's state: %w", err)
 	}
-	found.Alive = found.State.PID > 0 && process.Started(found.State.PID) == found.State.Started
+	sameBoot := found.State.Boot == "" || found.State.Boot == process.Boot()
+	found.Alive = sameBoot && found.State.PID > 0 && process.Started(found.State.PID) == found.State.Started
 	return found, nil
 }
 

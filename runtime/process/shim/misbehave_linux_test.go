@@ -252,6 +252,62 @@ func TestAMissingRuntimeIsTold(t *testing.T) {
 	}
 }
 
+// The machine went down: what was not on the disk is garbage, and the ids in what was may be those of strangers now. Neither stops a server
+// from starting, nothing is killed by mistake, and what is left can be read and removed.
+func TestFoldersOfAnotherBoot(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.sh(`echo said; cat`, nil)
+	line(t, bufio.NewReader(a))
+	a.Detach()
+	living := p.found()[0]
+	state, err := os.ReadFile(filepath.Join(living.Dir, "state.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(p.host.RunDir, "00000000-0000-7000-8000-000000000001")
+	for name, content := range map[string]string{
+		"state.json": strings.Replace(string(state), process.Boot(), "another-boot", 1), "spool/00000000000000000000.seg": "said before\n",
+	} {
+		path := filepath.Join(copied, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty := filepath.Join(p.host.RunDir, "00000000-0000-7000-8000-000000000002")
+	if err := os.MkdirAll(empty, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(empty, "state.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found := p.found()
+	if len(found) != 3 || found[0].Alive || found[1].Alive || !found[2].Alive {
+		t.Fatalf("found %+v", found)
+	}
+	for _, f := range found[:2] {
+		after, killed, err := shim.Reap(t.Context(), f)
+		if err != nil || killed != 0 {
+			t.Errorf("reaped %d, %v", killed, err)
+		}
+		gone := shim.Replay(after, 0)
+		rest, err := io.ReadAll(gone)
+		if want := map[string]string{copied: "said before\n"}[f.Dir]; err != nil || string(rest) != want {
+			t.Errorf("it had said %q, %v", rest, err)
+		}
+		gone.Release()
+		gone.Forget()
+	}
+	b := p.attach(0)
+	go b.Stop(0)
+	if rest := p.end(b); rest != "said\n" {
+		t.Errorf("the living one said %q", rest)
+	}
+}
+
 // A shim that can not be reached is reaped with everything it started.
 func TestAStuckShimIsReaped(t *testing.T) {
 	t.Parallel()

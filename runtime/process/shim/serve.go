@@ -118,7 +118,7 @@ func start(ctx context.Context, dir string) (*server, *socket, error) {
 	s.stdin = stdin{out: s.process.Stdin(), dir: dir, opened: s.opened}
 	s.state = State{
 		Generation: s.spec.Generation, Runtime: s.spec.Runtime, Version: s.spec.Version, OldestProtocol: OldestProtocol, Protocol: Protocol,
-		PID: os.Getpid(), Started: process.Started(os.Getpid()),
+		Boot: process.Boot(), PID: os.Getpid(), Started: process.Started(os.Getpid()),
 		RuntimePID: s.process.PID(), RuntimeStarted: process.Started(s.process.PID()),
 		Socket: listener.path, StartedAt: time.Now().UnixMilli(),
 	}

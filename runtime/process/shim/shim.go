@@ -99,7 +99,9 @@ type State struct {
 	Version        string `json:"version"`
 	OldestProtocol int    `json:"oldestProtocol"`
 	Protocol       int    `json:"protocol"`
-	// PID and Started identify the shim, RuntimePID and RuntimeStarted the runtime: a process id alone may be somebody else's by now.
+	// PID and Started identify the shim, RuntimePID and RuntimeStarted the runtime: a process id alone may be somebody else's by now, and
+	// after a restart of the machine (another Boot) both may be. A shim of an older version tells no Boot.
+	Boot           string `json:"boot,omitempty"`
 	PID            int    `json:"pid"`
 	Started        uint64 `json:"started"`
 	RuntimePID     int    `json:"runtimePid"`

@@ -10,6 +10,9 @@ import (
 // maxSocketPath is the longest path of a unix socket that works everywhere (104 bytes on macOS, 108 on Linux, with the end mark).
 const maxSocketPath = 103
 
+// socketFolder begins the name of a folder made for a socket alone.
+const socketFolder = "harness-"
+
 // socket is where a shim listens.
 type socket struct {
 	net.Listener
@@ -21,7 +24,7 @@ type socket struct {
 func listen(dir string) (*socket, error) {
 	path := filepath.Join(dir, socketFile)
 	if len(path) > maxSocketPath {
-		short, err := os.MkdirTemp(os.TempDir(), "harness-")
+		short, err := os.MkdirTemp(os.TempDir(), socketFolder)
 		if err != nil {
 			return nil, fmt.Errorf("make a folder for the socket: %w", err)
 		}
