@@ -130,6 +130,21 @@ func (e *Edge) admit(c *edgeConn) {
 	}
 }
 
+// CloseWaiting closes every connection on which no request has begun to be answered and no body is under way: nothing is lost with it.
+func (e *Edge) CloseWaiting() {
+	e.mu.Lock()
+	var waiting []*edgeConn
+	for place := e.waiting.Front(); place != nil; place = place.Next() {
+		if c, _ := place.Value.(*edgeConn); c.phase.Load() != phaseBody {
+			waiting = append(waiting, c)
+		}
+	}
+	e.mu.Unlock()
+	for _, c := range waiting {
+		_ = c.Close()
+	}
+}
+
 // await notes that a connection waits for its peer, occupy that it has a request to answer.
 func (e *Edge) await(c *edgeConn, phase int32) {
 	e.mu.Lock()

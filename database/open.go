@@ -62,6 +62,14 @@ func openSQLite(ctx context.Context, opts Options) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(opts.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
+	// SQLite makes its files readable by everybody, and its other files like this one: transcripts are their owner's.
+	file, err := os.OpenFile(opts.Path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w (set DATA_DIR to a folder this user may write)", err)
+	}
+	if err := file.Close(); err != nil {
+		return nil, fmt.Errorf("make %s: %w", opts.Path, err)
+	}
 	synchronous := opts.Synchronous
 	if synchronous == "" {
 		synchronous = "FULL"

@@ -38,6 +38,10 @@ func TestBadSettingsAreOneLineAndExitCodeTwo(t *testing.T) {
 		"bad secret is quiet": {env: []string{"HARNESS_AUTH_TOKEN=canary-7"}, args: []string{"serve"}, code: 2, says: []string{"HARNESS_AUTH_TOKEN"}},
 		"newer schema":        {env: []string{"DATA_DIR=" + filepath.Dir(newer.Path)}, args: []string{"serve"}, code: 2, says: []string{"newer harness"}},
 		"port in use":         {env: []string{fmt.Sprintf("PORT=%d", taken.Addr().(*net.TCPAddr).Port)}, args: []string{"serve"}, code: 1, says: []string{"PORT"}},
+		"no such address":     {env: []string{"HOST=192.0.2.1", "HARNESS_AUTH_TOKEN=canary-0123456789"}, args: []string{"serve"}, code: 1, says: []string{"192.0.2.1", "HOST"}},
+		"data in a file":      {env: []string{"DATA_DIR=" + filepath.Join(newer.Path, "x")}, args: []string{"serve"}, code: 1, says: []string{"DATA_DIR"}},
+		"no Postgres":         {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, args: []string{"serve"}, code: 1, says: []string{"DATABASE_URL"}},
+		"no Postgres to move": {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, args: []string{"migrate"}, code: 1, says: []string{"DATABASE_URL"}},
 		"no server":           {env: []string{"PORT=1"}, args: []string{"healthcheck"}, code: 1, says: []string{"no server answers"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,9 +10,13 @@ import (
 	"syscall"
 )
 
-func main() {
+func main() { os.Exit(execute()) }
+
+// execute runs the process's own command line. The first SIGINT or SIGTERM asks for an orderly end; from then on they have their usual
+// effect, so a second one ends a process whose orderly end takes too long.
+func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }

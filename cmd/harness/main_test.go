@@ -1,10 +1,7 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -16,10 +13,7 @@ const runAsHarness = "HARNESS_TEST_RUN_AS_HARNESS"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(runAsHarness) != "" {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-		stop()
-		os.Exit(code)
+		os.Exit(execute())
 	}
 	goleak.VerifyTestMain(m)
 }

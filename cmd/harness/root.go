@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	_, _ = fmt.Fprintln(stderr, "harness:", err)
+	// Joined errors, and those of drivers, come on several lines.
+	_, _ = fmt.Fprintln(stderr, "harness:", strings.ReplaceAll(err.Error(), "\n", "; "))
 	return exitCode(err)
 }
 

@@ -50,7 +50,7 @@ func serve(ctx context.Context, cfg *config.Config) error {
 	var failed error
 	select {
 	case <-ctx.Done():
-		log.Info().Msg("stopping")
+		log.Info().Msg("stopping; a second signal ends the process at once")
 	case failed = <-server.Failed():
 	}
 	return errors.Join(failed, server.Stop())

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -45,7 +46,9 @@ type Server struct {
 	hub      *stream.Hub
 	queue    jobQueue
 	listener net.Listener
+	edge     *api.Edge
 	http     *http.Server
+	served   chan struct{} // closed when http accepts no more
 
 	extensions extensionParts
 
@@ -100,10 +103,21 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	address := net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port))
 	s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w (set PORT to a free one)", address, err)
+		return fmt.Errorf("listen on %s: %w (%s)", address, err, listenRemedy(err))
 	}
 	warnOfDescriptors(s.cfg.Limits, s.log)
 	return nil
+}
+
+func listenRemedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "set PORT to a free one, or stop who has it"
+	case errors.Is(err, syscall.EACCES):
+		return "set PORT to one this user may take, above 1023"
+	default:
+		return "set HOST to an address of this machine"
+	}
 }
 
 func (s *Server) closeListener(context.Context) error {
@@ -198,12 +212,13 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	s.offerJobs(&options)
 	s.offerExtensions(&options)
-	edge := api.NewEdge(api.EdgeOptions{
+	s.edge = api.NewEdge(api.EdgeOptions{
 		MaxConnections: s.cfg.Limits.HTTPConnections, Metrics: s.metrics.edge.options(), Logger: s.log.With().Str("room", "api").Logger(),
 	})
-	s.http = edge.Server(api.New(options))
+	s.http, s.served = s.edge.Server(api.New(options)), make(chan struct{})
 	go func() {
-		if err := s.http.Serve(edge.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		defer close(s.served)
+		if err := s.http.Serve(s.edge.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			s.failed <- fmt.Errorf("the HTTP server broke: %w", err)
 		}
 	}()
@@ -218,6 +233,12 @@ func (s *Server) stopHTTP(ctx context.Context) error {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-time.Until(deadline)/10))
 		defer cancel()
 	}
+	// Nobody new, and nobody who has asked nothing yet: Shutdown would wait for a browser's spare connection.
+	if err := s.closeListener(ctx); err != nil {
+		return err
+	}
+	<-s.served
+	s.edge.CloseWaiting()
 	if err := s.http.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("requests were still running: %w", err), s.http.Close())
 	}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Connections that ask nothing - a browser's spare one, half a request, a kept one - do not hold up an orderly end.
+func TestIdleConnectionsDoNotDelayTheEnd(t *testing.T) {
+	t.Parallel()
+	server := newSite(t, withEnv("CODEX_BIN=/nonexistent")).start()
+	for _, said := range []string{"", "GET /api/projects HTTP/1.1\r\nHost: ", "GET /api HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"} {
+		p := server.rawDial(said)
+		if strings.HasSuffix(said, "\r\n\r\n") {
+			if response, err := http.ReadResponse(p.reader, nil); err != nil || response.Body.Close() != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	server.eventually("all are accepted", func() bool { return server.metric("harness_http_connections") == 4 }) // the asking one, too
+	began := time.Now()
+	server.stop()
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the end took %v", took)
+	}
+}
+
+// A second signal ends a server whose orderly end takes too long: here for a stream whose client does not answer the close frame.
+func TestASecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	server := newSite(t, withEnv("CODEX_BIN=/nonexistent")).start()
+	server.rawStream()
+	if err := server.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	server.eventually("it is stopping", func() bool { return strings.Contains(server.logTail(), "a second signal ends") })
+	began := time.Now()
+	if err := server.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-server.exited:
+	case <-time.After(patience):
+		t.Fatal("it goes on")
+	}
+	status, unix := server.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if took := time.Since(began); !unix || !status.Signaled() || status.Signal() != syscall.SIGINT || took > time.Second {
+		t.Errorf("it ended after %v with %v", took, server.cmd.ProcessState)
+	}
+}
+
+// Nobody else may read what is kept, even in a folder that was there before and is open to all.
+func TestWhatIsKeptIsTheOwners(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, withEnv("CODEX_BIN=/nonexistent"))
+	if err := os.Mkdir(s.dataDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	server := s.start()
+	server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "private"})
+	found := 0
+	err := filepath.WalkDir(s.dataDir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == s.dataDir {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		found++
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s is %v", filepath.Base(path), info.Mode())
+		}
+		return nil
+	})
+	if err != nil || found < 4 {
+		t.Errorf("looked at %d files, %v", found, err)
+	}
+	server.stop()
+}
