@@ -40,6 +40,17 @@ func (v Variable) shown(c *Config) string {
 	}
 }
 
+// SecretNames gives the variables that hold a secret, wholly or in part: no child process inherits them.
+func SecretNames() []string {
+	var out []string
+	for _, v := range Variables() {
+		if v.Secret || v.show != nil {
+			out = append(out, v.Name)
+		}
+	}
+	return out
+}
+
 // Secrets gives every secret value in use, for the log's redactor: whole
 // values, and the password of DATABASE_URL both as written and decoded.
 func (c *Config) Secrets() []string {

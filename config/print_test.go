@@ -95,3 +95,16 @@ func TestDocumentationIsCurrent(t *testing.T) {
 		t.Error("docs/configuration.md is not what the table says: run `make docs`")
 	}
 }
+
+// Whatever holds a secret is named, so that a variable added later is kept from child processes, too.
+func TestSecretNames(t *testing.T) {
+	t.Parallel()
+	want := []string{"HARNESS_AUTH_TOKEN", "DATABASE_URL", "OPENAI_API_KEY", "AGENT_EXTENSION_RBAC_HEADER_SECRET", "AGENT_EXTENSION_RBAC_JWT_SECRET"}
+	got := SecretNames()
+	for _, v := range Variables() {
+		telling := strings.HasSuffix(v.Name, "_SECRET") || strings.HasSuffix(v.Name, "_TOKEN") || strings.HasSuffix(v.Name, "_KEY") || strings.HasSuffix(v.Name, "PASSWORD")
+		if (telling || slices.Contains(want, v.Name)) != slices.Contains(got, v.Name) {
+			t.Errorf("%s: named %t", v.Name, slices.Contains(got, v.Name))
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package extensions
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,22 +34,11 @@ const maxTurnTimeout = time.Hour
 // readAgentConfig reads the file of an extension's folder; nil when there is none. A value it does not know is an error and no default: a
 // misspelt sandbox must not become a wider one. diagnostics name unknown members.
 func readAgentConfig(root string) (config *AgentConfig, diagnostics []string, err error) {
-	file := filepath.Join(root, agentConfigFile)
-	info, err := os.Lstat(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, nil
-	}
-	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxManifest) {
-		err = fmt.Errorf("%s is no file of at most %d bytes", agentConfigFile, maxManifest)
-	}
-	if err != nil {
+	raw, err := readSmall(filepath.Join(root, agentConfigFile), os.Lstat)
+	if raw == nil || err != nil {
 		return nil, nil, err
 	}
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	config, diagnostics, err = parseAgentConfig(bytes.TrimPrefix(raw, []byte("\ufeff")))
+	config, diagnostics, err = parseAgentConfig(raw)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", agentConfigFile, err)
 	}

@@ -48,27 +48,34 @@ type Capabilities struct {
 
 // readManifest reads the manifest of an extension's folder; nil and no error when there is none. diagnostics tell what was passed over.
 func readManifest(root string) (manifest *Manifest, diagnostics []string, err error) {
-	file := filepath.Join(root, manifestFile)
-	info, err := os.Stat(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, nil
-	}
-	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxManifest) {
-		err = fmt.Errorf("%s is no file of at most %d bytes", manifestFile, maxManifest)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	raw, err := os.ReadFile(file)
-	if err != nil {
+	raw, err := readSmall(filepath.Join(root, manifestFile), os.Stat)
+	if raw == nil || err != nil {
 		return nil, nil, err
 	}
 	return parseManifest(raw)
 }
 
+// readSmall reads a JSON file of an extension without its byte order mark; nil when there is none. stat decides whether a link will do.
+func readSmall(file string, stat func(string) (os.FileInfo, error)) ([]byte, error) {
+	info, err := stat(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxManifest) {
+		err = fmt.Errorf("%s is no file of at most %d bytes", filepath.Base(file), maxManifest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.TrimPrefix(raw, []byte("\ufeff")), nil
+}
+
 // parseManifest reads a manifest's text.
 func parseManifest(raw []byte) (*Manifest, []string, error) {
-	raw = bytes.TrimPrefix(raw, []byte("\ufeff"))
 	var whole any
 	if err := json.Unmarshal(raw, &whole); err != nil {
 		return nil, nil, syntaxProblem(raw, err)

@@ -80,20 +80,20 @@ func (r *reader) space() {
 func (r *reader) value() Value {
 	start, unfit := r.at, r.unfit
 	var value Value
-	switch c := r.next(); {
-	case c == '{':
+	switch r.next() {
+	case '{':
 		value = r.object()
-	case c == '[':
+	case '[':
 		value = r.array()
-	case c == '"':
+	case '"':
 		value = Value{kind: String, text: r.text()}
-	case c == 't':
+	case 't':
 		r.expect("true")
 		value = Value{kind: Bool, flag: true}
-	case c == 'f':
+	case 'f':
 		r.expect("false")
 		value = Value{kind: Bool}
-	case c == 'n':
+	case 'n':
 		r.expect("null")
 		value = Value{kind: Null}
 	default:

@@ -172,7 +172,7 @@ func (s *Server) startCodex(ctx context.Context) error {
 		Bin: s.cfg.CodexBin, Home: s.cfg.CodexHome, Mark: mark, Sink: s.sessions.Sink(codex.Name),
 		Logger: s.log.With().Str("room", "codex").Logger(), ClientVersion: version,
 		StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout,
-		Env: s.codexEnv(), DropEnv: []string{"DATABASE_URL", "HARNESS_AUTH_TOKEN", "AGENT_EXTENSION_RBAC_HEADER_SECRET", "AGENT_EXTENSION_RBAC_JWT_SECRET"},
+		Env: s.codexEnv(), DropEnv: config.SecretNames(),
 		Shims: s.runtimes, Detach: s.cfg.RuntimeDetach, KeepOnStop: s.cfg.KeepRuntimes, Resume: s.sessions.Resumption,
 	})
 	s.watchRuntimes(s.runtimes)
@@ -180,7 +180,7 @@ func (s *Server) startCodex(ctx context.Context) error {
 	return s.codex.Start(ctx)
 }
 
-// codexEnv hands on a key that came from .env or the config file, as codex-manager does; one from the environment is inherited anyway.
+// codexEnv hands on the model's key, wherever it came from; it is the only secret codex gets.
 func (s *Server) codexEnv() []string {
 	if s.cfg.OpenAIAPIKey == "" {
 		return nil
