@@ -77,6 +77,7 @@ type Journal struct {
 
 	publishing  sync.Mutex
 	subscribers map[int]Subscriber
+	listeners   map[int]Listener
 	nextID      int
 	head        atomic.Int64
 }
@@ -86,6 +87,7 @@ type submission struct {
 	ctx   context.Context //nolint:containedctx // a queued unit carries its caller's deadline and trace to the writer
 	unit  Unit
 	done  Done
+	told  []Event // instead of a unit: passed on to listeners, not stored
 	state atomic.Int32
 }
 
@@ -128,6 +130,7 @@ func New(db *database.DB, opts Options) *Journal {
 		batchPrefix: uuid.Must(uuid.NewV7()).String() + "/",
 		finished:    make(chan struct{}),
 		subscribers: map[int]Subscriber{},
+		listeners:   map[int]Listener{},
 	}
 }
 

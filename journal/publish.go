@@ -20,36 +20,48 @@ func (j *Journal) Subscribe(fn Subscriber) (head int64, cancel func()) {
 // Head is the last position handed to subscribers.
 func (j *Journal) Head() int64 { return j.head.Load() }
 
-// publish hands out records this process just committed, after those of other processes that were committed before them.
-func (j *Journal) publish(ctx context.Context, records []Record) {
-	if len(records) == 0 {
-		return
+// publish hands out records this process just committed, after those of other processes that were committed before them, and what was told
+// between them.
+func (j *Journal) publish(ctx context.Context, records []Record, told []told) {
+	if len(records) > 0 && records[0].Pos != j.head.Load()+1 && !j.catchUp(ctx, records[0].Pos) {
+		return // what was told would come before what was said earlier
 	}
-	if records[0].Pos != j.head.Load()+1 {
-		j.catchUp(ctx)
-		return
+	done := 0
+	for _, t := range told {
+		j.deliver(records[done:t.after])
+		done = t.after
+		j.pass(t.events)
 	}
-	j.deliver(records)
+	j.deliver(records[done:])
 }
 
-// catchUp hands out committed records from the store until there are no more. The head row's lock makes commit order equal pos order, so
-// a record that is visible has none still to come before it.
-func (j *Journal) catchUp(ctx context.Context) {
+// catchUp hands out committed records from the store, up to but not including a position (0: all there are); false when it could not. The
+// head row's lock makes commit order equal pos order, so a record that is visible has none still to come before it.
+func (j *Journal) catchUp(ctx context.Context, before int64) bool {
 	for {
 		records, err := j.Read(ctx, Query{After: j.head.Load()})
 		if err != nil {
 			// Subscribers are late, not wrong: the next poll or commit tries again from the same position.
 			j.opts.Logger.Warn().Err(err).Msg("cannot read new journal events")
-			return
+			return false
+		}
+		for i := range records {
+			if records[i].Pos == before {
+				j.deliver(records[:i])
+				return true
+			}
 		}
 		if len(records) == 0 {
-			return
+			return before == 0
 		}
 		j.deliver(records)
 	}
 }
 
 func (j *Journal) deliver(records []Record) {
+	if len(records) == 0 {
+		return
+	}
 	j.publishing.Lock()
 	defer j.publishing.Unlock()
 	j.head.Store(records[len(records)-1].Pos)

@@ -33,7 +33,7 @@ func (j *Journal) run(ctx context.Context) {
 		case first := <-j.queue:
 			j.process(ctx, j.gather(first))
 		case <-poll:
-			j.catchUp(ctx)
+			j.catchUp(ctx, 0)
 		case <-j.sealed:
 			if len(j.queue) == 0 {
 				return
@@ -47,15 +47,18 @@ func (j *Journal) run(ctx context.Context) {
 // gather collects what is waiting. While one batch commits the next one gathers by itself, so a lone unit never waits for company.
 func (j *Journal) gather(first *submission) []*submission {
 	batch := []*submission{first}
-	if len(j.queue) == 0 {
+	if len(j.queue) == 0 || first.unit == nil {
 		return batch
 	}
 	timeout := time.NewTimer(j.opts.Gather)
 	defer timeout.Stop()
-	for len(batch) < j.opts.MaxBatch {
+	for units := 1; units < j.opts.MaxBatch && len(batch) < maxTold*j.opts.MaxBatch; {
 		select {
 		case next := <-j.queue:
 			batch = append(batch, next)
+			if next.unit != nil {
+				units++
+			}
 			if len(j.queue) == 0 {
 				return batch
 			}
@@ -65,6 +68,9 @@ func (j *Journal) gather(first *submission) []*submission {
 	}
 	return batch
 }
+
+// maxTold bounds a batch in multiples of MaxBatch when much is told between its units.
+const maxTold = 8
 
 func (j *Journal) refuseQueued() {
 	for {
@@ -81,7 +87,7 @@ func (j *Journal) refuseQueued() {
 // out of reach the batch is tried again for as long as somebody waits for it: producers without a deadline are slowed, not dropped.
 func (j *Journal) process(ctx context.Context, batch []*submission) {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		batch = dropCanceled(batch)
+		batch = j.tellFirst(dropCanceled(batch))
 		if len(batch) == 0 {
 			return
 		}
@@ -104,6 +110,9 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 			err = spoiled.err
 		}
 		for _, s := range batch {
+			if s.unit == nil {
+				j.pass(s.told)
+			}
 			s.done(nil, err)
 		}
 		return
@@ -170,6 +179,10 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) error {
 			return err
 		}
 		for _, s := range batch {
+			if s.unit == nil {
+				outcomes = append(outcomes, outcome{first: len(records)})
+				continue
+			}
 			events, err := runUnit(ctx, s, tx)
 			if reason, ok := refused(err); ok {
 				outcomes = append(outcomes, outcome{err: reason})
@@ -189,7 +202,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) error {
 	if err != nil && !j.committedAnyway(ctx, err, name, records) {
 		return err
 	}
-	j.publish(ctx, records)
+	j.publish(ctx, records, toldBetween(batch, outcomes))
 	for i, s := range batch {
 		out := outcomes[i]
 		s.done(records[out.first:out.first+out.count:out.first+out.count], out.err)
