@@ -116,7 +116,7 @@ type OpenRequest struct {
 }
 
 // Change is the neutral meaning of a signal: one of TurnStarted, TurnCompleted, ItemChanged, InteractiveRequested, RequestResolved,
-// ThreadNamed.
+// ThreadNamed, TextDelta.
 type Change interface{ change() }
 
 // TurnStarted says a turn began. StartedAt is in ms, 0 when unknown.
@@ -165,12 +165,24 @@ type RequestResolved struct{ RequestID json.RawMessage }
 // ThreadNamed says the conversation's stored name changed.
 type ThreadNamed struct{ Name string }
 
+// TextDelta says that a text of the signal's item grew. It changes nothing stored; it may be stored together with the ones after it.
+type TextDelta struct {
+	// Key tells the texts of one item apart.
+	Key string
+	// Raw[Start:End] of the signal is what was added, as a JSON string with its quotes: put into another delta of the same text in that
+	// place, it makes a valid delta.
+	Start, End int
+	// Outlives says that more may come after the turn has ended.
+	Outlives bool
+}
+
 func (TurnStarted) change()          {}
 func (TurnCompleted) change()        {}
 func (ItemChanged) change()          {}
 func (InteractiveRequested) change() {}
 func (RequestResolved) change()      {}
 func (ThreadNamed) change()          {}
+func (TextDelta) change()            {}
 
 // RequestKind is the kind of an interactive request.
 type RequestKind string

@@ -59,7 +59,9 @@ func classify(f frame, raw []byte, generation string, at time.Time) runtime.Sign
 		}
 		return s
 	}
-	s.Change = changeOf(f.Method, f.Params, s.TurnID)
+	if s.Change = changeOf(f.Method, f.Params, s.TurnID); s.Change == nil && s.ThreadID != "" && s.ItemID != "" {
+		s.Change = textDelta(f.Method, raw)
+	}
 	return s
 }
 

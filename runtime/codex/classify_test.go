@@ -228,6 +228,7 @@ func FuzzReader(f *testing.F) {
 		"{\"method\":\"item/started\",\"params\":{\"item\":{\"type\":\"plan\",\"id\":\"1\",\"text\":\"\\ud800\"},\"turnId\":\"u\"}}\n",
 		"{\"method\":\"turn/completed\",\"params\":{\"turn\":{\"id\":\"u\",\"startedAt\":1e400,\"error\":[]}}}\n", "{\"method\":\"\xff\"}\n{\"id\":1,\"error\":{\"code\":1}}\nhalf",
 		"{\"method\":\"thread/name/updated\",\"params\":{\"threadName\":\"x\"}}\r\n",
+		" {\"params\": {\"delta\":\"a\\\"\",\"threadId\":\"t\",\"itemId\":\"i\", \"delta\":\"b\"} ,\"method\":\"item/plan/delta\"}\n",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -256,6 +257,13 @@ func FuzzReader(f *testing.F) {
 			if item, ok := s.Change.(runtime.ItemChanged); ok {
 				if item.Item.ID == "" || item.Item.Role == "" || strings.ContainsRune(item.Item.Content, 0) || !utf8.ValidString(item.Item.Content) {
 					t.Fatalf("item of %q is %+v", line, item)
+				}
+			}
+			if delta, ok := s.Change.(runtime.TextDelta); ok {
+				spliced := string(line[:delta.Start]) + `"x"` + string(line[delta.End:])
+				var text string
+				if json.Unmarshal(line[delta.Start:delta.End], &text) != nil || !json.Valid([]byte(spliced)) {
+					t.Fatalf("text of %q is %+v", line, delta)
 				}
 			}
 			if (s.Kind == runtime.SignalRequest) != (len(s.RequestID) > 0) {

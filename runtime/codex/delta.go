@@ -1,0 +1,111 @@
+package codex
+
+import (
+	"bytes"
+
+	"harness/runtime"
+)
+
+// texts are the notifications that add to a text of an item, and the member that tells texts of the same item apart, "" when it has one.
+// command/exec/outputDelta and the realtime ones are not here: base64 cannot be joined as text.
+var texts = map[string]string{
+	"item/agentMessage/delta":         "",
+	"item/plan/delta":                 "",
+	"item/reasoning/textDelta":        "contentIndex",
+	"item/reasoning/summaryTextDelta": "summaryIndex",
+	methodCommandOutput:               "",
+	"item/fileChange/outputDelta":     "",
+}
+
+// methodCommandOutput may come after the end of its turn: a command goes on in the background.
+const methodCommandOutput = "item/commandExecution/outputDelta"
+
+// textDelta finds the text in a line, nil when the line is of another kind.
+func textDelta(method string, raw []byte) runtime.Change {
+	index, ok := texts[method]
+	if !ok {
+		return nil
+	}
+	params, ok := member(raw, 0, "params")
+	if !ok {
+		return nil
+	}
+	text, ok := member(raw, params.start, "delta")
+	if !ok || raw[text.start] != '"' {
+		return nil
+	}
+	key := method
+	if index != "" {
+		if at, ok := member(raw, params.start, index); ok {
+			key += "/" + string(raw[at.start:at.end])
+		}
+	}
+	return runtime.TextDelta{Key: key, Start: text.start, End: text.end, Outlives: method == methodCommandOutput}
+}
+
+// span is where a JSON value stands in a line.
+type span struct{ start, end int }
+
+// member finds a member of the object that begins at a place of valid JSON; of several with the same name the last one, as decoders do.
+func member(raw []byte, object int, name string) (found span, ok bool) {
+	at := object + space(raw[object:])
+	if at >= len(raw) || raw[at] != '{' {
+		return span{}, false
+	}
+	for at++; ; {
+		at += space(raw[at:])
+		if raw[at] == '}' {
+			return found, ok
+		}
+		if raw[at] == ',' {
+			at++
+			continue
+		}
+		key := raw[at : at+value(raw[at:])]
+		at += len(key)
+		at += space(raw[at:])
+		at++ // the colon
+		at += space(raw[at:])
+		size := value(raw[at:])
+		if string(key[1:len(key)-1]) == name {
+			found, ok = span{at, at + size}, true
+		}
+		at += size
+	}
+}
+
+func space(raw []byte) int { return len(raw) - len(bytes.TrimLeft(raw, " \t\r\n")) }
+
+// value is the length of the JSON value something begins with.
+func value(raw []byte) int {
+	depth := 0
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			for i++; raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			depth--
+			if depth < 0 {
+				return i
+			}
+		case ',', ' ', '\t', '\r', '\n', ':':
+			if depth == 0 {
+				return i
+			}
+			continue
+		default:
+			continue
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+	return len(raw)
+}
