@@ -19,6 +19,11 @@ func (s *Service) ingest(runtimeName string, signal runtime.Signal) {
 	s.order.Lock()
 	defer s.order.Unlock()
 
+	if delta, ok := signal.Change.(runtime.TextDelta); ok {
+		s.takePiece(runtimeName, signal, delta)
+		return
+	}
+	s.flushTexts(signal.Generation)
 	var unit journal.Unit
 	switch signal.Kind {
 	case runtime.SignalStarted:
@@ -30,9 +35,18 @@ func (s *Service) ingest(runtimeName string, signal runtime.Signal) {
 	case runtime.SignalUnanswered:
 		unit = s.unanswered(runtimeName, signal)
 	default:
-		unit = s.signalUnit(runtimeName, signal)
+		a := s.arrive(runtimeName, signal)
+		s.endTexts(a)
+		unit = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.apply(ctx, tx, a) }
 	}
-	unit = s.once(runtimeName, signal, unit)
+	s.submit(runtimeName, signal, s.once(runtimeName, signal.Generation, signal.Offset, unit))
+	if signal.Kind == runtime.SignalExited {
+		delete(s.texts.speeches, signal.Generation)
+	}
+}
+
+// submit queues the unit of a signal; the signal's own Stored hears of the commit.
+func (s *Service) submit(runtimeName string, signal runtime.Signal, unit journal.Unit) {
 	report := func(_ []journal.Record, err error) {
 		if err == nil && signal.Stored != nil {
 			signal.Stored()
@@ -58,7 +72,8 @@ type arrival struct {
 	requestID  string // our id for an interactive request
 }
 
-func (s *Service) signalUnit(runtimeName string, signal runtime.Signal) journal.Unit {
+// arrive brings the view up to date for a signal.
+func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 	a := arrival{runtime: runtimeName, signal: signal, receivedAt: signal.ReceivedAt.UnixMilli()}
 	if signal.ReceivedAt.IsZero() {
 		a.receivedAt = s.now()
@@ -86,7 +101,7 @@ func (s *Service) signalUnit(runtimeName string, signal runtime.Signal) journal.
 	if a.meta.TurnID == "" {
 		a.meta.TurnID = a.thread.activeTurn
 	}
-	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.apply(ctx, tx, a) }
+	return a
 }
 
 // see lets the view know what a signal says before its event's meta is made; a turn's end comes after (signalUnit), because the event of
@@ -136,15 +151,21 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 	return t, nil
 }
 
+// event is what a signal is told by, without its meta.
+func (a arrival) event() journal.Event {
+	event := journal.Event{SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID, ItemID: a.signal.ItemID, Type: stream.EventNotification,
+		Time: a.receivedAt, Source: a.runtime, Payload: a.signal.Raw, Broadcast: stream.Broadcasts(a.signal.Method) && !a.meta.SystemOwned}
+	if a.signal.Kind == runtime.SignalRequest {
+		event.Type = stream.EventRequest
+	}
+	return event
+}
+
 // apply runs inside the journal's transaction: the state a signal changes, then its event.
 func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journal.Event, error) {
 	signal := a.signal
 	meta := a.meta
-	event := journal.Event{SessionID: signal.ThreadID, TurnID: meta.TurnID, ItemID: signal.ItemID, Type: stream.EventNotification,
-		Time: a.receivedAt, Source: a.runtime, Payload: signal.Raw, Broadcast: stream.Broadcasts(signal.Method) && !meta.SystemOwned}
-	if signal.Kind == runtime.SignalRequest {
-		event.Type = stream.EventRequest
-	}
+	event := a.event()
 	var before []journal.Event
 	if signal.ThreadID != "" && (signal.Change != nil || !a.thread.known) && !a.thread.deleted {
 		systemOwned, err := s.ensureRow(ctx, tx, a)

@@ -33,15 +33,18 @@ func each(t *testing.T, test func(t *testing.T, k *kit)) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) { test(t, open(t, db, "node")) })
 }
 
-// open builds a Service on a store that may have been used before: a restarted server.
-func open(t *testing.T, db *database.DB, node string) *kit {
+// open builds a Service on a store that may have been used before: a restarted server, whose runtime process may be one that survived.
+func open(t *testing.T, db *database.DB, node string, surviving ...string) *kit {
 	t.Helper()
 	log := journal.New(db, journal.Options{Logger: zerolog.Nop()})
 	if err := log.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	f := &fake{generation: newID()}
-	service := New(Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{f}, NodeID: node, Defaults: testControls,
+	if len(surviving) > 0 {
+		f.generation = surviving[0]
+	}
+	service := New(Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{f}, NodeID: node, Surviving: surviving, Defaults: testControls,
 		WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
 	f.sink = service.Sink("codex")
 	k := &kit{Service: service, t: t, fake: f, log: log}
@@ -79,6 +82,9 @@ func (k *kit) reopen() *kit {
 // flush waits until everything said so far is committed.
 func (k *kit) flush() {
 	k.t.Helper()
+	k.order.Lock()
+	k.flushAllTexts()
+	k.order.Unlock()
 	k.do(k.commit(k.t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }))
 }
 

@@ -55,6 +55,7 @@ type Service struct {
 	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units commit.
 	// It is held while the journal's queue is full: that is the back-pressure of a slow store.
 	order sync.Mutex
+	texts texts // order guards it
 
 	lifeMu  sync.Mutex
 	started bool
@@ -70,7 +71,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		adoption: newAdoption(), adapters: append([]runtime.Adapter(nil), opts.Runtimes...),
+		adoption: newAdoption(), adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
 	}
 	s.view = newView(s.now)
 	return s
@@ -108,12 +109,19 @@ func (s *Service) Start(ctx context.Context) error {
 	go func() {
 		defer close(s.done)
 		defer unsubscribe()
+		var flushing sync.WaitGroup
+		flushing.Go(func() { s.textLoop(running) })
 		s.adoptLoop(running)
+		flushing.Wait()
+		s.order.Lock()
+		defer s.order.Unlock()
+		s.flushAllTexts()
 	}()
 	return nil
 }
 
-// Stop ends the background work and waits for it. Adapters are stopped before it, the journal after. Calling it twice is allowed.
+// Stop ends the background work, stores the texts heard so far, and waits for both. Adapters are stopped before it, the journal after. Calling
+// it twice is allowed.
 func (s *Service) Stop(ctx context.Context) error {
 	s.lifeMu.Lock()
 	defer s.lifeMu.Unlock()
@@ -155,6 +163,7 @@ func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 func (s *Service) inOrder(ctx context.Context, prepare func() journal.Unit) error {
 	outcome := make(chan error, 1)
 	s.order.Lock()
+	s.flushAllTexts() // what prepare changes in the view comes after them
 	err := s.journal.Submit(ctx, prepare(), func(_ []journal.Record, err error) { outcome <- err })
 	s.order.Unlock()
 	if err != nil {

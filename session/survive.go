@@ -20,9 +20,13 @@ const spoolKept = 7 * 24 * 3600 * 1000
 func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Resumption, error) {
 	q := s.db.Read()
 	var r runtime.Resumption
-	err := q.QueryRowContext(ctx, `select position from runtime_spools where generation = $1`, generation).Scan(&r.Offset)
+	var texts string
+	err := q.QueryRowContext(ctx, `select position, texts from runtime_spools where generation = $1`, generation).Scan(&r.Offset, &texts)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return r, fmt.Errorf("read how far runtime process %s was heard: %w", generation, err)
+	}
+	if err := s.resumeTexts(generation, texts); err != nil {
+		return r, err
 	}
 	turns, err := openTurns(ctx, q, s.opts.NodeID)
 	if err != nil {
@@ -83,20 +87,22 @@ func (s *Service) answerAgain(ctx context.Context, generation string) error {
 	return nil
 }
 
-// once makes a signal's unit move the position of its process in the same transaction, and do nothing when that is there already.
-func (s *Service) once(runtimeName string, signal runtime.Signal, unit journal.Unit) journal.Unit {
-	if signal.Offset == 0 {
+// once makes the unit of what a process said up to an offset move the position of the process in the same transaction, and do nothing when
+// that is there already. Service.order is held.
+func (s *Service) once(runtimeName, generation string, offset int64, unit journal.Unit) journal.Unit {
+	if offset == 0 {
 		return unit
 	}
-	at := s.now()
+	at, texts := s.now(), s.speech(runtimeName, generation).changedTexts()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		result, err := tx.ExecContext(ctx, `insert into runtime_spools (generation, runtime, node_id, position, ended, updated_at)
-			values ($1, $2, $3, $4, 0, $5)
-			on conflict (generation) do update set position = excluded.position, updated_at = excluded.updated_at
+		result, err := tx.ExecContext(ctx, `insert into runtime_spools (generation, runtime, node_id, position, ended, updated_at, texts)
+			values ($1, $2, $3, $4, 0, $5, $6)
+			on conflict (generation) do update set position = excluded.position, updated_at = excluded.updated_at,
+				texts = case when excluded.texts = '' then runtime_spools.texts else excluded.texts end
 			where runtime_spools.position < excluded.position`,
-			signal.Generation, runtimeName, s.opts.NodeID, signal.Offset, at)
+			generation, runtimeName, s.opts.NodeID, offset, at, texts)
 		if err != nil {
-			return nil, fmt.Errorf("move the position of runtime process %s: %w", signal.Generation, err)
+			return nil, fmt.Errorf("move the position of runtime process %s: %w", generation, err)
 		}
 		if moved, err := result.RowsAffected(); err != nil || moved == 0 {
 			return nil, err

@@ -116,6 +116,14 @@ func (c *client) fromPage(batch []*Message, work *page, positions bool) []*Messa
 		if frame.Pos <= work.after || !frame.visible(work.filter) {
 			continue
 		}
+		if frame.Text != nil {
+			c.mu.Lock()
+			frame = c.textShare(frame)
+			c.mu.Unlock()
+			if frame == nil {
+				continue
+			}
+		}
 		if frame.Replaceable && !positions {
 			c.hub.opts.Metrics.Skipped(1)
 			if frame.Pos > c.told {

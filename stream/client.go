@@ -78,6 +78,7 @@ type client struct {
 	mode      mode
 	answers   []*Message // they go before events
 	queue     []*shared  // owed from before the ring: frames of an earlier view, and what a full connection gave back
+	heard     []heard    // groups of pieces of text the client is in the middle of
 	queued    int        // bytes of queue, estimated
 	verdict   *Message
 	epoch     uint64 // changes when resume throws away what was owed
@@ -214,7 +215,7 @@ func (c *client) keepOwed() bool {
 		return false
 	}
 	for _, frame := range owed {
-		if frame.Pos > c.cursor {
+		if frame = c.share(frame); frame != nil {
 			c.queue = append(c.queue, frame)
 			c.queued += frame.size()
 		}
@@ -254,7 +255,7 @@ func (c *client) resume(filter string, at verdict) {
 func (c *client) restart(at verdict) {
 	c.positions = true
 	c.mode, c.short = behind, false
-	c.queue, c.queued, c.past = nil, 0, nil
+	c.queue, c.queued, c.past, c.heard = nil, 0, nil, nil
 	c.verdict, c.cursor = at.message, at.cursor
 	c.epoch++
 	c.hub.opts.Metrics.CatchUp("resume")
@@ -272,7 +273,7 @@ func (c *client) endLocked(code int, reason string) {
 		return
 	}
 	c.goodbye = &farewell{code, reason}
-	c.queue, c.queued, c.past = nil, 0, nil
+	c.queue, c.queued, c.past, c.heard = nil, 0, nil, nil
 	c.cancel()
 	c.timer.Stop()
 	c.drained.Broadcast()

@@ -9,7 +9,7 @@ import (
 )
 
 // Frames derives what clients see of one journal record, in the original's order. It depends on the record alone, so a replay yields the
-// very bytes that were live. Types with a dot show nothing, except EventNotification and EventRequest.
+// very bytes that were live, but for texts, whose pieces are told early and stored joined (TextRef). Types with a dot show nothing, except EventNotification and EventRequest.
 func Frames(rec journal.Record) ([]Frame, error) {
 	d := derivation{rec: rec}
 	native := rec.Type == EventNotification || rec.Type == EventRequest
@@ -91,6 +91,7 @@ type derivation struct {
 func (d *derivation) add(name string, payload json.RawMessage, broadcast bool) {
 	d.frames = append(d.frames, Frame{
 		Type: name, ThreadID: d.rec.SessionID, Payload: payload, Broadcast: broadcast, SystemOwned: d.meta.SystemOwned,
+		Text:        d.meta.Text,
 		Replaceable: d.rec.Type == EventNotification && replaceable(d.method),
 		Pos:         startOf(d.rec.Pos) + int64(len(d.frames)), Seq: d.rec.Seq,
 	})

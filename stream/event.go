@@ -29,6 +29,22 @@ type Meta struct {
 	Purged bool `json:"purged,omitempty"`
 	// Request is set on an EventRequest that waits for a person.
 	Request *RequestRef `json:"request,omitempty"`
+	// Text is set on a notification that adds to a text.
+	Text *TextRef `json:"text,omitempty"`
+}
+
+// TextRef is the place of a delta in the text it adds to. Deltas are told early one by one (pieces), then stored joined, one event for the
+// pieces of a group.
+type TextRef struct {
+	// Group names the pieces that are stored together: no two groups have the same number.
+	Group int64 `json:"group"`
+	// Offset is the length of the text before this delta and Length what the delta adds, both in UTF-16 code units.
+	Offset int64 `json:"offset"`
+	Length int64 `json:"length"`
+	// At is where the delta, a JSON string, begins in the event's payload.
+	At int `json:"at"`
+	// First marks the first piece of a group.
+	First bool `json:"first,omitempty"`
 }
 
 // SessionRef is the session member of a signal.

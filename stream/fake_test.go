@@ -23,6 +23,7 @@ type memoryJournal struct {
 	seqs        map[string]int64
 	oldest      int64
 	subscribers map[int]journal.Subscriber
+	listeners   map[int]journal.Listener
 	next        int
 	fail        error
 	late        []journal.Record // committed, not handed out yet: what another process wrote
@@ -32,7 +33,7 @@ type memoryJournal struct {
 }
 
 func newMemoryJournal() *memoryJournal {
-	return &memoryJournal{seqs: map[string]int64{}, oldest: 1, subscribers: map[int]journal.Subscriber{}}
+	return &memoryJournal{seqs: map[string]int64{}, oldest: 1, subscribers: map[int]journal.Subscriber{}, listeners: map[int]journal.Listener{}}
 }
 
 func (m *memoryJournal) Append(_ context.Context, events ...journal.Event) ([]journal.Record, error) {
@@ -78,6 +79,27 @@ func (m *memoryJournal) Subscribe(fn journal.Subscriber) (int64, func()) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.subscribers, id)
+	}
+}
+
+func (m *memoryJournal) Tell(events ...journal.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, fn := range m.listeners {
+		fn(events)
+	}
+}
+
+func (m *memoryJournal) Listen(fn journal.Listener) func() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := m.next
+	m.next++
+	m.listeners[id] = fn
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.listeners, id)
 	}
 }
 

@@ -25,11 +25,15 @@ type Frame struct {
 	SystemOwned bool
 	// Replaceable frames are outdated by a later one: text deltas (the finished item has the whole), token usage, plan and diff.
 	Replaceable bool
+	// Text is set on a frame that adds to a text. Early says that it is told before it is stored: it has no position and no number yet.
+	Text  *TextRef
+	Early bool
 	// Pos is the frame's position (journal pos*16 + index within the event), Seq its event's number within the session.
 	Pos, Seq int64
 }
 
-// AppendJSON appends the frame as JSON. With positions it also carries pos and seq, for clients that asked to resume.
+// AppendJSON appends the frame as JSON. With positions it also carries pos and seq, and the offset of a delta, for clients that asked to
+// resume.
 func (f *Frame) AppendJSON(dst []byte, positions bool) []byte {
 	dst = append(dst, `{"type":`...)
 	dst = appendString(dst, f.Type)
@@ -37,11 +41,15 @@ func (f *Frame) AppendJSON(dst []byte, positions bool) []byte {
 	dst = appendNullable(dst, f.ThreadID)
 	dst = append(dst, `,"payload":`...)
 	dst = appendRaw(dst, f.Payload, "null")
-	if positions {
+	if positions && !f.Early {
 		dst = append(dst, `,"pos":`...)
 		dst = strconv.AppendInt(dst, f.Pos, 10)
 		dst = append(dst, `,"seq":`...)
 		dst = strconv.AppendInt(dst, f.Seq, 10)
+	}
+	if positions && f.Text != nil {
+		dst = append(dst, `,"offset":`...)
+		dst = strconv.AppendInt(dst, f.Text.Offset, 10)
 	}
 	return append(dst, '}')
 }

@@ -19,6 +19,8 @@ import (
 type Journal interface {
 	// Subscribe hands committed records to fn, in order, from one goroutine; head is the position before the first of them.
 	Subscribe(fn journal.Subscriber) (head int64, cancel func())
+	// Listen hands fn what is told before it is stored, in order with the records and from the same goroutine.
+	Listen(fn journal.Listener) (cancel func())
 	// Bounds are the oldest position still kept and the last committed one.
 	Bounds(ctx context.Context) (oldest, head int64, err error)
 	// Read returns committed records after a position; with Session set, that session's, global ones and broadcasts.
@@ -169,8 +171,9 @@ func (h *Hub) Start(context.Context) error {
 	h.mu.Lock()
 	h.shards = shards
 	h.mu.Unlock()
-	head, cancel := h.journal.Subscribe(h.publish)
-	h.cancel = cancel
+	head, unsubscribe := h.journal.Subscribe(h.publish)
+	unlisten := h.journal.Listen(h.overhear)
+	h.cancel = func() { unsubscribe(); unlisten() }
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.head = max(h.head, head)
@@ -265,12 +268,38 @@ func (h *Hub) publish(records []journal.Record) {
 		}
 		h.head = max(h.head, records[i].Pos)
 	}
+	h.wakeShards()
+	h.mu.Unlock()
+}
+
+// overhear is publish for what is told before it is stored. Whoever joins meanwhile gets it from the store.
+func (h *Hub) overhear(events []journal.Event) {
+	for i := range events {
+		record := journal.Record{Event: events[i]}
+		h.mu.Lock()
+		wanted := h.wants(&record)
+		h.mu.Unlock()
+		if !wanted {
+			continue
+		}
+		frames := h.derive(record)
+		h.mu.Lock()
+		for _, frame := range frames {
+			frame.Early = true
+			h.offer(frame)
+		}
+		h.wakeShards()
+		h.mu.Unlock()
+	}
+}
+
+// wakeShards wakes those with new frames for their sockets; h.mu is held.
+func (h *Hub) wakeShards() {
 	for _, s := range h.shards {
 		if len(s.dirty) > 0 {
 			s.signal()
 		}
 	}
-	h.mu.Unlock()
 }
 
 // wants tells whether a record may have a frame for anybody; h.mu is held.
@@ -289,6 +318,10 @@ func (h *Hub) derive(record journal.Record) []*shared {
 	out := make([]*shared, len(frames))
 	for i := range frames {
 		out[i] = &shared{Frame: frames[i]}
+		if frames[i].Text != nil {
+			kept := record // of other events the record is not kept
+			out[i].record, out[i].last = &kept, i == len(frames)-1
+		}
 	}
 	return out
 }

@@ -3,6 +3,8 @@ package stream
 import (
 	"encoding/binary"
 	"sync"
+
+	"harness/journal"
 )
 
 // Message is one complete text message, encoded for its receivers once: as plain text, and with the header of a websocket frame in front
@@ -51,6 +53,9 @@ func (m *Message) Websocket() []byte { return m.wire }
 // shared is a frame on its way to many receivers. Each of its two variants is encoded once, when the first receiver needs it.
 type shared struct {
 	Frame
+	// Of frames that add to a text: the record they come from, and whether this is its last one.
+	record                    *journal.Record
+	last                      bool
 	plain, positioned         *Message
 	plainOnce, positionedOnce sync.Once
 }

@@ -195,15 +195,28 @@ func (c *client) takeFrames(frames []*shared, limit int) (taken []*shared, more 
 			return frames, true
 		}
 		c.at++
-		if frame.Pos <= c.cursor {
-			continue // read from the journal already
+		if frame = c.share(frame); frame == nil {
+			continue
 		}
-		c.cursor = frame.Pos
 		bytes += frame.size()
 		frames = append(frames, frame)
 	}
 	c.cursor = max(c.cursor, endOf(c.hub.head))
 	return frames, false
+}
+
+// share is what a client is owed of the next frame of its ring, nil when nothing; c.mu is held.
+func (c *client) share(frame *shared) *shared {
+	if !frame.Early {
+		if frame.Pos <= c.cursor {
+			return nil // read from the journal already
+		}
+		c.cursor = frame.Pos
+	}
+	if frame.Text != nil {
+		return c.textShare(frame)
+	}
+	return frame
 }
 
 // write hands a claim's batch to the connection and gives back to the client what did not leave. full: wait before the next one.

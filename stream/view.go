@@ -110,6 +110,9 @@ func (h *Hub) push(v *view, frame *shared) bool {
 	for i := range v.members {
 		if m := &v.members[i]; !m.dirty && len(m.clients) > 0 {
 			m.dirty, m.mark, m.markPos = true, v.head(), frame.Pos-1
+			if frame.Early {
+				m.markPos = endOf(h.head)
+			}
 			h.shards[i].dirty = append(h.shards[i].dirty, v)
 		}
 	}

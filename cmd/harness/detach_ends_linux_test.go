@@ -100,17 +100,18 @@ func TestServerAndShimDieTogether(t *testing.T) {
 // tokens are how many tokens of a session are stored, and how many a client has heard.
 func (s *site) tokens(session string, events *follower) (stored, heard int) {
 	s.t.Helper()
+	var said, live strings.Builder
 	for _, frame := range s.frames(session) {
-		if strings.HasPrefix(frame, "item/agentMessage/delta") {
-			stored++
+		if text, is := strings.CutPrefix(frame, agentDelta+" "); is {
+			said.WriteString(text)
 		}
 	}
 	for _, f := range events.all() {
-		if f.Type == "notification" && text(f.payload(), "method") == "item/agentMessage/delta" {
-			heard++
+		if f.Type == "notification" && text(f.payload(), "method") == agentDelta {
+			live.WriteString(text(f.payload(), "params", "delta"))
 		}
 	}
-	return stored, heard
+	return len(strings.Fields(said.String())), len(strings.Fields(live.String()))
 }
 
 // waitUnread returns when the runtime of a shim has said so many bytes more than now.

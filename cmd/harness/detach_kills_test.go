@@ -182,7 +182,12 @@ func (s *site) frames(session string) []string {
 				Params struct{ Delta string }
 			}
 			_ = json.Unmarshal(r.Payload, &delta)
-			frames = append(frames, frame.Method+" "+delta.Params.Delta)
+			// How many pieces of a text are stored together depends on the moment.
+			if n := len(frames) - 1; n >= 0 && delta.Params.Delta != "" && strings.HasPrefix(frames[n], frame.Method+" ") {
+				frames[n] += delta.Params.Delta
+			} else {
+				frames = append(frames, frame.Method+" "+delta.Params.Delta)
+			}
 		}
 	}
 }

@@ -143,8 +143,8 @@ func (r *resumeRun) filter(client int) string {
 
 func (r *resumeRun) query(client int, got []frame) string {
 	cursor := int64(0)
-	if len(got) > 0 {
-		cursor = got[len(got)-1].Pos
+	for _, f := range got {
+		cursor = max(cursor, f.Pos)
 	}
 	query := fmt.Sprintf("after=%d", cursor)
 	if thread := r.filter(client); thread != "" {
@@ -215,6 +215,11 @@ func (r *resumeRun) dial(client int, got []frame, byQuery bool) (*websocket.Conn
 
 // readSome reads until the verdict came and count more frames, or the connection ends.
 func (r *resumeRun) readSome(conn *websocket.Conn, got []frame, count int) []frame {
+	return r.readUntil(conn, got, count, isMarker)
+}
+
+// readUntil is readSome that ends with a certain frame, too.
+func (r *resumeRun) readUntil(conn *websocket.Conn, got []frame, count int, last func(frame) bool) []frame {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	resumed := false
@@ -238,7 +243,7 @@ func (r *resumeRun) readSome(conn *websocket.Conn, got []frame, count int) []fra
 			if resumed { // before the verdict a socket that resumes by command is an ordinary one
 				got = append(got, events([]frame{next})...)
 				count--
-				if isMarker(next) {
+				if last(next) {
 					return got
 				}
 			}
@@ -249,7 +254,7 @@ func (r *resumeRun) readSome(conn *websocket.Conn, got []frame, count int) []fra
 
 // events leaves out control frames.
 func events(frames []frame) []frame {
-	return slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.Pos == 0 })
+	return slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.Pos == 0 && f.Offset == nil })
 }
 
 // untilMarker cuts off what came after the end: a turn may still be running.
@@ -276,8 +281,12 @@ func visible(all []frame, thread string) []frame {
 	})
 }
 
+// requireSame: the same frames byte for byte, and of texts, which come in pieces of any size, the same whole.
 func requireSame(t *testing.T, client int, got, want []frame) {
 	t.Helper()
+	requireSameTexts(t, client, got, want)
+	_, got = grown(t, got)
+	_, want = grown(t, want)
 	for k := range min(len(got), len(want)) {
 		if got[k].raw != want[k].raw {
 			t.Fatalf("client %d: frame %d of %d is\n%s\nwant\n%s", client, k, len(want), got[k].raw, want[k].raw)

@@ -18,6 +18,7 @@ type frame struct {
 	Payload  json.RawMessage `json:"payload"`
 	Pos      int64           `json:"pos"`
 	Seq      int64           `json:"seq"`
+	Offset   *int64          `json:"offset"`
 	raw      string
 }
 

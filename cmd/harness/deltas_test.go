@@ -1,0 +1,168 @@
+package main
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"harness/internal/dbtest"
+)
+
+const (
+	agentDelta = "item/agentMessage/delta"
+	manyWords  = "MOCK_SLOW[600,1]"
+	killWords  = "MOCK_SLOW[1000,2]"
+)
+
+// A model streams hundreds of words a second: who listens gets each of them before it is stored, once, while the journal holds a few joined
+// events; who hangs up at random moments, or comes late, ends with the same text.
+func TestDeltasComeAtOnceAndAreStoredJoined(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			r := newResumeRun(t, newSite(t, withEngine(engine)))
+			r.server = r.start()
+			session := r.server.createSession(nil)
+			r.sessions = []string{session}
+			positioned, plain := r.server.follow("after=latest"), r.server.follow("threadId="+session)
+			var (
+				clients sync.WaitGroup
+				flaky   [2][]frame
+			)
+			for n := range flaky {
+				clients.Go(func() { flaky[n] = r.beFlakyUntil(n, 40, turnEnds) })
+			}
+			turn := r.server.send(session, manyWords)
+			if status := positioned.waitTurn(turn); status != "completed" {
+				t.Fatalf("the turn ended %s", status)
+			}
+			plain.waitTurn(turn)
+			clients.Wait()
+			item, want := completedText(t, positioned.all())
+
+			pieces, whole := 0, ""
+			for _, f := range positioned.all() {
+				if f.Type != "notification" || f.Offset == nil {
+					continue
+				}
+				if f.Pos != 0 {
+					t.Errorf("a client that was there from the start got a stored delta: %s", f.raw)
+				}
+				_, delta := f.delta()
+				pieces, whole = pieces+1, whole+delta
+			}
+			stored, events := r.storedDeltas(session)
+			t.Logf("%d pieces of text, stored as %d events", pieces, events)
+			if whole != want || stored[item] != want {
+				t.Errorf("live text %q, stored %q, want %q", whole, stored[item], want)
+			}
+			if events == 0 || pieces < 5*events {
+				t.Errorf("%d pieces stored as %d events", pieces, events)
+			}
+			whole = ""
+			for _, f := range plain.all() {
+				if f.Offset != nil || f.Pos != 0 {
+					t.Errorf("a client without a cursor got %s", f.raw)
+				}
+				if f.Type == "notification" && text(f.payload(), "method") == agentDelta {
+					_, delta := f.delta()
+					whole += delta
+				}
+			}
+			if whole != want {
+				t.Errorf("a client without a cursor has %q, want %q", whole, want)
+			}
+			late := r.server.follow("after=0")
+			late.waitTurn(turn)
+			for name, frames := range map[string][]frame{"flaky": flaky[0], "flaky, no filter": flaky[1], "late": late.all(), "steady": positioned.all()} {
+				texts, _ := grown(t, frames)
+				for _, kind := range []string{"notification ", "app_server.item.agent_message.delta "} {
+					if got := texts[kind+agentDelta+" "+item]; got != want {
+						t.Errorf("%s: %s%q, want %q", name, kind, got, want)
+					}
+				}
+			}
+			r.server.stop()
+		})
+	}
+}
+
+// The server is killed in the middle of the words and goes on with the same codex: clients that resume have the text once, and so has the
+// journal.
+func TestDeltasSurviveKills(t *testing.T) {
+	t.Parallel()
+	for n, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(17, uint64(n)))
+			r := newResumeRun(t, newSite(t, withEngine(engine)))
+			r.server = r.start()
+			session := r.server.createSession(nil)
+			r.sessions = []string{session}
+			var (
+				clients   sync.WaitGroup
+				collected [3][]frame
+			)
+			for c := range collected {
+				count := 60
+				if c == 2 {
+					count = 1 << 30 // leaves only when the server does
+				}
+				clients.Go(func() { collected[c] = r.beFlakyUntil(c, count, turnEnds) })
+			}
+			r.server.send(session, killWords)
+			for range 3 {
+				<-time.After(time.Duration(200+random.IntN(300)) * time.Millisecond)
+				r.restart(true)
+			}
+			clients.Wait()
+			item, want := completedText(t, collected[2])
+			stored, events := r.storedDeltas(session)
+			if t.Logf("stored as %d events", events); stored[item] != want {
+				t.Errorf("stored %q, want %q", stored[item], want)
+			}
+			for c, frames := range collected {
+				texts, _ := grown(t, frames)
+				for _, kind := range []string{"notification ", "app_server.item.agent_message.delta "} {
+					if got := texts[kind+agentDelta+" "+item]; got != want {
+						t.Errorf("client %d: %s%q, want %q", c, kind, got, want)
+					}
+				}
+			}
+			r.current().stop()
+		})
+	}
+}
+
+func turnEnds(f frame) bool {
+	return f.Type == "notification" && text(f.payload(), "method") == "turn/completed"
+}
+
+// beFlakyUntil connects, reads some frames and hangs up, again and again, until a frame came.
+func (r *resumeRun) beFlakyUntil(client, count int, last func(frame) bool) []frame {
+	random := rand.New(rand.NewPCG(uint64(client), 43))
+	var got []frame
+	for !slices.ContainsFunc(got, last) {
+		if conn, ok := r.dial(client, got, random.IntN(2) == 0); ok {
+			got = r.readUntil(conn, got, 1+random.IntN(count), last)
+			_ = conn.CloseNow()
+		}
+	}
+	return got
+}
+
+// completedText is the one message a turn ended with.
+func completedText(t *testing.T, frames []frame) (item, whole string) {
+	t.Helper()
+	for _, f := range frames {
+		payload := f.payload()
+		if f.Type == "notification" && text(payload, "method") == "item/completed" && text(payload, "params", "item", "type") == "agentMessage" {
+			return text(payload, "params", "item", "id"), text(payload, "params", "item", "text")
+		}
+	}
+	t.Fatal("no message was completed")
+	return "", ""
+}

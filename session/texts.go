@@ -1,0 +1,129 @@
+package session
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"harness/runtime"
+)
+
+// Bounds of what was heard of texts and is not yet queued for the store: how long it may wait, and how much it may be.
+const (
+	textWait   = 50 * time.Millisecond
+	textPieces = 512
+	textBytes  = 64 << 10
+)
+
+// texts are the words runtimes are in the middle of. Each piece is told to listeners as it comes; the pieces of one text are stored together.
+type texts struct {
+	speeches  map[string]*speech // by generation
+	lastGroup int64
+	wake      chan struct{} // a speech has pieces again
+}
+
+// newTexts: groups are numbered from the time on, so that no two servers on one store number alike.
+func newTexts(now time.Time) texts {
+	return texts{speeches: map[string]*speech{}, lastGroup: now.UnixNano(), wake: make(chan struct{}, 1)}
+}
+
+// speech is what one runtime process says. All its pieces are stored at once, because its output has one position.
+type speech struct {
+	runtime string
+	// known are the texts that may go on, changed says that what is stored of them is out of date.
+	known   map[textKey]*knownText
+	changed bool
+	open    []*textGroup // with pieces not yet queued, in the order of their first ones
+	pieces  int
+	bytes   int
+	since   time.Time      // of the first piece
+	last    runtime.Signal // the last piece
+	heard   int64          // its offset
+}
+
+// textKey names a text.
+type textKey struct{ session, item, key string }
+
+// knownText is a text as far as it was heard; length is in UTF-16 code units.
+type knownText struct {
+	turn     string
+	length   int64
+	outlives bool
+	group    *textGroup // nil when none is open
+}
+
+// textGroup are pieces of a text that are stored as one event: the first one with the others' text.
+type textGroup struct {
+	of         *knownText
+	first      arrival
+	start, end int    // of the text in the first piece's line, without the quotes
+	text       []byte // JSON, without the quotes
+}
+
+func (s *Service) speech(runtimeName, generation string) *speech {
+	known := s.texts.speeches[generation]
+	if known == nil {
+		known = &speech{runtime: runtimeName, known: map[textKey]*knownText{}}
+		s.texts.speeches[generation] = known
+	}
+	return known
+}
+
+// end forgets texts nobody will add to.
+func (p *speech) end(over func(textKey, *knownText) bool) {
+	for key, text := range p.known {
+		if over(key, text) {
+			delete(p.known, key)
+			p.changed = true
+		}
+	}
+}
+
+// storedText is a known text in the store.
+type storedText struct {
+	Session  string `json:"session"`
+	Item     string `json:"item"`
+	Key      string `json:"key"`
+	Turn     string `json:"turn,omitempty"`
+	Length   int64  `json:"length"`
+	Outlives bool   `json:"outlives,omitempty"`
+}
+
+// changedTexts are the known texts to be stored, "" when they are as they were.
+func (p *speech) changedTexts() string {
+	if !p.changed {
+		return ""
+	}
+	p.changed = false
+	stored := make([]storedText, 0, len(p.known))
+	for key, text := range p.known {
+		stored = append(stored, storedText{key.session, key.item, key.key, text.turn, text.length, text.outlives})
+	}
+	slices.SortFunc(stored, func(a, b storedText) int {
+		return cmp.Or(cmp.Compare(a.Session, b.Session), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Key, b.Key))
+	})
+	return string(encode(stored))
+}
+
+// resumeTexts takes up the texts a surviving process was in the middle of. One that is known already was heard further since.
+func (s *Service) resumeTexts(generation, stored string) error {
+	if stored == "" {
+		return nil
+	}
+	var all []storedText
+	if err := json.Unmarshal([]byte(stored), &all); err != nil {
+		return fmt.Errorf("read the texts of runtime process %s: %w", generation, err)
+	}
+	s.order.Lock()
+	defer s.order.Unlock()
+	if s.texts.speeches[generation] != nil {
+		return nil
+	}
+	p := s.speech("", generation)
+	for _, t := range all {
+		p.known[textKey{t.Session, t.Item, t.Key}] = &knownText{turn: t.Turn, length: t.Length, outlives: t.Outlives}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package stream
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"harness/journal"
+)
+
+// A client gets each text once: early, piece by piece, or joined from the journal, or begun early and the rest joined. Pieces come only to
+// who had the ones before them of the same group; the joined frame is cut to what its client does not have yet.
+
+// maxHeard bounds the groups a client is remembered to be in the middle of. Groups end within moments; only those whose joined frame a
+// changed filter hid stay, and the oldest of them give way.
+const maxHeard = 1024
+
+// heard is how far a client got with the pieces of a group.
+type heard struct {
+	group int64
+	ends  [2]int64 // by index of the frame within its event: the end of the last piece, in UTF-16 code units; notHeard before the first
+}
+
+const notHeard = -1
+
+// textShare is what a client is owed of a frame that adds to a text: the frame, the rest of it, or nothing. c.mu is held.
+func (c *client) textShare(frame *shared) *shared {
+	ref, index := frame.Text, int(frame.Pos%framesPerEvent)
+	at := len(c.heard) - 1
+	for at >= 0 && c.heard[at].group != ref.Group {
+		at--
+	}
+	end := int64(notHeard)
+	if at >= 0 {
+		end = c.heard[at].ends[index]
+	}
+	if !frame.Early {
+		if at >= 0 && frame.last {
+			c.heard = append(c.heard[:at], c.heard[at+1:]...)
+		}
+		switch {
+		case end <= ref.Offset:
+			return frame
+		case end >= ref.Offset+ref.Length:
+			return nil
+		default:
+			return c.hub.rest(frame, end)
+		}
+	}
+	if end == notHeard && !ref.First || end != notHeard && end != ref.Offset {
+		return nil
+	}
+	if at < 0 {
+		if len(c.heard) >= maxHeard {
+			c.heard = append(c.heard[:0], c.heard[1:]...)
+		}
+		c.heard = append(c.heard, heard{group: ref.Group, ends: [2]int64{notHeard, notHeard}})
+		at = len(c.heard) - 1
+	}
+	c.heard[at].ends[index] = ref.Offset + ref.Length
+	return frame
+}
+
+// rest is a joined frame without what comes before a place in the text.
+func (h *Hub) rest(frame *shared, from int64) *shared {
+	record, err := restOf(*frame.record, from)
+	if err == nil {
+		var frames []Frame
+		if frames, err = Frames(record); err == nil {
+			return &shared{Frame: frames[frame.Pos%framesPerEvent]}
+		}
+	}
+	// It was readable a moment ago.
+	h.opts.Logger.Error().Err(err).Int64("pos", record.Pos).Msg("the rest of a text is not shown on the stream")
+	return nil
+}
+
+// restOf is a stored delta without what comes before a place in its text.
+func restOf(record journal.Record, from int64) (journal.Record, error) {
+	var meta Meta
+	if err := json.Unmarshal(record.Meta, &meta); err != nil {
+		return record, fmt.Errorf("meta of journal event %d is not readable: %w", record.Pos, err)
+	}
+	ref := meta.Text
+	start := ref.At + 1
+	if start < 1 || start > len(record.Payload) {
+		return record, fmt.Errorf("the text of journal event %d is not at %d", record.Pos, ref.At)
+	}
+	cut := start + textIndex(record.Payload[start:], from-ref.Offset)
+	record.Payload = append(append(json.RawMessage(nil), record.Payload[:start]...), record.Payload[cut:]...)
+	ref.Offset, ref.Length = from, ref.Offset+ref.Length-from
+	record.Meta = EncodeMeta(meta)
+	return record, nil
+}
+
+// TextLength counts the UTF-16 code units of a JSON string given without its quotes.
+func TextLength(literal []byte) (units int64) {
+	for len(literal) > 0 {
+		size, n := character(literal)
+		units += n
+		literal = literal[size:]
+	}
+	return units
+}
+
+// textIndex is where in a JSON string, given without its opening quote, so many UTF-16 code units have passed.
+func textIndex(literal []byte, units int64) (index int) {
+	for units > 0 && index < len(literal) {
+		size, n := character(literal[index:])
+		units -= n
+		index += size
+	}
+	return index
+}
+
+// character is the length in bytes of the character or escape a JSON string goes on with, and what it counts in UTF-16.
+func character(literal []byte) (size int, units int64) {
+	switch c := literal[0]; {
+	case c == '\\' && len(literal) > 1 && literal[1] == 'u':
+		size, units = 6, 1
+	case c == '\\':
+		size, units = 2, 1
+	case c >= 0xf0:
+		size, units = 4, 2 // beyond the basic plane: a surrogate pair
+	case c >= 0xe0:
+		size, units = 3, 1
+	case c >= 0xc0:
+		size, units = 2, 1
+	default:
+		size, units = 1, 1
+	}
+	return min(size, len(literal)), units
+}

@@ -1,0 +1,160 @@
+package stream
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"harness/journal"
+)
+
+func TestTextLength(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		``: 0, `a`: 1, `é`: 1, `漢`: 1, `😀`: 2, `\n\"\\`: 3, `\u0000`: 1, `\ud83d\ude00`: 2, `\ud83d`: 1, `a😀\u00e9\\u`: 6,
+	} {
+		if got := TextLength([]byte(text)); got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+	}
+}
+
+// textEvent is a delta as the session room makes it; text is JSON without its quotes.
+func textEvent(thread, text string, ref TextRef) journal.Event {
+	const head = `{"method":"item/agentMessage/delta","params":{"itemId":"m","delta":`
+	ref.At, ref.Length = len(head), TextLength([]byte(text))
+	return journal.Event{Type: EventNotification, SessionID: thread, Payload: json.RawMessage(head + `"` + text + `"}}`),
+		Meta: EncodeMeta(Meta{ReceivedAt: 1, Text: &ref})}
+}
+
+// The rest of a stored delta begins where it is asked to, whatever its characters are, and says so.
+func TestRestOfAText(t *testing.T) {
+	t.Parallel()
+	const text = `a😀\u00e9\"漢\ud83d\ude00é`
+	record := journal.Record{Event: textEvent("A", text, TextRef{Group: 1, Offset: 100}), Pos: 1, Seq: 1}
+	for from, want := range map[int64]string{100: text, 101: `😀\u00e9\"漢\ud83d\ude00é`, 103: `\u00e9\"漢\ud83d\ude00é`, 104: `\"漢\ud83d\ude00é`,
+		105: `漢\ud83d\ude00é`, 106: `\ud83d\ude00é`, 107: `\ude00é`, 108: `é`, 109: ``} {
+		rest, err := restOf(record, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(rest.Payload) != string(textEvent("A", want, TextRef{}).Payload) {
+			t.Errorf("from %d: %s", from, rest.Payload)
+		}
+		frames, err := Frames(rest)
+		if err != nil || frames[0].Text.Offset != from || frames[0].Text.Length != 109-from {
+			t.Errorf("from %d: %v, %+v", from, err, frames[0].Text)
+		}
+	}
+	record.Meta = json.RawMessage(`{"text":{"at":9999}}`)
+	if _, err := restOf(record, 1); err == nil {
+		t.Error("a text out of its event was cut")
+	}
+}
+
+// What each client gets of one group, by when it came: with positions a delta has its offset, without them it looks as ever.
+func TestWhoGetsPiecesAndWhoTheJoinedText(t *testing.T) {
+	t.Parallel()
+	j := newMemoryJournal()
+	h := startHub(t, j, Options{})
+	early := joinAtHead(t, h, "")
+	_, plain := join(t, h, "A")
+	mover, moved := join(t, h, "")
+	j.Tell(textEvent("A", "one ", TextRef{Group: 1, First: true}))
+	late := joinAtHead(t, h, "")
+	early.wait(t, "a piece", func() bool { return len(early.received) == 3 }) // ready, two frames
+	j.Tell(textEvent("A", "two ", TextRef{Group: 1, Offset: 4}))
+	mover.setFilter("A") // what it is owed stays owed, and it goes on with the next piece
+	appendAll(t, j, textEvent("A", "one two ", TextRef{Group: 1}))
+	j.Tell(textEvent("A", "three", TextRef{Group: 2, Offset: 8, First: true}))
+	appendAll(t, j, textEvent("A", "three", TextRef{Group: 2, Offset: 8}), broadcastEvent("B", "the end"))
+
+	notifications := func(conn *fakeConn) string {
+		conn.wait(t, "the end", func() bool { return strings.Contains(strings.Join(conn.received, ""), "the end") })
+		var all []string
+		for _, text := range conn.texts() {
+			if rest, is := strings.CutPrefix(text, `{"type":"notification","threadId":"A","payload":{"method":"item/agentMessage/delta","params":{"itemId":"m","delta":`); is {
+				all = append(all, rest)
+			}
+		}
+		return strings.Join(all, " ")
+	}
+	pieces := func(offsets string) string {
+		return fmt.Sprintf(`"one "}}%s "two "}}%s "three"}}%s`, of(offsets, 0), of(offsets, 4), of(offsets, 8))
+	}
+	for name, c := range map[string]struct {
+		conn *fakeConn
+		want string
+	}{
+		"there from the start": {early, pieces(`,"offset":%d}`)},
+		"without positions":    {plain, pieces(`}`)},
+		"came in the middle":   {late, `"one two "}},"pos":17,"seq":1,"offset":0} "three"}},"offset":8}`},
+		"changed its filter":   {moved, pieces(`}`)},
+	} {
+		if got := notifications(c.conn); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
+		}
+	}
+}
+
+// joinAtHead attaches a client with positions that is live at once.
+func joinAtHead(t *testing.T, h *Hub, filter string) *fakeConn {
+	t.Helper()
+	c, conn := join(t, h, filter)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.positions = true
+	return conn
+}
+
+func of(format string, offset int) string {
+	if strings.Contains(format, "%d") {
+		return fmt.Sprintf(format, offset)
+	}
+	return format
+}
+
+// A client that falls behind in the middle of a group has the rest of it from the journal.
+func TestTheRestComesFromTheJournal(t *testing.T) {
+	t.Parallel()
+	for _, positions := range []bool{true, false} {
+		t.Run(fmt.Sprint(positions), func(t *testing.T) {
+			t.Parallel()
+			j := newMemoryJournal()
+			h := startHub(t, j, Options{RingFrames: 4})
+			_, conn := join(t, h, "A")
+			if positions {
+				conn = joinAtHead(t, h, "A")
+			}
+			j.Tell(textEvent("A", "😀 ", TextRef{Group: 1, First: true}))
+			conn.wait(t, "a piece", func() bool { return strings.Contains(strings.Join(conn.received, ""), `"notification"`) })
+			conn.set(func() { conn.blocked = true })
+			for n := range 4 {
+				j.Tell(textEvent("A", "more ", TextRef{Group: 1, Offset: int64(3 + 5*n)}))
+			}
+			appendAll(t, j, textEvent("A", "😀 more more more more ", TextRef{Group: 1}), broadcastEvent("B", "the end"))
+			conn.set(func() { conn.blocked = false })
+			conn.wait(t, "the end", func() bool { return strings.Contains(strings.Join(conn.received, ""), "the end") })
+			texts := map[string]string{}
+			for _, text := range conn.texts() {
+				var frame struct {
+					Type    string
+					Offset  int64
+					Payload struct{ Params struct{ Delta string } }
+				}
+				if json.Unmarshal([]byte(text), &frame) != nil {
+					continue
+				}
+				if positions && frame.Payload.Params.Delta != "" && int(frame.Offset) != len(utf16Of(texts[frame.Type])) {
+					t.Errorf("%d units so far: %s", len(utf16Of(texts[frame.Type])), text)
+				}
+				texts[frame.Type] += frame.Payload.Params.Delta
+			}
+			want := "😀 more more more more "
+			if got := texts["notification"]; got != want && (positions || !strings.HasPrefix(want, got)) {
+				t.Errorf("text %q", got)
+			}
+		})
+	}
+}
