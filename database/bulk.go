@@ -28,15 +28,18 @@ type Bulk struct {
 const sqliteRows = 8
 
 // NewBulk makes a statement of a text in which "{rows}" stands where a query may stand, for one whose columns are of these kinds.
-func NewBulk(text string, kinds ...Kind) *Bulk {
+func NewBulk(text string, kinds ...Kind) *Bulk { return NewBulks(text, text, kinds...) }
+
+// NewBulks is NewBulk with a text for each engine.
+func NewBulks(sqlite, postgres string, kinds ...Kind) *Bulk {
 	b := &Bulk{kinds: kinds}
 	arrays := make([]string, len(kinds))
 	for i, kind := range kinds {
 		arrays[i] = "$" + strconv.Itoa(i+1) + "::" + string(kind) + "[]"
 	}
-	b.postgres = strings.Replace(text, "{rows}", "select * from unnest("+strings.Join(arrays, ", ")+")", 1)
+	b.postgres = strings.Replace(postgres, "{rows}", "select * from unnest("+strings.Join(arrays, ", ")+")", 1)
 	for n := range b.sqlite {
-		b.sqlite[n] = strings.Replace(text, "{rows}", "values "+placeholders(n, len(kinds)), 1)
+		b.sqlite[n] = strings.Replace(sqlite, "{rows}", "values "+placeholders(n, len(kinds)), 1)
 	}
 	return b
 }

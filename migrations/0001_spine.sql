@@ -121,10 +121,12 @@ create table transcript_entries (
 	details      text,
 	status       text not null,
 	started_at   bigint,
-	completed_at bigint,
-	primary key (session_id, message_id)
+	completed_at bigint
 );
+-- In this order: before Postgres has statistics, both look equally good for finding a message, and it takes the younger. The other one
+-- would read a whole session for each.
 create unique index transcript_entries_order on transcript_entries (session_id, ordinal);
+create unique index transcript_entries_message on transcript_entries (session_id, message_id);
 
 -- +goose Down
 drop table transcript_entries;

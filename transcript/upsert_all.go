@@ -19,12 +19,11 @@ type key struct{ session, message string }
 
 // state is what a row holds, and how it came to it.
 type state struct {
-	entry      Entry
-	ordinal    int64
-	stored     bool // there was a row before
-	known      bool // there is an entry, stored or put
-	changed    bool
-	lastStored int64 // of the session
+	entry   Entry
+	ordinal int64
+	stored  bool // there was a row before
+	known   bool // there is an entry, stored or put
+	changed bool
 }
 
 // UpsertAll is Upsert of each in turn, in a few statements for all of them: what is stored afterwards is the same, at a fraction of the
@@ -40,10 +39,10 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 			order = append(order, keys[i])
 		}
 	}
-	if err := read(ctx, tx, order, states); err != nil {
+	last, err := read(ctx, tx, order, states)
+	if err != nil {
 		return err
 	}
-	last := map[string]int64{}
 	for i, put := range puts {
 		s := states[keys[i]]
 		if s.known {
@@ -53,9 +52,6 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 			continue
 		}
 		session := keys[i].session
-		if _, numbered := last[session]; !numbered {
-			last[session] = s.lastStored
-		}
 		last[session]++
 		s.entry, s.ordinal, s.known = settleTimes(put.Entry), last[session], true
 	}
@@ -77,58 +73,72 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 	return nil
 }
 
-func read(ctx context.Context, tx database.Tx, keys []key, states map[key]*state) error {
+// read fills in the entries that are stored, and returns the last ordinal of each session.
+func read(ctx context.Context, tx database.Tx, keys []key, states map[key]*state) (last map[string]int64, err error) {
 	args := make([]any, 0, 2*len(keys))
 	for _, k := range keys {
 		args = append(args, k.session, k.message)
 	}
-	err := readStates.Query(ctx, tx, args, func(rows *sql.Rows) error {
+	last = make(map[string]int64, 1)
+	err = readStates.Query(ctx, tx, args, func(rows *sql.Rows) error {
 		var (
-			k    key
-			last int64
+			session string
+			ordinal sql.NullInt64
 		)
-		entry, err := scanEntry(optional{rows, []any{&k.session, &k.message, &last}})
+		row := optional{rows, []any{&session, &ordinal}}
+		entry, err := scanEntry(&row)
 		if err != nil {
 			return err
 		}
-		found := entry.Status != ""
-		*states[k] = state{entry: entry, stored: found, known: found, lastStored: last}
+		if ordinal.Valid {
+			last[session] = ordinal.Int64
+			return nil
+		}
+		*states[key{session, database.EncodeText(entry.MessageID)}] = state{entry: entry, stored: true, known: true}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("read %d transcript entries: %w", len(keys), err)
+		return nil, fmt.Errorf("read %d transcript entries: %w", len(keys), err)
 	}
-	return nil
+	return last, nil
 }
 
-// optional scans the columns of an entry that may be missing (its texts stay empty) behind some others.
+// optional scans some columns before those of an entry, which may all be NULL.
 type optional struct {
 	scanner
 	before []any
 }
 
 // Scan implements scanner.
-func (o optional) Scan(dest ...any) error {
-	texts := make([]sql.NullString, len(dest))
-	into := append([]any{}, o.before...)
-	for i := range dest {
-		switch dest[i].(type) {
-		case *string, *Status:
-			into = append(into, &texts[i])
-		default:
-			into = append(into, dest[i])
-		}
-	}
-	if err := o.scanner.Scan(into...); err != nil {
-		return err
-	}
+func (o *optional) Scan(dest ...any) error {
+	into := append(make([]any, 0, len(o.before)+len(dest)), o.before...)
 	for i := range dest {
 		switch target := dest[i].(type) {
 		case *string:
-			*target = texts[i].String
+			into = append(into, (*text)(target))
 		case *Status:
-			*target = Status(texts[i].String)
+			into = append(into, (*text)(target))
+		default:
+			into = append(into, target)
 		}
+	}
+	return o.scanner.Scan(into...)
+}
+
+// text is a string that is "" when the column is NULL.
+type text string
+
+// Scan implements sql.Scanner.
+func (t *text) Scan(value any) error {
+	switch value := value.(type) {
+	case nil:
+		*t = ""
+	case string:
+		*t = text(value)
+	case []byte:
+		*t = text(value)
+	default:
+		return fmt.Errorf("%T is no text", value)
 	}
 	return nil
 }
@@ -145,17 +155,33 @@ func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*stat
 }
 
 var (
-	readStates = database.NewBulk(`with v (s, m) as ({rows})
-		select v.s, v.m, coalesce((select o.ordinal from transcript_entries o where o.session_id = v.s order by o.ordinal desc limit 1), 0),
-			coalesce(e.message_id, v.m), e.turn_id, e.role, e.type, e.content, e.details,
-			e.status, e.started_at, e.completed_at
-		from v left join transcript_entries e on e.session_id = v.s and e.message_id = v.m`, database.Text, database.Text)
+	// Before Postgres has statistics of a table, it would rather read all of it than look for some rows: the words around a look-up leave it
+	// no choice, nor does the conflict below.
+	readStates = database.NewBulks(
+		readText(`v join transcript_entries e on e.session_id = v.s and e.message_id = v.m`),
+		readText(`v cross join lateral (select * from transcript_entries t where t.session_id = v.s and t.message_id = v.m limit 1) as e`),
+		database.Text, database.Text)
 	insertEntries = database.NewBulk(`insert into transcript_entries
 		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal) {rows}`,
 		database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int, database.Int, database.Int)
-	updateEntries = database.NewBulk(`with v (s, m, turn_id, role, type, content, details, status, started_at, completed_at) as ({rows})
+	updateEntries = database.NewBulks(`with v (s, m, turn_id, role, type, content, details, status, started_at, completed_at) as ({rows})
 		update transcript_entries set turn_id = v.turn_id, role = v.role, type = v.type, content = v.content, details = v.details,
 			status = v.status, started_at = v.started_at, completed_at = v.completed_at
 		from v where transcript_entries.session_id = v.s and transcript_entries.message_id = v.m`,
+		`insert into transcript_entries
+		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal) select v.*, 0 from ({rows}) as v
+		on conflict (session_id, message_id) do update set turn_id = excluded.turn_id, role = excluded.role, type = excluded.type, content = excluded.content,
+			details = excluded.details, status = excluded.status, started_at = excluded.started_at, completed_at = excluded.completed_at`,
 		database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int, database.Int)
 )
+
+// readText gives the entries there are, and for each session a row with its last ordinal and no entry.
+func readText(found string) string {
+	return `with v (s, m) as ({rows})
+		select e.session_id, null as last, e.message_id, e.turn_id, e.role, e.type, e.content, e.details, e.status, e.started_at, e.completed_at
+		from ` + found + `
+		union all
+		select d.s, coalesce((select o.ordinal from transcript_entries o where o.session_id = d.s order by o.ordinal desc limit 1), 0),
+			null, null, null, null, null, null, null, null, null
+		from (select distinct s from v) as d`
+}
