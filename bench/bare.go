@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,10 @@ import (
 
 // group commits inserts of many callers together, as the journal does, and does nothing else.
 type group struct {
-	db    *database.DB
+	db *database.DB
+	// both writes what the product writes for an upsert, by statements of many rows: the entry, its event, and the counters. It shows what
+	// of the difference is this second row.
+	both  bool
 	queue chan *pending
 	done  chan struct{}
 	next  int64
@@ -28,8 +32,8 @@ type pending struct {
 	result           chan error
 }
 
-func newGroup(db *database.DB) *group {
-	g := &group{db: db, queue: make(chan *pending, 1024), done: make(chan struct{}), next: rand.Int64N(1 << 40)}
+func newGroup(db *database.DB, both bool) *group {
+	g := &group{db: db, both: both, queue: make(chan *pending, 1024), done: make(chan struct{}), next: rand.Int64N(1 << 40)}
 	go g.run()
 	return g
 }
@@ -66,6 +70,9 @@ func (g *group) run() {
 			}
 		}
 		err := g.db.Update(context.Background(), func(tx database.Tx) error {
+			if g.both {
+				return g.insertBoth(tx, batch)
+			}
 			for _, p := range batch {
 				g.next++
 				if _, err := tx.ExecContext(context.Background(), bareInsert, p.message, p.content, g.next); err != nil {
@@ -80,17 +87,47 @@ func (g *group) run() {
 	}
 }
 
-// serveInserts is `bench inserts <port>`: the bare INSERT behind net/http, which is what a server that only inserts would do for the same
+var (
+	bothEntries = database.NewBulk(`insert into transcript_entries
+		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal) {rows}`,
+		database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int, database.Int, database.Int)
+	bothEvents = database.NewBulk(`insert into journal_events
+		(pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, payload) {rows}`,
+		database.Int, database.Int, database.Int, database.Text, database.Text, database.Text, database.Text, database.Int, database.Text, database.Text,
+		database.Int, database.Text, database.Text, database.Text, database.Text)
+)
+
+func (g *group) insertBoth(tx database.Tx, batch []*pending) error {
+	ctx := context.Background()
+	var entries, events []any
+	for _, p := range batch {
+		g.next++
+		payload := `{"threadId":"bare","turnId":"bench","messageId":"` + p.message + `","type":"agentMessage","entry":{"messageId":"` + p.message +
+			`","turnId":"bench","role":"assistant","type":"agentMessage","content":"` + p.content + `","status":"complete"}}`
+		entries = append(entries, "bare", p.message, "bench", "assistant", "agentMessage", p.content, sql.NullString{}, "complete", sql.NullInt64{}, sql.NullInt64{}, g.next)
+		events = append(events, g.next, g.next, int64(1), "bare", "bench", p.message, "transcript_updated", g.next, "harness", "", int64(0), "", "", "{}", payload)
+	}
+	if err := bothEntries.Exec(ctx, tx, entries); err != nil {
+		return err
+	}
+	if err := bothEvents.Exec(ctx, tx, events); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `insert into journal_sequences (session_id, seq) values ('bare', $1) on conflict (session_id) do update set seq = excluded.seq`, g.next)
+	return err
+}
+
+// serveInserts is `bench inserts <port> <one|both>`: the bare INSERT behind net/http, which is what a server that only inserts would do for the same
 // clients. The store comes from the environment.
 func serveInserts(args []string) error {
-	if len(args) != 1 {
-		return errors.New("usage: bench inserts <port>")
+	if len(args) != 2 {
+		return errors.New("usage: bench inserts <port> one|both")
 	}
 	db, err := database.Open(context.Background(), database.Options{URL: os.Getenv("DATABASE_URL"), Path: os.Getenv("BENCH_PATH"), Synchronous: os.Getenv("BENCH_SYNCHRONOUS")})
 	if err != nil {
 		return err
 	}
-	grouped := newGroup(db)
+	grouped := newGroup(db, args[1] == "both")
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/ready", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	mux.HandleFunc("/insert", func(w http.ResponseWriter, r *http.Request) {
@@ -110,7 +147,7 @@ func serveInserts(args []string) error {
 }
 
 // bareHTTPLoad is bareLoad through a server of its own process.
-func bareHTTPLoad(s *store, clients int, length time.Duration) (rate, error) {
+func bareHTTPLoad(s *store, rows string, clients int, length time.Duration) (rate, error) {
 	port, err := freePort()
 	if err != nil {
 		return rate{}, err
@@ -120,7 +157,7 @@ func bareHTTPLoad(s *store, clients int, length time.Duration) (rate, error) {
 		return rate{}, err
 	}
 	c, err := startChild(s.dir, "inserts", []string{"DATABASE_URL=" + s.opts.URL, "BENCH_PATH=" + s.opts.Path, "BENCH_SYNCHRONOUS=" + s.opts.Synchronous},
-		fmt.Sprintf("http://127.0.0.1:%d", port), self, "inserts", strconv.Itoa(port))
+		fmt.Sprintf("http://127.0.0.1:%d", port), self, "inserts", strconv.Itoa(port), rows)
 	if err != nil {
 		return rate{}, err
 	}
@@ -131,5 +168,11 @@ func bareHTTPLoad(s *store, clients int, length time.Duration) (rate, error) {
 	if err != nil {
 		return rate{}, err
 	}
-	return g.run(length, c.cpu)
+	return g.run(length, func() time.Duration {
+		used := c.cpu()
+		if s.engine.synchronous == "" {
+			used += postgresCPU()
+		}
+		return used
+	})
 }

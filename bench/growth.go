@@ -42,7 +42,7 @@ func growth(opts *options) error {
 	if !opts.full {
 		sizes = sizes[:2]
 	}
-	t := newTable("Cost of one upsert of 256 bytes by the number of entries stored (8 clients; ratio of server CPU to that at 10)",
+	t := newTable("Cost of one upsert of 256 bytes by the number of entries stored (8 clients; ratio of the CPU of server and Postgres to that at 10)",
 		"store", "entries", "updates/s", "p50 ms", "CPU µs", "ratio", "new/s", "p50 ms", "CPU µs", "ratio")
 	for _, e := range opts.engines() {
 		if e.synchronous == "NORMAL" {

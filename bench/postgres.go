@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -99,6 +100,7 @@ read -r _; kill -QUIT $pg; wait $pg; rm -rf "$2"`
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		last := db.Ping()
 		if last == nil {
+			postmasterFile = filepath.Join(data, "postmaster.pid")
 			keep(lifeline)
 			return address, nil
 		}
@@ -107,6 +109,26 @@ read -r _; kill -QUIT $pg; wait $pg; rm -rf "$2"`
 		}
 	}
 }
+
+// postgresCPU is what the private cluster used so far: its server, and the processes of connections, living or gone.
+func postgresCPU() time.Duration {
+	raw, err := os.ReadFile(postmasterFile)
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(raw), "\n")
+	own, ended := processCPU(first)
+	total := own + ended
+	children, _ := os.ReadFile("/proc/" + first + "/task/" + first + "/children")
+	for _, pid := range strings.Fields(string(children)) {
+		used, _ := processCPU(pid)
+		total += used
+	}
+	return total
+}
+
+// postmasterFile names the cluster's first process.
+var postmasterFile string
 
 // lifelines must not be collected before the process ends.
 var lifelines []any

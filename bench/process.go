@@ -90,15 +90,23 @@ func (c *child) stop() {
 
 // cpu is the user and system time the process used so far, from the kernel's accounting.
 func (c *child) cpu() time.Duration {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
+	used, _ := processCPU(strconv.Itoa(c.cmd.Process.Pid))
+	return used
+}
+
+// processCPU is what a process used, and what those of its children did that have ended.
+func processCPU(pid string) (own, ended time.Duration) {
+	raw, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
-		return 0
+		return 0, 0
 	}
 	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
-	user, _ := strconv.Atoi(string(fields[11]))
-	system, _ := strconv.Atoi(string(fields[12]))
 	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux Go runs on
-	return time.Duration(user+system) * tick
+	ticks := func(i int) time.Duration {
+		n, _ := strconv.Atoi(string(fields[i]))
+		return time.Duration(n) * tick
+	}
+	return ticks(11) + ticks(12), ticks(13) + ticks(14)
 }
 
 // rss is the resident memory in bytes.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"harness/database"
 	"harness/migrations"
@@ -100,6 +101,17 @@ func serve(opts *options, s *store, env ...string) (*server, error) {
 	}
 	return made, nil
 }
+
+// allCPU is what the server used, and Postgres for it.
+func (s *server) allCPU() time.Duration {
+	used := s.cpu()
+	if s.engineIsPostgres() {
+		used += postgresCPU()
+	}
+	return used
+}
+
+func (s *server) engineIsPostgres() bool { return s.store.engine.synchronous == "" }
 
 func (s *server) newSession() (string, error) {
 	answer, err := http.Post(s.url+"/api/sessions", "application/json", strings.NewReader("{}"))

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"harness/database"
 )
 
 // oneKiB is the text of an entry.
@@ -130,13 +128,18 @@ func upsertLoad(s *server, clients, existing int, content string, length time.Du
 	if err != nil {
 		return rate{}, err
 	}
-	return g.run(length, s.cpu)
+	return g.run(length, s.allCPU)
 }
 
 // bareLoad inserts the same rows in this process: one statement per row, the rows of all waiting clients in one transaction. It is what
 // the store can do when nothing else is done.
-func bareLoad(db *database.DB, clients int, length time.Duration) (rate, error) {
-	grouped := newGroup(db)
+func bareLoad(s *store, both bool, clients int, length time.Duration) (rate, error) {
+	db, err := s.open()
+	if err != nil {
+		return rate{}, err
+	}
+	defer db.Close()
+	grouped := newGroup(db, both)
 	defer grouped.stop()
 	return drive(clients, length, noCPU, func(client int) (func(int) error, func(), error) {
 		run := rand.Uint32()
@@ -147,8 +150,10 @@ func bareLoad(db *database.DB, clients int, length time.Duration) (rate, error) 
 }
 
 func upserts(opts *options) error {
-	t := newTable("Upserts of new 1 KiB entries per second (bare: one INSERT per entry, group-committed, in process)",
-		"store", "clients", "bare INSERT/s", "bare over HTTP/s", "its CPU µs", "upserts/s", "ratio", "ratio over HTTP", "p50 ms", "p99 ms", "server CPU µs", "client CPU µs")
+	t := newTable("Upserts of new 1 KiB entries per second (bare: one INSERT per entry, group-committed, in process; CPU: server and Postgres)",
+		"store", "clients", "bare INSERT/s", "bare over HTTP/s", "upserts/s", "ratio", "ratio over HTTP", "p50 ms", "p99 ms", "CPU µs", "client CPU µs")
+	rest := newTable("Where the rest goes: the same INSERT, then the two rows an upsert writes (entry and event), each in process and behind net/http (ratios to the bare INSERT)",
+		"store", "clients", "bare over HTTP", "its CPU µs", "both rows", "both rows over HTTP", "its CPU µs", "upserts", "its CPU µs")
 	for _, e := range opts.engines() {
 		for _, clients := range []int{1, 32} {
 			if opts.clients != 0 && opts.clients != clients {
@@ -158,18 +163,24 @@ func upserts(opts *options) error {
 			if err != nil {
 				return err
 			}
-			db, err := s.open()
+			bare, err := bareLoad(s, false, clients, opts.length)
 			if err != nil {
 				return err
 			}
-			bare, err := bareLoad(db, clients, opts.length)
+			overHTTP, err := bareHTTPLoad(s, "one", clients, opts.length)
 			if err != nil {
 				return err
 			}
-			if err := db.Close(); err != nil {
+			// Stores of their own: the counters would not be the journal's.
+			other, err := newStore(opts, e)
+			if err != nil {
 				return err
 			}
-			overHTTP, err := bareHTTPLoad(s, clients, opts.length)
+			both, err := bareLoad(other, true, clients, opts.length)
+			if err != nil {
+				return err
+			}
+			bothHTTP, err := bareHTTPLoad(other, "both", clients, opts.length)
 			if err != nil {
 				return err
 			}
@@ -182,10 +193,13 @@ func upserts(opts *options) error {
 			if err != nil {
 				return err
 			}
-			t.add(e.name, clients, bare.perSecond, overHTTP.perSecond, overHTTP.cpu, got.perSecond, got.perSecond/bare.perSecond, got.perSecond/overHTTP.perSecond,
+			t.add(e.name, clients, bare.perSecond, overHTTP.perSecond, got.perSecond, got.perSecond/bare.perSecond, got.perSecond/overHTTP.perSecond,
 				got.p50, got.p99, got.cpu, got.client)
+			rest.add(e.name, clients, overHTTP.perSecond/bare.perSecond, overHTTP.cpu, both.perSecond/bare.perSecond, bothHTTP.perSecond/bare.perSecond, bothHTTP.cpu,
+				got.perSecond/bare.perSecond, got.cpu)
 		}
 	}
 	t.print()
+	rest.print()
 	return nil
 }
