@@ -168,11 +168,5 @@ func bareHTTPLoad(s *store, rows string, clients int, length time.Duration) (rat
 	if err != nil {
 		return rate{}, err
 	}
-	return g.run(length, func() time.Duration {
-		used := c.cpu()
-		if s.engine.synchronous == "" {
-			used += postgresCPU()
-		}
-		return used
-	})
+	return g.run(length, c.cpu, s.cpu)
 }

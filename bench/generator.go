@@ -74,8 +74,8 @@ func (g *generator) close() {
 	_ = unix.Close(g.epoll)
 }
 
-// run drives the clients for a while, after a fifth of it as warm-up. cpu is the server's used so far.
-func (g *generator) run(length time.Duration, cpu func() time.Duration) (rate, error) {
+// run drives the clients for a while, after a fifth of it as warm-up. cpu is what the server used so far, store what Postgres did.
+func (g *generator) run(length time.Duration, cpu, store func() time.Duration) (rate, error) {
 	defer g.close()
 	for _, c := range g.clients {
 		if err := g.send(c); err != nil {
@@ -86,12 +86,12 @@ func (g *generator) run(length time.Duration, cpu func() time.Duration) (rate, e
 		return rate{}, err
 	}
 	g.counting = true
-	began, used, own := time.Now(), cpu(), ownCPU()
+	began, used, stored, own := time.Now(), cpu(), store(), ownCPU()
 	if err := g.drive(began.Add(length), false); err != nil {
 		return rate{}, err
 	}
 	g.counting = false
-	took, spent, mine := time.Since(began), cpu()-used, ownCPU()-own
+	took, spent, kept, mine := time.Since(began), cpu()-used, store()-stored, ownCPU()-own
 	if err := g.drive(time.Now().Add(30*time.Second), true); err != nil {
 		return rate{}, err
 	}
@@ -99,7 +99,8 @@ func (g *generator) run(length time.Duration, cpu func() time.Duration) (rate, e
 	if n == 0 {
 		return rate{}, errors.New("no answer in time")
 	}
-	return rate{perSecond: n / took.Seconds(), p50: quantile(g.times, 0.5), p99: quantile(g.times, 0.99), cpu: float64(spent.Microseconds()) / n, client: float64(mine.Microseconds()) / n}, nil
+	return rate{perSecond: n / took.Seconds(), p50: quantile(g.times, 0.5), p99: quantile(g.times, 0.99),
+		cpu: float64(spent.Microseconds()) / n, store: float64(kept.Microseconds()) / n, client: float64(mine.Microseconds()) / n}, nil
 }
 
 // drive takes answers and sends the next requests until a time; when draining it sends none and returns once all have their answer.

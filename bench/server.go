@@ -65,6 +65,14 @@ func (s *store) open() (*database.DB, error) {
 	return db, nil
 }
 
+// cpu is what Postgres used so far, 0 for SQLite, which is part of the server.
+func (s *store) cpu() time.Duration {
+	if s.engine.synchronous != "" {
+		return 0
+	}
+	return postgresCPU()
+}
+
 // server is the product on a store, with one session made through its API.
 type server struct {
 	*child
@@ -101,17 +109,6 @@ func serve(opts *options, s *store, env ...string) (*server, error) {
 	}
 	return made, nil
 }
-
-// allCPU is what the server used, and Postgres for it.
-func (s *server) allCPU() time.Duration {
-	used := s.cpu()
-	if s.engineIsPostgres() {
-		used += postgresCPU()
-	}
-	return used
-}
-
-func (s *server) engineIsPostgres() bool { return s.store.engine.synchronous == "" }
 
 func (s *server) newSession() (string, error) {
 	answer, err := http.Post(s.url+"/api/sessions", "application/json", strings.NewReader("{}"))
