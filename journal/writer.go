@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -46,6 +47,7 @@ func (j *Journal) run(ctx context.Context) {
 
 // gather collects what is waiting. While one batch commits the next one gathers by itself, so a lone unit never waits for company.
 func (j *Journal) gather(first *submission) []*submission {
+	runtime.Gosched() // who is about to submit does so first
 	batch := []*submission{first}
 	if len(j.queue) == 0 || first.unit == nil {
 		return batch
