@@ -15,8 +15,21 @@ func main() { os.Exit(execute()) }
 // execute runs the process's own command line. The first SIGINT or SIGTERM asks for an orderly end; from then on they have their usual
 // effect, so a second one ends a process whose orderly end takes too long.
 func execute() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	defer context.AfterFunc(ctx, stop)()
-	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	ctx, end := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-signals:
+			signal.Stop(signals) // before anybody is told to hurry
+			end()
+		case <-ctx.Done():
+		}
+	}()
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	end()
+	<-watched
+	return code
 }

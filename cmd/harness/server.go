@@ -29,6 +29,9 @@ import (
 	"harness/stream"
 )
 
+// streamGoodbye is how long clients have to answer 1012; those that do not are cut off within the stream's bound, which is no failure.
+const streamGoodbye = 2 * time.Second
+
 // Server is the whole program as one value: end-to-end tests start the very same.
 type Server struct {
 	cfg       *config.Config
@@ -191,7 +194,9 @@ func (s *Server) codexEnv() []string {
 func (s *Server) stopCodex(ctx context.Context) error { return s.codex.Stop(ctx) }
 
 func (s *Server) startStream(ctx context.Context) error {
-	s.hub = stream.NewHub(s.journal, stream.Options{Logger: s.log.With().Str("room", "stream").Logger(), Metrics: s.metrics.stream.options()})
+	s.hub = stream.NewHub(s.journal, stream.Options{
+		Logger: s.log.With().Str("room", "stream").Logger(), Metrics: s.metrics.stream.options(), StopTimeout: streamGoodbye,
+	})
 	return s.hub.Start(ctx)
 }
 
