@@ -188,6 +188,9 @@ func (c *conn) ask(s runtime.Signal) (refused <-chan struct{}) {
 		message := "method not supported by this client: " + s.Method
 		_ = c.sendOnce(context.Background(), answerKey(s.RequestID), outgoing{ID: s.RequestID, Error: &rpcError{Code: codeMethodNotFound, Message: message}})
 	})
+	if c.wire.ack == nil {
+		return nil // a child of ours dies with us
+	}
 	return done
 }
 

@@ -77,7 +77,9 @@ func (c *conn) formerAnswered(f frame) bool {
 	if !was {
 		return false
 	}
-	c.turns.answered(call.Method, call.Thread, f.Result)
+	if f.Error == nil {
+		c.turns.answered(call.Method, call.Thread, f.Result)
+	}
 	c.log.Info().Str("call", call.Method).Str("session", call.Thread).Bool("refused", f.Error != nil).
 		Msg("codex answered a call of the server before this one")
 	c.wire.settled(call.label)
