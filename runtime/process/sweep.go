@@ -76,16 +76,9 @@ func Marked(mark string) ([]int, error) { return Carrying(MarkVariable + "=" + m
 func Carrying(assignment string) ([]int, error) { return carrying(assignment, nil) }
 
 func carrying(assignment string, spare []string) ([]int, error) {
-	pids, err := marked(assignment)
-	spared := map[int]bool{os.Getpid(): true}
-	for _, other := range spare {
-		kept, err := marked(other)
-		if err != nil {
-			return nil, err
-		}
-		for _, pid := range kept {
-			spared[pid] = true
-		}
-	}
-	return slices.DeleteFunc(pids, func(pid int) bool { return spared[pid] }), err
+	// One look at a process decides: with a second one for what is spared, a process whose environment can not be read just then would die.
+	pids, err := marked(func(carries func(assignment string) bool) bool {
+		return carries(assignment) && !slices.ContainsFunc(spare, carries)
+	})
+	return slices.DeleteFunc(pids, func(pid int) bool { return pid == os.Getpid() }), err
 }

@@ -8,12 +8,11 @@ import (
 )
 
 // marked scans /proc. Processes of other users can not be read and are none of ours; a zombie has no environment any more.
-func marked(assignment string) ([]int, error) {
+func marked(wanted func(carries func(assignment string) bool) bool) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
 	}
-	first, inside := []byte(assignment+"\x00"), []byte("\x00"+assignment+"\x00")
 	var pids []int
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
@@ -24,7 +23,10 @@ func marked(assignment string) ([]int, error) {
 		if err != nil {
 			continue
 		}
-		if bytes.HasPrefix(env, first) || bytes.Contains(env, inside) {
+		carries := func(assignment string) bool {
+			return bytes.HasPrefix(env, []byte(assignment+"\x00")) || bytes.Contains(env, []byte("\x00"+assignment+"\x00"))
+		}
+		if wanted(carries) {
 			pids = append(pids, pid)
 		}
 	}

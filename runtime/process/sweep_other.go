@@ -10,7 +10,7 @@ import (
 )
 
 // marked asks ps for the environments it may show; on macOS that are the ones of this user's processes. Best effort.
-func marked(assignment string) ([]int, error) {
+func marked(wanted func(carries func(assignment string) bool) bool) ([]int, error) {
 	out, err := exec.Command("ps", "-axEww", "-o", "pid=,command=").Output()
 	if err != nil {
 		return nil, err
@@ -18,7 +18,7 @@ func marked(assignment string) ([]int, error) {
 	var pids []int
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
-		if len(fields) < 2 || !slices.Contains(fields[1:], assignment) {
+		if len(fields) < 2 || !wanted(func(assignment string) bool { return slices.Contains(fields[1:], assignment) }) {
 			continue
 		}
 		if pid, err := strconv.Atoi(fields[0]); err == nil {

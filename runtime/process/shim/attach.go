@@ -357,12 +357,17 @@ func (a *Attached) Stop(grace time.Duration) {
 	<-a.done
 }
 
-// Kill kills the runtime's process group at once, without the shim's help. It does not wait.
-func (a *Attached) Kill() { killGroup(a.State.RuntimePID, a.State.RuntimeStarted) }
+// Kill kills the runtime's process group at once, without the shim's help. It does not wait. After Detach it does nothing: the runtime is
+// somebody else's then, and a write that fails for that reason is no reason to end it.
+func (a *Attached) Kill() {
+	if !a.detached.Load() {
+		killGroup(a.State.RuntimePID, a.State.RuntimeStarted)
+	}
+}
 
 func (a *Attached) killAll() {
 	killProcess(a.State.PID, a.State.Started)
-	a.Kill()
+	killGroup(a.State.RuntimePID, a.State.RuntimeStarted)
 }
 
 // Detach leaves the runtime to its shim. Read ends.

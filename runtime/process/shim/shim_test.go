@@ -26,6 +26,7 @@ func TestTheNextServerReadsOn(t *testing.T) {
 	}
 	write(t, a, "", "two") // its echo is not read by this server
 	a.Detach()
+	a.Kill() // a write that failed because of that; the runtime is not this server's any more
 	a.Release()
 
 	b := p.attach(int64(len("got one\n")))
