@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,8 @@ type kit struct {
 	t    *testing.T
 	fake *fake
 	log  *journal.Journal
+	// ahead is how far (ns) the Service's clock is before the real one.
+	ahead atomic.Int64
 }
 
 var testControls = Controls{ApprovalPolicy: "untrusted", NetworkAccess: "restricted", FilesystemSandbox: "read-only"}
@@ -44,11 +47,11 @@ func open(t *testing.T, db *database.DB, node string, surviving ...string) *kit 
 	if len(surviving) > 0 {
 		f.generation = surviving[0]
 	}
-	service := New(Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{f}, NodeID: node, Surviving: surviving, Defaults: testControls,
-		WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
-	f.sink = service.Sink("codex")
-	k := &kit{Service: service, t: t, fake: f, log: log}
-	if err := service.Start(t.Context()); err != nil {
+	k := &kit{t: t, fake: f, log: log}
+	k.Service = New(Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{f}, NodeID: node, Surviving: surviving, Defaults: testControls,
+		WorkspaceRoot: "/repo", Logger: zerolog.Nop(), Clock: func() time.Time { return time.Now().Add(time.Duration(k.ahead.Load())) }})
+	f.sink = k.Sink("codex")
+	if err := k.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(k.close)

@@ -117,8 +117,6 @@ func TestWindowOfHistoryFromElsewhere(t *testing.T) {
 // Whatever changes makes another version; while nothing does, a reader who has the version gets no transcript.
 func TestVersionFollowsEveryChange(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		now := time.Now()
-		k.opts.Clock = func() time.Time { return now }
 		s := k.create()
 		turn := k.send(s.ID)
 		entry := transcript.Entry{MessageID: "m", TurnID: turn, Role: "user", Type: "x", Content: "1", Status: transcript.Streaming}
@@ -127,7 +125,7 @@ func TestVersionFollowsEveryChange(t *testing.T) {
 			seen := map[string]string{}
 			check := func(what string) {
 				t.Helper()
-				now = now.Add(10 * time.Second)
+				k.ahead.Add(int64(10 * time.Second))
 				got := k.read(s.ID, Reading{Window: window})
 				if other, again := seen[got.Version]; again || got.Version == "" {
 					t.Fatalf("window %v: after %s the version is %q, as after %s", window, what, got.Version, other)
@@ -173,7 +171,7 @@ func TestVersionFollowsEveryChange(t *testing.T) {
 		}
 		k.fake.exited()
 		k.fake.started(newID())
-		now = now.Add(10 * time.Second)
+		k.ahead.Add(int64(10 * time.Second))
 		k.send(s.ID)
 		if got := k.read(s.ID, Reading{}); got.Version != "" {
 			t.Error("a version of what the runtime may still be writing down")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,8 +25,6 @@ func (v *view) size() int {
 // it is needed again.
 func TestViewIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		var ahead atomic.Int64
-		k.opts.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 		const keep = 16
 		k.view.keep = keep
 		running := k.create()
@@ -54,7 +51,7 @@ func TestViewIsBounded(t *testing.T) {
 		}, nil))
 		<-standing
 		k.fake.end(ending.ID, lastTurn, runtime.TurnDone)
-		ahead.Store(int64(5 * time.Minute))
+		k.ahead.Store(int64(5 * time.Minute))
 		k.makeRoom(t.Context())
 		if n := k.view.size(); n < 2*keep {
 			t.Fatalf("%d sessions are held while nothing can be committed", n)
@@ -70,11 +67,11 @@ func TestViewIsBounded(t *testing.T) {
 		}
 
 		// Looking at many makes room by itself, and what comes back is what was there.
-		ahead.Store(int64(10 * time.Minute))
+		k.ahead.Store(int64(10 * time.Minute))
 		for _, s := range quiet {
 			k.fake.notify(s.ID, "", "thread/status/changed", nil)
 		}
-		ahead.Store(int64(15 * time.Minute))
+		k.ahead.Store(int64(15 * time.Minute))
 		k.create()
 		k.eventually("there is room again", func() bool { return k.view.size() <= keep+keep/8+1 })
 		events := k.records()
