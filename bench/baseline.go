@@ -32,9 +32,9 @@ func serveBaseline(args []string) error {
 	var h hub
 	switch args[0] {
 	case "coder":
-		h = &channels{serve: serveCoder}
+		h = &channels{serve: serveCoder, sockets: map[*subscriber]struct{}{}}
 	case "gorilla":
-		h = &channels{serve: serveGorilla, prepare: prepareGorilla}
+		h = &channels{serve: serveGorilla, prepare: prepareGorilla, sockets: map[*subscriber]struct{}{}}
 	case "raw":
 		raw, err := newRaw()
 		if err != nil {
@@ -66,15 +66,24 @@ type channels struct {
 	prepare func(payload []byte) any
 
 	mu      sync.Mutex
-	sockets []chan any
+	sockets map[*subscriber]struct{}
+}
+
+type subscriber struct {
+	events chan any
+	gone   chan struct{} // closed when it is served no more
 }
 
 func (c *channels) join(w http.ResponseWriter, r *http.Request) {
-	events := make(chan any, 256)
+	s := &subscriber{make(chan any, 256), make(chan struct{})}
 	c.mu.Lock()
-	c.sockets = append(c.sockets, events)
+	c.sockets[s] = struct{}{}
 	c.mu.Unlock()
-	c.serve(w, r, events)
+	c.serve(w, r, s.events)
+	close(s.gone)
+	c.mu.Lock()
+	delete(c.sockets, s)
+	c.mu.Unlock()
 }
 
 func (c *channels) publish(payload []byte) {
@@ -84,8 +93,11 @@ func (c *channels) publish(payload []byte) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, socket := range c.sockets {
-		socket <- event
+	for s := range c.sockets {
+		select {
+		case s.events <- event:
+		case <-s.gone:
+		}
 	}
 }
 
@@ -123,6 +135,7 @@ func serveGorilla(w http.ResponseWriter, r *http.Request, events <-chan any) {
 	go func() {
 		for {
 			if _, _, err := conn.ReadMessage(); err != nil {
+				_ = conn.Close()
 				return
 			}
 		}

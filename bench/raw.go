@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -34,6 +35,7 @@ type rawClient struct {
 	cursor  int // the next frame
 	offset  int // bytes of it that are out
 	blocked bool
+	gone    bool
 }
 
 func newRaw() (*raw, error) {
@@ -128,6 +130,7 @@ func (s *rawShard) run() {
 		}
 		s.joining = nil
 		s.mu.Unlock()
+		gone := false
 		for again := true; again; {
 			again = false
 			for _, c := range clients {
@@ -140,8 +143,13 @@ func (s *rawShard) run() {
 				vectors = append(vectors[:0], frames[c.cursor:min(len(frames), c.cursor+64)]...)
 				vectors[0] = vectors[0][c.offset:]
 				n, err := unix.Writev(c.fd, vectors)
+				if errors.Is(err, unix.EAGAIN) {
+					c.blocked = true
+					continue
+				}
 				if err != nil {
-					c.blocked = true // also when it is gone
+					c.gone, gone = true, true
+					c.blocked = true
 					continue
 				}
 				again = true
@@ -150,6 +158,15 @@ func (s *rawShard) run() {
 				}
 				c.offset = n
 			}
+		}
+		if gone {
+			clients = slices.DeleteFunc(clients, func(c *rawClient) bool {
+				if c.gone {
+					delete(byFD, int32(c.fd))
+					_ = unix.Close(c.fd)
+				}
+				return c.gone
+			})
 		}
 	}
 }

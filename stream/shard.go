@@ -1,6 +1,9 @@
 package stream
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+)
 
 // A batch is what is handed to a connection at once: enough to make system calls rare, little enough that an answer to the client is not
 // held up for long.
@@ -36,6 +39,8 @@ func (s *shard) run() {
 			return
 		case <-s.wake:
 		}
+		// Whoever is about to publish more goes first: fewer system calls, and no delay when nobody is.
+		runtime.Gosched()
 		for s.round() {
 			clear(s.turn)
 		}
