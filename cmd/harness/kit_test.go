@@ -71,7 +71,8 @@ func newSite(t *testing.T, options ...siteOption) *site {
 	s.env = append([]string{
 		runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + codextest.Binary(t, o.codex),
 		"PORT=0", "DATA_DIR=" + s.dataDir, "HARNESS_LOG_FORMAT=json", "LOG_LEVEL=info", "DEFAULT_SANDBOX_MODE=danger-full-access",
-		"GORACE=halt_on_error=1", "DATABASE_URL=" + s.databaseURL,
+		// A test that is cut off must not leave runtimes behind for long.
+		"HARNESS_DETACH_GRACE_MS=120000", "GORACE=halt_on_error=1", "DATABASE_URL=" + s.databaseURL,
 	}, o.env...)
 	t.Cleanup(func() {
 		s.endRuntimes()
