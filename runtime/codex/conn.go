@@ -227,7 +227,7 @@ func (c *conn) respond(f frame) {
 	}
 	c.settle(p)
 	if f.Error != nil {
-		p.answer <- answer{err: refusal(p.method, f.Error)}
+		c.out.pushAnswer(func() { p.answer <- answer{err: refusal(p.method, f.Error)} })
 		return
 	}
 	c.turns.answered(p.method, p.thread, f.Result)
@@ -235,7 +235,7 @@ func (c *conn) respond(f frame) {
 		c.hello = f.Result
 		c.onStarted()
 	}
-	p.answer <- answer{result: f.Result}
+	c.out.pushAnswer(func() { p.answer <- answer{result: f.Result} })
 }
 
 // late is the answer to a request that was given up, or that a server before us made. What the request did shows in the notifications.

@@ -13,10 +13,12 @@ const (
 	maxQueuedBytes = 64 << 20
 )
 
-// queued is a signal that is not to be delivered before something was done; nil when there is nothing to do.
+// queued is a signal that is not to be delivered before something was done (first; nil when there is nothing to do), or, with answered set,
+// the place of an answer among the signals.
 type queued struct {
 	runtime.Signal
-	first <-chan struct{}
+	first    <-chan struct{}
+	answered func()
 }
 
 // queue keeps the total order of what the runtime said between its reader and the sink.
@@ -36,28 +38,47 @@ func newQueue() *queue {
 
 func (q *queue) push(s runtime.Signal) { q.pushAfter(nil, s) }
 
-// pushAfter waits for room. One signal always fits, however large. After close it drops.
+// pushAfter passes on a signal that waits for something.
 func (q *queue) pushAfter(first <-chan struct{}, s runtime.Signal) {
+	q.add(queued{Signal: s, first: first})
+}
+
+// pushAnswer hands out an answer when the sink has taken all that was said before it: whoever asked then sees it stored, or about to be.
+func (q *queue) pushAnswer(answered func()) {
+	if !q.add(queued{answered: answered}) {
+		answered()
+	}
+}
+
+// add waits for room. One signal always fits, however large. After close it drops, and returns false.
+func (q *queue) add(s queued) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.closed && len(q.signals) > 0 && (len(q.signals) >= maxQueued || q.bytes+len(s.Raw) > maxQueuedBytes) {
 		q.changed.Wait()
 	}
 	if q.closed {
-		return
+		return false
 	}
-	q.signals = append(q.signals, queued{s, first})
+	q.signals = append(q.signals, s)
 	q.bytes += len(s.Raw)
 	q.changed.Broadcast()
+	return true
 }
 
-// pop waits for the next signal and for what comes before it; false when the queue is closed and empty.
+// pop waits for the next signal and for what comes before it; false when the queue is closed and empty. Answers it hands out.
 func (q *queue) pop() (runtime.Signal, bool) {
-	s, ok := q.next()
-	if s.first != nil {
-		<-s.first
+	for {
+		s, ok := q.next()
+		if s.answered != nil {
+			s.answered()
+			continue
+		}
+		if s.first != nil {
+			<-s.first
+		}
+		return s.Signal, ok
 	}
-	return s.Signal, ok
 }
 
 func (q *queue) next() (queued, bool) {
