@@ -26,6 +26,8 @@ var (
 	commandPattern     = regexp.MustCompile(`Command execution (?:failed|completed)`)
 	answerPattern      = regexp.MustCompile(`Mock answer \d+`)
 	portPattern        = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+	// codex begins the paths of a diff now at the workspace, now at a folder above it.
+	diffPathPattern = regexp.MustCompile(`\b([ab])/(?:[^/\s"]+/)+(gold-[^/\s"]+)`)
 )
 
 // Place is a folder of the replay and the placeholder the recordings have for it.
@@ -113,6 +115,7 @@ func (b *bindings) normal(text string) string {
 	}
 	// The recorded model patched files in a folder of its own.
 	text = strings.ReplaceAll(text, "{{LAB}}/home/w/gold-", "{{WORK}}/gold-")
+	text = diffPathPattern.ReplaceAllString(text, "$1/$2")
 	text = recordedHome.ReplaceAllString(text, "{{CODEX_HOME}}")
 	text = requestEntryPattern.ReplaceAllString(text, "$1-<request>")
 	text = controlsPattern.ReplaceAllString(text, "session-controls-<time>-<random>")

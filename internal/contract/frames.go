@@ -103,8 +103,11 @@ func (r *replay) pair(s *socket, frames []arrived) map[string]int {
 	return lacking
 }
 
-// anytime ends the kinds of frames whose place is codex's luck: it says that the model's answer ended while it acts on the calls in it.
-const anytime = "rawResponse/completed"
+// anytime tells of kinds of frames whose place is codex's luck. It says that the model's answer ended while it acts on the calls in it, and that
+// a refused command ended while another of its tasks says that the thread waits no more (thread/status/changed).
+func anytime(kind string) bool {
+	return strings.HasSuffix(kind, "rawResponse/completed") || strings.HasSuffix(kind, "item/completed commandExecution")
+}
 
 // compareOrder holds the whole socket against its recording: what is missing, what is too much, and what came in another order. Frames of
 // different threads are compared apart: which of two threads is first is nobody's promise.
@@ -128,10 +131,10 @@ func (r *replay) compareOrder(s *socket) {
 	for thread, kinds := range want {
 		missing, extra := unmatched(kinds, got[thread])
 		for kind, n := range missing {
-			if n <= extra[kind] && strings.HasSuffix(kind, anytime) {
+			if n <= extra[kind] && anytime(kind) {
 				continue
 			}
-			d := Difference{Place: "order", Want: kind, Got: "it came elsewhere"}
+			d := Difference{Place: "order", Want: kind, Got: "it came " + strings.Join(after(got[thread], kind), ", ")}
 			if n > extra[kind] {
 				d = Difference{Place: "missing", Want: kind, Got: "no such frame"}
 			}
@@ -145,6 +148,20 @@ func (r *replay) compareOrder(s *socket) {
 			}
 		}
 	}
+}
+
+// after tells behind which frames those of a kind came.
+func after(frames []string, kind string) (places []string) {
+	for i, frame := range frames {
+		switch {
+		case frame != kind:
+		case i == 0:
+			places = append(places, "first")
+		default:
+			places = append(places, "after "+frames[i-1])
+		}
+	}
+	return places
 }
 
 // unmatched is what is left of both sequences beside their longest common subsequence.
