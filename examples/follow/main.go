@@ -55,9 +55,18 @@ func follow(ctx context.Context, address, cursor string) string {
 			return cursor
 		}
 		fmt.Println(string(data))
-		var frame struct{ Pos, To json.Number } // a verdict has a to, an event a pos
-		if json.Unmarshal(data, &frame) == nil && frame.To+frame.Pos != "" {
-			cursor = string(frame.To + frame.Pos)
+		var frame struct {
+			Type    string
+			Pos, To json.Number
+		}
+		if json.Unmarshal(data, &frame) != nil {
+			continue
+		}
+		switch {
+		case frame.Pos != "":
+			cursor = string(frame.Pos)
+		case frame.To != "" && (cursor == "latest" || frame.Type == "ahead"):
+			cursor = string(frame.To) // the verdict; before a replay it must not count, or a cut in it would skip the rest
 		}
 	}
 }
