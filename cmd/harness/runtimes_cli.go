@@ -64,7 +64,7 @@ func findRuntimes(cmd *cobra.Command) ([]shim.Found, error) {
 
 func listRuntimes(cmd *cobra.Command, found []shim.Found) error {
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "GENERATION\tRUNTIME\tSTATE\tPID\tSHIM\tVERSION\tAGE\tSPOOLED\tUNREAD")
+	_, _ = fmt.Fprintln(table, "GENERATION\tRUNTIME\tSTATE\tPID\tSHIM\tVERSION\tAGE\tSPOOLED\tUNACKED")
 	for _, f := range found {
 		state, text := f.State, "ended"
 		if f.Alive {
