@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/url"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,15 +32,7 @@ type client struct {
 
 // newGenerator connects the clients and sends nothing yet.
 func newGenerator(base string, clients int, render func(client, i int) []byte) (*generator, error) {
-	target, err := url.Parse(base)
-	if err != nil {
-		return nil, err
-	}
-	port, err := strconv.Atoi(target.Port())
-	if err != nil {
-		return nil, err
-	}
-	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	epoll, port, err := poller(base)
 	if err != nil {
 		return nil, err
 	}

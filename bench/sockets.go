@@ -46,17 +46,22 @@ type socket struct {
 	body   []byte // of a control frame
 }
 
-// join opens n sockets on a stream.
-func join(base string, n int, query string) (*crowd, error) {
+// poller makes an epoll instance for sockets of a server and tells the server's port.
+func poller(base string) (epoll, port int, err error) {
 	target, err := url.Parse(base)
 	if err != nil {
-		return nil, err
+		return 0, 0, err
 	}
-	port, err := strconv.Atoi(target.Port())
-	if err != nil {
-		return nil, err
+	if port, err = strconv.Atoi(target.Port()); err != nil {
+		return 0, 0, err
 	}
-	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	return epoll, port, err
+}
+
+// join opens n sockets on a stream.
+func join(base string, n int, query string) (*crowd, error) {
+	epoll, port, err := poller(base)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 // Frames derives what clients see of one journal record, in the original's order. It depends on the record alone, so a replay yields the
-// very bytes that were live, but for texts, whose pieces are told early and stored joined (TextRef). Types with a dot show nothing, except EventNotification and EventRequest.
+// very bytes that were live, but for texts, whose pieces are told early and stored joined (TextRef). Types with a dot show nothing, except
+// EventNotification and EventRequest.
 func Frames(rec journal.Record) ([]Frame, error) {
 	d := derivation{rec: rec}
 	native := rec.Type == EventNotification || rec.Type == EventRequest
