@@ -96,8 +96,17 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 		f.initialized()
 	case "silent":
 	case "fork":
-		for _, command := range [][]string{{"sleep", "300"}, {"setsid", "sleep", "300"}, {"setsid", "sh", "-c", "trap '' TERM; sleep 300; :"}} {
-			if err := exec.Command(command[0], command[1:]...).Start(); err != nil {
+		// Each says when it runs: the environment of a process on its way to another program reads as empty.
+		for _, command := range [][]string{{"sh", "-c", "echo; sleep 300; :"}, {"setsid", "sh", "-c", "echo; sleep 300; :"}, {"setsid", "sh", "-c", "trap '' TERM; echo; sleep 300; :"}} {
+			child := exec.Command(command[0], command[1:]...)
+			said, err := child.StdoutPipe()
+			if err == nil {
+				err = child.Start()
+			}
+			if err == nil {
+				_, err = said.Read(make([]byte, 1))
+			}
+			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return 8
 			}

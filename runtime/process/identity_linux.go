@@ -19,19 +19,43 @@ func Boot() string {
 // Started is when a process started, in the kernel's ticks since boot: with the process id it names one process for good. 0 when there is no
 // such process, or only its zombie.
 func Started(pid int) uint64 {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
+	state := statOf(pid)
+	if state.dead() {
 		return 0
 	}
-	// The program's name is in brackets and may contain anything; fields are counted after it (proc(5): 3 is the state, 22 the start time).
-	_, rest, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')'):], []byte(") "))
-	fields := bytes.Fields(rest)
-	if !ok || len(fields) < 20 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
-		return 0
-	}
-	started, err := strconv.ParseUint(string(fields[19]), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return started
+	return state.number(22)
 }
+
+// stat is /proc/<pid>/stat from its third field on; nil when there is no such process.
+type stat [][]byte
+
+func statOf(pid int) stat {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil
+	}
+	// The program's name is in brackets and may contain anything; the fields after it are counted.
+	_, rest, _ := bytes.Cut(line[max(0, bytes.LastIndexByte(line, ')')):], []byte(") "))
+	return bytes.Fields(rest)
+}
+
+// number is the field proc(5) counts so, 0 when there is none.
+func (s stat) number(field int) uint64 {
+	if len(s) <= field-3 {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(s[field-3]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (s stat) dead() bool { return len(s) == 0 || s[0][0] == 'Z' || s[0][0] == 'X' }
+
+// memoryless tells what has no environment to wait for: a dead process, a kernel thread (field 23 is the size of the memory).
+func (s stat) memoryless() bool { return s.dead() || s.number(23) == 0 }
+
+// bare tells a program that was given an empty environment: its start and end (fields 50 and 51) are set and the same. So are, for an
+// instant, those of a program that is just being given one.
+func (s stat) bare() bool { return s.number(51) > 0 && s.number(50) == s.number(51) }

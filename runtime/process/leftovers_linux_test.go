@@ -44,6 +44,20 @@ func TestSweepFindsWhatLeftTheGroup(t *testing.T) {
 	}
 }
 
+// The environment of a process that is just replacing its program reads as empty; it is found all the same.
+func TestAProcessOnItsWayToAnotherProgramIsFound(t *testing.T) {
+	t.Parallel()
+	mark := process.Mark(t.TempDir(), "test")
+	shell(t, `exec sh -c "$AGAIN"`, func(s *process.Spec) {
+		s.Mark, s.Env = mark, append(s.Env, `AGAIN=exec sh -c "$AGAIN"`)
+	})
+	for range 1_000 {
+		if found, err := process.Marked(mark); err != nil || len(found) != 1 {
+			t.Fatalf("found: %v, %v", found, err)
+		}
+	}
+}
+
 // The server is killed: its runtime processes end by the parent-death signal, without anybody sweeping.
 func TestProcessDiesWithItsParent(t *testing.T) {
 	t.Parallel()
