@@ -3,6 +3,7 @@ package stream
 import (
 	"runtime"
 	"sync"
+	"time"
 )
 
 // A batch is what is handed to a connection at once: enough to make system calls rare, little enough that an answer to the client is not
@@ -41,9 +42,38 @@ func (s *shard) run() {
 		}
 		// Whoever is about to publish more goes first: fewer system calls, and no delay when nobody is.
 		runtime.Gosched()
-		for s.round() {
+		for {
+			began := time.Now()
+			if !s.round() {
+				break
+			}
 			clear(s.turn)
+			if !s.pause(time.Since(began)) {
+				return
+			}
 		}
+	}
+}
+
+// A round through a crowd costs a system call for each socket, whether it has one frame for it or 64. So after one that took long the next
+// begins after a quarter of that time, at most maxPause: what is published meanwhile goes along.
+const (
+	longRound = time.Millisecond
+	maxPause  = 2 * time.Millisecond
+)
+
+// pause follows a round; false when the shard is to end.
+func (s *shard) pause(round time.Duration) bool {
+	if round < longRound {
+		return true
+	}
+	timer := time.NewTimer(min(round/4, maxPause))
+	defer timer.Stop()
+	select {
+	case <-s.quit:
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 
