@@ -44,14 +44,20 @@ func newStreamMetrics(registry prometheus.Registerer) streamMetrics {
 	return m
 }
 
-func (m streamMetrics) options() stream.Metrics {
+// options count for the metrics; joined is told each new connection.
+func (m streamMetrics) options(joined func()) stream.Metrics {
 	count := func(counter *prometheus.CounterVec) func(string) {
 		return func(reason string) { counter.WithLabelValues(reason).Inc() }
 	}
 	return stream.Metrics{
-		Connections: func(delta int) { m.connections.Add(float64(delta)) },
-		Sent:        func(frames, bytes int) { m.frames.Add(float64(frames)); m.bytes.Add(float64(bytes)) },
-		Skipped:     func(frames int) { m.skipped.Add(float64(frames)) },
-		CatchUp:     count(m.catchUps), Gap: count(m.gaps), SlowConsumer: count(m.slowConsumers), Closed: count(m.closed), Refused: count(m.refused),
+		Connections: func(delta int) {
+			m.connections.Add(float64(delta))
+			if delta > 0 {
+				joined()
+			}
+		},
+		Sent:    func(frames, bytes int) { m.frames.Add(float64(frames)); m.bytes.Add(float64(bytes)) },
+		Skipped: func(frames int) { m.skipped.Add(float64(frames)) },
+		CatchUp: count(m.catchUps), Gap: count(m.gaps), SlowConsumer: count(m.slowConsumers), Closed: count(m.closed), Refused: count(m.refused),
 	}
 }

@@ -47,6 +47,7 @@ type Server struct {
 	codex    *codex.Codex
 	runtimes *shim.Host
 	hub      *stream.Hub
+	crowd    *crowd
 	queue    jobQueue
 	listener net.Listener
 	edge     *api.Edge
@@ -62,7 +63,7 @@ type Server struct {
 
 // NewServer makes a server that does nothing until Start. workspace is the folder of sessions whose creator named none.
 func NewServer(cfg *config.Config, workspace string, log zerolog.Logger) *Server {
-	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: newMetrics(), failed: make(chan error, 1)}
+	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: newMetrics(), crowd: newCrowd(), failed: make(chan error, 1)}
 	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, rooms, database.
 	s.parts = lifecycle.New(log, cfg.ShutdownTimeout,
 		lifecycle.Part{Name: "data directory", Start: s.openDir, Stop: s.closeDir, Bound: time.Second},
@@ -72,6 +73,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger) *Server
 		lifecycle.Part{Name: "journal pruning", Start: s.startPruning, Stop: s.stopPruning, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "codex", Start: s.startCodex, Stop: s.stopCodex, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "memory of crowds", Start: s.crowd.start, Stop: s.crowd.stop, Bound: time.Second},
 		lifecycle.Part{Name: "stream", Start: s.startStream, Stop: s.stopStream, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "actions", Start: s.startActions, Stop: s.stopActions, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "queue", Start: s.startQueue, Stop: s.stopQueue, Bound: 6 * time.Second},
@@ -195,7 +197,7 @@ func (s *Server) stopCodex(ctx context.Context) error { return s.codex.Stop(ctx)
 
 func (s *Server) startStream(ctx context.Context) error {
 	s.hub = stream.NewHub(s.journal, stream.Options{
-		Logger: s.log.With().Str("room", "stream").Logger(), Metrics: s.metrics.stream.options(), StopTimeout: streamGoodbye,
+		Logger: s.log.With().Str("room", "stream").Logger(), Metrics: s.metrics.stream.options(s.crowd.joined), StopTimeout: streamGoodbye,
 	})
 	return s.hub.Start(ctx)
 }
