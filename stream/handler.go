@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bufio"
 	"context"
 	"encoding/base64"
 	"io"
@@ -149,39 +148,41 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *verdict, lea
 	// A goroutine of its own, which the hub waits for: with the handler's return net/http's 20 KiB per connection are free.
 	go func() {
 		defer leave()
-		h.follow(client, ws, wrapped.reader)
+		h.follow(client, conn)
 	}()
 	return true
 }
 
 // follow is the life of a connection.
-func (h *Handler) follow(client *client, ws *websocket.Conn, buffered *bufio.Reader) {
+func (h *Handler) follow(client *client, conn *websocketConn) {
 	defer h.hub.detach(client)
 	// ready is the first thing a client gets, even one that speaks, errs or closes before it could read it.
 	select {
 	case <-client.greeted:
 	case <-client.done:
 	}
-	client.end(h.read(client, ws, buffered))
+	client.end(h.read(client, conn))
 }
 
 // read obeys the client until the connection fails or breaks a rule, and returns the close code owed.
-func (h *Handler) read(client *client, ws *websocket.Conn, buffered *bufio.Reader) (code int, reason string) {
+func (h *Handler) read(client *client, conn *websocketConn) (code int, reason string) {
 	pong, invalid := textMessage(`{"type":"pong"}`), textMessage(invalidCommand)
+	var earlier int64 // bytes of the messages that were read
 	for {
 		// No context: the hub ends the connection itself, and a deadline per message would cost more than the message.
-		kind, reader, err := ws.Reader(context.Background())
+		kind, reader, err := conn.ws.Reader(context.Background())
 		if err != nil {
 			return h.owed(err)
 		}
 		var data []byte
 		message := h.large.meter(reader)
 		if kind == websocket.MessageText {
-			data, err = readText(message, buffered)
+			data, err = readText(message, func() int64 { return conn.socket.inflow.payload.Load() - earlier - message.read })
 		} else {
 			data, err = io.ReadAll(message)
 		}
 		message.release()
+		earlier += message.read
 		if err != nil {
 			return h.owed(err)
 		}

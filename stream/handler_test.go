@@ -321,6 +321,29 @@ func TestStalledSocket(t *testing.T) {
 	}
 }
 
+// A text message that is still coming in when the server says goodbye is read by one goroutine at a time: the reader may not look into what
+// the close is emptying. Only -race sees it.
+func TestCloseInTheMiddleOfAText(t *testing.T) {
+	t.Parallel()
+	h, server := serve(t, newMemoryJournal(), Options{}, HandlerOptions{CloseTimeout: shortClose})
+	conn, reader, _ := handshake(t, server, nil)
+	requireBytes(t, reader, "8120"+hex.EncodeToString([]byte(readyNull)))
+	half := said(strings.Repeat("x", 100))
+	if _, err := conn.Write(half[:20]); err != nil {
+		t.Fatal(err)
+	}
+	h.mu.Lock()
+	for c := range h.clients {
+		c.end(closeRestart, "service restart")
+	}
+	h.mu.Unlock()
+	requireBytes(t, reader, "881103f4"+hex.EncodeToString([]byte("service restart")))
+	if _, err := conn.Write(half[20:60]); err != nil {
+		t.Fatal(err)
+	}
+	requireEmpty(t, h)
+}
+
 // A peer that answers no ping is dropped; the ping itself is a control frame browsers hide from the page.
 func TestDeadPeerIsDropped(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +23,9 @@ type inflow struct {
 	fault  error
 	told   bool   // the library has the fault
 	sink   []byte // for what nobody wants any more
+	// payload is how many bytes of messages were handed out. It tells the reader of a message how many there are to read; the library's
+	// buffer knows, too, but while a connection is being closed that is another goroutine's.
+	payload atomic.Int64
 
 	mu       sync.Mutex
 	deadline time.Time
@@ -62,6 +66,7 @@ func (f *inflow) read(p []byte) (int, error) {
 		if fault := f.intake.take(p[:n], time.Now()); f.fault == nil && !draining {
 			f.fault = fault
 		}
+		f.payload.Store(f.intake.payload)
 		switch {
 		case draining && err == nil:
 			if n == len(p) && f.sink == nil { // a polite peer has little to say now

@@ -30,6 +30,7 @@ type intake struct {
 	header  [frameHeader]byte
 	have    int    // bytes of header
 	left    uint64 // payload bytes still to come
+	payload int64  // bytes of messages so far, without headers and control frames
 	open    bool   // a fragmented message is not finished
 	started time.Time
 	closed  bool // the peer's close frame is there
@@ -54,6 +55,9 @@ func (i *intake) take(data []byte, now time.Time) error {
 		if i.left > 0 {
 			n := min(i.left, uint64(len(data)))
 			i.left -= n
+			if i.header[0]&opcodeMask < opClose {
+				i.payload += int64(n) //nolint:gosec // bounded by len(data)
+			}
 			data = data[n:]
 			if i.left == 0 {
 				i.finish()

@@ -60,7 +60,6 @@ type hijacker struct {
 	memory *vectors
 	limits *intakeLimits
 	socket *socket
-	reader *bufio.Reader // what the library reads from
 }
 
 // Hijack implements http.Hijacker.
@@ -75,8 +74,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		early, _ := buffered.Peek(n) // cannot fail: so much is there
 		h.socket.inflow.early = append([]byte(nil), early...)
 	}
-	h.reader = bufio.NewReaderSize(h.socket, readBuffer)
-	return h.socket, bufio.NewReadWriter(h.reader, bufio.NewWriterSize(h.socket, writeBuffer)), nil
+	return h.socket, bufio.NewReadWriter(bufio.NewReaderSize(h.socket, readBuffer), bufio.NewWriterSize(h.socket, writeBuffer)), nil
 }
 
 // bare takes off wrappers that only matter to HTTP: behind them a batch would cost one system call per frame.

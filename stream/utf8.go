@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"slices"
@@ -12,13 +11,12 @@ import (
 var errUTF8 = errors.New("invalid UTF-8")
 
 // readText reads a text message and fails as soon as it is wrong, be it in the middle of a frame (RFC 6455, 8.1): a peer should not have to
-// send a megabyte to learn that its third byte was no good. buffered is what reader reads from; it tells how much can be read without
-// waiting for more.
-func readText(reader io.Reader, buffered *bufio.Reader) ([]byte, error) {
+// send a megabyte to learn that its third byte was no good. arrived tells how much can be read without waiting for more.
+func readText(reader io.Reader, arrived func() int64) ([]byte, error) {
 	var data []byte
 	valid := 0 // so many bytes are whole characters
 	for {
-		want := max(1, buffered.Buffered())
+		want := int(max(1, arrived()))
 		data = slices.Grow(data, want)
 		n, err := reader.Read(data[len(data) : len(data)+want])
 		data = data[:len(data)+n]
