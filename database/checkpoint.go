@@ -3,35 +3,49 @@ package database
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
 // writerPages is how long the log may grow before the writer itself moves it into the database, in pages. The checkpointer keeps it far
 // shorter unless the writer never pauses; then this is what bounds the file (64 MiB), and most of the pages are moved already.
 const writerPages = 16_000
 
-// checkpointEvery is how many commits go by between two checkpoints.
-const checkpointEvery = 128
+const (
+	// checkpointEvery is how many commits go by between two checkpoints.
+	checkpointEvery = 128
+	// restartWait bounds how long the writer stands still for readers, once the log is over its bound.
+	restartWait = 250 * time.Millisecond
+)
 
 // checkpointer moves SQLite's log into the database beside the writer, which would otherwise stop for it while commits wait.
 // Commits are durable in the log before and after.
 type checkpointer struct {
 	pool    *sql.DB
+	writer  *sql.DB
+	pages   int // the log's bound
+	report  func(pages int, err error)
 	commits atomic.Int64
 	due     chan struct{}
 	stop    context.CancelFunc
 	gone    chan struct{}
 }
 
-func startCheckpointer(path string) (*checkpointer, error) {
-	pool, err := sql.Open("sqlite", sqliteDSN(path))
+func startCheckpointer(opts Options, writer *sql.DB, pages int) (*checkpointer, error) {
+	pool, err := sql.Open("sqlite", sqliteDSN(opts.Path))
 	if err != nil {
-		return nil, fmt.Errorf("open %s for checkpoints: %w", path, err)
+		return nil, fmt.Errorf("open %s for checkpoints: %w", opts.Path, err)
 	}
 	pool.SetMaxOpenConns(1)
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &checkpointer{pool: pool, due: make(chan struct{}, 1), stop: cancel, gone: make(chan struct{})}
+	c := &checkpointer{
+		pool: pool, writer: writer, pages: pages, report: opts.Checkpointed, due: make(chan struct{}, 1), stop: cancel, gone: make(chan struct{}),
+	}
+	if c.report == nil {
+		c.report = func(int, error) {}
+	}
 	go c.run(ctx)
 	return c, nil
 }
@@ -43,10 +57,49 @@ func (c *checkpointer) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-c.due:
-			// A checkpoint that did not come about is made up for by the next or by the writer.
-			_, _ = c.pool.ExecContext(ctx, `pragma wal_checkpoint(passive)`)
 		}
+		pages, err := checkpoint(ctx, c.pool, "passive")
+		if err == nil && pages > c.pages {
+			pages, err = c.restart(ctx)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		c.report(pages, err)
 	}
+}
+
+// restart makes the writer begin the log anew. It does so by itself as soon as nobody reads the log, but among many readers there is always
+// one: the log would grow for as long as they keep coming. The writer stands still until those that read it now have finished; who comes
+// meanwhile reads the database, to which everything was moved.
+func (c *checkpointer) restart(ctx context.Context) (pages int, err error) {
+	conn, err := c.writer.Conn(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("take the writer for a checkpoint: %w", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if err := patience(ctx, conn, restartWait); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, patience(context.WithoutCancel(ctx), conn, busyTimeout)) }()
+	return checkpoint(ctx, conn, "truncate")
+}
+
+// patience is how long a connection waits for others.
+func patience(ctx context.Context, conn *sql.Conn, wait time.Duration) error {
+	if _, err := conn.ExecContext(ctx, fmt.Sprintf("pragma busy_timeout = %d", wait.Milliseconds())); err != nil {
+		return fmt.Errorf("set the patience of the writer: %w", err)
+	}
+	return nil
+}
+
+// checkpoint tells how many pages the log has then. One that was kept from moving all of them is no error: the next one goes on.
+func checkpoint(ctx context.Context, on Querier, mode string) (pages int, err error) {
+	var busy, moved int
+	if err := on.QueryRowContext(ctx, "pragma wal_checkpoint("+mode+")").Scan(&busy, &pages, &moved); err != nil {
+		return 0, fmt.Errorf("move the log into the database: %w", err)
+	}
+	return pages, nil
 }
 
 // committed is told each commit of the writer.

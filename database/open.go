@@ -25,16 +25,23 @@ type Options struct {
 	Synchronous string
 	// MaxConns bounds the Postgres pool; 0 means 16.
 	MaxConns int
+	// Checkpointed is told each time SQLite's log was moved into the database, how many pages (4 KiB) of log there are then; or why it
+	// could not be. It is called from a goroutine that Close waits for, and may be nil.
+	Checkpointed func(pages int, err error)
 }
 
-const connectTimeout = 10 * time.Second
+const (
+	connectTimeout = 10 * time.Second
+	// busyTimeout is how long a connection to SQLite waits for one of another process.
+	busyTimeout = 10 * time.Second
+)
 
 // Open connects to the store and checks that it answers. It does not migrate.
 func Open(ctx context.Context, opts Options) (*DB, error) {
 	if opts.URL != "" {
 		return openPostgres(ctx, opts)
 	}
-	return openSQLite(ctx, opts)
+	return openSQLite(ctx, opts, writerPages)
 }
 
 func openPostgres(ctx context.Context, opts Options) (*DB, error) {
@@ -58,7 +65,8 @@ func openPostgres(ctx context.Context, opts Options) (*DB, error) {
 	return &DB{engine: Postgres, write: pool, read: pool}, nil
 }
 
-func openSQLite(ctx context.Context, opts Options) (*DB, error) {
+// openSQLite opens a file whose log is bounded to so many pages.
+func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(opts.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
@@ -75,7 +83,7 @@ func openSQLite(ctx context.Context, opts Options) (*DB, error) {
 		synchronous = "FULL"
 	}
 	write, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_txlock=immediate", "_pragma=journal_mode(WAL)", "_pragma=synchronous("+synchronous+")", "_pragma=foreign_keys(1)",
-		"_pragma=cache_size(-16384)", fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", writerPages),
+		"_pragma=cache_size(-16384)", fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", logPages),
 		"_pragma=temp_store(MEMORY)")) // where a statement of many rows notes what it would have to undo: a file of its own is a tenth of the writer's time
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", opts.Path, err)
@@ -91,7 +99,7 @@ func openSQLite(ctx context.Context, opts Options) (*DB, error) {
 	}
 	read.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
 	read.SetMaxIdleConns(4)
-	checkpoints, err := startCheckpointer(opts.Path)
+	checkpoints, err := startCheckpointer(opts, write, logPages)
 	if err != nil {
 		return nil, errors.Join(err, write.Close(), read.Close())
 	}
@@ -99,7 +107,7 @@ func openSQLite(ctx context.Context, opts Options) (*DB, error) {
 }
 
 func sqliteDSN(path string, params ...string) string {
-	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(10000)"
+	dsn := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)", (&url.URL{Path: path}).EscapedPath(), busyTimeout.Milliseconds())
 	for _, param := range params {
 		dsn += "&" + param
 	}

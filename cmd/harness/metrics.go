@@ -16,8 +16,9 @@ type metrics struct {
 	journalBatch  prometheus.Histogram
 	journalCommit prometheus.Histogram
 
-	stream streamMetrics
-	edge   edgeMetrics
+	stream   streamMetrics
+	edge     edgeMetrics
+	database databaseMetrics
 }
 
 func newMetrics() *metrics {
@@ -35,6 +36,7 @@ func newMetrics() *metrics {
 	m.registry.MustRegister(m.journalEvents, m.journalBatch, m.journalCommit)
 	m.stream = newStreamMetrics(m.registry)
 	m.edge = newEdgeMetrics(m.registry)
+	m.database = newDatabaseMetrics(m.registry)
 	return m
 }
 

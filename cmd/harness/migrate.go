@@ -23,7 +23,7 @@ func newMigrate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			db, result, err := openStore(cmd.Context(), cfg)
+			db, result, err := openStore(cmd.Context(), cfg, nil)
 			if err != nil {
 				return err
 			}
@@ -36,10 +36,10 @@ func newMigrate() *cobra.Command {
 	return cmd
 }
 
-// openStore opens the configured database and migrates it.
-func openStore(ctx context.Context, cfg *config.Config) (*database.DB, migrations.Result, error) {
+// openStore opens the configured database and migrates it; checkpointed may be nil.
+func openStore(ctx context.Context, cfg *config.Config, checkpointed func(pages int, err error)) (*database.DB, migrations.Result, error) {
 	db, err := database.Open(ctx, database.Options{
-		URL: cfg.DatabaseURL, Path: filepath.Join(cfg.DataDir, "harness.db"), Synchronous: cfg.SQLiteSynchronous,
+		URL: cfg.DatabaseURL, Path: filepath.Join(cfg.DataDir, "harness.db"), Synchronous: cfg.SQLiteSynchronous, Checkpointed: checkpointed,
 	})
 	if err != nil {
 		return nil, migrations.Result{}, err

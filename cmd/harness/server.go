@@ -133,7 +133,7 @@ func (s *Server) closeListener(context.Context) error {
 }
 
 func (s *Server) openDatabase(ctx context.Context) error {
-	db, result, err := openStore(ctx, s.cfg)
+	db, result, err := openStore(ctx, s.cfg, s.metrics.database.checkpointed(s.log))
 	if err != nil {
 		return err
 	}
