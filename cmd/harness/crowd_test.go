@@ -1,6 +1,7 @@
 package main
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,9 +10,9 @@ import (
 func TestACrowdsMemoryIsGivenBackOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		freed := 0
+		var freed atomic.Int32
 		c := newCrowd()
-		c.free = func() { freed++ }
+		c.free = func() { freed.Add(1) }
 		join := func(n int) {
 			for range n {
 				c.joined()
@@ -22,25 +23,25 @@ func TestACrowdsMemoryIsGivenBackOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		join(crowdSize - 1)
-		time.Sleep(time.Hour)
-		if synctest.Wait(); freed != 0 {
-			t.Errorf("freed %d times after a few", freed)
+		<-time.After(time.Hour) // of the fake clock
+		if synctest.Wait(); freed.Load() != 0 {
+			t.Errorf("freed %d times after a few", freed.Load())
 		}
 		for range 10 { // they go on coming
 			join(1)
-			time.Sleep(crowdQuiet / 2)
+			<-time.After(crowdQuiet / 2)
 		}
-		if synctest.Wait(); freed != 0 {
-			t.Errorf("freed %d times while they came", freed)
+		if synctest.Wait(); freed.Load() != 0 {
+			t.Errorf("freed %d times while they came", freed.Load())
 		}
-		time.Sleep(time.Hour)
-		if synctest.Wait(); freed != 1 {
-			t.Errorf("freed %d times after a crowd", freed)
+		<-time.After(time.Hour) // of the fake clock
+		if synctest.Wait(); freed.Load() != 1 {
+			t.Errorf("freed %d times after a crowd", freed.Load())
 		}
 		join(1)
-		time.Sleep(time.Hour)
-		if synctest.Wait(); freed != 1 {
-			t.Errorf("freed %d times after one more", freed)
+		<-time.After(time.Hour) // of the fake clock
+		if synctest.Wait(); freed.Load() != 1 {
+			t.Errorf("freed %d times after one more", freed.Load())
 		}
 		for range 2 {
 			if err := c.stop(t.Context()); err != nil {

@@ -55,7 +55,7 @@ func environment(pid int) []byte {
 		if state.bare() {
 			bare++
 		}
-		time.Sleep(replacePause)
+		<-time.After(replacePause)
 	}
 	return nil
 }
