@@ -48,7 +48,7 @@ func TestFailedReconciliationIsOwed(t *testing.T) {
 		if err := silent.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s.start("m", nil, keepOne) // a node that does not know the type
+		ignorant := s.start("m", nil, keepOne) // a node that does not know the type
 		second := s.start("n", definitions, keepOne)
 		ids = append(ids, held)
 		if job := waitFinal(t, second, held); job.State != queue.Failed {
@@ -65,6 +65,7 @@ func TestFailedReconciliationIsOwed(t *testing.T) {
 				t.Errorf("reconciled as %v", event["state"])
 			}
 		}
+		stop(t, ignorant) // it would end the next jobs, if it were the first to see them
 		// Nothing is owed any more: more jobs, and more time than until the next try, bring no second reconciliation.
 		for range 2 {
 			ids = append(ids, enqueue(t, second, queue.Request{Type: "work", ProjectID: "p"}).Job.ID)
