@@ -17,14 +17,14 @@ import (
 	"harness/journal"
 )
 
-// The turn of the kill test: one approval, then a token every 50 ms.
+// The turn of the kill test: one approval, then a token every 50 ms, and no end before the last kill, however long the kills take.
 const (
 	killTokens = 500
 	killCount  = 20
 )
 
 func killMessage(file string) string {
-	return fmt.Sprintf("MOCK_CMD[echo once >> %s] MOCK_SLOW[%d,50]", file, killTokens)
+	return fmt.Sprintf("MOCK_CMD[echo once >> %s] MOCK_SLOW[%d,50] MOCK_HOLD[end]", file, killTokens)
 }
 
 // The server is killed 20 times at random moments of one turn and started again each time. At the end everything is as if nothing had
@@ -67,6 +67,7 @@ func (s *site) undisturbed() (entries, frames []string) {
 	session := server.createSession(object{"approvalPolicy": "untrusted"})
 	events := server.follow("threadId=" + session)
 	turn := server.send(session, killMessage(file))
+	s.model.Release("end")
 	server.decide(text(events.waitType("approval").payload(), "approvalId"))
 	if status := events.waitTurn(turn); status != "completed" {
 		s.t.Fatalf("the undisturbed turn ended %s", status)
@@ -86,7 +87,6 @@ func (s *site) killed(random *rand.Rand) (entries, frames []string) {
 	turn := server.send(session, killMessage(file))
 	approval := text(events.waitType("approval").payload(), "approvalId")
 	pid := server.runtimePID()
-	var decided time.Time
 	for kill := range killCount {
 		// A few kills while the approval waits, one around the decision, the others while tokens come.
 		wait := time.Duration(random.IntN(500)) * time.Millisecond
@@ -101,13 +101,10 @@ func (s *site) killed(random *rand.Rand) (entries, frames []string) {
 		server = s.start()
 		if kill == 4 {
 			// Whether the decision was stored is open; it is taken once.
-			decided = time.Now()
 			server.try(http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"}) //nolint:errcheck // checked by its effect
 		}
 	}
-	if took := time.Since(decided); took > killTokens*50*time.Millisecond {
-		t.Fatalf("the kills took %v, the turn was over before: the test lost its point", took)
-	}
+	s.model.Release("end")
 	server.waitRuntime()
 	if again := server.runtimePID(); again != pid {
 		t.Errorf("codex is process %d, was %d", again, pid)

@@ -75,10 +75,12 @@ func message(t *testing.T, events []item) string {
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	s := mockmodel.Start(t)
+	s.Release("free")
 	for text, want := range map[string]string{
 		"MOCK_REPLY[a [b] c] d":             "a [b] c",
 		"please\nReply with exactly X Y\n.": "X Y",
 		"MOCK_SLOW[3,1]":                    "word0 word1 word2 ",
+		"MOCK_SLOW[2,1] MOCK_HOLD[free]":    "word0 word1 released free",
 		"MOCK_REASON MOCK_REPLY[ok]":        "ok",
 	} {
 		status, events := ask(t, s, nil, user("MOCK_REPLY[old]"), user(text), user("<environment_context>x</environment_context>"))
@@ -103,7 +105,7 @@ func TestMessages(t *testing.T) {
 	if status, _ := ask(t, s, nil, user("MOCK_HTTP_400")); status != http.StatusBadRequest {
 		t.Errorf("status %d", status)
 	}
-	if got := len(s.Requests()); got != 6 {
+	if got := len(s.Requests()); got != 7 {
 		t.Errorf("%d requests recorded", got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 //	MOCK_ASK                a question to the user
 //	MOCK_CALL[tool|json]END a client's dynamic tool
 //	MOCK_SLOW[n] [n,ms]     n words, 100 ms (or ms) apart
-//	MOCK_HOLD[name]         one word, then nothing until Release(name)
+//	MOCK_HOLD[name]         one word, then nothing until Release(name); after MOCK_SLOW: its words, then nothing until then
 //	MOCK_REPLY[text], Reply with exactly TEXT
 //	MOCK_REASON             reasoning before the answer
 //	MOCK_HTTP_400, _500     a refused request (any status)
@@ -73,6 +73,7 @@ func script(r Request, number int) plan {
 		count, pause, _ := strings.Cut(arg, ",")
 		p.words = number0(count, 10)
 		p.pause = time.Duration(number0(pause, 100)) * time.Millisecond
+		p.hold, _ = bracket(text, "MOCK_HOLD[")
 		return p
 	}
 	if r.Fresh > 0 {
