@@ -2,6 +2,7 @@ package js_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,18 +13,54 @@ import (
 	"harness/extensions/js"
 )
 
-// stuck is a native loop of the engine: no interrupt reaches it, but it ends by itself after a second or some.
-func stuck(rounds int) string {
-	return fmt.Sprintf(`() => new Array(%d).indexOf(7)`, rounds/engineSlowdown)
+// native keeps a machine in a call of the host, which no interrupt reaches, until it is let go: a native loop of a known length.
+type native struct {
+	*tools
+	entered, open chan struct{}
+}
+
+const callsNative = `(event, tools) => { tools.logger.info("in") }`
+
+func newNative(t *testing.T) *native {
+	t.Helper()
+	n := &native{tools: &tools{}, entered: make(chan struct{}, 1), open: make(chan struct{})}
+	t.Cleanup(n.end)
+	return n
+}
+
+func (n *native) Log(string, json.RawMessage, string) {
+	n.entered <- struct{}{}
+	<-n.open
+}
+
+// end lets all machines go on.
+func (n *native) end() {
+	select {
+	case <-n.open:
+	default:
+		close(n.open)
+	}
+}
+
+// cut has a handler cut while its machine is in the call.
+func (n *native) cut(t *testing.T, module extensions.Module, number int) {
+	t.Helper()
+	cutWith(t, module, number, (1+engineSlowdown)*50*time.Millisecond, n)
+	select {
+	case <-n.entered:
+	default:
+		t.Fatal("the handler was cut before it began")
+	}
 }
 
 // A machine in a native loop is abandoned: the caller is answered in time, a fresh machine serves, the old one is freed when its loop ends.
 func TestNativeLoopIsQuarantined(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{Grace: 30 * time.Millisecond})
-	module := load(t, host, handlers(stuck(2e7), `() => "fine"`))
+	module := load(t, host, handlers(callsNative, `() => "fine"`))
 	neighbour := load(t, host, handlers(`() => "fine"`))
-	cut(t, module, 0, 50*time.Millisecond)
+	loop := newNative(t)
+	loop.cut(t, module, 0)
 	answers(t, neighbour, 0)
 	answers(t, module, 1)
 	if health := module.Health(); health.State != extensions.HealthQuarantined || health.Restarts != 1 || !strings.Contains(health.LastError, "native loop") {
@@ -32,6 +69,18 @@ func TestNativeLoopIsQuarantined(t *testing.T) {
 	if host.Stuck() != 1 {
 		t.Errorf("%d machines are stuck", host.Stuck())
 	}
+	loop.end()
+	waitFor(t, "the loop's end", func() bool { return host.Stuck() == 0 && module.Health().State == extensions.HealthOK })
+	answers(t, module, 1)
+}
+
+// A loop of the engine itself, which ends after a second or some, is such a one.
+func TestALoopOfTheEngineIsOutlived(t *testing.T) {
+	t.Parallel()
+	host := newHost(js.Limits{Grace: 30 * time.Millisecond})
+	module := load(t, host, handlers(fmt.Sprintf(`() => new Array(%d).indexOf(7)`, int(5e6)/engineSlowdown), `() => "fine"`))
+	cut(t, module, 0, 50*time.Millisecond)
+	answers(t, module, 1)
 	waitFor(t, "the loop's end", func() bool { return host.Stuck() == 0 && module.Health().State == extensions.HealthOK })
 	answers(t, module, 1)
 }
@@ -40,16 +89,18 @@ func TestNativeLoopIsQuarantined(t *testing.T) {
 func TestStuckMachinesAreLimited(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{Grace: 30 * time.Millisecond, MaxStuck: 2})
-	module := load(t, host, handlers(stuck(4e7), `() => "fine"`))
+	module := load(t, host, handlers(callsNative, `() => "fine"`))
 	neighbour := load(t, host, handlers(`() => "fine"`))
-	cut(t, module, 0, 50*time.Millisecond)
+	loops := newNative(t)
+	loops.cut(t, module, 0)
 	answers(t, module, 1) // the second machine is up
-	cut(t, module, 0, 50*time.Millisecond)
+	loops.cut(t, module, 0)
 	waitFor(t, "giving up", func() bool { return module.Health().State == extensions.HealthFailed })
 	if _, err := handle(t, module, 1, &tools{}); err == nil || !strings.Contains(err.Error(), "out of process") {
 		t.Error(err)
 	}
 	answers(t, neighbour, 0)
+	loops.end()
 	waitFor(t, "the loops' end", func() bool { return host.Stuck() == 0 })
 }
 

@@ -129,7 +129,8 @@ func TestLateCallsAndStrayTimers(t *testing.T) {
 	if got, err := handle(t, module, 2, with); err != nil || got != "false" {
 		t.Error("a stray timer fired:", got, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	const long = (1 + engineSlowdown) * 20 * time.Millisecond // enough to come to the point where they wait
+	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
 	if _, err := module.Handle(ctx, 3, event(`{}`), with); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
@@ -144,7 +145,7 @@ func TestLateCallsAndStrayTimers(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
-	ctx2, cancel2 := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx2, cancel2 := context.WithTimeout(t.Context(), long)
 	defer cancel2()
 	if _, err := module.Handle(ctx2, 4, event(`{}`), hanging); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
