@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds every wait of these tests; it is only used up by a fault.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // store is one store with a journal of this process.
 type store struct {

@@ -68,7 +68,7 @@ func TestLeaseExpiryAndFencing(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		g := newGate()
 		silent := startJournal(t, s.db)
-		first := s.openOn(silent, "silent", []queue.Definition{{Type: "work", Run: g.run}}, func(o *queue.Options) { o.Lease = 150 * time.Millisecond })
+		first := s.openOn(silent, "silent", []queue.Definition{{Type: "work", Run: g.run}}, func(o *queue.Options) { o.Lease = 2 * time.Second })
 		if err := first.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		g := newGate()
 		definitions := []queue.Definition{{Type: "work", Run: g.run}}
-		short := func(o *queue.Options) { o.Lease = 600 * time.Millisecond }
+		short := func(o *queue.Options) { o.Lease = 2 * time.Second }
 		first := s.start("a", definitions, short)
 		job := enqueue(t, first, queue.Request{Type: "work"}).Job
 		g.waitBegun(t)
@@ -101,7 +101,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 		if err := other.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(1500 * time.Millisecond) // two and a half leases: time itself is what this is about
+		<-time.After(5 * time.Second) // two and a half leases: time itself is what this is about
 		close(g.open)
 		if ended := waitFinal(t, other, job.ID); ended.State != queue.Completed || ended.Attempts != 1 {
 			t.Errorf("ended as %+v", ended)

@@ -200,7 +200,10 @@ func TestStop(t *testing.T) {
 				}
 			}},
 		}
-		q := s.start("n", definitions, func(o *queue.Options) { o.Policy.Concurrency = 3 })
+		// Both waits are long enough for a busy machine to do within what is to happen within them.
+		q := s.start("n", definitions, func(o *queue.Options) {
+			o.Policy.Concurrency, o.Drain, o.Policy.CancelGrace = 3, 2*time.Second, 2*time.Second
+		})
 		ids := map[string]string{}
 		for _, kind := range []string{"deaf", "polite", "short"} {
 			ids[kind] = enqueue(t, q, queue.Request{Type: kind, ProjectID: kind}).Job.ID

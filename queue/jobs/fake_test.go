@@ -21,7 +21,7 @@ import (
 	"harness/transcript"
 )
 
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // answer is what a worker does with a message: it returns what it says, or an error that fails its turn. done ends when the turn is
 // interrupted.
