@@ -2,4 +2,8 @@
 
 package main
 
-const underRace = false
+const (
+	underRace = false
+	// slowness is how many times longer than promised something may take.
+	slowness = 1
+)

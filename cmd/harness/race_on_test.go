@@ -3,4 +3,7 @@
 package main
 
 // underRace: the detector makes the server several times slower and larger; bounds on time and memory are for a server without it.
-const underRace = true
+const (
+	underRace = true
+	slowness  = 5
+)

@@ -40,12 +40,13 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := newSite(t, withEnv("CODEX_BIN=/nonexistent")).start()
 	server.rawStream()
-	if err := server.cmd.Process.Signal(os.Interrupt); err != nil {
+	// Not SIGINT: a shell that runs the tests in the background has it ignored, and that is the usual effect then.
+	if err := server.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	server.eventually("it is stopping", func() bool { return strings.Contains(server.logTail(), "a second signal ends") })
 	began := time.Now()
-	if err := server.cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := server.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -54,7 +55,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 		t.Fatal("it goes on")
 	}
 	status, unix := server.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if took := time.Since(began); !unix || !status.Signaled() || status.Signal() != syscall.SIGINT || took > time.Second {
+	if took := time.Since(began); !unix || !status.Signaled() || status.Signal() != syscall.SIGTERM || took > slowness*time.Second {
 		t.Errorf("it ended after %v with %v", took, server.cmd.ProcessState)
 	}
 }
