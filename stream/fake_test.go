@@ -14,7 +14,7 @@ import (
 )
 
 // patience bounds every wait of the tests; it is only ever used up by a failure.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // memoryJournal is the journal without a store, for faults and for speed; the same tests run on the real one elsewhere.
 type memoryJournal struct {

@@ -161,7 +161,7 @@ func TestUnfinishedMessagesAreReaped(t *testing.T) {
 			if code, reason := goodbye(t, reader); code != closePolicy || reason != "message not finished in time" {
 				t.Errorf("closed with %d %q", code, reason)
 			}
-			if took := time.Since(began); took < timeout || took > timeout+shortClose+2*time.Second {
+			if took := time.Since(began); took < timeout || took > timeout+shortClose+shortened*2*time.Second {
 				t.Errorf("gone after %v", took)
 			}
 			if closed.of("unfinished") != 1 {

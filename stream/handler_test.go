@@ -305,7 +305,6 @@ func TestStalledSocket(t *testing.T) {
 		}
 		_, _ = j.Append(context.Background(), plainEvent("H", "still here"))
 	}()
-	healthy.want(`{"type":"transcript_updated","threadId":"H","payload":"still here"}`)
 	select {
 	case why := <-slowConsumers:
 		if why != "stalled" {
@@ -314,11 +313,12 @@ func TestStalledSocket(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the stalled reader was never noticed")
 	}
-	// The frame that was begun is finished, then the close frame comes.
+	// It has five seconds: the frame that was begun is finished, then the close frame comes.
 	_ = conn.SetReadDeadline(time.Now().Add(patience))
 	if code := lastFrame(t, reader); code != closeSlow {
 		t.Errorf("closed with %d", code)
 	}
+	healthy.want(`{"type":"transcript_updated","threadId":"H","payload":"still here"}`)
 }
 
 // A text message that is still coming in when the server says goodbye is read by one goroutine at a time: the reader may not look into what
@@ -347,7 +347,8 @@ func TestCloseInTheMiddleOfAText(t *testing.T) {
 // A peer that answers no ping is dropped; the ping itself is a control frame browsers hide from the page.
 func TestDeadPeerIsDropped(t *testing.T) {
 	t.Parallel()
-	_, server := serve(t, newMemoryJournal(), Options{PingEvery: 20 * time.Millisecond}, HandlerOptions{})
+	// Time enough to write the ping before it is missed.
+	_, server := serve(t, newMemoryJournal(), Options{PingEvery: 500 * time.Millisecond}, HandlerOptions{})
 	_, reader, _ := handshake(t, server, nil)
 	requireBytes(t, reader, "8120"+hex.EncodeToString([]byte(readyNull))+"8900")
 	if rest, err := io.ReadAll(reader); err != nil || len(rest) > 0 {
