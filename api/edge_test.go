@@ -36,7 +36,7 @@ func (g *gate) count(change func()) {
 // wait returns when the condition on what was counted holds.
 func (g *gate) wait(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		g.mu.Lock()
 		met, changed := condition(), g.changed
@@ -90,14 +90,15 @@ func (g *gate) dial(t *testing.T, said string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := io.WriteString(conn, said); err != nil {
 		t.Fatal(err)
 	}
 	return conn
 }
 
-const shortTime = 100 * time.Millisecond
+// shortTime is a peer's time: long enough for a busy machine to say the next word in time.
+const shortTime = 500 * time.Millisecond
 
 // Whatever a peer leaves undone ends within its time, and a body that is late is told so.
 func TestLatePeersAreReaped(t *testing.T) {

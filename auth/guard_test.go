@@ -230,7 +230,7 @@ func TestRefusedBeforeUpgradeOnARealSocket(t *testing.T) {
 		}
 	})))
 	t.Cleanup(server.Close)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	if err != nil {

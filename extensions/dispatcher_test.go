@@ -22,7 +22,7 @@ import (
 )
 
 // patience bounds a wait that a correct program ends long before.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // seen is one event a listener got.
 type seen struct {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -124,7 +123,7 @@ func registry(t *testing.T, opts extensions.Options) *extensions.Registry {
 	opts.Logger = zerolog.Nop()
 	r := extensions.New(opts)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := r.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)

@@ -33,7 +33,7 @@ func start(t *testing.T, db *database.DB, opts journal.Options) *journal.Journal
 
 func stop(t *testing.T, j *journal.Journal) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := j.Stop(ctx); err != nil {
 		t.Errorf("stop the journal: %v", err)

@@ -58,7 +58,7 @@ func (h *heard) until(t *testing.T, last, prefix string) []string {
 		}
 		select {
 		case <-h.news:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%s was not handed out: %v", last, all)
 		}
 	}

@@ -17,6 +17,9 @@ import (
 	"harness/transcript"
 )
 
+// patience bounds every wait; only a fault uses it up.
+const patience = time.Minute
+
 // kit is a Service with real parts around it and a scripted runtime.
 type kit struct {
 	*Service
@@ -62,7 +65,7 @@ func open(t *testing.T, db *database.DB, node string, surviving ...string) *kit 
 // close ends the Service as a killed process would: nothing open is settled.
 func (k *kit) close() {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := k.Stop(ctx); err != nil {
 		k.t.Error(err)
@@ -186,7 +189,7 @@ func (k *kit) pending(sessionID string, kind runtime.RequestKind) []Request {
 // eventually waits for what a background worker does.
 func (k *kit) eventually(what string, ok func() bool) {
 	k.t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(patience)
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for !ok() {

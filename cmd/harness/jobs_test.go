@@ -15,7 +15,8 @@ func TestQU09ASuggestedRequest(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, withEngine(engine))
+			// In time however busy the machine is: what being late does, the next test shows.
+			s := newSite(t, withEngine(engine), withEnv("ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=50000"))
 			server := s.start()
 			session := server.createSession(nil)
 			events := server.follow("threadId=" + session)
@@ -89,7 +90,7 @@ func TestQU09ASuggestedRequest(t *testing.T) {
 // A worker that does not answer in time leaves the deterministic text, and its turn is interrupted; a canceled request says so.
 func TestSuggestedRequestDeadlineAndCancel(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, withEnv("ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=1500"))
+	s := newSite(t, withEnv("ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=4000"))
 	server := s.start()
 	session := server.createSession(nil)
 	events := server.follow("threadId=" + session)

@@ -103,7 +103,7 @@ func (s *site) requireNoOrphans() {
 	s.t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.After(5 * time.Second)
+	deadline := time.After(patience)
 	for {
 		left, err := process.Marked(process.Mark(s.dataDir, codex.Name))
 		if err == nil && len(left) == 0 {

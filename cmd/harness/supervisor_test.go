@@ -138,7 +138,7 @@ func TestSupervisorNamesByFirstWords(t *testing.T) {
 // with the worker's text.
 func TestSupervisorSwitchedOff(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, withEnv("DEFAULT_SANDBOX_MODE=read-only"))
+	s := newSite(t, withEnv("DEFAULT_SANDBOX_MODE=read-only", "ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=50000"))
 	s.supervisor()
 	server := s.start()
 	project, session := server.projectSession()

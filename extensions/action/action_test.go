@@ -21,7 +21,7 @@ import (
 	"harness/transcript"
 )
 
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // product stands behind the executor's interfaces and notes what was done.
 type product struct {

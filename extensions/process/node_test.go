@@ -122,7 +122,7 @@ func TestNodeLoadErrors(t *testing.T) {
 // A handler that waits too long costs nobody anything; one that blocks the process costs the process.
 func TestNodeTimeouts(t *testing.T) {
 	t.Parallel()
-	site := newSite(t, func(o *process.Options) { o.Limits.Grace = 300 * time.Millisecond })
+	site := newSite(t, func(o *process.Options) { o.Limits.Grace = slowness * 300 * time.Millisecond })
 	module := load(t, site, nodeSource(t, handlers(
 		`() => new Promise(() => {})`,
 		`() => { while (true) {} }`,

@@ -44,8 +44,8 @@ const (
 	pongAnswer  = `{"type":"pong"}`
 )
 
-// patience bounds every read of a case.
-const patience = 5 * time.Second
+// patience bounds every read of a case; only what is not as it should be uses it up.
+const patience = 30 * time.Second
 
 // Run holds the server against a case; the error tells how it is not strict.
 func Run(address, target string, c Case) (err error) {

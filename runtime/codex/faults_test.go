@@ -223,7 +223,14 @@ func TestCallTimesOut(t *testing.T) {
 	if _, err := b.codex.Call(ctx, "silent", nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	b.call(t, "most")
+	// The process is still good; on a busy machine its answer may need a second call, too.
+	var err error
+	for err = runtime.ErrTimeout; errors.Is(err, runtime.ErrTimeout); {
+		_, err = b.codex.Call(t.Context(), "most", nil)
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAtMost32InFlight(t *testing.T) {

@@ -21,7 +21,7 @@ const (
 	rounds  = 25
 	callers = 8
 	// bound is how long one round may take; it is only ever reached by a hang.
-	bound = 30 * time.Second
+	bound = time.Minute
 )
 
 // Stress starts and stops new services in every order: stop before start,

@@ -21,7 +21,7 @@ import (
 const runVariable = "HARNESS_TEST_RUN_AS_SHIM"
 
 // patience bounds every wait; the machine may be busy.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
 	if os.Getenv(runVariable) != "" {

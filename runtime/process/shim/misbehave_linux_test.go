@@ -27,7 +27,7 @@ func TestARuntimeDiesWithItsShim(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.end(a)
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > slowness*3*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	if exit := a.Exit(); !strings.Contains(exit.Reason, "shim") {
@@ -46,7 +46,7 @@ func TestNothingIsLeftAfterStop(t *testing.T) {
 	began := time.Now()
 	go a.Stop(100 * time.Millisecond)
 	p.end(a)
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > slowness*5*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	if exit := a.Exit(); exit.Signal == nil || *exit.Signal != "SIGKILL" {
@@ -206,7 +206,8 @@ func TestAFullSpoolIsBackPressure(t *testing.T) {
 		if err != nil {
 			break
 		}
-		if held := shim.SpoolBytes(p.host.RunDir); held > limit+limit/2 {
+		// Files come and go while they are added up.
+		if held := shim.SpoolBytes(p.host.RunDir); held > 2*limit {
 			t.Fatalf("%d bytes on disk", held)
 		}
 	}

@@ -1,0 +1,6 @@
+//go:build race
+
+package shim_test
+
+// slowness: the race detector makes everything several times slower, and it runs beside everything else; promised times are for neither.
+const slowness = 5
