@@ -51,6 +51,14 @@ func SecretNames() []string {
 	return out
 }
 
+// OwnSecrets gives the variables no runtime inherits: ours, and where the Postgres driver looks for a password the URL does not have.
+func (c *Config) OwnSecrets() []string {
+	if c.DatabaseURL == "" {
+		return SecretNames() // a password there is somebody else's
+	}
+	return append(SecretNames(), "PGPASSWORD", "PGSSLPASSWORD")
+}
+
 // Secrets gives every secret value in use, for the log's redactor: whole
 // values, and the password of DATABASE_URL both as written and decoded.
 func (c *Config) Secrets() []string {

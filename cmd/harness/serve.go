@@ -38,6 +38,9 @@ func serve(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	log := telemetry.NewLogger(telemetry.LogOptions{Level: cfg.LogLevel, Format: cfg.LogFormat, Out: os.Stderr, Secrets: cfg.Secrets()})
+	if err := keepPrivate(); err != nil {
+		return err
+	}
 	workspace, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
