@@ -37,6 +37,15 @@ func (c *tally) of(reason string) int {
 	return c.counts[reason]
 }
 
+func (c *tally) all() (sum int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.counts {
+		sum += n
+	}
+	return sum
+}
+
 // said is a client's text frame.
 func said(text string) []byte {
 	frame := masked(0x81, len(text))
@@ -175,18 +184,22 @@ func TestUnfinishedMessagesAreReaped(t *testing.T) {
 // requireEmpty waits until the hub has no client.
 func requireEmpty(t *testing.T, h *Hub) {
 	t.Helper()
+	eventually(t, "no client is left", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return len(h.clients) == 0
+	})
+}
+
+// eventually polls for what nobody tells.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
 	deadline := time.Now().Add(patience)
 	pace := time.NewTicker(5 * time.Millisecond)
 	defer pace.Stop()
-	for {
-		h.mu.Lock()
-		left := len(h.clients)
-		h.mu.Unlock()
-		if left == 0 {
-			return
-		}
+	for !condition() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d clients left", left)
+			t.Fatalf("never: %s", what)
 		}
 		<-pace.C
 	}

@@ -48,9 +48,16 @@ func handshakeAt(t *testing.T, server *httptest.Server, path string, header map[
 	if err != nil {
 		t.Fatal(err)
 	}
+	reader, response := upgrade(t, conn, server.URL+path, header)
+	return conn, reader, response
+}
+
+// upgrade is handshakeAt over a connection that is there.
+func upgrade(t *testing.T, conn net.Conn, address string, header map[string]string) (*bufio.Reader, *http.Response) {
+	t.Helper()
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,38 +78,44 @@ func handshakeAt(t *testing.T, server *httptest.Server, path string, header map[
 	if err != nil {
 		t.Fatal(err)
 	}
-	return conn, reader, response
+	return reader, response
 }
 
-// lastFrame reads whole frames until the close frame and returns its code.
-func lastFrame(t *testing.T, reader *bufio.Reader) int {
+// readFrame reads one whole frame; the first byte is its header's.
+func readFrame(reader io.Reader) (first byte, payload []byte, err error) {
+	header := make([]byte, 2)
+	if _, err := io.ReadFull(reader, header); err != nil {
+		return 0, nil, err
+	}
+	length := int64(header[1])
+	if extra := map[byte]int{126: 2, 127: 8}[header[1]]; extra > 0 {
+		long := make([]byte, extra)
+		if _, err := io.ReadFull(reader, long); err != nil {
+			return 0, nil, err
+		}
+		length = 0
+		for _, b := range long {
+			length = length<<8 | int64(b)
+		}
+	}
+	payload = make([]byte, length)
+	_, err = io.ReadFull(reader, payload)
+	return header[0], payload, err
+}
+
+// lastFrame reads whole frames until the close frame and returns its code, and the texts before it.
+func lastFrame(t *testing.T, reader io.Reader) (code int, texts []string) {
 	t.Helper()
 	for {
-		header := make([]byte, 2)
-		if _, err := io.ReadFull(reader, header); err != nil {
+		switch first, payload, err := readFrame(reader); {
+		case err != nil:
 			t.Fatal(err)
-		}
-		length := int64(header[1])
-		if extra := map[byte]int{126: 2, 127: 8}[header[1]]; extra > 0 {
-			long := make([]byte, extra)
-			if _, err := io.ReadFull(reader, long); err != nil {
-				t.Fatal(err)
-			}
-			length = 0
-			for _, b := range long {
-				length = length<<8 | int64(b)
-			}
-		}
-		payload := make([]byte, length)
-		if _, err := io.ReadFull(reader, payload); err != nil {
-			t.Fatal(err)
-		}
-		switch header[0] {
-		case 0x81:
-		case 0x88:
-			return int(payload[0])<<8 | int(payload[1])
+		case first == 0x81:
+			texts = append(texts, string(payload))
+		case first == 0x88:
+			return int(payload[0])<<8 | int(payload[1]), texts
 		default:
-			t.Fatalf("frame header %x", header)
+			t.Fatalf("frame header %x", first)
 		}
 	}
 }

@@ -1,0 +1,278 @@
+package stream
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"harness/journal"
+)
+
+// narrow accepts connections the system keeps little for, so that a reader that stops is noticed soon.
+type narrow struct{ net.Listener }
+
+const narrowBuffer = 4 << 10
+
+func (n narrow) Accept() (net.Conn, error) {
+	conn, err := n.Listener.Accept()
+	if err == nil {
+		err = conn.(*net.TCPConn).SetWriteBuffer(narrowBuffer)
+	}
+	return conn, err
+}
+
+// newNarrow is a server that is not started yet.
+func newNarrow(t *testing.T, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.Listener = narrow{server.Listener}
+	t.Cleanup(server.Close)
+	return server
+}
+
+// dialNarrow is the client's side of such a connection.
+func dialNarrow(t *testing.T, server *httptest.Server) net.Conn {
+	t.Helper()
+	// Before the connection is made: a window once offered is kept.
+	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
+		return errors.Join(raw.Control(func(fd uintptr) {
+			err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, narrowBuffer)
+		}), err)
+	}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// widen lets a reader that comes back read as fast as others.
+func widen(t *testing.T, conn net.Conn) {
+	t.Helper()
+	if err := conn.(*net.TCPConn).SetReadBuffer(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// requireLive waits until every client gets its frames from the ring.
+func requireLive(t *testing.T, h *Hub) {
+	t.Helper()
+	eventually(t, "everybody is live", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for c := range h.clients {
+			c.mu.Lock()
+			is := c.mode == live
+			c.mu.Unlock()
+			if !is {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// told counts everything a hub reports by reason.
+type told struct{ catchUps, gaps, slow, closed, skipped tally }
+
+func (c *told) metrics() Metrics {
+	return Metrics{
+		CatchUp: c.catchUps.add, Gap: c.gaps.add, SlowConsumer: c.slow.add, Closed: c.closed.add,
+		Skipped: func(frames int) {
+			for range frames {
+				c.skipped.add("")
+			}
+		},
+	}
+}
+
+// mixed are events of 2 KiB that tell their number. Three of five frames are replaceable.
+func mixed(first, n int) (events []journal.Event) {
+	pad := strings.Repeat("z", 2<<10)
+	for i := first; i < first+n; i++ {
+		if text := fmt.Sprintf("%06d %s", i, pad); i%3 == 0 {
+			events = append(events, tokenEvent("A", text))
+		} else {
+			events = append(events, plainEvent("A", text))
+		}
+	}
+	return events
+}
+
+// shownOf are the frames of everything in the journal.
+func shownOf(t *testing.T, j *memoryJournal) []owedFrame {
+	t.Helper()
+	j.mu.Lock()
+	records := append([]journal.Record(nil), j.records...)
+	j.mu.Unlock()
+	var all reference
+	all.add(t, records)
+	return slices.Concat(all.events...)
+}
+
+// account holds what a client without positions got against what there was: whole frames, in order, and missing only such as a gap told of
+// before their place. It returns how many gaps there were, how many frames were missing, and how many were still to come at the end.
+func account(t *testing.T, got []string, owed []owedFrame) (gaps, missing, left int) {
+	t.Helper()
+	var from, to int64
+	for i, frame := range owed {
+		for len(got) > 0 && strings.HasPrefix(got[0], `{"type":"gap"`) {
+			var gap struct {
+				From, To int64
+				Skipped  string
+			}
+			if err := json.Unmarshal([]byte(got[0]), &gap); err != nil || gap.Skipped != "replaceable" {
+				t.Fatalf("%v in %s", err, got[0])
+			}
+			from, to, got = gap.From, gap.To, got[1:]
+			gaps++
+		}
+		switch {
+		case len(got) == 0:
+			return gaps, missing, len(owed) - i
+		case got[0] == frame.plain:
+			got = got[1:]
+		case frame.Replaceable && from < frame.Pos && frame.Pos <= to:
+			missing++
+		default:
+			t.Fatalf("at position %d got %.80s, want %.80s; gap from %d to %d", frame.Pos, got[0], frame.plain, from, to)
+		}
+	}
+	if len(got) > 0 {
+		t.Fatalf("%d frames too many: %.80q", len(got), got)
+	}
+	return gaps, missing, 0
+}
+
+// readTexts reads text frames until one holds the words; it is the last one.
+func readTexts(t *testing.T, reader *bufio.Reader, until string) (texts []string) {
+	t.Helper()
+	for {
+		first, payload, err := readFrame(reader)
+		if err != nil || first != 0x81 {
+			t.Fatalf("frame header %x, %v after %d texts", first, err, len(texts))
+		}
+		if texts = append(texts, string(payload)); strings.Contains(texts[len(texts)-1], until) {
+			return texts
+		}
+	}
+}
+
+// Fault row 8, among many: of 200 sockets one stops for a while and one for good. The others get everything, in order. The one that comes
+// back is told what it misses, the other is told 4008, each after whole frames in order, and every step is counted by its reason.
+func TestStalledAmongMany(t *testing.T) {
+	t.Parallel()
+	const (
+		healthy = 198
+		rounds  = 6
+		round   = 30 // events: less than the ring has room for
+	)
+	var counted told
+	j := newMemoryJournal()
+	h := startHub(t, j, Options{RingFrames: 128, Metrics: counted.metrics()})
+	wide := serveHandler(t, NewHandler(h, HandlerOptions{Stall: time.Hour}))
+	patient, strict := newNarrow(t, NewHandler(h, HandlerOptions{Stall: time.Hour})), newNarrow(t, NewHandler(h, HandlerOptions{Stall: 300 * time.Millisecond}))
+	patient.Start()
+	strict.Start()
+
+	slow, dead := dialNarrow(t, patient), dialNarrow(t, strict)
+	fromSlow, _ := upgrade(t, slow, patient.URL, nil)
+	fromDead, _ := upgrade(t, dead, strict.URL, nil)
+	ready := "8120" + fmt.Sprintf("%x", readyNull)
+	requireBytes(t, fromSlow, ready)
+	requireBytes(t, fromDead, ready)
+
+	type one struct {
+		got []string
+		err error
+	}
+	arrived, finished := make(chan struct{}, healthy), make(chan one, healthy)
+	last := fmt.Sprintf("%06d", rounds*round-1)
+	for range healthy {
+		p := dial(t, wide, "")
+		p.want(readyNull)
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+			defer cancel()
+			var mine one
+			for next := round; mine.err == nil; {
+				var data []byte
+				if _, data, mine.err = p.ws.Read(ctx); mine.err != nil {
+					break
+				}
+				mine.got = append(mine.got, string(data))
+				if strings.Contains(mine.got[len(mine.got)-1], fmt.Sprintf(`"%06d `, next-1)) {
+					arrived <- struct{}{}
+					if next += round; next > rounds*round {
+						break
+					}
+				}
+			}
+			finished <- mine
+		}()
+	}
+	// Nobody but the two is behind the others: what they take decides the pace.
+	for i := range rounds {
+		appendAll(t, j, mixed(i*round, round)...)
+		for range healthy {
+			select {
+			case <-arrived:
+			case <-time.After(patience):
+				t.Fatalf("somebody waits in vain in round %d", i)
+			}
+		}
+	}
+	owed := shownOf(t, j)
+	for range healthy {
+		mine := <-finished
+		if mine.err != nil {
+			t.Fatal(mine.err)
+		}
+		if gaps, missing, left := account(t, mine.got, owed); gaps+missing+left != 0 {
+			t.Fatalf("a healthy reader: %d gaps, %d frames missing, %d not there", gaps, missing, left)
+		}
+	}
+
+	// The dead one is found out, and what it was begun to be told is finished before it is told the reason.
+	eventually(t, "the stalled reader is found out", func() bool { return counted.slow.of("stalled") > 0 })
+	widen(t, dead)
+	code, got := lastFrame(t, fromDead)
+	if _, _, left := account(t, got, owed); code != closeSlow || left == 0 {
+		t.Errorf("the stalled reader: closed with %d, %d frames were not sent", code, left)
+	}
+
+	// The slow one comes back.
+	widen(t, slow)
+	got = readTexts(t, fromSlow, last)
+	gaps, missing, left := account(t, got, owed)
+	if gaps == 0 || missing == 0 || left != 0 {
+		t.Errorf("the slow reader: %d gaps, %d frames missing, %d not there", gaps, missing, left)
+	}
+	// Caught up, it gets everything again.
+	requireLive(t, h)
+	appendAll(t, j, mixed(0, 1)...)
+	now := shownOf(t, j)[len(owed):]
+	for _, frame := range now {
+		if _, payload, err := readFrame(fromSlow); err != nil || string(payload) != frame.plain {
+			t.Errorf("caught up: %.80s, %v", payload, err)
+		}
+	}
+	for what, check := range map[string][2]int{
+		"catch-ups": {counted.catchUps.of("overflow"), 1}, "gaps": {counted.gaps.of("skipped"), gaps}, "skipped frames": {counted.skipped.of(""), missing},
+		"slow consumers": {counted.slow.of("stalled"), 1}, "pruned": {counted.slow.of("pruned"), 0}, "closed": {counted.closed.all(), 0},
+	} {
+		if check[0] != check[1] {
+			t.Errorf("%s: %d counted, %d happened", what, check[0], check[1])
+		}
+	}
+}
