@@ -315,7 +315,7 @@ func TestStalledSocket(t *testing.T) {
 	}
 	// It has five seconds: the frame that was begun is finished, then the close frame comes.
 	_ = conn.SetReadDeadline(time.Now().Add(patience))
-	if code, _ := lastFrame(t, reader); code != closeSlow {
+	if code := lastFrame(t, reader); code != closeSlow {
 		t.Errorf("closed with %d", code)
 	}
 	healthy.want(`{"type":"transcript_updated","threadId":"H","payload":"still here"}`)

@@ -143,10 +143,7 @@ func (s *socket) WriteMessages(messages []*Message) (sent int, full bool, err er
 
 	var rest []byte
 	if s.direct == nil {
-		for _, message := range messages {
-			rest = append(rest, message.wire...)
-		}
-		sent = len(messages)
+		rest, sent = joined(messages), len(messages)
 	} else {
 		sent, rest, err = s.direct.write(messages)
 	}
@@ -289,5 +286,23 @@ func (s *socket) shut() error {
 	if s.grace != nil {
 		s.grace.Stop()
 	}
-	return s.Conn.Close() //nolint:wrapcheck // the library tells errors apart
+	conn := s.Conn
+	// TLS would say goodbye first, and wait for seconds to be heard by a peer that did not take what was begun.
+	if secure, is := conn.(interface{ NetConn() net.Conn }); is && len(s.rest) > 0 {
+		conn = secure.NetConn()
+	}
+	return conn.Close() //nolint:wrapcheck // the library tells errors apart
+}
+
+// joined are the bytes of all messages, for a connection that takes them at once only as one.
+func joined(messages []*Message) []byte {
+	size := 0
+	for _, message := range messages {
+		size += len(message.wire)
+	}
+	all := make([]byte, 0, size)
+	for _, message := range messages {
+		all = append(all, message.wire...)
+	}
+	return all
 }

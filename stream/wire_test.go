@@ -3,6 +3,7 @@ package stream
 import (
 	"bufio"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -103,19 +104,28 @@ func readFrame(reader io.Reader) (first byte, payload []byte, err error) {
 	return header[0], payload, err
 }
 
-// lastFrame reads whole frames until the close frame and returns its code, and the texts before it.
-func lastFrame(t *testing.T, reader io.Reader) (code int, texts []string) {
+// lastFrame reads whole frames until the close frame and returns its code.
+func lastFrame(t *testing.T, reader io.Reader) int {
 	t.Helper()
+	_, code, err := toTheEnd(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// toTheEnd reads whole frames until the close frame and returns its code and the texts before it.
+func toTheEnd(reader io.Reader) (texts []string, code int, err error) {
 	for {
 		switch first, payload, err := readFrame(reader); {
 		case err != nil:
-			t.Fatal(err)
+			return texts, 0, err
 		case first == 0x81:
 			texts = append(texts, string(payload))
 		case first == 0x88:
-			return int(payload[0])<<8 | int(payload[1]), texts
+			return texts, int(payload[0])<<8 | int(payload[1]), nil
 		default:
-			t.Fatalf("frame header %x", first)
+			return texts, 0, fmt.Errorf("frame header %x", first)
 		}
 	}
 }
