@@ -8,7 +8,7 @@ import (
 	"harness/runtime"
 )
 
-// expectLimit is how long a call waits for the news it caused; 0.101 has no news of some calls.
+// expectLimit is how long a call waits for the news it caused, should a version of codex have none.
 const expectLimit = 250 * time.Millisecond
 
 // expectations are notifications somebody waits for. codex tells of some changes beside answering the call that made them; a caller who

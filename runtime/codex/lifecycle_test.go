@@ -230,6 +230,9 @@ func TestStoredThreads(t *testing.T) {
 		if b.version == codextest.Default && !slices.ContainsFunc(b.all(), func(s runtime.Signal) bool { return s.Method == "thread/archived" && s.ThreadID == threads[1] }) {
 			t.Error("archived before the news of it was delivered")
 		}
+		if b.version == codextest.Oldest {
+			requireNoWait(t, b, threads[1])
+		}
 		if page, err = b.codex.ListThreads(ctx, runtime.ListThreads{Archived: true}); err != nil || len(page.Threads) != 1 || !page.Threads[0].Archived {
 			t.Errorf("archived: %+v, %v", page, err)
 		}
@@ -262,6 +265,25 @@ func TestStoredThreads(t *testing.T) {
 			t.Errorf("unknown method: %v", err)
 		}
 	})
+}
+
+// requireNoWait archives until it takes less than the news of it are waited for: a version that has none is not waited for at all. Once
+// will do, as the machine may be busy.
+func requireNoWait(t *testing.T, b *bundle, thread string) {
+	t.Helper()
+	for range 20 {
+		if _, err := b.codex.UnarchiveThread(t.Context(), thread); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := b.codex.ArchiveThread(t.Context(), thread); err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(began) < 250*time.Millisecond {
+			return
+		}
+	}
+	t.Error("archiving always waits for news that never come")
 }
 
 func TestThreadWithoutTurnReads(t *testing.T) {

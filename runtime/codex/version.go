@@ -37,6 +37,12 @@ func (v version) String() string {
 // lastOnFailure is the last version known to take the approval policy on-failure.
 var lastOnFailure = version{0, 101, 0}
 
+// lastWithoutArchived is the last version known not to tell that a conversation was archived.
+var lastWithoutArchived = version{0, 101, 0}
+
+// tellsArchived is whether thread/archived may follow the answer to thread/archive.
+func (v version) tellsArchived() bool { return v == (version{}) || v.after(lastWithoutArchived) }
+
 func (v version) after(o version) bool {
 	if v.major != o.major {
 		return v.major > o.major
