@@ -84,4 +84,12 @@ const pageTail = `- raw response items: what the model was asked and answered, m
 
 Beside these, the numbers of the queue in health, token usage, how a shell command ended (the sandbox of the machine decides that), process
 ids and versions are compared by type only.
+
+## Beyond the recordings
+
+No recorded request comes near these, so the test does not see them:
+
+- a body whose objects and arrays are nested deeper than 100 levels is 400, as one that is no JSON; codex-manager set no bound. It would be
+  stored and sent on inside of other documents, and codex reads 128 levels
+- slow, silent and flooding peers, and more connections than there should be: [limits.md](limits.md)
 `
