@@ -232,7 +232,8 @@ func (s *Server) startHTTP(context.Context) error {
 	return nil
 }
 
-// stopHTTP lets requests under way finish; what is left at the bound is cut off. Sockets are hijacked and belong to the stream.
+// stopHTTP lets requests under way finish. What is left at the bound is cut off, which is an orderly end all the same: a client may wait for
+// its turn or send its body as long as it likes. Sockets are hijacked and belong to the stream.
 func (s *Server) stopHTTP(ctx context.Context) error {
 	// The last tenth of the bound is for cutting off.
 	if deadline, ok := ctx.Deadline(); ok {
@@ -246,10 +247,12 @@ func (s *Server) stopHTTP(ctx context.Context) error {
 	}
 	<-s.served
 	s.edge.CloseWaiting()
-	if err := s.http.Shutdown(ctx); err != nil {
-		return errors.Join(fmt.Errorf("requests were still running: %w", err), s.http.Close())
+	err := s.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.log.Warn().Msg("requests were still running and are cut off")
+		return s.http.Close()
 	}
-	return nil
+	return err
 }
 
 func (s *Server) startReady(context.Context) error {

@@ -35,6 +35,22 @@ func TestOpenConnectionsDoNotSpoilTheEnd(t *testing.T) {
 	}
 }
 
+// A request that takes longer than an orderly end may is cut off; the end is orderly all the same, so no service manager takes it for a crash.
+func TestARequestCutOffDoesNotSpoilTheEnd(t *testing.T) {
+	t.Parallel()
+	server := newSite(t, withEnv("CODEX_BIN=/nonexistent")).start()
+	p := server.rawDial("POST /api/projects HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+	server.eventually("it is accepted", func() bool { return server.metric("harness_http_connections") == 2 }) // the asking one, too
+	server.stop()
+	if !strings.Contains(server.logTail(), "requests were still running") {
+		t.Error("nobody is told that a request was cut off")
+	}
+	if strings.Contains(server.logTail(), "not stopped cleanly") {
+		t.Error("a part was not stopped cleanly")
+	}
+	_ = p.Close()
+}
+
 // A second signal ends a server whose orderly end takes too long: here for a stream whose client does not answer the close frame.
 func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
