@@ -123,6 +123,7 @@ type instance struct {
 	*site
 	cmd    *exec.Cmd
 	url    string
+	ready  chan string
 	exited chan struct{}
 	mu     sync.Mutex
 	log    bytes.Buffer
@@ -137,6 +138,14 @@ func (s *site) start(env ...string) *instance {
 // startBinary is start for another build of the program.
 func (s *site) startBinary(binary string, env ...string) *instance {
 	s.t.Helper()
+	i := s.launch(binary, env...)
+	i.awaitReady()
+	return i
+}
+
+// launch runs a server and does not wait for it.
+func (s *site) launch(binary string, env ...string) *instance {
+	s.t.Helper()
 	cmd := exec.Command(binary, "serve")
 	cmd.Env = append(append([]string{}, s.env...), env...)
 	cmd.Dir = s.workspace
@@ -147,11 +156,10 @@ func (s *site) startBinary(binary string, env ...string) *instance {
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	i := &instance{site: s, cmd: cmd, exited: make(chan struct{})}
-	ready := make(chan string, 1)
+	i := &instance{site: s, cmd: cmd, ready: make(chan string, 1), exited: make(chan struct{})}
 	go func() {
 		defer close(i.exited)
-		i.readLog(stderr, ready)
+		i.readLog(stderr)
 		_ = cmd.Wait()
 	}()
 	s.t.Cleanup(func() {
@@ -160,17 +168,22 @@ func (s *site) startBinary(binary string, env ...string) *instance {
 			s.t.Logf("server log:\n%s", i.logTail())
 		}
 	})
-	select {
-	case i.url = <-ready:
-	case <-i.exited:
-		s.t.Fatalf("the server ended at start:\n%s", i.logTail())
-	case <-time.After(patience):
-		s.t.Fatalf("the server did not get ready:\n%s", i.logTail())
-	}
 	return i
 }
 
-func (i *instance) readLog(stderr io.Reader, ready chan<- string) {
+// awaitReady returns when the server is ready for requests.
+func (i *instance) awaitReady() {
+	i.t.Helper()
+	select {
+	case i.url = <-i.ready:
+	case <-i.exited:
+		i.t.Fatalf("the server ended at start:\n%s", i.logTail())
+	case <-time.After(patience):
+		i.t.Fatalf("the server did not get ready:\n%s", i.logTail())
+	}
+}
+
+func (i *instance) readLog(stderr io.Reader) {
 	reader := bufio.NewReader(stderr)
 	for {
 		line, err := reader.ReadBytes('\n')
@@ -179,7 +192,7 @@ func (i *instance) readLog(stderr io.Reader, ready chan<- string) {
 		i.mu.Unlock()
 		var entry struct{ URL, Message string }
 		if json.Unmarshal(line, &entry) == nil && strings.HasPrefix(entry.Message, "harness is ready") {
-			ready <- entry.URL
+			i.ready <- entry.URL
 		}
 		if err != nil {
 			return

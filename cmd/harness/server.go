@@ -51,6 +51,7 @@ type Server struct {
 	queue    jobQueue
 	listener net.Listener
 	edge     *api.Edge
+	door     *api.Door
 	http     *http.Server
 	served   chan struct{} // closed when http accepts no more
 
@@ -68,6 +69,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger) *Server
 	s.parts = lifecycle.New(log, cfg.ShutdownTimeout,
 		lifecycle.Part{Name: "data directory", Start: s.openDir, Stop: s.closeDir, Bound: time.Second},
 		lifecycle.Part{Name: "listener", Start: s.listen, Stop: s.closeListener, Bound: time.Second},
+		lifecycle.Part{Name: "door", Start: s.startDoor, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "database", Start: s.openDatabase, Stop: s.closeDatabase, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "journal pruning", Start: s.startPruning, Stop: s.stopPruning, Bound: 2 * time.Second},
@@ -111,6 +113,23 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		return fmt.Errorf("listen on %s: %w (%s)", address, err, listenRemedy(err))
 	}
 	warnOfDescriptors(s.cfg.Limits, s.log)
+	return nil
+}
+
+// startDoor answers requests while the parts behind it start: a migration may take long.
+func (s *Server) startDoor(context.Context) error {
+	s.door = api.NewDoor()
+	s.edge = api.NewEdge(api.EdgeOptions{
+		MaxConnections: s.cfg.Limits.HTTPConnections, Metrics: s.metrics.edge.options(), Logger: s.log.With().Str("room", "api").Logger(),
+	})
+	s.http, s.served = s.edge.Server(s.door), make(chan struct{})
+	go func() {
+		defer close(s.served)
+		if err := s.http.Serve(s.edge.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			s.failed <- fmt.Errorf("the HTTP server broke: %w", err)
+		}
+	}()
+	s.log.Info().Str("url", s.URL()).Msg("harness is starting")
 	return nil
 }
 
@@ -219,16 +238,7 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	s.offerJobs(&options)
 	s.offerExtensions(&options)
-	s.edge = api.NewEdge(api.EdgeOptions{
-		MaxConnections: s.cfg.Limits.HTTPConnections, Metrics: s.metrics.edge.options(), Logger: s.log.With().Str("room", "api").Logger(),
-	})
-	s.http, s.served = s.edge.Server(api.New(options)), make(chan struct{})
-	go func() {
-		defer close(s.served)
-		if err := s.http.Serve(s.edge.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-			s.failed <- fmt.Errorf("the HTTP server broke: %w", err)
-		}
-	}()
+	s.door.Open(api.New(options))
 	return nil
 }
 

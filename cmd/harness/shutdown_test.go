@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"io/fs"
 	"net/http"
 	"os"
@@ -10,6 +11,42 @@ import (
 	"testing"
 	"time"
 )
+
+// While a server starts - here it waits for another one's migration - it says so instead of leaving its peers without an answer.
+func TestAServerThatStartsSaysSo(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, withEnv("CODEX_BIN=/nonexistent"))
+	if err := os.MkdirAll(s.dataDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.Create(filepath.Join(s.dataDir, "migrate.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	server := s.launch(os.Args[0])
+	server.eventually("it is starting", func() bool {
+		for line := range strings.Lines(server.logTail()) {
+			var entry struct{ URL, Message string }
+			if json.Unmarshal([]byte(line), &entry) == nil && entry.Message == "harness is starting" {
+				server.url = entry.URL
+			}
+		}
+		return server.url != ""
+	})
+	if answer := server.want(http.StatusServiceUnavailable, http.MethodGet, "/api/ready", nil); answer["code"] != "starting" {
+		t.Errorf("it says %v", answer)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server.awaitReady()
+	server.want(http.StatusOK, http.MethodGet, "/api/ready", nil)
+	server.stop()
+}
 
 // Whatever peers hold open - a browser's spare connection, half a request, a kept connection, a stream that does not answer the close frame -
 // an orderly end stays one.

@@ -1,0 +1,43 @@
+package api
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A server that starts answers readiness at once and lets others wait for it, but not for ever.
+func TestDoor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		door := NewDoor()
+		ask := func(path string) (*httptest.ResponseRecorder, time.Duration) {
+			w, began := httptest.NewRecorder(), time.Now()
+			door.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+			return w, time.Since(began)
+		}
+		for path, wait := range map[string]time.Duration{"/api/ready": 0, "/api/sessions": doorPatience} {
+			w, took := ask(path)
+			if w.Code != http.StatusServiceUnavailable || took != wait || w.Header().Get("Retry-After") == "" ||
+				w.Header().Get("Content-Type") != jsonType || !strings.Contains(w.Body.String(), `"code":"starting"`) {
+				t.Errorf("%s: %d %s after %v", path, w.Code, w.Body, took)
+			}
+		}
+		waited := make(chan int)
+		go func() {
+			w, _ := ask("/api/sessions")
+			waited <- w.Code
+		}()
+		synctest.Wait()
+		door.Open(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+		if code := <-waited; code != http.StatusTeapot {
+			t.Errorf("who waited got %d", code)
+		}
+		if w, _ := ask("/api/ready"); w.Code != http.StatusTeapot {
+			t.Errorf("once open, readiness is %d", w.Code)
+		}
+	})
+}
