@@ -8,7 +8,7 @@ import (
 )
 
 // patience bounds a wait for what the recording shows; only what differs ever uses it up.
-const patience = 3 * time.Second
+const patience = 6 * time.Second
 
 // socket is one websocket of a replay and its recorded twin.
 type socket struct {
