@@ -31,6 +31,16 @@ type Event struct {
 	Payload json.RawMessage
 }
 
+// attribute notes where the event comes from, unless it says so itself.
+func (e *Event) attribute(origin Origin) {
+	if e.Actor == "" {
+		e.Actor = origin.Actor
+	}
+	if e.TraceID == "" {
+		e.TraceID, e.SpanID = origin.TraceID, origin.SpanID
+	}
+}
+
 // Record is a committed event.
 type Record struct {
 	Event

@@ -239,6 +239,17 @@ func (j *Journal) Commit(ctx context.Context, unit Unit) ([]Record, error) {
 	}
 }
 
+// Attribute notes in events where they come from (Options.Origin), for units that gather the changes of several callers.
+func (j *Journal) Attribute(ctx context.Context, events []Event) {
+	if j.opts.Origin == nil {
+		return
+	}
+	origin := j.opts.Origin(ctx)
+	for i := range events {
+		events[i].attribute(origin)
+	}
+}
+
 // Append commits events that come with no other change of state.
 func (j *Journal) Append(ctx context.Context, events ...Event) ([]Record, error) {
 	return j.Commit(ctx, func(context.Context, database.Tx) ([]Event, error) { return events, nil })

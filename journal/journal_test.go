@@ -378,11 +378,16 @@ func TestEventsSayWhereTheyCameFrom(t *testing.T) {
 		if _, err := j.Append(t.Context(), journal.Event{}); err != nil {
 			t.Fatal(err)
 		}
+		several := []journal.Event{{}, {Actor: "bob"}}
+		j.Attribute(ctx, several)
+		if _, err := j.Append(t.Context(), several...); err != nil {
+			t.Fatal(err)
+		}
 		got := ""
 		for _, r := range readAll(t, j) {
 			got += fmt.Sprintf("[%s %s %s]", r.Actor, r.TraceID, r.SpanID)
 		}
-		if got != "[ann t1 s1][bob t2 s2][  ]" {
+		if got != "[ann t1 s1][bob t2 s2][  ][ann t1 s1][bob t1 s1]" {
 			t.Error(got)
 		}
 	})

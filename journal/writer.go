@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -88,13 +89,17 @@ func (j *Journal) refuseQueued() {
 // process commits a batch. A unit that fails after writing spoils the shared transaction; then each unit gets its own. While the store is
 // out of reach the batch is tried again for as long as somebody waits for it: producers without a deadline are slowed, not dropped.
 func (j *Journal) process(ctx context.Context, batch []*submission) {
+	if len(batch) == 0 {
+		return
+	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		batch = j.tellFirst(dropCanceled(batch))
 		if len(batch) == 0 {
 			return
 		}
-		err := j.commit(ctx, batch)
+		left, err := j.commit(ctx, batch)
 		if err == nil {
+			j.process(ctx, left)
 			return
 		}
 		if database.Transient(err) && j.pause(ctx, wait) {
@@ -165,8 +170,16 @@ type outcome struct {
 	err          error
 }
 
-// commit runs the batch in one transaction, publishes, and tells every unit. On an error nobody has been told.
-func (j *Journal) commit(ctx context.Context, batch []*submission) error {
+// maxEvents and maxBytes bound a transaction: with so many events, or bytes of their payloads, it takes no further unit. Nobody then waits
+// for more than this and one unit, and what is published at once is less than what the stream keeps for its readers.
+const (
+	maxEvents = 1024
+	maxBytes  = 2 << 20
+)
+
+// commit runs the batch, or as much of it as one transaction takes, publishes, and tells every unit it ran. It returns the rest. On an error
+// nobody has been told.
+func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*submission, err error) {
 	began := time.Now()
 	j.batches++
 	name := j.batchPrefix + strconv.FormatInt(j.batches, 10)
@@ -174,13 +187,17 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) error {
 		records  []Record
 		outcomes []outcome
 	)
-	err := j.db.Update(ctx, func(tx database.Tx) error {
+	err = j.db.Update(ctx, func(tx database.Tx) error {
 		records, outcomes = nil, nil
 		pos, err := j.lockHead(ctx, tx)
 		if err != nil {
 			return err
 		}
+		bytes := 0
 		for _, s := range batch {
+			if len(records) >= maxEvents || bytes >= maxBytes {
+				break
+			}
 			if s.unit == nil {
 				outcomes = append(outcomes, outcome{first: len(records)})
 				continue
@@ -195,15 +212,18 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) error {
 			}
 			outcomes = append(outcomes, outcome{first: len(records), count: len(events)})
 			origin := j.origin(s)
-			for _, event := range events {
-				records = append(records, j.record(event, origin))
+			records = slices.Grow(records, len(events))
+			for i := range events {
+				bytes += len(events[i].Payload)
+				records = append(records, j.record(events[i], origin))
 			}
 		}
 		return j.append(ctx, tx, name, pos, records)
 	})
 	if err != nil && !j.committedAnyway(ctx, err, name, records) {
-		return err
+		return nil, err
 	}
+	batch, left = batch[:len(outcomes)], batch[len(outcomes):]
 	j.publish(ctx, records, toldBetween(batch, outcomes))
 	for i, s := range batch {
 		out := outcomes[i]
@@ -212,7 +232,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) error {
 	if j.opts.Observe != nil {
 		j.opts.Observe(len(batch), len(records), time.Since(began))
 	}
-	return nil
+	return left, nil
 }
 
 // runUnit runs one unit under the writer's context: a caller that goes away must not roll back its neighbours.
@@ -242,12 +262,7 @@ func (j *Journal) origin(s *submission) Origin {
 }
 
 func (j *Journal) record(event Event, origin Origin) Record {
-	if event.Actor == "" {
-		event.Actor = origin.Actor
-	}
-	if event.TraceID == "" {
-		event.TraceID, event.SpanID = origin.TraceID, origin.SpanID
-	}
+	event.attribute(origin)
 	if event.Time == 0 {
 		event.Time = j.opts.Now().UnixMilli()
 	}
