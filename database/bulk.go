@@ -21,11 +21,21 @@ const (
 type Bulk struct {
 	kinds    []Kind
 	postgres string
-	sqlite   [sqliteRows + 1]string // by the number of rows
+	sqlite   []sized // the most rows first
 }
 
-// sqliteRows bounds the rows of one statement: the driver looks for each parameter among all those before it.
-const sqliteRows = 8
+// sized is a text for so many rows.
+type sized struct {
+	rows int
+	text string
+}
+
+// sqliteRows is for how many rows there is a text each; beyond that they double, within sqliteParameters: the driver looks for each parameter
+// among all those before it.
+const (
+	sqliteRows       = 8
+	sqliteParameters = 128
+)
 
 // NewBulk makes a statement of a text in which "{rows}" stands where a query may stand, for one whose columns are of these kinds.
 func NewBulk(text string, kinds ...Kind) *Bulk { return NewBulks(text, text, kinds...) }
@@ -38,8 +48,13 @@ func NewBulks(sqlite, postgres string, kinds ...Kind) *Bulk {
 		arrays[i] = "$" + strconv.Itoa(i+1) + "::" + string(kind) + "[]"
 	}
 	b.postgres = strings.Replace(postgres, "{rows}", "select * from unnest("+strings.Join(arrays, ", ")+")", 1)
-	for n := range b.sqlite {
-		b.sqlite[n] = strings.Replace(sqlite, "{rows}", "values "+placeholders(n, len(kinds)), 1)
+	for n := 1; n <= sqliteRows || n*len(kinds) <= sqliteParameters; {
+		b.sqlite = append([]sized{{n, strings.Replace(sqlite, "{rows}", "values "+placeholders(n, len(kinds)), 1)}}, b.sqlite...)
+		if n < sqliteRows {
+			n++
+		} else {
+			n *= 2
+		}
 	}
 	return b
 }
@@ -96,12 +111,12 @@ func (b *Bulk) each(tx Tx, args []any, run func(text string, args []any) error) 
 	if _, isSQLite := tx.(preparedTx); !isSQLite {
 		return run(b.postgres, Columns(b.kinds, args))
 	}
-	for len(args) > 0 {
-		rows := min(len(args)/columns, sqliteRows)
-		if err := run(b.sqlite[rows], args[:rows*columns]); err != nil {
-			return err
+	for _, s := range b.sqlite {
+		for size := s.rows * columns; len(args) >= size; args = args[size:] {
+			if err := run(s.text, args[:size]); err != nil {
+				return err
+			}
 		}
-		args = args[rows*columns:]
 	}
 	return nil
 }

@@ -14,8 +14,9 @@ import (
 const writerPages = 16_000
 
 const (
-	// checkpointEvery is how many commits go by between two checkpoints.
+	// checkpointEvery is how many commits go by between two checkpoints. A commit counts once more for every checkpointBytes it writes.
 	checkpointEvery = 128
+	checkpointBytes = 32 << 10
 	// restartWait bounds how long the writer stands still for readers, once the log is over its bound.
 	restartWait = 250 * time.Millisecond
 )
@@ -102,9 +103,10 @@ func checkpoint(ctx context.Context, on Querier, mode string) (pages int, err er
 	return pages, nil
 }
 
-// committed is told each commit of the writer.
-func (c *checkpointer) committed() {
-	if c.commits.Add(1)%checkpointEvery != 0 {
+// committed is told each commit of the writer, with about how many bytes it wrote.
+func (c *checkpointer) committed(bytes int) {
+	counts := int64(1 + bytes/checkpointBytes)
+	if now := c.commits.Add(counts); now/checkpointEvery == (now-counts)/checkpointEvery {
 		return
 	}
 	select {

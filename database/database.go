@@ -67,9 +67,10 @@ func (db *DB) Update(ctx context.Context, fn func(tx Tx) error) error {
 	if err != nil {
 		return fmt.Errorf("begin transaction: %w", err)
 	}
+	bytes := 0
 	var writer Tx = tx
 	if db.writes != nil {
-		writer = preparedTx{tx, db.writes}
+		writer = preparedTx{tx, db.writes, &bytes}
 		defer db.writes.prepare(ctx)
 	}
 	if err := fn(writer); err != nil {
@@ -82,7 +83,7 @@ func (db *DB) Update(ctx context.Context, fn func(tx Tx) error) error {
 		return fmt.Errorf("%w: %w", ErrCommit, err)
 	}
 	if db.checkpoints != nil {
-		db.checkpoints.committed()
+		db.checkpoints.committed(bytes)
 	}
 	return nil
 }

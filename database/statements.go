@@ -137,6 +137,7 @@ func (r reader) get(ctx context.Context, query string) *sql.Stmt {
 type preparedTx struct {
 	tx         *sql.Tx
 	statements *statements
+	bytes      *int // of what was handed over, for the checkpointer
 }
 
 // ExecContext implements Tx.
@@ -145,6 +146,11 @@ func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) 
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
+	for _, arg := range args {
+		if text, isText := arg.(string); isText {
+			*t.bytes += len(text)
+		}
+	}
 	if prepared := t.statements.find(query); prepared != nil {
 		return t.tx.StmtContext(ctx, prepared).ExecContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes its own
 	}
