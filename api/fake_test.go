@@ -161,14 +161,18 @@ func (f *fakeSessions) Interrupt(_ context.Context, _, turnID string) (string, e
 	return f.next.turnID, nil
 }
 
-func (f *fakeSessions) UpsertTranscript(ctx context.Context, id string, entry transcript.Entry) error {
+func (f *fakeSessions) UpsertTranscripts(ctx context.Context, id string, entries []transcript.Entry) ([]json.RawMessage, error) {
 	if _, err := f.Lookup(ctx, id); err != nil {
-		return err
+		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.entries = append(f.entries, entry)
-	return f.fail
+	f.entries = append(f.entries, entries...)
+	encoded := make([]json.RawMessage, len(entries))
+	for i := range entries {
+		encoded[i] = entries[i].AppendJSON(nil)
+	}
+	return encoded, f.fail
 }
 
 func (f *fakeSessions) Requests(_ context.Context, id string, kind runtime.RequestKind) ([]session.Request, error) {

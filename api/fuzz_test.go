@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzUpsertBody: whatever is posted, the answer is JSON, a 200 or a 4xx, and a 200 means that exactly one entry was stored.
+// FuzzUpsertBody: whatever is posted, the answer is JSON, a 200 or a 4xx, and a 200 means that exactly one entry was stored. Twice in a list it
+// is answered alike, and stored twice or not at all.
 func FuzzUpsertBody(f *testing.F) {
 	for _, seed := range []string{
 		`{"messageId":"m1","turnId":"t1","role":"assistant","type":"agentMessage","content":"hello","status":"streaming","startedAt":1000}`,
@@ -38,6 +39,14 @@ func FuzzUpsertBody(f *testing.F) {
 			}
 		default:
 			t.Fatalf("%q: got %d %s", body, got.Code, got.Body)
+		}
+		if !json.Valid(body) {
+			return // it might end the list
+		}
+		b.sessions.entries = nil
+		list := b.post("/api/sessions/"+knownID+"/transcript/upserts", `{"entries":[`+string(body)+`,`+string(body)+`]}`)
+		if list.Code != got.Code || len(b.sessions.entries) != 2*stored || !json.Valid(list.Body.Bytes()) {
+			t.Fatalf("%q: alone %d, twice %d with %d entries stored: %s", body, got.Code, list.Code, len(b.sessions.entries), list.Body)
 		}
 	})
 }

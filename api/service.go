@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 
 	"harness/runtime"
 	"harness/session"
@@ -31,8 +32,9 @@ type Sessions interface {
 	// Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn, ErrWrongTurn.
 	Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error)
 
-	// UpsertTranscript stores the entry and announces it. The session must exist (Lookup).
-	UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error
+	// UpsertTranscripts stores the entries, all or none, and announces each as it is, which is also returned as JSON. The session must exist
+	// (Lookup).
+	UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) ([]json.RawMessage, error)
 
 	// Requests lists the pending interactive requests of a session, oldest first. An unknown session has none.
 	Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error)

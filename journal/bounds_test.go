@@ -24,7 +24,7 @@ func TestATransactionIsBounded(t *testing.T) {
 		payload []byte
 		most    int // events of a transaction
 	}{
-		"events": {slices.Repeat([]int{100, 1, 1000, 0}, 8), nil, 1023 + 1000},
+		"events": {slices.Repeat([]int{100, 1, 1000, 0}, 3), nil, 1023 + 1000},
 		"bytes":  {slices.Repeat([]int{2, 0, 1}, 3), large, 4},
 	} {
 		t.Run(name, func(t *testing.T) {

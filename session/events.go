@@ -49,11 +49,13 @@ func sessionEvent(sessionID, kind string, at int64, systemOwned bool, payload js
 	return event
 }
 
-func transcriptUpdated(sessionID string, entry transcript.Entry, at int64, systemOwned bool) journal.Event {
-	event := sessionEvent(sessionID, "transcript_updated", at, systemOwned, entry.AppendUpdate(make([]byte, 0, entry.Size()), sessionID))
+// transcriptUpdated tells of an entry; asSent is the entry within the event's payload.
+func transcriptUpdated(sessionID string, entry *transcript.Entry, at int64, systemOwned bool) (event journal.Event, asSent json.RawMessage) {
+	payload, from := entry.AppendUpdate(make([]byte, 0, entry.Size()), sessionID)
+	event = sessionEvent(sessionID, "transcript_updated", at, systemOwned, payload)
 	// Clients choose these ids, and the journal stores them as columns too.
 	event.TurnID, event.ItemID = database.EncodeText(entry.TurnID), database.EncodeText(entry.MessageID)
-	return event
+	return event, payload[from : len(payload)-1]
 }
 
 func sessionDeleted(gone DeletedError, systemOwned bool) journal.Event {

@@ -52,10 +52,13 @@ func (h *history) step() {
 	turnID := sessionID[30:] + h.pick("turn", "t1", "t2")
 	switch h.pick("step", "upsert", "upsert", "item", "item", "item", "begin", "end", "ask", "ask", "settle", "resolved", "crash", "restart", "delete", "spoil", "spoil") {
 	case "upsert":
-		err := h.UpsertTranscript(h.t.Context(), sessionID, transcript.Entry{MessageID: h.pick("message", "m", "item-1", "i"), TurnID: turnID,
-			Role: "system", Type: "x", Content: rapid.String().Draw(h.rt, "content"),
-			Status: transcript.Status(h.pick("status", "streaming", "complete", "error"))})
-		if err != nil && !absent(err) {
+		entries := make([]transcript.Entry, rapid.IntRange(1, 4).Draw(h.rt, "entries"))
+		for i := range entries {
+			entries[i] = transcript.Entry{MessageID: h.pick("message", "m", "item-1", "i"), TurnID: turnID,
+				Role: "system", Type: "x", Content: rapid.String().Draw(h.rt, "content"),
+				Status: transcript.Status(h.pick("status", "streaming", "complete", "error"))}
+		}
+		if _, err := h.UpsertTranscripts(h.t.Context(), sessionID, entries); err != nil && !absent(err) {
 			h.rt.Fatal(err)
 		}
 	case "item":

@@ -44,7 +44,8 @@ func (s *Service) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessio
 	if err != nil || !changed {
 		return nil, err
 	}
-	return []journal.Event{transcriptUpdated(sessionID, merged, s.now(), systemOwned)}, nil
+	event, _ := transcriptUpdated(sessionID, &merged, s.now(), systemOwned)
+	return []journal.Event{event}, nil
 }
 
 // PresentIn tells, as part of another room's unit, whether a session is there.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
 
 	"harness/database"
 	"harness/journal"
@@ -71,7 +72,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		adoption: newAdoption(), adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
+		adoption: newAdoption(), upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
 	}
 	s.view = newView(s.now)
 	return s

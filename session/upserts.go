@@ -2,11 +2,14 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"harness/database"
 	"harness/journal"
@@ -17,89 +20,136 @@ import (
 // upserts gathers what clients put into transcripts at the same time into one unit: while one transaction commits, the next upserts wait
 // for the following one anyway, and together they need a few statements where each alone needs four.
 type upserts struct {
-	mu      sync.Mutex
-	waiting []*upsert
-	queued  bool // a unit is on its way that will take what waits
+	many *semaphore.Weighted // maxManyEntries
+
+	mu   sync.Mutex
+	open *upsertBatch // on its way to the writer, and takes more
 }
 
+// maxManyEntries bounds the entries on their way to the writer that come several at once. Who comes with more waits for those before: however
+// many of them there are, a single entry has no more than these and one transaction before it.
+const maxManyEntries = 2048
+
+// maxGathered and maxGatheredBytes bound the entries and the bytes of events of one unit, unless one upsert alone has more. The journal
+// puts several units into one transaction.
+const (
+	maxGathered      = 256
+	maxGatheredBytes = 512 << 10
+)
+
+// upsert is what one caller puts into one transcript.
 type upsert struct {
-	put    transcript.Put
-	event  journal.Event // encoded by its caller: the writer has no time for it
-	err    error         // this upsert's own refusal, known once its unit ran
-	result chan error
+	sessionID string
+	entries   []transcript.Entry
+	events    []journal.Event // encoded by their caller: the writer has no time for it
+	bytes     int             // of the events
+	weight    int64           // of what it was admitted with
+	err       error           // this upsert's own refusal, known once its unit ran
+	result    chan error
 }
 
 // errAlone: the unit failed for a reason that may be another upsert's.
 var errAlone = errors.New("try alone")
 
-// UpsertTranscript stores an entry by the rules of the transcript room and announces it as it was sent. It costs no runtime call: a session
-// nobody here knows is ErrNotFound, a deleted one *DeletedError. When ctx ends before, the entry may still be stored.
+// UpsertTranscript is UpsertTranscripts of one entry.
 func (s *Service) UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error {
-	u := &upsert{put: transcript.Put{SessionID: sessionID, Entry: entry}, event: transcriptUpdated(sessionID, entry, s.now(), false), result: make(chan error, 1)}
-	if s.upserts.add(u) {
-		batch := &upsertBatch{service: s}
-		// Not this caller's deadline: the unit is everybody's who joins it.
-		if err := s.journal.Submit(context.WithoutCancel(ctx), batch.run, batch.done); err != nil {
+	_, err := s.UpsertTranscripts(ctx, sessionID, []transcript.Entry{entry})
+	return err
+}
+
+// UpsertTranscripts stores entries one after the other by the rules of the transcript room and announces each as it was sent: all of them
+// or, with an error, none. It returns each as JSON. It costs no runtime call: a session nobody here knows is ErrNotFound, a deleted one
+// *DeletedError. When ctx ends before, they may still be stored.
+func (s *Service) UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) ([]json.RawMessage, error) {
+	u := &upsert{sessionID: sessionID, entries: entries, events: make([]journal.Event, len(entries)), result: make(chan error, 1)}
+	if err := s.upserts.admit(ctx, u); err != nil {
+		return nil, err
+	}
+	sent := make([]json.RawMessage, len(entries))
+	for i, now := 0, s.now(); i < len(entries); i++ {
+		u.events[i], sent[i] = transcriptUpdated(sessionID, &entries[i], now, false)
+		u.bytes += len(u.events[i].Payload)
+	}
+	s.journal.Attribute(ctx, u.events)
+	if batch, first := s.upserts.join(s, u); first {
+		// Not this caller's context: the unit is everybody's who joins it.
+		if err := s.journal.Submit(context.Background(), batch.run, batch.done); err != nil {
 			batch.done(nil, err)
 		}
 	}
 	select {
 	case err := <-u.result:
 		if errors.Is(err, errAlone) {
-			return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 				return s.upsertAll(ctx, tx, []*upsert{u})
 			})
 		}
-		return err
+		if err != nil {
+			return nil, err
+		}
+		return sent, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 
-// add tells whether a unit has to be queued.
-func (q *upserts) add(u *upsert) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.waiting = append(q.waiting, u)
-	if q.queued {
-		return false
+// admit waits until an upsert of several entries may go on.
+func (q *upserts) admit(ctx context.Context, u *upsert) error {
+	if len(u.entries) == 1 {
+		return nil
 	}
-	q.queued = true
-	return true
+	u.weight = min(int64(len(u.entries)), maxManyEntries)
+	return q.many.Acquire(ctx, u.weight)
 }
 
-func (q *upserts) take() []*upsert {
+// join puts an upsert into the unit that is open, or opens one, which is to be submitted then.
+func (q *upserts) join(s *Service, u *upsert) (batch *upsertBatch, first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	taken := q.waiting
-	q.waiting, q.queued = nil, false
-	return taken
+	if b := q.open; b != nil && b.entries+len(u.entries) <= maxGathered && b.bytes+u.bytes <= maxGatheredBytes {
+		b.add(u)
+		return b, false
+	}
+	q.open = &upsertBatch{service: s}
+	q.open.add(u)
+	return q.open, true
 }
 
-// upsertBatch is one unit. It takes what waits when it first runs and keeps to it should it run again.
+// upsertBatch is one unit. It takes what joins until it first runs and keeps to it should it run again.
 type upsertBatch struct {
 	service *Service
-	taken   bool
-	all     []*upsert
+	// upserts.mu guards these until the batch is closed.
+	all            []*upsert
+	entries, bytes int
 }
 
-func (b *upsertBatch) take() {
-	if !b.taken {
-		b.taken, b.all = true, b.service.upserts.take()
+func (b *upsertBatch) add(u *upsert) {
+	b.all = append(b.all, u)
+	b.entries += len(u.entries)
+	b.bytes += u.bytes
+}
+
+func (b *upsertBatch) close() {
+	q := &b.service.upserts
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.open == b {
+		q.open = nil
 	}
 }
 
 func (b *upsertBatch) run(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-	b.take()
+	b.close()
 	return b.service.upsertAll(ctx, tx, b.all)
 }
 
 func (b *upsertBatch) done(_ []journal.Record, err error) {
-	b.take() // a unit that never ran still owes its answers
+	b.close() // a unit that never ran still owes its answers
 	if err != nil && len(b.all) > 1 && !expected(err) {
 		err = errAlone
 	}
 	for _, u := range b.all {
+		b.service.upserts.many.Release(u.weight)
 		if err != nil {
 			u.result <- err
 			continue
@@ -114,18 +164,26 @@ func (s *Service) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) 
 	if err != nil {
 		return nil, err
 	}
-	puts := make([]transcript.Put, 0, len(all))
-	events := make([]journal.Event, 0, len(all))
+	entries := 0
 	for _, u := range all {
-		systemOwned, known := owned[u.put.SessionID]
+		entries += len(u.entries)
+	}
+	puts := make([]transcript.Put, 0, entries)
+	events := make([]journal.Event, 0, entries)
+	for _, u := range all {
+		systemOwned, known := owned[u.sessionID]
 		if !known {
 			continue
 		}
-		event := u.event
+		var meta json.RawMessage
 		if systemOwned {
-			event.Meta = stream.EncodeMeta(stream.Meta{SystemOwned: true})
+			meta = stream.EncodeMeta(stream.Meta{SystemOwned: true})
 		}
-		puts, events = append(puts, u.put), append(events, event)
+		for i := range u.entries {
+			event := u.events[i]
+			event.Meta = meta
+			puts, events = append(puts, transcript.Put{SessionID: u.sessionID, Entry: u.entries[i]}), append(events, event)
+		}
 	}
 	if len(puts) == 0 {
 		if len(all) == 1 {
@@ -142,7 +200,7 @@ func presences(ctx context.Context, tx database.Tx, all []*upsert) (map[string]b
 	absentees := make(map[string]error)
 	var ids []string
 	for _, u := range all {
-		id := u.put.SessionID
+		id := u.sessionID
 		if _, asked := absentees[id]; !asked {
 			absentees[id] = ErrNotFound
 			ids = append(ids, id)
@@ -172,8 +230,8 @@ func presences(ctx context.Context, tx database.Tx, all []*upsert) (map[string]b
 	}
 	for _, u := range all {
 		u.err = nil
-		if _, there := owned[u.put.SessionID]; !there {
-			u.err = absentees[u.put.SessionID]
+		if _, there := owned[u.sessionID]; !there {
+			u.err = absentees[u.sessionID]
 		}
 	}
 	return owned, nil

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"encoding/json"
 	"strconv"
 	"unicode/utf8"
 )
@@ -24,19 +25,38 @@ func (e *Entry) AppendJSON(dst []byte) []byte {
 	return append(appendText(append(dst, `,"status":`...), string(e.Status)), '}')
 }
 
-// AppendUpdate appends what readers of the session are told of the entry (seed 004, "transcript_updated").
-func (e *Entry) AppendUpdate(dst []byte, sessionID string) []byte {
+// AppendUpdate appends what readers of the session are told of the entry (seed 004, "transcript_updated"). The entry's own JSON stands from
+// entry on, up to the last byte.
+func (e *Entry) AppendUpdate(dst []byte, sessionID string) (out []byte, entry int) {
 	dst = appendText(append(dst, `{"threadId":`...), sessionID)
 	dst = appendText(append(dst, `,"turnId":`...), e.TurnID)
 	dst = appendText(append(dst, `,"messageId":`...), e.MessageID)
 	dst = appendText(append(dst, `,"type":`...), e.Type)
-	return append(e.AppendJSON(append(dst, `,"entry":`...)), '}')
+	dst = append(dst, `,"entry":`...)
+	entry = len(dst)
+	return append(e.AppendJSON(dst), '}'), entry
 }
 
-// AppendAnswer appends what the sender of an upsert is told.
-func (e *Entry) AppendAnswer(dst []byte, sessionID string) []byte {
-	dst = appendText(append(dst, `{"status":"ok","sessionId":`...), sessionID)
-	return append(e.AppendJSON(append(dst, `,"entry":`...)), '}')
+// AppendAnswer appends what the sender of an upsert is told, from the entry as AppendJSON writes it.
+func AppendAnswer(dst []byte, sessionID string, entry []byte) []byte {
+	dst = append(appendAnswered(dst, sessionID), `,"entry":`...)
+	return append(append(dst, entry...), '}')
+}
+
+// AppendAnswers is AppendAnswer for an upsert of many entries.
+func AppendAnswers(dst []byte, sessionID string, entries []json.RawMessage) []byte {
+	dst = append(appendAnswered(dst, sessionID), `,"entries":[`...)
+	for i, entry := range entries {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, entry...)
+	}
+	return append(dst, "]}"...)
+}
+
+func appendAnswered(dst []byte, sessionID string) []byte {
+	return appendText(append(dst, `{"status":"ok","sessionId":`...), sessionID)
 }
 
 // Size is about how long the entry is as JSON.

@@ -27,7 +27,8 @@ func FuzzEntryJSON(f *testing.F) {
 			}
 			return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 		}
-		if got, want := string(entry.AppendUpdate(nil, details)), plain(struct {
+		updated, from := entry.AppendUpdate(nil, details)
+		if got, want := string(updated), plain(struct {
 			ThreadID  string           `json:"threadId"`
 			TurnID    string           `json:"turnId"`
 			MessageID string           `json:"messageId"`
@@ -36,12 +37,20 @@ func FuzzEntryJSON(f *testing.F) {
 		}{details, entry.TurnID, entry.MessageID, entry.Type, entry}); got != want {
 			t.Errorf("update:\ngot  %s\nwant %s", got, want)
 		}
-		if got, want := string(entry.AppendAnswer(nil, details)), plain(struct {
+		if got, want := string(transcript.AppendAnswer(nil, details, updated[from:len(updated)-1])), plain(struct {
 			Status    string           `json:"status"`
 			SessionID string           `json:"sessionId"`
 			Entry     transcript.Entry `json:"entry"`
 		}{"ok", details, entry}); got != want {
 			t.Errorf("answer:\ngot  %s\nwant %s", got, want)
+		}
+		alone := json.RawMessage(entry.AppendJSON(nil))
+		if got, want := string(transcript.AppendAnswers(nil, details, []json.RawMessage{alone, alone})), plain(struct {
+			Status    string             `json:"status"`
+			SessionID string             `json:"sessionId"`
+			Entries   []transcript.Entry `json:"entries"`
+		}{"ok", details, []transcript.Entry{entry, entry}}); got != want {
+			t.Errorf("answer of many:\ngot  %s\nwant %s", got, want)
 		}
 	})
 }

@@ -67,8 +67,12 @@ func (s List) check(c *checker, v Value) Value {
 		c.wrongType("array", v)
 		return v
 	}
-	items := make([]Value, 0, len(v.items))
-	for i, item := range v.items {
+	looked := v.items
+	if s.max > 0 {
+		looked = looked[:min(len(looked), 2*s.max)] // of what is far too long: each element has several times its length of issues
+	}
+	items := make([]Value, 0, len(looked))
+	for i, item := range looked {
 		items = append(items, c.at(step{index: i}, s.items, item))
 	}
 	if len(items) < s.min {

@@ -28,6 +28,8 @@ var hostileBodies = map[string]string{
 	"/api/sessions/{sessionId}/project": `{"projectId":TEXT}`,
 	"/api/sessions/{sessionId}/transcript/upsert": `{"messageId":TEXT,"turnId":TEXT,"role":"user","type":TEXT,"content":TEXT,"details":TEXT,"status":"complete",` +
 		`"startedAt":9007199254740991,"completedAt":0}`,
+	"/api/sessions/{sessionId}/transcript/upserts": `{"entries":[{"messageId":TEXT,"turnId":TEXT,"role":"user","type":TEXT,"content":TEXT,"details":TEXT,"status":"complete"},` +
+		`{"messageId":"m","turnId":TEXT,"role":"user","type":"t","content":TEXT,"status":"streaming"}]}`,
 	"/api/sessions/{sessionId}/session-controls": `{"scope":"session","controls":{"model":TEXT,"approvalPolicy":"never","networkAccess":"enabled","filesystemSandbox":"read-only",` +
 		`"settings":{"k":TEXT}},"actor":TEXT,"source":TEXT}`,
 	"/api/sessions/{sessionId}/settings":                 `{"scope":"session","key":TEXT,"value":[TEXT,1e400,-0,{"a":1,"a":2}]}`,

@@ -15,8 +15,9 @@ import (
 	"harness/journal"
 )
 
-// The server is killed with SIGKILL at random moments while clients post 1,000 upserts. Every acknowledged one is there afterwards, the
-// journal has no gap, and the transcript equals the fold of the journal's events (TR-12, EV-02).
+// The server is killed with SIGKILL at random moments while clients post 1,000 requests, half of them of many upserts. Every acknowledged one
+// is there afterwards, of those without an answer the whole request or nothing, the journal has no gap, and the transcript equals the fold of
+// the journal's events (TR-12, EV-02).
 func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -32,7 +33,7 @@ func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 				mu           sync.Mutex
 				next         int
 				acknowledged = map[string]string{} // messageId -> content of the last acknowledged write
-				doubtful     = map[string]string{} // messageId -> content of a write whose answer never came
+				doubtful     [][]string            // messageIds of requests whose answer never came
 			)
 			kills := 0
 			for next < total {
@@ -50,18 +51,23 @@ func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 							n := next
 							next++
 							mu.Unlock()
-							id, content := fmt.Sprintf("m%d", n), fmt.Sprintf("content %d", n)
-							status, _, err := server.try(http.MethodPost, "/api/sessions/"+session+"/transcript/upsert", object{
-								"messageId": id, "turnId": "ci", "role": "assistant", "type": "agentMessage", "content": content, "status": "complete",
-							})
+							content := fmt.Sprintf("content %d", n)
+							ids, entries := upsertsOf(n, content)
+							path, body := "/api/sessions/"+session+"/transcript/upsert", entries[0]
+							if n%2 == 1 {
+								path, body = path+"s", object{"entries": entries}
+							}
+							status, _, err := server.try(http.MethodPost, path, body)
 							mu.Lock()
 							if err == nil && status == http.StatusOK {
-								acknowledged[id] = content
+								for _, id := range ids {
+									acknowledged[id] = content
+								}
 								if left--; left == 0 {
 									close(due)
 								}
 							} else {
-								doubtful[id] = content
+								doubtful = append(doubtful, ids)
 							}
 							mu.Unlock()
 							if err != nil {
@@ -85,7 +91,7 @@ func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 				server = s.start()
 			}
 			t.Logf("%d kills, %d acknowledged, %d without an answer", kills, len(acknowledged), len(doubtful))
-			if kills < 2 || len(acknowledged) < total/2 {
+			if kills < 2 || len(acknowledged) < 2*total {
 				t.Fatalf("the test lost its point: %d kills, %d acknowledged", kills, len(acknowledged))
 			}
 
@@ -99,6 +105,17 @@ func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 					t.Errorf("acknowledged %s is %q", id, got[id])
 				}
 			}
+			for _, ids := range doubtful {
+				stored := 0
+				for _, id := range ids {
+					if _, there := got[id]; there {
+						stored++
+					}
+				}
+				if stored != 0 && stored != len(ids) {
+					t.Errorf("of %d upserts of one request without an answer %d are stored: %v", len(ids), stored, ids)
+				}
+			}
 			fold := s.foldJournal(session)
 			for id, content := range got {
 				if fold[id] != content {
@@ -110,6 +127,19 @@ func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 			}
 		})
 	}
+}
+
+// upsertsOf are the entries of the n-th request: one of an even number, some of an odd one.
+func upsertsOf(n int, content string) (ids []string, entries []object) {
+	count := 1
+	if n%2 == 1 {
+		count = 2 + n%20
+	}
+	for i := range count {
+		ids = append(ids, fmt.Sprintf("m%d-%d", n, i))
+		entries = append(entries, object{"messageId": ids[i], "turnId": "ci", "role": "assistant", "type": "agentMessage", "content": content, "status": "complete"})
+	}
+	return ids, entries
 }
 
 // foldJournal reads the whole journal of a stopped site, checks that it is gap-free, and folds the upserts of a session.

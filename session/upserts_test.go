@@ -1,0 +1,317 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/database"
+	"harness/internal/dbtest"
+	"harness/journal"
+	"harness/runtime"
+	"harness/transcript"
+)
+
+// randomEntries are of few messages, so that most meet an earlier one.
+func randomEntries(random *rand.Rand, n int) []transcript.Entry {
+	entries := make([]transcript.Entry, n)
+	for i := range entries {
+		at := random.Int64N(100)
+		entries[i] = transcript.Entry{
+			MessageID: fmt.Sprintf("m%d\x00", random.IntN(n)), TurnID: fmt.Sprintf("t%d", random.IntN(3)), Role: "assistant", Type: "x",
+			Content: fmt.Sprintf("<%d>\u2028", i), Status: []transcript.Status{transcript.Streaming, transcript.Complete, transcript.Failed}[random.IntN(3)],
+		}
+		if random.IntN(2) == 0 {
+			entries[i].StartedAt, entries[i].Details = &at, &entries[i].Content
+		}
+	}
+	return entries
+}
+
+// Many entries at once leave the transcript and the events that the same entries leave one by one, but for names and times.
+func TestUpsertsAtOnceEqualUpsertsOneByOne(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		for _, systemOwned := range []bool{false, true} {
+			random := rand.New(rand.NewPCG(5, 6))
+			var ids [2]string
+			for i := range ids {
+				s, err := k.Create(t.Context(), Create{SystemOwned: systemOwned})
+				k.do(err)
+				ids[i] = s.ID
+			}
+			from := k.log.Head()
+			for _, n := range []int{1, 2, 30, 300} {
+				entries := randomEntries(random, n)
+				var alone []string
+				for _, entry := range entries {
+					k.do(k.UpsertTranscript(t.Context(), ids[0], entry))
+					alone = append(alone, string(entry.AppendJSON(nil)))
+				}
+				sent, err := k.UpsertTranscripts(t.Context(), ids[1], entries)
+				k.do(err)
+				if got := fmt.Sprintf("%s", sent); got != fmt.Sprintf("%s", alone) {
+					t.Errorf("answered %s\nwant %s", got, alone)
+				}
+			}
+			one, many := k.stored(ids[0]), k.stored(ids[1])
+			if !reflect.DeepEqual(one, many) || len(one) < 100 {
+				t.Errorf("one by one %d entries, at once %d", len(one), len(many))
+			}
+			var events [2][]journal.Record
+			for _, record := range k.records() {
+				for i, id := range ids {
+					if record.SessionID == id && record.Pos > from {
+						record.Payload = []byte(strings.ReplaceAll(string(record.Payload), id, "ID"))
+						record.SessionID, record.Pos, record.Time = "", 0, 0
+						events[i] = append(events[i], record)
+					}
+				}
+			}
+			if len(events[0]) != 333 || !reflect.DeepEqual(events[0], events[1]) {
+				t.Errorf("one by one %d events, at once %d:\n%+v\n%+v", len(events[0]), len(events[1]), events[0][0], events[1][0])
+			}
+		}
+	})
+}
+
+// hold makes the writer wait: what is submitted meanwhile runs together after release.
+func hold(t *testing.T, log *journal.Journal) (release func()) {
+	t.Helper()
+	begun, end := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	if err := log.Submit(t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) {
+		once.Do(func() { close(begun) })
+		<-end
+		return nil, nil
+	}, nil); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	return func() { close(end) }
+}
+
+// joined waits until upserts of so many entries are in open units.
+func (k *kit) joined(entries int) {
+	k.t.Helper()
+	k.eventually("the upserts join", func() bool {
+		k.upserts.mu.Lock()
+		defer k.upserts.mu.Unlock()
+		return k.upserts.open != nil && k.upserts.open.entries == entries
+	})
+}
+
+// Upserts that share a unit share no fate: one for a session that is not there is refused as a whole, and when the unit fails each is
+// tried alone.
+func TestUpsertsOfOneUnitShareNoFate(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		gone := k.create()
+		_, err := k.Delete(t.Context(), gone.ID)
+		k.do(err)
+		random := rand.New(rand.NewPCG(7, 8))
+		for round, spoiled := range []bool{false, true} {
+			release := hold(t, k.log)
+			type result struct {
+				session string
+				err     error
+			}
+			results := make(chan result, 3)
+			joined := 0
+			for _, id := range []string{s.ID, gone.ID, newID()} {
+				entries := randomEntries(random, 20)
+				for i := range entries {
+					entries[i].MessageID = fmt.Sprintf("r%d-%d", round, i)
+				}
+				go func() {
+					_, err := k.UpsertTranscripts(t.Context(), id, entries)
+					results <- result{id, err}
+				}()
+				joined += 20
+				k.joined(joined)
+			}
+			if spoiled {
+				k.do(k.log.Submit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+					return nil, errors.Join(updateSession(ctx, tx, s.ID, `title = 'spoiled'`), errors.New("spoiled"))
+				}, nil))
+			}
+			release()
+			for range 3 {
+				r := <-results
+				var deleted *DeletedError
+				switch r.session {
+				case s.ID:
+					k.do(r.err)
+				case gone.ID:
+					if !errors.As(r.err, &deleted) {
+						t.Errorf("deleted: %v", r.err)
+					}
+				default:
+					if !errors.Is(r.err, ErrNotFound) {
+						t.Errorf("unknown: %v", r.err)
+					}
+				}
+			}
+			if stored, events := len(k.stored(s.ID)), len(k.events("transcript_updated")); stored != 20*(round+1) || events != 20*(round+1) {
+				t.Errorf("round %d: %d entries, %d events", round, stored, events)
+			}
+		}
+		k.nobodyAdmitted()
+	})
+}
+
+// nobodyAdmitted checks that all upserts of several entries have left.
+func (k *kit) nobodyAdmitted() {
+	k.t.Helper()
+	if !k.upserts.many.TryAcquire(maxManyEntries) {
+		k.t.Error("an upsert that is over holds its place")
+	}
+	k.upserts.many.Release(maxManyEntries)
+}
+
+// However many upserts of 1,000 entries come, two are on their way at a time; single ones are not held up by those that wait, and who leaves
+// while waiting stores nothing.
+func TestUpsertsOfManyEntriesTakeTurns(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		release := hold(t, k.log)
+		random := rand.New(rand.NewPCG(11, 12))
+		results := make(chan error, 3)
+		upsert := func(ctx context.Context, n int) {
+			_, err := k.UpsertTranscripts(ctx, s.ID, randomEntries(random, n))
+			results <- err
+		}
+		for i := range 2 {
+			var before *upsertBatch
+			k.upserts.mu.Lock()
+			before = k.upserts.open
+			k.upserts.mu.Unlock()
+			go upsert(t.Context(), 1000)
+			k.eventually("the upsert joins", func() bool {
+				k.upserts.mu.Lock()
+				defer k.upserts.mu.Unlock()
+				return k.upserts.open != before
+			})
+			if free := k.upserts.many.TryAcquire(1000); free != (i == 0) {
+				t.Errorf("after %d upserts there is room for more: %t", i+1, free)
+			} else if free {
+				k.upserts.many.Release(1000)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if _, err := k.UpsertTranscripts(ctx, s.ID, randomEntries(random, 1000)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the third: %v", err)
+		}
+		go upsert(t.Context(), 1)
+		k.joined(1)
+		release()
+		for range 3 {
+			k.do(<-results)
+		}
+		k.nobodyAdmitted()
+		if events := len(k.events("transcript_updated")); events != 2001 {
+			t.Errorf("%d events", events)
+		}
+	})
+}
+
+// A unit takes no more than its bound, unless one upsert alone has more.
+func TestUnitsOfUpsertsAreBounded(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		release := hold(t, k.log)
+		random := rand.New(rand.NewPCG(9, 10))
+		var group sync.WaitGroup
+		put := func(entries []transcript.Entry) {
+			group.Go(func() {
+				if _, err := k.UpsertTranscripts(t.Context(), s.ID, entries); err != nil {
+					t.Error(err)
+				}
+			})
+			k.eventually("the upsert joins", func() bool {
+				k.upserts.mu.Lock()
+				defer k.upserts.mu.Unlock()
+				open := k.upserts.open
+				return open != nil && &open.all[len(open.all)-1].entries[0] == &entries[0]
+			})
+		}
+		huge := randomEntries(random, 1)
+		huge[0].Content = strings.Repeat("x", maxGatheredBytes)
+		for i, step := range []struct {
+			entries []transcript.Entry
+			open    int // entries of the unit that is open then
+		}{
+			{randomEntries(random, 200), 200}, {randomEntries(random, 56), 256}, {randomEntries(random, 1), 1}, {randomEntries(random, 1000), 1000},
+			{randomEntries(random, 2), 2}, {huge, 1}, {randomEntries(random, 3), 3},
+		} {
+			put(step.entries)
+			k.upserts.mu.Lock()
+			if open := k.upserts.open.entries; open != step.open {
+				t.Errorf("step %d: %d entries in the open unit, want %d", i, open, step.open)
+			}
+			k.upserts.mu.Unlock()
+		}
+		release()
+		group.Wait()
+		if events := len(k.events("transcript_updated")); events != 1263 {
+			t.Errorf("%d events", events)
+		}
+	})
+}
+
+// Of upserts that share a unit, each keeps its own trace and actor (EV-01).
+func TestUpsertsOfOneUnitKeepTheirTraces(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		type key struct{}
+		log := journal.New(db, journal.Options{Logger: zerolog.Nop(), Origin: func(ctx context.Context) journal.Origin {
+			origin, _ := ctx.Value(key{}).(journal.Origin)
+			return origin
+		}})
+		if err := log.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		k := &kit{t: t, fake: &fake{generation: newID()}, log: log}
+		k.Service = New(Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{k.fake}, NodeID: "node", Defaults: testControls, WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
+		k.fake.sink = k.Sink("codex")
+		k.do(k.Start(t.Context()))
+		t.Cleanup(k.close)
+		k.fake.started(k.fake.generation)
+		s := k.create()
+		release := hold(t, log)
+		var group sync.WaitGroup
+		want := ""
+		for i := range 3 {
+			ctx := t.Context()
+			if i != 1 {
+				trace := fmt.Sprint("trace-", i)
+				ctx = context.WithValue(ctx, key{}, journal.Origin{Actor: "actor", TraceID: trace, SpanID: "s"})
+				want += trace
+			}
+			want += "," + fmt.Sprint(i) + ";"
+			group.Go(func() {
+				if err := k.UpsertTranscript(ctx, s.ID, transcript.Entry{MessageID: fmt.Sprint(i), Status: transcript.Complete}); err != nil {
+					t.Error(err)
+				}
+			})
+			k.joined(i + 1)
+		}
+		release()
+		group.Wait()
+		got := ""
+		for _, record := range k.events("transcript_updated") {
+			got += record.TraceID + "," + record.ItemID + ";"
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
