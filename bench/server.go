@@ -129,8 +129,20 @@ func (s *server) newSession() (string, error) {
 
 // upsert is a whole request; content has a fixed length, so that all frames have.
 func (s *server) upsert(message string, content string) []byte {
-	return request("POST", "/api/sessions/"+s.session+"/transcript/upsert",
-		`{"messageId":"`+message+`","turnId":"bench","role":"assistant","type":"agentMessage","content":"`+content+`","status":"complete"}`)
+	return request("POST", "/api/sessions/"+s.session+"/transcript/upsert", entry(message, content))
+}
+
+// upserts is a whole request of many entries.
+func (s *server) upserts(messages []string, content string) []byte {
+	entries := make([]string, len(messages))
+	for i, message := range messages {
+		entries[i] = entry(message, content)
+	}
+	return request("POST", "/api/sessions/"+s.session+"/transcript/upserts", `{"entries":[`+strings.Join(entries, ",")+`]}`)
+}
+
+func entry(message, content string) string {
+	return `{"messageId":"` + message + `","turnId":"bench","role":"assistant","type":"agentMessage","content":"` + content + `","status":"complete"}`
 }
 
 // metric reads one value of GET /metrics.

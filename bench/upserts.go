@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,9 @@ import (
 
 // oneKiB is the text of an entry.
 var oneKiB = strings.Repeat("content of an entry, ", 49)[:1024]
+
+// perRequest is how many entries a request of manyLoad has.
+const perRequest = 32
 
 // rate is what a load reached.
 type rate struct {
@@ -77,10 +81,11 @@ func drive(n int, length time.Duration, cpu func() time.Duration, newClient func
 
 func noCPU() time.Duration { return 0 }
 
-// template renders requests that differ in a few bytes: the message's name and the first bytes of the content.
+// template renders requests that differ in a few bytes: the messages' names and the first bytes of the first content.
 type template struct {
-	bytes          []byte
-	name, contents int // where they begin
+	bytes    []byte
+	names    []int // where they begin
+	contents int
 }
 
 // anyName is a name to be written over; it occurs nowhere else in a request.
@@ -88,15 +93,25 @@ var anyName = strings.Repeat("n", len("new-00000000-00-00000000"))
 
 // newTemplate takes a request rendered with anyName and a start of oneKiB as content.
 func newTemplate(rendered []byte) *template {
-	return &template{rendered, bytes.Index(rendered, []byte(anyName)), bytes.Index(rendered, []byte(oneKiB[:64]))}
+	t := &template{bytes: rendered, contents: bytes.Index(rendered, []byte(oneKiB[:64]))}
+	for at := 0; ; at += len(anyName) {
+		next := bytes.Index(rendered[at:], []byte(anyName))
+		if next < 0 {
+			return t
+		}
+		at += next
+		t.names = append(t.names, at)
+	}
 }
 
-// fill writes another name.
+// fill writes other names, each of which occurs for no other c.
 func (t *template) fill(kind string, a, b, c uint64) []byte {
-	name := append(t.bytes[t.name:t.name], kind...)
-	name = append(appendDigits(name, a, 8), '-')
-	name = append(appendDigits(name, b, 2), '-')
-	appendDigits(name, c, 8)
+	for i, at := range t.names {
+		name := append(t.bytes[at:at], kind...)
+		name = append(appendDigits(name, a, 8), '-')
+		name = append(appendDigits(name, b, 2), '-')
+		appendDigits(name, c*uint64(len(t.names))+uint64(i), 8)
+	}
 	return t.bytes
 }
 
@@ -109,6 +124,20 @@ func appendDigits(dst []byte, value uint64, digits int) []byte {
 		value /= 10
 	}
 	return dst
+}
+
+// manyLoad posts requests of so many new messages each. Its rate is that of entries, and so is its CPU; times are those of requests.
+func manyLoad(s *server, clients, entries int, length time.Duration) (rate, error) {
+	run := uint64(rand.Uint32N(100_000_000))
+	made := newTemplate(s.upserts(slices.Repeat([]string{anyName}, entries), oneKiB))
+	g, err := newGenerator(s.url, clients, func(client, i int) []byte { return made.fill("new-", run, uint64(client), uint64(i)) })
+	if err != nil {
+		return rate{}, err
+	}
+	got, err := g.run(length, s.cpu, s.store.cpu)
+	each := float64(entries)
+	got.perSecond, got.cpu, got.store, got.client = got.perSecond*each, got.cpu/each, got.store/each, got.client/each
+	return got, err
 }
 
 // upsertLoad posts upserts of new messages, or of ones among the first existing when that is not 0: each client goes through messages of
@@ -155,6 +184,8 @@ func upserts(opts *options) error {
 		"store", "clients", "bare INSERT/s", "bare over HTTP/s", "upserts/s", "ratio", "ratio over HTTP", "p50 ms", "p99 ms", "server CPU µs", "Postgres CPU µs", "client CPU µs")
 	rest := newTable("Where the rest goes: the same INSERT, then the two rows an upsert writes (entry and event), each in process and behind net/http (ratios to the bare INSERT; CPU with that of Postgres)",
 		"store", "clients", "bare over HTTP", "its CPU µs", "both rows", "both rows over HTTP", "its CPU µs", "upserts", "its CPU µs")
+	many := newTable(fmt.Sprintf("Many entries a request: new 1 KiB entries per second in requests of 1 and of %d entries (bare: as above; ratios to the bare INSERT; p50 and p99 of requests, CPU of entries)", perRequest),
+		"store", "clients", "bare INSERT/s", "by 1: entries/s", "ratio", fmt.Sprintf("by %d: entries/s", perRequest), "ratio", "p50 ms", "p99 ms", "server CPU µs", "Postgres CPU µs", "client CPU µs")
 	for _, e := range opts.engines() {
 		for _, clients := range []int{1, 32} {
 			if opts.clients != 0 && opts.clients != clients {
@@ -190,6 +221,10 @@ func upserts(opts *options) error {
 				return err
 			}
 			got, err := upsertLoad(running, clients, 0, oneKiB, opts.length)
+			var gotMany rate
+			if err == nil {
+				gotMany, err = manyLoad(running, clients, perRequest, opts.length)
+			}
 			running.stop()
 			if err != nil {
 				return err
@@ -198,9 +233,12 @@ func upserts(opts *options) error {
 				got.p50, got.p99, got.cpu, got.store, got.client)
 			rest.add(e.name, clients, overHTTP.perSecond/bare.perSecond, overHTTP.cpu+overHTTP.store, both.perSecond/bare.perSecond, bothHTTP.perSecond/bare.perSecond, bothHTTP.cpu+bothHTTP.store,
 				got.perSecond/bare.perSecond, got.cpu+got.store)
+			many.add(e.name, clients, bare.perSecond, got.perSecond, got.perSecond/bare.perSecond, gotMany.perSecond, gotMany.perSecond/bare.perSecond, gotMany.p50, gotMany.p99,
+				gotMany.cpu, gotMany.store, gotMany.client)
 		}
 	}
 	t.print()
+	many.print()
 	rest.print()
 	return nil
 }
