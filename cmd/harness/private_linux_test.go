@@ -25,7 +25,8 @@ func TestTheServersEnvironmentIsPrivate(t *testing.T) {
 		if os.Geteuid() != 0 {
 			break
 		}
-		if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_CAPBSET_DROP, capability, 0); errno != 0 && errno != syscall.EINVAL { // unknown to an old kernel
+		_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_CAPBSET_DROP, capability, 0)
+		if errno != 0 && errno != syscall.EINVAL && errno != syscall.EPERM { // unknown to an old kernel; in a container without CAP_SETPCAP, which has lost them before
 			t.Fatal(errno)
 		}
 	}
