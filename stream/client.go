@@ -62,13 +62,13 @@ type client struct {
 
 	queuedUp bool // shard.mu guards it
 
-	// Hub.mu guards these two.
+	// Hub.mu guards these three.
 	view *view
-	slot int // place among the view's members
+	slot int    // place among the view's members
+	at   uint64 // number of the next frame in the view's ring
 
 	mu        sync.Mutex
 	drained   sync.Cond // answers were taken, or the client ended
-	at        uint64    // number of the next frame in the view's ring; where the view changes, hub.mu is held, too
 	goodbye   *farewell
 	busy      bool
 	met       bool   // greeted is closed
@@ -224,7 +224,7 @@ func (c *client) keepOwed() bool {
 	return true
 }
 
-// fallBehind turns a live client to the journal; h.mu (for reading) and c.mu are held.
+// fallBehind turns a live client to the journal; h.mu and c.mu are held.
 func (c *client) fallBehind() {
 	if m := &c.view.members[c.shard.number]; c.at == m.mark && c.at < c.view.head() {
 		c.cursor = max(c.cursor, m.markPos)

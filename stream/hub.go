@@ -137,7 +137,7 @@ type Hub struct {
 	running   sync.WaitGroup // one per attached client, and one per tick of a client
 	writing   sync.WaitGroup // one per shard that runs, and one per goroutine it hands a client to
 
-	mu       sync.RWMutex
+	mu       sync.Mutex
 	open     bool
 	head     int64 // journal position of the last record handed out
 	attached uint64
@@ -237,8 +237,8 @@ func (h *Hub) await(ctx context.Context, finished <-chan struct{}) (err error) {
 
 // isOpen tells whether the hub takes connections.
 func (h *Hub) isOpen() bool {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	return h.open
 }
 
@@ -248,11 +248,11 @@ func (h *Hub) publish(records []journal.Record) {
 	// An event nobody would get is not derived. The others are, outside the lock; whoever joins meanwhile does so before these.
 	derived := make([][]*shared, len(records))
 	wanted := make([]bool, len(records))
-	h.mu.RLock()
+	h.mu.Lock()
 	for i := range records {
 		wanted[i] = h.wants(&records[i])
 	}
-	h.mu.RUnlock()
+	h.mu.Unlock()
 	for i := range records {
 		if wanted[i] {
 			derived[i] = h.derive(records[i])
@@ -276,9 +276,9 @@ func (h *Hub) publish(records []journal.Record) {
 func (h *Hub) overhear(events []journal.Event) {
 	for i := range events {
 		record := journal.Record{Event: events[i]}
-		h.mu.RLock()
+		h.mu.Lock()
 		wanted := h.wants(&record)
-		h.mu.RUnlock()
+		h.mu.Unlock()
 		if !wanted {
 			continue
 		}

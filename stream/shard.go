@@ -179,9 +179,8 @@ func (s *shard) serve(c *client) {
 // claim takes the next batch of a client that is not busy.
 func (c *client) claim(frames []*shared) claim {
 	h := c.hub
-	// Reading: the shards' visits do not wait for each other.
-	h.mu.RLock()
-	defer h.mu.RUnlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	taken := claim{frames: frames, positions: c.positions, epoch: c.epoch}
@@ -207,7 +206,7 @@ func (c *client) claim(frames []*shared) claim {
 }
 
 // takeFrames takes what is owed: frames of an earlier view first, then those of the ring. A client the ring has moved past falls behind.
-// h.mu (for reading) and c.mu are held.
+// h.mu and c.mu are held.
 func (c *client) takeFrames(frames []*shared, limit int) (taken []*shared, more bool) {
 	bytes := 0
 	for len(c.queue) > 0 && len(frames) < limit && bytes < maxBatchBytes {
