@@ -16,6 +16,9 @@ func fanout(opts *options) error {
 	if !opts.full {
 		sizes = sizes[:2]
 	}
+	if opts.sockets != 0 {
+		sizes = []int{opts.sockets}
+	}
 	columns := []string{"sockets", "way"}
 	for _, l := range loads {
 		columns = append(columns, l.name+" CPU", "ratio")

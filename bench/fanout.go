@@ -85,7 +85,7 @@ func (t *target) run(l load, length time.Duration) (measure, error) {
 	}
 	took, spent := time.Since(began), t.child.cpu()-used
 	frames := float64(published * sockets)
-	got := measure{cpu: float64(spent.Microseconds()) / frames, rate: frames / took.Seconds()}
+	got := measure{cpu: float64(spent.Nanoseconds()) / 1000 / frames, rate: frames / took.Seconds()}
 	t.crowd.mu.Lock()
 	got.p99 = quantile(t.crowd.delays, 0.99)
 	t.crowd.mu.Unlock()

@@ -22,6 +22,7 @@ type options struct {
 	length  time.Duration // of one measurement
 	full    bool
 	clients int    // of the upserts, 0 for all
+	sockets int    // of the fan-out, 0 for all
 	store   string // measures only stores whose name has this text
 }
 
@@ -66,6 +67,7 @@ func run(args []string) error {
 	flags.DurationVar(&opts.length, "length", 2*time.Second, "length of one measurement")
 	flags.StringVar(&opts.store, "store", "", `only stores whose name has this text, e.g. "FULL"`)
 	flags.IntVar(&opts.clients, "clients", 0, "upserts: only with so many clients")
+	flags.IntVar(&opts.sockets, "sockets", 0, "fanout: only with so many sockets")
 	flags.BoolVar(&opts.full, "full", true, "all sizes; false leaves out the largest")
 	flags.Usage = func() {
 		fmt.Fprintln(flags.Output(), "usage: bench [flags] [program...]   (all programs when none is named)")

@@ -117,12 +117,16 @@ func postgresCPU() time.Duration {
 		return 0
 	}
 	first, _, _ := strings.Cut(string(raw), "\n")
-	own, ended := processCPU(first)
-	total := own + ended
+	server, err := strconv.Atoi(first)
+	if err != nil {
+		return 0
+	}
+	total := processCPU(server) + endedCPU(server)
 	children, _ := os.ReadFile("/proc/" + first + "/task/" + first + "/children")
-	for _, pid := range strings.Fields(string(children)) {
-		used, _ := processCPU(pid)
-		total += used
+	for _, child := range strings.Fields(string(children)) {
+		if pid, err := strconv.Atoi(child); err == nil {
+			total += processCPU(pid)
+		}
 	}
 	return total
 }
