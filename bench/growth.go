@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"harness/database"
 )
@@ -37,68 +36,124 @@ func fill(db *database.DB, session string, n int) error {
 	return nil
 }
 
+// growthRounds is how often each size has its turn with each load: the machine's speed drifts, so a ratio is taken within a round.
+const growthRounds = 3
+
 func growth(opts *options) error {
 	sizes := []int{10, 10_000, 1_000_000}
 	if !opts.full {
 		sizes = sizes[:2]
 	}
-	t := newTable("Cost of one upsert of 256 bytes by the number of entries stored (8 clients; ratio of server CPU to that at 10, and of server and Postgres together)",
+	t := newTable(fmt.Sprintf("Cost of one upsert of 256 bytes by the number of entries stored (8 clients; server CPU, its ratio to that at 10 in the same round, and that of server and Postgres together; medians of %d rounds)", growthRounds),
 		"store", "entries", "updates/s", "p50 ms", "CPU µs", "ratio", "together", "new/s", "p50 ms", "CPU µs", "ratio", "together")
 	for _, e := range opts.engines() {
 		if e.synchronous == "NORMAL" {
 			continue
 		}
-		var first [2]rate
-		for n, size := range sizes {
-			s, err := newStore(opts, e)
-			if err != nil {
-				return err
-			}
-			running, err := serve(opts, s)
-			if err != nil {
-				return err
-			}
-			got, err := grown(opts, running, size)
-			running.stop()
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				first = got
-			}
-			row := []any{e.name, size}
-			for i, one := range got {
-				row = append(row, one.perSecond, one.p50, one.cpu, one.cpu/first[i].cpu, (one.cpu+one.store)/(first[i].cpu+first[i].store))
-			}
-			t.add(row...)
+		if err := grow(opts, e, sizes, t); err != nil {
+			return err
 		}
 	}
 	t.print()
 	return nil
 }
 
-func grown(opts *options, running *server, size int) (got [2]rate, err error) {
+// grown is a server with a number of entries, and what its rounds gave: of updates, then of new entries.
+type grown struct {
+	*server
+	size   int
+	rounds [2][]rate
+}
+
+// grow measures all sizes on one store in turns: every round of updates before the first new entry, which makes more of ten entries.
+func grow(opts *options, e engine, sizes []int, t *table) error {
+	var all []*grown
+	defer func() {
+		for _, g := range all {
+			g.stop()
+		}
+	}()
+	for _, size := range sizes {
+		g, err := newGrown(opts, e, size)
+		if err != nil {
+			return err
+		}
+		all = append(all, g)
+	}
+	for load := range 2 {
+		for range growthRounds {
+			for _, g := range all {
+				existing := g.size
+				if load == 1 {
+					existing = 0
+				}
+				got, err := upsertLoad(g.server, 8, existing, grownContent, opts.length/2)
+				if err != nil {
+					return err
+				}
+				g.rounds[load] = append(g.rounds[load], got)
+			}
+		}
+	}
+	for _, g := range all {
+		row := []any{e.name, g.size}
+		for load, rounds := range g.rounds {
+			over := func(of func(rate) float64) float64 {
+				values := make([]float64, growthRounds)
+				for i, one := range rounds {
+					values[i] = of(one)
+				}
+				return middle(values)
+			}
+			ratio := func(of func(rate) float64) float64 {
+				values := make([]float64, growthRounds)
+				for i, one := range rounds {
+					values[i] = of(one) / of(all[0].rounds[load][i])
+				}
+				return middle(values)
+			}
+			cpu := func(r rate) float64 { return r.cpu }
+			row = append(row, over(func(r rate) float64 { return r.perSecond }), over(func(r rate) float64 { return r.p50 }), over(cpu), ratio(cpu),
+				ratio(func(r rate) float64 { return r.cpu + r.store }))
+		}
+		t.add(row...)
+	}
+	return nil
+}
+
+func newGrown(opts *options, e engine, size int) (*grown, error) {
+	s, err := newStore(opts, e)
+	if err != nil {
+		return nil, err
+	}
+	running, err := serve(opts, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := prepare(running, size); err != nil {
+		running.stop()
+		return nil, err
+	}
+	return &grown{server: running, size: size}, nil
+}
+
+// prepare stores so many entries.
+func prepare(running *server, size int) error {
 	db, err := running.store.open()
 	if err != nil {
-		return got, err
+		return err
 	}
 	defer db.Close()
 	if err := fill(db, running.session, size); err != nil {
-		return got, err
+		return err
 	}
-	if db.Engine() == database.Postgres {
-		// What autovacuum does in its own time: a table that was filled a second ago has no statistics.
-		if _, err := db.Raw().Exec("vacuum analyze transcript_entries"); err != nil {
-			return got, err
-		}
-		if _, err := db.Raw().Exec("checkpoint"); err != nil {
-			return got, err
-		}
+	if db.Engine() == database.SQLite {
+		return nil
 	}
-	time.Sleep(200 * time.Millisecond)
-	if got[0], err = upsertLoad(running, 8, size, grownContent, opts.length); err != nil {
-		return got, err
+	// What autovacuum does in its own time: a table that was filled a second ago has no statistics.
+	if _, err := db.Raw().Exec("vacuum analyze transcript_entries"); err != nil {
+		return err
 	}
-	got[1], err = upsertLoad(running, 8, 0, grownContent, opts.length)
-	return got, err
+	_, err = db.Raw().Exec("checkpoint")
+	return err
 }
