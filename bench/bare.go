@@ -146,22 +146,32 @@ func serveInserts(args []string) error {
 	return http.ListenAndServe("127.0.0.1:"+args[0], mux)
 }
 
-// bareHTTPLoad is bareLoad through a server of its own process.
-func bareHTTPLoad(s *store, rows string, clients int, length time.Duration) (rate, error) {
+// bareLoad inserts rows in this process: what the store can do when nothing else is done.
+func bareLoad(grouped *group, clients int, length time.Duration) (rate, error) {
+	return drive(clients, length, noCPU, func(client int) (func(int) error, func(), error) {
+		run := rand.Uint32()
+		return func(i int) error {
+			return grouped.insert(fmt.Sprintf("new-%08x-%02d-%08d", run, client, i), oneKiB)
+		}, func() {}, nil
+	})
+}
+
+// startInserts starts the server that inserts rows and does nothing else.
+func startInserts(s *store, rows string) (*child, error) {
 	port, err := freePort()
 	if err != nil {
-		return rate{}, err
+		return nil, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return rate{}, err
+		return nil, err
 	}
-	c, err := startChild(s.dir, "inserts", []string{"DATABASE_URL=" + s.opts.URL, "BENCH_PATH=" + s.opts.Path, "BENCH_SYNCHRONOUS=" + s.opts.Synchronous},
+	return startChild(s.dir, "inserts", []string{"DATABASE_URL=" + s.opts.URL, "BENCH_PATH=" + s.opts.Path, "BENCH_SYNCHRONOUS=" + s.opts.Synchronous},
 		fmt.Sprintf("http://127.0.0.1:%d", port), self, "inserts", strconv.Itoa(port), rows)
-	if err != nil {
-		return rate{}, err
-	}
-	defer c.stop()
+}
+
+// bareHTTPLoad is bareLoad through a server of its own process.
+func bareHTTPLoad(s *store, c *child, clients int, length time.Duration) (rate, error) {
 	made := newTemplate(request("POST", "/insert", anyName+","+oneKiB))
 	run := uint64(rand.Uint32N(100_000_000))
 	g, err := newGenerator(c.url, clients, func(client, i int) []byte { return made.fill("new-", run, uint64(client), uint64(i)) })
