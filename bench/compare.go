@@ -7,7 +7,7 @@ import (
 )
 
 // fanoutRounds is how often each way has its turn: the machine's speed drifts, so a ratio is taken within a round, and their median counts.
-const fanoutRounds = 3
+const fanoutRounds = 5
 
 // fanout compares four ways to hand an event to many sockets. Two tables: the whole cost, with taking the event in (and storing it, which only
 // the product does), and what the sockets alone cost, which is how the cost of an event grows with their number.
@@ -50,14 +50,16 @@ func compare(opts *options, size int, whole, alone *table) error {
 	if err != nil {
 		return err
 	}
-	length := opts.length / fanoutRounds
+	length := opts.length / 4
 	for _, c := range all {
 		if c.one, err = c.measure(1, size, length); err != nil {
 			return err
 		}
 	}
-	for range fanoutRounds {
-		for _, c := range all {
+	for round := range fanoutRounds {
+		// Another one first each time: who comes after whom is part of the drift.
+		for i := range all {
+			c := all[(i+round)%len(all)]
 			got, err := c.measure(size, size, length)
 			if err != nil {
 				return err

@@ -30,7 +30,7 @@ type vector struct {
 	parts   []syscall.Iovec
 	written int
 	errno   syscall.Errno
-	call    func(fd uintptr) bool // made once, or every batch would allocate it
+	call    func(fd uintptr) // made once, or every batch would allocate it
 }
 
 // vectors keep that memory for the next batch, of any socket.
@@ -44,14 +44,15 @@ func newVectors() *vectors {
 	}}}
 }
 
-func (v *vector) writev(fd uintptr) bool {
+func (v *vector) writev(fd uintptr) {
 	for {
-		n, _, errno := syscall.Syscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&v.parts[0])), uintptr(len(v.parts)))
+		// It never waits, so the scheduler need not be told: told, it may give this thread's turn away, which the shard then queues for.
+		n, _, errno := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&v.parts[0])), uintptr(len(v.parts)))
 		if errno == syscall.EINTR {
 			continue
 		}
 		v.written, v.errno = int(n), errno
-		return true // never wait
+		return
 	}
 }
 
@@ -65,7 +66,7 @@ func (d *direct) write(messages []*Message) (sent int, rest []byte, err error) {
 		part.SetLen(len(message.wire))
 		v.parts = append(v.parts, part)
 	}
-	err = d.raw.Write(v.call)
+	err = d.raw.Control(v.call) // not Write, which makes ready to wait
 	written, errno := v.written, v.errno
 	clear(v.parts)
 	d.vectors.pool.Put(v)

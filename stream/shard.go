@@ -56,10 +56,10 @@ func (s *shard) run() {
 }
 
 // A round through a crowd costs a system call for each socket, whether it has one frame for it or 64. So after one that took long the next
-// begins after a quarter of that time, at most maxPause: what is published meanwhile goes along.
+// begins after half of that time, at most maxPause: what is published meanwhile goes along.
 const (
 	longRound = time.Millisecond
-	maxPause  = 2 * time.Millisecond
+	maxPause  = 4 * time.Millisecond
 )
 
 // pause follows a round; false when the shard is to end.
@@ -67,7 +67,7 @@ func (s *shard) pause(round time.Duration) bool {
 	if round < longRound {
 		return true
 	}
-	timer := time.NewTimer(min(round/4, maxPause))
+	timer := time.NewTimer(min(round/2, maxPause))
 	defer timer.Stop()
 	select {
 	case <-s.quit:

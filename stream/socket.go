@@ -147,9 +147,6 @@ func (s *socket) WriteMessages(messages []*Message) (sent int, full bool, err er
 	} else {
 		sent, rest, err = s.direct.write(messages)
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) { // of a control frame the peer did not take
-		err = ErrStalled
-	}
 	if err != nil {
 		s.release()
 		return 0, false, err
