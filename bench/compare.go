@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -149,6 +148,5 @@ func (c *contender) overRounds(of func(round int) float64) float64 {
 	for round := range values {
 		values[round] = of(round)
 	}
-	slices.Sort(values)
-	return values[len(values)/2]
+	return middle(values)
 }

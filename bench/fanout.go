@@ -84,6 +84,9 @@ func (t *target) run(l load, length time.Duration) (measure, error) {
 		return measure{}, err
 	}
 	took, spent := time.Since(began), t.child.cpu()-used
+	if spent <= 0 {
+		return measure{}, errNoClock
+	}
 	frames := float64(published * sockets)
 	got := measure{cpu: float64(spent.Nanoseconds()) / 1000 / frames, rate: frames / took.Seconds()}
 	t.crowd.mu.Lock()

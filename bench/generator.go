@@ -83,6 +83,9 @@ func (g *generator) run(length time.Duration, cpu, store func() time.Duration) (
 	}
 	g.counting = false
 	took, spent, kept, mine := time.Since(began), cpu()-used, store()-stored, ownCPU()-own
+	if spent <= 0 {
+		return rate{}, errNoClock
+	}
 	if err := g.drive(time.Now().Add(30*time.Second), true); err != nil {
 		return rate{}, err
 	}
