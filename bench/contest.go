@@ -57,11 +57,7 @@ func newContest(opts *options, e engine, clients int) (c *contest, err error) {
 		c.ways[bareWay+2*i] = func() (rate, error) { return bareLoad(grouped, clients, length) }
 		c.ways[bareHTTPWay+2*i] = func() (rate, error) { return bareHTTPLoad(behind, server, clients, length) }
 	}
-	s, err := newStore(opts, e)
-	if err != nil {
-		return c, err
-	}
-	running, err := serve(opts, s)
+	running, err := serve(opts, e)
 	if err != nil {
 		return c, err
 	}

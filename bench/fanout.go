@@ -120,11 +120,7 @@ func (t *target) send(callers []*caller, from int) error {
 
 // product starts the real server on SQLite NORMAL; its events are upserts of 1 KiB entries.
 func product(opts *options, env ...string) (*server, *target, error) {
-	s, err := newStore(opts, engine{"SQLite NORMAL", "NORMAL"})
-	if err != nil {
-		return nil, nil, err
-	}
-	running, err := serve(opts, s, env...)
+	running, err := serve(opts, engine{"SQLite NORMAL", "NORMAL"}, env...)
 	if err != nil {
 		return nil, nil, err
 	}

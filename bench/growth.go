@@ -122,11 +122,7 @@ func grow(opts *options, e engine, sizes []int, t *table) error {
 }
 
 func newGrown(opts *options, e engine, size int) (*grown, error) {
-	s, err := newStore(opts, e)
-	if err != nil {
-		return nil, err
-	}
-	running, err := serve(opts, s)
+	running, err := serve(opts, e)
 	if err != nil {
 		return nil, err
 	}

@@ -10,11 +10,7 @@ func latency(opts *options) error {
 	t := newTable("POST upsert to the frame at another socket, 100 a second", "store", "sockets", "p50 ms", "p99 ms", "max ms")
 	for _, e := range opts.engines() {
 		for _, sockets := range []int{1, 100} {
-			s, err := newStore(opts, e)
-			if err != nil {
-				return err
-			}
-			running, err := serve(opts, s)
+			running, err := serve(opts, e)
 			if err != nil {
 				return err
 			}

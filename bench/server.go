@@ -80,8 +80,12 @@ type server struct {
 	session string
 }
 
-// serve starts the product with its defaults, but for the store and a runtime that replays.
-func serve(opts *options, s *store, env ...string) (*server, error) {
+// serve starts the product on a new store, with its defaults but for a runtime that replays.
+func serve(opts *options, e engine, env ...string) (*server, error) {
+	s, err := newStore(opts, e)
+	if err != nil {
+		return nil, err
+	}
 	port, err := freePort()
 	if err != nil {
 		return nil, err

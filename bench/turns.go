@@ -15,11 +15,7 @@ func turns(opts *options) error {
 		"store", "lines per turn", "turns/s", "lines/s", "frames/s at the socket", "server CPU µs per line")
 	for _, e := range opts.engines() {
 		for _, repeat := range []int{1, 100} {
-			s, err := newStore(opts, e)
-			if err != nil {
-				return err
-			}
-			running, err := serve(opts, s)
+			running, err := serve(opts, e)
 			if err != nil {
 				return err
 			}
