@@ -200,11 +200,12 @@ func (i *instance) readLog(stderr io.Reader) {
 	}
 }
 
+// logTail is the end of the server's log: little enough that what failed is not lost among it where only the end of a run's output is kept.
 func (i *instance) logTail() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	text := i.log.String()
-	return text[max(0, len(text)-20_000):]
+	return text[max(0, len(text)-4_000):]
 }
 
 // kill ends the server with SIGKILL and waits until it is gone.
