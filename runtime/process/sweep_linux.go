@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -18,46 +19,59 @@ const (
 	bareLooks    = 10 // until an environment that looks empty is believed to be so
 )
 
-// marked scans /proc. Processes of other users can not be read and are none of ours; a zombie has no environment any more.
+// marked scans /proc. Processes of other users can not be read and are none of ours; a zombie has no environment any more. Those on their way
+// to another program are waited for together: on a machine that starts many, one after the other would take for ever.
 func marked(wanted func(carries func(assignment string) bool) bool) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
 	}
-	var pids []int
+	var undecided []*candidate
 	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+			undecided = append(undecided, &candidate{pid: pid})
 		}
-		env := environment(pid)
-		carries := func(assignment string) bool {
-			return bytes.HasPrefix(env, []byte(assignment+"\x00")) || bytes.Contains(env, []byte("\x00"+assignment+"\x00"))
+	}
+	var pids []int
+	for looks := 0; len(undecided) > 0 && looks < replaceLooks; looks++ {
+		if looks > 0 {
+			<-time.After(replacePause)
 		}
-		if wanted(carries) {
-			pids = append(pids, pid)
-		}
+		undecided = slices.DeleteFunc(undecided, func(c *candidate) bool {
+			env, decided := c.environment()
+			carries := func(assignment string) bool {
+				return bytes.HasPrefix(env, []byte(assignment+"\x00")) || bytes.Contains(env, []byte("\x00"+assignment+"\x00"))
+			}
+			if decided && wanted(carries) {
+				pids = append(pids, c.pid)
+			}
+			return decided
+		})
 	}
 	return pids, nil
 }
 
-// environment is nil for what can not be read: another user's process, one that is gone.
-func environment(pid int) []byte {
-	for bare, looks := 0, 0; bare < bareLooks && looks < replaceLooks; looks++ {
-		env, err := readAtOnce(fmt.Sprintf("/proc/%d/environ", pid))
-		if err != nil {
-			return nil
-		}
-		state := statOf(pid)
-		if len(env) > 0 || state.memoryless() {
-			return env
-		}
-		if state.bare() {
-			bare++
-		}
-		<-time.After(replacePause)
+// candidate is a process whose environment is not known yet.
+type candidate struct {
+	pid  int
+	bare int // how often it looked empty
+}
+
+// environment is nil for what can not be read: another user's process, one that is gone. It is not decided while the process is, or may be,
+// on its way to another program.
+func (c *candidate) environment() (env []byte, decided bool) {
+	env, err := readAtOnce(fmt.Sprintf("/proc/%d/environ", c.pid))
+	if err != nil {
+		return nil, true
 	}
-	return nil
+	if len(env) > 0 {
+		return env, true
+	}
+	state := statOf(c.pid)
+	if state.bare() {
+		c.bare++
+	}
+	return nil, state.memoryless() || c.bare == bareLooks
 }
 
 // readAtOnce reads a file by one read: the environment that several reads give may end where the program was replaced.
