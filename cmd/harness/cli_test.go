@@ -101,7 +101,7 @@ func TestSmallCommandsTellWhatTheyAreAskedFor(t *testing.T) {
 		t.Errorf("version: %d %q", code, out.String())
 	}
 	out.Reset()
-	if code := run(t.Context(), nil, &out, &out); code != 0 || !strings.Contains(out.String(), "harness serve") {
+	if code := run(t.Context(), []string{}, &out, &out); code != 0 || !strings.Contains(out.String(), "harness serve") {
 		t.Errorf("no command: %d %q", code, out.String())
 	}
 }
