@@ -37,7 +37,7 @@ func fill(db *database.DB, session string, n int) error {
 }
 
 // growthRounds is how often each size has its turn with each load: the machine's speed drifts, so a ratio is taken within a round.
-const growthRounds = 3
+const growthRounds = 5
 
 func growth(opts *options) error {
 	sizes := []int{10, 10_000, 1_000_000}
