@@ -1,0 +1,16 @@
+package contract
+
+// Beyond lists the deliberate differences no recording shows: no recorded request or frame comes near them, so the replay cannot see them.
+// Each has a test of its own where it is built. Topic, Exchange and Place are empty.
+func Beyond() []Row {
+	return []Row{
+		{
+			What:   "a body whose objects and arrays are nested deeper than 100 levels is 400, as one that is no JSON",
+			Reason: "codex-manager set no bound; it would be stored and sent on inside of other documents, and codex reads 128 levels",
+		},
+		{
+			What:   "slow, silent and flooding peers, and more connections than there should be, are bounded: [limits.md](limits.md)",
+			Reason: "the original let one peer take the server's memory from all others",
+		},
+	}
+}
