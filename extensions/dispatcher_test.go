@@ -181,7 +181,7 @@ func notification(session, turn, line string, meta stream.Meta) journal.Event {
 }
 
 func (s *site) fileChange(session, turn, item, request string) {
-	meta := stream.Meta{TurnID: turn, Request: &stream.RequestRef{ID: request, Kind: "approval", Summary: "File change awaits approval", ThreadID: session, TurnID: turn, ItemID: item}}
+	meta := stream.Meta{TurnID: turn, RequestID: &request, Request: &stream.RequestRef{ID: request, Kind: "approval", Summary: "File change awaits approval", ThreadID: session, TurnID: turn, ItemID: item}}
 	s.append(journal.Event{SessionID: session, TurnID: turn, ItemID: item, Type: stream.EventRequest, Meta: stream.EncodeMeta(meta),
 		Payload: json.RawMessage(`{"id":7,"method":"item/fileChange/requestApproval","params":{"itemId":"` + item + `","reason":"why"}}`)})
 }
@@ -234,7 +234,8 @@ func TestSignals_AS13_AS14_AS15(t *testing.T) {
 		if global.Payload["params"] != nil || global.Payload["session"] != nil || strings.Contains(global.raw, "requestId") {
 			t.Errorf("AS-10, AS-11, AS-15: %s", global.raw)
 		}
-		if got := l.expect(t, "app_server.request.item.file_change.request_approval"); got.Payload["requestId"] != 7.0 || got.Payload["signalType"] != "request" {
+		if got := l.expect(t, "app_server.request.item.file_change.request_approval"); got.Payload["requestId"] != "r" ||
+			got.Payload["nativeRequestId"] != 7.0 || got.Payload["signalType"] != "request" {
 			t.Errorf("AS-09: %s", got.raw)
 		}
 		l.expect(t, marker)

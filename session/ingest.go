@@ -96,6 +96,10 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 			s.adoption.want(runtimeName, signal.ThreadID)
 		}
 	}
+	_, resolved := signal.Change.(runtime.RequestResolved)
+	if signal.Kind == runtime.SignalRequest || resolved {
+		a.meta.RequestID = new(string)
+	}
 	a.meta.ReceivedAt = a.receivedAt
 	a.meta.TurnID = signal.TurnID
 	if a.meta.TurnID == "" {
@@ -225,7 +229,7 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 	case runtime.InteractiveRequested:
 		return nil, s.requested(ctx, tx, a, change, meta)
 	case runtime.RequestResolved:
-		return s.resolvedElsewhere(ctx, tx, a, change)
+		return s.resolvedElsewhere(ctx, tx, a, change, meta)
 	}
 	return nil, nil
 }
@@ -276,6 +280,7 @@ func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, chan
 		return err
 	}
 	// A runtime that was re-attached asks again: same request, same id.
+	meta.RequestID = &request.ID
 	meta.Request = &stream.RequestRef{ID: request.ID, Kind: string(request.Kind), Summary: request.Summary, ThreadID: request.SessionID,
 		TurnID: request.TurnID, ItemID: request.ItemID, CreatedAt: request.CreatedAt}
 	return nil
@@ -289,13 +294,18 @@ func params(raw json.RawMessage) json.RawMessage {
 }
 
 // resolvedElsewhere: the runtime closed a request. If we answered it, it is settled already; else nobody here will be able to any more.
-func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arrival, change runtime.RequestResolved) ([]journal.Event, error) {
+func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arrival, change runtime.RequestResolved,
+	meta *stream.Meta) ([]journal.Event, error) {
 	request, err := readNativeRequest(ctx, tx, a.signal.Generation, change.RequestID)
-	if errors.Is(err, ErrRequestNotFound) || (err == nil && request.Status != RequestPending) {
-		return nil, nil
+	if errors.Is(err, ErrRequestNotFound) {
+		return nil, nil // it was refused
 	}
 	if err != nil {
 		return nil, err
+	}
+	meta.RequestID = &request.ID
+	if request.Status != RequestPending {
+		return nil, nil
 	}
 	event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
 	if err != nil {

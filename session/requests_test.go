@@ -59,7 +59,11 @@ func TestRequestIsSettled(t *testing.T) {
 				t.Errorf("pending %+v", request)
 			}
 			events := k.events(stream.EventRequest)
-			if ref := metaOf(t, events[len(events)-1]).Request; ref == nil || ref.ID != request.ID || ref.Kind != string(want.kind) ||
+			meta := metaOf(t, events[len(events)-1])
+			if meta.RequestID == nil || *meta.RequestID != request.ID {
+				t.Errorf("%s: the signal names %v, not %s", want.kind, meta.RequestID, request.ID)
+			}
+			if ref := meta.Request; ref == nil || ref.ID != request.ID || ref.Kind != string(want.kind) ||
 				ref.CreatedAt != request.CreatedAt || ref.TurnID != turnID {
 				t.Errorf("%s: event names %+v", want.kind, ref)
 			}
@@ -90,6 +94,16 @@ func TestRequestIsSettled(t *testing.T) {
 			}
 			// The runtime's own word that it is closed changes nothing any more.
 			k.fake.notify(s.ID, "", "serverRequest/resolved", runtime.RequestResolved{RequestID: json.RawMessage(fmt.Sprint(i))})
+			told := k.events(stream.EventNotification)
+			if meta := metaOf(t, told[len(told)-1]); meta.RequestID == nil || *meta.RequestID != request.ID {
+				t.Errorf("%s: the signal of its end names %v, not %s", want.kind, meta.RequestID, request.ID)
+			}
+		}
+		// One that was refused, or asked before this server knew: there is no id of ours, and the signal says so.
+		k.fake.notify(s.ID, "", "serverRequest/resolved", runtime.RequestResolved{RequestID: json.RawMessage("99")})
+		told := k.events(stream.EventNotification)
+		if meta := metaOf(t, told[len(told)-1]); meta.RequestID == nil || *meta.RequestID != "" {
+			t.Errorf("a request nobody knows is named %v", meta.RequestID)
 		}
 		_, answers := k.fake.seen()
 		if len(answers) != len(kinds) || answers[0].Decision != "accept" || answers[1].Decision != "decline" || !answers[2].Success {

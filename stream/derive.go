@@ -156,11 +156,25 @@ func (d *derivation) signal(signalType, prefix string) {
 	out = appendRaw(out, params, "null")
 	out = appendMember(out, "session")
 	out = appendSession(out, d.meta.Session)
-	if signalType == "request" {
-		out = appendMember(out, "requestId")
-		out = appendRaw(out, d.line["id"], "null")
+	d.add(eventType, append(d.appendRequestID(out, signalType), '}'), false)
+}
+
+// appendRequestID names the request a signal is about by our id, the one every answer is given by; the runtime's own stands beside it.
+func (d *derivation) appendRequestID(dst []byte, signalType string) []byte {
+	ours, request := d.meta.RequestID, signalType == "request"
+	switch {
+	case ours != nil:
+		dst = appendMember(dst, "requestId")
+		dst = appendNullable(dst, *ours)
+		if request {
+			dst = appendMember(dst, "nativeRequestId")
+			dst = appendRaw(dst, d.line["id"], "null")
+		}
+	case request:
+		dst = appendMember(dst, "requestId")
+		dst = appendRaw(dst, d.line["id"], "null")
 	}
-	d.add(eventType, append(out, '}'), false)
+	return dst
 }
 
 func appendSession(dst []byte, ref *SessionRef) []byte {

@@ -199,6 +199,38 @@ func TestServerRequest(t *testing.T) {
 	}
 }
 
+// One id everywhere: a signal names a request as REST does. Rows of the version before, as it wrote them, show what they showed.
+func TestSignalsNameRequestsByOurID(t *testing.T) {
+	t.Parallel()
+	const (
+		asked   = `{"method":"item/tool/call","id":7,"params":{"callId":"c"}}`
+		closed  = `{"method":"serverRequest/resolved","params":{"threadId":"T","requestId":7}}`
+		request = `"request":{"id":"ours","kind":"tool_call","summary":"","threadId":"T","turnId":"","itemId":"","createdAt":1}`
+	)
+	for _, test := range []struct{ what, kind, line, meta, want string }{
+		{"interactive", EventRequest, asked, `{"requestId":"ours",` + request + `}`, `,"requestId":"ours","nativeRequestId":7}`},
+		{"refused", EventRequest, asked, `{"requestId":""}`, `,"requestId":null,"nativeRequestId":7}`},
+		{"resolved", EventNotification, closed, `{"requestId":"ours"}`, `"params":{"threadId":"T","requestId":7},"session":null,"requestId":"ours"}`},
+		{"resolved, refused", EventNotification, closed, `{"requestId":""}`, `"session":null,"requestId":null}`},
+		{"old interactive", EventRequest, asked, `{"receivedAt":1,` + request + `}`, `"params":{"callId":"c"},"session":null,"requestId":7}`},
+		{"old refused", EventRequest, asked, `{"receivedAt":1}`, `"session":null,"requestId":7}`},
+		{"old resolved", EventNotification, closed, `{"receivedAt":1,"turnId":"t"}`, `"params":{"threadId":"T","requestId":7},"session":null}`},
+	} {
+		rec := native(test.kind, test.line, Meta{})
+		rec.Meta = json.RawMessage(test.meta)
+		frames, err := Frames(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(frames[0].Payload); !strings.HasSuffix(got, test.want) {
+			t.Errorf("%s: got %s", test.what, got)
+		}
+		if got := string(frames[1].Payload); test.kind == EventNotification && got != test.line || test.what == "refused" && got != test.line {
+			t.Errorf("%s: the runtime's own words became %s", test.what, got)
+		}
+	}
+}
+
 // AS-10, AS-11, AS-12: absent params, context and session are null.
 func TestSignalNulls(t *testing.T) {
 	t.Parallel()

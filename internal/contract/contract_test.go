@@ -40,6 +40,11 @@ func TestBodiesDiffer(t *testing.T) {
 		{`["` + recordedA + `","` + recordedA + `"]`, `["` + oursA + `","` + oursB + `"]`, "body[1]"},
 		{`["` + recordedA + `","` + recordedB + `"]`, `["` + oursA + `","` + oursA + `"]`, "body[1]"},
 		{`not json`, `{}`, "body"},
+		{`[{"requestId":0},{"requestId":0}]`, `[{"requestId":"a"},{"requestId":"b"}]`, "body[1].requestId"},
+		{`[{"requestId":0},{"requestId":1}]`, `[{"requestId":"a"},{"requestId":"a"}]`, "body[1].requestId"},
+		{`[{"requestId":0},{"requestId":1}]`, `[{"requestId":7},{"requestId":7}]`, "body[1].requestId"},
+		{`[{"requestId":0},{"approvalId":"0"}]`, `[{"requestId":"a"},{"approvalId":"b"}]`, "body[1].approvalId"},
+		{`{"requestId":0}`, `{"requestId":null}`, "body.requestId"},
 	} {
 		if got := differences(t, c.want, c.got); !slices.Equal(got, []string{c.place}) {
 			t.Errorf("%s and %s differ in %v, want %s", c.want, c.got, got, c.place)
@@ -58,6 +63,8 @@ func TestBodiesAreEqualAfterNormalising(t *testing.T) {
 		{`{"pid":1}`, `{"pid":2}`},
 		{`{"type":"agentMessage","text":"Tool finished."}`, `{"type":"agentMessage","text":"other words"}`},
 		{`{"n":1.0}`, `{"n":1}`},
+		{`[{"requestId":0},{"requestId":1},{"approvalId":"0"}]`, `[{"requestId":"a"},{"requestId":"b"},{"approvalId":"a"}]`},
+		{`[{"requestId":0},{"requestId":0}]`, `[{"requestId":"0"},{"requestId":5}]`},
 	} {
 		if got := differences(t, c.want, c.got); got != nil {
 			t.Errorf("%s and %s differ in %v", c.want, c.got, got)

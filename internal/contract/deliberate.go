@@ -188,6 +188,15 @@ func Rows() []Row {
 			What: "capabilities come from the method list of codex; rollback is available", Reason: "the original probed by making real calls with broken parameters; rollback works here on old and new codex",
 			Routes: []string{"GET /api/capabilities", "POST /api/sessions/{sessionId}/rollback"},
 		},
+		{
+			Exchange: `frame app_server\.request\..*`, Place: `frame\.payload\.nativeRequestId`,
+			What:   "a signal of a runtime's request names it by the id that REST and actions take; the runtime's own number is in nativeRequestId",
+			Reason: "the number begins at 0 with every process of the runtime; an answer by it must meet the request that was shown",
+		},
+		{
+			Exchange: `frame app_server\.server_request\.resolved.*`, Place: `frame\.payload\.requestId`,
+			What: "app_server.server_request.resolved has that id, too, beside the params", Reason: "the params know the runtime's number only",
+		},
 	}
 }
 

@@ -96,8 +96,13 @@ export interface AppServerSignalPayload {
   context: { threadId: string | null; turnId: string | null };
   params: any;
   session: { id: string; title: string; projectId: string | null } | null;
-  /** Requests only. */
-  requestId?: number | string;
+  /**
+   * Requests, and app_server.server_request.resolved: the id REST and actions take. null for a request that was refused because nobody can
+   * answer it. Events from before that was so have the runtime's own id here, and no nativeRequestId.
+   */
+  requestId?: string | number | null;
+  /** Requests only: the runtime's own id, which begins anew with each of its processes. */
+  nativeRequestId?: number | string;
 }
 
 export type AgentJobState = "queued" | "running" | "completed" | "failed" | "canceled";
