@@ -91,6 +91,10 @@ func requestFailures(err error, _ *route, in *input) (failure, bool) {
 	if errors.As(err, &payload) {
 		return problem(http.StatusBadRequest, "invalid_request", payload.message), true
 	}
+	var refused *runtime.ReplyError
+	if errors.As(err, &refused) {
+		return invalid(schema.Custom(refused.Message, refused.Field)), true
+	}
 	if errors.Is(err, session.ErrBadCursor) {
 		return invalid(schema.Custom("Invalid cursor", "cursor")), true
 	}

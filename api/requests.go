@@ -12,14 +12,20 @@ import (
 	"harness/stream"
 )
 
+// maxReason bounds a reason: it is stored with the decision and shown beside it.
+const maxReason = 4000
+
 var (
+	// reasonField is a person's reason, in at most maxReason characters.
+	reasonField          = optional("message", schema.Text{}.Max(maxReason))
 	decisionField        = schema.Enum("accept", "decline", "cancel")
 	approvalDecisionBody = schema.Struct(
-		required("decision", decisionField), schema.Field{Name: "scope", Schema: schema.Default(schema.Enum("turn", "session"), schema.StringValue("turn"))})
+		required("decision", decisionField), schema.Field{Name: "scope", Schema: schema.Default(schema.Enum("turn", "session"), schema.StringValue("turn"))},
+		schema.Field{Name: "choice", Schema: schema.Any()}, reasonField)
 	toolInputDecisionBody = schema.Struct(
 		required("decision", decisionField),
 		optional("answers", schema.Record(schema.Struct(required("answers", schema.ListOf(schema.Text{}))))),
-		schema.Field{Name: "response", Schema: schema.Any()})
+		schema.Field{Name: "response", Schema: schema.Any()}, reasonField)
 	toolCallResponseBody = schema.Struct(
 		optional("success", schema.Boolean()), optional("text", schema.Text{}),
 		optional("contentItems", schema.ListOf(schema.Tagged("type",
@@ -68,13 +74,15 @@ func (s *server) listRequests(ctx context.Context, in *input, kind runtime.Reque
 func requestPayload(r session.Request) (json.RawMessage, error) {
 	return stream.RequestPayload(stream.RequestRef{
 		ID: r.ID, Kind: string(r.Kind), Summary: r.Summary, ThreadID: r.SessionID, TurnID: r.TurnID, ItemID: r.ItemID, CreatedAt: r.CreatedAt,
+		Decisions: r.Decisions, Questions: r.Questions,
 	}, r.Method, r.Params), nil
 }
 
 func (s *server) decideApproval(ctx context.Context, in *input) (reply, error) {
 	id := in.params["approvalId"]
 	settled, err := s.Sessions.Settle(ctx, id, runtime.RequestApproval, runtime.Reply{
-		Decision: in.body.Get("decision").Text(), Scope: in.body.Get("scope").Text(),
+		Decision: in.body.Get("decision").Text(), Scope: in.body.Get("scope").Text(), Choice: in.body.Get("choice").JSON(),
+		Message: in.body.Get("message").Text(),
 	}, in.actor)
 	if err != nil {
 		return reply{}, err
@@ -84,7 +92,8 @@ func (s *server) decideApproval(ctx context.Context, in *input) (reply, error) {
 
 func (s *server) decideToolInput(ctx context.Context, in *input) (reply, error) {
 	id := in.params["requestId"]
-	answer := runtime.Reply{Decision: in.body.Get("decision").Text(), Raw: in.body.Get("response").JSON()}
+	answer := runtime.Reply{Decision: in.body.Get("decision").Text(), Raw: in.body.Get("response").JSON(),
+		Message: in.body.Get("message").Text()}
 	if answer.Decision == "accept" {
 		answer.Answers = json.RawMessage("{}")
 		if answers := in.body.Get("answers"); answers.Defined() {
@@ -153,6 +162,7 @@ type resolution struct {
 	Status    session.RequestStatus `json:"status"`
 	Decision  string                `json:"decision,omitempty"`
 	Scope     string                `json:"scope,omitempty"`
+	Message   string                `json:"message,omitempty"`
 	DecidedBy string                `json:"decidedBy,omitempty"`
 	DecidedAt string                `json:"decidedAt,omitempty"`
 }
@@ -160,7 +170,7 @@ type resolution struct {
 func resolutionOf(r session.Request) *resolution {
 	res := &resolution{Status: r.Status, DecidedBy: r.DecidedBy}
 	if r.Reply != nil {
-		res.Decision, res.Scope = r.Reply.Decision, r.Reply.Scope
+		res.Decision, res.Scope, res.Message = r.Reply.Decision, r.Reply.Scope, r.Reply.Message
 	}
 	if r.SettledAt != 0 {
 		res.DecidedAt = isoTime(r.SettledAt)

@@ -39,3 +39,13 @@ func (e *Error) Error() string {
 
 // Unwrap makes errors.Is match Kind.
 func (e *Error) Unwrap() error { return e.Kind }
+
+// ReplyError says that a runtime does not take a reply to an interactive request, and what it takes instead.
+type ReplyError struct {
+	// Field is the part of the reply it is about: scope, choice, answers or response.
+	Field   string
+	Message string
+}
+
+// Error implements error.
+func (e *ReplyError) Error() string { return e.Field + ": " + e.Message }

@@ -47,6 +47,8 @@ type Adapter interface {
 	SteerTurn(ctx context.Context, threadID, turnID string, input []json.RawMessage) error
 	// InterruptTurn asks a running turn to end; its TurnCompleted follows as a signal.
 	InterruptTurn(ctx context.Context, threadID, turnID string) error
+	// CheckReply tells whether the runtime takes a reply to a request, without asking it: *ReplyError when it does not.
+	CheckReply(ref RequestRef, reply Reply) error
 	// Answer settles an interactive request. ErrRequestGone when the process that asked is no longer the one running.
 	Answer(ctx context.Context, ref RequestRef, reply Reply) error
 
@@ -157,6 +159,10 @@ type InteractiveRequested struct {
 	Kind RequestKind
 	// Summary is one line for a person, for example "Command approval required: ls".
 	Summary string
+	// Decisions is the JSON list of the decisions the runtime offers, nil when it offers none in particular.
+	Decisions json.RawMessage
+	// Questions is a JSON list that stands in for the questions of the request's parameters, nil when these have their own or none.
+	Questions json.RawMessage
 }
 
 // RequestResolved says the runtime itself closed a request of this generation (answered, or dropped with its turn).
@@ -284,6 +290,9 @@ type RequestRef struct {
 	RequestID  json.RawMessage
 	Method     string
 	Kind       RequestKind
+	// ThreadID, TurnID and Params are those of the request.
+	ThreadID, TurnID string
+	Params           json.RawMessage
 }
 
 // Reply is the settled answer of an interactive request; which fields count depends on the request's kind.
@@ -292,6 +301,10 @@ type Reply struct {
 	Decision string
 	// Scope is turn or session (approval).
 	Scope string
+	// Choice is one of the offered decisions (InteractiveRequested.Decisions) as it is, when no plain decision says as much (approval).
+	Choice json.RawMessage
+	// Message says why, in a person's words. It reaches a runtime that has a place for it.
+	Message string
 	// Answers is the object of answers by question id (tool input).
 	Answers json.RawMessage
 	// Success and ContentItems are a tool call's result.

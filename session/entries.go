@@ -56,6 +56,10 @@ func wordsOf(kind runtime.RequestKind) words {
 // entryOfRequest is the one entry an interactive request has; entryOfResolution turns it into its end.
 func entryOfRequest(r Request) transcript.Entry {
 	w := wordsOf(r.Kind)
+	if r.Questions != nil {
+		// A form's questions are not in its parameters.
+		r.Params = parseObject(r.Params).set(member{"questions", r.Questions}).encode()
+	}
 	details := requestDetails(r, w.leading)
 	return transcript.Entry{MessageID: w.prefix + r.ID, TurnID: r.TurnID, Role: "system", Type: w.typeStem + ".request",
 		Content: r.Summary, Details: &details, StartedAt: &r.CreatedAt, Status: transcript.Complete}
@@ -70,6 +74,9 @@ func entryOfResolution(r Request) transcript.Entry {
 		content += fmt.Sprintf(" (success=%t)", r.Reply != nil && r.Reply.Success)
 	case r.Reply != nil:
 		content += fmt.Sprintf(" (%s)", r.Reply.Decision)
+		if r.Reply.Message != "" {
+			content += ": " + r.Reply.Message
+		}
 	}
 	return transcript.Entry{MessageID: w.prefix + r.ID, TurnID: r.TurnID, Role: "system", Type: w.typeStem + ".resolved",
 		Content: content, Details: &details, StartedAt: &r.CreatedAt, CompletedAt: &r.SettledAt, Status: transcript.Complete}
@@ -87,6 +94,12 @@ func resolution(r Request) json.RawMessage {
 		fields = append(fields, member{"decision", quote(r.Reply.Decision)})
 		if r.Kind == runtime.RequestApproval {
 			fields = append(fields, member{"scope", quote(scope(r.Reply))})
+		}
+		if len(r.Reply.Choice) > 0 {
+			fields = append(fields, member{"choice", r.Reply.Choice})
+		}
+		if r.Reply.Message != "" {
+			fields = append(fields, member{"message", quote(r.Reply.Message)})
 		}
 	}
 	return fields.encode()

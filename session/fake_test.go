@@ -196,6 +196,14 @@ func (f *fake) Answer(_ context.Context, ref runtime.RequestRef, reply runtime.R
 	return f.answerErr
 }
 
+// CheckReply refuses the one scope a test asks for in vain.
+func (f *fake) CheckReply(_ runtime.RequestRef, reply runtime.Reply) error {
+	if reply.Scope == "ever" {
+		return &runtime.ReplyError{Field: "scope", Message: "not for ever"}
+	}
+	return nil
+}
+
 func (f *fake) Call(context.Context, string, any) (json.RawMessage, error) { return nil, nil }
 
 // emit says something in the name of the running process.

@@ -268,6 +268,7 @@ func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, chan
 		request = requestRow{
 			Request: Request{ID: a.requestID, Kind: change.Kind, SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID,
 				ItemID: a.signal.ItemID, Method: a.signal.Method, Summary: change.Summary, Params: params(a.signal.Params),
+				Decisions: change.Decisions, Questions: change.Questions,
 				Status: RequestPending, CreatedAt: a.receivedAt},
 			runtime: a.runtime, generation: a.signal.Generation, nodeID: s.opts.NodeID, nativeID: a.signal.RequestID,
 		}
@@ -282,7 +283,8 @@ func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, chan
 	// A runtime that was re-attached asks again: same request, same id.
 	meta.RequestID = &request.ID
 	meta.Request = &stream.RequestRef{ID: request.ID, Kind: string(request.Kind), Summary: request.Summary, ThreadID: request.SessionID,
-		TurnID: request.TurnID, ItemID: request.ItemID, CreatedAt: request.CreatedAt}
+		TurnID: request.TurnID, ItemID: request.ItemID, CreatedAt: request.CreatedAt,
+		Decisions: request.Decisions, Questions: request.Questions}
 	return nil
 }
 

@@ -25,7 +25,7 @@ func (s *Service) Requests(ctx context.Context, sessionID string, kind runtime.R
 }
 
 // Settle decides a pending request exactly once. The decision is a compare-and-set on its row, committed and announced before the runtime
-// hears of it; only the winner answers the runtime. ErrRequestNotFound for an unknown id, *SettledError for everybody who came later.
+// hears of it; only the winner answers the runtime. *runtime.ReplyError for a reply it would not take, ErrRequestNotFound for an unknown id, *SettledError for everybody who came later.
 func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (Request, error) {
 	if kind == runtime.RequestApproval {
 		reply.Scope = scope(&reply)
@@ -41,6 +41,9 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 		}
 		if request.Status != RequestPending {
 			return nil, journal.Refuse(&SettledError{Request: request.Request})
+		}
+		if err := s.checkReply(request, reply); err != nil {
+			return nil, journal.Refuse(err)
 		}
 		request.Status, request.Reply, request.DecidedBy, request.SettledAt = RequestResolved, &reply, decidedBy, max(at, request.CreatedAt)
 		if won, err := settleRequest(ctx, tx, request); err != nil {
@@ -65,13 +68,21 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 	return settled.Request, nil
 }
 
+// checkReply refuses what the runtime that asked would not take; one this server does not have is not known to refuse anything.
+func (s *Service) checkReply(request requestRow, reply runtime.Reply) error {
+	adapter, err := s.adapter(request.runtime)
+	if err != nil {
+		return nil
+	}
+	return adapter.CheckReply(request.ref(), reply)
+}
+
 // answer tells the runtime, once. The decision stands whatever comes of it: a process that is gone takes its turn with it, and that is
 // told to clients by the news of its end.
 func (s *Service) answer(ctx context.Context, request requestRow, reply runtime.Reply) {
 	adapter, err := s.adapter(request.runtime)
 	if err == nil {
-		err = adapter.Answer(ctx, runtime.RequestRef{Generation: request.generation, RequestID: request.nativeID, Method: request.Method,
-			Kind: request.Kind}, reply)
+		err = adapter.Answer(ctx, request.ref(), reply)
 	}
 	if err != nil {
 		s.opts.Logger.Warn().Err(err).Str("session", request.SessionID).Str("turn", request.TurnID).Str("request", request.ID).

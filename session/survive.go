@@ -77,8 +77,7 @@ func (s *Service) answerAgain(ctx context.Context, generation string) error {
 		if err != nil {
 			return err
 		}
-		err = adapter.Answer(ctx, runtime.RequestRef{Generation: request.generation, RequestID: request.nativeID, Method: request.Method,
-			Kind: request.Kind}, *request.Reply)
+		err = adapter.Answer(ctx, request.ref(), *request.Reply)
 		if err != nil {
 			s.opts.Logger.Debug().Err(err).Str("session", request.SessionID).Str("request", request.ID).
 				Msg("a decision from before the restart needs no answer any more")

@@ -142,7 +142,9 @@ type Request struct {
 	Method    string
 	Summary   string
 	Params    json.RawMessage
-	Status    RequestStatus
+	// Decisions and Questions are as the runtime's InteractiveRequested had them.
+	Decisions, Questions json.RawMessage
+	Status               RequestStatus
 	// Reply is what settled it, DecidedBy who; both empty while pending.
 	Reply     *runtime.Reply
 	DecidedBy string

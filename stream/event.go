@@ -70,6 +70,9 @@ type RequestRef struct {
 	ItemID   string `json:"itemId"`
 	// CreatedAt is in ms.
 	CreatedAt int64 `json:"createdAt"`
+	// Decisions is the JSON list of the decisions the runtime offers, Questions the one that stands in for params.questions; nil for none.
+	Decisions json.RawMessage `json:"decisions,omitempty"`
+	Questions json.RawMessage `json:"questions,omitempty"`
 }
 
 // EncodeMeta is the meta of a journal event.

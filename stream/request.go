@@ -48,8 +48,16 @@ func RequestPayload(ref RequestRef, method string, params json.RawMessage) json.
 	out = appendMember(out, "summary")
 	out = appendString(out, ref.Summary)
 	if ref.Kind == kindToolInput {
+		questions := ref.Questions
+		if questions == nil {
+			questions = fields["questions"]
+		}
 		out = appendMember(out, "questions")
-		out = appendQuestions(out, fields["questions"])
+		out = appendQuestions(out, questions)
+	}
+	if ref.Decisions != nil {
+		out = appendMember(out, "availableDecisions")
+		out = append(out, ref.Decisions...)
 	}
 	out = appendMember(out, "details")
 	out = appendRaw(out, params, "null")

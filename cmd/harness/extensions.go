@@ -252,10 +252,14 @@ func (a actionRooms) Approval(ctx context.Context, id string) (action.Approval, 
 }
 
 // Decide implements action.Approvals.
-func (a actionRooms) Decide(ctx context.Context, id, decision, scope, actor string) error {
-	_, err := a.sessions.Settle(ctx, id, runtime.RequestApproval, runtime.Reply{Decision: decision, Scope: scope}, actor)
+func (a actionRooms) Decide(ctx context.Context, d action.Decision) error {
+	_, err := a.sessions.Settle(ctx, d.ApprovalID, runtime.RequestApproval,
+		runtime.Reply{Decision: d.Decision, Scope: d.Scope, Message: d.Message}, d.Actor)
 	var settled *session.SettledError
+	var refused *runtime.ReplyError
 	switch {
+	case errors.As(err, &refused):
+		return fmt.Errorf("%w: %w", action.ErrInvalid, err)
 	case errors.As(err, &settled):
 		return fmt.Errorf("%w: %w", action.ErrResolved, err)
 	case errors.Is(err, session.ErrRequestNotFound):

@@ -37,8 +37,11 @@ type Approvals interface {
 	// Approval tells what a request is about, ErrGone when there is none of that id.
 	Approval(ctx context.Context, approvalID string) (Approval, error)
 	// Decide settles it. ErrResolved when somebody else did.
-	Decide(ctx context.Context, approvalID, decision, scope, actor string) error
+	Decide(ctx context.Context, decision Decision) error
 }
+
+// Decision is what an extension decided about an approval. Message is its reason, "" for none; Actor names the extension.
+type Decision struct{ ApprovalID, Decision, Scope, Message, Actor string }
 
 // Approval is what a request is about.
 type Approval struct{ SessionID, TurnID string }

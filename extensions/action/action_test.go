@@ -58,11 +58,11 @@ func (p *product) Approval(_ context.Context, id string) (action.Approval, error
 	return action.Approval{SessionID: "s1", TurnID: "t1"}, nil
 }
 
-func (p *product) Decide(_ context.Context, id, decision, scope, actor string) error {
-	if id == "settled" {
-		return fmt.Errorf("%s: %w", id, action.ErrResolved)
+func (p *product) Decide(_ context.Context, d action.Decision) error {
+	if d.ApprovalID == "settled" {
+		return fmt.Errorf("%s: %w", d.ApprovalID, action.ErrResolved)
 	}
-	return p.note("decide %s %s %s %s", id, decision, scope, actor)
+	return p.note("decide %s %s %s %s", d.ApprovalID, d.Decision, strings.TrimSpace(d.Scope+" "+d.Message), d.Actor)
 }
 
 func (p *product) Steer(_ context.Context, session, turn, text string) error {
@@ -133,6 +133,8 @@ func TestActions_EX23_EX24_EX27_EX28(t *testing.T) {
 
 			{"approval.decide", `{"approvalId":"a","decision":"accept"}`, "performed", "", "decide a accept turn extension:@t/m"},
 			{"approval.decide", `{"approvalId":"a","decision":"decline","scope":"session"}`, "performed", "", "decide a decline session extension:@t/m"},
+			{"approval.decide", `{"approvalId":"a","decision":"decline","message":"no"}`, "performed", "", "decide a decline turn no extension:@t/m"},
+			{"approval.decide", `{"approvalId":"a","decision":"decline","message":7}`, "invalid", "invalid_payload", ""},
 			{"approval.decide", `{"approvalId":"settled","decision":"accept"}`, "already_resolved", "already_resolved", ""},
 			{"approval.decide", `{"approvalId":"unknown","decision":"accept"}`, "not_eligible", "not_found", ""},
 			{"approval.decide", `{"approvalId":"a","decision":"maybe"}`, "invalid", "invalid_payload", ""},

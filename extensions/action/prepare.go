@@ -133,6 +133,7 @@ func (e *Executor) decide(ctx context.Context, call extensions.ActionCall) (prep
 		ApprovalID string `json:"approvalId"`
 		Decision   string `json:"decision"`
 		Scope      string `json:"scope"`
+		Message    string `json:"message"`
 	}
 	if err := decode(call.Request.Payload, &in); err != nil {
 		return invalid(err.Error())
@@ -159,7 +160,8 @@ func (e *Executor) decide(ctx context.Context, call extensions.ActionCall) (prep
 		return nil, problem
 	}
 	return func(ctx context.Context) outcome {
-		out := byError(e.opts.Approvals.Decide(ctx, in.ApprovalID, in.Decision, in.Scope, "extension:"+call.Extension))
+		out := byError(e.opts.Approvals.Decide(ctx, Decision{ApprovalID: in.ApprovalID, Decision: in.Decision, Scope: in.Scope,
+			Message: in.Message, Actor: "extension:" + call.Extension}))
 		out.more = map[string]any{"approvalId": in.ApprovalID, "decision": in.Decision, "scope": in.Scope}
 		return out
 	}, nil

@@ -81,6 +81,7 @@ func Model(version Version) string {
 type home struct {
 	version                   Version
 	approval, sandbox, config string
+	features                  string
 }
 
 // Option changes what Home writes.
@@ -98,6 +99,9 @@ func Sandbox(mode string) Option { return func(h *home) { h.sandbox = mode } }
 
 // Config appends text to config.toml, for example a [section].
 func Config(toml string) Option { return func(h *home) { h.config += toml + "\n" } }
+
+// Feature switches a feature of codex on.
+func Feature(name string) Option { return func(h *home) { h.features += name + " = true\n" } }
 
 // Home makes a CODEX_HOME whose model is the mock model at modelURL, and returns its path. It goes away with the test.
 func Home(t testing.TB, modelURL string, options ...Option) string {
@@ -123,7 +127,7 @@ func Home(t testing.TB, modelURL string, options ...Option) string {
 		"", "[model_providers.mock]", `name = "Mock"`, "base_url = "+quote(modelURL), `wire_api = "responses"`,
 		"requires_openai_auth = false", "supports_websockets = false",
 		"request_max_retries = 1", "stream_max_retries = 1", "stream_idle_timeout_ms = 60000",
-		"", "[features]", "default_mode_request_user_input = true", "", h.config,
+		"", "[features]", "default_mode_request_user_input = true", h.features, h.config,
 	)
 	write(t, filepath.Join(dir, "config.toml"), []byte(strings.Join(lines, "\n")))
 	return dir

@@ -1,6 +1,9 @@
 package mockmodel
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // call sends one tool call in the shape the offered tools ask for: their names and arguments differ between codex versions.
 func (s *Server) call(events *sse, r Request, c toolCall) {
@@ -34,6 +37,9 @@ func (s *Server) call(events *sse, r Request, c toolCall) {
 		}}})
 	case callTool:
 		item["name"], item["arguments"] = c.name, c.arg
+		if server, tool, ok := strings.Cut(c.name, "/"); ok {
+			item["namespace"], item["name"] = "mcp__"+server, tool
+		}
 	}
 	events.send("response.output_item.done", object{"output_index": 0, "item": item})
 }

@@ -14,7 +14,7 @@ import (
 //	MOCK_ESC[sh]            the same, asking to run outside the sandbox
 //	MOCK_PATCH[file]        a patch that adds the file
 //	MOCK_ASK                a question to the user
-//	MOCK_CALL[tool|json]END a client's dynamic tool
+//	MOCK_CALL[tool|json]END a client's dynamic tool; server/tool is one of an MCP server
 //	MOCK_SLOW[n] [n,ms]     n words, 100 ms (or ms) apart
 //	MOCK_HOLD[name]         one word, then nothing until Release(name); after MOCK_SLOW: its words, then nothing until then
 //	MOCK_REPLY[text], Reply with exactly TEXT

@@ -54,8 +54,8 @@ func classify(f frame, raw []byte, generation string, at time.Time) runtime.Sign
 	s.ItemID = firstOf(named.ItemID, named.Item.ID, named.CallID)
 	if f.kind() == frameRequest {
 		s.Kind, s.RequestID = runtime.SignalRequest, f.ID
-		if kind, ok := interactive[f.Method]; ok {
-			s.Change = runtime.InteractiveRequested{Kind: kind, Summary: summary(f.Method, f.Params)}
+		if asked, ok := requested(f.Method, f.Params); ok {
+			s.Change = asked
 		}
 		return s
 	}

@@ -104,7 +104,7 @@ func TestRequestWords(t *testing.T) {
 		`{"id":0,"method":"item/tool/requestUserInput","params":{"questions":[{},{}]}}`:       {Kind: runtime.RequestToolInput, Summary: "Tool input required (2 questions)"},
 		`{"id":0,"method":"item/tool/call","params":{"tool":"lookup"}}`:                       {Kind: runtime.RequestToolCall, Summary: "Tool call requested: lookup"},
 	} {
-		if got := classified(t, line); got.Kind != runtime.SignalRequest || got.Change != want {
+		if got := classified(t, line); got.Kind != runtime.SignalRequest || !reflect.DeepEqual(got.Change, want) {
 			t.Errorf("%s: %#v", line, got.Change)
 		}
 	}
@@ -131,15 +131,15 @@ func TestReplies(t *testing.T) {
 		{methodToolCall, runtime.Reply{Success: true}, `{"success":true,"contentItems":[]}`},
 		{methodToolCall, runtime.Reply{Raw: json.RawMessage(`{"any":1}`)}, `{"any":1}`},
 	} {
-		got, err := encodeReply(runtime.RequestRef{Method: test.method}, test.reply)
+		got, err := encodeReply(version{0, 101, 0}, runtime.RequestRef{Method: test.method}, test.reply)
 		if err != nil || strings.TrimSpace(string(got)) != test.want {
 			t.Errorf("%s %+v: %s, %v", test.method, test.reply, got, err)
 		}
 	}
-	if _, err := encodeReply(runtime.RequestRef{Method: methodFileApproval}, runtime.Reply{Decision: "maybe"}); err == nil {
+	if _, err := encodeReply(version{}, runtime.RequestRef{Method: methodFileApproval}, runtime.Reply{Decision: "maybe"}); err == nil {
 		t.Error("an unknown decision was encoded")
 	}
-	if _, err := encodeReply(runtime.RequestRef{Method: "other"}, runtime.Reply{Decision: "accept"}); err == nil {
+	if _, err := encodeReply(version{}, runtime.RequestRef{Method: "other"}, runtime.Reply{Decision: "accept"}); err == nil {
 		t.Error("an unknown method was answered")
 	}
 }

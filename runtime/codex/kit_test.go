@@ -13,13 +13,23 @@ import (
 	"go.uber.org/goleak"
 
 	"harness/internal/codextest"
+	"harness/internal/mcptest"
 	"harness/internal/mockmodel"
 	"harness/runtime"
 	"harness/runtime/codex"
 	"harness/runtime/process"
 )
 
+// runAsMCP makes the test binary the MCP server codex starts.
+const runAsMCP = "HARNESS_TEST_RUN_AS_MCP"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(runAsMCP) != "" {
+		if err := mcptest.Serve(os.Stdin, os.Stdout); err != nil {
+			panic(err)
+		}
+		return
+	}
 	if len(os.Args) > 1 && os.Args[1] == runAsShim {
 		os.Exit(runShim(os.Args[2]))
 	}
@@ -212,7 +222,8 @@ func (b *bundle) answer(t *testing.T, s runtime.Signal, reply runtime.Reply) {
 }
 
 func ref(s runtime.Signal) runtime.RequestRef {
-	r := runtime.RequestRef{Generation: s.Generation, RequestID: s.RequestID, Method: s.Method}
+	r := runtime.RequestRef{Generation: s.Generation, RequestID: s.RequestID, Method: s.Method,
+		ThreadID: s.ThreadID, TurnID: s.TurnID, Params: s.Params}
 	if change, ok := s.Change.(runtime.InteractiveRequested); ok {
 		r.Kind = change.Kind
 	}

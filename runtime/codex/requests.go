@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -27,6 +28,48 @@ var interactive = map[string]runtime.RequestKind{
 	methodToolInput:       runtime.RequestToolInput,
 	methodToolInputLegacy: runtime.RequestToolInput,
 	methodToolCall:        runtime.RequestToolCall,
+	methodPermissions:     runtime.RequestApproval,
+	methodElicitation:     runtime.RequestToolInput, // or an approval, see requestKind
+}
+
+// requestKind tells what a request waits for; false when nobody can answer it.
+func requestKind(method string, params json.RawMessage) (runtime.RequestKind, bool) {
+	kind, ok := interactive[method]
+	if method == methodElicitation && elicitationOf(params).approval() {
+		kind = runtime.RequestApproval
+	}
+	return kind, ok
+}
+
+// requested is what a request means; false when nobody can answer it.
+func requested(method string, params json.RawMessage) (runtime.InteractiveRequested, bool) {
+	kind, ok := requestKind(method, params)
+	if !ok {
+		return runtime.InteractiveRequested{}, false
+	}
+	r := runtime.InteractiveRequested{Kind: kind, Summary: summary(method, params)}
+	if method == methodElicitation {
+		asked := elicitationOf(params)
+		if asked.approval() {
+			r.Decisions = asked.decisions()
+		} else {
+			r.Questions = questions(asked.Schema)
+		}
+		return r, true
+	}
+	r.Decisions = offered(params)
+	return r, true
+}
+
+// offered is the list of decisions codex offers for a command, nil when it offers none.
+func offered(params json.RawMessage) json.RawMessage {
+	var p struct {
+		Decisions json.RawMessage `json:"availableDecisions"`
+	}
+	if json.Unmarshal(params, &p) != nil || !bytes.HasPrefix(p.Decisions, []byte("[")) {
+		return nil
+	}
+	return p.Decisions
 }
 
 // summary is the one line codex-manager shows for a request.
@@ -47,6 +90,10 @@ func summary(method string, params json.RawMessage) string {
 		return "File change approval required"
 	case methodToolInput, methodToolInputLegacy:
 		return "Tool input required (" + counted(len(p.Questions), "question") + ")"
+	case methodElicitation:
+		return elicitationOf(params).summary()
+	case methodPermissions:
+		return permissionsSummary(params)
 	case methodToolCall:
 		return "Tool call requested: " + firstOf(clean(p.Tool), "unknown")
 	}
@@ -71,19 +118,33 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// encodeReply is the result codex expects for a settled request.
-func encodeReply(ref runtime.RequestRef, reply runtime.Reply) (json.RawMessage, error) {
-	if len(reply.Raw) > 0 {
-		return reply.Raw, nil
-	}
-	kind, ok := interactive[ref.Method]
+// encodeReply is the result this version of codex expects for a settled request.
+func encodeReply(v version, ref runtime.RequestRef, reply runtime.Reply) (json.RawMessage, error) {
+	kind, ok := requestKind(ref.Method, ref.Params)
 	if !ok {
 		kind = ref.Kind
 	}
+	switch {
+	case ref.Method == methodElicitation:
+		if err := checkDecision(reply); err != nil {
+			return nil, err
+		}
+		return encodeElicited(elicitationOf(ref.Params), reply)
+	case len(reply.Raw) > 0:
+		return reply.Raw, nil
+	}
 	switch kind {
 	case runtime.RequestApproval:
-		decision, err := nativeDecision(ref.Method, reply)
-		return json.RawMessage(`{"decision":` + string(rawString(decision)) + `}`), err
+		if err := checkDecision(reply); err != nil {
+			return nil, err
+		}
+		if len(reply.Choice) > 0 {
+			return chosen(offered(ref.Params), reply)
+		}
+		if ref.Method == methodPermissions {
+			return encodePermissions(ref.Params, reply)
+		}
+		return encode(map[string]any{"decision": nativeDecision(v, ref.Method, reply)})
 	case runtime.RequestToolInput:
 		if reply.Decision != "" && reply.Decision != "accept" {
 			return json.RawMessage(`{"status":` + string(rawString(reply.Decision)) + `}`), nil
@@ -98,25 +159,27 @@ func encodeReply(ref runtime.RequestRef, reply runtime.Reply) (json.RawMessage, 
 	return nil, fmt.Errorf("codex request %s is of no kind that can be answered; pass a raw answer or a refusal", ref.Method)
 }
 
-func nativeDecision(method string, reply runtime.Reply) (string, error) {
+// nativeDecision is a checked decision in codex's words. Of its requests only the oldest ones take a reason of a refusal, and later versions
+// of codex insist on one there.
+func nativeDecision(v version, method string, reply runtime.Reply) any {
 	legacy := method == methodExecLegacy || method == methodPatchLegacy
-	pick := func(modern, old string) (string, error) {
+	pick := func(modern, old string) string {
 		if legacy {
-			return old, nil
+			return old
 		}
-		return modern, nil
+		return modern
 	}
 	switch {
-	case reply.Decision == "accept" && reply.Scope == "session":
+	case reply.Decision == actionAccept && reply.Scope == "session":
 		return pick("acceptForSession", "approved_for_session")
-	case reply.Decision == "accept":
-		return pick("accept", "approved")
-	case reply.Decision == "decline":
-		return pick("decline", "denied")
-	case reply.Decision == "cancel":
-		return pick("cancel", "abort")
+	case reply.Decision == actionAccept:
+		return pick(actionAccept, "approved")
+	case reply.Decision == actionCancel:
+		return pick(actionCancel, "abort")
+	case legacy && v.deniesWithReason():
+		return map[string]any{"denied": map[string]string{"rejection": firstOf(reply.Message, "rejected by user")}}
 	}
-	return "", fmt.Errorf("decision %q is unknown; accept, decline and cancel are allowed", reply.Decision)
+	return pick(actionDecline, "denied")
 }
 
 func orElse(raw json.RawMessage, fallback string) json.RawMessage {

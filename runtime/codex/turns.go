@@ -142,7 +142,7 @@ func (c *Codex) InterruptTurn(ctx context.Context, threadID, turnID string) erro
 // Answer implements runtime.Adapter. A request is answered at most once; one that codex closed itself is gone, too.
 func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
 	c.mu.Lock()
-	conn := c.conn
+	conn, v := c.conn, c.version
 	c.mu.Unlock()
 	if conn == nil || conn.generation != ref.Generation {
 		return runtime.ErrRequestGone
@@ -151,7 +151,7 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 	if reply.Refusal != "" {
 		out.Error = &rpcError{Code: codeRefused, Message: reply.Refusal}
 	} else {
-		result, err := encodeReply(ref, reply)
+		result, err := encodeReply(v, ref, reply)
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,24 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 	if err := conn.sendOnce(context.WithoutCancel(ctx), answerKey(ref.RequestID), out); err != nil {
 		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
 	}
+	if ref.Method == methodPermissions && reply.Decision == actionCancel {
+		// Of a refused permission the agent hears and goes on; a cancellation ends the turn, as it does for every other approval.
+		err := c.InterruptTurn(ctx, ref.ThreadID, ref.TurnID)
+		if errors.Is(err, runtime.ErrNoActiveTurn) {
+			return nil // it ended by itself
+		}
+		return err
+	}
 	return nil
+}
+
+// CheckReply implements runtime.Adapter.
+func (c *Codex) CheckReply(ref runtime.RequestRef, reply runtime.Reply) error {
+	if reply.Refusal != "" {
+		return nil
+	}
+	_, err := encodeReply(version{}, ref, reply)
+	return err
 }
 
 func turnParams(in runtime.StartTurn, v version) object {

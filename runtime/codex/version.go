@@ -43,6 +43,12 @@ var lastWithoutArchived = version{0, 101, 0}
 // tellsArchived is whether thread/archived may follow the answer to thread/archive.
 func (v version) tellsArchived() bool { return v == (version{}) || v.after(lastWithoutArchived) }
 
+// lastPlainDenial is the last version known to take a refusal of its oldest approvals as a word.
+var lastPlainDenial = version{0, 101, 0}
+
+// deniesWithReason is whether such a refusal is an object with a reason.
+func (v version) deniesWithReason() bool { return v == (version{}) || v.after(lastPlainDenial) }
+
 func (v version) after(o version) bool {
 	if v.major != o.major {
 		return v.major > o.major

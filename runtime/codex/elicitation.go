@@ -1,0 +1,174 @@
+package codex
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"harness/runtime"
+)
+
+// methodElicitation is what an MCP server asks its user through codex, and how codex asks whether a tool of one may run.
+const methodElicitation = "mcpServer/elicitation/request"
+
+// The answers MCP knows.
+const (
+	actionAccept  = "accept"
+	actionDecline = "decline"
+	actionCancel  = "cancel"
+)
+
+// elicitation is what the parameters of methodElicitation say.
+type elicitation struct {
+	ServerName string          `json:"serverName"`
+	Mode       string          `json:"mode"`
+	Message    string          `json:"message"`
+	Title      string          `json:"title"`
+	URL        string          `json:"url"`
+	Schema     json.RawMessage `json:"requestedSchema"`
+	Meta       struct {
+		Kind     string          `json:"codex_approval_kind"`
+		ToolName string          `json:"tool_name"`
+		Persist  json.RawMessage `json:"persist"`
+	} `json:"_meta"`
+}
+
+func elicitationOf(params json.RawMessage) elicitation {
+	var e elicitation
+	// Members of another type than expected are skipped, the others are still read.
+	_ = json.Unmarshal(params, &e)
+	return e
+}
+
+// approval tells whether the runtime itself asks if a tool may run. Everything else is a question of the MCP server, whose answer is content.
+func (e elicitation) approval() bool { return e.Meta.Kind == "mcp_tool_call" }
+
+// form tells whether the answer is content that follows the schema; a URL is opened or not.
+func (e elicitation) form() bool { return strings.HasSuffix(strings.ToLower(e.Mode), "form") }
+
+// forSession tells whether the tool can be allowed for the rest of the session. codex says so with one word or a list of them.
+func (e elicitation) forSession() bool {
+	var one string
+	var some []string
+	_ = json.Unmarshal(e.Meta.Persist, &one)
+	_ = json.Unmarshal(e.Meta.Persist, &some)
+	return one == "session" || slices.Contains(some, "session")
+}
+
+// decisions are what can be decided about a tool call, in the words of the other approvals' availableDecisions.
+func (e elicitation) decisions() json.RawMessage {
+	if e.forSession() {
+		return json.RawMessage(`["accept","acceptForSession","decline","cancel"]`)
+	}
+	return json.RawMessage(`["accept","decline","cancel"]`)
+}
+
+func (e elicitation) summary() string {
+	server := clean(firstOf(e.ServerName, "an MCP server"))
+	if e.approval() {
+		return "MCP tool approval required: " + server + "/" + clean(firstOf(e.Meta.ToolName, "unknown"))
+	}
+	asked := "Tool input required by " + server
+	if message := clean(firstOf(e.Message, e.Title)); message != "" {
+		asked += ": " + message
+	}
+	if e.URL != "" {
+		asked += " (" + clean(e.URL) + ")"
+	}
+	return asked
+}
+
+// elicited is the answer codex passes on to the MCP server, or acts on itself when it asked for a tool.
+type elicited struct {
+	Action  string          `json:"action"`
+	Content json.RawMessage `json:"content"`
+	Meta    json.RawMessage `json:"_meta"`
+}
+
+func encodeElicited(e elicitation, reply runtime.Reply) (json.RawMessage, error) {
+	out := elicited{Action: reply.Decision, Content: json.RawMessage("null"), Meta: json.RawMessage("null")}
+	if len(reply.Choice) > 0 {
+		return nil, &runtime.ReplyError{Field: "choice", Message: "this request is decided with decision and scope"}
+	}
+	if out.Action != actionAccept {
+		if reply.Message != "" {
+			// The MCP server gets it; codex itself, when it asked for a tool, makes nothing of it.
+			out.Meta, _ = encode(map[string]string{"message": reply.Message}) // a text always encodes
+		}
+		return encode(out)
+	}
+	if e.approval() {
+		out.Content = json.RawMessage("{}")
+		if reply.Scope == "session" {
+			if !e.forSession() {
+				return nil, &runtime.ReplyError{Field: "scope", Message: "this tool can be allowed for one call only; the scope has to be turn"}
+			}
+			out.Meta = json.RawMessage(`{"persist":"session"}`)
+		}
+		return encode(out)
+	}
+	if len(reply.Raw) > 0 {
+		if result, is := e.result(reply.Raw); is {
+			if result.Action != reply.Decision {
+				return nil, &runtime.ReplyError{Field: "response", Message: fmt.Sprintf("its action is %q, the decision %q", result.Action, reply.Decision)}
+			}
+			return reply.Raw, nil
+		}
+		out.Content = reply.Raw
+	}
+	if e.form() {
+		var err error
+		if out.Content, err = e.content(out.Content, reply.Answers); err != nil {
+			return nil, err
+		}
+	}
+	return encode(out)
+}
+
+// result reads a response that is the whole answer rather than its content, which a form could only be mistaken for if it asked for an action.
+func (e elicitation) result(raw json.RawMessage) (result elicited, is bool) {
+	var named map[string]json.RawMessage
+	if json.Unmarshal(raw, &named) != nil || named["action"] == nil || json.Unmarshal(raw, &result) != nil {
+		return result, false
+	}
+	fields, _ := formOf(e.Schema)
+	asked := slices.ContainsFunc(fields, func(f field) bool { return f.name == "action" })
+	return result, !asked
+}
+
+// content is what a form is answered with: given as it is, or made of the answers to the questions; what the form requires has to be there.
+func (e elicitation) content(given, answers json.RawMessage) (json.RawMessage, error) {
+	fields, required := formOf(e.Schema)
+	name, content := "response", map[string]json.RawMessage{}
+	if string(given) != "null" {
+		if err := json.Unmarshal(given, &content); err != nil || content == nil {
+			return nil, &runtime.ReplyError{Field: name, Message: "a form is answered with an object of its fields"}
+		}
+	} else {
+		name = "answers"
+		var err error
+		if content, err = filled(fields, answers); err != nil {
+			return nil, err
+		}
+		given = nil
+	}
+	for _, one := range required {
+		if _, has := content[one]; !has {
+			return nil, &runtime.ReplyError{Field: name, Message: fmt.Sprintf("the form requires %q", one)}
+		}
+	}
+	if given != nil {
+		return given, nil // as it was written
+	}
+	return encode(content)
+}
+
+// checkDecision refuses words no request is answered with.
+func checkDecision(reply runtime.Reply) error {
+	switch reply.Decision {
+	case actionAccept, actionDecline, actionCancel:
+		return nil
+	}
+	return fmt.Errorf("decision %q is unknown; accept, decline and cancel are allowed", reply.Decision)
+}

@@ -1,0 +1,45 @@
+package codex
+
+import (
+	"encoding/json"
+
+	"harness/runtime"
+)
+
+// methodPermissions is how the agent asks for more than its sandbox allows.
+const methodPermissions = "item/permissions/requestApproval"
+
+// encodePermissions grants what was asked for, or nothing: codex takes no other word for a refusal. A cancellation ends the turn besides
+// (Codex.Answer).
+func encodePermissions(params json.RawMessage, reply runtime.Reply) (json.RawMessage, error) {
+	var asked struct {
+		Permissions map[string]json.RawMessage `json:"permissions"`
+	}
+	out := struct {
+		Permissions map[string]json.RawMessage `json:"permissions"`
+		Scope       string                     `json:"scope"`
+	}{map[string]json.RawMessage{}, "turn"}
+	if reply.Decision == actionAccept {
+		_ = json.Unmarshal(params, &asked) // nothing asked, nothing granted
+		for name, permission := range asked.Permissions {
+			if string(permission) != "null" {
+				out.Permissions[name] = permission
+			}
+		}
+		if reply.Scope == "session" {
+			out.Scope = reply.Scope
+		}
+	}
+	return encode(out)
+}
+
+func permissionsSummary(params json.RawMessage) string {
+	var p struct {
+		Reason string `json:"reason"`
+	}
+	_ = json.Unmarshal(params, &p)
+	if p.Reason == "" {
+		return "Permissions approval required"
+	}
+	return "Permissions approval required: " + clean(p.Reason)
+}
