@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -59,6 +60,12 @@ func TestReplies(t *testing.T) {
 		want runtime.Reply
 	}{
 		{runtime.RequestApproval, "/api/approvals/r/decision", `{"decision":"decline"}`, runtime.Reply{Decision: "decline", Scope: "turn"}},
+		{runtime.RequestApproval, "/api/approvals/r/decision", `{"decision":"decline","message":"not now"}`,
+			runtime.Reply{Decision: "decline", Scope: "turn", Message: "not now"}},
+		{runtime.RequestApproval, "/api/approvals/r/decision", `{"decision":"accept","choice":{"b":1,"a":[2.0]}}`,
+			runtime.Reply{Decision: "accept", Scope: "turn", Choice: []byte(`{"b":1,"a":[2.0]}`)}},
+		{runtime.RequestToolInput, "/api/tool-input/r/decision", `{"decision":"decline","message":"private"}`,
+			runtime.Reply{Decision: "decline", Message: "private"}},
 		{runtime.RequestToolInput, "/api/tool-input/r/decision", `{"decision":"accept"}`, runtime.Reply{Decision: "accept", Answers: []byte(`{}`)}},
 		{runtime.RequestToolInput, "/api/tool-input/r/decision", `{"decision":"cancel","answers":{}}`, runtime.Reply{Decision: "cancel"}},
 		{runtime.RequestToolInput, "/api/tool-input/r/decision", `{"decision":"accept","answers":{"q":{"answers":["<A>"],"x":1}}}`,
@@ -80,6 +87,9 @@ func TestReplies(t *testing.T) {
 			continue
 		}
 		got := b.sessions.settled[0]
+		if got.Message != c.want.Message || string(got.Choice) != string(c.want.Choice) {
+			t.Errorf("%s %s: got %q, %s", c.path, c.body, got.Message, got.Choice)
+		}
 		if got.Decision != c.want.Decision || got.Scope != c.want.Scope || got.Success != c.want.Success ||
 			string(got.Answers) != string(c.want.Answers) || string(got.ContentItems) != string(c.want.ContentItems) || string(got.Raw) != string(c.want.Raw) {
 			t.Errorf("%s %s:\ngot  %+v %s %s %s\nwant %+v", c.path, c.body, got, got.Answers, got.ContentItems, got.Raw, c.want)
@@ -99,4 +109,24 @@ func TestRequestLists(t *testing.T) {
 			`"summary":"File change approval required","details":{"reason":null},"createdAt":"2026-11-21T01:29:12.123Z","status":"pending"}]}`)
 	expect(t, b.send(http.MethodGet, "/api/sessions/"+knownID+"/tool-calls", "", ""), http.StatusOK, `{"data":[]}`)
 	expect(t, b.send(http.MethodGet, "/api/sessions/"+unknownID+"/approvals", "", ""), http.StatusOK, `{"data":[]}`)
+}
+
+// A reply the runtime would not take is the client's mistake, said where it is; a reason is bounded and shown to who came too late.
+func TestDecisionsAreRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.sessions.requests["r1"] = session.Request{ID: "r1", Kind: runtime.RequestApproval, SessionID: knownID, Status: session.RequestPending}
+	expect(t, b.post("/api/approvals/r1/decision", `{"decision":"decline","message":"`+strings.Repeat("x", 4001)+`"}`), http.StatusBadRequest,
+		`{"status":"error","code":"invalid_request","message":"request validation failed","issues":[{"origin":"string","code":"too_big",`+
+			`"maximum":4000,"inclusive":true,"path":["message"],"message":"Too big: expected string to have <=4000 characters"}]}`)
+	b.post("/api/approvals/r1/decision", `{"decision":"decline","message":"not now"}`)
+	expect(t, b.post("/api/approvals/r1/decision", `{"decision":"accept"}`), http.StatusNotFound,
+		`{"status":"not_found","approvalId":"r1","code":"already_resolved","resolution":{"status":"resolved","decision":"decline","scope":"turn",`+
+			`"message":"not now","decidedBy":"local","decidedAt":"2026-11-21T01:29:12.123Z"}}`)
+
+	b.sessions.requests["r2"] = session.Request{ID: "r2", Kind: runtime.RequestApproval, SessionID: knownID, Status: session.RequestPending}
+	b.sessions.fail = &runtime.ReplyError{Field: "scope", Message: "for one call only"}
+	expect(t, b.post("/api/approvals/r2/decision", `{"decision":"accept","scope":"session"}`), http.StatusBadRequest,
+		`{"status":"error","code":"invalid_request","message":"request validation failed",`+
+			`"issues":[{"code":"custom","path":["scope"],"message":"for one call only"}]}`)
 }

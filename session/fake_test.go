@@ -243,8 +243,9 @@ func (f *fake) ask(threadID, turnID string, nativeID int, kind runtime.RequestKi
 	id := json.RawMessage(fmt.Sprint(nativeID))
 	f.emit(runtime.Signal{Kind: runtime.SignalRequest, Method: method, ThreadID: threadID, TurnID: turnID, ItemID: "item",
 		RequestID: id, Params: json.RawMessage(params),
-		Raw:    json.RawMessage(fmt.Sprintf(`{"method":%q,"id":%s,"params":%s}`, method, id, params)),
-		Change: runtime.InteractiveRequested{Kind: kind, Summary: "May I?"}})
+		Raw: json.RawMessage(fmt.Sprintf(`{"method":%q,"id":%s,"params":%s}`, method, id, params)),
+		Change: runtime.InteractiveRequested{Kind: kind, Summary: "May I?", Decisions: json.RawMessage(`["accept"]`),
+			Questions: json.RawMessage(`[{"id":"asked"}]`)}})
 }
 
 func (f *fake) started(generation string) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -257,6 +258,52 @@ func TestNativeIDsRepeat(t *testing.T) {
 		k.fake.ask(s.ID, k.send(s.ID), 0, runtime.RequestApproval, "m", "{}")
 		if second := k.pending(s.ID, runtime.RequestApproval); len(second) != 1 || second[0].ID == first[0].ID {
 			t.Errorf("pending %+v", second)
+		}
+	})
+}
+
+// What a runtime would not take is refused before anything is stored; a reason is kept with the decision; what the runtime offered is kept
+// with the request, and told to it again with the answer.
+func TestADecisionIsCheckedAndMayHaveAReason(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		turnID := k.send(s.ID)
+		k.fake.ask(s.ID, turnID, 0, runtime.RequestApproval, "m", `{"command":"ls"}`)
+		request := k.pending(s.ID, runtime.RequestApproval)[0]
+		if string(request.Decisions) != `["accept"]` || string(request.Questions) != `[{"id":"asked"}]` {
+			t.Errorf("stored %+v", request)
+		}
+		asked := k.events(stream.EventRequest)[0]
+		if ref := metaOf(t, asked).Request; string(ref.Decisions) != `["accept"]` || string(ref.Questions) != `[{"id":"asked"}]` {
+			t.Errorf("told %+v", ref)
+		}
+		if details := k.stored(s.ID)[0].Details; !strings.Contains(*details, `"id": "asked"`) {
+			t.Errorf("the transcript has %s", *details)
+		}
+
+		var refused *runtime.ReplyError
+		if _, err := k.Settle(t.Context(), request.ID, runtime.RequestApproval, runtime.Reply{Decision: "accept", Scope: "ever"}, "user"); !errors.As(err, &refused) {
+			t.Errorf("what the runtime does not take: %v", err)
+		}
+		if len(k.pending(s.ID, runtime.RequestApproval)) != 1 || len(k.events("approval_resolved")) != 0 {
+			t.Error("a refused reply settled the request")
+		}
+		reply := runtime.Reply{Decision: "decline", Choice: json.RawMessage(`{"a":1}`), Message: "not <now>"}
+		_, err := k.Settle(t.Context(), request.ID, runtime.RequestApproval, reply, "user")
+		k.do(err)
+		want := `{"approvalId":"` + request.ID + `","status":"resolved","decision":"decline","scope":"turn","choice":{"a":1},"message":"not <now>"}`
+		if got := k.one("approval_resolved"); got != want {
+			t.Errorf("told %s", got)
+		}
+		if entry := k.stored(s.ID)[0]; entry.Content != "Approval resolved (decline): not <now>" {
+			t.Errorf("the transcript says %q", entry.Content)
+		}
+		if settled, err := k.Request(t.Context(), request.ID, runtime.RequestApproval); err != nil || settled.Reply.Message != "not <now>" ||
+			string(settled.Reply.Choice) != `{"a":1}` {
+			t.Errorf("kept %+v, %v", settled.Reply, err)
+		}
+		if ref := k.fake.refs[0]; string(ref.Params) != `{"command":"ls"}` || ref.ThreadID != s.ID || ref.TurnID != turnID {
+			t.Errorf("answered %+v", ref)
 		}
 	})
 }

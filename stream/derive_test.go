@@ -323,6 +323,14 @@ func TestRequestPayloadOddParams(t *testing.T) {
 			}
 		}
 	}
+	offers := RequestPayload(RequestRef{ID: "x", Kind: "approval", Decisions: json.RawMessage(`["accept",{"b":1}]`)}, "m", json.RawMessage(`{}`))
+	if !strings.Contains(string(offers), `"summary":"","availableDecisions":["accept",{"b":1}],"details":{}`) {
+		t.Errorf("the offered decisions are lost: %s", offers)
+	}
+	form := RequestPayload(RequestRef{ID: "x", Kind: "tool_input", Questions: json.RawMessage(`[{"id":"q"}]`)}, "m", json.RawMessage(`{"questions":[]}`))
+	if !strings.Contains(string(form), `"questions":[{"id":"q",`) {
+		t.Errorf("the form's questions are lost: %s", form)
+	}
 	got := RequestPayload(RequestRef{ID: "x", Kind: "tool_call", ThreadID: "T"}, "item/tool/call", json.RawMessage(`{"callId":"c","tool":"t"}`))
 	want := `{"requestId":"x","method":"item/tool/call","threadId":"T","turnId":null,"itemId":"c","callId":"c","tool":"t","arguments":null,` +
 		`"summary":"","details":{"callId":"c","tool":"t"},"createdAt":"1970-01-01T00:00:00.000Z","status":"pending"}`

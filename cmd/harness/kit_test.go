@@ -21,6 +21,7 @@ import (
 	"harness/database"
 	"harness/internal/codextest"
 	"harness/internal/dbtest"
+	"harness/internal/mcptest"
 	"harness/internal/mockmodel"
 	"harness/runtime/codex"
 	"harness/runtime/process"
@@ -47,6 +48,8 @@ type siteOptions struct {
 	engine database.Engine
 	codex  codextest.Version
 	env    []string
+	// home are further options of codex's home.
+	home []codextest.Option
 }
 
 func withEngine(engine database.Engine) siteOption { return func(o *siteOptions) { o.engine = engine } }
@@ -59,6 +62,13 @@ func withEnv(env ...string) siteOption {
 	return func(o *siteOptions) { o.env = append(o.env, env...) }
 }
 
+// withMCP gives codex a real MCP server, and lets it ask for permissions.
+func withMCP() siteOption {
+	return func(o *siteOptions) {
+		o.home = append(o.home, codextest.Feature("request_permissions_tool"), codextest.Config(mcptest.Config(os.Args[0], runAsMCP)))
+	}
+}
+
 func newSite(t *testing.T, options ...siteOption) *site {
 	t.Helper()
 	o := siteOptions{engine: database.SQLite, codex: codextest.Default}
@@ -67,7 +77,7 @@ func newSite(t *testing.T, options ...siteOption) *site {
 	}
 	model := mockmodel.Start(t)
 	s := &site{t: t, model: model, dataDir: filepath.Join(t.TempDir(), "data"), workspace: t.TempDir(), databaseURL: dbtest.URL(t, o.engine)}
-	home := codextest.Home(t, model.URL(), codextest.For(o.codex))
+	home := codextest.Home(t, model.URL(), append(o.home, codextest.For(o.codex))...)
 	s.env = append([]string{
 		runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + codextest.Binary(t, o.codex),
 		"PORT=0", "DATA_DIR=" + s.dataDir, "HARNESS_LOG_FORMAT=json", "LOG_LEVEL=info", "DEFAULT_SANDBOX_MODE=danger-full-access",

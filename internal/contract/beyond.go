@@ -12,5 +12,17 @@ func Beyond() []Row {
 			What:   "slow, silent and flooding peers, and more connections than there should be, are bounded: [limits.md](limits.md)",
 			Reason: "the original let one peer take the server's memory from all others",
 		},
+		{
+			What: "tools of MCP servers and permissions of the agent are approvals, an MCP server's own questions tool input, with its form as questions",
+			Reason: "the original refused them at once: a tool not marked read-only failed and nobody was asked. " +
+				"A script that answers approvals is now asked about these, too",
+			Routes: []string{"GET /api/sessions/{sessionId}/approvals", "GET /api/sessions/{sessionId}/tool-input",
+				"POST /api/approvals/{approvalId}/decision", "POST /api/tool-input/{requestId}/decision"},
+		},
+		{
+			What:   "a decision takes a reason (message), an approval one of the offered decisions (choice); a reply the runtime would not take is 400",
+			Reason: "the original stored the decision and sent what the runtime then dropped",
+			Routes: []string{"POST /api/approvals/{approvalId}/decision", "POST /api/tool-input/{requestId}/decision"},
+		},
 	}
 }

@@ -197,6 +197,11 @@ func Rows() []Row {
 			Exchange: `frame app_server\.server_request\.resolved.*`, Place: `frame\.payload\.requestId`,
 			What: "app_server.server_request.resolved has that id, too, beside the params", Reason: "the params know the runtime's number only",
 		},
+		{
+			Exchange: `frame approval.*|GET /api/sessions/[^/]*/approvals`, Place: `(?:frame\.payload|body\.data\[\d+\])\.availableDecisions`,
+			What: "an approval names the decisions the runtime offers", Reason: "what can be chosen is found without reading the runtime's parameters",
+			Routes: []string{"GET /api/sessions/{sessionId}/approvals"},
+		},
 	}
 }
 

@@ -162,6 +162,8 @@ export interface AgentRuntimeApprovalDecisionActionPayload {
   decision: "accept" | "decline" | "cancel";
   /** "turn" when absent. */
   scope?: "turn" | "session";
+  /** Why: kept with the decision, and passed on where the runtime has a place for it. */
+  message?: string;
 }
 
 export interface AgentRuntimeTurnSteerActionPayload {
