@@ -70,11 +70,10 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 
 // checkReply refuses what the runtime that asked would not take; one this server does not have is not known to refuse anything.
 func (s *Service) checkReply(request requestRow, reply runtime.Reply) error {
-	adapter, err := s.adapter(request.runtime)
-	if err != nil {
-		return nil
+	if adapter, err := s.adapter(request.runtime); err == nil {
+		return adapter.CheckReply(request.ref(), reply)
 	}
-	return adapter.CheckReply(request.ref(), reply)
+	return nil
 }
 
 // answer tells the runtime, once. The decision stands whatever comes of it: a process that is gone takes its turn with it, and that is

@@ -91,6 +91,18 @@ func encodeElicited(e elicitation, reply runtime.Reply) (json.RawMessage, error)
 	if len(reply.Choice) > 0 {
 		return nil, &runtime.ReplyError{Field: "choice", Message: "this request is decided with decision and scope"}
 	}
+	if len(reply.Raw) > 0 {
+		result, whole := e.result(reply.Raw)
+		switch {
+		case whole && result.Action == reply.Decision:
+			return reply.Raw, nil
+		case whole:
+			return nil, &runtime.ReplyError{Field: "response", Message: fmt.Sprintf("its action is %q, the decision %q", result.Action, reply.Decision)}
+		case out.Action != actionAccept:
+			return nil, &runtime.ReplyError{Field: "response", Message: "only what is accepted has content"}
+		}
+		out.Content = reply.Raw
+	}
 	if out.Action != actionAccept {
 		if reply.Message != "" {
 			// The MCP server gets it; codex itself, when it asked for a tool, makes nothing of it.
@@ -107,15 +119,6 @@ func encodeElicited(e elicitation, reply runtime.Reply) (json.RawMessage, error)
 			out.Meta = json.RawMessage(`{"persist":"session"}`)
 		}
 		return encode(out)
-	}
-	if len(reply.Raw) > 0 {
-		if result, is := e.result(reply.Raw); is {
-			if result.Action != reply.Decision {
-				return nil, &runtime.ReplyError{Field: "response", Message: fmt.Sprintf("its action is %q, the decision %q", result.Action, reply.Decision)}
-			}
-			return reply.Raw, nil
-		}
-		out.Content = reply.Raw
 	}
 	if e.form() {
 		var err error
