@@ -1,6 +1,7 @@
 package extensions
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,91 +15,235 @@ import (
 // agentConfigFile says how the workers of an extension's agent run.
 const agentConfigFile = "agent.config.json"
 
-// AgentConfig is an extension's agent.config.json (`codex-manager.md` 5.8): how the hidden worker sessions of its agent run.
+// TurnPolicy is what a worker may do in a turn. What is "" follows the server's DEFAULT_* settings; an empty Effort is the model's own.
+type TurnPolicy struct {
+	FilesystemSandbox, NetworkAccess, ApprovalPolicy, Effort string
+}
+
+// over lays what p says over base.
+func (p TurnPolicy) over(base TurnPolicy) TurnPolicy {
+	lay := func(text, under string) string {
+		if text == "" {
+			return under
+		}
+		return text
+	}
+	return TurnPolicy{lay(p.FilesystemSandbox, base.FilesystemSandbox), lay(p.NetworkAccess, base.NetworkAccess),
+		lay(p.ApprovalPolicy, base.ApprovalPolicy), lay(p.Effort, base.Effort)}
+}
+
+// AgentConfig is an agent.config.json: how the hidden worker sessions of an extension's agent run. The zero value is that of an agent
+// without the file.
 type AgentConfig struct {
-	Model, FilesystemSandbox, NetworkAccess, ApprovalPolicy, Effort string
+	// Runtime and Model are the server's default when "".
+	Runtime, Model string
+	// Start is what a worker session begins with, Prepare what it may do while it gets its orientation and bootstrap instructions, Instruct
+	// while it does a job.
+	Start, Prepare, Instruct TurnPolicy
 	// Orientation is the first thing a worker is told; "" is the server's own text.
 	Orientation string
 	// TurnTimeout bounds a turn; 0 is ORCHESTRATOR_AGENT_TURN_TIMEOUT_MS.
 	TurnTimeout time.Duration
 }
 
-// defaultAgentConfig is what a file does not say.
-func defaultAgentConfig() AgentConfig {
-	return AgentConfig{Model: "gpt-5.3-codex", FilesystemSandbox: "workspace-write", NetworkAccess: "enabled", ApprovalPolicy: "never", Effort: "low"}
-}
-
 // maxTurnTimeout bounds turnTimeoutMs: a worker that hangs must not hold its owner's queue for a day.
 const maxTurnTimeout = time.Hour
 
-// readAgentConfig reads the file of an extension's folder; nil when there is none. A value it does not know is an error and no default: a
-// misspelt sandbox must not become a wider one. diagnostics name unknown members.
-func readAgentConfig(root string) (config *AgentConfig, diagnostics []string, err error) {
-	raw, err := readSmall(filepath.Join(root, agentConfigFile), os.Lstat)
-	if raw == nil || err != nil {
-		return nil, nil, err
-	}
-	config, diagnostics, err = parseAgentConfig(raw)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", agentConfigFile, err)
-	}
-	return config, diagnostics, nil
+// agentPolicy is what is known of how an agent's workers run. With err they do not run at all.
+type agentPolicy struct {
+	config AgentConfig
+	err    error
+	folder string
 }
 
-func parseAgentConfig(raw []byte) (*AgentConfig, []string, error) {
+// readAgentConfig reads the file of an extension's folder; nil when there is none. What it does not understand is an error and never a
+// default: a misspelt sandbox must not become a wider one. runtimes are the names the server has.
+func readAgentConfig(root string, runtimes []string) *agentPolicy {
+	file := filepath.Join(root, agentConfigFile)
+	raw, err := readSmall(file, os.Lstat)
+	if raw == nil && err == nil {
+		return nil
+	}
+	var config AgentConfig
+	if err == nil {
+		config, err = parseAgentConfig(raw, runtimes)
+	}
+	if err != nil {
+		return &agentPolicy{err: fmt.Errorf("%s: %w", file, err)}
+	}
+	return &agentPolicy{config: config}
+}
+
+// parseAgentConfig reads one of two shapes: codex-manager's (turnPolicy and its refinements), or ours, which has the members of one policy
+// at the top. Both at once say two things about one turn.
+func parseAgentConfig(raw []byte, runtimes []string) (AgentConfig, error) {
+	top, err := objectMembers(raw)
+	if err != nil {
+		return AgentConfig{}, err
+	}
+	var (
+		config                         AgentConfig
+		turn, prepare, instruct, start TurnPolicy
+
+		policy = []string{"sandbox", "networkAccess", "approvalPolicy", "effort"}
+		nested = given(top, "turnPolicy", "orientationTurnPolicy", "instructionTurnPolicy", "threadStartPolicy")
+		flat   = given(top, append(policy, "orientation", "turnTimeoutMs")...)
+		p      = policyReader{unread: top}
+	)
+	if nested != nil && flat != nil {
+		return AgentConfig{}, fmt.Errorf("%s belong to one shape of this file and %s to another; use one of them",
+			strings.Join(nested, ", "), strings.Join(flat, ", "))
+	}
+	p.text("model", &config.Model, nil)
+	p.text("runtime", &config.Runtime, runtimes)
+	if nested != nil {
+		p.policy("turnPolicy", &turn, policy)
+		p.policy("orientationTurnPolicy", &prepare, policy)
+		p.policy("instructionTurnPolicy", &instruct, policy)
+		p.policy("threadStartPolicy", &start, []string{"sandbox", "approvalPolicy"})
+	} else {
+		p.members(&turn, policy)
+		p.text("orientation", &config.Orientation, nil)
+		config.TurnTimeout = p.timeout("turnTimeoutMs")
+	}
+	allowed := "model, runtime, turnPolicy, orientationTurnPolicy, instructionTurnPolicy, threadStartPolicy; or model, runtime, sandbox, " +
+		"networkAccess, approvalPolicy, effort, orientation, turnTimeoutMs"
+	if err := p.done(allowed); err != nil {
+		return AgentConfig{}, err
+	}
+	config.Prepare, config.Instruct = prepare.over(turn), instruct.over(turn)
+	config.Start = start.over(config.Instruct)
+	return config, nil
+}
+
+// given are those of the names that are members.
+func given(members map[string]json.RawMessage, names ...string) (found []string) {
+	for _, name := range names {
+		if _, is := members[name]; is {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// policyReader takes members out of an object and collects what is wrong with them.
+type policyReader struct {
+	path     string
+	unread   map[string]json.RawMessage
+	problems []string
+}
+
+// text reads a member that is one of known, or any text when known is nil.
+func (p *policyReader) text(name string, into *string, known []string) {
+	raw, given := p.unread[name]
+	if !given {
+		return
+	}
+	delete(p.unread, name)
+	var text *string
+	switch err := json.Unmarshal(raw, &text); {
+	case err != nil || text == nil || strings.TrimSpace(*text) == "":
+		wants := "a text that is not blank"
+		if known != nil {
+			wants = "one of " + strings.Join(known, ", ")
+		}
+		p.problems = append(p.problems, fmt.Sprintf("%s%s must be %s", p.path, name, wants))
+	case known != nil && !slices.Contains(known, *text):
+		p.problems = append(p.problems, fmt.Sprintf("%s%s is %q; use %s", p.path, name, *text, strings.Join(known, ", ")))
+	default:
+		*into = strings.TrimSpace(*text)
+	}
+}
+
+// members reads the named members of a policy.
+func (p *policyReader) members(into *TurnPolicy, names []string) {
+	for _, name := range names {
+		switch name {
+		case "sandbox":
+			p.text(name, &into.FilesystemSandbox, []string{"read-only", "workspace-write", "danger-full-access"})
+		case "networkAccess":
+			p.text(name, &into.NetworkAccess, []string{"restricted", "enabled"})
+		case "approvalPolicy":
+			p.text(name, &into.ApprovalPolicy, []string{"untrusted", "on-failure", "on-request", "never"})
+		case "effort":
+			p.text(name, &into.Effort, []string{"none", "minimal", "low", "medium", "high", "xhigh"})
+		}
+	}
+}
+
+// policy reads a member that is an object with the named members.
+func (p *policyReader) policy(name string, into *TurnPolicy, names []string) {
+	raw, given := p.unread[name]
+	if !given {
+		return
+	}
+	delete(p.unread, name)
+	unread, err := objectMembers(raw)
+	if err != nil {
+		p.problems = append(p.problems, fmt.Sprintf("%s: %v", name, err))
+		return
+	}
+	inner := policyReader{path: name + ".", unread: unread}
+	inner.members(into, names)
+	if err := inner.done(strings.Join(names, ", ")); err != nil {
+		p.problems = append(p.problems, err.Error())
+	}
+}
+
+func (p *policyReader) timeout(name string) time.Duration {
+	raw, given := p.unread[name]
+	if !given {
+		return 0
+	}
+	delete(p.unread, name)
+	var ms int64
+	if json.Unmarshal(raw, &ms) != nil || ms < 1000 || ms > maxTurnTimeout.Milliseconds() {
+		p.problems = append(p.problems, fmt.Sprintf("%s must be a whole number from 1000 to %d", name, maxTurnTimeout.Milliseconds()))
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// done tells everything that is wrong; what was not read is unknown.
+func (p *policyReader) done(allowed string) error {
+	for name := range p.unread {
+		p.problems = append(p.problems, fmt.Sprintf("%s%s is unknown; it may have %s", p.path, name, allowed))
+	}
+	if p.problems == nil {
+		return nil
+	}
+	slices.Sort(p.problems)
+	return errors.New(strings.Join(p.problems, "; "))
+}
+
+// objectMembers are the members of a JSON object. A name that comes twice is an error: readers differ in which one counts.
+func objectMembers(raw []byte) (map[string]json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
-			return nil, nil, syntaxProblem(raw, err)
+			return nil, fmt.Errorf("it is %w", syntaxProblem(raw, err))
 		}
-		return nil, nil, errors.New("it is no JSON object")
+		return nil, errors.New("it is no JSON object")
 	}
-	config := defaultAgentConfig()
-	texts := map[string]struct {
-		into  *string
-		known []string
-	}{
-		"model":          {&config.Model, nil},
-		"sandbox":        {&config.FilesystemSandbox, []string{"read-only", "workspace-write", "danger-full-access"}},
-		"networkAccess":  {&config.NetworkAccess, []string{"restricted", "enabled"}},
-		"approvalPolicy": {&config.ApprovalPolicy, []string{"never", "untrusted", "on-request"}},
-		"effort":         {&config.Effort, []string{"none", "minimal", "low", "medium", "high", "xhigh"}},
-		"orientation":    {&config.Orientation, nil},
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	seen := map[string]bool{}
+	if _, err := decoder.Token(); err != nil {
+		return nil, err
 	}
-	var problems, unknown []string
-	for name, value := range members {
-		field, isText := texts[name]
-		switch {
-		case isText:
-			var text string
-			if json.Unmarshal(value, &text) != nil || strings.TrimSpace(text) == "" {
-				problems = append(problems, name+" must be a non-empty string")
-			} else if field.known != nil && !slices.Contains(field.known, text) {
-				problems = append(problems, fmt.Sprintf("%s is %q; use %s", name, text, strings.Join(field.known, ", ")))
-			} else {
-				*field.into = strings.TrimSpace(text)
-			}
-		case name == "turnTimeoutMs":
-			var ms int64
-			if json.Unmarshal(value, &ms) != nil || ms < 1000 || ms > maxTurnTimeout.Milliseconds() {
-				problems = append(problems, fmt.Sprintf("turnTimeoutMs must be a whole number from 1000 to %d", maxTurnTimeout.Milliseconds()))
-			}
-			config.TurnTimeout = time.Duration(ms) * time.Millisecond
-		default:
-			unknown = append(unknown, agentConfigFile+": "+name+" is unknown and is ignored")
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		text, _ := name.(string)
+		if seen[text] {
+			return nil, fmt.Errorf("%s is said twice", text)
+		}
+		seen[text] = true
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return nil, err
 		}
 	}
-	slices.Sort(problems)
-	slices.Sort(unknown)
-	if problems != nil {
-		return nil, nil, errors.New(strings.Join(problems, "; "))
-	}
-	return &config, unknown, nil
-}
-
-// AgentConfig is how the workers of an agent run; false when no loaded extension of that agentId says so.
-func (r *Registry) AgentConfig(agentID string) (AgentConfig, bool) {
-	config, found := r.active.Load().agents[agentID]
-	return config, found
+	return members, nil
 }

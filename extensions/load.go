@@ -113,11 +113,9 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 	refuse := func(code LoadCode, message string) (loaded, *LoadError) {
 		return loaded{}, &LoadError{Extension: info.Name, Code: code, Message: message}
 	}
-	agent, agentNotes, err := readAgentConfig(c.root)
-	if err != nil {
-		return refuse(InvalidManifest, err.Error())
+	if agent := readAgentConfig(c.root, r.opts.Runtimes); agent != nil && agent.err != nil {
+		info.Diagnostics = append(info.Diagnostics, "workers of this agent are refused: "+agent.err.Error())
 	}
-	info.Diagnostics = append(info.Diagnostics, agentNotes...)
 	file, notes := entrypoint(c, manifest, r.opts.Trust)
 	info.Diagnostics = append(info.Diagnostics, notes...)
 	if file == "" {
@@ -135,9 +133,7 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 		return loaded{}, problem
 	}
 	module, err := host.Load(ctx, source)
-	admitted, problem := r.admit(info, declared, module, err)
-	admitted.agent = agent
-	return admitted, problem
+	return r.admit(info, declared, module, err)
 }
 
 // commandFile is the file a process extension's command names, for extensions without one of the usual entrypoints.

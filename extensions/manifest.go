@@ -78,7 +78,7 @@ func readSmall(file string, stat func(string) (os.FileInfo, error)) ([]byte, err
 func parseManifest(raw []byte) (*Manifest, []string, error) {
 	var whole any
 	if err := json.Unmarshal(raw, &whole); err != nil {
-		return nil, nil, syntaxProblem(raw, err)
+		return nil, nil, fmt.Errorf("manifest is %w", syntaxProblem(raw, err))
 	}
 	if _, isObject := whole.(map[string]any); !isObject {
 		return nil, nil, errors.New("manifest shape is invalid or missing required fields: it is no JSON object")
@@ -113,12 +113,12 @@ func parseManifest(raw []byte) (*Manifest, []string, error) {
 func syntaxProblem(raw []byte, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
-		return fmt.Errorf("manifest is no JSON: %w", err)
+		return fmt.Errorf("no JSON: %w", err)
 	}
 	before := raw[:min(max(int(syntax.Offset)-1, 0), len(raw))]
 	line := 1 + bytes.Count(before, []byte("\n"))
 	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Errorf("manifest is no JSON: %w (line %d column %d)", err, line, column)
+	return fmt.Errorf("no JSON: %w (line %d column %d)", err, line, column)
 }
 
 // reader takes members out of JSON objects and notes what it had to pass over.

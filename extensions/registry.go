@@ -22,6 +22,8 @@ type Options struct {
 	// enforced only when ProcessAllowed names them (by manifest name).
 	Hosts          []Host
 	ProcessAllowed []string
+	// Runtimes are the names agent.config.json may choose a worker's runtime from.
+	Runtimes []string
 	// Trust is warn when empty. Profile is codex-manager 1.0.0 when empty.
 	Trust   TrustMode
 	Profile sdk.Profile
@@ -171,7 +173,12 @@ func (r *Registry) Reload(ctx context.Context, reloadID string) ReloadResult {
 }
 
 func (r *Registry) newSnapshot(modules []loaded) *snapshot {
-	return newSnapshot(uuid.NewString(), r.opts.Clock(), modules, r.opts.HandlerTimeout)
+	s := newSnapshot(uuid.NewString(), r.opts.Clock(), modules, r.opts.HandlerTimeout)
+	s.agents = readAgentPolicies(r.opts.Roots, r.opts.Runtimes)
+	for _, problem := range s.agents.problems() {
+		r.opts.Logger.Warn().Err(problem).Msg("an agent's workers are refused")
+	}
+	return s
 }
 
 // acquire takes the active snapshot for use.

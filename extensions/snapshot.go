@@ -49,7 +49,7 @@ type snapshot struct {
 	infos    []ModuleInfo
 	modules  []Module
 	byEvent  map[string][]binding
-	agents   map[string]AgentConfig // by agentId
+	agents   agentPolicies
 
 	refs    atomic.Int64 // emits under way, plus one while it is the active one
 	retired func()       // called once, when refs reached zero
@@ -79,20 +79,16 @@ type loaded struct {
 	info     ModuleInfo
 	module   Module
 	declared *Capabilities
-	agent    *AgentConfig // nil without agent.config.json
 }
 
 // newSnapshot puts the handlers of all modules into dispatch order, once: priority, module name, registration index (EX-11). Names are
 // compared by their bytes, so that the order does not depend on a locale.
 func newSnapshot(version string, at time.Time, modules []loaded, timeout time.Duration) *snapshot {
-	s := &snapshot{version: version, loadedAt: at, infos: []ModuleInfo{}, byEvent: map[string][]binding{}, agents: map[string]AgentConfig{}}
+	s := &snapshot{version: version, loadedAt: at, infos: []ModuleInfo{}, byEvent: map[string][]binding{}}
 	s.refs.Store(1)
 	registration := 0
 	for _, m := range modules {
 		s.infos = append(s.infos, m.info)
-		if m.agent != nil {
-			s.agents[m.info.AgentID] = *m.agent
-		}
 		s.modules = append(s.modules, m.module)
 		for i, subscription := range m.module.Subscriptions() {
 			b := binding{module: m.module, moduleName: m.info.ModuleName, extension: m.info.Name, declared: m.declared, subscription: i,

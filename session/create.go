@@ -15,9 +15,12 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	adapter, err := s.adapter("")
+	adapter, err := s.adapter(in.Runtime)
 	if err != nil {
 		return Session{}, err
+	}
+	if in.SystemOwned {
+		defaults.Model = nil // the default is people's choice for their chats
 	}
 	controls := defaults.with(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox).complete()
 	cwd := in.Cwd

@@ -75,9 +75,11 @@ type Reading struct {
 	Has func(version string) bool
 }
 
-// Create are the wishes of a new session; nil fields take the stored defaults.
+// Create are the wishes of a new session; nil fields take the stored defaults. Runtime is the server's first one when "". A system-owned
+// session without a Model has its runtime's.
 type Create struct {
 	Cwd               string
+	Runtime           string
 	Model             *string
 	ApprovalPolicy    *string
 	NetworkAccess     *string

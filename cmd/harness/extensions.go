@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,7 @@ import (
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/runtime"
+	"harness/runtime/codex"
 	"harness/session"
 	"harness/telemetry"
 	"harness/transcript"
@@ -63,26 +65,38 @@ func (s *Server) loadExtensions(ctx context.Context) error {
 	dispatches, catchUps := s.extensionMetrics()
 	e.catchUps = catchUps
 	e.registry = extensions.New(extensions.Options{
-		Roots: extensionRoots(s.cfg, s.workspace), Native: nativeExtensions(), Hosts: hosts, ProcessAllowed: s.cfg.Extensions.ProcessAllowed, Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
+		Roots: extensionRoots(s.cfg, s.workspace), Native: nativeExtensions(), Hosts: hosts, ProcessAllowed: s.cfg.Extensions.ProcessAllowed,
+		Runtimes: runtimeNames(), Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
 		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions}, Actions: e.actions, Observe: dispatches, Logger: log,
 	})
 	e.registry.Load(ctx)
-	s.queue.policy = e.workerPolicy
+	s.queue.policies = s.workerPolicy
 	return nil
 }
 
 // stopActions unloads the extensions, after the queue that asks for their agents' policies.
 func (s *Server) stopActions(ctx context.Context) error { return s.extensions.registry.Close(ctx) }
 
-// workerPolicy is how an agent's workers run.
-func (e *extensionParts) workerPolicy(agent string) jobs.AgentPolicy {
-	config, found := e.registry.AgentConfig(agent)
-	if !found {
-		return jobs.DefaultPolicy()
+// workerPolicy is how an agent's workers run: as its agent.config.json says, and where that says nothing, as the DEFAULT_* settings do.
+func (s *Server) workerPolicy(agent string) (jobs.AgentPolicy, error) {
+	found, err := s.extensions.registry.AgentConfig(agent)
+	if err != nil {
+		return jobs.AgentPolicy{}, err
 	}
-	return jobs.AgentPolicy{Model: config.Model, ApprovalPolicy: config.ApprovalPolicy, NetworkAccess: config.NetworkAccess,
-		FilesystemSandbox: config.FilesystemSandbox, Effort: config.Effort, TurnTimeout: config.TurnTimeout, Orientation: config.Orientation}
+	defaults := s.cfg.Defaults
+	policy := func(said extensions.TurnPolicy) jobs.TurnPolicy {
+		return jobs.TurnPolicy{
+			ApprovalPolicy:    cmp.Or(said.ApprovalPolicy, defaults.ApprovalPolicy),
+			NetworkAccess:     cmp.Or(said.NetworkAccess, defaults.NetworkAccess),
+			FilesystemSandbox: cmp.Or(said.FilesystemSandbox, defaults.SandboxMode), Effort: said.Effort,
+		}
+	}
+	return jobs.AgentPolicy{Runtime: found.Runtime, Model: found.Model, Start: policy(found.Start), Prepare: policy(found.Prepare),
+		Instruct: policy(found.Instruct), TurnTimeout: found.TurnTimeout, Orientation: found.Orientation}, nil
 }
+
+// runtimeNames are the runtimes this server has.
+func runtimeNames() []string { return []string{codex.Name} }
 
 // startExtensions begins telling the extensions of events.
 func (s *Server) startExtensions(ctx context.Context) error {

@@ -81,13 +81,17 @@ var errProblems = errors.New("the extension has problems")
 
 // checkExtension loads a folder as a reload would, in trust mode warn, and prints what it found.
 func checkExtension(ctx context.Context, folder string, hosts []extensions.Host, out io.Writer) (err error) {
-	registry := extensions.New(extensions.Options{Roots: []extensions.Root{{Type: extensions.ConfiguredRoot, Path: folder}}, Hosts: hosts,
-		Trust: extensions.TrustWarn, Logger: zerolog.Nop()})
+	roots := []extensions.Root{{Type: extensions.ConfiguredRoot, Path: folder}}
+	registry := extensions.New(extensions.Options{Roots: roots, Hosts: hosts, Trust: extensions.TrustWarn, Runtimes: runtimeNames(), Logger: zerolog.Nop()})
 	defer func() { err = errors.Join(err, registry.Close(context.WithoutCancel(ctx))) }()
 	result := registry.Reload(ctx, "check")
 	var report strings.Builder
 	for _, problem := range result.Errors {
 		fmt.Fprintf(&report, "error    %s: %s: %s\n", problem.Extension, problem.Code, problem.Message)
+	}
+	refused := extensions.AgentConfigProblems(roots, runtimeNames())
+	for _, problem := range refused {
+		fmt.Fprintf(&report, "error    the agent's workers are refused: %v\n", problem)
 	}
 	for _, m := range result.Modules {
 		fmt.Fprintf(&report, "ok       %s %s (agent %s) handles %s\n", m.Name, m.Version, m.AgentID, strings.Join(m.Events, ", "))
@@ -104,7 +108,7 @@ func checkExtension(ctx context.Context, folder string, hosts []extensions.Host,
 	if _, err := io.WriteString(out, report.String()); err != nil {
 		return err
 	}
-	if result.Code != extensions.Reloaded || len(result.Modules) == 0 {
+	if result.Code != extensions.Reloaded || len(result.Modules) == 0 || refused != nil {
 		return errProblems
 	}
 	return nil

@@ -31,6 +31,12 @@ func TestExtensionCommandsOverFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	unruly := t.TempDir()
+	for name, text := range map[string]string{"events.mjs": `export function registerAgentEvents() {}`, "agent.config.json": `{"turnPolicy":{"sandbox":"wide"}}`} {
+		if err := os.WriteFile(filepath.Join(unruly, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		command, folder string
 		code            int
@@ -44,6 +50,7 @@ func TestExtensionCommandsOverFolders(t *testing.T) {
 		{"check", plain, 0, "trust mode enforced refuses this"},
 		{"conformance", plain, 1, "trust_denied"},
 		{"check", broken, 1, "invalid_manifest: manifest is no JSON"},
+		{"check", unruly, 1, `turnPolicy.sandbox is "wide"; use read-only, workspace-write, danger-full-access`},
 		{"check", empty, 1, "there is no extension in"},
 		{"check", filepath.Join(empty, "missing"), 2, "is no folder"},
 	} {

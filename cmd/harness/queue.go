@@ -16,8 +16,8 @@ type jobQueue struct {
 	suggester   *jobs.Suggester
 	// actions executes what workers ask for; the extensions set it before the queue starts. nil refuses it.
 	actions jobs.ActionExecutor
-	// policy is an agent's agent.config.json; nil gives every agent the default.
-	policy func(agent string) jobs.AgentPolicy
+	// policies tell how an agent's workers run; the extensions set it before the queue starts.
+	policies jobs.Policies
 }
 
 // startQueue runs jobs from here on. With ORCHESTRATOR_QUEUE_ENABLED=false there is no queue: its routes answer 503, only suggestions that
@@ -25,7 +25,7 @@ type jobQueue struct {
 func (s *Server) startQueue(ctx context.Context) error {
 	q := &s.queue
 	q.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions)
-	q.workers = jobs.NewWorkers(s.db, s.journal, s.sessions, s.dir.nodeID, q.policy)
+	q.workers = jobs.NewWorkers(s.db, s.journal, s.sessions, s.dir.nodeID, q.policies)
 	s.sessions.SetWorkers(q.workers)
 	if !s.cfg.Queue.Enabled {
 		return nil

@@ -24,5 +24,14 @@ func Beyond() []Row {
 			Reason: "the original stored the decision and sent what the runtime then dropped",
 			Routes: []string{"POST /api/approvals/{approvalId}/decision", "POST /api/tool-input/{requestId}/decision"},
 		},
+		{
+			What: "agent.config.json is read when extensions load, not before each job, and two files about one agent refuse it; a member said twice is refused; " +
+				"`runtime` and a short shape are taken as well",
+			Reason: "a worker that can write into its extension's folder must not widen its own rights; docs: [extensions.md](extensions.md)",
+		},
+		{
+			What:   "an agent without a folder runs under the DEFAULT_* settings",
+			Reason: "the original failed its jobs; the suggestions built in here need no extension",
+		},
 	}
 }

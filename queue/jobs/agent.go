@@ -49,7 +49,7 @@ func Definitions(options Options) []queue.Definition {
 	a := &agents{Options: options, turns: turns{sessions: options.Sessions, journal: options.Journal, timing: options.Timing, log: options.Logger}}
 	definitions := []queue.Definition{{
 		Type: TypeAgentInstruction, Priority: queue.Interactive, Dedupe: queue.SingleFlight, Timeout: max(options.AttemptTimeout, leastTimeout),
-		Validate: validateInstruction, Run: a.run, Delay: queue.LinearDelay, Cancel: queue.InterruptTurn, Interrupt: a.interrupt,
+		Validate: validateInstruction, Run: a.run, Retryable: retryable, Delay: queue.LinearDelay, Cancel: queue.InterruptTurn, Interrupt: a.interrupt,
 		OnStarted: a.started, OnTerminal: a.ended,
 	}}
 	if options.SuggestEnabled {
@@ -115,7 +115,7 @@ const fallbackTime = 5 * time.Second
 
 // fallBack does what was asked for should the worker bring nothing about, unless there will be another attempt or the job was canceled.
 func (a *agents) fallBack(ctx context.Context, job queue.Job, in Instruction, failure error) []ActionResult {
-	again := failure != nil && job.Attempts < job.MaxAttempts && queue.Retryable(failure)
+	again := failure != nil && job.Attempts < job.MaxAttempts && retryable(failure)
 	called := ctx.Err() != nil && !errors.Is(context.Cause(ctx), queue.ErrTimeout)
 	if len(in.FallbackIntents) == 0 || again || called {
 		return nil
@@ -168,12 +168,16 @@ func (a *agents) act(ctx context.Context, jobID string, intents []Intent) ([]Act
 
 // instruct has the owner's worker carry out an instruction. A worker whose session turns out to be gone is replaced once.
 func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, early <-chan struct{}) (text string, completedEarly bool, err error) {
+	policy, err := a.Workers.policy(in.Agent)
+	if err != nil {
+		return "", false, err
+	}
 	for attempt := 0; ; attempt++ {
-		one, err := a.Workers.ensure(ctx, run.Job().ProjectID, in.Agent, in.SourceSessionID)
+		one, err := a.Workers.ensure(ctx, run.Job().ProjectID, in.Agent, in.SourceSessionID, policy)
 		if err != nil {
 			return "", false, err
 		}
-		text, completedEarly, err = a.instructWorker(ctx, run, one, in, early)
+		text, completedEarly, err = a.instructWorker(ctx, run, one, policy, in, early)
 		if attempt > 0 || !stale(err) {
 			return text, completedEarly, err
 		}
@@ -184,8 +188,9 @@ func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, e
 	}
 }
 
-func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker, in Instruction, early <-chan struct{}) (text string, completedEarly bool, err error) {
-	policy := a.Workers.policy(in.Agent)
+func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker, policy AgentPolicy, in Instruction, early <-chan struct{}) (text string,
+	completedEarly bool, err error,
+) {
 	if err := a.prepare(ctx, &one, "orientation", or(policy.Orientation, orientation(in.Agent)), policy, "core-orientation", "Core queue-runner orientation completed."); err != nil {
 		return "", false, err
 	}
@@ -200,7 +205,7 @@ func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker,
 	if policy.TurnTimeout > 0 {
 		turns.timing.Turn = policy.TurnTimeout
 	}
-	turnID, err := turns.run(ctx, one.sessionID, session.Message{Text: in.Text, Effort: policy.Effort}, func(turnID string) error {
+	turnID, err := turns.run(ctx, one.sessionID, policy.message(in.Text, policy.Instruct), func(turnID string) error {
 		return run.SetContext(ctx, one.sessionID, turnID)
 	}, early)
 	if err != nil {
@@ -225,7 +230,7 @@ func (a *agents) prepare(ctx context.Context, one *worker, key, text string, pol
 		return nil
 	}
 	at := time.Now()
-	turnID, err := a.turns.run(ctx, one.sessionID, session.Message{Text: text, Effort: policy.Effort}, nil, nil)
+	turnID, err := a.turns.run(ctx, one.sessionID, policy.message(text, policy.Prepare), nil, nil)
 	if err != nil {
 		return fmt.Errorf("prepare a worker (%s): %w", key, err)
 	}

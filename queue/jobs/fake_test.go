@@ -43,6 +43,15 @@ type fakeSessions struct {
 	silent    bool // turns have no items
 	interrupt int
 	answer    answer
+	policy    jobs.AgentPolicy
+	refusal   error
+	wished    []session.Message
+}
+
+func (f *fakeSessions) policyOf(string) (jobs.AgentPolicy, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.policy, f.refusal
 }
 
 type fakeTurn struct {
@@ -99,6 +108,7 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 	turn := &fakeTurn{state: session.TurnState{Status: runtime.TurnInProgress}, ended: make(chan struct{})}
 	f.turns[turnID] = turn
 	f.sent = append(f.sent, id+" "+message.Text)
+	f.wished = append(f.wished, message)
 	act, silent := f.answer, f.silent
 	f.mu.Unlock()
 	go func() {
@@ -234,7 +244,7 @@ func newBench(t *testing.T, db *database.DB, change ...func(*jobs.Options, *fake
 		t.Fatal(err)
 	}
 	f := &fakeSessions{journal: j, gone: map[string]bool{}, turns: map[string]*fakeTurn{}, titles: map[string]string{}, answer: ready}
-	b := &bench{t: t, db: db, journal: j, sessions: f, workers: jobs.NewWorkers(db, j, f, "node", nil), suggestions: jobs.NewSuggestions(db, j, f)}
+	b := &bench{t: t, db: db, journal: j, sessions: f, workers: jobs.NewWorkers(db, j, f, "node", f.policyOf), suggestions: jobs.NewSuggestions(db, j, f)}
 	options := jobs.Options{Sessions: f, Journal: j, Workers: b.workers, Suggestions: b.suggestions, SuggestEnabled: true, SuggestWait: time.Minute,
 		Timing: jobs.Timing{Turn: patience, Poll: 20 * time.Millisecond, IncludeTurns: 100 * time.Millisecond, UntrustedTerminal: 100 * time.Millisecond, EmptyTurn: patience},
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)}

@@ -52,7 +52,7 @@ func validateSuggest(raw json.RawMessage) (json.RawMessage, error) {
 func (a *agents) suggestDefinition() queue.Definition {
 	return queue.Definition{
 		Type: TypeSuggestRequest, Priority: queue.Interactive, Dedupe: queue.SingleFlight, Timeout: max(a.AttemptTimeout, a.SuggestWait+10*time.Second),
-		Validate: validateSuggest, Run: a.suggest, Delay: queue.LinearDelay, Cancel: queue.InterruptTurn, Interrupt: a.interrupt,
+		Validate: validateSuggest, Run: a.suggest, Retryable: retryable, Delay: queue.LinearDelay, Cancel: queue.InterruptTurn, Interrupt: a.interrupt,
 		OnQueued: a.suggestQueued, OnTerminal: a.suggestEnded,
 	}
 }
@@ -87,6 +87,9 @@ func (a *agents) suggest(ctx context.Context, run *queue.Run) (json.RawMessage, 
 		ThreadID: in.SourceSessionID, TurnID: TypeSuggestRequest, Text: suggestInstruction(in, detail), ExpectResponse: ExpectText}, nil)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if errors.Is(err, errRefused) {
+		return nil, err // an operator has something to mend, which a fallback would hide
 	}
 	if err != nil {
 		a.Logger.Warn().Err(err).Str("job", run.Job().ID).Str("session", in.SourceSessionID).Msg("no worker made a suggestion; the fallback is used")

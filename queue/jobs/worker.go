@@ -13,6 +13,7 @@ import (
 
 	"harness/database"
 	"harness/journal"
+	"harness/queue"
 	"harness/runtime"
 	"harness/session"
 	"harness/transcript"
@@ -35,22 +36,36 @@ type Sessions interface {
 	UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error
 }
 
-// AgentPolicy is how an agent's workers run (its agent.config.json). Empty members are the session defaults.
+// TurnPolicy is what a worker may do in a turn. An empty Effort is the model's own; other empty members are the session defaults.
+type TurnPolicy struct {
+	ApprovalPolicy, NetworkAccess, FilesystemSandbox, Effort string
+}
+
+// AgentPolicy is how an agent's workers run (its agent.config.json).
 type AgentPolicy struct {
-	Model             string
-	ApprovalPolicy    string
-	NetworkAccess     string
-	FilesystemSandbox string
-	Effort            string
+	// Runtime and Model are the server's default runtime and that runtime's own model when "".
+	Runtime, Model string
+	// Start is what a worker session begins with, Prepare what it may do while it is told what it is, Instruct what it may do for a job.
+	Start, Prepare, Instruct TurnPolicy
 	// TurnTimeout bounds a job's turn; 0 is the server's own bound.
 	TurnTimeout time.Duration
 	// Orientation is the first thing a new worker is told; "" is our own text.
 	Orientation string
 }
 
-// DefaultPolicy is the policy of an agent without agent.config.json: it may work in its workspace and asks nobody, since nobody is there.
-func DefaultPolicy() AgentPolicy {
-	return AgentPolicy{ApprovalPolicy: "never", NetworkAccess: "enabled", FilesystemSandbox: "workspace-write", Effort: "low"}
+// Policies tells how an agent's workers run. An error refuses them: the job fails with it and is not tried again.
+type Policies func(agent string) (AgentPolicy, error)
+
+// errRefused marks the failure of a job whose agent has no policy that can be understood.
+var errRefused = errors.New("the agent's worker is refused")
+
+// retryable is the queue's classification, except that a refusal stays one whatever words it quotes.
+func retryable(err error) bool { return !errors.Is(err, errRefused) && queue.Retryable(err) }
+
+// message is what a worker is told in a turn that may do this.
+func (p AgentPolicy) message(text string, may TurnPolicy) session.Message {
+	return session.Message{Text: text, Model: optional(p.Model), Effort: may.Effort, ApprovalPolicy: optional(may.ApprovalPolicy),
+		NetworkAccess: optional(may.NetworkAccess), FilesystemSandbox: optional(may.FilesystemSandbox)}
 }
 
 // sessionOwner prefixes the owner of a session outside projects.
@@ -69,17 +84,23 @@ type Workers struct {
 	journal  *journal.Journal
 	sessions Sessions
 	nodeID   string
-	policy   func(agent string) AgentPolicy
+	policies Policies
 
 	making sync.Mutex // two jobs of one owner never run at once, but a project and its session may share a name
 }
 
-// NewWorkers makes the room of workers. policy may be nil: every agent gets DefaultPolicy.
-func NewWorkers(db *database.DB, j *journal.Journal, sessions Sessions, nodeID string, policy func(agent string) AgentPolicy) *Workers {
-	if policy == nil {
-		policy = func(string) AgentPolicy { return DefaultPolicy() }
+// NewWorkers makes the room of workers.
+func NewWorkers(db *database.DB, j *journal.Journal, sessions Sessions, nodeID string, policies Policies) *Workers {
+	return &Workers{db: db, journal: j, sessions: sessions, nodeID: nodeID, policies: policies}
+}
+
+// policy is how an agent's workers run: errRefused when that cannot be told.
+func (w *Workers) policy(agent string) (AgentPolicy, error) {
+	policy, err := w.policies(agent)
+	if err != nil {
+		return AgentPolicy{}, fmt.Errorf("%w: %w", errRefused, err)
 	}
-	return &Workers{db: db, journal: j, sessions: sessions, nodeID: nodeID, policy: policy}
+	return policy, nil
 }
 
 // WorkerSessions lists an owner's workers by agent; an owner nobody works for has none. It implements session.Workers.
@@ -150,14 +171,14 @@ func (w *Workers) change(ctx context.Context, statement string, args ...any) err
 }
 
 // ensure returns the owner's worker on this node, and makes one when there is none yet.
-func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID string) (worker, error) {
+func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID string, policy AgentPolicy) (worker, error) {
 	w.making.Lock()
 	defer w.making.Unlock()
 	found, err := w.read(ctx, owner, agent)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return found, err
 	}
-	made, err := w.create(ctx, owner, agent, sourceSessionID)
+	made, err := w.create(ctx, owner, agent, sourceSessionID, policy)
 	if err != nil {
 		return worker{}, fmt.Errorf("make a worker session for %s of %s: %w", agent, owner, err)
 	}
@@ -178,14 +199,14 @@ func (w *Workers) read(ctx context.Context, owner, agent string) (worker, error)
 	return found, nil
 }
 
-func (w *Workers) create(ctx context.Context, owner, agent, sourceSessionID string) (worker, error) {
+func (w *Workers) create(ctx context.Context, owner, agent, sourceSessionID string, policy AgentPolicy) (worker, error) {
 	title, cwd, projectID, err := w.place(ctx, owner, sourceSessionID)
 	if err != nil {
 		return worker{}, err
 	}
-	policy := w.policy(agent)
-	made, err := w.sessions.Create(ctx, session.Create{Cwd: cwd, Model: optional(policy.Model), ApprovalPolicy: optional(policy.ApprovalPolicy),
-		NetworkAccess: optional(policy.NetworkAccess), FilesystemSandbox: optional(policy.FilesystemSandbox), SystemOwned: true})
+	may := policy.Start
+	made, err := w.sessions.Create(ctx, session.Create{Cwd: cwd, Runtime: policy.Runtime, Model: optional(policy.Model), SystemOwned: true,
+		ApprovalPolicy: optional(may.ApprovalPolicy), NetworkAccess: optional(may.NetworkAccess), FilesystemSandbox: optional(may.FilesystemSandbox)})
 	if err != nil {
 		return worker{}, err
 	}

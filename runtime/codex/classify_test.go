@@ -190,6 +190,7 @@ func TestPoliciesByVersion(t *testing.T) {
 		{"workspace-write", "restricted", `{"excludeSlashTmp":false,"excludeTmpdirEnvVar":false,"networkAccess":false,"type":"workspaceWrite","writableRoots":[]}`},
 		{"danger-full-access", "enabled", `{"type":"dangerFullAccess"}`},
 		{"", "enabled", `null`},
+		{"readonly", "restricted", `{"type":"readonly"}`}, // codex refuses it
 	} {
 		if got, err := json.Marshal(sandboxPolicy(test[0], test[1])); err != nil || string(got) != test[2] {
 			t.Errorf("%v: %s, %v", test, got, err)

@@ -216,6 +216,8 @@ func sandboxPolicy(sandbox, network string) object {
 		}
 	case sandboxFull:
 		return object{"type": "dangerFullAccess"}
+	case "":
+		return nil
 	}
-	return nil
+	return object{"type": sandbox} // unknown here: codex says so, rather than that the turn runs without the policy
 }

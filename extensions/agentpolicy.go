@@ -1,0 +1,112 @@
+package extensions
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// agentPolicies are the agent.config.json files below the extension roots, by the agents they are about: the folder's name, as in
+// codex-manager, and the agentId its manifest names. They are read whether or not the extension loads: the job of an agent whose extension
+// is broken must not run with more rights than its file gives. Under "" is why an agent that no file names may have one all the same.
+type agentPolicies map[string]agentPolicy
+
+// readAgentPolicies looks through the roots.
+func readAgentPolicies(roots []Root, runtimes []string) agentPolicies {
+	policies := agentPolicies{}
+	seen := map[string]bool{}
+	for _, root := range roots {
+		folders, err := policyFolders(root.Path)
+		if err != nil {
+			policies.refuse("", fmt.Errorf("extension root %s: %w", root.Path, err))
+		}
+		for _, folder := range folders {
+			if seen[folder] {
+				continue
+			}
+			seen[folder] = true
+			policy := readAgentConfig(folder, runtimes)
+			if policy == nil {
+				continue
+			}
+			policy.folder = folder
+			names := []string{filepath.Base(folder)}
+			switch manifest, _, err := readManifest(folder); {
+			case err != nil:
+				policies.refuse("", fmt.Errorf("which agent %s is about cannot be read: %w", filepath.Join(folder, agentConfigFile), err))
+			case manifest != nil && manifest.AgentID != names[0]:
+				names = append(names, manifest.AgentID)
+			}
+			for _, name := range names {
+				policies.add(name, *policy)
+			}
+		}
+	}
+	return policies
+}
+
+// policyFolders are a root and the folders in it, by their real paths; a root that does not exist has none.
+func policyFolders(root string) ([]string, error) {
+	real, err := realPath(root)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(real)
+	folders := []string{real}
+	for _, entry := range entries {
+		path := filepath.Join(real, entry.Name())
+		if info, err := os.Stat(path); err == nil && info.IsDir() && !strings.HasPrefix(entry.Name(), ".") {
+			folders = append(folders, path)
+		}
+	}
+	return folders, err
+}
+
+func (p agentPolicies) refuse(agent string, err error) { p[agent] = agentPolicy{err: err} }
+
+// add notes a file for an agent. Two files for one agent leave open which one holds.
+func (p agentPolicies) add(agent string, policy agentPolicy) {
+	other, taken := p[agent]
+	switch {
+	case !taken:
+		p[agent] = policy
+	case other.folder != "" && other.folder != policy.folder:
+		p.refuse(agent, fmt.Errorf("%s and %s are both about agent %q; remove one of them",
+			filepath.Join(other.folder, agentConfigFile), filepath.Join(policy.folder, agentConfigFile), agent))
+	}
+}
+
+// problems are why agents are refused, each once, in the order of the agents' names.
+func (p agentPolicies) problems() []error {
+	var found []error
+	for _, agent := range slices.Sorted(maps.Keys(p)) {
+		err := p[agent].err
+		if err != nil && !slices.ContainsFunc(found, func(other error) bool { return other.Error() == err.Error() }) {
+			found = append(found, err)
+		}
+	}
+	return found
+}
+
+// AgentConfigProblems are what is wrong with the agent.config.json files below roots. Each refuses the workers of an agent.
+func AgentConfigProblems(roots []Root, runtimes []string) []error {
+	return readAgentPolicies(roots, runtimes).problems()
+}
+
+// AgentConfig is how the workers of an agent run, as its file said when the extensions were loaded; the zero AgentConfig without a file.
+// An error means that the file cannot be understood: then no worker of the agent may run.
+func (r *Registry) AgentConfig(agent string) (AgentConfig, error) {
+	policies := r.active.Load().agents
+	policy, found := policies[agent]
+	if !found {
+		policy = policies[""]
+	}
+	return policy.config, policy.err
+}

@@ -1,0 +1,67 @@
+package jobs_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"harness/database"
+	"harness/queue"
+	"harness/queue/jobs"
+)
+
+// A worker begins under its agent's start policy, is prepared under one and instructed under the other; what a policy says holds for workers
+// that exist already, too.
+func TestWorkersRunUnderTheirAgentsPolicy(t *testing.T) {
+	each(t, func(t *testing.T, db *database.DB) {
+		policy := jobs.AgentPolicy{
+			Runtime: "codex", Model: "m", Start: jobs.TurnPolicy{ApprovalPolicy: "untrusted", NetworkAccess: "restricted", FilesystemSandbox: "read-only"},
+			Prepare:  jobs.TurnPolicy{ApprovalPolicy: "on-request", NetworkAccess: "restricted", FilesystemSandbox: "workspace-write", Effort: "high"},
+			Instruct: jobs.TurnPolicy{ApprovalPolicy: "never", NetworkAccess: "enabled", FilesystemSandbox: "danger-full-access", Effort: "low"},
+		}
+		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) { f.policy = policy })
+		if job := b.instruct(object{"bootstrapInstruction": object{"key": "k", "instructionText": "Boot."}}); job.State != queue.Completed {
+			t.Fatalf("ended as %s %s", job.State, failure(job))
+		}
+		made := b.sessions.created[0]
+		if made.Runtime != "codex" || *made.Model != "m" || *made.ApprovalPolicy != "untrusted" || *made.NetworkAccess != "restricted" || *made.FilesystemSandbox != "read-only" {
+			t.Errorf("made %+v", made)
+		}
+		wish := func(n int) jobs.TurnPolicy {
+			w := b.sessions.wished[n]
+			return jobs.TurnPolicy{ApprovalPolicy: *w.ApprovalPolicy, NetworkAccess: *w.NetworkAccess, FilesystemSandbox: *w.FilesystemSandbox, Effort: w.Effort}
+		}
+		if wish(0) != policy.Prepare || wish(1) != policy.Prepare || wish(2) != policy.Instruct || *b.sessions.wished[2].Model != "m" {
+			t.Errorf("orientation %+v, bootstrap %+v, instruction %+v", wish(0), wish(1), wish(2))
+		}
+		b.sessions.mu.Lock()
+		b.sessions.policy.Instruct.FilesystemSandbox = "read-only"
+		b.sessions.mu.Unlock()
+		if b.instruct(nil); wish(3).FilesystemSandbox != "read-only" {
+			t.Errorf("after the policy was narrowed: %+v", wish(3))
+		}
+	})
+}
+
+// Without a policy that can be understood no worker is made and none is told anything; trying again does not help, whatever the reason quotes.
+func TestARefusedWorkerIsNotTriedAgain(t *testing.T) {
+	each(t, func(t *testing.T, db *database.DB) {
+		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) {
+			f.refusal = errors.New("/agents/timeout/agent.config.json: turnTimeoutMs must be a whole number")
+		})
+		job := b.instruct(nil)
+		if job.State != queue.Failed || job.Attempts != 1 || !strings.Contains(failure(job), "turnTimeoutMs must be") {
+			t.Errorf("ended as %s %q after %d attempts", job.State, failure(job), job.Attempts)
+		}
+		asked, err := b.suggester.Request(t.Context(), jobs.SuggestPayload{ProjectID: "p", SourceSessionID: source})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if job := b.wait(asked.JobID); job.State != queue.Failed || job.Attempts != 1 || !strings.Contains(failure(job), "turnTimeoutMs must be") {
+			t.Errorf("a suggestion ended as %s %q after %d attempts", job.State, failure(job), job.Attempts)
+		}
+		if len(b.sessions.created) != 0 || len(b.sessions.wished) != 0 {
+			t.Errorf("made %+v, told %+v", b.sessions.created, b.sessions.wished)
+		}
+	})
+}
