@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -135,15 +136,19 @@ func mergePayload(definition Definition, existing, incoming json.RawMessage) (js
 	return definition.Validate(merged)
 }
 
+// capacity refuses a job when too many run and wait. Those that wait for a node with their type do not count: if there is none, they would
+// keep all others out.
 func (d decider) capacity(ctx context.Context, tx database.Tx, projectID string) error {
-	all, err := count(ctx, tx, activeStates)
+	types, args := d.definitions.condition(1)
+	counted := `(state = 'running' or state = 'queued' and ` + types + `)`
+	all, err := count(ctx, tx, counted, args...)
 	if err != nil {
 		return err
 	}
 	if all >= d.policy.MaxGlobal {
 		return journal.Refuse(&Error{CodeFull, "orchestrator queue is at global capacity"})
 	}
-	own, err := count(ctx, tx, activeStates+` and project_id = $1`, database.EncodeText(projectID))
+	own, err := count(ctx, tx, counted+` and project_id = $`+strconv.Itoa(len(args)+1), append(args, database.EncodeText(projectID))...)
 	if err != nil {
 		return err
 	}
@@ -164,7 +169,7 @@ func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, now in
 		events  []journal.Event
 	)
 	for running < d.policy.Concurrency {
-		candidates, err := readCandidates(ctx, tx, now)
+		candidates, err := readCandidates(ctx, tx, d.definitions, now)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -190,11 +195,7 @@ func (d decider) start(ctx context.Context, tx database.Tx, id string, who claim
 	if err != nil {
 		return Job{}, nil, err
 	}
-	definition, known := d.definitions[job.Type]
-	if !known {
-		events, err := d.end(ctx, tx, &job, Failed, errorUnknownType+job.Type, nil, now)
-		return job, events, err
-	}
+	definition := d.definitions[job.Type] // only jobs of known types are candidates
 	if _, err := definition.Validate(job.Payload); err != nil {
 		events, err := d.end(ctx, tx, &job, Failed, errorInvalidPayload+err.Error(), nil, now)
 		return job, events, err
@@ -341,7 +342,8 @@ func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, 
 	case job.CancelRequestedAt == nil:
 		job.CancelRequestedAt, job.cancelReason = &now, reason
 	}
-	if d.definitions[job.Type].Cancel != InterruptTurn {
+	// How a job of an unknown type is canceled its own node knows.
+	if definition, known := d.definitions[job.Type]; known && definition.Cancel != InterruptTurn {
 		events, err := d.end(ctx, tx, &job, Canceled, reason, nil, now)
 		return job, events, err
 	}
@@ -384,11 +386,10 @@ func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, now i
 		}
 		return d.end(ctx, tx, job, Canceled, reason, nil, now)
 	}
-	if !known {
-		return d.end(ctx, tx, job, Failed, errorRecoveryType+job.Type, nil, now)
-	}
-	if _, err := definition.Validate(job.Payload); err != nil {
-		return d.end(ctx, tx, job, Failed, errorRecoveryPayload+strings.TrimSpace(err.Error()), nil, now)
+	if known {
+		if _, err := definition.Validate(job.Payload); err != nil {
+			return d.end(ctx, tx, job, Failed, errorRecoveryPayload+strings.TrimSpace(err.Error()), nil, now)
+		}
 	}
 	if job.State == Queued {
 		return nil, nil
@@ -401,7 +402,8 @@ func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, now i
 	return nil, err
 }
 
-// recoverNode settles what an earlier process of this node left running, and every queued job this process can not run.
+// recoverNode settles what an earlier process of this node left running, and every queued job whose payload its type does not take. What is
+// queued of a type unknown here stays as it is; what ran of one is queued again, so that its project is free.
 func (d decider) recoverNode(ctx context.Context, tx database.Tx, who claimant, now int64) ([]Job, []journal.Event, error) {
 	jobs, err := readJobs(ctx, tx, `state = 'queued' or (state = 'running' and node_id = $1 and owner <> $2)`, who.node, who.owner)
 	if err != nil {

@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"harness/database"
@@ -69,7 +73,8 @@ type Definition struct {
 	OnQueued, OnStarted, OnTerminal Contribution
 }
 
-// registry are the definitions by type; immutable once the queue is made.
+// registry are the definitions by type; immutable once the queue is made. A type it lacks may be known to another node on the same store, one of
+// another version or with other settings: its jobs are that node's, they are neither started nor ended here.
 type registry map[string]Definition
 
 func newRegistry(definitions []Definition) registry {
@@ -99,6 +104,19 @@ func newRegistry(definitions []Definition) registry {
 		known[d.Type] = d
 	}
 	return known
+}
+
+// condition is true of jobs of these types; its parameters are numbered from first on.
+func (r registry) condition(first int) (text string, args []any) {
+	if len(r) == 0 {
+		return `1 = 0`, nil
+	}
+	places := make([]string, 0, len(r))
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		places = append(places, "$"+strconv.Itoa(first+len(args)))
+		args = append(args, database.EncodeText(name))
+	}
+	return `type in (` + strings.Join(places, ", ") + `)`, args
 }
 
 func anyObject(payload json.RawMessage) (json.RawMessage, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"harness/database"
@@ -32,7 +33,9 @@ func (q *Queue) dispatch(ctx context.Context) {
 // overview is what a look at the store tells, without taking the decision lock.
 type overview struct {
 	running []Job
-	queued  int
+	// queued counts the jobs that wait and could run here, unrunnable those of types unknown here.
+	queued     int
+	unrunnable map[string]int
 	// ready is when the next queued job may start, 0 at once; in ms.
 	ready int64
 	// owed is when the next reconciliation is due again, 0 when none is owed; in ms.
@@ -43,19 +46,65 @@ func (q *Queue) overview(ctx context.Context) (view overview, err error) {
 	if view.running, err = readJobs(ctx, q.db.Read(), `state = 'running'`); err != nil {
 		return view, err
 	}
-	var ready *int64
-	err = q.db.Read().QueryRowContext(ctx, `select count(*), min(coalesce(next_attempt_at, 0)) from jobs where state = 'queued'`).Scan(&view.queued, &ready)
-	if err != nil {
+	if err = q.readQueued(ctx, &view); err != nil {
 		return view, fmt.Errorf("count queued jobs: %w", err)
 	}
-	if ready != nil {
-		view.ready = *ready
-	}
-	err = q.db.Read().QueryRowContext(ctx, `select coalesce(min(reconcile_at), 0) from jobs where reconcile_at is not null`).Scan(&view.owed)
+	mine, args := q.owing(1)
+	err = q.db.Read().QueryRowContext(ctx, `select coalesce(min(reconcile_at), 0) from jobs where reconcile_at is not null and `+mine, args...).Scan(&view.owed)
 	if err != nil {
 		return view, fmt.Errorf("look for owed reconciliations: %w", err)
 	}
 	return view, nil
+}
+
+func (q *Queue) readQueued(ctx context.Context, view *overview) error {
+	rows, err := q.db.Read().QueryContext(ctx, `select type, count(*), min(coalesce(next_attempt_at, 0)) from jobs where state = 'queued' group by type`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	view.unrunnable = map[string]int{}
+	for rows.Next() {
+		var (
+			name  string
+			n     int
+			ready int64
+		)
+		if err := rows.Scan(&name, &n, &ready); err != nil {
+			return err
+		}
+		name = database.DecodeText(name)
+		if _, known := q.definitions[name]; !known {
+			view.unrunnable[name] = n
+			continue
+		}
+		if view.queued == 0 || ready < view.ready {
+			view.ready = ready
+		}
+		view.queued += n
+	}
+	return rows.Err()
+}
+
+// Unrunnable counts the queued jobs of types this node does not have, by type, as last seen: they wait for a node that has them.
+func (q *Queue) Unrunnable() map[string]int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return maps.Clone(q.unrunnable)
+}
+
+// noteUnrunnable keeps the figures, and names each type once.
+func (q *Queue) noteUnrunnable(now map[string]int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.unrunnable = now
+	for name, n := range now {
+		if !q.told[name] {
+			q.told[name] = true
+			q.log.Warn().Str("type", name).Int("queued", n).
+				Msg("jobs of a type this server does not have are queued; they wait for a server that has it, or to be canceled")
+		}
+	}
 }
 
 // look does what is due and returns how long the next look can wait.
@@ -65,6 +114,7 @@ func (q *Queue) look(ctx context.Context) (time.Duration, error) {
 		return q.opts.Poll, err
 	}
 	q.follow(view.running)
+	q.noteUnrunnable(view.unrunnable)
 	now := q.now()
 	wait := q.opts.Poll.Milliseconds()
 	overdue := false

@@ -47,9 +47,7 @@ const (
 	errorShutdownTimeout  = "shutdown_timeout"
 	errorRecovered        = "recovered_from_running_state"
 	errorMaxAttempts      = "recovery_max_attempts_exceeded"
-	errorRecoveryType     = "recovery_unknown_job_type:"
 	errorRecoveryPayload  = "recovery_invalid_payload:"
-	errorUnknownType      = "unknown_job_type: "
 	errorInvalidPayload   = "invalid_payload: "
 )
 

@@ -69,6 +69,9 @@ type Queue struct {
 	waiters  map[string]map[chan struct{}]struct{}
 	renewed  time.Time
 	handlers sync.WaitGroup
+
+	unrunnable map[string]int
+	told       map[string]bool // types that were named as unknown here
 }
 
 type lifeState int
@@ -94,7 +97,7 @@ func New(opts Options) *Queue {
 	}
 	q := &Queue{opts: opts, policy: opts.Policy.withDefaults(), definitions: newRegistry(opts.Definitions), journal: opts.Journal, db: opts.DB,
 		log: opts.Logger, owner: uuid.NewString(), wake: make(chan struct{}, 1), stopped: make(chan struct{}), runs: map[string]*Run{}, begun: map[string]int{},
-		waiters: map[string]map[chan struct{}]struct{}{}}
+		waiters: map[string]map[chan struct{}]struct{}{}, told: map[string]bool{}}
 	q.runsDone = sync.NewCond(&q.mu)
 	return q
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"harness/database"
@@ -19,7 +20,8 @@ const (
 // reconcile does what finished jobs still owe (Definition.OnTerminal failed when they ended), each in a unit of its own so that one does not
 // keep another. Any node may: the debt is in the job's row, put there by the transaction that ended it.
 func (q *Queue) reconcile(ctx context.Context) error {
-	owing, err := readJobs(ctx, q.db.Read(), `reconcile_at <= $1`, q.now())
+	mine, args := q.owing(2)
+	owing, err := readJobs(ctx, q.db.Read(), `reconcile_at <= $1 and `+mine, append([]any{q.now()}, args...)...)
 	if err != nil {
 		return err
 	}
@@ -29,6 +31,12 @@ func (q *Queue) reconcile(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// owing is true of jobs whose debts are this node's to look after: of types it knows, and of any type once nobody paid them in time.
+func (q *Queue) owing(first int) (condition string, args []any) {
+	types, args := q.definitions.condition(first + 1)
+	return `(` + types + ` or completed_at < $` + strconv.Itoa(first) + `)`, append([]any{q.now() - reconciliationKept.Milliseconds()}, args...)
 }
 
 func (q *Queue) reconcileJob(ctx context.Context, id string) error {
@@ -43,8 +51,7 @@ func (q *Queue) reconcileJob(ctx context.Context, id string) error {
 	return err
 }
 
-// reconcile lets the definition reconcile an ended job. Without hooks, or on a node that does not know the type, it is put off, and dropped
-// when it has been owed for too long.
+// reconcile lets the definition reconcile an ended job. Without hooks it is put off, and dropped when it has been owed for too long.
 func (d decider) reconcile(ctx context.Context, tx database.Tx, id string, now int64) (events []journal.Event, dropped bool, err error) {
 	job, err := readJob(ctx, tx, id)
 	if errors.Is(err, ErrNotFound) || err == nil && job.reconcileAt == nil {

@@ -18,14 +18,14 @@ func TestRecoveryAtStart(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
 		g := newGate()
-		before := []queue.Definition{{Type: "again", Run: g.run}, {Type: "last", Run: g.run}, {Type: "gone", Run: g.run}, {Type: "strict", Run: g.run}}
+		before := []queue.Definition{{Type: "again", Run: g.run}, {Type: "last", Run: g.run}, {Type: "strict", Run: g.run}, {Type: "block", Run: g.run}}
 		silent := startJournal(t, s.db)
 		crashed := s.openOn(silent, "n", before, func(o *queue.Options) { o.Policy.Concurrency = 3; o.Lease = time.Hour })
 		if err := crashed.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ids := map[string]string{}
-		for kind, attempts := range map[string]int{"again": 2, "last": 1, "gone": 2} {
+		for kind, attempts := range map[string]int{"again": 2, "last": 1, "block": 1} {
 			ids[kind] = enqueue(t, crashed, queue.Request{Type: kind, ProjectID: kind, MaxAttempts: attempts}).Job.ID
 			g.waitBegun(t)
 		}
@@ -46,7 +46,6 @@ func TestRecoveryAtStart(t *testing.T) {
 		}{
 			"again":  {queue.Completed, "", []string{"orchestrator_job_queued", "orchestrator_job_started", "orchestrator_job_started", "orchestrator_job_completed"}},
 			"last":   {queue.Failed, "recovery_max_attempts_exceeded", []string{"orchestrator_job_queued", "orchestrator_job_started", "reconciled", "orchestrator_job_failed"}},
-			"gone":   {queue.Failed, "recovery_unknown_job_type:gone", []string{"orchestrator_job_queued", "orchestrator_job_started", "orchestrator_job_failed"}},
 			"strict": {queue.Failed, "recovery_invalid_payload:a is missing", []string{"orchestrator_job_queued", "reconciled", "orchestrator_job_failed"}},
 		} {
 			job := waitFinal(t, again, ids[kind])

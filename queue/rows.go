@@ -120,13 +120,14 @@ func readJobs(ctx context.Context, q database.Querier, condition string, args ..
 	return jobs, nil
 }
 
-// readCandidates reads at most two jobs per idle project: its oldest ready one of each priority.
-func readCandidates(ctx context.Context, tx database.Tx, now int64) ([]Candidate, error) {
+// readCandidates reads at most two jobs per idle project: its oldest ready one of each priority, of the types known here.
+func readCandidates(ctx context.Context, tx database.Tx, known registry, now int64) ([]Candidate, error) {
+	types, args := known.condition(2)
 	rows, err := tx.QueryContext(ctx, `select c.id, c.project_id, c.priority, c.created_at, coalesce(l.burst, 0) from (
 			select id, project_id, priority, created_at, row_number() over (partition by project_id, priority order by created_at, id) as place
-			from jobs where state = 'queued' and (next_attempt_at is null or next_attempt_at <= $1)
+			from jobs where state = 'queued' and `+types+` and (next_attempt_at is null or next_attempt_at <= $1)
 				and project_id not in (select project_id from jobs where state = 'running')
-		) c left join job_lanes l on l.project_id = c.project_id where c.place = 1`, now)
+		) c left join job_lanes l on l.project_id = c.project_id where c.place = 1`, append([]any{now}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("read the jobs to start: %w", err)
 	}

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"harness/api"
 	"harness/queue"
 	"harness/queue/jobs"
+	"harness/telemetry"
 )
 
 // jobQueue is the queue with the rooms its jobs need.
@@ -41,10 +45,28 @@ func (s *Server) startQueue(ctx context.Context) error {
 		Definitions: s.jobDefinitions(),
 		Logger:      s.log.With().Str("room", "queue").Logger(),
 	})
+	s.metrics.registry.MustRegister(unrunnableJobs{q.Queue, prometheus.NewDesc(telemetry.MetricName("queue", "unrunnable_jobs"),
+		"Queued jobs of types this server does not have; they wait for one that has.", []string{"type"}, nil)})
 	if settings.SuggestRequestEnabled {
 		q.suggester = jobs.NewSuggester(q.suggestions, q.Queue, settings.SuggestRequestWait)
 	}
 	return q.Start(ctx)
+}
+
+// unrunnableJobs shows operators the jobs that wait for another server. It implements prometheus.Collector.
+type unrunnableJobs struct {
+	queue *queue.Queue
+	desc  *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (u unrunnableJobs) Describe(to chan<- *prometheus.Desc) { to <- u.desc }
+
+// Collect implements prometheus.Collector.
+func (u unrunnableJobs) Collect(to chan<- prometheus.Metric) {
+	for name, n := range u.queue.Unrunnable() {
+		to <- prometheus.MustNewConstMetric(u.desc, prometheus.GaugeValue, float64(n), strings.ToValidUTF8(name, "?"))
+	}
 }
 
 // jobDefinitions are the types of jobs this server runs.

@@ -33,5 +33,10 @@ func Beyond() []Row {
 			What:   "an agent without a folder runs under the DEFAULT_* settings",
 			Reason: "the original failed its jobs; the suggestions built in here need no extension",
 		},
+		{
+			What: "a queued job of a type the server does not have (any more) stays queued, until a server that has it runs it or somebody cancels it: " +
+				"[operations.md](operations.md)",
+			Reason: "the original, which is always alone, ended it as failed at its start; on a shared store it may be another server's",
+		},
 	}
 }

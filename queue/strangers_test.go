@@ -1,0 +1,153 @@
+package queue_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/database"
+	"harness/journal"
+	"harness/queue"
+)
+
+// lines is a log that may be written by many and read meanwhile.
+type lines struct {
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.Write(p)
+}
+
+func (l *lines) count(part string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.out.String(), part)
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("in vain: " + what)
+		}
+	}
+}
+
+// A node that lacks a job type neither starts nor ends jobs of it: not when it starts, not when it looks for work, not when it is the only one.
+// They wait for a node that has the type, take no room from other jobs and are to be seen; canceling them works.
+func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *store) {
+		g := newGate()
+		ended := func(_ context.Context, _ database.Tx, job queue.Job) ([]journal.Event, error) {
+			return []journal.Event{{Type: "reconciled", Payload: json.RawMessage(`{"jobId":"` + job.ID + `"}`)}}, nil
+		}
+		knowing := []queue.Definition{{Type: "x", Run: g.run, OnTerminal: ended, Cancel: queue.InterruptTurn}}
+		var log lines
+		logged := func(o *queue.Options) {
+			o.Logger = zerolog.New(&log)
+			o.Policy.MaxGlobal, o.Policy.MaxPerProject, o.Policy.Concurrency = 3, 2, 3
+		}
+		first := s.start("b", knowing)
+		running := enqueue(t, first, queue.Request{Type: "x"}).Job.ID
+		g.waitBegun(t)
+		waiting := enqueue(t, first, queue.Request{Type: "x", DedupeKey: pointer("k")}).Job.ID
+		doomed := enqueue(t, first, queue.Request{Type: "x"}).Job.ID
+
+		other := s.openOn(startJournal(t, s.db), "a", []queue.Definition{{Type: "y", Run: done}}, logged)
+		if err := other.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the other node has seen them", func() bool { return other.Unrunnable()["x"] == 2 })
+		// Its own work goes on beside them, in the same project once that is free, and is not held to be full by them.
+		if job := waitFinal(t, other, enqueue(t, other, queue.Request{Type: "y", ProjectID: "q"}).Job.ID); job.State != queue.Completed {
+			t.Errorf("its own job ended %s", job.State)
+		}
+		own := enqueue(t, other, queue.Request{Type: "y"}).Job.ID
+		if _, err := other.Enqueue(t.Context(), queue.Request{Type: "x", ProjectID: "p", Payload: json.RawMessage(`{}`)}); code(err) != queue.CodeUnknownType {
+			t.Errorf("enqueued what it cannot run: %v", err)
+		}
+		if canceled, err := other.Cancel(t.Context(), doomed, "api_cancel"); err != nil || canceled.State != queue.Canceled {
+			t.Errorf("canceled as %s, %v", canceled.State, err)
+		}
+		s.waitEvent(doomed, "reconciled") // by the node that knows how
+		if asked, err := other.Cancel(t.Context(), running, "api_cancel"); err != nil || asked.State != queue.Running || asked.CancelRequestedAt == nil {
+			t.Errorf("a running one was canceled as %+v, %v", asked, err)
+		}
+		if job := waitFinal(t, other, running); job.State != queue.Canceled {
+			t.Errorf("the running one ended %s", job.State)
+		}
+		stop(t, first)
+		if job := waitFinal(t, other, own); job.State != queue.Completed {
+			t.Errorf("its own job in their project ended %s", job.State)
+		}
+		if job, err := other.Job(t.Context(), waiting); err != nil || job.State.Final() {
+			t.Fatalf("with nobody to run it, it is %s, %v", job.State, err)
+		}
+
+		close(g.open)
+		back := s.start("b", knowing)
+		if job := waitFinal(t, back, waiting); job.State != queue.Completed {
+			t.Errorf("run at last, it ended %s %v", job.State, job.Error)
+		}
+		eventually(t, "none is left", func() bool { return len(other.Unrunnable()) == 0 })
+		if n := log.count(`"type":"x"`); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+	})
+}
+
+// What a dead node leaves running of a type nobody here has goes back into the queue, so that its project is free; with no attempt left it ends,
+// and what its end owes is left to who knows the type.
+func TestAbandonedJobsOfUnknownTypes(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *store) {
+		g := newGate()
+		defer close(g.open)
+		silent := startJournal(t, s.db)
+		dead := s.openOn(silent, "b", []queue.Definition{{Type: "x", Run: g.run, OnTerminal: func(context.Context, database.Tx, queue.Job) ([]journal.Event, error) {
+			return nil, nil
+		}}}, func(o *queue.Options) { o.Lease = time.Second })
+		if err := dead.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		left := enqueue(t, dead, queue.Request{Type: "x"}).Job.ID
+		g.waitBegun(t)
+		last := enqueue(t, dead, queue.Request{Type: "x", ProjectID: "q", MaxAttempts: 1}).Job.ID
+		g.waitBegun(t)
+		// Without its journal the process can change nothing any more, as if it had been killed.
+		if err := silent.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		other := s.start("a", []queue.Definition{{Type: "y", Run: done}})
+		if job := waitFinal(t, other, enqueue(t, other, queue.Request{Type: "y"}).Job.ID); job.State != queue.Completed {
+			t.Errorf("the next job of the project ended %s", job.State)
+		}
+		if job, err := other.Job(t.Context(), left); err != nil || job.State != queue.Queued || job.Attempts != 1 {
+			t.Errorf("left as %s after %d attempts, %v", job.State, job.Attempts, err)
+		}
+		if job := waitFinal(t, other, last); job.State != queue.Failed || *job.Error != "recovery_max_attempts_exceeded" {
+			t.Errorf("without attempts it ended %s", job.State)
+		}
+		if names := s.names(left); slices.Contains(names, "orchestrator_job_failed") {
+			t.Errorf("told as failed: %v", names)
+		}
+	})
+}
