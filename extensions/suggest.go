@@ -3,6 +3,8 @@ package extensions
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"harness/extensions/sdk"
 	"harness/transcript"
@@ -46,28 +48,34 @@ func (r *Registry) Suggest(ctx context.Context, request SuggestRequest) (job sdk
 	return *winner, results, nil
 }
 
-// Suggest is Registry.Suggest with the session's latest turn filled in from its stored transcript when the request names none.
+// noTurn is the turn of a suggestion that is asked for while none runs, as in codex-manager.
+const noTurn = "suggest-request"
+
+// Suggest is Registry.Suggest with the chat as it is stored: what the user said last, and all that user and assistant said, numbered; the end
+// of it when it is long. TurnID is the running turn, if any.
 func (d *Dispatcher) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult, err error) {
-	if request.TurnID == "" {
-		if request.TurnID, err = d.latestTurn(ctx, request.SessionID); err != nil {
-			return sdk.EmitResult{}, nil, err
+	entries, err := transcript.Store{}.List(ctx, d.opts.DB.Read(), request.SessionID)
+	if err != nil {
+		return sdk.EmitResult{}, nil, err
+	}
+	request.UserRequest = "User request unavailable."
+	var said []string
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Role != "user" && entry.Role != "assistant" || strings.TrimSpace(entry.Content) == "" {
+			continue
 		}
-		turn := d.turnText(ctx, request.SessionID, request.TurnID)
-		request.UserRequest, request.TurnTranscript = turn.request, turn.transcript
+		said = append(said, fmt.Sprintf("%d. %s: %s", len(said)+1, entry.Role, entry.Content))
+		if entry.Role == "user" {
+			request.UserRequest = entry.Content
+		}
+	}
+	request.TurnTranscript = "No transcript context available."
+	if said != nil {
+		request.TurnTranscript = lastBytes(strings.Join(said, "\n"), maxTranscript)
+	}
+	if request.TurnID == "" {
+		request.TurnID = noTurn
 	}
 	return d.opts.Registry.Suggest(ctx, request)
-}
-
-// latestTurn is the turn of the last thing the user said, "" when there is none.
-func (d *Dispatcher) latestTurn(ctx context.Context, sessionID string) (string, error) {
-	entries, err := transcript.Store{}.List(ctx, d.opts.DB.Read(), sessionID)
-	if err != nil {
-		return "", err
-	}
-	for i := len(entries) - 1; i >= 0; i-- {
-		if entries[i].Role == "user" {
-			return entries[i].TurnID, nil
-		}
-	}
-	return "", nil
 }

@@ -16,6 +16,9 @@ type TurnState struct {
 	Error string
 }
 
+// ActiveTurn is the turn that runs in a session as far as this node knows, "" when none does.
+func (s *Service) ActiveTurn(sessionID string) string { return s.view.active(sessionID) }
+
 // Turn reads how a turn stands; false when nothing is known of it.
 func (s *Service) Turn(ctx context.Context, sessionID, turnID string) (TurnState, bool, error) {
 	turns, err := readTurns(ctx, s.db.Read(), sessionID)

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -14,22 +12,23 @@ import (
 	"harness/extensions/sdk"
 	"harness/queue"
 	"harness/queue/jobs"
+	"harness/session"
 )
 
 // offerExtensions gives the routes what there is of extensions. Suggestions are asked of extensions first.
 func (s *Server) offerExtensions(options *api.Options) {
 	options.Lifecycle = s.lifecycle()
 	if options.Suggester != nil && s.queue.Queue != nil {
-		options.Suggester = extensionSuggester{extensions: &s.extensions, queue: s.queue.Queue, wait: s.cfg.Queue.SuggestRequestWait, fallback: options.Suggester}
+		options.Suggester = extensionSuggester{extensions: &s.extensions, sessions: s.sessions, queue: s.queue.Queue, builtIn: s.queue.suggester}
 	}
 }
 
 // extensionSuggester has extensions make suggestions when one of them handles suggest_request.requested; the built-in job does otherwise.
 type extensionSuggester struct {
 	extensions *extensionParts
+	sessions   *session.Service
 	queue      *queue.Queue
-	wait       time.Duration
-	fallback   api.Suggester
+	builtIn    *jobs.Suggester
 }
 
 // Request implements api.Suggester.
@@ -38,7 +37,7 @@ func (e extensionSuggester) Request(ctx context.Context, in jobs.SuggestPayload)
 	if err != nil || handled {
 		return out, err
 	}
-	return e.fallback.Request(ctx, in)
+	return e.builtIn.Request(ctx, in)
 }
 
 // RequestAndWait implements api.Suggester.
@@ -48,26 +47,9 @@ func (e extensionSuggester) RequestAndWait(ctx context.Context, in jobs.SuggestP
 		return out, err
 	}
 	if !handled {
-		return e.fallback.RequestAndWait(ctx, in)
+		return e.builtIn.RequestAndWait(ctx, in)
 	}
-	waiting, cancel := context.WithTimeout(ctx, e.wait)
-	defer cancel()
-	job, err := e.queue.WaitForTerminal(waiting, out.JobID)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		return out, nil
-	case err != nil:
-		return jobs.Suggested{}, err
-	case job.State != queue.Completed:
-		out.Status, out.Suggestion = "fallback", jobs.FallbackSuggestion(in.Draft)
-		return out, nil
-	}
-	var result struct{ Status, Suggestion string }
-	if len(job.Result) > 0 && json.Unmarshal(job.Result, &result) == nil && result.Suggestion != "" {
-		out.Status, out.Suggestion = "ok", result.Suggestion
-	}
-	// A job that writes its suggestion itself has told everybody by suggested_request_updated; the answer stays queued.
-	return out, nil
+	return e.builtIn.Await(ctx, in, out)
 }
 
 // broken tells whether a handler failed, rather than that none had anything to do.
@@ -82,7 +64,7 @@ func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (ou
 	}
 	key := uuid.NewString()
 	job, results, err := e.extensions.dispatcher.Suggest(ctx, extensions.SuggestRequest{RequestKey: key, SessionID: in.SourceSessionID, ProjectID: in.ProjectID,
-		ThreadID: in.SourceSessionID, Model: in.Model, Effort: in.Effort, Draft: in.Draft})
+		ThreadID: in.SourceSessionID, TurnID: e.sessions.ActiveTurn(in.SourceSessionID), Model: in.Model, Effort: in.Effort, Draft: in.Draft})
 	if errors.Is(err, extensions.ErrNoJob) {
 		if broken(results) {
 			return out, false, nil

@@ -14,7 +14,6 @@ import (
 	"harness/journal"
 	"harness/queue"
 	"harness/session"
-	"harness/transcript"
 )
 
 // Options are what the job types are built from. Sessions, Journal and Workers are required.
@@ -191,62 +190,60 @@ func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, e
 func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker, policy AgentPolicy, in Instruction, early <-chan struct{}) (text string,
 	completedEarly bool, err error,
 ) {
-	if err := a.prepare(ctx, &one, "orientation", or(policy.Orientation, orientation(in.Agent)), policy, "core-orientation", "Core queue-runner orientation completed."); err != nil {
+	if err := a.prepare(ctx, &one, "orientation", policy.message(or(policy.Orientation, orientation(in.Agent)), policy.Prepare), orientationPhase(one)); err != nil {
 		return "", false, err
 	}
 	if in.Bootstrap != nil {
-		if err := a.prepare(ctx, &one, "bootstrap:"+in.Bootstrap.Key, in.Bootstrap.Text, policy, "extension-bootstrap::"+in.Bootstrap.Key,
-			"Extension bootstrap instruction completed ("+in.Bootstrap.Key+")."); err != nil {
+		told := policy.message(in.Bootstrap.Text, policy.Prepare)
+		if err := a.prepare(ctx, &one, "bootstrap:"+in.Bootstrap.Key, told, bootstrapPhase(one, in.Bootstrap.Key)); err != nil {
 			return "", false, err
 		}
 	}
-	at := time.Now()
 	turns := a.turns
 	if policy.TurnTimeout > 0 {
 		turns.timing.Turn = policy.TurnTimeout
 	}
-	turnID, err := turns.run(ctx, one.sessionID, policy.message(in.Text, policy.Instruct), func(turnID string) error {
-		return run.SetContext(ctx, one.sessionID, turnID)
-	}, early)
-	if err != nil {
-		return "", false, err
+	message := policy.message(in.Text, policy.Instruct)
+	message.Effort = or(in.Effort, message.Effort)
+	if in.Model != "" {
+		message.Model = &in.Model
 	}
-	select {
-	case <-early:
-		return "", true, nil
-	default:
-	}
-	text, err = a.turns.text(ctx, one.sessionID, turnID, in.ExpectResponse != ExpectNone)
-	if err != nil {
-		return "", false, err
-	}
-	a.note(ctx, one, turnID, "job::"+run.Job().ID, `Queue job "`+in.JobKind+`" completed.`, at)
-	return text, false, nil
+	err = a.noted(ctx, one, jobPhase(run.Job().ID, in), func(began func(string)) error {
+		turnID, err := turns.run(ctx, one.sessionID, message, func(turnID string) error {
+			began(turnID)
+			return run.SetContext(ctx, one.sessionID, turnID)
+		}, early)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-early:
+			completedEarly = true
+			return nil
+		default:
+		}
+		text, err = a.turns.text(ctx, one.sessionID, turnID, in.ExpectResponse != ExpectNone)
+		return err
+	})
+	return text, completedEarly, err
 }
 
 // prepare gives a worker an instruction it needs once.
-func (a *agents) prepare(ctx context.Context, one *worker, key, text string, policy AgentPolicy, noteID, noteText string) error {
+func (a *agents) prepare(ctx context.Context, one *worker, key string, message session.Message, p phase) error {
 	if slices.Contains(one.prepared, key) {
 		return nil
 	}
-	at := time.Now()
-	turnID, err := a.turns.run(ctx, one.sessionID, policy.message(text, policy.Prepare), nil, nil)
+	err := a.noted(ctx, *one, p, func(began func(string)) error {
+		_, err := a.turns.run(ctx, one.sessionID, message, func(turnID string) error {
+			began(turnID)
+			return nil
+		}, nil)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("prepare a worker (%s): %w", key, err)
 	}
-	a.note(ctx, *one, turnID, noteID, noteText, at)
 	return a.Workers.told(ctx, one, key)
-}
-
-// note leaves a line in the worker's own transcript, for whoever looks into what it did.
-func (a *agents) note(ctx context.Context, one worker, turnID, id, text string, began time.Time) {
-	started, completed := began.UnixMilli(), time.Now().UnixMilli()
-	details := string(encode(map[string]any{"agent": one.agent, "owner": one.owner, "durationMs": completed - started}))
-	err := a.Sessions.UpsertTranscript(ctx, one.sessionID, transcript.Entry{MessageID: "agent-worker-lifecycle::" + id + "::" + turnID, TurnID: turnID,
-		Role: "system", Type: "agent.worker.lifecycle", Content: text, Details: &details, StartedAt: &started, CompletedAt: &completed, Status: transcript.Complete})
-	if err != nil {
-		a.Logger.Warn().Err(err).Str("session", one.sessionID).Msg("a worker's transcript lacks a line about its work")
-	}
 }
 
 // orientation is what a worker is told first.
@@ -287,7 +284,12 @@ func (a *agents) ended(ctx context.Context, tx database.Tx, job queue.Job) ([]jo
 		return nil, err
 	}
 	output, err := settleOutput(ctx, tx, a.Sessions, job, in)
-	return append(events, output...), err
+	if err != nil || in.Completion == nil || a.Suggestions == nil {
+		return append(events, output...), err
+	}
+	// A suggestion that was promised and is not there would be waited for for ever.
+	suggested, err := a.putSuggestion(ctx, tx, in.SourceSessionID, in.Completion.RequestKey, finalSuggestion(job, FallbackSuggestion(in.FallbackDraft)))
+	return append(append(events, output...), suggested...), err
 }
 
 func readInstruction(job queue.Job) (in Instruction, readable bool) {

@@ -120,6 +120,11 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 		turn.text, turn.state = text, session.TurnState{Status: runtime.TurnDone}
 		if err != nil {
 			turn.state = session.TurnState{Status: runtime.TurnFailed, Error: err.Error()}
+			select {
+			case <-turn.ended:
+				turn.state.Status = runtime.TurnInterrupted
+			default:
+			}
 		}
 		f.mu.Unlock()
 		f.tell(id, "")
@@ -208,7 +213,7 @@ func (f *fakeSessions) UpsertTranscriptIn(ctx context.Context, tx database.Tx, i
 		return nil, err
 	}
 	payload, err := json.Marshal(merged)
-	return []journal.Event{{SessionID: id, Type: "transcript_updated", Payload: payload}}, err
+	return []journal.Event{{SessionID: id, ItemID: entry.MessageID, Type: "transcript_updated", Payload: payload}}, err
 }
 
 func (f *fakeSessions) PresentIn(_ context.Context, _ database.Tx, id string) (bool, error) {
@@ -339,4 +344,14 @@ func failure(job queue.Job) string {
 		return ""
 	}
 	return *job.Error
+}
+
+// entries are all stored entries of a session.
+func (b *bench) entries(sessionID string) []transcript.Entry {
+	b.t.Helper()
+	entries, err := transcript.Store{}.List(b.t.Context(), b.db.Read(), sessionID)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return entries
 }

@@ -51,6 +51,11 @@ type Instruction struct {
 	FallbackIntents []json.RawMessage `json:"fallbackIntents,omitempty"`
 	// Completion ends the job early: when that suggestion is there, or its time is over.
 	Completion *Completion `json:"completionSignal,omitempty"`
+	// FallbackDraft is the user's own draft, the suggestion when no better one comes.
+	FallbackDraft string `json:"fallbackSuggestionDraft,omitempty"`
+	// Model and Effort are wished for this instruction; without them the agent's policy says them.
+	Model  string `json:"model,omitempty"`
+	Effort string `json:"effort,omitempty"`
 }
 
 // Bootstrap is an instruction a worker gets once per key, before the first job that names it.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"harness/database"
 	"harness/journal"
 	"harness/queue"
@@ -84,7 +82,8 @@ func (a *agents) suggest(ctx context.Context, run *queue.Run) (json.RawMessage, 
 		return nil, err
 	}
 	text, _, err := a.instruct(bounded, run, Instruction{Agent: suggestAgent, JobKind: TypeSuggestRequest, ProjectID: in.ProjectID, SourceSessionID: in.SourceSessionID,
-		ThreadID: in.SourceSessionID, TurnID: TypeSuggestRequest, Text: suggestInstruction(in, detail), ExpectResponse: ExpectText}, nil)
+		ThreadID: in.SourceSessionID, TurnID: TypeSuggestRequest, Text: suggestInstruction(in, detail), ExpectResponse: ExpectText,
+		Model: in.Model, Effort: in.Effort}, nil)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -129,44 +128,54 @@ func suggestInstruction(in SuggestPayload, detail session.Detail) string {
 }
 
 func (a *agents) suggestQueued(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
-	return a.putSuggestion(ctx, tx, job, Suggestion{Status: SuggestionStreaming})
-}
-
-// suggestEnded settles the suggestion in the transaction that ends the job, whichever way it ends.
-func (a *agents) suggestEnded(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
-	switch job.State {
-	case queue.Completed:
-		var done suggestResult
-		if err := json.Unmarshal(job.Result, &done); err != nil {
-			return nil, err
-		}
-		return a.putSuggestion(ctx, tx, job, Suggestion{Status: SuggestionComplete, Suggestion: done.Suggestion})
-	case queue.Canceled:
-		return a.putSuggestion(ctx, tx, job, Suggestion{Status: SuggestionCanceled})
-	default:
-		reason := ""
-		if job.Error != nil {
-			reason = *job.Error
-		}
-		return a.putSuggestion(ctx, tx, job, Suggestion{Status: SuggestionError, Error: reason})
-	}
-}
-
-func (a *agents) putSuggestion(ctx context.Context, tx database.Tx, job queue.Job, next Suggestion) ([]journal.Event, error) {
 	in, readable := readSuggest(job)
 	if !readable {
 		return nil, nil // a payload nobody can read has no suggestion
 	}
-	present, err := a.Sessions.PresentIn(ctx, tx, in.SourceSessionID)
+	return a.putSuggestion(ctx, tx, in.SourceSessionID, in.RequestKey, Suggestion{Status: SuggestionStreaming})
+}
+
+// suggestEnded settles the suggestion in the transaction that ends the job, whichever way it ends.
+func (a *agents) suggestEnded(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
+	in, readable := readSuggest(job)
+	if !readable {
+		return nil, nil
+	}
+	var done suggestResult
+	if job.State == queue.Completed {
+		if err := json.Unmarshal(job.Result, &done); err != nil {
+			return nil, err
+		}
+	}
+	return a.putSuggestion(ctx, tx, in.SourceSessionID, in.RequestKey, finalSuggestion(job, done.Suggestion))
+}
+
+// finalSuggestion is what a job that ended leaves where nobody stored a suggestion; made is that of one that completed.
+func finalSuggestion(job queue.Job, made string) Suggestion {
+	switch job.State {
+	case queue.Completed:
+		return Suggestion{Status: SuggestionComplete, Suggestion: made}
+	case queue.Canceled:
+		return Suggestion{Status: SuggestionCanceled}
+	}
+	reason := ""
+	if job.Error != nil {
+		reason = *job.Error
+	}
+	return Suggestion{Status: SuggestionError, Error: reason}
+}
+
+// putSuggestion stores a suggestion unless the session is gone or somebody has written a final one meanwhile, which stays.
+func (a *agents) putSuggestion(ctx context.Context, tx database.Tx, sessionID, requestKey string, next Suggestion) ([]journal.Event, error) {
+	present, err := a.Sessions.PresentIn(ctx, tx, sessionID)
 	if err != nil || !present {
 		return nil, err
 	}
-	// Somebody who wrote the suggestion meanwhile keeps it.
-	old, found, err := a.Suggestions.find(ctx, tx, in.SourceSessionID, in.RequestKey)
+	old, found, err := a.Suggestions.find(ctx, tx, sessionID, requestKey)
 	if err != nil || found && old.Status != SuggestionStreaming {
 		return nil, err
 	}
-	_, events, err := a.Suggestions.put(ctx, tx, in.SourceSessionID, in.RequestKey, next)
+	_, events, err := a.Suggestions.put(ctx, tx, sessionID, requestKey, next)
 	return events, err
 }
 
@@ -188,79 +197,4 @@ func RequestKey(job queue.Job) string {
 		return ""
 	}
 	return or(in.RequestKey, in.Completion.RequestKey)
-}
-
-// Queue is what suggestions need of the job queue. *queue.Queue implements it.
-type Queue interface {
-	Enqueue(ctx context.Context, in queue.Request) (queue.EnqueueResult, error)
-	WaitForTerminal(ctx context.Context, id string) (queue.Job, error)
-}
-
-// Suggested is where a request for a suggestion stands.
-type Suggested struct {
-	// Status is queued, ok (a worker's text) or fallback (the deterministic one).
-	Status     string
-	JobID      string
-	RequestKey string
-	ProjectID  string
-	Dedupe     queue.EnqueueStatus
-	Suggestion string
-}
-
-// Suggester takes requests for suggestions. Make it with NewSuggester.
-type Suggester struct {
-	*Suggestions
-	queue Queue
-	wait  time.Duration
-}
-
-// NewSuggester makes the room behind the suggested-request routes.
-func NewSuggester(suggestions *Suggestions, q Queue, wait time.Duration) *Suggester {
-	return &Suggester{Suggestions: suggestions, queue: q, wait: wait}
-}
-
-// Request queues a suggestion for a session. While one is under way its key and job are answered (the original answered with a key no
-// event would ever name).
-func (s *Suggester) Request(ctx context.Context, in SuggestPayload) (Suggested, error) {
-	in.RequestKey = uuid.NewString()
-	key := suggestKey(in.SourceSessionID)
-	outcome, err := s.queue.Enqueue(ctx, queue.Request{Type: TypeSuggestRequest, ProjectID: in.ProjectID, SourceSessionID: &in.SourceSessionID,
-		DedupeKey: &key, Payload: encode(in)})
-	if err != nil {
-		return Suggested{}, err
-	}
-	var stored SuggestPayload
-	if err := json.Unmarshal(outcome.Job.Payload, &stored); err != nil {
-		return Suggested{}, fmt.Errorf("read the payload of job %s: %w", outcome.Job.ID, err)
-	}
-	return Suggested{Status: string(queue.Queued), JobID: outcome.Job.ID, RequestKey: stored.RequestKey, ProjectID: in.ProjectID, Dedupe: outcome.Status}, nil
-}
-
-// settleSlack is what a job at its deadline gets to write its fallback before its caller is told "queued".
-const settleSlack = time.Second
-
-// RequestAndWait is Request, and waits for the suggestion; it stays queued when it takes too long.
-func (s *Suggester) RequestAndWait(ctx context.Context, in SuggestPayload) (Suggested, error) {
-	out, err := s.Request(ctx, in)
-	if err != nil {
-		return Suggested{}, err
-	}
-	waiting, cancel := context.WithTimeout(ctx, s.wait+settleSlack)
-	defer cancel()
-	job, err := s.queue.WaitForTerminal(waiting, out.JobID)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		return out, nil
-	case err != nil:
-		return Suggested{}, err
-	case job.State != queue.Completed:
-		out.Status, out.Suggestion = "fallback", FallbackSuggestion(in.Draft)
-		return out, nil
-	}
-	var done suggestResult
-	if err := json.Unmarshal(job.Result, &done); err != nil {
-		return Suggested{}, fmt.Errorf("read the result of job %s: %w", job.ID, err)
-	}
-	out.Status, out.Suggestion = done.Status, done.Suggestion
-	return out, nil
 }

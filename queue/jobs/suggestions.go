@@ -155,7 +155,7 @@ func (s *Suggestions) waitOrFallBack(ctx context.Context, in Instruction, wait t
 		select {
 		case <-heard.news:
 		case <-deadline.C:
-			_, err := s.Upsert(ctx, in.SourceSessionID, in.Completion.RequestKey, Suggestion{Status: SuggestionComplete, Suggestion: FallbackSuggestion("")})
+			_, err := s.Upsert(ctx, in.SourceSessionID, in.Completion.RequestKey, Suggestion{Status: SuggestionComplete, Suggestion: FallbackSuggestion(in.FallbackDraft)})
 			if err == nil || errors.Is(err, session.ErrNotFound) {
 				close(early)
 			}

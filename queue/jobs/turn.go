@@ -45,6 +45,7 @@ type turns struct {
 var (
 	errTurnTimeout = errors.New("worker turn timed out")
 	errNoProgress  = errors.New("worker turn made no item progress")
+	errInterrupted = errors.New("worker turn interrupted")
 )
 
 // settledBy is who decides what workers ask: there is no person to ask.
@@ -91,6 +92,8 @@ func (t turns) wait(ctx context.Context, sessionID, turnID string, heard *hearin
 		switch {
 		case known && state.Status == runtime.TurnDone:
 			return true, nil
+		case known && state.Status == runtime.TurnInterrupted:
+			return true, fmt.Errorf("%w: %s", errInterrupted, or(state.Error, "no reason given"))
 		case known && state.Status != runtime.TurnInProgress:
 			return true, fmt.Errorf("worker turn %s: %s", state.Status, or(state.Error, "no reason given"))
 		case known:
@@ -196,7 +199,7 @@ func (h *hearing) hear(records []journal.Record) {
 			continue
 		}
 		signal(h.news)
-		if record.ItemID != "" {
+		if record.ItemID != "" && record.Type != "transcript_updated" { // what we note in its transcript is no progress of its turn
 			signal(h.item)
 		}
 	}

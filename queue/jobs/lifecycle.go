@@ -1,0 +1,111 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"harness/queue"
+	"harness/transcript"
+)
+
+// phase is one turn of a worker as the worker's own transcript shows it to whoever looks into what it did: one entry, which says what is under
+// way and then what came of it, in codex-manager's words.
+type phase struct {
+	id            string // of the entry, between its prefix and the turn
+	running, name string
+	details       []detail
+}
+
+// detail is a member of an entry's details; they keep their order.
+type detail struct {
+	name  string
+	value any
+}
+
+func orientationPhase(one worker) phase {
+	return phase{id: "core-orientation", running: "Running core queue-runner orientation turn.", name: "Core queue-runner orientation",
+		details: []detail{{"phase", "core_orientation"}, {"projectId", one.owner}, {"agent", one.agent}}}
+}
+
+func bootstrapPhase(one worker, key string) phase {
+	return phase{id: "extension-bootstrap::" + key, running: "Running extension bootstrap instruction (" + key + ").", name: "Extension bootstrap instruction",
+		details: []detail{{"phase", "extension_bootstrap"}, {"projectId", one.owner}, {"agent", one.agent}, {"bootstrapKey", key}}}
+}
+
+func jobPhase(jobID string, in Instruction) phase {
+	details := []detail{{"phase", "job_execution"}, {"agent", in.Agent}, {"jobKind", in.JobKind}, {"projectId", in.ProjectID},
+		{"sourceSessionId", in.SourceSessionID}, {"sourceTurnId", in.TurnID}}
+	for _, optional := range []detail{{"approvalId", in.ApprovalID}, {"itemId", in.ItemID}, {"anchorItemId", in.AnchorItemID}} {
+		if optional.value != "" {
+			details = append(details, optional)
+		}
+	}
+	return phase{id: "job::" + jobID, running: `Processing queue job "` + in.JobKind + `".`, name: `Queue job "` + in.JobKind + `"`,
+		details: append(details, detail{"queueJobId", jobID})}
+}
+
+// outcome words an end: "Queue job "x" completed.", with the key of a bootstrap behind the verb.
+func (p phase) outcome(verb, rest string) string {
+	if key, ok := strings.CutPrefix(p.id, "extension-bootstrap::"); ok {
+		verb += " (" + key + ")"
+	}
+	return p.name + " " + verb + rest
+}
+
+// noteTime bounds one note: a job is not held up by a store that does not take it.
+const noteTime = 2 * time.Second
+
+// noted does a phase and tells of it. do tells began the turn it began; without a turn there is nothing to tell of.
+func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began func(turnID string)) error) error {
+	var (
+		started time.Time
+		entry   transcript.Entry
+	)
+	put := func(status transcript.Status, content string, more ...detail) {
+		text := encodeDetails(append(slices.Clone(p.details), more...))
+		entry.Status, entry.Content, entry.Details = status, content, &text
+		// The last word is had also when the job was canceled.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+		defer cancel()
+		if err := a.Sessions.UpsertTranscript(ctx, one.sessionID, entry); err != nil && !stale(err) {
+			a.Logger.Warn().Err(err).Str("session", one.sessionID).Msg("a worker's transcript lacks a line about its work")
+		}
+	}
+	err := do(func(turnID string) {
+		started = time.Now()
+		at := started.UnixMilli()
+		entry = transcript.Entry{MessageID: "agent-worker-lifecycle::" + p.id + "::" + turnID, TurnID: turnID, Role: "system",
+			Type: "agent.worker.lifecycle", StartedAt: &at}
+		put(transcript.Streaming, p.running)
+	})
+	if started.IsZero() {
+		return err
+	}
+	now := time.Now().UnixMilli()
+	entry.CompletedAt = &now
+	took := detail{"durationMs", now - *entry.StartedAt}
+	switch {
+	case err == nil:
+		put(transcript.Complete, p.outcome("completed", "."), took)
+	case errors.Is(err, errInterrupted) || errors.Is(err, queue.ErrCanceled) || errors.Is(err, queue.ErrShutdown) || errors.Is(err, queue.ErrLost):
+		put(transcript.Canceled, p.outcome("canceled", "."), detail{"error", err.Error()}, took)
+	default:
+		put(transcript.Failed, p.outcome("failed", ": "+err.Error()), detail{"error", err.Error()}, took)
+	}
+	return err
+}
+
+// encodeDetails is a JSON object with its members in order, as details are shown.
+func encodeDetails(details []detail) string {
+	var out strings.Builder
+	for i, d := range details {
+		if i > 0 {
+			out.WriteString(",")
+		}
+		out.WriteString("\n  " + string(encode(d.name)) + ": " + string(encode(d.value)))
+	}
+	return "{" + out.String() + "\n}"
+}

@@ -1,0 +1,122 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"harness/queue"
+)
+
+// Queue is what suggestions need of the job queue. *queue.Queue implements it.
+type Queue interface {
+	Enqueue(ctx context.Context, in queue.Request) (queue.EnqueueResult, error)
+	Job(ctx context.Context, id string) (queue.Job, error)
+}
+
+// Suggested is where a request for a suggestion stands.
+type Suggested struct {
+	// Status is queued, ok (a worker's text) or fallback (the deterministic one).
+	Status     string
+	JobID      string
+	RequestKey string
+	ProjectID  string
+	Dedupe     queue.EnqueueStatus
+	Suggestion string
+}
+
+// Suggester takes requests for suggestions. Make it with NewSuggester.
+type Suggester struct {
+	*Suggestions
+	queue Queue
+	wait  time.Duration
+}
+
+// NewSuggester makes the room behind the suggested-request routes.
+func NewSuggester(suggestions *Suggestions, q Queue, wait time.Duration) *Suggester {
+	return &Suggester{Suggestions: suggestions, queue: q, wait: wait}
+}
+
+// Request queues a suggestion for a session. While one is under way its key and job are answered (the original answered with a key no
+// event would ever name).
+func (s *Suggester) Request(ctx context.Context, in SuggestPayload) (Suggested, error) {
+	in.RequestKey = uuid.NewString()
+	key := suggestKey(in.SourceSessionID)
+	outcome, err := s.queue.Enqueue(ctx, queue.Request{Type: TypeSuggestRequest, ProjectID: in.ProjectID, SourceSessionID: &in.SourceSessionID,
+		DedupeKey: &key, Payload: encode(in)})
+	if err != nil {
+		return Suggested{}, err
+	}
+	var stored SuggestPayload
+	if err := json.Unmarshal(outcome.Job.Payload, &stored); err != nil {
+		return Suggested{}, fmt.Errorf("read the payload of job %s: %w", outcome.Job.ID, err)
+	}
+	return Suggested{Status: string(queue.Queued), JobID: outcome.Job.ID, RequestKey: stored.RequestKey, ProjectID: in.ProjectID, Dedupe: outcome.Status}, nil
+}
+
+// RequestAndWait is Request, and waits for the suggestion; it stays queued when it takes too long.
+func (s *Suggester) RequestAndWait(ctx context.Context, in SuggestPayload) (Suggested, error) {
+	out, err := s.Request(ctx, in)
+	if err != nil {
+		return Suggested{}, err
+	}
+	return s.Await(ctx, in, out)
+}
+
+// settleSlack is what a job at its deadline gets to write its fallback before its caller is told "queued".
+const settleSlack = time.Second
+
+// suggestionPoll is how often the store is asked for what no event told.
+const suggestionPoll = time.Second
+
+// Await waits until the suggestion a job is to bring is stored, whoever stores it: the job, its worker or an extension by the upsert route.
+// A job that ended without one, whatever type it is of, leaves the fallback. What takes too long is answered as it stands.
+func (s *Suggester) Await(ctx context.Context, in SuggestPayload, out Suggested) (Suggested, error) {
+	heard := newHearing(in.SourceSessionID)
+	_, unsubscribe := s.journal.Subscribe(heard.hear)
+	defer unsubscribe()
+	waiting, cancel := context.WithTimeout(ctx, s.wait+settleSlack)
+	defer cancel()
+	poll := time.NewTicker(suggestionPoll)
+	defer poll.Stop()
+	for {
+		// The job first: what it stored at its end is seen then.
+		job, err := s.queue.Job(ctx, out.JobID)
+		if err != nil && !errors.Is(err, queue.ErrNotFound) {
+			return Suggested{}, err
+		}
+		over := err != nil || job.State.Final()
+		found, known, err := s.Find(ctx, in.SourceSessionID, out.RequestKey)
+		if err != nil {
+			return Suggested{}, err
+		}
+		if over || known && found.Status != SuggestionStreaming {
+			out.Status, out.Suggestion = answer(job, found, in.Draft)
+			return out, nil
+		}
+		select {
+		case <-heard.news:
+		case <-poll.C:
+		case <-waiting.Done():
+			return out, ctx.Err()
+		}
+	}
+}
+
+// answer is what a caller gets of a suggestion that is settled, or will not come any more.
+func answer(job queue.Job, found Suggestion, draft string) (status, suggestion string) {
+	var result suggestResult
+	_ = json.Unmarshal(job.Result, &result) // a job of another type, or one that goes on, has no suggestion in its result
+	fallback := FallbackSuggestion(draft)
+	switch {
+	case found.Status != SuggestionComplete || found.Suggestion == "":
+		return "fallback", fallback
+	case result.Status == "fallback" || found.Suggestion == fallback || found.Suggestion == FallbackSuggestion(""):
+		return "fallback", found.Suggestion
+	}
+	return "ok", found.Suggestion
+}
