@@ -60,7 +60,7 @@ type Job struct {
 	CancelRequestedAt *int64
 	NextAttemptAt     *int64
 	LastAttemptAt     *int64
-	// ThreadID and TurnID say where a running job works: its runningContext on the wire.
+	// ThreadID and TurnID say where a job works, or did last: while it runs, its runningContext on the wire.
 	ThreadID, TurnID *string
 
 	dedupeMode   DedupeMode
@@ -80,6 +80,10 @@ func (j Job) MarshalJSON() ([]byte, error) {
 	result := j.Result
 	if result == nil {
 		result = json.RawMessage("null")
+	}
+	var where runningContext
+	if j.State == Running {
+		where = runningContext{j.ThreadID, j.TurnID}
 	}
 	return encode(struct {
 		ID                string          `json:"id"`
@@ -104,7 +108,7 @@ func (j Job) MarshalJSON() ([]byte, error) {
 		RunningContext    runningContext  `json:"runningContext"`
 	}{j.ID, j.Type, j.Version, j.ProjectID, j.SourceSessionID, j.Priority, j.State, j.DedupeKey, j.Payload, result, j.Error, j.Attempts,
 		j.MaxAttempts, isoTime(&j.CreatedAt), isoTime(j.StartedAt), isoTime(j.CompletedAt), isoTime(j.CancelRequestedAt),
-		isoTime(j.NextAttemptAt), isoTime(j.LastAttemptAt), runningContext{j.ThreadID, j.TurnID}})
+		isoTime(j.NextAttemptAt), isoTime(j.LastAttemptAt), where})
 }
 
 // isoTime is JavaScript's Date.toISOString.

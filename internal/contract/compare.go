@@ -31,6 +31,8 @@ var anyValue = map[string]bool{
 	"base_url": true, "tokenUsage": true, "usage": true, "usageMetadata": true, "ms": true, "deletedFileCount": true,
 	// The first delta's size is the model's.
 	"delta": true,
+	// What a worker said is the model's.
+	"outputText": true,
 }
 
 // counters of the queue are not compared: the recorded server was at work on other topics' jobs. Beside them the words of an agentMessage are

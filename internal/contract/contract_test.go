@@ -139,7 +139,11 @@ func TestEveryRecordingLoadsAndHoldsNoForeignPath(t *testing.T) {
 				}
 			}
 		}
-		for _, named := range []map[string]string{topic.Incomparable, topic.Waiting} {
+		moments := map[string]string{}
+		for moment, reason := range topic.Moments {
+			moments[moment.Exchange] = reason
+		}
+		for _, named := range []map[string]string{topic.Incomparable, topic.Waiting, moments} {
 			for name := range named {
 				if !names[name] {
 					t.Errorf("%s has no exchange %q", topic.Name, name)

@@ -202,6 +202,17 @@ func Rows() []Row {
 			What: "an approval names the decisions the runtime offers", Reason: "what can be chosen is found without reading the runtime's parameters",
 			Routes: []string{"GET /api/sessions/{sessionId}/approvals"},
 		},
+		{
+			Topic: "jobs", Exchange: `GET /api/sessions/.*`,
+			Place: `body\.session\.(?:approvalPolicy|sessionControls\.(?:model|approvalPolicy|networkAccess|filesystemSandbox))`,
+			What:  "a worker's session shows the controls it runs with", Reason: "the original showed the defaults, though the worker ran as its agent.config.json said",
+			Routes: []string{"GET /api/sessions/{sessionId}"},
+		},
+		{
+			Topic: "jobs", Exchange: `GET /api/sessions/.*`, Place: `body\.thread\.(?:preview|turns\[0\]\.items\[0\]\.content\[0\]\.text)|body\.transcript\[0\]\.content`,
+			What: "a new worker is told what it is in other words", Reason: "the original's named its own files and commands; agent.config.json may say others",
+			Routes: []string{"GET /api/sessions/{sessionId}"},
+		},
 	}
 }
 

@@ -141,6 +141,7 @@ func (r *replay) exchange(record Record) error {
 			break
 		}
 		c.response(record, got)
+		c.found = slices.DeleteFunc(c.found, func(d Difference) bool { return r.topic.Moments[Moment{record.Name, d.Place}] != "" })
 		_, waits := r.topic.Waiting[record.Name]
 		if len(c.found) > 0 && !waits && record.Method == http.MethodGet && time.Since(began) < r.retries && record.Status != http.StatusSwitchingProtocols {
 			if _, excused := excuse(r.topic.Name, Result{Subject: result.Subject, Differences: c.found}); !excused {

@@ -8,7 +8,11 @@ import (
 // expect takes note of a recorded frame.
 func (r *replay) expect(record Record) {
 	s := r.sockets[record.Conn]
-	if s == nil || r.unserved || (Frame{Type: record.Type, Method: record.Method}).Ignored() || !r.known(record.Thread) {
+	if s == nil || r.unserved || (Frame{Type: record.Type, Method: record.Method}).Ignored() {
+		return
+	}
+	if !r.known(record.Thread) {
+		r.passed[record.Thread] = true
 		return
 	}
 	s.expected = append(s.expected, record)
@@ -123,8 +127,8 @@ func (r *replay) compareOrder(s *socket) {
 		}
 	}
 	for thread := range got {
-		// A worker's thread becomes known late, by its job; its first frames are not in want then.
-		if _, has := want[thread]; !has && (r.asked[thread] || !idPattern.MatchString(thread)) {
+		// A worker's thread becomes known late, by its job; the frames before are not in want then.
+		if _, has := want[thread]; !has && !r.passed[thread] && (r.asked[thread] || !idPattern.MatchString(thread)) {
 			want[thread] = nil
 		}
 	}

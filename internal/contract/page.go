@@ -43,8 +43,12 @@ func Page(served func(Operation) bool) string {
 				fmt.Fprintf(&out, "- %s, %q: %s\n", topic.Name, name, left[name])
 			}
 		}
-		if topic.Unfinished != "" {
-			fmt.Fprintf(&out, "- %s: counted, but does not fail the test while %s is being built\n", topic.Name, topic.Unfinished)
+		moments := map[string]string{}
+		for moment, reason := range topic.Moments {
+			moments[fmt.Sprintf("%q, `%s`", moment.Exchange, moment.Place)] = reason
+		}
+		for _, moment := range sorted(moments) {
+			fmt.Fprintf(&out, "- %s, %s: %s\n", topic.Name, moment, moments[moment])
 		}
 	}
 	out.WriteString("\nFrames that are left out, and why:\n\n")

@@ -37,6 +37,8 @@ type replay struct {
 	unrecorded map[string]bool
 	// asked are the sessions requests speak of.
 	asked map[string]bool
+	// passed are threads with recorded frames that were passed over, because nothing here was known by their id yet.
+	passed map[string]bool
 	// unsent are the messages of sessions prepared early.
 	unsent map[string]Preparation
 	report *Report
@@ -61,7 +63,8 @@ func Replay(topic Topic, target Target, places []Place) (*Report, error) {
 	}
 	r := &replay{
 		topic: topic, target: target, ids: newBindings(places), sockets: map[string]*socket{}, handshakes: map[string]handshake{},
-		report: &Report{Topic: topic.Name}, retries: 2 * patience, unrecorded: unrecorded(records), asked: asked(records), unsent: map[string]Preparation{},
+		report: &Report{Topic: topic.Name}, retries: 2 * patience, unrecorded: unrecorded(records), asked: asked(records),
+		passed: map[string]bool{}, unsent: map[string]Preparation{},
 	}
 	defer func() {
 		for _, s := range r.opened {

@@ -19,9 +19,12 @@ type Topic struct {
 	Files map[string]string
 	// Steps are files the recorder wrote before an exchange, by its name; "" takes a file away.
 	Steps map[string]map[string]string
-	// Unfinished topics wait for other rooms: what differs there is counted, but fails nothing yet. The text names what is missing.
-	Unfinished string
+	// Moments are single values of an exchange (its name, and the place in its answer) that depended on a moment no replay can hit.
+	Moments map[Moment]string
 }
+
+// Moment is a value in the answer to an exchange.
+type Moment struct{ Exchange, Place string }
 
 // Preparation is how the recorder made a session.
 type Preparation struct {
@@ -120,7 +123,9 @@ func Topics() []Topic {
 		})},
 		{Name: "jobs", Sessions: map[string]Preparation{
 			"01a1fbb9-6ced-7581-908d-ab5655138047": {Message: "hello jobs", Wait: true},
-		}, Unfinished: "the supervisor extension, whose jobs the recording is about,"},
+		}, Files: recordedSupervisor("jobs"), Moments: map[Moment]string{
+			{"worker session detail", "body.thread.turns[3].status"}: "the recorded worker stored its suggestion while its turn ran, which was interrupted then",
+		}},
 		{Name: "queue-disabled-defaults-locked"},
 		{Name: "rbac-disabled", Files: supervisor(), Raced: map[string]string{"concurrent 2": atOnce["concurrent 2"], "concurrent 3": atOnce["concurrent 3"]}},
 		{Name: "rbac-header", Files: supervisor()},

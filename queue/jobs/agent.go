@@ -86,8 +86,8 @@ func (a *agents) run(ctx context.Context, run *queue.Run) (json.RawMessage, erro
 	case err != nil:
 		a.fallBack(ctx, run.Job(), in, err)
 		return nil, err
-	case completedEarly:
-		return encode(result{Status: "ok"}), nil
+	case completedEarly || in.Completion != nil && in.ExpectResponse == ExpectNone:
+		return encode(result{Status: "ok"}), nil // its result is the suggestion
 	}
 	out := result{Status: "ok", OutputText: text}
 	if in.ExpectResponse == ExpectText {

@@ -113,9 +113,9 @@ func answer(job queue.Job, found Suggestion, draft string) (status, suggestion s
 	_ = json.Unmarshal(job.Result, &result) // a job of another type, or one that goes on, has no suggestion in its result
 	fallback := FallbackSuggestion(draft)
 	switch {
-	case found.Status != SuggestionComplete || found.Suggestion == "":
-		return "fallback", fallback
-	case result.Status == "fallback" || found.Suggestion == fallback || found.Suggestion == FallbackSuggestion(""):
+	case found.Status != SuggestionComplete || found.Suggestion == "" || found.Suggestion == FallbackSuggestion(""):
+		return "fallback", fallback // the caller's own draft is better than a job's that did not know it
+	case result.Status == "fallback" || found.Suggestion == fallback:
 		return "fallback", found.Suggestion
 	}
 	return "ok", found.Suggestion

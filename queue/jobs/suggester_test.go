@@ -50,7 +50,7 @@ func TestAwaitEndsWithTheStoredSuggestion(t *testing.T) {
 			{"good", jobs.Suggestion{Status: jobs.SuggestionComplete, Suggestion: "Run the tests."}, "ok", "Run the tests."},
 			{"failed", jobs.Suggestion{Status: jobs.SuggestionError, Error: "no"}, "fallback", "my draft"},
 			{"canceled", jobs.Suggestion{Status: jobs.SuggestionCanceled}, "fallback", "my draft"},
-			{"deadline", jobs.Suggestion{Status: jobs.SuggestionComplete, Suggestion: jobs.FallbackSuggestion("")}, "fallback", jobs.FallbackSuggestion("")},
+			{"deadline", jobs.Suggestion{Status: jobs.SuggestionComplete, Suggestion: jobs.FallbackSuggestion("")}, "fallback", "my draft"},
 		} {
 			answers := await(job.ID, c.key)
 			for _, next := range []jobs.Suggestion{{Status: jobs.SuggestionStreaming}, c.stored} {
