@@ -34,6 +34,15 @@ func Beyond() []Row {
 			Reason: "the original failed its jobs; the suggestions built in here need no extension",
 		},
 		{
+			What:   "entries that belong behind one item, as the supervisor's explanation and insight, are read in the order they were written in",
+			Reason: "the original showed them so while they came, and the other way round in every later read",
+		},
+		{
+			What: "`suggested-request` answers as soon as the suggestion is stored, and a job that promised one leaves one however it ends; " +
+				"a suggestion's model and effort reach the worker",
+			Reason: "the original waited for the job and gave the fallback; whoever watched a suggestion whose worker forgot it waited for ever",
+		},
+		{
 			What: "a queued job of a type the server does not have (any more) stays queued, until a server that has it runs it or somebody cancels it: " +
 				"[operations.md](operations.md)",
 			Reason: "the original, which is always alone, ended it as failed at its start; on a shared store it may be another server's",

@@ -142,8 +142,7 @@ func (r *replay) exchange(record Record) error {
 		}
 		c.response(record, got)
 		c.found = slices.DeleteFunc(c.found, func(d Difference) bool { return r.topic.Moments[Moment{record.Name, d.Place}] != "" })
-		_, waits := r.topic.Waiting[record.Name]
-		if len(c.found) > 0 && !waits && record.Method == http.MethodGet && time.Since(began) < r.retries && record.Status != http.StatusSwitchingProtocols {
+		if len(c.found) > 0 && record.Method == http.MethodGet && time.Since(began) < r.retries && record.Status != http.StatusSwitchingProtocols {
 			if _, excused := excuse(r.topic.Name, Result{Subject: result.Subject, Differences: c.found}); !excused {
 				<-time.After(30 * time.Millisecond)
 				continue
@@ -151,9 +150,6 @@ func (r *replay) exchange(record Record) error {
 		}
 		r.ids.adopt(c.bindings)
 		result.Differences = c.found
-		if waits && len(c.found) > 0 {
-			result.Outcome = NotServed
-		}
 		if result.Outcome == Equal && len(c.found) > 0 {
 			r.retries = max(0, r.retries-time.Since(began))
 		}

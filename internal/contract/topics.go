@@ -13,8 +13,6 @@ type Topic struct {
 	Incomparable map[string]string
 	// Raced exchanges depended on a moment no replay can hit; they are not sent, though what came after them is waited for.
 	Raced map[string]string
-	// Waiting exchanges need another room, named here; until then they count as not served.
-	Waiting map[string]string
 	// Files are written below the workspace ({{ROOT}}) before the server starts.
 	Files map[string]string
 	// Steps are files the recorder wrote before an exchange, by its name; "" takes a file away.
@@ -108,7 +106,7 @@ func Topics() []Topic {
 		}},
 		{Name: "transcript-upsert", Sessions: with(nil)},
 		{Name: "stream", Sessions: with(nil)},
-		{Name: "persistence-restart", Waiting: map[string]string{"jobs": "the supervisor's jobs"}, Sessions: map[string]Preparation{
+		{Name: "persistence-restart", Files: recordedSupervisor("jobs"), Sessions: map[string]Preparation{
 			"01a1fbbe-d8ec-73b2-b65c-dd34951b33b2": {Message: "Reply with exactly PERSIST", Wait: true},
 		}},
 		{Name: "codex-crash", Sessions: map[string]Preparation{
