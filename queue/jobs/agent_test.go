@@ -448,6 +448,7 @@ func TestBadInstructions(t *testing.T) {
 		"at most 8": {"supplementalTargets": targets}, "twice": {"supplementalTargets": []object{targets[0], targets[0]}}, "messageId": {"supplementalTargets": []object{{"type": "t"}}},
 		"completionSignal": {"completionSignal": object{"kind": "bell"}}, "fallbackIntents need": {"fallbackIntents": []object{{}}},
 		"intent 0": {"expectResponse": "action_intents", "fallbackIntents": []object{{"kind": "note"}}}, "not an agent instruction": {"agent": 7},
+		"effort must be": {"effort": "ultra"},
 	} {
 		payload := object{"agent": "a", "jobKind": "k", "projectId": "p", "sourceSessionId": "s", "threadId": "s", "turnId": "t", "instructionText": "x"}
 		for name, value := range change {

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"harness/queue"
@@ -107,6 +108,9 @@ func parseInstruction(raw json.RawMessage) (Instruction, error) {
 	}
 	if in.Completion != nil && (in.Completion.Kind != completionSuggestion || in.Completion.RequestKey == "") {
 		return Instruction{}, errors.New("completionSignal must be {kind: suggested_request, requestKey}")
+	}
+	if in.Effort != "" && !slices.Contains([]string{"none", "minimal", "low", "medium", "high", "xhigh"}, in.Effort) {
+		return Instruction{}, errors.New("effort must be none, minimal, low, medium, high or xhigh")
 	}
 	if len(in.FallbackIntents) > 0 {
 		if in.ExpectResponse != ExpectIntents {
