@@ -66,7 +66,9 @@ func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 			o.Policy.MaxGlobal, o.Policy.MaxPerProject, o.Policy.Concurrency = 3, 2, 3
 		}
 		first := s.start("b", knowing)
-		running := enqueue(t, first, queue.Request{Type: "x"}).Job.ID
+		enqueue(t, first, queue.Request{Type: "x"})
+		g.waitBegun(t)
+		running := enqueue(t, first, queue.Request{Type: "x", ProjectID: "r"}).Job.ID
 		g.waitBegun(t)
 		waiting := enqueue(t, first, queue.Request{Type: "x", DedupeKey: pointer("k")}).Job.ID
 		doomed := enqueue(t, first, queue.Request{Type: "x"}).Job.ID
@@ -94,7 +96,7 @@ func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 		if job := waitFinal(t, other, running); job.State != queue.Canceled {
 			t.Errorf("the running one ended %s", job.State)
 		}
-		stop(t, first)
+		stop(t, first) // and with it what it runs: the project is free
 		if job := waitFinal(t, other, own); job.State != queue.Completed {
 			t.Errorf("its own job in their project ended %s", job.State)
 		}

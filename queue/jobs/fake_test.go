@@ -355,3 +355,18 @@ func (b *bench) entries(sessionID string) []transcript.Entry {
 	}
 	return entries
 }
+
+// eventually waits for a condition.
+func (b *bench) eventually(what string, condition func() bool) {
+	b.t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			b.t.Fatal("in vain: " + what)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"harness/database"
@@ -149,13 +150,12 @@ func TestWorkersNoteTheirTurns(t *testing.T) {
 		}
 		canceled := b.enqueue(object{"instructionText": "hold", "dedupeKey": "canceled"})
 		<-began
-		if got := notes()["agent-worker-lifecycle::job::"+canceled.ID+"::turn-6"]; got != `streaming Processing queue job "review".` {
-			t.Errorf("while it runs: %q", got)
-		}
+		last := "agent-worker-lifecycle::job::" + canceled.ID + "::turn-6"
+		b.eventually("it shows while it runs", func() bool { return notes()[last] == `streaming Processing queue job "review".` })
 		if _, err := b.queue.Cancel(t.Context(), canceled.ID, "api_cancel"); err != nil {
 			t.Fatal(err)
 		}
-		b.wait(canceled.ID)
+		b.eventually("it shows as canceled", func() bool { return strings.HasPrefix(notes()[last], "canceled ") })
 		all := notes()
 		for id, want := range map[string]string{
 			"core-orientation::turn-1":         "complete Core queue-runner orientation completed.",
