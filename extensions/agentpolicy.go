@@ -69,7 +69,9 @@ func policyFolders(root string) ([]string, error) {
 	return folders, err
 }
 
-func (p agentPolicies) refuse(agent string, err error) { p[agent] = agentPolicy{err: err} }
+func (p agentPolicies) refuse(agent string, err error) {
+	p[agent] = agentPolicy{err: errors.Join(p[agent].err, err)}
+}
 
 // add notes a file for an agent. Two files for one agent leave open which one holds.
 func (p agentPolicies) add(agent string, policy agentPolicy) {
