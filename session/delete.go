@@ -11,35 +11,68 @@ import (
 	"harness/runtime"
 )
 
+// deletePatience is how long all of a deletion waits for the runtime. With what the store needs, and what a caller may have waited for
+// before, whoever deletes has an answer within 10 s, whatever the runtime does.
+const deletePatience = 6 * time.Second
+
 // Delete removes a session for good: its running turn is interrupted, its runtime deletes the conversation, its rows go, and a tombstone
-// stays, so that it is still "deleted" after a restart and no late signal brings it back.
+// stays, so that it is still "deleted" after a restart and no late signal brings it back. A runtime that does not answer in time is told
+// later (tellDeletions); DeletedFileCount is 0 then.
 func (s *Service) Delete(ctx context.Context, sessionID string) (Deleted, error) {
-	release, err := s.locks.acquire(ctx, sessionID)
-	if err != nil {
+	return s.deleteBy(ctx, sessionID, time.Now().Add(s.deletePatience))
+}
+
+// deleteBy is Delete that asks the runtime nothing after a time, so that several deletions share their patience.
+func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) (Deleted, error) {
+	asking, cancel := context.WithDeadline(ctx, by)
+	defer cancel()
+	release, err := s.locks.acquire(asking, sessionID)
+	switch {
+	case err == nil:
+		defer release()
+	case ctx.Err() != nil:
 		return Deleted{}, err
+	default:
+		// Who holds it waits for the runtime. What it does to the session afterwards finds the tombstone, as after a deletion on another node.
 	}
-	defer release()
-	session, err := s.Lookup(ctx, sessionID)
-	if err != nil {
-		return Deleted{}, err
+	session, err := s.stored(ctx, sessionID)
+	if errors.Is(err, ErrNotFound) {
+		session, err = s.Lookup(asking, sessionID)
 	}
-	adapter, err := s.adapter(session.Runtime)
 	if err != nil {
 		return Deleted{}, err
 	}
 	s.load(session.Runtime, sessionID)
 	ctx = context.WithoutCancel(ctx) // half a deletion helps nobody
-	s.interruptFirst(ctx, adapter, session)
-	files, err := adapter.DeleteThread(ctx, session.RuntimeSessionID)
+	files, told, err := s.deleteThread(ctx, session, by)
 	if err != nil {
 		return Deleted{}, err
 	}
-	dismissed, err := s.bury(ctx, session)
+	dismissed, err := s.bury(ctx, session, told)
 	if err != nil {
 		return Deleted{}, err
 	}
-	s.removeWorkers(ctx, dismissed)
+	s.removeWorkers(ctx, dismissed, by)
 	return Deleted{SessionID: sessionID, Title: session.Title, DeletedFileCount: files}, nil
+}
+
+// deleteThread has the runtime end the running turn and delete the conversation. told is false when it could not be asked in time.
+func (s *Service) deleteThread(ctx context.Context, session Session, by time.Time) (files int, told bool, err error) {
+	ctx, cancel := context.WithDeadline(ctx, by)
+	defer cancel()
+	adapter, err := s.adapter(session.Runtime)
+	if err == nil {
+		s.interruptFirst(ctx, adapter, session)
+		if err = ctx.Err(); err == nil {
+			files, err = adapter.DeleteThread(ctx, session.RuntimeSessionID)
+		}
+	}
+	if noAnswer(err) {
+		s.opts.Logger.Warn().Err(err).Str("session", session.ID).
+			Msg("the runtime does not answer: the session is deleted here, and the runtime is told when it answers again")
+		return 0, false, nil
+	}
+	return files, err == nil, err
 }
 
 // interruptGrace is how long a deletion waits for the end of the turn it interrupted, so that clients hear of that first.
@@ -70,8 +103,9 @@ func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 	}
 }
 
-// bury replaces a session's rows by its tombstone and returns the sessions of its workers, which nobody needs any more. From the moment this is queued, signals of the session count as a purged one's.
-func (s *Service) bury(ctx context.Context, session Session) (dismissed []string, err error) {
+// bury replaces a session's rows by its tombstone and returns the sessions of its workers, which nobody needs any more. Unless the runtime was
+// told, the same transaction notes that it has to be. From the moment this is queued, signals of the session count as a purged one's.
+func (s *Service) bury(ctx context.Context, session Session, told bool) (dismissed []string, err error) {
 	id := session.ID
 	err = s.inOrder(ctx, func() journal.Unit {
 		gone := DeletedError{SessionID: id, Title: session.Title, DeletedAt: s.now()}
@@ -99,6 +133,11 @@ func (s *Service) bury(ctx context.Context, session Session) (dismissed []string
 			if err := s.removeRows(ctx, tx, gone, stored.SystemOwned); err != nil {
 				return nil, err
 			}
+			if !told {
+				if err := s.noteDeletion(ctx, tx, stored.Session, gone.DeletedAt); err != nil {
+					return nil, err
+				}
+			}
 			if dismissed, err = s.dismissIn(ctx, tx, ownerOfSession(id)); err != nil {
 				return nil, err
 			}
@@ -108,6 +147,9 @@ func (s *Service) bury(ctx context.Context, session Session) (dismissed []string
 	if err != nil {
 		s.view.forget(id) // whatever is true is in the store
 		return nil, err
+	}
+	if !told {
+		s.deletions.signal()
 	}
 	return dismissed, nil
 }

@@ -24,6 +24,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 	replaced := s.view.runtimeStarted(name, signal.Generation)
 	s.adoption.wantAll(name)
 	s.adoption.wantAnswers(signal.Generation)
+	s.deletions.signal()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var events []journal.Event
 		if replaced != "" {

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -18,11 +19,13 @@ type fake struct {
 	mu         sync.Mutex
 	generation string
 	down       bool
+	frozen     chan struct{} // while it is open, nothing that is asked is answered
 	threads    []runtime.Thread
 	answers    []runtime.Reply
 	refs       []runtime.RequestRef
 	answerErr  error
 	deleted    []string
+	deleteErr  error
 	interrupts []string
 	turns      []runtime.StartTurn
 	nextTurn   int
@@ -55,6 +58,31 @@ func (f *fake) available() error {
 		return fmt.Errorf("%w: the test took it away", runtime.ErrUnavailable)
 	}
 	return nil
+}
+
+// awake waits for a frozen runtime as long as ctx allows.
+func (f *fake) awake(ctx context.Context) error {
+	f.mu.Lock()
+	frozen := f.frozen
+	f.mu.Unlock()
+	if frozen == nil {
+		return nil
+	}
+	select {
+	case <-frozen:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: the test froze it", runtime.ErrTimeout)
+	}
+}
+
+// freeze makes the runtime answer nothing until thaw is called.
+func (f *fake) freeze() (thaw func()) {
+	frozen := make(chan struct{})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.frozen = frozen
+	return sync.OnceFunc(func() { close(frozen) })
 }
 
 func (f *fake) StartThread(_ context.Context, in runtime.StartThread) (runtime.Thread, error) {
@@ -148,10 +176,13 @@ func (f *fake) UnarchiveThread(_ context.Context, id string) (runtime.Thread, er
 	return f.withThread(id, func(t *runtime.Thread) { t.Archived = false })
 }
 
-func (f *fake) DeleteThread(_ context.Context, id string) (int, error) {
+func (f *fake) DeleteThread(ctx context.Context, id string) (int, error) {
+	if err := f.awake(ctx); err != nil {
+		return 0, err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.available(); err != nil {
+	if err := errors.Join(f.available(), f.deleteErr); err != nil {
 		return 0, err
 	}
 	f.deleted = append(f.deleted, id)
@@ -159,7 +190,10 @@ func (f *fake) DeleteThread(_ context.Context, id string) (int, error) {
 	return 1, nil
 }
 
-func (f *fake) StartTurn(_ context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
+func (f *fake) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
+	if err := f.awake(ctx); err != nil {
+		return runtime.StartedTurn{}, err
+	}
 	f.mu.Lock()
 	if err := f.available(); err != nil {
 		f.mu.Unlock()
@@ -181,7 +215,10 @@ func (f *fake) StartTurn(_ context.Context, in runtime.StartTurn) (runtime.Start
 
 func (f *fake) SteerTurn(context.Context, string, string, []json.RawMessage) error { return nil }
 
-func (f *fake) InterruptTurn(_ context.Context, threadID, turnID string) error {
+func (f *fake) InterruptTurn(ctx context.Context, threadID, turnID string) error {
+	if err := f.awake(ctx); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	f.interrupts = append(f.interrupts, turnID)
 	f.mu.Unlock()

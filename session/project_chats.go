@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"harness/database"
 	"harness/journal"
@@ -58,15 +59,16 @@ func (s *Service) MoveChats(ctx context.Context, projectID string, archive bool)
 	return counts, nil
 }
 
-// DeleteChats deletes all sessions of people in a project, in the order they came into it. skipped are those somebody else deleted
-// meanwhile. ErrProjectNotFound.
+// DeleteChats deletes all sessions of people in a project, in the order they came into it, and waits for their runtimes together as long
+// as Delete waits for one. skipped are those somebody else deleted meanwhile. ErrProjectNotFound.
 func (s *Service) DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error) {
 	chats, err := s.chats(ctx, s.db.Read(), projectID)
 	if err != nil {
 		return 0, 0, err
 	}
+	by := time.Now().Add(s.deletePatience)
 	for _, chat := range chats {
-		_, err := s.Delete(ctx, chat.ID)
+		_, err := s.deleteBy(ctx, chat.ID, by)
 		switch {
 		case absent(err):
 			skipped++

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
@@ -103,7 +104,7 @@ func (s *Service) RenameProject(ctx context.Context, projectID, name string, wor
 		return []journal.Event{projectUpserted(next, at)}, nil
 	})
 	if err == nil {
-		s.removeWorkers(context.WithoutCancel(ctx), dismissed)
+		s.removeWorkers(context.WithoutCancel(ctx), dismissed, time.Now().Add(s.deletePatience))
 	}
 	return project, err
 }
@@ -144,7 +145,7 @@ func (s *Service) DeleteProject(ctx context.Context, projectID string) (Project,
 		return []journal.Event{projectDeleted(projectID, at)}, nil
 	})
 	if err == nil {
-		s.removeWorkers(context.WithoutCancel(ctx), dismissed)
+		s.removeWorkers(context.WithoutCancel(ctx), dismissed, time.Now().Add(s.deletePatience))
 	}
 	return project, err
 }

@@ -48,6 +48,9 @@ type Service struct {
 	locks    keyedLocks
 	adoption *adoption
 	upserts  upserts
+	// deletions wakes who tells runtimes of deletions; deletePatience is how long a deletion waits for its runtime.
+	deletions      deletions
+	deletePatience time.Duration
 
 	adaptersMu sync.RWMutex
 	adapters   []runtime.Adapter
@@ -72,6 +75,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
+		deletions: newDeletions(), deletePatience: deletePatience,
 		adoption: newAdoption(), upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
 	}
 	s.view = newView(s.now)
@@ -112,6 +116,7 @@ func (s *Service) Start(ctx context.Context) error {
 		defer unsubscribe()
 		var flushing sync.WaitGroup
 		flushing.Go(func() { s.textLoop(running) })
+		flushing.Go(func() { s.deletionLoop(running) })
 		s.adoptLoop(running)
 		flushing.Wait()
 		s.order.Lock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"harness/database"
 )
@@ -78,11 +79,11 @@ func (s *Service) dismissIn(ctx context.Context, tx database.Tx, owner string) (
 	return workers.DismissWorkersIn(ctx, tx, owner)
 }
 
-// removeWorkers deletes worker sessions that have no owner any more. One the runtime cannot delete now stays behind, hidden as all workers'
-// sessions are, until the next start, and does not keep its owner from changing.
-func (s *Service) removeWorkers(ctx context.Context, sessionIDs []string) {
+// removeWorkers deletes worker sessions that have no owner any more, asking runtimes nothing after a time. One the runtime refuses to delete
+// stays behind, hidden as all workers' sessions are, until the next start, and does not keep its owner from changing.
+func (s *Service) removeWorkers(ctx context.Context, sessionIDs []string, by time.Time) {
 	for _, id := range sessionIDs {
-		if _, err := s.Delete(ctx, id); err != nil && !absent(err) {
+		if _, err := s.deleteBy(ctx, id, by); err != nil && !absent(err) {
 			s.opts.Logger.Warn().Err(err).Str("session", id).Msg("a worker session could not be removed; the next start tries again")
 		}
 	}
@@ -132,6 +133,6 @@ func (s *Service) sweepWorkers(ctx context.Context) error {
 	if len(idle) > 0 {
 		s.opts.Logger.Info().Int("sessions", len(idle)).Msg("removing worker sessions an earlier run left behind")
 	}
-	s.removeWorkers(ctx, idle)
+	s.removeWorkers(ctx, idle, time.Now().Add(s.deletePatience))
 	return errors.Join(errs...)
 }
