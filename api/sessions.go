@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"harness/api/schema"
 	"harness/session"
@@ -27,7 +28,8 @@ func (s *server) sessionRoutes() []route {
 		{method: http.MethodGet, path: "/api/sessions", query: listSessionsQuery, handle: s.listSessions},
 		{method: http.MethodPost, path: "/api/sessions", body: createSessionBody, handle: s.createSession},
 		{method: http.MethodGet, path: one, guards: anySession, query: readSessionQuery, handle: s.readSession},
-		{method: http.MethodDelete, path: one, guards: userSession, handle: s.deleteSession},
+		// Its guards are checked by the handler, which does not wait for them as others do.
+		{method: http.MethodDelete, path: one, handle: s.deleteSession},
 		{method: http.MethodPost, path: one + "/rename", guards: userSession, body: renameSessionBody, handle: s.renameSession},
 		{method: http.MethodPost, path: one + "/archive", guards: userSession, handle: s.archiveSession},
 		{method: http.MethodPost, path: one + "/unarchive", guards: userSession, handle: s.unarchiveSession},
@@ -84,7 +86,16 @@ func modelOf(body schema.Value) *string {
 	return nil
 }
 
+// deleteGuardPatience is how long a deletion waits for a runtime to say whether it knows a chat that is not stored here. With what the
+// deletion itself may wait, that is less than 10 s.
+const deleteGuardPatience = 3 * time.Second
+
 func (s *server) deleteSession(ctx context.Context, in *input) (reply, error) {
+	asking, cancel := context.WithTimeout(ctx, deleteGuardPatience)
+	defer cancel()
+	if err := s.checkGuards(asking, userSession, in); err != nil {
+		return reply{}, err
+	}
 	deleted, err := s.Sessions.Delete(ctx, in.sessionID())
 	if err != nil {
 		return reply{}, err
