@@ -29,8 +29,8 @@ type Options struct {
 //
 //   - a Host that is not ours: 403 forbidden_host;
 //   - a foreign Origin on whatever changes state, upgrades or is /api/stream:
-//     403 forbidden_origin. Other GETs pass, because we send no CORS headers
-//     and the page cannot read the answer;
+//     403 forbidden_origin. Other GETs pass, because only listed origins get
+//     CORS headers, and any other page cannot read the answer;
 //   - when a token is set, a request without it: 401 unauthorized. Only the
 //     health routes are open; a new route is closed unless listed here.
 //
@@ -48,6 +48,9 @@ func Guard(o Options) func(http.Handler) http.Handler {
 			if !HostAllowed(r.Host, o.BoundHost, o.AllowedHosts) {
 				refuse(w, http.StatusForbidden, "forbidden_host",
 					fmt.Sprintf("host %s is not served here; the operator can add it to HARNESS_ALLOWED_HOSTS", quoted(r.Host)))
+				return
+			}
+			if allowCORS(w, r, o.AllowedOrigins) {
 				return
 			}
 			if originMatters(r) && !requestOriginAllowed(r, o.AllowedOrigins) {

@@ -17,6 +17,14 @@ func OriginAllowed(origin, scheme, host string, allowed []string) bool {
 	if own, ok := canonicalOrigin(scheme + "://" + host); ok && own == given {
 		return true
 	}
+	return originListed(origin, allowed)
+}
+
+func originListed(origin string, allowed []string) bool {
+	given, ok := canonicalOrigin(origin)
+	if !ok {
+		return false
+	}
 	for _, entry := range allowed {
 		if listed, ok := canonicalOrigin(entry); ok && listed == given {
 			return true

@@ -54,7 +54,7 @@ A value is taken from the first of these that has one:
 4. the config file named by ` + "`--config` or `HARNESS_CONFIG`" + ` (YAML or JSON, one flat object; keys are the variable names in any case),
 5. the default.
 
-An empty variable counts as unset. Booleans are ` + "`true` or `false`" + `, nothing else. Times are whole milliseconds. Lists are
+An empty variable counts as unset, but for ` + "`HARNESS_ALLOWED_ORIGINS`" + `. Booleans are ` + "`true` or `false`" + `, nothing else. Times are whole milliseconds. Lists are
 separated by commas (extension roots by ` + "`:`" + `); a config file may use a real list. Relative paths start at the working directory.
 A value of ours in ` + "`.env`" + ` that contains ` + "`$`" + ` must stand in single quotes.
 

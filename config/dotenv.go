@@ -37,7 +37,7 @@ func dotenvLayer(path string) (dotenvFile, error) {
 	}
 	f := dotenvFile{values: make(map[string]any), path: parsed[configEnv]}
 	for _, v := range Variables() {
-		if raw := parsed[v.Name]; raw != "" {
+		if raw, set := parsed[v.Name]; raw != "" || set && v.emptySet {
 			f.values[v.Key()] = raw
 		}
 	}

@@ -74,6 +74,9 @@ func build(merged *koanf.Koanf, sources map[string]Source, dir string) (*Config,
 			return nil, v.refuse(raw, sources[v.Name])
 		}
 	}
+	if c.Source(allowedOrigins) == SourceDefault && !isLoopback(c.Host) {
+		c.AllowedOrigins = nil // nobody develops the web UI against a server for other machines without saying so
+	}
 	if err := c.checkRules(); err != nil {
 		return nil, err
 	}
@@ -98,11 +101,12 @@ func defaults() map[string]any {
 }
 
 // environLayer takes the known variables. An empty one counts as unset, so
-// that "CODEX_HOME=" in a template means what it says.
+// that "CODEX_HOME=" in a template means what it says, but for those to which
+// empty means something.
 func environLayer(environ []string) layer {
 	values := make(map[string]any)
 	for _, v := range Variables() {
-		if raw := lookup(environ, v.Name); raw != "" {
+		if raw, set := lookup(environ, v.Name); raw != "" || set && v.emptySet {
 			values[v.Key()] = raw
 		}
 	}
@@ -117,20 +121,21 @@ func configPath(flags *pflag.FlagSet, environ []string, fromDotenv string) strin
 			return f.Value.String()
 		}
 	}
-	if path := lookup(environ, configEnv); path != "" {
+	if path, _ := lookup(environ, configEnv); path != "" {
 		return path
 	}
 	return fromDotenv
 }
 
-// lookup gives the last assignment of name, as a shell would see it.
-func lookup(environ []string, name string) string {
+// lookup gives the last assignment of name, as a shell would see it, and
+// whether there is one.
+func lookup(environ []string, name string) (value string, set bool) {
 	for i := len(environ) - 1; i >= 0; i-- {
-		if value, ok := strings.CutPrefix(environ[i], name+"="); ok {
-			return value
+		if value, set = strings.CutPrefix(environ[i], name+"="); set {
+			return value, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 // FromProcess is Load for the running process: its environment, its working

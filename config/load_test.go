@@ -60,6 +60,8 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 	got.sources = nil
 	want := &Config{
 		Host: "127.0.0.1", Port: 3001, ShutdownTimeout: 10 * time.Second,
+		AllowedOrigins: []string{"http://127.0.0.1:5173", "http://localhost:5173"},
+
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL",
@@ -170,6 +172,38 @@ func TestEmptyIsUnsetAndLastAssignmentWins(t *testing.T) {
 	c := p.mustLoad()
 	if c.Port != 3001 || c.LogLevel != "debug" || c.CodexHome != "" {
 		t.Errorf("got port %d, level %q, home %q", c.Port, c.LogLevel, c.CodexHome)
+	}
+}
+
+// The web UI's dev server is let in by default, on loopback only. An empty list is a list, wherever it stands.
+func TestAllowedOriginsByDefault(t *testing.T) {
+	t.Parallel()
+	dev := []string{"http://127.0.0.1:5173", "http://localhost:5173"}
+	for name, c := range map[string]struct {
+		set  func(*place)
+		want []string
+	}{
+		"loopback":       {func(*place) {}, dev},
+		"localhost":      {func(p *place) { p.env = []string{"HOST=localhost"} }, dev},
+		"loopback IPv6":  {func(p *place) { p.env = []string{"HOST=::1"} }, dev},
+		"everywhere":     {func(p *place) { p.env = []string{"HOST=0.0.0.0"} }, nil},
+		"one address":    {func(p *place) { p.env = []string{"HOST=192.0.2.1"} }, nil},
+		"told":           {func(p *place) { p.env = []string{"HARNESS_ALLOWED_ORIGINS=https://a.example"} }, []string{"https://a.example"}},
+		"told elsewhere": {func(p *place) { p.env = []string{"HOST=::", "HARNESS_ALLOWED_ORIGINS=" + dev[0]} }, dev[:1]},
+		"empty":          {func(p *place) { p.env = []string{"HARNESS_ALLOWED_ORIGINS="} }, nil},
+		"empty .env":     {func(p *place) { p.file(".env", "HARNESS_ALLOWED_ORIGINS=\n") }, nil},
+		"empty flag":     {func(p *place) { p.flags = []string{"--allowed-origins="} }, nil},
+		"empty in file":  {func(p *place) { p.file("c.yaml", "harness_allowed_origins: []\n").flags = []string{"--config=c.yaml"} }, nil},
+		"null in file":   {func(p *place) { p.file("c.yaml", "harness_allowed_origins:\n").flags = []string{"--config=c.yaml"} }, dev},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			c.set(p)
+			if got := p.mustLoad().AllowedOrigins; !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

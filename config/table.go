@@ -15,6 +15,9 @@ func Variables() []Variable {
 	return all
 }
 
+// allowedOrigins has a default that depends on HOST: see build.
+const allowedOrigins = "HARNESS_ALLOWED_ORIGINS"
+
 func serverVariables() []Variable {
 	return grouped("Server", []Variable{
 		{Name: "HOST", Default: "127.0.0.1", Allowed: "an IP address or a host name, without port", check: isHost,
@@ -29,8 +32,10 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_INSECURE_NO_AUTH", Default: "false",
 			Doc:   "Allow listening off loopback without a token, for a container behind a proxy that authenticates.",
 			field: func(c *Config) any { return &c.InsecureNoAuth }},
-		{Name: "HARNESS_ALLOWED_ORIGINS", Allowed: "a comma-separated list of origins such as https://app.example.com:8443 (no path, no *)", check: isOrigin,
-			Doc:   "Browser origins besides our own that may open the stream and change state.",
+		{Name: allowedOrigins, Default: "http://127.0.0.1:5173,http://localhost:5173", emptySet: true, check: isOrigin,
+			Allowed: "a comma-separated list of origins such as https://app.example.com:8443 (no path, no *)",
+			Doc: "Browser origins besides our own that may read answers, open the stream and change state. The default, the dev server " +
+				"of codex-manager's web UI, counts only while HOST is loopback; set but empty, nobody may.",
 			field: func(c *Config) any { return &c.AllowedOrigins }},
 		{Name: "HARNESS_ALLOWED_HOSTS", Allowed: "a comma-separated list of host names or host:port (no scheme, no *)", check: isHostPort,
 			Doc:   "Host headers besides loopback and HOST that are answered, e.g. the public name behind a proxy.",

@@ -1,0 +1,36 @@
+package auth
+
+import "net/http"
+
+// What pages of the listed origins may send and read beside what every page may. Credentials are not allowed: no route reads a cookie, and
+// the token goes in Authorization, which a page sets itself.
+const (
+	corsMethods = "GET, HEAD, POST, DELETE"
+	corsHeaders = "Authorization, Content-Type, If-None-Match, Traceparent, X-Request-Id"
+	corsExposed = "ETag, Retry-After, WWW-Authenticate, X-Request-Id"
+	corsMaxAge  = "600" // seconds
+)
+
+// allowCORS lets pages of the listed origins read the answer, and answers their preflight requests itself: done. Everybody else gets what
+// there would be without it. Websockets know no CORS.
+func allowCORS(w http.ResponseWriter, r *http.Request, allowed []string) (done bool) {
+	if len(allowed) == 0 || r.Header.Get("Upgrade") != "" {
+		return false
+	}
+	header := w.Header()
+	header.Add("Vary", "Origin")
+	origins := r.Header.Values("Origin")
+	if len(origins) != 1 || !originListed(origins[0], allowed) {
+		return false
+	}
+	header.Set("Access-Control-Allow-Origin", origins[0])
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		header.Set("Access-Control-Expose-Headers", corsExposed)
+		return false
+	}
+	header.Set("Access-Control-Allow-Methods", corsMethods)
+	header.Set("Access-Control-Allow-Headers", corsHeaders)
+	header.Set("Access-Control-Max-Age", corsMaxAge)
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
