@@ -28,7 +28,7 @@ type harnessBundle struct {
 	now      *time.Time
 }
 
-func setup(t *testing.T, change ...func(*api.Options)) *harnessBundle {
+func setup(t testing.TB, change ...func(*api.Options)) *harnessBundle {
 	t.Helper()
 	now := time.Date(2026, 11, 21, 1, 28, 12, 0, time.UTC)
 	b := &harnessBundle{

@@ -48,7 +48,7 @@ func (s *server) observe(next http.Handler) http.Handler {
 		if trace, given := telemetry.ParseTraceparent(r.Header.Get("Traceparent")); given {
 			ctx = telemetry.WithTrace(ctx, trace)
 		}
-		seen := &responseWatcher{ResponseWriter: w}
+		seen := &responseWatcher{ResponseWriter: w, coding: s.coder.wanted(r)}
 		// The line is written even when a handler aborts the connection on purpose.
 		defer func() { s.logRequest(telemetry.Log(ctx), r, seen, n, s.Clock().Sub(start)) }()
 		next.ServeHTTP(seen, r.WithContext(ctx))
@@ -116,9 +116,10 @@ func (s *server) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// responseWatcher remembers what was answered.
+// responseWatcher remembers what was answered, and how the client wants its answer.
 type responseWatcher struct {
 	http.ResponseWriter
+	coding coding
 	status int
 	bytes  int64
 }

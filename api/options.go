@@ -69,6 +69,7 @@ type Options struct {
 type server struct {
 	Options
 	probes probes
+	coder  coder
 }
 
 // New builds the handler that serves the whole HTTP surface.

@@ -70,11 +70,14 @@ func (s *server) writeJSON(ctx context.Context, w http.ResponseWriter, status in
 	writeRaw(w, status, jsonType, encoded)
 }
 
-// writeRaw sends the answer with its length, which HEAD requests are told too.
+// writeRaw sends the answer, compressed if the client asked for it, with its length, which HEAD requests are told too.
 func writeRaw(w http.ResponseWriter, status int, contentType string, body []byte) {
 	header := w.Header()
 	if contentType != "" {
 		header.Set("Content-Type", contentType)
+	}
+	if seen, isWatcher := w.(*responseWatcher); isWatcher {
+		body = seen.coding.encode(header, body)
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)

@@ -39,6 +39,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *route, names,
 		w.Header().Set("Cache-Control", "private, no-cache")
 	}
 	if answer.status == http.StatusNotModified {
+		w.Header().Add("Vary", "Accept-Encoding") // as the answer it stands for has
 		w.WriteHeader(answer.status)
 		return
 	}
