@@ -13,7 +13,7 @@ var (
 	sendMessageBody = schema.Struct(
 		required("text", schema.Text{}.Trim().Min(1)), optional("model", modelField), optional("effort", effortField),
 		optional("approvalPolicy", approvalPolicyField), optional("networkAccess", networkAccessField),
-		optional("filesystemSandbox", filesystemSandboxField), optional("dynamicTools", dynamicToolsField))
+		optional("filesystemSandbox", filesystemSandboxField), optional("dynamicTools", dynamicToolsField), optional("images", imagesField))
 	interruptBody = schema.Optional(schema.Struct(optional("turnId", nameField)))
 )
 
@@ -32,8 +32,12 @@ type turnBody struct {
 }
 
 func (s *server) sendMessage(ctx context.Context, in *input) (reply, error) {
+	images, err := imageURLs(in.body.Get("images").Items())
+	if err != nil {
+		return reply{}, err
+	}
 	turnID, err := s.Sessions.Send(ctx, in.sessionID(), session.Message{
-		Text: in.body.Get("text").Text(), Model: modelOf(in.body), Effort: in.body.Get("effort").Text(),
+		Text: in.body.Get("text").Text(), Images: images, Model: modelOf(in.body), Effort: in.body.Get("effort").Text(),
 		ApprovalPolicy: in.body.Get("approvalPolicy").TextPointer(), NetworkAccess: in.body.Get("networkAccess").TextPointer(),
 		FilesystemSandbox: in.body.Get("filesystemSandbox").TextPointer(), DynamicTools: in.body.Get("dynamicTools").JSON(),
 	})

@@ -47,14 +47,19 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 }
 
 func (m Message) input() []json.RawMessage {
-	if m.Text == "" {
-		return m.Input
-	}
-	text := encode(struct {
+	type part struct {
 		Type string `json:"type"`
-		Text string `json:"text"`
-	}{"text", m.Text})
-	return append([]json.RawMessage{text}, m.Input...)
+		Text string `json:"text,omitempty"`
+		URL  string `json:"url,omitempty"`
+	}
+	var parts []json.RawMessage
+	if m.Text != "" {
+		parts = append(parts, encode(part{Type: "text", Text: m.Text}))
+	}
+	for _, url := range m.Images {
+		parts = append(parts, encode(part{Type: "image", URL: url}))
+	}
+	return append(parts, m.Input...)
 }
 
 // turnAccepted stores the turn a reply named before the caller is told of it: an acknowledged turn is never forgotten. Its end may have

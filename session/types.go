@@ -90,6 +90,8 @@ type Create struct {
 
 // ListQuery selects a page of sessions.
 type ListQuery struct {
+	// Text selects those in whose title or first message it occurs, however it is capitalised; "" selects all.
+	Text               string
 	Archived           bool
 	Cursor             string
 	Limit              int
@@ -104,8 +106,9 @@ type Page struct {
 
 // Message is a user's message to a session. Options given are stored as the session's controls, except Effort.
 type Message struct {
-	// Input are native input parts; Text is a shorthand for one text part.
+	// Input are native input parts; Text is a shorthand for one text part before them, Images (URLs) for image parts behind it.
 	Text              string
+	Images            []string
 	Input             []json.RawMessage
 	Model             *string
 	Effort            string

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 
@@ -72,10 +73,24 @@ func userText(content json.RawMessage) string {
 		case "text":
 			lines = append(lines, p.Text)
 		default:
-			lines = append(lines, strings.TrimSpace("["+p.Type+"] "+firstOf(p.URL, p.Name, p.Path)))
+			lines = append(lines, strings.TrimSpace("["+p.Type+"] "+firstOf(withoutData(p.URL), p.Name, p.Path)))
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// withoutData is a URL for people to read: of a data URL its type and how long (bytes) it is, since the data is nothing to read and may be a
+// megabyte.
+func withoutData(url string) string {
+	head, data, found := strings.Cut(url, ",")
+	if !found || !strings.HasPrefix(url, "data:") {
+		return url
+	}
+	size := len(data)
+	if strings.HasSuffix(head, ";base64") {
+		size = base64.StdEncoding.DecodedLen(size) - strings.Count(data[max(0, size-2):], "=")
+	}
+	return head + ", " + counted(size, "byte")
 }
 
 // indented is JSON with 2 spaces in the native key order.
