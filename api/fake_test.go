@@ -45,8 +45,9 @@ type fakeSessions struct {
 		transcript []transcript.Entry
 		version    string
 	}
-	// read is what was wanted of the last read.
-	read session.Reading
+	// read is what was wanted of the last read, listed of the last list.
+	read   session.Reading
+	listed session.ListQuery
 	// lookup and fail answer in the place of everything else when set.
 	lookup func(string) (session.Session, error)
 	fail   error
@@ -95,6 +96,7 @@ func (f *fakeSessions) Create(_ context.Context, in session.Create) (session.Ses
 func (f *fakeSessions) List(_ context.Context, q session.ListQuery) (session.Page, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.listed = q
 	if q.Cursor == "bogus" {
 		return session.Page{}, session.ErrBadCursor
 	}
@@ -118,7 +120,9 @@ func (f *fakeSessions) Archive(_ context.Context, id string) (session.Session, e
 	return session.Session{ID: id, Archived: true}, f.fail
 }
 func (f *fakeSessions) Unarchive(context.Context, string) (session.Session, error) { return f.answer() }
-func (f *fakeSessions) Resume(context.Context, string) (session.Session, error)    { return f.answer() }
+func (f *fakeSessions) Resume(context.Context, string, json.RawMessage) (session.Session, error) {
+	return f.answer()
+}
 
 func (f *fakeSessions) Delete(_ context.Context, id string) (session.Deleted, error) {
 	f.mu.Lock()

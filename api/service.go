@@ -23,7 +23,8 @@ type Sessions interface {
 	Rename(ctx context.Context, sessionID, title string) (session.Session, error)
 	Archive(ctx context.Context, sessionID string) (session.Session, error)
 	Unarchive(ctx context.Context, sessionID string) (session.Session, error)
-	Resume(ctx context.Context, sessionID string) (session.Session, error)
+	// Resume loads the session in its runtime and tells it of these tools of the client.
+	Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (session.Session, error)
 	Delete(ctx context.Context, sessionID string) (session.Deleted, error)
 	AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error)
 

@@ -11,9 +11,13 @@ import (
 	"harness/session"
 )
 
+// maxSearch is the longest text to look for.
+const maxSearch = 200
+
 var (
 	listSessionsQuery = schema.Struct(
-		optional("archived", flagField), optional("cursor", cursorField), optional("limit", limitField), optional("includeSystemOwned", flagField))
+		optional("archived", flagField), optional("cursor", cursorField), optional("limit", limitField), optional("includeSystemOwned", flagField),
+		optional("q", schema.Text{}.Trim().Max(maxSearch)))
 	createSessionBody = schema.Optional(schema.Struct(
 		optional("cwd", schema.Text{}.Min(1)), optional("model", modelField), optional("approvalPolicy", approvalPolicyField),
 		optional("networkAccess", networkAccessField), optional("filesystemSandbox", filesystemSandboxField), optional("dynamicTools", dynamicToolsField)))
@@ -42,7 +46,7 @@ func (s *server) sessionRoutes() []route {
 func (s *server) listSessions(ctx context.Context, in *input) (reply, error) {
 	query := session.ListQuery{
 		Archived: in.query.Get("archived").Text() == "true", Cursor: in.query.Get("cursor").Text(), Limit: 100,
-		IncludeSystemOwned: in.query.Get("includeSystemOwned").Text() == "true",
+		IncludeSystemOwned: in.query.Get("includeSystemOwned").Text() == "true", Text: in.query.Get("q").Text(),
 	}
 	if limit := in.query.Get("limit"); limit.Defined() {
 		query.Limit = int(limit.Int())
@@ -142,7 +146,7 @@ func (s *server) unarchiveSession(ctx context.Context, in *input) (reply, error)
 }
 
 func (s *server) resumeSession(ctx context.Context, in *input) (reply, error) {
-	resumed, err := s.Sessions.Resume(ctx, in.sessionID())
+	resumed, err := s.Sessions.Resume(ctx, in.sessionID(), in.body.Get("dynamicTools").JSON())
 	if err != nil {
 		return reply{}, err
 	}

@@ -49,7 +49,7 @@ func (s *server) callThread(ctx context.Context, in *input, method string, param
 	if !in.found || !errors.Is(err, runtime.ErrThreadNotFound) {
 		return result, err
 	}
-	if _, resumeErr := s.Sessions.Resume(ctx, in.sessionID()); resumeErr != nil {
+	if _, resumeErr := s.Sessions.Resume(ctx, in.sessionID(), nil); resumeErr != nil {
 		return nil, err // the runtime's first words say more
 	}
 	return s.call(ctx, method, params)

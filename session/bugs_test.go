@@ -49,7 +49,7 @@ func TestTombstonesOutliveTheServer(t *testing.T) {
 				return k.UpsertTranscript(ctx, s.ID, transcript.Entry{MessageID: "m", Status: "complete"})
 			},
 			"rename":   func() error { _, err := k.Rename(ctx, s.ID, "x"); return err },
-			"resume":   func() error { _, err := k.Resume(ctx, s.ID); return err },
+			"resume":   func() error { _, err := k.Resume(ctx, s.ID, nil); return err },
 			"archive":  func() error { _, err := k.Archive(ctx, s.ID); return err },
 			"project":  func() error { _, err := k.AssignProject(ctx, s.ID, nil); return err },
 			"controls": func() error { _, err := k.EditControls(ctx, s.ID, ControlEdit{Edit: settings("a", "1")}); return err },

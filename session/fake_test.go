@@ -28,6 +28,7 @@ type fake struct {
 	deleteErr  error
 	interrupts []string
 	turns      []runtime.StartTurn
+	resumed    []runtime.ResumeThread
 	nextTurn   int
 	histories  int // how often a history was read
 	asked      int // the native id a test asked with last
@@ -124,6 +125,9 @@ func (f *fake) withThread(id string, do func(*runtime.Thread)) (runtime.Thread, 
 }
 
 func (f *fake) ResumeThread(_ context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
+	f.mu.Lock()
+	f.resumed = append(f.resumed, in)
+	f.mu.Unlock()
 	return f.withThread(in.ThreadID, nil)
 }
 

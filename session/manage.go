@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -52,12 +53,13 @@ func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, err
 	}))
 }
 
-// Resume loads the conversation in its runtime, so that its events flow; turns do this by themselves.
-func (s *Service) Resume(ctx context.Context, sessionID string) (Session, error) {
+// Resume loads the conversation in its runtime, so that its events flow; turns do this by themselves. The runtime is told
+// of dynamicTools, the client's tools.
+func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (Session, error) {
 	var t runtime.Thread
 	return told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
 		var err error
-		if t, err = adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.RuntimeSessionID}); err != nil {
+		if t, err = adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.RuntimeSessionID, DynamicTools: dynamicTools}); err != nil {
 			return nil, materialized(err)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {

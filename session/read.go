@@ -70,6 +70,13 @@ func (s *Service) stored(ctx context.Context, sessionID string) (Session, error)
 	return row.effective(defaults)
 }
 
+// listed selects what a list shows, from a cursor on. System-owned sessions are left out here, not after paging, so that a page is full while
+// there are more.
+const (
+	listed      = `archived = $1 and system_owned <= $2 and (updated_at < $3 or (updated_at = $3 and id < $4))`
+	newestFirst = ` order by updated_at desc, id desc`
+)
+
 // List returns a page of sessions from the stored rows, newest first. ErrBadCursor for a cursor that is not ours.
 func (s *Service) List(ctx context.Context, query ListQuery) (Page, error) {
 	limit := query.Limit
@@ -85,16 +92,19 @@ func (s *Service) List(ctx context.Context, query ListQuery) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	// System-owned ones are left out here, not after paging, so that a page is full while there are more.
-	rows, err := s.db.Read().QueryContext(ctx, `select `+sessionColumns+` from sessions
-		where archived = $1 and system_owned <= $2 and (updated_at < $3 or (updated_at = $3 and id < $4))
-		order by updated_at desc, id desc limit $5`,
-		flag(query.Archived), flag(query.IncludeSystemOwned), before, database.EncodeText(beforeID), limit+1)
+	args := []any{flag(query.Archived), flag(query.IncludeSystemOwned), before, database.EncodeText(beforeID), limit + 1}
+	found, next := "", ""
+	if query.Text != "" {
+		if found, next, args, err = s.findText(ctx, query.Text, args); err != nil {
+			return Page{}, err
+		}
+	}
+	rows, err := s.db.Read().QueryContext(ctx, `select `+sessionColumns+` from sessions where `+listed+found+newestFirst+` limit $5`, args...)
 	if err != nil {
 		return Page{}, fmt.Errorf("list sessions: %w", err)
 	}
 	defer rows.Close()
-	page := Page{Sessions: []Session{}}
+	page := Page{Sessions: []Session{}, NextCursor: next}
 	for rows.Next() {
 		row, err := scanSession(rows)
 		if err != nil {
@@ -102,7 +112,7 @@ func (s *Service) List(ctx context.Context, query ListQuery) (Page, error) {
 		}
 		if len(page.Sessions) == limit {
 			last := page.Sessions[limit-1]
-			page.NextCursor = isoTime(last.UpdatedAt) + "|" + last.ID
+			page.NextCursor = cursorAfter(last.UpdatedAt, last.ID)
 			break
 		}
 		session, err := row.effective(defaults)
@@ -116,6 +126,9 @@ func (s *Service) List(ctx context.Context, query ListQuery) (Page, error) {
 	}
 	return page, nil
 }
+
+// cursorAfter is the cursor of what follows a session in the list.
+func cursorAfter(updatedAt int64, id string) string { return isoTime(updatedAt) + "|" + id }
 
 // parseCursor reads "<ISO updatedAt>|<id>"; "" begins at the newest.
 func parseCursor(cursor string) (before int64, id string, err error) {

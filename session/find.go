@@ -1,0 +1,72 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"harness/database"
+)
+
+// findText narrows a page of sessions (args as List has them, the limit and one last) down to those in which a text occurs: it returns the
+// condition to add with the arguments it needs, and the cursor of the next page, "" when there is none. Neither engine folds the case of
+// every script, and they differ in which, so the comparison is ours: titles and first messages are read in the order of the list, until
+// the page is full. A first message is looked for among the first 10 entries, and at its first 1,000 characters.
+func (s *Service) findText(ctx context.Context, text string, args []any) (condition, next string, extended []any, err error) {
+	limit, _ := args[len(args)-1].(int)
+	rows, err := s.db.Read().QueryContext(ctx, `select id, updated_at, title, coalesce((select substr(content, 1, 1000)
+		from (select role, content from transcript_entries where session_id = sessions.id order by ordinal limit 10) e
+		where role = 'user' limit 1), '') from sessions where `+listed+newestFirst, args[:len(args)-1]...)
+	if err != nil {
+		return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
+	}
+	defer rows.Close()
+	type place struct {
+		updatedAt int64
+		id        string
+	}
+	var found []place
+	for wanted := folded(text); len(found) < limit && rows.Next(); {
+		var (
+			one            place
+			title, opening string
+		)
+		if err := rows.Scan(&one.id, &one.updatedAt, &title, &opening); err != nil {
+			return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
+		}
+		if title == "" {
+			title = NewChatTitle
+		}
+		if occurs(wanted, title) || occurs(wanted, opening) {
+			found = append(found, one)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
+	}
+	if len(found) == 0 {
+		return " and 1 = 0", "", args, nil
+	}
+	if len(found) == limit {
+		found = found[:limit-1]
+		next = cursorAfter(found[limit-2].updatedAt, database.DecodeText(found[limit-2].id))
+	}
+	places := make([]string, len(found))
+	for i, one := range found {
+		args = append(args, one.id)
+		places[i] = "$" + strconv.Itoa(len(args))
+	}
+	return " and id in (" + strings.Join(places, ", ") + ")", next, args, nil
+}
+
+// occurs tells whether a folded text is in a stored one.
+func occurs(wanted, stored string) bool {
+	return strings.Contains(folded(database.DecodeText(stored)), wanted)
+}
+
+// folded is what texts have in common that are the same to people, whatever their case and however their accents are encoded.
+func folded(text string) string { return norm.NFC.String(cases.Fold().String(norm.NFC.String(text))) }
