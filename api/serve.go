@@ -55,17 +55,13 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *route, in *input)
 		return reply{}, err
 	}
 	validate := func() error {
-		if rt.query != nil {
-			if in.query, err = valid(rt.query, schema.ParseQuery(r.URL.RawQuery)); err != nil {
-				return err
-			}
+		query, err := validRefusing(rt.query, schema.ParseQuery(r.URL.RawQuery), selects)
+		if err != nil {
+			return err
 		}
-		if rt.body != nil {
-			if in.body, err = valid(rt.body, body); err != nil {
-				return err
-			}
-		}
-		return nil
+		checked, err := validRefusing(rt.body, body, carriesContent)
+		in.query, in.body = query, checked
+		return err
 	}
 	if rt.bodyFirst {
 		if err := validate(); err != nil {
@@ -97,6 +93,26 @@ func valid(s schema.Schema, v schema.Value) (schema.Value, error) {
 	checked, issues := schema.Check(s, v)
 	if len(issues) > 0 {
 		return checked, &validationError{issues}
+	}
+	return checked, nil
+}
+
+// validRefusing is valid for a part of a request of which the route reads what s says, nothing when s is nil: unknown members are dropped
+// unless they are to be refused.
+func validRefusing(s schema.Schema, v schema.Value, refuse func(name string) bool) (schema.Value, error) {
+	unread := s == nil
+	if unread && v.Kind() != schema.Object {
+		return schema.Value{}, nil
+	}
+	if unread {
+		s = schema.Struct()
+	}
+	checked, issues := schema.CheckRefusing(s, v, refuse)
+	if len(issues) > 0 {
+		return checked, &validationError{issues}
+	}
+	if unread {
+		return schema.Value{}, nil
 	}
 	return checked, nil
 }

@@ -1,6 +1,9 @@
 package schema
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Field is one member an object schema knows.
 type Field struct {
@@ -8,7 +11,7 @@ type Field struct {
 	Schema Schema
 }
 
-// Struct accepts an object with these members, checked in this order. Unknown members are dropped.
+// Struct accepts an object with these members, checked in this order. Unknown members are dropped, but for those CheckRefusing refuses.
 func Struct(fields ...Field) Schema { return structSchema{fields: fields} }
 
 type structSchema struct{ fields []Field }
@@ -19,12 +22,30 @@ func (s structSchema) check(c *checker, v Value) Value {
 		return v
 	}
 	members := make([]Member, 0, len(s.fields))
+	unknown := len(v.members)
 	for _, field := range s.fields {
-		if value := c.at(named(field.Name), field.Schema, v.Get(field.Name)); value.Defined() {
+		given := v.Get(field.Name)
+		if given.Defined() {
+			unknown--
+		}
+		if value := c.at(named(field.Name), field.Schema, given); value.Defined() {
 			members = append(members, Member{Name: field.Name, Value: value})
 		}
 	}
+	if c.refuse != nil && unknown > 0 {
+		s.refuseUnknown(c, v)
+	}
 	return Value{kind: Object, members: members}
+}
+
+func (s structSchema) refuseUnknown(c *checker, v Value) {
+	for _, member := range v.members {
+		known := slices.ContainsFunc(s.fields, func(field Field) bool { return field.Name == member.Name })
+		if !known && c.refuse(member.Name) {
+			c.refused = append(c.refused, c.issue("Unrecognized key: "+strconv.Quote(member.Name)+" is not taken here, and is refused rather than ignored",
+				issueMember{"code", "unrecognized_keys"}, issueMember{"keys", []string{member.Name}}))
+		}
+	}
 }
 
 // Record accepts an object with any names, each value following values.
@@ -127,7 +148,7 @@ type oneOfSchema struct{ options []Schema }
 func (s oneOfSchema) check(c *checker, v Value) Value {
 	errors := make([][]Issue, 0, len(s.options))
 	for _, option := range s.options {
-		checked, issues := Check(option, v)
+		checked, issues := CheckRefusing(option, v, c.refuse)
 		if len(issues) == 0 {
 			return checked
 		}

@@ -10,6 +10,9 @@ type Schema interface {
 type checker struct {
 	path   []step
 	issues []Issue
+	// refuse is asked about members no Struct knows; nil refuses none. refused are told only when nothing else is wrong.
+	refuse  func(name string) bool
+	refused []Issue
 }
 
 // step is a name or an index; as an any it would be allocated for every member of every body.
@@ -21,9 +24,15 @@ type step struct {
 func named(name string) step { return step{name, -1} }
 
 // Check validates v. The value is only meaningful when there are no issues.
-func Check(s Schema, v Value) (Value, []Issue) {
-	var c checker
+func Check(s Schema, v Value) (Value, []Issue) { return CheckRefusing(s, v, nil) }
+
+// CheckRefusing is Check that refuses those members no Struct knows of which refuse says so. The others are dropped.
+func CheckRefusing(s Schema, v Value, refuse func(name string) bool) (Value, []Issue) {
+	c := checker{refuse: refuse}
 	checked := s.check(&c, v)
+	if len(c.issues) == 0 {
+		return checked, c.refused
+	}
 	return checked, c.issues
 }
 
@@ -36,13 +45,18 @@ func (c *checker) at(where step, s Schema, v Value) Value {
 }
 
 func (c *checker) add(message string, members ...issueMember) {
+	c.issues = append(c.issues, c.issue(message, members...))
+}
+
+// issue is one about the value c is at.
+func (c *checker) issue(message string, members ...issueMember) Issue {
 	path := make([]any, len(c.path))
 	for i, where := range c.path {
 		if path[i] = where.index; where.index < 0 {
 			path[i] = where.name
 		}
 	}
-	c.issues = append(c.issues, Issue{members: members, path: path, message: message})
+	return Issue{members: members, path: path, message: message}
 }
 
 func (c *checker) wrongType(expected string, v Value) {

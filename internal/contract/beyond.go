@@ -25,6 +25,35 @@ func Beyond() []Row {
 			Routes: []string{"POST /api/approvals/{approvalId}/decision", "POST /api/tool-input/{requestId}/decision"},
 		},
 		{
+			What: "a server on loopback lets in pages of `http://127.0.0.1:5173` and `http://localhost:5173`, the web UI's dev server, and answers their " +
+				"CORS requests; no other page, and nobody when `HARNESS_ALLOWED_ORIGINS` is set and empty",
+			Reason: "the original let any page write and read the stream, and sent no CORS headers; the documented setup of its web UI works unchanged",
+		},
+		{
+			What: "`images` of a message reach the model, or the message is 400; the transcript names an image given as data by its type and size, where " +
+				"the original repeats the data",
+			Reason: "the original dropped `images` and answered 202; a transcript is text for people",
+			Routes: []string{"POST /api/sessions/{sessionId}/messages"},
+		},
+		{
+			What: "a list of sessions can be narrowed by a text (`q`)", Reason: "the original ignored it and listed everything",
+			Routes: []string{"GET /api/sessions"},
+		},
+		{
+			What: "members of a body that carry content (`attachments`, `files`, ...) and members of a query that choose what is answered (`search`, " +
+				"`sort`, ...) are 400 on routes that do not take them; other unknown members are ignored as before",
+			Reason: "the original dropped them and answered as if they had been heeded",
+		},
+		{
+			What:   "answers of 1 KiB and more are compressed for clients that accept gzip",
+			Reason: "whoever does not ask gets the same bytes; the original compressed nothing",
+		},
+		{
+			What:   "deleting chats is answered within 10 s also when the runtime does not answer; `deletedFileCount` is 0 then, and the runtime is told later",
+			Reason: "the original waited for two minutes, for each chat of a project",
+			Routes: []string{"DELETE /api/sessions/{sessionId}", "POST /api/projects/{projectId}/chats/delete-all"},
+		},
+		{
 			What: "agent.config.json is read when extensions load, not before each job, and two files about one agent refuse it; a member said twice is refused; " +
 				"`runtime` and a short shape are taken as well",
 			Reason: "a worker that can write into its extension's folder must not widen its own rights; docs: [extensions.md](extensions.md)",

@@ -1,0 +1,139 @@
+package api_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"harness/api"
+)
+
+// leastBody has what the bodies of paths must have.
+var leastBody = map[string]string{
+	"/api/projects": `{"name":"p"}`, "/api/projects/{projectId}/rename": `{"name":"p"}`,
+	"/api/projects/{projectId}/chats/move-all": `{"destination":"archive"}`, "/api/sessions/{sessionId}/rename": `{"title":"t"}`,
+	"/api/sessions/{sessionId}/project": `{"projectId":null}`, "/api/sessions/{sessionId}/messages": `{"text":"t"}`,
+	"/api/sessions/{sessionId}/transcript/upsert": leastEntry, "/api/sessions/{sessionId}/transcript/upserts": `{"entries":[` + leastEntry + `]}`,
+	"/api/sessions/{sessionId}/turns/{turnId}/steer":     `{"input":"t"}`,
+	"/api/sessions/{sessionId}/suggested-request/upsert": `{"requestKey":"k","status":"error"}`,
+	"/api/sessions/{sessionId}/session-controls":         `{"scope":"session","controls":{"model":null,"approvalPolicy":"never","networkAccess":"enabled","filesystemSandbox":"read-only"}}`,
+	"/api/sessions/{sessionId}/settings":                 `{"scope":"session","key":"k","value":1}`,
+	"/api/sessions/{sessionId}/approval-policy":          `{"approvalPolicy":"never"}`,
+	"/api/approvals/{approvalId}/decision":               `{"decision":"accept"}`,
+	"/api/tool-input/{requestId}/decision":               `{"decision":"accept"}`,
+	"/api/skills/config":                                 `{"path":"p","enabled":true}`, "/api/skills/remote": `{"hazelnutId":"h","isPreload":true}`,
+	"/api/account/login/start": `{"type":"chatgpt"}`, "/api/account/login/cancel": `{"loginId":"l"}`,
+	"/api/config/value": leastEdit, "/api/config/batch": `{"edits":[` + leastEdit + `]}`, "/api/commands/exec": `{"command":["ls"]}`,
+	"/api/feedback": `{"classification":"bug","includeLogs":false}`,
+}
+
+const (
+	leastEntry = `{"messageId":"m","turnId":"t","role":"user","type":"t","content":"c","status":"complete"}`
+	leastEdit  = `{"keyPath":"k","mergeStrategy":"replace","value":1}`
+)
+
+// contentNames and selectionNames are what clients call what they want said, and what they want to see.
+var (
+	contentNames   = []string{"attachments", "content", "contentItems", "file", "files", "image", "images", "input", "message", "parts", "prompt", "text", "title"}
+	selectionNames = []string{"q", "query", "search", "filter", "sort", "order", "limit", "cursor", "before", "after", "offset", "page", "state", "projectId", "threadId"}
+)
+
+// Every operation takes what its documentation names. Of what it does not know it ignores what means nothing, as codex-manager does; content
+// and selection it refuses.
+func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
+	t.Parallel()
+	refused := func(method, target, body, name string) bool {
+		t.Helper()
+		b := setup(t, func(o *api.Options) { o.Controls = newFakeControls("untrusted", "restricted", "read-only") })
+		contentType := ""
+		if body != "" {
+			contentType = "application/json"
+		}
+		got := b.send(method, target, contentType, body)
+		is := strings.Contains(got.Body.String(), `{"code":"unrecognized_keys","keys":["`+name+`"],"path":[`)
+		if is != (is && got.Code == http.StatusBadRequest) {
+			t.Errorf("%s %s %s is answered %d %s", method, target, body, got.Code, got.Body.String())
+		}
+		return is
+	}
+	checked := 0
+	for _, r := range readDocument(t).routes {
+		raw := r.path == "/metrics" || r.path == "/api/stream" || r.path == "/api/openapi.json" || r.path == "/api/docs" || strings.HasPrefix(r.path, "/api/agents")
+		if raw {
+			continue
+		}
+		target := strings.NewReplacer("{sessionId}", knownID, "{", "", "}", "").Replace(r.path)
+		least := leastBody[r.path]
+		for _, name := range append([]string{"unknown", "_"}, selectionNames...) {
+			documented := r.Parameters.GetByInAndName("query", name) != nil
+			want := !documented && slices.Contains(selectionNames, name)
+			if refused(r.method, target+"?"+name+"=1", least, name) != want {
+				t.Errorf("%s %s?%s: refused is not %v", r.method, r.path, name, want)
+			}
+			checked++
+		}
+		if r.method != http.MethodPost {
+			continue
+		}
+		for _, name := range append([]string{"unknown"}, contentNames...) {
+			body := map[string]any{}
+			if least != "" {
+				if err := json.Unmarshal([]byte(least), &body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, has := body[name]; has || documentedMember(r.Operation, name) {
+				continue
+			}
+			body[name] = "x"
+			encoded, err := json.Marshal(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := name != "unknown"; refused(r.method, target, string(encoded), name) != want {
+				t.Errorf("%s %s %s: refused is not %v", r.method, r.path, encoded, want)
+			}
+			checked++
+		}
+	}
+	if checked < 1000 {
+		t.Errorf("only %d cases", checked)
+	}
+	if !refused(http.MethodPost, "/api/sessions/"+knownID+"/transcript/upserts", strings.Replace(`{"entries":[`+leastEntry+`]}`, `"role"`, `"files":[],"role"`, 1), "files") {
+		t.Error("content inside of an entry is ignored")
+	}
+}
+
+// documentedMember tells whether an operation's body has a member.
+func documentedMember(o *openapi3.Operation, name string) bool {
+	if o.RequestBody == nil {
+		return false
+	}
+	schema := o.RequestBody.Value.Content.Get("application/json").Schema.Value
+	for _, one := range append(openapi3.SchemaRefs{{Value: schema}}, slices.Concat(schema.OneOf, schema.AnyOf, schema.AllOf)...) {
+		if slices.Contains(slices.Collect(maps.Keys(one.Value.Properties)), name) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestATextSelectsSessions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for target, want := range map[string]string{"": "", "?q=": "", "?q=%20": "", "?q=+%D0%94%D0%9E+%25_": "ДО %_", "?q=" + strings.Repeat("x", 200): strings.Repeat("x", 200)} {
+		if got := b.send(http.MethodGet, "/api/sessions"+target, "", ""); got.Code != http.StatusOK || b.sessions.listed.Text != want {
+			t.Errorf("%s: %d, looked for %q", target, got.Code, b.sessions.listed.Text)
+		}
+	}
+	for _, target := range []string{"?q=" + strings.Repeat("x", 201), "?q=a&q=b"} {
+		if got := b.send(http.MethodGet, "/api/sessions"+target, "", ""); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), `"path":["q"]`) {
+			t.Errorf("%s: %d %s", target, got.Code, got.Body.String())
+		}
+	}
+}
