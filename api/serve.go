@@ -55,12 +55,12 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *route, in *input)
 		return reply{}, err
 	}
 	validate := func() error {
-		query, err := validRefusing(rt.query, schema.ParseQuery(r.URL.RawQuery), selects)
-		if err != nil {
-			return err
+		if rt.query != nil || r.URL.RawQuery != "" {
+			if in.query, err = validRefusing(rt.query, schema.ParseQuery(r.URL.RawQuery), selects); err != nil {
+				return err
+			}
 		}
-		checked, err := validRefusing(rt.body, body, carriesContent)
-		in.query, in.body = query, checked
+		in.body, err = validRefusing(rt.body, body, carriesContent)
 		return err
 	}
 	if rt.bodyFirst {
