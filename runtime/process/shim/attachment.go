@@ -75,6 +75,13 @@ func (s *server) serve(conn net.Conn) {
 	_ = conn.SetDeadline(time.Time{})
 	w := welcome{Protocol: common(h, OldestProtocol, Protocol), From: h.From}
 	oldest, end, _, _ := s.spool.bounds()
+	if err := s.checkPeer(conn); err != nil {
+		// To the log of the shim and to the server that is attached: this is an attack, or a second server in the wrong place.
+		s.stderrLine([]byte("shim: refused a connection from " + err.Error()))
+		w.Code, w.Error = codePeer, err.Error()
+		_ = writeJSONFrame(conn, kindWelcome, w)
+		return
+	}
 	switch {
 	case subtle.ConstantTimeCompare([]byte(h.Token), []byte(s.token)) != 1:
 		w.Code, w.Error = codeToken, "the token is not this shim's"

@@ -24,6 +24,9 @@ const runVariable = "HARNESS_TEST_RUN_AS_SHIM"
 const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == attackArgument {
+		os.Exit(attack(os.Args[2], os.Args[3]))
+	}
 	if os.Getenv(runVariable) != "" {
 		os.Exit(runShim(os.Args[len(os.Args)-1]))
 	}
@@ -63,6 +66,12 @@ func newPlace(t testing.TB) *place {
 // sh starts a shell script behind a shim.
 func (p *place) sh(script string, change func(*shim.Spec)) *shim.Attached {
 	p.t.Helper()
+	return p.start(script, nil, change)
+}
+
+// start is sh for somebody who wants to hear the runtime's stderr.
+func (p *place) start(script string, stderr func([]byte), change func(*shim.Spec)) *shim.Attached {
+	p.t.Helper()
 	spec := shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: "test", Path: "/bin/sh", Args: []string{"-c", script}, Mark: p.mark,
 		StopGrace: 200 * time.Millisecond, DetachGrace: time.Minute}
 	if change != nil {
@@ -70,7 +79,7 @@ func (p *place) sh(script string, change func(*shim.Spec)) *shim.Attached {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	a, err := p.host.Spawn(ctx, spec, append(os.Environ(), runVariable+"=1"), nil)
+	a, err := p.host.Spawn(ctx, spec, append(os.Environ(), runVariable+"=1"), stderr)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -68,6 +68,7 @@ type welcome struct {
 
 // Codes of a welcome that refuses.
 const (
+	codePeer     = "peer"
 	codeToken    = "token"
 	codeProtocol = "protocol"
 	codeOffset   = "offset"

@@ -104,6 +104,9 @@ func start(ctx context.Context, dir string) (*server, *socket, error) {
 	if s.spool, err = newSpool(spoolPath(dir), s.spec.SegmentBytes, s.spec.SpoolBytes); err != nil {
 		return nil, nil, err
 	}
+	if err := process.KeepDescendants(); err != nil {
+		return nil, nil, err
+	}
 	listener, err := listen(dir)
 	if err != nil {
 		return nil, nil, err
@@ -216,6 +219,9 @@ func (s *server) live(ctx context.Context) {
 func (s *server) wait(ctx context.Context) {
 	again := time.NewTicker(slimEvery)
 	defer again.Stop()
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGCHLD)
+	defer signal.Stop(ended)
 	for {
 		select {
 		case <-s.process.Done():
@@ -224,6 +230,8 @@ func (s *server) wait(ctx context.Context) {
 			return
 		case <-ctx.Done():
 			return
+		case <-ended:
+			process.ReapOrphans(s.process.PID())
 		case <-again.C:
 			slim()
 		}

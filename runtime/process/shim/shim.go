@@ -63,8 +63,11 @@ type Spec struct {
 	Args []string `json:"args"`
 	Dir  string   `json:"dir"`
 	Mark string   `json:"mark"`
-	// Version is the binary that starts the shim.
+	// Version is the binary that starts the shim, Server the path of its program.
 	Version string `json:"version"`
+	Server  string `json:"server,omitempty"`
+	// Outer is the generation that the server itself runs in, when it was started by an agent; "" as a rule.
+	Outer string `json:"outer,omitempty"`
 	// StopGrace is how long the runtime has after SIGTERM before its group is killed (3 s). DetachGrace is how long it may run while no
 	// server is attached (15 min).
 	StopGrace   time.Duration `json:"stopGrace"`

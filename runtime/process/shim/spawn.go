@@ -34,7 +34,10 @@ type Host struct {
 // Spawn starts a shim, detached from this process, and with it the runtime; it returns attached at offset 0. env is the whole environment of
 // both. stderr gets the runtime's stderr lines; nil drops them (they are in the shim's folder, too). The context bounds the start.
 func (h Host) Spawn(ctx context.Context, spec Spec, env []string, stderr func([]byte)) (*Attached, error) {
-	spec.Version = h.Version
+	spec.Version, spec.Outer = h.Version, os.Getenv(GenerationVariable)
+	if own, err := os.Executable(); err == nil {
+		spec.Server = own
+	}
 	if spec.DetachGrace == 0 {
 		spec.DetachGrace = h.DetachGrace
 	}
