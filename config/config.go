@@ -42,6 +42,8 @@ type Config struct {
 	RuntimeDetach       bool          // HARNESS_RUNTIME_DETACH
 	DetachGrace         time.Duration // HARNESS_DETACH_GRACE_MS
 	SpoolBytes          int           // HARNESS_SPOOL_BYTES
+	RuntimeConfine      string        // HARNESS_RUNTIME_CONFINE: auto, required or off
+	RuntimeUser         string        // HARNESS_RUNTIME_USER; "" is the server's own
 	KeepRuntimes        bool          // HARNESS_KEEP_RUNTIMES
 
 	Defaults   SessionDefaults
@@ -50,6 +52,7 @@ type Config struct {
 	Extensions Extensions
 
 	sources map[string]Source
+	files   []string
 }
 
 // Limits bound how many connections are open at once; 0 is no bound.
@@ -127,3 +130,7 @@ func (c *Config) Source(name string) Source {
 	}
 	return SourceDefault
 }
+
+// Files are where settings are read from, absolute: the working directory's .env, whether it is there or not, and the config file if one is
+// named. They may hold secrets.
+func (c *Config) Files() []string { return c.files }

@@ -31,7 +31,7 @@ func Load(o Options) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("config: find the working directory: %w", err)
 	}
-	layers, err := readLayers(o, dir)
+	layers, files, err := readLayers(o, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -45,25 +45,31 @@ func Load(o Options) (*Config, error) {
 			sources[strings.ToUpper(key)] = l.source
 		}
 	}
-	return build(merged, sources, dir)
+	c, err := build(merged, sources, dir)
+	if err == nil {
+		c.files = files
+	}
+	return c, err
 }
 
-// readLayers gives the sources weakest first.
-func readLayers(o Options, dir string) ([]layer, error) {
+// readLayers gives the sources weakest first, and the files that are or would be among them.
+func readLayers(o Options, dir string) (layers []layer, files []string, err error) {
 	env := environLayer(o.Environ)
-	dotenv, err := dotenvLayer(filepath.Join(dir, ".env"))
+	files = []string{filepath.Join(dir, ".env")}
+	dotenv, err := dotenvLayer(files[0])
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	layers := []layer{{SourceDefault, defaults()}}
+	layers = []layer{{SourceDefault, defaults()}}
 	if path := configPath(o.Flags, o.Environ, dotenv.path); path != "" {
-		file, err := fileLayer(absolute(dir, path))
+		path = absolute(dir, path)
+		file, err := fileLayer(path)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		layers = append(layers, file)
+		layers, files = append(layers, file), append(files, path)
 	}
-	return append(layers, layer{SourceDotenv, dotenv.values}, env, flagLayer(o.Flags)), nil
+	return append(layers, layer{SourceDotenv, dotenv.values}, env, flagLayer(o.Flags)), files, nil
 }
 
 func build(merged *koanf.Koanf, sources map[string]Source, dir string) (*Config, error) {

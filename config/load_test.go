@@ -57,7 +57,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	got := p.mustLoad()
-	got.sources = nil
+	got.sources, got.files = nil, nil
 	want := &Config{
 		Host: "127.0.0.1", Port: 3001, ShutdownTimeout: 10 * time.Second,
 		AllowedOrigins: []string{"http://127.0.0.1:5173", "http://localhost:5173"},
@@ -65,7 +65,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL",
-		CodexBin: "codex", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second, RuntimeDetach: true, DetachGrace: 15 * time.Minute, SpoolBytes: 1 << 30,
+		CodexBin: "codex", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second, RuntimeDetach: true, DetachGrace: 15 * time.Minute, SpoolBytes: 1 << 30, RuntimeConfine: "auto",
 		Defaults: SessionDefaults{ApprovalPolicy: "untrusted", SandboxMode: "read-only", NetworkAccess: "restricted"},
 		Queue: Queue{Enabled: true, GlobalConcurrency: 2, MaxPerProject: 100, MaxGlobal: 500, MaxAttempts: 2,
 			DefaultTimeout: time.Minute, BackgroundAging: 15 * time.Second, MaxInteractiveBurst: 3,

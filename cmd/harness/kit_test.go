@@ -37,6 +37,9 @@ type site struct {
 	model     *mockmodel.Server
 	dataDir   string
 	workspace string
+	// user runs the servers, program is what it starts.
+	user    int
+	program string
 	// databaseURL is "" on SQLite.
 	databaseURL string
 	env         []string
@@ -76,7 +79,8 @@ func newSite(t *testing.T, options ...siteOption) *site {
 		option(&o)
 	}
 	model := mockmodel.Start(t)
-	s := &site{t: t, model: model, dataDir: filepath.Join(t.TempDir(), "data"), workspace: t.TempDir(), databaseURL: dbtest.URL(t, o.engine)}
+	s := &site{t: t, model: model, user: os.Geteuid(), program: os.Args[0], dataDir: filepath.Join(t.TempDir(), "data"), workspace: t.TempDir(),
+		databaseURL: dbtest.URL(t, o.engine)}
 	home := codextest.Home(t, model.URL(), append(o.home, codextest.For(o.codex))...)
 	s.env = append([]string{
 		runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + codextest.Binary(t, o.codex),
@@ -142,7 +146,7 @@ type instance struct {
 // start runs a server and returns when it is ready for requests.
 func (s *site) start(env ...string) *instance {
 	s.t.Helper()
-	return s.startBinary(os.Args[0], env...)
+	return s.startBinary(s.program, env...)
 }
 
 // startBinary is start for another build of the program.
@@ -159,6 +163,9 @@ func (s *site) launch(binary string, env ...string) *instance {
 	cmd := exec.Command(binary, "serve")
 	cmd.Env = append(append([]string{}, s.env...), env...)
 	cmd.Dir = s.workspace
+	if s.user != os.Geteuid() {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(s.user), Gid: uint32(s.user)}} //nolint:gosec // an id
+	}
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		s.t.Fatal(err)

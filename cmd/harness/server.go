@@ -191,12 +191,16 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 func (s *Server) stopSessions(ctx context.Context) error { return s.sessions.Stop(ctx) }
 
 func (s *Server) startCodex(ctx context.Context) error {
+	confined, err := s.confinement(ctx)
+	if err != nil {
+		return err
+	}
 	mark := process.Mark(s.dir.path, codex.Name)
 	s.codex = codex.New(codex.Options{
 		Bin: s.cfg.CodexBin, Home: s.cfg.CodexHome, Mark: mark, Sink: s.sessions.Sink(codex.Name),
 		Logger: s.log.With().Str("room", "codex").Logger(), ClientVersion: version,
 		StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout,
-		Env: s.codexEnv(), DropEnv: s.cfg.OwnSecrets(),
+		Env: append(s.codexEnv(), confined.env...), Confine: confined.plan, Stage: confined.stage, DropEnv: s.cfg.OwnSecrets(),
 		Shims: s.runtimes, Detach: s.cfg.RuntimeDetach, KeepOnStop: s.cfg.KeepRuntimes, Resume: s.sessions.Resumption,
 	})
 	s.watchRuntimes(s.runtimes)

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/runtime"
+	"harness/runtime/process/confine"
 	"harness/runtime/process/shim"
 )
 
@@ -60,6 +61,9 @@ type Options struct {
 	StartTimeout, CallTimeout time.Duration
 	// BackoffMin doubles from one failed start to the next up to BackoffMax (250 ms, 30 s).
 	BackoffMin, BackoffMax time.Duration
+	// Confine hides files from codex and what it runs; Stage is the program and first arguments that do it (process.Spec).
+	Confine confine.Plan
+	Stage   []string
 	// Env is added to the server's environment as NAME=value; DropEnv names variables codex must not inherit, such as our database's URL.
 	Env, DropEnv []string
 

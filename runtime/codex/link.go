@@ -50,6 +50,7 @@ func (c *Codex) open(ctx context.Context) (*link, error) {
 		defer cancel()
 		a, err := c.options.Shims.Spawn(ctx, shim.Spec{
 			Generation: generation, Runtime: Name, Path: bin, Args: args, Dir: c.options.Dir, Mark: c.options.Mark, StopGrace: stopGrace,
+			Confine: c.options.Confine, Stage: c.options.Stage,
 		}, c.environment(), c.stderr(generation))
 		if err != nil {
 			return nil, fmt.Errorf("codex does not start (%w): check that CODEX_BIN names an executable of this platform", err)
@@ -58,6 +59,7 @@ func (c *Codex) open(ctx context.Context) (*link, error) {
 	}
 	p, err := process.Start(ctx, process.Spec{
 		Path: bin, Args: args, Env: c.environment(), Dir: c.options.Dir, Mark: c.options.Mark, Stderr: c.stderr(generation),
+		Confine: c.options.Confine, Stage: c.options.Stage,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("codex does not start (%w): check that CODEX_BIN names an executable of this platform", err)

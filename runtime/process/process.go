@@ -19,6 +19,7 @@ import (
 	"time"
 
 	vocabulary "harness/runtime"
+	"harness/runtime/process/confine"
 )
 
 // Spec says what to start.
@@ -34,6 +35,9 @@ type Spec struct {
 	Mark string
 	// DieWithParent has the kernel kill the process (SIGKILL) when this one dies; otherwise it is sent SIGTERM then.
 	DieWithParent bool
+	// Confine hides files from the process, see package confine. Stage is the program and first arguments that do it; needed with a plan.
+	Confine confine.Plan
+	Stage   []string
 	// Stderr receives what the process writes to stderr, line by line and within limits (see stderr.go). Nil drops it.
 	Stderr func(line []byte)
 }
@@ -62,14 +66,24 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(spec.Path, spec.Args...)
+	command := append([]string{spec.Path}, spec.Args...)
+	attributes := attributes(spec.DieWithParent)
+	if !spec.Confine.Empty() {
+		if command, err = confine.Command(spec.Stage, spec.Confine, spec.Path, spec.Args); err != nil {
+			pipes.closeChild()
+			pipes.closeOwn()
+			return nil, fmt.Errorf("confine %s: %w", spec.Path, err)
+		}
+		confine.Attributes(attributes, spec.Confine)
+	}
+	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec // what the caller asks for
 	cmd.Env = spec.Env
 	if spec.Mark != "" {
 		cmd.Env = append(cmd.Environ(), MarkVariable+"="+spec.Mark)
 	}
 	cmd.Dir = spec.Dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes.childIn, pipes.childOut, pipes.childErr
-	cmd.SysProcAttr = attributes(spec.DieWithParent)
+	cmd.SysProcAttr = attributes
 
 	p := &Process{cmd: cmd, stdin: pipes.in, done: make(chan struct{})}
 	p.stdout = newDrainable(pipes.out, 0)

@@ -113,6 +113,7 @@ func start(ctx context.Context, dir string) (*server, *socket, error) {
 	}
 	s.process, err = process.Start(ctx, process.Spec{
 		Path: s.spec.Path, Args: s.spec.Args, Env: os.Environ(), Dir: s.spec.Dir, Mark: s.spec.Mark, Stderr: s.stderrLine, DieWithParent: true,
+		Confine: s.spec.Confine, Stage: s.spec.Stage,
 	})
 	if err != nil {
 		listener.remove(dir)

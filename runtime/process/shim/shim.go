@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"harness/runtime"
+	"harness/runtime/process/confine"
 )
 
 // Protocol is the version of the conversation between server and shim that this binary speaks best, OldestProtocol the oldest it still
@@ -63,6 +64,9 @@ type Spec struct {
 	Args []string `json:"args"`
 	Dir  string   `json:"dir"`
 	Mark string   `json:"mark"`
+	// Confine and Stage are those of process.Spec, too.
+	Confine confine.Plan `json:"confine"`
+	Stage   []string     `json:"stage,omitempty"`
 	// Version is the binary that starts the shim, Server the path of its program.
 	Version string `json:"version"`
 	Server  string `json:"server,omitempty"`

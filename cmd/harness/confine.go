@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"harness/runtime/process/confine"
+)
+
+// The stages of hiding files from runtimes, see package confine: the program's own subcommands.
+const (
+	confineCommand    = "confine"
+	tryConfineCommand = "try-confine"
+)
+
+// newConfine makes a program's view of the files and becomes the program. Only servers and shims start it.
+func newConfine() *cobra.Command {
+	return &cobra.Command{
+		Use:                confineCommand + " PLAN PROGRAM [ARGS...]",
+		Short:              "Start a runtime that cannot see the server's files (started by serve)",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE:               func(_ *cobra.Command, args []string) error { return confine.Run(args) },
+	}
+}
+
+// newTryConfine finds out whether that is possible here.
+func newTryConfine() *cobra.Command {
+	return &cobra.Command{
+		Use:    tryConfineCommand + " USER_NAMESPACE",
+		Short:  "Find out whether files can be hidden from runtimes here (started by serve)",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			own, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			return confine.Try(cmd.Context(), []string{own, confineCommand}, args[0] == "true")
+		},
+	}
+}
+
+// confinement is how runtimes are started.
+type confinement struct {
+	plan  confine.Plan
+	stage []string
+	env   []string
+}
+
+// confinement decides what runtimes may not see, and tells in one line when it cannot be kept from them. An error is a setting that cannot
+// be obeyed.
+func (s *Server) confinement(ctx context.Context) (confinement, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return confinement{}, fmt.Errorf("find the program to start runtimes with: %w", err)
+	}
+	c := confinement{stage: []string{own, confineCommand}}
+	if err := c.becomeUser(s.cfg.RuntimeUser); err != nil {
+		return confinement{}, err
+	}
+	if s.cfg.RuntimeConfine == "off" {
+		s.log.Warn().Msg("HARNESS_RUNTIME_CONFINE=off: agents can read the server's data directory and settings")
+		return c, nil
+	}
+	err = s.hide(ctx, &c.plan, own)
+	if err == nil {
+		return c, nil
+	}
+	if s.cfg.RuntimeConfine == "required" {
+		return confinement{}, fmt.Errorf("HARNESS_RUNTIME_CONFINE=required, but %w", err)
+	}
+	s.log.Warn().Err(err).Msg("agents can read the server's data directory and settings on this machine; docs/security.md says what helps")
+	return c, nil
+}
+
+// hide plans what runtimes do not see: the data directory and the server's settings. Of the data directory stays what they need.
+func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error {
+	if !s.cfg.RuntimeDetach && os.Geteuid() != 0 {
+		return fmt.Errorf("%w: HARNESS_RUNTIME_DETACH=false, and only root can do it without a shim", confine.ErrUnsupported)
+	}
+	data, err := realPath(s.dir.path)
+	if err != nil {
+		return err
+	}
+	workspace, err := realPath(s.workspace)
+	if err != nil {
+		return err
+	}
+	if within(data, workspace) {
+		return fmt.Errorf("%w: agents work in the data directory %s; set DATA_DIR to a folder of its own", confine.ErrUnsupported, data)
+	}
+	userNamespace, err := confine.Probe(ctx, []string{own, tryConfineCommand})
+	if err != nil {
+		return err
+	}
+	if userNamespace && plan.User {
+		return fmt.Errorf("%w: HARNESS_RUNTIME_USER is set and this container lets no program hide files without a user namespace", confine.ErrUnsupported)
+	}
+	plan.UserNamespace = userNamespace
+	plan.Hide = []string{data}
+	for _, file := range s.cfg.Files() {
+		if path, err := realPath(file); err == nil {
+			plan.Hide = append(plan.Hide, path)
+		}
+	}
+	for _, needed := range []string{s.cfg.CodexHome, s.cfg.CodexBin} {
+		if path, err := realPath(needed); needed != "" && err == nil && within(data, path) && path != data {
+			plan.Keep = append(plan.Keep, path)
+		}
+	}
+	for _, root := range extensionRoots(s.cfg, s.workspace) {
+		if path, err := realPath(root.Path); err == nil {
+			plan.Protect = append(plan.Protect, path)
+		}
+	}
+	return nil
+}
+
+// becomeUser makes runtimes run as the named user, "" is the server's own.
+func (c *confinement) becomeUser(name string) error {
+	if name == "" {
+		return nil
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("HARNESS_RUNTIME_USER is set, but only root can start a program as another user: unset it, or start the server as root")
+	}
+	account, err := user.Lookup(name)
+	if err != nil {
+		return fmt.Errorf("HARNESS_RUNTIME_USER: %w", err)
+	}
+	groups, err := account.GroupIds()
+	if err != nil {
+		return fmt.Errorf("HARNESS_RUNTIME_USER: groups of %s: %w", name, err)
+	}
+	numbers := make([]uint32, 0, len(groups)+2)
+	for _, text := range append([]string{account.Uid, account.Gid}, groups...) {
+		number, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return fmt.Errorf("HARNESS_RUNTIME_USER: %s has the id %q: %w", name, text, err)
+		}
+		numbers = append(numbers, uint32(number))
+	}
+	c.plan.User, c.plan.UID, c.plan.GID, c.plan.Groups = true, numbers[0], numbers[1], numbers[2:]
+	c.env = []string{"HOME=" + account.HomeDir, "USER=" + account.Username, "LOGNAME=" + account.Username}
+	return nil
+}
+
+func realPath(path string) (string, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(absolute)
+}
+
+// within tells whether a path is a folder or inside of it.
+func within(folder, path string) bool {
+	relative, err := filepath.Rel(folder, path)
+	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))
+}
