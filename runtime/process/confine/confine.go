@@ -34,7 +34,7 @@ type Plan struct {
 // Empty tells whether a plan asks for nothing.
 func (p Plan) Empty() bool { return len(p.Hide) == 0 && len(p.Protect) == 0 && !p.User }
 
-// ErrUnsupported: this machine, or the container it is, does not allow such a view.
+// ErrUnsupported means that this machine, or the container it is, does not allow such a view.
 var ErrUnsupported = errors.New("files cannot be hidden from a program here")
 
 // Command is the command line that runs a program under a plan: the stage (the program and first arguments that call Run), then what Run

@@ -83,11 +83,10 @@ type ground struct {
 // newGround is for a user, -1 for the one who runs the test. The stage must be where that user can start it.
 func newGround(t *testing.T, user int) *ground {
 	t.Helper()
-	root, err := os.MkdirTemp("", "confine-")
-	if err != nil {
+	root := t.TempDir()
+	if err := os.Chmod(filepath.Dir(root), 0o755); err != nil { //nolint:gosec // for another user
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(root) })
 	g := &ground{t: t, root: root, data: filepath.Join(root, "data"), user: user}
 	g.secret, g.home = filepath.Join(g.data, "secret"), filepath.Join(g.data, "home")
 	g.work, g.setting, g.code = filepath.Join(root, "work"), filepath.Join(root, "work", ".env"), filepath.Join(root, "work", "agents")
