@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -33,7 +34,7 @@ func (l edgeListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &edgeConn{Conn: conn, edge: l.edge}, nil
+	return &edgeConn{Conn: conn, edge: l.edge, accepted: time.Now()}, nil
 }
 
 // edgeConn notices when its peer is late, and gives it time for an answer by what it takes.
@@ -43,6 +44,22 @@ type edgeConn struct {
 	phase   atomic.Int32
 	refused atomic.Bool   // came beyond the bound
 	place   *list.Element // among those that wait; edge.mu guards it
+
+	accepted time.Time
+	peerOnce sync.Once
+	peer     any
+}
+
+// Peer is what is known about who is at the other end of a request's connection: what find returned when it was first asked, with the moment
+// the connection was accepted. Without an Edge it is asked each time, with the present.
+func Peer[T any](r *http.Request, find func(accepted time.Time) T) T {
+	c, _ := r.Context().Value(edgeKey{}).(*edgeConn)
+	if c == nil {
+		return find(time.Now())
+	}
+	c.peerOnce.Do(func() { c.peer = find(c.accepted) })
+	known, _ := c.peer.(T)
+	return known
 }
 
 // edgeOf finds the edge's connection under wrappers, nil when there is none.

@@ -83,6 +83,10 @@ func requestFailures(err error, _ *route, in *input) (failure, bool) {
 	if errors.As(err, &request) {
 		return problem(request.status, "request_failed", request.message), true
 	}
+	var forbidden *agentError
+	if errors.As(err, &forbidden) {
+		return problem(http.StatusForbidden, "agent_forbidden", forbidden.Error()), true
+	}
 	var validation *validationError
 	if errors.As(err, &validation) {
 		return invalid(validation.issues...), true

@@ -22,7 +22,13 @@ const (
 )
 
 // fakeSessions is the session room as a table of canned facts. A test sets what it needs, under mu when requests already run.
+func (f *fakeSessions) SessionOfRequest(context.Context, string, runtime.RequestKind) (string, error) {
+	return f.requestOf, nil
+}
+
 type fakeSessions struct {
+	requestOf string // the session of every request
+
 	fakeChats
 
 	mu       sync.Mutex

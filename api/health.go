@@ -10,8 +10,8 @@ import (
 
 func (s *server) healthRoutes() []route {
 	return append(s.documentRoutes(), []route{
-		{method: http.MethodGet, path: "/api/health", handle: s.getHealth},
-		{method: http.MethodGet, path: "/api/ready", handle: s.getReady},
+		{method: http.MethodGet, path: "/api/health", agent: agentAnything, handle: s.getHealth},
+		{method: http.MethodGet, path: "/api/ready", agent: agentAnything, handle: s.getReady},
 		{method: http.MethodGet, path: "/api", handle: s.getRoot},
 	}...)
 }

@@ -56,6 +56,8 @@ type Options struct {
 	Stream, Metrics http.Handler
 	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
 	Guard func(http.Handler) http.Handler
+	// Agents tells what the agent of a session may touch. nil: nothing.
+	Agents Agents
 	// Actor names who makes a request, for the record of decisions. nil: "local".
 	Actor  func(*http.Request) string
 	Logger zerolog.Logger

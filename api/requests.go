@@ -41,11 +41,13 @@ func (s *server) requestRoutes() []route {
 			return s.listRequests(ctx, in, kind)
 		}}
 	}
+	approvals := list("/approvals", runtime.RequestApproval)
+	approvals.agent = agentSession
 	return []route{
-		list("/approvals", runtime.RequestApproval),
+		approvals,
 		list("/tool-input", runtime.RequestToolInput),
 		list("/tool-calls", runtime.RequestToolCall),
-		{method: http.MethodPost, path: "/api/approvals/:approvalId/decision", body: approvalDecisionBody, handle: s.decideApproval},
+		{method: http.MethodPost, path: "/api/approvals/:approvalId/decision", agent: agentApproval, body: approvalDecisionBody, handle: s.decideApproval},
 		{method: http.MethodPost, path: "/api/tool-input/:requestId/decision", body: toolInputDecisionBody, handle: s.decideToolInput},
 		{method: http.MethodPost, path: "/api/tool-calls/:requestId/response", body: toolCallResponseBody, handle: s.answerToolCall},
 	}

@@ -17,6 +17,8 @@ type route struct {
 	// lateGuards routes are well-formed requests' fast lane: the handler finds out by itself whether the session is there and checks the
 	// guards only when it is not. What a client sees is the same.
 	lateGuards bool
+	// agent is what an agent's request may do here (agents.go); nothing as a rule.
+	agent agentRule
 	// query and body are the schemas of what the handler reads; nil leaves that part unread.
 	query, body schema.Schema
 	// longParams lifts the limit of 100 characters per path parameter.

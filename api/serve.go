@@ -16,6 +16,10 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *route, names,
 		s.routeNotFound(w, r)
 		return
 	}
+	if err := s.checkAgent(r, rt, params); err != nil {
+		s.writeError(r.Context(), w, rt, &input{params: params}, err)
+		return
+	}
 	if rt.raw != nil {
 		rt.raw.ServeHTTP(w, r)
 		return

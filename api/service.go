@@ -42,6 +42,9 @@ type Sessions interface {
 	// Settle decides a pending request exactly once: ErrRequestNotFound, or *session.SettledError naming how it was settled before.
 	Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (session.Request, error)
 
+	// SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound.
+	SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string, err error)
+
 	Projects(ctx context.Context) ([]session.Project, error)
 	CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error)
 	// RenameProject changes name and, when setDirectory, the working directory (nil clears it).

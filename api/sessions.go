@@ -31,10 +31,10 @@ func (s *server) sessionRoutes() []route {
 	return []route{
 		{method: http.MethodGet, path: "/api/sessions", query: listSessionsQuery, handle: s.listSessions},
 		{method: http.MethodPost, path: "/api/sessions", body: createSessionBody, handle: s.createSession},
-		{method: http.MethodGet, path: one, guards: anySession, query: readSessionQuery, handle: s.readSession},
+		{method: http.MethodGet, path: one, agent: agentSession, guards: anySession, query: readSessionQuery, handle: s.readSession},
 		// Its guards are checked by the handler, which does not wait for them as others do.
 		{method: http.MethodDelete, path: one, handle: s.deleteSession},
-		{method: http.MethodPost, path: one + "/rename", guards: userSession, body: renameSessionBody, handle: s.renameSession},
+		{method: http.MethodPost, path: one + "/rename", agent: agentSession, guards: userSession, body: renameSessionBody, handle: s.renameSession},
 		{method: http.MethodPost, path: one + "/archive", guards: userSession, handle: s.archiveSession},
 		{method: http.MethodPost, path: one + "/unarchive", guards: userSession, handle: s.unarchiveSession},
 		{method: http.MethodPost, path: one + "/resume", guards: userSession, bodyFirst: true, body: resumeSessionBody, handle: s.resumeSession},

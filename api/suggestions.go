@@ -43,7 +43,7 @@ func (s *server) suggestionRoutes() []route {
 		{method: http.MethodPost, path: base + "/jobs", guards: userSession, body: body, handle: func(ctx context.Context, in *input) (reply, error) {
 			return s.suggest(ctx, in, Suggester.Request)
 		}},
-		{method: http.MethodPost, path: base + "/upsert", guards: userSession, body: suggestionUpsertBody, handle: s.upsertSuggestion},
+		{method: http.MethodPost, path: base + "/upsert", agent: agentSession, guards: userSession, body: suggestionUpsertBody, handle: s.upsertSuggestion},
 	}
 }
 

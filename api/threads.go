@@ -31,7 +31,7 @@ func (s *server) threadRoutes() []route {
 		{method: http.MethodPost, path: one + "/background-terminals/clean", guards: checks, mapped: true, handle: s.threadResult("thread/backgroundTerminals/clean")},
 		{method: http.MethodPost, path: one + "/rollback", guards: checks, body: rollbackBody, mapped: true, handle: s.rollback},
 		{method: http.MethodPost, path: one + "/review", guards: checks, body: reviewBody, mapped: true, handle: s.review},
-		{method: http.MethodPost, path: one + "/turns/:turnId/steer", guards: checks, body: steerBody, handle: s.steer},
+		{method: http.MethodPost, path: one + "/turns/:turnId/steer", agent: agentTurn, guards: checks, body: steerBody, handle: s.steer},
 	}
 }
 

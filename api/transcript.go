@@ -26,8 +26,8 @@ var (
 func (s *server) transcriptRoutes() []route {
 	const base = "/api/sessions/:sessionId/transcript"
 	return []route{
-		{method: http.MethodPost, path: base + "/upsert", guards: anySession, lateGuards: true, body: upsertBody, handle: s.upsertTranscript},
-		{method: http.MethodPost, path: base + "/upserts", guards: anySession, lateGuards: true, body: upsertsBody, handle: s.upsertTranscripts},
+		{method: http.MethodPost, path: base + "/upsert", agent: agentSession, guards: anySession, lateGuards: true, body: upsertBody, handle: s.upsertTranscript},
+		{method: http.MethodPost, path: base + "/upserts", agent: agentSession, guards: anySession, lateGuards: true, body: upsertsBody, handle: s.upsertTranscripts},
 	}
 }
 

@@ -20,6 +20,9 @@ type Options struct {
 	AllowedOrigins []string // HARNESS_ALLOWED_ORIGINS
 	Token          string   // HARNESS_AUTH_TOKEN; "" asks for none
 
+	// Agent tells whether a request comes from inside of a runtime, and for which session that works, "" when it is not known. nil: none does.
+	Agent func(r *http.Request) (session string, inside bool)
+
 	// Refused is told the code of every refusal; nil is told nothing.
 	Refused func(code string)
 }
@@ -34,7 +37,8 @@ type Options struct {
 //   - when a token is set, a request without it: 401 unauthorized. Only the
 //     health routes are open; a new route is closed unless listed here.
 //
-// What passes carries a Principal in its context.
+// A request from inside of a runtime is the agent's whatever it carries: a
+// token it found does not make it somebody else. What passes carries a Principal in its context.
 func Guard(o Options) func(http.Handler) http.Handler {
 	token := newTokenCheck(o.Token)
 	refuse := func(w http.ResponseWriter, status int, code, message string) {
@@ -59,7 +63,16 @@ func Guard(o Options) func(http.Handler) http.Handler {
 				return
 			}
 			principal := Principal{Actor: "local", Role: RoleAdmin}
+			session, inside := "", false
+			if o.Agent != nil {
+				session, inside = o.Agent(r)
+			}
 			switch {
+			case inside:
+				principal = Principal{Actor: "agent", Role: RoleAgent, Session: session}
+				if session != "" {
+					principal.Actor += ":" + session
+				}
 			case token.accepts(r):
 				principal = Principal{Actor: "token", Role: RoleOwner}
 			case token.required() && !isOpen(r):

@@ -19,6 +19,9 @@ const (
 	RoleSystem Role = "system"
 )
 
+// RoleAgent is that of whatever a runtime runs: no token gives it, and none takes it away. What it may do depends on its session's job.
+const RoleAgent Role = "agent"
+
 // Valid tells whether r is one of the four roles (case matters).
 func (r Role) Valid() bool {
 	switch r {
@@ -33,6 +36,8 @@ func (r Role) Valid() bool {
 type Principal struct {
 	Actor string
 	Role  Role
+	// Session is the one an agent works for, "" when that is not known. Nobody else has one.
+	Session string
 }
 
 type principalKey struct{}

@@ -214,6 +214,11 @@ func (q *Queue) Job(ctx context.Context, id string) (Job, error) {
 	return readJob(ctx, q.db.Read(), database.EncodeText(id))
 }
 
+// RunningIn returns the job whose worker's session is the given one; false when none runs there.
+func (q *Queue) RunningIn(ctx context.Context, sessionID string) (Job, bool, error) {
+	return runningIn(ctx, q.db.Read(), sessionID)
+}
+
 // Jobs lists a project's jobs, oldest first, of one state or of all ("").
 func (q *Queue) Jobs(ctx context.Context, projectID string, state State) ([]Job, error) {
 	if state == "" {

@@ -216,3 +216,12 @@ func readCounts(ctx context.Context, q database.Querier) (counts Counts, err err
 	}
 	return counts, nil
 }
+
+// runningIn reads the job that works in a session, false when none does.
+func runningIn(ctx context.Context, q database.Querier, threadID string) (Job, bool, error) {
+	job, err := scanJob(q.QueryRowContext(ctx, `select `+jobColumns+` from jobs where state = 'running' and thread_id = $1`, database.EncodeText(threadID)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Job{}, false, nil
+	}
+	return job, err == nil, err
+}

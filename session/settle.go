@@ -24,6 +24,12 @@ func (s *Service) Requests(ctx context.Context, sessionID string, kind runtime.R
 	return requests, nil
 }
 
+// SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound for an unknown id.
+func (s *Service) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string, err error) {
+	request, err := readRequest(ctx, s.db.Read(), requestID, kind)
+	return request.SessionID, err
+}
+
 // Settle decides a pending request exactly once. The decision is a compare-and-set on its row, committed and announced before the runtime
 // hears of it; only the winner answers the runtime. *runtime.ReplyError for a reply it would not take, ErrRequestNotFound for an unknown id, *SettledError for everybody who came later.
 func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (Request, error) {

@@ -228,6 +228,7 @@ func (s *Server) startStream(ctx context.Context) error {
 func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) }
 
 func (s *Server) startHTTP(context.Context) error {
+	agents := newAgents(s)
 	options := api.Options{
 		Sessions: s.sessions, Runtime: s.codex, Health: health{s}, RequestPayload: requestPayload,
 		Controls: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
@@ -235,8 +236,9 @@ func (s *Server) startHTTP(context.Context) error {
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
 			BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins, Token: s.cfg.AuthToken,
-			Refused: s.metrics.edge.guardRefused,
+			Agent: agents.of, Refused: s.metrics.edge.guardRefused,
 		}),
+		Agents: agents,
 		Actor:  actor,
 		Logger: s.log.With().Str("room", "api").Logger(), Version: version,
 	}
