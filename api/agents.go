@@ -34,6 +34,14 @@ const (
 	agentApproval
 )
 
+// words are the rule as documented.
+func (r agentRule) words() string {
+	return map[agentRule]string{
+		agentAnything: "always", agentSession: "the session of its running job", agentTurn: "the turn of its running job",
+		agentApproval: "approvals of the session of its running job",
+	}[r]
+}
+
 // agentError refuses what an agent may not do.
 type agentError struct{ reason string }
 

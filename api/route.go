@@ -57,8 +57,8 @@ type reply struct {
 
 func ok(body any) (reply, error) { return reply{body: body}, nil }
 
-// Operation names one served operation.
-type Operation struct{ Method, Path string }
+// Operation names one served operation. Agent says what an agent's request may do there, "" for nothing.
+type Operation struct{ Method, Path, Agent string }
 
 // Operations lists what a handler with every part serves, paths with {name} parameters as OpenAPI writes them. HEAD, which works for every GET, is left out.
 func Operations() []Operation {
@@ -67,7 +67,7 @@ func Operations() []Operation {
 	routes = append(routes, s.extensionRoutes()...)
 	operations := make([]Operation, 0, len(routes))
 	for _, r := range routes {
-		operations = append(operations, Operation{Method: r.method, Path: openAPIPath(r.path)})
+		operations = append(operations, Operation{Method: r.method, Path: openAPIPath(r.path), Agent: r.agent.words()})
 	}
 	return operations
 }

@@ -76,5 +76,14 @@ func Beyond() []Row {
 				"[operations.md](operations.md)",
 			Reason: "the original, which is always alone, ended it as failed at its start; on a shared store it may be another server's",
 		},
+		{
+			What: "a request from inside of a runtime is the agent's: 403 `agent_forbidden`, but for what the job of a queue worker is about " +
+				"([security.md](security.md))",
+			Reason: "in the original any command of an agent with the network could open a session with more rights",
+		},
+		{
+			What:   "runtimes do not see the data directory and the server's settings, and cannot change extensions",
+			Reason: "in the original an agent could read the store and write code that the server runs at its next reload",
+		},
 	}
 }
