@@ -27,11 +27,11 @@ func (s *server) sessionRoutes() []route {
 		{method: http.MethodGet, path: "/api/sessions", query: listSessionsQuery, handle: s.listSessions},
 		{method: http.MethodPost, path: "/api/sessions", body: createSessionBody, handle: s.createSession},
 		{method: http.MethodGet, path: one, guards: anySession, query: readSessionQuery, handle: s.readSession},
-		{method: http.MethodDelete, path: one, guards: userSession, handle: s.deleteSession},
-		{method: http.MethodPost, path: one + "/rename", guards: userSession, body: renameSessionBody, handle: s.renameSession},
-		{method: http.MethodPost, path: one + "/archive", guards: userSession, handle: s.archiveSession},
-		{method: http.MethodPost, path: one + "/unarchive", guards: userSession, handle: s.unarchiveSession},
-		{method: http.MethodPost, path: one + "/resume", guards: userSession, bodyFirst: true, body: resumeSessionBody, handle: s.resumeSession},
+		{method: http.MethodDelete, path: one, guards: ownedSession, handle: s.deleteSession},
+		{method: http.MethodPost, path: one + "/rename", guards: ownedSession, body: renameSessionBody, handle: s.renameSession},
+		{method: http.MethodPost, path: one + "/archive", guards: ownedSession, handle: s.archiveSession},
+		{method: http.MethodPost, path: one + "/unarchive", guards: ownedSession, handle: s.unarchiveSession},
+		{method: http.MethodPost, path: one + "/resume", guards: ownedSession, bodyFirst: true, body: resumeSessionBody, handle: s.resumeSession},
 		// The project is looked for before the session, so the session's own 404 is left to the handler.
 		{method: http.MethodPost, path: one + "/project", guards: refuseDeleted | refuseSystem, body: assignProjectBody, handle: s.assignProject},
 	}

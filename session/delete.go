@@ -19,11 +19,7 @@ func (s *Service) Delete(ctx context.Context, sessionID string) (Deleted, error)
 		return Deleted{}, err
 	}
 	defer release()
-	session, err := s.Lookup(ctx, sessionID)
-	if err != nil {
-		return Deleted{}, err
-	}
-	adapter, err := s.adapter(session.Runtime)
+	session, adapter, err := s.owned(ctx, sessionID)
 	if err != nil {
 		return Deleted{}, err
 	}
