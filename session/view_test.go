@@ -113,7 +113,8 @@ func TestViewFollowsOtherNodes(t *testing.T) {
 
 		other.load("codex", s.ID)
 		known := func() thread {
-			other.flush() // on SQLite a journal hears of others when it writes
+			other.fake.notify("", "", "account/updated", nil) // on SQLite a journal hears of others when it writes
+			other.flush()
 			known, _ := other.view.get(s.ID)
 			return known
 		}
