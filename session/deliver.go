@@ -64,6 +64,13 @@ func (d *delivery) take(requestID string) bool {
 	return true
 }
 
+func (d *delivery) isUnderWay(requestID string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	by, held := d.held[requestID]
+	return held && by == delivering
+}
+
 func (d *delivery) refuse(requestID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

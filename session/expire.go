@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"harness/database"
 	"harness/journal"
@@ -87,6 +88,8 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, dead func(generatio
 	if err != nil {
 		return nil, err
 	}
+	// One that is being told is not taken back: it may have been heard.
+	untold = slices.DeleteFunc(untold, func(r requestRow) bool { return s.delivery.isUnderWay(r.ID) })
 	for _, request := range append(requests, untold...) {
 		if !dead(request.generation) {
 			continue
