@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"harness/database"
@@ -99,4 +100,26 @@ func (s *site) forgetNodeID() {
 	if err := os.Remove(filepath.Join(s.dataDir, "node-id")); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// freeze stops the server where it is, at a moment when it holds no lock that others wait for.
+func (i *instance) freeze() {
+	i.t.Helper()
+	db := dbtest.Connect(i.t, i.store())
+	i.eventually("the server is frozen outside of a transaction", func() bool {
+		if err := i.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			i.t.Fatal(err)
+		}
+		err := db.Update(i.t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(i.t.Context(), `select pos from journal_head where id = 1 for update nowait`)
+			return err
+		})
+		if err == nil {
+			return true
+		}
+		if err := i.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			i.t.Fatal(err)
+		}
+		return false
+	})
 }

@@ -168,19 +168,26 @@ func TestDecidersAtTwoNodes(t *testing.T) {
 	}
 }
 
-// The owner is killed; a decision made meanwhile at the other node is delivered to the codex that outlived it once the owner is back.
+// The owner is killed between the decision at the other node and its delivery, or before the decision: it is delivered to the codex that
+// outlived its server once the owner is back.
 func TestADecisionWhileTheOwnerIsDown(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
-	for _, way := range waysToAsk {
-		t.Run(way.name, func(t *testing.T) {
+	for k, way := range append(slices.Clone(waysToAsk), waysToAsk[0]) {
+		dead := k == len(waysToAsk)
+		t.Run(fmt.Sprintf("%s, dead %t", way.name, dead), func(t *testing.T) {
 			session := n.a.createSession(untrusted)
 			events := n.a.follow("threadId=" + session)
 			turn := n.a.send(session, way.message)
 			request := events.waitType(way.frame).payload()
 			pid := n.a.runtimePID()
-			n.a.kill()
+			if dead {
+				n.a.kill()
+			} else {
+				n.a.freeze()
+			}
 			n.b.want(http.StatusOK, http.MethodPost, fmt.Sprintf(way.path, text(request, way.idKey)), way.body(request))
+			n.a.kill()
 			before := len(n.siteA.model.Outputs())
 
 			n.a = n.siteA.start()
