@@ -25,11 +25,13 @@ func (e *NotOwnerError) Error() string {
 // CheckOwner is the one rule about who may use a session's runtime: the node that created or adopted the session. *NotOwnerError for every
 // other one. What needs no runtime (reads, entries, controls, projects, decisions) every node may do.
 func (s *Service) CheckOwner(session Session) error {
-	if session.NodeID == s.opts.NodeID {
+	if s.owns(session) {
 		return nil
 	}
 	return &NotOwnerError{SessionID: session.ID, Owner: session.NodeID, Node: s.opts.NodeID}
 }
+
+func (s *Service) owns(session Session) bool { return session.NodeID == s.opts.NodeID }
 
 // owned finds a session of this node and its runtime. Errors are those of Lookup, *NotOwnerError, and runtime.ErrUnavailable.
 func (s *Service) owned(ctx context.Context, sessionID string) (Session, runtime.Adapter, error) {

@@ -20,6 +20,7 @@ func twoNodes(t *testing.T, test func(t *testing.T, owner, other *kit, s Session
 		s := owner.create()
 		turnID := owner.send(s.ID)
 		owner.flush()
+		other.flush()
 		test(t, owner, other, s, turnID)
 	})
 }

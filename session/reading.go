@@ -106,7 +106,7 @@ type runtimeState struct {
 // runtimeState is how the session's runtime stands; another node's is not there to be asked.
 func (s *Service) runtimeState(session Session) runtimeState {
 	adapter, err := s.adapter(session.Runtime)
-	if err != nil || s.CheckOwner(session) != nil {
+	if err != nil || !s.owns(session) {
 		return runtimeState{}
 	}
 	status := adapter.Status()

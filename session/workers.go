@@ -78,8 +78,8 @@ func (s *Service) dismissIn(ctx context.Context, tx database.Tx, owner string) (
 	return workers.DismissWorkersIn(ctx, tx, owner)
 }
 
-// removeWorkers deletes worker sessions that have no owner any more. One the runtime cannot delete now, or that is another node's, stays behind,
-// hidden as all workers' sessions are, until its node's next start, and does not keep its owner from changing.
+// removeWorkers deletes worker sessions that have no owner any more. One the runtime cannot delete now, or that is another node's, does not keep
+// its owner from changing. It stays behind, hidden as all workers' sessions are, until its node's next start.
 func (s *Service) removeWorkers(ctx context.Context, sessionIDs []string) {
 	for _, id := range sessionIDs {
 		var foreign *NotOwnerError
