@@ -86,7 +86,11 @@ func (d *delivery) release(requestID string) {
 // deliverLoop tells runtimes of this node the decisions that other nodes made, and those that were stored while no server, or a dying one,
 // could tell them, until ctx ends.
 func (s *Service) deliverLoop(ctx context.Context) {
-	var again <-chan time.Time
+	var (
+		again   <-chan time.Time
+		answers sync.WaitGroup
+	)
+	defer answers.Wait()
 	for {
 		select {
 		case <-s.delivery.wake:
@@ -95,14 +99,15 @@ func (s *Service) deliverLoop(ctx context.Context) {
 			return
 		}
 		again = nil
-		if err := s.deliverAll(ctx); err != nil && ctx.Err() == nil {
+		if err := s.deliverAll(ctx, &answers); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Warn().Err(err).Msg("decisions to deliver could not be read; trying again")
 			again = time.After(deliverAgain)
 		}
 	}
 }
 
-func (s *Service) deliverAll(ctx context.Context) error {
+// deliverAll does not wait for the answers it gives: a runtime may take its time with one.
+func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error {
 	waiting, err := undelivered(ctx, s.db.Read(), s.opts.NodeID)
 	if err != nil {
 		return err
@@ -120,7 +125,7 @@ func (s *Service) deliverAll(ctx context.Context) error {
 			return err
 		}
 		if still {
-			s.deliver(ctx, request)
+			answers.Go(func() { s.deliver(ctx, request) })
 		}
 	}
 	return nil

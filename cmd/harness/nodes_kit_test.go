@@ -72,8 +72,8 @@ func (s *site) nodeID() string {
 	return strings.TrimSpace(string(raw))
 }
 
-// told are the events of a session in the journal, by type, without what its runtime said.
-func (s *site) told(session string) []string {
+// stored are the events of a session in the journal, by type, without what its runtime said.
+func (s *site) stored(session string) []string {
 	s.t.Helper()
 	log := journal.New(dbtest.Connect(s.t, s.store()), journal.Options{})
 	var types []string

@@ -284,13 +284,13 @@ func TestTheOtherNodeRefusesWhatTheOwnerMustDo(t *testing.T) {
 			t.Errorf("the other node reads %v", entries)
 		}
 		for _, op := range ownersOperations(session, turn, project) {
-			told, calls := n.siteA.told(session), n.siteA.calls(session)
+			told, calls := n.siteA.stored(session), n.siteA.calls(session)
 			status, answer := n.b.call(op.method, op.path, op.body)
 			if status != http.StatusMisdirectedRequest || text(answer, "code") != "not_owner" || text(answer, "owner", "nodeId") != n.siteA.nodeID() ||
 				!strings.Contains(text(answer, "message"), n.siteA.nodeID()) {
 				t.Errorf("running %t: %s %s answered %d %v", running, op.method, op.path, status, answer)
 			}
-			if again := n.siteA.told(session); len(again) != len(told) {
+			if again := n.siteA.stored(session); len(again) != len(told) {
 				t.Errorf("running %t: %s %s was told as %v", running, op.method, op.path, again[len(told):])
 			}
 			if again := n.siteA.calls(session); len(again) != len(calls) {

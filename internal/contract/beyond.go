@@ -23,6 +23,8 @@ func Beyond() []Row {
 			What:   "a decision takes a reason (message), an approval one of the offered decisions (choice); a reply the runtime would not take is 400",
 			Reason: "the original stored the decision and sent what the runtime then dropped",
 			Routes: []string{"POST /api/approvals/{approvalId}/decision", "POST /api/tool-input/{requestId}/decision"},
+		},
+		{
 			What: "with several servers on one Postgres, what needs the runtime of another node's session is 421 `not_owner` with the owner's id: " +
 				"[operations.md](operations.md#several-servers-on-one-postgres)",
 			Reason: "the original was one process; the wrong one has no such conversation and would answer what is not true",
