@@ -131,6 +131,12 @@ func sessionFailures(err error, _ *route, in *input) (failure, bool) {
 			DeletedAt string `json:"deletedAt"`
 		}{"deleted", deleted.SessionID, deleted.Title, "This chat was permanently deleted and is no longer available.", isoTime(deleted.DeletedAt)}}, true
 	}
+	var elsewhere *session.NotOwnerError
+	if errors.As(err, &elsewhere) {
+		body := notOwnerBody{Status: "error", Code: "not_owner", Message: err.Error(), SessionID: elsewhere.SessionID}
+		body.Owner.NodeID = elsewhere.Owner
+		return failure{status: http.StatusMisdirectedRequest, body: body}, true
+	}
 	var locked *lockedError
 	if errors.As(err, &locked) {
 		return failure{status: http.StatusLocked, body: locked.body}, true
@@ -157,6 +163,17 @@ func sessionFailures(err error, _ *route, in *input) (failure, bool) {
 		}{"not_materialized", in.sessionID()}}, true
 	}
 	return failure{}, false
+}
+
+// notOwnerBody names the node that can do what was asked.
+type notOwnerBody struct {
+	Status    string `json:"status"`
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	SessionID string `json:"sessionId"`
+	Owner     struct {
+		NodeID string `json:"nodeId"`
+	} `json:"owner"`
 }
 
 // projectFailures are about projects.

@@ -68,6 +68,14 @@ func newFake() *fakeSessions {
 	}
 }
 
+// CheckOwner knows one node, the one that has every session.
+func (f *fakeSessions) CheckOwner(one session.Session) error {
+	if one.NodeID != "" {
+		return &session.NotOwnerError{SessionID: one.ID, Owner: one.NodeID, Node: "this"}
+	}
+	return nil
+}
+
 func (f *fakeSessions) Lookup(_ context.Context, id string) (session.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,9 +15,11 @@ const (
 	refuseDeleted guards = 1 << iota // 410
 	refuseSystem                     // 403
 	requireKnown                     // 404
+	requireOwner                     // 421, for what needs the session's runtime
 
-	anySession  = refuseDeleted | requireKnown
-	userSession = refuseDeleted | refuseSystem | requireKnown
+	anySession   = refuseDeleted | requireKnown
+	userSession  = refuseDeleted | refuseSystem | requireKnown
+	ownedSession = userSession | requireOwner
 )
 
 // systemSessionError refuses a session that belongs to the orchestrator's workers.
@@ -47,6 +49,9 @@ func (s *server) checkGuards(ctx context.Context, g guards, in *input) error {
 		return &systemSessionError{sessionID: in.sessionID()}
 	default:
 		in.session, in.found = found, true
+	}
+	if in.found && g&requireOwner != 0 {
+		return s.Sessions.CheckOwner(found)
 	}
 	return nil
 }

@@ -19,9 +19,9 @@ var (
 
 func (s *server) messageRoutes() []route {
 	return []route{
-		{method: http.MethodPost, path: "/api/sessions/:sessionId/messages", guards: userSession, body: sendMessageBody, mapped: true, handle: s.sendMessage},
+		{method: http.MethodPost, path: "/api/sessions/:sessionId/messages", guards: ownedSession, body: sendMessageBody, mapped: true, handle: s.sendMessage},
 		// Nothing runs in an unknown session, which is what the answer says.
-		{method: http.MethodPost, path: "/api/sessions/:sessionId/interrupt", guards: refuseDeleted | refuseSystem, body: interruptBody, handle: s.interrupt},
+		{method: http.MethodPost, path: "/api/sessions/:sessionId/interrupt", guards: refuseDeleted | refuseSystem | requireOwner, body: interruptBody, handle: s.interrupt},
 	}
 }
 

@@ -34,10 +34,10 @@ func (s *server) sessionRoutes() []route {
 		{method: http.MethodGet, path: one, agent: agentSession, guards: anySession, query: readSessionQuery, handle: s.readSession},
 		// Its guards are checked by the handler, which does not wait for them as others do.
 		{method: http.MethodDelete, path: one, handle: s.deleteSession},
-		{method: http.MethodPost, path: one + "/rename", agent: agentSession, guards: userSession, body: renameSessionBody, handle: s.renameSession},
-		{method: http.MethodPost, path: one + "/archive", guards: userSession, handle: s.archiveSession},
-		{method: http.MethodPost, path: one + "/unarchive", guards: userSession, handle: s.unarchiveSession},
-		{method: http.MethodPost, path: one + "/resume", guards: userSession, bodyFirst: true, body: resumeSessionBody, handle: s.resumeSession},
+		{method: http.MethodPost, path: one + "/rename", agent: agentSession, guards: ownedSession, body: renameSessionBody, handle: s.renameSession},
+		{method: http.MethodPost, path: one + "/archive", guards: ownedSession, handle: s.archiveSession},
+		{method: http.MethodPost, path: one + "/unarchive", guards: ownedSession, handle: s.unarchiveSession},
+		{method: http.MethodPost, path: one + "/resume", guards: ownedSession, bodyFirst: true, body: resumeSessionBody, handle: s.resumeSession},
 		// The project is looked for before the session, so the session's own 404 is left to the handler.
 		{method: http.MethodPost, path: one + "/project", guards: refuseDeleted | refuseSystem, body: assignProjectBody, handle: s.assignProject},
 	}
@@ -97,7 +97,7 @@ const deleteGuardPatience = 3 * time.Second
 func (s *server) deleteSession(ctx context.Context, in *input) (reply, error) {
 	asking, cancel := context.WithTimeout(ctx, deleteGuardPatience)
 	defer cancel()
-	if err := s.checkGuards(asking, userSession, in); err != nil {
+	if err := s.checkGuards(asking, ownedSession, in); err != nil {
 		return reply{}, err
 	}
 	deleted, err := s.Sessions.Delete(ctx, in.sessionID())

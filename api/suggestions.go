@@ -37,10 +37,10 @@ func (s *server) suggestionRoutes() []route {
 		body = nil // that nobody makes suggestions is told before the body is looked at
 	}
 	return []route{
-		{method: http.MethodPost, path: base, guards: userSession, body: body, handle: func(ctx context.Context, in *input) (reply, error) {
+		{method: http.MethodPost, path: base, guards: ownedSession, body: body, handle: func(ctx context.Context, in *input) (reply, error) {
 			return s.suggest(ctx, in, Suggester.RequestAndWait)
 		}},
-		{method: http.MethodPost, path: base + "/jobs", guards: userSession, body: body, handle: func(ctx context.Context, in *input) (reply, error) {
+		{method: http.MethodPost, path: base + "/jobs", guards: ownedSession, body: body, handle: func(ctx context.Context, in *input) (reply, error) {
 			return s.suggest(ctx, in, Suggester.Request)
 		}},
 		{method: http.MethodPost, path: base + "/upsert", agent: agentSession, guards: userSession, body: suggestionUpsertBody, handle: s.upsertSuggestion},

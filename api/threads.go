@@ -24,7 +24,7 @@ var (
 // threadRoutes act on a session's conversation in its runtime. They have no existence check of their own: the runtime's words about an
 // unknown conversation are part of the contract (`codex-manager.md` 5.2).
 func (s *server) threadRoutes() []route {
-	const one, checks = "/api/sessions/:sessionId", refuseDeleted | refuseSystem
+	const one, checks = "/api/sessions/:sessionId", refuseDeleted | refuseSystem | requireOwner
 	return []route{
 		{method: http.MethodPost, path: one + "/fork", guards: checks, mapped: true, handle: s.forkSession},
 		{method: http.MethodPost, path: one + "/compact", guards: checks, mapped: true, handle: s.threadResult("thread/compact/start")},

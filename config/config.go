@@ -29,10 +29,11 @@ type Config struct {
 	LogLevel  string // LOG_LEVEL
 	LogFormat string // HARNESS_LOG_FORMAT
 
-	DataDir           string // DATA_DIR, absolute after Load
-	DatabaseURL       string // DATABASE_URL (its password is a secret)
-	SQLiteSynchronous string // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
-	JournalKeepEvents int    // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
+	DataDir           string   // DATA_DIR, absolute after Load
+	DatabaseURL       string   // DATABASE_URL (its password is a secret)
+	AdoptNodes        []string // HARNESS_ADOPT_NODES
+	SQLiteSynchronous string   // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
+	JournalKeepEvents int      // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
 
 	CodexBin            string        // CODEX_BIN
 	CodexHome           string        // CODEX_HOME, absolute after Load; "" leaves it to codex

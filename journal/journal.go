@@ -38,7 +38,7 @@ type Options struct {
 	Gather   time.Duration
 	// Queue bounds the units waiting for the writer (default 1024); a full queue slows its producers.
 	Queue int
-	// PollInterval is how often a Postgres store is asked for other processes' events (default 1 s). SQLite has no other process.
+	// PollInterval is how often a Postgres store is asked for other processes' events (default 250 ms). SQLite has no other process.
 	PollInterval time.Duration
 	// Upcast, when set, brings an event written in an older schema version to SchemaVersion.
 	Upcast func(version int, event Event) Event
@@ -117,7 +117,7 @@ func New(db *database.DB, opts Options) *Journal {
 		opts.Queue = 1024
 	}
 	if opts.PollInterval <= 0 {
-		opts.PollInterval = time.Second
+		opts.PollInterval = 250 * time.Millisecond
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now

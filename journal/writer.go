@@ -26,6 +26,12 @@ func (j *Journal) run(ctx context.Context) {
 	}
 	for {
 		select {
+		case <-poll:
+			// Also while there is always something to write: units without events do not show what others have written.
+			j.catchUp(ctx, 0)
+		default:
+		}
+		select {
 		case first := <-j.queue:
 			j.process(ctx, j.gather(first))
 			continue

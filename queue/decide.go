@@ -158,7 +158,8 @@ func (d decider) capacity(ctx context.Context, tx database.Tx, projectID string)
 	return nil
 }
 
-// claim starts jobs while there are free slots and returns the ones started; a job that can not be run is ended instead.
+// claim starts jobs that are this node's to run while there are free slots, and returns the ones started; a job that can not be run is ended
+// instead.
 func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, now int64) ([]Job, []journal.Event, error) {
 	running, err := count(ctx, tx, `state = 'running'`)
 	if err != nil {
@@ -169,7 +170,7 @@ func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, now in
 		events  []journal.Event
 	)
 	for running < d.policy.Concurrency {
-		candidates, err := readCandidates(ctx, tx, d.definitions, now)
+		candidates, err := readCandidates(ctx, tx, d.definitions, who.node, now)
 		if err != nil {
 			return nil, nil, err
 		}

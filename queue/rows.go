@@ -120,14 +120,19 @@ func readJobs(ctx context.Context, q database.Querier, condition string, args ..
 	return jobs, nil
 }
 
-// readCandidates reads at most two jobs per idle project: its oldest ready one of each priority, of the types known here.
-func readCandidates(ctx context.Context, tx database.Tx, known registry, now int64) ([]Candidate, error) {
-	types, args := known.condition(2)
+// notElsewhere leaves a job about a session to the node that owns the session: its directory and its runtime are there. $2 is the node's id.
+const notElsewhere = `(source_session_id is null or not exists (
+	select 1 from sessions s where s.id = jobs.source_session_id and s.node_id <> $2))`
+
+// readCandidates reads at most two jobs per idle project: its oldest ready one of each priority, of those a node may run and of the types
+// known here.
+func readCandidates(ctx context.Context, tx database.Tx, known registry, node string, now int64) ([]Candidate, error) {
+	types, args := known.condition(3)
 	rows, err := tx.QueryContext(ctx, `select c.id, c.project_id, c.priority, c.created_at, coalesce(l.burst, 0) from (
 			select id, project_id, priority, created_at, row_number() over (partition by project_id, priority order by created_at, id) as place
-			from jobs where state = 'queued' and `+types+` and (next_attempt_at is null or next_attempt_at <= $1)
+			from jobs where state = 'queued' and `+types+` and `+notElsewhere+` and (next_attempt_at is null or next_attempt_at <= $1)
 				and project_id not in (select project_id from jobs where state = 'running')
-		) c left join job_lanes l on l.project_id = c.project_id where c.place = 1`, append([]any{now}, args...)...)
+		) c left join job_lanes l on l.project_id = c.project_id where c.place = 1`, append([]any{now, node}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("read the jobs to start: %w", err)
 	}

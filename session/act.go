@@ -15,9 +15,13 @@ func (s *Service) Request(ctx context.Context, requestID string, kind runtime.Re
 	return row.Request, err
 }
 
-// Steer adds a text to a running turn. ErrNoActiveTurn when no turn runs, ErrWrongTurn when another one does, ErrNotFound, *DeletedError.
+// Steer adds a text to a running turn. ErrNoActiveTurn when no turn runs, ErrWrongTurn when another one does, ErrNotFound,
+// *DeletedError, *NotOwnerError.
 func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) error {
 	row, err := readSession(ctx, s.db.Read(), sessionID)
+	if err == nil {
+		err = s.CheckOwner(row.Session)
+	}
 	if err != nil {
 		return err
 	}

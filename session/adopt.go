@@ -24,7 +24,6 @@ type adoption struct {
 type todo struct {
 	runtimes map[string]bool   // to list
 	threads  map[string]string // to look up in their runtimes: thread id → runtime
-	answers  []string          // generations to be told decisions again
 	again    map[string]bool   // sessions of which the view may show something old
 	room     bool              // the view holds too many
 }
@@ -41,10 +40,6 @@ func (a *adoption) wantAll(runtimeName string) {
 
 func (a *adoption) want(runtimeName, threadID string) {
 	a.note(func(t *todo) { t.threads[threadID] = runtimeName })
-}
-
-func (a *adoption) wantAnswers(generation string) {
-	a.note(func(t *todo) { t.answers = append(t.answers, generation) })
 }
 
 func (a *adoption) wantAgain(sessionID string) {
@@ -93,11 +88,6 @@ func (s *Service) adoptLoop(ctx context.Context) {
 		}
 		if todo.room {
 			s.makeRoom(ctx)
-		}
-		for _, generation := range todo.answers {
-			if err := s.answerAgain(ctx, generation); err != nil && ctx.Err() == nil {
-				s.opts.Logger.Warn().Err(err).Msg("decisions from before the restart could not be told to the runtime")
-			}
 		}
 		for threadID, name := range todo.threads {
 			if err := s.adoptOne(ctx, name, threadID); err != nil && ctx.Err() == nil {

@@ -39,6 +39,9 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 	if errors.Is(err, ErrNotFound) {
 		session, err = s.Lookup(asking, sessionID)
 	}
+	if err == nil {
+		err = s.CheckOwner(session)
+	}
 	if err != nil {
 		return Deleted{}, err
 	}

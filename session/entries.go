@@ -46,11 +46,11 @@ type words struct {
 func wordsOf(kind runtime.RequestKind) words {
 	switch kind {
 	case runtime.RequestToolInput:
-		return words{"tool-input-", "tool_input", "Tool input", "tool_user_input_resolved", "requestId", []string{"questions"}}
+		return words{"tool-input-", "tool_input", "Tool input", eventToolInputResolved, "requestId", []string{"questions"}}
 	case runtime.RequestToolCall:
-		return words{"tool-call-", "tool_call", "Tool call", "tool_call_resolved", "requestId", []string{"tool", "callId", "arguments"}}
+		return words{"tool-call-", "tool_call", "Tool call", eventToolCallResolved, "requestId", []string{"tool", "callId", "arguments"}}
 	}
-	return words{"approval-", "approval", "Approval", "approval_resolved", "approvalId", nil}
+	return words{"approval-", "approval", "Approval", eventApprovalResolved, "approvalId", nil}
 }
 
 // entryOfRequest is the one entry an interactive request has; entryOfResolution turns it into its end.

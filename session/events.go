@@ -15,6 +15,10 @@ import (
 const (
 	eventProjectUpdated = "session_project_updated"
 	eventSessionDeleted = "session_deleted"
+
+	eventApprovalResolved  = "approval_resolved"
+	eventToolInputResolved = "tool_user_input_resolved"
+	eventToolCallResolved  = "tool_call_resolved"
 )
 
 // source names this room in the events it causes itself.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"harness/database"
 	"harness/journal"
@@ -23,8 +24,8 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 	at := s.now()
 	replaced := s.view.runtimeStarted(name, signal.Generation)
 	s.adoption.wantAll(name)
-	s.adoption.wantAnswers(signal.Generation)
 	s.deletions.signal()
+	s.delivery.wantAgain()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var events []journal.Event
 		if replaced != "" {
@@ -64,7 +65,7 @@ func (s *Service) recover(ctx context.Context) error {
 		}
 		dead := func(generation string) bool { return !live[generation] }
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			if err := s.forgetSpools(ctx, tx, at); err != nil {
+			if err := errors.Join(s.adoptNodes(ctx, tx), s.forgetSpools(ctx, tx, at)); err != nil {
 				return nil, err
 			}
 			return s.sweep(ctx, tx, dead, "The server was restarted while this turn was running.", at)
@@ -76,14 +77,21 @@ func only(generation string) func(string) bool {
 	return func(other string) bool { return other == generation }
 }
 
-// sweep expires the pending requests and interrupts the running turns of dead runtime processes of this node.
+// sweep expires the pending requests of dead runtime processes of this node, and those whose decision did not reach them any more, and
+// interrupts their running turns.
 func (s *Service) sweep(ctx context.Context, tx database.Tx, dead func(generation string) bool, reason string, at int64) ([]journal.Event, error) {
 	var events []journal.Event
 	requests, err := pendingOfNode(ctx, tx, s.opts.NodeID)
 	if err != nil {
 		return nil, err
 	}
-	for _, request := range requests {
+	untold, err := undelivered(ctx, tx, s.opts.NodeID)
+	if err != nil {
+		return nil, err
+	}
+	// One that is being told is not taken back: it may have been heard.
+	untold = slices.DeleteFunc(untold, func(r requestRow) bool { return s.delivery.isUnderWay(r.ID) })
+	for _, request := range append(requests, untold...) {
 		if !dead(request.generation) {
 			continue
 		}

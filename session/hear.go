@@ -8,11 +8,15 @@ import (
 	"harness/journal"
 )
 
-// hear is the journal's news, of this node and of others: a title, project or deletion that the view does not show yet is looked up.
+// hear is the journal's news, of this node and of others: a decision may be one to deliver, and a title, project or deletion that the view
+// does not show yet is looked up.
 func (s *Service) hear(records []journal.Record) {
 	for _, record := range records {
 		switch record.Type {
 		case eventSessionRenamed, eventProjectUpdated, eventSessionDeleted:
+		case eventApprovalResolved, eventToolInputResolved, eventToolCallResolved:
+			s.delivery.want()
+			continue
 		default:
 			continue
 		}

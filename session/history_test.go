@@ -197,7 +197,7 @@ func fold(t *testing.T, record journal.Record, asked map[string]Request) (transc
 		}
 		decode(&line)
 		request := Request{ID: ref.ID, Kind: runtime.RequestKind(ref.Kind), TurnID: ref.TurnID, Method: line.Method, Summary: ref.Summary,
-			Params: line.Params, CreatedAt: ref.CreatedAt}
+			Params: line.Params, Questions: ref.Questions, CreatedAt: ref.CreatedAt}
 		asked[ref.ID] = request
 		return entryOfRequest(request), true
 	case strings.HasSuffix(record.Type, "_resolved"):
@@ -205,13 +205,14 @@ func fold(t *testing.T, record journal.Record, asked map[string]Request) (transc
 			ApprovalID, RequestID string
 			Status                RequestStatus
 			Decision, Scope       string
+			Message               string
 			Success               bool
 		}
 		decode(&payload)
 		request := asked[payload.ApprovalID+payload.RequestID]
 		request.Status, request.SettledAt = payload.Status, record.Time
 		if payload.Status == RequestResolved {
-			request.Reply = &runtime.Reply{Decision: payload.Decision, Scope: payload.Scope, Success: payload.Success}
+			request.Reply = &runtime.Reply{Decision: payload.Decision, Scope: payload.Scope, Message: payload.Message, Success: payload.Success}
 		}
 		return entryOfResolution(request), true
 	}

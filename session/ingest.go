@@ -149,6 +149,9 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 		return thread{}, err
 	}
 	t := thread{runtime: stored.Runtime, known: true, systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}
+	if !s.owns(stored.Session) {
+		return t, nil // its own node hears when its turn ends
+	}
 	if t.activeTurn, err = runningTurn(ctx, s.db.Read(), id); err != nil {
 		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("the running turn could not be read; taking the session as idle")
 	}

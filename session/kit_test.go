@@ -42,17 +42,24 @@ func each(t *testing.T, test func(t *testing.T, k *kit)) {
 // open builds a Service on a store that may have been used before: a restarted server, whose runtime process may be one that survived.
 func open(t *testing.T, db *database.DB, node string, surviving ...string) *kit {
 	t.Helper()
+	return openWith(t, db, node, func(o *Options) { o.Surviving = surviving })
+}
+
+func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *kit {
+	t.Helper()
 	log := journal.New(db, journal.Options{Logger: zerolog.Nop()})
 	if err := log.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	f := &fake{generation: newID()}
-	if len(surviving) > 0 {
-		f.generation = surviving[0]
-	}
 	k := &kit{t: t, fake: f, log: log}
-	k.Service = New(Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{f}, NodeID: node, Surviving: surviving, Defaults: testControls,
-		WorkspaceRoot: "/repo", Logger: zerolog.Nop(), Clock: func() time.Time { return time.Now().Add(time.Duration(k.ahead.Load())) }})
+	opts := Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{f}, NodeID: node, Defaults: testControls, WorkspaceRoot: "/repo",
+		Logger: zerolog.Nop(), Clock: func() time.Time { return time.Now().Add(time.Duration(k.ahead.Load())) }}
+	edit(&opts)
+	if len(opts.Surviving) > 0 {
+		f.generation = opts.Surviving[0]
+	}
+	k.Service = New(opts)
 	f.sink = k.Sink("codex")
 	if err := k.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -89,11 +89,7 @@ func (s *Service) manage(ctx context.Context, sessionID string, act func(context
 		return Session{}, err
 	}
 	defer release()
-	session, err := s.Lookup(ctx, sessionID)
-	if err != nil {
-		return Session{}, err
-	}
-	adapter, err := s.adapter(session.Runtime)
+	session, adapter, err := s.owned(ctx, sessionID)
 	if err != nil {
 		return Session{}, err
 	}

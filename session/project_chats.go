@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"harness/database"
@@ -26,7 +27,7 @@ func (e *NotMaterializedError) Error() string {
 }
 
 // MoveChats takes all sessions of people out of a project, in the order they came into it, and archives them first when archive is set.
-// ErrProjectNotFound; *NotMaterializedError before anything is moved.
+// ErrProjectNotFound; *NotMaterializedError, or *NotOwnerError for a session to archive, before anything is moved.
 func (s *Service) MoveChats(ctx context.Context, projectID string, archive bool) (MovedChats, error) {
 	chats, err := s.chats(ctx, s.db.Read(), projectID)
 	if err != nil {
@@ -36,7 +37,11 @@ func (s *Service) MoveChats(ctx context.Context, projectID string, archive bool)
 		moved, err := s.release(ctx, projectID, "")
 		return MovedChats{Moved: moved}, err
 	}
-	if err := s.allMaterialized(ctx, projectID, chats); err != nil {
+	toArchive := slices.DeleteFunc(slices.Clone(chats), func(chat Session) bool { return chat.Archived })
+	if err := s.checkOwners(toArchive); err != nil {
+		return MovedChats{}, err
+	}
+	if err := s.allMaterialized(ctx, projectID, toArchive); err != nil {
 		return MovedChats{}, err
 	}
 	var counts MovedChats
@@ -60,10 +65,13 @@ func (s *Service) MoveChats(ctx context.Context, projectID string, archive bool)
 }
 
 // DeleteChats deletes all sessions of people in a project, in the order they came into it, and waits for their runtimes together as long
-// as Delete waits for one. skipped are those somebody else deleted meanwhile. ErrProjectNotFound.
+// as Delete waits for one. skipped are those somebody else deleted meanwhile. ErrProjectNotFound, *NotOwnerError before anything is deleted.
 func (s *Service) DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error) {
 	chats, err := s.chats(ctx, s.db.Read(), projectID)
 	if err != nil {
+		return 0, 0, err
+	}
+	if err := s.checkOwners(chats); err != nil {
 		return 0, 0, err
 	}
 	by := time.Now().Add(s.deletePatience)
@@ -146,13 +154,20 @@ func (s *Service) release(ctx context.Context, projectID, only string) (int, err
 	return released, err
 }
 
+// checkOwners refuses when one of the chats is another node's.
+func (s *Service) checkOwners(chats []Session) error {
+	for _, chat := range chats {
+		if err := s.CheckOwner(chat); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // allMaterialized refuses when a chat that would have to be archived has nothing in it.
 func (s *Service) allMaterialized(ctx context.Context, projectID string, chats []Session) error {
 	var empty []string
 	for _, chat := range chats {
-		if chat.Archived {
-			continue
-		}
 		has, err := s.hasContent(ctx, chat)
 		if err != nil {
 			return err

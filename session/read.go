@@ -22,7 +22,7 @@ const (
 // for an unknown one; runtime.ErrUnavailable when the rows do not have it and the runtime that could can not be asked.
 func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error) {
 	session, err := s.stored(ctx, sessionID)
-	if err == nil && string(session.Thread) == placeholderThread {
+	if err == nil && string(session.Thread) == placeholderThread && s.owns(session) {
 		// A signal of it came before its description: a fork's, for one, is faster than the answer to who asked for the fork.
 		if s.adoptOne(ctx, session.Runtime, sessionID) == nil {
 			return s.stored(ctx, sessionID)

@@ -27,7 +27,7 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Det
 	if err != nil {
 		return Detail{}, err
 	}
-	state := s.runtimeState(session.Runtime)
+	state := s.runtimeState(session)
 	s.load(session.Runtime, sessionID)
 	known, _ := s.view.get(sessionID)
 	enough := want.Window != nil && (!state.ready || known.historyIn != "" && known.historyIn == state.generation)
@@ -70,7 +70,7 @@ func (s *Service) readWindow(ctx context.Context, sessionID string, window trans
 func (s *Service) readWhole(ctx context.Context, detail Detail, window *transcript.Window, state runtimeState) (Detail, error) {
 	id := detail.Session.ID
 	var base []transcript.Turn
-	history, asked := s.readHistory(ctx, detail.Session)
+	history, asked := s.readHistory(ctx, detail.Session, state)
 	if asked {
 		if len(history.Raw) > 0 && window == nil {
 			detail.Session.Thread = history.Raw
@@ -103,9 +103,10 @@ type runtimeState struct {
 	generation string
 }
 
-func (s *Service) runtimeState(name string) runtimeState {
-	adapter, err := s.adapter(name)
-	if err != nil {
+// runtimeState is how the session's runtime stands; another node's is not there to be asked.
+func (s *Service) runtimeState(session Session) runtimeState {
+	adapter, err := s.adapter(session.Runtime)
+	if err != nil || !s.owns(session) {
 		return runtimeState{}
 	}
 	status := adapter.Status()
@@ -145,9 +146,9 @@ func (s *Service) version(ctx context.Context, session Session, activeTurn strin
 }
 
 // readHistory asks the runtime, if it is there to answer now: a reader does not wait for one that is down or starting.
-func (s *Service) readHistory(ctx context.Context, session Session) (runtime.Thread, bool) {
+func (s *Service) readHistory(ctx context.Context, session Session, state runtimeState) (runtime.Thread, bool) {
 	adapter, err := s.adapter(session.Runtime)
-	if err != nil || adapter.Status().State != runtime.StateReady {
+	if err != nil || !state.ready {
 		return runtime.Thread{}, false
 	}
 	t, err := adapter.ReadThread(ctx, session.RuntimeSessionID, true)

@@ -39,7 +39,8 @@ func insertRequest(ctx context.Context, tx database.Tx, r requestRow) error {
 	return nil
 }
 
-// settleRequest is the compare-and-set: false when the request is no longer pending.
+// settleRequest is the compare-and-set: false when the request is no longer pending. Only an expiry takes back a decision, one that the
+// runtime was not told.
 func settleRequest(ctx context.Context, tx database.Tx, r requestRow) (bool, error) {
 	var reply string
 	if r.Reply != nil {
@@ -50,7 +51,8 @@ func settleRequest(ctx context.Context, tx database.Tx, r requestRow) (bool, err
 		reply = string(encoded)
 	}
 	result, err := tx.ExecContext(ctx, `update interactive_requests set status = $2, reply = $3, decided_by = $4, settled_at = $5
-		where id = $1 and status = 'pending'`, r.ID, string(r.Status), reply, database.EncodeText(r.DecidedBy), r.SettledAt)
+		where id = $1 and (status = 'pending' or (status = 'resolved' and delivered_at = 0 and $2 = 'expired'))`,
+		r.ID, string(r.Status), reply, database.EncodeText(r.DecidedBy), r.SettledAt)
 	if err != nil {
 		return false, fmt.Errorf("settle request %s: %w", r.ID, err)
 	}
@@ -93,6 +95,26 @@ func pendingOfNode(ctx context.Context, q database.Querier, nodeID string) ([]re
 	rows, err := q.QueryContext(ctx, `select `+requestColumns+` from interactive_requests
 		where node_id = $1 and status = 'pending' order by created_at, id`, nodeID)
 	return scanRequests(rows, err)
+}
+
+// undelivered are the decided requests of a node's runtimes that may not know the decision yet: their turns still wait. A decision of a
+// turn that is over needs no delivery.
+func undelivered(ctx context.Context, q database.Querier, nodeID string) ([]requestRow, error) {
+	rows, err := q.QueryContext(ctx, `select `+requestColumns+` from interactive_requests r
+		where node_id = $1 and status = 'resolved' and delivered_at = 0 and (turn_id = '' or exists (select 1 from turns t
+			where t.session_id = r.session_id and t.turn_id = r.turn_id and t.status = 'inProgress'))
+		order by created_at, id`, nodeID)
+	return scanRequests(rows, err)
+}
+
+func isUndelivered(ctx context.Context, q database.Querier, id string) (bool, error) {
+	var count int
+	err := q.QueryRowContext(ctx, `select count(*) from interactive_requests where id = $1 and status = 'resolved' and delivered_at = 0`, id).
+		Scan(&count)
+	if err != nil {
+		return false, fmt.Errorf("look whether request %s was answered: %w", id, err)
+	}
+	return count == 1, nil
 }
 
 func scanRequests(rows *sql.Rows, err error) ([]requestRow, error) {

@@ -151,6 +151,8 @@ func describe(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t
 		return insertSession(ctx, tx, fromThread(runtimeName, nodeID, t, at), nil)
 	case err != nil:
 		return err
+	case stored.NodeID != nodeID:
+		return nil // another node's, whose runtime shares our runtime's files
 	}
 	next := fromThread(stored.Runtime, stored.NodeID, t, at)
 	if stored.Title != "" {

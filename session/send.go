@@ -19,11 +19,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		return "", err
 	}
 	defer release()
-	session, err := s.Lookup(ctx, sessionID)
-	if err != nil {
-		return "", err
-	}
-	adapter, err := s.adapter(session.Runtime)
+	session, adapter, err := s.owned(ctx, sessionID)
 	if err != nil {
 		return "", err
 	}
@@ -78,9 +74,6 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, turnID stri
 			if err := s.storeWishes(ctx, tx, session.ID, message); err != nil {
 				return nil, err
 			}
-			if err := updateSession(ctx, tx, session.ID, `node_id = $2`, s.opts.NodeID); err != nil {
-				return nil, err
-			}
 			turn := turnRow{sessionID: session.ID, turnID: turnID, generation: generation, nodeID: s.opts.NodeID, startedAt: at}
 			if err := errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, session.ID, at)); err != nil || !down {
 				return nil, err
@@ -123,6 +116,9 @@ func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (stri
 	row, err := readSession(ctx, s.db.Read(), sessionID)
 	if errors.Is(err, ErrNotFound) {
 		return "", ErrNoActiveTurn
+	}
+	if err == nil {
+		err = s.CheckOwner(row.Session)
 	}
 	if err != nil {
 		return "", err

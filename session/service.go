@@ -24,6 +24,10 @@ type Options struct {
 	Runtimes []runtime.Adapter
 	// NodeID names this server among those that share the store; it must be the same after a restart.
 	NodeID string
+	// AdoptNodes are nodes that are gone for good, whose sessions Start makes this node's; OnlyNode adopts every other one, for a store that
+	// one server has to itself.
+	AdoptNodes []string
+	OnlyNode   bool
 	// Surviving are the runtime processes of an earlier server whose output can still be read: what they have open is not settled at start.
 	// An adapter must report each of them: started when it goes on, exited when it does not.
 	Surviving []string
@@ -47,6 +51,7 @@ type Service struct {
 	view     *view
 	locks    keyedLocks
 	adoption *adoption
+	delivery *delivery
 	upserts  upserts
 	// deletions wakes who tells runtimes of deletions; deletePatience is how long a deletion waits for its runtime.
 	deletions      deletions
@@ -75,8 +80,9 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		deletions: newDeletions(), deletePatience: deletePatience,
-		adoption: newAdoption(), upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
+		adoption: newAdoption(), delivery: newDelivery(), deletions: newDeletions(), deletePatience: deletePatience,
+		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, adapters: append([]runtime.Adapter(nil), opts.Runtimes...),
+		texts: newTexts(opts.Clock()),
 	}
 	s.view = newView(s.now)
 	return s
@@ -114,11 +120,12 @@ func (s *Service) Start(ctx context.Context) error {
 	go func() {
 		defer close(s.done)
 		defer unsubscribe()
-		var flushing sync.WaitGroup
-		flushing.Go(func() { s.textLoop(running) })
-		flushing.Go(func() { s.deletionLoop(running) })
+		var loops sync.WaitGroup
+		loops.Go(func() { s.textLoop(running) })
+		loops.Go(func() { s.deliverLoop(running) })
+		loops.Go(func() { s.deletionLoop(running) })
 		s.adoptLoop(running)
-		flushing.Wait()
+		loops.Wait()
 		s.order.Lock()
 		defer s.order.Unlock()
 		s.flushAllTexts()

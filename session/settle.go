@@ -30,8 +30,10 @@ func (s *Service) SessionOfRequest(ctx context.Context, requestID string, kind r
 	return request.SessionID, err
 }
 
-// Settle decides a pending request exactly once. The decision is a compare-and-set on its row, committed and announced before the runtime
-// hears of it; only the winner answers the runtime. *runtime.ReplyError for a reply it would not take, ErrRequestNotFound for an unknown id, *SettledError for everybody who came later.
+// Settle decides a pending request exactly once, on any node. The decision is a compare-and-set on its row, committed and announced before
+// the runtime hears of it. The runtime has it when Settle returns if it is one of this node; else its own node delivers it as soon as it
+// hears of it, and a node that is down at its next start. *runtime.ReplyError for a reply the runtime would not take,
+// ErrRequestNotFound for an unknown id, *SettledError for everybody who came later.
 func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (Request, error) {
 	if kind == runtime.RequestApproval {
 		reply.Scope = scope(&reply)
@@ -40,6 +42,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 	ctx = context.WithoutCancel(ctx)
 	var settled requestRow
 	at := s.now()
+	ours := false
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		request, err := readRequest(ctx, tx, requestID, kind)
 		if err != nil {
@@ -65,12 +68,21 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 			return nil, err
 		}
 		settled = request
+		if request.nodeID == s.opts.NodeID {
+			// Ours to deliver from here on: the journal tells of the decision before this call goes on.
+			ours = s.delivery.take(requestID) || ours
+		}
 		return []journal.Event{requestResolved(request.Request, systemOwned, decidedBy)}, nil
 	})
 	if err != nil {
+		if ours {
+			s.delivery.release(requestID)
+		}
 		return Request{}, err
 	}
-	s.answer(ctx, settled, reply)
+	if ours {
+		s.deliver(ctx, settled)
+	}
 	return settled.Request, nil
 }
 
@@ -80,17 +92,4 @@ func (s *Service) checkReply(request requestRow, reply runtime.Reply) error {
 		return adapter.CheckReply(request.ref(), reply)
 	}
 	return nil
-}
-
-// answer tells the runtime, once. The decision stands whatever comes of it: a process that is gone takes its turn with it, and that is
-// told to clients by the news of its end.
-func (s *Service) answer(ctx context.Context, request requestRow, reply runtime.Reply) {
-	adapter, err := s.adapter(request.runtime)
-	if err == nil {
-		err = adapter.Answer(ctx, request.ref(), reply)
-	}
-	if err != nil {
-		s.opts.Logger.Warn().Err(err).Str("session", request.SessionID).Str("turn", request.TurnID).Str("request", request.ID).
-			Msg("the decision is stored, but the runtime that asked could not be told")
-	}
 }

@@ -41,7 +41,7 @@ func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Re
 	if err != nil {
 		return r, err
 	}
-	decided, err := decidedInOpenTurns(ctx, q, generation)
+	decided, err := undelivered(ctx, q, s.opts.NodeID)
 	if err != nil {
 		return r, err
 	}
@@ -51,39 +51,6 @@ func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Re
 		}
 	}
 	return r, nil
-}
-
-// decidedInOpenTurns are the answered requests of a runtime process whose turns still run: their answers may not have reached it.
-func decidedInOpenTurns(ctx context.Context, q database.Querier, generation string) ([]requestRow, error) {
-	rows, err := q.QueryContext(ctx, `select `+requestColumns+` from interactive_requests r
-		where generation = $1 and status = 'resolved' and exists (select 1 from turns t
-			where t.session_id = r.session_id and t.turn_id = r.turn_id and t.status = 'inProgress')
-		order by created_at, id`, generation)
-	return scanRequests(rows, err)
-}
-
-// answerAgain tells a runtime process the decisions that were stored while no server, or a dying one, could tell it. One it knows already
-// is dropped on the way: by the adapter, which knows what is open, and by the shim, which passes an answer on once.
-func (s *Service) answerAgain(ctx context.Context, generation string) error {
-	decided, err := decidedInOpenTurns(ctx, s.db.Read(), generation)
-	if err != nil {
-		return err
-	}
-	for _, request := range decided {
-		if request.Reply == nil {
-			continue
-		}
-		adapter, err := s.adapter(request.runtime)
-		if err != nil {
-			return err
-		}
-		err = adapter.Answer(ctx, request.ref(), *request.Reply)
-		if err != nil {
-			s.opts.Logger.Debug().Err(err).Str("session", request.SessionID).Str("request", request.ID).
-				Msg("a decision from before the restart needs no answer any more")
-		}
-	}
-	return nil
 }
 
 // once makes the unit of what a process said up to an offset move the position of the process in the same transaction, and do nothing when

@@ -79,11 +79,13 @@ func (s *Service) dismissIn(ctx context.Context, tx database.Tx, owner string) (
 	return workers.DismissWorkersIn(ctx, tx, owner)
 }
 
-// removeWorkers deletes worker sessions that have no owner any more, asking runtimes nothing after a time. One the runtime refuses to delete
-// stays behind, hidden as all workers' sessions are, until the next start, and does not keep its owner from changing.
+// removeWorkers deletes worker sessions that have no owner any more, asking runtimes nothing after a time. One the runtime refuses to delete,
+// or that is another node's, stays behind, hidden as all workers' sessions are, until its node's next start, and does not keep its owner
+// from changing.
 func (s *Service) removeWorkers(ctx context.Context, sessionIDs []string, by time.Time) {
 	for _, id := range sessionIDs {
-		if _, err := s.deleteBy(ctx, id, by); err != nil && !absent(err) {
+		var foreign *NotOwnerError
+		if _, err := s.deleteBy(ctx, id, by); err != nil && !absent(err) && !errors.As(err, &foreign) {
 			s.opts.Logger.Warn().Err(err).Str("session", id).Msg("a worker session could not be removed; the next start tries again")
 		}
 	}

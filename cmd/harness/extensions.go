@@ -286,7 +286,7 @@ func (a actionRooms) Decide(ctx context.Context, d action.Decision) error {
 func (a actionRooms) Steer(ctx context.Context, id, turnID, text string) error {
 	err := a.sessions.Steer(ctx, id, turnID, text)
 	switch {
-	case errors.Is(err, session.ErrNoActiveTurn), errors.Is(err, session.ErrWrongTurn):
+	case errors.Is(err, session.ErrNoActiveTurn), errors.Is(err, session.ErrWrongTurn), isElsewhere(err):
 		return fmt.Errorf("%w: %w", action.ErrConflict, err)
 	case gone(err):
 		return fmt.Errorf("%w: %w", action.ErrGone, err)
@@ -303,10 +303,19 @@ func (a actionRooms) Rename(ctx context.Context, id, title, onlyFrom string) err
 	if err == nil {
 		_, err = a.sessions.Rename(ctx, id, title)
 	}
-	if gone(err) {
+	switch {
+	case isElsewhere(err):
+		return fmt.Errorf("%w: %w", action.ErrConflict, err)
+	case gone(err):
 		return fmt.Errorf("%w: %w", action.ErrGone, err)
 	}
 	return err
+}
+
+// isElsewhere tells that a session is another node's: its own extensions ask for the same there.
+func isElsewhere(err error) bool {
+	var refused *session.NotOwnerError
+	return errors.As(err, &refused)
 }
 
 // workerActions executes what queue workers ask for with the same executor as extensions.

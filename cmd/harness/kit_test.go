@@ -53,12 +53,19 @@ type siteOptions struct {
 	env    []string
 	// home are further options of codex's home.
 	home []codextest.Option
+	// databaseURL is the database of another site, to share it.
+	databaseURL string
 }
 
 func withEngine(engine database.Engine) siteOption { return func(o *siteOptions) { o.engine = engine } }
 
 func withCodex(version codextest.Version) siteOption {
 	return func(o *siteOptions) { o.codex = version }
+}
+
+// withDatabaseOf makes another server's site on the same Postgres.
+func withDatabaseOf(other *site) siteOption {
+	return func(o *siteOptions) { o.databaseURL = other.databaseURL }
 }
 
 func withEnv(env ...string) siteOption {
@@ -79,8 +86,11 @@ func newSite(t *testing.T, options ...siteOption) *site {
 		option(&o)
 	}
 	model := mockmodel.Start(t)
+	if o.databaseURL == "" {
+		o.databaseURL = dbtest.URL(t, o.engine)
+	}
 	s := &site{t: t, model: model, user: os.Geteuid(), program: os.Args[0], dataDir: filepath.Join(t.TempDir(), "data"), workspace: t.TempDir(),
-		databaseURL: dbtest.URL(t, o.engine)}
+		databaseURL: o.databaseURL}
 	home := codextest.Home(t, model.URL(), append(o.home, codextest.For(o.codex))...)
 	s.env = append([]string{
 		runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + codextest.Binary(t, o.codex),

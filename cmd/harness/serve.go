@@ -49,7 +49,8 @@ func serve(ctx context.Context, cfg *config.Config) error {
 	if err := server.Start(ctx); err != nil {
 		return errors.Join(err, server.Stop())
 	}
-	log.Info().Str("url", server.URL()).Str("data", cfg.DataDir).Msg("harness is ready: open a session with  curl -X POST " + server.URL() + "/api/sessions")
+	log.Info().Str("url", server.URL()).Str("data", cfg.DataDir).Str("node", server.dir.nodeID).
+		Msg("harness is ready: open a session with  curl -X POST " + server.URL() + "/api/sessions")
 	var failed error
 	select {
 	case <-ctx.Done():

@@ -180,6 +180,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 	}
 	s.sessions = session.New(session.Options{
 		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, WorkspaceRoot: s.workspace, Surviving: left,
+		AdoptNodes: s.cfg.AdoptNodes, OnlyNode: s.db.Engine() == database.SQLite,
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode, NetworkAccess: s.cfg.Defaults.NetworkAccess,
 		},

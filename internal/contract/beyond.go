@@ -54,6 +54,11 @@ func Beyond() []Row {
 			Routes: []string{"DELETE /api/sessions/{sessionId}", "POST /api/projects/{projectId}/chats/delete-all"},
 		},
 		{
+			What: "with several servers on one Postgres, what needs the runtime of another node's session is 421 `not_owner` with the owner's id: " +
+				"[operations.md](operations.md#several-servers-on-one-postgres)",
+			Reason: "the original was one process; the wrong one has no such conversation and would answer what is not true",
+		},
+		{
 			What: "agent.config.json is read when extensions load, not before each job, and two files about one agent refuse it; a member said twice is refused; " +
 				"`runtime` and a short shape are taken as well",
 			Reason: "a worker that can write into its extension's folder must not widen its own rights; docs: [extensions.md](extensions.md)",

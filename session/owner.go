@@ -1,0 +1,93 @@
+package session
+
+import (
+	"context"
+	"fmt"
+
+	"harness/database"
+	"harness/runtime"
+)
+
+// NotOwnerError refuses what only the session's own node can do, the one whose runtime has the conversation. Nothing was changed.
+type NotOwnerError struct {
+	SessionID string
+	// Owner is the id of the node that owns the session, Node that of the one that was asked.
+	Owner, Node string
+}
+
+// Error implements error.
+func (e *NotOwnerError) Error() string {
+	return fmt.Sprintf("session %s belongs to node %s and this is node %s; nothing was changed. Send the request to the server whose "+
+		"DATA_DIR/node-id says %s. If that node is gone for good, restart this one once with HARNESS_ADOPT_NODES=%s to take its sessions",
+		e.SessionID, e.Owner, e.Node, e.Owner, e.Owner)
+}
+
+// CheckOwner is the one rule about who may use a session's runtime: the node that created or adopted the session. *NotOwnerError for every
+// other one. What needs no runtime (reads, entries, controls, projects, decisions) every node may do.
+func (s *Service) CheckOwner(session Session) error {
+	if s.owns(session) {
+		return nil
+	}
+	return &NotOwnerError{SessionID: session.ID, Owner: session.NodeID, Node: s.opts.NodeID}
+}
+
+func (s *Service) owns(session Session) bool { return session.NodeID == s.opts.NodeID }
+
+// owned finds a session of this node and its runtime. Errors are those of Lookup, *NotOwnerError, and runtime.ErrUnavailable.
+func (s *Service) owned(ctx context.Context, sessionID string) (Session, runtime.Adapter, error) {
+	session, err := s.Lookup(ctx, sessionID)
+	if err == nil {
+		err = s.CheckOwner(session)
+	}
+	if err != nil {
+		return Session{}, nil, err
+	}
+	adapter, err := s.adapter(session.Runtime)
+	return session, adapter, err
+}
+
+// adoptNodes makes everything of nodes that are gone this node's, before what they left open is settled as its own.
+func (s *Service) adoptNodes(ctx context.Context, tx database.Tx) error {
+	gone := s.opts.AdoptNodes
+	if s.opts.OnlyNode {
+		var err error
+		if gone, err = otherNodes(ctx, tx, s.opts.NodeID); err != nil {
+			return err
+		}
+	}
+	for _, node := range gone {
+		if node == s.opts.NodeID {
+			continue
+		}
+		for _, table := range []string{"sessions", "turns", "interactive_requests", "runtime_spools", "thread_deletions"} {
+			result, err := tx.ExecContext(ctx, `update `+table+` set node_id = $2 where node_id = $1`, node, s.opts.NodeID)
+			if err != nil {
+				return fmt.Errorf("adopt the %s of node %s: %w", table, node, err)
+			}
+			if count, err := result.RowsAffected(); err == nil && table == "sessions" {
+				s.opts.Logger.Info().Str("from", node).Int64("sessions", count).Msg("adopted the sessions of a node that is gone")
+			}
+		}
+	}
+	return nil
+}
+
+func otherNodes(ctx context.Context, tx database.Tx, own string) ([]string, error) {
+	rows, err := tx.QueryContext(ctx, `select distinct node_id from sessions where node_id <> $1`, own)
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes with sessions: %w", err)
+	}
+	defer rows.Close()
+	var nodes []string
+	for rows.Next() {
+		var node string
+		if err := rows.Scan(&node); err != nil {
+			return nil, fmt.Errorf("list the nodes with sessions: %w", err)
+		}
+		nodes = append(nodes, node)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list the nodes with sessions: %w", err)
+	}
+	return nodes, nil
+}
