@@ -2,14 +2,11 @@ package js
 
 import (
 	_ "embed" // the prelude is part of the binary
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"modernc.org/quickjs"
-
-	"harness/extensions"
 )
 
 //go:embed prelude.js
@@ -21,8 +18,8 @@ const (
 	maxLog     = 8 << 10
 )
 
-// hostCall is the only way out of the machine: an operation, the invocation it belongs to and a text.
-type hostCall func(operation string, invocation int, text string)
+// hostCall is the only way out of the machine: an operation, the invocation it belongs to and a text. Only some operations have an answer.
+type hostCall func(operation string, invocation int, text string) string
 
 // engine is one QuickJS machine with the prelude in it. All methods but interrupt belong to the goroutine that owns it. This is the seam for
 // another engine: nothing else in the package knows QuickJS.
@@ -31,21 +28,22 @@ type engine struct {
 	register, invoke, settle, fire, end quickjs.Value
 }
 
-func newEngine(limits Limits, host hostCall) (*engine, error) {
+// newEngine makes a machine with a heap of at most memory bytes; settings is what the prelude is called with, as JSON.
+func newEngine(memory int, settings []byte, host hostCall) (*engine, error) {
 	vm, err := quickjs.NewVM()
 	if err != nil {
 		return nil, fmt.Errorf("make a JavaScript machine: %w", err)
 	}
 	e := &engine{vm: vm}
-	if err := e.prepare(limits, host); err != nil {
+	if err := e.prepare(memory, settings, host); err != nil {
 		e.close()
 		return nil, fmt.Errorf("prepare a JavaScript machine: %w", err)
 	}
 	return e, nil
 }
 
-func (e *engine) prepare(limits Limits, host hostCall) error {
-	e.vm.SetMemoryLimit(uintptr(limits.Memory))
+func (e *engine) prepare(memory int, settings []byte, host hostCall) error {
+	e.vm.SetMemoryLimit(uintptr(memory))
 	// Atomics.wait would block the goroutine where no interrupt reaches it.
 	e.vm.SetCanBlock(false)
 	err := e.vm.RegisterHostFunc("__host", func(args []any) (any, error) {
@@ -54,15 +52,7 @@ func (e *engine) prepare(limits Limits, host hostCall) error {
 		}
 		operation, _ := args[0].(string)
 		text, _ := args[2].(string)
-		host(operation, number(args[1]), text)
-		return quickjs.Undefined{}, nil
-	})
-	if err != nil {
-		return err
-	}
-	settings, err := json.Marshal(map[string]any{
-		"result": limits.MaxResult, "calls": limits.MaxCalls, "timers": limits.MaxTimers, "handlers": limits.MaxHandlers,
-		"message": maxMessage, "log": maxLog, "late": extensions.LateCall,
+		return host(operation, number(args[1]), text), nil
 	})
 	if err != nil {
 		return err
