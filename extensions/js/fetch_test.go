@@ -36,6 +36,7 @@ func fetching(t *testing.T, options js.Options, declared []string, bodies ...str
 func site(t *testing.T) (server *httptest.Server, gone chan struct{}) {
 	t.Helper()
 	gone = make(chan struct{}, 1000)
+	arrived := make(chan struct{}, 1000)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -61,8 +62,16 @@ func site(t *testing.T) (server *httptest.Server, gone chan struct{}) {
 		http.Redirect(w, r, r.URL.Query().Get("url"), http.StatusTemporaryRedirect)
 	})
 	mux.HandleFunc("/slow", func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
 		<-r.Context().Done()
 		gone <- struct{}{}
+	})
+	// It answers once somebody waits for /slow.
+	mux.HandleFunc("/arrived", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-arrived:
+		case <-r.Context().Done():
+		}
 	})
 	server = httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -83,7 +92,7 @@ func TestFetchWithinItsDeclaration(t *testing.T) {
 	cases := []struct{ body, want string }{
 		{get("/echo", `, {method: "POST", body: "hé\u0000llo", headers: {"X-Own": "x", "Host": "evil", "Proxy-Authorization": "p"}}`) +
 			`[r.status, r.ok, r.statusText, await r.text(), r.headers.get("x-seen"), r.headers.getSetCookie(), r.redirected] }`,
-			`[201,true,"Created","hé\u0000llo","POST x text/plain;charset=UTF-8 harness-extension ",["a=1","b=2"],false]`},
+			`[201,true,"Created","hé\u0000llo","POST x text/plain;charset=UTF-8 harness-extension",["a=1","b=2"],false]`},
 		{get("/echo", `, {method: "PUT", body: new Uint8Array([255, 1])}`) + `[...new Uint8Array(await r.arrayBuffer())] }`, `[255,1]`},
 		{get("/echo", `, {method: "POST", body: new URLSearchParams({a: "b c"})}`) + `await r.text() }`, `"a=b+c"`},
 		{get("/echo", `, {method: "POST", body: JSON.stringify({a: [1]})}`) + `(await r.json()).a }`, `[1]`},
@@ -176,27 +185,43 @@ func TestFetchStaysAwayFromWhatTrustsThisMachine(t *testing.T) {
 func TestFetchEndsWithItsSignalAndItsHandler(t *testing.T) {
 	t.Parallel()
 	server, gone := site(t)
-	slow := `"` + server.URL + `/slow"`
+	slow, arrived := `"`+server.URL+`/slow"`, `await fetch("`+server.URL+`/arrived");`
 	module := fetching(t, js.Options{}, []string{"net:" + strings.TrimPrefix(server.URL, "http://")},
-		`async () => { const c = new AbortController(); setTimeout(() => c.abort("enough"), 20); try { await fetch(`+slow+`, {signal: c.signal}) } catch (e) { return e } }`,
+		`async () => { const c = new AbortController(); const f = fetch(`+slow+`, {signal: c.signal}).catch((e) => e); `+arrived+` c.abort("enough"); return f }`,
+		`async (event, tools) => { const f = fetch(`+slow+`).catch(() => {}); `+arrived+` tools.logger.info("arrived"); await f }`,
 		`() => fetch(`+slow+`, {signal: AbortSignal.timeout(20)}).catch((e) => e.name)`,
-		`() => fetch(`+slow+`)`,
-		`() => { for (let i = 0; i < 300; i++) fetch(`+slow+`).catch(() => {}); return Promise.any(Array.from({length: 3}, () => fetch(`+slow+`))).catch((e) => e.errors[0].message) }`,
+		`() => Promise.all(Array.from({length: 300}, () => fetch(`+slow+`, {signal: AbortSignal.timeout(20)}).catch((e) => e.message))).then((all) => all.filter((m) => m.includes("256 tool calls wait")).length)`,
 		`() => "fine"`)
-	for number, want := range []string{`"enough"`, `"TimeoutError"`} {
-		if got, err := handle(t, module, number, &tools{}); err != nil || got != want {
-			t.Errorf("handler %d: %s, %v", number, got, err)
+	ended := func() {
+		t.Helper()
+		select {
+		case <-gone:
+		case <-time.After(30 * time.Second):
+			t.Fatal("the request goes on")
 		}
-		<-gone
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	if got, err := handle(t, module, 0, &tools{}); err != nil || got != `"enough"` {
+		t.Errorf("aborted: %s, %v", got, err)
+	}
+	ended()
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := module.Handle(ctx, 2, event(`{}`), &tools{}); !errors.Is(err, context.DeadlineExceeded) {
+	with := &tools{}
+	out := make(chan error, 1)
+	go func() {
+		_, err := module.Handle(ctx, 1, event(`{}`), with)
+		out <- err
+	}()
+	waitFor(t, "the request", func() bool { _, logged := with.count(); return logged == 1 })
+	cancel()
+	if err := <-out; !errors.Is(err, context.Canceled) {
 		t.Errorf("the handler: %v", err)
 	}
-	<-gone
-	got, err := handle(t, module, 3, &tools{})
-	if err != nil || !strings.Contains(got, "256 tool calls wait") {
+	ended()
+	if got, err := handle(t, module, 2, &tools{}); err != nil || got != `"TimeoutError"` {
+		t.Errorf("timed out: %s, %v", got, err)
+	}
+	if got, err := handle(t, module, 3, &tools{}); err != nil || got != "44" {
 		t.Errorf("300 fetches: %s, %v", got, err)
 	}
 	answers(t, module, 4)
