@@ -28,21 +28,35 @@ type engine struct {
 	register, invoke, settle, fire, end quickjs.Value
 }
 
-// newEngine makes a machine with a heap of at most memory bytes; settings is what the prelude is called with, as JSON.
-func newEngine(memory int, settings []byte, host hostCall) (*engine, error) {
+// compilePrelude makes bytecode of the prelude: parsing it is most of what a new machine costs.
+func compilePrelude() ([]byte, error) {
+	vm, err := quickjs.NewVM()
+	if err != nil {
+		return nil, fmt.Errorf("make a JavaScript machine: %w", err)
+	}
+	defer func() { _ = vm.Close() }()
+	code, err := vm.Compile(preludeSource, quickjs.EvalGlobal)
+	if err != nil {
+		return nil, fmt.Errorf("compile the prelude: %w", err)
+	}
+	return code, nil
+}
+
+// newEngine makes a machine with a heap of at most memory bytes and the compiled prelude in it; settings is what that is called with, as JSON.
+func newEngine(memory int, prelude, settings []byte, host hostCall) (*engine, error) {
 	vm, err := quickjs.NewVM()
 	if err != nil {
 		return nil, fmt.Errorf("make a JavaScript machine: %w", err)
 	}
 	e := &engine{vm: vm}
-	if err := e.prepare(memory, settings, host); err != nil {
+	if err := e.prepare(memory, prelude, settings, host); err != nil {
 		e.close()
 		return nil, fmt.Errorf("prepare a JavaScript machine: %w", err)
 	}
 	return e, nil
 }
 
-func (e *engine) prepare(memory int, settings []byte, host hostCall) error {
+func (e *engine) prepare(memory int, prelude, settings []byte, host hostCall) error {
 	e.vm.SetMemoryLimit(uintptr(memory))
 	// Atomics.wait would block the goroutine where no interrupt reaches it.
 	e.vm.SetCanBlock(false)
@@ -57,7 +71,12 @@ func (e *engine) prepare(memory int, settings []byte, host hostCall) error {
 	if err != nil {
 		return err
 	}
-	functions, err := e.vm.EvalValue(preludeSource+"("+string(settings)+")", quickjs.EvalGlobal)
+	start, err := e.vm.EvalBytecodeValue(prelude)
+	if err != nil {
+		return err
+	}
+	defer start.Free()
+	functions, err := start.CallValue(quickjs.UndefinedValue, string(settings))
 	if err != nil {
 		return err
 	}

@@ -90,16 +90,25 @@ type Host struct {
 	log    zerolog.Logger
 	// stuck counts the abandoned machines of all extensions.
 	stuck atomic.Int32
-	// globals are the names a machine has; they are asked for once.
+	// globals are the names a machine has, prelude its compiled prelude; both are made once.
 	globals func() (map[string]bool, error)
+	prelude func() ([]byte, error)
 	own     func() string
 }
 
 // New makes a host.
 func New(o Options) *Host {
 	h := &Host{limits: o.Limits.withDefaults(), log: o.Logger, own: o.Own}
-	h.globals = sync.OnceValues(h.globalNames)
+	h.globals, h.prelude = sync.OnceValues(h.globalNames), sync.OnceValues(compilePrelude)
 	return h
+}
+
+func (h *Host) newEngine(settings []byte, call hostCall) (*engine, error) {
+	prelude, err := h.prelude()
+	if err != nil {
+		return nil, err
+	}
+	return newEngine(h.limits.Memory, prelude, settings, call)
 }
 
 // Kind implements extensions.Host.

@@ -98,7 +98,7 @@ func (i *instance) attend() (reason error) {
 	if err != nil {
 		return err
 	}
-	if i.engine, reason = newEngine(i.m.host.limits.Memory, settings, i.hostCall); reason != nil {
+	if i.engine, reason = i.m.host.newEngine(settings, i.hostCall); reason != nil {
 		return reason
 	}
 	i.running.Store(i.engine)

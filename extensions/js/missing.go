@@ -46,7 +46,7 @@ func (h *Host) globalNames() (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := newEngine(h.limits.Memory, settings, func(string, int, string) string { return "" })
+	e, err := h.newEngine(settings, func(string, int, string) string { return "" })
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,8 @@
 // What runs in every VM before the extension: handlers, tools, timers, console and promises over ONE host function. It returns the functions
 // Go calls. Nothing here is authority: Go checks again who may call what and when; an extension that breaks this code breaks only itself.
-(function (limits) {
+(function (settings) {
   "use strict";
+  const limits = JSON.parse(settings);
   const host = globalThis.__host;
   delete globalThis.__host;
   const evaluate = eval;
