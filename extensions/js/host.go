@@ -134,11 +134,8 @@ func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.M
 	if problem != nil {
 		return nil, loadError(source, extensions.ImportFailed, problem.Error())
 	}
-	if needs := needsNode(missing, inNode); len(needs) > 0 && source.Runtime.Host == "" {
+	if needs := needsNode(missing, inNode); len(needs) > 0 && (modules != nil || source.Runtime.Host == "") {
 		return nil, needs.refuse(source)
-	}
-	if modules != nil {
-		return nil, loadError(source, extensions.ImportFailed, modules.Message)
 	}
 	m := newModule(h, source, string(built.Code), missing)
 	if len(rules) > 0 {
@@ -184,12 +181,15 @@ func needsNode(missing []extensions.Missing, inNode []bool) (out needs) {
 	return out
 }
 
-// refuse says so; the registry may run the extension in Node.
+// refuse says so; the registry may run an extension that names no host in Node.
 func (n needs) refuse(source extensions.Source) error {
 	texts := make([]string, len(n))
 	for i, one := range n {
 		texts[i] = one.String()
 	}
-	return &extensions.LoadError{Extension: source.Name, Code: extensions.ImportFailed, Message: strings.Join(texts, "\n"),
-		Reason: &extensions.NeedsNodeError{Missing: n}}
+	refused := &extensions.LoadError{Extension: source.Name, Code: extensions.ImportFailed, Message: strings.Join(texts, "\n")}
+	if source.Runtime.Host == "" {
+		refused.Reason = &extensions.NeedsNodeError{Missing: n}
+	}
+	return refused
 }
