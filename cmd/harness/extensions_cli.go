@@ -70,7 +70,11 @@ func withHosts(cmd *cobra.Command, folder string, do func(context.Context, strin
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	hosts, err := extensionHosts(cmd.Context(), dir, nil, zerolog.Nop())
+	cfg, err := config.FromProcess(nil)
+	if err != nil {
+		return err
+	}
+	hosts, err := extensionHosts(cmd.Context(), dir, cfg.Extensions.PassEnv, nil, zerolog.Nop())
 	if err != nil {
 		return err
 	}

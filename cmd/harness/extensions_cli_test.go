@@ -89,3 +89,22 @@ func TestExtensionCommandsOverFolders(t *testing.T) {
 		})
 	}
 }
+
+// A child sees of the environment what the operator names; check loads as the server does.
+func TestExtensionsSeeThePassedEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	code := `if (process.env.ACME_TOKEN !== "t0ken") throw new Error("no token: " + process.env.ACME_TOKEN); export const registerAgentEvents = () => {};`
+	if err := os.WriteFile(filepath.Join(dir, "events.mjs"), []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ACME_TOKEN", "t0ken")
+	var out, errors strings.Builder
+	if code := run(t.Context(), []string{"extensions", "check", dir}, &out, &errors); code != 1 || !strings.Contains(out.String(), "no token: undefined") {
+		t.Errorf("exit %d\n%s\n%s", code, out.String(), errors.String())
+	}
+	t.Setenv("HARNESS_EXTENSION_PASS_ENV", "OTHER,ACME_TOKEN")
+	out.Reset()
+	if code := run(t.Context(), []string{"extensions", "check", dir}, &out, &errors); code != 0 {
+		t.Errorf("exit %d\n%s\n%s", code, out.String(), errors.String())
+	}
+}
