@@ -122,6 +122,10 @@ func (e *engine) load(code string) error {
 		if errors.As(err, &thrown) && thrown.Message != "" {
 			return errors.New(clip(thrown.Message, maxMessage))
 		}
+		if err.Error() == "null" {
+			// The engine throws it when there is no room left even for its error.
+			return errors.New("null (thrown by the extension, or there was no memory left for an error)")
+		}
 		return errors.New(clip(err.Error(), maxMessage))
 	}
 	defer exports.Free()

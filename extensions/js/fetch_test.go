@@ -147,7 +147,9 @@ func TestFetchStaysAwayFromWhatTrustsThisMachine(t *testing.T) {
 	t.Parallel()
 	own, _ := site(t)
 	friend, _ := site(t)
-	port := func(s *httptest.Server) string { return s.Listener.Addr().(*net.TCPAddr).AddrPort().String()[len("127.0.0.1:"):] }
+	port := func(s *httptest.Server) string {
+		return s.Listener.Addr().(*net.TCPAddr).AddrPort().String()[len("127.0.0.1:"):]
+	}
 	options := js.Options{Own: func() string { return "127.0.0.1:" + port(own) }}
 	for _, c := range []struct {
 		declared, url, want string
