@@ -3,9 +3,11 @@ package js
 import (
 	"crypto/rand"
 	"embed"
+	"encoding/base64"
 	"encoding/json"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -67,11 +69,21 @@ func (i *instance) answer(operation, text string) string {
 		}
 		bytes := make([]byte, size)
 		_, _ = rand.Read(bytes) // it never fails
-		characters := make([]rune, size)
-		for n, b := range bytes {
-			characters[n] = rune(b)
+		return base64.StdEncoding.EncodeToString(bytes)
+	case "encode":
+		return base64.StdEncoding.EncodeToString([]byte(text))
+	case "decode":
+		bytes, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || !utf8.Valid(bytes) {
+			return ""
 		}
-		return string(characters)
+		return string(bytes)
+	case "btoa":
+		bytes := make([]byte, 0, len(text))
+		for _, character := range text {
+			bytes = append(bytes, byte(character)) // web/text.js lets only U+0000 to U+00FF through
+		}
+		return base64.StdEncoding.EncodeToString(bytes)
 	case "uuid":
 		return uuid.NewString()
 	case "now":

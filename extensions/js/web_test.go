@@ -69,7 +69,7 @@ func probes() map[string][]string {
 			`thrown(() => new TextDecoder("no-such"))`, `(() => { const d = new TextDecoder(); const b = [0xf0,0x9f,0x98,0x80,0x61]; return b.map((x) => d.decode(new Uint8Array([x]), {stream: true})).join("|") + d.decode() })()`,
 			`(() => { const d = new TextDecoder(); return [d.decode(new Uint8Array([0xef,0xbb]), {stream: true}), d.decode(new Uint8Array([0xbf,0x61]), {stream: true}), d.decode(), d.decode(new Uint8Array([0xef,0xbb,0xbf])).length] })()`,
 			`new TextDecoder().decode(new DataView(new Uint8Array([1,0x61,0x62,2]).buffer, 1, 2))`, `new TextDecoder().decode(new Uint8Array([0x61]).buffer)`, `thrown(() => new TextDecoder().decode("x"))`,
-			`new TextDecoder().decode(new TextEncoder().encode("aé€😀".repeat(5000))) === "aé€😀".repeat(5000)`,
+			`new TextDecoder().decode(new TextEncoder().encode("aaé".repeat(3000))) === "aaé".repeat(3000)`,
 			`[new TextDecoder("utf8").encoding, new TextDecoder().fatal, new TextDecoder().ignoreBOM]`,
 			`["", "a", "ab", "abc", "\u00ff\u0000"].map((s) => [btoa(s), atob(btoa(s)) === s])`, `thrown(() => btoa("€"))`, `["YQ", " Y Q = = ", "YWI=", "YWJj", ""].map(atob)`,
 			`["Y", "Y===", "YQ=", "Y!==", "YQ==x", "==", "Y=Q="].map((s) => thrown(() => atob(s)))`, `(() => { try { atob("!") } catch (e) { return [e.name, e.code, e instanceof DOMException, e instanceof Error] } })()`,

@@ -18,6 +18,8 @@
       seen.set(value, made);
       return made;
     };
+    const prototype = Object.getPrototypeOf(value);
+    if (prototype === Object.prototype || prototype === Array.prototype) return members(value, keep, seen);
     for (const [name, Never] of Object.entries(never)) if (value instanceof Never) throw refuse("#<" + name + ">");
     for (const Boxed of [Boolean, Number, String, BigInt]) if (value instanceof Boxed) return keep(Object(value.valueOf()));
     if (value instanceof Symbol) throw refuse("#<Symbol>");
@@ -50,9 +52,16 @@
       }
       return made;
     }
+    return members(value, keep, seen);
+  }
+
+  // members clones a plain object or an array.
+  function members(value, keep, seen) {
     const made = keep(Array.isArray(value) ? new Array(value.length) : {});
     for (const name of Object.keys(value)) {
-      Object.defineProperty(made, name, { value: clone(value[name], seen), writable: true, enumerable: true, configurable: true });
+      const inner = clone(value[name], seen);
+      if (name === "__proto__") Object.defineProperty(made, name, { value: inner, writable: true, enumerable: true, configurable: true });
+      else made[name] = inner;
     }
     return made;
   }

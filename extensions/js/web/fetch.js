@@ -1,7 +1,7 @@
 // fetch, Headers, Request and Response. The server fetches (fetch.go), within what the manifest declares.
 (function (web) {
   "use strict";
-  const { fromBase64, bytesToBase64, bytesOf } = web.part("text");
+  const { fromBase64, toBase64, bytesOf } = web.part("text");
   const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
   class Headers {
@@ -183,7 +183,7 @@
     const content = request[take](true);
     const call = web.call("fetch", [{
       url: request.url, method: request.method, redirect: request.redirect, headers: [...request.headers],
-      ...(typeof content === "string" ? { text: content } : content ? { base64: bytesToBase64(content) } : {}),
+      ...(typeof content === "string" ? { text: content } : content ? { base64: toBase64(content) } : {}),
     }]);
     const cancel = () => call.abandon(request.signal.reason);
     request.signal.addEventListener("abort", cancel, { once: true });

@@ -9,9 +9,8 @@
       if (array.byteLength > most) {
         throw new DOMException("The requested length exceeds " + most + " bytes", "QuotaExceededError");
       }
-      const random = web.host("random", String(array.byteLength));
-      const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-      for (let i = 0; i < bytes.length; i++) bytes[i] = random.charCodeAt(i);
+      const random = Uint8Array.fromBase64(web.host("random", String(array.byteLength)));
+      new Uint8Array(array.buffer, array.byteOffset, array.byteLength).set(random);
       return array;
     },
     randomUUID: () => web.host("uuid", ""),

@@ -1,6 +1,9 @@
-// TextEncoder and TextDecoder (UTF-8), atob and btoa as the Encoding and HTML standards have them.
+// TextEncoder and TextDecoder (UTF-8), atob and btoa as the Encoding and HTML standards have them. Bytes cross to the server as base64, which
+// the engine reads and writes itself; what the server can not take in one piece is done here, byte by byte and much slower.
 (function (web) {
   "use strict";
+  const fromBase64 = (text) => Uint8Array.fromBase64(text);
+  const toBase64 = (bytes) => Uint8Array.prototype.toBase64.call(bytes);
   const utf8Labels = ["unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "utf-8", "utf8", "x-unicode20utf8"];
 
   // units turns code units into a string without an argument list longer than engines take.
@@ -40,13 +43,15 @@
   class TextEncoder {
     get encoding() { return "utf-8"; }
     encode(text = "") {
-      text = String(text);
-      const room = new Uint8Array(text.length * 3);
-      return room.slice(0, encodeTo(text, room).written);
+      return fromBase64(web.host("encode", String(text)));
     }
     encodeInto(text, target) {
       if (!(target instanceof Uint8Array)) throw new TypeError("encodeInto needs a Uint8Array");
-      return encodeTo(String(text), target);
+      text = String(text);
+      const bytes = this.encode(text);
+      if (bytes.length > target.length) return encodeTo(text, target);
+      target.set(bytes);
+      return { read: text.length, written: bytes.length };
     }
     get [Symbol.toStringTag]() { return "TextEncoder"; }
   }
@@ -70,6 +75,10 @@
     decode(input, options = {}) {
       const bytes = bytesOf(input, "decode");
       const own = this.#state;
+      if (own.first && own.needed === 0 && !options?.stream) {
+        const whole = web.host("decode", toBase64(bytes)); // "" for what is no UTF-8
+        if (whole !== "") return whole.startsWith("\ufeff") && !this.#ignoreBOM ? whole.slice(1) : whole;
+      }
       const out = [];
       const put = (point) => {
         const bom = own.first && point === 0xfeff && !this.#ignoreBOM;
@@ -117,42 +126,20 @@
     get [Symbol.toStringTag]() { return "TextDecoder"; }
   }
 
-  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const wrong = (message) => new DOMException(message, "InvalidCharacterError");
-
-  function toBase64(length, at) {
-    const out = [];
-    for (let i = 0; i < length; i += 3) {
-      const left = length - i;
-      const bits = (at(i) << 16) | (left > 1 ? at(i + 1) << 8 : 0) | (left > 2 ? at(i + 2) : 0);
-      out.push(alphabet[bits >> 18] + alphabet[(bits >> 12) & 63] + (left > 1 ? alphabet[(bits >> 6) & 63] : "=") + (left > 2 ? alphabet[bits & 63] : "="));
-    }
-    return out.join("");
-  }
-
-  function fromBase64(text) {
-    text = text.replace(/[\t\n\f\r ]/g, "");
-    if (text.length % 4 === 0) text = text.replace(/={1,2}$/, "");
-    if (text.length % 4 === 1 || /[^A-Za-z0-9+/]/.test(text)) throw wrong("The string to be decoded is not correctly encoded.");
-    const values = new Map([...alphabet].map((char, value) => [char.charCodeAt(0), value]));
-    const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
-    for (let i = 0, bits = 0, have = 0, at = 0; i < text.length; i++) {
-      bits = ((bits << 6) | values.get(text.charCodeAt(i))) & 0xffffff;
-      have += 6;
-      if (have >= 8) bytes[at++] = (bits >> (have -= 8)) & 0xff;
-    }
-    return bytes;
-  }
 
   function btoa(data) {
     if (arguments.length === 0) throw new TypeError("btoa needs a string");
     const text = String(data);
     if (/[^\0-\xff]/.test(text)) throw wrong("Invalid character");
-    return toBase64(text.length, (i) => text.charCodeAt(i));
+    return web.host("btoa", text);
   }
   function atob(data) {
     if (arguments.length === 0) throw new TypeError("atob needs a string");
-    return units(fromBase64(String(data)));
+    let text = String(data).replace(/[\t\n\f\r ]/g, "");
+    if (text.length % 4 === 0) text = text.replace(/={1,2}$/, "");
+    if (text.length % 4 === 1 || /[^A-Za-z0-9+/]/.test(text)) throw wrong("The string to be decoded is not correctly encoded.");
+    return units(fromBase64(text));
   }
-  return { TextEncoder, TextDecoder, atob, btoa, fromBase64, bytesOf, bytesToBase64: (bytes) => toBase64(bytes.length, (i) => bytes[i]) };
+  return { TextEncoder, TextDecoder, atob, btoa, bytesOf, fromBase64, toBase64 };
 })
