@@ -75,6 +75,8 @@ func Beyond() []Row {
 			What: "a queued job of a type the server does not have (any more) stays queued, until a server that has it runs it or somebody cancels it: " +
 				"[operations.md](operations.md)",
 			Reason: "the original, which is always alone, ended it as failed at its start; on a shared store it may be another server's",
+		},
+		{
 			What: "an extension that uses nothing of Node runs inside the server without it, with the web's globals of " +
 				"[extensions-hosts.md](extensions-hosts.md#what-the-hosts-have); one that needs Node runs in a Node process of its own",
 			Reason: "in the original every extension had all rights of the server's process, and one that looped or ended it took the server along",
