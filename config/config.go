@@ -109,6 +109,7 @@ type Extensions struct {
 	ConfiguredRoots         []string
 	PackageRoots            []string
 	ProcessAllowed          []string // HARNESS_EXTENSION_PROCESS_ALLOWED: manifest names
+	PassEnv                 []string // HARNESS_EXTENSION_PASS_ENV: names of variables
 }
 
 // Source says where a value came from.

@@ -93,6 +93,9 @@ func extensionVariables() []Variable {
 		{Name: "HARNESS_EXTENSION_PROCESS_ALLOWED",
 			Doc:   "Names (as in the manifest) of extensions that may run in a process of their own in trust mode enforced.",
 			field: func(c *Config) any { return &c.Extensions.ProcessAllowed }},
+		{Name: "HARNESS_EXTENSION_PASS_ENV",
+			Doc:   "Names of variables of the server's environment that extensions in a process of their own see, beside PATH, HOME, LANG and TZ.",
+			field: func(c *Config) any { return &c.Extensions.PassEnv }},
 	})
 }
 

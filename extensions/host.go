@@ -3,7 +3,9 @@ package extensions
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 )
 
@@ -40,6 +42,41 @@ type Module interface {
 	Close(ctx context.Context) error
 }
 
+// Missing is something an extension's code uses and its host does not have.
+type Missing struct {
+	// Name is a global, a member of one or a module; Place is file:line:column below the folder imports are confined to.
+	Name, Place string
+	// Guarded tells that the code looks whether it is there first, so nothing breaks.
+	Guarded bool
+	// Remedy says what is wrong with Name and what to do.
+	Remedy string
+}
+
+// String is "place: name remedy".
+func (m Missing) String() string { return fmt.Sprintf("%s: %s %s", m.Place, m.Name, m.Remedy) }
+
+// Inspected is a Module whose host looked through the code.
+type Inspected interface {
+	// Missing is what the code uses and the host does not have.
+	Missing() []Missing
+}
+
+// NeedsNodeError is the Reason of a LoadError of the embedded host: the extension names no host and uses what only Node has. The registry
+// then runs it in Node, if it may.
+type NeedsNodeError struct{ Missing []Missing }
+
+// Error implements error.
+func (e *NeedsNodeError) Error() string {
+	texts := make([]string, len(e.Missing))
+	for i, one := range e.Missing {
+		texts[i] = one.Name + " (" + one.Place + ")"
+	}
+	return "it uses " + strings.Join(texts, ", ") + ", which only Node has"
+}
+
+// ErrNoNode is the Reason of a LoadError of the process host: there is no Node on this server.
+var ErrNoNode = errors.New("node is not installed on this server")
+
 // Subscription is one registration: on(eventType, handler, {priority, timeoutMs}). A host hands the values on as JavaScript gave them
 // (missing or unusable: zero value and HasPriority false); the registry applies the defaults (priority 100, timeout 30 s).
 type Subscription struct {
@@ -66,7 +103,7 @@ type Source struct {
 
 // RuntimeWish is the host part of a manifest's runtime object; codex-manager ignores these keys, so a manifest stays compatible.
 type RuntimeWish struct {
-	// Host is "" (embedded), "embedded", "node" or "process".
+	// Host is "" (embedded, or Node when the code needs it), "embedded", "node" or "process".
 	Host string `json:"host,omitempty"`
 	// Command is the program and arguments of a process extension, relative to Root; empty with host "node" means the built-in script.
 	Command []string `json:"command,omitempty"`
@@ -133,7 +170,8 @@ type Health struct {
 // LoadCode says why an extension could not be loaded; the words are codex-manager's (`codex-manager.md` 5.4).
 type LoadCode string
 
-// The codes of a LoadError. A host uses ImportFailed, MissingRegister and RegistrationFailed; the rest is the registry's.
+// The codes of a LoadError. A host uses ImportFailed, MissingRegister,
+// RegistrationFailed and, for capabilities.host, InvalidManifest; the rest is the registry's.
 const (
 	MissingEntrypoint   LoadCode = "missing_entrypoint"
 	InvalidManifest     LoadCode = "invalid_manifest"
@@ -154,7 +192,12 @@ type LoadError struct {
 	Extension string   `json:"extension"`
 	Code      LoadCode `json:"code"`
 	Message   string   `json:"message"`
+	// Reason is what the registry acts on: *NeedsNodeError or ErrNoNode, mostly nil.
+	Reason error `json:"-"`
 }
+
+// Unwrap returns Reason.
+func (e *LoadError) Unwrap() error { return e.Reason }
 
 // Error implements error.
 func (e *LoadError) Error() string {

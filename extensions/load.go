@@ -133,7 +133,31 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 		return loaded{}, problem
 	}
 	module, err := host.Load(ctx, source)
+	var needs *NeedsNodeError
+	if source.Runtime.Host == "" && errors.As(err, &needs) {
+		module, err = r.loadInNode(ctx, source, needs)
+		info.Diagnostics = append(info.Diagnostics, fmt.Sprintf("runs in a Node process: %s", needs))
+	}
 	return r.admit(info, declared, module, err)
+}
+
+// nodeRemedy ends the refusal of an extension that needs Node and may not have it.
+const nodeRemedy = `; or take that out and keep it in the server: "runtime": {"host": "embedded"} in its manifest`
+
+// loadInNode loads an extension that names no host and needs Node as if its manifest had said so, with the same consent.
+func (r *Registry) loadInNode(ctx context.Context, source Source, needs *NeedsNodeError) (Module, error) {
+	source.Runtime.Host = "node"
+	host, problem := r.hostFor(source)
+	if problem != nil {
+		problem.Message = fmt.Sprintf("it needs Node: %s; %s%s", needs, problem.Message, nodeRemedy)
+		return nil, problem
+	}
+	module, err := host.Load(ctx, source)
+	if errors.Is(err, ErrNoNode) {
+		return nil, &LoadError{Code: ImportFailed, Message: fmt.Sprintf(
+			"it needs Node: %s, and there is none on this server: install Node 20 or later and have it in the server's PATH%s", needs, nodeRemedy)}
+	}
+	return module, err
 }
 
 // commandFile is the file a process extension's command names, for extensions without one of the usual entrypoints.
@@ -152,7 +176,7 @@ const (
 	HostProcess  = "process"
 )
 
-// hostFor chooses who runs an extension: what its manifest asks for, else the embedded engine. Never a child process behind its back.
+// hostFor chooses who runs an extension: what its manifest asks for, else the embedded engine (loadInNode is for what can not run there).
 func (r *Registry) hostFor(source Source) (Host, *LoadError) {
 	kind := HostEmbedded
 	switch source.Runtime.Host {
@@ -166,7 +190,7 @@ func (r *Registry) hostFor(source Source) (Host, *LoadError) {
 	if kind == HostProcess && r.opts.Trust == TrustEnforced {
 		if len(source.HostCapabilities) == 0 || !slices.Contains(r.opts.ProcessAllowed, source.Name) {
 			return nil, &LoadError{Extension: source.Name, Code: TrustDenied, Message: fmt.Sprintf(
-				"extension %s wants a process of its own: in trust mode enforced it must declare capabilities.host and be allowed by the operator", source.Name)}
+				"extension %s wants a process of its own: in trust mode enforced it must declare capabilities.host and be allowed by the operator (HARNESS_EXTENSION_PROCESS_ALLOWED)", source.Name)}
 		}
 	}
 	if host, ok := r.hosts[kind]; ok {
@@ -183,6 +207,14 @@ func (r *Registry) admit(info ModuleInfo, declared *Capabilities, module Module,
 			problem = &LoadError{Code: ImportFailed, Message: err.Error()}
 		}
 		return loaded{}, &LoadError{Extension: info.Name, Code: problem.Code, Message: problem.Message}
+	}
+	if inspected, ok := module.(Inspected); ok {
+		info.Missing = inspected.Missing()
+		for _, one := range info.Missing {
+			if !one.Guarded {
+				info.Diagnostics = append(info.Diagnostics, one.String())
+			}
+		}
 	}
 	info.Events = events(module.Subscriptions())
 	info.Capabilities = Capabilities{Events: []string{}, Actions: []string{}}

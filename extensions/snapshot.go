@@ -28,6 +28,8 @@ type ModuleInfo struct {
 	Capabilities   Capabilities         `json:"capabilities"`
 	Trust          TrustEvaluation      `json:"trust"`
 	Diagnostics    []string             `json:"diagnostics"`
+	// Missing is what the code uses and its host does not have; what breaks the code is in Diagnostics, too.
+	Missing []Missing `json:"-"`
 }
 
 // binding is one handler in its place of the dispatch order.

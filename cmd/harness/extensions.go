@@ -58,7 +58,7 @@ func (s *Server) startActions(ctx context.Context) error {
 func (s *Server) loadExtensions(ctx context.Context) error {
 	e := &s.extensions
 	log := s.log.With().Str("room", "extensions").Logger()
-	hosts, err := extensionHosts(ctx, filepath.Join(s.dir.path, "extensions"), log)
+	hosts, err := extensionHosts(ctx, filepath.Join(s.dir.path, "extensions"), s.cfg.Extensions.PassEnv, s.listener.Addr().String, log)
 	if err != nil {
 		return err
 	}
@@ -156,13 +156,14 @@ func extensionRoots(cfg *config.Config, workspace string) []extensions.Root {
 	return roots
 }
 
-// extensionHosts are what runs extensions; dir is a folder for the process host alone.
-func extensionHosts(ctx context.Context, dir string, log zerolog.Logger) ([]extensions.Host, error) {
-	children, err := process.New(ctx, process.Options{Dir: dir, Logger: log})
+// extensionHosts are what runs extensions; dir is a folder for the process host alone, passEnv what its children see of the environment, own
+// tells where this server listens (nil: nowhere).
+func extensionHosts(ctx context.Context, dir string, passEnv []string, own func() string, log zerolog.Logger) ([]extensions.Host, error) {
+	children, err := process.New(ctx, process.Options{Dir: dir, PassEnv: passEnv, Logger: log})
 	if err != nil {
 		return nil, err
 	}
-	return []extensions.Host{js.New(js.Options{Logger: log}), children}, nil
+	return []extensions.Host{js.New(js.Options{Own: own, Logger: log}), children}, nil
 }
 
 // extensionMetrics registers the dispatch figures.

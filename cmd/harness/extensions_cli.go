@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -69,7 +70,11 @@ func withHosts(cmd *cobra.Command, folder string, do func(context.Context, strin
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	hosts, err := extensionHosts(cmd.Context(), dir, zerolog.Nop())
+	cfg, err := config.FromProcess(nil)
+	if err != nil {
+		return err
+	}
+	hosts, err := extensionHosts(cmd.Context(), dir, cfg.Extensions.PassEnv, nil, zerolog.Nop())
 	if err != nil {
 		return err
 	}
@@ -87,15 +92,32 @@ func checkExtension(ctx context.Context, folder string, hosts []extensions.Host,
 	result := registry.Reload(ctx, "check")
 	var report strings.Builder
 	for _, problem := range result.Errors {
-		fmt.Fprintf(&report, "error    %s: %s: %s\n", problem.Extension, problem.Code, problem.Message)
+		fmt.Fprintf(&report, "error    %s: %s: %s\n", problem.Extension, problem.Code, strings.ReplaceAll(problem.Message, "\n", "\nerror    "))
 	}
 	refused := extensions.AgentConfigProblems(roots, runtimeNames())
 	for _, problem := range refused {
 		fmt.Fprintf(&report, "error    the agent's workers are refused: %v\n", problem)
 	}
+	breaks := false
 	for _, m := range result.Modules {
-		fmt.Fprintf(&report, "ok       %s %s (agent %s) handles %s\n", m.Name, m.Version, m.AgentID, strings.Join(m.Events, ", "))
+		state := "ok"
+		for _, missing := range m.Missing {
+			if missing.Guarded {
+				continue
+			}
+			state, breaks = "breaks", true
+			fmt.Fprintf(&report, "error    %s\n", missing)
+		}
+		fmt.Fprintf(&report, "%-8s %s %s (agent %s) handles %s\n", state, m.Name, m.Version, m.AgentID, strings.Join(m.Events, ", "))
+		for _, missing := range m.Missing {
+			if missing.Guarded {
+				fmt.Fprintf(&report, "note     %s: %s is not there, and the code looks for it first\n", missing.Place, missing.Name)
+			}
+		}
 		for _, diagnostic := range m.Diagnostics {
+			if slices.ContainsFunc(m.Missing, func(one extensions.Missing) bool { return one.String() == diagnostic }) {
+				continue
+			}
 			fmt.Fprintf(&report, "note     %s\n", diagnostic)
 		}
 		for _, warning := range m.Trust.Warnings {
@@ -108,7 +130,7 @@ func checkExtension(ctx context.Context, folder string, hosts []extensions.Host,
 	if _, err := io.WriteString(out, report.String()); err != nil {
 		return err
 	}
-	if result.Code != extensions.Reloaded || len(result.Modules) == 0 || refused != nil {
+	if result.Code != extensions.Reloaded || len(result.Modules) == 0 || refused != nil || breaks {
 		return errProblems
 	}
 	return nil

@@ -2,14 +2,11 @@ package js
 
 import (
 	_ "embed" // the prelude is part of the binary
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"modernc.org/quickjs"
-
-	"harness/extensions"
 )
 
 //go:embed prelude.js
@@ -21,8 +18,8 @@ const (
 	maxLog     = 8 << 10
 )
 
-// hostCall is the only way out of the machine: an operation, the invocation it belongs to and a text.
-type hostCall func(operation string, invocation int, text string)
+// hostCall is the only way out of the machine: an operation, the invocation it belongs to and a text. Only some operations have an answer.
+type hostCall func(operation string, invocation int, text string) string
 
 // engine is one QuickJS machine with the prelude in it. All methods but interrupt belong to the goroutine that owns it. This is the seam for
 // another engine: nothing else in the package knows QuickJS.
@@ -31,21 +28,36 @@ type engine struct {
 	register, invoke, settle, fire, end quickjs.Value
 }
 
-func newEngine(limits Limits, host hostCall) (*engine, error) {
+// compilePrelude makes bytecode of the prelude: parsing it is most of what a new machine costs.
+func compilePrelude() ([]byte, error) {
+	vm, err := quickjs.NewVM()
+	if err != nil {
+		return nil, fmt.Errorf("make a JavaScript machine: %w", err)
+	}
+	defer func() { _ = vm.Close() }()
+	code, err := vm.Compile(preludeSource, quickjs.EvalGlobal)
+	if err != nil {
+		return nil, fmt.Errorf("compile the prelude: %w", err)
+	}
+	return code, nil
+}
+
+// newEngine makes a machine with a heap of at most memory bytes and the compiled prelude in it; settings is what that is called with, as JSON.
+func newEngine(memory int, prelude, settings []byte, host hostCall) (*engine, error) {
 	vm, err := quickjs.NewVM()
 	if err != nil {
 		return nil, fmt.Errorf("make a JavaScript machine: %w", err)
 	}
 	e := &engine{vm: vm}
-	if err := e.prepare(limits, host); err != nil {
+	if err := e.prepare(memory, prelude, settings, host); err != nil {
 		e.close()
 		return nil, fmt.Errorf("prepare a JavaScript machine: %w", err)
 	}
 	return e, nil
 }
 
-func (e *engine) prepare(limits Limits, host hostCall) error {
-	e.vm.SetMemoryLimit(uintptr(limits.Memory))
+func (e *engine) prepare(memory int, prelude, settings []byte, host hostCall) error {
+	e.vm.SetMemoryLimit(uintptr(memory))
 	// Atomics.wait would block the goroutine where no interrupt reaches it.
 	e.vm.SetCanBlock(false)
 	err := e.vm.RegisterHostFunc("__host", func(args []any) (any, error) {
@@ -54,20 +66,17 @@ func (e *engine) prepare(limits Limits, host hostCall) error {
 		}
 		operation, _ := args[0].(string)
 		text, _ := args[2].(string)
-		host(operation, number(args[1]), text)
-		return quickjs.Undefined{}, nil
+		return host(operation, number(args[1]), text), nil
 	})
 	if err != nil {
 		return err
 	}
-	settings, err := json.Marshal(map[string]any{
-		"result": limits.MaxResult, "calls": limits.MaxCalls, "timers": limits.MaxTimers, "handlers": limits.MaxHandlers,
-		"message": maxMessage, "log": maxLog, "late": extensions.LateCall,
-	})
+	start, err := e.vm.EvalBytecodeValue(prelude)
 	if err != nil {
 		return err
 	}
-	functions, err := e.vm.EvalValue(preludeSource+"("+string(settings)+")", quickjs.EvalGlobal)
+	defer start.Free()
+	functions, err := start.CallValue(quickjs.UndefinedValue, string(settings))
 	if err != nil {
 		return err
 	}
@@ -112,6 +121,10 @@ func (e *engine) load(code string) error {
 		var thrown *quickjs.Error
 		if errors.As(err, &thrown) && thrown.Message != "" {
 			return errors.New(clip(thrown.Message, maxMessage))
+		}
+		if err.Error() == "null" {
+			// The engine throws it when there is no room left even for its error.
+			return errors.New("null (thrown by the extension, or there was no memory left for an error)")
 		}
 		return errors.New(clip(err.Error(), maxMessage))
 	}

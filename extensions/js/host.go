@@ -12,6 +12,9 @@ package js
 
 import (
 	"context"
+	"errors"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -75,6 +78,8 @@ func set[T int | time.Duration](field *T, value T) {
 // Options configure a Host.
 type Options struct {
 	Limits Limits
+	// Own tells where this server listens ("host:port"), which no fetch may reach; nil for nowhere.
+	Own func() string
 	// Logger receives what extensions write outside of an invocation and what happens to their machines.
 	Logger zerolog.Logger
 }
@@ -85,10 +90,26 @@ type Host struct {
 	log    zerolog.Logger
 	// stuck counts the abandoned machines of all extensions.
 	stuck atomic.Int32
+	// globals are the names a machine has, prelude its compiled prelude; both are made once.
+	globals func() (map[string]bool, error)
+	prelude func() ([]byte, error)
+	own     func() string
 }
 
 // New makes a host.
-func New(o Options) *Host { return &Host{limits: o.Limits.withDefaults(), log: o.Logger} }
+func New(o Options) *Host {
+	h := &Host{limits: o.Limits.withDefaults(), log: o.Logger, own: o.Own}
+	h.globals, h.prelude = sync.OnceValues(h.globalNames), sync.OnceValues(compilePrelude)
+	return h
+}
+
+func (h *Host) newEngine(settings []byte, call hostCall) (*engine, error) {
+	prelude, err := h.prelude()
+	if err != nil {
+		return nil, err
+	}
+	return newEngine(h.limits.Memory, prelude, settings, call)
+}
 
 // Kind implements extensions.Host.
 func (h *Host) Kind() string { return Kind }
@@ -100,11 +121,26 @@ func (h *Host) Stuck() int { return int(h.stuck.Load()) }
 func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.Module, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.limits.LoadTimeout)
 	defer cancel()
-	code, err := bundle.Build(bundle.Options{Root: importRoot(source), Entry: source.Entrypoint, Target: bundle.Embedded})
+	rules, err := netRules(source.HostCapabilities)
 	if err != nil {
+		return nil, loadError(source, extensions.InvalidManifest, err.Error())
+	}
+	built, err := bundle.Build(bundle.Options{Root: importRoot(source), Entry: source.Entrypoint, Target: bundle.Embedded, Members: members()})
+	var modules *bundle.BuiltinError
+	if err != nil && !errors.As(err, &modules) {
 		return nil, loadError(source, extensions.ImportFailed, err.Error())
 	}
-	m := newModule(h, source, string(code))
+	missing, inNode, problem := h.missing(built.Uses, len(rules) > 0)
+	if problem != nil {
+		return nil, loadError(source, extensions.ImportFailed, problem.Error())
+	}
+	if needs := needsNode(missing, inNode); len(needs) > 0 && (modules != nil || source.Runtime.Host == "") {
+		return nil, needs.refuse(source)
+	}
+	m := newModule(h, source, string(built.Code), missing)
+	if len(rules) > 0 {
+		m.network = newNetwork(rules, h.own)
+	}
 	go m.supervise()
 	select {
 	case err = <-m.loaded:
@@ -131,4 +167,29 @@ func importRoot(source extensions.Source) string {
 
 func loadError(source extensions.Source, code extensions.LoadCode, message string) error {
 	return &extensions.LoadError{Extension: source.Name, Code: code, Message: message}
+}
+
+// needs is what an extension uses and only Node has.
+type needs []extensions.Missing
+
+func needsNode(missing []extensions.Missing, inNode []bool) (out needs) {
+	for i, one := range missing {
+		if inNode[i] && !one.Guarded {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// refuse says so; the registry may run an extension that names no host in Node.
+func (n needs) refuse(source extensions.Source) error {
+	texts := make([]string, len(n))
+	for i, one := range n {
+		texts[i] = one.String()
+	}
+	refused := &extensions.LoadError{Extension: source.Name, Code: extensions.ImportFailed, Message: strings.Join(texts, "\n")}
+	if source.Runtime.Host == "" {
+		refused.Reason = &extensions.NeedsNodeError{Missing: n}
+	}
+	return refused
 }

@@ -15,8 +15,9 @@ import (
 // instance is one machine and the goroutine that owns it. It ends when the machine must not go on (an overrun, an engine failure, the
 // module's end); another instance takes over then.
 type instance struct {
-	m      *module
-	engine *engine
+	m       *module
+	engine  *engine
+	started time.Time
 
 	// wake is signalled when there is something to do; stop is closed when the instance should end.
 	wake chan struct{}
@@ -59,7 +60,7 @@ var errMemory = errors.New("JavaScript ran out of memory")
 
 func newInstance(m *module) *instance {
 	i := &instance{
-		m: m, wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		m: m, started: time.Now(), wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		ready: make(chan error, 1), done: make(chan struct{}), stuck: make(chan struct{}),
 	}
 	i.watch = time.AfterFunc(time.Hour, i.look)
@@ -93,7 +94,11 @@ func (i *instance) attend() (reason error) {
 			reason = fmt.Errorf("the JavaScript engine failed: %v", p)
 		}
 	}()
-	if i.engine, reason = newEngine(i.m.host.limits, i.hostCall); reason != nil {
+	settings, err := i.m.settings()
+	if err != nil {
+		return err
+	}
+	if i.engine, reason = i.m.host.newEngine(settings, i.hostCall); reason != nil {
 		return reason
 	}
 	i.running.Store(i.engine)
@@ -177,7 +182,7 @@ func (i *instance) enter(t turn) error {
 }
 
 // hostCall is what the prelude calls; it runs on the instance's goroutine inside a turn.
-func (i *instance) hostCall(operation string, id int, text string) {
+func (i *instance) hostCall(operation string, id int, text string) string {
 	switch operation {
 	case "done":
 		i.m.finished(i, id, text)
@@ -193,7 +198,12 @@ func (i *instance) hostCall(operation string, id int, text string) {
 		i.outOfMemory = true
 	case "loaded":
 		i.loaded(text)
+	case "abandon":
+		i.m.abandonCall(i, id, text)
+	default:
+		return i.answer(operation, text)
 	}
+	return ""
 }
 
 // subscription is how the prelude reports one.

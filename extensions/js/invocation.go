@@ -25,7 +25,9 @@ type invocation struct {
 	on     *instance
 	ended  bool
 	timers map[string]*time.Timer
-	lines  int
+	// calls are the fetches that are under way, by the number of the call.
+	calls map[string]context.CancelFunc
+	lines int
 }
 
 type outcome struct {
@@ -140,17 +142,28 @@ func (m *module) callTool(i *instance, id int, text string) {
 	answer := func(ok bool, text string) turn {
 		return turn{inv: inv, run: func(e *engine) error { return e.call(e.settle, call, ok, text) }}
 	}
-	if inv == nil || id == 0 {
+	use := useTool
+	if name == "fetch" {
+		use = m.fetch
+	}
+	if inv == nil || (inv.tools == nil && name != "fetch") {
 		inv = i.loading
 		m.owe(i, answer(false, extensions.LateCall))
 		return
 	}
+	ctx, cancel := context.WithCancel(inv.ctx)
+	if inv.calls == nil {
+		inv.calls = map[string]context.CancelFunc{}
+	}
+	inv.calls[number] = cancel
 	m.workers.Add(1)
 	go func() {
 		defer m.workers.Done()
-		result, err := useTool(inv, name, arguments)
+		defer cancel()
+		result, err := use(ctx, inv, name, arguments)
 		m.mu.Lock()
 		defer m.mu.Unlock()
+		delete(inv.calls, number)
 		if inv.ended {
 			return
 		}
@@ -162,8 +175,17 @@ func (m *module) callTool(i *instance, id int, text string) {
 	}()
 }
 
-func useTool(inv *invocation, name, arguments string) (json.RawMessage, error) {
-	if inv.ctx.Err() != nil {
+// abandonCall ends a call nobody waits for any more: an aborted fetch.
+func (m *module) abandonCall(i *instance, id int, number string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if inv := m.live(i, id); inv != nil && inv.calls[number] != nil {
+		inv.calls[number]()
+	}
+}
+
+func useTool(ctx context.Context, inv *invocation, name, arguments string) (json.RawMessage, error) {
+	if ctx.Err() != nil {
 		return nil, errors.New(extensions.LateCall)
 	}
 	var args []json.RawMessage
@@ -171,7 +193,7 @@ func useTool(inv *invocation, name, arguments string) (json.RawMessage, error) {
 		return nil, errors.New(name + " needs an argument")
 	}
 	if name == "enqueueJob" {
-		return inv.tools.EnqueueJob(inv.ctx, args[0])
+		return inv.tools.EnqueueJob(ctx, args[0])
 	}
 	texts := make([]string, len(args))
 	for n, arg := range args {
@@ -181,9 +203,9 @@ func useTool(inv *invocation, name, arguments string) (json.RawMessage, error) {
 	}
 	switch {
 	case name == "getSessionSettings" && len(texts) == 1:
-		return inv.tools.GetSessionSettings(inv.ctx, texts[0])
+		return inv.tools.GetSessionSettings(ctx, texts[0])
 	case name == "getSessionSetting" && len(texts) == 2:
-		return inv.tools.GetSessionSetting(inv.ctx, texts[0], texts[1])
+		return inv.tools.GetSessionSetting(ctx, texts[0], texts[1])
 	}
 	return nil, errors.New("there is no tool " + name)
 }

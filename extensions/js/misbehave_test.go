@@ -180,3 +180,30 @@ func clip(err error) string {
 	}
 	return err.Error()[:min(len(err.Error()), 60)]
 }
+
+// Intervals end with the handler that set them, count as timers, and one that never gives way is cut like any other code.
+func TestIntervalsObeyTheHandlersBudget(t *testing.T) {
+	t.Parallel()
+	module := load(t, newHost(js.Limits{MaxTimers: 50}), handlers(
+		`() => { globalThis.ticks = 0; return new Promise((r) => setInterval(() => { if (++globalThis.ticks === 3) r("set") }, 1)) }`,
+		`async () => { const before = globalThis.ticks; await new Promise((r) => setTimeout(r, 30)); return globalThis.ticks === before }`,
+		`() => { let n = 0; try { for (;;) { setInterval(() => {}, 1e6); n++ } } catch (e) { return [n, e.name] } }`,
+		`() => { setInterval(() => { while (true) {} }, 1); return new Promise(() => {}) }`,
+		`() => { const t = new EventTarget(); let n = 0; try { for (;;) { t.addEventListener("x", () => n); n++ } } catch (e) { return [n, e.name] } }`,
+		`() => "fine"`,
+	))
+	for number, want := range []string{`"set"`, `true`, `[50,"RangeError"]`} {
+		if got, err := handle(t, module, number, &tools{}); err != nil || got != want {
+			t.Errorf("handler %d: %s, %v", number, got, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := module.Handle(ctx, 3, event(`{}`), &tools{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an interval that loops: %v", err)
+	}
+	answers(t, module, 5)
+	if got, err := handle(t, module, 4, &tools{}); err != nil || got != `[50,"RangeError"]` {
+		t.Errorf("listeners: %s, %v", got, err)
+	}
+}

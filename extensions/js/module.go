@@ -20,6 +20,9 @@ type module struct {
 	source extensions.Source
 	code   string
 	log    zerolog.Logger
+	// missing is what the code uses and the host has not; network is nil when the manifest declares no host to fetch from.
+	missing []extensions.Missing
+	network *network
 
 	// loaded gets the outcome of the first load; quit ends the supervisor, which closes ended.
 	loaded   chan error
@@ -43,9 +46,9 @@ type module struct {
 	stuck   int
 }
 
-func newModule(h *Host, source extensions.Source, code string) *module {
+func newModule(h *Host, source extensions.Source, code string, missing []extensions.Missing) *module {
 	return &module{
-		host: h, source: source, code: code, log: h.log.With().Str("extension", source.Name).Logger(),
+		host: h, source: source, code: code, missing: missing, log: h.log.With().Str("extension", source.Name).Logger(),
 		loaded: make(chan error, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 		invocations: map[int]*invocation{}, health: extensions.Health{State: extensions.HealthOK},
 	}
@@ -53,6 +56,9 @@ func newModule(h *Host, source extensions.Source, code string) *module {
 
 // Subscriptions implements extensions.Module.
 func (m *module) Subscriptions() []extensions.Subscription { return m.subscriptions }
+
+// Missing implements extensions.Inspected.
+func (m *module) Missing() []extensions.Missing { return m.missing }
 
 // Health implements extensions.Module.
 func (m *module) Health() extensions.Health {

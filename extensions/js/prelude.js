@@ -1,13 +1,19 @@
 // What runs in every VM before the extension: handlers, tools, timers, console and promises over ONE host function. It returns the functions
 // Go calls. Nothing here is authority: Go checks again who may call what and when; an extension that breaks this code breaks only itself.
-(function (limits) {
+(function (settings) {
   "use strict";
+  const limits = JSON.parse(settings);
   const host = globalThis.__host;
   delete globalThis.__host;
+  const evaluate = eval;
   const { parse, stringify } = JSON;
   const PromiseCtor = Promise;
   const ErrorCtor = Error;
   const StringFn = String;
+  const NumberFn = Number;
+  const ObjectCtor = Object;
+  const { defineProperty } = Object;
+  const { max: MathMax, min: MathMin } = Math;
   const InternalErrorCtor = globalThis.InternalError;
 
   const handlers = [];
@@ -80,14 +86,15 @@
     }
   }
 
-  function call(inv, name, args) {
+  // begin calls a tool: its answer is a promise, abandon(reason) rejects it and tells Go that nobody waits.
+  function begin(inv, name, args) {
     let text;
     try {
       if (!live.has(inv)) throw new ErrorCtor(limits.late);
       if (calls.size >= limits.calls) throw new RangeError("more than " + limits.calls + " tool calls wait for their answers");
       text = encode(args);
     } catch (error) {
-      return PromiseCtor.reject(error);
+      return { answer: PromiseCtor.reject(error), abandon() {} };
     }
     // Little runs inside the executor: there a promise would swallow an interrupt.
     let resolve, reject;
@@ -98,8 +105,16 @@
     const id = nextCall++;
     calls.set(id, { inv, resolve, reject });
     host("tool", inv, id + " " + name + " " + text);
-    return answer;
+    return {
+      answer,
+      abandon(reason) {
+        if (!calls.delete(id)) return;
+        reject(reason);
+        host("abandon", inv, StringFn(id));
+      },
+    };
   }
+  const call = (inv, name, args) => begin(inv, name, args).answer;
 
   function write(inv, level, args) {
     let fields = null;
@@ -151,8 +166,8 @@
 
   globalThis.console = Object.assign(logger(() => current), { log: (...args) => write(current, "info", args) });
 
-  globalThis.setTimeout = function setTimeout(callback, delay, ...args) {
-    if (typeof callback !== "function") throw new TypeError("setTimeout needs a function");
+  function after(name, repeat, callback, delay, args) {
+    if (typeof callback !== "function") throw new TypeError(name + " needs a function");
     if (timers.size >= limits.timers) throw new RangeError("more than " + limits.timers + " timers wait");
     const id = nextTimer++;
     const handle = {
@@ -163,20 +178,60 @@
     };
     // A timer belongs to the invocation that set it and goes with it; nobody waits for one without.
     if (live.has(current)) {
-      timers.set(id, { inv: current, callback, args });
-      host("timer", current, id + " " + Math.min(Math.max(Number(delay) || 0, 0), 2147483647));
+      let ms = MathMin(MathMax(NumberFn(delay) || 0, 0), 2147483647);
+      if (repeat) ms = MathMax(ms, 1);
+      timers.set(id, { inv: current, callback, args, every: repeat ? ms : 0 });
+      host("timer", current, id + " " + ms);
     }
     return handle;
-  };
-  globalThis.clearTimeout = function clearTimeout(handle) {
+  }
+  function clear(handle) {
     if (handle === undefined || handle === null) return;
-    const id = Number(handle);
+    const id = NumberFn(handle);
     if (timers.delete(id)) host("clear", current, StringFn(id));
-  };
+  }
+  for (const [name, value] of ObjectCtor.entries({
+    setTimeout: (callback, delay, ...args) => after("setTimeout", false, callback, delay, args),
+    setInterval: (callback, delay, ...args) => after("setInterval", true, callback, delay, args),
+    setImmediate: (callback, ...args) => after("setImmediate", false, callback, 0, args),
+    clearTimeout: (handle) => clear(handle),
+    clearInterval: (handle) => clear(handle),
+    clearImmediate: (handle) => clear(handle),
+  })) {
+    globalThis[name] = value;
+  }
   globalThis.queueMicrotask = function queueMicrotask(callback) {
     if (typeof callback !== "function") throw new TypeError("queueMicrotask needs a function");
     PromiseCtor.resolve().then(callback).catch((error) => write(current, "error", ["uncaught error in a microtask: " + describe(error)]));
   };
+
+  // The rest of the web's globals is made at first use: most extensions use few of them, and every machine is new.
+  const parts = new Map();
+  function part(name) {
+    if (!parts.has(name)) parts.set(name, evaluate(host("source", current, name))(web));
+    return parts.get(name);
+  }
+  const web = {
+    limits,
+    part,
+    remedy: limits.remedy,
+    host: (operation, text) => host(operation, current, text),
+    call: (name, args) => begin(current, name, args),
+    report: (what, error) => write(current, "error", [what + ": " + describe(error)]),
+  };
+  for (const [name, from] of ObjectCtor.entries(limits.globals)) {
+    const hold = (value) => defineProperty(globalThis, name, { value, writable: true, enumerable: false, configurable: true });
+    defineProperty(globalThis, name, {
+      get() {
+        const value = part(from)[name];
+        hold(value);
+        return value;
+      },
+      set: hold,
+      enumerable: false,
+      configurable: true,
+    });
+  }
 
   const registry = {
     on(eventType, handler, options) {
@@ -247,8 +302,9 @@
     fire(id) {
       const timer = timers.get(id);
       if (!timer) return;
-      timers.delete(id);
       current = timer.inv;
+      if (timer.every) host("timer", current, id + " " + timer.every);
+      else timers.delete(id);
       try {
         timer.callback(...timer.args);
       } catch (error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -66,6 +67,11 @@ func (m *module) start(ctx context.Context) (*child, error) {
 	load := outgoing{Type: "load", Protocol: protocol, Name: m.source.Name, Version: m.source.Version, Root: m.source.Root, Entry: m.source.Entrypoint}
 	if m.command.script != "" {
 		load.Script = filepath.Join(c.dir, m.command.script)
+		for _, use := range m.command.uses {
+			if !slices.Contains(load.Uses, use.Name) {
+				load.Uses = append(load.Uses, use.Name)
+			}
+		}
 	}
 	c.send(load)
 	go c.read()

@@ -25,6 +25,8 @@ type command struct {
 	files map[string][]byte
 	// script is the file in the folder the child should import, "" for none.
 	script string
+	// uses are the globals the script uses.
+	uses []bundle.Use
 }
 
 const (
@@ -43,20 +45,20 @@ func (h *Host) command(source extensions.Source) (command, error) {
 	}
 	node, err := exec.LookPath(h.options.Node)
 	if err != nil {
-		return command{}, fmt.Errorf("node is not installed on this server: %w", err)
+		return command{}, fmt.Errorf("%w (%w); install Node 20 or later and have it in the server's PATH", extensions.ErrNoNode, err)
 	}
 	root := source.SourceRoot
 	if root == "" || source.Trust == extensions.TrustEnforced {
 		root = source.Root
 	}
-	code, err := bundle.Build(bundle.Options{Root: root, Entry: source.Entrypoint, Target: bundle.Node})
+	built, err := bundle.Build(bundle.Options{Root: root, Entry: source.Entrypoint, Target: bundle.Node})
 	if err != nil {
 		return command{}, err
 	}
 	heap := h.limits.Memory / 2 >> 20
 	return command{
 		path: node, args: []string{"--max-old-space-size=" + strconv.FormatInt(heap, 10), filepath.Join(dirMark, hostFile)},
-		files: map[string][]byte{hostFile: nodeHost, scriptFile: code}, script: scriptFile,
+		files: map[string][]byte{hostFile: nodeHost, scriptFile: built.Code}, script: scriptFile, uses: built.Uses,
 	}, nil
 }
 

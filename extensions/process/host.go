@@ -137,7 +137,7 @@ func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.M
 	defer cancel()
 	c, err := h.command(source)
 	if err != nil {
-		return nil, loadError(source, extensions.ImportFailed, err.Error())
+		return nil, &extensions.LoadError{Extension: source.Name, Code: extensions.ImportFailed, Message: err.Error(), Reason: err}
 	}
 	m := newModule(h, source, c)
 	go m.supervise()

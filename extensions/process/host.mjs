@@ -1,5 +1,6 @@
 // The built-in child for Node: it loads one bundled extension and speaks JSON lines with the server over stdin and stdout. What is checked
 // here only helps the author; the server checks everything again.
+import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
 const write = process.stdout.write.bind(process.stdout);
@@ -135,7 +136,14 @@ const registry = {
   },
 };
 
+const oldestNode = 20;
+
 async function load(message) {
+  if (Number.parseInt(process.versions.node, 10) < oldestNode) {
+    return send({ type: "failed", code: "import_failed", message: `this is Node ${process.versions.node}, and extensions need ${oldestNode} or later` });
+  }
+  // Modules have none; loaders that extensions were written for give them one.
+  globalThis.require = createRequire(message.entry);
   let module;
   try {
     module = await import(pathToFileURL(message.script).href);
@@ -152,7 +160,9 @@ async function load(message) {
   } finally {
     open = false;
   }
-  send({ type: "ready", protocol: 1, concurrency, subscriptions: handlers.map((one) => one.subscription) });
+  const has = (name) => name.includes(".") || name in globalThis;
+  const missing = (message.uses ?? []).filter((name) => !has(name));
+  send({ type: "ready", protocol: 1, concurrency, subscriptions: handlers.map((one) => one.subscription), missing });
 }
 
 async function invoke({ id, subscription, event, settings }) {

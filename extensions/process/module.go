@@ -30,6 +30,7 @@ type module struct {
 
 	mu            sync.Mutex
 	subscriptions []extensions.Subscription
+	missing       []extensions.Missing // written with subscriptions
 	serving       *child
 	served        bool // whether a child ever took events
 	waiting       []*invocation
@@ -71,6 +72,9 @@ func newModule(h *Host, source extensions.Source, c command) *module {
 
 // Subscriptions implements extensions.Module.
 func (m *module) Subscriptions() []extensions.Subscription { return m.subscriptions }
+
+// Missing implements extensions.Inspected.
+func (m *module) Missing() []extensions.Missing { return m.missing }
 
 // Health implements extensions.Module.
 func (m *module) Health() extensions.Health {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"harness/extensions"
+	"harness/extensions/js/bundle"
 )
 
 // receive acts on one message of a child. wanted tells whether the server had reason to expect it. An error is a breach of the protocol: the
@@ -49,7 +50,7 @@ func (m *module) ready(c *child, message incoming) error {
 	case c.ready:
 		return errors.New("the child said ready twice")
 	case m.subscriptions == nil:
-		m.subscriptions = list
+		m.subscriptions, m.missing = list, missing(m.command.uses, message.Missing)
 	case !slices.Equal(m.subscriptions, list):
 		return errors.New("the extension registered other handlers than the first time; reload it")
 	}
@@ -63,6 +64,17 @@ func (m *module) ready(c *child, message incoming) error {
 	}
 	m.dispatch()
 	return nil
+}
+
+// missing is what the script uses and the child says its Node does not have.
+func missing(uses []bundle.Use, names []string) (list []extensions.Missing) {
+	for _, use := range uses {
+		if slices.Contains(names, use.Name) {
+			list = append(list, extensions.Missing{Name: use.Name, Place: use.Place(), Guarded: use.Guarded,
+				Remedy: "is declared nowhere, and the Node of this server does not have it. Import it, declare it or correct its name."})
+		}
+	}
+	return list
 }
 
 // returned is the child's word that an invocation is over, in one way or another.

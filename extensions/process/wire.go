@@ -11,7 +11,7 @@ const protocol = 1
 
 // incoming is every message a child may send, one JSON object a line:
 //
-//	ready  {protocol, concurrency?, subscriptions: [{eventType, priority?, timeoutMs?}]}
+//	ready  {protocol, concurrency?, subscriptions: [{eventType, priority?, timeoutMs?}], missing?: names out of load's uses}
 //	failed {code: import_failed|missing_register|registration_failed, message}
 //	result {id, value?}            the handler returned
 //	error  {id, message}           the handler threw
@@ -24,6 +24,7 @@ type incoming struct {
 	Protocol      int               `json:"protocol"`
 	Concurrency   int               `json:"concurrency"`
 	Subscriptions []subscription    `json:"subscriptions"`
+	Missing       []string          `json:"missing"`
 	Code          string            `json:"code"`
 	Message       string            `json:"message"`
 	Value         json.RawMessage   `json:"value"`
@@ -53,12 +54,14 @@ type outgoing struct {
 	Type     string `json:"type"`
 	Protocol int    `json:"protocol,omitempty"`
 
-	// load: the extension, its folder and the file with its handlers. script is the bundle made for the built-in Node child.
-	Name    string `json:"name,omitempty"`
-	Version string `json:"version,omitempty"`
-	Root    string `json:"root,omitempty"`
-	Entry   string `json:"entry,omitempty"`
-	Script  string `json:"script,omitempty"`
+	// load: the extension, its folder and the file with its handlers. script is the bundle made for the built-in Node child, uses the globals
+	// in it: the child knows which of them its Node has.
+	Name    string   `json:"name,omitempty"`
+	Version string   `json:"version,omitempty"`
+	Root    string   `json:"root,omitempty"`
+	Entry   string   `json:"entry,omitempty"`
+	Script  string   `json:"script,omitempty"`
+	Uses    []string `json:"uses,omitempty"`
 
 	// invoke: which handler (position in ready's subscriptions) gets which event; settings tells whether the two getters are supplied.
 	ID           int             `json:"id,omitempty"`

@@ -89,6 +89,18 @@ func Beyond() []Row {
 		{
 			What:   "runtimes do not see the data directory and the server's settings, and cannot change extensions",
 			Reason: "in the original an agent could read the store and write code that the server runs at its next reload",
+			What: "an extension that uses nothing of Node runs inside the server without it, with the web's globals of " +
+				"[extensions-hosts.md](extensions-hosts.md#what-the-hosts-have); one that needs Node runs in a Node process of its own",
+			Reason: "in the original every extension had all rights of the server's process, and one that looped or ended it took the server along",
+		},
+		{
+			What:   "`fetch` of an extension inside the server reaches only the hosts its manifest declares, and never this server or link-local addresses",
+			Reason: "this server trusts callers on its machine, and cloud metadata services hand out credentials: an event's text must not lead there",
+		},
+		{
+			What: "an extension's Node process sees PATH, HOME, LANG, TZ and what `HARNESS_EXTENSION_PASS_ENV` names of the environment, " +
+				"and its working directory is its folder",
+			Reason: "in the original it saw all secrets of the server's environment",
 		},
 	}
 }

@@ -38,23 +38,74 @@ type Options struct {
 	Entry string
 	// Target is where the script runs.
 	Target Target
+	// Members are members of globals that count as names of their own in Result.Uses, as in "crypto.subtle".
+	Members []string
 }
 
-// Build reads the extension anew and returns the script. The error is meant for the extension's author: it names file and line.
+// Result is one extension made ready to run.
+type Result struct {
+	// Code is the script.
+	Code []byte
+	// Uses are what the code takes from outside of itself, by file and place.
+	Uses []Use
+}
+
+// BuiltinError says that modules of Node are imported where there are none; Result.Uses names them.
+type BuiltinError struct{ Message string }
+
+// Error implements error.
+func (e *BuiltinError) Error() string { return e.Message }
+
+// Build reads the extension anew and makes the script. The error is meant for the extension's author: it names file and line.
 //
 // Nothing is cached: a helper module that was edited counts at the next load (codex-manager keeps the old one).
-func Build(o Options) ([]byte, error) {
+func Build(o Options) (Result, error) {
 	root, err := os.OpenRoot(o.Root)
 	if err != nil {
-		return nil, fmt.Errorf("open the extension's folder: %w", err)
+		return Result{}, fmt.Errorf("open the extension's folder: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	result := api.Build(api.BuildOptions{
+	built := run(root, o, o.Target == Node)
+	modules, onlyBuiltins := builtinUses(built.Errors)
+	var refused error
+	if len(built.Errors) > 0 {
+		refused = describe(built.Errors, o.Root)
+		if !onlyBuiltins {
+			return Result{}, refused
+		}
+		// What else the code uses should be told at once, too.
+		refused = &BuiltinError{Message: refused.Error()}
+		if built = run(root, o, true); len(built.Errors) > 0 {
+			return Result{}, describe(built.Errors, o.Root)
+		}
+	}
+	if len(built.OutputFiles) != 2 {
+		return Result{}, fmt.Errorf("bundling made %d files instead of two", len(built.OutputFiles))
+	}
+	sourceMap, code := built.OutputFiles[0].Contents, built.OutputFiles[1].Contents
+	uses, err := freeUses(code, sourceMap, o.Members)
+	if err != nil {
+		return Result{}, err
+	}
+	uses = append(uses, modules...)
+	sortUses(uses)
+	if o.Target == Embedded {
+		// The function keeps the exports out of the global scope, and strict mode is what a module has.
+		code = []byte("(function () { \"use strict\";\n" + string(code) + "\nreturn " + exportsName + ";\n})()")
+	}
+	return Result{Code: code, Uses: uses}, refused
+}
+
+// outFile is what the script is called while it is made.
+const outFile = "bundle.js"
+
+func run(root *os.Root, o Options, builtins bool) api.BuildResult {
+	return api.Build(api.BuildOptions{
 		EntryPoints:   []string{o.Entry},
 		AbsWorkingDir: o.Root,
 		Bundle:        true,
 		Write:         false,
-		Outfile:       "bundle.js",
+		Outfile:       outFile,
 		Format:        format(o.Target),
 		GlobalName:    globalName(o.Target),
 		Platform:      platform(o.Target),
@@ -63,22 +114,25 @@ func Build(o Options) ([]byte, error) {
 		Target:     api.ES2023,
 		Charset:    api.CharsetUTF8,
 		LogLevel:   api.LogLevelSilent,
+		// The map is for telling where things stand; it does not run.
+		Sourcemap:      api.SourceMapExternal,
+		SourcesContent: api.SourcesContentExclude,
 		// Settings of whoever owns a folder further up are not the extension's.
 		TsconfigRaw: "{}",
-		Plugins:     []api.Plugin{newConfinement(root, o).plugin()},
+		Plugins:     []api.Plugin{newConfinement(root, o, builtins).plugin()},
 	})
-	if len(result.Errors) > 0 {
-		return nil, describe(result.Errors, o.Root)
+}
+
+// builtinUses takes the imports of Node's modules out of what esbuild refused; only tells that nothing else was.
+func builtinUses(messages []api.Message) (found []Use, only bool) {
+	for _, m := range messages {
+		name, is := m.Detail.(builtin)
+		if !is || m.Location == nil {
+			return nil, false
+		}
+		found = append(found, Use{Name: string(name), Module: true, File: m.Location.File, Line: m.Location.Line, Column: m.Location.Column + 1})
 	}
-	if len(result.OutputFiles) != 1 {
-		return nil, fmt.Errorf("bundling made %d files instead of one", len(result.OutputFiles))
-	}
-	code := result.OutputFiles[0].Contents
-	if o.Target == Embedded {
-		// The function keeps the exports out of the global scope, and strict mode is what a module has.
-		code = []byte("(function () { \"use strict\";\n" + string(code) + "\nreturn " + exportsName + ";\n})()")
-	}
-	return code, nil
+	return found, true
 }
 
 // exportsName holds the module's exports inside the script.

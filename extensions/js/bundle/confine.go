@@ -3,9 +3,12 @@ package bundle
 import (
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -17,12 +20,17 @@ import (
 type confinement struct {
 	root    *os.Root
 	options Options
-	total   atomic.Int64
+	// builtins tells that Node's modules may be imported.
+	builtins bool
+	total    atomic.Int64
 }
 
-func newConfinement(root *os.Root, o Options) *confinement {
-	return &confinement{root: root, options: o}
+func newConfinement(root *os.Root, o Options, builtins bool) *confinement {
+	return &confinement{root: root, options: o, builtins: builtins}
 }
+
+// builtin marks the refusal of a module of Node.
+type builtin string
 
 // ownResolve marks a resolution this plugin asked for itself.
 type ownResolve struct{}
@@ -50,11 +58,13 @@ func (c *confinement) resolve(build api.PluginBuild, args api.OnResolveArgs) (ap
 	case args.Path == SDKModule || strings.HasPrefix(args.Path, SDKModule+"/"):
 		return api.OnResolveResult{Path: SDKModule, Namespace: sdkNamespace}, nil
 	case isBuiltin(args.Path):
-		if c.options.Target == Node {
+		if c.builtins {
 			return api.OnResolveResult{Path: args.Path, External: true}, nil
 		}
-		return refuse("%q is a module of Node, and embedded extensions have no file system, network or processes. "+
+		refused, err := refuse("%q is a module of Node, and embedded extensions have no file system, network or processes. "+
 			"Run this extension out of process: \"runtime\": {\"host\": \"node\"} in its manifest", args.Path)
+		refused.Errors[0].Detail = builtin(args.Path)
+		return refused, err
 	case strings.Contains(args.Path, "://") || strings.HasPrefix(args.Path, "data:"):
 		return refuse("%q is not a file; code is imported from the extension's own folder only", args.Path)
 	}
@@ -128,7 +138,32 @@ func (c *confinement) load(path string) (api.OnLoadResult, error) {
 		return api.OnLoadResult{}, fmt.Errorf("the extension's files are larger than %d bytes together", maxTotal)
 	}
 	text := string(content)
+	if c.options.Target == Node {
+		text, loader = placed(text, loader, path)
+	}
 	return api.OnLoadResult{Contents: &text, Loader: loader, ResolveDir: filepath.Dir(path)}, nil
+}
+
+var ownPlace = regexp.MustCompile(`import\.meta\.(url|dirname|filename)|__dirname|__filename`)
+
+// placed makes a file's words for its own place true: after bundling they would name the bundle.
+func placed(text string, loader api.Loader, path string) (string, api.Loader) {
+	if !ownPlace.MatchString(text) || loader == api.LoaderJSON || loader == api.LoaderText {
+		return text, loader
+	}
+	file, folder := strconv.Quote(path), strconv.Quote(filepath.Dir(path))
+	address := strconv.Quote((&url.URL{Scheme: "file", Path: path}).String())
+	result := api.Transform(text, api.TransformOptions{
+		Loader: loader, Sourcefile: filepath.Base(path), Sourcemap: api.SourceMapInline, SourcesContent: api.SourcesContentExclude,
+		Target: api.ES2023, Charset: api.CharsetUTF8, LogLevel: api.LogLevelSilent, TsconfigRaw: "{}",
+		Define: map[string]string{
+			"import.meta.url": address, "import.meta.dirname": folder, "import.meta.filename": file, "__dirname": folder, "__filename": file,
+		},
+	})
+	if len(result.Errors) > 0 {
+		return text, loader // the bundling itself tells what is wrong
+	}
+	return string(result.Code), api.LoaderJS
 }
 
 var loaders = map[string]api.Loader{

@@ -1,0 +1,164 @@
+package js
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	whatwg "github.com/nlnwa/whatwg-url/url"
+)
+
+// netRule is one host a manifest declares: "net:HOST" in capabilities.host, HOST a name, an address, "*.name" or "*", with or without a port.
+type netRule struct {
+	host string // lower case, ASCII; without the "*" of a wildcard
+	wild bool
+	port string // "" stands for 80 and 443
+}
+
+// netRules reads the declarations of the network among capabilities.host; those of other kinds are passed over.
+func netRules(capabilities []string) (rules []netRule, err error) {
+	for _, capability := range capabilities {
+		text, isNet := strings.CutPrefix(capability, "net:")
+		if !isNet {
+			continue
+		}
+		rule := netRule{}
+		if text, rule.wild = strings.CutPrefix(text, "*"); rule.wild {
+			text = "wildcard" + text
+		}
+		// The parser of URLs knows how names, addresses and ports are written.
+		u, err := whatwg.Parse("ws://" + text + "/")
+		if err != nil || u.Pathname() != "/" || u.Href(true) != "ws://"+u.Host()+"/" || strings.ContainsAny(u.Host(), "*") {
+			return nil, fmt.Errorf(`capabilities.host: %q names no host; use "net:api.example.com", "net:*.example.com", "net:127.0.0.1:8080" or "net:*"`, capability)
+		}
+		rule.host, rule.port = strings.Trim(u.Hostname(), "[]"), u.Port()
+		if at := strings.LastIndexByte(text, ':'); rule.port == "" && at >= 0 && text[at:] == ":80" {
+			rule.port = "80" // the parser drops a scheme's own port
+		}
+		if rule.wild {
+			rule.host = strings.TrimPrefix(rule.host, "wildcard")
+		}
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+func (r netRule) covers(host, port string) bool {
+	if r.port != port && (r.port != "" || (port != "80" && port != "443")) {
+		return false
+	}
+	if r.wild {
+		return r.host == "" || strings.HasSuffix(host, r.host)
+	}
+	return r.host == host
+}
+
+// dialer connects to what the rules name. What is decided is decided about the address that is connected to, after the name was resolved and
+// for every redirect, so that no name and no redirect leads past it.
+type dialer struct {
+	rules []netRule
+	// own is where this server listens, "" for nowhere.
+	own func() string
+}
+
+func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	covering := slices.DeleteFunc(slices.Clone(d.rules), func(r netRule) bool { return !r.covers(host, port) })
+	if len(covering) == 0 {
+		declaration := host
+		if port != "80" && port != "443" {
+			declaration = net.JoinHostPort(host, port)
+		}
+		return nil, fmt.Errorf(`the host is not declared: add "net:%s" to capabilities.host in the manifest`, declaration)
+	}
+	named := slices.ContainsFunc(covering, func(r netRule) bool { return !r.wild })
+	withPort := slices.ContainsFunc(covering, func(r netRule) bool { return !r.wild && r.port != "" })
+	connector := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+		return d.judge(address, named, withPort)
+	}}
+	return connector.DialContext(ctx, network, address)
+}
+
+// reach tells how near an address is.
+type reach int
+
+const (
+	never   reach = iota // link-local (the metadata services of clouds), multicast and what is no address of a host
+	machine              // this machine
+	private              // networks that are not the internet
+	public
+)
+
+// judge refuses addresses a declaration does not mean: this machine must be named with a port, a private network by the host's name, and the
+// server's own address is out of reach, since it trusts callers on this machine.
+func (d dialer) judge(address string, named, withPort bool) error {
+	parsed, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	ip := parsed.Addr().Unmap().WithZone("")
+	near := reachOf(ip)
+	switch {
+	case near == never:
+		return fmt.Errorf("%s is link-local or no host's address: no extension may fetch from it", ip)
+	case near == machine && d.isOwn(parsed.Port()):
+		return fmt.Errorf("%s is this server itself: use the tools a handler is given", address)
+	case near == machine && !withPort:
+		return fmt.Errorf(`%s is this machine: declare it with its port, as in "net:localhost:%d"`, ip, parsed.Port())
+	case near == private && !named:
+		return fmt.Errorf("%s is an address of a private network: declare the host by its name, without a wildcard", ip)
+	}
+	return nil
+}
+
+func (d dialer) isOwn(port uint16) bool {
+	if d.own == nil {
+		return false
+	}
+	_, own, err := net.SplitHostPort(d.own())
+	return err == nil && own == strconv.Itoa(int(port))
+}
+
+func reachOf(ip netip.Addr) reach {
+	switch {
+	case ip.IsLinkLocalUnicast(), ip.IsMulticast(), ip == netip.MustParseAddr("fd00:ec2::254"), ip == netip.MustParseAddr("100.100.100.200"),
+		netip.MustParsePrefix("240.0.0.0/4").Contains(ip):
+		return never
+	case ip.IsLoopback(), ip.IsUnspecified(), netip.MustParsePrefix("0.0.0.0/8").Contains(ip), isInterface(ip):
+		return machine // 0.0.0.0 connects to this machine, too
+	case ip.IsPrivate():
+		return private
+	}
+	// Shared and benchmarking networks, and the ways IPv6 hides an IPv4 address in.
+	for _, prefix := range []string{"100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "fec0::/10", "::/96"} {
+		if netip.MustParsePrefix(prefix).Contains(ip) {
+			return private
+		}
+	}
+	return public
+}
+
+// isInterface tells whether an address is one of this machine's. When they can not be listed, every address may be.
+func isInterface(ip netip.Addr) bool {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		network, ok := a.(*net.IPNet)
+		if !ok {
+			return false
+		}
+		own, ok := netip.AddrFromSlice(network.IP)
+		return ok && own.Unmap() == ip
+	})
+}

@@ -1,0 +1,100 @@
+package js
+
+import (
+	"crypto/rand"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"harness/extensions"
+)
+
+//go:embed web/*.js
+var webSources embed.FS
+
+// webGlobals are the web's globals a machine makes at their first use, with the part of web/ they come from.
+func webGlobals() map[string]string {
+	globals := map[string]string{}
+	for part, names := range map[string][]string{
+		"events": {"DOMException", "Event", "CustomEvent", "EventTarget", "AbortController", "AbortSignal"},
+		"text":   {"TextEncoder", "TextDecoder", "atob", "btoa"},
+		"url":    {"URL", "URLSearchParams"},
+		"clone":  {"structuredClone"},
+		"system": {"crypto", "performance"},
+		"fetch":  {"fetch", "Headers", "Request", "Response"},
+	} {
+		for _, name := range names {
+			globals[name] = part
+		}
+	}
+	return globals
+}
+
+// nodeAdvice is what to do about something Node has and the embedded host has not.
+const nodeAdvice = `Run this extension in Node: "runtime": {"host": "node"} in its manifest.`
+
+// settings is what the prelude is told.
+func (m *module) settings() ([]byte, error) {
+	limits := m.host.limits
+	return json.Marshal(map[string]any{
+		"result": limits.MaxResult, "calls": limits.MaxCalls, "timers": limits.MaxTimers, "handlers": limits.MaxHandlers,
+		"message": maxMessage, "log": maxLog, "late": extensions.LateCall, "globals": webGlobals(), "remedy": nodeAdvice,
+		"fetch": m.network != nil, "fetchAdvice": fetchAdvice,
+	})
+}
+
+// maxRandom is what one call of crypto.getRandomValues may ask for, in bytes.
+const maxRandom = 64 << 10
+
+// answer serves what the machine asks for and waits for: nothing here takes long or has effects.
+func (i *instance) answer(operation, text string) string {
+	switch operation {
+	case "source":
+		source, err := webSources.ReadFile("web/" + text + ".js")
+		if err != nil {
+			return "" // only an extension that broke the prelude asks for others
+		}
+		return string(source)
+	case "url":
+		return askURL(text)
+	case "random":
+		size, err := strconv.Atoi(text)
+		if err != nil || size < 0 || size > maxRandom {
+			return ""
+		}
+		bytes := make([]byte, size)
+		_, _ = rand.Read(bytes) // it never fails
+		return base64.StdEncoding.EncodeToString(bytes)
+	case "encode":
+		return base64.StdEncoding.EncodeToString([]byte(text))
+	case "decode":
+		bytes, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || !utf8.Valid(bytes) {
+			return ""
+		}
+		return string(bytes)
+	case "btoa":
+		bytes := make([]byte, 0, len(text))
+		for _, character := range text {
+			bytes = append(bytes, byte(character)) // web/text.js lets only U+0000 to U+00FF through
+		}
+		return base64.StdEncoding.EncodeToString(bytes)
+	case "uuid":
+		return uuid.NewString()
+	case "now":
+		return milliseconds(time.Since(i.started))
+	case "origin":
+		return milliseconds(time.Duration(i.started.UnixNano()))
+	}
+	return ""
+}
+
+// milliseconds writes a duration as JavaScript counts it, down to the microsecond.
+func milliseconds(d time.Duration) string {
+	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 3, 64)
+}

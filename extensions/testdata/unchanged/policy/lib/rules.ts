@@ -1,0 +1,3 @@
+export interface Rule { name: string; contains: string; decision: "accept" | "decline" }
+
+export const firstMatch = (rules: Rule[], summary: string): Rule | undefined => rules.find((rule) => summary.includes(rule.contains));
