@@ -89,6 +89,8 @@ func Beyond() []Row {
 		{
 			What:   "runtimes do not see the data directory and the server's settings, and cannot change extensions",
 			Reason: "in the original an agent could read the store and write code that the server runs at its next reload",
+		},
+		{
 			What: "an extension that uses nothing of Node runs inside the server without it, with the web's globals of " +
 				"[extensions-hosts.md](extensions-hosts.md#what-the-hosts-have); one that needs Node runs in a Node process of its own",
 			Reason: "in the original every extension had all rights of the server's process, and one that looped or ended it took the server along",
