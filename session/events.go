@@ -15,6 +15,8 @@ import (
 const (
 	eventProjectUpdated = "session_project_updated"
 	eventSessionDeleted = "session_deleted"
+
+	eventTranscriptUpdated = "transcript_updated"
 )
 
 // source names this room in the events it causes itself.
@@ -52,7 +54,7 @@ func sessionEvent(sessionID, kind string, at int64, systemOwned bool, payload js
 // transcriptUpdated tells of an entry; asSent is the entry within the event's payload.
 func transcriptUpdated(sessionID string, entry *transcript.Entry, at int64, systemOwned bool) (event journal.Event, asSent json.RawMessage) {
 	payload, from := entry.AppendUpdate(make([]byte, 0, entry.Size()), sessionID)
-	event = sessionEvent(sessionID, "transcript_updated", at, systemOwned, payload)
+	event = sessionEvent(sessionID, eventTranscriptUpdated, at, systemOwned, payload)
 	// Clients choose these ids, and the journal stores them as columns too.
 	event.TurnID, event.ItemID = database.EncodeText(entry.TurnID), database.EncodeText(entry.MessageID)
 	return event, payload[from : len(payload)-1]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"harness/journal"
 )
@@ -13,6 +14,11 @@ func (s *Service) hear(records []journal.Record) {
 	for _, record := range records {
 		switch record.Type {
 		case eventSessionRenamed, eventProjectUpdated, eventSessionDeleted:
+		case eventTranscriptUpdated:
+			if strings.HasPrefix(record.ItemID, turnErrorPrefix) {
+				s.logFailure(record)
+			}
+			continue
 		default:
 			continue
 		}

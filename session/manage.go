@@ -32,8 +32,13 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error
 		if err := adapter.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
 			return nil, materialized(err)
 		}
+		// Where it is kept has changed. Not to learn of that now is no failure of what was asked for.
+		t, err := adapter.ReadThread(ctx, session.RuntimeSessionID, false)
+		if err != nil {
+			t = runtime.Thread{}
+		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			return nil, updateSession(ctx, tx, sessionID, `archived = 1`)
+			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	})
 }
@@ -114,7 +119,7 @@ func (s *Service) manage(ctx context.Context, sessionID string, act func(context
 		s.adoption.wantAgain(sessionID)
 		return Session{}, err
 	}
-	return s.stored(ctx, sessionID)
+	return s.shown(ctx, sessionID)
 }
 
 func materialized(err error) error {
@@ -158,7 +163,7 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 		s.adoption.wantAgain(sessionID)
 		return Session{}, err
 	}
-	return s.stored(ctx, sessionID)
+	return s.shown(ctx, sessionID)
 }
 
 func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {

@@ -21,9 +21,11 @@ type key struct{ session, message string }
 type state struct {
 	entry   Entry
 	ordinal int64
+	place   int64
 	stored  bool // there was a row before
 	known   bool // there is an entry, stored or put
 	changed bool
+	moved   bool // belongs to another place than the row's
 }
 
 // UpsertAll is Upsert of each in turn, in a few statements for all of them: what is stored afterwards is the same, at a fraction of the
@@ -43,17 +45,33 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 	if err != nil {
 		return err
 	}
+	places := newPlacer(tx)
+	if err := places.load(ctx, turnsOf(puts, keys, states)); err != nil {
+		return err
+	}
 	for i, put := range puts {
 		s := states[keys[i]]
+		moved := false
 		if s.known {
 			merged := Merge(s.entry, put.Entry)
-			s.changed = s.changed || !merged.Equal(s.entry)
+			s.changed, moved = s.changed || !merged.Equal(s.entry), moves(s.entry, merged)
 			s.entry = merged
-			continue
+		} else {
+			session := keys[i].session
+			last[session]++
+			s.entry, s.ordinal, s.known = settleTimes(put.Entry), last[session], true
 		}
-		session := keys[i].session
-		last[session]++
-		s.entry, s.ordinal, s.known = settleTimes(put.Entry), last[session], true
+		switch {
+		case s.stored:
+			s.moved = s.moved || moved
+		case s.place == 0 || moved:
+			if s.place, err = places.place(ctx, keys[i], &s.entry, s.ordinal, false); err != nil {
+				return err
+			}
+		}
+	}
+	if err := places.flush(ctx); err != nil {
+		return err
 	}
 	var inserts, updates []key
 	for _, k := range order {
@@ -70,7 +88,25 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 	if err := write(ctx, tx, updates, states, updateEntries, false); err != nil {
 		return fmt.Errorf("update %d transcript entries: %w", len(updates), err)
 	}
+	for _, k := range order {
+		if s := states[k]; s.moved {
+			if err := places.move(ctx, k, &s.entry, false); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
+}
+
+// turnsOf are the turns new entries go to.
+func turnsOf(puts []Put, keys []key, states map[key]*state) []turnKey {
+	var turns []turnKey
+	for i, put := range puts {
+		if !states[keys[i]].stored {
+			turns = append(turns, turnKey{keys[i].session, database.EncodeText(put.Entry.TurnID)})
+		}
+	}
+	return turns
 }
 
 // read fills in the entries that are stored, and returns the last ordinal of each session.
@@ -144,11 +180,11 @@ func (t *text) Scan(value any) error {
 }
 
 func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*state, statement *database.Bulk, numbered bool) error {
-	args := make([]any, 0, 11*len(keys))
+	args := make([]any, 0, 12*len(keys))
 	for _, k := range keys {
 		args = append(args, values(k.session, states[k].entry)...)
 		if numbered {
-			args = append(args, states[k].ordinal)
+			args = append(args, states[k].ordinal, states[k].place)
 		}
 	}
 	return statement.Exec(ctx, tx, args)
@@ -162,8 +198,9 @@ var (
 		readText(`v cross join lateral (select * from transcript_entries t where t.session_id = v.s and t.message_id = v.m limit 1) as e`),
 		database.Text, database.Text)
 	insertEntries = database.NewBulk(`insert into transcript_entries
-		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal) {rows}`,
-		database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int, database.Int, database.Int)
+		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal, place) {rows}`,
+		database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int,
+		database.Int, database.Int, database.Int)
 	updateEntries = database.NewBulks(`with v (s, m, turn_id, role, type, content, details, status, started_at, completed_at) as ({rows})
 		update transcript_entries set turn_id = v.turn_id, role = v.role, type = v.type, content = v.content, details = v.details,
 			status = v.status, started_at = v.started_at, completed_at = v.completed_at

@@ -150,7 +150,7 @@ func TestWindowCostIsFlat(t *testing.T) {
 			}
 		}
 		for _, w := range []transcript.Window{{Limit: 5}, {Limit: 5, Before: "m5"}, {Limit: 5, After: "m5"}} {
-			if plan := explain(t, db, w); !strings.Contains(plan, "transcript_entries_order") || strings.Contains(strings.ToLower(plan), "sort") ||
+			if plan := explain(t, db, w); !strings.Contains(plan, "transcript_entries_place") || strings.Contains(strings.ToLower(plan), "sort") ||
 				strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Seq Scan") {
 				t.Errorf("%+v does not go by the index:\n%s", w, plan)
 			}
@@ -178,8 +178,8 @@ func grow(t *testing.T, db *database.DB, session string, n int) {
 	t.Helper()
 	if err := db.Update(t.Context(), func(tx database.Tx) error {
 		_, err := tx.ExecContext(t.Context(), `with recursive n (i) as (select 1 union all select i + 1 from n where i < cast($2 as bigint))
-			insert into transcript_entries (session_id, message_id, ordinal, turn_id, role, type, content, status)
-			select cast($1 as text), 'm' || i, i, 't', 'user', 'x', 'some words', 'complete' from n`, session, n)
+			insert into transcript_entries (session_id, message_id, ordinal, place, turn_id, role, type, content, status)
+			select cast($1 as text), 'm' || i, i, i * 128, 't', 'user', 'x', 'some words', 'complete' from n`, session, n)
 		return err
 	}); err != nil {
 		t.Fatal(err)

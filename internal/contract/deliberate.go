@@ -188,6 +188,21 @@ func Rows() []Row {
 			What: "capabilities come from the method list of codex; rollback is available", Reason: "the original probed by making real calls with broken parameters; rollback works here on old and new codex",
 			Routes: []string{"GET /api/capabilities", "POST /api/sessions/{sessionId}/rollback"},
 		},
+		{
+			Place: `body\.(?:session|data\[\d+\])\.(?:state|activeTurnId|pendingCount|lastError)`,
+			What:  "a session says what goes on in it: state, activeTurnId, pendingCount, lastError", Reason: "a list shows what runs, waits or failed without a look into each session",
+			Routes: []string{"GET /api/sessions", "GET /api/sessions/{sessionId}", "POST /api/sessions"},
+		},
+		{
+			Topic: "messages", Exchange: `GET /api/sessions/[^/]*`, Place: `body\.transcript\.length`,
+			What: "a failed turn has an entry that says why and what to do (role system, type turn.error, status error)", Reason: "the original's message was accepted, and then there was silence",
+			Routes: []string{"GET /api/sessions/{sessionId}", "POST /api/sessions/{sessionId}/messages"},
+		},
+		{
+			Topic: "messages", Exchange: "frame transcript_updated", Place: "extra",
+			What: "the entry of a failed turn is announced before the turn's end", Reason: "who reads the session already sees it, too",
+			Routes: []string{"GET /api/stream"},
+		},
 	}
 }
 
