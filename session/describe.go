@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"harness/database"
+	"harness/journal"
 	"harness/runtime"
 	"harness/transcript"
 )
@@ -52,6 +53,28 @@ func (s *Service) describeThread(ctx context.Context, q database.Querier, sessio
 		state.Turns = nativeTurns(entries, turns, messages)
 	}
 	return words.Describe(session.Thread, state), nil
+}
+
+// refreshDescription asks the runtime what it says of a session by now: where it works and with what model may change with a turn.
+func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID string) error {
+	adapter, err := s.adapter(runtimeName)
+	if err != nil {
+		return err
+	}
+	stored, err := readSession(ctx, s.db.Read(), sessionID)
+	if absent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t, err := adapter.ReadThread(ctx, stored.RuntimeSessionID, false)
+	if err != nil || len(t.Raw) == 0 || string(withoutTurns(t.Raw)) == string(stored.Thread) {
+		return err
+	}
+	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return nil, storeThread(ctx, tx, sessionID, t)
+	})
 }
 
 // opening is the message a session began with, "" when it began with something else.

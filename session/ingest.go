@@ -36,6 +36,9 @@ func (s *Service) ingest(runtimeName string, signal runtime.Signal) {
 		unit = s.unanswered(runtimeName, signal)
 	default:
 		a := s.arrive(runtimeName, signal)
+		if _, began := signal.Change.(runtime.TurnStarted); began {
+			s.adoption.wantDescription(runtimeName, signal.ThreadID)
+		}
 		s.endTexts(a)
 		unit = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.apply(ctx, tx, a) }
 	}

@@ -111,10 +111,11 @@ func (in *importing) settle() {
 	in.turns = turns
 }
 
-// inOrder tells whether the stored turns have the runtime's order, and what is not stored comes after them.
+// inOrder tells whether the stored turns have the runtime's order, what is not stored comes after them, and nobody wrote to a turn that was
+// not known to be the runtime's.
 func (in *importing) inOrder() bool {
 	for _, r := range in.rows {
-		if r.place>>blockShift < firstBlock {
+		if r.place>>blockShift < firstBlock && r.place != hidden {
 			return false
 		}
 	}
@@ -122,7 +123,7 @@ func (in *importing) inOrder() bool {
 	for _, turn := range in.turns {
 		number := in.blocks[turn.ID]
 		known := number != 0 && number < firstAppendix
-		if known && (ended || number < last) {
+		if known && (ended || number < last) || number >= firstAppendix {
 			return false
 		}
 		last, ended = max(last, number), ended || !known
@@ -178,7 +179,7 @@ func (in *importing) rebuild(ctx context.Context, tx database.Tx) error {
 	}
 	var ours, theirs []string // turns that are not in the history: those that run or are lost, and those only others wrote to
 	for _, r := range in.rows {
-		if items[r.MessageID] {
+		if items[r.MessageID] || r.place == hidden {
 			continue
 		}
 		if others[r.TurnID] == nil && !known[r.TurnID] {
@@ -262,7 +263,7 @@ func (n *renumbering) store(ctx context.Context, tx database.Tx) error {
 		if r.changed {
 			states[k], changed = &state{entry: r.Entry}, append(changed, k)
 		}
-		if place := n.places[r.MessageID]; place != r.place {
+		if place, has := n.places[r.MessageID]; has && place != r.place {
 			moved = append(moved, k.session, k.message, place)
 		}
 	}

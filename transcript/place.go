@@ -35,6 +35,9 @@ const (
 	firstBlock, firstAppendix int64 = 1, 1 << (blockBits - 1)
 )
 
+// hidden is the place of what nobody is shown.
+const hidden = -1
+
 // errTooLong says that a session can have no more entries.
 var errTooLong = fmt.Errorf("a session holds %d entries at most", lastNumber)
 
@@ -102,6 +105,11 @@ func (p *placer) place(ctx context.Context, k key, entry *Entry, number int64, i
 	if number > lastNumber {
 		return 0, errTooLong
 	}
+	if !item && synthetic(entry.MessageID) {
+		if same, err := p.madeUp(ctx, turn, entry); err != nil || same {
+			return hidden, err
+		}
+	}
 	if !item {
 		return p.supplement(ctx, k, entry, number)
 	}
@@ -111,9 +119,9 @@ func (p *placer) place(ctx context.Context, k key, entry *Entry, number int64, i
 	return p.item(k, entry, number), nil
 }
 
-// moves tells whether an entry that was stored as old belongs to another place as it is now.
+// moves tells whether an entry that was stored as old may belong to another place as it is now.
 func moves(old, now Entry) bool {
-	if old.TurnID != now.TurnID {
+	if old.TurnID != now.TurnID || synthetic(now.MessageID) {
 		return true
 	}
 	target := anchor(now)
@@ -122,11 +130,14 @@ func moves(old, now Entry) bool {
 
 // move gives an entry that is stored another place.
 func (p *placer) move(ctx context.Context, k key, entry *Entry, item bool) error {
-	var number int64
-	err := p.tx.QueryRowContext(ctx, `select ordinal from transcript_entries where session_id = $1 and message_id = $2`, k.session, k.message).
-		Scan(&number)
+	var number, before int64
+	err := p.tx.QueryRowContext(ctx, `select ordinal, place from transcript_entries where session_id = $1 and message_id = $2`, k.session, k.message).
+		Scan(&number, &before)
 	if err != nil {
 		return fmt.Errorf("read the number of entry %s: %w", entry.MessageID, err)
+	}
+	if stays, err := p.rename(ctx, k, before>>blockShift, entry); err != nil || stays {
+		return err
 	}
 	place, err := p.place(ctx, k, entry, number, item)
 	if err != nil {
@@ -140,6 +151,61 @@ func (p *placer) move(ctx context.Context, k key, entry *Entry, item bool) error
 		return fmt.Errorf("move entry %s: %w", entry.MessageID, err)
 	}
 	return nil
+}
+
+// rename gives the block of an entry that is alone in it to the entry's new turn, if that has none: it stays where it is.
+func (p *placer) rename(ctx context.Context, k key, number int64, entry *Entry) (bool, error) {
+	turn := turnKey{k.session, database.EncodeText(entry.TurnID)}
+	if err := p.load(ctx, []turnKey{turn}); err != nil {
+		return false, err
+	}
+	if number < firstAppendix || p.blocks[turn].number != 0 {
+		return false, nil
+	}
+	rows, err := p.tx.QueryContext(ctx, `select message_id from transcript_entries where session_id = $1 and place >= $2 and place < $3 limit 2`,
+		k.session, number<<blockShift, (number+1)<<blockShift)
+	if err != nil {
+		return false, fmt.Errorf("read the entries beside %s: %w", entry.MessageID, err)
+	}
+	defer func() { _ = rows.Close() }()
+	beside := 0
+	for rows.Next() {
+		beside++
+	}
+	if err := rows.Err(); err != nil || beside > 1 {
+		return false, err
+	}
+	_ = rows.Close()
+	if _, err := p.tx.ExecContext(ctx, `update transcript_turns set turn_id = $3 where session_id = $1 and block = $2`,
+		k.session, number, turn.turn); err != nil {
+		return false, fmt.Errorf("rename the turn of entry %s: %w", entry.MessageID, err)
+	}
+	delete(p.blocks, turn)
+	return true, nil
+}
+
+// madeUpWithin is how many of a turn's newest entries are compared with a made-up one.
+const madeUpWithin = 256
+
+// madeUp tells whether an entry with an id as runtimes make them up (item-<n>) says what an entry of its turn says already. Nobody is shown it.
+func (p *placer) madeUp(ctx context.Context, turn turnKey, entry *Entry) (bool, error) {
+	number := p.blocks[turn].number
+	rows, err := p.tx.QueryContext(ctx, `select `+entryColumns+` from transcript_entries where session_id = $1 and place >= $2 and place < $3
+		order by place desc limit $4`, turn.session, number<<blockShift, (number+1)<<blockShift, madeUpWithin)
+	if err != nil {
+		return false, fmt.Errorf("read the entries of turn %s: %w", entry.TurnID, err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		other, err := scanEntry(rows)
+		if err != nil {
+			return false, fmt.Errorf("read the entries of turn %s: %w", entry.TurnID, err)
+		}
+		if !synthetic(other.MessageID) && duplicates(*entry, other) {
+			return true, nil
+		}
+	}
+	return false, rows.Err()
 }
 
 // supplement is the place of an entry that is no item of the runtime; its turn was loaded.

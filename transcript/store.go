@@ -93,7 +93,7 @@ func lastOrdinal(ctx context.Context, q database.Querier, session string) (last 
 
 // List returns a session's entries in reading order.
 func (Store) List(ctx context.Context, q database.Querier, sessionID string) ([]Entry, error) {
-	rows, err := q.QueryContext(ctx, `select `+entryColumns+` from transcript_entries where session_id = $1 order by place, ordinal`,
+	rows, err := q.QueryContext(ctx, `select `+entryColumns+` from transcript_entries where session_id = $1 and place >= 0 order by place, ordinal`,
 		database.EncodeText(sessionID))
 	if err != nil {
 		return nil, fmt.Errorf("read transcript of session %s: %w", sessionID, err)

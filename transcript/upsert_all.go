@@ -25,7 +25,6 @@ type state struct {
 	stored  bool // there was a row before
 	known   bool // there is an entry, stored or put
 	changed bool
-	moved   bool // belongs to another place than the row's
 }
 
 // UpsertAll is Upsert of each in turn, in a few statements for all of them: what is stored afterwards is the same, at a fraction of the
@@ -51,23 +50,23 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 	}
 	for i, put := range puts {
 		s := states[keys[i]]
-		moved := false
 		if s.known {
 			merged := Merge(s.entry, put.Entry)
-			s.changed, moved = s.changed || !merged.Equal(s.entry), moves(s.entry, merged)
-			s.entry = merged
-		} else {
-			session := keys[i].session
-			last[session]++
-			s.entry, s.ordinal, s.known = settleTimes(put.Entry), last[session], true
-		}
-		switch {
-		case s.stored:
-			s.moved = s.moved || moved
-		case s.place == 0 || moved:
-			if s.place, err = places.place(ctx, keys[i], &s.entry, s.ordinal, false); err != nil {
-				return err
+			if moves(s.entry, merged) {
+				return upsertEach(ctx, tx, puts)
 			}
+			s.changed = s.changed || !merged.Equal(s.entry)
+			s.entry = merged
+			continue
+		}
+		session := keys[i].session
+		last[session]++
+		s.entry, s.ordinal, s.known = settleTimes(put.Entry), last[session], true
+		if synthetic(s.entry.MessageID) {
+			return upsertEach(ctx, tx, puts)
+		}
+		if s.place, err = places.place(ctx, keys[i], &s.entry, s.ordinal, false); err != nil {
+			return err
 		}
 	}
 	if err := places.flush(ctx); err != nil {
@@ -88,11 +87,14 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 	if err := write(ctx, tx, updates, states, updateEntries, false); err != nil {
 		return fmt.Errorf("update %d transcript entries: %w", len(updates), err)
 	}
-	for _, k := range order {
-		if s := states[k]; s.moved {
-			if err := places.move(ctx, k, &s.entry, false); err != nil {
-				return err
-			}
+	return nil
+}
+
+// upsertEach is for upserts of which one depends on where those before it stand. Nothing is written yet.
+func upsertEach(ctx context.Context, tx database.Tx, puts []Put) error {
+	for _, put := range puts {
+		if _, _, err := upsert(ctx, tx, put.SessionID, put.Entry, false); err != nil {
+			return err
 		}
 	}
 	return nil

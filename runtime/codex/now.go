@@ -33,6 +33,13 @@ func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.Ra
 			fields.replace(name, number(state.UpdatedAt/1000))
 		}
 	}
+	if !loaded {
+		fields.replace("environments", json.RawMessage("null"))
+		fields.replace("canAcceptDirectInput", json.RawMessage("null"))
+		if state.Opening == "" {
+			fields.replace("model", json.RawMessage("null")) // its first turn decides
+		}
+	}
 	fields.replace("status", status(state, loaded))
 	fields.replace("turns", list(turns))
 	return fields.encode()
