@@ -3,7 +3,7 @@
 -- session's history is taken in once.
 alter table transcript_entries add column place bigint not null default 0;
 update transcript_entries set place = ordinal * 128;
-create index transcript_entries_place on transcript_entries (session_id, place);
+create index transcript_entries_place on transcript_entries (session_id, place, ordinal);
 
 -- The turns entries belong to, in the order they are read.
 create table transcript_turns (

@@ -79,7 +79,7 @@ func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID
 
 // opening is the message a session began with, "" when it began with something else.
 func opening(ctx context.Context, q database.Querier, sessionID string) (string, error) {
-	rows, err := q.QueryContext(ctx, `select role, content from transcript_entries where session_id = $1 order by place limit 1`,
+	rows, err := q.QueryContext(ctx, `select role, content from transcript_entries where session_id = $1 and place >= 0 order by place, ordinal limit 1`,
 		database.EncodeText(sessionID))
 	if err != nil {
 		return "", fmt.Errorf("read how session %s began: %w", sessionID, err)

@@ -160,7 +160,7 @@ func describe(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t
 		next.Cwd = stored.Cwd
 	}
 	next.historyAt = stored.historyAt
-	if next.UpdatedAt > stored.UpdatedAt {
+	if t.UpdatedAt > stored.UpdatedAt {
 		next.historyAt = 0 // something was done in it that nobody here saw
 	}
 	next.UpdatedAt = max(next.UpdatedAt, stored.UpdatedAt)

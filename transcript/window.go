@@ -65,14 +65,14 @@ func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w
 // statement reads the window's rows and one more, the nearest to its cursor first.
 func (w Window) statement(session string) (string, []any) {
 	const head, cursor = `select ` + entryColumns + ` from transcript_entries where session_id = $1`,
-		`(select place from transcript_entries where session_id = $1 and message_id = $3 and place >= 0)`
+		`(select place, ordinal from transcript_entries where session_id = $1 and message_id = $3 and place >= 0)`
 	switch {
 	case w.Before != "":
-		return head + ` and place >= 0 and place < ` + cursor + ` order by place desc limit $2`, []any{session, w.Limit + 1, database.EncodeText(w.Before)}
+		return head + ` and place >= 0 and (place, ordinal) < ` + cursor + ` order by place desc, ordinal desc limit $2`, []any{session, w.Limit + 1, database.EncodeText(w.Before)}
 	case w.After != "":
-		return head + ` and place > ` + cursor + ` order by place limit $2`, []any{session, w.Limit + 1, database.EncodeText(w.After)}
+		return head + ` and (place, ordinal) > ` + cursor + ` order by place, ordinal limit $2`, []any{session, w.Limit + 1, database.EncodeText(w.After)}
 	}
-	return head + ` and place >= 0 order by place desc limit $2`, []any{session, w.Limit + 1}
+	return head + ` and place >= 0 order by place desc, ordinal desc limit $2`, []any{session, w.Limit + 1}
 }
 
 // cut leaves the entry away that only told that there is more. entries are in reading order.
