@@ -23,9 +23,11 @@ type describer interface {
 func (s *Service) describeThread(ctx context.Context, q database.Querier, session Session, entries []transcript.Entry, turns []turnRow,
 	whole bool,
 ) (json.RawMessage, error) {
-	adapter, err := s.adapter(session.Runtime)
-	words, able := adapter.(describer)
-	if err != nil || !able || string(session.Thread) == placeholderThread {
+	var words describer
+	if adapter, err := s.adapter(session.Runtime); err == nil {
+		words, _ = adapter.(describer) // one that is not configured any more says nothing new
+	}
+	if words == nil || string(session.Thread) == placeholderThread {
 		return session.Thread, nil
 	}
 	now := session.Activity
@@ -42,6 +44,7 @@ func (s *Service) describeThread(ctx context.Context, q database.Querier, sessio
 			}
 		}
 	}
+	var err error
 	if state.Opening, err = opening(ctx, q, session.ID); err != nil {
 		return nil, err
 	}

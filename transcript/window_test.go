@@ -89,8 +89,11 @@ func TestWindowsTileTheTranscript(t *testing.T) {
 
 // windowOf is the window of a whole that is in memory.
 func windowOf(all []transcript.Entry, w transcript.Window) (out transcript.Stretch, err error) {
-	at := func(id string) int { return slices.IndexFunc(all, func(e transcript.Entry) bool { return e.MessageID == id }) }
-	from, to := 0, len(all)
+	at := func(id string) int {
+		return slices.IndexFunc(all, func(e transcript.Entry) bool { return e.MessageID == id })
+	}
+	var from int
+	to := len(all)
 	switch {
 	case w.Before != "":
 		to = at(w.Before)
