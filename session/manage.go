@@ -66,7 +66,11 @@ func (s *Service) Resume(ctx context.Context, sessionID string) (Session, error)
 			return nil, materialized(err)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			return nil, storeThread(ctx, tx, sessionID, t)
+			err := storeThread(ctx, tx, sessionID, t)
+			if t.UpdatedAt > session.UpdatedAt { // something was done in it that nobody here saw
+				err = errors.Join(err, updateSession(ctx, tx, sessionID, `history_at = 0`))
+			}
+			return nil, err
 		}, nil
 	}))
 }

@@ -120,6 +120,26 @@ func TestHistoryFromElsewhereIsTakenInOnce(t *testing.T) {
 	})
 }
 
+// What somebody did in a conversation behind this server's back is taken in once it is resumed here.
+func TestResumingTakesInWhatWasMissed(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		k.fake.mu.Lock()
+		thread := k.fake.find(s.ID)
+		thread.UpdatedAt = k.now() + 10_000
+		thread.Turns = []runtime.Turn{{ID: "t", Status: runtime.TurnDone, Items: []runtime.Item{{ID: "a", Role: "user", Type: "userMessage"}}}}
+		k.fake.mu.Unlock()
+		if got := k.read(s.ID, Reading{}); len(got.Transcript) != 0 {
+			t.Errorf("read %v", ids(got.Transcript))
+		}
+		_, err := k.Resume(t.Context(), s.ID)
+		k.do(err)
+		if got := k.read(s.ID, Reading{}); !slices.Equal(ids(got.Transcript), []string{"a"}) {
+			t.Errorf("read %v", ids(got.Transcript))
+		}
+	})
+}
+
 // A runtime that refuses to tell its history is not asked by every reader.
 func TestHistoryInVain(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
