@@ -19,15 +19,34 @@ type sessionView struct {
 	Cwd             string           `json:"cwd"`
 	Source          string           `json:"source"`
 	ProjectID       *string          `json:"projectId"`
+	// What goes on in it now; codex-manager has no such members.
+	State        session.State  `json:"state"`
+	ActiveTurnID *string        `json:"activeTurnId"`
+	PendingCount int64          `json:"pendingCount"`
+	LastError    *turnErrorView `json:"lastError"`
+}
+
+// turnErrorView is why a session's last turn failed.
+type turnErrorView struct {
+	TurnID  string `json:"turnId"`
+	Message string `json:"message"`
 }
 
 func viewSession(s session.Session) sessionView {
 	controls := withSettings(s.Controls)
-	return sessionView{
+	view := sessionView{
 		SessionID: s.ID, Title: s.Title, Materialized: s.Materialized, ModelProvider: s.ModelProvider,
 		ApprovalPolicy: controls.ApprovalPolicy, SessionControls: controls,
 		CreatedAt: s.CreatedAt / 1000, UpdatedAt: s.UpdatedAt / 1000, Cwd: s.Cwd, Source: s.Source, ProjectID: s.ProjectID,
+		State: s.Activity.State, ActiveTurnID: textOrNull(s.Activity.ActiveTurnID), PendingCount: s.Activity.PendingCount,
 	}
+	if view.State == "" {
+		view.State = session.StateIdle
+	}
+	if failed := s.Activity.LastError; failed != nil {
+		view.LastError = &turnErrorView{TurnID: failed.TurnID, Message: failed.Message}
+	}
+	return view
 }
 
 // sessionBody is a session with the runtime's own description of it; Status is only part of some answers.

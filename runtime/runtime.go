@@ -125,6 +125,8 @@ type Change interface{ change() }
 type TurnStarted struct {
 	TurnID    string
 	StartedAt int64
+	// Native is the turn as the runtime describes it, without its items; nil when it does not.
+	Native json.RawMessage
 }
 
 // TurnStatus is the state of a turn.
@@ -140,11 +142,15 @@ const (
 
 // TurnCompleted says a turn is over. Times are in ms, 0 when unknown.
 type TurnCompleted struct {
-	TurnID      string
-	Status      TurnStatus
-	Error       string
+	TurnID string
+	Status TurnStatus
+	Error  string
+	// Remedy is what a person can do about the error, "" when nothing special.
+	Remedy      string
 	StartedAt   int64
 	CompletedAt int64
+	// Native is as in TurnStarted.
+	Native json.RawMessage
 }
 
 // ItemChanged says an item of a turn started (Done false) or ended. It may come after the turn's TurnCompleted.
@@ -209,14 +215,36 @@ type Item struct {
 	Details string // 2-space JSON of the native item, "" for messages
 	// Times in ms, 0 when unknown.
 	StartedAt, CompletedAt int64
+	// Native is a message as the runtime describes it; nil of other items, whose Details say the same.
+	Native json.RawMessage `json:",omitempty"`
 }
 
 // Turn is one stored turn of a conversation. Times are in ms, 0 when unknown.
 type Turn struct {
-	ID                     string
-	Status                 TurnStatus
+	ID     string
+	Status TurnStatus
+	// Error and Remedy are as in TurnCompleted.
+	Error, Remedy          string
 	StartedAt, CompletedAt int64
 	Items                  []Item
+	// Native is as in TurnStarted.
+	Native json.RawMessage
+}
+
+// ThreadState is what is stored of a conversation beyond the runtime's own description of it, from which an adapter can tell how the runtime
+// would describe it now without being asked.
+type ThreadState struct {
+	ID string
+	// Title is what it is called, Opening the message it began with, "" when there is none.
+	Title, Opening string
+	// UpdatedAt is in ms.
+	UpdatedAt int64
+	// Running says that a turn runs, Failed that the last one failed.
+	Running, Failed bool
+	// Waiting are the kinds of request that wait for a person.
+	Waiting []RequestKind
+	// Turns in order, with those of their items that ended: Native of messages, Details of others. None for a description without turns.
+	Turns []Turn
 }
 
 // Thread is one conversation of a runtime. Times are in ms.

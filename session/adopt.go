@@ -25,11 +25,13 @@ type todo struct {
 	runtimes map[string]bool   // to list
 	threads  map[string]string // to look up in their runtimes: thread id → runtime
 	again    map[string]bool   // sessions of which the view may show something old
+	describe map[string]string // sessions of which the runtime's description may have changed: session id → runtime
 	room     bool              // the view holds too many
 }
 
 func newTodo() todo {
-	return todo{runtimes: map[string]bool{}, threads: map[string]string{}, again: map[string]bool{}}
+	return todo{runtimes: map[string]bool{}, threads: map[string]string{}, again: map[string]bool{},
+		describe: map[string]string{}}
 }
 
 func newAdoption() *adoption { return &adoption{todo: newTodo(), wake: make(chan struct{}, 1)} }
@@ -44,6 +46,10 @@ func (a *adoption) want(runtimeName, threadID string) {
 
 func (a *adoption) wantAgain(sessionID string) {
 	a.note(func(t *todo) { t.again[sessionID] = true })
+}
+
+func (a *adoption) wantDescription(runtimeName, sessionID string) {
+	a.note(func(t *todo) { t.describe[sessionID] = runtimeName })
 }
 
 func (a *adoption) wantRoom() {
@@ -92,6 +98,11 @@ func (s *Service) adoptLoop(ctx context.Context) {
 		for threadID, name := range todo.threads {
 			if err := s.adoptOne(ctx, name, threadID); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Debug().Err(err).Str("session", threadID).Msg("conversation could not be read from its runtime; keeping the bare row")
+			}
+		}
+		for id, name := range todo.describe {
+			if err := s.refreshDescription(ctx, name, id); err != nil && ctx.Err() == nil {
+				s.opts.Logger.Debug().Err(err).Str("session", id).Msg("the runtime's description of a session could not be read; keeping the old one")
 			}
 		}
 		for name := range todo.runtimes {

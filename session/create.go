@@ -49,15 +49,14 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	}
 	// Order in the list is by ms; the runtime may count in seconds.
 	session.UpdatedAt = max(session.UpdatedAt, s.now())
+	session.historyAt = session.UpdatedAt // it begins here
 	err = s.inOrder(ctx, func() journal.Unit {
 		if s.view.put(session.ID, thread{runtime: session.Runtime}) {
 			s.adoption.wantRoom()
 		}
-		generation, _ := s.view.liveGeneration(session.Runtime)
 		s.view.change(session.ID, func(t *thread) {
 			t.known, t.systemOwned = true, session.SystemOwned
 			t.call(session.Title)
-			t.historyIn = generation // it begins here
 		})
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			return nil, insertSession(ctx, tx, session, &controls)

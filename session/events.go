@@ -19,6 +19,7 @@ const (
 	eventApprovalResolved  = "approval_resolved"
 	eventToolInputResolved = "tool_user_input_resolved"
 	eventToolCallResolved  = "tool_call_resolved"
+	eventTranscriptUpdated = "transcript_updated"
 )
 
 // source names this room in the events it causes itself.
@@ -56,7 +57,7 @@ func sessionEvent(sessionID, kind string, at int64, systemOwned bool, payload js
 // transcriptUpdated tells of an entry; asSent is the entry within the event's payload.
 func transcriptUpdated(sessionID string, entry *transcript.Entry, at int64, systemOwned bool) (event journal.Event, asSent json.RawMessage) {
 	payload, from := entry.AppendUpdate(make([]byte, 0, entry.Size()), sessionID)
-	event = sessionEvent(sessionID, "transcript_updated", at, systemOwned, payload)
+	event = sessionEvent(sessionID, eventTranscriptUpdated, at, systemOwned, payload)
 	// Clients choose these ids, and the journal stores them as columns too.
 	event.TurnID, event.ItemID = database.EncodeText(entry.TurnID), database.EncodeText(entry.MessageID)
 	return event, payload[from : len(payload)-1]

@@ -109,11 +109,11 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, dead func(generatio
 		if !dead(turn.generation) {
 			continue
 		}
-		event, err := interrupt(ctx, tx, turn, reason, at)
+		interrupted, err := s.interrupt(ctx, tx, turn, reason, at)
 		if err != nil {
 			return nil, err
 		}
-		events = append(events, event)
+		events = append(events, interrupted...)
 	}
 	return events, nil
 }
@@ -142,10 +142,10 @@ func absent(err error) bool {
 
 // interrupt ends a turn whose runtime process is gone. The runtime can not say so, so the room says it in the runtime's words: clients
 // that only know codex's own turn/completed stop waiting.
-func interrupt(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) (journal.Event, error) {
+func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) ([]journal.Event, error) {
 	turn.status, turn.failure, turn.completedAt = runtime.TurnInterrupted, reason, max(at, turn.startedAt)
 	if err := closeTurn(ctx, tx, turn); err != nil {
-		return journal.Event{}, err
+		return nil, err
 	}
 	meta := stream.Meta{Purged: true}
 	stored, err := readSession(ctx, tx, turn.sessionID)
@@ -157,11 +157,15 @@ func interrupt(ctx context.Context, tx database.Tx, turn turnRow, reason string,
 		err = nil
 	}
 	if err != nil {
-		return journal.Event{}, err
+		return nil, err
+	}
+	failed, err := s.turnFailed(ctx, tx, turn, "")
+	if err != nil {
+		return nil, err
 	}
 	meta.ReceivedAt, meta.TurnID = at, turn.turnID
-	return journal.Event{SessionID: turn.sessionID, TurnID: turn.turnID, Type: stream.EventNotification, Time: at, Source: source,
-		Meta: stream.EncodeMeta(meta), Payload: turnCompletedFrame(turn)}, nil
+	return append(failed, journal.Event{SessionID: turn.sessionID, TurnID: turn.turnID, Type: stream.EventNotification, Time: at, Source: source,
+		Meta: stream.EncodeMeta(meta), Payload: turnCompletedFrame(turn)}), nil
 }
 
 // turnCompletedFrame is the notification clients wait for at the end of a turn (`codex-app-server.md` section 5; times in seconds).

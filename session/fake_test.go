@@ -31,6 +31,7 @@ type fake struct {
 	resumed    []runtime.ResumeThread
 	nextTurn   int
 	histories  int // how often a history was read
+	historyErr error
 	asked      int // the native id a test asked with last
 	// onTurn, when set, replaces the plain start of a turn.
 	onTurn func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error)
@@ -156,11 +157,14 @@ func (f *fake) ListThreads(_ context.Context, in runtime.ListThreads) (runtime.T
 }
 
 func (f *fake) ReadThread(_ context.Context, id string, withTurns bool) (runtime.Thread, error) {
-	return f.withThread(id, func(*runtime.Thread) {
+	var refused error
+	t, err := f.withThread(id, func(*runtime.Thread) {
 		if withTurns {
 			f.histories++
+			refused = f.historyErr
 		}
 	})
+	return t, errors.Join(err, refused)
 }
 
 func (f *fake) NameThread(_ context.Context, id, name string) error {

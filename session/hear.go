@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"harness/journal"
 )
@@ -16,6 +17,11 @@ func (s *Service) hear(records []journal.Record) {
 		case eventSessionRenamed, eventProjectUpdated, eventSessionDeleted:
 		case eventApprovalResolved, eventToolInputResolved, eventToolCallResolved:
 			s.delivery.want()
+			continue
+		case eventTranscriptUpdated:
+			if strings.HasPrefix(record.ItemID, turnErrorPrefix) {
+				s.logFailure(record)
+			}
 			continue
 		default:
 			continue

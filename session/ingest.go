@@ -36,6 +36,9 @@ func (s *Service) ingest(runtimeName string, signal runtime.Signal) {
 		unit = s.unanswered(runtimeName, signal)
 	default:
 		a := s.arrive(runtimeName, signal)
+		if _, began := signal.Change.(runtime.TurnStarted); began {
+			s.adoption.wantDescription(runtimeName, signal.ThreadID)
+		}
 		s.endTexts(a)
 		unit = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.apply(ctx, tx, a) }
 	}
@@ -212,7 +215,8 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 		if started == 0 {
 			started = a.receivedAt
 		}
-		turn := turnRow{sessionID: id, turnID: change.TurnID, generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: started}
+		turn := turnRow{sessionID: id, turnID: change.TurnID, generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: started,
+			native: change.Native}
 		return nil, errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, id, a.receivedAt))
 	case runtime.TurnCompleted:
 		return s.turnCompleted(ctx, tx, a, change)
@@ -224,7 +228,10 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 		if change.Item.ID == "" {
 			return nil, nil
 		}
-		_, _, err := s.entries.Upsert(ctx, tx, id, entryOfItem(turnID, change, a.receivedAt))
+		_, _, err := s.entries.UpsertItem(ctx, tx, id, entryOfItem(turnID, change, a.receivedAt))
+		if err == nil && change.Done {
+			err = storeMessage(ctx, tx, id, change.Item)
+		}
 		return nil, err
 	case runtime.ThreadNamed:
 		return []journal.Event{sessionRenamed(id, change.Name, a.receivedAt)}, updateSession(ctx, tx, id,
@@ -239,7 +246,8 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 
 func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, change runtime.TurnCompleted) ([]journal.Event, error) {
 	turn := turnRow{sessionID: a.signal.ThreadID, turnID: change.TurnID, status: change.Status, failure: change.Error,
-		generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: change.StartedAt, completedAt: change.CompletedAt}
+		generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: change.StartedAt, completedAt: change.CompletedAt,
+		native: change.Native}
 	if turn.completedAt == 0 {
 		turn.completedAt = a.receivedAt
 	}
@@ -261,6 +269,10 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 			return nil, err
 		}
 		events = append(events, event)
+	}
+	if turn.status == runtime.TurnFailed {
+		failed, err := s.turnFailed(ctx, tx, turn, change.Remedy)
+		return append(events, failed...), err
 	}
 	return events, nil
 }

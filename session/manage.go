@@ -33,8 +33,13 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error
 		if err := adapter.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
 			return nil, materialized(err)
 		}
+		// Where it is kept has changed. Not to learn of that now is no failure of what was asked for.
+		t, err := adapter.ReadThread(ctx, session.RuntimeSessionID, false)
+		if err != nil {
+			t = runtime.Thread{}
+		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			return nil, updateSession(ctx, tx, sessionID, `archived = 1`)
+			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	})
 }
@@ -63,7 +68,11 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 			return nil, materialized(err)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			return nil, storeThread(ctx, tx, sessionID, t)
+			err := storeThread(ctx, tx, sessionID, t)
+			if t.UpdatedAt > session.UpdatedAt { // something was done in it that nobody here saw
+				err = errors.Join(err, updateSession(ctx, tx, sessionID, `history_at = 0`))
+			}
+			return nil, err
 		}, nil
 	}))
 }
@@ -112,7 +121,7 @@ func (s *Service) manage(ctx context.Context, sessionID string, act func(context
 		s.adoption.wantAgain(sessionID)
 		return Session{}, err
 	}
-	return s.stored(ctx, sessionID)
+	return s.shown(ctx, sessionID)
 }
 
 func materialized(err error) error {
@@ -156,7 +165,7 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 		s.adoption.wantAgain(sessionID)
 		return Session{}, err
 	}
-	return s.stored(ctx, sessionID)
+	return s.shown(ctx, sessionID)
 }
 
 func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {

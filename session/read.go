@@ -124,7 +124,12 @@ func (s *Service) List(ctx context.Context, query ListQuery) (Page, error) {
 	if err := rows.Err(); err != nil {
 		return Page{}, fmt.Errorf("list sessions: %w", err)
 	}
-	return page, nil
+	_ = rows.Close() // it may hold the only connection there is
+	shown := make([]*Session, len(page.Sessions))
+	for i := range page.Sessions {
+		shown[i] = &page.Sessions[i]
+	}
+	return page, s.fillActivity(ctx, s.db.Read(), shown...)
 }
 
 // cursorAfter is the cursor of what follows a session in the list.

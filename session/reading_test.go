@@ -32,7 +32,7 @@ func (f *fake) historyReads() int {
 	return f.histories
 }
 
-// Of a session created here windows cost the runtime nothing, and tell what the whole tells.
+// Reads of a session created here ask the runtime nothing; a window tells what the whole tells.
 func TestWindowNeedsNoRuntime(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -49,10 +49,10 @@ func TestWindowNeedsNoRuntime(t *testing.T) {
 		if !slices.Equal(ids(got.Transcript), []string{"a"}) || got.Older != "" || got.Newer != "a" {
 			t.Fatalf("before them are %v, older than %q, newer than %q", ids(got.Transcript), got.Older, got.Newer)
 		}
+		whole := k.read(s.ID, Reading{})
 		if n := k.fake.historyReads(); n != 0 {
 			t.Errorf("the runtime was asked %d times", n)
 		}
-		whole := k.read(s.ID, Reading{})
 		got = k.read(s.ID, Reading{Window: &transcript.Window{Limit: 10}})
 		if !slices.EqualFunc(whole.Transcript, got.Transcript, transcript.Entry.Equal) {
 			t.Errorf("the whole is\n%s, the window\n%s", encode(whole.Transcript), encode(got.Transcript))
@@ -66,50 +66,102 @@ func TestWindowNeedsNoRuntime(t *testing.T) {
 	})
 }
 
-// A conversation that began elsewhere is cut out of the runtime's history; once the store holds all of it, and after every restart of the
-// runtime, that is found out by asking once.
-func TestWindowOfHistoryFromElsewhere(t *testing.T) {
+// A conversation that began elsewhere is taken in by its first read, whole or not; afterwards reads ask its runtime nothing, whatever becomes of
+// it. Something done in it while nobody here watched is taken in once more.
+func TestHistoryFromElsewhereIsTakenInOnce(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		item := func(id string) runtime.Item {
-			return runtime.Item{ID: id, Role: "user", Type: "userMessage", Content: id}
+			return runtime.Item{ID: id, Role: "user", Type: "userMessage", Content: id, Native: encode(map[string]string{"id": id})}
 		}
-		old := runtime.Thread{ID: newID(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{1}}), Turns: []runtime.Turn{
-			{ID: "t1", Status: runtime.TurnDone, Items: []runtime.Item{item("a"), item("b"), item("c")}}}}
+		old := runtime.Thread{ID: newID(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{}}), Turns: []runtime.Turn{
+			{ID: "t1", Status: runtime.TurnDone, Items: []runtime.Item{item("a"), item("b"), item("c")}},
+			{ID: "t2", Status: runtime.TurnFailed, Error: "no money", Items: []runtime.Item{item("d")}}}}
 		k.fake.mu.Lock()
 		k.fake.threads = append(k.fake.threads, old)
 		k.fake.mu.Unlock()
 		window := Reading{Window: &transcript.Window{Limit: 2}}
-		for range 2 {
-			got := k.read(old.ID, window)
-			if !slices.Equal(ids(got.Transcript), []string{"b", "c"}) || got.Older != "b" || string(got.Session.Thread) != `{"turns":[]}` {
-				t.Fatalf("the newest two are %v, older than %q, of %s", ids(got.Transcript), got.Older, got.Session.Thread)
+		check := func(asked int, newest ...string) {
+			t.Helper()
+			for range 2 {
+				if got := k.read(old.ID, window); !slices.Equal(ids(got.Transcript), newest) || got.Older != newest[0] {
+					t.Fatalf("the newest two are %v, older than %q", ids(got.Transcript), got.Older)
+				}
+			}
+			whole := k.read(old.ID, Reading{})
+			if back := k.back(old.ID, 2, nil); string(encode(back)) != string(encode(whole.Transcript)) {
+				t.Errorf("windows show %v, the whole %v", ids(back), ids(whole.Transcript))
+			}
+			if n := k.fake.historyReads(); n != asked {
+				t.Errorf("asked for the history %d times, want %d", n, asked)
 			}
 		}
-		if n := k.fake.historyReads(); n != 2 {
-			t.Errorf("asked %d times for a history that is only there", n)
-		}
-		if whole := k.read(old.ID, Reading{}); string(whole.Session.Thread) != `{"turns":[1]}` || len(whole.Transcript) != 3 {
-			t.Errorf("the whole is %s of %s", encode(whole.Transcript), whole.Session.Thread)
-		}
-		for _, id := range []string{"a", "b", "c"} {
-			k.fake.item(old.ID, "t1", item(id), true)
-		}
-		before := k.fake.historyReads()
-		for range 3 {
-			k.read(old.ID, window)
-		}
-		if n := k.fake.historyReads() - before; n != 1 {
-			t.Errorf("asked %d times for a history that is stored here", n)
+		events := len(k.records())
+		check(1, "d", "turn-error-t2")
+		if more := len(k.records()) - events; more != 0 {
+			t.Errorf("reading journaled %d events", more)
 		}
 		k.fake.exited()
-		if got := k.read(old.ID, window); !slices.Equal(ids(got.Transcript), []string{"b", "c"}) {
-			t.Errorf("without the runtime: %v", ids(got.Transcript))
-		}
+		check(1, "d", "turn-error-t2")
 		k.fake.started(newID())
-		k.read(old.ID, window)
-		k.read(old.ID, window)
-		if n := k.fake.historyReads() - before; n != 2 {
-			t.Errorf("asked %d times after a restart of the runtime", n-1)
+		check(1, "d", "turn-error-t2")
+
+		k.fake.exited()
+		k.fake.mu.Lock()
+		thread := k.fake.find(old.ID)
+		thread.UpdatedAt = k.now() + 10_000
+		thread.Turns = append(thread.Turns, runtime.Turn{ID: "t3", Status: runtime.TurnDone, Items: []runtime.Item{item("e")}})
+		k.fake.mu.Unlock()
+		k.fake.started(newID())
+		k.eventually("news of the runtime's listing", func() bool {
+			got := k.read(old.ID, Reading{})
+			return slices.Contains(ids(got.Transcript), "e")
+		})
+		check(2, "turn-error-t2", "e")
+	})
+}
+
+// What somebody did in a conversation behind this server's back is taken in once it is resumed here.
+func TestResumingTakesInWhatWasMissed(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		k.fake.mu.Lock()
+		thread := k.fake.find(s.ID)
+		thread.UpdatedAt = k.now() + 10_000
+		thread.Turns = []runtime.Turn{{ID: "t", Status: runtime.TurnDone, Items: []runtime.Item{{ID: "a", Role: "user", Type: "userMessage"}}}}
+		k.fake.mu.Unlock()
+		if got := k.read(s.ID, Reading{}); len(got.Transcript) != 0 {
+			t.Errorf("read %v", ids(got.Transcript))
+		}
+		_, err := k.Resume(t.Context(), s.ID, nil)
+		k.do(err)
+		if got := k.read(s.ID, Reading{}); !slices.Equal(ids(got.Transcript), []string{"a"}) {
+			t.Errorf("read %v", ids(got.Transcript))
+		}
+	})
+}
+
+// A runtime that refuses to tell its history is not asked by every reader.
+func TestHistoryInVain(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		id := newID()
+		k.fake.mu.Lock()
+		k.fake.threads = append(k.fake.threads, runtime.Thread{ID: id, Name: "theirs", Raw: encode("raw")})
+		k.fake.historyErr = errors.New("not now")
+		k.fake.mu.Unlock()
+		for range 3 {
+			if got := k.read(id, Reading{}); len(got.Transcript) != 0 || got.Session.historyAt != 0 {
+				t.Errorf("read %+v", got)
+			}
+		}
+		if n := k.fake.historyReads(); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+		k.fake.mu.Lock()
+		k.fake.historyErr = nil
+		k.fake.mu.Unlock()
+		k.ahead.Add(int64(2 * time.Minute))
+		if got := k.read(id, Reading{}); got.Session.historyAt == 0 {
+			t.Error("it was not asked again")
 		}
 	})
 }
@@ -168,13 +220,6 @@ func TestVersionFollowsEveryChange(t *testing.T) {
 					t.Error("another window has the same version")
 				}
 			}
-		}
-		k.fake.exited()
-		k.fake.started(newID())
-		k.ahead.Add(int64(10 * time.Second))
-		k.send(s.ID)
-		if got := k.read(s.ID, Reading{}); got.Version != "" {
-			t.Error("a version of what the runtime may still be writing down")
 		}
 	})
 }

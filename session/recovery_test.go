@@ -28,11 +28,11 @@ func TestRuntimeExit(t *testing.T) {
 		for _, record := range tail {
 			told = append(told, record.Type)
 		}
-		if got, want := strings.Join(told, " "), "approval_resolved tool_user_input_resolved tool_call_resolved "+stream.EventNotification+" "+eventRuntimeExited; got != want {
+		if got, want := strings.Join(told, " "), "approval_resolved tool_user_input_resolved tool_call_resolved transcript_updated "+stream.EventNotification+" "+eventRuntimeExited; got != want {
 			t.Fatalf("told %s, want %s", got, want)
 		}
-		checkInterruptedFrame(t, tail[3].Payload, s.ID, turnID, "The codex runtime ended (signal SIGKILL) while this turn was running.")
-		if meta := metaOf(t, tail[3]); meta.Session == nil || meta.Session.Title != NewChatTitle || meta.TurnID != turnID || tail[3].Source != source {
+		checkInterruptedFrame(t, tail[4].Payload, s.ID, turnID, "The codex runtime ended (signal SIGKILL) while this turn was running.")
+		if meta := metaOf(t, tail[4]); meta.Session == nil || meta.Session.Title != NewChatTitle || meta.TurnID != turnID || tail[4].Source != source {
 			t.Errorf("meta %+v", meta)
 		}
 		if turn := k.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted || turn.failure == "" {
@@ -42,7 +42,7 @@ func TestRuntimeExit(t *testing.T) {
 		// The reader sees a finished turn although no runtime can be asked.
 		detail, err := k.Get(t.Context(), s.ID)
 		k.do(err)
-		if len(detail.Transcript) != 4 || detail.Transcript[0].Status != transcript.Complete || detail.Transcript[0].CompletedAt == nil {
+		if len(detail.Transcript) != 5 || detail.Transcript[4].Type != "turn.error" || detail.Transcript[0].Status != transcript.Complete || detail.Transcript[0].CompletedAt == nil {
 			t.Errorf("transcript %+v", detail.Transcript)
 		}
 		if _, err := k.Get(t.Context(), idle.ID); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 const sessionColumns = `id, runtime, runtime_session_id, node_id, project_id, title, cwd, source, model_provider, thread, controls,
-	system_owned, archived, created_at, updated_at`
+	system_owned, archived, created_at, updated_at, history_at`
 
 type scanner interface{ Scan(dest ...any) error }
 
@@ -32,7 +32,7 @@ func scanSession(row scanner) (storedSession, error) {
 	)
 	s := &stored.Session
 	if err := row.Scan(&s.ID, &s.Runtime, &s.RuntimeSessionID, &s.NodeID, &project, &s.Title, &s.Cwd, &s.Source, &s.ModelProvider,
-		&thread, &stored.controls, &owned, &archive, &s.CreatedAt, &s.UpdatedAt); err != nil {
+		&thread, &stored.controls, &owned, &archive, &s.CreatedAt, &s.UpdatedAt, &s.historyAt); err != nil {
 		return storedSession{}, err
 	}
 	for _, text := range []*string{&s.ID, &s.RuntimeSessionID, &s.Title, &s.Cwd, &s.Source, &s.ModelProvider} {
@@ -99,13 +99,13 @@ func insertSession(ctx context.Context, tx database.Tx, s Session, controls *Con
 		return err
 	}
 	_, err = tx.ExecContext(ctx, `insert into sessions (`+sessionColumns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 		on conflict (id) do update set node_id = excluded.node_id, title = excluded.title, cwd = excluded.cwd, source = excluded.source,
 			model_provider = excluded.model_provider, thread = excluded.thread, controls = excluded.controls,
-			system_owned = excluded.system_owned, updated_at = excluded.updated_at`,
+			system_owned = excluded.system_owned, updated_at = excluded.updated_at, history_at = excluded.history_at`,
 		database.EncodeText(s.ID), s.Runtime, database.EncodeText(s.RuntimeSessionID), s.NodeID, nullText(s.ProjectID),
 		database.EncodeText(s.Title), database.EncodeText(s.Cwd), database.EncodeText(s.Source), database.EncodeText(s.ModelProvider),
-		threadText(s.Thread), encoded, flag(s.SystemOwned), flag(s.Archived), s.CreatedAt, s.UpdatedAt)
+		threadText(s.Thread), encoded, flag(s.SystemOwned), flag(s.Archived), s.CreatedAt, s.UpdatedAt, s.historyAt)
 	if err != nil {
 		return fmt.Errorf("store session %s: %w", s.ID, err)
 	}
@@ -118,7 +118,7 @@ const placeholderThread = "null"
 // insertPlaceholder makes a row for a conversation a signal named and nobody here knows yet.
 func insertPlaceholder(ctx context.Context, tx database.Tx, id, runtimeName, nodeID string, at int64) error {
 	_, err := tx.ExecContext(ctx, `insert into sessions (`+sessionColumns+`)
-		values ($1, $2, $1, $3, null, '', '', '', '', $4, null, 0, 0, $5, $5) on conflict do nothing`,
+		values ($1, $2, $1, $3, null, '', '', '', '', $4, null, 0, 0, $5, $5, 0) on conflict do nothing`,
 		database.EncodeText(id), runtimeName, nodeID, placeholderThread, at)
 	if err != nil {
 		return fmt.Errorf("adopt session %s: %w", id, err)
@@ -161,6 +161,10 @@ func describe(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t
 	if next.Cwd == "" {
 		next.Cwd = stored.Cwd
 	}
+	next.historyAt = stored.historyAt
+	if t.UpdatedAt > stored.UpdatedAt {
+		next.historyAt = 0 // something was done in it that nobody here saw
+	}
 	next.UpdatedAt = max(next.UpdatedAt, stored.UpdatedAt)
 	// A title makes nothing a worker's session that was known as a chat before.
 	next.SystemOwned = stored.SystemOwned || next.SystemOwned && string(stored.Thread) == placeholderThread
@@ -169,9 +173,9 @@ func describe(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t
 		return nil
 	}
 	return updateSession(ctx, tx, t.ID, `title = $2, cwd = $3, source = $4, model_provider = $5, thread = $6, archived = $7,
-		created_at = $8, updated_at = $9, system_owned = $10`, database.EncodeText(next.Title), database.EncodeText(next.Cwd),
+		created_at = $8, updated_at = $9, system_owned = $10, history_at = $11`, database.EncodeText(next.Title), database.EncodeText(next.Cwd),
 		database.EncodeText(next.Source), database.EncodeText(next.ModelProvider), threadText(t.Raw), flag(next.Archived),
-		next.CreatedAt, next.UpdatedAt, flag(next.SystemOwned))
+		next.CreatedAt, next.UpdatedAt, flag(next.SystemOwned), next.historyAt)
 }
 
 // fromThread is the row of a conversation nobody here gave a title: its name, else its preview, else none (`codex-manager.md` 5.3).

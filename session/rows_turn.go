@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,6 +20,7 @@ type turnRow struct {
 	sessionID, turnID      string
 	status                 runtime.TurnStatus
 	failure                string
+	native                 json.RawMessage // the runtime's description of it
 	generation, nodeID     string
 	startedAt, completedAt int64
 }
@@ -26,11 +28,12 @@ type turnRow struct {
 // openTurn notes that a turn runs. A turn that is stored already keeps its state: its end may have overtaken the news of its start.
 func openTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
 	_, err := tx.ExecContext(ctx, `insert into turns
-		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at)
-		values ($1, $2, 'inProgress', '', $3, $4, $5, 0)
+		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native)
+		values ($1, $2, 'inProgress', '', $3, $4, $5, 0, $6)
 		on conflict (session_id, turn_id) do update set
-			started_at = case when turns.started_at = 0 then excluded.started_at else turns.started_at end`,
-		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), turn.generation, turn.nodeID, turn.startedAt)
+			started_at = case when turns.started_at = 0 then excluded.started_at else turns.started_at end,
+			native = case when turns.native = '' then excluded.native else turns.native end`,
+		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), turn.generation, turn.nodeID, turn.startedAt, string(turn.native))
 	if err != nil {
 		return fmt.Errorf("store turn %s: %w", turn.turnID, err)
 	}
@@ -40,20 +43,20 @@ func openTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
 // closeTurn stores a turn's end, whether or not its start was stored.
 func closeTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
 	_, err := tx.ExecContext(ctx, `insert into turns
-		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8)
+		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		on conflict (session_id, turn_id) do update set status = excluded.status, error = excluded.error,
-			completed_at = excluded.completed_at,
+			completed_at = excluded.completed_at, native = case when excluded.native = '' then turns.native else excluded.native end,
 			started_at = case when excluded.started_at = 0 then turns.started_at else excluded.started_at end`,
 		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), string(turn.status), database.EncodeText(turn.failure),
-		turn.generation, turn.nodeID, turn.startedAt, turn.completedAt)
+		turn.generation, turn.nodeID, turn.startedAt, turn.completedAt, string(turn.native))
 	if err != nil {
 		return fmt.Errorf("store the end of turn %s: %w", turn.turnID, err)
 	}
 	return nil
 }
 
-const turnColumns = `session_id, turn_id, status, error, generation, node_id, started_at, completed_at`
+const turnColumns = `session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native`
 
 // openTurns lists the turns of a node that run, oldest first.
 func openTurns(ctx context.Context, q database.Querier, nodeID string) ([]turnRow, error) {
@@ -113,11 +116,15 @@ func scanTurns(rows *sql.Rows, err error) ([]turnRow, error) {
 	defer rows.Close()
 	var turns []turnRow
 	for rows.Next() {
-		var t turnRow
-		if err := rows.Scan(&t.sessionID, &t.turnID, &t.status, &t.failure, &t.generation, &t.nodeID, &t.startedAt, &t.completedAt); err != nil {
+		var (
+			t      turnRow
+			native string
+		)
+		if err := rows.Scan(&t.sessionID, &t.turnID, &t.status, &t.failure, &t.generation, &t.nodeID, &t.startedAt, &t.completedAt, &native); err != nil {
 			return nil, fmt.Errorf("read turns: %w", err)
 		}
 		t.sessionID, t.turnID, t.failure = database.DecodeText(t.sessionID), database.DecodeText(t.turnID), database.DecodeText(t.failure)
+		t.native = json.RawMessage(native)
 		turns = append(turns, t)
 	}
 	if err := rows.Err(); err != nil {

@@ -104,8 +104,7 @@ func (s *Service) sweepTurn(ctx context.Context, tx database.Tx, turn turnRow, r
 	}
 	for _, stored := range turns {
 		if stored.turnID == turn.turnID && stored.status == runtime.TurnInProgress {
-			event, err := interrupt(ctx, tx, stored, reason, at)
-			return []journal.Event{event}, err
+			return s.interrupt(ctx, tx, stored, reason, at)
 		}
 	}
 	return nil, nil

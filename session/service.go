@@ -50,6 +50,7 @@ type Service struct {
 	entries  transcript.Store
 	view     *view
 	locks    keyedLocks
+	imports  keyedLocks // sessions whose history is being taken in
 	adoption *adoption
 	delivery *delivery
 	upserts  upserts
@@ -109,14 +110,15 @@ func (s *Service) Start(ctx context.Context) error {
 	if s.started {
 		return nil
 	}
+	_, unsubscribe := s.journal.Subscribe(s.hear)
 	if err := s.recover(ctx); err != nil {
+		unsubscribe()
 		return fmt.Errorf("settle what the last run left open: %w", err)
 	}
 	s.begun = s.now()
 	// The worker outlives the call that started it; Stop ends it.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.started, s.cancel, s.done = true, cancel, make(chan struct{})
-	_, unsubscribe := s.journal.Subscribe(s.hear)
 	go func() {
 		defer close(s.done)
 		defer unsubscribe()

@@ -51,8 +51,41 @@ type Session struct {
 	Archived         bool
 	CreatedAt        int64
 	UpdatedAt        int64
+	// Activity is what goes on in it now; not filled in by Lookup.
+	Activity Activity
+	// historyAt is up to when (ms) the runtime's own history is stored here, 0 when it has to be taken in.
+	historyAt int64
 	// Thread is the runtime's own description of the conversation, byte for byte as last seen.
 	Thread json.RawMessage
+}
+
+// State is what a session is doing.
+type State string
+
+// The states of a session.
+const (
+	StateIdle    State = "idle"    // no turn runs, and the last one did not fail
+	StateRunning State = "running" // a turn runs
+	StateWaiting State = "waiting" // a turn runs and waits for a person
+	StateError   State = "error"   // no turn runs, and the last one failed
+)
+
+// Activity is what goes on in a session.
+type Activity struct {
+	State State
+	// ActiveTurnID is the running turn, "" for none.
+	ActiveTurnID string
+	// PendingCount is how many interactive requests wait for a person.
+	PendingCount int64
+	// LastError is why the last turn failed; nil when it did not, and once another one runs.
+	LastError *TurnError
+}
+
+// TurnError is why a turn failed.
+type TurnError struct {
+	TurnID string
+	// Message is the runtime's words and what to do, as in the turn's entry of type turn.error.
+	Message string
 }
 
 // Detail is a session with its transcript, or the stretch of it that was asked for.

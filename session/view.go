@@ -38,8 +38,8 @@ type thread struct {
 	managed int64
 	// idle are closed when no turn runs any more.
 	idle []chan struct{}
-	// historyIn is the runtime process (its generation) whose history of this session was found to be stored here in full, "" for none.
-	historyIn string
+	// tried is when the runtime's history of it was last asked for in vain.
+	tried importTry
 	// finished are the turns that ended last: a turn/start reply may come after its turn's end.
 	finished []string
 }

@@ -9,20 +9,28 @@ import (
 	"harness/database"
 )
 
-// Store keeps the entries a session has beyond what its runtime stores: one row per message, in the order the messages first appeared.
-// There is no cap; the cost of an upsert does not depend on how much is stored.
+// Store keeps the transcripts of sessions: one row per message, each in its place (place.go). It is all that readers are shown. There is no cap;
+// neither the cost of an upsert nor that of a window depends on how much is stored.
 type Store struct{}
 
 const entryColumns = `message_id, turn_id, role, type, content, details, status, started_at, completed_at`
 
 // Upsert stores an entry by the rules of Merge and returns what is stored now. changed is false when nothing had to be written.
 func (Store) Upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry) (merged Entry, changed bool, err error) {
-	session := database.EncodeText(sessionID)
+	return upsert(ctx, tx, sessionID, entry, false)
+}
+
+// UpsertItem is Upsert of an item of the runtime: what its turns consist of, in the order they tell of it.
+func (Store) UpsertItem(ctx context.Context, tx database.Tx, sessionID string, entry Entry) (merged Entry, changed bool, err error) {
+	return upsert(ctx, tx, sessionID, entry, true)
+}
+
+func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, item bool) (merged Entry, changed bool, err error) {
+	k := key{database.EncodeText(sessionID), database.EncodeText(entry.MessageID)}
 	old, err := scanEntry(tx.QueryRowContext(ctx,
-		`select `+entryColumns+` from transcript_entries where session_id = $1 and message_id = $2`,
-		session, database.EncodeText(entry.MessageID)))
+		`select `+entryColumns+` from transcript_entries where session_id = $1 and message_id = $2`, k.session, k.message))
 	if errors.Is(err, sql.ErrNoRows) {
-		return insert(ctx, tx, session, settleTimes(entry))
+		return insert(ctx, tx, k, settleTimes(entry), item)
 	}
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("read transcript entry %q of session %s: %w", entry.MessageID, sessionID, err)
@@ -33,22 +41,33 @@ func (Store) Upsert(ctx context.Context, tx database.Tx, sessionID string, entry
 	}
 	_, err = tx.ExecContext(ctx, `update transcript_entries
 		set turn_id = $3, role = $4, type = $5, content = $6, details = $7, status = $8, started_at = $9, completed_at = $10
-		where session_id = $1 and message_id = $2`, values(session, merged)...)
+		where session_id = $1 and message_id = $2`, values(k.session, merged)...)
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("update transcript entry %q of session %s: %w", entry.MessageID, sessionID, err)
 	}
-	return merged, true, nil
+	if moves(old, merged) {
+		err = newPlacer(tx).move(ctx, k, &merged, item)
+	}
+	return merged, true, err
 }
 
 // insert numbers the entry after the session's last one; the caller's transaction is the only writer (journal.Unit).
-func insert(ctx context.Context, tx database.Tx, session string, entry Entry) (Entry, bool, error) {
-	last, err := lastOrdinal(ctx, tx, session)
+func insert(ctx context.Context, tx database.Tx, k key, entry Entry, item bool) (Entry, bool, error) {
+	last, err := lastOrdinal(ctx, tx, k.session)
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("number transcript entry %q: %w", entry.MessageID, err)
 	}
+	places := newPlacer(tx)
+	place, err := places.place(ctx, k, &entry, last+1, item)
+	if err == nil {
+		err = places.flush(ctx)
+	}
+	if err != nil {
+		return Entry{}, false, err
+	}
 	_, err = tx.ExecContext(ctx, `insert into transcript_entries
-		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, append(values(session, entry), last+1)...)
+		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal, place)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, append(values(k.session, entry), last+1, place)...)
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("insert transcript entry %q: %w", entry.MessageID, err)
 	}
@@ -72,9 +91,9 @@ func lastOrdinal(ctx context.Context, q database.Querier, session string) (last 
 	return last, err
 }
 
-// List returns a session's stored entries in the order they first appeared.
+// List returns a session's entries in reading order.
 func (Store) List(ctx context.Context, q database.Querier, sessionID string) ([]Entry, error) {
-	rows, err := q.QueryContext(ctx, `select `+entryColumns+` from transcript_entries where session_id = $1 order by ordinal`,
+	rows, err := q.QueryContext(ctx, `select `+entryColumns+` from transcript_entries where session_id = $1 and place >= 0 order by place, ordinal`,
 		database.EncodeText(sessionID))
 	if err != nil {
 		return nil, fmt.Errorf("read transcript of session %s: %w", sessionID, err)
@@ -96,8 +115,10 @@ func (Store) List(ctx context.Context, q database.Querier, sessionID string) ([]
 
 // Delete removes every entry of a session.
 func (Store) Delete(ctx context.Context, tx database.Tx, sessionID string) error {
-	if _, err := tx.ExecContext(ctx, `delete from transcript_entries where session_id = $1`, database.EncodeText(sessionID)); err != nil {
-		return fmt.Errorf("delete transcript of session %s: %w", sessionID, err)
+	for _, table := range []string{"transcript_entries", "transcript_turns"} {
+		if _, err := tx.ExecContext(ctx, `delete from `+table+` where session_id = $1`, database.EncodeText(sessionID)); err != nil {
+			return fmt.Errorf("delete transcript of session %s: %w", sessionID, err)
+		}
 	}
 	return nil
 }

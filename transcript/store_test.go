@@ -3,6 +3,7 @@ package transcript_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -110,7 +111,7 @@ func TestStoreKeepsOrderAndText(t *testing.T) {
 	})
 }
 
-// What is stored is the fold of what was sent, in the order messages first appeared.
+// What is stored is the fold of what was sent, turn by turn, those of a turn in the order they first appeared.
 func TestStoreIsFoldOfUpserts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -141,10 +142,19 @@ func TestStoreIsFoldOfUpserts(t *testing.T) {
 			if len(got) != len(want) {
 				rt.Fatalf("%d entries, want %d", len(got), len(want))
 			}
-			for i := range want {
-				if !got[i].Equal(want[i]) {
-					rt.Fatalf("entry %d is %+v, want %+v", i, got[i], want[i])
+			var turns []string
+			for _, entry := range got {
+				if len(turns) == 0 || turns[len(turns)-1] != entry.TurnID {
+					turns = append(turns, entry.TurnID)
 				}
+				i := slices.IndexFunc(want, func(w transcript.Entry) bool { return w.TurnID == entry.TurnID })
+				if i < 0 || !entry.Equal(want[i]) {
+					rt.Fatalf("%+v follows in turn %s, want %+v", entry, entry.TurnID, want)
+				}
+				want = slices.Delete(want, i, i+1)
+			}
+			if len(turns) > 2 {
+				rt.Fatalf("turns are torn apart: %v", turns)
 			}
 		})
 	})

@@ -21,6 +21,7 @@ type key struct{ session, message string }
 type state struct {
 	entry   Entry
 	ordinal int64
+	place   int64
 	stored  bool // there was a row before
 	known   bool // there is an entry, stored or put
 	changed bool
@@ -43,10 +44,17 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 	if err != nil {
 		return err
 	}
+	places := newPlacer(tx)
+	if err := places.load(ctx, turnsOf(puts, keys, states)); err != nil {
+		return err
+	}
 	for i, put := range puts {
 		s := states[keys[i]]
 		if s.known {
 			merged := Merge(s.entry, put.Entry)
+			if moves(s.entry, merged) {
+				return upsertEach(ctx, tx, puts)
+			}
 			s.changed = s.changed || !merged.Equal(s.entry)
 			s.entry = merged
 			continue
@@ -54,6 +62,15 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 		session := keys[i].session
 		last[session]++
 		s.entry, s.ordinal, s.known = settleTimes(put.Entry), last[session], true
+		if synthetic(s.entry.MessageID) {
+			return upsertEach(ctx, tx, puts)
+		}
+		if s.place, err = places.place(ctx, keys[i], &s.entry, s.ordinal, false); err != nil {
+			return err
+		}
+	}
+	if err := places.flush(ctx); err != nil {
+		return err
 	}
 	var inserts, updates []key
 	for _, k := range order {
@@ -71,6 +88,27 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 		return fmt.Errorf("update %d transcript entries: %w", len(updates), err)
 	}
 	return nil
+}
+
+// upsertEach is for upserts of which one depends on where those before it stand. Nothing is written yet.
+func upsertEach(ctx context.Context, tx database.Tx, puts []Put) error {
+	for _, put := range puts {
+		if _, _, err := upsert(ctx, tx, put.SessionID, put.Entry, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turnsOf are the turns new entries go to.
+func turnsOf(puts []Put, keys []key, states map[key]*state) []turnKey {
+	var turns []turnKey
+	for i, put := range puts {
+		if !states[keys[i]].stored {
+			turns = append(turns, turnKey{keys[i].session, database.EncodeText(put.Entry.TurnID)})
+		}
+	}
+	return turns
 }
 
 // read fills in the entries that are stored, and returns the last ordinal of each session.
@@ -144,11 +182,11 @@ func (t *text) Scan(value any) error {
 }
 
 func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*state, statement *database.Bulk, numbered bool) error {
-	args := make([]any, 0, 11*len(keys))
+	args := make([]any, 0, 12*len(keys))
 	for _, k := range keys {
 		args = append(args, values(k.session, states[k].entry)...)
 		if numbered {
-			args = append(args, states[k].ordinal)
+			args = append(args, states[k].ordinal, states[k].place)
 		}
 	}
 	return statement.Exec(ctx, tx, args)
@@ -162,8 +200,9 @@ var (
 		readText(`v cross join lateral (select * from transcript_entries t where t.session_id = v.s and t.message_id = v.m limit 1) as e`),
 		database.Text, database.Text)
 	insertEntries = database.NewBulk(`insert into transcript_entries
-		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal) {rows}`,
-		database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int, database.Int, database.Int)
+		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal, place) {rows}`,
+		database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int,
+		database.Int, database.Int, database.Int)
 	updateEntries = database.NewBulks(`with v (s, m, turn_id, role, type, content, details, status, started_at, completed_at) as ({rows})
 		update transcript_entries set turn_id = v.turn_id, role = v.role, type = v.type, content = v.content, details = v.details,
 			status = v.status, started_at = v.started_at, completed_at = v.completed_at

@@ -26,8 +26,8 @@ type Stretch struct {
 	Older, Newer string
 }
 
-// Window reads a stretch of a session's stored entries in the order they first appeared. An entry keeps its place, so that windows read one
-// after the other show each entry once, whatever is added meanwhile. Its cost does not depend on how much is stored. ErrBadCursor.
+// Window reads a stretch of a session's entries in the order of List. An entry keeps its place, so that windows read one after the other show
+// each entry once, whatever is added meanwhile. Its cost does not depend on how much is stored. ErrBadCursor.
 func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w Window) (Stretch, error) {
 	// One more than wanted tells whether there is more.
 	statement, args := w.statement(database.EncodeText(sessionID))
@@ -65,14 +65,14 @@ func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w
 // statement reads the window's rows and one more, the nearest to its cursor first.
 func (w Window) statement(session string) (string, []any) {
 	const head, cursor = `select ` + entryColumns + ` from transcript_entries where session_id = $1`,
-		`(select ordinal from transcript_entries where session_id = $1 and message_id = $3)`
+		`(select place, ordinal from transcript_entries where session_id = $1 and message_id = $3 and place >= 0)`
 	switch {
 	case w.Before != "":
-		return head + ` and ordinal < ` + cursor + ` order by ordinal desc limit $2`, []any{session, w.Limit + 1, database.EncodeText(w.Before)}
+		return head + ` and place >= 0 and (place, ordinal) < ` + cursor + ` order by place desc, ordinal desc limit $2`, []any{session, w.Limit + 1, database.EncodeText(w.Before)}
 	case w.After != "":
-		return head + ` and ordinal > ` + cursor + ` order by ordinal limit $2`, []any{session, w.Limit + 1, database.EncodeText(w.After)}
+		return head + ` and (place, ordinal) > ` + cursor + ` order by place, ordinal limit $2`, []any{session, w.Limit + 1, database.EncodeText(w.After)}
 	}
-	return head + ` order by ordinal desc limit $2`, []any{session, w.Limit + 1}
+	return head + ` and place >= 0 order by place desc, ordinal desc limit $2`, []any{session, w.Limit + 1}
 }
 
 // cut leaves the entry away that only told that there is more. entries are in reading order.
@@ -98,51 +98,18 @@ func (w Window) cut(entries []Entry) Stretch {
 	return out
 }
 
-// Of is the window of a transcript that was read as a whole. Should several entries have the cursor's message id, Before means the first
-// and After the last of them, so that who goes on comes to an end. ErrBadCursor.
-func (w Window) Of(entries []Entry) (Stretch, error) {
-	from, to := 0, len(entries)
-	switch is := func(id string) func(Entry) bool { return func(e Entry) bool { return e.MessageID == id } }; {
-	case w.Before != "":
-		if to = slices.IndexFunc(entries, is(w.Before)); to < 0 {
-			return Stretch{}, ErrBadCursor
-		}
-	case w.After != "":
-		from = len(entries)
-		for from > 0 && entries[from-1].MessageID != w.After {
-			from--
-		}
-		if from == 0 {
-			return Stretch{}, ErrBadCursor
-		}
-	}
-	if w.After != "" {
-		to = min(to, from+w.Limit+1)
-	} else {
-		from = max(from, to-w.Limit-1)
-	}
-	return w.cut(entries[from:to]), nil
-}
+// TurnTimes are the times of a turn as the harness saw them, in ms, 0 when unknown. A CompletedAt says the turn is over.
+type TurnTimes struct{ StartedAt, CompletedAt int64 }
 
-// Holds tells whether the stored entries are all a reader sees: nothing of the assembled transcript is the runtime's alone.
-func Holds(stored, assembled []Entry) bool {
-	if len(stored) != len(assembled) {
-		return false
-	}
-	ids := make(map[string]bool, len(stored))
-	for _, entry := range stored {
-		ids[entry.MessageID] = true
-	}
-	return !slices.ContainsFunc(assembled, func(entry Entry) bool { return !ids[entry.MessageID] })
-}
-
-// Settle gives stored entries the times and states that their turns' ends imply, as Assemble does. It changes them in place.
+// Settle gives stored entries the times and states that their turns' ends imply. It changes them in place.
 func Settle(entries []Entry, times map[string]TurnTimes) {
 	for i := range entries {
 		at := times[entries[i].TurnID]
 		settle(&entries[i], at, at.CompletedAt != 0)
 	}
 }
+
+func instant(at int64) *int64 { return &at }
 
 // settle fills in what the entry's turn tells of it.
 func settle(entry *Entry, turn TurnTimes, done bool) {

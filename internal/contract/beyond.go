@@ -104,5 +104,21 @@ func Beyond() []Row {
 				"and its working directory is its folder",
 			Reason: "in the original it saw all secrets of the server's environment",
 		},
+		{
+			What:   "reading a session changes nothing and tells nobody anything: no `deprecationNotice` follows it",
+			Reason: "the original asked codex for the whole history at every read, and each time codex's advice against that was sent to all clients",
+			Routes: []string{"GET /api/sessions/{sessionId}"},
+		},
+		{
+			What:   "a turn that ended with its runtime process has an entry of type `turn.error`, too, and it is announced before the turn's end",
+			Reason: "the original's turn stayed silent; its message had been accepted",
+			Routes: []string{"GET /api/sessions/{sessionId}", "GET /api/stream"},
+		},
+		{
+			What: "an entry of the runtime has the times at which it began and ended itself, as live, and keeps the place it began in: an answer that " +
+				"a message broke off stands before the message",
+			Reason: "the original gave every item its turn's times once the turn was stored, and moved what it did not find in codex's history",
+			Routes: []string{"GET /api/sessions/{sessionId}"},
+		},
 	}
 }

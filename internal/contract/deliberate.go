@@ -213,6 +213,21 @@ func Rows() []Row {
 			What: "a new worker is told what it is in other words", Reason: "the original's named its own files and commands; agent.config.json may say others",
 			Routes: []string{"GET /api/sessions/{sessionId}"},
 		},
+		{
+			Place: `body\.(?:session|data\[\d+\])\.(?:state|activeTurnId|pendingCount|lastError)`,
+			What:  "a session says what goes on in it: state, activeTurnId, pendingCount, lastError", Reason: "a list shows what runs, waits or failed without a look into each session",
+			Routes: []string{"GET /api/sessions", "GET /api/sessions/{sessionId}", "POST /api/sessions"},
+		},
+		{
+			Topic: "messages", Exchange: `GET /api/sessions/[^/]*`, Place: `body\.transcript\.length`,
+			What: "a failed turn has an entry that says why and what to do (role system, type turn.error, status error)", Reason: "the original's message was accepted, and then there was silence",
+			Routes: []string{"GET /api/sessions/{sessionId}", "POST /api/sessions/{sessionId}/messages"},
+		},
+		{
+			Topic: "messages", Exchange: "frame transcript_updated", Place: "extra",
+			What: "the entry of a failed turn is announced before the turn's end", Reason: "who reads the session already sees it, too",
+			Routes: []string{"GET /api/stream"},
+		},
 	}
 }
 

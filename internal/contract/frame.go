@@ -79,7 +79,7 @@ var ignoredTypes = []struct{ match, reason string }{
 	{"app_server.account.rate_limits.updated", "sent by codex at times of its own, and for every thread's model answer, the workers' too"},
 	{"account_rate_limits_updated", "as above"},
 	{"account/rateLimits/updated", "as above"},
-	{"app_server.deprecation_notice", "codex's answer to reading whole histories, which this server does not do"},
+	{"app_server.deprecation_notice", "codex's answer to reading whole histories, which no read does here; listed in Beyond"},
 	{"deprecationNotice", "as above"},
 	{"app_server.warning", "codex's own notes about its configuration"},
 	{"warning", "as above"},

@@ -69,23 +69,26 @@ func changeOf(method string, params json.RawMessage, turnID string) runtime.Chan
 	switch method {
 	case "turn/started", "turn/completed":
 		var p struct {
-			Turn wireTurn `json:"turn"`
+			Turn json.RawMessage `json:"turn"`
 		}
 		_ = json.Unmarshal(params, &p)
-		if p.Turn.ID == "" {
+		var turn wireTurn
+		_ = json.Unmarshal(p.Turn, &turn)
+		if turn.ID == "" {
 			return nil
 		}
+		native := withoutItems(p.Turn)
 		if method == "turn/started" {
-			return runtime.TurnStarted{TurnID: p.Turn.ID, StartedAt: millis(p.Turn.StartedAt)}
+			return runtime.TurnStarted{TurnID: turn.ID, StartedAt: millis(turn.StartedAt), Native: native}
 		}
-		status := runtime.TurnStatus(p.Turn.Status)
+		status := runtime.TurnStatus(turn.Status)
 		if status == "" || status == runtime.TurnInProgress {
 			// Whatever it says, it is over.
 			status = runtime.TurnDone
 		}
 		return runtime.TurnCompleted{
-			TurnID: p.Turn.ID, Status: status, Error: errorText(p.Turn.Error),
-			StartedAt: millis(p.Turn.StartedAt), CompletedAt: millis(p.Turn.CompletedAt),
+			TurnID: turn.ID, Status: status, Error: errorText(turn.Error), Remedy: remedy(turn.Error),
+			StartedAt: millis(turn.StartedAt), CompletedAt: millis(turn.CompletedAt), Native: native,
 		}
 	case "item/started", "item/completed":
 		var p struct {

@@ -27,12 +27,13 @@ func classified(t testing.TB, line string) runtime.Signal {
 func TestChangeOfNotifications(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]runtime.Change{
-		`{"method":"turn/started","params":{"threadId":"t","turn":{"id":"u","startedAt":1795224552}}}`: runtime.TurnStarted{TurnID: "u", StartedAt: 1795224552000},
-		`{"method":"turn/started","params":{"threadId":"t","turn":{"id":"u"}}}`:                        runtime.TurnStarted{TurnID: "u"},
+		`{"method":"turn/started","params":{"threadId":"t","turn":{"id":"u","startedAt":1795224552}}}`: runtime.TurnStarted{TurnID: "u", StartedAt: 1795224552000, Native: json.RawMessage(`{"id":"u","startedAt":1795224552}`)},
+		`{"method":"turn/started","params":{"threadId":"t","turn":{"id":"u"}}}`:                        runtime.TurnStarted{TurnID: "u", Native: json.RawMessage(`{"id":"u"}`)},
 		`{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"failed","error":{"message":"bad"},"startedAt":1,"completedAt":2}}}`: runtime.TurnCompleted{
 			TurnID: "u", Status: runtime.TurnFailed, Error: "bad", StartedAt: 1000, CompletedAt: 2000,
+			Native: json.RawMessage(`{"id":"u","status":"failed","error":{"message":"bad"},"startedAt":1,"completedAt":2}`),
 		},
-		`{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"interrupted","error":null}}}`: runtime.TurnCompleted{TurnID: "u", Status: runtime.TurnInterrupted},
+		`{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"interrupted","error":null}}}`: runtime.TurnCompleted{TurnID: "u", Status: runtime.TurnInterrupted, Native: json.RawMessage(`{"id":"u","status":"interrupted","error":null}`)},
 		`{"method":"turn/completed","params":{"threadId":"t","turn":{}}}`:                                             nil,
 		`{"method":"turn/completed","params":null}`:                                                                   nil,
 		`{"method":"thread/name/updated","params":{"threadId":"t","threadName":"a\u0000b"}}`:                          runtime.ThreadNamed{Name: "a\uFFFDb"},
@@ -41,7 +42,8 @@ func TestChangeOfNotifications(t *testing.T) {
 		`{"method":"serverRequest/resolved","params":{"threadId":"t","requestId":"x"}}`:                               runtime.RequestResolved{RequestID: json.RawMessage(`"x"`)},
 		`{"method":"some/future","params":{"threadId":"t"}}`:                                                          nil,
 		`{"method":"item/completed","params":{"threadId":"t","turnId":"u","completedAtMs":1795224553489,"item":{"type":"agentMessage","id":"m","text":"hi","startedAtMs":1795224553488}}}`: runtime.ItemChanged{
-			TurnID: "u", Done: true, Item: runtime.Item{ID: "m", Role: "assistant", Type: "agentMessage", Content: "hi", StartedAt: 1795224553488, CompletedAt: 1795224553489},
+			TurnID: "u", Done: true, Item: runtime.Item{ID: "m", Role: "assistant", Type: "agentMessage", Content: "hi", StartedAt: 1795224553488, CompletedAt: 1795224553489,
+				Native: json.RawMessage(`{"type":"agentMessage","id":"m","text":"hi","startedAtMs":1795224553488}`)},
 		},
 	} {
 		if got := classified(t, line); !reflect.DeepEqual(got.Change, want) {

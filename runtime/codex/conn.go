@@ -170,7 +170,7 @@ func (c *conn) take(line []byte) (s runtime.Signal, first <-chan struct{}, ok bo
 		return s, c.ask(s), true
 	}
 	c.notice(s)
-	return s, nil, true
+	return s, nil, !hydrationNotice(s)
 }
 
 // ask notes a request of the runtime, or refuses it when nobody can answer it; the channel is closed when that is done. The request must not

@@ -77,3 +77,41 @@ func asNative(err error) (*runtime.Error, bool) {
 	ok := errors.As(err, &native)
 	return native, ok
 }
+
+// remedy is what a person can do about a turn's error, by codex's own kind of it (`codex-app-server.md` 5), "" when that says nothing.
+func remedy(raw json.RawMessage) string {
+	var e struct {
+		Info json.RawMessage `json:"codexErrorInfo"`
+	}
+	if json.Unmarshal(raw, &e) != nil {
+		return ""
+	}
+	var kind string
+	var byKind map[string]struct {
+		Status int `json:"httpStatusCode"`
+	}
+	if json.Unmarshal(e.Info, &kind) != nil && json.Unmarshal(e.Info, &byKind) == nil {
+		for name, detail := range byKind {
+			kind = name
+			switch detail.Status {
+			case 401, 403:
+				kind = "unauthorized"
+			case 429:
+				kind = "usageLimitExceeded"
+			}
+		}
+	}
+	switch kind {
+	case "unauthorized":
+		return "Log in to the model provider or check its API key, then send the message again."
+	case "usageLimitExceeded":
+		return "The model provider's limit is reached. Wait or raise the limit, then send the message again."
+	case "serverOverloaded", "internalServerError":
+		return "The model provider has a problem of its own. Send the message again later."
+	case "contextWindowExceeded":
+		return "The conversation is too long for the model. Compact it or begin a new one, then send the message again."
+	case "responseStreamDisconnected", "responseStreamConnectionFailed", "httpConnectionFailed", "responseTooManyFailedAttempts":
+		return "The connection to the model provider failed. Check the network and the provider's address, then send the message again."
+	}
+	return ""
+}

@@ -38,9 +38,9 @@ func describe(raw json.RawMessage) (runtime.Item, bool) {
 	}
 	switch w.Type {
 	case "userMessage":
-		item.Role, item.Content, item.Details = "user", userText(w.Content), ""
+		item.Role, item.Content, item.Details, item.Native = "user", userText(w.Content), "", raw
 	case "agentMessage":
-		item.Role, item.Content, item.Details = "assistant", w.Text, ""
+		item.Role, item.Content, item.Details, item.Native = "assistant", w.Text, "", raw
 	case "commandExecution":
 		item.Content = "Command execution " + w.Status + ": " + commandText(w.Command)
 	case "fileChange":

@@ -1,12 +1,10 @@
 package codex
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	"harness/runtime"
@@ -108,23 +106,6 @@ func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtim
 		out.Threads = append(out.Threads, thread)
 	}
 	return out, nil
-}
-
-// ReadThread implements runtime.Adapter. A conversation without a turn yet has no turns to read: it comes back with none.
-func (c *Codex) ReadThread(ctx context.Context, threadID string, withTurns bool) (runtime.Thread, error) {
-	params := object{"threadId": threadID, "includeTurns": withTurns}
-	thread, err := threadIn(c.call(ctx, "thread/read", params))
-	if native, ok := asNative(err); withTurns && ok && (native.Code == codeMethodNotFound || notMaterialized(native)) {
-		params = maps.Clone(params)
-		params["includeTurns"] = false
-		return threadIn(c.call(ctx, "thread/read", params))
-	}
-	return thread, err
-}
-
-// notMaterialized tells the refusal to read turns before the first user message (0.101) or of an ephemeral conversation.
-func notMaterialized(e *runtime.Error) bool {
-	return bytes.Contains([]byte(e.Message), []byte("includeTurns"))
 }
 
 // forked tells the refusal to delete what another conversation goes back to.
@@ -234,18 +215,8 @@ func parseThread(raw json.RawMessage) (runtime.Thread, error) {
 	if w.Model != nil {
 		thread.Model = *w.Model
 	}
-	for _, rawTurn := range w.Turns {
-		var wt wireTurn
-		_ = json.Unmarshal(rawTurn, &wt)
-		turn := runtime.Turn{
-			ID: wt.ID, Status: runtime.TurnStatus(wt.Status), StartedAt: millis(wt.StartedAt), CompletedAt: millis(wt.CompletedAt),
-		}
-		for _, rawItem := range wt.Items {
-			if item, ok := describe(rawItem); ok {
-				turn.Items = append(turn.Items, item)
-			}
-		}
-		thread.Turns = append(thread.Turns, turn)
+	for _, raw := range w.Turns {
+		thread.Turns = append(thread.Turns, parseTurn(raw))
 	}
 	return thread, nil
 }

@@ -2,9 +2,13 @@ package transcript_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"slices"
 	"testing"
 
+	"harness/database"
+	"harness/internal/dbtest"
 	"harness/transcript"
 )
 
@@ -21,32 +25,126 @@ type recorded struct {
 	Stored, Want []transcript.Entry
 }
 
-func TestAssembleAsRecorded(t *testing.T) {
-	t.Parallel()
+func vectors(t *testing.T) []recorded {
+	t.Helper()
 	raw, err := os.ReadFile("testdata/assemble.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var vectors []recorded
-	if err := json.Unmarshal(raw, &vectors); err != nil {
+	var all []recorded
+	if err := json.Unmarshal(raw, &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(vectors) < 10 {
-		t.Fatalf("only %d vectors", len(vectors))
+	if len(all) < 10 {
+		t.Fatalf("only %d vectors", len(all))
 	}
-	for _, vector := range vectors {
-		t.Run(vector.Name, func(t *testing.T) {
-			t.Parallel()
-			var base []transcript.Turn
-			for _, turn := range vector.Base {
-				base = append(base, transcript.Turn(turn))
+	for _, vector := range all {
+		for _, entry := range vector.Want {
+			if entry.StartedAt != nil && entry.CompletedAt != nil {
+				*entry.CompletedAt = max(*entry.StartedAt, *entry.CompletedAt) // the original's bug 13
 			}
-			same(t, transcript.Assemble(base, vector.Stored, nil), vector.Want)
-		})
+		}
+	}
+	return all
+}
+
+// base is the runtime's history as it is taken in, and the times of its turns.
+func (r recorded) base() (turns []transcript.Turn, times map[string]transcript.TurnTimes) {
+	times = map[string]transcript.TurnTimes{}
+	for _, turn := range r.Base {
+		at := transcript.TurnTimes{StartedAt: turn.StartedAt}
+		if turn.Done {
+			at.CompletedAt = turn.CompletedAt
+		}
+		times[turn.ID] = at
+		one := transcript.Turn{ID: turn.ID}
+		for _, entry := range turn.Entries {
+			entry.TurnID, entry.Status = turn.ID, transcript.Complete
+			if at.StartedAt != 0 {
+				entry.StartedAt = ptr(at.StartedAt)
+			}
+			if at.CompletedAt != 0 {
+				entry.CompletedAt = ptr(at.CompletedAt)
+			}
+			one.Entries = append(one.Entries, entry)
+		}
+		turns = append(turns, one)
+	}
+	return turns, times
+}
+
+func importAll(t testing.TB, db *database.DB, session string, turns []transcript.Turn) {
+	t.Helper()
+	if err := db.Update(t.Context(), func(tx database.Tx) error { return (transcript.Store{}).Import(t.Context(), tx, session, turns) }); err != nil {
+		t.Fatal(err)
 	}
 }
 
-func TestAssembleRules(t *testing.T) {
+// A history that is taken in beside what is stored reads as codex-manager's clients read it, and taking it in again changes nothing.
+func TestImportAsRecorded(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		for i, vector := range vectors(t) {
+			session := fmt.Sprint("s", i)
+			fill(t, db, session, vector.Stored)
+			turns, times := vector.base()
+			for range 2 {
+				importAll(t, db, session, turns)
+				got := list(t, db, session)
+				transcript.Settle(got, times)
+				same(t, got, vector.Want)
+			}
+		}
+	})
+}
+
+// What is stored while it happens, item by item, has the order of the recorded reads, with one exception: an answer that a message broke off
+// keeps the place it began in, before the message. codex-manager, which did not find it in the runtime's history, showed it behind.
+func TestLiveOrderAsRecorded(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		for i, vector := range vectors(t) {
+			session := fmt.Sprint("s", i)
+			history := map[string]bool{}
+			for _, turn := range vector.Base {
+				for _, entry := range turn.Entries {
+					history[entry.MessageID] = true
+				}
+			}
+			var want []string
+			for _, entry := range vector.Want {
+				want = append(want, entry.MessageID)
+			}
+			if vector.Name == "an interrupted turn with a message steered in" {
+				want = nil
+				for _, entry := range vector.Stored {
+					want = append(want, entry.MessageID)
+				}
+			}
+			for _, entry := range vector.Stored {
+				put := (transcript.Store{}).Upsert
+				if history[entry.MessageID] || len(vector.Base) > 0 && slices.Contains([]string{"agentMessage", "commandExecution", "fileChange", "dynamicToolCall"}, entry.Type) {
+					put = (transcript.Store{}).UpsertItem
+				}
+				if err := db.Update(t.Context(), func(tx database.Tx) error {
+					_, _, err := put(t.Context(), tx, session, entry)
+					return err
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var got []string
+			for _, entry := range list(t, db, session) {
+				got = append(got, entry.MessageID)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s reads\n%v, want\n%v", vector.Name, got, want)
+			}
+		}
+	})
+}
+
+func TestImportRules(t *testing.T) {
 	t.Parallel()
 	entry := func(id, turn, role, kind, content string, status transcript.Status) transcript.Entry {
 		return transcript.Entry{MessageID: id, TurnID: turn, Role: role, Type: kind, Content: content, Status: status}
@@ -61,9 +159,9 @@ func TestAssembleRules(t *testing.T) {
 		}
 		return e
 	}
-	base := []transcript.Turn{{ID: "t", Done: true, Entries: []transcript.Entry{
-		entry("u", "", "user", "userMessage", "hi", ""), entry("a1", "", "assistant", "agentMessage", "first", ""),
-		entry("a2", "", "assistant", "agentMessage", "last", ""),
+	base := []transcript.Turn{{ID: "t", Entries: []transcript.Entry{
+		entry("u", "t", "user", "userMessage", "hi", "complete"), entry("a1", "t", "assistant", "agentMessage", "first", "complete"),
+		entry("a2", "t", "assistant", "agentMessage", "last", "complete"),
 	}}}
 	user, first, last := entry("u", "t", "user", "userMessage", "hi", "complete"),
 		entry("a1", "t", "assistant", "agentMessage", "first", "complete"), entry("a2", "t", "assistant", "agentMessage", "last", "complete")
@@ -107,7 +205,8 @@ func TestAssembleRules(t *testing.T) {
 			},
 		},
 		"times span both views, missing ones come from the turn": {
-			base: []transcript.Turn{{ID: "t", Done: true, StartedAt: 1000, CompletedAt: 5000, Entries: base[0].Entries[:1]}},
+			base:  []transcript.Turn{{ID: "t", Entries: []transcript.Entry{at(user, 1000, 5000)}}},
+			times: map[string]transcript.TurnTimes{"t": {StartedAt: 1000, CompletedAt: 5000}},
 			stored: []transcript.Entry{
 				at(entry("u", "t", "user", "userMessage", "hi", "complete"), 1200, 5600),
 				at(entry("x", "t", "system", "n", "1", "streaming"), 5200, 0), entry("y", "t", "system", "n", "2", "complete"),
@@ -123,16 +222,16 @@ func TestAssembleRules(t *testing.T) {
 			want:   []transcript.Entry{at(entry("a", "t", "assistant", "agentMessage", "", "complete"), 10, 20)},
 		},
 		"a running turn keeps its streaming entries": {
-			base:   []transcript.Turn{{ID: "t", StartedAt: 5, Entries: base[0].Entries[:1]}},
+			base:   []transcript.Turn{{ID: "t", Entries: []transcript.Entry{at(user, 5, 0)}}},
 			stored: []transcript.Entry{at(entry("a", "t", "assistant", "agentMessage", "", "streaming"), 10, 0)},
 			times:  map[string]transcript.TurnTimes{"t": {StartedAt: 7}},
 			want:   []transcript.Entry{at(user, 5, 0), at(entry("a", "t", "assistant", "agentMessage", "", "streaming"), 10, 0)},
 		},
 		"made-up ids go where the real item is there too": {
-			base: []transcript.Turn{{ID: "t", Done: true, Entries: []transcript.Entry{
-				entry("item-1", "", "user", "userMessage", "hi  there", ""), entry("item-2", "", "system", "reasoning", "one", ""),
-				entry("item-3", "", "system", "plan", "kept", ""), withDetails(entry("item-4", "", "system", "plan", "a", ""), "d  d"),
-				entry("item-x", "", "user", "userMessage", "hi there", ""),
+			base: []transcript.Turn{{ID: "t", Entries: []transcript.Entry{
+				entry("item-1", "t", "user", "userMessage", "hi  there", "complete"), entry("item-2", "t", "system", "reasoning", "one", "complete"),
+				entry("item-3", "t", "system", "plan", "kept", "complete"), withDetails(entry("item-4", "t", "system", "plan", "a", "complete"), "d  d"),
+				entry("item-x", "t", "user", "userMessage", "hi there", "complete"),
 			}}},
 			stored: []transcript.Entry{
 				entry("u", "t", "user", "userMessage", "hi there", "complete"), entry("r", "t", "system", "reasoning", "other", "complete"),
@@ -158,7 +257,13 @@ func TestAssembleRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			same(t, transcript.Assemble(test.base, test.stored, test.times), test.want)
+			dbtest.Each(t, func(t *testing.T, db *database.DB) {
+				fill(t, db, "s", test.stored)
+				importAll(t, db, "s", test.base)
+				got := list(t, db, "s")
+				transcript.Settle(got, test.times)
+				same(t, got, test.want)
+			})
 		})
 	}
 }

@@ -1,0 +1,74 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"harness/database"
+)
+
+// fillActivity tells of sessions what goes on in them, in one query for all of them, whose cost does not depend on how long they are.
+func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions ...*Session) error {
+	if len(sessions) == 0 {
+		return nil
+	}
+	byID := make(map[string]*Session, len(sessions))
+	args, marks := make([]any, len(sessions)), make([]string, len(sessions))
+	for i, one := range sessions {
+		byID[one.ID] = one
+		one.Activity = Activity{State: StateIdle}
+		args[i], marks[i] = database.EncodeText(one.ID), "$"+strconv.Itoa(i+1)
+	}
+	rows, err := q.QueryContext(ctx, `select a.id, a.running, a.waiting, a.last, coalesce((select e.content from transcript_entries e
+			where e.session_id = a.id and e.message_id = '`+turnErrorPrefix+`' || a.last), '') from (select s.id as id,
+			coalesce((select t.turn_id from turns t where t.session_id = s.id and t.status = 'inProgress'
+				order by t.started_at desc, t.turn_id desc limit 1), '') as running,
+			(select count(*) from interactive_requests r where r.session_id = s.id and r.status = 'pending') as waiting,
+			coalesce((select t.turn_id from turns t where t.session_id = s.id order by t.started_at desc, t.turn_id desc limit 1), '') as last
+		from sessions s where s.id in (`+strings.Join(marks, ", ")+`)) as a`, args...)
+	if err != nil {
+		return fmt.Errorf("read what goes on in %d sessions: %w", len(sessions), err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var (
+			id, last, failure string
+			now               Activity
+		)
+		if err := rows.Scan(&id, &now.ActiveTurnID, &now.PendingCount, &last, &failure); err != nil {
+			return fmt.Errorf("read what goes on in %d sessions: %w", len(sessions), err)
+		}
+		now.ActiveTurnID = database.DecodeText(now.ActiveTurnID)
+		if failure != "" {
+			now.LastError = &TurnError{TurnID: database.DecodeText(last), Message: database.DecodeText(failure)}
+		}
+		switch {
+		case now.ActiveTurnID != "" && now.PendingCount > 0:
+			now.State = StateWaiting
+		case now.ActiveTurnID != "":
+			now.State = StateRunning
+		case now.LastError != nil:
+			now.State = StateError
+		default:
+			now.State = StateIdle
+		}
+		if one := byID[database.DecodeText(id)]; one != nil {
+			one.Activity = now
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read what goes on in %d sessions: %w", len(sessions), err)
+	}
+	return nil
+}
+
+// shown reads a session as clients see it.
+func (s *Service) shown(ctx context.Context, sessionID string) (Session, error) {
+	session, err := s.stored(ctx, sessionID)
+	if err != nil {
+		return Session{}, err
+	}
+	return session, s.fillActivity(ctx, s.db.Read(), &session)
+}

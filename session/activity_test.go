@@ -1,0 +1,85 @@
+package session
+
+import (
+	"testing"
+	"time"
+
+	"harness/database"
+	"harness/runtime"
+)
+
+// A page of the list costs the same however many turns its sessions have had.
+func TestListCostIsFlat(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		const turns = 20_000
+		list := func() time.Duration {
+			fastest := time.Hour // of many: what the machine does beside costs time, never saves any
+			for range 30 {
+				start := time.Now()
+				page, err := k.List(t.Context(), ListQuery{})
+				k.do(err)
+				if len(page.Sessions) != 3 {
+					t.Fatalf("%d sessions", len(page.Sessions))
+				}
+				fastest = min(fastest, time.Since(start))
+			}
+			return fastest
+		}
+		var last Session
+		for range 3 {
+			last = k.create()
+			k.end(last.ID, k.send(last.ID))
+		}
+		few := list()
+		k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(t.Context(), `with recursive n (i) as (select 1 union all select i + 1 from n where i < cast($2 as bigint))
+				insert into turns (session_id, turn_id, status, error, generation, node_id, started_at, completed_at)
+				select cast($1 as text), 'old-' || i, 'completed', '', 'g', 'node', i, i from n`, last.ID, turns)
+			return err
+		}))
+		many := list()
+		t.Logf("%v with few turns, %v with %d", few, many, turns)
+		if many > 5*few+time.Millisecond {
+			t.Errorf("a page takes %v with few turns and %v with %d", few, many, turns)
+		}
+	})
+}
+
+// What a session is doing follows its turns and what they ask.
+func TestActivity(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		check := func(want Activity) {
+			t.Helper()
+			k.flush()
+			page, err := k.List(t.Context(), ListQuery{})
+			k.do(err)
+			if got := page.Sessions[0].Activity; string(encode(got)) != string(encode(want)) {
+				t.Errorf("it is %s, want %s", encode(got), encode(want))
+			}
+		}
+		check(Activity{State: StateIdle})
+		turn := k.send(s.ID)
+		check(Activity{State: StateRunning, ActiveTurnID: turn})
+		for i := range 2 {
+			k.fake.ask(s.ID, turn, i, runtime.RequestApproval, "m", "{}")
+		}
+		check(Activity{State: StateWaiting, ActiveTurnID: turn, PendingCount: 2})
+		for _, request := range k.pending(s.ID, runtime.RequestApproval) {
+			_, err := k.Settle(t.Context(), request.ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "user")
+			k.do(err)
+		}
+		check(Activity{State: StateRunning, ActiveTurnID: turn})
+		k.fake.notify(s.ID, turn, "turn/completed", runtime.TurnCompleted{TurnID: turn, Status: runtime.TurnFailed,
+			Error: `{"error":{"message":"no money"}}`, Remedy: "Earn some."})
+		failed := &TurnError{TurnID: turn, Message: "no money\n\nEarn some."}
+		check(Activity{State: StateError, LastError: failed})
+		next := k.send(s.ID)
+		check(Activity{State: StateRunning, ActiveTurnID: next})
+		k.fake.end(s.ID, next, runtime.TurnInterrupted)
+		check(Activity{State: StateIdle})
+		if got := ids(k.stored(s.ID)); len(got) != 3 || got[2] != turnErrorPrefix+turn {
+			t.Errorf("stored %v", got)
+		}
+	})
+}

@@ -1,0 +1,178 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+	"harness/transcript"
+)
+
+// describer is an adapter that can tell from what is stored how its runtime would describe a conversation now.
+type describer interface {
+	Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage
+}
+
+// describeThread is the runtime's description of a session as of now, without asking it. entries are the session's, of a whole read; a
+// description without turns needs none.
+func (s *Service) describeThread(ctx context.Context, q database.Querier, session Session, entries []transcript.Entry, turns []turnRow,
+	whole bool,
+) (json.RawMessage, error) {
+	var words describer
+	if adapter, err := s.adapter(session.Runtime); err == nil {
+		words, _ = adapter.(describer) // one that is not configured any more says nothing new
+	}
+	if words == nil || string(session.Thread) == placeholderThread {
+		return session.Thread, nil
+	}
+	now := session.Activity
+	state := runtime.ThreadState{ID: session.RuntimeSessionID, Title: session.Title, UpdatedAt: session.UpdatedAt,
+		Running: now.ActiveTurnID != "", Failed: now.State == StateError}
+	if now.PendingCount > 0 {
+		pending, err := pendingOfSession(ctx, q, session.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, request := range pending {
+			if !slices.Contains(state.Waiting, request.Kind) {
+				state.Waiting = append(state.Waiting, request.Kind)
+			}
+		}
+	}
+	var err error
+	if state.Opening, err = opening(ctx, q, session.ID); err != nil {
+		return nil, err
+	}
+	if whole {
+		messages, err := readMessages(ctx, q, session.ID)
+		if err != nil {
+			return nil, err
+		}
+		state.Turns = nativeTurns(entries, turns, messages)
+	}
+	return words.Describe(session.Thread, state), nil
+}
+
+// refreshDescription asks the runtime what it says of a session by now: where it works and with what model may change with a turn.
+func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID string) error {
+	adapter, err := s.adapter(runtimeName)
+	if err != nil {
+		return err
+	}
+	stored, err := readSession(ctx, s.db.Read(), sessionID)
+	if absent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t, err := adapter.ReadThread(ctx, stored.RuntimeSessionID, false)
+	if err != nil || len(t.Raw) == 0 || string(withoutTurns(t.Raw)) == string(stored.Thread) {
+		return err
+	}
+	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return nil, storeThread(ctx, tx, sessionID, t)
+	})
+}
+
+// opening is the message a session began with, "" when it began with something else.
+func opening(ctx context.Context, q database.Querier, sessionID string) (string, error) {
+	rows, err := q.QueryContext(ctx, `select role, content from transcript_entries where session_id = $1 and place >= 0 order by place, ordinal limit 1`,
+		database.EncodeText(sessionID))
+	if err != nil {
+		return "", fmt.Errorf("read how session %s began: %w", sessionID, err)
+	}
+	defer func() { _ = rows.Close() }()
+	var role, content string
+	if rows.Next() {
+		if err := rows.Scan(&role, &content); err != nil {
+			return "", fmt.Errorf("read how session %s began: %w", sessionID, err)
+		}
+	}
+	if role != "user" {
+		content = ""
+	}
+	return database.DecodeText(content), rows.Err()
+}
+
+// readMessages reads a session's messages as their runtime describes them, by id.
+func readMessages(ctx context.Context, q database.Querier, sessionID string) (map[string]json.RawMessage, error) {
+	rows, err := q.QueryContext(ctx, `select message_id, native from runtime_messages where session_id = $1`, database.EncodeText(sessionID))
+	if err != nil {
+		return nil, fmt.Errorf("read the messages of session %s: %w", sessionID, err)
+	}
+	defer func() { _ = rows.Close() }()
+	messages := map[string]json.RawMessage{}
+	for rows.Next() {
+		var id, native string
+		if err := rows.Scan(&id, &native); err != nil {
+			return nil, fmt.Errorf("read the messages of session %s: %w", sessionID, err)
+		}
+		messages[database.DecodeText(id)] = json.RawMessage(native)
+	}
+	return messages, rows.Err()
+}
+
+// nativeTurns are a session's turns with the items that ended, in the order of the transcript.
+func nativeTurns(entries []transcript.Entry, stored []turnRow, messages map[string]json.RawMessage) []runtime.Turn {
+	rows := make(map[string]turnRow, len(stored))
+	for _, turn := range stored {
+		rows[turn.turnID] = turn
+	}
+	var turns []runtime.Turn
+	at := map[string]int{}
+	add := func(row turnRow) {
+		at[row.turnID] = len(turns)
+		turns = append(turns, runtime.Turn{ID: row.turnID, Status: row.status, Error: row.failure, StartedAt: row.startedAt,
+			CompletedAt: row.completedAt, Native: row.native})
+	}
+	for i := range entries {
+		entry := &entries[i]
+		row, known := rows[entry.TurnID]
+		if !known {
+			continue
+		}
+		if _, has := at[entry.TurnID]; !has {
+			add(row)
+		}
+		if item, is := nativeItem(entry, messages[entry.MessageID]); is {
+			turn := &turns[at[entry.TurnID]]
+			turn.Items = append(turn.Items, item)
+		}
+	}
+	slices.SortFunc(stored, func(a, b turnRow) int {
+		if a.startedAt != b.startedAt {
+			return int(a.startedAt - b.startedAt)
+		}
+		return strings.Compare(a.turnID, b.turnID)
+	})
+	for _, row := range stored {
+		if _, has := at[row.turnID]; !has {
+			add(row)
+		}
+	}
+	return turns
+}
+
+// nativeItem is an entry as the runtime describes it; false when it is no item of the runtime that ended.
+func nativeItem(entry *transcript.Entry, message json.RawMessage) (runtime.Item, bool) {
+	if entry.Status != transcript.Complete {
+		return runtime.Item{}, false
+	}
+	if message != nil {
+		return runtime.Item{Native: message}, true
+	}
+	if entry.Details == nil {
+		return runtime.Item{}, false
+	}
+	var described struct{ ID, Type string }
+	if json.Unmarshal([]byte(*entry.Details), &described) != nil || described.ID != entry.MessageID || described.Type != entry.Type {
+		return runtime.Item{}, false
+	}
+	return runtime.Item{Details: *entry.Details}, true
+}

@@ -1,0 +1,162 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+	"harness/transcript"
+)
+
+// importPause is how long (ms) after a failure the history of a session is not asked for again, unless its runtime was restarted.
+const importPause = 60_000
+
+// importTry is when (ms) and in which runtime process a history was asked for in vain.
+type importTry struct {
+	at         int64
+	generation string
+}
+
+// takeHistory makes sure that the runtime's own history of a session is stored here: of one that began elsewhere (adopted, forked), or in which
+// something was done that nobody here saw. It is asked for once; reads show what is stored. While the runtime is down that is all there is,
+// and on a node that does not own the session, whose runtime must not be asked.
+func (s *Service) takeHistory(ctx context.Context, session Session) (Session, error) {
+	if session.historyAt != 0 || !s.owns(session) {
+		return session, nil
+	}
+	adapter, err := s.adapter(session.Runtime)
+	if err != nil {
+		return session, nil // a runtime that is not configured any more tells nothing
+	}
+	status := adapter.Status()
+	s.load(session.Runtime, session.ID)
+	known, _ := s.view.peek(session.ID)
+	if status.State != runtime.StateReady || known.tried.generation == status.Generation && s.now()-known.tried.at < importPause {
+		return session, nil
+	}
+	release, err := s.imports.acquire(ctx, session.ID)
+	if err != nil {
+		return session, err
+	}
+	defer release()
+	if again, err := s.stored(ctx, session.ID); err != nil || again.historyAt != 0 {
+		return again, err
+	}
+	// A reader who goes away does not undo what others wait for.
+	ctx = context.WithoutCancel(ctx)
+	if err := s.importHistory(ctx, session, adapter); err != nil {
+		s.view.change(session.ID, func(t *thread) { t.tried = importTry{s.now(), status.Generation} })
+		s.opts.Logger.Warn().Err(err).Str("session", session.ID).
+			Msg("the runtime's history of a session could not be read; showing what is stored here until it can")
+	}
+	return s.stored(ctx, session.ID)
+}
+
+// importHistory asks the runtime for its history of a session and stores it.
+func (s *Service) importHistory(ctx context.Context, session Session, adapter runtime.Adapter) error {
+	asked := s.now()
+	t, err := adapter.ReadThread(ctx, session.RuntimeSessionID, true)
+	if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
+		return err
+	}
+	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if _, err := presence(ctx, tx, session.ID); err != nil {
+			return nil, journal.Refuse(err)
+		}
+		if err := s.entries.Import(ctx, tx, session.ID, importedTurns(session.ID, t.Turns)); err != nil {
+			return nil, err
+		}
+		if err := s.importRows(ctx, tx, session, t); err != nil {
+			return nil, err
+		}
+		return nil, updateSession(ctx, tx, session.ID, `history_at = $2`, asked)
+	})
+}
+
+// importRows stores what is known of the turns beside their entries. A turn that still runs is told of by its runtime, if it is ours.
+func (s *Service) importRows(ctx context.Context, tx database.Tx, session Session, t runtime.Thread) error {
+	stored, err := readTurns(ctx, tx, session.ID)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]turnRow, len(stored))
+	for _, turn := range stored {
+		known[turn.turnID] = turn
+	}
+	for _, turn := range t.Turns {
+		row := turnRow{sessionID: session.ID, turnID: turn.ID, status: turn.Status, failure: turn.Error, nodeID: s.opts.NodeID,
+			startedAt: turn.StartedAt, completedAt: turn.CompletedAt, native: turn.Native}
+		before, has := known[turn.ID]
+		switch {
+		case has && (before.status == runtime.TurnInProgress || len(before.native) > 0):
+		case has:
+			before.native = turn.Native
+			err = closeTurn(ctx, tx, before)
+		case turn.Status != runtime.TurnInProgress:
+			err = closeTurn(ctx, tx, row)
+		}
+		if err != nil {
+			return err
+		}
+		for _, item := range turn.Items {
+			if err := storeMessage(ctx, tx, session.ID, item); err != nil {
+				return err
+			}
+		}
+	}
+	if len(t.Raw) == 0 {
+		return nil
+	}
+	return storeThread(ctx, tx, session.ID, t)
+}
+
+// importedTurns are a history's turns as transcript entries. An item without times of its own has its turn's.
+func importedTurns(sessionID string, turns []runtime.Turn) []transcript.Turn {
+	out := make([]transcript.Turn, 0, len(turns))
+	for _, turn := range turns {
+		imported := transcript.Turn{ID: turn.ID}
+		for _, item := range turn.Items {
+			entry := transcript.Entry{MessageID: item.ID, TurnID: turn.ID, Role: item.Role, Type: item.Type, Content: item.Content,
+				StartedAt: instant(item.StartedAt, turn.StartedAt), CompletedAt: instant(item.CompletedAt, turn.CompletedAt),
+				Status: transcript.Complete}
+			if item.Details != "" {
+				details := item.Details
+				entry.Details = &details
+			}
+			imported.Entries = append(imported.Entries, entry)
+		}
+		if turn.Status == runtime.TurnFailed {
+			imported.Entries = append(imported.Entries, entryOfFailure(turnRow{sessionID: sessionID, turnID: turn.ID, failure: turn.Error,
+				completedAt: turn.CompletedAt}, turn.Remedy))
+		}
+		out = append(out, imported)
+	}
+	return out
+}
+
+// instant is the first of the times (ms) that is known.
+func instant(times ...int64) *int64 {
+	for _, at := range times {
+		if at != 0 {
+			return &at
+		}
+	}
+	return nil
+}
+
+// storeMessage keeps a message as the runtime describes it. Other items are described by their entries' details.
+func storeMessage(ctx context.Context, tx database.Tx, sessionID string, item runtime.Item) error {
+	if len(item.Native) == 0 {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `insert into runtime_messages (session_id, message_id, native) values ($1, $2, $3)
+		on conflict (session_id, message_id) do update set native = excluded.native`,
+		database.EncodeText(sessionID), database.EncodeText(item.ID), string(item.Native))
+	if err != nil {
+		return fmt.Errorf("store message %s as its runtime describes it: %w", item.ID, err)
+	}
+	return nil
+}
