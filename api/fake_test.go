@@ -28,6 +28,7 @@ type fakeSessions struct {
 	mu       sync.Mutex
 	deleted  map[string]int64
 	projects []session.Project
+	pos      int64
 	assigned map[string]*string
 	requests map[string]session.Request
 	entries  []transcript.Entry
@@ -203,10 +204,10 @@ func (f *fakeSessions) Settle(_ context.Context, id string, kind runtime.Request
 	return request, f.fail
 }
 
-func (f *fakeSessions) Projects(context.Context) ([]session.Project, error) {
+func (f *fakeSessions) ProjectsAt(context.Context) ([]session.Project, int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.projects, f.fail
+	return f.projects, f.pos, f.fail
 }
 
 func (f *fakeSessions) CreateProject(_ context.Context, name string, directory *string) (session.Project, error) {

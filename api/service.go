@@ -41,7 +41,8 @@ type Sessions interface {
 	// Settle decides a pending request exactly once: ErrRequestNotFound, or *session.SettledError naming how it was settled before.
 	Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (session.Request, error)
 
-	Projects(ctx context.Context) ([]session.Project, error)
+	// ProjectsAt lists all projects, and tells the cursor of the event stream at which the list is true.
+	ProjectsAt(ctx context.Context) (projects []session.Project, pos int64, err error)
 	CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error)
 	// RenameProject changes name and, when setDirectory, the working directory (nil clears it).
 	RenameProject(ctx context.Context, projectID, name string, workingDirectory *string, setDirectory bool) (session.Project, error)

@@ -171,10 +171,19 @@ type RequestResolved struct{ RequestID json.RawMessage }
 // ThreadNamed says the conversation's stored name changed.
 type ThreadNamed struct{ Name string }
 
+// Values of TextDelta.Into: a text that stands in the item's content, behind what the item began with; and what a path into its details
+// begins with.
+const (
+	TextContent = "content"
+	TextDetails = "details/"
+)
+
 // TextDelta says that a text of the signal's item grew. It changes nothing stored; it may be stored together with the ones after it.
 type TextDelta struct {
 	// Key tells the texts of one item apart.
 	Key string
+	// Into is where the text shows in the item: TextContent, or TextDetails with the path of a member ("details/summary/0"), "" for nowhere.
+	Into string
 	// Raw[Start:End] of the signal is what was added, as a JSON string with its quotes: put into another delta of the same text in that
 	// place, it makes a valid delta.
 	Start, End int

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"harness/database"
+	"harness/journal"
 	"harness/runtime"
+	"harness/stream"
 )
 
 // Limits of a list page (`codex-manager.md` 5.3).
@@ -59,11 +61,15 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error)
 
 // stored reads a session from its row.
 func (s *Service) stored(ctx context.Context, sessionID string) (Session, error) {
-	row, err := readSession(ctx, s.db.Read(), sessionID)
+	return s.storedIn(ctx, s.db.Read(), sessionID)
+}
+
+func (s *Service) storedIn(ctx context.Context, q database.Querier, sessionID string) (Session, error) {
+	row, err := readSession(ctx, q, sessionID)
 	if err != nil {
 		return Session{}, err
 	}
-	defaults, err := s.defaults(ctx, s.db.Read())
+	defaults, err := s.defaults(ctx, q)
 	if err != nil {
 		return Session{}, err
 	}
@@ -71,7 +77,24 @@ func (s *Service) stored(ctx context.Context, sessionID string) (Session, error)
 }
 
 // List returns a page of sessions from the stored rows, newest first. ErrBadCursor for a cursor that is not ours.
-func (s *Service) List(ctx context.Context, query ListQuery) (Page, error) {
+func (s *Service) List(ctx context.Context, query ListQuery) (page Page, err error) {
+	err = s.db.Snapshot(ctx, func(q database.Querier) error {
+		if page, err = s.list(ctx, q, query); err != nil {
+			return err
+		}
+		page.Pos, err = cursorOf(ctx, q)
+		return err
+	})
+	return page, err
+}
+
+// cursorOf is the cursor of the event stream at which a state of the store is true.
+func cursorOf(ctx context.Context, q database.Querier) (int64, error) {
+	_, head, err := journal.Bounds(ctx, q)
+	return stream.CursorAfter(head), err
+}
+
+func (s *Service) list(ctx context.Context, q database.Querier, query ListQuery) (Page, error) {
 	limit := query.Limit
 	if limit <= 0 {
 		limit = defaultPage
@@ -81,12 +104,12 @@ func (s *Service) List(ctx context.Context, query ListQuery) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	defaults, err := s.defaults(ctx, s.db.Read())
+	defaults, err := s.defaults(ctx, q)
 	if err != nil {
 		return Page{}, err
 	}
 	// System-owned ones are left out here, not after paging, so that a page is full while there are more.
-	rows, err := s.db.Read().QueryContext(ctx, `select `+sessionColumns+` from sessions
+	rows, err := q.QueryContext(ctx, `select `+sessionColumns+` from sessions
 		where archived = $1 and system_owned <= $2 and (updated_at < $3 or (updated_at = $3 and id < $4))
 		order by updated_at desc, id desc limit $5`,
 		flag(query.Archived), flag(query.IncludeSystemOwned), before, database.EncodeText(beforeID), limit+1)

@@ -98,8 +98,12 @@ func (w Window) cut(entries []Entry) Stretch {
 	return out
 }
 
-// TurnTimes are the times of a turn as the harness saw them, in ms, 0 when unknown. A CompletedAt says the turn is over.
-type TurnTimes struct{ StartedAt, CompletedAt int64 }
+// TurnTimes are the times of a turn as the harness saw them, in ms, 0 when unknown. A CompletedAt says the turn is over, Canceled that it did
+// not come to its own end: it was interrupted or it failed.
+type TurnTimes struct {
+	StartedAt, CompletedAt int64
+	Canceled               bool
+}
 
 // Settle gives stored entries the times and states that their turns' ends imply. It changes them in place.
 func Settle(entries []Entry, times map[string]TurnTimes) {
@@ -119,7 +123,11 @@ func settle(entry *Entry, turn TurnTimes, done bool) {
 	if !done {
 		return
 	}
-	if entry.Status == Streaming {
+	switch {
+	case entry.Status != Streaming:
+	case turn.Canceled:
+		entry.Status = Canceled
+	default:
 		entry.Status = Complete
 	}
 	if entry.CompletedAt == nil && turn.CompletedAt != 0 {
