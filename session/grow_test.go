@@ -53,7 +53,7 @@ func TestAReaderInMidTurnSeesTheTextsSoFar(t *testing.T) {
 		p.say(s.ID, turn, "m", "text", "ld\" \x00é😀")
 		p.say(s.ID, turn, "c", "output", "line 1\n")
 		p.say(s.ID, turn, "c", "output", "line 2\n")
-		p.say(s.ID, turn, "m", "none", "this shows nowhere")
+		p.say(s.ID, turn, "c", "none", "this shows nowhere")
 		got := k.both(s.ID)
 		if m := got["m"]; m.Content != "Hello \"world\" \x00é😀" || m.Status != transcript.Streaming {
 			t.Errorf("the answer so far: %q %s", m.Content, m.Status)
