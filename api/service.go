@@ -32,6 +32,9 @@ type Sessions interface {
 	// Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn, ErrWrongTurn.
 	Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error)
 
+	// RollBack takes back the last turns and returns the runtime's answer; *runtime.TooFewTurnsError.
+	RollBack(ctx context.Context, sessionID string, numTurns int) (json.RawMessage, error)
+
 	// UpsertTranscripts stores the entries, all or none, and announces each as it is, which is also returned as JSON. The session must exist
 	// (Lookup).
 	UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) ([]json.RawMessage, error)
