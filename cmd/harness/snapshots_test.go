@@ -44,7 +44,7 @@ func TestSnapshotsAndTheFramesAfterThemMakeTheTranscript(t *testing.T) {
 				})
 			}
 			for _, cut := range []func(){
-				func() {},                                     // comes to its end
+				func() {}, // comes to its end
 				func() { pause(); r.restart(true); pause() },  // goes on in another server
 				func() { pause(); r.restart(false); pause() }, // the same, in order
 				func() {
