@@ -9,11 +9,13 @@ create table running_items (
 	turn_id    text not null,
 	generation text not null,
 	node_id    text not null,
+	-- 1: the item may go on when its turn is over.
+	outlives   bigint not null,
 	primary key (session_id, message_id)
 );
 create index running_items_node on running_items (node_id, generation);
-insert into running_items (session_id, message_id, turn_id, generation, node_id)
-	select e.session_id, e.message_id, e.turn_id, t.generation, t.node_id
+insert into running_items (session_id, message_id, turn_id, generation, node_id, outlives)
+	select e.session_id, e.message_id, e.turn_id, t.generation, t.node_id, 0
 	from turns t join transcript_entries e on e.session_id = t.session_id and e.turn_id = t.turn_id
 	where t.status <> 'completed' and e.status = 'streaming' and exists (select 1 from journal_events j
 		where j.session_id = e.session_id and j.item_id = e.message_id and j.type = 'runtime.notification' and j.meta like '%"text":{%');

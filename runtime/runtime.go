@@ -220,6 +220,8 @@ type Item struct {
 	StartedAt, CompletedAt int64
 	// Native is a message as the runtime describes it; nil of other items, whose Details say the same.
 	Native json.RawMessage `json:",omitempty"`
+	// Outlives says that the item may go on when its turn is over.
+	Outlives bool
 }
 
 // Turn is one stored turn of a conversation. Times are in ms, 0 when unknown.

@@ -100,7 +100,8 @@ func (s *Service) cancelItem(ctx context.Context, tx database.Tx, item runningIt
 	return s.entries.Upsert(ctx, tx, item.sessionID, entry)
 }
 
-// cancelItems ends the items a turn leaves behind that did not run to its end.
+// cancelItems ends the items a turn leaves behind that did not run to its end, but for those that may go on without it: what they say still
+// belongs to them, and their own end, or their process's, comes later.
 func (s *Service) cancelItems(ctx context.Context, tx database.Tx, turn turnRow) error {
 	if turn.status != runtime.TurnInterrupted && turn.status != runtime.TurnFailed {
 		return nil // what still runs was left running
@@ -110,7 +111,7 @@ func (s *Service) cancelItems(ctx context.Context, tx database.Tx, turn turnRow)
 		return err
 	}
 	for _, item := range running {
-		if item.turnID != turn.turnID {
+		if item.turnID != turn.turnID || item.outlives {
 			continue
 		}
 		if _, _, err := s.cancelItem(ctx, tx, item, turn.completedAt); err != nil {

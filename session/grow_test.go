@@ -155,6 +155,31 @@ func (k *kit) hold() (release func()) {
 	}
 }
 
+// A command that an interrupted turn leaves running is shown as canceled, and what it goes on to say belongs to it, until its own end comes.
+func TestWhatAnInterruptedTurnLeavesRunningGoesOn(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		p := &speaker{fake: k.fake}
+		s := k.create()
+		turn := k.send(s.ID)
+		command := runtime.Item{ID: "c", Role: "system", Type: "commandExecution", Details: `{"aggregatedOutput":null}`, Outlives: true}
+		k.fake.item(s.ID, turn, command, false)
+		p.say(s.ID, turn, "c", "output", "before,")
+		k.fake.end(s.ID, turn, runtime.TurnInterrupted)
+		if c := k.both(s.ID)["c"]; details(c) != `{"aggregatedOutput":"before,"}` || c.Status != transcript.Canceled {
+			t.Errorf("after the turn: %s %s", details(c), c.Status)
+		}
+		p.say(s.ID, turn, "c", "output", "after")
+		if c := k.both(s.ID)["c"]; details(c) != `{"aggregatedOutput":"before,after"}` || c.Status != transcript.Canceled {
+			t.Errorf("as it goes on: %s %s", details(c), c.Status)
+		}
+		command.Details = `{"aggregatedOutput":"all"}`
+		k.fake.item(s.ID, turn, command, true)
+		if c := k.both(s.ID)["c"]; details(c) != `{"aggregatedOutput":"all"}` || c.Status != transcript.Complete {
+			t.Errorf("after its end: %s %s", details(c), c.Status)
+		}
+	})
+}
+
 // A command that goes on after its turn has ended well is not canceled by that end; its process's end cancels it, and tells clients so.
 func TestWhatOutlivesItsTurnEndsWithItsProcess(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {

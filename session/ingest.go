@@ -227,7 +227,8 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 		if change.Done {
 			return nil, errors.Join(storeMessage(ctx, tx, id, change.Item), endItem(ctx, tx, id, change.Item.ID))
 		}
-		return nil, s.beginItem(ctx, tx, runningItem{sessionID: id, messageID: change.Item.ID, turnID: turnID, generation: a.signal.Generation})
+		return nil, s.beginItem(ctx, tx, runningItem{sessionID: id, messageID: change.Item.ID, turnID: turnID,
+			generation: a.signal.Generation, outlives: change.Item.Outlives})
 	case runtime.ThreadNamed:
 		return []journal.Event{sessionRenamed(id, change.Name, a.receivedAt)}, updateSession(ctx, tx, id,
 			`title = $2, updated_at = case when updated_at < $3 then $3 else updated_at end`, database.EncodeText(change.Name), a.receivedAt)

@@ -8,16 +8,20 @@ import (
 	"harness/database"
 )
 
-// runningItem is an item of a runtime that has begun and not ended.
-type runningItem struct{ sessionID, messageID, turnID, generation string }
+// runningItem is an item of a runtime that has begun and not ended. One that outlives may go on when its turn is over.
+type runningItem struct {
+	sessionID, messageID, turnID, generation string
+	outlives                                 bool
+}
 
-const runningColumns = `session_id, message_id, turn_id, generation`
+const runningColumns = `session_id, message_id, turn_id, generation, outlives`
 
 // beginItem notes that an item runs, endItem that it ended.
 func (s *Service) beginItem(ctx context.Context, tx database.Tx, item runningItem) error {
-	_, err := tx.ExecContext(ctx, `insert into running_items (session_id, message_id, turn_id, generation, node_id) values ($1, $2, $3, $4, $5)
-		on conflict (session_id, message_id) do update set turn_id = excluded.turn_id, generation = excluded.generation, node_id = excluded.node_id`,
-		database.EncodeText(item.sessionID), database.EncodeText(item.messageID), database.EncodeText(item.turnID), item.generation, s.opts.NodeID)
+	_, err := tx.ExecContext(ctx, `insert into running_items (session_id, message_id, turn_id, generation, node_id, outlives)
+		values ($1, $2, $3, $4, $5, $6) on conflict (session_id, message_id) do update set turn_id = excluded.turn_id,
+			generation = excluded.generation, node_id = excluded.node_id, outlives = excluded.outlives`,
+		database.EncodeText(item.sessionID), database.EncodeText(item.messageID), database.EncodeText(item.turnID), item.generation, s.opts.NodeID, flag(item.outlives))
 	if err != nil {
 		return fmt.Errorf("note that item %s runs: %w", item.messageID, err)
 	}
@@ -52,13 +56,17 @@ func scanRunning(rows *sql.Rows, err error) ([]runningItem, error) {
 	defer func() { _ = rows.Close() }()
 	var items []runningItem
 	for rows.Next() {
-		var item runningItem
-		if err := rows.Scan(&item.sessionID, &item.messageID, &item.turnID, &item.generation); err != nil {
+		var (
+			item     runningItem
+			outlives int64
+		)
+		if err := rows.Scan(&item.sessionID, &item.messageID, &item.turnID, &item.generation, &outlives); err != nil {
 			return nil, fmt.Errorf("read the items that run: %w", err)
 		}
 		for _, text := range []*string{&item.sessionID, &item.messageID, &item.turnID} {
 			*text = database.DecodeText(*text)
 		}
+		item.outlives = outlives != 0
 		items = append(items, item)
 	}
 	if err := rows.Err(); err != nil {
