@@ -50,7 +50,11 @@ type fakeSessions struct {
 		page       session.Page
 		transcript []transcript.Entry
 		version    string
+		pos        int64
+		result     json.RawMessage
 	}
+	// rolledBack is how many turns were to be taken back last.
+	rolledBack int
 	// read is what was wanted of the last read, listed of the last list.
 	read   session.Reading
 	listed session.ListQuery
@@ -117,12 +121,19 @@ func (f *fakeSessions) List(_ context.Context, q session.ListQuery) (session.Pag
 	return f.next.page, f.fail
 }
 
+func (f *fakeSessions) RollBack(_ context.Context, _ string, numTurns int) (json.RawMessage, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rolledBack = numTurns
+	return f.next.result, f.fail
+}
+
 func (f *fakeSessions) Read(_ context.Context, _ string, want session.Reading) (session.Detail, error) {
 	one, err := f.answer()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.read = want
-	detail := session.Detail{Session: one, Transcript: f.next.transcript, Version: f.next.version}
+	detail := session.Detail{Session: one, Transcript: f.next.transcript, Version: f.next.version, Pos: f.next.pos}
 	detail.Unchanged = want.Has != nil && want.Has(detail.Version)
 	return detail, err
 }
@@ -221,10 +232,10 @@ func (f *fakeSessions) Settle(_ context.Context, id string, kind runtime.Request
 	return request, f.fail
 }
 
-func (f *fakeSessions) Projects(context.Context) ([]session.Project, error) {
+func (f *fakeSessions) ProjectsAt(context.Context) ([]session.Project, int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.projects, f.fail
+	return f.projects, f.next.pos, f.fail
 }
 
 func (f *fakeSessions) CreateProject(_ context.Context, name string, directory *string) (session.Project, error) {

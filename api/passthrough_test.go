@@ -49,34 +49,26 @@ func TestProviderCalls(t *testing.T) {
 	}
 }
 
-// TestRollbackBothWays: codex 0.101 counts turns, 0.169 has to be told which turn goes first.
-func TestRollbackBothWays(t *testing.T) {
+// TestRollback: one turn unless a client counts, the runtime's answer, and its words about what it does not know.
+func TestRollback(t *testing.T) {
 	t.Parallel()
 	const target = "/api/sessions/" + knownID + "/rollback"
-	old := setup(t)
-	old.runtime.result = json.RawMessage(`{"thread":{}}`)
-	expect(t, old.post(target, `{"numTurns":"2"}`), http.StatusOK, `{"status":"ok","sessionId":"`+knownID+`","result":{"thread":{}}}`)
-	if want := []string{`thread/rollback {"threadId":"` + knownID + `","numTurns":2}`}; !slices.Equal(old.runtime.calls, want) {
-		t.Errorf("got %q", old.runtime.calls)
+	b := setup(t)
+	b.sessions.next.result = json.RawMessage(`{"thread":{}}`)
+	for body, want := range map[string]int{`{}`: 1, `{"numTurns":"2"}`: 2} {
+		expect(t, b.post(target, body), http.StatusOK, `{"status":"ok","sessionId":"`+knownID+`","result":{"thread":{}}}`)
+		if got := b.sessions.rolledBack; got != want {
+			t.Errorf("%s takes back %d turns, want %d", body, got, want)
+		}
 	}
-
-	gone := &runtime.Error{Runtime: "codex", Method: "thread/rollback", Code: -32600, Message: "Invalid request: unknown variant `thread/rollback`"}
-	newer := setup(t)
-	newer.runtime.refused = map[string][]error{"thread/rollback": {gone, gone, gone}}
-	newer.runtime.answers = map[string]json.RawMessage{
-		"thread/read": json.RawMessage(`{"thread":{"turns":[{"id":"a"},{"id":"b"},{"id":"c"}]}}`), "thread/revert": json.RawMessage(`{"reverted":true}`),
-	}
-	expect(t, newer.post(target, `{"numTurns":2}`), http.StatusOK, `{"status":"ok","sessionId":"`+knownID+`","result":{"reverted":true}}`)
-	if last := newer.runtime.calls[len(newer.runtime.calls)-1]; last != `thread/revert {"threadId":"`+knownID+`","beforeTurnId":"b"}` {
-		t.Errorf("got %s", last)
-	}
-	newer.runtime.answers["thread/read"] = json.RawMessage(`{"thread":{"status":{"type":"active"},"turns":[{"id":"a"}]}}`)
-	if got := newer.post(target, `{}`); got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), `"code":"invalid_state"`) {
-		t.Errorf("while a turn runs: got %d %s", got.Code, got.Body)
-	}
-	newer.runtime.answers["thread/read"] = json.RawMessage(`{"thread":{"turns":[{"id":"a"},{"id":"b"},{"id":"c"}]}}`)
-	if got := newer.post(target, `{"numTurns":4}`); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), `"path":["numTurns"]`) {
+	b.sessions.fail = &runtime.TooFewTurnsError{Have: 3}
+	if got := b.post(target, `{"numTurns":4}`); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), `"path":["numTurns"]`) {
 		t.Errorf("more turns than there are: got %d %s", got.Code, got.Body)
+	}
+	b.sessions.fail = nil
+	b.runtime.fail = &runtime.Error{Runtime: "codex", Method: "thread/read", Code: -32600, Message: "thread not loaded: x"}
+	if got := b.post("/api/sessions/"+unknownID+"/rollback", `{}`); got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), "thread not loaded: x") {
+		t.Errorf("of an unknown session: got %d %s", got.Code, got.Body)
 	}
 }
 

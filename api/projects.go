@@ -36,7 +36,7 @@ func viewProject(p session.Project) projectView {
 }
 
 func (s *server) listProjects(ctx context.Context, _ *input) (reply, error) {
-	projects, err := s.Sessions.Projects(ctx)
+	projects, pos, err := s.Sessions.ProjectsAt(ctx)
 	if err != nil {
 		return reply{}, err
 	}
@@ -44,7 +44,10 @@ func (s *server) listProjects(ctx context.Context, _ *input) (reply, error) {
 	for i, project := range projects {
 		views[i] = viewProject(project)
 	}
-	return ok(dataBody[projectView]{views})
+	return ok(struct {
+		Data []projectView `json:"data"`
+		Pos  int64         `json:"pos"`
+	}{views, pos})
 }
 
 // dataBody is the envelope of lists that have no pages.

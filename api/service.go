@@ -35,6 +35,9 @@ type Sessions interface {
 	// Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn, ErrWrongTurn.
 	Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error)
 
+	// RollBack takes back the last turns and returns the runtime's answer; *runtime.TooFewTurnsError.
+	RollBack(ctx context.Context, sessionID string, numTurns int) (json.RawMessage, error)
+
 	// UpsertTranscripts stores the entries, all or none, and announces each as it is, which is also returned as JSON. The session must exist
 	// (Lookup).
 	UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) ([]json.RawMessage, error)
@@ -47,7 +50,8 @@ type Sessions interface {
 	// SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound.
 	SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string, err error)
 
-	Projects(ctx context.Context) ([]session.Project, error)
+	// ProjectsAt lists all projects, and tells the cursor of the event stream at which the list is true.
+	ProjectsAt(ctx context.Context) (projects []session.Project, pos int64, err error)
 	CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error)
 	// RenameProject changes name and, when setDirectory, the working directory (nil clears it).
 	RenameProject(ctx context.Context, projectID, name string, workingDirectory *string, setDirectory bool) (session.Project, error)

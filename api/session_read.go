@@ -40,6 +40,8 @@ type sessionDetail struct {
 	Thread     json.RawMessage    `json:"thread"`
 	Transcript []transcript.Entry `json:"transcript"`
 	Window     *windowView        `json:"window,omitempty"`
+	// Pos is the cursor of the event stream (?after=) at which all of this is true.
+	Pos int64 `json:"pos"`
 }
 
 // windowView tells where to go on: the values of `before` and `after` that read the next window, null where there is nothing more for now.
@@ -64,7 +66,7 @@ func (s *server) readSession(ctx context.Context, in *input) (reply, error) {
 	if detail.Unchanged {
 		return reply{status: http.StatusNotModified, version: detail.Version}, nil
 	}
-	body := sessionDetail{Session: viewSession(detail.Session), Thread: thread(detail.Session), Transcript: detail.Transcript}
+	body := sessionDetail{Session: viewSession(detail.Session), Thread: thread(detail.Session), Transcript: detail.Transcript, Pos: detail.Pos}
 	if body.Transcript == nil {
 		body.Transcript = []transcript.Entry{}
 	}

@@ -59,7 +59,8 @@ func (s *server) listSessions(ctx context.Context, in *input) (reply, error) {
 		Data       []sessionView `json:"data"`
 		NextCursor *string       `json:"nextCursor"`
 		Archived   bool          `json:"archived"`
-	}{Data: make([]sessionView, len(page.Sessions)), Archived: query.Archived}
+		Pos        int64         `json:"pos"`
+	}{Data: make([]sessionView, len(page.Sessions)), Archived: query.Archived, Pos: page.Pos}
 	for i, one := range page.Sessions {
 		body.Data[i] = viewSession(one)
 	}

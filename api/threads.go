@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 
@@ -100,65 +101,30 @@ func (s *server) forkSession(ctx context.Context, in *input) (reply, error) {
 	}{"ok", in.sessionID(), viewSession(stored), forked.Thread})
 }
 
-// rollback drops the last turns. codex 0.101 counts them; newer versions name the first one to go. While a turn runs it is refused (409), as
-// codex 0.101 did: newer ones would end the turn in favour of it.
+// rollback drops the last turns, also from the transcript. While a turn runs it is refused (409).
 func (s *server) rollback(ctx context.Context, in *input) (reply, error) {
 	turns := int64(1)
 	if given := in.body.Get("numTurns"); given.Defined() {
 		turns = given.Int()
 	}
-	result, err := s.callThread(ctx, in, "thread/rollback", struct {
-		ThreadID string `json:"threadId"`
-		NumTurns int64  `json:"numTurns"`
-	}{threadID(in), turns})
-	var refusal *runtime.Error
-	if errors.As(err, &refusal) && methodIsGone(refusal) {
-		result, err = s.revert(ctx, in, turns)
+	if !in.found {
+		// What is not stored here is looked for by the runtime, whose words about it are the answer.
+		if _, err := s.call(ctx, "thread/read", struct {
+			threadParams
+			IncludeTurns bool `json:"includeTurns"`
+		}{threadParams: threadParams{threadID(in)}}); err != nil {
+			return reply{}, err
+		}
+	}
+	result, err := s.Sessions.RollBack(ctx, in.sessionID(), int(min(turns, math.MaxInt32)))
+	var tooFew *runtime.TooFewTurnsError
+	if errors.As(err, &tooFew) {
+		return reply{}, &validationError{[]schema.Issue{schema.Custom(tooFew.Error(), "numTurns")}}
 	}
 	if err != nil {
 		return reply{}, err
 	}
 	return ok(resultBody{Status: "ok", SessionID: in.sessionID(), Result: result})
-}
-
-func methodIsGone(e *runtime.Error) bool {
-	text := strings.ToLower(e.Error())
-	return strings.Contains(text, "unknown variant") || strings.Contains(text, "method not found")
-}
-
-func (s *server) revert(ctx context.Context, in *input, turns int64) (json.RawMessage, error) {
-	result, err := s.callThread(ctx, in, "thread/read", struct {
-		ThreadID     string `json:"threadId"`
-		IncludeTurns bool   `json:"includeTurns"`
-	}{threadID(in), true})
-	if err != nil {
-		return nil, err
-	}
-	var read struct {
-		Thread struct {
-			Status struct {
-				Type string `json:"type"`
-			} `json:"status"`
-			Turns []struct {
-				ID     string `json:"id"`
-				Status string `json:"status"`
-			} `json:"turns"`
-		} `json:"thread"`
-	}
-	if err := json.Unmarshal(result, &read); err != nil {
-		return nil, fmt.Errorf("thread/read answered with no thread: %w", err)
-	}
-	stored := read.Thread.Turns
-	if read.Thread.Status.Type == "active" || len(stored) > 0 && stored[len(stored)-1].Status == "inProgress" {
-		return nil, &runtime.Error{Runtime: "codex", Method: "thread/rollback", Code: -32600, Message: "Cannot rollback while a turn is in progress."}
-	}
-	if int64(len(stored)) < turns {
-		return nil, &validationError{[]schema.Issue{schema.Custom(fmt.Sprintf("The session has only %d turns", len(stored)), "numTurns")}}
-	}
-	return s.callThread(ctx, in, "thread/revert", struct {
-		ThreadID string `json:"threadId"`
-		Before   string `json:"beforeTurnId"`
-	}{threadID(in), stored[int64(len(stored))-turns].ID})
 }
 
 func (s *server) review(ctx context.Context, in *input) (reply, error) {

@@ -57,14 +57,23 @@ func Sequence(ctx context.Context, q database.Querier, sessionID string) (seq in
 
 // Bounds returns the oldest position still kept (1 when nothing was ever pruned) and the last committed one.
 func (j *Journal) Bounds(ctx context.Context) (oldest, head int64, err error) {
-	if err := j.db.Read().QueryRowContext(ctx, `select oldest, pos from journal_head where id = 1`).Scan(&oldest, &head); err != nil {
+	return Bounds(ctx, j.db.Read())
+}
+
+// Bounds is Journal.Bounds as a state of the store has it.
+func Bounds(ctx context.Context, q database.Querier) (oldest, head int64, err error) {
+	if err := q.QueryRowContext(ctx, `select oldest, pos from journal_head where id = 1`).Scan(&oldest, &head); err != nil {
 		return 0, 0, fmt.Errorf("read the journal head: %w", err)
 	}
 	return oldest, head, nil
 }
 
 func (j *Journal) read(ctx context.Context, query string, args ...any) ([]Record, error) {
-	rows, err := j.db.Read().QueryContext(ctx, query, args...)
+	return j.readFrom(ctx, j.db.Read(), query, args...)
+}
+
+func (j *Journal) readFrom(ctx context.Context, q database.Querier, query string, args ...any) ([]Record, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}

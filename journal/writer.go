@@ -200,6 +200,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 			return err
 		}
 		bytes := 0
+		running := withEarlier(ctx, &records)
 		for _, s := range batch {
 			if len(records) >= maxEvents || bytes >= maxBytes {
 				break
@@ -208,7 +209,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 				outcomes = append(outcomes, outcome{first: len(records)})
 				continue
 			}
-			events, err := runUnit(ctx, s, tx)
+			events, err := runUnit(running, s, tx)
 			if reason, ok := refused(err); ok {
 				outcomes = append(outcomes, outcome{err: reason})
 				continue

@@ -177,10 +177,19 @@ type RequestResolved struct{ RequestID json.RawMessage }
 // ThreadNamed says the conversation's stored name changed.
 type ThreadNamed struct{ Name string }
 
+// Values of TextDelta.Into: a text that stands in the item's content, behind what the item began with; and what a path into its details
+// begins with.
+const (
+	TextContent = "content"
+	TextDetails = "details/"
+)
+
 // TextDelta says that a text of the signal's item grew. It changes nothing stored; it may be stored together with the ones after it.
 type TextDelta struct {
 	// Key tells the texts of one item apart.
 	Key string
+	// Into is where the text shows in the item: TextContent, or TextDetails with the path of a member ("details/summary/0"), "" for nowhere.
+	Into string
 	// Raw[Start:End] of the signal is what was added, as a JSON string with its quotes: put into another delta of the same text in that
 	// place, it makes a valid delta.
 	Start, End int
@@ -217,6 +226,8 @@ type Item struct {
 	StartedAt, CompletedAt int64
 	// Native is a message as the runtime describes it; nil of other items, whose Details say the same.
 	Native json.RawMessage `json:",omitempty"`
+	// Outlives says that the item may go on when its turn is over.
+	Outlives bool
 }
 
 // Turn is one stored turn of a conversation. Times are in ms, 0 when unknown.

@@ -26,7 +26,9 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 			coalesce((select t.turn_id from turns t where t.session_id = s.id and t.status = 'inProgress'
 				order by t.started_at desc, t.turn_id desc limit 1), '') as running,
 			(select count(*) from interactive_requests r where r.session_id = s.id and r.status = 'pending') as waiting,
-			coalesce((select t.turn_id from turns t where t.session_id = s.id order by t.started_at desc, t.turn_id desc limit 1), '') as last
+			coalesce((select t.turn_id from turns t where t.session_id = s.id
+				and t.turn_id not in (select b.turn_id from rolled_back_turns b where b.session_id = s.id)
+				order by t.started_at desc, t.turn_id desc limit 1), '') as last
 		from sessions s where s.id in (`+strings.Join(marks, ", ")+`)) as a`, args...)
 	if err != nil {
 		return fmt.Errorf("read what goes on in %d sessions: %w", len(sessions), err)

@@ -169,6 +169,8 @@ func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone DeletedEr
 	for _, statement := range []string{
 		`delete from turns where session_id = $1`,
 		`delete from runtime_messages where session_id = $1`,
+		`delete from running_items where session_id = $1`,
+		`delete from open_rollbacks where session_id = $1`,
 		`delete from interactive_requests where session_id = $1`,
 		`delete from sessions where id = $1`,
 	} {

@@ -53,7 +53,12 @@ func (s *Service) describeThread(ctx context.Context, q database.Querier, sessio
 		if err != nil {
 			return nil, err
 		}
-		state.Turns = nativeTurns(entries, turns, messages)
+		gone, err := s.entries.RolledBack(ctx, q, session.ID)
+		if err != nil {
+			return nil, err
+		}
+		there := slices.DeleteFunc(slices.Clone(turns), func(turn turnRow) bool { return gone[turn.turnID] })
+		state.Turns = nativeTurns(entries, there, messages)
 	}
 	return words.Describe(session.Thread, state), nil
 }
@@ -82,7 +87,8 @@ func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID
 
 // opening is the message a session began with, "" when it began with something else.
 func opening(ctx context.Context, q database.Querier, sessionID string) (string, error) {
-	rows, err := q.QueryContext(ctx, `select role, content from transcript_entries where session_id = $1 and place >= 0 order by place, ordinal limit 1`,
+	rows, err := q.QueryContext(ctx, `select role, content from transcript_entries where session_id = $1 and place >= 0
+		and turn_id not in (select turn_id from rolled_back_turns where session_id = $1) order by place, ordinal limit 1`,
 		database.EncodeText(sessionID))
 	if err != nil {
 		return "", fmt.Errorf("read how session %s began: %w", sessionID, err)

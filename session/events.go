@@ -115,6 +115,15 @@ func projectDeleted(projectID string, at int64) journal.Event {
 	}{projectID, []string{}})}
 }
 
+// sessionRolledBack tells which turns left the transcript, in the order they ran.
+func sessionRolledBack(sessionID string, turnIDs []string, at int64, systemOwned bool) journal.Event {
+	return sessionEvent(sessionID, "session_rolled_back", at, systemOwned, encode(struct {
+		Status    string   `json:"status"`
+		SessionID string   `json:"sessionId"`
+		TurnIDs   []string `json:"turnIds"`
+	}{"ok", sessionID, turnIDs}))
+}
+
 // sessionRenamed tells the other nodes of a new title. It is no event of the session: clients are told by the runtime.
 func sessionRenamed(sessionID, title string, at int64) journal.Event {
 	return journal.Event{Type: eventSessionRenamed, Time: at, Source: source, Payload: encode(struct {

@@ -115,7 +115,8 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, dead func(generatio
 		}
 		events = append(events, interrupted...)
 	}
-	return events, nil
+	left, err := s.cancelLeft(ctx, tx, dead, at)
+	return append(events, left...), err
 }
 
 // expire ends a pending request nobody can answer any more: its row, its transcript entry, and the event that tells clients.
@@ -144,7 +145,7 @@ func absent(err error) bool {
 // that only know codex's own turn/completed stop waiting.
 func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) ([]journal.Event, error) {
 	turn.status, turn.failure, turn.completedAt = runtime.TurnInterrupted, reason, max(at, turn.startedAt)
-	if err := closeTurn(ctx, tx, turn); err != nil {
+	if err := errors.Join(closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn)); err != nil {
 		return nil, err
 	}
 	meta := stream.Meta{Purged: true}

@@ -35,6 +35,8 @@ type fake struct {
 	asked      int // the native id a test asked with last
 	// onTurn, when set, replaces the plain start of a turn.
 	onTurn func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error)
+	// onRollBack, when set, decides on a rollback: do carries it out.
+	onRollBack func(do func()) error
 }
 
 func (f *fake) Name() string { return "codex" }

@@ -16,10 +16,10 @@ import (
 // condition to add with the arguments it needs, and the cursor of the next page, "" when there is none. Neither engine folds the case of
 // every script, and they differ in which, so the comparison is ours: titles and first messages are read in the order of the list, until
 // the page is full. A first message is looked for among the first 10 entries, and at its first 1,000 characters.
-func (s *Service) findText(ctx context.Context, text string, args []any) (condition, next string, extended []any, err error) {
+func (s *Service) findText(ctx context.Context, q database.Querier, text string, args []any) (condition, next string, extended []any, err error) {
 	limit, _ := args[len(args)-1].(int)
-	rows, err := s.db.Read().QueryContext(ctx, `select id, updated_at, title, coalesce((select substr(content, 1, 1000)
-		from (select role, content from transcript_entries where session_id = sessions.id order by ordinal limit 10) e
+	rows, err := q.QueryContext(ctx, `select id, updated_at, title, coalesce((select substr(content, 1, 1000)
+		from (select role, content from transcript_entries where session_id = sessions.id and place >= 0 order by place, ordinal limit 10) e
 		where role = 'user' limit 1), '') from sessions where `+listed+newestFirst, args[:len(args)-1]...)
 	if err != nil {
 		return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -110,7 +111,7 @@ func (h *history) step() {
 func (h *history) check() {
 	h.flush()
 	want := map[string][]transcript.Entry{}
-	asked := map[string]Request{}
+	asked, running := map[string]Request{}, map[string]map[string]string{}
 	position := h.after
 	for {
 		page, err := h.log.Read(h.t.Context(), journal.Query{After: position})
@@ -127,6 +128,9 @@ func (h *history) check() {
 				delete(want, record.SessionID)
 			}
 			if entry, ok := fold(h.t, record, asked); ok {
+				want[record.SessionID] = add(want[record.SessionID], entry)
+			}
+			for _, entry := range cutShort(h.t, record, running, want[record.SessionID]) {
 				want[record.SessionID] = add(want[record.SessionID], entry)
 			}
 		}
@@ -167,6 +171,41 @@ func holds(got, folded []transcript.Entry) bool {
 		}
 	}
 	return len(got) == 0
+}
+
+// cutShort follows which items run in which turns, by session, and tells the entries that the end of their turn cancels.
+func cutShort(t *testing.T, record journal.Record, running map[string]map[string]string, entries []transcript.Entry) (canceled []transcript.Entry) {
+	t.Helper()
+	items := running[record.SessionID]
+	if items == nil {
+		items = map[string]string{}
+		running[record.SessionID] = items
+	}
+	var line struct {
+		Method string
+		Params struct {
+			runtime.ItemChanged
+			Turn struct{ ID, Status string }
+		}
+	}
+	if record.Type != stream.EventNotification || json.Unmarshal(record.Payload, &line) != nil || metaOf(t, record).Purged {
+		return nil
+	}
+	switch change := line.Params; {
+	case line.Method == "item/changed" && change.Done:
+		delete(items, change.Item.ID)
+	case line.Method == "item/changed":
+		items[change.Item.ID] = change.TurnID
+	case line.Method == "turn/completed" && change.Turn.Status == "interrupted":
+		for _, entry := range entries {
+			if items[entry.MessageID] == change.Turn.ID && entry.Status == transcript.Streaming {
+				entry.Status, entry.CompletedAt = transcript.Canceled, &record.Time
+				canceled = append(canceled, entry)
+			}
+		}
+		maps.DeleteFunc(items, func(_, turnID string) bool { return turnID == change.Turn.ID })
+	}
+	return canceled
 }
 
 func add(entries []transcript.Entry, entry transcript.Entry) []transcript.Entry {

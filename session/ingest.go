@@ -228,11 +228,14 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 		if change.Item.ID == "" {
 			return nil, nil
 		}
-		_, _, err := s.entries.UpsertItem(ctx, tx, id, entryOfItem(turnID, change, a.receivedAt))
-		if err == nil && change.Done {
-			err = storeMessage(ctx, tx, id, change.Item)
+		if _, _, err := s.entries.UpsertItem(ctx, tx, id, entryOfItem(turnID, change, a.receivedAt)); err != nil {
+			return nil, err
 		}
-		return nil, err
+		if change.Done {
+			return nil, errors.Join(storeMessage(ctx, tx, id, change.Item), endItem(ctx, tx, id, change.Item.ID))
+		}
+		return nil, s.beginItem(ctx, tx, runningItem{sessionID: id, messageID: change.Item.ID, turnID: turnID,
+			generation: a.signal.Generation, outlives: change.Item.Outlives})
 	case runtime.ThreadNamed:
 		return []journal.Event{sessionRenamed(id, change.Name, a.receivedAt)}, updateSession(ctx, tx, id,
 			`title = $2, updated_at = case when updated_at < $3 then $3 else updated_at end`, database.EncodeText(change.Name), a.receivedAt)
@@ -251,7 +254,7 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	if turn.completedAt == 0 {
 		turn.completedAt = a.receivedAt
 	}
-	if err := errors.Join(closeTurn(ctx, tx, turn), touch(ctx, tx, turn.sessionID, a.receivedAt)); err != nil {
+	if err := errors.Join(closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), touch(ctx, tx, turn.sessionID, a.receivedAt)); err != nil {
 		return nil, err
 	}
 	// Whatever this turn asked can no longer be answered (not every runtime says so of every kind of request).

@@ -31,11 +31,11 @@ func (s *Service) takePiece(runtimeName string, signal runtime.Signal, delta run
 	text.turn, p.changed = a.meta.TurnID, true
 
 	literal := signal.Raw[delta.Start+1 : delta.End-1]
-	ref := stream.TextRef{Offset: text.length, Length: stream.TextLength(literal), At: delta.Start}
+	ref := stream.TextRef{Offset: text.length, Length: stream.TextLength(literal), At: delta.Start, Into: delta.Into}
 	group := text.group
 	if group == nil {
 		s.texts.lastGroup++
-		a.meta.Text = &stream.TextRef{Group: s.texts.lastGroup, Offset: ref.Offset, At: ref.At}
+		a.meta.Text = &stream.TextRef{Group: s.texts.lastGroup, Offset: ref.Offset, At: ref.At, Into: ref.Into}
 		group = &textGroup{of: text, first: a, start: delta.Start + 1, end: delta.End - 1}
 		text.group, ref.First = group, true
 		p.open = append(p.open, group)

@@ -20,7 +20,23 @@ const projectColumns = `id, name, working_directory, created_at, updated_at`
 
 // Projects lists all projects by name, in the order people sort names (case and accents last).
 func (s *Service) Projects(ctx context.Context) ([]Project, error) {
-	rows, err := s.db.Read().QueryContext(ctx, `select `+projectColumns+` from projects`)
+	return listProjects(ctx, s.db.Read())
+}
+
+// ProjectsAt is Projects with the cursor of the event stream at which the list is true.
+func (s *Service) ProjectsAt(ctx context.Context) (projects []Project, pos int64, err error) {
+	err = s.db.Snapshot(ctx, func(q database.Querier) error {
+		if projects, err = listProjects(ctx, q); err != nil {
+			return err
+		}
+		pos, err = cursorOf(ctx, q)
+		return err
+	})
+	return projects, pos, err
+}
+
+func listProjects(ctx context.Context, q database.Querier) ([]Project, error) {
+	rows, err := q.QueryContext(ctx, `select `+projectColumns+` from projects`)
 	if err != nil {
 		return nil, fmt.Errorf("list projects: %w", err)
 	}

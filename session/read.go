@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"harness/database"
+	"harness/journal"
 	"harness/runtime"
+	"harness/stream"
 )
 
 // Limits of a list page (`codex-manager.md` 5.3).
@@ -59,11 +61,15 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error)
 
 // stored reads a session from its row.
 func (s *Service) stored(ctx context.Context, sessionID string) (Session, error) {
-	row, err := readSession(ctx, s.db.Read(), sessionID)
+	return s.storedIn(ctx, s.db.Read(), sessionID)
+}
+
+func (s *Service) storedIn(ctx context.Context, q database.Querier, sessionID string) (Session, error) {
+	row, err := readSession(ctx, q, sessionID)
 	if err != nil {
 		return Session{}, err
 	}
-	defaults, err := s.defaults(ctx, s.db.Read())
+	defaults, err := s.defaults(ctx, q)
 	if err != nil {
 		return Session{}, err
 	}
@@ -78,7 +84,24 @@ const (
 )
 
 // List returns a page of sessions from the stored rows, newest first. ErrBadCursor for a cursor that is not ours.
-func (s *Service) List(ctx context.Context, query ListQuery) (Page, error) {
+func (s *Service) List(ctx context.Context, query ListQuery) (page Page, err error) {
+	err = s.db.Snapshot(ctx, func(q database.Querier) error {
+		if page, err = s.list(ctx, q, query); err != nil {
+			return err
+		}
+		page.Pos, err = cursorOf(ctx, q)
+		return err
+	})
+	return page, err
+}
+
+// cursorOf is the cursor of the event stream at which a state of the store is true.
+func cursorOf(ctx context.Context, q database.Querier) (int64, error) {
+	_, head, err := journal.Bounds(ctx, q)
+	return stream.CursorAfter(head), err
+}
+
+func (s *Service) list(ctx context.Context, q database.Querier, query ListQuery) (Page, error) {
 	limit := query.Limit
 	if limit <= 0 {
 		limit = defaultPage
@@ -88,18 +111,18 @@ func (s *Service) List(ctx context.Context, query ListQuery) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	defaults, err := s.defaults(ctx, s.db.Read())
+	defaults, err := s.defaults(ctx, q)
 	if err != nil {
 		return Page{}, err
 	}
 	args := []any{flag(query.Archived), flag(query.IncludeSystemOwned), before, database.EncodeText(beforeID), limit + 1}
 	found, next := "", ""
 	if query.Text != "" {
-		if found, next, args, err = s.findText(ctx, query.Text, args); err != nil {
+		if found, next, args, err = s.findText(ctx, q, query.Text, args); err != nil {
 			return Page{}, err
 		}
 	}
-	rows, err := s.db.Read().QueryContext(ctx, `select `+sessionColumns+` from sessions where `+listed+found+newestFirst+` limit $5`, args...)
+	rows, err := q.QueryContext(ctx, `select `+sessionColumns+` from sessions where `+listed+found+newestFirst+` limit $5`, args...)
 	if err != nil {
 		return Page{}, fmt.Errorf("list sessions: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 
+	"harness/database"
 	"harness/journal"
 	"harness/transcript"
 )
@@ -15,9 +16,9 @@ func (s *Service) Get(ctx context.Context, sessionID string) (Detail, error) {
 	return s.Read(ctx, sessionID, Reading{})
 }
 
-// Read reads a session with its transcript, or a window of it: the same entries in the same order. It shows what is stored and asks no
-// runtime, except once for a history from elsewhere that is not stored yet (takeHistory). A window costs the same whatever the length of the
-// transcript. Errors are those of Lookup, and transcript.ErrBadCursor.
+// Read reads a session with its transcript, or a window of it: the same entries in the same order, at one position of the event stream. It
+// shows what is stored and asks no runtime, except once for a history from elsewhere that is not stored yet (takeHistory). A window costs the
+// same whatever the length of the transcript. Errors are those of Lookup, and transcript.ErrBadCursor.
 func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Detail, error) {
 	session, err := s.Lookup(ctx, sessionID)
 	if err != nil {
@@ -26,59 +27,77 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Det
 	if session, err = s.takeHistory(ctx, session); err != nil {
 		return Detail{}, err
 	}
-	q := s.db.Read()
-	// Before anything else is read: what changes from here on makes another version.
-	version, err := s.version(ctx, session, want.Window)
-	if err != nil {
-		return Detail{}, err
-	}
-	detail := Detail{Session: session, Version: version}
-	if want.Has != nil && want.Has(version) {
-		detail.Unchanged = true
-		return detail, nil
-	}
-	if err := s.fillActivity(ctx, q, &detail.Session); err != nil {
-		return Detail{}, err
-	}
-	var turns []turnRow
-	if want.Window == nil {
-		detail.Transcript, err = s.entries.List(ctx, q, sessionID)
-		if err == nil {
-			turns, err = readTurns(ctx, q, sessionID)
+	s.load(session.Runtime, sessionID)
+	var detail Detail
+	err = s.db.Snapshot(ctx, func(q database.Querier) error {
+		if detail.Session, err = s.storedIn(ctx, q, sessionID); err != nil {
+			return err
 		}
-	} else {
-		var stretch transcript.Stretch
-		if stretch, err = s.entries.Window(ctx, q, sessionID, *want.Window); err == nil {
-			detail.Transcript, detail.Older, detail.Newer = stretch.Entries, stretch.Older, stretch.Newer
-			turns, err = readTurnsOf(ctx, q, sessionID, stretch.Entries)
+		if detail.Version, err = s.version(ctx, q, detail.Session, want.Window); err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		return Detail{}, err
-	}
-	detail.Session.Thread, err = s.describeThread(ctx, q, detail.Session, detail.Transcript, turns, want.Window == nil)
-	transcript.Settle(detail.Transcript, times(turns))
+		if detail.Unchanged = want.Has != nil && want.Has(detail.Version); detail.Unchanged {
+			return nil
+		}
+		return s.readEntries(ctx, q, &detail, want.Window)
+	})
 	return detail, err
 }
 
-// version names what a reader gets. It costs two look-ups by key, whatever the length of the transcript: every change of an entry either
+func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *Detail, window *transcript.Window) (err error) {
+	id := detail.Session.ID
+	if err := s.fillActivity(ctx, q, &detail.Session); err != nil {
+		return err
+	}
+	var turns []turnRow
+	if window == nil {
+		detail.Transcript, err = s.entries.List(ctx, q, id)
+		if err == nil {
+			turns, err = readTurns(ctx, q, id)
+		}
+	} else {
+		var stretch transcript.Stretch
+		if stretch, err = s.entries.Window(ctx, q, id, *window); err == nil {
+			detail.Transcript, detail.Older, detail.Newer = stretch.Entries, stretch.Older, stretch.Newer
+			turns, err = readTurnsOf(ctx, q, id, stretch.Entries)
+		}
+	}
+	if err == nil {
+		err = s.showTexts(ctx, q, id, detail.Transcript)
+	}
+	if err == nil {
+		detail.Session.Thread, err = s.describeThread(ctx, q, detail.Session, detail.Transcript, turns, window == nil)
+	}
+	if err != nil {
+		return err
+	}
+	transcript.Settle(detail.Transcript, times(turns))
+	detail.Pos, err = cursorOf(ctx, q)
+	return err
+}
+
+// version names what a reader gets. It costs three look-ups by key, whatever the length of the transcript: every change of an entry either
 // comes with an event, which moves the session's sequence number, or is a new entry, or takes in a history.
-func (s *Service) version(ctx context.Context, session Session, window *transcript.Window) (string, error) {
-	seq, err := journal.Sequence(ctx, s.db.Read(), session.ID)
+func (s *Service) version(ctx context.Context, q database.Querier, session Session, window *transcript.Window) (string, error) {
+	seq, err := journal.Sequence(ctx, q, session.ID)
 	if err != nil {
 		return "", err
 	}
-	last, err := s.entries.Last(ctx, s.db.Read(), session.ID)
+	last, err := s.entries.Last(ctx, q, session.ID)
 	if err != nil {
 		return "", err
 	}
-	s.load(session.Runtime, session.ID)
+	// What was read when the journal still had more tells a cursor that may be lost by now.
+	oldest, _, err := journal.Bounds(ctx, q)
+	if err != nil {
+		return "", err
+	}
 	sum := sha256.Sum256(encode(struct {
-		Session            Session
-		Seq, Last, History int64
-		ActiveTurn         string
-		Window             *transcript.Window
-	}{session, seq, last, session.historyAt, s.view.active(session.ID), window}))
+		Session                    Session
+		Seq, Last, History, Oldest int64
+		ActiveTurn                 string
+		Window                     *transcript.Window
+	}{session, seq, last, session.historyAt, oldest, s.view.active(session.ID), window}))
 	return hex.EncodeToString(sum[:16]), nil
 }
 

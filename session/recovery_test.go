@@ -42,7 +42,8 @@ func TestRuntimeExit(t *testing.T) {
 		// The reader sees a finished turn although no runtime can be asked.
 		detail, err := k.Get(t.Context(), s.ID)
 		k.do(err)
-		if len(detail.Transcript) != 5 || detail.Transcript[4].Type != "turn.error" || detail.Transcript[0].Status != transcript.Complete || detail.Transcript[0].CompletedAt == nil {
+		if len(detail.Transcript) != 5 || detail.Transcript[4].Type != "turn.error" || detail.Transcript[3].Status != transcript.Canceled || detail.Transcript[3].Content != "half" ||
+			detail.Transcript[3].CompletedAt == nil {
 			t.Errorf("transcript %+v", detail.Transcript)
 		}
 		if _, err := k.Get(t.Context(), idle.ID); err != nil {

@@ -140,6 +140,7 @@ func times(turns []turnRow) map[string]transcript.TurnTimes {
 		t := transcript.TurnTimes{StartedAt: turn.startedAt}
 		if turn.status != runtime.TurnInProgress {
 			t.CompletedAt = turn.completedAt
+			t.Canceled = turn.status != runtime.TurnDone
 		}
 		out[turn.turnID] = t
 	}

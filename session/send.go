@@ -23,6 +23,9 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	if err != nil {
 		return "", err
 	}
+	if err := s.settleRollback(ctx, session, false); err != nil {
+		return "", err
+	}
 	controls := session.Controls.with(message.Model, message.ApprovalPolicy, message.NetworkAccess, message.FilesystemSandbox)
 	cwd := message.Cwd
 	if cwd == "" {

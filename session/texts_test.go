@@ -28,8 +28,11 @@ func (p *speaker) say(threadID, turnID, itemID, key, text string) {
 		threadID, turnID, itemID, quoted, key)
 	start := strings.Index(line, `"delta":`) + len(`"delta":`)
 	p.emitAt(runtime.Signal{Kind: runtime.SignalNotification, Method: "item/agentMessage/delta", ThreadID: threadID, TurnID: turnID, ItemID: itemID,
-		Raw: json.RawMessage(line), Change: runtime.TextDelta{Key: key, Start: start, End: start + len(quoted), Outlives: key == "output"}})
+		Raw: json.RawMessage(line), Change: runtime.TextDelta{Key: key, Start: start, End: start + len(quoted), Into: into[key], Outlives: key == "output"}})
 }
+
+// into is where the speaker's texts show.
+var into = map[string]string{"text": runtime.TextContent, "output": runtime.TextDetails + "aggregatedOutput", "summary": runtime.TextDetails + "summary/1"}
 
 // emitAt is emit with the place in the spool.
 func (p *speaker) emitAt(signal runtime.Signal) {

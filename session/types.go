@@ -94,6 +94,8 @@ type Detail struct {
 	Transcript []transcript.Entry
 	// Older and Newer are the cursors that go on from a window, "" where there is nothing more for now and when the whole was read.
 	Older, Newer string
+	// Pos is the cursor of the event stream at which what was read is true: what happened before is in it, what comes after that cursor is not.
+	Pos int64
 	// Version names what was read: it is another one after any change of the session or an entry. "" when it can not be told.
 	Version string
 	// Unchanged says that the reader has this version already; Transcript is left empty.
@@ -135,6 +137,8 @@ type ListQuery struct {
 type Page struct {
 	Sessions   []Session
 	NextCursor string
+	// Pos is the cursor of the event stream at which the page is true.
+	Pos int64
 }
 
 // Message is a user's message to a session. Options given are stored as the session's controls, except Effort.

@@ -46,6 +46,8 @@ type TextRef struct {
 	Length int64 `json:"length"`
 	// At is where the delta, a JSON string, begins in the event's payload.
 	At int `json:"at"`
+	// Into is where in its entry the text shows (runtime.TextDelta.Into), "" in events of servers that did not store it.
+	Into string `json:"into,omitempty"`
 	// First marks the first piece of a group.
 	First bool `json:"first,omitempty"`
 }

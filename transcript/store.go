@@ -91,10 +91,14 @@ func lastOrdinal(ctx context.Context, q database.Querier, session string) (last 
 	return last, err
 }
 
-// List returns a session's entries in reading order.
+// List returns a session's entries in reading order, without those of turns that were taken back.
 func (Store) List(ctx context.Context, q database.Querier, sessionID string) ([]Entry, error) {
-	rows, err := q.QueryContext(ctx, `select `+entryColumns+` from transcript_entries where session_id = $1 and place >= 0 order by place, ordinal`,
-		database.EncodeText(sessionID))
+	session := database.EncodeText(sessionID)
+	kept, err := keptOf(ctx, q, session)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := q.QueryContext(ctx, `select `+entryColumns+` from transcript_entries where session_id = $1 and place >= 0`+kept+` order by place, ordinal`, session)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript of session %s: %w", sessionID, err)
 	}
@@ -115,7 +119,7 @@ func (Store) List(ctx context.Context, q database.Querier, sessionID string) ([]
 
 // Delete removes every entry of a session.
 func (Store) Delete(ctx context.Context, tx database.Tx, sessionID string) error {
-	for _, table := range []string{"transcript_entries", "transcript_turns"} {
+	for _, table := range []string{"transcript_entries", "transcript_turns", "rolled_back_turns"} {
 		if _, err := tx.ExecContext(ctx, `delete from `+table+` where session_id = $1`, database.EncodeText(sessionID)); err != nil {
 			return fmt.Errorf("delete transcript of session %s: %w", sessionID, err)
 		}

@@ -27,10 +27,16 @@ type Stretch struct {
 }
 
 // Window reads a stretch of a session's entries in the order of List. An entry keeps its place, so that windows read one after the other show
-// each entry once, whatever is added meanwhile. Its cost does not depend on how much is stored. ErrBadCursor.
+// each entry once, whatever is added meanwhile. Entries of turns that were taken back are left out. Its cost does not depend on how much is
+// stored. ErrBadCursor.
 func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w Window) (Stretch, error) {
 	// One more than wanted tells whether there is more.
-	statement, args := w.statement(database.EncodeText(sessionID))
+	session := database.EncodeText(sessionID)
+	kept, err := keptOf(ctx, q, session)
+	if err != nil {
+		return Stretch{}, err
+	}
+	statement, args := w.statement(session, kept)
 	rows, err := q.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return Stretch{}, fmt.Errorf("read a window of the transcript of session %s: %w", sessionID, err)
@@ -63,9 +69,9 @@ func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w
 }
 
 // statement reads the window's rows and one more, the nearest to its cursor first.
-func (w Window) statement(session string) (string, []any) {
-	const head, cursor = `select ` + entryColumns + ` from transcript_entries where session_id = $1`,
-		`(select place, ordinal from transcript_entries where session_id = $1 and message_id = $3 and place >= 0)`
+func (w Window) statement(session, kept string) (string, []any) {
+	const cursor = `(select place, ordinal from transcript_entries where session_id = $1 and message_id = $3 and place >= 0)`
+	head := `select ` + entryColumns + ` from transcript_entries where session_id = $1` + kept
 	switch {
 	case w.Before != "":
 		return head + ` and place >= 0 and (place, ordinal) < ` + cursor + ` order by place desc, ordinal desc limit $2`, []any{session, w.Limit + 1, database.EncodeText(w.Before)}
@@ -98,8 +104,12 @@ func (w Window) cut(entries []Entry) Stretch {
 	return out
 }
 
-// TurnTimes are the times of a turn as the harness saw them, in ms, 0 when unknown. A CompletedAt says the turn is over.
-type TurnTimes struct{ StartedAt, CompletedAt int64 }
+// TurnTimes are the times of a turn as the harness saw them, in ms, 0 when unknown. A CompletedAt says the turn is over, Canceled that it did
+// not come to its own end: it was interrupted or it failed.
+type TurnTimes struct {
+	StartedAt, CompletedAt int64
+	Canceled               bool
+}
 
 // Settle gives stored entries the times and states that their turns' ends imply. It changes them in place.
 func Settle(entries []Entry, times map[string]TurnTimes) {
@@ -119,7 +129,11 @@ func settle(entry *Entry, turn TurnTimes, done bool) {
 	if !done {
 		return
 	}
-	if entry.Status == Streaming {
+	switch {
+	case entry.Status != Streaming:
+	case turn.Canceled:
+		entry.Status = Canceled
+	default:
 		entry.Status = Complete
 	}
 	if entry.CompletedAt == nil && turn.CompletedAt != 0 {

@@ -118,6 +118,15 @@ func Beyond() []Row {
 			What: "an entry of the runtime has the times at which it began and ended itself, as live, and keeps the place it began in: an answer that " +
 				"a message broke off stands before the message",
 			Reason: "the original gave every item its turn's times once the turn was stored, and moved what it did not find in codex's history",
+		},
+		{
+			What:   "turns that were rolled back leave the transcript; `session_rolled_back` tells followers of the thread which",
+			Reason: "the original went on showing them from its own store; who ignores the event sees them go when it reads again, as after any rollback",
+			Routes: []string{"POST /api/sessions/{sessionId}/rollback", "GET /api/sessions/{sessionId}"},
+		},
+		{
+			What:   "the text of an item that still runs is in its entry; one that its turn's interruption, failure or process cut short keeps it and is `canceled`",
+			Reason: "the original showed such entries empty, and complete once the turn was over",
 			Routes: []string{"GET /api/sessions/{sessionId}"},
 		},
 	}

@@ -228,6 +228,11 @@ func Rows() []Row {
 			What: "the entry of a failed turn is announced before the turn's end", Reason: "who reads the session already sees it, too",
 			Routes: []string{"GET /api/stream"},
 		},
+		{
+			Exchange: `(?:GET|HEAD) /api/(?:projects|sessions(?:/[^/]*)?)(?:\?.*)?`, Place: `body\.pos`,
+			What: "a session, a list of sessions and the list of projects tell the position on the event stream at which they are true", Reason: "an additional member; a stream resumed with `after=<pos>` goes on from exactly there",
+			Routes: []string{"GET /api/sessions/{sessionId}", "GET /api/sessions", "GET /api/projects"},
+		},
 	}
 }
 

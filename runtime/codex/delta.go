@@ -6,15 +6,15 @@ import (
 	"harness/runtime"
 )
 
-// texts are the notifications that add to a text of an item, and the member that tells texts of the same item apart, "" when it has one.
-// command/exec/outputDelta and the realtime ones are not here: base64 cannot be joined as text.
-var texts = map[string]string{
-	"item/agentMessage/delta":         "",
-	"item/plan/delta":                 "",
-	"item/reasoning/textDelta":        "contentIndex",
-	"item/reasoning/summaryTextDelta": "summaryIndex",
-	methodCommandOutput:               "",
-	"item/fileChange/outputDelta":     "",
+// texts are the notifications that add to a text of an item: the member that tells texts of the same item apart, "" when it has one, and
+// where the finished item has the text. command/exec/outputDelta and the realtime ones are not here: base64 cannot be joined as text.
+var texts = map[string]struct{ index, into string }{
+	"item/agentMessage/delta":         {"", runtime.TextContent},
+	"item/plan/delta":                 {"", runtime.TextContent},
+	"item/reasoning/textDelta":        {"contentIndex", runtime.TextDetails + "content"},
+	"item/reasoning/summaryTextDelta": {"summaryIndex", runtime.TextDetails + "summary"},
+	methodCommandOutput:               {"", runtime.TextDetails + "aggregatedOutput"},
+	"item/fileChange/outputDelta":     {"", ""},
 }
 
 // methodCommandOutput may come after the end of its turn: a command goes on in the background.
@@ -22,7 +22,7 @@ const methodCommandOutput = "item/commandExecution/outputDelta"
 
 // textDelta finds the text in a line, nil when the line is of another kind.
 func textDelta(method string, raw []byte) runtime.Change {
-	index, ok := texts[method]
+	known, ok := texts[method]
 	if !ok {
 		return nil
 	}
@@ -34,13 +34,14 @@ func textDelta(method string, raw []byte) runtime.Change {
 	if !ok || raw[text.start] != '"' {
 		return nil
 	}
-	key := method
-	if index != "" {
-		if at, ok := member(raw, params.start, index); ok {
-			key += "/" + string(raw[at.start:at.end])
+	key, into := method, known.into
+	if known.index != "" {
+		if at, ok := member(raw, params.start, known.index); ok {
+			index := "/" + string(raw[at.start:at.end])
+			key, into = key+index, into+index
 		}
 	}
-	return runtime.TextDelta{Key: key, Start: text.start, End: text.end, Outlives: method == methodCommandOutput}
+	return runtime.TextDelta{Key: key, Into: into, Start: text.start, End: text.end, Outlives: method == methodCommandOutput}
 }
 
 // span is where a JSON value stands in a line.

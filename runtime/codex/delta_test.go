@@ -33,8 +33,17 @@ func TestTextOfDeltas(t *testing.T) {
 		if !is || got.Key != want[0] || line[got.Start:got.End] != want[1] {
 			t.Errorf("%s\n%+v, text %q", line, got, line[got.Start:max(got.Start, got.End)])
 		}
+		if want := intoOf[strings.TrimRight(got.Key, "/0123456789")]; strings.TrimRight(got.Into, "/0123456789") != want || strings.HasSuffix(got.Key, "/12") != strings.HasSuffix(got.Into, "/12") {
+			t.Errorf("%s goes into %q, want %q", line, got.Into, want)
+		}
 		if got.Outlives != strings.Contains(line, "commandExecution") {
 			t.Errorf("%s outlives its turn: %v", line, got.Outlives)
 		}
 	}
+}
+
+// intoOf is where the finished item of real codex has the text of a delta.
+var intoOf = map[string]string{
+	"item/agentMessage/delta": "content", "item/plan/delta": "content", "item/reasoning/textDelta": "details/content",
+	"item/reasoning/summaryTextDelta": "details/summary", "item/commandExecution/outputDelta": "details/aggregatedOutput",
 }

@@ -9,6 +9,7 @@ import (
 )
 
 const (
+	codeInvalidRequest = -32600
 	codeMethodNotFound = -32601
 	codeRefused        = -32000
 	codeOverloaded     = -32001

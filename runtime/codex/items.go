@@ -42,6 +42,7 @@ func describe(raw json.RawMessage) (runtime.Item, bool) {
 	case "agentMessage":
 		item.Role, item.Content, item.Details, item.Native = "assistant", w.Text, "", raw
 	case "commandExecution":
+		item.Outlives = true // an interrupted turn leaves it running
 		item.Content = "Command execution " + w.Status + ": " + commandText(w.Command)
 	case "fileChange":
 		item.Content = "File change " + w.Status + ": " + counted(len(w.Changes), "change")

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"harness/internal/dbtest"
+	"harness/journal"
+)
+
+// contents are what a session's transcript says, in order, in both kinds of reading, which must tell the same.
+func (i *instance) contents(session string) []string {
+	i.t.Helper()
+	read := func(path string) (texts []string) {
+		for _, entry := range i.want(http.StatusOK, http.MethodGet, path, nil)["transcript"].([]any) {
+			texts = append(texts, text(entry, "content"))
+		}
+		return texts
+	}
+	whole, window := read("/api/sessions/"+session), read("/api/sessions/"+session+"?limit=1000")
+	if !slices.Equal(whole, window) {
+		i.t.Errorf("the whole says %q, the window %q", whole, window)
+	}
+	return whole
+}
+
+// says sends a message that is answered with a text of its own, and waits for the end.
+func (i *instance) says(events *follower, session, word string) (turn string) {
+	i.t.Helper()
+	turn = i.send(session, "MOCK_REPLY["+word+"]")
+	events.waitTurn(turn)
+	return turn
+}
+
+func dialogue(words ...string) (texts []string) {
+	for _, word := range words {
+		texts = append(texts, "MOCK_REPLY["+word+"]", word)
+	}
+	return texts
+}
+
+// Turns that were taken back leave the transcript, with what clients put into them, and stay away: whatever is said next comes after what is
+// left, also after restarts of everything and in forks. Clients are told which turns went; the journal keeps them.
+func TestRolledBackTurnsLeaveTheTranscript(t *testing.T) {
+	eachSite(t, func(t *testing.T, s *site) {
+		server := s.start()
+		session := server.createSession(nil)
+		path := "/api/sessions/" + session
+		events := server.follow("after=latest&threadId=" + session)
+		check := func(when string, want ...string) {
+			t.Helper()
+			if got := server.contents(session); !slices.Equal(got, dialogue(want...)) {
+				t.Errorf("%s: %q, want %q", when, got, dialogue(want...))
+			}
+		}
+		var turns []string
+		for _, word := range []string{"one", "two", "three"} {
+			turns = append(turns, server.says(events, session, word))
+		}
+		note := object{"messageId": "note", "turnId": turns[2], "role": "system", "type": "note", "content": "a note", "status": "complete"}
+		server.want(http.StatusOK, http.MethodPost, path+"/transcript/upsert", note)
+		failed := server.send(session, "MOCK_HTTP_400")
+		if status := events.waitTurn(failed); status != "failed" {
+			t.Fatalf("the turn ended %s", status)
+		}
+
+		server.want(http.StatusOK, http.MethodPost, path+"/rollback", object{"numTurns": 3})
+		check("after the rollback", "one")
+		told := events.waitType("session_rolled_back").payload()
+		if got := told["turnIds"].([]any); len(got) != 3 || got[0] != turns[1] || got[1] != turns[2] || got[2] != failed || told["sessionId"] != session {
+			t.Errorf("told %v, want %v and %s", told, turns[1:], failed)
+		}
+		late := object{"messageId": "late", "turnId": turns[2], "role": "system", "type": "note", "content": "late", "status": "complete"}
+		server.want(http.StatusOK, http.MethodPost, path+"/transcript/upsert", late)
+		check("after a late entry of a turn that went", "one")
+
+		server.says(events, session, "four")
+		check("after the next turn", "one", "four")
+		server.says(events, session, "five")
+		server.want(http.StatusOK, http.MethodPost, path+"/rollback", nil)
+		check("after the second rollback", "one", "four")
+
+		fork := text(server.want(http.StatusOK, http.MethodPost, path+"/fork", object{}), "session", "sessionId")
+		if got := server.contents(fork); !slices.Equal(got, dialogue("one", "four")) {
+			t.Errorf("the fork says %q", got)
+		}
+		server.stop()
+		s.endRuntimes()
+		server = s.start()
+		server.waitRuntime()
+		check("after a restart", "one", "four")
+		if got := server.contents(fork); !slices.Equal(got, dialogue("one", "four")) {
+			t.Errorf("after a restart the fork says %q", got)
+		}
+		events = server.follow("after=latest&threadId=" + session)
+		server.says(events, session, "six")
+		check("after a restart and a turn", "one", "four", "six")
+
+		server.want(http.StatusOK, http.MethodPost, path+"/rollback", object{"numTurns": 3})
+		check("after everything was taken back")
+		server.says(events, session, "seven")
+		check("after a new beginning", "seven")
+		server.stop()
+
+		kept := 0
+		log := journal.New(dbtest.Connect(t, s.store()), journal.Options{})
+		for after := int64(0); ; {
+			records, err := log.ReadSession(t.Context(), session, after, 500)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(records) == 0 {
+				break
+			}
+			for _, record := range records {
+				after = record.Seq
+				if strings.Contains(string(record.Payload), "item/completed") && strings.Contains(string(record.Payload), "MOCK_REPLY[two]") {
+					kept++
+				}
+			}
+		}
+		if kept == 0 {
+			t.Error("the journal has lost the turn that was taken back")
+		}
+	})
+}

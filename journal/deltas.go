@@ -1,0 +1,46 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"harness/database"
+)
+
+// The condition is that of the index journal_events_deltas: words of the stream room, which tell deltas from other events of an item.
+const (
+	deltasOfItem = `select ` + columns + ` from journal_events
+		where session_id = $1 and item_id = $2 and type = 'runtime.notification' and meta like '%"text":{%' order by pos`
+	deltaType = "runtime.notification"
+	deltaMark = `"text":{`
+)
+
+// ReadDeltas returns the events that add to texts of an item, in order. Within a Unit that includes those of the units before it, whose
+// records have no numbers yet. What it costs depends on the item alone.
+func (j *Journal) ReadDeltas(ctx context.Context, q database.Querier, sessionID, itemID string) ([]Record, error) {
+	records, err := j.readFrom(ctx, q, deltasOfItem, sessionID, itemID)
+	if err != nil {
+		return nil, fmt.Errorf("the texts of item %s: %w", itemID, err)
+	}
+	for _, record := range earlier(ctx) {
+		if record.SessionID == sessionID && record.ItemID == itemID && record.Type == deltaType && bytes.Contains(record.Meta, []byte(deltaMark)) {
+			records = append(records, record)
+		}
+	}
+	return records, nil
+}
+
+type earlierKey struct{}
+
+// withEarlier lets a unit see the records of the units before it in its transaction: they are written after the last unit has run.
+func withEarlier(ctx context.Context, records *[]Record) context.Context {
+	return context.WithValue(ctx, earlierKey{}, records)
+}
+
+func earlier(ctx context.Context) []Record {
+	if records, ok := ctx.Value(earlierKey{}).(*[]Record); ok {
+		return *records
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+
+	"harness/database"
+)
+
+// RollBack takes turns out of a session's transcript at a time (ms): their entries stay stored, also those that come later, and are read no
+// more.
+func (Store) RollBack(ctx context.Context, tx database.Tx, sessionID string, turnIDs []string, at int64) error {
+	for _, turnID := range turnIDs {
+		_, err := tx.ExecContext(ctx, `insert into rolled_back_turns (session_id, turn_id, rolled_back_at) values ($1, $2, $3) on conflict do nothing`,
+			database.EncodeText(sessionID), database.EncodeText(turnID), at)
+		if err != nil {
+			return fmt.Errorf("take turn %s out of session %s: %w", turnID, sessionID, err)
+		}
+	}
+	return nil
+}
+
+// RolledBack are the turns that were taken out of a session's transcript.
+func (Store) RolledBack(ctx context.Context, q database.Querier, sessionID string) (map[string]bool, error) {
+	turns, err := texts(ctx, q, `select turn_id from rolled_back_turns where session_id = $1`, database.EncodeText(sessionID))
+	if err != nil {
+		return nil, fmt.Errorf("read what was taken out of session %s: %w", sessionID, err)
+	}
+	gone := make(map[string]bool, len(turns))
+	for _, turn := range turns {
+		gone[turn] = true
+	}
+	return gone, nil
+}
+
+// TurnsSince lists the turns of a session's entries from the first of some turns on, in reading order; none when none of
+// those has an entry.
+func (Store) TurnsSince(ctx context.Context, q database.Querier, sessionID string, turnIDs []string) ([]string, error) {
+	inOrder, err := texts(ctx, q, `select turn_id from transcript_entries where session_id = $1 and place >= 0 group by turn_id order by min(place)`,
+		database.EncodeText(sessionID))
+	if err != nil {
+		return nil, fmt.Errorf("read the turns of session %s: %w", sessionID, err)
+	}
+	first := make(map[string]bool, len(turnIDs))
+	for _, turn := range turnIDs {
+		first[turn] = true
+	}
+	for i, turn := range inOrder {
+		if first[turn] {
+			return inOrder[i:], nil
+		}
+	}
+	return nil, nil
+}
+
+// keptTurns ends a selection of a session's ($1) entries that some were taken out of; of others it is left away, so that they cost nothing for it.
+const keptTurns = ` and turn_id not in (select turn_id from rolled_back_turns where session_id = $1)`
+
+// keptOf is keptTurns, or "" when nothing was taken out.
+func keptOf(ctx context.Context, q database.Querier, session string) (string, error) {
+	found, err := texts(ctx, q, `select turn_id from rolled_back_turns where session_id = $1 limit 1`, session)
+	if err != nil {
+		return "", fmt.Errorf("read what was taken out of session %s: %w", session, err)
+	}
+	if len(found) == 0 {
+		return "", nil
+	}
+	return keptTurns, nil
+}
+
+// texts reads a column.
+func texts(ctx context.Context, q database.Querier, query string, args ...any) ([]string, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var out []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		out = append(out, database.DecodeText(text))
+	}
+	return out, rows.Err()
+}
