@@ -83,3 +83,22 @@ func TestActivity(t *testing.T) {
 		}
 	})
 }
+
+// A runtime that tells whole seconds does not put a turn before one that was accepted earlier in the same second.
+func TestTheLastTurnDecidesWhateverItsRuntimesClockTells(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		failed := k.send(s.ID)
+		k.fake.notify(s.ID, failed, "turn/completed", runtime.TurnCompleted{TurnID: failed, Status: runtime.TurnFailed, Error: "no money"})
+		second := k.now() / 1000 * 1000
+		const next = "a-later-turn" // told by the runtime before it is accepted
+		k.fake.notify(s.ID, next, "turn/started", runtime.TurnStarted{TurnID: next, StartedAt: second})
+		k.fake.notify(s.ID, next, "turn/completed", runtime.TurnCompleted{TurnID: next, Status: runtime.TurnInterrupted, StartedAt: second})
+		k.flush()
+		page, err := k.List(t.Context(), ListQuery{})
+		k.do(err)
+		if got := page.Sessions[0].Activity; got.State != StateIdle || got.LastError != nil {
+			t.Errorf("after an interrupted turn the session is %s", encode(got))
+		}
+	})
+}

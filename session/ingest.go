@@ -212,7 +212,8 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 	switch change := a.signal.Change.(type) {
 	case runtime.TurnStarted:
 		started := change.StartedAt
-		if started == 0 {
+		if since := a.receivedAt - started; started == 0 || since >= 0 && since < 1000 {
+			// codex tells whole seconds, which would put this turn before one that was accepted earlier in the same second.
 			started = a.receivedAt
 		}
 		turn := turnRow{sessionID: id, turnID: change.TurnID, generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: started,

@@ -59,7 +59,7 @@ func (s *Service) adoptNodes(ctx context.Context, tx database.Tx) error {
 		if node == s.opts.NodeID {
 			continue
 		}
-		for _, table := range []string{"sessions", "turns", "interactive_requests", "runtime_spools", "thread_deletions"} {
+		for _, table := range []string{"sessions", "turns", "interactive_requests", "runtime_spools", "thread_deletions", "open_rollbacks"} {
 			result, err := tx.ExecContext(ctx, `update `+table+` set node_id = $2 where node_id = $1`, node, s.opts.NodeID)
 			if err != nil {
 				return fmt.Errorf("adopt the %s of node %s: %w", table, node, err)

@@ -22,7 +22,8 @@ type rollbacker interface {
 }
 
 // RollBack takes back the last turns of a session, in its runtime and in its transcript, and returns the runtime's answer. What belongs to
-// those turns is read no more, and stays in the journal. The runtime's refusals, *runtime.TooFewTurnsError, and errors as of Lookup.
+// those turns is read no more, and stays in the journal. The runtime's refusals, *runtime.TooFewTurnsError, *NotOwnerError, and errors as of
+// Lookup.
 //
 // What is to be taken back is stored before the runtime is asked, so that a server or runtime that dies meanwhile leaves no doubt: whether it
 // was done shows in the runtime's history (settleRollback).
@@ -32,11 +33,7 @@ func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) 
 		return nil, err
 	}
 	defer release()
-	session, err := s.Lookup(ctx, sessionID)
-	if err != nil {
-		return nil, err
-	}
-	adapter, err := s.adapter(session.Runtime)
+	session, adapter, err := s.owned(ctx, sessionID)
 	if err != nil {
 		return nil, err
 	}

@@ -40,14 +40,16 @@ func openTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
 	return nil
 }
 
-// closeTurn stores a turn's end, whether or not its start was stored.
+// closeTurn stores a turn's end, whether or not its start was stored. A start time that is stored to the millisecond stays when the runtime
+// tells only the second.
 func closeTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
 	_, err := tx.ExecContext(ctx, `insert into turns
 		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		on conflict (session_id, turn_id) do update set status = excluded.status, error = excluded.error,
 			completed_at = excluded.completed_at, native = case when excluded.native = '' then turns.native else excluded.native end,
-			started_at = case when excluded.started_at = 0 then turns.started_at else excluded.started_at end`,
+			started_at = case when excluded.started_at = 0 or turns.started_at - excluded.started_at between 0 and 999 then turns.started_at
+				else excluded.started_at end`,
 		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), string(turn.status), database.EncodeText(turn.failure),
 		turn.generation, turn.nodeID, turn.startedAt, turn.completedAt, string(turn.native))
 	if err != nil {
