@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 
@@ -17,6 +18,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *route, names,
 		return
 	}
 	if err := s.checkAgent(r, rt, params); err != nil {
+		// What is not read makes the end of the connection a reset, and the refusal is lost with it.
+		_, _ = io.CopyN(io.Discard, r.Body, maxBody)
 		s.writeError(r.Context(), w, rt, &input{params: params}, err)
 		return
 	}

@@ -1,6 +1,7 @@
 package callers
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/netip"
@@ -18,8 +19,8 @@ type look struct {
 	began time.Time
 	// sockets are those held inside, by number, with what the runtime started.
 	sockets map[uint32]int
-	// closed are processes whose sockets cannot be seen, with what the runtime started: one of them may hold any socket.
-	closed []int
+	// closed tells that there are processes whose sockets cannot be seen: one of them may hold any socket.
+	closed bool
 }
 
 // Find tells who holds the other end of a connection that was accepted at the given time. remote and local are as the server sees them. It
@@ -43,8 +44,12 @@ func (f *Finder) Find(ctx context.Context, local, remote netip.AddrPort, accepte
 	if pid, inside := seen.sockets[number]; inside {
 		return Caller{Inside: true, PID: pid}, nil
 	}
-	if len(seen.closed) > 0 {
-		return Caller{Inside: true, PID: seen.closed[0]}, nil
+	if seen.closed {
+		return Caller{Inside: true}, nil
+	}
+	// Who has hung up since was not to be seen.
+	if again, known, err := inode(plain(remote), plain(local)); err != nil || !known || again != number {
+		return Caller{Inside: true}, err
 	}
 	return Caller{}, nil
 }
@@ -81,26 +86,31 @@ func lookAt(runtimes []int) (*look, error) {
 	if len(runtimes) == 0 {
 		return seen, nil
 	}
-	// A process may pass its sockets to a child and end while this looks elsewhere, so it goes on until there is no process it has not seen.
+	// A process may pass its sockets to a child and end while this looks elsewhere, and one that starts or ends cannot be looked into for a
+	// moment. So it goes on until there is no process left to look into.
 	done := map[int]bool{}
 	for range passes {
-		fresh, err := seen.pass(runtimes, done)
-		if err != nil || fresh == 0 {
+		left, err := seen.pass(runtimes, done)
+		if err != nil || !left {
 			return seen, err
 		}
+		<-time.After(passPause)
 	}
-	seen.closed = append(seen.closed, 0)
+	seen.closed = true
 	return seen, nil
 }
 
 // passes are more than an honest tree needs, however busy it is.
-const passes = 20
+const (
+	passes    = 100
+	passPause = time.Millisecond
+)
 
-// pass looks at the processes that are not done, and tells how many there were.
-func (l *look) pass(runtimes []int, done map[int]bool) (fresh int, err error) {
+// pass looks into the processes that are not done, and tells whether another pass is needed: there were some.
+func (l *look) pass(runtimes []int, done map[int]bool) (left bool, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return 0, fmt.Errorf("look at processes: %w", err)
+		return false, fmt.Errorf("look at processes: %w", err)
 	}
 	parents := map[int]int{}
 	for _, entry := range entries {
@@ -113,13 +123,11 @@ func (l *look) pass(runtimes []int, done map[int]bool) (fresh int, err error) {
 		if !inside || done[pid] {
 			continue
 		}
-		fresh++
-		done[pid] = true
-		if !l.add(pid, below) && !slices.Contains(runtimes, pid) && process.Started(pid) != 0 {
-			l.closed = append(l.closed, below)
-		}
+		left = true
+		// The runtime itself may hide what it holds; it is trusted not to call for what it runs.
+		done[pid] = l.add(pid, below) || slices.Contains(runtimes, pid) || holdsNothing(pid)
 	}
-	return fresh, nil
+	return left, nil
 }
 
 // started is the process right below a runtime from which another descends, itself for the runtime.
@@ -155,4 +163,10 @@ func (l *look) add(pid, below int) bool {
 		}
 	}
 	return true
+}
+
+// holdsNothing tells of a process that cannot be looked into whether it is gone, or ends and has let go of its files.
+func holdsNothing(pid int) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err != nil || process.Started(pid) == 0 || bytes.Contains(status, []byte("\nFDSize:\t0\n"))
 }
