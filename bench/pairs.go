@@ -17,7 +17,7 @@ func pairs(opts *options) error {
 		return errors.New("name the other executable with -before")
 	}
 	single := newTable("Single upserts of new 1 KiB entries, this build against the one before, in turns (ratio: after to before; medians of the rounds)",
-		"store", "clients", "before/s", "after/s", "ratio", "lowest", "highest", "CPU µs before", "after", "p99 ms before", "after")
+		"store", "clients", "before/s", "after/s", "ratio", "lowest", "highest", "CPU µs before", "after", "ratio", "p99 ms before", "after")
 	beside := newTable("8 clients with single upserts alone, and beside 4 clients that post 1,000 entries of 256 bytes a request without a pause (p99 ratio: beside to alone, in the same round)",
 		"store", "build", "alone p50 ms", "p99 ms", "beside p50 ms", "p99 ms", "p99 ratio", "bulk entries/s")
 	whole := newTable("Reading the whole of a transcript of 5,000 entries, one client",
@@ -124,7 +124,8 @@ func pairSingle(opts *options, e engine, clients int, t *table) error {
 		return err
 	}
 	ratio, lowest, highest := speed.ratios()
-	t.add(e.name, clients, middle(speed[0]), middle(speed[1]), ratio, lowest, highest, middle(cpu[0]), middle(cpu[1]), middle(p99[0]), middle(p99[1]))
+	spent, _, _ := cpu.ratios()
+	t.add(e.name, clients, middle(speed[0]), middle(speed[1]), ratio, lowest, highest, middle(cpu[0]), middle(cpu[1]), spent, middle(p99[0]), middle(p99[1]))
 	return nil
 }
 
