@@ -11,45 +11,22 @@ import (
 // pairRounds is how often the two executables have their turn with each load: a ratio is taken within a round, and the median counts.
 const pairRounds = 7
 
-// pairs compares the server with another build of it, the one named by -before, in turns.
-func pairs(opts *options) error {
-	if opts.before == "" {
-		return errors.New("name the other executable with -before")
-	}
-	single := newTable("Single upserts of new 1 KiB entries, this build against the one before, in turns (ratio: after to before; medians of the rounds)",
-		"store", "clients", "before/s", "after/s", "ratio", "lowest", "highest", "CPU µs before", "after", "ratio", "p99 ms before", "after")
-	beside := newTable("8 clients with single upserts alone, and beside 4 clients that post 1,000 entries of 256 bytes a request without a pause (p99 ratio: beside to alone, in the same round)",
-		"store", "build", "alone p50 ms", "p99 ms", "beside p50 ms", "p99 ms", "p99 ratio", "bulk entries/s")
-	whole := newTable("Reading the whole of a transcript of 5,000 entries, one client",
-		"store", "bytes", "before p50 ms", "after", "ratio", "lowest", "highest", "CPU ms before", "after", "ratio")
-	for _, e := range opts.engines() {
-		if e.synchronous == "NORMAL" {
-			continue
+// paired measures the server beside another build of it, the one named by -before, in turns.
+func paired(measure func(*options, engine) error) func(*options) error {
+	return func(opts *options) error {
+		if opts.before == "" {
+			return errors.New("name the other executable with -before")
 		}
-		for _, clients := range []int{1, 32} {
-			if opts.clients != 0 && opts.clients != clients {
+		for _, e := range opts.engines() {
+			if e.synchronous == "NORMAL" {
 				continue
 			}
-			if err := pairSingle(opts, e, clients, single); err != nil {
+			if err := measure(opts, e); err != nil {
 				return err
 			}
 		}
-		if opts.clients != 0 {
-			continue
-		}
-		if err := pairBeside(opts, e, beside); err != nil {
-			return err
-		}
-		if err := pairWhole(opts, e, whole); err != nil {
-			return err
-		}
+		return nil
 	}
-	for _, t := range []*table{single, beside, whole} {
-		if len(t.rows) > 1 {
-			t.print()
-		}
-	}
-	return nil
 }
 
 // pair is both builds, each on a store of its own.
@@ -106,7 +83,22 @@ func (s *series) ratios() (middling, lowest, highest float64) {
 	return middle(all), lowest, highest
 }
 
-func pairSingle(opts *options, e engine, clients int, t *table) error {
+func pairSingle(opts *options, e engine) error {
+	t := newTable("Single upserts of new 1 KiB entries, this build against the one before, in turns (ratio: after to before; medians of the rounds)",
+		"store", "clients", "before/s", "after/s", "ratio", "lowest", "highest", "CPU µs before", "after", "ratio", "p99 ms before", "after")
+	for _, clients := range []int{1, 32} {
+		if opts.clients != 0 && opts.clients != clients {
+			continue
+		}
+		if err := pairClients(opts, e, clients, t); err != nil {
+			return err
+		}
+	}
+	t.print()
+	return nil
+}
+
+func pairClients(opts *options, e engine, clients int, t *table) error {
 	p, err := newPair(opts, e)
 	if err != nil {
 		return err
@@ -130,7 +122,9 @@ func pairSingle(opts *options, e engine, clients int, t *table) error {
 }
 
 // pairBeside has the single clients and the bulk ones in sessions of their own.
-func pairBeside(opts *options, e engine, t *table) error {
+func pairBeside(opts *options, e engine) error {
+	t := newTable("8 clients with single upserts alone, and beside 4 clients that post 1,000 entries of 256 bytes a request without a pause (p99 ratio: beside to alone, in the same round)",
+		"store", "build", "alone p50 ms", "p99 ms", "beside p50 ms", "p99 ms", "p99 ratio", "bulk entries/s")
 	p, err := newPair(opts, e)
 	if err != nil {
 		return err
@@ -176,10 +170,13 @@ func pairBeside(opts *options, e engine, t *table) error {
 		t.add(e.name, name, middle(aloneP50[build]), middle(aloneP99[build]), middle(besideP50[build]), middle(besideP99[build]), middle(grown),
 			middle(bulk[build]))
 	}
+	t.print()
 	return nil
 }
 
-func pairWhole(opts *options, e engine, t *table) error {
+func pairWhole(opts *options, e engine) error {
+	t := newTable("Reading the whole of a transcript of 5,000 entries, one client",
+		"store", "bytes", "before p50 ms", "after", "ratio", "lowest", "highest", "CPU ms before", "after", "ratio")
 	p, err := newPair(opts, e)
 	if err != nil {
 		return err
@@ -220,6 +217,7 @@ func pairWhole(opts *options, e engine, t *table) error {
 	ratio, lowest, highest := p50.ratios()
 	spent, _, _ := cpu.ratios()
 	t.add(e.name, size, middle(p50[0]), middle(p50[1]), ratio, lowest, highest, middle(cpu[0]), middle(cpu[1]), spent)
+	t.print()
 	return nil
 }
 
@@ -243,7 +241,9 @@ func (s *server) write(entries int) error {
 	if err != nil {
 		return err
 	}
-	var read struct{ Transcript []struct{ MessageID, Content string } }
+	var read struct {
+		Transcript []struct{ MessageID, Content string }
+	}
 	if err := json.Unmarshal(answer, &read); err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ type Service struct {
 	locks    keyedLocks
 	imports  keyedLocks // sessions whose history is being taken in
 	adoption *adoption
+	bulk     *bulkUpserts
 	upserts  upserts
 
 	adaptersMu sync.RWMutex
@@ -73,7 +74,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		adoption: newAdoption(), upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
+		adoption: newAdoption(), upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(), adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
 	}
 	s.view = newView(s.now)
 	return s
@@ -105,6 +106,9 @@ func (s *Service) Start(ctx context.Context) error {
 		unsubscribe()
 		return fmt.Errorf("settle what the last run left open: %w", err)
 	}
+	if err := s.completeBulks(ctx); err != nil {
+		return err
+	}
 	s.begun = s.now()
 	// The worker outlives the call that started it; Stop ends it.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -114,6 +118,7 @@ func (s *Service) Start(ctx context.Context) error {
 		defer unsubscribe()
 		var flushing sync.WaitGroup
 		flushing.Go(func() { s.textLoop(running) })
+		flushing.Go(func() { s.bulkLoop(running) })
 		s.adoptLoop(running)
 		flushing.Wait()
 		s.order.Lock()
