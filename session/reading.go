@@ -42,7 +42,7 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Det
 	}
 	var turns []turnRow
 	if want.Window == nil {
-		detail.Transcript, err = s.entries.List(ctx, q, sessionID)
+		detail.Transcript, detail.encodings, err = s.entries.ListEncoded(ctx, q, sessionID)
 		if err == nil {
 			turns, err = readTurns(ctx, q, sessionID)
 		}

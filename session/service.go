@@ -77,6 +77,7 @@ func New(opts Options) *Service {
 		adoption: newAdoption(), upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(), adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
 	}
 	s.view = newView(s.now)
+	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s
 }
 

@@ -181,7 +181,8 @@ func (b *upsertBatch) done(_ []journal.Record, err error) {
 	}
 }
 
-// upsertAll stores the upserts of sessions that are there; the others' refusal is left in them.
+// upsertAll stores the upserts of sessions that are there; the others' refusal is left in them. Its events are the first of the unit: entries
+// refer to them by position.
 func (s *Service) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) ([]journal.Event, error) {
 	owned, err := presences(ctx, tx, all)
 	if err != nil {
@@ -193,6 +194,7 @@ func (s *Service) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) 
 	}
 	puts := make([]transcript.Put, 0, entries)
 	events := make([]journal.Event, 0, entries)
+	next := journal.NextPos(ctx)
 	for _, u := range all {
 		systemOwned, known := owned[u.sessionID]
 		if !known {
@@ -205,7 +207,8 @@ func (s *Service) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) 
 		for i := range u.entries {
 			event := u.events[i]
 			event.Meta = meta
-			puts, events = append(puts, transcript.Put{SessionID: u.sessionID, Entry: u.entries[i]}), append(events, event)
+			puts = append(puts, transcript.Put{SessionID: u.sessionID, Entry: u.entries[i], Pos: next + int64(len(events))})
+			events = append(events, event)
 		}
 	}
 	if len(puts) == 0 {
