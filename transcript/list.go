@@ -48,7 +48,12 @@ func (s Store) List(ctx context.Context, q database.Querier, sessionID string) (
 
 // ListEncoded is List with the entries as JSON.
 func (s Store) ListEncoded(ctx context.Context, q database.Querier, sessionID string) ([]Entry, Encodings, error) {
-	entries, encodings, missing, err := list(ctx, q, database.EncodeText(sessionID))
+	session := database.EncodeText(sessionID)
+	number, err := lastOrdinal(ctx, q, session)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the length of the transcript of session %s: %w", sessionID, err)
+	}
+	entries, encodings, missing, err := list(ctx, q, session, number)
 	if err == nil && len(missing) > 0 {
 		err = s.fill(ctx, q, sessionID, entries, missing)
 	}
@@ -59,7 +64,8 @@ func (s Store) ListEncoded(ctx context.Context, q database.Querier, sessionID st
 }
 
 // list reads the entries that are stored as JSON, and where the others belong. Two columns instead of ten are half its time.
-func list(ctx context.Context, q database.Querier, session string) (entries []Entry, encodings Encodings, missing map[string]int, err error) {
+// number is about how many there are.
+func list(ctx context.Context, q database.Querier, session string, number int64) (entries []Entry, encodings Encodings, missing map[string]int, err error) {
 	rows, err := q.QueryContext(ctx, `select `+storedEntry+`, case when encoded is null and event_pos is null then message_id end
 		from transcript_entries where session_id = $1 and place >= 0 order by place, ordinal`, session)
 	if err != nil {
@@ -67,6 +73,7 @@ func list(ctx context.Context, q database.Querier, session string) (entries []En
 	}
 	defer func() { _ = rows.Close() }()
 	missing = map[string]int{}
+	entries, encodings = make([]Entry, 0, number), make(Encodings, 0, number)
 	var stored, message sql.NullString
 	for rows.Next() {
 		if err := rows.Scan(&stored, &message); err != nil {
