@@ -123,7 +123,7 @@ func turnsOf(puts []Put, keys []key, states map[key]*state) []turnKey {
 	return turns
 }
 
-// read fills in the entries that are stored, and returns the last ordinal of each session.
+// read fills in the entries that are stored, and returns the last ordinal of each session that gets another.
 func read(ctx context.Context, tx database.Tx, keys []key, states map[key]*state) (last map[string]int64, err error) {
 	args := make([]any, 0, 2*len(keys))
 	for _, k := range keys {
@@ -149,6 +149,14 @@ func read(ctx context.Context, tx database.Tx, keys []key, states map[key]*state
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read %d transcript entries: %w", len(keys), err)
+	}
+	for _, k := range keys {
+		if _, known := last[k.session]; known || states[k].stored {
+			continue
+		}
+		if last[k.session], err = lastOrdinal(ctx, tx, k.session); err != nil {
+			return nil, fmt.Errorf("read the length of a transcript: %w", err)
+		}
 	}
 	return last, nil
 }
@@ -208,8 +216,8 @@ var (
 	// Before Postgres has statistics of a table, it would rather read all of it than look for some rows: the words around a look-up leave it
 	// no choice, nor does the conflict below.
 	readStates = database.NewBulks(
-		readText(`v join transcript_entries e on e.session_id = v.s and e.message_id = v.m`),
-		readText(`v cross join lateral (select * from transcript_entries t where t.session_id = v.s and t.message_id = v.m limit 1) as e`),
+		foundText+` v join transcript_entries e on e.session_id = v.s and e.message_id = v.m`,
+		foundText+` v cross join lateral (select * from transcript_entries t where t.session_id = v.s and t.message_id = v.m limit 1) as e`+lastText,
 		database.Text, database.Text)
 	insertEntries = database.NewBulk(`insert into transcript_entries (`+rowColumns+`, ordinal, place, content) select v.*, '' from ({rows}) as v`,
 		append(rowKinds[:len(rowKinds):len(rowKinds)], database.Int, database.Int)...)
@@ -224,14 +232,15 @@ var (
 		rowKinds...)
 )
 
-// readText gives the entries there are, and for each session a row with its last ordinal and no entry.
-func readText(found string) string {
-	return `with v (s, m) as ({rows})
+// foundText gives the entries there are, and lastText, to save a round trip to Postgres, for each session a row with its last ordinal and no
+// entry. SQLite would make a table of the rows to read them twice.
+const (
+	foundText = `with v (s, m) as ({rows})
 		select e.session_id, null as last, e.message_id, e.turn_id, e.role, e.type, e.content, e.details, e.status, e.started_at, e.completed_at,
-			` + storedEntry + `
-		from ` + found + `
+			` + storedEntry + ` from`
+	lastText = `
 		union all
 		select d.s, coalesce((select o.ordinal from transcript_entries o where o.session_id = d.s order by o.ordinal desc limit 1), 0),
 			null, null, null, null, null, null, null, null, null, null
 		from (select distinct s from v) as d`
-}
+)
