@@ -82,8 +82,15 @@ func positional(text string) string {
 	next := 1
 	for i := 0; i < len(text); {
 		switch c := text[i]; {
-		case c == '\'' || c == '"' || c == '`' || c == '?':
-			return text // quoted text might hold a dollar
+		case c == '\'':
+			end := strings.IndexByte(text[i+1:], c)
+			if end < 0 {
+				return text
+			}
+			b.WriteString(text[i : i+end+2])
+			i += end + 2
+		case c == '"' || c == '`' || c == '?':
+			return text // a quoted name might hold a dollar
 		case c != '$':
 			b.WriteByte(c)
 			i++

@@ -109,7 +109,8 @@ var (
 	// "where true" ends what would else read as a join.
 	moveSequences = database.NewBulk(`insert into journal_sequences (session_id, seq) select * from ({rows}) as v where true
 		on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning session_id, seq`, sequenceKinds...)
-	insertEvents = database.NewBulk(`insert into journal_events (`+columns+`) {rows}`, eventKinds...)
+	// Only SQLite's (appendAtOnce). Nobody goes on after an insert that failed: it need not note what it would have to undo of its first rows.
+	insertEvents = database.NewBulk(`insert or fail into journal_events (`+columns+`) {rows}`, eventKinds...)
 )
 
 // appendStatement moves the head to $1 and signs it $2, moves the counters $3 and $4, and inserts events whose numbers count from there.

@@ -219,7 +219,8 @@ var (
 		foundText+` v join transcript_entries e on e.session_id = v.s and e.message_id = v.m`,
 		foundText+` v cross join lateral (select * from transcript_entries t where t.session_id = v.s and t.message_id = v.m limit 1) as e`+lastText,
 		database.Text, database.Text)
-	insertEntries = database.NewBulk(`insert into transcript_entries (`+rowColumns+`, ordinal, place, content) select v.*, '' from ({rows}) as v`,
+	// Nobody goes on after an insert that failed: SQLite need not note what it would have to undo of its first rows.
+	insertEntries = database.NewBulks(`insert or fail `+insertText, `insert `+insertText,
 		append(rowKinds[:len(rowKinds):len(rowKinds)], database.Int, database.Int)...)
 	updateEntries = database.NewBulks(`with v (s, m, turn_id, role, type, status, started_at, completed_at, encoded, event_pos) as ({rows})
 		update transcript_entries set turn_id = v.turn_id, role = v.role, type = v.type, status = v.status, started_at = v.started_at,
@@ -235,6 +236,8 @@ var (
 // foundText gives the entries there are, and lastText, to save a round trip to Postgres, for each session a row with its last ordinal and no
 // entry. SQLite would make a table of the rows to read them twice.
 const (
+	insertText = `into transcript_entries (` + rowColumns + `, ordinal, place, content) select v.*, '' from ({rows}) as v`
+
 	foundText = `with v (s, m) as ({rows})
 		select e.session_id, null as last, e.message_id, e.turn_id, e.role, e.type, e.content, e.details, e.status, e.started_at, e.completed_at,
 			` + storedEntry + ` from`
