@@ -95,7 +95,7 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s (is the data directory writable?): %w", opts.Path, err), write.Close())
 	}
-	read, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_pragma=query_only(1)"))
+	read, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_pragma=query_only(1)", "_pragma=cache_size(-8192)"))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s for reading: %w", opts.Path, err), kept.close())
 	}

@@ -66,8 +66,10 @@ func (s Store) ListEncoded(ctx context.Context, q database.Querier, sessionID st
 // list reads the entries that are stored as JSON, and where the others belong. Two columns instead of ten are half its time.
 // number is about how many there are.
 func list(ctx context.Context, q database.Querier, session string, number int64) (entries []Entry, encodings Encodings, missing map[string]int, err error) {
-	rows, err := q.QueryContext(ctx, `select `+storedEntry+`, case when encoded is null and event_pos is null then message_id end
-		from transcript_entries where session_id = $1 and place >= 0 order by place, ordinal`, session)
+	// A join, because SQLite looks up the events of entries one after the other with one cursor then, a subquery opens one for each.
+	rows, err := q.QueryContext(ctx, `select coalesce(t.encoded, e.payload), case when t.encoded is null and t.event_pos is null then t.message_id end
+		from transcript_entries t left join journal_events e on e.pos = t.event_pos
+		where t.session_id = $1 and t.place >= 0 order by t.place`, session)
 	if err != nil {
 		return nil, nil, nil, err
 	}
