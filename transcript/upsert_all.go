@@ -217,7 +217,7 @@ var (
 	// no choice, nor does the conflict below.
 	readStates = database.NewBulks(
 		foundText+` v join transcript_entries e on e.session_id = v.s and e.message_id = v.m`,
-		foundText+` v cross join lateral (select * from transcript_entries t where t.session_id = v.s and t.message_id = v.m limit 1) as e`+lastText,
+		foundText+foundByLateral+lastText,
 		database.Text, database.Text)
 	// Nobody goes on after an insert that failed: SQLite need not note what it would have to undo of its first rows.
 	insertEntries = database.NewBulks(`insert or fail `+insertText, `insert `+insertText,
@@ -241,6 +241,8 @@ const (
 	foundText = `with v (s, m) as ({rows})
 		select e.session_id, null as last, e.message_id, e.turn_id, e.role, e.type, e.content, e.details, e.status, e.started_at, e.completed_at,
 			` + storedEntry + ` from`
+	foundByLateral = ` v cross join lateral (select * from transcript_entries t where t.session_id = v.s and t.message_id = v.m limit 1) as e`
+
 	lastText = `
 		union all
 		select d.s, coalesce((select o.ordinal from transcript_entries o where o.session_id = d.s order by o.ordinal desc limit 1), 0),
