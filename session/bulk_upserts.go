@@ -15,10 +15,10 @@ import (
 // more is stored in pieces, one transaction each, with a row that completes it should the server be killed between them.
 //
 // While there are single upserts, too, a transaction takes minBulk of them: a single one has at most the piece that is running and the next
-// before it, and what a transaction costs by itself is a fifth of it.
+// before it, and what a transaction costs by itself is a quarter of it.
 const (
 	maxBulk      = 256
-	minBulk      = 48
+	minBulk      = 32
 	maxBulkBytes = 512 << 10
 	// singlesLast is how long after a single upsert the next is expected.
 	singlesLast = 100 * time.Millisecond

@@ -187,7 +187,7 @@ func TestPiecesOfBulkUpsertsAreBounded(t *testing.T) {
 	add(5, 1)
 	add(3, maxBulkBytes/2)
 	add(1, maxBulkBytes*2)
-	for step, want := range [][]int{{200, 56}, {256}, {44, 5}, {2}, {1}, {1}, {48}, {48}, {}} {
+	for step, want := range [][]int{{200, 56}, {256}, {44, 5}, {2}, {1}, {1}, {32}, {32}, {32}, {}} {
 		if step == 6 { // from here on single upserts come, too
 			b.single.Store(time.Now().Add(time.Hour).UnixNano())
 			add(96, 1)
