@@ -20,22 +20,29 @@ func TestMessagesAreFoundByTheirIndex(t *testing.T) {
 			strings.Replace(foundText+foundByLateral, "{rows}", "select * from unnest(array['s'], array['m'])", 1),
 			`select ` + entryColumns + ` from transcript_entries where session_id = 's' and message_id = 'm'`,
 		} {
-			rows, err := db.Read().QueryContext(t.Context(), `explain `+text)
-			if err != nil {
-				t.Fatal(err)
+			if plan := explain(t, db, text); !strings.Contains(plan, "using transcript_entries_message") {
+				t.Errorf("the plan is\n%s", plan)
 			}
-			plan := ""
-			for rows.Next() {
-				var line string
-				if err := rows.Scan(&line); err != nil {
-					t.Fatal(err)
-				}
-				plan += line + "\n"
-			}
-			if err := rows.Err(); err != nil || !strings.Contains(plan, "using transcript_entries_message") {
-				t.Errorf("%v, the plan is\n%s", err, plan)
-			}
-			_ = rows.Close()
 		}
 	})
+}
+
+func explain(t *testing.T, db *database.DB, text string) (plan string) {
+	t.Helper()
+	rows, err := db.Read().QueryContext(t.Context(), `explain `+text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			t.Fatal(err)
+		}
+		plan += line + "\n"
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan
 }
