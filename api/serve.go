@@ -127,9 +127,22 @@ func validRefusing(s schema.Schema, v schema.Value, refuse func(name string) boo
 // paramSchema is the rule of every path parameter.
 var paramSchema = schema.Text{}.Trim().Min(1)
 
+// plain tells whether a parameter is nothing but visible ASCII: most are, and then there is nothing to trim or to refuse.
+func plain(value string) bool {
+	for i := range len(value) {
+		if value[i] <= ' ' || value[i] > '~' {
+			return false
+		}
+	}
+	return value != ""
+}
+
 // checkParams trims the parameters in place.
 func checkParams(params map[string]string) error {
 	for name, value := range params {
+		if plain(value) {
+			continue
+		}
 		rule := schema.Struct(schema.Field{Name: name, Schema: paramSchema})
 		checked, err := valid(rule, schema.ObjectValue(schema.Member{Name: name, Value: schema.StringValue(value)}))
 		if err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -36,12 +37,28 @@ func windowOf(query schema.Value) (*transcript.Window, error) {
 }
 
 type sessionDetail struct {
-	Session    sessionView        `json:"session"`
-	Thread     json.RawMessage    `json:"thread"`
-	Transcript []transcript.Entry `json:"transcript"`
-	Window     *windowView        `json:"window,omitempty"`
+	Session    sessionView     `json:"session"`
+	Thread     json.RawMessage `json:"thread"`
+	Transcript [0]struct{}     `json:"transcript"` // in encodeDetail
+	Window     *windowView     `json:"window,omitempty"`
 	// Pos is the cursor of the event stream (?after=) at which all of this is true.
 	Pos int64 `json:"pos"`
+}
+
+// encodeDetail encodes everything but the transcript, which may be long and is JSON already for the most part.
+func encodeDetail(body sessionDetail, detail *session.Detail) (encoded, error) {
+	rest, err := encodeJSON(body)
+	if err != nil {
+		return nil, err
+	}
+	const member = `"transcript":`
+	at := bytes.LastIndex(rest, []byte(member+"[]")) + len(member) // what is behind it has texts only, in which a quote is escaped
+	size := len(rest)
+	for i := range detail.Transcript {
+		size += detail.Transcript[i].Size()
+	}
+	out := detail.AppendTranscript(append(make([]byte, 0, size), rest[:at]...))
+	return plainSeparators(append(out, rest[at+len("[]"):]...)), nil
 }
 
 // windowView tells where to go on: the values of `before` and `after` that read the next window, null where there is nothing more for now.
@@ -66,14 +83,12 @@ func (s *server) readSession(ctx context.Context, in *input) (reply, error) {
 	if detail.Unchanged {
 		return reply{status: http.StatusNotModified, version: detail.Version}, nil
 	}
-	body := sessionDetail{Session: viewSession(detail.Session), Thread: thread(detail.Session), Transcript: detail.Transcript, Pos: detail.Pos}
-	if body.Transcript == nil {
-		body.Transcript = []transcript.Entry{}
-	}
+	body := sessionDetail{Session: viewSession(detail.Session), Thread: thread(detail.Session), Pos: detail.Pos}
 	if window != nil {
 		body.Window = &windowView{Before: textOrNull(detail.Older), After: textOrNull(detail.Newer)}
 	}
-	return reply{body: body, version: detail.Version}, nil
+	whole, err := encodeDetail(body, &detail)
+	return reply{body: whole, version: detail.Version}, err
 }
 
 func textOrNull(text string) *string {

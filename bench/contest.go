@@ -63,7 +63,7 @@ func newContest(opts *options, e engine, clients int) (c *contest, err error) {
 	}
 	c.stops = append(c.stops, running.stop)
 	c.ways[oneWay] = func() (rate, error) { return upsertLoad(running, clients, 0, oneKiB, length) }
-	c.ways[manyWay] = func() (rate, error) { return manyLoad(running, clients, perRequest, length) }
+	c.ways[manyWay] = func() (rate, error) { return manyLoad(running, clients, perRequest, oneKiB, length) }
 	return c, nil
 }
 

@@ -24,6 +24,7 @@ type options struct {
 	clients int    // of the upserts, 0 for all
 	sockets int    // of the fan-out, 0 for all
 	store   string // measures only stores whose name has this text
+	before  string // another build's executable, to compare with
 }
 
 type program struct {
@@ -40,6 +41,9 @@ func programs() []program {
 		{"stalled", "one stalled reader among 1,000", stalled},
 		{"turns", "turns and deltas per second from a recorded app-server stream", turns},
 		{"fanout", "CPU per delivered frame at 200, 1,000 and 5,000 sockets against three other ways", fanout},
+		{"pair-upserts", "against another build (-before), in turns: single upserts; only when named", paired(pairSingle)},
+		{"pair-beside", "against another build: single upserts beside bulk ones; only when named", paired(pairBeside)},
+		{"pair-reads", "against another build: whole reads of 5,000 entries; only when named", paired(pairWhole)},
 	}
 }
 
@@ -66,13 +70,14 @@ func run(args []string) error {
 	flags.StringVar(&opts.binary, "server", "", "the server's executable; built from the repository when empty")
 	flags.DurationVar(&opts.length, "length", 2*time.Second, "length of one measurement")
 	flags.StringVar(&opts.store, "store", "", `only stores whose name has this text, e.g. "FULL"`)
-	flags.IntVar(&opts.clients, "clients", 0, "upserts: only with so many clients")
+	flags.IntVar(&opts.clients, "clients", 0, "upserts, pair-upserts: only with so many clients")
+	flags.StringVar(&opts.before, "before", "", "pair-...: the executable to compare with")
 	flags.IntVar(&opts.sockets, "sockets", 0, "fanout: only with so many sockets")
 	flags.BoolVar(&opts.full, "full", true, "all sizes; false leaves out the largest")
 	flags.Usage = func() {
 		fmt.Fprintln(flags.Output(), "usage: bench [flags] [program...]   (all programs when none is named)")
 		for _, p := range programs() {
-			fmt.Fprintf(flags.Output(), "  %-8s %s\n", p.name, p.doc)
+			fmt.Fprintf(flags.Output(), "  %-12s %s\n", p.name, p.doc)
 		}
 		flags.PrintDefaults()
 	}
@@ -109,7 +114,7 @@ func run(args []string) error {
 	fmt.Printf("%s, %s, %d cores, %s, load average %s\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"), machine(), runtime.NumCPU(), runtime.Version(), loadAverage())
 	began := time.Now()
 	for _, p := range programs() {
-		if len(wanted) > 0 && !contains(wanted, p.name) {
+		if !contains(wanted, p.name) && (len(wanted) > 0 || strings.HasPrefix(p.name, "pair-")) {
 			continue
 		}
 		if err := p.run(opts); err != nil {

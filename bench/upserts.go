@@ -127,9 +127,9 @@ func appendDigits(dst []byte, value uint64, digits int) []byte {
 }
 
 // manyLoad posts requests of so many new messages each. Its rate is that of entries, and so is its CPU; times are those of requests.
-func manyLoad(s *server, clients, entries int, length time.Duration) (rate, error) {
+func manyLoad(s *server, clients, entries int, content string, length time.Duration) (rate, error) {
 	run := uint64(rand.Uint32N(100_000_000))
-	made := newTemplate(s.upserts(slices.Repeat([]string{anyName}, entries), oneKiB))
+	made := newTemplate(s.upserts(slices.Repeat([]string{anyName}, entries), content))
 	g, err := newGenerator(s.url, clients, func(client, i int) []byte { return made.fill("new-", run, uint64(client), uint64(i)) })
 	if err != nil {
 		return rate{}, err

@@ -108,7 +108,7 @@ func (b *Bulk) each(tx Tx, args []any, run func(text string, args []any) error) 
 		return nil
 	}
 	columns := len(b.kinds)
-	if _, isSQLite := tx.(preparedTx); !isSQLite {
+	if _, isSQLite := tx.(writerTx); !isSQLite {
 		return run(b.postgres, Columns(b.kinds, args))
 	}
 	for _, s := range b.sqlite {

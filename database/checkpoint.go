@@ -25,7 +25,7 @@ const (
 // Commits are durable in the log before and after.
 type checkpointer struct {
 	pool    *sql.DB
-	writer  *sql.DB
+	writer  *writer
 	pages   int // the log's bound
 	report  func(pages int, err error)
 	commits atomic.Int64
@@ -34,7 +34,7 @@ type checkpointer struct {
 	gone    chan struct{}
 }
 
-func startCheckpointer(opts Options, writer *sql.DB, pages int) (*checkpointer, error) {
+func startCheckpointer(opts Options, writer *writer, pages int) (*checkpointer, error) {
 	pool, err := sql.Open("sqlite", sqliteDSN(opts.Path))
 	if err != nil {
 		return nil, fmt.Errorf("open %s for checkpoints: %w", opts.Path, err)
@@ -74,16 +74,18 @@ func (c *checkpointer) run(ctx context.Context) {
 // one: the log would grow for as long as they keep coming. The writer stands still until those that read it now have finished; who comes
 // meanwhile reads the database, to which everything was moved.
 func (c *checkpointer) restart(ctx context.Context) (pages int, err error) {
-	conn, err := c.writer.Conn(ctx)
+	err = c.writer.with(ctx, func(conn *sql.Conn) (err error) {
+		if err := patience(ctx, conn, restartWait); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, patience(context.WithoutCancel(ctx), conn, busyTimeout)) }()
+		pages, err = checkpoint(ctx, conn, "truncate")
+		return err
+	})
 	if err != nil {
-		return 0, fmt.Errorf("take the writer for a checkpoint: %w", err)
+		return 0, fmt.Errorf("restart the log: %w", err)
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	if err := patience(ctx, conn, restartWait); err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, patience(context.WithoutCancel(ctx), conn, busyTimeout)) }()
-	return checkpoint(ctx, conn, "truncate")
+	return pages, nil
 }
 
 // patience is how long a connection waits for others.

@@ -135,7 +135,9 @@ func TestAReaderThatStaysDoesNotStopTheWriter(t *testing.T) {
 		t.Errorf("the log has %d pages although it is read", pages)
 	}
 	var wait int
-	if err := db.Raw().QueryRowContext(t.Context(), `pragma busy_timeout`).Scan(&wait); err != nil || int64(wait) != busyTimeout.Milliseconds() {
+	if err := db.Update(t.Context(), func(tx Tx) error {
+		return tx.QueryRowContext(t.Context(), `pragma busy_timeout`).Scan(&wait)
+	}); err != nil || int64(wait) != busyTimeout.Milliseconds() {
 		t.Errorf("the writer waits %d ms for others, %v", wait, err)
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil { //nolint:sqlclosecheck // not at the end: what follows is about that

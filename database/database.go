@@ -40,8 +40,9 @@ type DB struct {
 	engine Engine
 	write  *sql.DB
 	read   *sql.DB
-	// writes and reads hold SQLite's prepared statements; nil on Postgres, whose driver has its own.
-	writes, reads *statements
+	// writer is SQLite's, reads holds its readers' prepared statements; nil on Postgres, whose driver has its own.
+	writer *writer
+	reads  *statements
 	// checkpoints is nil on Postgres.
 	checkpoints *checkpointer
 }
@@ -57,23 +58,26 @@ func (db *DB) Read() Querier {
 	return db.read
 }
 
-// Raw is the writer's *sql.DB for tools that need one (migrations). Never use it while inside Update: SQLite has one writer connection.
+// Raw is a *sql.DB for tools that need one (migrations): one connection beside the writer's on SQLite. Never use it while inside Update:
+// SQLite has one write lock.
 func (db *DB) Raw() *sql.DB { return db.write }
 
-// Update runs fn in one write transaction and commits it. It returns fn's error after a rollback, or the commit's error. On SQLite the
-// transaction is immediate, so fn never fails half-way for want of the write lock.
+// Update runs fn in one write transaction and commits it. It returns fn's error after a rollback, or the commit's error. When ctx ends
+// before the commit is begun, nothing is committed. On SQLite the transaction is immediate, so fn never fails half-way for want of the
+// write lock; fn closes the rows it asked for.
 func (db *DB) Update(ctx context.Context, fn func(tx Tx) error) error {
+	if db.writer != nil {
+		bytes, err := db.writer.update(ctx, fn)
+		if err == nil {
+			db.checkpoints.committed(bytes)
+		}
+		return err
+	}
 	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin transaction: %w", err)
 	}
-	bytes := 0
-	var writer Tx = tx
-	if db.writes != nil {
-		writer = preparedTx{tx, db.writes, &bytes}
-		defer db.writes.prepare(ctx)
-	}
-	if err := fn(writer); err != nil {
+	if err := fn(tx); err != nil {
 		if rollbackErr := tx.Rollback(); rollbackErr != nil && !errors.Is(rollbackErr, sql.ErrTxDone) {
 			return errors.Join(err, fmt.Errorf("roll back: %w", rollbackErr))
 		}
@@ -81,9 +85,6 @@ func (db *DB) Update(ctx context.Context, fn func(tx Tx) error) error {
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("%w: %w", ErrCommit, err)
-	}
-	if db.checkpoints != nil {
-		db.checkpoints.committed(bytes)
 	}
 	return nil
 }
@@ -101,5 +102,5 @@ func (db *DB) Close() error {
 	if db.read == db.write {
 		return db.write.Close()
 	}
-	return errors.Join(db.checkpoints.close(), db.read.Close(), db.write.Close())
+	return errors.Join(db.checkpoints.close(), db.read.Close(), db.writer.close())
 }

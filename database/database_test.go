@@ -43,10 +43,10 @@ func TestSQLiteIsDurableByDefault(t *testing.T) {
 		db := dbtest.Connect(t, database.Options{Path: filepath.Join(t.TempDir(), "not", "there", "yet.db"), Synchronous: synchronous})
 		var mode string
 		var level int
-		if err := db.Raw().QueryRowContext(t.Context(), `pragma journal_mode`).Scan(&mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Raw().QueryRowContext(t.Context(), `pragma synchronous`).Scan(&level); err != nil {
+		if err := db.Update(t.Context(), func(tx database.Tx) error {
+			return errors.Join(tx.QueryRowContext(t.Context(), `pragma journal_mode`).Scan(&mode),
+				tx.QueryRowContext(t.Context(), `pragma synchronous`).Scan(&level))
+		}); err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]int{"": 2, "NORMAL": 1}[synchronous]

@@ -88,22 +88,24 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", opts.Path, err)
 	}
-	// One writer connection: SQLite has one write lock, and waiting for it in Go is fair where waiting in SQLite is not.
-	write.SetMaxOpenConns(1)
-	if err := write.PingContext(ctx); err != nil {
+	// The writer's connection, and one for Raw, which is closed again when it is not in use.
+	write.SetMaxOpenConns(2)
+	write.SetMaxIdleConns(-1)
+	kept, err := openWriter(ctx, write)
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s (is the data directory writable?): %w", opts.Path, err), write.Close())
 	}
-	read, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_pragma=query_only(1)"))
+	read, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_pragma=query_only(1)", "_pragma=cache_size(-8192)"))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s for reading: %w", opts.Path, err), write.Close())
+		return nil, errors.Join(fmt.Errorf("open %s for reading: %w", opts.Path, err), kept.close())
 	}
 	read.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
 	read.SetMaxIdleConns(4)
-	checkpoints, err := startCheckpointer(opts, write, logPages)
+	checkpoints, err := startCheckpointer(opts, kept, logPages)
 	if err != nil {
-		return nil, errors.Join(err, write.Close(), read.Close())
+		return nil, errors.Join(err, kept.close(), read.Close())
 	}
-	return &DB{engine: SQLite, write: write, read: read, writes: newStatements(write), reads: newStatements(read), checkpoints: checkpoints}, nil
+	return &DB{engine: SQLite, write: write, read: read, writer: kept, reads: newStatements(read), checkpoints: checkpoints}, nil
 }
 
 func sqliteDSN(path string, params ...string) string {

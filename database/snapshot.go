@@ -21,7 +21,7 @@ func (db *DB) Snapshot(ctx context.Context, fn func(q Querier) error) error {
 	}
 	var q Querier = tx
 	if db.reads != nil {
-		q = preparedTx{tx, db.reads, new(int)}
+		q = preparedReads{tx, db.reads}
 		defer db.reads.prepare(ctx)
 	}
 	err = fn(q)
@@ -29,4 +29,36 @@ func (db *DB) Snapshot(ctx context.Context, fn func(q Querier) error) error {
 		return fmt.Errorf("end reading: %w", ended)
 	}
 	return err
+}
+
+// preparedReads is a reading transaction of SQLite that runs prepared statements where there are some.
+//
+// A statement begun is finished whatever becomes of the context: to watch the context the driver starts a goroutine for every statement,
+// which takes longer than the statement. The transaction itself still ends with its context.
+type preparedReads struct {
+	tx         *sql.Tx
+	statements *statements
+}
+
+// QueryContext implements Querier.
+func (t preparedReads) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if prepared := t.statements.find(query); prepared != nil {
+		return t.tx.StmtContext(ctx, prepared).QueryContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes its own
+	}
+	return t.tx.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext implements Querier.
+func (t preparedReads) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if ctx.Err() == nil {
+		ctx = context.WithoutCancel(ctx) // a context that ended fails the row
+	}
+	if prepared := t.statements.find(query); prepared != nil {
+		return t.tx.StmtContext(ctx, prepared).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes its own
+	}
+	return t.tx.QueryRowContext(ctx, query, args...)
 }

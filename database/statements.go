@@ -12,7 +12,7 @@ import (
 const maxStatements = 512
 
 // statements keeps prepared statements by their text: parsing costs SQLite more than most of ours take to run. pgx does this by itself.
-// A text is prepared once it was seen, outside any transaction, because preparing needs a connection and SQLite has one writer.
+// A text is prepared once it was seen, beside the query that showed it.
 type statements struct {
 	pool *sql.DB
 
@@ -82,8 +82,15 @@ func positional(text string) string {
 	next := 1
 	for i := 0; i < len(text); {
 		switch c := text[i]; {
-		case c == '\'' || c == '"' || c == '`' || c == '?':
-			return text // quoted text might hold a dollar
+		case c == '\'':
+			end := strings.IndexByte(text[i+1:], c)
+			if end < 0 {
+				return text
+			}
+			b.WriteString(text[i : i+end+2])
+			i += end + 2
+		case c == '"' || c == '`' || c == '?':
+			return text // a quoted name might hold a dollar
 		case c != '$':
 			b.WriteByte(c)
 			i++
@@ -128,54 +135,4 @@ func (r reader) get(ctx context.Context, query string) *sql.Stmt {
 	}
 	r.prepare(ctx)
 	return nil
-}
-
-// preparedTx is a SQLite transaction that runs prepared statements where there are some.
-//
-// A statement begun is finished whatever becomes of the context: to watch the context the driver starts a goroutine for every statement,
-// which takes longer than the statement. The transaction itself still ends with its context.
-type preparedTx struct {
-	tx         *sql.Tx
-	statements *statements
-	bytes      *int // of what was handed over, for the checkpointer
-}
-
-// ExecContext implements Tx.
-func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	ctx = context.WithoutCancel(ctx)
-	for _, arg := range args {
-		if text, isText := arg.(string); isText {
-			*t.bytes += len(text)
-		}
-	}
-	if prepared := t.statements.find(query); prepared != nil {
-		return t.tx.StmtContext(ctx, prepared).ExecContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes its own
-	}
-	return t.tx.ExecContext(ctx, query, args...)
-}
-
-// QueryContext implements Tx.
-func (t preparedTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	ctx = context.WithoutCancel(ctx)
-	if prepared := t.statements.find(query); prepared != nil {
-		return t.tx.StmtContext(ctx, prepared).QueryContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes its own
-	}
-	return t.tx.QueryContext(ctx, query, args...)
-}
-
-// QueryRowContext implements Tx.
-func (t preparedTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	if ctx.Err() == nil {
-		ctx = context.WithoutCancel(ctx) // a context that ended fails the row
-	}
-	if prepared := t.statements.find(query); prepared != nil {
-		return t.tx.StmtContext(ctx, prepared).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes its own
-	}
-	return t.tx.QueryRowContext(ctx, query, args...)
 }

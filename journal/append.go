@@ -3,8 +3,10 @@ package journal
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"sort"
+	"unsafe"
 
 	"harness/database"
 )
@@ -107,7 +109,8 @@ var (
 	// "where true" ends what would else read as a join.
 	moveSequences = database.NewBulk(`insert into journal_sequences (session_id, seq) select * from ({rows}) as v where true
 		on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning session_id, seq`, sequenceKinds...)
-	insertEvents = database.NewBulk(`insert into journal_events (`+columns+`) {rows}`, eventKinds...)
+	// Only SQLite's (appendAtOnce). Nobody goes on after an insert that failed: it need not note what it would have to undo of its first rows.
+	insertEvents = database.NewBulk(`insert or fail into journal_events (`+columns+`) {rows}`, eventKinds...)
 )
 
 // appendStatement moves the head to $1 and signs it $2, moves the counters $3 and $4, and inserts events whose numbers count from there.
@@ -128,10 +131,13 @@ func parameters(records []Record) []any {
 	for i := range records {
 		r := &records[i]
 		args = append(args, r.Pos, r.Seq, int64(r.SchemaVersion), r.SessionID, r.TurnID, r.ItemID, r.Type, r.Time, r.Source, r.Actor, boolInt(r.Broadcast),
-			r.TraceID, r.SpanID, string(r.Meta), string(r.Payload))
+			r.TraceID, r.SpanID, text(r.Meta), text(r.Payload))
 	}
 	return args
 }
+
+// text is what an event says, without a copy: nobody changes it from here on.
+func text(raw json.RawMessage) string { return unsafe.String(unsafe.SliceData(raw), len(raw)) }
 
 func boolInt(b bool) int64 {
 	if b {

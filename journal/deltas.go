@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"harness/database"
@@ -33,14 +34,30 @@ func (j *Journal) ReadDeltas(ctx context.Context, q database.Querier, sessionID,
 
 type earlierKey struct{}
 
+// unwritten are the records of the units that ran before one in its transaction; the first has the position after pos.
+type unwritten struct {
+	pos     int64
+	records *[]Record
+}
+
 // withEarlier lets a unit see the records of the units before it in its transaction: they are written after the last unit has run.
-func withEarlier(ctx context.Context, records *[]Record) context.Context {
-	return context.WithValue(ctx, earlierKey{}, records)
+func withEarlier(ctx context.Context, pos int64, records *[]Record) context.Context {
+	return context.WithValue(ctx, earlierKey{}, unwritten{pos, records})
 }
 
 func earlier(ctx context.Context) []Record {
-	if records, ok := ctx.Value(earlierKey{}).(*[]Record); ok {
-		return *records
+	if before, ok := ctx.Value(earlierKey{}).(unwritten); ok {
+		return *before.records
 	}
 	return nil
+}
+
+// UnwrittenPayload is, within a Unit, the payload of the event at a position that a unit before it returned in the same transaction: it is not
+// in the table yet. false for every other position.
+func UnwrittenPayload(ctx context.Context, pos int64) (json.RawMessage, bool) {
+	before, ok := ctx.Value(earlierKey{}).(unwritten)
+	if !ok || pos <= before.pos || pos > before.pos+int64(len(*before.records)) {
+		return nil, false
+	}
+	return (*before.records)[pos-before.pos-1].Payload, true
 }

@@ -76,6 +76,7 @@ type Journal struct {
 	batches     int64
 
 	publishing  sync.Mutex
+	pruning     []func(ctx context.Context, tx database.Tx, below int64) error
 	subscribers map[int]Subscriber
 	listeners   map[int]Listener
 	nextID      int

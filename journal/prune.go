@@ -7,10 +7,20 @@ import (
 	"harness/database"
 )
 
+// BeforePrune adds what runs in every transaction that is about to delete the events below a position, for who refers to events.
+func (j *Journal) BeforePrune(fn func(ctx context.Context, tx database.Tx, below int64) error) {
+	j.publishing.Lock()
+	defer j.publishing.Unlock()
+	j.pruning = append(j.pruning, fn)
+}
+
 // Prune deletes the oldest events so that at most keep stay, and returns how many went. Readers with a cursor before the oldest kept
 // position learn of the gap from Bounds.
 func (j *Journal) Prune(ctx context.Context, keep int64) (deleted int64, err error) {
 	const chunk = 2000
+	j.publishing.Lock()
+	hooks := j.pruning
+	j.publishing.Unlock()
 	for {
 		var gone int64
 		err := j.db.Update(ctx, func(tx database.Tx) error {
@@ -25,6 +35,11 @@ func (j *Journal) Prune(ctx context.Context, keep int64) (deleted int64, err err
 			limit := min(pos-keep+1, oldest+chunk)
 			if limit <= oldest {
 				return nil
+			}
+			for _, before := range hooks {
+				if err := before(ctx, tx, limit); err != nil {
+					return err
+				}
 			}
 			result, err := tx.ExecContext(ctx, `delete from journal_events where pos < $1`, limit)
 			if err != nil {

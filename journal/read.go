@@ -10,6 +10,10 @@ import (
 	"harness/database"
 )
 
+// PayloadAtEventPos is SQL for the payload of the event at the position in the column event_pos of another table, null when there is none:
+// what an event says need not be stored beside it. Who keeps positions takes what they need before events are pruned (BeforePrune).
+const PayloadAtEventPos = `(select payload from journal_events where pos = event_pos)`
+
 // Query selects records by global position.
 type Query struct {
 	// After is the last position already known.

@@ -200,7 +200,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 			return err
 		}
 		bytes := 0
-		running := withEarlier(ctx, &records)
+		running := withEarlier(ctx, pos, &records)
 		for _, s := range batch {
 			if len(records) >= maxEvents || bytes >= maxBytes {
 				break
@@ -209,7 +209,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 				outcomes = append(outcomes, outcome{first: len(records)})
 				continue
 			}
-			events, err := runUnit(running, s, tx)
+			events, err := runUnit(context.WithValue(running, nextKey{}, pos+int64(len(records))+1), s, tx)
 			if reason, ok := refused(err); ok {
 				outcomes = append(outcomes, outcome{err: reason})
 				continue
@@ -240,6 +240,14 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 		j.opts.Observe(len(batch), len(records), time.Since(began))
 	}
 	return left, nil
+}
+
+type nextKey struct{}
+
+// NextPos is, within a unit, the position that the first of the events it returns will have; the others follow it. 0 elsewhere.
+func NextPos(ctx context.Context) int64 {
+	pos, _ := ctx.Value(nextKey{}).(int64)
+	return pos
 }
 
 // runUnit runs one unit under the writer's context: a caller that goes away must not roll back its neighbours.

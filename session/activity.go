@@ -2,11 +2,13 @@ package session
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"harness/database"
+	"harness/transcript"
 )
 
 // fillActivity tells of sessions what goes on in them, in one query for all of them, whose cost does not depend on how long they are.
@@ -21,8 +23,9 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 		one.Activity = Activity{State: StateIdle}
 		args[i], marks[i] = database.EncodeText(one.ID), "$"+strconv.Itoa(i+1)
 	}
-	rows, err := q.QueryContext(ctx, `select a.id, a.running, a.waiting, a.last, coalesce((select e.content from transcript_entries e
-			where e.session_id = a.id and e.message_id = '`+turnErrorPrefix+`' || a.last), '') from (select s.id as id,
+	const failure = ` from transcript_entries where session_id = a.id and message_id = '` + turnErrorPrefix + `' || a.last)`
+	rows, err := q.QueryContext(ctx, `select a.id, a.running, a.waiting, a.last,
+			(select content`+failure+`, (select `+transcript.StoredEntry+failure+` from (select s.id as id,
 			coalesce((select t.turn_id from turns t where t.session_id = s.id and t.status = 'inProgress'
 				order by t.started_at desc, t.turn_id desc limit 1), '') as running,
 			(select count(*) from interactive_requests r where r.session_id = s.id and r.status = 'pending') as waiting,
@@ -36,15 +39,20 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var (
-			id, last, failure string
-			now               Activity
+			id, last        string
+			content, stored sql.NullString
+			now             Activity
 		)
-		if err := rows.Scan(&id, &now.ActiveTurnID, &now.PendingCount, &last, &failure); err != nil {
+		if err := rows.Scan(&id, &now.ActiveTurnID, &now.PendingCount, &last, &content, &stored); err != nil {
 			return fmt.Errorf("read what goes on in %d sessions: %w", len(sessions), err)
 		}
 		now.ActiveTurnID = database.DecodeText(now.ActiveTurnID)
-		if failure != "" {
-			now.LastError = &TurnError{TurnID: database.DecodeText(last), Message: database.DecodeText(failure)}
+		if content.Valid {
+			message, err := transcript.ContentOf(content.String, stored)
+			if err != nil {
+				return fmt.Errorf("read why turn %s failed: %w", database.DecodeText(last), err)
+			}
+			now.LastError = &TurnError{TurnID: database.DecodeText(last), Message: message}
 		}
 		switch {
 		case now.ActiveTurnID != "" && now.PendingCount > 0:

@@ -45,7 +45,7 @@ func (s *Service) describeThread(ctx context.Context, q database.Querier, sessio
 		}
 	}
 	var err error
-	if state.Opening, err = opening(ctx, q, session.ID); err != nil {
+	if state.Opening, err = s.opening(ctx, q, session.ID); err != nil {
 		return nil, err
 	}
 	if whole {
@@ -86,24 +86,12 @@ func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID
 }
 
 // opening is the message a session began with, "" when it began with something else.
-func opening(ctx context.Context, q database.Querier, sessionID string) (string, error) {
-	rows, err := q.QueryContext(ctx, `select role, content from transcript_entries where session_id = $1 and place >= 0
-		and turn_id not in (select turn_id from rolled_back_turns where session_id = $1) order by place, ordinal limit 1`,
-		database.EncodeText(sessionID))
-	if err != nil {
-		return "", fmt.Errorf("read how session %s began: %w", sessionID, err)
+func (s *Service) opening(ctx context.Context, q database.Querier, sessionID string) (string, error) {
+	first, there, err := s.entries.First(ctx, q, sessionID)
+	if err != nil || !there || first.Role != "user" {
+		return "", err
 	}
-	defer func() { _ = rows.Close() }()
-	var role, content string
-	if rows.Next() {
-		if err := rows.Scan(&role, &content); err != nil {
-			return "", fmt.Errorf("read how session %s began: %w", sessionID, err)
-		}
-	}
-	if role != "user" {
-		content = ""
-	}
-	return database.DecodeText(content), rows.Err()
+	return first.Content, nil
 }
 
 // readMessages reads a session's messages as their runtime describes them, by id.

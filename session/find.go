@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"harness/database"
+	"harness/transcript"
 )
 
 // findText narrows a page of sessions (args as List has them, the limit and one last) down to those in which a text occurs: it returns the
@@ -18,9 +20,9 @@ import (
 // the page is full. A first message is looked for among the first 10 entries, and at its first 1,000 characters.
 func (s *Service) findText(ctx context.Context, q database.Querier, text string, args []any) (condition, next string, extended []any, err error) {
 	limit, _ := args[len(args)-1].(int)
-	rows, err := q.QueryContext(ctx, `select id, updated_at, title, coalesce((select substr(content, 1, 1000)
-		from (select role, content from transcript_entries where session_id = sessions.id and place >= 0 order by place, ordinal limit 10) e
-		where role = 'user' limit 1), '') from sessions where `+listed+newestFirst, args[:len(args)-1]...)
+	const opening = ` from (select role, content, ` + transcript.StoredEntry + ` as stored from transcript_entries
+		where session_id = sessions.id and place >= 0 order by place, ordinal limit 10) e where role = 'user' limit 1)`
+	rows, err := q.QueryContext(ctx, `select id, updated_at, title, (select content`+opening+`, (select stored`+opening+` from sessions where `+listed+newestFirst, args[:len(args)-1]...)
 	if err != nil {
 		return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
 	}
@@ -32,16 +34,21 @@ func (s *Service) findText(ctx context.Context, q database.Querier, text string,
 	var found []place
 	for wanted := folded(text); len(found) < limit && rows.Next(); {
 		var (
-			one            place
-			title, opening string
+			one             place
+			title           string
+			content, stored sql.NullString
 		)
-		if err := rows.Scan(&one.id, &one.updatedAt, &title, &opening); err != nil {
+		if err := rows.Scan(&one.id, &one.updatedAt, &title, &content, &stored); err != nil {
+			return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
+		}
+		first, err := transcript.ContentOf(content.String, stored)
+		if err != nil {
 			return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
 		}
 		if title == "" {
 			title = NewChatTitle
 		}
-		if occurs(wanted, title) || occurs(wanted, opening) {
+		if occurs(wanted, database.DecodeText(title)) || occurs(wanted, beginning(first)) {
 			found = append(found, one)
 		}
 	}
@@ -63,10 +70,19 @@ func (s *Service) findText(ctx context.Context, q database.Querier, text string,
 	return " and id in (" + strings.Join(places, ", ") + ")", next, args, nil
 }
 
-// occurs tells whether a folded text is in a stored one.
-func occurs(wanted, stored string) bool {
-	return strings.Contains(folded(database.DecodeText(stored)), wanted)
+// beginning is as much of a message as is looked at.
+func beginning(message string) string {
+	most := 1000 // characters
+	for n := range message {
+		if most--; most < 0 {
+			return message[:n]
+		}
+	}
+	return message
 }
+
+// occurs tells whether a folded text is in another.
+func occurs(wanted, in string) bool { return strings.Contains(folded(in), wanted) }
 
 // folded is what texts have in common that are the same to people, whatever their case and however their accents are encoded.
 func folded(text string) string { return norm.NFC.String(cases.Fold().String(norm.NFC.String(text))) }

@@ -51,7 +51,7 @@ func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *D
 	}
 	var turns []turnRow
 	if window == nil {
-		detail.Transcript, err = s.entries.List(ctx, q, id)
+		detail.Transcript, detail.encodings, err = s.entries.ListEncoded(ctx, q, id)
 		if err == nil {
 			turns, err = readTurns(ctx, q, id)
 		}

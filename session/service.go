@@ -53,6 +53,7 @@ type Service struct {
 	imports  keyedLocks // sessions whose history is being taken in
 	adoption *adoption
 	delivery *delivery
+	bulk     *bulkUpserts
 	upserts  upserts
 	// deletions wakes who tells runtimes of deletions; deletePatience is how long a deletion waits for its runtime.
 	deletions      deletions
@@ -82,10 +83,11 @@ func New(opts Options) *Service {
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
 		adoption: newAdoption(), delivery: newDelivery(), deletions: newDeletions(), deletePatience: deletePatience,
-		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, adapters: append([]runtime.Adapter(nil), opts.Runtimes...),
-		texts: newTexts(opts.Clock()),
+		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
+		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
 	}
 	s.view = newView(s.now)
+	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s
 }
 
@@ -115,6 +117,9 @@ func (s *Service) Start(ctx context.Context) error {
 		unsubscribe()
 		return fmt.Errorf("settle what the last run left open: %w", err)
 	}
+	if err := s.completeBulks(ctx); err != nil {
+		return err
+	}
 	s.begun = s.now()
 	// The worker outlives the call that started it; Stop ends it.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -126,6 +131,7 @@ func (s *Service) Start(ctx context.Context) error {
 		loops.Go(func() { s.textLoop(running) })
 		loops.Go(func() { s.deliverLoop(running) })
 		loops.Go(func() { s.deletionLoop(running) })
+		loops.Go(func() { s.bulkLoop(running) })
 		s.adoptLoop(running)
 		loops.Wait()
 		s.order.Lock()

@@ -100,6 +100,12 @@ type Detail struct {
 	Version string
 	// Unchanged says that the reader has this version already; Transcript is left empty.
 	Unchanged bool
+	encodings transcript.Encodings // of a whole transcript
+}
+
+// AppendTranscript appends the transcript as JSON: what is shown as it is stored was encoded then.
+func (d *Detail) AppendTranscript(dst []byte) []byte {
+	return d.encodings.AppendJSON(dst, d.Transcript)
 }
 
 // Reading says how much of a session is wanted, and what the reader has.

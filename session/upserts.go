@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -17,8 +19,9 @@ import (
 	"harness/transcript"
 )
 
-// upserts gathers what clients put into transcripts at the same time into one unit: while one transaction commits, the next upserts wait
-// for the following one anyway, and together they need a few statements where each alone needs four.
+// upserts gathers the single entries that clients put into transcripts at the same time into one unit: while one transaction commits, the
+// next upserts wait for the following one anyway, and together they need a few statements where each alone needs four. Those of several
+// entries have a lane of their own (bulkUpserts).
 type upserts struct {
 	many *semaphore.Weighted // maxManyEntries
 
@@ -26,12 +29,11 @@ type upserts struct {
 	open *upsertBatch // on its way to the writer, and takes more
 }
 
-// maxManyEntries bounds the entries on their way to the writer that come several at once. Who comes with more waits for those before: however
-// many of them there are, a single entry has no more than these and one transaction before it.
+// maxManyEntries bounds the entries of upserts of several that wait for their turn: who comes with more waits without being encoded.
 const maxManyEntries = 2048
 
-// maxGathered and maxGatheredBytes bound the entries and the bytes of events of one unit, unless one upsert alone has more. The journal
-// puts several units into one transaction.
+// maxGathered and maxGatheredBytes bound the single entries and the bytes of events of one unit, unless one entry alone has more. The
+// journal puts several units into one transaction.
 const (
 	maxGathered      = 256
 	maxGatheredBytes = 512 << 10
@@ -39,6 +41,7 @@ const (
 
 // upsert is what one caller puts into one transcript.
 type upsert struct {
+	ctx       context.Context //nolint:containedctx // its caller's, who may leave while it waits
 	sessionID string
 	entries   []transcript.Entry
 	events    []journal.Event // encoded by their caller: the writer has no time for it
@@ -46,6 +49,22 @@ type upsert struct {
 	weight    int64           // of what it was admitted with
 	err       error           // this upsert's own refusal, known once its unit ran
 	result    chan error
+	// Of one of several entries: how many of them are stored, and the row that completes it.
+	stored int
+	row    string
+}
+
+// encode makes the events and returns each entry as JSON.
+func (u *upsert) encode(at int64) (sent []json.RawMessage) {
+	u.events, sent = make([]journal.Event, len(u.entries)), make([]json.RawMessage, len(u.entries))
+	for i := range u.entries {
+		if i%minBulk == minBulk-1 {
+			goruntime.Gosched() // single upserts have their turn at the processor, too
+		}
+		u.events[i], sent[i] = transcriptUpdated(u.sessionID, &u.entries[i], at, false)
+		u.bytes += len(u.events[i].Payload)
+	}
+	return sent
 }
 
 // errAlone: the unit failed for a reason that may be another upsert's.
@@ -58,24 +77,20 @@ func (s *Service) UpsertTranscript(ctx context.Context, sessionID string, entry 
 }
 
 // UpsertTranscripts stores entries one after the other by the rules of the transcript room and announces each as it was sent: all of them
-// or, with an error, none. It returns each as JSON. It costs no runtime call: a session nobody here knows is ErrNotFound, a deleted one
-// *DeletedError. When ctx ends before, they may still be stored.
+// or, with an error, none; of a great many, readers may see the first before the last. It returns each as JSON. It costs no runtime call: a
+// session nobody here knows is ErrNotFound, a deleted one *DeletedError. When ctx ends before, or the store fails between the transactions
+// of a great many, they may still be stored.
 func (s *Service) UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) ([]json.RawMessage, error) {
-	u := &upsert{sessionID: sessionID, entries: entries, events: make([]journal.Event, len(entries)), result: make(chan error, 1)}
+	u := &upsert{ctx: ctx, sessionID: sessionID, entries: entries, result: make(chan error, 1)}
 	if err := s.upserts.admit(ctx, u); err != nil {
 		return nil, err
 	}
-	sent := make([]json.RawMessage, len(entries))
-	for i, now := 0, s.now(); i < len(entries); i++ {
-		u.events[i], sent[i] = transcriptUpdated(sessionID, &entries[i], now, false)
-		u.bytes += len(u.events[i].Payload)
-	}
+	sent := u.encode(s.now())
 	s.journal.Attribute(ctx, u.events)
-	if batch, first := s.upserts.join(s, u); first {
-		// Not this caller's context: the unit is everybody's who joins it.
-		if err := s.journal.Submit(context.Background(), batch.run, batch.done); err != nil {
-			batch.done(nil, err)
-		}
+	if len(entries) == 1 {
+		s.submitSingle(u)
+	} else if !s.bulk.add(u) {
+		s.finishBulk(u, journal.ErrStopped)
 	}
 	select {
 	case err := <-u.result:
@@ -93,6 +108,16 @@ func (s *Service) UpsertTranscripts(ctx context.Context, sessionID string, entri
 	}
 }
 
+func (s *Service) submitSingle(u *upsert) {
+	s.bulk.single.Store(time.Now().UnixNano())
+	if batch, first := s.upserts.join(s, u); first {
+		// Not this caller's context: the unit is everybody's who joins it.
+		if err := s.journal.Submit(context.Background(), batch.run, batch.done); err != nil {
+			batch.done(nil, err)
+		}
+	}
+}
+
 // admit waits until an upsert of several entries may go on.
 func (q *upserts) admit(ctx context.Context, u *upsert) error {
 	if len(u.entries) == 1 {
@@ -106,7 +131,7 @@ func (q *upserts) admit(ctx context.Context, u *upsert) error {
 func (q *upserts) join(s *Service, u *upsert) (batch *upsertBatch, first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if b := q.open; b != nil && b.entries+len(u.entries) <= maxGathered && b.bytes+u.bytes <= maxGatheredBytes {
+	if b := q.open; b != nil && len(b.all) < maxGathered && b.bytes+u.bytes <= maxGatheredBytes {
 		b.add(u)
 		return b, false
 	}
@@ -119,13 +144,12 @@ func (q *upserts) join(s *Service, u *upsert) (batch *upsertBatch, first bool) {
 type upsertBatch struct {
 	service *Service
 	// upserts.mu guards these until the batch is closed.
-	all            []*upsert
-	entries, bytes int
+	all   []*upsert
+	bytes int
 }
 
 func (b *upsertBatch) add(u *upsert) {
 	b.all = append(b.all, u)
-	b.entries += len(u.entries)
 	b.bytes += u.bytes
 }
 
@@ -149,7 +173,6 @@ func (b *upsertBatch) done(_ []journal.Record, err error) {
 		err = errAlone
 	}
 	for _, u := range b.all {
-		b.service.upserts.many.Release(u.weight)
 		if err != nil {
 			u.result <- err
 			continue
@@ -158,7 +181,8 @@ func (b *upsertBatch) done(_ []journal.Record, err error) {
 	}
 }
 
-// upsertAll stores the upserts of sessions that are there; the others' refusal is left in them.
+// upsertAll stores the upserts of sessions that are there; the others' refusal is left in them. Its events are the first of the unit: entries
+// refer to them by position.
 func (s *Service) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) ([]journal.Event, error) {
 	owned, err := presences(ctx, tx, all)
 	if err != nil {
@@ -170,6 +194,7 @@ func (s *Service) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) 
 	}
 	puts := make([]transcript.Put, 0, entries)
 	events := make([]journal.Event, 0, entries)
+	next := journal.NextPos(ctx)
 	for _, u := range all {
 		systemOwned, known := owned[u.sessionID]
 		if !known {
@@ -182,7 +207,8 @@ func (s *Service) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) 
 		for i := range u.entries {
 			event := u.events[i]
 			event.Meta = meta
-			puts, events = append(puts, transcript.Put{SessionID: u.sessionID, Entry: u.entries[i]}), append(events, event)
+			puts = append(puts, transcript.Put{SessionID: u.sessionID, Entry: u.entries[i], Pos: next + int64(len(events))})
+			events = append(events, event)
 		}
 	}
 	if len(puts) == 0 {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -98,13 +97,13 @@ func hold(t *testing.T, log *journal.Journal) (release func()) {
 	return func() { close(end) }
 }
 
-// joined waits until upserts of so many entries are in open units.
+// joined waits until so many single upserts are in the open unit.
 func (k *kit) joined(entries int) {
 	k.t.Helper()
 	k.eventually("the upserts join", func() bool {
 		k.upserts.mu.Lock()
 		defer k.upserts.mu.Unlock()
-		return k.upserts.open != nil && k.upserts.open.entries == entries
+		return k.upserts.open != nil && len(k.upserts.open.all) == entries
 	})
 }
 
@@ -126,15 +125,13 @@ func TestUpsertsOfOneUnitShareNoFate(t *testing.T) {
 			results := make(chan result, 3)
 			joined := 0
 			for _, id := range []string{s.ID, gone.ID, newID()} {
-				entries := randomEntries(random, 20)
-				for i := range entries {
-					entries[i].MessageID = fmt.Sprintf("r%d-%d", round, i)
-				}
+				entries := randomEntries(random, 1)
+				entries[0].MessageID = fmt.Sprintf("r%d", round)
 				go func() {
 					_, err := k.UpsertTranscripts(t.Context(), id, entries)
 					results <- result{id, err}
 				}()
-				joined += 20
+				joined++
 				k.joined(joined)
 			}
 			if spoiled {
@@ -159,7 +156,7 @@ func TestUpsertsOfOneUnitShareNoFate(t *testing.T) {
 					}
 				}
 			}
-			if stored, events := len(k.stored(s.ID)), len(k.events("transcript_updated")); stored != 20*(round+1) || events != 20*(round+1) {
+			if stored, events := len(k.stored(s.ID)), len(k.events("transcript_updated")); stored != round+1 || events != round+1 {
 				t.Errorf("round %d: %d entries, %d events", round, stored, events)
 			}
 		}
@@ -167,101 +164,33 @@ func TestUpsertsOfOneUnitShareNoFate(t *testing.T) {
 	})
 }
 
-// nobodyAdmitted checks that all upserts of several entries have left.
-func (k *kit) nobodyAdmitted() {
-	k.t.Helper()
-	if !k.upserts.many.TryAcquire(maxManyEntries) {
-		k.t.Error("an upsert that is over holds its place")
-	}
-	k.upserts.many.Release(maxManyEntries)
-}
-
-// However many upserts of 1,000 entries come, two are on their way at a time; single ones are not held up by those that wait, and who leaves
-// while waiting stores nothing.
-func TestUpsertsOfManyEntriesTakeTurns(t *testing.T) {
-	each(t, func(t *testing.T, k *kit) {
-		s := k.create()
-		release := hold(t, k.log)
-		random := rand.New(rand.NewPCG(11, 12))
-		results := make(chan error, 3)
-		upsert := func(ctx context.Context, n int) {
-			_, err := k.UpsertTranscripts(ctx, s.ID, randomEntries(random, n))
-			results <- err
-		}
-		for i := range 2 {
-			var before *upsertBatch
-			k.upserts.mu.Lock()
-			before = k.upserts.open
-			k.upserts.mu.Unlock()
-			go upsert(t.Context(), 1000)
-			k.eventually("the upsert joins", func() bool {
-				k.upserts.mu.Lock()
-				defer k.upserts.mu.Unlock()
-				return k.upserts.open != before
-			})
-			if free := k.upserts.many.TryAcquire(1000); free != (i == 0) {
-				t.Errorf("after %d upserts there is room for more: %t", i+1, free)
-			} else if free {
-				k.upserts.many.Release(1000)
-			}
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		if _, err := k.UpsertTranscripts(ctx, s.ID, randomEntries(random, 1000)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the third: %v", err)
-		}
-		go upsert(t.Context(), 1)
-		k.joined(1)
-		release()
-		for range 3 {
-			k.do(<-results)
-		}
-		k.nobodyAdmitted()
-		if events := len(k.events("transcript_updated")); events != 2001 {
-			t.Errorf("%d events", events)
-		}
-	})
-}
-
-// A unit takes no more than its bound, unless one upsert alone has more.
+// A unit of single upserts takes no more than its bound, unless one alone has more.
 func TestUnitsOfUpsertsAreBounded(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		release := hold(t, k.log)
 		random := rand.New(rand.NewPCG(9, 10))
 		var group sync.WaitGroup
-		put := func(entries []transcript.Entry) {
+		put := func(entry transcript.Entry, open int) {
+			t.Helper()
 			group.Go(func() {
-				if _, err := k.UpsertTranscripts(t.Context(), s.ID, entries); err != nil {
+				if err := k.UpsertTranscript(t.Context(), s.ID, entry); err != nil {
 					t.Error(err)
 				}
 			})
-			k.eventually("the upsert joins", func() bool {
-				k.upserts.mu.Lock()
-				defer k.upserts.mu.Unlock()
-				open := k.upserts.open
-				return open != nil && &open.all[len(open.all)-1].entries[0] == &entries[0]
-			})
+			k.joined(open)
 		}
-		huge := randomEntries(random, 1)
-		huge[0].Content = strings.Repeat("x", maxGatheredBytes)
-		for i, step := range []struct {
-			entries []transcript.Entry
-			open    int // entries of the unit that is open then
-		}{
-			{randomEntries(random, 200), 200}, {randomEntries(random, 56), 256}, {randomEntries(random, 1), 1}, {randomEntries(random, 1000), 1000},
-			{randomEntries(random, 2), 2}, {huge, 1}, {randomEntries(random, 3), 3},
-		} {
-			put(step.entries)
-			k.upserts.mu.Lock()
-			if open := k.upserts.open.entries; open != step.open {
-				t.Errorf("step %d: %d entries in the open unit, want %d", i, open, step.open)
-			}
-			k.upserts.mu.Unlock()
+		for i := range maxGathered {
+			put(randomEntries(random, 1)[0], i+1)
 		}
+		put(randomEntries(random, 1)[0], 1)
+		put(randomEntries(random, 1)[0], 2)
+		huge := randomEntries(random, 1)[0]
+		huge.Content = strings.Repeat("x", maxGatheredBytes)
+		put(huge, 1)
 		release()
 		group.Wait()
-		if events := len(k.events("transcript_updated")); events != 1263 {
+		if events := len(k.events("transcript_updated")); events != maxGathered+3 {
 			t.Errorf("%d events", events)
 		}
 	})

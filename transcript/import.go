@@ -53,7 +53,7 @@ func (in *importing) read(ctx context.Context, tx database.Tx) error {
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var r row
-		if r.Entry, err = scanEntry(placed{rows, &r}); err != nil {
+		if r.Entry, err = scanEntry(ctx, placed{rows, &r}); err != nil {
 			return err
 		}
 		in.rows, in.byID[r.MessageID] = append(in.rows, &r), &r

@@ -197,7 +197,7 @@ func (p *placer) madeUp(ctx context.Context, turn turnKey, entry *Entry) (bool, 
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		other, err := scanEntry(rows)
+		other, err := scanEntry(ctx, rows)
 		if err != nil {
 			return false, fmt.Errorf("read the entries of turn %s: %w", entry.TurnID, err)
 		}

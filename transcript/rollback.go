@@ -54,7 +54,7 @@ func (Store) TurnsSince(ctx context.Context, q database.Querier, sessionID strin
 }
 
 // keptTurns ends a selection of a session's ($1) entries that some were taken out of; of others it is left away, so that they cost nothing for it.
-const keptTurns = ` and turn_id not in (select turn_id from rolled_back_turns where session_id = $1)`
+const keptTurns = ` and transcript_entries.turn_id not in (select turn_id from rolled_back_turns where session_id = $1)`
 
 // keptOf is keptTurns, or "" when nothing was taken out.
 func keptOf(ctx context.Context, q database.Querier, session string) (string, error) {

@@ -13,8 +13,6 @@ import (
 // neither the cost of an upsert nor that of a window depends on how much is stored.
 type Store struct{}
 
-const entryColumns = `message_id, turn_id, role, type, content, details, status, started_at, completed_at`
-
 // Upsert stores an entry by the rules of Merge and returns what is stored now. changed is false when nothing had to be written.
 func (Store) Upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry) (merged Entry, changed bool, err error) {
 	return upsert(ctx, tx, sessionID, entry, false)
@@ -27,7 +25,7 @@ func (Store) UpsertItem(ctx context.Context, tx database.Tx, sessionID string, e
 
 func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, item bool) (merged Entry, changed bool, err error) {
 	k := key{database.EncodeText(sessionID), database.EncodeText(entry.MessageID)}
-	old, err := scanEntry(tx.QueryRowContext(ctx,
+	old, err := scanEntry(ctx, tx.QueryRowContext(ctx,
 		`select `+entryColumns+` from transcript_entries where session_id = $1 and message_id = $2`, k.session, k.message))
 	if errors.Is(err, sql.ErrNoRows) {
 		return insert(ctx, tx, k, settleTimes(entry), item)
@@ -40,8 +38,8 @@ func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, 
 		return merged, false, nil
 	}
 	_, err = tx.ExecContext(ctx, `update transcript_entries
-		set turn_id = $3, role = $4, type = $5, content = $6, details = $7, status = $8, started_at = $9, completed_at = $10
-		where session_id = $1 and message_id = $2`, values(k.session, merged)...)
+		set turn_id = $3, role = $4, type = $5, status = $6, started_at = $7, completed_at = $8, encoded = $9, event_pos = $10, content = '', details = null
+		where session_id = $1 and message_id = $2`, values(k.session, &merged, 0)...)
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("update transcript entry %q of session %s: %w", entry.MessageID, sessionID, err)
 	}
@@ -66,8 +64,8 @@ func insert(ctx context.Context, tx database.Tx, k key, entry Entry, item bool) 
 		return Entry{}, false, err
 	}
 	_, err = tx.ExecContext(ctx, `insert into transcript_entries
-		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal, place)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, append(values(k.session, entry), last+1, place)...)
+		(`+rowColumns+`, ordinal, place, content) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '')`,
+		append(values(k.session, &entry, 0), last+1, place)...)
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("insert transcript entry %q: %w", entry.MessageID, err)
 	}
@@ -91,32 +89,6 @@ func lastOrdinal(ctx context.Context, q database.Querier, session string) (last 
 	return last, err
 }
 
-// List returns a session's entries in reading order, without those of turns that were taken back.
-func (Store) List(ctx context.Context, q database.Querier, sessionID string) ([]Entry, error) {
-	session := database.EncodeText(sessionID)
-	kept, err := keptOf(ctx, q, session)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := q.QueryContext(ctx, `select `+entryColumns+` from transcript_entries where session_id = $1 and place >= 0`+kept+` order by place, ordinal`, session)
-	if err != nil {
-		return nil, fmt.Errorf("read transcript of session %s: %w", sessionID, err)
-	}
-	defer rows.Close()
-	var entries []Entry
-	for rows.Next() {
-		entry, err := scanEntry(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read transcript of session %s: %w", sessionID, err)
-		}
-		entries = append(entries, entry)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read transcript of session %s: %w", sessionID, err)
-	}
-	return entries, nil
-}
-
 // Delete removes every entry of a session.
 func (Store) Delete(ctx context.Context, tx database.Tx, sessionID string) error {
 	for _, table := range []string{"transcript_entries", "transcript_turns", "rolled_back_turns"} {
@@ -125,49 +97,4 @@ func (Store) Delete(ctx context.Context, tx database.Tx, sessionID string) error
 		}
 	}
 	return nil
-}
-
-type scanner interface{ Scan(dest ...any) error }
-
-func scanEntry(row scanner) (Entry, error) {
-	var (
-		entry              Entry
-		details            sql.NullString
-		started, completed sql.NullInt64
-	)
-	if err := row.Scan(&entry.MessageID, &entry.TurnID, &entry.Role, &entry.Type, &entry.Content, &details, &entry.Status,
-		&started, &completed); err != nil {
-		return Entry{}, err
-	}
-	for _, text := range []*string{&entry.MessageID, &entry.TurnID, &entry.Role, &entry.Type, &entry.Content} {
-		*text = database.DecodeText(*text)
-	}
-	if details.Valid {
-		text := database.DecodeText(details.String)
-		entry.Details = &text
-	}
-	if started.Valid {
-		entry.StartedAt = &started.Int64
-	}
-	if completed.Valid {
-		entry.CompletedAt = &completed.Int64
-	}
-	return entry, nil
-}
-
-func values(session string, entry Entry) []any {
-	var details sql.NullString
-	if entry.Details != nil {
-		details = sql.NullString{String: database.EncodeText(*entry.Details), Valid: true}
-	}
-	return []any{session, database.EncodeText(entry.MessageID), database.EncodeText(entry.TurnID), database.EncodeText(entry.Role),
-		database.EncodeText(entry.Type), database.EncodeText(entry.Content), details, string(entry.Status),
-		nullable(entry.StartedAt), nullable(entry.CompletedAt)}
-}
-
-func nullable(value *int64) sql.NullInt64 {
-	if value == nil {
-		return sql.NullInt64{}
-	}
-	return sql.NullInt64{Int64: *value, Valid: true}
 }

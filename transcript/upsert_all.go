@@ -12,6 +12,16 @@ import (
 type Put struct {
 	SessionID string
 	Entry     Entry
+	// Pos is the position of the event that tells of the entry as it is here (AppendUpdate); 0 when there is none.
+	Pos int64
+}
+
+// tells is Pos when the event tells of the entry as it is stored.
+func (p *Put) tells(stored *Entry) int64 {
+	if !stored.Equal(p.Entry) || !encodable(stored) {
+		return 0
+	}
+	return p.Pos
 }
 
 // key names a row as it is stored.
@@ -20,6 +30,7 @@ type key struct{ session, message string }
 // state is what a row holds, and how it came to it.
 type state struct {
 	entry   Entry
+	pos     int64 // of an event that tells of the entry as it is, 0 for none
 	ordinal int64
 	place   int64
 	stored  bool // there was a row before
@@ -56,12 +67,13 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 				return upsertEach(ctx, tx, puts)
 			}
 			s.changed = s.changed || !merged.Equal(s.entry)
-			s.entry = merged
+			s.entry, s.pos = merged, put.tells(&merged)
 			continue
 		}
 		session := keys[i].session
 		last[session]++
 		s.entry, s.ordinal, s.known = settleTimes(put.Entry), last[session], true
+		s.pos = put.tells(&s.entry)
 		if synthetic(s.entry.MessageID) {
 			return upsertEach(ctx, tx, puts)
 		}
@@ -111,7 +123,7 @@ func turnsOf(puts []Put, keys []key, states map[key]*state) []turnKey {
 	return turns
 }
 
-// read fills in the entries that are stored, and returns the last ordinal of each session.
+// read fills in the entries that are stored, and returns the last ordinal of each session that gets another.
 func read(ctx context.Context, tx database.Tx, keys []key, states map[key]*state) (last map[string]int64, err error) {
 	args := make([]any, 0, 2*len(keys))
 	for _, k := range keys {
@@ -124,7 +136,7 @@ func read(ctx context.Context, tx database.Tx, keys []key, states map[key]*state
 			ordinal sql.NullInt64
 		)
 		row := optional{rows, []any{&session, &ordinal}}
-		entry, err := scanEntry(&row)
+		entry, err := scanEntry(ctx, &row)
 		if err != nil {
 			return err
 		}
@@ -137,6 +149,14 @@ func read(ctx context.Context, tx database.Tx, keys []key, states map[key]*state
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read %d transcript entries: %w", len(keys), err)
+	}
+	for _, k := range keys {
+		if _, known := last[k.session]; known || states[k].stored {
+			continue
+		}
+		if last[k.session], err = lastOrdinal(ctx, tx, k.session); err != nil {
+			return nil, fmt.Errorf("read the length of a transcript: %w", err)
+		}
 	}
 	return last, nil
 }
@@ -184,7 +204,7 @@ func (t *text) Scan(value any) error {
 func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*state, statement *database.Bulk, numbered bool) error {
 	args := make([]any, 0, 12*len(keys))
 	for _, k := range keys {
-		args = append(args, values(k.session, states[k].entry)...)
+		args = append(args, values(k.session, &states[k].entry, states[k].pos)...)
 		if numbered {
 			args = append(args, states[k].ordinal, states[k].place)
 		}
@@ -196,31 +216,36 @@ var (
 	// Before Postgres has statistics of a table, it would rather read all of it than look for some rows: the words around a look-up leave it
 	// no choice, nor does the conflict below.
 	readStates = database.NewBulks(
-		readText(`v join transcript_entries e on e.session_id = v.s and e.message_id = v.m`),
-		readText(`v cross join lateral (select * from transcript_entries t where t.session_id = v.s and t.message_id = v.m limit 1) as e`),
+		foundText+` v join transcript_entries e on e.session_id = v.s and e.message_id = v.m`,
+		foundText+foundByLateral+lastText,
 		database.Text, database.Text)
-	insertEntries = database.NewBulk(`insert into transcript_entries
-		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal, place) {rows}`,
-		database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int,
-		database.Int, database.Int, database.Int)
-	updateEntries = database.NewBulks(`with v (s, m, turn_id, role, type, content, details, status, started_at, completed_at) as ({rows})
-		update transcript_entries set turn_id = v.turn_id, role = v.role, type = v.type, content = v.content, details = v.details,
-			status = v.status, started_at = v.started_at, completed_at = v.completed_at
+	// Nobody goes on after an insert that failed: SQLite need not note what it would have to undo of its first rows.
+	insertEntries = database.NewBulks(`insert or fail `+insertText, `insert `+insertText,
+		append(rowKinds[:len(rowKinds):len(rowKinds)], database.Int, database.Int)...)
+	updateEntries = database.NewBulks(`with v (s, m, turn_id, role, type, status, started_at, completed_at, encoded, event_pos) as ({rows})
+		update transcript_entries set turn_id = v.turn_id, role = v.role, type = v.type, status = v.status, started_at = v.started_at,
+			completed_at = v.completed_at, encoded = v.encoded, event_pos = v.event_pos, content = '', details = null
 		from v where transcript_entries.session_id = v.s and transcript_entries.message_id = v.m`,
-		`insert into transcript_entries
-		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal) select v.*, 0 from ({rows}) as v
-		on conflict (session_id, message_id) do update set turn_id = excluded.turn_id, role = excluded.role, type = excluded.type, content = excluded.content,
-			details = excluded.details, status = excluded.status, started_at = excluded.started_at, completed_at = excluded.completed_at`,
-		database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int, database.Int)
+		`insert into transcript_entries (`+rowColumns+`, ordinal, content) select v.*, 0, '' from ({rows}) as v
+		on conflict (session_id, message_id) do update set turn_id = excluded.turn_id, role = excluded.role, type = excluded.type,
+			status = excluded.status, started_at = excluded.started_at, completed_at = excluded.completed_at, encoded = excluded.encoded,
+			event_pos = excluded.event_pos, content = '', details = null`,
+		rowKinds...)
 )
 
-// readText gives the entries there are, and for each session a row with its last ordinal and no entry.
-func readText(found string) string {
-	return `with v (s, m) as ({rows})
-		select e.session_id, null as last, e.message_id, e.turn_id, e.role, e.type, e.content, e.details, e.status, e.started_at, e.completed_at
-		from ` + found + `
+// foundText gives the entries there are, and lastText, to save a round trip to Postgres, for each session a row with its last ordinal and no
+// entry. SQLite would make a table of the rows to read them twice.
+const (
+	insertText = `into transcript_entries (` + rowColumns + `, ordinal, place, content) select v.*, '' from ({rows}) as v`
+
+	foundText = `with v (s, m) as ({rows})
+		select e.session_id, null as last, e.message_id, e.turn_id, e.role, e.type, e.content, e.details, e.status, e.started_at, e.completed_at,
+			` + StoredEntry + `, e.event_pos from`
+	foundByLateral = ` v cross join lateral (select * from transcript_entries t where t.session_id = v.s and t.message_id = v.m limit 1) as e`
+
+	lastText = `
 		union all
 		select d.s, coalesce((select o.ordinal from transcript_entries o where o.session_id = d.s order by o.ordinal desc limit 1), 0),
-			null, null, null, null, null, null, null, null, null
+			null, null, null, null, null, null, null, null, null, null, null
 		from (select distinct s from v) as d`
-}
+)

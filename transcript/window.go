@@ -44,7 +44,7 @@ func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w
 	defer func() { _ = rows.Close() }()
 	entries := make([]Entry, 0, min(w.Limit, 1000)+1)
 	for rows.Next() {
-		entry, err := scanEntry(rows)
+		entry, err := scanEntry(ctx, rows)
 		if err != nil {
 			return Stretch{}, fmt.Errorf("read a window of the transcript of session %s: %w", sessionID, err)
 		}

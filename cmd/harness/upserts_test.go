@@ -129,11 +129,14 @@ func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 	}
 }
 
-// upsertsOf are the entries of the n-th request: one of an even number, some of an odd one.
+// upsertsOf are the entries of the n-th request: one of an even number, some of an odd one, of every 50th more than a transaction takes.
 func upsertsOf(n int, content string) (ids []string, entries []object) {
 	count := 1
 	if n%2 == 1 {
 		count = 2 + n%20
+	}
+	if n%50 == 1 {
+		count = 400
 	}
 	for i := range count {
 		ids = append(ids, fmt.Sprintf("m%d-%d", n, i))

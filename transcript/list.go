@@ -1,0 +1,130 @@
+package transcript
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"harness/database"
+)
+
+// Encodings are the entries of a transcript as JSON as they were stored, so that a reader's answer is not encoded again.
+type Encodings []encoding
+
+type encoding struct {
+	json string // "" when it is not known
+	of   Entry
+}
+
+// AppendJSON appends the entries as a JSON array. Those that are as they were read are copied; they have the order in which they were read.
+func (all Encodings) AppendJSON(dst []byte, entries []Entry) []byte {
+	dst = append(dst, '[')
+	for i := range entries {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		entry := &entries[i]
+		for len(all) > len(entries)-i && all[0].of.MessageID != entry.MessageID {
+			all = all[1:] // it was left out
+		}
+		if len(all) > 0 && all[0].of.MessageID == entry.MessageID {
+			known := &all[0]
+			all = all[1:]
+			if known.json != "" && known.of.Equal(*entry) {
+				dst = append(dst, known.json...)
+				continue
+			}
+		}
+		dst = entry.AppendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+// List returns a session's entries in reading order, without those of turns that were taken back.
+func (s Store) List(ctx context.Context, q database.Querier, sessionID string) ([]Entry, error) {
+	entries, _, err := s.ListEncoded(ctx, q, sessionID)
+	return entries, err
+}
+
+// ListEncoded is List with the entries as JSON.
+func (s Store) ListEncoded(ctx context.Context, q database.Querier, sessionID string) ([]Entry, Encodings, error) {
+	session := database.EncodeText(sessionID)
+	number, err := lastOrdinal(ctx, q, session)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the length of the transcript of session %s: %w", sessionID, err)
+	}
+	kept, err := keptOf(ctx, q, session)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, encodings, missing, err := list(ctx, q, session, kept, number)
+	if err == nil && len(missing) > 0 {
+		err = s.fill(ctx, q, sessionID, entries, missing)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read transcript of session %s: %w", sessionID, err)
+	}
+	return entries, encodings, nil
+}
+
+// list reads the entries that are stored as JSON, and where the others belong. Two columns instead of ten are half its time.
+// number is about how many there are.
+func list(ctx context.Context, q database.Querier, session, kept string, number int64) (entries []Entry, encodings Encodings, missing map[string]int, err error) {
+	// A join, because SQLite looks up the events of entries one after the other with one cursor then, a subquery opens one for each.
+	rows, err := q.QueryContext(ctx, `select coalesce(encoded, e.payload),
+			case when encoded is null and event_pos is null then message_id end
+		from transcript_entries left join journal_events e on e.pos = event_pos
+		where transcript_entries.session_id = $1 and place >= 0`+kept+` order by place, ordinal`, session)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	missing = map[string]int{}
+	entries, encodings = make([]Entry, 0, number), make(Encodings, 0, number)
+	var stored, message sql.NullString
+	for rows.Next() {
+		if err := rows.Scan(&stored, &message); err != nil {
+			return nil, nil, nil, err
+		}
+		var known encoding
+		if message.Valid {
+			missing[database.DecodeText(message.String)] = len(entries)
+		} else {
+			known.json = cutEntry(stored.String)
+			if known.of, err = decodeEntry(known.json); err != nil {
+				return nil, nil, nil, err
+			}
+		}
+		entries, encodings = append(entries, known.of), append(encodings, known)
+	}
+	return entries, encodings, missing, rows.Err()
+}
+
+// fill reads the entries that are not stored as JSON.
+func (s Store) fill(ctx context.Context, q database.Querier, sessionID string, entries []Entry, missing map[string]int) error {
+	rows, err := q.QueryContext(ctx, `select `+entryColumns+` from transcript_entries
+		where session_id = $1 and encoded is null and event_pos is null`, database.EncodeText(sessionID))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		entry, err := scanEntry(ctx, rows)
+		if err != nil {
+			return err
+		}
+		if at, wanted := missing[entry.MessageID]; wanted {
+			entries[at] = entry
+			delete(missing, entry.MessageID)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for id, at := range missing { // it changed meanwhile, and is stored as JSON now
+		if entries[at], _, err = s.Find(ctx, q, sessionID, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

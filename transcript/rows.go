@@ -1,0 +1,96 @@
+package transcript
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"harness/database"
+	"harness/journal"
+)
+
+// StoredEntry is, in a selection from transcript_entries, what an entry says: its own JSON, or the event that told of the entry as it is. It is
+// null for rows of before, which have it in columns (migration 0017). ContentOf reads it.
+const StoredEntry = `coalesce(encoded, ` + journal.PayloadAtEventPos + `)`
+
+// entryColumns are what scanEntry scans.
+const entryColumns = `message_id, turn_id, role, type, content, details, status, started_at, completed_at, ` + StoredEntry + `, event_pos`
+
+type scanner interface{ Scan(dest ...any) error }
+
+func scanEntry(ctx context.Context, row scanner) (Entry, error) {
+	var (
+		entry              Entry
+		details, stored    sql.NullString
+		started, completed sql.NullInt64
+		pos                sql.NullInt64
+	)
+	if err := row.Scan(&entry.MessageID, &entry.TurnID, &entry.Role, &entry.Type, &entry.Content, &details, &entry.Status,
+		&started, &completed, &stored, &pos); err != nil {
+		return Entry{}, err
+	}
+	if pos.Valid && !stored.Valid {
+		// Told of by a unit before this one in the same transaction; any other event is written before its entry can be seen.
+		payload, there := journal.UnwrittenPayload(ctx, pos.Int64)
+		if !there {
+			return Entry{}, fmt.Errorf("entry %q is in the event at position %d, which is missing", entry.MessageID, pos.Int64)
+		}
+		stored = sql.NullString{String: string(payload), Valid: true}
+	}
+	if stored.Valid {
+		return decodeEntry(cutEntry(stored.String))
+	}
+	for _, text := range []*string{&entry.MessageID, &entry.TurnID, &entry.Role, &entry.Type, &entry.Content} {
+		*text = database.DecodeText(*text)
+	}
+	if details.Valid {
+		text := database.DecodeText(details.String)
+		entry.Details = &text
+	}
+	if started.Valid {
+		entry.StartedAt = &started.Int64
+	}
+	if completed.Valid {
+		entry.CompletedAt = &completed.Int64
+	}
+	return entry, nil
+}
+
+// rowKinds are those of the columns session_id, message_id, turn_id, role, type, status, started_at, completed_at, encoded and event_pos, in
+// which values writes an entry. pos is the position of the event that tells of it as it is, 0 for none.
+var rowKinds = []database.Kind{database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int, database.Int,
+	database.Text, database.Int}
+
+const rowColumns = `session_id, message_id, turn_id, role, type, status, started_at, completed_at, encoded, event_pos`
+
+func values(session string, entry *Entry, pos int64) []any {
+	var (
+		encoded sql.NullString
+		at      sql.NullInt64
+	)
+	if pos != 0 {
+		at = sql.NullInt64{Int64: pos, Valid: true}
+	} else {
+		encoded = sql.NullString{String: string(entry.AppendJSON(make([]byte, 0, entry.Size()))), Valid: true}
+	}
+	return []any{session, database.EncodeText(entry.MessageID), database.EncodeText(entry.TurnID), database.EncodeText(entry.Role),
+		database.EncodeText(entry.Type), string(entry.Status), nullable(entry.StartedAt), nullable(entry.CompletedAt), encoded, at}
+}
+
+func nullable(value *int64) sql.NullInt64 {
+	if value == nil {
+		return sql.NullInt64{}
+	}
+	return sql.NullInt64{Int64: *value, Valid: true}
+}
+
+// KeepPruned is for the journal to call before it deletes the events below a position: what only they hold of an entry goes to its row.
+func (Store) KeepPruned(ctx context.Context, tx database.Tx, below int64) error {
+	_, err := tx.ExecContext(ctx, `update transcript_entries set encoded = v.payload, event_pos = null
+		from (select pos, session_id, item_id, payload from journal_events where pos < $1) as v
+		where transcript_entries.session_id = v.session_id and transcript_entries.message_id = v.item_id and transcript_entries.event_pos = v.pos`, below)
+	if err != nil {
+		return fmt.Errorf("keep the entries of events below %d: %w", below, err)
+	}
+	return nil
+}
