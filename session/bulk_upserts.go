@@ -115,15 +115,7 @@ func (s *Service) bulkLoop(ctx context.Context) {
 	s.bulk.stopped = false
 	s.bulk.mu.Unlock()
 	for {
-		pieces, left := s.bulk.next()
-		for _, u := range left {
-			s.finishBulk(u, u.ctx.Err())
-		}
-		switch {
-		case len(pieces) > 0:
-			s.storePieces(ctx, pieces)
-			continue
-		case len(left) > 0:
+		if s.storeNext(ctx) {
 			continue
 		}
 		select {
@@ -133,6 +125,18 @@ func (s *Service) bulkLoop(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// storeNext stores the next unit; false when there was nothing to do.
+func (s *Service) storeNext(ctx context.Context) bool {
+	pieces, left := s.bulk.next()
+	for _, u := range left {
+		s.finishBulk(u, u.ctx.Err())
+	}
+	if len(pieces) > 0 {
+		s.storePieces(ctx, pieces)
+	}
+	return len(pieces)+len(left) > 0
 }
 
 func (s *Service) refuseBulks() {
@@ -151,13 +155,10 @@ func (s *Service) completeBulks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.bulk.waiting = interrupted
-	for {
-		pieces, _ := s.bulk.next()
-		if len(pieces) == 0 {
-			break
-		}
-		s.storePieces(ctx, pieces)
+	s.bulk.mu.Lock()
+	s.bulk.waiting = append(interrupted[:len(interrupted):len(interrupted)], s.bulk.waiting...) // who came before the start has waited
+	s.bulk.mu.Unlock()
+	for s.storeNext(ctx) {
 	}
 	for _, u := range interrupted {
 		// Its session may have been deleted meanwhile: then nothing is left to complete.
