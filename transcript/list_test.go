@@ -263,3 +263,49 @@ func TestEntriesOfBeforeAreRead(t *testing.T) {
 		}
 	})
 }
+
+// Units of one transaction see what those before them stored, though its event is written after the last of them.
+func TestAUnitReadsWhatTheOneBeforeItTold(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		k := newKept(t, db)
+		details := "kept"
+		first := Entry{MessageID: "m", TurnID: "t", Role: "system", Type: "x", Content: "first", Details: &details, Status: Streaming}
+		second := Entry{MessageID: "m", TurnID: "t", Role: "system", Type: "x", Content: "second", Status: Complete}
+		// The first unit waits until the others are queued behind it, so that they share the next transaction.
+		queued, ran := make(chan struct{}), make(chan error, 3)
+		report := func(_ []journal.Record, err error) { ran <- err }
+		submit := func(unit journal.Unit) {
+			t.Helper()
+			if err := k.log.Submit(t.Context(), unit, report); err != nil {
+				t.Fatal(err)
+			}
+		}
+		submit(func(context.Context, database.Tx) ([]journal.Event, error) {
+			<-queued
+			return nil, nil
+		})
+		var positions []int64
+		for _, entry := range []Entry{first, second} {
+			submit(func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+				positions = append(positions, journal.NextPos(ctx))
+				told, _ := entry.AppendUpdate(nil, "s")
+				event := journal.Event{SessionID: "s", ItemID: "m", Type: "transcript_updated", Payload: told}
+				return []journal.Event{event}, Store{}.UpsertAll(ctx, tx, []Put{{SessionID: "s", Entry: entry, Pos: journal.NextPos(ctx)}})
+			})
+		}
+		close(queued)
+		for range 3 {
+			if err := <-ran; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if positions[1] != positions[0]+1 {
+			t.Fatalf("positions %v", positions)
+		}
+		second.Details = &details // not said again, so it stays
+		if got := k.read(); len(got) != 1 || !got[0].Equal(second) {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
