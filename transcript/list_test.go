@@ -286,9 +286,12 @@ func TestAUnitReadsWhatTheOneBeforeItTold(t *testing.T) {
 			return nil, nil
 		})
 		var positions []int64
+		shared := false
 		for _, entry := range []Entry{first, second} {
 			submit(func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 				positions = append(positions, journal.NextPos(ctx))
+				_, unwritten := journal.UnwrittenPayload(ctx, positions[0])
+				shared = shared || unwritten
 				told, _ := entry.AppendUpdate(nil, "s")
 				event := journal.Event{SessionID: "s", ItemID: "m", Type: "transcript_updated", Payload: told}
 				return []journal.Event{event}, Store{}.UpsertAll(ctx, tx, []Put{{SessionID: "s", Entry: entry, Pos: journal.NextPos(ctx)}})
@@ -300,8 +303,8 @@ func TestAUnitReadsWhatTheOneBeforeItTold(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if positions[1] != positions[0]+1 {
-			t.Fatalf("positions %v", positions)
+		if positions[1] != positions[0]+1 || !shared {
+			t.Fatalf("positions %v; in one transaction: %t", positions, shared)
 		}
 		second.Details = &details // not said again, so it stays
 		if got := k.read(); len(got) != 1 || !got[0].Equal(second) {
