@@ -66,9 +66,9 @@ func (s *server) listExtensions(w http.ResponseWriter, r *http.Request) {
 		SnapshotVersion string       `json:"snapshotVersion"`
 		LoadedAt        string       `json:"loadedAt"`
 		Modules         []moduleBody `json:"modules"`
-		// Ours: what the last load or reload could not load.
-		Errors []*extensions.LoadError `json:"errors,omitempty"`
-	}{"ok", listing.SnapshotVersion, isoTime(listing.LoadedAt.UnixMilli()), modules, listing.Errors})
+		// Ours.
+		Untrusted []*extensions.LoadError `json:"untrusted,omitempty"`
+	}{"ok", listing.SnapshotVersion, isoTime(listing.LoadedAt.UnixMilli()), modules, listing.Untrusted})
 }
 
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, refusal *auth.Refusal) {

@@ -77,6 +77,9 @@ func (e *NeedsNodeError) Error() string {
 // ErrNoNode is the Reason of a LoadError of the process host: there is no Node on this server.
 var ErrNoNode = errors.New("node is not installed on this server")
 
+// ErrNoConsent is the Reason of a LoadError of an extension that would run in a process and that the operator did not consent to.
+var ErrNoConsent = errors.New("the operator did not consent to it")
+
 // Subscription is one registration: on(eventType, handler, {priority, timeoutMs}). A host hands the values on as JavaScript gave them
 // (missing or unusable: zero value and HasPriority false); the registry applies the defaults (priority 100, timeout 30 s).
 type Subscription struct {
@@ -196,7 +199,7 @@ type LoadError struct {
 	Extension string   `json:"extension"`
 	Code      LoadCode `json:"code"`
 	Message   string   `json:"message"`
-	// Reason is what the registry acts on: *NeedsNodeError or ErrNoNode, mostly nil.
+	// Reason is what the registry acts on: *NeedsNodeError, ErrNoNode or ErrNoConsent, mostly nil.
 	Reason error `json:"-"`
 }
 

@@ -67,7 +67,13 @@ func (r *Registry) build(ctx context.Context) (modules []loaded, problems []*Loa
 		modules = append(modules, out.loaded)
 	}
 	r.closeModules(refused)
-	r.problems.Store(&problems)
+	var untrusted []*LoadError
+	for _, problem := range problems {
+		if errors.Is(problem, ErrNoConsent) {
+			untrusted = append(untrusted, problem)
+		}
+	}
+	r.untrusted.Store(&untrusted)
 	return modules, problems
 }
 
@@ -151,7 +157,7 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 // consent is the operator's, in the words of a load error.
 func (r *Registry) consent(name, folder string, further []string) error {
 	if err := r.opts.Consent(folder, further); err != nil {
-		return &LoadError{Extension: name, Code: TrustDenied, Message: fmt.Sprintf("it runs in a process of its own, and %s", err)}
+		return &LoadError{Extension: name, Code: TrustDenied, Reason: ErrNoConsent, Message: fmt.Sprintf("it runs in a process of its own, and %s", err)}
 	}
 	return nil
 }
@@ -221,7 +227,7 @@ func (r *Registry) admit(info ModuleInfo, declared *Capabilities, module Module,
 		if !errors.As(err, &problem) {
 			problem = &LoadError{Code: ImportFailed, Message: err.Error()}
 		}
-		return loaded{}, &LoadError{Extension: info.Name, Code: problem.Code, Message: problem.Message}
+		return loaded{}, &LoadError{Extension: info.Name, Code: problem.Code, Message: problem.Message, Reason: problem.Reason}
 	}
 	if inspected, ok := module.(Inspected); ok {
 		info.Missing = inspected.Missing()

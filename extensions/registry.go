@@ -72,7 +72,7 @@ type Registry struct {
 	hosts     map[string]Host
 	active    atomic.Pointer[snapshot]
 	reloading atomic.Bool
-	problems  atomic.Pointer[[]*LoadError] // of the last load or reload
+	untrusted atomic.Pointer[[]*LoadError] // see Listing
 
 	lifecycle sync.Mutex
 	closed    bool
@@ -97,8 +97,8 @@ type Listing struct {
 	Modules         []ModuleInfo
 	// Health is each module's state, in the order of Modules.
 	Health []Health
-	// Errors are what the last load or reload could not load.
-	Errors []*LoadError
+	// Untrusted is what the last load or reload did not run because the operator did not consent to it.
+	Untrusted []*LoadError
 }
 
 // List describes what is loaded now.
@@ -106,8 +106,8 @@ func (r *Registry) List() Listing {
 	s := r.acquire()
 	defer s.release()
 	listing := Listing{SnapshotVersion: s.version, LoadedAt: s.loadedAt, Modules: s.infos}
-	if problems := r.problems.Load(); problems != nil {
-		listing.Errors = *problems
+	if untrusted := r.untrusted.Load(); untrusted != nil {
+		listing.Untrusted = *untrusted
 	}
 	for _, module := range s.modules {
 		listing.Health = append(listing.Health, module.Health())

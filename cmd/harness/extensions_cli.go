@@ -224,7 +224,7 @@ type listedModule struct {
 type lifecycleAnswer struct {
 	Status, Code, Message, SnapshotVersion, LoadedAt string
 	Modules                                          []listedModule
-	Errors                                           []extensions.LoadError
+	Errors, Untrusted                                []extensions.LoadError
 }
 
 // lifecycleTimeout bounds a reload of many extensions.
@@ -281,8 +281,8 @@ func (c *lifecycleClient) list(ctx context.Context, out io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	for _, problem := range answer.Errors {
-		if _, err := fmt.Fprintf(out, "not loaded  %s: %s: %s\n", problem.Extension, problem.Code, problem.Message); err != nil {
+	for _, problem := range answer.Untrusted {
+		if _, err := fmt.Fprintf(out, "not trusted  %s: %s: %s\n", problem.Extension, problem.Code, problem.Message); err != nil {
 			return err
 		}
 	}

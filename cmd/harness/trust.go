@@ -184,7 +184,7 @@ func processExtensions(ctx context.Context, roots []extensions.Root, only string
 		mu.Lock()
 		defer mu.Unlock()
 		for _, problem := range result.Errors {
-			if problem.Code != extensions.TrustDenied { // that is our own refusal
+			if !errors.Is(problem, extensions.ErrNoConsent) { // that is our own refusal
 				problems = append(problems, problem)
 			}
 		}

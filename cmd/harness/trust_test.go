@@ -162,7 +162,7 @@ func TestAnEditTakesConsentAway(t *testing.T) {
 		if listing := server.want(http.StatusOK, http.MethodGet, "/api/agents/extensions", nil); len(listing["modules"].([]any)) != 1 {
 			t.Errorf("%s: what ran is gone: %v", what, listing)
 		}
-		if code, out := s.command("extensions", "list", "--url", server.url); code != 0 || !strings.Contains(out, "not loaded  x: trust_denied") {
+		if code, out := s.command("extensions", "list", "--url", server.url); code != 0 || !strings.Contains(out, "not trusted  x: trust_denied") {
 			t.Errorf("%s: %d %s", what, code, out)
 		}
 		if ran() != "first" {
