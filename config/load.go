@@ -16,7 +16,7 @@ type Options struct {
 	Flags   *pflag.FlagSet // prepared by AddFlags and parsed; nil for none
 	Environ []string       // as os.Environ gives it
 	Dir     string         // folder of `.env` and of relative paths; "" is the working directory
-	Consent Consent        // asked before a `.env` counts; nil consents to any
+	Consent Consent        // asked before a `.env`, or a config file it names, counts; nil consents to any
 }
 
 // Consent tells whether the operator consented to a file with this content; the error says how to.
@@ -72,9 +72,13 @@ func readLayers(o Options, dir string) (layers []layer, files []string, err erro
 		return nil, nil, err
 	}
 	layers = []layer{{SourceDefault, defaults()}}
-	if path := configPath(o.Flags, o.Environ, dotenv.path); path != "" {
+	if path := configPath(o.Flags, o.Environ); path != "" || dotenv.path != "" {
+		consent := Consent(nil) // who names it on the command line or in the environment means it
+		if path == "" {
+			path, consent = dotenv.path, o.Consent
+		}
 		path = absolute(dir, path)
-		file, err := fileLayer(path)
+		file, err := fileLayer(path, consent)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -130,18 +134,16 @@ func environLayer(environ []string) layer {
 	return layer{SourceEnvironment, values}
 }
 
-// configPath finds the config file: --config, then HARNESS_CONFIG, then
-// HARNESS_CONFIG in `.env`.
-func configPath(flags *pflag.FlagSet, environ []string, fromDotenv string) string {
+// configPath finds the config file the operator names: --config, then
+// HARNESS_CONFIG.
+func configPath(flags *pflag.FlagSet, environ []string) string {
 	if flags != nil {
 		if f := flags.Lookup(configFlag); f != nil && f.Changed {
 			return f.Value.String()
 		}
 	}
-	if path, _ := lookup(environ, configEnv); path != "" {
-		return path
-	}
-	return fromDotenv
+	path, _ := lookup(environ, configEnv)
+	return path
 }
 
 // trusts tells whether this run consents to what it finds: --trust, or

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -276,13 +277,29 @@ func TestADotenvNeedsConsent(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 		asked := ""
-		if _, err := load(p, func(path string, content []byte) error { asked = path + string(content); return nil }); err != nil || asked != filepath.Join(p.dir, ".env")+text {
+		first := func(path string, content []byte) error { asked = cmp.Or(asked, path+string(content)); return nil }
+		if _, err := load(p, first); err != nil || asked != filepath.Join(p.dir, ".env")+text {
 			t.Errorf("%q: %v, asked for %q", text, err, asked)
 		}
 		p.env = []string{"HARNESS_TRUST=true"}
 		if c, err := load(p, refuse); err != nil || !c.Trust {
 			t.Errorf("%q with HARNESS_TRUST: %v", text, err)
 		}
+	}
+	// A config file that a .env names is as much its author's.
+	p := newPlace(t).file(".env", "HARNESS_CONFIG=c.yaml\n").file("c.yaml", "port: 4000\n")
+	onlyDotenv := func(path string, _ []byte) error {
+		if filepath.Base(path) != ".env" {
+			return errors.New("nobody consented")
+		}
+		return nil
+	}
+	if _, err := load(p, onlyDotenv); err == nil || !strings.Contains(err.Error(), "c.yaml: a .env names it") {
+		t.Errorf("the config file of a .env: %v", err)
+	}
+	p.env = []string{"HARNESS_CONFIG=c.yaml"}
+	if c, err := load(p, onlyDotenv); err != nil || c.Port != 4000 {
+		t.Errorf("the operator's config file: %v", err)
 	}
 	for _, text := range []string{"", "OTHER=1\n", "PORT=\n"} {
 		if c, err := load(newPlace(t).file(".env", text), refuse); err != nil || c.Trust {
@@ -295,7 +312,7 @@ func TestADotenvNeedsConsent(t *testing.T) {
 	if _, err := newPlace(t).file("c.yaml", "harness_trust: true\n").load(); err != nil {
 		t.Errorf("a file nobody names: %v", err)
 	}
-	p := newPlace(t).file("c.yaml", "harness_trust: true\n")
+	p = newPlace(t).file("c.yaml", "harness_trust: true\n")
 	p.flags = []string{"--config=c.yaml"}
 	if _, err := p.load(); err == nil {
 		t.Error("a consenting config file")

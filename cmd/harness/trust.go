@@ -26,8 +26,8 @@ func newTrust() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust [PATH]",
 		Short: "Consent to a .env or an extension that runs in a process, as it is now",
-		Long: "Consent to PATH, a .env or the folder of an extension that runs in a process of its own, as it is now. Without PATH: to the\n" +
-			".env of the working directory and to each such extension found from here. An edit takes the consent away. Nothing is run.",
+		Long: "Consent to PATH, a .env, a config file it names, or the folder of an extension that runs in a process of its own, as it is now.\n" +
+			"Without PATH: to all of these that are found from the working directory. An edit takes the consent away. Nothing is run.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, out := trust.Open(os.Getenv), cmd.OutOrStdout()
@@ -96,10 +96,11 @@ func found(ctx context.Context, args []string, stderr io.Writer) (map[string]str
 		return nil, &usageError{err}
 	}
 	if !info.IsDir() {
-		if filepath.Base(args[0]) != dotenv {
-			return nil, &usageError{fmt.Errorf("%s is neither a %s nor a folder", args[0], dotenv)}
+		if filepath.Base(args[0]) != dotenv && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(args[0])) {
+			return nil, &usageError{fmt.Errorf("%s is no %s, no config file and no folder", args[0], dotenv)}
 		}
-		return hashFile(args[0])
+		hashes := map[string]string{}
+		return hashes, hashFile(args[0], hashes)
 	}
 	folder, err := trust.Place(args[0])
 	if err != nil {
@@ -116,22 +117,18 @@ func found(ctx context.Context, args []string, stderr io.Writer) (map[string]str
 
 const dotenv = ".env"
 
-// foundHere is the .env of the working directory and the extensions a server started here finds. What cannot be loaded is only told.
+// foundHere are the files of settings and the extensions a server started here finds. What cannot be loaded is only told.
 func foundHere(ctx context.Context, stderr io.Writer) (map[string]string, error) {
 	workspace, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
-	hashes, err := hashFile(filepath.Join(workspace, dotenv))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	// Obeyed before it is consented to, as nothing is run here: it may name folders of extensions.
+	// Obeyed before it is consented to, as nothing is run here: it may name a config file and folders of extensions.
 	cfg, err := config.FromProcess(nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	more, problems, err := processExtensions(ctx, extensionRoots(cfg, workspace), "")
+	hashes, problems, err := processExtensions(ctx, extensionRoots(cfg, workspace), "")
 	if err != nil {
 		return nil, err
 	}
@@ -140,23 +137,24 @@ func foundHere(ctx context.Context, stderr io.Writer) (map[string]string, error)
 			return nil, err
 		}
 	}
-	if hashes == nil {
-		return more, nil
+	for _, path := range cfg.Files() {
+		if err := hashFile(path, hashes); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
 	}
-	maps.Copy(hashes, more)
 	return hashes, nil
 }
 
-func hashFile(path string) (map[string]string, error) {
+func hashFile(path string, hashes map[string]string) error {
 	place, err := trust.Place(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	content, err := os.ReadFile(place)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		hashes[place] = trust.HashBytes(content)
 	}
-	return map[string]string{place: trust.HashBytes(content)}, nil
+	return err
 }
 
 // processExtensions are the extensions that run in a process, by folder with their hash. None of them is started; those that run in the

@@ -242,6 +242,16 @@ func TestTrustTellsMistakes(t *testing.T) {
 	if code, out := s.command("trust", "--revoke", other); code != 1 || !strings.Contains(out, "was not consented to") {
 		t.Errorf("revoke: %d %s", code, out)
 	}
+	s.write(0o600, ".env", "HARNESS_CONFIG=c.yaml\n")
+	named := s.write(0o600, "c.yaml", "port: 4000\n")
+	s.trust(".env")
+	if code, out := s.command("config", "print"); code != 2 || !strings.Contains(out, "harness trust "+named) {
+		t.Errorf("a config file named by a .env: %d %s", code, out)
+	}
+	s.trust()
+	if code, out := s.command("config", "print"); code != 0 || !strings.Contains(out, "PORT=4000") {
+		t.Errorf("after consent: %d %s", code, out)
+	}
 	path := s.write(0o600, ".env", "UNRELATED=1\n")
 	if code, out := s.command("config", "print"); code != 0 {
 		t.Errorf("a .env of others: %d %s", code, out)
