@@ -104,5 +104,14 @@ func Beyond() []Row {
 				"and its working directory is its folder",
 			Reason: "in the original it saw all secrets of the server's environment",
 		},
+		{
+			What: "a `.env`, and an extension that runs in a process, count only as the operator consented to their content (`harness trust`, `--trust`): " +
+				"[security.md](security.md#consent)",
+			Reason: "the original ran whatever stood in the folder it was started in, an agent's or a stranger's as well",
+		},
+		{
+			What:   "the list of extensions has `untrusted` when some are not run for want of that consent",
+			Reason: "the operator must see what is missing, why, and the command",
+		},
 	}
 }
