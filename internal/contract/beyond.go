@@ -113,5 +113,9 @@ func Beyond() []Row {
 			What:   "the list of extensions has `untrusted` when some are not run for want of that consent",
 			Reason: "the operator must see what is missing, why, and the command",
 		},
+		{
+			What:   "in trust mode `enforced`, `enqueueJob` and the getters of session settings reach no further than actions: the event's project and session",
+			Reason: "what an action may not do, a tool did in its place",
+		},
 	}
 }
