@@ -66,7 +66,9 @@ func (s *server) listExtensions(w http.ResponseWriter, r *http.Request) {
 		SnapshotVersion string       `json:"snapshotVersion"`
 		LoadedAt        string       `json:"loadedAt"`
 		Modules         []moduleBody `json:"modules"`
-	}{"ok", listing.SnapshotVersion, isoTime(listing.LoadedAt.UnixMilli()), modules})
+		// Ours.
+		Untrusted []*extensions.LoadError `json:"untrusted,omitempty"`
+	}{"ok", listing.SnapshotVersion, isoTime(listing.LoadedAt.UnixMilli()), modules, listing.Untrusted})
 }
 
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, refusal *auth.Refusal) {

@@ -2,7 +2,7 @@
 // exist, where a value may come from and which values are allowed.
 //
 // A value is taken from the first place that has one: command-line flag,
-// environment, `.env` in the working directory, config file, default. One
+// environment, `.env` in the working directory (when it is consented to), config file, default. One
 // table (see Variables) describes every variable; flags, environment look-up,
 // validation, Print and docs/configuration.md all derive from it.
 //
@@ -51,6 +51,9 @@ type Config struct {
 	Queue      Queue
 	Agent      Agent
 	Extensions Extensions
+
+	// Trust consents for this run to what is there at its start: .env and extensions that are processes (HARNESS_TRUST, --trust).
+	Trust bool
 
 	sources map[string]Source
 	files   []string

@@ -19,7 +19,9 @@ type dotenvFile struct {
 
 // dotenvLayer reads a `.env`; a missing one is an empty layer. Variables that
 // are not ours are ignored: the file is commonly shared with other programs.
-func dotenvLayer(path string) (dotenvFile, error) {
+// One that has variables of ours counts only with consent: it names programs to
+// run and doors to open, and whoever wrote the folder wrote it.
+func dotenvLayer(path string, consent Consent) (dotenvFile, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return dotenvFile{}, nil
@@ -39,6 +41,14 @@ func dotenvLayer(path string) (dotenvFile, error) {
 	for _, v := range Variables() {
 		if raw, set := parsed[v.Name]; raw != "" || set && v.emptySet {
 			f.values[v.Key()] = raw
+		}
+	}
+	if _, set := parsed[trustEnv]; set {
+		return dotenvFile{}, &FileError{Path: path, Reason: trustEnv + " counts only in the environment: a file cannot consent to itself"}
+	}
+	if consent != nil && (len(f.values) > 0 || f.path != "") {
+		if err := consent(path, text); err != nil {
+			return dotenvFile{}, &FileError{Path: path, Reason: "it has settings of the server, and " + err.Error()}
 		}
 	}
 	return f, nil

@@ -21,7 +21,7 @@ const configEnv = "HARNESS_CONFIG"
 // fileLayer reads a YAML or JSON object whose keys are variable names in any
 // case (port, DATA_DIR). A key that is no variable is refused: a typing error
 // must not silently become a default.
-func fileLayer(path string) (layer, error) {
+func fileLayer(path string, consent Consent) (layer, error) {
 	parser, err := parserFor(path)
 	if err != nil {
 		return layer{}, err
@@ -29,6 +29,11 @@ func fileLayer(path string) (layer, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return layer{}, &FileError{Path: path, Reason: "cannot read the config file", Err: err}
+	}
+	if consent != nil {
+		if err := consent(path, text); err != nil {
+			return layer{}, &FileError{Path: path, Reason: "a .env names it as config file, and " + err.Error()}
+		}
 	}
 	parsed, err := parser.Unmarshal(text)
 	if err != nil {

@@ -2,13 +2,21 @@ package config
 
 import "github.com/spf13/pflag"
 
-const configFlag = "config"
+const (
+	configFlag = "config"
+	trustFlag  = "trust"
+)
 
-// AddFlags defines --config and one flag for every variable that is not
+// trustEnv consents for one run. It is not a Variable because no file may set it.
+const trustEnv = "HARNESS_TRUST"
+
+// AddFlags defines --config, --trust and one flag for every variable that is not
 // secret. The flags only collect text: Load parses and validates, so that a
 // bad flag and a bad variable give the same line.
 func AddFlags(fs *pflag.FlagSet) {
 	fs.String(configFlag, "", "YAML or JSON config file ("+configEnv+")")
+	f := fs.VarPF(&flagText{kind: "bool"}, trustFlag, "", "consent for this run to what is there at its start, .env and extensions ("+trustEnv+")")
+	f.DefValue, f.NoOptDefVal = "false", "true"
 	for _, v := range Variables() {
 		if v.Flag() == "" {
 			continue

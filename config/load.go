@@ -16,7 +16,11 @@ type Options struct {
 	Flags   *pflag.FlagSet // prepared by AddFlags and parsed; nil for none
 	Environ []string       // as os.Environ gives it
 	Dir     string         // folder of `.env` and of relative paths; "" is the working directory
+	Consent Consent        // asked before a `.env`, or a config file it names, counts; nil consents to any
 }
+
+// Consent tells whether the operator consented to a file with this content; the error says how to.
+type Consent func(path string, content []byte) error
 
 // layer is one source with the raw values it holds, by Key.
 type layer struct {
@@ -30,6 +34,13 @@ func Load(o Options) (*Config, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("config: find the working directory: %w", err)
+	}
+	trust, err := trusts(o.Flags, o.Environ)
+	if err != nil {
+		return nil, err
+	}
+	if trust {
+		o.Consent = nil
 	}
 	layers, files, err := readLayers(o, dir)
 	if err != nil {
@@ -47,7 +58,7 @@ func Load(o Options) (*Config, error) {
 	}
 	c, err := build(merged, sources, dir)
 	if err == nil {
-		c.files = files
+		c.files, c.Trust = files, trust
 	}
 	return c, err
 }
@@ -56,14 +67,18 @@ func Load(o Options) (*Config, error) {
 func readLayers(o Options, dir string) (layers []layer, files []string, err error) {
 	env := environLayer(o.Environ)
 	files = []string{filepath.Join(dir, ".env")}
-	dotenv, err := dotenvLayer(files[0])
+	dotenv, err := dotenvLayer(files[0], o.Consent)
 	if err != nil {
 		return nil, nil, err
 	}
 	layers = []layer{{SourceDefault, defaults()}}
-	if path := configPath(o.Flags, o.Environ, dotenv.path); path != "" {
+	if path := configPath(o.Flags, o.Environ); path != "" || dotenv.path != "" {
+		consent := Consent(nil) // who names it on the command line or in the environment means it
+		if path == "" {
+			path, consent = dotenv.path, o.Consent
+		}
 		path = absolute(dir, path)
-		file, err := fileLayer(path)
+		file, err := fileLayer(path, consent)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -119,18 +134,32 @@ func environLayer(environ []string) layer {
 	return layer{SourceEnvironment, values}
 }
 
-// configPath finds the config file: --config, then HARNESS_CONFIG, then
-// HARNESS_CONFIG in `.env`.
-func configPath(flags *pflag.FlagSet, environ []string, fromDotenv string) string {
+// configPath finds the config file the operator names: --config, then
+// HARNESS_CONFIG.
+func configPath(flags *pflag.FlagSet, environ []string) string {
 	if flags != nil {
 		if f := flags.Lookup(configFlag); f != nil && f.Changed {
 			return f.Value.String()
 		}
 	}
-	if path, _ := lookup(environ, configEnv); path != "" {
-		return path
+	path, _ := lookup(environ, configEnv)
+	return path
+}
+
+// trusts tells whether this run consents to what it finds: --trust, or
+// HARNESS_TRUST in the environment. No file can say so.
+func trusts(flags *pflag.FlagSet, environ []string) (bool, error) {
+	raw, _ := lookup(environ, trustEnv)
+	from := SourceEnvironment
+	if flags != nil {
+		if f := flags.Lookup(trustFlag); f != nil && f.Changed {
+			raw, from = f.Value.String(), SourceFlag
+		}
 	}
-	return fromDotenv
+	if raw != "" && raw != "true" && raw != "false" {
+		return false, &Error{Variable: trustEnv, Value: raw, Source: from, Allowed: "true, false"}
+	}
+	return raw == "true", nil
 }
 
 // lookup gives the last assignment of name, as a shell would see it, and
@@ -146,6 +175,6 @@ func lookup(environ []string, name string) (value string, set bool) {
 
 // FromProcess is Load for the running process: its environment, its working
 // directory and the given flags.
-func FromProcess(flags *pflag.FlagSet) (*Config, error) {
-	return Load(Options{Flags: flags, Environ: os.Environ()})
+func FromProcess(flags *pflag.FlagSet, consent Consent) (*Config, error) {
+	return Load(Options{Flags: flags, Environ: os.Environ(), Consent: consent})
 }

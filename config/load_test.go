@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -259,5 +260,70 @@ func TestErrorsAreOurs(t *testing.T) {
 	var bad *Error
 	if !errors.As(err, &bad) || bad.Variable != "PORT" || bad.Value != "x" || bad.Source != SourceEnvironment {
 		t.Fatalf("err = %#v", err)
+	}
+}
+
+// A .env counts only with consent to its very content, unless it has nothing of ours or this run consents. No file can consent.
+func TestADotenvNeedsConsent(t *testing.T) {
+	t.Parallel()
+	refuse := func(string, []byte) error { return errors.New("nobody consented") }
+	load := func(p *place, consent Consent) (*Config, error) {
+		return Load(Options{Environ: p.env, Dir: p.dir, Consent: consent})
+	}
+	for _, text := range []string{"PORT=4000\n", "HARNESS_CONFIG=c.yaml\n", "HARNESS_ALLOWED_ORIGINS=\n"} {
+		p := newPlace(t).file(".env", text).file("c.yaml", "port: 4000\n")
+		var failed *FileError
+		if _, err := load(p, refuse); !errors.As(err, &failed) || !strings.Contains(err.Error(), "nobody consented") {
+			t.Errorf("%q: %v", text, err)
+		}
+		asked := ""
+		first := func(path string, content []byte) error { asked = cmp.Or(asked, path+string(content)); return nil }
+		if _, err := load(p, first); err != nil || asked != filepath.Join(p.dir, ".env")+text {
+			t.Errorf("%q: %v, asked for %q", text, err, asked)
+		}
+		p.env = []string{"HARNESS_TRUST=true"}
+		if c, err := load(p, refuse); err != nil || !c.Trust {
+			t.Errorf("%q with HARNESS_TRUST: %v", text, err)
+		}
+	}
+	// A config file that a .env names is as much its author's.
+	p := newPlace(t).file(".env", "HARNESS_CONFIG=c.yaml\n").file("c.yaml", "port: 4000\n")
+	onlyDotenv := func(path string, _ []byte) error {
+		if filepath.Base(path) != ".env" {
+			return errors.New("nobody consented")
+		}
+		return nil
+	}
+	if _, err := load(p, onlyDotenv); err == nil || !strings.Contains(err.Error(), "c.yaml: a .env names it") {
+		t.Errorf("the config file of a .env: %v", err)
+	}
+	p.env = []string{"HARNESS_CONFIG=c.yaml"}
+	if c, err := load(p, onlyDotenv); err != nil || c.Port != 4000 {
+		t.Errorf("the operator's config file: %v", err)
+	}
+	for _, text := range []string{"", "OTHER=1\n", "PORT=\n"} {
+		if c, err := load(newPlace(t).file(".env", text), refuse); err != nil || c.Trust {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := load(newPlace(t).file(".env", "HARNESS_TRUST=true\n"), nil); err == nil || !strings.Contains(err.Error(), "cannot consent to itself") {
+		t.Errorf("consenting .env: %v", err)
+	}
+	if _, err := newPlace(t).file("c.yaml", "harness_trust: true\n").load(); err != nil {
+		t.Errorf("a file nobody names: %v", err)
+	}
+	p = newPlace(t).file("c.yaml", "harness_trust: true\n")
+	p.flags = []string{"--config=c.yaml"}
+	if _, err := p.load(); err == nil {
+		t.Error("a consenting config file")
+	}
+	p = newPlace(t)
+	p.env = []string{"HARNESS_TRUST=yes"}
+	if _, err := p.load(); err == nil || !strings.Contains(err.Error(), `"yes"`) {
+		t.Errorf("HARNESS_TRUST=yes: %v", err)
+	}
+	p.flags = []string{"--trust=false"}
+	if c := p.mustLoad(); c.Trust {
+		t.Error("--trust=false trusts")
 	}
 }

@@ -17,6 +17,27 @@ type Scope struct {
 	ProjectID, SessionID, TurnID string
 }
 
+// Outside words a request about something else than the event is about; "" when it is no such. An empty bound binds nothing.
+func Outside(what, bound, asked string) string {
+	if bound == "" || bound == asked {
+		return ""
+	}
+	return fmt.Sprintf("the event is about %s %s, the action about %s", what, bound, asked)
+}
+
+// JobOutside is Outside for a job: its owner and the session it comes from.
+func (s Scope) JobOutside(job sdk.EnqueueInput) string {
+	owner := s.ProjectID
+	if owner == "" && s.SessionID != "" {
+		owner = OwnerID(s.SessionID, nil)
+	}
+	problem := Outside("project", owner, job.ProjectID)
+	if problem == "" && job.SourceSessionID != nil {
+		problem = Outside("session", s.SessionID, *job.SourceSessionID)
+	}
+	return problem
+}
+
 // Jobs queues jobs for handlers; the queue implements it.
 type Jobs interface {
 	EnqueueJob(ctx context.Context, input sdk.EnqueueInput) (sdk.EnqueueOutcome, error)
@@ -119,7 +140,7 @@ func (p *pass) run(ctx context.Context, b *binding) {
 func (p *pass) invoke(ctx context.Context, b *binding) (json.RawMessage, error) {
 	bounded, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
-	tools := &invocation{registry: p.registry, binding: b, event: p.event}
+	tools := &invocation{registry: p.registry, binding: b, event: p.event, scope: p.scope}
 	tools.open.Store(true)
 	defer tools.open.Store(false)
 	raw, err := b.module.Handle(bounded, b.subscription, p.event, tools)

@@ -77,6 +77,9 @@ func (e *NeedsNodeError) Error() string {
 // ErrNoNode is the Reason of a LoadError of the process host: there is no Node on this server.
 var ErrNoNode = errors.New("node is not installed on this server")
 
+// ErrNoConsent is the Reason of a LoadError of an extension that would run in a process and that the operator did not consent to.
+var ErrNoConsent = errors.New("the operator did not consent to it")
+
 // Subscription is one registration: on(eventType, handler, {priority, timeoutMs}). A host hands the values on as JavaScript gave them
 // (missing or unusable: zero value and HasPriority false); the registry applies the defaults (priority 100, timeout 30 s).
 type Subscription struct {
@@ -99,6 +102,10 @@ type Source struct {
 	Runtime RuntimeWish
 	// HostCapabilities is capabilities.host: what a process asks of the machine ("fs.read:.", "net:api.example.com", "exec").
 	HostCapabilities []string
+	// Consent asks whether the operator consented to the extension's folder and to further files it runs, as they are now. A host that gives
+	// an extension the rights of a process calls it after it read the code and before each start, and starts nothing on an error. nil: it
+	// need not be asked.
+	Consent func(further []string) error
 }
 
 // RuntimeWish is the host part of a manifest's runtime object; codex-manager ignores these keys, so a manifest stays compatible.
@@ -192,7 +199,7 @@ type LoadError struct {
 	Extension string   `json:"extension"`
 	Code      LoadCode `json:"code"`
 	Message   string   `json:"message"`
-	// Reason is what the registry acts on: *NeedsNodeError or ErrNoNode, mostly nil.
+	// Reason is what the registry acts on: *NeedsNodeError, ErrNoNode or ErrNoConsent, mostly nil.
 	Reason error `json:"-"`
 }
 

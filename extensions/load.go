@@ -19,6 +19,9 @@ const loadsAtOnce = 4
 // close; those that were refused are closed already.
 func (r *Registry) build(ctx context.Context) (modules []loaded, problems []*LoadError) {
 	candidates, discovery := discover(r.opts.Roots)
+	if r.opts.Only != "" {
+		candidates = slices.DeleteFunc(candidates, func(c candidate) bool { return c.root != r.opts.Only })
+	}
 	for _, err := range discovery {
 		r.opts.Logger.Warn().Err(err).Msg("an extension root is passed over")
 	}
@@ -64,6 +67,13 @@ func (r *Registry) build(ctx context.Context) (modules []loaded, problems []*Loa
 		modules = append(modules, out.loaded)
 	}
 	r.closeModules(refused)
+	var untrusted []*LoadError
+	for _, problem := range problems {
+		if errors.Is(problem, ErrNoConsent) {
+			untrusted = append(untrusted, problem)
+		}
+	}
+	r.untrusted.Store(&untrusted)
 	return modules, problems
 }
 
@@ -96,6 +106,9 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 	info := ModuleInfo{ModuleName: c.moduleName, Name: c.moduleName, Version: "0.0.0", AgentID: c.moduleName, DisplayName: c.moduleName,
 		Origin: c.origin, Diagnostics: append([]string{}, diagnostics...)}
 	source := Source{ModuleName: c.moduleName, Root: c.root, SourceRoot: c.sourceRoot, Origin: c.origin, Trust: r.opts.Trust}
+	if r.opts.Consent != nil {
+		source.Consent = func(further []string) error { return r.consent(info.Name, c.root, further) }
+	}
 	var declared *Capabilities
 	if manifest != nil {
 		path := filepath.Join(c.root, manifestFile)
@@ -139,6 +152,14 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 		info.Diagnostics = append(info.Diagnostics, fmt.Sprintf("runs in a Node process: %s", needs))
 	}
 	return r.admit(info, declared, module, err)
+}
+
+// consent is the operator's, in the words of a load error.
+func (r *Registry) consent(name, folder string, further []string) error {
+	if err := r.opts.Consent(folder, further); err != nil {
+		return &LoadError{Extension: name, Code: TrustDenied, Reason: ErrNoConsent, Message: fmt.Sprintf("it runs in a process of its own, and %s", err)}
+	}
+	return nil
 }
 
 // nodeRemedy ends the refusal of an extension that needs Node and may not have it.
@@ -206,7 +227,7 @@ func (r *Registry) admit(info ModuleInfo, declared *Capabilities, module Module,
 		if !errors.As(err, &problem) {
 			problem = &LoadError{Code: ImportFailed, Message: err.Error()}
 		}
-		return loaded{}, &LoadError{Extension: info.Name, Code: problem.Code, Message: problem.Message}
+		return loaded{}, &LoadError{Extension: info.Name, Code: problem.Code, Message: problem.Message, Reason: problem.Reason}
 	}
 	if inspected, ok := module.(Inspected); ok {
 		info.Missing = inspected.Missing()

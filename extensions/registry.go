@@ -15,13 +15,17 @@ import (
 
 // Options are what a Registry is built from. Zero fields take the defaults named.
 type Options struct {
-	// Roots are where extensions are looked for, Native those compiled in.
+	// Roots are where extensions are looked for, Native those compiled in. Only, when set, is the one folder (its real path) looked at.
 	Roots  []Root
+	Only   string
 	Native []sdk.Extension
 	// Hosts run what was found, by Kind; one of kind "embedded" serves extensions that ask for none. Process extensions run in trust mode
 	// enforced only when ProcessAllowed names them (by manifest name).
 	Hosts          []Host
 	ProcessAllowed []string
+	// Consent asks whether the operator consented to what an extension runs in a process: everything in its folder, and further files outside
+	// of it. Its error says how to. It is asked before each start of such a process, in every trust mode; nil consents to all.
+	Consent func(folder string, further []string) error
 	// Runtimes are the names agent.config.json may choose a worker's runtime from.
 	Runtimes []string
 	// Trust is warn when empty. Profile is codex-manager 1.0.0 when empty.
@@ -68,6 +72,7 @@ type Registry struct {
 	hosts     map[string]Host
 	active    atomic.Pointer[snapshot]
 	reloading atomic.Bool
+	untrusted atomic.Pointer[[]*LoadError] // see Listing
 
 	lifecycle sync.Mutex
 	closed    bool
@@ -92,6 +97,8 @@ type Listing struct {
 	Modules         []ModuleInfo
 	// Health is each module's state, in the order of Modules.
 	Health []Health
+	// Untrusted is what the last load or reload did not run because the operator did not consent to it.
+	Untrusted []*LoadError
 }
 
 // List describes what is loaded now.
@@ -99,6 +106,9 @@ func (r *Registry) List() Listing {
 	s := r.acquire()
 	defer s.release()
 	listing := Listing{SnapshotVersion: s.version, LoadedAt: s.loadedAt, Modules: s.infos}
+	if untrusted := r.untrusted.Load(); untrusted != nil {
+		listing.Untrusted = *untrusted
+	}
 	for _, module := range s.modules {
 		listing.Health = append(listing.Health, module.Health())
 	}

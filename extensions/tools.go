@@ -17,6 +17,7 @@ type invocation struct {
 	registry *Registry
 	binding  *binding
 	event    *Event
+	scope    Scope
 	open     atomic.Bool
 }
 
@@ -42,11 +43,22 @@ func (t *invocation) EnqueueJob(ctx context.Context, input json.RawMessage) (jso
 	if err := json.Unmarshal(input, &job); err != nil {
 		return nil, fmt.Errorf("enqueueJob needs {type, projectId, sourceSessionId?, payload}: %w", err)
 	}
+	if err := t.within(t.scope.JobOutside(job)); err != nil {
+		return nil, err
+	}
 	outcome, err := r.opts.Jobs.EnqueueJob(ctx, job)
 	if err != nil {
 		return nil, err
 	}
 	return encode(outcome), nil
+}
+
+// within refuses what reaches out of the event's scope in trust mode enforced, as for actions; codex-manager's tools know no scope.
+func (t *invocation) within(problem string) error {
+	if problem == "" || t.registry.opts.Trust != TrustEnforced {
+		return nil
+	}
+	return fmt.Errorf("scope_mismatch: %s", problem)
 }
 
 // HasSettings implements Tools.
@@ -76,6 +88,9 @@ func (t *invocation) settings(ctx context.Context, sessionID string) (map[string
 	}
 	if t.registry.opts.Settings == nil {
 		return nil, errNoSettings
+	}
+	if err := t.within(Outside("session", t.scope.SessionID, sessionID)); err != nil {
+		return nil, err
 	}
 	settings, err := t.registry.opts.Settings.SessionSettings(ctx, sessionID)
 	if err != nil {

@@ -13,7 +13,7 @@ func newConfig() *cobra.Command {
 		Short: "Print every setting with its value and where it came from; secrets are redacted",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := config.FromProcess(cmd.Flags())
+			cfg, err := loadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}

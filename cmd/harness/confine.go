@@ -122,6 +122,12 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 			plan.Protect = append(plan.Protect, path)
 		}
 	}
+	// Made when it is not there yet: an agent must not be the one who makes it. Where nothing can be kept, nothing is consented to.
+	if folder, err := s.consents.store.MakeFolder(); err != nil {
+		s.log.Warn().Err(err).Msg("nothing can be consented to here, but with --trust")
+	} else if path, err := realPath(folder); err == nil {
+		plan.Protect = append(plan.Protect, path)
+	}
 	return nil
 }
 

@@ -39,7 +39,7 @@ func TestAnAgentCannotReachItsKeeper(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.own(s.workspace)
-				server := s.start()
+				server := s.start("HARNESS_TRUST=true")
 				server.waitRuntime()
 				for _, sandbox := range []string{"read-only", "workspace-write", "danger-full-access"} {
 					for _, network := range []string{"restricted", "enabled"} {
@@ -65,6 +65,8 @@ func (i *instance) tryToEscape(user int, sandbox, network string) {
 		"the settings":                       "cat " + i.workspace + "/.env",
 		"the settings written":               "echo HOST=0.0.0.0 >> " + i.workspace + "/.env && echo written",
 		"the settings replaced":              "(rm -f .env || mv .env old) && echo HOST=0.0.0.0 > .env && echo written",
+		"the consents":                       "echo {} > " + i.home() + "/.local/state/harness/trust.json && echo written",
+		"the consents replaced":              "mv " + i.home() + "/.local/state/harness " + i.home() + "/.local/state/old && echo written",
 		"an extension":                       "mkdir agents/evil && echo written",
 		"an extension put in its place":      "(mv agents old || rm -rf agents/known) && mkdir -p agents/evil && echo written",
 		"the mount taken away":               "umount " + i.dataDir + " && cat " + i.dataDir + "/harness.db",
@@ -106,6 +108,16 @@ func (i *instance) tryToEscape(user int, sandbox, network string) {
 	if after := i.kept(); after != before {
 		i.t.Errorf("%s, network %s: %q became %q", sandbox, network, before, after)
 	}
+}
+
+// home is the home of the servers' user.
+func (s *site) home() string {
+	for _, assignment := range s.env {
+		if home, is := strings.CutPrefix(assignment, "HOME="); is {
+			return home
+		}
+	}
+	return ""
 }
 
 // kept is what no agent may change.

@@ -66,10 +66,11 @@ func (s *Server) loadExtensions(ctx context.Context) error {
 	e.catchUps = catchUps
 	e.registry = extensions.New(extensions.Options{
 		Roots: extensionRoots(s.cfg, s.workspace), Native: nativeExtensions(), Hosts: hosts, ProcessAllowed: s.cfg.Extensions.ProcessAllowed,
-		Runtimes: runtimeNames(), Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
+		Consent: s.consents.extension, Runtimes: runtimeNames(), Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
 		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions}, Actions: e.actions, Observe: dispatches, Logger: log,
 	})
 	e.registry.Load(ctx)
+	s.consents.started()
 	s.queue.policies = s.workerPolicy
 	return nil
 }

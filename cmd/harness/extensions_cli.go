@@ -56,8 +56,9 @@ func newExtensions() *cobra.Command {
 	return cmd
 }
 
-// withHosts runs a command over a folder with hosts of its own, whose children live in a temporary folder.
-func withHosts(cmd *cobra.Command, folder string, do func(context.Context, string, []extensions.Host, io.Writer) error) (err error) {
+// withHosts runs a command over a folder with hosts of its own, whose children live in a temporary folder. Whoever names the folder consents to
+// its code.
+func withHosts(cmd *cobra.Command, folder string, do func(context.Context, string, []extensions.Host, io.Writer) error) error {
 	path, err := filepath.Abs(folder)
 	if err != nil {
 		return err
@@ -65,20 +66,27 @@ func withHosts(cmd *cobra.Command, folder string, do func(context.Context, strin
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return &usageError{fmt.Errorf("%s is no folder", folder)}
 	}
+	cfg, err := loadConfig(nil)
+	if err != nil {
+		return err
+	}
+	return temporaryHosts(cmd.Context(), cfg.Extensions.PassEnv, func(hosts []extensions.Host) error {
+		return do(cmd.Context(), path, hosts, cmd.OutOrStdout())
+	})
+}
+
+// temporaryHosts are hosts for one command.
+func temporaryHosts(ctx context.Context, passEnv []string, do func([]extensions.Host) error) (err error) {
 	dir, err := os.MkdirTemp("", "harness-extensions-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	cfg, err := config.FromProcess(nil)
+	hosts, err := extensionHosts(ctx, dir, passEnv, nil, zerolog.Nop())
 	if err != nil {
 		return err
 	}
-	hosts, err := extensionHosts(cmd.Context(), dir, cfg.Extensions.PassEnv, nil, zerolog.Nop())
-	if err != nil {
-		return err
-	}
-	return do(cmd.Context(), path, hosts, cmd.OutOrStdout())
+	return do(hosts)
 }
 
 // errProblems ends a command whose report names the problems.
@@ -168,7 +176,7 @@ type lifecycleClient struct {
 }
 
 func (c *lifecycleClient) configure(cmd *cobra.Command) error {
-	cfg, err := config.FromProcess(cmd.Flags())
+	cfg, err := loadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}
@@ -216,7 +224,7 @@ type listedModule struct {
 type lifecycleAnswer struct {
 	Status, Code, Message, SnapshotVersion, LoadedAt string
 	Modules                                          []listedModule
-	Errors                                           []extensions.LoadError
+	Errors, Untrusted                                []extensions.LoadError
 }
 
 // lifecycleTimeout bounds a reload of many extensions.
@@ -272,6 +280,11 @@ func (c *lifecycleClient) list(ctx context.Context, out io.Writer) error {
 	}
 	if err := table.Flush(); err != nil {
 		return err
+	}
+	for _, problem := range answer.Untrusted {
+		if _, err := fmt.Fprintf(out, "not trusted  %s: %s: %s\n", problem.Extension, problem.Code, problem.Message); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintf(out, "snapshot %s, loaded %s\n", answer.SnapshotVersion, answer.LoadedAt)
 	return err

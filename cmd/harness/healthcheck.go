@@ -21,7 +21,7 @@ func newHealthcheck() *cobra.Command {
 		Short: "Exit 0 when the server of this configuration is ready for work",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := config.FromProcess(cmd.Flags())
+			cfg, err := loadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}

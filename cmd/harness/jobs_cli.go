@@ -25,7 +25,7 @@ func newJobs() *cobra.Command {
 	var base string
 	cmd.PersistentFlags().StringVar(&base, "url", "", "base URL of the server (default: where this configuration serves)")
 	client := func(cmd *cobra.Command) (*jobsClient, error) {
-		cfg, err := config.FromProcess(cmd.Flags())
+		cfg, err := loadConfig(cmd.Flags())
 		if err != nil {
 			return nil, err
 		}

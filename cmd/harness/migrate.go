@@ -19,7 +19,7 @@ func newMigrate() *cobra.Command {
 		Short: "Bring the database to this binary's schema version and exit (serve does it, too)",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			cfg, err := config.FromProcess(cmd.Flags())
+			cfg, err := loadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}

@@ -51,7 +51,7 @@ func newRuntimes() *cobra.Command {
 }
 
 func findRuntimes(cmd *cobra.Command) ([]shim.Found, error) {
-	cfg, err := config.FromProcess(cmd.Flags())
+	cfg, err := loadConfig(cmd.Flags())
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func newServe() *cobra.Command {
 			"runs `codex` from PATH. Every setting: harness config print",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := config.FromProcess(cmd.Flags())
+			cfg, err := loadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}

@@ -56,6 +56,7 @@ type Server struct {
 	served   chan struct{} // closed when http accepts no more
 
 	extensions extensionParts
+	consents   *consents
 
 	pruning pruning
 	ready   atomic.Bool
@@ -64,7 +65,8 @@ type Server struct {
 
 // NewServer makes a server that does nothing until Start. workspace is the folder of sessions whose creator named none.
 func NewServer(cfg *config.Config, workspace string, log zerolog.Logger) *Server {
-	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: newMetrics(), crowd: newCrowd(), failed: make(chan error, 1)}
+	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: newMetrics(), crowd: newCrowd(), failed: make(chan error, 1),
+		consents: newConsents(cfg.Trust)}
 	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, rooms, database.
 	s.parts = lifecycle.New(log, cfg.ShutdownTimeout,
 		lifecycle.Part{Name: "data directory", Start: s.openDir, Stop: s.closeDir, Bound: time.Second},

@@ -42,14 +42,6 @@ func unavailable(room string) (prepared, *outcome) {
 	return refuse(sdk.Failed, "unavailable", "this server has no "+room)
 }
 
-// outside words a request that reaches out of its scope; "" when it does not. An empty bound binds nothing.
-func outside(what, bound, asked string) string {
-	if bound == "" || bound == asked {
-		return ""
-	}
-	return fmt.Sprintf("the event is about %s %s, the action about %s", what, bound, asked)
-}
-
 func scopeRefusal(problems ...string) *outcome {
 	for _, problem := range problems {
 		if problem != "" {
@@ -103,7 +95,7 @@ func (e *Executor) upsert(call extensions.ActionCall) (prepared, *outcome) {
 	}
 	entry.Content = *in.Entry.Content
 	entry.Details = detailsText(in.Entry.Details)
-	if problem := scopeRefusal(outside("session", call.Scope.SessionID, sessionID), outside("turn", call.Scope.TurnID, entry.TurnID)); problem != nil {
+	if problem := scopeRefusal(extensions.Outside("session", call.Scope.SessionID, sessionID), extensions.Outside("turn", call.Scope.TurnID, entry.TurnID)); problem != nil {
 		return nil, problem
 	}
 	if e.opts.Transcripts == nil {
@@ -156,7 +148,7 @@ func (e *Executor) decide(ctx context.Context, call extensions.ActionCall) (prep
 		out := byError(err)
 		return nil, &out
 	}
-	if problem := scopeRefusal(outside("session", call.Scope.SessionID, about.SessionID), outside("turn", call.Scope.TurnID, about.TurnID)); problem != nil {
+	if problem := scopeRefusal(extensions.Outside("session", call.Scope.SessionID, about.SessionID), extensions.Outside("turn", call.Scope.TurnID, about.TurnID)); problem != nil {
 		return nil, problem
 	}
 	return func(ctx context.Context) outcome {
@@ -179,7 +171,7 @@ func (e *Executor) steer(call extensions.ActionCall) (prepared, *outcome) {
 	if in.SessionID == "" || in.TurnID == "" || strings.TrimSpace(in.Input) == "" {
 		return invalid("sessionId, turnId and input must be non-empty strings")
 	}
-	if problem := scopeRefusal(outside("session", call.Scope.SessionID, in.SessionID), outside("turn", call.Scope.TurnID, in.TurnID)); problem != nil {
+	if problem := scopeRefusal(extensions.Outside("session", call.Scope.SessionID, in.SessionID), extensions.Outside("turn", call.Scope.TurnID, in.TurnID)); problem != nil {
 		return nil, problem
 	}
 	if e.opts.Turns == nil {
@@ -200,15 +192,7 @@ func (e *Executor) enqueue(call extensions.ActionCall) (prepared, *outcome) {
 	if in.Type == "" || in.ProjectID == "" || !isObject(in.Payload) {
 		return invalid("type and projectId must be non-empty strings, payload an object")
 	}
-	owner := call.Scope.ProjectID
-	if owner == "" && call.Scope.SessionID != "" {
-		owner = extensions.OwnerID(call.Scope.SessionID, nil)
-	}
-	problems := []string{outside("project", owner, in.ProjectID)}
-	if in.SourceSessionID != nil {
-		problems = append(problems, outside("session", call.Scope.SessionID, *in.SourceSessionID))
-	}
-	if problem := scopeRefusal(problems...); problem != nil {
+	if problem := scopeRefusal(call.Scope.JobOutside(in)); problem != nil {
 		return nil, problem
 	}
 	if e.opts.Jobs == nil {

@@ -30,7 +30,7 @@ func (e *Executor) rename(call extensions.ActionCall) (prepared, *outcome) {
 	if in.SessionID == "" || in.Title == "" || len(in.Title) > maxTitle {
 		return invalid("sessionId and title must be non-empty strings, the title of at most 200 bytes")
 	}
-	if problem := scopeRefusal(outside("session", call.Scope.SessionID, in.SessionID)); problem != nil {
+	if problem := scopeRefusal(extensions.Outside("session", call.Scope.SessionID, in.SessionID)); problem != nil {
 		return nil, problem
 	}
 	if e.opts.Titles == nil {

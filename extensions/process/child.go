@@ -47,6 +47,11 @@ type child struct {
 
 // start starts a child and sends it the extension to load.
 func (m *module) start(ctx context.Context) (*child, error) {
+	if m.source.Consent != nil {
+		if err := m.source.Consent(m.command.runs); err != nil {
+			return nil, err
+		}
+	}
 	mark := m.host.newMark()
 	c := &child{
 		m: m, mark: mark, dir: filepath.Join(m.host.options.Dir, mark), failed: make(chan error, 1),

@@ -27,6 +27,8 @@ type command struct {
 	script string
 	// uses are the globals the script uses.
 	uses []bundle.Use
+	// runs are the files it is known to run.
+	runs []string
 }
 
 const (
@@ -38,7 +40,7 @@ const (
 func (h *Host) command(source extensions.Source) (command, error) {
 	if len(source.Runtime.Command) > 0 {
 		path, err := program(source.Root, source.Runtime.Command[0])
-		return command{path: path, args: source.Runtime.Command[1:]}, err
+		return command{path: path, args: source.Runtime.Command[1:], runs: named(source)}, err
 	}
 	if source.Runtime.Host != "node" {
 		return command{}, errors.New(`the manifest says "runtime": {"host": "process"} but names no command`)
@@ -58,8 +60,26 @@ func (h *Host) command(source extensions.Source) (command, error) {
 	heap := h.limits.Memory / 2 >> 20
 	return command{
 		path: node, args: []string{"--max-old-space-size=" + strconv.FormatInt(heap, 10), filepath.Join(dirMark, hostFile)},
-		files: map[string][]byte{hostFile: nodeHost, scriptFile: built.Code}, script: scriptFile, uses: built.Uses,
+		files: map[string][]byte{hostFile: nodeHost, scriptFile: built.Code}, script: scriptFile, uses: built.Uses, runs: built.Files,
 	}, nil
+}
+
+// named are the files a command names, from the extension's folder on.
+func named(source extensions.Source) (files []string) {
+	for i, word := range source.Runtime.Command {
+		if i == 0 && !strings.Contains(word, "/") {
+			continue // a program of this machine
+		}
+		if !filepath.IsAbs(word) {
+			word = filepath.Join(source.Root, word)
+		}
+		if real, err := filepath.EvalSymlinks(word); err == nil {
+			if info, err := os.Stat(real); err == nil && info.Mode().IsRegular() {
+				files = append(files, real)
+			}
+		}
+	}
+	return files
 }
 
 // program finds the first word of a command: a file of the extension when there is a slash in it, else a program in PATH.
@@ -94,6 +114,8 @@ func (h *Host) environment(source extensions.Source, dir string) []string {
 	env := []string{
 		"TMPDIR=" + dir, "HARNESS_EXTENSION_NAME=" + source.Name, "HARNESS_EXTENSION_ROOT=" + source.Root,
 		"HARNESS_EXTENSION_PROTOCOL=" + strconv.Itoa(protocol), "PYTHONUNBUFFERED=1",
+		// What it would write into the extension's folder would be code nobody consented to.
+		"PYTHONDONTWRITEBYTECODE=1",
 	}
 	for _, name := range append([]string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"}, h.options.PassEnv...) {
 		if value, ok := os.LookupEnv(name); ok {

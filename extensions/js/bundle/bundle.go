@@ -48,6 +48,8 @@ type Result struct {
 	Code []byte
 	// Uses are what the code takes from outside of itself, by file and place.
 	Uses []Use
+	// Files are the files it was made from, with links followed.
+	Files []string
 }
 
 // BuiltinError says that modules of Node are imported where there are none; Result.Uses names them.
@@ -65,7 +67,8 @@ func Build(o Options) (Result, error) {
 		return Result{}, fmt.Errorf("open the extension's folder: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	built := run(root, o, o.Target == Node)
+	confined := newConfinement(root, o, o.Target == Node)
+	built := run(o, confined)
 	modules, onlyBuiltins := builtinUses(built.Errors)
 	var refused error
 	if len(built.Errors) > 0 {
@@ -75,7 +78,7 @@ func Build(o Options) (Result, error) {
 		}
 		// What else the code uses should be told at once, too.
 		refused = &BuiltinError{Message: refused.Error()}
-		if built = run(root, o, true); len(built.Errors) > 0 {
+		if built = run(o, newConfinement(root, o, true)); len(built.Errors) > 0 {
 			return Result{}, describe(built.Errors, o.Root)
 		}
 	}
@@ -93,13 +96,13 @@ func Build(o Options) (Result, error) {
 		// The function keeps the exports out of the global scope, and strict mode is what a module has.
 		code = []byte("(function () { \"use strict\";\n" + string(code) + "\nreturn " + exportsName + ";\n})()")
 	}
-	return Result{Code: code, Uses: uses}, refused
+	return Result{Code: code, Uses: uses, Files: confined.files}, refused
 }
 
 // outFile is what the script is called while it is made.
 const outFile = "bundle.js"
 
-func run(root *os.Root, o Options, builtins bool) api.BuildResult {
+func run(o Options, confined *confinement) api.BuildResult {
 	return api.Build(api.BuildOptions{
 		EntryPoints:   []string{o.Entry},
 		AbsWorkingDir: o.Root,
@@ -119,7 +122,7 @@ func run(root *os.Root, o Options, builtins bool) api.BuildResult {
 		SourcesContent: api.SourcesContentExclude,
 		// Settings of whoever owns a folder further up are not the extension's.
 		TsconfigRaw: "{}",
-		Plugins:     []api.Plugin{newConfinement(root, o, builtins).plugin()},
+		Plugins:     []api.Plugin{confined.plugin()},
 	})
 }
 

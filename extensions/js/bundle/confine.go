@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -23,6 +24,8 @@ type confinement struct {
 	// builtins tells that Node's modules may be imported.
 	builtins bool
 	total    atomic.Int64
+	mu       sync.Mutex
+	files    []string // what was read
 }
 
 func newConfinement(root *os.Root, o Options, builtins bool) *confinement {
@@ -137,6 +140,9 @@ func (c *confinement) load(path string) (api.OnLoadResult, error) {
 	if c.total.Add(int64(len(content))) > maxTotal {
 		return api.OnLoadResult{}, fmt.Errorf("the extension's files are larger than %d bytes together", maxTotal)
 	}
+	c.mu.Lock()
+	c.files = append(c.files, filepath.Join(c.options.Root, rel))
+	c.mu.Unlock()
 	text := string(content)
 	if c.options.Target == Node {
 		text, loader = placed(text, loader, path)

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"harness/config"
+	"harness/extensions"
+	"harness/internal/trust"
+)
+
+// newTrust is the operator's consent to what the server would run or obey.
+func newTrust() *cobra.Command {
+	var list, dry bool
+	var revoke string
+	cmd := &cobra.Command{
+		Use:   "trust [PATH]",
+		Short: "Consent to a .env or an extension that runs in a process, as it is now",
+		Long: "Consent to PATH, a .env, a config file it names, or the folder of an extension that runs in a process of its own, as it is now.\n" +
+			"Without PATH: to all of these that are found from the working directory. An edit takes the consent away. Nothing is run.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			store, out := trust.Open(os.Getenv), cmd.OutOrStdout()
+			switch {
+			case list:
+				all, err := store.All()
+				return errors.Join(err, printHashes(out, "", all))
+			case revoke != "":
+				return revokeTrust(store, revoke, out)
+			}
+			hashes, err := found(cmd.Context(), args, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			if dry {
+				return printHashes(out, "would trust ", hashes)
+			}
+			if len(hashes) == 0 {
+				_, err := fmt.Fprintln(out, "nothing here needs consent")
+				return err
+			}
+			if err := store.Grant(hashes); err != nil {
+				return err
+			}
+			return printHashes(out, "trusted ", hashes)
+		},
+	}
+	cmd.Flags().BoolVar(&list, "list", false, "print what is consented to")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would be consented to, and its hash")
+	cmd.Flags().StringVar(&revoke, "revoke", "", "take the consent to this path back")
+	cmd.MarkFlagsMutuallyExclusive("list", "dry-run", "revoke")
+	return cmd
+}
+
+func printHashes(out io.Writer, prefix string, hashes map[string]string) error {
+	for _, place := range slices.Sorted(maps.Keys(hashes)) {
+		if _, err := fmt.Fprintf(out, "%s%s  %s\n", prefix, hashes[place], place); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func revokeTrust(store *trust.Store, path string, out io.Writer) error {
+	place, err := trust.Place(path)
+	if errors.Is(err, os.ErrNotExist) {
+		place, err = filepath.Abs(path) // what is gone can be revoked, too
+	}
+	if err != nil {
+		return err
+	}
+	if err := store.Revoke(place); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, "revoked", place)
+	return err
+}
+
+// found is what a command line asks to consent to: hash by place.
+func found(ctx context.Context, args []string, stderr io.Writer) (map[string]string, error) {
+	if len(args) == 0 {
+		return foundHere(ctx, stderr)
+	}
+	info, err := os.Stat(args[0])
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	if !info.IsDir() {
+		if filepath.Base(args[0]) != dotenv && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(args[0])) {
+			return nil, &usageError{fmt.Errorf("%s is no %s, no config file and no folder", args[0], dotenv)}
+		}
+		hashes := map[string]string{}
+		return hashes, hashFile(args[0], hashes)
+	}
+	folder, err := trust.Place(args[0])
+	if err != nil {
+		return nil, err
+	}
+	// From the folder above: an extension may import what stands beside it.
+	roots := []extensions.Root{{Type: extensions.ConfiguredRoot, Path: filepath.Dir(folder)}}
+	hashes, problems, err := processExtensions(ctx, roots, folder)
+	if err == nil && len(problems) > 0 {
+		err = problems[0]
+	}
+	return hashes, err
+}
+
+const dotenv = ".env"
+
+// foundHere are the files of settings and the extensions a server started here finds. What cannot be loaded is only told.
+func foundHere(ctx context.Context, stderr io.Writer) (map[string]string, error) {
+	workspace, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	// Obeyed before it is consented to, as nothing is run here: it may name a config file and folders of extensions.
+	cfg, err := config.FromProcess(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	hashes, problems, err := processExtensions(ctx, extensionRoots(cfg, workspace), "")
+	if err != nil {
+		return nil, err
+	}
+	for _, problem := range problems {
+		if _, err := fmt.Fprintln(stderr, "passed over:", problem); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range cfg.Files() {
+		if err := hashFile(path, hashes); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return hashes, nil
+}
+
+func hashFile(path string, hashes map[string]string) error {
+	place, err := trust.Place(path)
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(place)
+	if err == nil {
+		hashes[place] = trust.HashBytes(content)
+	}
+	return err
+}
+
+// processExtensions are the extensions that run in a process, by folder with their hash. None of them is started; those that run in the
+// sandbox are loaded into it to find out that they do. only is the one folder to look at, "" for all.
+func processExtensions(ctx context.Context, roots []extensions.Root, only string) (hashes map[string]string, problems []error, err error) {
+	hashes = map[string]string{}
+	var mu sync.Mutex
+	note := func(folder string, further []string) error {
+		hash, err := trust.HashFolder(folder, further)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			problems = append(problems, err)
+			return err
+		}
+		hashes[folder] = hash
+		return errors.New("this only finds it")
+	}
+	err = temporaryHosts(ctx, nil, func(hosts []extensions.Host) (err error) {
+		registry := extensions.New(extensions.Options{
+			Roots: roots, Only: only, Hosts: hosts, Trust: extensions.TrustWarn, Consent: note, Runtimes: runtimeNames(), Logger: zerolog.Nop(),
+		})
+		defer func() { err = errors.Join(err, registry.Close(context.WithoutCancel(ctx))) }()
+		result := registry.Reload(ctx, "trust")
+		mu.Lock()
+		defer mu.Unlock()
+		for _, problem := range result.Errors {
+			if !errors.Is(problem, extensions.ErrNoConsent) { // that is our own refusal
+				problems = append(problems, problem)
+			}
+		}
+		if only != "" && len(hashes) == 0 && len(result.Errors) == 0 && len(result.Modules) == 0 {
+			return &usageError{fmt.Errorf("there is no extension in %s", only)}
+		}
+		return nil
+	})
+	return hashes, problems, err
+}
