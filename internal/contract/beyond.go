@@ -128,6 +128,8 @@ func Beyond() []Row {
 			What:   "the text of an item that still runs is in its entry; one that its turn's interruption, failure or process cut short keeps it and is `canceled`",
 			Reason: "the original showed such entries empty, and complete once the turn was over",
 			Routes: []string{"GET /api/sessions/{sessionId}"},
+		},
+		{
 			What: "a `.env`, and an extension that runs in a process, count only as the operator consented to their content (`harness trust`, `--trust`): " +
 				"[security.md](security.md#consent)",
 			Reason: "the original ran whatever stood in the folder it was started in, an agent's or a stranger's as well",
