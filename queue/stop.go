@@ -11,7 +11,7 @@ import (
 )
 
 // Stop takes no more jobs, lets running ones finish for Drain, then asks them to end, and after the grace ends them as canceled. Queued
-// jobs stay queued. It waits for all of that; a handler that ignores its context is named in the log and left behind. Calling it twice is
+// jobs stay queued, and with Options.LeaveRunning those that can be gone on with stay running. It waits for all of that; a handler that ignores its context is named in the log and left behind. Calling it twice is
 // allowed: later calls wait for the first, until their ctx ends.
 func (q *Queue) Stop(ctx context.Context) error {
 	q.lifecycle.Lock()
@@ -50,6 +50,10 @@ func (q *Queue) drain(ctx context.Context) error {
 	}
 	var errs []error
 	for _, run := range q.localRuns() {
+		if q.leaves(run) {
+			run.lose(ErrDetached) // it stays this node's running job; the next process finds it
+			continue
+		}
 		if _, err := q.askToEnd(ctx, run); err != nil && !errors.Is(err, errFenced) {
 			errs = append(errs, err)
 		}
@@ -60,12 +64,20 @@ func (q *Queue) drain(ctx context.Context) error {
 		return errors.Join(errs...)
 	}
 	for _, run := range q.localRuns() {
+		if q.leaves(run) {
+			continue
+		}
 		if err := q.forceEnd(ctx, run); err != nil && !errors.Is(err, errFenced) {
 			errs = append(errs, err)
 		}
 		run.lose(ErrShutdown)
 	}
 	return errors.Join(errs...)
+}
+
+// leaves tells whether a run's job stays running when this process stops.
+func (q *Queue) leaves(run *Run) bool {
+	return q.opts.LeaveRunning && q.definitions[run.job.Type].Resumable && run.Checkpoint() != nil
 }
 
 func (q *Queue) localRuns() []*Run {

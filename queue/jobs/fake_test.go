@@ -137,6 +137,21 @@ func (f *fakeSessions) tell(id, item string) {
 	_, _ = f.journal.Append(context.Background(), journal.Event{SessionID: id, ItemID: item, Type: "runtime.fake"})
 }
 
+func (f *fakeSessions) TurnMark(context.Context, string) (session.TurnMark, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return session.TurnMark{Turns: len(f.turns)}, nil
+}
+
+func (f *fakeSessions) TurnSince(_ context.Context, _ string, mark session.TurnMark) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.turns) == mark.Turns {
+		return "", nil
+	}
+	return fmt.Sprintf("turn-%d", len(f.turns)), nil
+}
+
 func (f *fakeSessions) Interrupt(_ context.Context, _, turnID string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
