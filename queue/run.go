@@ -31,6 +31,7 @@ type Run struct {
 
 	mu       sync.Mutex
 	progress json.RawMessage
+	reached  json.RawMessage // the checkpoint
 	reported chan struct{}
 }
 
@@ -77,7 +78,7 @@ func (r *Run) SetCheckpoint(ctx context.Context, checkpoint json.RawMessage) err
 func (r *Run) Checkpoint() json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.job.checkpoint
+	return r.reached
 }
 
 func (r *Run) change(ctx context.Context, checkpoint json.RawMessage, edit func(*Job)) error {
@@ -96,7 +97,7 @@ func (r *Run) change(ctx context.Context, checkpoint json.RawMessage, edit func(
 	}
 	if err == nil {
 		r.mu.Lock()
-		r.job.checkpoint = checkpoint
+		r.reached = checkpoint
 		r.mu.Unlock()
 	}
 	return err
@@ -123,6 +124,7 @@ func (r *Run) lose(cause error) {
 func (q *Queue) begin(job Job) {
 	ctx, abort := context.WithCancelCause(q.running)
 	run := &Run{queue: q, job: job, begun: q.opts.Clock(), ctx: ctx, abort: abort, interrupted: make(chan struct{}), lost: make(chan struct{}),
+		reached:  job.checkpoint,
 		reported: make(chan struct{}, 1)}
 	q.mu.Lock()
 	q.runs[job.ID] = run

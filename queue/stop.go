@@ -49,9 +49,11 @@ func (q *Queue) drain(ctx context.Context) error {
 		return nil
 	}
 	var errs []error
+	var detached []*Run
 	for _, run := range q.localRuns() {
 		if q.leaves(run) {
-			run.lose(ErrDetached) // it stays this node's running job; the next process finds it
+			run.lose(ErrDetached)
+			detached = append(detached, run)
 			continue
 		}
 		if _, err := q.askToEnd(ctx, run); err != nil && !errors.Is(err, errFenced) {
@@ -60,7 +62,13 @@ func (q *Queue) drain(ctx context.Context) error {
 		run.interruptOnce()
 		run.abort(ErrShutdown)
 	}
-	if q.idle(ctx, q.policy.CancelGrace) {
+	ended := q.idle(ctx, q.policy.CancelGrace)
+	for _, run := range detached {
+		if err := q.leave(ctx, run); err != nil && !errors.Is(err, errFenced) {
+			errs = append(errs, err)
+		}
+	}
+	if ended {
 		return errors.Join(errs...)
 	}
 	for _, run := range q.localRuns() {
@@ -75,9 +83,29 @@ func (q *Queue) drain(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// leaves tells whether a run's job stays running when this process stops.
+// leaves tells whether a run's job is left to this node's next process when this one stops. One that is being canceled is not.
 func (q *Queue) leaves(run *Run) bool {
-	return q.opts.LeaveRunning && q.definitions[run.job.Type].Resumable && run.Checkpoint() != nil
+	select {
+	case <-run.interrupted:
+		return false
+	default:
+	}
+	return q.opts.LeaveRunning && q.definitions[run.job.Type].Resumable
+}
+
+// leave keeps a job running for this node's next process to go on with. One that has not got anywhere is queued as if it had not been started.
+func (q *Queue) leave(ctx context.Context, run *Run) error {
+	_, err := q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		d := q.decider()
+		job, err := d.owned(ctx, tx, run.job.ID, q.owner, run.job.Attempts)
+		if err != nil || job.checkpoint != nil || job.CancelRequestedAt != nil {
+			return nil, err
+		}
+		job.Attempts--
+		_, events, err := d.requeue(ctx, tx, job, errorRecovered, q.now())
+		return events, err
+	})
+	return err
 }
 
 func (q *Queue) localRuns() []*Run {

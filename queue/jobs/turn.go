@@ -71,7 +71,14 @@ func (t turns) run(ctx context.Context, run *queue.Run, name, sessionID string, 
 	if err != nil {
 		return "", err
 	}
-	return s.TurnID, t.follow(ctx, run, s, began, heard, early)
+	err = t.follow(ctx, run, s, began, heard, early)
+	if name != stepJob && s.resumed && errors.Is(err, errInterrupted) {
+		// Its runtime ended with its server. Being told again what it is does a worker no harm.
+		if s, err = t.begin(ctx, run, name, sessionID, message, heard); err == nil {
+			err = t.follow(ctx, run, s, began, heard, early)
+		}
+	}
+	return s.TurnID, err
 }
 
 // follow waits for the end of a step's turn.
@@ -80,10 +87,14 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(st
 		t.log.Info().Str("job", run.Job().ID).Str("step", s.Name).Str("session", s.SessionID).Str("turn", s.TurnID).
 			Msg("a job goes on with the turn that an earlier process began")
 	}
-	over, err := false, began(s)
-	if err == nil {
-		over, err = t.wait(ctx, s, heard, early)
+	if err := began(s); err != nil {
+		t.interrupt(ctx, s.SessionID, s.TurnID)
+		if errors.Is(err, queue.ErrLost) {
+			return fmt.Errorf("%w: its job was over", errInterrupted)
+		}
+		return err
 	}
+	over, err := t.wait(ctx, s, heard, early)
 	if left(err) {
 		return err
 	}
