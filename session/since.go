@@ -52,7 +52,7 @@ func (s *Service) TurnSince(ctx context.Context, sessionID string, mark TurnMark
 	}
 	lost := false
 	if outliving, ok := adapter.(recaller); ok {
-		open := false
+		var open bool
 		if open, lost = outliving.Recalled(session.RuntimeSessionID); open {
 			return "", ErrTurnUnsettled
 		}

@@ -46,6 +46,7 @@ type fakeSessions struct {
 	policy    jobs.AgentPolicy
 	refusal   error
 	wished    []session.Message
+	refuses   []error // what the next messages are answered with
 }
 
 func (f *fakeSessions) policyOf(string) (jobs.AgentPolicy, error) {
@@ -103,6 +104,12 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 	if f.gone[id] {
 		f.mu.Unlock()
 		return "", fmt.Errorf("send: %w", runtime.ErrThreadNotFound)
+	}
+	if len(f.refuses) > 0 && message.Text == "Do it." {
+		err := f.refuses[0]
+		f.refuses = f.refuses[1:]
+		f.mu.Unlock()
+		return "", err
 	}
 	turnID := fmt.Sprintf("turn-%d", len(f.turns)+1)
 	turn := &fakeTurn{state: session.TurnState{Status: runtime.TurnInProgress}, ended: make(chan struct{})}

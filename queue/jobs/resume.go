@@ -89,7 +89,14 @@ func refused(err error) bool {
 // be asked for.
 func (t turns) resume(ctx context.Context, run *queue.Run, name string) (step, bool, error) {
 	var left step
-	if raw := run.Checkpoint(); raw == nil || json.Unmarshal(raw, &left) != nil || left.Name != name {
+	raw := run.Checkpoint()
+	if raw == nil {
+		return step{}, false, nil
+	}
+	if err := json.Unmarshal(raw, &left); err != nil {
+		return step{}, false, fmt.Errorf("%w: the job's checkpoint cannot be read: %w", errOutcomeUnknown, err)
+	}
+	if left.Name != name {
 		return step{}, false, nil
 	}
 	if left.TurnID == "" {
