@@ -272,3 +272,40 @@ func TestRandomEndsRunNoInstructionTwice(t *testing.T) {
 		})
 	}
 }
+
+// A turn that outlived its job, canceled while no server was there, is not what the next instruction goes into: that waits for its end and
+// has a turn of its own.
+func TestAnInstructionWaitsForATurnLeftBehind(t *testing.T) {
+	t.Parallel()
+	s := withErrands(t)
+	server := s.start()
+	session := server.createSession(nil)
+	server.errand(session, "one")
+	s.held("one")
+	left := text(server.job(session, "one"), "runningContext", "turnId")
+	server.kill()
+	err := dbtest.Connect(t, s.store()).Update(t.Context(), func(tx database.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `update jobs set cancel_requested_at = 1, cancel_reason = 'api_cancel' where state = 'running'`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server = s.start()
+	if job := server.ended(session, "one"); text(job, "state") != "canceled" {
+		t.Errorf("ended as %v", job)
+	}
+	s.model.Release("two")
+	server.errand(session, "two")
+	server.eventually("the next job runs", func() bool { return text(server.job(session, "two"), "state") == "running" })
+	s.model.Release("one")
+	worker := text(list(t, server, "/api/projects/session:"+session+"/agent-sessions")[0], "sessionId")
+	if job := server.ended(session, "two"); text(job, "state") != "completed" || s.ran("two") != "two\n" {
+		t.Errorf("ended as %v, wrote %q", job, s.ran("two"))
+	}
+	for _, asked := range server.entries(worker, "userMessage") {
+		if strings.Contains(text(asked, "content"), "echo two") == (text(asked, "turnId") == left) && strings.Contains(text(asked, "content"), "echo") {
+			t.Errorf("turn %s, the one left behind is %s, has %v", asked["turnId"], left, asked["content"])
+		}
+	}
+}
