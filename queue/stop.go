@@ -11,8 +11,8 @@ import (
 )
 
 // Stop takes no more jobs, lets running ones finish for Drain, then asks them to end, and after the grace ends them as canceled. Queued
-// jobs stay queued, and with Options.LeaveRunning those that can be gone on with stay running. It waits for all of that; a handler that ignores its context is named in the log and left behind. Calling it twice is
-// allowed: later calls wait for the first, until their ctx ends.
+// jobs stay queued, and with Options.LeaveRunning those that can be gone on with stay running. It waits for all of that; a handler that
+// ignores its context is named in the log and left behind. Calling it twice is allowed: later calls wait for the first, until their ctx ends.
 func (q *Queue) Stop(ctx context.Context) error {
 	q.lifecycle.Lock()
 	before := q.state

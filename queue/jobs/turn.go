@@ -101,7 +101,7 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(st
 	if !over {
 		t.interrupt(ctx, s.SessionID, s.TurnID)
 	}
-	if err != nil && !errors.Is(err, errInterrupted) && !stale(err) {
+	if err != nil && retryable(err) && !stale(err) {
 		// How this turn ended is known: another attempt is another turn.
 		return errors.Join(err, t.forget(ctx, run))
 	}
@@ -111,7 +111,7 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(st
 // wait returns when the turn is over (true) or is no longer waited for.
 func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan struct{}) (over bool, err error) {
 	sessionID, turnID := s.SessionID, s.TurnID
-	limit := time.NewTimer(t.left(s))
+	limit := time.NewTimer(t.remaining(s))
 	defer limit.Stop()
 	empty := time.NewTimer(t.timing.EmptyTurn)
 	defer empty.Stop()
@@ -155,8 +155,8 @@ func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan st
 	}
 }
 
-// left is what is left of a turn's time. One that ended while nobody was there can still be taken in.
-func (t turns) left(s step) time.Duration {
+// remaining is what is left of a turn's time. One that ended while nobody was there can still be taken in.
+func (t turns) remaining(s step) time.Duration {
 	if !s.resumed {
 		return t.timing.Turn
 	}
