@@ -67,7 +67,7 @@ func cancelRunning(t *testing.T, s *store, c cancelCase, elsewhere bool) {
 			return nil
 		},
 		Run: func(ctx context.Context, run *queue.Run) (json.RawMessage, error) {
-			if err := run.SetContext(ctx, "thread-1", "turn-1"); err != nil {
+			if err := run.SetContext(ctx, "thread-1", "turn-1", nil); err != nil {
 				return nil, err
 			}
 			began <- struct{}{}

@@ -86,7 +86,7 @@ func chaosOptions(db *database.DB, j *journal.Journal, node string, log zerolog.
 		Policy: queue.Policy{Concurrency: chaosLimit, MaxAttempts: 3, Retention: chaosJobs},
 		Definitions: []queue.Definition{
 			{Type: "work", Delay: queue.LinearDelay, Run: func(ctx context.Context, run *queue.Run) (json.RawMessage, error) {
-				if err := run.SetContext(ctx, "thread", run.Job().ID); err != nil {
+				if err := run.SetContext(ctx, "thread", run.Job().ID, nil); err != nil {
 					return nil, err
 				}
 				run.Progress(json.RawMessage(`{"half":true}`))

@@ -279,7 +279,7 @@ func (d decider) requeue(ctx context.Context, tx database.Tx, job Job, reason st
 // end brings a job into a final state, tells of it, lets the definition reconcile, and prunes.
 func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State, reason string, result json.RawMessage, now int64) ([]journal.Event, error) {
 	job.State, job.CompletedAt, job.NextAttemptAt, job.leaseUntil = state, &now, nil, 0
-	job.Result, job.Error = nil, nil
+	job.Result, job.Error, job.checkpoint = nil, nil, nil
 	if state == Completed {
 		job.Result = result
 	} else {
@@ -362,13 +362,14 @@ func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64) (
 	if err != nil {
 		return nil, nil, err
 	}
-	return d.settle(ctx, tx, overdue, now)
+	return d.settle(ctx, tx, overdue, nil, now)
 }
 
-func (d decider) settle(ctx context.Context, tx database.Tx, jobs []Job, now int64) ([]Job, []journal.Event, error) {
+// settle recovers jobs; who takes over those that can be gone on with, nobody when it is nil.
+func (d decider) settle(ctx context.Context, tx database.Tx, jobs []Job, who *claimant, now int64) ([]Job, []journal.Event, error) {
 	var all []journal.Event
 	for i := range jobs {
-		events, err := d.recoverJob(ctx, tx, &jobs[i], now)
+		events, err := d.recoverJob(ctx, tx, &jobs[i], who, now)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -378,7 +379,7 @@ func (d decider) settle(ctx context.Context, tx database.Tx, jobs []Job, now int
 }
 
 // recoverJob decides what becomes of a job whose process is gone. A cancel that was accepted stays accepted: the original forgot it.
-func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, now int64) ([]journal.Event, error) {
+func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, who *claimant, now int64) ([]journal.Event, error) {
 	definition, known := d.definitions[job.Type]
 	if job.CancelRequestedAt != nil {
 		reason := errorInterruptTimeout
@@ -395,7 +396,12 @@ func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, now i
 	if job.State == Queued {
 		return nil, nil
 	}
-	if job.Attempts >= job.MaxAttempts {
+	resumable := known && definition.Resumable && job.checkpoint != nil
+	if resumable && who != nil {
+		job.nodeID, job.owner, job.leaseUntil = who.node, who.owner, who.leaseUntil
+		return nil, saveJob(ctx, tx, *job) // it gets its run as one of ours that has none (follow)
+	}
+	if job.Attempts >= job.MaxAttempts && !resumable {
 		return d.end(ctx, tx, job, Failed, errorMaxAttempts, nil, now)
 	}
 	requeued, _, err := d.requeue(ctx, tx, *job, errorRecovered, now)
@@ -410,5 +416,5 @@ func (d decider) recoverNode(ctx context.Context, tx database.Tx, who claimant, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return d.settle(ctx, tx, jobs, now)
+	return d.settle(ctx, tx, jobs, &who, now)
 }

@@ -69,6 +69,7 @@ type Job struct {
 	owner        string
 	leaseUntil   int64
 	reconcileAt  *int64
+	checkpoint   json.RawMessage // nil for none
 }
 
 // MarshalJSON is the job on the wire: members and their order are codex-manager's (golden recording "jobs").

@@ -32,6 +32,8 @@ type Options struct {
 	Poll time.Duration
 	// Drain is how long Stop lets running jobs finish by themselves (default 2 s).
 	Drain time.Duration
+	// LeaveRunning lets Stop leave jobs that can be gone on with (Definition.Resumable) to this node's next process.
+	LeaveRunning bool
 	// ProgressInterval is the least time between two progress events of a job (default 250 ms).
 	ProgressInterval time.Duration
 	Logger           zerolog.Logger

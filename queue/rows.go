@@ -12,7 +12,7 @@ import (
 
 const jobColumns = `id, type, version, project_id, source_session_id, priority, state, dedupe_key, dedupe_mode, payload, result, error, attempts,
 	max_attempts, created_at, started_at, completed_at, cancel_requested_at, cancel_reason, next_attempt_at, last_attempt_at, thread_id, turn_id,
-	node_id, owner, lease_until, reconcile_at`
+	node_id, owner, lease_until, reconcile_at, checkpoint`
 
 const activeStates = `state in ('queued', 'running')`
 
@@ -23,11 +23,12 @@ func scanJob(row scanner) (Job, error) {
 		job     Job
 		payload string
 		result  *string
+		reached string
 	)
 	err := row.Scan(&job.ID, &job.Type, &job.Version, &job.ProjectID, &job.SourceSessionID, &job.Priority, &job.State, &job.DedupeKey,
 		&job.dedupeMode, &payload, &result, &job.Error, &job.Attempts, &job.MaxAttempts, &job.CreatedAt, &job.StartedAt, &job.CompletedAt,
 		&job.CancelRequestedAt, &job.cancelReason, &job.NextAttemptAt, &job.LastAttemptAt, &job.ThreadID, &job.TurnID, &job.nodeID, &job.owner,
-		&job.leaseUntil, &job.reconcileAt)
+		&job.leaseUntil, &job.reconcileAt, &reached)
 	if err != nil {
 		return Job{}, err
 	}
@@ -41,6 +42,9 @@ func scanJob(row scanner) (Job, error) {
 	job.Payload = json.RawMessage(database.DecodeText(payload))
 	if result != nil {
 		job.Result = json.RawMessage(database.DecodeText(*result))
+	}
+	if reached != "" {
+		job.checkpoint = json.RawMessage(database.DecodeText(reached))
 	}
 	return job, nil
 }
@@ -63,12 +67,12 @@ func values(job Job) []any {
 		string(job.Priority), string(job.State), encodeNullable(job.DedupeKey), string(job.dedupeMode), database.EncodeText(string(job.Payload)),
 		result, encodeNullable(job.Error), job.Attempts, job.MaxAttempts, job.CreatedAt, job.StartedAt, job.CompletedAt, job.CancelRequestedAt,
 		job.cancelReason, job.NextAttemptAt, job.LastAttemptAt, encodeNullable(job.ThreadID), encodeNullable(job.TurnID), job.nodeID, job.owner,
-		job.leaseUntil, job.reconcileAt}
+		job.leaseUntil, job.reconcileAt, database.EncodeText(string(job.checkpoint))}
 }
 
 func insertJob(ctx context.Context, tx database.Tx, job Job) error {
 	_, err := tx.ExecContext(ctx, `insert into jobs (`+jobColumns+`) values
-		($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`, values(job)...)
+		($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)`, values(job)...)
 	if err != nil {
 		return fmt.Errorf("insert job %s: %w", job.ID, err)
 	}
@@ -80,8 +84,8 @@ func saveJob(ctx context.Context, tx database.Tx, job Job) error {
 	all := values(job)
 	_, err := tx.ExecContext(ctx, `update jobs set state = $2, payload = $3, result = $4, error = $5, attempts = $6, started_at = $7,
 		completed_at = $8, cancel_requested_at = $9, cancel_reason = $10, next_attempt_at = $11, last_attempt_at = $12, thread_id = $13,
-		turn_id = $14, node_id = $15, owner = $16, lease_until = $17, reconcile_at = $18 where id = $1`,
-		all[0], all[6], all[9], all[10], all[11], all[12], all[15], all[16], all[17], all[18], all[19], all[20], all[21], all[22], all[23], all[24], all[25], all[26])
+		turn_id = $14, node_id = $15, owner = $16, lease_until = $17, reconcile_at = $18, checkpoint = $19 where id = $1`,
+		all[0], all[6], all[9], all[10], all[11], all[12], all[15], all[16], all[17], all[18], all[19], all[20], all[21], all[22], all[23], all[24], all[25], all[26], all[27])
 	if err != nil {
 		return fmt.Errorf("update job %s: %w", job.ID, err)
 	}

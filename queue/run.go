@@ -31,6 +31,7 @@ type Run struct {
 
 	mu       sync.Mutex
 	progress json.RawMessage
+	reached  json.RawMessage // the checkpoint
 	reported chan struct{}
 }
 
@@ -61,19 +62,43 @@ func (r *Run) takeProgress() json.RawMessage {
 	return report
 }
 
-// SetContext stores where the attempt works ("" for unknown), so that a cancel from anywhere finds the turn to interrupt.
-func (r *Run) SetContext(ctx context.Context, threadID, turnID string) error {
+// SetContext stores where the attempt works ("" for unknown), so that a cancel from anywhere finds the turn to interrupt, and its checkpoint
+// with it (SetCheckpoint). ErrLost when the job is not this attempt's any more.
+func (r *Run) SetContext(ctx context.Context, threadID, turnID string, checkpoint json.RawMessage) error {
+	return r.change(ctx, checkpoint, func(job *Job) { job.ThreadID, job.TurnID = textOrNil(threadID), textOrNil(turnID) })
+}
+
+// SetCheckpoint stores how far the attempt got, nil for nothing to go on from. Of a Resumable definition another process, or a later attempt,
+// finds it with Checkpoint. ErrLost when the job is not this attempt's any more.
+func (r *Run) SetCheckpoint(ctx context.Context, checkpoint json.RawMessage) error {
+	return r.change(ctx, checkpoint, func(*Job) {})
+}
+
+// Checkpoint is what was stored last of how far the job got, nil for nothing.
+func (r *Run) Checkpoint() json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reached
+}
+
+func (r *Run) change(ctx context.Context, checkpoint json.RawMessage, edit func(*Job)) error {
 	d := r.queue.decider()
 	_, err := r.queue.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		job, err := d.owned(ctx, tx, r.job.ID, r.queue.owner, r.job.Attempts)
 		if err != nil {
 			return nil, err
 		}
-		job.ThreadID, job.TurnID = textOrNil(threadID), textOrNil(turnID)
+		edit(&job)
+		job.checkpoint = checkpoint
 		return nil, saveJob(ctx, tx, job)
 	})
 	if errors.Is(err, errFenced) {
 		return ErrLost
+	}
+	if err == nil {
+		r.mu.Lock()
+		r.reached = checkpoint
+		r.mu.Unlock()
 	}
 	return err
 }
@@ -99,6 +124,7 @@ func (r *Run) lose(cause error) {
 func (q *Queue) begin(job Job) {
 	ctx, abort := context.WithCancelCause(q.running)
 	run := &Run{queue: q, job: job, begun: q.opts.Clock(), ctx: ctx, abort: abort, interrupted: make(chan struct{}), lost: make(chan struct{}),
+		reached:  job.checkpoint,
 		reported: make(chan struct{}, 1)}
 	q.mu.Lock()
 	q.runs[job.ID] = run
@@ -132,7 +158,7 @@ func (q *Queue) attempt(r *Run) {
 	if limit <= 0 {
 		limit = q.policy.DefaultTimeout
 	}
-	timeout := time.NewTimer(limit)
+	timeout := time.NewTimer(r.left(limit))
 	defer timeout.Stop()
 	var (
 		timedOut        bool
@@ -171,6 +197,15 @@ func (q *Queue) attempt(r *Run) {
 			q.report(r)
 		}
 	}
+}
+
+// left is what is left of an attempt's time, which counts from its start, in whichever process that was. What ended while no process was
+// there can still be taken in.
+func (r *Run) left(limit time.Duration) time.Duration {
+	if r.Checkpoint() == nil || r.job.LastAttemptAt == nil {
+		return limit
+	}
+	return min(limit, max(r.queue.opts.Lease, limit-r.begun.Sub(time.UnixMilli(*r.job.LastAttemptAt))))
 }
 
 // call is the handler with its panics turned into errors.

@@ -11,8 +11,8 @@ import (
 )
 
 // Stop takes no more jobs, lets running ones finish for Drain, then asks them to end, and after the grace ends them as canceled. Queued
-// jobs stay queued. It waits for all of that; a handler that ignores its context is named in the log and left behind. Calling it twice is
-// allowed: later calls wait for the first, until their ctx ends.
+// jobs stay queued, and with Options.LeaveRunning those that can be gone on with stay running. It waits for all of that; a handler that
+// ignores its context is named in the log and left behind. Calling it twice is allowed: later calls wait for the first, until their ctx ends.
 func (q *Queue) Stop(ctx context.Context) error {
 	q.lifecycle.Lock()
 	before := q.state
@@ -49,23 +49,63 @@ func (q *Queue) drain(ctx context.Context) error {
 		return nil
 	}
 	var errs []error
+	var detached []*Run
 	for _, run := range q.localRuns() {
+		if q.leaves(run) {
+			run.lose(ErrDetached)
+			detached = append(detached, run)
+			continue
+		}
 		if _, err := q.askToEnd(ctx, run); err != nil && !errors.Is(err, errFenced) {
 			errs = append(errs, err)
 		}
 		run.interruptOnce()
 		run.abort(ErrShutdown)
 	}
-	if q.idle(ctx, q.policy.CancelGrace) {
+	ended := q.idle(ctx, q.policy.CancelGrace)
+	for _, run := range detached {
+		if err := q.leave(ctx, run); err != nil && !errors.Is(err, errFenced) {
+			errs = append(errs, err)
+		}
+	}
+	if ended {
 		return errors.Join(errs...)
 	}
 	for _, run := range q.localRuns() {
+		if q.leaves(run) {
+			continue
+		}
 		if err := q.forceEnd(ctx, run); err != nil && !errors.Is(err, errFenced) {
 			errs = append(errs, err)
 		}
 		run.lose(ErrShutdown)
 	}
 	return errors.Join(errs...)
+}
+
+// leaves tells whether a run's job is left to this node's next process when this one stops. One that is being canceled is not.
+func (q *Queue) leaves(run *Run) bool {
+	select {
+	case <-run.interrupted:
+		return false
+	default:
+	}
+	return q.opts.LeaveRunning && q.definitions[run.job.Type].Resumable
+}
+
+// leave keeps a job running for this node's next process to go on with. One that has not got anywhere is queued as if it had not been started.
+func (q *Queue) leave(ctx context.Context, run *Run) error {
+	_, err := q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		d := q.decider()
+		job, err := d.owned(ctx, tx, run.job.ID, q.owner, run.job.Attempts)
+		if err != nil || job.checkpoint != nil || job.CancelRequestedAt != nil {
+			return nil, err
+		}
+		job.Attempts--
+		_, events, err := d.requeue(ctx, tx, job, errorRecovered, q.now())
+		return events, err
+	})
+	return err
 }
 
 func (q *Queue) localRuns() []*Run {

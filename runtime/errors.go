@@ -16,6 +16,8 @@ var (
 	ErrThreadNotFound = errors.New("thread not found")
 	// ErrNoActiveTurn: there is no turn to steer or interrupt.
 	ErrNoActiveTurn = errors.New("no active turn")
+	// ErrTurnActive: a turn runs, and the message was not to be put into it.
+	ErrTurnActive = errors.New("another turn is running")
 	// ErrRequestGone: the interactive request died with its process.
 	ErrRequestGone = errors.New("request is gone with its runtime process")
 )

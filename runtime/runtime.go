@@ -308,8 +308,10 @@ type ThreadPage struct {
 type StartTurn struct {
 	ThreadID string
 	// Input are native input parts, for example {"type":"text","text":"..."}.
-	Input                         []json.RawMessage
-	ActiveTurnID                  string
+	Input        []json.RawMessage
+	ActiveTurnID string
+	// Alone refuses with ErrTurnActive where the input would be steered into a running turn.
+	Alone                         bool
 	Cwd, Model, Effort            string
 	ApprovalPolicy                string
 	Sandbox, NetworkAccess        string

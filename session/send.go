@@ -35,7 +35,8 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own deadline.
 	ctx = context.WithoutCancel(ctx)
 	started, err := adapter.StartTurn(ctx, runtime.StartTurn{
-		ThreadID: session.RuntimeSessionID, Input: message.input(), ActiveTurnID: s.view.active(sessionID), Cwd: cwd,
+		ThreadID: session.RuntimeSessionID, Input: message.input(), ActiveTurnID: s.view.active(sessionID),
+		Alone: message.Alone, Cwd: cwd,
 		Model: controls.model(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox,
 		NetworkAccess: controls.NetworkAccess, DynamicTools: message.DynamicTools, CollaborateMode: message.CollaborationMode,
 	})

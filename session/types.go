@@ -161,6 +161,8 @@ type Message struct {
 	Cwd               string
 	DynamicTools      json.RawMessage
 	CollaborationMode json.RawMessage
+	// Alone asks for a turn of its own: while another one runs the message is refused with runtime.ErrTurnActive.
+	Alone bool
 }
 
 // Deleted reports a deletion.
@@ -212,6 +214,10 @@ var (
 	ErrNoActiveTurn = errors.New("no active turn")
 	// ErrWrongTurn: the named turn is not the running one.
 	ErrWrongTurn = errors.New("that turn is not running")
+	// ErrTurnUnsettled: it cannot be told yet whether a turn began; ask again.
+	ErrTurnUnsettled = errors.New("it is not known yet whether the turn began")
+	// ErrTurnUnknown: whether a turn began, or which one it is, will not be known.
+	ErrTurnUnknown = errors.New("it cannot be told whether the turn began")
 	// ErrNotMaterialized: the session's runtime has nothing stored under its id, so it can not be archived, unarchived or resumed.
 	ErrNotMaterialized = errors.New("session has nothing stored in its runtime")
 	// ErrDefaultsLocked: the controls of new sessions are set by configuration.

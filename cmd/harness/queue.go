@@ -42,8 +42,8 @@ func (s *Server) startQueue(ctx context.Context) error {
 			MaxAttempts: settings.MaxAttempts, BackgroundAging: settings.BackgroundAging, MaxBurst: settings.MaxInteractiveBurst,
 			DefaultTimeout: settings.DefaultTimeout,
 		},
-		Definitions: s.jobDefinitions(),
-		Logger:      s.log.With().Str("room", "queue").Logger(),
+		Definitions: s.jobDefinitions(), LeaveRunning: s.cfg.KeepRuntimes && s.cfg.RuntimeDetach,
+		Logger: s.log.With().Str("room", "queue").Logger(),
 	})
 	s.metrics.registry.MustRegister(unrunnableJobs{q.Queue, prometheus.NewDesc(telemetry.MetricName("queue", "unrunnable_jobs"),
 		"Queued jobs of types this server does not have; they wait for one that has.", []string{"type"}, nil)})

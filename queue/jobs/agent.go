@@ -49,7 +49,7 @@ func Definitions(options Options) []queue.Definition {
 	definitions := []queue.Definition{{
 		Type: TypeAgentInstruction, Priority: queue.Interactive, Dedupe: queue.SingleFlight, Timeout: max(options.AttemptTimeout, leastTimeout),
 		Validate: validateInstruction, Run: a.run, Retryable: retryable, Delay: queue.LinearDelay, Cancel: queue.InterruptTurn, Interrupt: a.interrupt,
-		OnStarted: a.started, OnTerminal: a.ended,
+		Resumable: true, OnStarted: a.started, OnTerminal: a.ended,
 	}}
 	if options.SuggestEnabled {
 		definitions = append(definitions, a.suggestDefinition())
@@ -171,13 +171,19 @@ func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, e
 	if err != nil {
 		return "", false, err
 	}
+	// The turn of an earlier process is gone on with in its own session, whoever is the owner's worker by now.
+	if before, resumed, err := a.turns.resume(ctx, run, stepJob); err != nil {
+		return "", false, err
+	} else if resumed {
+		return a.carryOut(ctx, run, worker{owner: run.Job().ProjectID, agent: in.Agent, sessionID: before.SessionID}, policy, in, early)
+	}
 	for attempt := 0; ; attempt++ {
 		one, err := a.Workers.ensure(ctx, run.Job().ProjectID, in.Agent, in.SourceSessionID, policy)
 		if err != nil {
 			return "", false, err
 		}
 		text, completedEarly, err = a.instructWorker(ctx, run, one, policy, in, early)
-		if attempt > 0 || !stale(err) {
+		if attempt > 0 || !stale(err) || run.Checkpoint() != nil { // with a checkpoint it is not known to be undone
 			return text, completedEarly, err
 		}
 		a.Logger.Warn().Err(err).Str("session", one.sessionID).Str("owner", one.owner).Msg("a worker's session is gone; the owner gets another one")
@@ -190,15 +196,22 @@ func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, e
 func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker, policy AgentPolicy, in Instruction, early <-chan struct{}) (text string,
 	completedEarly bool, err error,
 ) {
-	if err := a.prepare(ctx, &one, "orientation", policy.message(or(policy.Orientation, orientation(in.Agent)), policy.Prepare), orientationPhase(one)); err != nil {
+	if err := a.prepare(ctx, run, &one, "orientation", policy.message(or(policy.Orientation, orientation(in.Agent)), policy.Prepare), orientationPhase(one)); err != nil {
 		return "", false, err
 	}
 	if in.Bootstrap != nil {
 		told := policy.message(in.Bootstrap.Text, policy.Prepare)
-		if err := a.prepare(ctx, &one, "bootstrap:"+in.Bootstrap.Key, told, bootstrapPhase(one, in.Bootstrap.Key)); err != nil {
+		if err := a.prepare(ctx, run, &one, "bootstrap:"+in.Bootstrap.Key, told, bootstrapPhase(one, in.Bootstrap.Key)); err != nil {
 			return "", false, err
 		}
 	}
+	return a.carryOut(ctx, run, one, policy, in, early)
+}
+
+// carryOut has a prepared worker carry out the instruction.
+func (a *agents) carryOut(ctx context.Context, run *queue.Run, one worker, policy AgentPolicy, in Instruction, early <-chan struct{}) (text string,
+	completedEarly bool, err error,
+) {
 	turns := a.turns
 	if policy.TurnTimeout > 0 {
 		turns.timing.Turn = policy.TurnTimeout
@@ -208,10 +221,12 @@ func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker,
 	if in.Model != "" {
 		message.Model = &in.Model
 	}
-	err = a.noted(ctx, one, jobPhase(run.Job().ID, in), func(began func(string)) error {
-		turnID, err := turns.run(ctx, one.sessionID, message, func(turnID string) error {
-			began(turnID)
-			return run.SetContext(ctx, one.sessionID, turnID)
+	err = a.noted(ctx, one, jobPhase(run.Job().ID, in), func(began func(step)) error {
+		turnID, err := turns.run(ctx, run, stepJob, one.sessionID, message, func(s step) error {
+			// The turn is there: it is stored also when the attempt was given up meanwhile.
+			err := run.SetContext(context.WithoutCancel(ctx), one.sessionID, s.TurnID, encode(s))
+			began(s)
+			return err
 		}, early)
 		if err != nil {
 			return err
@@ -229,14 +244,15 @@ func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker,
 }
 
 // prepare gives a worker an instruction it needs once.
-func (a *agents) prepare(ctx context.Context, one *worker, key string, message session.Message, p phase) error {
+func (a *agents) prepare(ctx context.Context, run *queue.Run, one *worker, key string, message session.Message, p phase) error {
 	if slices.Contains(one.prepared, key) {
 		return nil
 	}
-	err := a.noted(ctx, *one, p, func(began func(string)) error {
-		_, err := a.turns.run(ctx, one.sessionID, message, func(turnID string) error {
-			began(turnID)
-			return nil
+	err := a.noted(ctx, *one, p, func(began func(step)) error {
+		_, err := a.turns.run(ctx, run, key+"@"+one.sessionID, one.sessionID, message, func(s step) error {
+			err := run.SetCheckpoint(context.WithoutCancel(ctx), encode(s))
+			began(s)
+			return err
 		}, nil)
 		return err
 	})

@@ -46,6 +46,7 @@ type fakeSessions struct {
 	policy    jobs.AgentPolicy
 	refusal   error
 	wished    []session.Message
+	refuses   []error // what the next messages are answered with
 }
 
 func (f *fakeSessions) policyOf(string) (jobs.AgentPolicy, error) {
@@ -104,6 +105,12 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 		f.mu.Unlock()
 		return "", fmt.Errorf("send: %w", runtime.ErrThreadNotFound)
 	}
+	if len(f.refuses) > 0 && message.Text == "Do it." {
+		err := f.refuses[0]
+		f.refuses = f.refuses[1:]
+		f.mu.Unlock()
+		return "", err
+	}
 	turnID := fmt.Sprintf("turn-%d", len(f.turns)+1)
 	turn := &fakeTurn{state: session.TurnState{Status: runtime.TurnInProgress}, ended: make(chan struct{})}
 	f.turns[turnID] = turn
@@ -135,6 +142,21 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 // tell appends an event of a session; a journal that was stopped meanwhile is the end of the test.
 func (f *fakeSessions) tell(id, item string) {
 	_, _ = f.journal.Append(context.Background(), journal.Event{SessionID: id, ItemID: item, Type: "runtime.fake"})
+}
+
+func (f *fakeSessions) TurnMark(context.Context, string) (session.TurnMark, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return session.TurnMark{Turns: len(f.turns)}, nil
+}
+
+func (f *fakeSessions) TurnSince(_ context.Context, _ string, mark session.TurnMark) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.turns) == mark.Turns {
+		return "", nil
+	}
+	return fmt.Sprintf("turn-%d", len(f.turns)), nil
 }
 
 func (f *fakeSessions) Interrupt(_ context.Context, _, turnID string) (string, error) {

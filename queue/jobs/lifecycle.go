@@ -59,7 +59,7 @@ func (p phase) outcome(verb, rest string) string {
 const noteTime = 2 * time.Second
 
 // noted does a phase and tells of it. do tells began the turn it began; without a turn there is nothing to tell of.
-func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began func(turnID string)) error) error {
+func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began func(step)) error) error {
 	var (
 		started time.Time
 		entry   transcript.Entry
@@ -74,14 +74,14 @@ func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began f
 			a.Logger.Warn().Err(err).Str("session", one.sessionID).Msg("a worker's transcript lacks a line about its work")
 		}
 	}
-	err := do(func(turnID string) {
-		started = time.Now()
-		at := started.UnixMilli()
-		entry = transcript.Entry{MessageID: "agent-worker-lifecycle::" + p.id + "::" + turnID, TurnID: turnID, Role: "system",
+	err := do(func(s step) {
+		at := s.At
+		started = time.UnixMilli(at)
+		entry = transcript.Entry{MessageID: "agent-worker-lifecycle::" + p.id + "::" + s.TurnID, TurnID: s.TurnID, Role: "system",
 			Type: "agent.worker.lifecycle", StartedAt: &at}
 		put(transcript.Streaming, p.running)
 	})
-	if started.IsZero() {
+	if started.IsZero() || left(err) { // whoever goes on with the turn tells how it ended
 		return err
 	}
 	now := time.Now().UnixMilli()
@@ -90,7 +90,7 @@ func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began f
 	switch {
 	case err == nil:
 		put(transcript.Complete, p.outcome("completed", "."), took)
-	case errors.Is(err, errInterrupted) || errors.Is(err, queue.ErrCanceled) || errors.Is(err, queue.ErrShutdown) || errors.Is(err, queue.ErrLost):
+	case errors.Is(err, errInterrupted) || errors.Is(err, queue.ErrCanceled) || errors.Is(err, queue.ErrShutdown):
 		put(transcript.Canceled, p.outcome("canceled", "."), detail{"error", err.Error()}, took)
 	default:
 		put(transcript.Failed, p.outcome("failed", ": "+err.Error()), detail{"error", err.Error()}, took)

@@ -51,7 +51,7 @@ func (a *agents) suggestDefinition() queue.Definition {
 	return queue.Definition{
 		Type: TypeSuggestRequest, Priority: queue.Interactive, Dedupe: queue.SingleFlight, Timeout: max(a.AttemptTimeout, a.SuggestWait+10*time.Second),
 		Validate: validateSuggest, Run: a.suggest, Retryable: retryable, Delay: queue.LinearDelay, Cancel: queue.InterruptTurn, Interrupt: a.interrupt,
-		OnQueued: a.suggestQueued, OnTerminal: a.suggestEnded,
+		Resumable: true, OnQueued: a.suggestQueued, OnTerminal: a.suggestEnded,
 	}
 }
 

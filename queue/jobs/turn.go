@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/journal"
+	"harness/queue"
 	"harness/runtime"
 	"harness/session"
 )
@@ -48,36 +49,69 @@ var (
 	errInterrupted = errors.New("worker turn interrupted")
 )
 
+// leastPatience is how long a turn of an earlier process is waited for at least: its runtime has to be attached to first.
+const leastPatience = 10 * time.Second
+
 // settledBy is who decides what workers ask: there is no person to ask.
 const settledBy = "orchestrator"
 
-// run sends a message and waits for the end of its turn. began is told the turn's id; early, when not nil, ends the wait before the turn
-// does. A turn that is not waited for to its end is interrupted.
-func (t turns) run(ctx context.Context, sessionID string, message session.Message, began func(turnID string) error, early <-chan struct{}) (turnID string, err error) {
+// run has a message carried out in a turn of its own, as a step of the job, and waits for the end of the turn; one that an earlier process
+// began is waited for instead. began is told the turn; early, when not nil, ends the wait before the turn does. A turn that is not waited for
+// to its end is interrupted, unless another process is to go on with it.
+func (t turns) run(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message, began func(step) error, early <-chan struct{},
+) (turnID string, err error) {
 	// The subscription comes before the turn: nothing of it can be missed.
 	heard := newHearing(sessionID)
 	_, unsubscribe := t.journal.Subscribe(heard.hear)
 	defer unsubscribe()
-	turnID, err = t.sessions.Send(ctx, sessionID, message)
+	s, resumed, err := t.resume(ctx, run, name)
+	if err == nil && !resumed {
+		s, err = t.begin(ctx, run, name, sessionID, message, heard)
+	}
 	if err != nil {
 		return "", err
 	}
-	if began != nil {
-		if err := began(turnID); err != nil {
-			t.interrupt(ctx, sessionID, turnID)
-			return turnID, err
+	err = t.follow(ctx, run, s, began, heard, early)
+	if name != stepJob && s.resumed && errors.Is(err, errInterrupted) {
+		// Its runtime ended with its server. Being told again what it is does a worker no harm.
+		if s, err = t.begin(ctx, run, name, sessionID, message, heard); err == nil {
+			err = t.follow(ctx, run, s, began, heard, early)
 		}
 	}
-	over, err := t.wait(ctx, sessionID, turnID, heard, early)
-	if !over {
-		t.interrupt(ctx, sessionID, turnID)
+	return s.TurnID, err
+}
+
+// follow waits for the end of a step's turn.
+func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(step) error, heard *hearing, early <-chan struct{}) error {
+	if s.resumed {
+		t.log.Info().Str("job", run.Job().ID).Str("step", s.Name).Str("session", s.SessionID).Str("turn", s.TurnID).
+			Msg("a job goes on with the turn that an earlier process began")
 	}
-	return turnID, err
+	if err := began(s); err != nil {
+		t.interrupt(ctx, s.SessionID, s.TurnID)
+		if errors.Is(err, queue.ErrLost) {
+			return fmt.Errorf("%w: its job was over", errInterrupted)
+		}
+		return err
+	}
+	over, err := t.wait(ctx, s, heard, early)
+	if left(err) {
+		return err
+	}
+	if !over {
+		t.interrupt(ctx, s.SessionID, s.TurnID)
+	}
+	if err != nil && retryable(err) && !stale(err) {
+		// How this turn ended is known: another attempt is another turn.
+		return errors.Join(err, t.forget(ctx, run))
+	}
+	return err
 }
 
 // wait returns when the turn is over (true) or is no longer waited for.
-func (t turns) wait(ctx context.Context, sessionID, turnID string, heard *hearing, early <-chan struct{}) (over bool, err error) {
-	limit := time.NewTimer(t.timing.Turn)
+func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan struct{}) (over bool, err error) {
+	sessionID, turnID := s.SessionID, s.TurnID
+	limit := time.NewTimer(t.remaining(s))
 	defer limit.Stop()
 	empty := time.NewTimer(t.timing.EmptyTurn)
 	defer empty.Stop()
@@ -108,7 +142,7 @@ func (t turns) wait(ctx context.Context, sessionID, turnID string, heard *hearin
 		case <-heard.news:
 		case <-poll.C:
 		case <-empty.C:
-			if !heard.sawItem() {
+			if !heard.sawItem() && !s.resumed { // what came before was heard by another process
 				return false, errNoProgress
 			}
 		case <-limit.C:
@@ -119,6 +153,14 @@ func (t turns) wait(ctx context.Context, sessionID, turnID string, heard *hearin
 			return false, context.Cause(ctx)
 		}
 	}
+}
+
+// remaining is what is left of a turn's time. One that ended while nobody was there can still be taken in.
+func (t turns) remaining(s step) time.Duration {
+	if !s.resumed {
+		return t.timing.Turn
+	}
+	return min(t.timing.Turn, max(leastPatience, t.timing.Turn-time.Since(time.UnixMilli(s.At))))
 }
 
 // interrupt ends a turn nobody waits for, best effort.

@@ -29,6 +29,8 @@ type Sessions interface {
 	Projects(ctx context.Context) ([]session.Project, error)
 	Get(ctx context.Context, sessionID string) (session.Detail, error)
 	Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error)
+	TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error)
+	TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error)
 	Interrupt(ctx context.Context, sessionID, turnID string) (string, error)
 	Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error)
 	Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error)
@@ -59,8 +61,10 @@ type Policies func(agent string) (AgentPolicy, error)
 // errRefused marks the failure of a job whose agent has no policy that can be understood.
 var errRefused = errors.New("the agent's worker is refused")
 
-// retryable is the queue's classification, except that a refusal stays one whatever words it quotes.
-func retryable(err error) bool { return !errors.Is(err, errRefused) && queue.Retryable(err) }
+// retryable is the queue's classification, except that a refusal and an unknown outcome stay that whatever words they quote.
+func retryable(err error) bool {
+	return !errors.Is(err, errRefused) && !errors.Is(err, errOutcomeUnknown) && !errors.Is(err, errInterrupted) && queue.Retryable(err)
+}
 
 // message is what a worker is told in a turn that may do this.
 func (p AgentPolicy) message(text string, may TurnPolicy) session.Message {

@@ -59,6 +59,7 @@ type conn struct {
 	pending  map[string]*pending
 	requests map[string]openRequest
 	former   map[string]formerCall
+	lost     map[string]bool // threads of former calls that were reported as unanswered
 	dead     error
 
 	// gone is closed when nothing more will come from the process.
@@ -100,7 +101,7 @@ func newConn(generation string, w wire, out *queue, counters *counters, log zero
 	return &conn{
 		generation: generation, wire: w, log: log, out: out, counters: counters, turns: newTracker(),
 		slots: make(chan struct{}, maxInFlight), writing: make(chan struct{}, 1),
-		pending: map[string]*pending{}, requests: map[string]openRequest{}, gone: make(chan struct{}),
+		pending: map[string]*pending{}, requests: map[string]openRequest{}, lost: map[string]bool{}, gone: make(chan struct{}),
 	}
 }
 

@@ -91,6 +91,9 @@ func (c *conn) reportFormer() {
 	c.mu.Lock()
 	calls := slices.SortedFunc(maps.Values(c.former), func(a, b formerCall) int { return int(a.ID - b.ID) })
 	clear(c.former)
+	for _, call := range calls {
+		c.lost[call.Thread] = true
+	}
 	c.mu.Unlock()
 	for _, call := range calls {
 		c.log.Warn().Str("call", call.Method).Str("session", call.Thread).
@@ -98,4 +101,24 @@ func (c *conn) reportFormer() {
 		c.out.push(runtime.Signal{Kind: runtime.SignalUnanswered, Generation: c.generation, Method: call.Method, ThreadID: call.Thread,
 			RequestID: json.RawMessage(strconv.FormatInt(call.ID, 10)), ReceivedAt: time.Now(), Stored: func() { c.wire.settled(call.label) }})
 	}
+}
+
+// Recalled tells how a conversation stands with the calls that servers before this one made in it: open while codex may still answer one or
+// has not announced the turn it named, lost when the process that runs has left one unanswered for so long that nobody waits any more.
+func (c *Codex) Recalled(threadID string) (open, lost bool) {
+	c.mu.Lock()
+	conn := c.conn
+	c.mu.Unlock()
+	if conn == nil {
+		return true, false // it is not up yet, or ended a moment ago
+	}
+	if active, announced, _ := conn.turns.turn(threadID); active != "" && !announced {
+		return true, false
+	}
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	for _, call := range conn.former {
+		open = open || call.Thread == threadID
+	}
+	return open, conn.lost[threadID]
 }

@@ -37,6 +37,9 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 		return runtime.StartedTurn{}, overdue(ctx, "turn/start")
 	}
 	if active := c.activeTurn(ctx, conn, in); active != "" {
+		if in.Alone {
+			return runtime.StartedTurn{}, runtime.ErrTurnActive
+		}
 		turnID, err := c.steer(ctx, conn, in.ThreadID, active, in.Input)
 		if err == nil {
 			return runtime.StartedTurn{TurnID: turnID, Steered: true}, nil

@@ -1,0 +1,157 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"harness/queue"
+	"harness/runtime"
+	"harness/session"
+)
+
+// stepJob is the step of a job's own instruction; the others are what a worker is told to prepare it (its prepared keys).
+const stepJob = "job"
+
+// step is the turn an attempt is in, as its job's checkpoint: stored before the turn is asked for, and with its id as soon as there is one. It
+// lets the next process go on with the turn, and keeps it from asking for another one.
+type step struct {
+	Name      string           `json:"step"`
+	SessionID string           `json:"sessionId"`
+	Before    session.TurnMark `json:"before"`
+	// At is when it was asked for, in ms. TurnID is "" until the runtime said that the turn is there.
+	At     int64  `json:"at"`
+	TurnID string `json:"turnId,omitempty"`
+
+	// resumed says that the turn was begun by an earlier process or attempt.
+	resumed bool
+}
+
+// errOutcomeUnknown ends a job of which nobody can tell whether its instruction was carried out. It is not tried again.
+var errOutcomeUnknown = errors.New("outcome unknown")
+
+// begin asks for a turn of its own in a session, as a step of the job. A turn that runs there already is waited for: what is steered into it
+// would run as that turn may, and end with it.
+func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message, heard *hearing) (step, error) {
+	message.Alone = true
+	limit := time.NewTimer(t.timing.Turn)
+	defer limit.Stop()
+	poll := time.NewTicker(t.timing.Poll)
+	defer poll.Stop()
+	for {
+		before, err := t.sessions.TurnMark(ctx, sessionID)
+		if err != nil {
+			return step{}, err
+		}
+		s := step{Name: name, SessionID: sessionID, Before: before, At: time.Now().UnixMilli()}
+		if err := run.SetCheckpoint(ctx, encode(s)); err != nil {
+			return step{}, err
+		}
+		s.TurnID, err = t.sessions.Send(ctx, sessionID, message)
+		if err == nil {
+			return s, nil
+		}
+		if !refused(err) {
+			s, err = t.recall(ctx, run, s, err)
+			if err == nil && s.TurnID == "" {
+				err = errors.New("worker turn was not begun: the runtime is temporarily unavailable")
+			}
+			return s, err
+		}
+		if err := t.forget(ctx, run); err != nil {
+			return step{}, err
+		}
+		if !errors.Is(err, runtime.ErrTurnActive) {
+			return step{}, err
+		}
+		select {
+		case <-heard.news:
+		case <-poll.C:
+		case <-limit.C:
+			return step{}, fmt.Errorf("%w: another turn of the worker did not end", errTurnTimeout)
+		case <-ctx.Done():
+			return step{}, context.Cause(ctx)
+		}
+	}
+}
+
+// refused tells an error that says that no turn was begun from one that leaves it open.
+func refused(err error) bool {
+	var native *runtime.Error
+	var elsewhere *session.NotOwnerError
+	return stale(err) || errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &native) && !errors.Is(err, runtime.ErrTimeout) ||
+		errors.As(err, &elsewhere)
+}
+
+// resume is the step of this name that an earlier process or attempt left with its turn; false when there is none, so that the turn is to
+// be asked for.
+func (t turns) resume(ctx context.Context, run *queue.Run, name string) (step, bool, error) {
+	var left step
+	raw := run.Checkpoint()
+	if raw == nil {
+		return step{}, false, nil
+	}
+	if err := json.Unmarshal(raw, &left); err != nil {
+		return step{}, false, fmt.Errorf("%w: the job's checkpoint cannot be read: %w", errOutcomeUnknown, err)
+	}
+	if left.Name != name {
+		return step{}, false, nil
+	}
+	if left.TurnID == "" {
+		var err error
+		if left, err = t.recall(ctx, run, left, nil); err != nil || left.TurnID == "" {
+			return step{}, false, err
+		}
+	}
+	left.resumed = true
+	return left, true, nil
+}
+
+// recall finds out whether the turn of a step began. Without one the step is forgotten: the turn may be asked for. cause is why that is not
+// known, if anybody said so.
+func (t turns) recall(ctx context.Context, run *queue.Run, s step, cause error) (step, error) {
+	limit := time.NewTimer(t.timing.Turn)
+	defer limit.Stop()
+	poll := time.NewTicker(t.timing.Poll)
+	defer poll.Stop()
+	for {
+		turnID, err := t.sessions.TurnSince(ctx, s.SessionID, s.Before)
+		switch {
+		case err == nil && turnID != "":
+			s.TurnID = turnID
+			return s, nil
+		case err == nil && !errors.Is(cause, runtime.ErrTimeout):
+			return s, t.forget(ctx, run)
+		case err == nil:
+			err = cause // the runtime may still take it up
+		}
+		if ctx.Err() != nil {
+			return s, context.Cause(ctx)
+		}
+		if !errors.Is(err, session.ErrTurnUnsettled) {
+			return s, fmt.Errorf("%w: the instruction was sent to the worker, and is not sent again: %w", errOutcomeUnknown, err)
+		}
+		select {
+		case <-poll.C:
+		case <-limit.C:
+			return s, fmt.Errorf("%w: the instruction was sent to the worker, and is not sent again: %w", errOutcomeUnknown, err)
+		case <-ctx.Done():
+			return s, context.Cause(ctx)
+		}
+	}
+}
+
+// forgetTime bounds the store's answer to an attempt whose own time is over.
+const forgetTime = 5 * time.Second
+
+// forget drops the step: whoever tries again asks for a turn of its own.
+func (t turns) forget(ctx context.Context, run *queue.Run) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
+	defer cancel()
+	return run.SetCheckpoint(ctx, nil)
+}
+
+// left tells whether an error says that the attempt's process leaves its turn to another one.
+func left(err error) bool { return errors.Is(err, queue.ErrDetached) || errors.Is(err, queue.ErrLost) }

@@ -1,0 +1,45 @@
+package jobs_test
+
+import (
+	"strings"
+	"testing"
+
+	"harness/database"
+	"harness/queue"
+	"harness/queue/jobs"
+	"harness/runtime"
+)
+
+// What a runtime says to an instruction decides whether it is sent again: not when it may have been taken, and only as a turn of its own.
+func TestAnInstructionIsSentAgainOnlyWhenItWasNotTaken(t *testing.T) {
+	each(t, func(t *testing.T, db *database.DB) {
+		for name, c := range map[string]struct {
+			refuses []error
+			state   queue.State
+			reason  string
+			sent    int
+		}{
+			"another turn runs":              {[]error{runtime.ErrTurnActive, runtime.ErrTurnActive}, queue.Completed, "", 1},
+			"no answer, which may come late": {[]error{runtime.ErrTimeout}, queue.Failed, "outcome unknown", 0},
+			"its process ended before":       {[]error{runtime.ErrUnavailable}, queue.Completed, "", 1},
+		} {
+			b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) { f.refuses = c.refuses })
+			job := b.instruct(nil)
+			sent := 0
+			for _, message := range b.sessions.messages() {
+				if strings.HasSuffix(message, "Do it.") {
+					sent++
+				}
+			}
+			if job.State != c.state || !strings.Contains(failure(job), c.reason) || sent != c.sent {
+				t.Errorf("%s: %s %q, sent %d times", name, job.State, failure(job), sent)
+			}
+			for _, wished := range b.sessions.wished {
+				if !wished.Alone {
+					t.Errorf("%s: %q may be steered", name, wished.Text)
+				}
+			}
+			b.stop()
+		}
+	})
+}

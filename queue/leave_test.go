@@ -1,0 +1,61 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"harness/queue"
+)
+
+// A stop that leaves jobs to the next process: one that got somewhere stays running and is gone on with from there as the same attempt, one
+// that did not is queued again, and neither has lost an attempt.
+func TestAStopLeavesJobsToTheNextProcess(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *store) {
+		begun := make(chan struct{}, 2)
+		wait := func(ctx context.Context, run *queue.Run) (json.RawMessage, error) {
+			if run.Job().Type == "somewhere" {
+				if err := run.SetCheckpoint(ctx, json.RawMessage(`{"at":7}`)); err != nil {
+					return nil, err
+				}
+			}
+			begun <- struct{}{}
+			<-ctx.Done()
+			if cause := context.Cause(ctx); !errors.Is(cause, queue.ErrDetached) {
+				t.Errorf("ended by %v", cause)
+			}
+			return nil, context.Cause(ctx)
+		}
+		tell := func(_ context.Context, run *queue.Run) (json.RawMessage, error) {
+			if run.Checkpoint() == nil {
+				return json.RawMessage(`"from the start"`), nil
+			}
+			return run.Checkpoint(), nil
+		}
+		types := func(run func(context.Context, *queue.Run) (json.RawMessage, error)) []queue.Definition {
+			return []queue.Definition{{Type: "somewhere", Run: run, Resumable: true}, {Type: "nowhere", Run: run, Resumable: true}}
+		}
+		first := s.start("n", types(wait), func(o *queue.Options) { o.LeaveRunning, o.Drain = true, 1 })
+		ids := map[string]string{}
+		for _, kind := range []string{"somewhere", "nowhere"} {
+			ids[kind] = enqueue(t, first, queue.Request{Type: kind, ProjectID: kind, MaxAttempts: 1}).Job.ID
+			<-begun
+		}
+		if err := first.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for kind, want := range map[string]queue.State{"somewhere": queue.Running, "nowhere": queue.Queued} {
+			if job, err := first.Job(t.Context(), ids[kind]); err != nil || job.State != want || job.CancelRequestedAt != nil {
+				t.Errorf("%s is left as %s, %v", kind, job.State, err)
+			}
+		}
+		next := s.start("n", types(tell))
+		for kind, want := range map[string]string{"somewhere": `{"at":7}`, "nowhere": `"from the start"`} {
+			if job := waitFinal(t, next, ids[kind]); job.State != queue.Completed || job.Attempts != 1 || string(job.Result) != want {
+				t.Errorf("%s ended as %s after %d attempts with %s", kind, job.State, job.Attempts, job.Result)
+			}
+		}
+	})
+}
