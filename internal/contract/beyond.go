@@ -141,6 +141,8 @@ func Beyond() []Row {
 		{
 			What:   "in trust mode `enforced`, `enqueueJob` and the getters of session settings reach no further than actions: the event's project and session",
 			Reason: "what an action may not do, a tool did in its place",
+		},
+		{
 			What: "a job whose server died, or was stopped with `HARNESS_KEEP_RUNTIMES=true`, goes on with the turn it had, as the same attempt; its " +
 				"instruction is sent again only when no turn of it began, and where that cannot be told the job fails with `outcome unknown`: " +
 				"[operations.md](operations.md)",
