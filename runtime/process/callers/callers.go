@@ -5,8 +5,6 @@
 // look-up; it must never know what a caller may do.
 package callers
 
-import "net/netip"
-
 // Caller is who holds the other end of a connection.
 type Caller struct {
 	// Inside tells that it is a process that a runtime started, or the runtime.
@@ -29,6 +27,3 @@ func New(runtimes func() []int) *Finder {
 	f.last <- nil
 	return f
 }
-
-// connection is one end's view of a connection.
-type connection struct{ local, remote netip.AddrPort }

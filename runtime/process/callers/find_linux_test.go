@@ -147,7 +147,7 @@ func TestManyCallersShareALook(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer client.Close()
+		defer func() { _ = client.Close() }()
 		conn, _ := accept()
 		conns = append(conns, conn)
 	}
