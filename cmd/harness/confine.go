@@ -35,16 +35,16 @@ func newConfine() *cobra.Command {
 // newTryConfine finds out whether that is possible here.
 func newTryConfine() *cobra.Command {
 	return &cobra.Command{
-		Use:    tryConfineCommand + " USER_NAMESPACE",
+		Use:    tryConfineCommand,
 		Short:  "Find out whether files can be hidden from runtimes here (started by serve)",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			own, err := os.Executable()
 			if err != nil {
 				return err
 			}
-			return confine.Try(cmd.Context(), []string{own, confineCommand}, args[0] == "true")
+			return confine.Try(cmd.Context(), []string{own, confineCommand})
 		},
 	}
 }

@@ -14,7 +14,7 @@ func Attributes(*syscall.SysProcAttr, Plan) {}
 func Run([]string) error { return ErrUnsupported }
 
 // Try is not supported here: ErrUnsupported.
-func Try(context.Context, []string, bool) error { return ErrUnsupported }
+func Try(context.Context, []string) error { return ErrUnsupported }
 
 // Probe is not supported here: ErrUnsupported.
 func Probe(context.Context, []string) (userNamespace bool, err error) { return false, ErrUnsupported }

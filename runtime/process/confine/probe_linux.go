@@ -11,24 +11,29 @@ import (
 )
 
 // Probe tries how this machine lets a program be confined: as it is, or with a user namespace (Plan.UserNamespace), which root needs in a
-// container and everybody else always. ErrUnsupported with the reason when neither works. try is the program and first arguments that call
-// Try; "true" or "false", for a user namespace, follows. It is a process of its own because one that hides its memory, as a server does,
-// cannot make a user namespace itself.
+// container and everybody else always. ErrUnsupported with the reason when neither works. try is the program and arguments that call Try: a
+// process of its own because one that hides its memory, as a server does, cannot make a user namespace itself.
 func Probe(ctx context.Context, try []string) (userNamespace bool, err error) {
-	var failed [2]error
-	for i, arg := range []string{"false", "true"} {
-		cmd := exec.CommandContext(ctx, try[0], append(try[1:len(try):len(try)], arg)...) //nolint:gosec // our own binary
-		said, err := cmd.CombinedOutput()
-		if err == nil {
-			return arg == "true", nil
-		}
-		failed[i] = fmt.Errorf("%s (%w)", bytes.TrimSpace(said), err)
+	if mountsAlone(ctx) {
+		return false, nil
 	}
-	return false, fmt.Errorf("%w: %w", ErrUnsupported, failed[1])
+	cmd := exec.CommandContext(ctx, try[0], try[1:]...) //nolint:gosec // our own binary
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return false, fmt.Errorf("%w: %s (%w)", ErrUnsupported, bytes.TrimSpace(said), err)
+	}
+	return true, nil
 }
 
-// Try confines the stage itself, in a folder made for it, and tells what went wrong.
-func Try(ctx context.Context, stage []string, userNamespace bool) error {
+// mountsAlone tells whether this process may make a mount namespace and mount in it: what the runtime of Go does for a child that is to have
+// one of its own.
+func mountsAlone(ctx context.Context) bool {
+	cmd := exec.CommandContext(ctx, "true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	return cmd.Run() == nil
+}
+
+// Try confines the stage itself with a user namespace, in a folder made for it, and tells what went wrong.
+func Try(ctx context.Context, stage []string) error {
 	dir, err := os.MkdirTemp("", "harness-confine-")
 	if err != nil {
 		return fmt.Errorf("make a folder to try hiding: %w", err)
@@ -37,13 +42,13 @@ func Try(ctx context.Context, stage []string, userNamespace bool) error {
 	if err := os.Mkdir(filepath.Join(dir, "secret"), 0o700); err != nil {
 		return fmt.Errorf("make something to hide: %w", err)
 	}
-	command, err := Command(stage, Plan{Hide: []string{dir}, UserNamespace: userNamespace}, "", nil)
+	command, err := Command(stage, Plan{Hide: []string{dir}, UserNamespace: true}, "", nil)
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // our own binary
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
-	Attributes(cmd.SysProcAttr, Plan{UserNamespace: userNamespace})
+	Attributes(cmd.SysProcAttr, Plan{UserNamespace: true})
 	said, err := cmd.CombinedOutput()
 	if said = bytes.TrimSpace(said); err != nil {
 		return fmt.Errorf("%w: %s", err, said)
