@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 
 # Packages tested at once. Each brings processes of its own (codex, Postgres), so more than the cores only makes them wait for each other.
 TEST_P       ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-TEST_TIMEOUT ?= 20m
+TEST_TIMEOUT ?= 30m
 TEST_FLAGS   ?=
 PKG          ?= ./...
 

@@ -23,6 +23,7 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 		one.Activity = Activity{State: StateIdle}
 		args[i], marks[i] = database.EncodeText(one.ID), "$"+strconv.Itoa(i+1)
 	}
+	// The limit keeps Postgres from looking for the last turn again for each use of it.
 	const failure = ` from transcript_entries where session_id = a.id and message_id = '` + turnErrorPrefix + `' || a.last)`
 	rows, err := q.QueryContext(ctx, `select a.id, a.running, a.waiting, a.last,
 			(select content`+failure+`, (select `+transcript.StoredEntry+failure+` from (select s.id as id,
@@ -30,9 +31,9 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 				order by t.started_at desc, t.turn_id desc limit 1), '') as running,
 			(select count(*) from interactive_requests r where r.session_id = s.id and r.status = 'pending') as waiting,
 			coalesce((select t.turn_id from turns t where t.session_id = s.id
-				and t.turn_id not in (select b.turn_id from rolled_back_turns b where b.session_id = s.id)
+				and not exists (select 1 from rolled_back_turns b where b.session_id = t.session_id and b.turn_id = t.turn_id)
 				order by t.started_at desc, t.turn_id desc limit 1), '') as last
-		from sessions s where s.id in (`+strings.Join(marks, ", ")+`)) as a`, args...)
+		from sessions s where s.id in (`+strings.Join(marks, ", ")+`) limit `+strconv.Itoa(len(marks))+`) as a`, args...)
 	if err != nil {
 		return fmt.Errorf("read what goes on in %d sessions: %w", len(sessions), err)
 	}
