@@ -21,13 +21,17 @@ const unprivileged = 65534
 func TestAnAgentCannotReachItsKeeper(t *testing.T) {
 	t.Parallel()
 	for _, version := range []codextest.Version{codextest.Default, codextest.Oldest} {
-		for name, user := range map[string]int{"this user": os.Geteuid(), "without rights": unprivileged} {
+		for name, runtimeUser := range map[string]string{"this user": "", "without rights": "", "for a runtime without rights": "nobody"} {
+			user := os.Geteuid()
+			if name != "this user" {
+				user = unprivileged
+			}
 			if os.Geteuid() != 0 && user == unprivileged {
-				continue // "this user" has no rights either
+				continue // "this user" has no rights either, and cannot start programs as another
 			}
 			t.Run(fmt.Sprintf("%s, codex %s", name, version), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, withCodex(version))
+				s := newSite(t, withCodex(version), withEnv("HARNESS_RUNTIME_USER="+runtimeUser))
 				if user != os.Geteuid() {
 					s.become(user)
 				}
@@ -39,6 +43,12 @@ func TestAnAgentCannotReachItsKeeper(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.own(s.workspace)
+				if runtimeUser != "" {
+					s.user = os.Geteuid() // the server is root's, with all that is its own
+					if err := os.Chown(s.dataDir, s.user, s.user); err != nil {
+						t.Fatal(err)
+					}
+				}
 				server := s.start("HARNESS_TRUST=true")
 				server.waitRuntime()
 				for _, sandbox := range []string{"read-only", "workspace-write", "danger-full-access"} {
