@@ -129,9 +129,7 @@ func TestResumingTakesInWhatWasMissed(t *testing.T) {
 		thread.UpdatedAt = k.now() + 10_000
 		thread.Turns = []runtime.Turn{{ID: "t", Status: runtime.TurnDone, Items: []runtime.Item{{ID: "a", Role: "user", Type: "userMessage"}}}}
 		k.fake.mu.Unlock()
-		if got := k.read(s.ID, Reading{}); len(got.Transcript) != 0 {
-			t.Errorf("read %v", ids(got.Transcript))
-		}
+		// Before, it shows or not: the list that is asked for when a runtime starts may tell of the change as well.
 		_, err := k.Resume(t.Context(), s.ID, nil)
 		k.do(err)
 		if got := k.read(s.ID, Reading{}); !slices.Equal(ids(got.Transcript), []string{"a"}) {
