@@ -30,7 +30,7 @@ test: ## install what the tests need, then vet and test everything with -race
 	go test -race -p $(TEST_P) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PKG)
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZ_TIME (30s) each
+fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs
 	scripts/fuzz.sh
 
 .PHONY: bench
