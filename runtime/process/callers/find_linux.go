@@ -119,7 +119,8 @@ func (l *look) pass(runtimes []int, done map[int]bool) (left bool, err error) {
 		}
 	}
 	for pid := range parents {
-		below, inside := started(pid, parents, runtimes)
+		below, inside, broken := started(pid, parents, runtimes)
+		left = left || broken && !done[pid]
 		if !inside || done[pid] {
 			continue
 		}
@@ -130,16 +131,20 @@ func (l *look) pass(runtimes []int, done map[int]bool) (left bool, err error) {
 	return left, nil
 }
 
-// started is the process right below a runtime from which another descends, itself for the runtime.
-func started(pid int, parents map[int]int, runtimes []int) (below int, inside bool) {
+// started is the process right below a runtime from which another descends, itself for the runtime. broken tells that a process between them
+// ended while this looked: its child has another parent by now.
+func started(pid int, parents map[int]int, runtimes []int) (below int, inside, broken bool) {
 	below = pid
 	for above := pid; above > 1; above = parents[above] {
 		if slices.Contains(runtimes, above) {
-			return below, true
+			return below, true, false
+		}
+		if above != pid && parents[above] == 0 && process.Started(above) == 0 {
+			return 0, false, true
 		}
 		below = above
 	}
-	return 0, false
+	return 0, false, false
 }
 
 // add notes the sockets of a process; false when they cannot be seen.
