@@ -79,7 +79,7 @@ func asNative(err error) (*runtime.Error, bool) {
 	return native, ok
 }
 
-// remedy is what a person can do about a turn's error, by codex's own kind of it (`codex-app-server.md` 5), "" when that says nothing.
+// remedy is what a person can do about a turn's error, by codex's own kind of it, "" when that says nothing.
 func remedy(raw json.RawMessage) string {
 	var e struct {
 		Info json.RawMessage `json:"codexErrorInfo"`
