@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 
 	"harness/queue"
@@ -14,7 +15,8 @@ import (
 func TestAStopLeavesJobsToTheNextProcess(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
-		begun := make(chan struct{}, 2)
+		const several = 50 // so that some handlers return before the stop has gone on to the next run
+		begun := make(chan struct{}, several+1)
 		wait := func(ctx context.Context, run *queue.Run) (json.RawMessage, error) {
 			if run.Job().Type == "somewhere" {
 				if err := run.SetCheckpoint(ctx, json.RawMessage(`{"at":7}`)); err != nil {
@@ -37,24 +39,32 @@ func TestAStopLeavesJobsToTheNextProcess(t *testing.T) {
 		types := func(run func(context.Context, *queue.Run) (json.RawMessage, error)) []queue.Definition {
 			return []queue.Definition{{Type: "somewhere", Run: run, Resumable: true}, {Type: "nowhere", Run: run, Resumable: true}}
 		}
-		first := s.start("n", types(wait), func(o *queue.Options) { o.LeaveRunning, o.Drain = true, 1 })
+		first := s.start("n", types(wait), func(o *queue.Options) {
+			o.LeaveRunning, o.Drain, o.Policy.Concurrency = true, 1, several+1
+		})
 		ids := map[string]string{}
-		for _, kind := range []string{"somewhere", "nowhere"} {
-			ids[kind] = enqueue(t, first, queue.Request{Type: kind, ProjectID: kind, MaxAttempts: 1}).Job.ID
+		kinds := map[string]string{"nowhere": "nowhere"}
+		for n := range several {
+			kinds[fmt.Sprintf("somewhere %d", n)] = "somewhere"
+		}
+		for project, kind := range kinds {
+			ids[project] = enqueue(t, first, queue.Request{Type: kind, ProjectID: project, MaxAttempts: 1}).Job.ID
 			<-begun
 		}
 		if err := first.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for kind, want := range map[string]queue.State{"somewhere": queue.Running, "nowhere": queue.Queued} {
-			if job, err := first.Job(t.Context(), ids[kind]); err != nil || job.State != want || job.CancelRequestedAt != nil {
-				t.Errorf("%s is left as %s, %v", kind, job.State, err)
+		states := map[string]queue.State{"somewhere": queue.Running, "nowhere": queue.Queued}
+		for project, kind := range kinds {
+			if job, err := first.Job(t.Context(), ids[project]); err != nil || job.State != states[kind] || job.CancelRequestedAt != nil {
+				t.Errorf("%s is left as %s, %v", project, job.State, err)
 			}
 		}
 		next := s.start("n", types(tell))
-		for kind, want := range map[string]string{"somewhere": `{"at":7}`, "nowhere": `"from the start"`} {
-			if job := waitFinal(t, next, ids[kind]); job.State != queue.Completed || job.Attempts != 1 || string(job.Result) != want {
-				t.Errorf("%s ended as %s after %d attempts with %s", kind, job.State, job.Attempts, job.Result)
+		results := map[string]string{"somewhere": `{"at":7}`, "nowhere": `"from the start"`}
+		for project, kind := range kinds {
+			if job := waitFinal(t, next, ids[project]); job.State != queue.Completed || job.Attempts != 1 || string(job.Result) != results[kind] {
+				t.Errorf("%s ended as %s after %d attempts with %s", project, job.State, job.Attempts, job.Result)
 			}
 		}
 	})

@@ -169,6 +169,9 @@ func (q *Queue) attempt(r *Run) {
 	for {
 		select {
 		case out := <-done:
+			if out.err != nil && errors.Is(context.Cause(r.ctx), ErrDetached) {
+				return // it ended because it is left; losing is told by now, or about to be
+			}
 			if timedOut {
 				out = outcome{err: ErrTimeout}
 			}

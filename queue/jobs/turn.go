@@ -88,6 +88,9 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(st
 			Msg("a job goes on with the turn that an earlier process began")
 	}
 	if err := began(s); err != nil {
+		if cause := context.Cause(ctx); left(cause) {
+			return cause
+		}
 		t.interrupt(ctx, s.SessionID, s.TurnID)
 		if errors.Is(err, queue.ErrLost) {
 			return fmt.Errorf("%w: its job was over", errInterrupted)
@@ -95,8 +98,8 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(st
 		return err
 	}
 	over, err := t.wait(ctx, s, heard, early)
-	if left(err) {
-		return err
+	if cause := context.Cause(ctx); err != nil && left(cause) {
+		return cause // whatever was under way when it came failed by it
 	}
 	if !over {
 		t.interrupt(ctx, s.SessionID, s.TurnID)
