@@ -80,6 +80,10 @@ func (f *fakeSessions) CheckOwner(one session.Session) error {
 	return nil
 }
 
+func (f *fakeSessions) Adopt(ctx context.Context, id string) (session.Session, error) {
+	return f.Lookup(ctx, id)
+}
+
 func (f *fakeSessions) Lookup(_ context.Context, id string) (session.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

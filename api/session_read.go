@@ -41,6 +41,8 @@ type sessionDetail struct {
 	Thread     json.RawMessage `json:"thread"`
 	Transcript [0]struct{}     `json:"transcript"` // in encodeDetail
 	Window     *windowView     `json:"window,omitempty"`
+	// HistoryPending says that older turns of the conversation, from elsewhere, are still being taken in.
+	HistoryPending bool `json:"historyPending,omitempty"`
 	// Pos is the cursor of the event stream (?after=) at which all of this is true.
 	Pos int64 `json:"pos"`
 }
@@ -83,7 +85,8 @@ func (s *server) readSession(ctx context.Context, in *input) (reply, error) {
 	if detail.Unchanged {
 		return reply{status: http.StatusNotModified, version: detail.Version}, nil
 	}
-	body := sessionDetail{Session: viewSession(detail.Session), Thread: thread(detail.Session), Pos: detail.Pos}
+	body := sessionDetail{Session: viewSession(detail.Session), Thread: thread(detail.Session), Pos: detail.Pos,
+		HistoryPending: detail.HistoryPending}
 	if window != nil {
 		body.Window = &windowView{Before: textOrNull(detail.Older), After: textOrNull(detail.Newer)}
 	}

@@ -110,6 +110,7 @@ func (s *Service) adoptLoop(ctx context.Context) {
 				s.opts.Logger.Warn().Err(err).Str("runtime", name).
 					Msg("stored conversations could not all be listed; the missing ones are adopted when they are used")
 			}
+			s.imports.wantAll()
 			if err := s.settleRollbacks(ctx, name); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Warn().Err(err).Str("runtime", name).Msg("whether turns were taken back could not be found out; it is asked again before the next turn")
 			}
@@ -138,7 +139,11 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 	if err != nil {
 		return err
 	}
-	return s.takeIn(ctx, runtimeName, []runtime.Thread{t}, asked)
+	if err := s.takeIn(ctx, runtimeName, []runtime.Thread{t}, asked); err != nil {
+		return err
+	}
+	s.imports.want(threadID)
+	return nil
 }
 
 func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {

@@ -11,50 +11,6 @@ import (
 	"harness/transcript"
 )
 
-// importPause is how long (ms) after a failure the history of a session is not asked for again, unless its runtime was restarted.
-const importPause = 60_000
-
-// importTry is when (ms) and in which runtime process a history was asked for in vain.
-type importTry struct {
-	at         int64
-	generation string
-}
-
-// takeHistory makes sure that the runtime's own history of a session is stored here: of one that began elsewhere (adopted, forked), or in which
-// something was done that nobody here saw. It is asked for once; reads show what is stored. While the runtime is down that is all there is,
-// and on a node that does not own the session, whose runtime must not be asked.
-func (s *Service) takeHistory(ctx context.Context, session Session) (Session, error) {
-	if session.historyAt != 0 || !s.owns(session) {
-		return session, nil
-	}
-	adapter, err := s.adapter(session.Runtime)
-	if err != nil {
-		return session, nil // a runtime that is not configured any more tells nothing
-	}
-	status := adapter.Status()
-	s.load(session.Runtime, session.ID)
-	known, _ := s.view.peek(session.ID)
-	if status.State != runtime.StateReady || known.tried.generation == status.Generation && s.now()-known.tried.at < importPause {
-		return session, nil
-	}
-	release, err := s.imports.acquire(ctx, session.ID)
-	if err != nil {
-		return session, err
-	}
-	defer release()
-	if again, err := s.stored(ctx, session.ID); err != nil || again.historyAt != 0 {
-		return again, err
-	}
-	// A reader who goes away does not undo what others wait for.
-	ctx = context.WithoutCancel(ctx)
-	if err := s.importHistory(ctx, session, adapter); err != nil {
-		s.view.change(session.ID, func(t *thread) { t.tried = importTry{s.now(), status.Generation} })
-		s.opts.Logger.Warn().Err(err).Str("session", session.ID).
-			Msg("the runtime's history of a session could not be read; showing what is stored here until it can")
-	}
-	return s.stored(ctx, session.ID)
-}
-
 // importHistory asks the runtime for its history of a session and stores it.
 func (s *Service) importHistory(ctx context.Context, session Session, adapter runtime.Adapter) error {
 	asked := s.now()

@@ -62,7 +62,7 @@ func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, err
 // of dynamicTools, the client's tools.
 func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (Session, error) {
 	var t runtime.Thread
-	return told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
+	resumed, err := told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
 		var err error
 		if t, err = adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.RuntimeSessionID, DynamicTools: dynamicTools}); err != nil {
 			return nil, materialized(err)
@@ -75,6 +75,10 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 			return nil, err
 		}, nil
 	}))
+	if err == nil && resumed.historyAt == 0 {
+		s.imports.want(sessionID)
+	}
+	return resumed, err
 }
 
 // told makes a session show what the runtime just said of it, the history that is not stored included.

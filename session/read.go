@@ -20,17 +20,24 @@ const (
 	largestPage = 200
 )
 
-// Lookup finds a session in the stored rows, or adopts one a runtime knows and we do not. *DeletedError for a deleted session, ErrNotFound
-// for an unknown one; runtime.ErrUnavailable when the rows do not have it and the runtime that could can not be asked.
-func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error) {
-	session, err := s.stored(ctx, sessionID)
-	if err == nil && string(session.Thread) == placeholderThread && s.owns(session) {
-		// A signal of it came before its description: a fork's, for one, is faster than the answer to who asked for the fork.
-		if s.adoptOne(ctx, session.Runtime, sessionID) == nil {
-			return s.stored(ctx, sessionID)
-		}
+// Adopt is Lookup for who is about to use a session's runtime, or has just made it: a session of which only a signal told so far is asked
+// about first. A fork's signal, for one, is faster than the answer to who asked for the fork.
+func (s *Service) Adopt(ctx context.Context, sessionID string) (Session, error) {
+	session, err := s.Lookup(ctx, sessionID)
+	if err != nil || string(session.Thread) != placeholderThread || !s.owns(session) {
+		return session, err
+	}
+	if s.adoptOne(ctx, session.Runtime, sessionID) != nil {
 		return session, nil // the bare row is what there is
 	}
+	return s.stored(ctx, sessionID)
+}
+
+// Lookup finds a session in the stored rows, or adopts one a runtime knows and we do not: a runtime is asked about an id that is not stored
+// here, and no other. *DeletedError for a deleted session, ErrNotFound for an unknown one; runtime.ErrUnavailable when the rows do not have
+// it and the runtime that could can not be asked.
+func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error) {
+	session, err := s.stored(ctx, sessionID)
 	if !errors.Is(err, ErrNotFound) {
 		return session, err
 	}
@@ -46,6 +53,7 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error)
 			if err := s.takeIn(ctx, adapter.Name(), []runtime.Thread{t}, asked); err != nil {
 				return Session{}, err
 			}
+			s.imports.want(sessionID)
 			return s.stored(ctx, sessionID)
 		case err == nil, errors.Is(err, runtime.ErrThreadNotFound):
 		case errors.Is(err, runtime.ErrUnavailable), errors.Is(err, runtime.ErrTimeout):

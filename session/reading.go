@@ -17,14 +17,15 @@ func (s *Service) Get(ctx context.Context, sessionID string) (Detail, error) {
 }
 
 // Read reads a session with its transcript, or a window of it: the same entries in the same order, at one position of the event stream. It
-// shows what is stored and asks no runtime, except once for a history from elsewhere that is not stored yet (takeHistory). A window costs the
-// same whatever the length of the transcript. Errors are those of Lookup, and transcript.ErrBadCursor.
+// shows what is stored and asks no runtime. A history from elsewhere that is being taken in is waited for, not longer than 5 s; without it
+// the answer says HistoryPending. A window costs the same whatever the length of the transcript. Errors are those of Lookup, and
+// transcript.ErrBadCursor.
 func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Detail, error) {
 	session, err := s.Lookup(ctx, sessionID)
 	if err != nil {
 		return Detail{}, err
 	}
-	if session, err = s.takeHistory(ctx, session); err != nil {
+	if err := s.awaitHistory(ctx, session); err != nil {
 		return Detail{}, err
 	}
 	s.load(session.Runtime, sessionID)
@@ -33,6 +34,7 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Det
 		if detail.Session, err = s.storedIn(ctx, q, sessionID); err != nil {
 			return err
 		}
+		detail.HistoryPending = detail.Session.historyAt == 0
 		if detail.Version, err = s.version(ctx, q, detail.Session, want.Window); err != nil {
 			return err
 		}

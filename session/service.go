@@ -50,8 +50,8 @@ type Service struct {
 	entries  transcript.Store
 	view     *view
 	locks    keyedLocks
-	imports  keyedLocks // sessions whose history is being taken in
 	adoption *adoption
+	imports  *imports
 	delivery *delivery
 	bulk     *bulkUpserts
 	upserts  upserts
@@ -82,7 +82,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		adoption: newAdoption(), delivery: newDelivery(), deletions: newDeletions(), deletePatience: deletePatience,
+		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), deletions: newDeletions(), deletePatience: deletePatience,
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
 		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
 	}
@@ -132,6 +132,7 @@ func (s *Service) Start(ctx context.Context) error {
 		loops.Go(func() { s.deliverLoop(running) })
 		loops.Go(func() { s.deletionLoop(running) })
 		loops.Go(func() { s.bulkLoop(running) })
+		loops.Go(func() { s.importLoop(running) })
 		s.adoptLoop(running)
 		loops.Wait()
 		s.order.Lock()

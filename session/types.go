@@ -96,6 +96,8 @@ type Detail struct {
 	Older, Newer string
 	// Pos is the cursor of the event stream at which what was read is true: what happened before is in it, what comes after that cursor is not.
 	Pos int64
+	// HistoryPending says that what its runtime stored of it before it came here, or behind this server's back, is not in the transcript yet.
+	HistoryPending bool
 	// Version names what was read: it is another one after any change of the session or an entry. "" when it can not be told.
 	Version string
 	// Unchanged says that the reader has this version already; Transcript is left empty.

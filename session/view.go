@@ -38,8 +38,6 @@ type thread struct {
 	managed int64
 	// idle are closed when no turn runs any more.
 	idle []chan struct{}
-	// tried is when the runtime's history of it was last asked for in vain.
-	tried importTry
 	// finished are the turns that ended last: a turn/start reply may come after its turn's end.
 	finished []string
 }
