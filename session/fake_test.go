@@ -158,7 +158,10 @@ func (f *fake) ListThreads(_ context.Context, in runtime.ListThreads) (runtime.T
 	return page, nil
 }
 
-func (f *fake) ReadThread(_ context.Context, id string, withTurns bool) (runtime.Thread, error) {
+func (f *fake) ReadThread(ctx context.Context, id string, withTurns bool) (runtime.Thread, error) {
+	if err := f.awake(ctx); err != nil {
+		return runtime.Thread{}, err
+	}
 	var refused error
 	t, err := f.withThread(id, func(*runtime.Thread) {
 		if withTurns {

@@ -152,5 +152,10 @@ func Beyond() []Row {
 			What:   "a job's instruction waits for a turn that runs in its worker's session, and is not steered into it",
 			Reason: "in the original it ran with the rights of that turn, and ended with it",
 		},
+		{
+			What:   "a read of a conversation from elsewhere whose older turns are not taken in yet says `historyPending`",
+			Reason: "the original asked codex at every read; here reads show what is stored, and what is stored is not always all",
+			Routes: []string{"GET /api/sessions/{sessionId}"},
+		},
 	}
 }

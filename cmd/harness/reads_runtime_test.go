@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"harness/api"
+	"harness/internal/codextest"
+)
+
+// offers are the reads that are about what the runtime offers or is set up with: they are the runtime's answers, nothing of it is stored.
+// All other reads show what is stored.
+var offers = []string{
+	"/api/account", "/api/account/rate-limits", "/api/apps", "/api/capabilities", "/api/collaboration/modes", "/api/config",
+	"/api/config/requirements", "/api/features/experimental", "/api/mcp/servers", "/api/models", "/api/skills", "/api/skills/remote",
+}
+
+// overheardCodex is a codex whose every request is written down, one a line.
+func overheardCodex(t *testing.T) (binary string, requests func() []string) {
+	t.Helper()
+	dir := t.TempDir()
+	log := filepath.Join(dir, "requests")
+	binary = filepath.Join(dir, "codex")
+	script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *app-server*) tee -a %q | %[2]q \"$@\" ;; *) exec %[2]q \"$@\" ;; esac\n",
+		log, codextest.Binary(t, codextest.Default))
+	if err := os.WriteFile(binary, []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	return binary, func() (lines []string) {
+		raw, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(raw) {
+			if bytes.Contains(line, []byte(`"method"`)) && bytes.HasSuffix(line, []byte("\n")) {
+				lines = append(lines, string(line))
+			}
+		}
+		return lines
+	}
+}
+
+// No read asks the runtime for what is stored here: not the first one of a conversation from elsewhere, nor of a fork. Their histories are
+// taken in unasked. Only what the runtime offers is asked of it.
+func TestReadsDoNotAskTheRuntime(t *testing.T) {
+	t.Parallel()
+	codex, requests := overheardCodex(t)
+	s := newSite(t, withEnv("CODEX_BIN="+codex, "HARNESS_RUNTIME_DETACH=false"))
+	first := s.start()
+	old := first.createSession(nil)
+	events := first.follow("threadId=" + old)
+	events.waitTurn(first.send(old, "Reply with exactly OLD"))
+	first.stop()
+
+	server := s.start("DATA_DIR=" + filepath.Join(t.TempDir(), "data"))
+	askedFor := func(id string) func() bool {
+		return func() bool {
+			return slices.ContainsFunc(requests(), func(line string) bool {
+				return strings.Contains(line, id) && (strings.Contains(line, "thread/turns/list") || strings.Contains(line, `"includeTurns":true`))
+			})
+		}
+	}
+	server.eventually("the history from elsewhere is asked for", askedFor(old))
+	fork := text(server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+old+"/fork", nil), "session", "sessionId")
+	server.eventually("the fork's history is asked for", askedFor(fork))
+	project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project", "projectId")
+
+	for _, id := range []string{old, fork} {
+		answer := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+id, nil)
+		if got := encoded(t, answer["transcript"]); !strings.Contains(got, "OLD") || answer["historyPending"] != nil {
+			t.Errorf("the first read shows %s, pending: %v", got, answer["historyPending"])
+		}
+	}
+	// asked is what the runtime was asked by one read. It hears requests in order, so that all is there once it has heard a later one.
+	markers := 0
+	asked := func(path string) []string {
+		t.Helper()
+		before := len(requests())
+		server.ask(http.MethodGet, path, nil)
+		markers++
+		marker := fmt.Sprintf("marker-%d", markers)
+		server.ask(http.MethodGet, "/api/models?cursor="+marker, nil)
+		var after []string
+		server.eventually("the marker is heard", func() bool {
+			after = requests()[before:]
+			return len(after) > 0 && strings.Contains(after[len(after)-1], marker)
+		})
+		return after[:len(after)-1]
+	}
+	for range 2 { // whatever goes on in the background by now is not due to a read
+		asked("/api/health")
+	}
+	seen := 0
+	for _, operation := range api.Operations() {
+		if operation.Method != http.MethodGet {
+			continue
+		}
+		offer := slices.Contains(offers, operation.Path)
+		for _, id := range []string{old, fork} {
+			path := strings.NewReplacer("{sessionId}", id, "{projectId}", project, "{jobId}", "none").Replace(operation.Path)
+			if path == "/api/capabilities" {
+				path += "?refresh=true"
+			}
+			calls := asked(path)
+			if (len(calls) > 0) != offer {
+				t.Errorf("GET %s (offer: %t) asked the runtime:\n%s", path, offer, strings.Join(calls, ""))
+			}
+		}
+		seen++
+	}
+	if seen < 25 {
+		t.Errorf("only %d reads were tried", seen)
+	}
+	for _, query := range []string{"?limit=1", "?limit=1&q=OLD"} {
+		if calls := asked("/api/sessions" + query); len(calls) > 0 {
+			t.Errorf("GET /api/sessions%s asked the runtime: %s", query, calls)
+		}
+	}
+	if calls := asked("/api/sessions/" + old + "?limit=1"); len(calls) > 0 {
+		t.Errorf("reading a window asked the runtime: %s", calls)
+	}
+	server.stop()
+}
