@@ -1,6 +1,6 @@
 #!/bin/sh
-# Brings the parts that the tests need: go, a C compiler for the race detector, npm, both pinned codex versions, and the Postgres server
-# binaries. Nothing is skipped: what is missing and cannot be installed here is named in one line, and the exit code is 1.
+# Brings the parts that the tests need: go, a C compiler for the race detector, npm, both pinned codex versions, the Postgres server
+# binaries, and Chromium. Nothing is skipped: what is missing and cannot be installed here is named in one line, and the exit code is 1.
 # Running it again is cheap. It starts nothing: the Go test kit (internal/dbtest) starts its own private cluster.
 set -eu
 
@@ -87,8 +87,29 @@ check_postgres() {
 	postgres_bin >/dev/null || fail "postgresql is installed, but no initdb is in /usr/lib/postgresql/*/bin; set HARNESS_TEST_POSTGRES_URL"
 }
 
+# chromium_bin prints a usable Chromium; the places are those that internal/chromiumtest looks in.
+chromium_bin() {
+	for name in chromium chromium-browser google-chrome-stable google-chrome \
+		/Applications/Chromium.app/Contents/MacOS/Chromium "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"; do
+		if command -v "$name"; then return 0; fi
+	done
+	return 1
+}
+
+check_chromium() {
+	if [ -n "${HARNESS_TEST_CHROMIUM:-}" ]; then
+		have "$HARNESS_TEST_CHROMIUM" || fail "HARNESS_TEST_CHROMIUM is $HARNESS_TEST_CHROMIUM, which is no program"
+		return 0
+	fi
+	if chromium_bin >/dev/null; then return 0; fi
+	apt_root || fail "Chromium is missing; install it (Debian, as root: apt-get install chromium; macOS: brew install --cask chromium) or name a Chromium or Chrome in HARNESS_TEST_CHROMIUM"
+	apt_install chromium
+	chromium_bin >/dev/null || fail "the package chromium brought no chromium (on Ubuntu it is a snap); install Google Chrome, or name a browser in HARNESS_TEST_CHROMIUM"
+}
+
 check_go
 check_cc
 check_npm
 check_postgres
+check_chromium
 "$here/codex.sh" >/dev/null

@@ -1,0 +1,107 @@
+// Package chromiumtest gives tests a real browser: the Chromium of this machine, without a window, with a profile of its own.
+//
+// It owns where Chromium is looked for and how it is run. It must never install anything by itself and never skip: a missing browser fails
+// the test with the command that installs it.
+package chromiumtest
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// names are what Chromium is called, on PATH or in full; scripts/setup-test.sh looks for the same.
+var names = [...]string{
+	"chromium", "chromium-browser", "google-chrome-stable", "google-chrome",
+	"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+}
+
+// Binary is the path of Chromium: HARNESS_TEST_CHROMIUM if that is set, else what is installed. It fails the test with the remedy when there
+// is none.
+func Binary(t testing.TB) string {
+	t.Helper()
+	candidates := names[:]
+	if named := os.Getenv("HARNESS_TEST_CHROMIUM"); named != "" {
+		candidates = []string{named}
+	}
+	for _, name := range candidates {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatalf("Chromium is missing (looked for %s); install it with scripts/setup-test.sh, or name it in HARNESS_TEST_CHROMIUM",
+		strings.Join(candidates, ", "))
+	return ""
+}
+
+// Open shows a page until the test ends. hosts says where a host:port of a URL really is ("localhost:5173" → "127.0.0.1:40123"), so that a
+// page can have an origin whatever ports are free.
+func Open(t testing.TB, url string, hosts map[string]string) {
+	t.Helper()
+	profile, err := os.MkdirTemp("", "harness-chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := make([]string, 0, len(hosts))
+	for host, place := range hosts {
+		rules = append(rules, "MAP "+host+" "+place)
+	}
+	// No sandbox: root and containers have none, and the pages are ours.
+	cmd := exec.Command(Binary(t), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+		"--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--no-proxy-server",
+		"--user-data-dir="+profile, "--host-resolver-rules="+strings.Join(rules, ","), url)
+	var said buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Env = append(os.Environ(), "HOME="+profile)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = 10 * time.Second // a helper process may hold its output open
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start Chromium: %v", err)
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_ = cmd.Wait() // it is ended by a signal
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-gone:
+		case <-time.After(10 * time.Second):
+		}
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left, and itself when it hangs
+		<-gone
+		if t.Failed() {
+			t.Logf("Chromium said:\n%s", said.String())
+		}
+		if err := os.RemoveAll(filepath.Clean(profile)); err != nil {
+			t.Logf("remove Chromium's profile: %v", err)
+		}
+	})
+}
+
+// buffer is a bytes.Buffer for two writers.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// String is everything written so far.
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
