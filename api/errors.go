@@ -99,6 +99,10 @@ func requestFailures(err error, _ *route, in *input) (failure, bool) {
 	if errors.As(err, &refused) {
 		return invalid(schema.Custom(refused.Message, refused.Field)), true
 	}
+	var tools *session.ToolsError
+	if errors.As(err, &tools) {
+		return invalid(schema.Custom(tools.Error(), "dynamicTools")), true
+	}
 	if errors.Is(err, session.ErrBadCursor) {
 		return invalid(schema.Custom("Invalid cursor", "cursor")), true
 	}

@@ -80,7 +80,7 @@ func (f *fakeSessions) CheckOwner(one session.Session) error {
 	return nil
 }
 
-func (f *fakeSessions) Adopt(ctx context.Context, id string) (session.Session, error) {
+func (f *fakeSessions) Forked(ctx context.Context, _, id string) (session.Session, error) {
 	return f.Lookup(ctx, id)
 }
 

@@ -16,8 +16,8 @@ type Sessions interface {
 	// Lookup finds a session in the stored rows, adopting one the runtime knows and we do not. It returns *session.DeletedError for a
 	// deleted one and session.ErrNotFound for an unknown one. Rows are read first: a known session costs no runtime call.
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
-	// Adopt is Lookup of a session its runtime has just made, which may have to be asked about it.
-	Adopt(ctx context.Context, sessionID string) (session.Session, error)
+	// Forked takes in a session that its runtime has just made of another one.
+	Forked(ctx context.Context, sourceID, sessionID string) (session.Session, error)
 	// CheckOwner refuses with *session.NotOwnerError what needs the runtime of a session that is another node's.
 	CheckOwner(session session.Session) error
 	Create(ctx context.Context, in session.Create) (session.Session, error)

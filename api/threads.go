@@ -88,7 +88,7 @@ func (s *server) forkSession(ctx context.Context, in *input) (reply, error) {
 	if err := json.Unmarshal(forked.Thread, &created); err != nil || created.ID == "" {
 		return reply{}, fmt.Errorf("thread/fork answered with no thread id: %s", forked.Thread)
 	}
-	stored, err := s.Sessions.Adopt(ctx, created.ID)
+	stored, err := s.Sessions.Forked(ctx, in.sessionID(), created.ID)
 	if err != nil {
 		return reply{}, fmt.Errorf("take in fork %s: %w", created.ID, err)
 	}

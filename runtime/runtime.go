@@ -285,11 +285,8 @@ type StartThread struct {
 	Ephemeral, NoUserInstruction bool
 }
 
-// ResumeThread are the arguments of Adapter.ResumeThread. Empty fields keep what the conversation had.
-type ResumeThread struct {
-	ThreadID     string
-	DynamicTools json.RawMessage
-}
+// ResumeThread are the arguments of Adapter.ResumeThread.
+type ResumeThread struct{ ThreadID string }
 
 // ListThreads are the arguments of Adapter.ListThreads.
 type ListThreads struct {
@@ -311,11 +308,11 @@ type StartTurn struct {
 	Input        []json.RawMessage
 	ActiveTurnID string
 	// Alone refuses with ErrTurnActive where the input would be steered into a running turn.
-	Alone                         bool
-	Cwd, Model, Effort            string
-	ApprovalPolicy                string
-	Sandbox, NetworkAccess        string
-	DynamicTools, CollaborateMode json.RawMessage
+	Alone                  bool
+	Cwd, Model, Effort     string
+	ApprovalPolicy         string
+	Sandbox, NetworkAccess string
+	CollaborateMode        json.RawMessage
 }
 
 // StartedTurn is the result of Adapter.StartTurn.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 
 	"harness/database"
 	"harness/journal"
@@ -59,7 +60,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 			t.call(session.Title)
 		})
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			return nil, insertSession(ctx, tx, session, &controls)
+			return nil, errors.Join(insertSession(ctx, tx, session, &controls), storeTools(ctx, tx, session.ID, in.DynamicTools))
 		}
 	})
 	return session, err

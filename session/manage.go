@@ -58,13 +58,16 @@ func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, err
 	}))
 }
 
-// Resume loads the conversation in its runtime, so that its events flow; turns do this by themselves. The runtime is told
-// of dynamicTools, the client's tools.
+// Resume loads the conversation in its runtime, so that its events flow; turns do this by themselves. *ToolsError for
+// client tools that are not the session's.
 func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (Session, error) {
 	var t runtime.Thread
 	resumed, err := told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
-		var err error
-		if t, err = adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.RuntimeSessionID, DynamicTools: dynamicTools}); err != nil {
+		err := s.checkTools(ctx, sessionID, dynamicTools)
+		if err != nil {
+			return nil, err
+		}
+		if t, err = adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.RuntimeSessionID}); err != nil {
 			return nil, materialized(err)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {

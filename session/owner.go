@@ -35,7 +35,7 @@ func (s *Service) owns(session Session) bool { return session.NodeID == s.opts.N
 
 // owned finds a session of this node and its runtime. Errors are those of Lookup, *NotOwnerError, and runtime.ErrUnavailable.
 func (s *Service) owned(ctx context.Context, sessionID string) (Session, runtime.Adapter, error) {
-	session, err := s.Adopt(ctx, sessionID)
+	session, err := s.adopt(ctx, sessionID)
 	if err == nil {
 		err = s.CheckOwner(session)
 	}

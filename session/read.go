@@ -20,9 +20,24 @@ const (
 	largestPage = 200
 )
 
-// Adopt is Lookup for who is about to use a session's runtime, or has just made it: a session of which only a signal told so far is asked
+// Forked takes in a session that its runtime has just made of another one; it has that one's client tools. Errors are those of Lookup.
+func (s *Service) Forked(ctx context.Context, sourceID, sessionID string) (Session, error) {
+	if _, err := s.adopt(ctx, sessionID); err != nil {
+		return Session{}, err
+	}
+	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return nil, updateSession(ctx, tx, sessionID, `dynamic_tools = (select dynamic_tools from sessions where id = $2)`,
+			database.EncodeText(sourceID))
+	})
+	if err != nil {
+		return Session{}, err
+	}
+	return s.stored(ctx, sessionID)
+}
+
+// adopt is Lookup for who is about to use a session's runtime, or has just made it: a session of which only a signal told so far is asked
 // about first. A fork's signal, for one, is faster than the answer to who asked for the fork.
-func (s *Service) Adopt(ctx context.Context, sessionID string) (Session, error) {
+func (s *Service) adopt(ctx context.Context, sessionID string) (Session, error) {
 	session, err := s.Lookup(ctx, sessionID)
 	if err != nil || string(session.Thread) != placeholderThread || !s.owns(session) {
 		return session, err

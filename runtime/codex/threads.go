@@ -71,8 +71,7 @@ func (c *Codex) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runt
 }
 
 func (c *Codex) resume(ctx context.Context, conn *conn, in runtime.ResumeThread) (runtime.Thread, error) {
-	params := object{"threadId": in.ThreadID}.withRaw("dynamicTools", in.DynamicTools)
-	result, err := conn.call(ctx, c.options.CallTimeout, "thread/resume", params)
+	result, err := conn.call(ctx, c.options.CallTimeout, "thread/resume", object{"threadId": in.ThreadID})
 	return threadIn(result, err)
 }
 

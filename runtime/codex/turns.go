@@ -56,7 +56,7 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 	if errors.Is(err, runtime.ErrThreadNotFound) {
 		// It was unloaded in between.
 		conn.turns.unloaded(in.ThreadID)
-		if _, err := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: in.ThreadID, DynamicTools: in.DynamicTools}); err != nil {
+		if _, err := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: in.ThreadID}); err != nil {
 			return runtime.StartedTurn{}, err
 		}
 		result, err = conn.call(ctx, c.options.CallTimeout, "turn/start", params)
@@ -96,15 +96,14 @@ func (c *Codex) activeTurn(ctx context.Context, conn *conn, in runtime.StartTurn
 	}
 }
 
-// load resumes a conversation this process has not loaded, or one that gets other dynamic tools.
+// load resumes a conversation this process has not loaded.
 func (c *Codex) load(ctx context.Context, conn *conn, in runtime.StartTurn) error {
-	loaded := conn.turns.loaded(in.ThreadID)
-	if loaded && len(in.DynamicTools) == 0 {
+	if conn.turns.loaded(in.ThreadID) {
 		return nil
 	}
-	_, err := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: in.ThreadID, DynamicTools: in.DynamicTools})
-	if (loaded || conn.inherited) && errors.Is(err, runtime.ErrThreadNotFound) {
-		// Loaded (by a server before us, perhaps) but never used: there is nothing on disk to resume yet.
+	_, err := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: in.ThreadID})
+	if conn.inherited && errors.Is(err, runtime.ErrThreadNotFound) {
+		// Loaded by a server before us, perhaps, but never used: there is nothing on disk to resume yet.
 		return nil
 	}
 	return err

@@ -188,6 +188,22 @@ func TestDynamicTool(t *testing.T) {
 	})
 }
 
+// Why tools are taken when a conversation begins and at no other time: codex takes no notice of them later.
+func TestToolsComeTooLateForAConversation(t *testing.T) {
+	onEach(t, func(t *testing.T, version codextest.Version) {
+		b := setup(t, version)
+		thread := b.thread(t, runtime.StartThread{})
+		b.completed(t, b.turn(t, runtime.StartTurn{ThreadID: thread}, "hi"))
+		_, err := b.codex.Call(t.Context(), "thread/resume", json.RawMessage(`{"threadId":"`+thread+`","dynamicTools":[{"type":"function",
+			"name":"lookup_ticket","description":"d","inputSchema":{"type":"object","properties":{}}}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.completed(t, b.turn(t, runtime.StartTurn{ThreadID: thread}, `MOCK_CALL[lookup_ticket|{}]END`))
+		b.output(t, "unsupported call: lookup_ticket")
+	})
+}
+
 func TestUserInput(t *testing.T) {
 	t.Parallel()
 	b := setup(t, codextest.Default)
