@@ -21,6 +21,9 @@ type Options struct {
 	URL string
 	// Path is the SQLite file. Its folder is made when missing.
 	Path string
+	// Marker is a table that every store of this program has: a SQLite file with tables but without it belongs to another one and is refused
+	// with a *FileError. "" does not look.
+	Marker string
 	// Synchronous is SQLite's durability: FULL (default; a commit survives power loss) or NORMAL (it survives a crash of the process).
 	Synchronous string
 	// MaxConns bounds the Postgres pool; 0 means 16.
@@ -36,7 +39,8 @@ const (
 	busyTimeout = 10 * time.Second
 )
 
-// Open connects to the store and checks that it answers. It does not migrate.
+// Open connects to the store and checks that it answers. It does not migrate. A SQLite file that is missing is made; one that is damaged,
+// cut off, empty or not ours is refused with a *FileError.
 func Open(ctx context.Context, opts Options) (*DB, error) {
 	if opts.URL != "" {
 		return openPostgres(ctx, opts)
@@ -70,13 +74,8 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(opts.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	// SQLite makes its files readable by everybody, and its other files like this one: transcripts are their owner's.
-	file, err := os.OpenFile(opts.Path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open the database: %w (set DATA_DIR to a folder this user may write)", err)
-	}
-	if err := file.Close(); err != nil {
-		return nil, fmt.Errorf("make %s: %w", opts.Path, err)
+	if err := prepareFile(ctx, opts.Path, opts.Marker); err != nil {
+		return nil, err
 	}
 	synchronous := opts.Synchronous
 	if synchronous == "" {
