@@ -68,12 +68,12 @@ func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 func TestASoundSQLiteFileIsOpened(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, path string){
-		"closed":              func(*testing.T, string) {},
-		"killed":              keepLog,
-		"missing":             remove,
-		"of an older version": func(t *testing.T, path string) { execute(t, path, `pragma application_id = 0`) },
-		"without tables yet":  func(t *testing.T, path string) { remove(t, path); execute(t, path, `pragma journal_mode = wal`) },
-		"with spare bytes":    func(t *testing.T, path string) { resize(t, path, size(t, path)+4096) },
+		"closed":                           func(*testing.T, string) {},
+		"killed":                           keepLog,
+		"missing":                          remove,
+		"of an older version":              func(t *testing.T, path string) { execute(t, path, `pragma application_id = 0`) },
+		"without tables yet":               func(t *testing.T, path string) { remove(t, path); execute(t, path, `pragma journal_mode = wal`) },
+		"with spare bytes":                 func(t *testing.T, path string) { resize(t, path, size(t, path)+4096) },
 		"killed before any page was moved": func(t *testing.T, path string) { remove(t, path); keepLog(t, path) },
 	} {
 		t.Run(name, func(t *testing.T) {

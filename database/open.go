@@ -11,8 +11,7 @@ import (
 	"runtime"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the Postgres driver
-	_ "modernc.org/sqlite"             // the SQLite driver
+	_ "modernc.org/sqlite" // the SQLite driver
 )
 
 // Options select the store.
@@ -46,27 +45,6 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 		return openPostgres(ctx, opts)
 	}
 	return openSQLite(ctx, opts, writerPages)
-}
-
-func openPostgres(ctx context.Context, opts Options) (*DB, error) {
-	pool, err := sql.Open("pgx", opts.URL)
-	if err != nil {
-		return nil, fmt.Errorf("DATABASE_URL is not a Postgres URL like postgres://user:password@host:5432/name: %w", redact(err))
-	}
-	maxConns := opts.MaxConns
-	if maxConns == 0 {
-		maxConns = 16
-	}
-	pool.SetMaxOpenConns(maxConns)
-	pool.SetMaxIdleConns(maxConns)
-	pool.SetConnMaxIdleTime(5 * time.Minute)
-
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	if err := pool.PingContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot reach Postgres at DATABASE_URL (is it running, and may this user log in?): %w", redact(err)), pool.Close())
-	}
-	return &DB{engine: Postgres, write: pool, read: pool}, nil
 }
 
 // openSQLite opens a file whose log is bounded to so many pages.
@@ -104,7 +82,7 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, kept.close(), read.Close())
 	}
-	return &DB{engine: SQLite, write: write, read: read, writer: kept, reads: newStatements(read), checkpoints: checkpoints}, nil
+	return &DB{engine: SQLite, write: write, read: read, raw: write, writer: kept, reads: newStatements(read), checkpoints: checkpoints}, nil
 }
 
 func sqliteDSN(path string, params ...string) string {
