@@ -78,8 +78,12 @@ func placeholders(rows, columns int) string {
 }
 
 // Exec runs the statement on rows of parameters, one behind the other: string, sql.NullString, int64 or sql.NullInt64. No rows are no
-// statement.
+// statement. In a transaction of Postgres it is sent with the next statement that has an answer, or with the commit.
 func (b *Bulk) Exec(ctx context.Context, tx Tx, args []any) error {
+	if postgres, isPostgres := tx.(*postgresTx); isPostgres && len(args) > 0 {
+		postgres.later = append(postgres.later, statement{b.postgres, Columns(b.kinds, args)})
+		return nil
+	}
 	return b.each(tx, args, func(text string, args []any) error {
 		_, err := tx.ExecContext(ctx, text, args...)
 		return err

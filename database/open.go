@@ -11,8 +11,7 @@ import (
 	"runtime"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the Postgres driver
-	_ "modernc.org/sqlite"             // the SQLite driver
+	_ "modernc.org/sqlite" // the SQLite driver
 )
 
 // Options select the store.
@@ -21,6 +20,9 @@ type Options struct {
 	URL string
 	// Path is the SQLite file. Its folder is made when missing.
 	Path string
+	// Marker is a table that every store of this program has: a SQLite file with tables but without it belongs to another one and is refused
+	// with a *FileError. "" does not look.
+	Marker string
 	// Synchronous is SQLite's durability: FULL (default; a commit survives power loss) or NORMAL (it survives a crash of the process).
 	Synchronous string
 	// MaxConns bounds the Postgres pool; 0 means 16.
@@ -36,7 +38,8 @@ const (
 	busyTimeout = 10 * time.Second
 )
 
-// Open connects to the store and checks that it answers. It does not migrate.
+// Open connects to the store and checks that it answers. It does not migrate. A SQLite file that is missing is made; one that is damaged,
+// cut off, empty or not ours is refused with a *FileError.
 func Open(ctx context.Context, opts Options) (*DB, error) {
 	if opts.URL != "" {
 		return openPostgres(ctx, opts)
@@ -44,39 +47,13 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 	return openSQLite(ctx, opts, writerPages)
 }
 
-func openPostgres(ctx context.Context, opts Options) (*DB, error) {
-	pool, err := sql.Open("pgx", opts.URL)
-	if err != nil {
-		return nil, fmt.Errorf("DATABASE_URL is not a Postgres URL like postgres://user:password@host:5432/name: %w", redact(err))
-	}
-	maxConns := opts.MaxConns
-	if maxConns == 0 {
-		maxConns = 16
-	}
-	pool.SetMaxOpenConns(maxConns)
-	pool.SetMaxIdleConns(maxConns)
-	pool.SetConnMaxIdleTime(5 * time.Minute)
-
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	if err := pool.PingContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot reach Postgres at DATABASE_URL (is it running, and may this user log in?): %w", redact(err)), pool.Close())
-	}
-	return &DB{engine: Postgres, write: pool, read: pool}, nil
-}
-
 // openSQLite opens a file whose log is bounded to so many pages.
 func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(opts.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	// SQLite makes its files readable by everybody, and its other files like this one: transcripts are their owner's.
-	file, err := os.OpenFile(opts.Path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open the database: %w (set DATA_DIR to a folder this user may write)", err)
-	}
-	if err := file.Close(); err != nil {
-		return nil, fmt.Errorf("make %s: %w", opts.Path, err)
+	if err := prepareFile(ctx, opts.Path, opts.Marker); err != nil {
+		return nil, err
 	}
 	synchronous := opts.Synchronous
 	if synchronous == "" {
@@ -105,7 +82,7 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, kept.close(), read.Close())
 	}
-	return &DB{engine: SQLite, write: write, read: read, writer: kept, reads: newStatements(read), checkpoints: checkpoints}, nil
+	return &DB{engine: SQLite, write: write, read: read, raw: write, writer: kept, reads: newStatements(read), checkpoints: checkpoints}, nil
 }
 
 func sqliteDSN(path string, params ...string) string {

@@ -31,7 +31,8 @@ func Transient(err error) bool {
 	case errors.As(err, &pg):
 		// 08 connection, 40 rollback (deadlock, serialisation), 53 resources (except 53100 disk full), 57P operator intervention.
 		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "40") || strings.HasPrefix(pg.Code, "57P") ||
-			(strings.HasPrefix(pg.Code, "53") && pg.Code != "53100")
+			(strings.HasPrefix(pg.Code, "53") && pg.Code != "53100") ||
+			pg.Code == "25P03" || pg.Code == "25P04" || pg.Code == "55P03" // a transaction idled or took too long, a lock was not free in time
 	case errors.As(err, &lite):
 		code := lite.Code() & 0xff
 		return code == sqliteBusy || code == sqliteLocked

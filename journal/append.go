@@ -11,8 +11,9 @@ import (
 	"harness/database"
 )
 
-// append numbers the records and writes them, and signs the head with the batch's name.
-func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos int64, records []Record) error {
+// append numbers the records and writes them, and signs the head with the batch's name: at once, or with the last statement of the
+// transaction.
+func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos int64, records []Record) (last database.Last, err error) {
 	counts := map[string]int64{}
 	for i := range records {
 		pos++
@@ -21,28 +22,32 @@ func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos i
 		records[i].Seq = counts[records[i].SessionID]
 	}
 	if j.db.Engine() == database.Postgres {
-		return appendAtOnce(ctx, tx, name, pos, records, counts)
+		return appendAtOnce(name, pos, records, counts), nil
 	}
-	last, err := reserveSequences(ctx, tx, counts)
+	sequences, err := reserveSequences(ctx, tx, counts)
 	if err != nil {
-		return err
+		return last, err
 	}
 	for i := range records {
-		records[i].Seq += last[records[i].SessionID] - counts[records[i].SessionID]
+		records[i].Seq += sequences[records[i].SessionID] - counts[records[i].SessionID]
 	}
 	if err := insertEvents.Exec(ctx, tx, parameters(records)); err != nil {
-		return fmt.Errorf("insert %d journal events: %w", len(records), err)
+		return last, fmt.Errorf("insert %d journal events: %w", len(records), err)
 	}
 	if _, err := tx.ExecContext(ctx, `update journal_head set pos = $1, batch = $2 where id = 1`, pos, name); err != nil {
-		return fmt.Errorf("move the journal head: %w", err)
+		return last, fmt.Errorf("move the journal head: %w", err)
 	}
-	return nil
+	return last, nil
 }
 
 // reserveSequences moves each session's counter and returns where it stands.
 func reserveSequences(ctx context.Context, tx database.Tx, counts map[string]int64) (map[string]int64, error) {
 	last := make(map[string]int64, len(counts))
-	err := moveSequences.Query(ctx, tx, counters(counts), func(rows *sql.Rows) error { return scanSequence(rows, last) })
+	err := moveSequences.Query(ctx, tx, counters(counts), func(rows *sql.Rows) error {
+		session, seq, err := scanSequence(rows)
+		last[session] = seq
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("number the events of %d sessions: %w", len(counts), err)
 	}
@@ -63,42 +68,30 @@ func counters(counts map[string]int64) []any {
 	return args
 }
 
-func scanSequence(rows *sql.Rows, last map[string]int64) error {
-	var (
-		session string
-		seq     int64
-	)
-	if err := rows.Scan(&session, &seq); err != nil {
-		return err
+func scanSequence(row interface{ Scan(dest ...any) error }) (session string, seq int64, err error) {
+	if err := row.Scan(&session, &seq); err != nil {
+		return "", 0, fmt.Errorf("read a sequence number: %w", err)
 	}
-	last[session] = seq
-	return nil
+	return session, seq, nil
 }
 
-// appendAtOnce is the same in one round trip, for Postgres. The sequence numbers of records are those within the batch.
-func appendAtOnce(ctx context.Context, tx database.Tx, name string, pos int64, records []Record, counts map[string]int64) error {
+// appendAtOnce is the same in one statement, for Postgres. Until it has run, the sequence numbers of records are those within the batch.
+func appendAtOnce(name string, pos int64, records []Record, counts map[string]int64) database.Last {
+	of := make(map[string][]*Record, len(counts))
 	for i := range records {
-		records[i].Seq -= counts[records[i].SessionID]
+		session := records[i].SessionID
+		records[i].Seq -= counts[session]
+		of[session] = append(of[session], &records[i])
 	}
 	args := append([]any{pos, name}, database.Columns(sequenceKinds, counters(counts))...)
-	rows, err := tx.QueryContext(ctx, appendStatement, append(args, database.Columns(eventKinds, parameters(records))...)...)
-	if err != nil {
-		return fmt.Errorf("append %d journal events: %w", len(records), err)
-	}
-	defer func() { _ = rows.Close() }()
-	last := make(map[string]int64, len(counts))
-	for rows.Next() {
-		if err := scanSequence(rows, last); err != nil {
-			return fmt.Errorf("append journal events: %w", err)
+	args = append(args, database.Columns(eventKinds, parameters(records))...)
+	return database.Last{Query: appendStatement, Args: args, Row: func(row interface{ Scan(dest ...any) error }) error {
+		session, last, err := scanSequence(row)
+		for _, r := range of[session] {
+			r.Seq += last
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("append %d journal events: %w", len(records), err)
-	}
-	for i := range records {
-		records[i].Seq += last[records[i].SessionID]
-	}
-	return nil
+		return err
+	}}
 }
 
 var (

@@ -92,7 +92,8 @@ func (j *Journal) refuseQueued() {
 	}
 }
 
-// process commits a batch. A unit that fails after writing spoils the shared transaction; then each unit gets its own. While the store is
+// process commits a batch. A unit that fails after writing, or whose events cannot be stored, spoils the shared transaction; then each unit
+// gets its own. While the store is
 // out of reach the batch is tried again for as long as somebody waits for it: producers without a deadline are slowed, not dropped.
 func (j *Journal) process(ctx context.Context, batch []*submission) {
 	if len(batch) == 0 {
@@ -112,14 +113,14 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 			j.opts.Logger.Warn().Err(err).Int("units", len(batch)).Msg("the database is out of reach; trying again")
 			continue
 		}
+		if len(batch) > 1 && ctx.Err() == nil {
+			for _, s := range batch {
+				j.process(ctx, []*submission{s})
+			}
+			return
+		}
 		var spoiled *unitError
 		if errors.As(err, &spoiled) {
-			if len(batch) > 1 {
-				for _, s := range batch {
-					j.process(ctx, []*submission{s})
-				}
-				return
-			}
 			err = spoiled.err
 		}
 		for _, s := range batch {
@@ -193,12 +194,8 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 		records  []Record
 		outcomes []outcome
 	)
-	err = j.db.Update(ctx, func(tx database.Tx) error {
+	err = j.db.UpdateHolding(ctx, headPosition+j.db.LockClause(), func(tx database.Tx, pos int64) (database.Last, error) {
 		records, outcomes = nil, nil
-		pos, err := j.lockHead(ctx, tx)
-		if err != nil {
-			return err
-		}
 		bytes := 0
 		running := withEarlier(ctx, pos, &records)
 		for _, s := range batch {
@@ -215,7 +212,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 				continue
 			}
 			if err != nil {
-				return &unitError{err: err}
+				return database.Last{}, &unitError{err: err}
 			}
 			outcomes = append(outcomes, outcome{first: len(records), count: len(events)})
 			origin := j.origin(s)
@@ -260,10 +257,13 @@ func runUnit(ctx context.Context, s *submission, tx database.Tx) (events []Event
 	return s.unit(ctx, tx)
 }
 
+// headPosition with the engine's lock clause takes the head row.
+const headPosition = `select pos from journal_head where id = 1`
+
 // lockHead takes the head row: from here to the commit no other writer of any process appends, which is what makes pos and seq gap-free
 // and equal to commit order. It comes first so that units of two processes cannot deadlock on each other's rows.
 func (j *Journal) lockHead(ctx context.Context, tx database.Tx) (pos int64, err error) {
-	if err := tx.QueryRowContext(ctx, `select pos from journal_head where id = 1`+j.db.LockClause()).Scan(&pos); err != nil {
+	if err := tx.QueryRowContext(ctx, headPosition+j.db.LockClause()).Scan(&pos); err != nil {
 		return 0, fmt.Errorf("lock the journal head: %w", err)
 	}
 	return pos, nil

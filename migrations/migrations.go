@@ -30,6 +30,9 @@ func (e *NewerSchemaError) Error() string {
 	return fmt.Sprintf("the database has schema version %d, this binary knows %d: start the newer harness that migrated it, or restore a backup from before the upgrade", e.Store, e.Binary)
 }
 
+// Marker is a table of the first migration, which is never dropped: a store that was migrated has it.
+const Marker = "journal_head"
+
 // Result tells what Up did.
 type Result struct {
 	// From and To are the schema versions before and after.

@@ -39,7 +39,7 @@ func Options(t testing.TB, engine database.Engine) database.Options {
 	if engine == database.Postgres {
 		return database.Options{URL: newSchema(t)}
 	}
-	return database.Options{Path: filepath.Join(t.TempDir(), "harness.db")}
+	return database.Options{Path: filepath.Join(t.TempDir(), "harness.db"), Marker: migrations.Marker}
 }
 
 // URL is the DATABASE_URL of a fresh Postgres schema, "" for SQLite, for tests of the whole program.

@@ -1,0 +1,80 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// What a connection to Postgres may take before the server gives its transaction up. A process that is frozen, or cut off, within a
+// transaction keeps its locks until then, and what it had not committed is gone.
+const (
+	// idleWrite bounds the pause between two statements of a writing transaction, idleRead that of a reading one, which nobody waits for.
+	idleWrite = 1500 * time.Millisecond
+	idleRead  = time.Minute
+	// lockWait bounds how long a writer waits for a lock. It is longer than a frozen process may keep one.
+	lockWait = 5 * time.Second
+	// longStatement and longTransaction bound writes; no write of ours takes so long. Reads and migrations may take what they need.
+	longStatement   = 5 * time.Minute
+	longTransaction = 10 * time.Minute // since Postgres 17
+)
+
+// writeConns is how many of the pool's connections are for writing: a journal has one writer.
+const writeConns = 4
+
+func openPostgres(ctx context.Context, opts Options) (*DB, error) {
+	config, err := pgx.ParseConfig(opts.URL)
+	if err != nil {
+		return nil, fmt.Errorf("DATABASE_URL is not a Postgres URL like postgres://user:password@host:5432/name: %w", redact(err))
+	}
+	maxConns := opts.MaxConns
+	if maxConns == 0 {
+		maxConns = 16
+	}
+	db := &DB{
+		engine: Postgres,
+		write: openPool(config, writeConns, map[string]time.Duration{
+			"idle_in_transaction_session_timeout": idleWrite, "lock_timeout": lockWait, "statement_timeout": longStatement,
+			"transaction_timeout": longTransaction,
+		}),
+		read: openPool(config, max(maxConns-writeConns, 1), map[string]time.Duration{"idle_in_transaction_session_timeout": idleRead}),
+		raw:  openPool(config, writeConns, nil),
+	}
+	db.raw.SetMaxIdleConns(-1)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if err := db.read.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot reach Postgres at DATABASE_URL (is it running, and may this user log in?): %w", redact(err)), db.Close())
+	}
+	return db, nil
+}
+
+// openPool makes a pool whose connections have these time-outs; those that DATABASE_URL sets stay as they are there.
+func openPool(config *pgx.ConnConfig, conns int, timeouts map[string]time.Duration) *sql.DB {
+	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		major, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), ".")
+		version, err := strconv.Atoi(major)
+		if err != nil {
+			return fmt.Errorf("read the version of Postgres: %w", err)
+		}
+		var text strings.Builder
+		for name, timeout := range timeouts {
+			if _, set := config.RuntimeParams[name]; !set && (name != "transaction_timeout" || version >= 17) {
+				fmt.Fprintf(&text, "set %s = %d;", name, timeout.Milliseconds())
+			}
+		}
+		_, err = conn.Exec(ctx, text.String())
+		return err
+	}))
+	pool.SetMaxOpenConns(conns)
+	pool.SetMaxIdleConns(conns)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	return pool
+}

@@ -1,0 +1,234 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// postgresTx is a writing transaction of Postgres. Every statement is a round trip, and others wait for what it has locked meanwhile; so what
+// need not be known at once is sent later, together.
+type postgresTx struct {
+	conn  *sql.Conn
+	later []statement
+	// failed is why statements sent later failed, when those after them could only say that the transaction had failed.
+	failed error
+}
+
+type statement struct {
+	text string
+	args []any
+}
+
+// updatePostgres is UpdateHolding.
+func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, held int64) (Last, error)) (err error) {
+	conn, err := db.write.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("begin transaction: %w", err)
+	}
+	tx := &postgresTx{conn: conn}
+	committed := false
+	defer func() {
+		if committed {
+			db.lost.Store(0)
+		} else if !tx.rollback(ctx) {
+			db.lost.Add(1)
+		}
+		_ = conn.Close() // back to the pool, or closed already
+	}()
+	held, err := db.begin(ctx, tx, hold)
+	if err != nil {
+		return fmt.Errorf("begin transaction: %w", err)
+	}
+	last, err := fn(tx, held)
+	if err != nil && tx.failed != nil {
+		return errors.Join(tx.failed, err)
+	}
+	if err != nil {
+		return err
+	}
+	err = tx.commit(ctx, last)
+	committed = err == nil
+	return err
+}
+
+// begin opens the transaction and runs hold in the same round trip.
+func (db *DB) begin(ctx context.Context, tx *postgresTx, hold string) (held int64, err error) {
+	text := "begin"
+	if lost := db.lost.Load(); lost > 0 {
+		// Transactions were given up in the middle. Perhaps this process is not frozen but slow: it gets more time, so that one succeeds.
+		text += fmt.Sprintf("; set local idle_in_transaction_session_timeout = %d", (idleWrite << min(lost, maxPatience)).Milliseconds())
+	}
+	if hold != "" {
+		text += "; " + hold
+	}
+	err = tx.raw(func(conn *pgx.Conn) error {
+		stop := db.watch(ctx, conn.PgConn().PID())
+		results, err := conn.PgConn().Exec(ctx, text).ReadAll()
+		if watched := stop(); err != nil {
+			return errors.Join(err, watched)
+		}
+		if hold == "" {
+			return nil
+		}
+		rows := results[len(results)-1].Rows
+		if len(rows) != 1 || len(rows[0]) != 1 {
+			return sql.ErrNoRows
+		}
+		held, err = strconv.ParseInt(string(rows[0][0]), 10, 64)
+		return err
+	})
+	return held, err
+}
+
+// maxPatience bounds how often idleWrite doubles: to 48 s.
+const maxPatience = 5
+
+// raw hands over the driver's connection.
+func (t *postgresTx) raw(fn func(conn *pgx.Conn) error) error {
+	return t.conn.Raw(func(conn any) error { return fn(conn.(*stdlib.Conn).Conn()) })
+}
+
+// rollback leaves no transaction open: the connection goes when Postgres cannot be told, or does not answer; false then.
+func (t *postgresTx) rollback(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockWait)
+	defer cancel()
+	return t.conn.Raw(func(conn any) error {
+		if _, err := conn.(*stdlib.Conn).Conn().Exec(ctx, "rollback"); err != nil {
+			return driver.ErrBadConn // database/sql closes it
+		}
+		return nil
+	}) == nil
+}
+
+// commit sends what was left for later, the last statement and COMMIT in one round trip. Its error wraps ErrCommit unless it is certain that
+// COMMIT was not run.
+func (t *postgresTx) commit(ctx context.Context, last Last) error {
+	statements := t.later
+	if last.Query != "" {
+		statements = append(statements, statement{last.Query, last.Args})
+	}
+	return t.raw(func(conn *pgx.Conn) error {
+		batch := &pgx.Batch{}
+		for _, s := range statements {
+			batch.Queue(s.text, s.args...)
+		}
+		batch.Queue("commit")
+		results := conn.SendBatch(ctx, batch)
+		defer func() { _ = results.Close() }() // what it could tell, COMMIT has told
+		for i, s := range statements {
+			rows, err := results.Query()
+			if err == nil {
+				if i == len(statements)-1 && last.Query != "" && last.Row != nil {
+					for err == nil && rows.Next() {
+						err = last.Row(rows)
+					}
+				}
+				rows.Close()
+				err = errors.Join(err, rows.Err())
+			}
+			if err != nil {
+				return notCommitted(fmt.Errorf("%.60s: %w", s.text, err))
+			}
+		}
+		tag, err := results.Exec()
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrCommit, err)
+		}
+		if tag.String() != "COMMIT" {
+			return errors.New("commit failed: a statement of the transaction had failed before")
+		}
+		return nil
+	})
+}
+
+// notCommitted is the error of a statement before COMMIT. When Postgres itself said so, it went no further.
+func notCommitted(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrCommit, err)
+}
+
+// flush sends what was left for later, and waits.
+func (t *postgresTx) flush(ctx context.Context) error {
+	if len(t.later) == 0 {
+		return nil
+	}
+	batch := &pgx.Batch{}
+	for _, s := range t.later {
+		batch.Queue(s.text, s.args...)
+	}
+	t.later = nil
+	t.failed = t.raw(func(conn *pgx.Conn) error { return conn.SendBatch(ctx, batch).Close() })
+	return t.failed
+}
+
+// ExecContext implements Tx.
+func (t *postgresTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if err := t.flush(ctx); err != nil {
+		return nil, err
+	}
+	return t.conn.ExecContext(ctx, query, args...)
+}
+
+// QueryContext implements Tx.
+func (t *postgresTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := t.flush(ctx); err != nil {
+		return nil, err
+	}
+	return t.conn.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext implements Tx.
+func (t *postgresTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	_ = t.flush(ctx) // then the row has an error, too: only database/sql makes one
+	return t.conn.QueryRowContext(ctx, query, args...)
+}
+
+// stalled is how long somebody may keep others waiting for a lock while Postgres waits for its next word, or for it to read an answer, in the
+// middle of a statement: no time-out of Postgres ends that.
+const stalled = 2 * time.Second
+
+// endStalled ends the transactions that a connection waits for and that are stuck with their clients within a statement.
+const endStalled = `select count(*) from (select pg_terminate_backend(pid) from pg_stat_activity where pid = any(pg_blocking_pids($1))
+	and state = 'active' and wait_event_type = 'Client' and extract(epoch from clock_timestamp() - state_change) * 1000 > $2) as ended`
+
+// watch looks after a connection that may have to wait for a lock, until stop, which tells what went wrong with looking.
+func (db *DB) watch(ctx context.Context, pid uint32) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	timer := time.AfterFunc(stalled, func() {
+		ticker := time.NewTicker(stalled / 4)
+		defer ticker.Stop()
+		for {
+			var ended int
+			if err := db.read.QueryRowContext(ctx, endStalled, int64(pid), stalled.Milliseconds()).Scan(&ended); err != nil {
+				done <- err
+				return
+			}
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				done <- nil
+				return
+			}
+		}
+	})
+	return func() error {
+		cancel()
+		if timer.Stop() {
+			return nil
+		}
+		return <-done
+	}
+}
