@@ -83,6 +83,8 @@ func (c *Codex) run(ctx context.Context, l *link) (ready bool, err error) {
 	if !l.over {
 		cause = c.live(ctx, conn, l)
 	}
+	var hung *hungError
+	errors.As(cause, &hung)
 	ready = c.Status().Generation == conn.generation
 	if keep := l.shim != nil && !l.over && c.options.KeepOnStop && ctx.Err() != nil; keep {
 		l.shim.Detach()
@@ -92,7 +94,11 @@ func (c *Codex) run(ctx context.Context, l *link) (ready bool, err error) {
 		return ready, ctx.Err()
 	}
 	if !l.over {
-		l.stop(stopGrace)
+		grace := stopGrace
+		if hung != nil {
+			grace = 0 // it is killed; what is waited for is a shim that hangs, too
+		}
+		l.stop(grace)
 		// Sweep before the last words are read: what is swept may be what holds the pipe open.
 		c.sweep()
 	}
@@ -100,7 +106,7 @@ func (c *Codex) run(ctx context.Context, l *link) (ready bool, err error) {
 	conn.reportFormer()
 	l.release()
 	exit := l.exit()
-	if hung, ok := asHung(cause); ok {
+	if hung != nil {
 		exit.Reason = fmt.Sprintf("it did not answer for %s", hung.after)
 	}
 	c.ended(conn, l, exit)

@@ -2,7 +2,6 @@ package codex
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -107,11 +106,4 @@ func (c *Codex) examine(w *watch) error {
 		c.set(func(s *runtime.Status) { s.State, s.Reason = runtime.StateReady, "" })
 	}
 	return nil
-}
-
-// asHung tells a process that hung from one that ended.
-func asHung(err error) (*hungError, bool) {
-	var hung *hungError
-	ok := errors.As(err, &hung)
-	return hung, ok
 }
