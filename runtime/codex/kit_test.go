@@ -33,11 +33,20 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == runAsShim {
 		os.Exit(runShim(os.Args[2]))
 	}
+	if dir, is := os.LookupEnv(runAsReader); is {
+		if err := readLongLine(dir); err != nil {
+			panic(err)
+		}
+		return
+	}
 	if mode := os.Getenv(fakeVariable); mode != "" {
 		os.Exit(fakeCodex(mode))
 	}
 	goleak.VerifyTestMain(m)
 }
+
+// runAsReader makes the test binary a server that reads one long line and says what that cost; its value is a folder for shims, "" for none.
+const runAsReader = "HARNESS_TEST_RUN_AS_READER"
 
 // patience bounds every wait; the machine may be busy.
 const patience = 60 * time.Second
