@@ -40,6 +40,9 @@ type Config struct {
 	OpenAIAPIKey        string        // OPENAI_API_KEY (secret)
 	RuntimeStartTimeout time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS
 	RuntimeCallTimeout  time.Duration // HARNESS_RUNTIME_CALL_TIMEOUT_MS
+	RuntimeHang         time.Duration // HARNESS_RUNTIME_HANG_MS; 0 waits for ever
+	RuntimeUnload       time.Duration // HARNESS_RUNTIME_UNLOAD_MS; 0 unloads nothing
+	RuntimeRecycle      int           // HARNESS_RUNTIME_RECYCLE_MB; 0 recycles nothing
 	RuntimeDetach       bool          // HARNESS_RUNTIME_DETACH
 	DetachGrace         time.Duration // HARNESS_DETACH_GRACE_MS
 	SpoolBytes          int           // HARNESS_SPOOL_BYTES

@@ -10,6 +10,12 @@ import (
 
 func notEmpty(s string) bool { return strings.TrimSpace(s) != "" }
 
+// zeroOrSecond accepts 0, which switches something off, and times (ms) long enough to tell a slow machine from one that does nothing.
+func zeroOrSecond(s string) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && (n == 0 || n >= 1000)
+}
+
 // isHost accepts an IP address or a DNS name, without port and brackets.
 func isHost(s string) bool {
 	if net.ParseIP(s) != nil {

@@ -376,6 +376,8 @@ const (
 	StateReady       State = "ready"
 	StateUnavailable State = "unavailable" // missing, or down and waiting for the next try
 	StateStopped     State = "stopped"
+	// StateUnresponsive: the process is there and does not answer a health probe. Callers wait for it as for one that is starting.
+	StateUnresponsive State = "unresponsive"
 )
 
 // Status describes the runtime process now.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"harness/database"
+	"harness/runtime"
 	"harness/transcript"
 )
 
@@ -66,6 +67,9 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 			now.State = StateIdle
 		}
 		if one := byID[database.DecodeText(id)]; one != nil {
+			if now.ActiveTurnID != "" && s.unresponsive(*one) {
+				now.State = StateUnresponsive
+			}
 			one.Activity = now
 		}
 	}
@@ -73,6 +77,15 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 		return fmt.Errorf("read what goes on in %d sessions: %w", len(sessions), err)
 	}
 	return nil
+}
+
+// unresponsive tells that the runtime of a session of this node does not answer. Other nodes' runtimes are not known here.
+func (s *Service) unresponsive(session Session) bool {
+	if !s.owns(session) {
+		return false
+	}
+	adapter, err := s.adapter(session.Runtime)
+	return err == nil && adapter.Status().State == runtime.StateUnresponsive
 }
 
 // shown reads a session as clients see it.

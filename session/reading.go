@@ -98,8 +98,9 @@ func (s *Service) version(ctx context.Context, q database.Querier, session Sessi
 		Session                    Session
 		Seq, Last, History, Oldest int64
 		ActiveTurn                 string
+		Unresponsive               bool
 		Window                     *transcript.Window
-	}{session, seq, last, session.historyAt, oldest, s.view.active(session.ID), window}))
+	}{session, seq, last, session.historyAt, oldest, s.view.active(session.ID), s.unresponsive(session), window}))
 	return hex.EncodeToString(sum[:16]), nil
 }
 

@@ -68,6 +68,8 @@ const (
 	StateRunning State = "running" // a turn runs
 	StateWaiting State = "waiting" // a turn runs and waits for a person
 	StateError   State = "error"   // no turn runs, and the last one failed
+	// StateUnresponsive: a turn runs, and its runtime does not answer. The turn goes on, or ends with the runtime.
+	StateUnresponsive State = "unresponsive"
 )
 
 // Activity is what goes on in a session.

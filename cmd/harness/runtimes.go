@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"harness/runtime"
 	"harness/runtime/codex"
 	"harness/runtime/process/shim"
 	"harness/telemetry"
@@ -50,7 +51,18 @@ func (s *Server) watchRuntimes(host *shim.Host) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: telemetry.MetricName("runtime", name), Help: help}, value)
 	}
+	counter := func(name, help string, value func() int64) prometheus.Collector {
+		opts := prometheus.CounterOpts{Name: telemetry.MetricName("runtime", name), Help: help}
+		return prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) })
+	}
 	s.metrics.registry.MustRegister(
+		gauge("unresponsive", "1 while the runtime leaves a health probe unanswered.", func() float64 {
+			if s.codex.Status().State == runtime.StateUnresponsive {
+				return 1
+			}
+			return 0
+		}),
+		counter("hangs_total", "Runtime processes killed because they did not answer.", func() int64 { return s.codex.Counters().Hangs }),
 		gauge("shims", "Shims of this data directory that are alive.", func() float64 {
 			found, err := shim.Discover(host.RunDir)
 			if err != nil {

@@ -59,6 +59,9 @@ type Options struct {
 	ClientVersion string
 	// StartTimeout bounds a start until codex answered initialize (30 s); CallTimeout every other request (120 s).
 	StartTimeout, CallTimeout time.Duration
+	// HangAfter is how long codex may leave a health probe unanswered before it is killed and restarted; after a quarter of it the status is
+	// unresponsive. 0 asks nothing and waits for ever.
+	HangAfter time.Duration
 	// BackoffMin doubles from one failed start to the next up to BackoffMax (250 ms, 30 s).
 	BackoffMin, BackoffMax time.Duration
 	// Confine hides files from codex and what it runs; Stage is the program and first arguments that do it (process.Spec).
@@ -106,9 +109,11 @@ type Counters struct {
 	Legacy int64
 	// Orphans are processes that were left behind and killed.
 	Orphans int64
+	// Hangs are the processes that were killed because they did not answer.
+	Hangs int64
 }
 
-type counters struct{ undecodable, oversized, late, legacy, orphans atomic.Int64 }
+type counters struct{ undecodable, oversized, late, legacy, orphans, hangs atomic.Int64 }
 
 // New makes an adapter that is not started yet.
 func New(options Options) *Codex {
@@ -159,7 +164,7 @@ func (c *Codex) Counters() Counters {
 	return Counters{
 		Undecodable: c.counters.undecodable.Load(), Oversized: c.counters.oversized.Load(),
 		Late: c.counters.late.Load(), Legacy: c.counters.legacy.Load(),
-		Orphans: c.counters.orphans.Load(),
+		Orphans: c.counters.orphans.Load(), Hangs: c.counters.hangs.Load(),
 	}
 }
 
@@ -242,7 +247,7 @@ func (c *Codex) ready(ctx context.Context) (*conn, version, error) {
 		switch status.State {
 		case runtime.StateReady:
 			return conn, v, nil
-		case runtime.StateStarting:
+		case runtime.StateStarting, runtime.StateUnresponsive:
 		default:
 			return nil, version{}, fmt.Errorf("%w: %s", runtime.ErrUnavailable, status.Reason)
 		}

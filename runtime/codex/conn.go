@@ -50,6 +50,7 @@ type conn struct {
 	out        *queue
 	counters   *counters
 	turns      *tracker
+	pulse      pulse
 
 	slots   chan struct{}
 	writing chan struct{}
@@ -65,6 +66,7 @@ type conn struct {
 	// gone is closed when nothing more will come from the process.
 	gone      chan struct{}
 	refusing  sync.WaitGroup
+	probing   sync.WaitGroup
 	onStarted func()
 	hello     json.RawMessage // the answer to initialize
 
@@ -99,7 +101,7 @@ type openRequest struct{ thread, turn string }
 
 func newConn(generation string, w wire, out *queue, counters *counters, log zerolog.Logger) *conn {
 	return &conn{
-		generation: generation, wire: w, log: log, out: out, counters: counters, turns: newTracker(),
+		generation: generation, wire: w, log: log, out: out, counters: counters, turns: newTracker(), pulse: pulse{source: w.out},
 		slots: make(chan struct{}, maxInFlight), writing: make(chan struct{}, 1),
 		pending: map[string]*pending{}, requests: map[string]openRequest{}, lost: map[string]bool{}, gone: make(chan struct{}),
 	}
@@ -107,7 +109,7 @@ func newConn(generation string, w wire, out *queue, counters *counters, log zero
 
 // read runs until the process's stdout ends.
 func (c *conn) read() {
-	lines := newLineReader(c.wire.out, maxLine)
+	lines := newLineReader(&c.pulse, maxLine)
 	lines.offset, c.pushed = c.offset, c.offset
 	lines.skipping = func() { c.passed(lines.offset) }
 	for {
@@ -128,6 +130,7 @@ func (c *conn) read() {
 	}
 	c.fail(fmt.Errorf("%w: the codex process is gone", runtime.ErrUnavailable))
 	c.refusing.Wait()
+	c.probing.Wait()
 	close(c.gone)
 }
 

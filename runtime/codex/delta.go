@@ -49,14 +49,24 @@ type span struct{ start, end int }
 
 // member finds a member of the object that begins at a place of valid JSON; of several with the same name the last one, as decoders do.
 func member(raw []byte, object int, name string) (found span, ok bool) {
+	eachMember(raw, object, func(key []byte, at span) {
+		if string(key) == name {
+			found, ok = at, true
+		}
+	})
+	return found, ok
+}
+
+// eachMember visits the members of the object that begins at a place of valid JSON, in order.
+func eachMember(raw []byte, object int, visit func(name []byte, at span)) {
 	at := object + space(raw[object:])
 	if at >= len(raw) || raw[at] != '{' {
-		return span{}, false
+		return
 	}
 	for at++; ; {
 		at += space(raw[at:])
 		if raw[at] == '}' {
-			return found, ok
+			return
 		}
 		if raw[at] == ',' {
 			at++
@@ -68,9 +78,7 @@ func member(raw []byte, object int, name string) (found span, ok bool) {
 		at++ // the colon
 		at += space(raw[at:])
 		size := value(raw[at:])
-		if string(key[1:len(key)-1]) == name {
-			found, ok = span{at, at + size}, true
-		}
+		visit(key[1:len(key)-1], span{at, at + size})
 		at += size
 	}
 }

@@ -3,16 +3,17 @@ package codex
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 )
 
 // frame is one line of the app-server protocol (`codex-app-server.md` 1): like JSON-RPC 2.0, without its version member.
 type frame struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  *rpcError       `json:"error"`
+	ID     json.RawMessage
+	Method string
+	Params json.RawMessage
+	Result json.RawMessage
+	Error  *rpcError
 }
 
 type rpcError struct {
@@ -48,13 +49,32 @@ func (f *frame) kind() frameKind {
 // legacy tells the `codex/event/...` duplicates 0.101 sends of everything; they are in no catalogue and dropped.
 func (f *frame) legacy() bool { return strings.HasPrefix(f.Method, "codex/event/") }
 
+// parseFrame reads a line. Params and result are parts of it, not copies: they may be as long as the line.
 func parseFrame(line []byte) (frame, error) {
 	var f frame
-	err := json.Unmarshal(line, &f)
+	if err := json.Unmarshal(line, &struct{}{}); err != nil {
+		return f, err
+	}
+	var errs []error
+	eachMember(line, 0, func(name []byte, at span) {
+		value := line[at.start:at.end:at.end]
+		switch string(name) {
+		case "id":
+			f.ID = bytes.Clone(value)
+		case "method":
+			errs = append(errs, json.Unmarshal(value, &f.Method))
+		case "params":
+			f.Params = value
+		case "result":
+			f.Result = value
+		case "error":
+			errs = append(errs, json.Unmarshal(value, &f.Error))
+		}
+	})
 	if bytes.Equal(f.Params, []byte("null")) {
 		f.Params = nil
 	}
-	return f, err
+	return f, errors.Join(errs...)
 }
 
 // encode writes one frame as a line. HTML escaping is off so that text reaches codex as it is.

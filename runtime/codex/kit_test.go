@@ -33,11 +33,20 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == runAsShim {
 		os.Exit(runShim(os.Args[2]))
 	}
+	if dir, is := os.LookupEnv(runAsReader); is {
+		if err := readLongLine(dir); err != nil {
+			panic(err)
+		}
+		return
+	}
 	if mode := os.Getenv(fakeVariable); mode != "" {
 		os.Exit(fakeCodex(mode))
 	}
 	goleak.VerifyTestMain(m)
 }
+
+// runAsReader makes the test binary a server that reads one long line and says what that cost; its value is a folder for shims, "" for none.
+const runAsReader = "HARNESS_TEST_RUN_AS_READER"
 
 // patience bounds every wait; the machine may be busy.
 const patience = 60 * time.Second
@@ -145,13 +154,23 @@ type bundle struct {
 
 func setup(t *testing.T, version codextest.Version, options ...codextest.Option) *bundle {
 	t.Helper()
+	return setupWith(t, version, nil, options...)
+}
+
+// setupWith is setup with other options of the adapter.
+func setupWith(t *testing.T, version codextest.Version, change func(*codex.Options), options ...codextest.Option) *bundle {
+	t.Helper()
 	b := &bundle{recorder: newRecorder(), version: version, model: mockmodel.Start(t), cwd: t.TempDir()}
 	b.home = codextest.Home(t, b.model.URL(), append([]codextest.Option{codextest.For(version)}, options...)...)
 	b.mark = process.Mark(b.home, "codex")
-	b.codex = codex.New(codex.Options{
+	own := codex.Options{
 		Bin: codextest.Binary(t, version), Home: b.home, Mark: b.mark, Sink: b.sink, Logger: logger(t),
 		BackoffMin: 10 * time.Millisecond, Env: []string{"HOME=" + b.home},
-	})
+	}
+	if change != nil {
+		change(&own)
+	}
+	b.codex = codex.New(own)
 	start(t, b.codex)
 	return b
 }

@@ -11,6 +11,9 @@ import (
 // maxLine is the longest line taken from the runtime, in bytes. codex itself has no limit; 64 MiB lines were seen.
 const maxLine = 128 << 20
 
+// partBytes is read at a time.
+const partBytes = 64 << 10
+
 // errLineTooLong says that a line was above the limit and skipped as a whole.
 var errLineTooLong = errors.New("line too long")
 
@@ -18,32 +21,34 @@ var errLineTooLong = errors.New("line too long")
 type lineReader struct {
 	reader *bufio.Reader
 	limit  int
+	line   lineBuffer
 	// offset counts the bytes taken. skipping, when set, is called while a line above the limit passes by.
 	offset   int64
 	skipping func()
 }
 
 func newLineReader(r io.Reader, limit int) *lineReader {
-	return &lineReader{reader: bufio.NewReaderSize(r, 64<<10), limit: limit}
+	// A line is too long when it is above the limit by a part at most.
+	return &lineReader{reader: bufio.NewReaderSize(r, partBytes), limit: limit, line: lineBuffer{capacity: limit + partBytes}}
 }
 
 // next returns the next line without its end, valid UTF-8, in memory of its own. A half line at the end is no line: its writer died.
 func (l *lineReader) next() ([]byte, error) {
-	var line []byte
 	tooLong := false
 	for {
 		part, err := l.reader.ReadSlice('\n')
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			l.line.drop()
 			return nil, err
 		}
 		l.offset += int64(len(part))
 		if !tooLong {
-			line = append(line, part...)
-			tooLong = len(line) > l.limit
+			l.line.add(part)
+			tooLong = l.line.size > l.limit
 		}
 		if err != nil {
 			if tooLong {
-				line = nil
+				l.line.drop()
 				if l.skipping != nil {
 					l.skipping()
 				}
@@ -51,9 +56,10 @@ func (l *lineReader) next() ([]byte, error) {
 			continue
 		}
 		if tooLong {
+			l.line.drop()
 			return nil, errLineTooLong
 		}
-		line = bytes.TrimRight(line, "\r\n")
+		line := bytes.TrimRight(l.line.take(), "\r\n")
 		if !utf8.Valid(line) {
 			line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
 		}

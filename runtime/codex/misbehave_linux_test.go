@@ -14,7 +14,6 @@ import (
 // Whatever a codex behind a shim does, the adapter's state is right and nothing is left of it: no process, no folder (fault-tests row 11).
 func TestABadCodexBehindAShimLeavesNothing(t *testing.T) {
 	t.Parallel()
-	exited := func(s runtime.Signal) bool { return s.Kind == runtime.SignalExited }
 	for name, play := range map[string]func(t *testing.T, b *faultBundle){
 		"hang": func(t *testing.T, b *faultBundle) {
 			b.wait(t, "the end of the hanging process", exited)

@@ -83,6 +83,8 @@ func (c *Codex) run(ctx context.Context, l *link) (ready bool, err error) {
 	if !l.over {
 		cause = c.live(ctx, conn, l)
 	}
+	var hung *hungError
+	errors.As(cause, &hung)
 	ready = c.Status().Generation == conn.generation
 	if keep := l.shim != nil && !l.over && c.options.KeepOnStop && ctx.Err() != nil; keep {
 		l.shim.Detach()
@@ -92,7 +94,11 @@ func (c *Codex) run(ctx context.Context, l *link) (ready bool, err error) {
 		return ready, ctx.Err()
 	}
 	if !l.over {
-		l.stop(stopGrace)
+		grace := stopGrace
+		if hung != nil {
+			grace = 0 // it is killed; what is waited for is a shim that hangs, too
+		}
+		l.stop(grace)
 		// Sweep before the last words are read: what is swept may be what holds the pipe open.
 		c.sweep()
 	}
@@ -100,6 +106,9 @@ func (c *Codex) run(ctx context.Context, l *link) (ready bool, err error) {
 	conn.reportFormer()
 	l.release()
 	exit := l.exit()
+	if hung != nil {
+		exit.Reason = fmt.Sprintf("it did not answer for %s", hung.after)
+	}
 	c.ended(conn, l, exit)
 	if cause == nil {
 		cause = fmt.Errorf("codex ended (%s); it is being restarted, its stderr is in the log", exitText(exit))
@@ -135,7 +144,8 @@ func (c *Codex) ended(conn *conn, l *link, exit runtime.Exit) {
 	}
 }
 
-// live shakes hands and then waits for the end. Nil when the process ended by itself after it was ready.
+// live shakes hands and then waits for the end. Nil when the process ended by itself after it was ready, *hungError when it had to be
+// killed.
 func (c *Codex) live(ctx context.Context, conn *conn, l *link) error {
 	if len(l.hello) == 0 {
 		if err := c.shakeHands(ctx, conn); err != nil {
@@ -147,6 +157,13 @@ func (c *Codex) live(ctx context.Context, conn *conn, l *link) error {
 	}
 	overdue := time.NewTimer(c.options.CallTimeout)
 	defer overdue.Stop()
+	var looks <-chan time.Time
+	health := watch{conn: conn, every: c.options.HangAfter / watchSteps}
+	if health.every > 0 {
+		ticker := time.NewTicker(health.every)
+		defer ticker.Stop()
+		looks = ticker.C
+	}
 	for {
 		select {
 		case <-l.done:
@@ -155,6 +172,13 @@ func (c *Codex) live(ctx context.Context, conn *conn, l *link) error {
 		case <-ctx.Done():
 		case <-overdue.C:
 			conn.reportFormer()
+			continue
+		case <-looks:
+			if err := c.examine(&health); err != nil {
+				// Stopped, it would not hear of any other signal.
+				l.wire.kill()
+				return err
+			}
 			continue
 		}
 		return nil

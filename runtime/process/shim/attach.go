@@ -40,7 +40,7 @@ type Attached struct {
 	protocol int
 	stderr   func([]byte)
 
-	// Reading: what is left of the data frame under way, or the position in a dead spool.
+	// Reading: what is left of the data frame under way, the spool once the shim is dead, and the position in the runtime's output.
 	left     int64
 	dead     *segments
 	position int64
@@ -68,7 +68,7 @@ func Attach(ctx context.Context, found Found, from int64, stderr func([]byte)) (
 		stderr = func([]byte) {}
 	}
 	a := &Attached{
-		State: w.State, Attachment: w.Attachment, dir: found.Dir, conn: conn, protocol: w.Protocol, stderr: stderr,
+		State: w.State, Attachment: w.Attachment, dir: found.Dir, conn: conn, protocol: w.Protocol, stderr: stderr, position: from,
 		ackWake: make(chan struct{}, 1), ackDone: make(chan struct{}), done: make(chan struct{}),
 	}
 	a.acked.Store(from)
@@ -131,35 +131,38 @@ func (a *Attached) Read(b []byte) (int, error) {
 	for a.left == 0 {
 		k, length, err := readHeader(a.conn)
 		if err != nil {
-			return 0, a.lost()
+			return a.lost(b)
 		}
 		if k == kindData {
 			a.left = length
 			continue
 		}
-		if err := a.take(k, length); err != nil {
+		if err := a.take(k, length); errors.Is(err, io.EOF) {
 			return 0, err
+		} else if err != nil {
+			return a.lost(b)
 		}
 	}
 	n, err := a.conn.Read(b[:min(int64(len(b)), a.left)])
 	a.left -= int64(n)
+	a.position += int64(n)
 	if n == 0 && err != nil {
-		return 0, a.lost()
+		return a.lost(b)
 	}
 	return n, nil
 }
 
-// take handles a frame that is no data.
+// take handles a frame that is no data: io.EOF when it was the last one, ErrGone when the connection ended in it.
 func (a *Attached) take(k kind, length int64) error {
 	if k != kindStderr && k != kindExit {
 		if _, err := io.CopyN(io.Discard, a.conn, length); err != nil {
-			return a.lost()
+			return ErrGone
 		}
 		return nil
 	}
 	payload, err := readPayload(a.conn, length)
 	if err != nil {
-		return a.lost()
+		return ErrGone
 	}
 	if k == kindStderr {
 		a.stderr(payload)
@@ -189,14 +192,16 @@ func (a *Attached) readDead(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// lost is the end of the connection: we left, or the shim is gone and the runtime with it.
-func (a *Attached) lost() error {
-	if !a.detached.Load() {
-		a.killAll()
-		a.ended(runtime.Exit{At: time.Now(), Reason: "its shim ended"})
+// lost is the end of the connection: we left, or the shim is gone and the runtime with it. Then what it had spooled and not sent is read on.
+func (a *Attached) lost(b []byte) (int, error) {
+	if a.detached.Load() {
+		a.ended(runtime.Exit{At: time.Now()})
+		return 0, io.EOF
 	}
-	a.ended(runtime.Exit{At: time.Now()})
-	return io.EOF
+	a.killAll()
+	awaitEnd(context.Background(), a.State, killWait)
+	a.left, a.dead = 0, &segments{dir: spoolPath(a.dir)}
+	return a.readDead(b)
 }
 
 func (a *Attached) ended(exit runtime.Exit) {
