@@ -63,5 +63,22 @@ func readNodeID(path string) (string, error) {
 	return id, nil
 }
 
+// place names the file that is locked, among all files of all machines since they were started; "" where that cannot be told.
+func (d *dataDir) place() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	info, err := d.lock.Stat()
+	if err != nil {
+		return ""
+	}
+	file, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s/%d/%d", strings.TrimSpace(string(boot)), file.Dev, file.Ino)
+}
+
 // close gives the folder up.
 func (d *dataDir) close() error { return d.lock.Close() }

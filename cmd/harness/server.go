@@ -17,6 +17,7 @@ import (
 
 	"harness/api"
 	"harness/auth"
+	"harness/cluster"
 	"harness/config"
 	"harness/database"
 	"harness/internal/lifecycle"
@@ -42,6 +43,7 @@ type Server struct {
 
 	dir      *dataDir
 	db       *database.DB
+	node     *cluster.Lease // nil on SQLite, which belongs to the data directory's one server
 	journal  *journal.Journal
 	sessions *session.Service
 	codex    *codex.Codex
@@ -73,6 +75,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger) *Server
 		lifecycle.Part{Name: "listener", Start: s.listen, Stop: s.closeListener, Bound: time.Second},
 		lifecycle.Part{Name: "door", Start: s.startDoor, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "database", Start: s.openDatabase, Stop: s.closeDatabase, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "node", Start: s.startNode, Stop: s.stopNode, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "journal pruning", Start: s.startPruning, Stop: s.stopPruning, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
@@ -96,6 +99,14 @@ func (s *Server) Stop() error { return s.parts.Stop() }
 
 // Failed reports a part that broke while serving.
 func (s *Server) Failed() <-chan error { return s.failed }
+
+// fail reports that a part broke; the first report ends the server.
+func (s *Server) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
 
 // URL is the base URL clients use. Call it after Start.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
@@ -128,7 +139,7 @@ func (s *Server) startDoor(context.Context) error {
 	go func() {
 		defer close(s.served)
 		if err := s.http.Serve(s.edge.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-			s.failed <- fmt.Errorf("the HTTP server broke: %w", err)
+			s.fail(fmt.Errorf("the HTTP server broke: %w", err))
 		}
 	}()
 	s.log.Info().Str("url", s.URL()).Msg("harness is starting")
