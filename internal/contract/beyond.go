@@ -152,5 +152,10 @@ func Beyond() []Row {
 			What:   "a job's instruction waits for a turn that runs in its worker's session, and is not steered into it",
 			Reason: "in the original it ran with the rights of that turn, and ended with it",
 		},
+		{
+			What: "the data directory `.data` of the working directory is used when this user's server made it, or the operator consented to it; one " +
+				"named with `DATA_DIR` always: [security.md](security.md#consent)",
+			Reason: "a folder from a stranger brought its own sessions, jobs and runtimes to take up",
+		},
 	}
 }
