@@ -99,7 +99,7 @@ func (c *consents) claim(cfg *config.Config) (claimState, error) {
 	if err != nil {
 		return claimForeign, err
 	}
-	place, err := dataDirPlace(cfg.DataDir)
+	place, err := entryPlace(cfg.DataDir)
 	if err != nil {
 		return claimForeign, err
 	}
@@ -122,7 +122,7 @@ func onlyClaim(entries []fs.DirEntry) bool {
 
 // grantDataDir makes a data directory this user's, with a secret that nobody knows who wrote there before.
 func grantDataDir(store *trust.Store, path string) (granted map[string]string, err error) {
-	place, err := dataDirPlace(path)
+	place, err := entryPlace(path)
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +159,8 @@ func readClaim(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, 1<<10))
 }
 
-// dataDirPlace is the place of a data directory itself, also when that is a link: consent is to this folder's.
-func dataDirPlace(path string) (string, error) {
+// entryPlace is where an entry of a folder stands itself, also when it is a link or not there: the links on the way to it are followed.
+func entryPlace(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return "", err

@@ -108,7 +108,11 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 	plan.UserNamespace = userNamespace
 	plan.Hide = []string{data}
 	for _, file := range s.cfg.Files() {
-		if path, err := realPath(file); err == nil {
+		path, err := realPath(file)
+		if errors.Is(err, os.ErrNotExist) {
+			path, err = entryPlace(file) // for a runtime that is started anew when it is there
+		}
+		if err == nil {
 			plan.Hide = append(plan.Hide, path)
 		}
 	}
@@ -117,10 +121,8 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 			plan.Keep = append(plan.Keep, path)
 		}
 	}
-	for _, root := range extensionRoots(s.cfg, s.workspace) {
-		if path, err := realPath(root.Path); err == nil {
-			plan.Protect = append(plan.Protect, path)
-		}
+	if plan.Protect, err = s.protectedRoots(); err != nil {
+		return err
 	}
 	// Made when it is not there yet: an agent must not be the one who makes it. Where nothing can be kept, nothing is consented to.
 	if folder, err := s.consents.store.MakeFolder(); err != nil {

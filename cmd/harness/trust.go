@@ -27,8 +27,9 @@ func newTrust() *cobra.Command {
 		Use:   "trust [PATH]",
 		Short: "Consent to a .env or an extension that runs in a process, as it is now, or to a data directory",
 		Long: "Consent to PATH, a .env, a config file it names, or the folder of an extension that runs in a process of its own, as it is now;\n" +
-			"or to a data directory (.data) that this user's harness did not make here. Without PATH: to all of these that are found from the\n" +
-			"working directory. An edit takes the consent away, but for a data directory's. Nothing is run.",
+			"to a folder of extensions that agents could write; or to a data directory (.data) that this user's harness did not make here.\n" +
+			"Without PATH: to all of these that are found from the working directory. An edit takes the consent away, but for a data directory's.\n" +
+			"Nothing is run.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, out := trust.Open(os.Getenv), cmd.OutOrStdout()
@@ -85,7 +86,7 @@ func printHashes(out io.Writer, prefix string, hashes map[string]string) error {
 func revokeTrust(store *trust.Store, path string, out io.Writer) error {
 	find := trust.Place
 	if filepath.Base(path) == dataDirName {
-		find = dataDirPlace
+		find = entryPlace
 	}
 	place, err := find(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -125,6 +126,10 @@ func found(ctx context.Context, args []string, stderr io.Writer) (hashes map[str
 	if err != nil {
 		return nil, "", err
 	}
+	if holds, err := extensions.Holds(folder); err != nil || holds {
+		hash, hashErr := trust.HashFolder(folder, nil) // of all: they may import what stands beside them
+		return map[string]string{folder: hash}, "", errors.Join(err, hashErr)
+	}
 	// From the folder above: an extension may import what stands beside it.
 	roots := []extensions.Root{{Type: extensions.ConfiguredRoot, Path: filepath.Dir(folder)}}
 	hashes, problems, err := processExtensions(ctx, roots, folder)
@@ -159,6 +164,9 @@ func foundHere(ctx context.Context, stderr io.Writer) (hashes map[string]string,
 		if _, err := fmt.Fprintln(stderr, "passed over:", problem); err != nil {
 			return nil, "", err
 		}
+	}
+	if err := hashUnprotected(cfg, workspace, hashes); err != nil {
+		return nil, "", err
 	}
 	for _, path := range cfg.Files() {
 		if err := hashFile(path, hashes); err != nil && !errors.Is(err, os.ErrNotExist) {
