@@ -37,8 +37,19 @@ type RBACOptions struct {
 	JWTSecret, JWTIssuer, JWTAudience string
 	// RoleClaim and ActorClaim name the claims; role and sub when empty.
 	RoleClaim, ActorClaim string
+	// JWTRequireExp refuses tokens of mode jwt that never expire.
+	JWTRequireExp bool
 	// Clock is time.Now when nil.
 	Clock func() time.Time
+}
+
+// Warning is what an operator should know of rules that are valid, with the remedy; "" for nothing.
+func (o *RBACOptions) Warning() string {
+	if o.Mode != RBACJWT || o.JWTRequireExp {
+		return ""
+	}
+	return "tokens without an expiry time (exp) are accepted, and one that leaks is good for ever: have your issuer set exp, then set " +
+		"AGENT_EXTENSION_RBAC_JWT_REQUIRE_EXP=true"
 }
 
 // RBAC decides who may see and reload extensions.
@@ -192,6 +203,9 @@ func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
 	claims, err := r.verify(strings.TrimSpace(match[1]))
 	if err != nil {
 		return Principal{}, unauthorized("invalid_bearer_token")
+	}
+	if _, expires := claims["exp"]; !expires && r.opts.JWTRequireExp {
+		return Principal{}, unauthorized("missing_exp_claim")
 	}
 	text, _ := claims[r.opts.RoleClaim].(string)
 	role := Role(strings.TrimSpace(text))

@@ -294,3 +294,32 @@ func TestJWTWithoutKey(t *testing.T) {
 		t.Errorf("got %+v", refusal)
 	}
 }
+
+// Tokens that never expire are accepted unless the operator refuses them, and the rules say so until then.
+func TestJWTWithoutExpiry(t *testing.T) {
+	t.Parallel()
+	claims := map[string]any{"sub": "user-1", "role": "admin"}
+	forEver := signed(t, jwt.SigningMethodHS256, []byte(jwtSecret), claims, nil)
+	claims["exp"] = rbacNow().Unix() + 60
+	expiring := signed(t, jwt.SigningMethodHS256, []byte(jwtSecret), claims, nil)
+	for _, required := range []bool{false, true} {
+		opts := auth.RBACOptions{Mode: auth.RBACJWT, JWTSecret: jwtSecret, JWTRequireExp: required, Clock: rbacNow}
+		if warned := strings.Contains(opts.Warning(), "AGENT_EXTENSION_RBAC_JWT_REQUIRE_EXP=true"); warned == required {
+			t.Errorf("required %v: warning %q", required, opts.Warning())
+		}
+		for name, token := range map[string]string{"expiring": expiring, "for ever": forEver} {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.Header.Set("Authorization", "Bearer "+token)
+			_, refusal := auth.NewRBAC(opts).Authorize(r, auth.RoleAdmin)
+			refused := refusal != nil && refusal.HTTPStatus == http.StatusUnauthorized && refusal.Code == "missing_exp_claim"
+			if want := required && name == "for ever"; refused != want || refusal != nil && !want {
+				t.Errorf("required %v, token %s: %+v", required, name, refusal)
+			}
+		}
+	}
+	for _, mode := range []auth.RBACMode{auth.RBACDisabled, auth.RBACHeader} {
+		if warning := (&auth.RBACOptions{Mode: mode}).Warning(); warning != "" {
+			t.Errorf("mode %s warns of %q", mode, warning)
+		}
+	}
+}

@@ -108,6 +108,7 @@ type Extensions struct {
 	RBACJWTAudience         string
 	RBACJWTRoleClaim        string
 	RBACJWTActorClaim       string
+	RBACJWTRequireExp       bool
 	TrustMode               string
 	ConfiguredRoots         []string
 	PackageRoots            []string

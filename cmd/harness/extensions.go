@@ -75,6 +75,9 @@ func (s *Server) loadExtensions(ctx context.Context) error {
 	})
 	e.registry.Load(ctx)
 	s.consents.started()
+	if rules := rbacOptions(s.cfg); rules.Warning() != "" {
+		log.Warn().Msg(rules.Warning())
+	}
 	s.queue.policies = s.workerPolicy
 	return nil
 }
@@ -126,7 +129,7 @@ func (s *Server) stopExtensions(ctx context.Context) error {
 func (s *Server) lifecycle() *api.Lifecycle {
 	e := &s.extensions
 	return &api.Lifecycle{
-		Extensions: e.registry, Audit: extensions.NewAudit(s.journal, s.db, nil), RBAC: rbac(s.cfg),
+		Extensions: e.registry, Audit: extensions.NewAudit(s.journal, s.db, nil), RBAC: auth.NewRBAC(rbacOptions(s.cfg)),
 		Reloaded: func() {
 			// What waits for a decision is offered to the extensions that are there now.
 			e.after.Go(func() {
@@ -138,12 +141,14 @@ func (s *Server) lifecycle() *api.Lifecycle {
 	}
 }
 
-func rbac(cfg *config.Config) *auth.RBAC {
+// rbacOptions are the rules of the configuration; serve and doctor tell of their Warning.
+func rbacOptions(cfg *config.Config) auth.RBACOptions {
 	rules := cfg.Extensions
-	return auth.NewRBAC(auth.RBACOptions{
+	return auth.RBACOptions{
 		Mode: auth.RBACMode(rules.RBACMode), HeaderSecret: rules.RBACHeaderSecret, JWTSecret: rules.RBACJWTSecret,
 		JWTIssuer: rules.RBACJWTIssuer, JWTAudience: rules.RBACJWTAudience, RoleClaim: rules.RBACJWTRoleClaim, ActorClaim: rules.RBACJWTActorClaim,
-	})
+		JWTRequireExp: rules.RBACJWTRequireExp,
+	}
 }
 
 // nativeExtensions are the extensions compiled into this binary, none as it is shipped. examples/agents/turn-counter shows one.
