@@ -33,6 +33,11 @@ test: ## install what the tests need, then vet and test everything with -race
 fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs
 	scripts/fuzz.sh
 
+.PHONY: histories
+histories: ## HARNESS_HISTORIES (500) random kills, freezes and stops over jobs on each engine (about 20 minutes)
+	scripts/setup-test.sh
+	HARNESS_HISTORIES=$${HARNESS_HISTORIES:-500} go test -v -timeout 4h -run TestRandomEndsRunNoInstructionTwice ./cmd/harness
+
 .PHONY: bench
 bench: ## measure the real server against baselines of the same run (minutes; tables as in docs/performance.md)
 	cd bench && go run . $(BENCH_FLAGS)

@@ -13,6 +13,9 @@ import (
 type Root struct {
 	Type OriginType
 	Path string
+	// Consent tells that its extensions count only with the operator's consent to the whole root as it is (see Options.Consent), also those
+	// that run in no process of their own.
+	Consent bool
 }
 
 // candidate is a folder that looks like an extension.
@@ -21,6 +24,7 @@ type candidate struct {
 	root       string // real path
 	sourceRoot string // real path
 	origin     Origin
+	consent    bool // see Root
 }
 
 // precedence orders origins; it is also the order in which a folder found twice is attributed.
@@ -74,6 +78,13 @@ func discover(roots []Root) (found []candidate, problems []error) {
 	return found, problems
 }
 
+// Holds tells whether a folder is one to look for extensions in: there are some in folders of it.
+func Holds(folder string) (bool, error) {
+	found, err := discoverRoot(Root{Path: folder})
+	real, linkErr := realPath(folder)
+	return slices.ContainsFunc(found, func(c candidate) bool { return c.root != real }), errors.Join(err, linkErr)
+}
+
 func discoverRoot(root Root) ([]candidate, error) {
 	real, err := realPath(root.Path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -85,7 +96,7 @@ func discoverRoot(root Root) ([]candidate, error) {
 	var found []candidate
 	add := func(path, name string) {
 		if looksLikeExtension(path) {
-			found = append(found, candidate{moduleName: name, root: path, sourceRoot: real, origin: Origin{Type: root.Type, Path: path}})
+			found = append(found, candidate{moduleName: name, root: path, sourceRoot: real, origin: Origin{Type: root.Type, Path: path}, consent: root.Consent})
 		}
 	}
 	add(real, filepath.Base(real))

@@ -107,7 +107,17 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 		Origin: c.origin, Diagnostics: append([]string{}, diagnostics...)}
 	source := Source{ModuleName: c.moduleName, Root: c.root, SourceRoot: c.sourceRoot, Origin: c.origin, Trust: r.opts.Trust}
 	if r.opts.Consent != nil {
-		source.Consent = func(further []string) error { return r.consent(info.Name, c.root, further) }
+		source.Consent = func(further []string) error {
+			if problem := r.consent(info.Name, "it runs in a process of its own", c.root, further); problem != nil {
+				return problem
+			}
+			return nil
+		}
+		if c.consent {
+			if problem := r.consent(info.Name, "agents could write the folder it is in", c.sourceRoot, nil); problem != nil {
+				return loaded{}, problem
+			}
+		}
 	}
 	var declared *Capabilities
 	if manifest != nil {
@@ -154,10 +164,10 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 	return r.admit(info, declared, module, err)
 }
 
-// consent is the operator's, in the words of a load error.
-func (r *Registry) consent(name, folder string, further []string) error {
+// consent is the operator's to a folder, in the words of a load error; nil when there is consent.
+func (r *Registry) consent(name, why, folder string, further []string) *LoadError {
 	if err := r.opts.Consent(folder, further); err != nil {
-		return &LoadError{Extension: name, Code: TrustDenied, Reason: ErrNoConsent, Message: fmt.Sprintf("it runs in a process of its own, and %s", err)}
+		return &LoadError{Extension: name, Code: TrustDenied, Reason: ErrNoConsent, Message: fmt.Sprintf("%s, and %s", why, err)}
 	}
 	return nil
 }

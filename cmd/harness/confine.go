@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"harness/config"
 	"harness/runtime/process/confine"
 )
 
@@ -82,11 +83,23 @@ func (s *Server) confinement(ctx context.Context) (confinement, error) {
 	return c, nil
 }
 
+// canHide tells how this machine lets files be hidden from runtimes (see confine.Probe). An error is that it does not, and why.
+func canHide(ctx context.Context, cfg *config.Config, data, workspace, own string) (userNamespace bool, err error) {
+	if !cfg.RuntimeDetach && os.Geteuid() != 0 {
+		return false, fmt.Errorf("%w: HARNESS_RUNTIME_DETACH=false, and only root can do it without a shim", confine.ErrUnsupported)
+	}
+	if within(data, workspace) {
+		return false, fmt.Errorf("%w: agents work in the data directory %s; set DATA_DIR to a folder of its own", confine.ErrUnsupported, data)
+	}
+	userNamespace, err = confine.Probe(ctx, []string{own, tryConfineCommand})
+	if err == nil && userNamespace && cfg.RuntimeUser != "" {
+		err = fmt.Errorf("%w: HARNESS_RUNTIME_USER is set and this container lets no program hide files without a user namespace", confine.ErrUnsupported)
+	}
+	return userNamespace, err
+}
+
 // hide plans what runtimes do not see: the data directory and the server's settings. Of the data directory stays what they need.
 func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error {
-	if !s.cfg.RuntimeDetach && os.Geteuid() != 0 {
-		return fmt.Errorf("%w: HARNESS_RUNTIME_DETACH=false, and only root can do it without a shim", confine.ErrUnsupported)
-	}
 	data, err := realPath(s.dir.path)
 	if err != nil {
 		return err
@@ -95,20 +108,18 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 	if err != nil {
 		return err
 	}
-	if within(data, workspace) {
-		return fmt.Errorf("%w: agents work in the data directory %s; set DATA_DIR to a folder of its own", confine.ErrUnsupported, data)
-	}
-	userNamespace, err := confine.Probe(ctx, []string{own, tryConfineCommand})
+	userNamespace, err := canHide(ctx, s.cfg, data, workspace, own)
 	if err != nil {
 		return err
-	}
-	if userNamespace && plan.User {
-		return fmt.Errorf("%w: HARNESS_RUNTIME_USER is set and this container lets no program hide files without a user namespace", confine.ErrUnsupported)
 	}
 	plan.UserNamespace = userNamespace
 	plan.Hide = []string{data}
 	for _, file := range s.cfg.Files() {
-		if path, err := realPath(file); err == nil {
+		path, err := realPath(file)
+		if errors.Is(err, os.ErrNotExist) {
+			path, err = entryPlace(file) // for a runtime that is started anew when it is there
+		}
+		if err == nil {
 			plan.Hide = append(plan.Hide, path)
 		}
 	}
@@ -117,10 +128,8 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 			plan.Keep = append(plan.Keep, path)
 		}
 	}
-	for _, root := range extensionRoots(s.cfg, s.workspace) {
-		if path, err := realPath(root.Path); err == nil {
-			plan.Protect = append(plan.Protect, path)
-		}
+	if plan.Protect, err = s.protectedRoots(); err != nil {
+		return err
 	}
 	// Made when it is not there yet: an agent must not be the one who makes it. Where nothing can be kept, nothing is consented to.
 	if folder, err := s.consents.store.MakeFolder(); err != nil {

@@ -24,7 +24,23 @@ func openDataDir(path string) (*dataDir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w (set DATA_DIR to a folder this user may write)", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(path, "harness.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := lockDataDir(path)
+	if err != nil {
+		return nil, err
+	}
+	nodeID, err := readNodeID(filepath.Join(path, "node-id"))
+	if err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return &dataDir{path: path, lock: lock, nodeID: nodeID}, nil
+}
+
+const lockFile = "harness.lock"
+
+// lockDataDir takes the lock of a data directory, which the file's close gives back.
+func lockDataDir(path string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the data directory's lock: %w (set DATA_DIR to a folder this user may write)", err)
 	}
@@ -35,12 +51,7 @@ func openDataDir(path string) (*dataDir, error) {
 		}
 		return nil, fmt.Errorf("lock the data directory %s: %w", path, err)
 	}
-	nodeID, err := readNodeID(filepath.Join(path, "node-id"))
-	if err != nil {
-		_ = lock.Close()
-		return nil, err
-	}
-	return &dataDir{path: path, lock: lock, nodeID: nodeID}, nil
+	return lock, nil
 }
 
 func readNodeID(path string) (string, error) {

@@ -62,10 +62,14 @@ func (s *Server) loadExtensions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	roots, err := markUnprotected(s.dir.path, extensionRoots(s.cfg, s.workspace))
+	if err != nil {
+		return err
+	}
 	dispatches, catchUps := s.extensionMetrics()
 	e.catchUps = catchUps
 	e.registry = extensions.New(extensions.Options{
-		Roots: extensionRoots(s.cfg, s.workspace), Native: nativeExtensions(), Hosts: hosts, ProcessAllowed: s.cfg.Extensions.ProcessAllowed,
+		Roots: roots, Native: nativeExtensions(), Hosts: hosts, ProcessAllowed: s.cfg.Extensions.ProcessAllowed,
 		Consent: s.consents.extension, Runtimes: runtimeNames(), Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
 		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions}, Actions: e.actions, Observe: dispatches, Logger: log,
 	})

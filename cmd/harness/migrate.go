@@ -23,6 +23,9 @@ func newMigrate() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := newConsents(cfg.Trust).claimDataDir(cfg); err != nil {
+				return err
+			}
 			db, result, err := openStore(cmd.Context(), cfg, nil)
 			if err != nil {
 				return err

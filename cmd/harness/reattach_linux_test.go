@@ -2,14 +2,12 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"harness/database"
 	"harness/internal/dbtest"
@@ -199,77 +197,6 @@ func (s *site) queueAnother(like, name string) {
 	})
 	if err != nil {
 		s.t.Fatal(err)
-	}
-}
-
-// requireOnceOrTold is the promise: an instruction ran once and its job completed, or it ran at most once and the job says what happened.
-func (s *site) requireOnceOrTold(job object, name string) {
-	s.t.Helper()
-	ran := s.ran(name)
-	switch text(job, "state") {
-	case "completed":
-		if ran != name+"\n" {
-			s.t.Errorf("%s completed and wrote %q", name, ran)
-		}
-	case "failed":
-		why := text(job, "error")
-		if !strings.Contains(why, "outcome unknown") && !strings.Contains(why, "interrupted") || strings.Count(ran, name) > 1 {
-			s.t.Errorf("%s failed (%s) and wrote %q", name, why, ran)
-		}
-	default:
-		s.t.Errorf("%s ended as %v and wrote %q", name, job, ran)
-	}
-}
-
-// Random histories of jobs, kills of the server, kills of codex and stops that keep the runtimes: each instruction ran once, or its job says
-// that nobody knows, and none ran twice.
-func TestRandomEndsRunNoInstructionTwice(t *testing.T) {
-	t.Parallel()
-	const rounds = 12
-	for n, engine := range dbtest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			random := rand.New(rand.NewPCG(14, uint64(n)))
-			s := withErrands(t, withEngine(engine), withEnv("HARNESS_KEEP_RUNTIMES=true"))
-			server := s.start()
-			session := server.createSession(nil)
-			var completed int
-			for round := range rounds {
-				name := fmt.Sprintf("n%d", round)
-				server.waitRuntime()
-				server.errand(session, name)
-				server.job(session, name)
-				var history []string
-				for range 1 + random.IntN(2) {
-					<-time.After(time.Duration(random.IntN([]int{60, 700}[random.IntN(2)])) * time.Millisecond) // soon: in what comes before the turn
-					switch what := random.IntN(4); what {
-					case 0:
-						history = append(history, "codex killed")
-						if pid := server.runtimePID(); pid > 0 {
-							_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended just now
-						}
-						continue
-					case 1:
-						history = append(history, "stopped")
-						server.stop()
-					default:
-						history = append(history, "killed")
-						server.kill()
-					}
-					server = s.start()
-				}
-				s.model.Release(name)
-				job := server.ended(session, name)
-				t.Logf("%s: %v: %s %s after %s attempts", name, history, text(job, "state"), text(job, "error"), text(job, "attempts"))
-				s.requireOnceOrTold(job, name)
-				if text(job, "state") == "completed" {
-					completed++
-				}
-			}
-			if completed == 0 {
-				t.Error("no job completed")
-			}
-		})
 	}
 }
 

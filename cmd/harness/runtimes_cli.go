@@ -55,6 +55,9 @@ func findRuntimes(cmd *cobra.Command) ([]shim.Found, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := newConsents(cfg.Trust).checkDataDir(cfg); err != nil {
+		return nil, err
+	}
 	path, err := filepath.Abs(cfg.DataDir)
 	if err != nil {
 		return nil, err

@@ -112,6 +112,9 @@ func (s *Server) fail(err error) {
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
 
 func (s *Server) openDir(context.Context) (err error) {
+	if err := s.consents.claimDataDir(s.cfg); err != nil {
+		return err
+	}
 	s.dir, err = openDataDir(s.cfg.DataDir)
 	return err
 }

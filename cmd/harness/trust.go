@@ -25,9 +25,11 @@ func newTrust() *cobra.Command {
 	var revoke string
 	cmd := &cobra.Command{
 		Use:   "trust [PATH]",
-		Short: "Consent to a .env or an extension that runs in a process, as it is now",
-		Long: "Consent to PATH, a .env, a config file it names, or the folder of an extension that runs in a process of its own, as it is now.\n" +
-			"Without PATH: to all of these that are found from the working directory. An edit takes the consent away. Nothing is run.",
+		Short: "Consent to a .env or an extension that runs in a process, as it is now, or to a data directory",
+		Long: "Consent to PATH, a .env, a config file it names, or the folder of an extension that runs in a process of its own, as it is now;\n" +
+			"to a folder of extensions that agents could write; or to a data directory (.data) that this user's harness did not make here.\n" +
+			"Without PATH: to all of these that are found from the working directory. An edit takes the consent away, but for a data directory's.\n" +
+			"Nothing is run.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, out := trust.Open(os.Getenv), cmd.OutOrStdout()
@@ -38,19 +40,29 @@ func newTrust() *cobra.Command {
 			case revoke != "":
 				return revokeTrust(store, revoke, out)
 			}
-			hashes, err := found(cmd.Context(), args, cmd.ErrOrStderr())
+			hashes, dataDir, err := found(cmd.Context(), args, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
 			if dry {
+				if dataDir != "" {
+					hashes[dataDir] = "the data directory"
+				}
 				return printHashes(out, "would trust ", hashes)
 			}
-			if len(hashes) == 0 {
+			if len(hashes) == 0 && dataDir == "" {
 				_, err := fmt.Fprintln(out, "nothing here needs consent")
 				return err
 			}
 			if err := store.Grant(hashes); err != nil {
 				return err
+			}
+			if dataDir != "" {
+				granted, err := grantDataDir(store, dataDir)
+				if err != nil {
+					return err
+				}
+				maps.Copy(hashes, granted)
 			}
 			return printHashes(out, "trusted ", hashes)
 		},
@@ -72,7 +84,11 @@ func printHashes(out io.Writer, prefix string, hashes map[string]string) error {
 }
 
 func revokeTrust(store *trust.Store, path string, out io.Writer) error {
-	place, err := trust.Place(path)
+	find := trust.Place
+	if filepath.Base(path) == dataDirName {
+		find = entryPlace
+	}
+	place, err := find(path)
 	if errors.Is(err, os.ErrNotExist) {
 		place, err = filepath.Abs(path) // what is gone can be revoked, too
 	}
@@ -86,25 +102,33 @@ func revokeTrust(store *trust.Store, path string, out io.Writer) error {
 	return err
 }
 
-// found is what a command line asks to consent to: hash by place.
-func found(ctx context.Context, args []string, stderr io.Writer) (map[string]string, error) {
+// found is what a command line asks to consent to: hash by place, and a data directory, "" for none.
+func found(ctx context.Context, args []string, stderr io.Writer) (hashes map[string]string, dataDir string, err error) {
 	if len(args) == 0 {
 		return foundHere(ctx, stderr)
 	}
 	info, err := os.Stat(args[0])
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, "", &usageError{err}
 	}
 	if !info.IsDir() {
 		if filepath.Base(args[0]) != dotenv && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(args[0])) {
-			return nil, &usageError{fmt.Errorf("%s is no %s, no config file and no folder", args[0], dotenv)}
+			return nil, "", &usageError{fmt.Errorf("%s is no %s, no config file and no folder", args[0], dotenv)}
 		}
 		hashes := map[string]string{}
-		return hashes, hashFile(args[0], hashes)
+		return hashes, "", hashFile(args[0], hashes)
+	}
+	if filepath.Base(args[0]) == dataDirName {
+		dataDir, err := filepath.Abs(args[0])
+		return map[string]string{}, dataDir, err
 	}
 	folder, err := trust.Place(args[0])
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	if holds, err := extensions.Holds(folder); err != nil || holds {
+		hash, hashErr := trust.HashFolder(folder, nil) // of all: they may import what stands beside them
+		return map[string]string{folder: hash}, "", errors.Join(err, hashErr)
 	}
 	// From the folder above: an extension may import what stands beside it.
 	roots := []extensions.Root{{Type: extensions.ConfiguredRoot, Path: filepath.Dir(folder)}}
@@ -112,37 +136,49 @@ func found(ctx context.Context, args []string, stderr io.Writer) (map[string]str
 	if err == nil && len(problems) > 0 {
 		err = problems[0]
 	}
-	return hashes, err
+	return hashes, "", err
 }
 
-const dotenv = ".env"
+// The names of what counts where it stands: in the working directory.
+const (
+	dotenv      = ".env"
+	dataDirName = ".data"
+)
 
 // foundHere are the files of settings and the extensions a server started here finds. What cannot be loaded is only told.
-func foundHere(ctx context.Context, stderr io.Writer) (map[string]string, error) {
+func foundHere(ctx context.Context, stderr io.Writer) (hashes map[string]string, dataDir string, err error) {
 	workspace, err := os.Getwd()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	// Obeyed before it is consented to, as nothing is run here: it may name a config file and folders of extensions.
 	cfg, err := config.FromProcess(nil, nil)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	hashes, problems, err := processExtensions(ctx, extensionRoots(cfg, workspace), "")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	for _, problem := range problems {
 		if _, err := fmt.Fprintln(stderr, "passed over:", problem); err != nil {
-			return nil, err
+			return nil, "", err
 		}
+	}
+	if err := hashUnprotected(cfg, workspace, hashes); err != nil {
+		return nil, "", err
 	}
 	for _, path := range cfg.Files() {
 		if err := hashFile(path, hashes); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
+			return nil, "", err
 		}
 	}
-	return hashes, nil
+	if state, err := newConsents(false).claim(cfg); err != nil {
+		return nil, "", err
+	} else if state == claimForeign {
+		dataDir = cfg.DataDir
+	}
+	return hashes, dataDir, nil
 }
 
 func hashFile(path string, hashes map[string]string) error {

@@ -167,11 +167,11 @@ func Place(path string) (string, error) {
 
 // Remedy says how to consent to what stands at a place and has a hash.
 func Remedy(place, hash string) string {
-	return fmt.Sprintf("nobody consented to it as it is now (%s): look at it, then run: harness trust %s", hash, quote(place))
+	return fmt.Sprintf("nobody consented to it as it is now (%s): look at it, then run: harness trust %s", hash, Quote(place))
 }
 
-// quote makes one word of a path for a shell.
-func quote(path string) string {
+// Quote makes one word of a path for a shell.
+func Quote(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune(plain, r) }) {
 		return path
 	}

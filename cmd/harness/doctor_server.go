@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"harness/auth"
+	"harness/database"
+	"harness/internal/trust"
+	"harness/migrations"
+)
+
+// database tells whether the store answers, takes writes and has a schema this binary can use.
+func (d *doctor) database(ctx context.Context) {
+	const name = "database"
+	opts := database.Options{URL: d.cfg.DatabaseURL, Path: filepath.Join(d.cfg.DataDir, "harness.db")}
+	db, err := database.Look(ctx, opts)
+	if db != nil {
+		defer func() { _ = db.Close() }()
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.ok(name, "SQLite, not there yet; serve makes it")
+		return
+	case errors.Is(err, database.ErrReadOnly):
+		d.broken(name, "Postgres answers, and takes no writes", "point DATABASE_URL at the primary, or end the read-only mode")
+		return
+	case err != nil:
+		d.broken(name, err.Error(), "")
+		return
+	}
+	schema, err := migrations.Look(ctx, db)
+	switch newer := (&migrations.NewerSchemaError{Store: schema.From, Binary: schema.To}); {
+	case err != nil:
+		d.broken(name, fmt.Sprintf("%s answers, but %s", db.Engine(), err), "restore a backup when the file is damaged")
+	case schema.From > schema.To:
+		d.broken(name, newer.Error(), "")
+	case schema.From < schema.To:
+		d.ok(name, "%s answers, schema version %d; serve brings it to %d", db.Engine(), schema.From, schema.To)
+	default:
+		d.ok(name, "%s answers, schema version %d", db.Engine(), schema.From)
+	}
+}
+
+// listening tells where the server is, who may use it, and whether one is there and ready.
+func (d *doctor) listening(ctx context.Context) {
+	const name = "listening"
+	if err := auth.CheckBind(d.cfg.Host, d.cfg.AuthToken != "", d.cfg.InsecureNoAuth); err != nil {
+		d.broken(name, err.Error(), "")
+		return
+	}
+	message := net.JoinHostPort(d.cfg.Host, strconv.Itoa(d.cfg.Port))
+	switch loopback := auth.IsLoopback(d.cfg.Host); {
+	case d.cfg.AuthToken != "":
+		message += ", for who has HARNESS_AUTH_TOKEN"
+	case loopback:
+		message += ", without a token: for every program on this machine but agents"
+	default:
+		d.warn(name, message+", without a token: HARNESS_INSECURE_NO_AUTH=true", "set HARNESS_AUTH_TOKEN, unless a proxy in front authenticates")
+		return
+	}
+	if d.cfg.Port == 0 {
+		d.ok(name, "%s; the port is chosen at each start", message)
+		return
+	}
+	switch err := checkReady(ctx, d.cfg); {
+	case err == nil:
+		d.ok(name, "%s; a server is there and ready", message)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		d.ok(name, "%s; no server is there now", message)
+	default:
+		d.broken(name, fmt.Sprintf("%s; %s", message, err), "look into its log; if it is not a harness, set another PORT")
+	}
+}
+
+// extensions tells which extensions wait for consent; none of them is run in a process.
+func (d *doctor) extensions(ctx context.Context) {
+	const name = "extensions"
+	hashes, problems, err := processExtensions(ctx, extensionRoots(d.cfg, d.workspace), "")
+	if err == nil {
+		err = hashUnprotected(d.cfg, d.workspace, hashes)
+	}
+	if err != nil {
+		d.broken(name, err.Error(), "")
+		return
+	}
+	before := len(d.found)
+	for _, problem := range problems {
+		d.warn(name, problem.Error(), "")
+	}
+	for _, place := range slices.Sorted(maps.Keys(hashes)) {
+		trusted, err := d.consents.store.Trusted(place, hashes[place])
+		switch {
+		case err != nil:
+			d.broken(name, err.Error(), "")
+			return
+		case !trusted && !d.cfg.Trust:
+			d.warn(name, place+" is not run: "+trust.Remedy(place, hashes[place]), "")
+		}
+	}
+	if len(d.found) == before {
+		d.ok(name, "none waits for consent")
+	}
+}
+
+// tokens tells of rules for tokens that are valid, and perhaps not meant.
+func (d *doctor) tokens() {
+	const name = "tokens"
+	if rules := rbacOptions(d.cfg); rules.Warning() != "" {
+		d.warn(name, rules.Warning(), "")
+		return
+	}
+	d.ok(name, "those for extension routes: AGENT_EXTENSION_RBAC_MODE=%s", d.cfg.Extensions.RBACMode)
+}

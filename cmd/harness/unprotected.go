@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"harness/config"
+	"harness/extensions"
+	"harness/internal/trust"
+)
+
+// A folder of extensions that does not exist cannot be protected from runtimes: a mount needs something to stand on, and what is made for it
+// shows outside, too. So it is noted instead, in the data directory, which runtimes do not see: what is found there later may be an agent's
+// and counts only with the operator's consent. With that and no runtime left from before, the folder is protected and the note goes.
+
+const unprotectedFile = "unprotected-roots.json"
+
+// unprotectedRoots are the noted roots by configured place, absolute. An unreadable note is an error: without it nothing could be refused.
+func unprotectedRoots(dataDir string) (map[string]bool, error) {
+	noted := map[string]bool{}
+	content, err := os.ReadFile(filepath.Join(dataDir, unprotectedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return noted, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read which folders of extensions were unprotected: %w", err)
+	}
+	if err := json.Unmarshal(content, &noted); err != nil {
+		return nil, fmt.Errorf("%s is not readable (remove it when the folders of extensions hold only what you know): %w",
+			filepath.Join(dataDir, unprotectedFile), err)
+	}
+	return noted, nil
+}
+
+func noteUnprotected(dataDir string, noted map[string]bool) error {
+	text, err := json.Marshal(noted)
+	if err != nil {
+		return err
+	}
+	// Written beside and renamed: a crash in between leaves the old note.
+	path := filepath.Join(dataDir, unprotectedFile)
+	err = os.WriteFile(path+".new", append(text, '\n'), 0o600)
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		return fmt.Errorf("note which folders of extensions are unprotected: %w", err)
+	}
+	return nil
+}
+
+// protectedRoots are the places of extension roots that runtimes cannot change, those that do not exist yet for a runtime that is started
+// anew when they do. It notes which cannot be protected now.
+func (s *Server) protectedRoots() (places []string, err error) {
+	noted, err := unprotectedRoots(s.dir.path)
+	if err != nil {
+		return nil, err
+	}
+	left, err := surviving(s.runtimes)
+	if err != nil {
+		return nil, err
+	}
+	var changed bool
+	for _, root := range extensionRoots(s.cfg, s.workspace) {
+		path, err := filepath.Abs(root.Path)
+		if err != nil {
+			return nil, err
+		}
+		place, err := realPath(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			changed, noted[path] = changed || !noted[path], true
+			if place, err = entryPlace(path); err != nil {
+				continue // nor is the folder it would be in there
+			}
+		case err != nil:
+			return nil, fmt.Errorf("find the extension root %s: %w", path, err)
+		case noted[path] && len(left) == 0 && s.consents.knows(place):
+			changed = true
+			delete(noted, path)
+		}
+		places = append(places, place)
+	}
+	if changed {
+		err = noteUnprotected(s.dir.path, noted)
+	}
+	return places, err
+}
+
+// knows tells whether a folder is as the operator consented to it with harness trust.
+func (c *consents) knows(folder string) bool {
+	hash, err := trust.HashFolder(folder, nil)
+	if err != nil {
+		return false
+	}
+	trusted, err := c.store.Trusted(folder, hash)
+	return err == nil && trusted
+}
+
+// markUnprotected says of roots which need consent.
+func markUnprotected(dataDir string, roots []extensions.Root) ([]extensions.Root, error) {
+	noted, err := unprotectedRoots(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	roots = slices.Clone(roots)
+	for i, root := range roots {
+		path, err := filepath.Abs(root.Path)
+		if err != nil {
+			return nil, err
+		}
+		roots[i].Consent = noted[path]
+	}
+	return roots, nil
+}
+
+// hashUnprotected adds the noted roots that are there: hash by place.
+func hashUnprotected(cfg *config.Config, workspace string, hashes map[string]string) error {
+	roots, err := markUnprotected(cfg.DataDir, extensionRoots(cfg, workspace))
+	if err != nil {
+		return err
+	}
+	for _, root := range roots {
+		place, err := realPath(root.Path)
+		if !root.Consent || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			hashes[place], err = trust.HashFolder(place, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package migrations
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"harness/database"
+)
+
+// Look tells what Up would do and does none of it: From is the store's schema version, 0 for an empty store, To this binary's. From may be
+// greater.
+func Look(ctx context.Context, db *database.DB) (Result, error) {
+	var result Result
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return Result{}, err
+	}
+	for _, name := range names {
+		text, _, _ := strings.Cut(name, "_")
+		version, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return Result{}, fmt.Errorf("the migration %s has no version: %w", name, err)
+		}
+		result.To = max(result.To, version)
+	}
+	question := `select count(*) from sqlite_master where type = 'table' and name = 'goose_db_version'`
+	if db.Engine() == database.Postgres {
+		question = `select count(*) from pg_tables where tablename = 'goose_db_version' and schemaname = current_schema()`
+	}
+	var tables int
+	if err := db.Read().QueryRowContext(ctx, question).Scan(&tables); err != nil {
+		return Result{}, fmt.Errorf("look for the schema: %w", err)
+	}
+	if tables == 0 {
+		return result, nil
+	}
+	err = db.Read().QueryRowContext(ctx, `select coalesce(max(version_id), 0) from goose_db_version where is_applied`).Scan(&result.From)
+	if err != nil {
+		return Result{}, fmt.Errorf("read the schema version: %w", err)
+	}
+	return result, nil
+}
