@@ -156,6 +156,8 @@ func Beyond() []Row {
 			What:   "a read of a conversation from elsewhere whose older turns are not taken in yet says `historyPending`",
 			Reason: "the original asked codex at every read; here reads show what is stored, and what is stored is not always all",
 			Routes: []string{"GET /api/sessions/{sessionId}"},
+		},
+		{
 			What: "the data directory `.data` of the working directory is used when this user's server made it, or the operator consented to it; one " +
 				"named with `DATA_DIR` always: [security.md](security.md#consent)",
 			Reason: "a folder from a stranger brought its own sessions, jobs and runtimes to take up",
