@@ -218,7 +218,7 @@ func (s *Server) startCodex(ctx context.Context) error {
 		Logger: s.log.With().Str("room", "codex").Logger(), ClientVersion: version,
 		StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout,
 		HangAfter: s.cfg.RuntimeHang,
-		Env: append(s.codexEnv(), confined.env...), Confine: confined.plan, Stage: confined.stage, DropEnv: s.cfg.OwnSecrets(),
+		Env:       append(s.codexEnv(), confined.env...), Confine: confined.plan, Stage: confined.stage, DropEnv: s.cfg.OwnSecrets(),
 		Shims: s.runtimes, Detach: s.cfg.RuntimeDetach, KeepOnStop: s.cfg.KeepRuntimes, Resume: s.sessions.Resumption,
 	})
 	s.watchRuntimes(s.runtimes)
