@@ -103,6 +103,10 @@ func requestFailures(err error, _ *route, in *input) (failure, bool) {
 	if errors.As(err, &tools) {
 		return invalid(schema.Custom(tools.Error(), "dynamicTools")), true
 	}
+	var settings *session.SettingsLimitError
+	if errors.As(err, &settings) {
+		return invalid(schema.Custom(settings.Error(), "settings")), true
+	}
 	if errors.Is(err, session.ErrBadCursor) {
 		return invalid(schema.Custom("Invalid cursor", "cursor")), true
 	}

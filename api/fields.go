@@ -1,6 +1,9 @@
 package api
 
-import "harness/api/schema"
+import (
+	"harness/api/schema"
+	"harness/database"
+)
 
 // The rules several bodies share. Schemas are immutable.
 var (
@@ -8,8 +11,9 @@ var (
 	networkAccessField     = schema.Enum("restricted", "enabled")
 	filesystemSandboxField = schema.Enum("read-only", "workspace-write", "danger-full-access")
 	effortField            = schema.Enum("none", "minimal", "low", "medium", "high", "xhigh")
-	flagField              = schema.Enum("true", "false") // a boolean in a query
-	nameField              = schema.Text{}.Trim().Min(1)  // any identifier
+	flagField              = schema.Enum("true", "false")                     // a boolean in a query
+	nameField              = schema.Text{}.Trim().Min(1)                      // any identifier
+	keyField               = schema.Text{}.Trim().Min(1).Max(database.MaxKey) // an identifier that is part of an index
 	limitField             = schema.Integer().Coerce().Min(1).Max(200)
 	cursorField            = schema.Text{}.Trim().Min(1)
 	// modelField is not trimmed before its length is looked at: "  " passes and then means no model.

@@ -26,7 +26,7 @@ var (
 	suggestBody = schema.Optional(schema.Struct(
 		optional("model", modelField), optional("effort", effortField), optional("draft", schema.Text{}.Trim().Min(1).Max(4000))))
 	suggestionUpsertBody = schema.Struct(
-		required("requestKey", nameField), required("status", schema.Enum("streaming", "complete", "error", "canceled")),
+		required("requestKey", keyField), required("status", schema.Enum("streaming", "complete", "error", "canceled")),
 		optional("suggestion", schema.Text{}.Trim().Min(1).Max(8000)), optional("error", schema.Text{}.Trim().Min(1).Max(4000)))
 )
 

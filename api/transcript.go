@@ -16,7 +16,7 @@ const maxUpserts = 1000
 
 var (
 	upsertBody = schema.Struct(
-		required("messageId", nameField), required("turnId", nameField), required("role", schema.Enum("user", "assistant", "system")),
+		required("messageId", keyField), required("turnId", keyField), required("role", schema.Enum("user", "assistant", "system")),
 		required("type", nameField), required("content", schema.Text{}), optional("details", schema.Nullable(schema.Text{})),
 		optional("startedAt", schema.Integer().Min(0)), optional("completedAt", schema.Integer().Min(0)),
 		required("status", schema.Enum("streaming", "complete", "canceled", "error")))

@@ -1,9 +1,39 @@
 package database
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
+
+// MaxKey is how many characters (UTF-16 units) a text may have that becomes part of an index: with 3 bytes each it leaves room for a session's
+// id in the 2704 bytes that Postgres takes for all of an index row.
+const MaxKey = 512
+
+// maxKeyBytes is MaxKey as EncodeText stores it.
+const maxKeyBytes = 3 * MaxKey
+
+// KeyError says that a text is too long to be found by.
+type KeyError struct {
+	// Name is what the text is, in the words of who sent it.
+	Name  string
+	Bytes int
+}
+
+// Error implements error.
+func (e *KeyError) Error() string {
+	return fmt.Sprintf("%s is too long (%d bytes): use at most %d characters", e.Name, e.Bytes, MaxKey)
+}
+
+// CheckKeys takes names and texts in turn and returns a *KeyError for the first text that no index takes. Both engines refuse the same.
+func CheckKeys(namesAndTexts ...string) error {
+	for i := 0; i+1 < len(namesAndTexts); i += 2 {
+		if size := len(EncodeText(namesAndTexts[i+1])); size > maxKeyBytes {
+			return &KeyError{namesAndTexts[i], size}
+		}
+	}
+	return nil
+}
 
 // Postgres refuses U+0000 and invalid UTF-8 in text, SQLite takes both; clients may send either. Text a client chose goes through EncodeText
 // on its way in and DecodeText on its way out, so that both engines give back the same. Nearly all text is stored as it is.

@@ -45,6 +45,19 @@ type Request struct {
 	MaxAttempts int
 }
 
+// maxProject is how many bytes a project's id may have: it shares an index row with the dedupe key.
+const maxProject = 600
+
+func (r Request) checkKeys() error {
+	if len(database.EncodeText(r.ProjectID)) > maxProject {
+		return fmt.Errorf("projectId is too long (%d bytes): use at most %d", len(r.ProjectID), maxProject)
+	}
+	if r.DedupeKey == nil {
+		return nil
+	}
+	return database.CheckKeys("dedupeKey", *r.DedupeKey)
+}
+
 // EnqueueStatus tells whether an enqueue made a job.
 type EnqueueStatus string
 
@@ -68,6 +81,9 @@ func (d decider) enqueue(ctx context.Context, tx database.Tx, in Request, now in
 		return EnqueueResult{}, nil, journal.Refuse(&Error{CodeUnknownType, "unknown orchestrator job type: " + in.Type})
 	}
 	payload, err := definition.Validate(in.Payload)
+	if err == nil {
+		err = in.checkKeys()
+	}
 	if err != nil {
 		return EnqueueResult{}, nil, journal.Refuse(&Error{CodeInvalidPayload, err.Error()})
 	}

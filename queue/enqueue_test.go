@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -174,6 +176,30 @@ func TestStrangeTexts(t *testing.T) {
 		}
 		if _, err := q.Job(t.Context(), "no\x00such"); !errors.Is(err, queue.ErrNotFound) {
 			t.Errorf("an unknown job: %v", err)
+		}
+	})
+}
+
+// A key that Postgres could not find a job by is refused on both engines, one that it just can is not.
+func TestKeysHaveASize(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret: Postgres compresses what repeats
+	long := func(n int) string {
+		var b strings.Builder
+		for range n {
+			b.WriteRune(rune(0x4e00 + random.IntN(0x5000)))
+		}
+		return b.String()
+	}
+	each(t, func(t *testing.T, s *store) {
+		q, _ := slow(s, dedupes())
+		for _, c := range []struct{ project, key, wrong string }{
+			{long(200), long(512), ""}, {"p", long(513), "dedupeKey"}, {long(201), "k", "projectId"}, {long(3000), long(3000), "projectId"},
+		} {
+			_, err := q.Enqueue(t.Context(), queue.Request{Type: "single_flight", ProjectID: c.project, DedupeKey: &c.key, Payload: json.RawMessage(`{}`)})
+			if c.wrong == "" && err != nil || c.wrong != "" && (code(err) != queue.CodeInvalidPayload || !strings.HasPrefix(err.Error(), c.wrong+" is too long")) {
+				t.Errorf("%d and %d characters: %v", len(c.project)/3, len(c.key)/3, err)
+			}
 		}
 	})
 }

@@ -78,7 +78,7 @@ func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID 
 
 // EditControls changes a session's controls, or with Defaults those of new sessions, in one step: nothing changes between the value Edit
 // is given and the write. What comes out equal is neither written nor audited. A change is not announced on the stream; with an audit it is
-// told by an entry in the transcript of the session, whichever the scope. *DeletedError, ErrNotFound, ErrDefaultsLocked.
+// told by an entry in the transcript of the session, whichever the scope. *DeletedError, ErrNotFound, ErrDefaultsLocked, *SettingsLimitError.
 func (s *Service) EditControls(ctx context.Context, sessionID string, edit ControlEdit) (ControlChange, error) {
 	if edit.Defaults && s.opts.DefaultsLocked {
 		return ControlChange{}, ErrDefaultsLocked
@@ -101,6 +101,9 @@ func (s *Service) EditControls(ctx context.Context, sessionID string, edit Contr
 		given := previous
 		given.Settings = maps.Clone(previous.Settings)
 		*target = edit.Edit(given).complete()
+		if err := checkSettings(previous.Settings, target.Settings); err != nil {
+			return nil, journal.Refuse(err)
+		}
 		change = ControlChange{Controls: controls, Defaults: defaults, Changed: !target.Equal(previous)}
 		if !change.Changed {
 			return nil, nil
@@ -119,6 +122,38 @@ func (s *Service) EditControls(ctx context.Context, sessionID string, edit Contr
 		return nil, err
 	})
 	return change, err
+}
+
+// MaxSettings and MaxSettingsBytes bound the settings of a session, and those of new sessions: all of them are stored anew with each change,
+// twice more in the entry that tells of it.
+const (
+	MaxSettings      = 256
+	MaxSettingsBytes = 128 << 10
+)
+
+// SettingsLimitError says that an edit would leave so many settings, and bytes of their names and values.
+type SettingsLimitError struct{ Count, Bytes int }
+
+// Error implements error.
+func (e *SettingsLimitError) Error() string {
+	return fmt.Sprintf("there would be %d settings of %d bytes; at most %d of %d bytes together are kept: delete some, or keep large values elsewhere",
+		e.Count, e.Bytes, MaxSettings, MaxSettingsBytes)
+}
+
+// checkSettings refuses settings over a bound, unless they were over it before and do not grow.
+func checkSettings(previous, next map[string]json.RawMessage) error {
+	before, after := sizeOfSettings(previous), sizeOfSettings(next)
+	if len(next) > max(MaxSettings, len(previous)) || after > max(MaxSettingsBytes, before) {
+		return &SettingsLimitError{len(next), after}
+	}
+	return nil
+}
+
+func sizeOfSettings(settings map[string]json.RawMessage) (size int) {
+	for name, value := range settings {
+		size += len(name) + len(value)
+	}
+	return size
 }
 
 // auditEntry tells readers of the transcript who changed what.

@@ -129,6 +129,7 @@ func TestActions_EX23_EX24_EX27_EX28(t *testing.T) {
 			{"transcript.upsert", strings.Replace(entry("s1", "t1", "hi"), "system", "root", 1), "invalid", "invalid_payload", ""},
 			{"transcript.upsert", strings.Replace(entry("s1", "t1", "hi"), "complete", "done", 1), "invalid", "invalid_payload", ""},
 			{"transcript.upsert", strings.Replace(entry("s1", "t1", "hi"), `"hi"`, `7`, 1), "invalid", "invalid_payload", ""},
+			{"transcript.upsert", strings.Replace(entry("s1", "t1", "hi"), `"m1"`, `"`+strings.Repeat("m", 1537)+`"`, 1), "invalid", "invalid_payload", ""},
 			{"transcript.upsert", `[]`, "invalid", "invalid_payload", ""},
 
 			{"approval.decide", `{"approvalId":"a","decision":"accept"}`, "performed", "", "decide a accept turn extension:@t/m"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"harness/database"
 	"harness/extensions"
 	"harness/extensions/sdk"
 	"harness/transcript"
@@ -92,6 +93,9 @@ func (e *Executor) upsert(call extensions.ActionCall) (prepared, *outcome) {
 	case transcript.Streaming, transcript.Complete, transcript.Canceled, transcript.Failed:
 	default:
 		return invalid("entry.status must be streaming, complete, canceled or error")
+	}
+	if err := database.CheckKeys("entry.messageId", entry.MessageID, "entry.turnId", entry.TurnID); err != nil {
+		return invalid(err.Error())
 	}
 	entry.Content = *in.Entry.Content
 	entry.Details = detailsText(in.Entry.Details)

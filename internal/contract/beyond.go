@@ -162,5 +162,17 @@ func Beyond() []Row {
 				"named with `DATA_DIR` always: [security.md](security.md#consent)",
 			Reason: "a folder from a stranger brought its own sessions, jobs and runtimes to take up",
 		},
+		{
+			What: "`messageId`, `turnId` and `requestKey` have at most 512 characters (400 `invalid_request`), on SQLite as on Postgres; so have the keys " +
+				"of jobs and of what extensions upsert",
+			Reason: "what rows are found by has a size in Postgres, and nobody should learn it from a failed transaction",
+			Routes: []string{"POST /api/sessions/{sessionId}/transcript/upsert", "POST /api/sessions/{sessionId}/suggested-request/upsert"},
+		},
+		{
+			What: "a session, and the defaults of new ones, have at most 256 settings of 128 KiB together; an edit that would leave more is 400 and " +
+				"changes nothing",
+			Reason: "all of them are stored with every edit, and twice in the transcript entry that tells of it: they grew without bound",
+			Routes: []string{"POST /api/sessions/{sessionId}/settings", "POST /api/sessions/{sessionId}/session-controls"},
+		},
 	}
 }

@@ -448,7 +448,9 @@ func TestBadInstructions(t *testing.T) {
 		"at most 8": {"supplementalTargets": targets}, "twice": {"supplementalTargets": []object{targets[0], targets[0]}}, "messageId": {"supplementalTargets": []object{{"type": "t"}}},
 		"completionSignal": {"completionSignal": object{"kind": "bell"}}, "fallbackIntents need": {"fallbackIntents": []object{{}}},
 		"intent 0": {"expectResponse": "action_intents", "fallbackIntents": []object{{"kind": "note"}}}, "not an agent instruction": {"agent": 7},
-		"effort must be": {"effort": "ultra"},
+		"effort must be": {"effort": "ultra"}, "agent is too long": {"agent": strings.Repeat("agent", 400)}, "turnId is too long": {"turnId": strings.Repeat("t", 1537)},
+		"messageId is too long":  {"supplementalTargets": []object{{"type": "t", "messageId": strings.Repeat("m", 1537)}}},
+		"requestKey is too long": {"completionSignal": object{"kind": "suggested_request", "requestKey": strings.Repeat("k", 1537)}},
 	} {
 		payload := object{"agent": "a", "jobKind": "k", "projectId": "p", "sourceSessionId": "s", "threadId": "s", "turnId": "t", "instructionText": "x"}
 		for name, value := range change {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"harness/database"
 	"harness/queue"
 )
 
@@ -119,6 +120,16 @@ func parseInstruction(raw json.RawMessage) (Instruction, error) {
 		if _, err := checkIntents(in.FallbackIntents, in); err != nil {
 			return Instruction{}, fmt.Errorf("fallbackIntents: %w", err)
 		}
+	}
+	keys := []string{"agent", in.Agent, "threadId", in.ThreadID, "turnId", in.TurnID}
+	if in.Completion != nil {
+		keys = append(keys, "completionSignal.requestKey", in.Completion.RequestKey)
+	}
+	for _, target := range in.Targets {
+		keys = append(keys, "supplementalTargets.messageId", target.MessageID)
+	}
+	if err := database.CheckKeys(keys...); err != nil {
+		return Instruction{}, err
 	}
 	return in, checkTargets(in.Targets)
 }

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"hash/crc32"
+	"net/http"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"harness/database"
+	"harness/internal/dbtest"
+	"harness/journal"
+)
+
+// frozenFor is how long a node that is frozen while it holds the journal's head may keep the others waiting.
+const frozenFor = 3 * time.Second
+
+// A node that is frozen within a transaction, while it holds the row every writer needs, holds up the others for a moment. When it goes on, it
+// learns that its transaction is gone and does it again: nothing is lost, and nothing is there twice.
+func TestAFrozenNodeDoesNotStopTheOthers(t *testing.T) {
+	t.Parallel()
+	siteA := newSite(t, withEngine(database.Postgres))
+	a, b := siteA.start(), newSite(t, withDatabaseOf(siteA)).start()
+	gate := newGate(t, siteA)
+	var acknowledged []string
+	create := func(i *instance, name string) {
+		i.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": name})
+		acknowledged = append(acknowledged, name)
+	}
+	for kind, state := range map[string]string{
+		"between two statements":                     "idle in transaction",
+		"while Postgres waits for it to read answer": "active",
+	} {
+		for round := range 2 {
+			name := fmt.Sprintf("%s %d", kind, round)
+			result := make(chan int, 1)
+			gate.freeze(a, state, func() {
+				status, _, err := a.try(http.MethodPost, "/api/projects", object{"name": gated[state] + name})
+				if err != nil {
+					status = 0
+				}
+				result <- status
+			})
+			began := time.Now()
+			create(b, "of the other "+name)
+			if took := time.Since(began); took > frozenFor {
+				t.Errorf("%s: the other node waited %v", name, took)
+			}
+			if err := a.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			if status := <-result; status != http.StatusOK {
+				t.Errorf("%s: the frozen node answered %d", name, status)
+			}
+			acknowledged = append(acknowledged, gated[state]+name)
+			create(a, "after "+name)
+		}
+	}
+	for _, node := range []*instance{a, b} {
+		var names []string
+		for _, project := range node.want(http.StatusOK, http.MethodGet, "/api/projects", nil)["data"].([]any) {
+			names = append(names, text(project, "name"))
+		}
+		slices.Sort(names)
+		slices.Sort(acknowledged)
+		if !slices.Equal(names, acknowledged) {
+			t.Errorf("stored is %q, acknowledged was %q", names, acknowledged)
+		}
+	}
+	log := journal.New(dbtest.Connect(t, siteA.store()), journal.Options{})
+	records, err := log.Read(t.Context(), journal.Query{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range records {
+		if r.Pos != int64(i+1) {
+			t.Fatalf("record %d has position %d", i, r.Pos)
+		}
+	}
+	a.stop()
+	b.stop()
+}
+
+// gated are the names of projects whose insert waits at the gate, by what Postgres does for them after it: nothing, or it says more than a
+// client that does not read takes.
+var gated = map[string]string{"idle in transaction": "gated ", "active": "gated and loud "}
+
+// gate is a lock in Postgres that a node's transaction waits for in the middle.
+type gate struct {
+	t    *testing.T
+	conn *sql.Conn
+	key  int64
+}
+
+func newGate(t *testing.T, s *site) *gate {
+	t.Helper()
+	conn, err := dbtest.Connect(t, s.store()).Raw().Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	g := &gate{t, conn, int64(crc32.ChecksumIEEE([]byte(s.dataDir)))}
+	g.do(fmt.Sprintf(`create function gate() returns trigger language plpgsql as $$ begin
+		if new.name like 'gated%%' then
+			perform pg_advisory_lock(%d);
+			perform pg_advisory_unlock(%[1]d);
+		end if;
+		if new.name like 'gated and loud%%' then
+			for i in 1 .. 64 loop raise notice '%%', repeat('x', 100000); end loop;
+		end if;
+		return new; end $$`, g.key))
+	g.do(`create trigger gate before insert on projects for each row execute function gate()`)
+	return g
+}
+
+func (g *gate) do(statement string) {
+	g.t.Helper()
+	if _, err := g.conn.ExecContext(g.t.Context(), statement); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// freeze stops a server within the transaction that act begins, while Postgres is in the state that it then waits in for the server.
+func (g *gate) freeze(i *instance, state string, act func()) {
+	g.t.Helper()
+	g.do(fmt.Sprintf(`select pg_advisory_lock(%d)`, g.key))
+	go act()
+	var pid int
+	i.eventually("its transaction waits at the gate", func() bool {
+		return g.conn.QueryRowContext(g.t.Context(), `select pid from pg_locks where locktype = 'advisory' and objid = $1 and not granted`,
+			g.key).Scan(&pid) == nil
+	})
+	if err := i.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		g.t.Fatal(err)
+	}
+	g.do(fmt.Sprintf(`select pg_advisory_unlock(%d)`, g.key))
+	i.eventually("Postgres waits for the frozen server, which holds the head", func() bool {
+		var waits bool
+		err := g.conn.QueryRowContext(g.t.Context(), `select state = $2 and wait_event_type = 'Client' and exists (select 1 from pg_locks l
+			where l.pid = a.pid and l.relation = 'journal_head'::regclass and l.mode = 'RowShareLock')
+			from pg_stat_activity a where pid = $1`, pid, state).Scan(&waits)
+		return err == nil && waits
+	})
+}
