@@ -126,7 +126,7 @@ func (db *DB) Ping(ctx context.Context) error {
 
 // Close closes both pools. Calling it twice is allowed.
 func (db *DB) Close() error {
-	if db.engine == Postgres {
+	if db.writer == nil { // some may be the same
 		return errors.Join(db.write.Close(), db.read.Close(), db.raw.Close())
 	}
 	return errors.Join(db.checkpoints.close(), db.read.Close(), db.writer.close())

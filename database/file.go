@@ -48,31 +48,52 @@ func (e *FileError) Error() string {
 }
 
 // prepareFile makes the file of a new store, or checks one that is there. What is there is refused unless it is sound and ours: SQLite
-// itself takes an empty file for a new database, and would forget its log.
-func prepareFile(ctx context.Context, path, marker string) error {
+// itself takes an empty file for a new database, and would forget its log. A store of before there was an application_id is given it.
+func prepareFile(ctx context.Context, path, marker string) (err error) {
+	id, err := checkFile(path, os.O_RDWR)
+	if errors.Is(err, fs.ErrNotExist) {
+		return createFile(ctx, path)
+	}
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", sqliteDSN(path))
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	db.SetMaxOpenConns(1)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ours, err := checkContent(ctx, db, path, marker, id)
+	if err != nil || id == applicationID || !ours {
+		return err
+	}
+	if _, err := db.ExecContext(ctx, fmt.Sprintf("pragma application_id = %d", applicationID)); err != nil {
+		return fmt.Errorf("mark %s as a store of this program: %w", path, err)
+	}
+	return nil
+}
+
+// checkFile looks at a file, opened with flag, without SQLite, which would change it, and returns its application_id. fs.ErrNotExist: it is
+// missing, and nothing of it is left.
+func checkFile(path string, flag int) (id uint32, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		for _, suffix := range []string{"-wal", "-shm", "-journal"} {
 			if _, err := os.Lstat(path + suffix); err == nil {
-				return &FileError{path, "is missing, but its " + suffix[1:] + " file is there"}
+				return 0, &FileError{path, "is missing, but its " + suffix[1:] + " file is there"}
 			}
 		}
-		return createFile(ctx, path)
 	}
 	if err != nil {
-		return fmt.Errorf("look at the database: %w", err)
+		return 0, fmt.Errorf("look for the database: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return &FileError{path, "is a " + kindOf(info.Mode()) + ", not a file"}
+		return 0, &FileError{path, "is a " + kindOf(info.Mode()) + ", not a file"}
 	}
 	if path, err = filepath.EvalSymlinks(path); err != nil { // its log lies beside the file itself
-		return fmt.Errorf("look at the database: %w", err)
+		return 0, fmt.Errorf("look for the database: %w", err)
 	}
-	header, err := checkHeader(path)
-	if err != nil {
-		return err
-	}
-	return checkContent(ctx, path, marker, binary.BigEndian.Uint32(header[headerAppID:]))
+	return checkHeader(path, flag)
 }
 
 func kindOf(mode fs.FileMode) string {
@@ -109,43 +130,42 @@ func createFile(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// checkHeader reads the file without SQLite, which would change it.
-func checkHeader(path string) (header []byte, err error) {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+func checkHeader(path string, flag int) (id uint32, err error) {
+	file, err := os.OpenFile(path, flag, 0)
 	if err != nil {
-		return nil, fmt.Errorf("open the database: %w (give its owner's user the right to write it, or set DATA_DIR to a folder of this user)", err)
+		return 0, fmt.Errorf("open the database: %w (give its owner's user the right to write it, or set DATA_DIR to a folder of this user)", err)
 	}
 	defer func() { _ = file.Close() }()
-	header = make([]byte, headerSize)
+	header := make([]byte, headerSize)
 	switch n, err := io.ReadFull(file, header); {
 	case errors.Is(err, io.EOF):
-		return nil, &FileError{path, "is empty (0 bytes)"}
+		return 0, &FileError{path, "is empty (0 bytes)"}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, &FileError{path, fmt.Sprintf("is cut off: it has %d bytes", n)}
+		return 0, &FileError{path, fmt.Sprintf("is cut off: it has %d bytes", n)}
 	case err != nil:
-		return nil, fmt.Errorf("read the database: %w", err)
+		return 0, fmt.Errorf("read the database: %w", err)
 	}
 	if !bytes.HasPrefix(header, []byte(headerMagic)) {
-		return nil, &FileError{path, "is no SQLite database: it begins with something else"}
+		return 0, &FileError{path, "is no SQLite database: it begins with something else"}
 	}
-	if id := binary.BigEndian.Uint32(header[headerAppID:]); id != 0 && id != applicationID {
-		return nil, &FileError{path, fmt.Sprintf("belongs to another application (its application_id is %d)", id)}
+	if id = binary.BigEndian.Uint32(header[headerAppID:]); id != 0 && id != applicationID {
+		return 0, &FileError{path, fmt.Sprintf("belongs to another application (its application_id is %d)", id)}
 	}
 	pageSize := int64(binary.BigEndian.Uint16(header[headerPageSize:]))
 	if pageSize == 1 {
 		pageSize = 65536
 	}
 	if pageSize < 512 {
-		return nil, &FileError{path, "is damaged: its header is not one of SQLite"}
+		return 0, &FileError{path, "is damaged: its header is not one of SQLite"}
 	}
 	missing, err := missingPages(file, header, pageSize)
 	if err != nil {
-		return nil, fmt.Errorf("read the database's log: %w", err)
+		return 0, fmt.Errorf("read the database's log: %w", err)
 	}
 	if missing > 0 {
-		return nil, &FileError{path, fmt.Sprintf("is cut off: %d pages of %d bytes are missing at its end", missing, pageSize)}
+		return 0, &FileError{path, fmt.Sprintf("is cut off: %d pages of %d bytes are missing at its end", missing, pageSize)}
 	}
-	return header, nil
+	return id, nil
 }
 
 // missingPages counts the pages that are neither in the file nor in its log. SQLite notices them by itself only when there is no log, which
@@ -224,32 +244,21 @@ func readLog(path string, pageSize int64) (writeAheadLog, error) {
 	return log, nil
 }
 
-// checkContent refuses a file with damage inside, or with tables and neither our application_id nor the marker. A store of before there was an
-// application_id is given it.
-func checkContent(ctx context.Context, path, marker string, id uint32) (err error) {
-	db, err := sql.Open("sqlite", sqliteDSN(path))
-	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	db.SetMaxOpenConns(1)
+// checkContent refuses a file with damage inside, or with tables and neither our application_id nor the marker, which it tells of.
+func checkContent(ctx context.Context, db *sql.DB, path, marker string, id uint32) (marked bool, err error) {
 	tables, err := readTables(ctx, db)
+	if err == nil {
+		err = quickCheck(ctx, db)
+	}
 	if err != nil {
-		return damaged(path, err)
+		return false, damaged(path, err)
 	}
-	if err := quickCheck(ctx, db); err != nil {
-		return damaged(path, err)
+	marked = slices.Contains(tables, marker)
+	if id == 0 && marker != "" && len(tables) > 0 && !marked {
+		return false, &FileError{path, fmt.Sprintf("belongs to another application: it has the tables %s, but none named %s",
+			strings.Join(tables[:min(len(tables), 5)], ", "), marker)}
 	}
-	if id == 0 && marker != "" && len(tables) > 0 {
-		if !slices.Contains(tables, marker) {
-			return &FileError{path, fmt.Sprintf("belongs to another application: it has the tables %s, but none named %s",
-				strings.Join(tables[:min(len(tables), 5)], ", "), marker)}
-		}
-		if _, err := db.ExecContext(ctx, fmt.Sprintf("pragma application_id = %d", applicationID)); err != nil {
-			return fmt.Errorf("mark %s as a store of this program: %w", path, err)
-		}
-	}
-	return nil
+	return marked, nil
 }
 
 // damaged tells damage from what keeps SQLite from reading a sound file.

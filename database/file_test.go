@@ -52,10 +52,16 @@ func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 			if err == nil {
 				t.Fatal("opened", db.Close())
 			}
-			var refused *database.FileError
-			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), opts.Path) ||
-				!strings.Contains(err.Error(), "put back a backup") {
-				t.Errorf("%T: %v", err, err)
+			look, looked := database.Look(t.Context(), opts)
+			if look != nil {
+				t.Fatal("looked at", look.Close())
+			}
+			for _, err := range []error{err, looked} {
+				var refused *database.FileError
+				if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), opts.Path) ||
+					!strings.Contains(err.Error(), "put back a backup") {
+					t.Errorf("%T: %v", err, err)
+				}
 			}
 			if after := files(t, filepath.Dir(opts.Path)); !maps.Equal(before, after) {
 				t.Errorf("the files were changed: %v, before %v", keys(after), keys(before))

@@ -10,7 +10,7 @@ import (
 )
 
 // Look opens a store that is there to read from it: it makes no file, changes none, and takes no lock that a server would wait for. A SQLite
-// file that does not exist is fs.ErrNotExist. ErrReadOnly says, beside the store, that it takes no writes. The caller closes what it is given.
+// file that does not exist is fs.ErrNotExist, one that Open would refuse *FileError. ErrReadOnly says, beside the store, that it takes no writes. The caller closes what it is given.
 func Look(ctx context.Context, opts Options) (*DB, error) {
 	if opts.URL != "" {
 		opts.MaxConns = 1
@@ -27,8 +27,9 @@ func Look(ctx context.Context, opts Options) (*DB, error) {
 		}
 		return db, nil
 	}
-	if _, err := os.Stat(opts.Path); err != nil {
-		return nil, fmt.Errorf("look for the database: %w", err)
+	id, err := checkFile(opts.Path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
 	}
 	// Without a log nobody uses the file, and none is made. With one, what is in it counts, and the file beside it is there to be shared.
 	how := "mode=ro&readonly_shm=1"
@@ -40,10 +41,10 @@ func Look(ctx context.Context, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("open %s: %w", opts.Path, err)
 	}
 	read.SetMaxOpenConns(1)
-	if err := read.PingContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", opts.Path, err), read.Close())
+	if _, err := checkContent(ctx, read, opts.Path, opts.Marker, id); err != nil {
+		return nil, errors.Join(err, read.Close())
 	}
-	return &DB{engine: SQLite, write: read, read: read}, nil
+	return &DB{engine: SQLite, write: read, read: read, raw: read}, nil
 }
 
 // ErrReadOnly means that a store answers and takes no writes.

@@ -36,11 +36,13 @@ func TestAServerDoesNotStartOverWithAnEmptiedDatabase(t *testing.T) {
 			t.Fatalf("%s: the server goes on:\n%s", name, refused.logTail())
 		}
 		log := refused.logTail()
-		if code := refused.cmd.ProcessState.ExitCode(); code == 0 || !strings.Contains(log, "is "+name) || !strings.Contains(log, "put back a backup") {
+		if code := refused.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(log, "is "+name) || !strings.Contains(log, "put back a backup") {
 			t.Errorf("%s: the server ended with %d:\n%s", name, code, log)
 		}
-		if code, out := s.command("migrate"); code == 0 || !strings.Contains(out, "put back a backup") {
-			t.Errorf("%s: migrate ended with %d: %s", name, code, out)
+		for _, command := range []string{"migrate", "doctor"} {
+			if code, out := s.command(command); code != 1 || !strings.Contains(out, "put back a backup") {
+				t.Errorf("%s: %s ended with %d: %s", name, command, code, out)
+			}
 		}
 		if found, err := os.ReadFile(path); err != nil || !bytes.Equal(found, broken) {
 			t.Errorf("%s: the file was changed (%v)", name, err)

@@ -21,7 +21,7 @@ import (
 // database tells whether the store answers, takes writes and has a schema this binary can use.
 func (d *doctor) database(ctx context.Context) {
 	const name = "database"
-	opts := database.Options{URL: d.cfg.DatabaseURL, Path: filepath.Join(d.cfg.DataDir, "harness.db")}
+	opts := database.Options{URL: d.cfg.DatabaseURL, Path: filepath.Join(d.cfg.DataDir, "harness.db"), Marker: migrations.Marker}
 	db, err := database.Look(ctx, opts)
 	if db != nil {
 		defer func() { _ = db.Close() }()
