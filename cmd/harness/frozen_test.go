@@ -6,6 +6,8 @@ import (
 	"hash/crc32"
 	"net/http"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -82,6 +84,66 @@ func TestAFrozenNodeDoesNotStopTheOthers(t *testing.T) {
 	}
 	a.stop()
 	b.stop()
+}
+
+// Frozen at any moment of its writing, again and again, a node neither stops the other nor loses or repeats anything it acknowledged.
+func TestANodeFrozenAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	siteA := newSite(t, withEngine(database.Postgres))
+	nodes := []*instance{siteA.start(), newSite(t, withDatabaseOf(siteA)).start()}
+	const writers, freezes = 4, 12
+	var (
+		over         = make(chan struct{})
+		acknowledged = make([]atomic.Int64, len(nodes))
+		running      sync.WaitGroup
+	)
+	for n, node := range nodes {
+		for w := range writers {
+			running.Go(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-over:
+						return
+					default:
+					}
+					status, _, err := node.try(http.MethodPost, "/api/projects", object{"name": fmt.Sprintf("%d %d %d", n, w, i)})
+					if err != nil || status != http.StatusOK { // a write that ran twice finds its own name taken: 409
+						t.Errorf("node %d, write %d of writer %d: %d %v", n, i, w, status, err)
+						return
+					}
+					acknowledged[n].Add(1)
+				}
+			})
+		}
+	}
+	progress := func(n int, by int64) {
+		t.Helper()
+		from := acknowledged[n].Load()
+		nodes[n].eventually(fmt.Sprintf("node %d goes on", n), func() bool { return t.Failed() || acknowledged[n].Load() >= from+by })
+	}
+	for range freezes {
+		if err := nodes[0].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		progress(1, writers+1) // one of them was begun after the freeze
+		if took := time.Since(began); took > frozenFor {
+			t.Errorf("the other node waited %v", took)
+		}
+		if err := nodes[0].cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		progress(0, 1)
+	}
+	close(over)
+	running.Wait()
+	for n, node := range nodes {
+		stored := node.want(http.StatusOK, http.MethodGet, "/api/projects", nil)["data"].([]any)
+		if want := acknowledged[0].Load() + acknowledged[1].Load(); int64(len(stored)) != want {
+			t.Errorf("node %d shows %d projects of %d that were acknowledged", n, len(stored), want)
+		}
+		node.stop()
+	}
 }
 
 // gated are the names of projects whose insert waits at the gate, by what Postgres does for them after it: nothing, or it says more than a
