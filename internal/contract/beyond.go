@@ -162,5 +162,11 @@ func Beyond() []Row {
 				"named with `DATA_DIR` always: [security.md](security.md#consent)",
 			Reason: "a folder from a stranger brought its own sessions, jobs and runtimes to take up",
 		},
+		{
+			What: "parts of a request of which only one would count are 400 together: a review's `branch`, `sha`, `title` or `instructions` with another " +
+				"`targetType`; `answers` with `response` or without accept; `text` with `contentItems`, either with `response`",
+			Reason: "the original took one and dropped the other: what was reviewed or answered was not what was asked for",
+			Routes: []string{"POST /api/sessions/{sessionId}/review", "POST /api/tool-input/{requestId}/decision", "POST /api/tool-calls/{requestId}/response"},
+		},
 	}
 }
