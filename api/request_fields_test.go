@@ -119,6 +119,8 @@ func effect(t *testing.T, method, target, body string) string {
 		f.requests[id] = session.Request{ID: id, Kind: kind, Status: session.RequestPending}
 	}
 	b.runtime.result = json.RawMessage(`{"data":[]}`)
+	b.health.status.Generation = "g"
+	b.runtime.refused = map[string][]error{"harness/probe": {&runtime.Error{Code: -32600, Message: "unknown variant `harness/probe`, expected one of `initialize`"}}}
 	contentType := ""
 	if body != "" {
 		contentType = "application/json"
