@@ -40,6 +40,7 @@ type fakeSessions struct {
 	settled  []runtime.Reply
 	messages []session.Message
 	created  []session.Create
+	told     []any // what else it was told
 
 	// next is what the next change answers with.
 	next struct {
@@ -142,14 +143,23 @@ func (f *fakeSessions) Read(_ context.Context, _ string, want session.Reading) (
 	return detail, err
 }
 
-func (f *fakeSessions) Rename(context.Context, string, string) (session.Session, error) {
+func (f *fakeSessions) Rename(_ context.Context, _, title string) (session.Session, error) {
+	f.tell(title)
 	return f.answer()
 }
+
+func (f *fakeSessions) tell(what any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told = append(f.told, what)
+}
+
 func (f *fakeSessions) Archive(_ context.Context, id string) (session.Session, error) {
 	return session.Session{ID: id, Archived: true}, f.fail
 }
 func (f *fakeSessions) Unarchive(context.Context, string) (session.Session, error) { return f.answer() }
-func (f *fakeSessions) Resume(context.Context, string, json.RawMessage) (session.Session, error) {
+func (f *fakeSessions) Resume(_ context.Context, _ string, tools json.RawMessage) (session.Session, error) {
+	f.tell(tools)
 	return f.answer()
 }
 

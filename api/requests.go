@@ -93,6 +93,9 @@ func (s *server) decideApproval(ctx context.Context, in *input) (reply, error) {
 }
 
 func (s *server) decideToolInput(ctx context.Context, in *input) (reply, error) {
+	if err := checkToolInputParts(in.body); err != nil {
+		return reply{}, err
+	}
 	id := in.params["requestId"]
 	answer := runtime.Reply{Decision: in.body.Get("decision").Text(), Raw: in.body.Get("response").JSON(),
 		Message: in.body.Get("message").Text()}
@@ -109,7 +112,38 @@ func (s *server) decideToolInput(ctx context.Context, in *input) (reply, error) 
 	return s.settled(ctx, settled, settledBody{Status: "ok", RequestID: id})
 }
 
+// checkToolInputParts refuses answers that would go nowhere.
+func checkToolInputParts(body schema.Value) error {
+	switch {
+	case len(body.Get("answers").Members()) == 0:
+		return nil
+	case body.Get("response").Defined():
+		return &validationError{[]schema.Issue{schema.Custom("Give answers or response, not both", "answers")}}
+	case body.Get("decision").Text() != "accept":
+		return &validationError{[]schema.Issue{schema.Custom("Answers go with the decision accept only", "answers")}}
+	}
+	return nil
+}
+
+// checkToolCallParts refuses parts of an answer of which only one would be told.
+func checkToolCallParts(body schema.Value) error {
+	response, text, items := body.Get("response"), body.Get("text").Defined(), body.Get("contentItems").Defined()
+	success, told := body.Get("success"), response.Get("success")
+	switch {
+	case response.Defined() && (text || items):
+		return &validationError{[]schema.Issue{schema.Custom("Give response, or text or contentItems, not both", "response")}}
+	case text && items:
+		return &validationError{[]schema.Issue{schema.Custom("Give text or contentItems, not both", "text")}}
+	case response.Defined() && success.Defined() && (told.Kind() != schema.Bool || told.True() != success.True()):
+		return &validationError{[]schema.Issue{schema.Custom("The response is passed on as it is; it says of itself whether the call succeeded", "success")}}
+	}
+	return nil
+}
+
 func (s *server) answerToolCall(ctx context.Context, in *input) (reply, error) {
+	if err := checkToolCallParts(in.body); err != nil {
+		return reply{}, err
+	}
 	id := in.params["requestId"]
 	settled, err := s.Sessions.Settle(ctx, id, runtime.RequestToolCall, toolCallReply(in.body), in.actor)
 	if err != nil {

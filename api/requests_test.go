@@ -75,7 +75,7 @@ func TestReplies(t *testing.T) {
 		{runtime.RequestToolCall, "/api/tool-calls/r/response", `{}`, runtime.Reply{Success: true, ContentItems: []byte(`[]`)}},
 		{runtime.RequestToolCall, "/api/tool-calls/r/response", `{"success":false,"text":"no\n"}`,
 			runtime.Reply{ContentItems: []byte(`[{"type":"inputText","text":"no\n"}]`)}},
-		{runtime.RequestToolCall, "/api/tool-calls/r/response", `{"text":"x","contentItems":[{"type":"inputImage","imageUrl":" u ","z":1}]}`,
+		{runtime.RequestToolCall, "/api/tool-calls/r/response", `{"contentItems":[{"type":"inputImage","imageUrl":" u ","z":1}]}`,
 			runtime.Reply{Success: true, ContentItems: []byte(`[{"type":"inputImage","imageUrl":"u"}]`)}},
 		{runtime.RequestToolCall, "/api/tool-calls/r/response", "{\"response\":{\"success\":false,\n\"a\":[]}}",
 			runtime.Reply{ContentItems: []byte(`[]`), Raw: []byte(`{"success":false,"a":[]}`)}},

@@ -14,6 +14,8 @@ import (
 // fakeSuggester answers with what it was told to.
 type fakeSuggester struct {
 	asked []jobs.SuggestPayload
+	// stored are the keys and suggestions upserted.
+	stored []any
 	next  jobs.Suggested
 	fail  error
 }
@@ -28,7 +30,8 @@ func (f *fakeSuggester) RequestAndWait(_ context.Context, in jobs.SuggestPayload
 	return f.next, f.fail
 }
 
-func (f *fakeSuggester) Upsert(_ context.Context, _, _ string, next jobs.Suggestion) (jobs.Suggestion, error) {
+func (f *fakeSuggester) Upsert(_ context.Context, _, key string, next jobs.Suggestion) (jobs.Suggestion, error) {
+	f.stored = append(f.stored, key, next)
 	next.UpdatedAt = 1795224592029
 	return next, f.fail
 }

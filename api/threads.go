@@ -126,7 +126,20 @@ func (s *server) rollback(ctx context.Context, in *input) (reply, error) {
 	return ok(resultBody{Status: "ok", SessionID: in.sessionID(), Result: result})
 }
 
+// reviewParts are the members of a review's body that go with one target only.
+var reviewParts = [...]struct{ name, target string }{{"branch", "baseBranch"}, {"sha", "commit"}, {"title", "commit"}, {"instructions", "custom"}}
+
 func (s *server) review(ctx context.Context, in *input) (reply, error) {
+	target := reviewTarget(in).Text()
+	var issues []schema.Issue
+	for _, part := range reviewParts {
+		if in.body.Get(part.name).Defined() && part.target != target {
+			issues = append(issues, schema.Custom("Goes with targetType "+part.target+" only; this review is of "+target, part.name))
+		}
+	}
+	if issues != nil {
+		return reply{}, &validationError{issues}
+	}
 	result, err := s.callThread(ctx, in, "review/start", reviewParams(in))
 	if err != nil {
 		return reply{}, err
@@ -137,15 +150,20 @@ func (s *server) review(ctx context.Context, in *input) (reply, error) {
 // defaultReview is what a client that names nothing gets reviewed, as it always was.
 const defaultReview = "Review this thread's current changes."
 
+// reviewTarget is the kind of thing to review.
+func reviewTarget(in *input) schema.Value {
+	if kind := in.body.Get("targetType"); kind.Defined() {
+		return kind
+	}
+	return schema.StringValue("custom")
+}
+
 // reviewParams names what to review: a part a client left out is left empty, which the runtime refuses in its own words.
 func reviewParams(in *input) schema.Value {
 	text := func(name string) schema.Member {
 		return schema.Member{Name: name, Value: schema.StringValue(in.body.Get(name).Text())}
 	}
-	kind := in.body.Get("targetType")
-	if !kind.Defined() {
-		kind = schema.StringValue("custom")
-	}
+	kind := reviewTarget(in)
 	target := []schema.Member{{Name: "type", Value: kind}}
 	switch kind.Text() {
 	case "baseBranch":

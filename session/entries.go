@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"harness/runtime"
+	"harness/runtime/jsonobject"
 	"harness/transcript"
 )
 
@@ -58,7 +59,7 @@ func entryOfRequest(r Request) transcript.Entry {
 	w := wordsOf(r.Kind)
 	if r.Questions != nil {
 		// A form's questions are not in its parameters.
-		r.Params = parseObject(r.Params).set(member{"questions", r.Questions}).encode()
+		r.Params = jsonobject.Parse(r.Params).Set("questions", r.Questions).Encode()
 	}
 	details := requestDetails(r, w.leading)
 	return transcript.Entry{MessageID: w.prefix + r.ID, TurnID: r.TurnID, Role: "system", Type: w.typeStem + ".request",
@@ -85,24 +86,24 @@ func entryOfResolution(r Request) transcript.Entry {
 // resolution is the payload of a resolution event: the keys and their order are codex-manager's (`codex-manager.md` 5.5).
 func resolution(r Request) json.RawMessage {
 	w := wordsOf(r.Kind)
-	fields := object{{w.idKey, quote(r.ID)}, {"status", quote(string(r.Status))}}
+	fields := jsonobject.Object{}.Set(w.idKey, quote(r.ID)).Set("status", quote(string(r.Status)))
 	switch {
 	case r.Kind == runtime.RequestToolCall:
 		success := r.Reply != nil && r.Reply.Success
-		fields = append(fields, member{"success", json.RawMessage(fmt.Sprint(success))})
+		fields = fields.Set("success", json.RawMessage(fmt.Sprint(success)))
 	case r.Reply != nil:
-		fields = append(fields, member{"decision", quote(r.Reply.Decision)})
+		fields = fields.Set("decision", quote(r.Reply.Decision))
 		if r.Kind == runtime.RequestApproval {
-			fields = append(fields, member{"scope", quote(scope(r.Reply))})
+			fields = fields.Set("scope", quote(scope(r.Reply)))
 		}
 		if len(r.Reply.Choice) > 0 {
-			fields = append(fields, member{"choice", r.Reply.Choice})
+			fields = fields.Set("choice", r.Reply.Choice)
 		}
 		if r.Reply.Message != "" {
-			fields = append(fields, member{"message", quote(r.Reply.Message)})
+			fields = fields.Set("message", quote(r.Reply.Message))
 		}
 	}
-	return fields.encode()
+	return fields.Encode()
 }
 
 func scope(reply *runtime.Reply) string {
@@ -114,82 +115,17 @@ func scope(reply *runtime.Reply) string {
 
 // requestDetails is what a reader can unfold: when and what was asked, then the request's own parameters as they came.
 func requestDetails(r Request, leading []string) string {
-	params := parseObject(r.Params)
-	fields := object{{"method", quote(r.Method)}, {"createdAt", quote(isoTime(r.CreatedAt))}}
+	params := jsonobject.Parse(r.Params)
+	fields := jsonobject.Object{}.Set("method", quote(r.Method)).Set("createdAt", quote(isoTime(r.CreatedAt)))
 	for _, key := range leading {
-		if value, ok := params.get(key); ok {
-			fields = append(fields, member{key, value})
+		if value := params.Get(key); value != nil {
+			fields = fields.Set(key, value)
 		}
 	}
 	for _, field := range params {
-		fields = fields.set(field)
+		fields = fields.Set(field.Name, field.Value)
 	}
-	return indented(fields.encode())
-}
-
-// object is a JSON object that keeps the order of its members.
-type object []member
-
-type member struct {
-	key   string
-	value json.RawMessage
-}
-
-// parseObject reads the members of a JSON object in order; anything else has none.
-func parseObject(raw json.RawMessage) object {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
-		return nil
-	}
-	var fields object
-	for decoder.More() {
-		token, err := decoder.Token()
-		if err != nil {
-			return fields
-		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return fields
-		}
-		key, _ := token.(string)
-		fields = fields.set(member{key, value})
-	}
-	return fields
-}
-
-func (o object) get(key string) (json.RawMessage, bool) {
-	for _, field := range o {
-		if field.key == key {
-			return field.value, true
-		}
-	}
-	return nil, false
-}
-
-// set replaces a member in its place or appends it.
-func (o object) set(field member) object {
-	for i := range o {
-		if o[i].key == field.key {
-			o[i].value = field.value
-			return o
-		}
-	}
-	return append(o, field)
-}
-
-func (o object) encode() json.RawMessage {
-	var out bytes.Buffer
-	out.WriteByte('{')
-	for i, field := range o {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.Write(quote(field.key))
-		out.WriteByte(':')
-		out.Write(field.value)
-	}
-	out.WriteByte('}')
-	return out.Bytes()
+	return indented(fields.Encode())
 }
 
 func indented(raw json.RawMessage) string {

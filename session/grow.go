@@ -9,6 +9,7 @@ import (
 	"harness/database"
 	"harness/journal"
 	"harness/runtime"
+	"harness/runtime/jsonobject"
 	"harness/stream"
 	"harness/transcript"
 )
@@ -78,9 +79,8 @@ func withText(value json.RawMessage, path []string, text string) json.RawMessage
 		list[index] = withText(list[index], path[1:], text)
 		return encode(list)
 	}
-	fields := parseObject(value)
-	inner, _ := fields.get(path[0])
-	return fields.set(member{path[0], withText(inner, path[1:], text)}).encode()
+	fields := jsonobject.Parse(value)
+	return fields.Set(path[0], withText(fields.Get(path[0]), path[1:], text)).Encode()
 }
 
 // cancelItem ends the entry of an item whose end will not come, with the text it had. Entries that are final, or that clients took away from

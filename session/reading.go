@@ -8,6 +8,7 @@ import (
 
 	"harness/database"
 	"harness/journal"
+	"harness/runtime/jsonobject"
 	"harness/transcript"
 )
 
@@ -106,9 +107,9 @@ func (s *Service) version(ctx context.Context, q database.Querier, session Sessi
 
 // withoutTurns is a runtime's description of a conversation without the history some answers carry in it.
 func withoutTurns(raw json.RawMessage) json.RawMessage {
-	fields := parseObject(raw)
-	if turns, ok := fields.get("turns"); !ok || string(turns) == "[]" {
+	fields := jsonobject.Parse(raw)
+	if turns := fields.Get("turns"); turns == nil || string(turns) == "[]" {
 		return raw
 	}
-	return fields.set(member{"turns", json.RawMessage("[]")}).encode()
+	return fields.Set("turns", json.RawMessage("[]")).Encode()
 }

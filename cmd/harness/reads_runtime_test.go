@@ -1,17 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"harness/api"
-	"harness/internal/codextest"
 )
 
 // offers are the reads that are about what the runtime offers or is set up with: they are the runtime's answers, nothing of it is stored.
@@ -21,37 +18,12 @@ var offers = []string{
 	"/api/config/requirements", "/api/features/experimental", "/api/mcp/servers", "/api/models", "/api/skills", "/api/skills/remote",
 }
 
-// overheardCodex is a codex whose every request is written down, one a line.
-func overheardCodex(t *testing.T) (binary string, requests func() []string) {
-	t.Helper()
-	dir := t.TempDir()
-	log := filepath.Join(dir, "requests")
-	binary = filepath.Join(dir, "codex")
-	script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *app-server*) tee -a %q | %[2]q \"$@\" ;; *) exec %[2]q \"$@\" ;; esac\n",
-		log, codextest.Binary(t, codextest.Default))
-	if err := os.WriteFile(binary, []byte(script), 0o700); err != nil { //nolint:gosec // it is run
-		t.Fatal(err)
-	}
-	return binary, func() (lines []string) {
-		raw, err := os.ReadFile(log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range bytes.Lines(raw) {
-			if bytes.Contains(line, []byte(`"method"`)) && bytes.HasSuffix(line, []byte("\n")) {
-				lines = append(lines, string(line))
-			}
-		}
-		return lines
-	}
-}
-
 // No read asks the runtime for what is stored here: not the first one of a conversation from elsewhere, nor of a fork. Their histories are
 // taken in unasked. Only what the runtime offers is asked of it.
 func TestReadsDoNotAskTheRuntime(t *testing.T) {
 	t.Parallel()
-	codex, requests := overheardCodex(t)
-	s := newSite(t, withEnv("CODEX_BIN="+codex, "HARNESS_RUNTIME_DETACH=false"))
+	s := newSite(t, withEnv("HARNESS_RUNTIME_DETACH=false"))
+	s.recordCalls()
 	first := s.start()
 	old := first.createSession(nil)
 	events := first.follow("threadId=" + old)
@@ -61,8 +33,8 @@ func TestReadsDoNotAskTheRuntime(t *testing.T) {
 	server := s.start("DATA_DIR=" + filepath.Join(t.TempDir(), "data"))
 	askedFor := func(id string) func() bool {
 		return func() bool {
-			return slices.ContainsFunc(requests(), func(line string) bool {
-				return strings.Contains(line, id) && (strings.Contains(line, "thread/turns/list") || strings.Contains(line, `"includeTurns":true`))
+			return slices.ContainsFunc(s.calls(id), func(line string) bool {
+				return strings.Contains(line, "thread/turns/list") || strings.Contains(line, `"includeTurns":true`)
 			})
 		}
 	}
@@ -81,14 +53,14 @@ func TestReadsDoNotAskTheRuntime(t *testing.T) {
 	markers := 0
 	asked := func(path string) []string {
 		t.Helper()
-		before := len(requests())
+		before := len(s.calls(""))
 		server.ask(http.MethodGet, path, nil)
 		markers++
 		marker := fmt.Sprintf("marker-%d", markers)
 		server.ask(http.MethodGet, "/api/models?cursor="+marker, nil)
 		var after []string
 		server.eventually("the marker is heard", func() bool {
-			after = requests()[before:]
+			after = s.calls("")[before:]
 			return len(after) > 0 && strings.Contains(after[len(after)-1], marker)
 		})
 		return after[:len(after)-1]

@@ -174,5 +174,11 @@ func Beyond() []Row {
 			Reason: "all of them are stored with every edit, and twice in the transcript entry that tells of it: they grew without bound",
 			Routes: []string{"POST /api/sessions/{sessionId}/settings", "POST /api/sessions/{sessionId}/session-controls"},
 		},
+		{
+			What: "parts of a request of which only one would count are 400 together: a review's `branch`, `sha`, `title` or `instructions` with another " +
+				"`targetType`; `answers` with `response` or without accept; `text` with `contentItems`, either with `response`",
+			Reason: "the original took one and dropped the other: what was reviewed or answered was not what was asked for",
+			Routes: []string{"POST /api/sessions/{sessionId}/review", "POST /api/tool-input/{requestId}/decision", "POST /api/tool-calls/{requestId}/response"},
+		},
 	}
 }

@@ -233,6 +233,13 @@ func Rows() []Row {
 			What: "a session, a list of sessions and the list of projects tell the position on the event stream at which they are true", Reason: "an additional member; a stream resumed with `after=<pos>` goes on from exactly there",
 			Routes: []string{"GET /api/sessions/{sessionId}", "GET /api/sessions", "GET /api/projects"},
 		},
+		{
+			Topic: "tool-calls", Exchange: `POST /api/sessions/[^/]*/messages`, Place: "status",
+			What: "`dynamicTools` of a message or a resumption that are not those the session was created with: 400 that says so, where the original " +
+				"said 202 and 200; those it has are taken",
+			Reason: "codex takes tools when a conversation begins and ignores them later: the model never saw them, and nobody was told",
+			Routes: []string{"POST /api/sessions/{sessionId}/messages", "POST /api/sessions/{sessionId}/resume"},
+		},
 	}
 }
 

@@ -11,7 +11,7 @@ func (r *replay) expect(record Record) {
 	if s == nil || r.unserved || (Frame{Type: record.Type, Method: record.Method}).Ignored() {
 		return
 	}
-	if !r.known(record.Thread) {
+	if !r.known(record.Thread) || r.topic.Sessions[record.Thread].Refused {
 		r.passed[record.Thread] = true
 		return
 	}

@@ -35,6 +35,8 @@ type Preparation struct {
 	ProjectID, ProjectName string
 	// Deleted, System and Early sessions are prepared before the first record; an early one's message is sent when the session comes up.
 	Deleted, System, Early bool
+	// Refused sessions have a recorded turn whose message is refused here: its frames do not come.
+	Refused bool
 }
 
 // unknownSession is what the recorder used for a session that is not there; it stays as it is.
@@ -102,7 +104,7 @@ func Topics() []Topic {
 			"01a1fbb9-2017-7b93-8b8b-5dee7cf31acf": tool, "01a1fbb9-2396-74c0-9fb8-4b121b440c67": tool,
 			"01a1fbb9-268f-7b03-aeb7-09fffc792725": tool, "01a1fbb9-297c-7161-8d70-65445ca76e50": tool,
 			"01a1fbb9-2c55-7033-a204-e4d91975f9fa": tool, "01a1fbb9-2f19-7403-b13c-908bd867b69a": tool,
-			"01a1fbb9-31ca-7cb0-84d8-d6918035bc19": tool,
+			"01a1fbb9-31ca-7cb0-84d8-d6918035bc19": tool, "01a1fbb9-36b5-7d20-abf7-c15752553d74": {Refused: true},
 		}},
 		{Name: "transcript-upsert", Sessions: with(nil)},
 		{Name: "stream", Sessions: with(nil)},

@@ -3,14 +3,16 @@ package codex
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 
 	"harness/runtime"
+	"harness/runtime/jsonobject"
 )
 
 // Describe tells how codex would describe a conversation now, from its description as last seen and from what is stored since: codex need not
 // be asked to show a conversation. Members this does not know stay as they were.
 func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage {
-	fields := parseMembers(raw)
+	fields := jsonobject.Parse(raw)
 	if fields == nil {
 		return raw
 	}
@@ -22,27 +24,27 @@ func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.Ra
 	for i, turn := range state.Turns {
 		turns[i] = describeTurn(turn)
 	}
-	if fields.text("preview") == "" {
-		fields.replace("preview", rawString(state.Opening))
+	if fields.Text("preview") == "" {
+		fields.Replace("preview", rawString(state.Opening))
 	}
-	if state.Title != "" && state.Title != fields.text("preview") { // one without a name is called as it begins
-		fields.replace("name", rawString(state.Title))
+	if state.Title != "" && state.Title != fields.Text("preview") { // one without a name is called as it begins
+		fields.Replace("name", rawString(state.Title))
 	}
 	for _, name := range []string{"updatedAt", "recencyAt"} {
-		if at, ok := fields.number(name); ok && at < state.UpdatedAt/1000 {
-			fields.replace(name, number(state.UpdatedAt/1000))
+		if at, err := strconv.ParseInt(string(fields.Get(name)), 10, 64); err == nil && at < state.UpdatedAt/1000 {
+			fields.Replace(name, number(state.UpdatedAt/1000))
 		}
 	}
 	if !loaded {
-		fields.replace("environments", json.RawMessage("null"))
-		fields.replace("canAcceptDirectInput", json.RawMessage("null"))
+		fields.Replace("environments", json.RawMessage("null"))
+		fields.Replace("canAcceptDirectInput", json.RawMessage("null"))
 		if state.Opening == "" {
-			fields.replace("model", json.RawMessage("null")) // its first turn decides
+			fields.Replace("model", json.RawMessage("null")) // its first turn decides
 		}
 	}
-	fields.replace("status", status(state, loaded))
-	fields.replace("turns", list(turns))
-	return fields.encode()
+	fields.Replace("status", status(state, loaded))
+	fields.Replace("turns", list(turns))
+	return fields.Encode()
 }
 
 // status is codex's word for what a conversation does.
@@ -73,12 +75,12 @@ func status(state runtime.ThreadState, loaded bool) json.RawMessage {
 }
 
 func describeTurn(turn runtime.Turn) json.RawMessage {
-	fields := parseMembers(turn.Native)
+	fields := jsonobject.Parse(turn.Native)
 	if fields == nil {
-		fields = parseMembers(json.RawMessage(`{"id":null,"items":[],"itemsView":"full","status":null,"error":null,"startedAt":null,"completedAt":null}`))
-		fields.replace("id", rawString(turn.ID))
+		fields = jsonobject.Parse(json.RawMessage(`{"id":null,"items":[],"itemsView":"full","status":null,"error":null,"startedAt":null,"completedAt":null}`))
+		fields.Replace("id", rawString(turn.ID))
 		if turn.StartedAt != 0 {
-			fields.replace("startedAt", number(turn.StartedAt/1000))
+			fields.Replace("startedAt", number(turn.StartedAt/1000))
 		}
 	}
 	items := make([]json.RawMessage, 0, len(turn.Items))
@@ -96,18 +98,18 @@ func describeTurn(turn runtime.Turn) json.RawMessage {
 		}
 		items = append(items, native)
 	}
-	if fields.text("status") != string(turn.Status) { // how the turn ended was not codex's word: its process was gone
-		fields.replace("status", rawString(string(turn.Status)))
+	if fields.Text("status") != string(turn.Status) { // how the turn ended was not codex's word: its process was gone
+		fields.Replace("status", rawString(string(turn.Status)))
 		if turn.Error != "" && turn.Status == runtime.TurnFailed {
-			fields.replace("error", mustEncode(map[string]string{"message": turn.Error}))
+			fields.Replace("error", mustEncode(map[string]string{"message": turn.Error}))
 		}
 	}
-	if turn.CompletedAt != 0 && string(fields.get("completedAt")) == "null" {
-		fields.replace("completedAt", number(turn.CompletedAt/1000))
+	if turn.CompletedAt != 0 && string(fields.Get("completedAt")) == "null" {
+		fields.Replace("completedAt", number(turn.CompletedAt/1000))
 	}
-	fields.replace("items", list(items))
-	fields.replace("itemsView", json.RawMessage(`"full"`))
-	return fields.encode()
+	fields.Replace("items", list(items))
+	fields.Replace("itemsView", json.RawMessage(`"full"`))
+	return fields.Encode()
 }
 
 // refused tells a command that was not run: codex tells of it while it is refused, and leaves it out of the history.
@@ -118,10 +120,34 @@ func refused(item json.RawMessage) bool {
 
 // withoutItems is a native turn with an empty list of items.
 func withoutItems(raw json.RawMessage) json.RawMessage {
-	fields := parseMembers(raw)
+	fields := jsonobject.Parse(raw)
 	if fields == nil {
 		return nil
 	}
-	fields.replace("items", json.RawMessage("[]"))
-	return fields.encode()
+	fields.Replace("items", json.RawMessage("[]"))
+	return fields.Encode()
+}
+
+func number(n int64) json.RawMessage { return strconv.AppendInt(nil, n, 10) }
+
+func list(values []json.RawMessage) json.RawMessage {
+	out := append([]byte{'['}, bytes.Join(toBytes(values), []byte{','})...)
+	return append(out, ']')
+}
+
+func toBytes(values []json.RawMessage) [][]byte {
+	out := make([][]byte, len(values))
+	for i, value := range values {
+		out[i] = value
+	}
+	return out
+}
+
+// mustEncode is JSON of values that always have one.
+func mustEncode(value any) json.RawMessage {
+	line, err := encode(value)
+	if err != nil {
+		panic("codex: encode a description: " + err.Error())
+	}
+	return bytes.TrimSuffix(line, []byte("\n"))
 }

@@ -1,0 +1,270 @@
+package api_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"harness/api"
+	"harness/queue"
+	"harness/runtime"
+	"harness/session"
+)
+
+// fieldCase is a good request to an operation, and for each of its fields a value that says something else: for those of the body JSON, for
+// those of the query text. With gives what has to go along with a field.
+type fieldCase struct {
+	base   string
+	fields map[string]string
+	with   map[string]string
+}
+
+const (
+	aTool  = `[{"name":"n","description":"d","inputSchema":{}}]`
+	anItem = `{"messageId":"m","turnId":"t","role":"user","type":"x","content":"c","status":"complete"}`
+)
+
+// fieldCases has every operation whose requests have documented fields, but for the websocket's query.
+var fieldCases = map[string]fieldCase{
+	"POST /api/projects":                               {base: `{"name":"a"}`, fields: map[string]string{"name": `"b"`, "workingDirectory": `"/w"`}},
+	"POST /api/projects/{projectId}/rename":            {base: `{"name":"a"}`, fields: map[string]string{"name": `"b"`, "workingDirectory": `"/w"`}},
+	"POST /api/projects/{projectId}/chats/move-all":    {base: `{"destination":"unassigned"}`, fields: map[string]string{"destination": `"archive"`}},
+	"POST /api/sessions/{sessionId}/rename":            {base: `{"title":"a"}`, fields: map[string]string{"title": `"b"`}},
+	"POST /api/sessions/{sessionId}/resume":            {base: `{}`, fields: map[string]string{"dynamicTools": aTool}},
+	"POST /api/sessions/{sessionId}/project":           {base: `{"projectId":null}`, fields: map[string]string{"projectId": `"p"`}},
+	"POST /api/sessions/{sessionId}/interrupt":         {base: `{}`, fields: map[string]string{"turnId": `"t"`}},
+	"POST /api/sessions/{sessionId}/rollback":          {base: `{}`, fields: map[string]string{"numTurns": `2`}},
+	"POST /api/sessions/{sessionId}/approval-policy":   {base: `{"approvalPolicy":"untrusted"}`, fields: map[string]string{"approvalPolicy": `"never"`}},
+	"POST /api/skills/config":                          {base: `{"path":"a","enabled":true}`, fields: map[string]string{"path": `"b"`, "enabled": `false`}},
+	"POST /api/skills/remote":                          {base: `{"hazelnutId":"a","isPreload":true}`, fields: map[string]string{"hazelnutId": `"b"`, "isPreload": `false`}},
+	"POST /api/account/login/cancel":                   {base: `{"loginId":"a"}`, fields: map[string]string{"loginId": `"b"`}},
+	"GET /api/projects/{projectId}/orchestrator/jobs":  {fields: map[string]string{"state": "failed"}},
+	"GET /api/models":                                  {fields: map[string]string{"cursor": "c", "limit": "7"}},
+	"GET /api/features/experimental":                   {fields: map[string]string{"cursor": "c", "limit": "7"}},
+	"GET /api/collaboration/modes":                     {fields: map[string]string{"cursor": "c", "limit": "7"}},
+	"GET /api/mcp/servers":                             {fields: map[string]string{"cursor": "c", "limit": "7"}},
+	"GET /api/apps":                                    {fields: map[string]string{"cursor": "c", "limit": "7", "threadId": "t", "forceRefetch": "true"}},
+	"GET /api/skills":                                  {fields: map[string]string{"cwd": "/w", "forceReload": "true"}},
+	"GET /api/config":                                  {fields: map[string]string{"cwd": "/w", "includeLayers": "true"}},
+	"GET /api/capabilities":                            {fields: map[string]string{"refresh": "true"}},
+	"GET /api/sessions/{sessionId}":                    {fields: map[string]string{"limit": "7", "before": "b", "after": "a"}},
+	"GET /api/sessions/{sessionId}/settings":           {fields: map[string]string{"scope": "default", "key": "k"}},
+	"POST /api/sessions/{sessionId}/transcript/upsert": {base: anItem, fields: upsertFields},
+	"POST /api/sessions/{sessionId}/transcript/upserts": {base: `{"entries":[` + anItem + `]}`, fields: map[string]string{
+		"entries": `[` + anItem + `,` + anItem + `]`}},
+	"GET /api/sessions": {fields: map[string]string{"archived": "true", "cursor": "c", "limit": "7", "includeSystemOwned": "true", "q": "x"}},
+	"POST /api/sessions": {base: `{}`, fields: map[string]string{"cwd": `"/w"`, "model": `"m"`, "approvalPolicy": `"never"`,
+		"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool}},
+	"POST /api/sessions/{sessionId}/messages": {base: `{"text":"a"}`, fields: map[string]string{"text": `"b"`, "effort": `"low"`, "model": `"m"`,
+		"approvalPolicy": `"never"`, "networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool,
+		"images": `["data:image/gif;base64,R0lGODlhAQABAAAAACw="]`}},
+	"POST /api/sessions/{sessionId}/turns/{turnId}/steer": {base: `{"input":"a"}`, fields: map[string]string{"input": `"b"`}},
+	"POST /api/sessions/{sessionId}/review": {base: `{}`, fields: map[string]string{"delivery": `"detached"`, "targetType": `"commit"`,
+		"branch": `"b"`, "sha": `"s"`, "title": `"t"`, "instructions": `"i"`}},
+	"POST /api/approvals/{approvalId}/decision": {base: `{"decision":"accept"}`, fields: map[string]string{"decision": `"decline"`,
+		"scope": `"session"`, "choice": `{"a":1}`, "message": `"why"`}},
+	"POST /api/tool-input/{requestId}/decision": {base: `{"decision":"accept"}`, fields: map[string]string{"decision": `"decline"`,
+		"answers": `{"q":{"answers":["a"]}}`, "response": `{"a":1}`, "message": `"why"`}},
+	"POST /api/tool-calls/{requestId}/response": {base: `{}`, fields: map[string]string{"success": `false`, "text": `"t"`,
+		"contentItems": `[{"type":"inputText","text":"i"}]`, "response": `{"success":true}`}},
+	"POST /api/sessions/{sessionId}/session-controls": {base: `{"scope":"session","controls":` + someControls + `}`, fields: map[string]string{
+		"scope": `"default"`, "controls": strings.Replace(someControls, "never", "on-request", 1), "actor": `"me"`, "source": `"cli"`}},
+	"POST /api/sessions/{sessionId}/settings": {base: `{"scope":"session","settings":{"a":1}}`, fields: map[string]string{
+		"scope": `"default"`, "settings": `{"b":2}`, "mode": `"replace"`, "actor": `"me"`, "source": `"cli"`, "key": `"k"`, "value": `1`}},
+	"DELETE /api/sessions/{sessionId}/settings/{key}": {fields: map[string]string{"scope": "default", "actor": "me", "source": "cli"}},
+	"POST /api/mcp/servers/{serverName}/oauth/login":  {base: `{}`, fields: map[string]string{"scopes": `["a"]`, "timeoutSecs": `7`}},
+	"POST /api/commands/exec": {base: `{"command":["a"]}`, fields: map[string]string{"command": `["b"]`, "cwd": `"/w"`,
+		"timeoutMs": `7`}},
+	"POST /api/feedback": {base: `{"classification":"a","includeLogs":true}`, fields: map[string]string{"classification": `"b"`,
+		"includeLogs": `false`, "reason": `"r"`, "threadId": `"t"`}},
+	"POST /api/config/value": {base: `{"keyPath":"a","mergeStrategy":"replace","value":1}`, fields: map[string]string{"keyPath": `"b"`,
+		"mergeStrategy": `"upsert"`, "value": `2`, "expectedVersion": `"v"`, "filePath": `"/f"`}},
+	"POST /api/config/batch": {base: `{"edits":[{"keyPath":"a","mergeStrategy":"replace","value":1}]}`, fields: map[string]string{
+		"edits": `[{"keyPath":"b","mergeStrategy":"replace","value":1}]`, "expectedVersion": `"v"`, "filePath": `"/f"`}},
+	"POST /api/account/login/start": {base: `{"type":"chatgptAuthTokens","accessToken":"a","chatgptAccountId":"a"}`, fields: map[string]string{
+		"type": `"chatgpt"`, "accessToken": `"b"`, "chatgptAccountId": `"b"`, "chatgptPlanType": `"p"`, "apiKey": `"k"`},
+		with: map[string]string{"apiKey": `{"type":"apiKey"}`}},
+	"POST /api/sessions/{sessionId}/suggested-request":      {base: `{}`, fields: suggestFields},
+	"POST /api/sessions/{sessionId}/suggested-request/jobs": {base: `{}`, fields: suggestFields},
+	"POST /api/sessions/{sessionId}/suggested-request/upsert": {base: `{"requestKey":"a","status":"error"}`, fields: map[string]string{
+		"requestKey": `"b"`, "status": `"canceled"`, "suggestion": `"s"`, "error": `"e"`}},
+}
+
+const someControls = `{"model":null,"approvalPolicy":"never","networkAccess":"enabled","filesystemSandbox":"read-only"}`
+
+var (
+	suggestFields = map[string]string{"model": `"m"`, "effort": `"low"`, "draft": `"d"`}
+	upsertFields  = map[string]string{"messageId": `"n"`, "turnId": `"u"`, "role": `"assistant"`, "type": `"y"`, "content": `"d"`,
+		"details": `"{}"`, "startedAt": `1`, "completedAt": `2`, "status": `"streaming"`}
+)
+
+// effect is everything that comes of a request: its answer, and what the rooms behind the handler and the runtime were told.
+func effect(t *testing.T, method, target, body string) string {
+	t.Helper()
+	controls, suggester := newFakeControls("untrusted", "restricted", "read-only"), &fakeSuggester{}
+	controls.defaults.Settings = map[string]json.RawMessage{"k": json.RawMessage("1")}
+	controls.sessions[knownID] = session.Controls{Settings: map[string]json.RawMessage{"k": json.RawMessage("2")}}
+	b := setup(t, func(o *api.Options) {
+		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
+		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
+	})
+	f := b.sessions
+	f.projects, f.next.turnID = []session.Project{{ID: "p", Name: "p"}}, "turn"
+	for id, kind := range map[string]runtime.RequestKind{"a": runtime.RequestApproval, "i": runtime.RequestToolInput, "c": runtime.RequestToolCall} {
+		f.requests[id] = session.Request{ID: id, Kind: kind, Status: session.RequestPending}
+	}
+	b.runtime.result = json.RawMessage(`{"data":[]}`)
+	b.health.status.Generation = "g"
+	b.runtime.refused = map[string][]error{"harness/probe": {&runtime.Error{Code: -32600, Message: "unknown variant `harness/probe`, expected one of `initialize`"}}}
+	contentType := ""
+	if body != "" {
+		contentType = "application/json"
+	}
+	if method == http.MethodGet { // not the first one, which may have to find something out
+		plain, _, _ := strings.Cut(target, "?")
+		b.send(method, plain, "", "")
+	}
+	got := b.send(method, target, contentType, body)
+	answer := got.Result().Status + got.Body.String()
+	told, err := json.Marshal([]any{answer, f.told, f.messages, f.created, f.settled, f.read.Window, f.listed, f.rolledBack, f.entries, f.projects,
+		f.assigned, f.archived, b.runtime.calls, controls.defaults, controls.sessions, controls.audits, suggester.asked, suggester.stored})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(told)
+}
+
+// members reads a JSON object.
+func members(t *testing.T, body string) map[string]json.RawMessage {
+	t.Helper()
+	read := map[string]json.RawMessage{}
+	if body == "" {
+		return read
+	}
+	if err := json.Unmarshal([]byte(body), &read); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	return read
+}
+
+// documentedFields are the names in a schema, whatever it is made of.
+func documentedFields(into map[string]bool, schema *openapi3.SchemaRef) {
+	if schema == nil {
+		return
+	}
+	for name := range schema.Value.Properties {
+		into[name] = true
+	}
+	for _, parts := range []openapi3.SchemaRefs{schema.Value.AllOf, schema.Value.AnyOf, schema.Value.OneOf} {
+		for _, part := range parts {
+			documentedFields(into, part)
+		}
+	}
+}
+
+// No documented field of a request is taken and dropped: with another value something else is done, or answered.
+func TestEveryRequestFieldCounts(t *testing.T) {
+	t.Parallel()
+	path := strings.NewReplacer("{sessionId}", knownID, "{projectId}", "p", "{turnId}", "t", "{key}", "k", "{serverName}", "s",
+		"{approvalId}", "a")
+	for _, r := range readDocument(t).routes {
+		operation := r.method + " " + r.path
+		fields := map[string]bool{}
+		inQuery := map[string]bool{}
+		for _, parameter := range r.Parameters {
+			if parameter.Value.In == openapi3.ParameterInQuery {
+				fields[parameter.Value.Name], inQuery[parameter.Value.Name] = true, true
+			}
+		}
+		if r.RequestBody != nil {
+			documentedFields(fields, r.RequestBody.Value.Content.Get("application/json").Schema)
+		}
+		if len(fields) == 0 || operation == "GET /api/stream" {
+			continue
+		}
+		c, known := fieldCases[operation]
+		if !known {
+			t.Errorf("%s: say in fieldCases what its fields do", operation)
+			continue
+		}
+		target := path.Replace(strings.Replace(r.path, "tool-input/{requestId}", "tool-input/i", 1))
+		target = strings.Replace(target, "{requestId}", "c", 1)
+		plain := effect(t, r.method, target, c.base)
+		for name := range fields {
+			value, listed := c.fields[name]
+			if !listed {
+				t.Errorf("%s: say in fieldCases what %s does", operation, name)
+				continue
+			}
+			without, body, query := plain, c.base, ""
+			if inQuery[name] {
+				query = "?" + url.Values{name: {value}}.Encode()
+			} else {
+				sent := members(t, c.base)
+				if along, has := c.with[name]; has {
+					maps.Copy(sent, members(t, along))
+					without = effect(t, r.method, target, encode(t, sent))
+				}
+				sent[name] = json.RawMessage(value)
+				body = encode(t, sent)
+			}
+			if with := effect(t, r.method, target+query, body); with == without {
+				t.Errorf("%s%s %s changes nothing:\n%s", operation, query, body, with)
+			}
+		}
+		for name := range c.fields {
+			if !fields[name] {
+				t.Errorf("%s has no documented field %s", operation, name)
+			}
+		}
+	}
+}
+
+func encode(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Parts of a request of which only one would count are refused together.
+func TestPartsThatDoNotGoTogether(t *testing.T) {
+	t.Parallel()
+	const sessions, accept, review = "/api/sessions/" + knownID, `"decision":"accept"`, "Goes with targetType "
+	for _, c := range []struct{ target, body, field, words string }{
+		{sessions + "/review", `{"branch":"b"}`, "branch", review + "baseBranch only; this review is of custom"},
+		{sessions + "/review", `{"targetType":"baseBranch","branch":"b","sha":"s"}`, "sha", review + "commit only"},
+		{sessions + "/review", `{"targetType":"uncommittedChanges","instructions":"i"}`, "instructions", review + "custom only"},
+		{sessions + "/review", `{"targetType":"baseBranch","title":"t"}`, "title", review + "commit only"},
+		{"/api/tool-input/i/decision", `{"decision":"decline","answers":{"q":{"answers":["a"]}}}`, "answers", "accept only"},
+		{"/api/tool-input/i/decision", `{` + accept + `,"response":{},"answers":{"q":{"answers":["a"]}}}`, "answers", "not both"},
+		{"/api/tool-calls/c/response", `{"text":"t","contentItems":[]}`, "text", "not both"},
+		{"/api/tool-calls/c/response", `{"text":"t","response":{}}`, "response", "not both"},
+		{"/api/tool-calls/c/response", `{"contentItems":[],"response":{}}`, "response", "not both"},
+		{"/api/tool-calls/c/response", `{"success":true,"response":{"success":false}}`, "success", "says of itself"},
+	} {
+		got := effect(t, http.MethodPost, c.target, c.body)
+		if !strings.Contains(got, "400 Bad Request") || !strings.Contains(got, c.words) || !strings.Contains(got, `[\"`+c.field+`\"]`) {
+			t.Errorf("%s %s: %s", c.target, c.body, got)
+		}
+		if clean := effect(t, http.MethodPost, c.target, `{"nothing":1,"decision":"cancel"}`); strings.Contains(clean, "400") {
+			t.Errorf("%s without them: %s", c.target, clean)
+		}
+	}
+	for _, fine := range []struct{ target, body string }{
+		{sessions + "/review", `{"targetType":"commit","sha":"s","title":"t"}`},
+		{"/api/tool-input/i/decision", `{"decision":"decline","answers":{}}`},
+		{"/api/tool-calls/c/response", `{"success":true,"response":{"success":true}}`},
+	} {
+		if got := effect(t, http.MethodPost, fine.target, fine.body); !strings.Contains(got, "200 OK") {
+			t.Errorf("%s %s: %s", fine.target, fine.body, got)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package jsonobject_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"harness/runtime/jsonobject"
+)
+
+func TestObject(t *testing.T) {
+	t.Parallel()
+	o := jsonobject.Parse(json.RawMessage(`{"b": [1, 2.50], "a<": "x", "b": {"z":1, "y":null}, "n": 1}`))
+	o.Replace("none", json.RawMessage("1"))
+	o = o.Set("a<", json.RawMessage(`"\u00e4"`)).Set("new", json.RawMessage("10000000000000000000001"))
+	if got := string(o.Encode()); got != `{"b":{"z":1, "y":null},"a<":"\u00e4","n":1,"new":10000000000000000000001}` {
+		t.Errorf("encoded %s", got)
+	}
+	if o.Text("a<") != "ä" || o.Text("n") != "" || o.Text("none") != "" || o.Get("none") != nil || string(o.Get("n")) != "1" {
+		t.Errorf("read %q, %q, %s", o.Text("a<"), o.Text("n"), o.Get("none"))
+	}
+	if got := jsonobject.Parse(json.RawMessage(`{}`)); got == nil || string(got.Encode()) != "{}" {
+		t.Errorf("an empty object is %v", got)
+	}
+	for _, none := range []string{``, `null`, `[]`, `1`, `{"a"`, `{"a":1`, `{"a":}`, `{1:2}`} {
+		if got := jsonobject.Parse(json.RawMessage(none)); got != nil {
+			t.Errorf("%s is %v", none, got)
+		}
+	}
+}
