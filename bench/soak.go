@@ -30,7 +30,7 @@ func soak(opts *options) error {
 	}
 	engine := opts.engines()[0]
 	running, err := serve(opts, engine, "CODEX_BIN="+binary, "CODEX_HOME="+home, "DEFAULT_APPROVAL_POLICY=never", "DEFAULT_SANDBOX_MODE=danger-full-access",
-		"HARNESS_JOURNAL_KEEP_EVENTS=5000", "HARNESS_RUNTIME_UNLOAD_MS=10000", fmt.Sprintf("HARNESS_RUNTIME_RECYCLE_MB=%d", soakRecycle), "LOG_LEVEL=warn")
+		fmt.Sprintf("HARNESS_JOURNAL_KEEP_EVENTS=%d", soakEvents), "HARNESS_RECORDS_KEEP=100", "HARNESS_RUNTIME_UNLOAD_MS=10000", fmt.Sprintf("HARNESS_RUNTIME_RECYCLE_MB=%d", soakRecycle), "LOG_LEVEL=warn")
 	if err != nil {
 		return err
 	}
@@ -141,10 +141,10 @@ func (s *soaking) conversation(c *caller, _ int) error {
 	return nil
 }
 
-// note writes one of a thousand entries anew.
+// note writes one of two hundred entries anew.
 func (s *soaking) note(c *caller, i int) error {
 	s.notes.Add(1)
-	return c.call(s.upsert(fmt.Sprintf("note-%03d", i%1000), oneKiB[:900]+fmt.Sprintf("%08d", i)))
+	return c.call(s.upsert(fmt.Sprintf("note-%03d", i%200), oneKiB[:900]+fmt.Sprintf("%08d", i)))
 }
 
 // read reads the session the notes are in, whole and in part, and the list.

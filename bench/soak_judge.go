@@ -13,6 +13,9 @@ const mayGrow = 0.10
 // soakRecycle is above how many MiB an idle codex is replaced in a soak.
 const soakRecycle = 256
 
+// soakEvents is how many events the journal keeps in a soak; it is pruned once a minute.
+const soakEvents = 3000
+
 // warmUp is how long a soak runs before it is judged: a third of it, twenty minutes at most.
 func warmUp(length time.Duration) time.Duration { return min(length/3, 20*time.Minute) }
 

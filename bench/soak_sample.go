@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -84,10 +85,12 @@ func (s *soaking) gauges(db *database.DB, home string) []*gauge {
 		{name: "goroutines", unit: "", noise: 40, of: metric("go_goroutines")},
 		{name: "codex and shim RSS", unit: "MiB", noise: 48, bound: soakRecycle * 1.5, of: codex(func(pid int) float64 { return resident(pid) / mib })},
 		{name: "codex and shim descriptors", unit: "", noise: 24, of: codex(func(pid int) float64 { return float64(descriptors(pid)) })},
-		{name: "events in the journal", unit: "", noise: 3000, of: count(`select pos - oldest + 1 from journal_head where id = 1`)},
+		{name: "events in the journal", unit: "", bound: 2 * soakEvents, of: count(`select pos - oldest + 1 from journal_head where id = 1`)},
+		{name: "jobs that completed", unit: "", bound: math.Inf(1), of: count(`select count(*) from jobs where state = 'completed'`)},
 		{name: "entries", unit: "", noise: 100, of: count(`select count(*) from transcript_entries`)},
 		{name: "turns and requests", unit: "", noise: 20, of: count(`select (select count(*) from turns) + (select count(*) from interactive_requests)`)},
-		{name: "database and its log", unit: "MiB", noise: 16, of: size(s.store.dir+"/harness.db", s.store.dir+"/harness.db-wal")},
+		{name: "database", unit: "MiB", noise: 8, of: size(filepath.Join(s.store.dir, "harness.db"))},
+		{name: "its log", unit: "MiB", bound: 80, of: size(filepath.Join(s.store.dir, "harness.db-wal"))},
 		{name: "spools and logs of runtimes", unit: "MiB", noise: 12, of: size(filepath.Join(s.store.dir, "run"))},
 		{name: "codex's sessions", unit: "MiB", noise: 8, of: size(filepath.Join(home, "sessions"), filepath.Join(home, "archived_sessions"))},
 	}

@@ -15,7 +15,9 @@ import (
 // The journal is kept near its number of events; the rest goes by days.
 const (
 	pruneEvery  = time.Minute
-	retainEvery = time.Hour
+	retainEvery = 10 * time.Minute
+	// Rarely, because each time what readers have of transcripts counts as old (a cursor in it may be lost).
+	pruneOldEvery = time.Hour
 )
 
 // pruning is the background part that removes what the settings keep no longer.
@@ -28,7 +30,8 @@ func (s *Server) startPruning(ctx context.Context) error {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.pruning.cancel = cancel
 	s.every(running, pruneEvery, "prune the journal", s.pruneJournal)
-	s.every(running, retainEvery, "prune what is over", s.pruneOld)
+	s.every(running, pruneOldEvery, "prune the journal's old events", s.pruneOldEvents)
+	s.every(running, retainEvery, "prune what is over", s.pruneRecords)
 	return nil
 }
 
@@ -79,16 +82,18 @@ func (s *Server) pruneJournal(ctx context.Context) error {
 	return err
 }
 
-func (s *Server) pruneOld(ctx context.Context) error {
-	keep, now := s.cfg.Retention, time.Now()
-	var journaled error
-	if keep.JournalDays > 0 {
-		var rows int64
-		rows, journaled = s.journal.PruneBefore(ctx, now.Add(-days(keep.JournalDays)).UnixMilli())
-		s.pruned("journal_events", rows)
+func (s *Server) pruneOldEvents(ctx context.Context) error {
+	if s.cfg.Retention.JournalDays == 0 {
+		return nil
 	}
+	rows, err := s.journal.PruneBefore(ctx, time.Now().Add(-days(s.cfg.Retention.JournalDays)).UnixMilli())
+	s.pruned("journal_events", rows)
+	return err
+}
+
+func (s *Server) pruneRecords(ctx context.Context) error {
+	keep, now := s.cfg.Retention, time.Now()
 	return errors.Join(
-		journaled,
 		s.sessions.Prune(ctx, session.Retention{
 			Records: days(keep.RecordDays), MaxRecords: keep.Records, Archived: days(keep.ArchivedDays), MaxArchived: keep.Archived,
 			Turns: days(keep.TurnDays), MaxTurns: keep.Turns, InUse: queue.Remembered,
