@@ -41,6 +41,7 @@ func programs() []program {
 		{"stalled", "one stalled reader among 1,000", stalled},
 		{"turns", "turns and deltas per second from a recorded app-server stream", turns},
 		{"fanout", "CPU per delivered frame at 200, 1,000 and 5,000 sockets against three other ways", fanout},
+		{"soak", "all of it at once for a time (-length, an hour by hand, at least a minute): what grows? fails when something does", soak},
 		{"pair-upserts", "against another build (-before), in turns: single upserts; only when named", paired(pairSingle)},
 		{"pair-beside", "against another build: single upserts beside bulk ones; only when named", paired(pairBeside)},
 		{"pair-reads", "against another build: whole reads of 5,000 entries; only when named", paired(pairWhole)},
@@ -81,13 +82,19 @@ func run(args []string) error {
 		}
 		flags.PrintDefaults()
 	}
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return nil
+	var wanted []string
+	for rest := args; ; { // flags may also stand behind programs
+		if err := flags.Parse(rest); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return nil
+			}
+			return err
 		}
-		return err
+		if flags.NArg() == 0 {
+			break
+		}
+		wanted, rest = append(wanted, flags.Arg(0)), flags.Args()[1:]
 	}
-	wanted := flags.Args()
 	known := map[string]bool{}
 	for _, p := range programs() {
 		known[p.name] = true

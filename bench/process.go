@@ -18,12 +18,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buildServer builds the product as `make build` does.
-func buildServer(dir string) (string, error) {
+// repository is the folder of the product's source.
+func repository() (string, error) {
 	_, file, _, _ := runtime.Caller(0)
 	root := filepath.Dir(filepath.Dir(file))
 	if _, err := os.Stat(filepath.Join(root, "cmd", "harness")); err != nil {
 		root = ".." // built with -trimpath
+	}
+	return filepath.Abs(root)
+}
+
+// buildServer builds the product as `make build` does.
+func buildServer(dir string) (string, error) {
+	root, err := repository()
+	if err != nil {
+		return "", err
 	}
 	out := filepath.Join(dir, "harness")
 	build := exec.Command("go", "build", "-o", out, "./cmd/harness")

@@ -216,7 +216,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.cancel()
 	l.beating.Wait()
 	err := l.opts.DB.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `delete from nodes where node_id = $1 and process = $2`, l.opts.NodeID, l.process)
+		_, err := tx.ExecContext(ctx, `update nodes set process = '', place = '' where node_id = $1 and process = $2`, l.opts.NodeID, l.process)
 		return err
 	})
 	if err != nil {

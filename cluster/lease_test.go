@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"harness/cluster"
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/journal"
 )
 
 // hang ends only what hangs.
@@ -113,5 +115,35 @@ func TestASilentNodeIsTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustStart(t, db, "c", beat)
+	})
+}
+
+// Nodes that were not heard of for long are forgotten with what belongs to them, others are not.
+func TestNodesOfLongAgoAreForgotten(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		log := journal.New(db, journal.Options{})
+		if err := log.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = log.Stop(context.WithoutCancel(t.Context())) })
+		mustStart(t, db, "a", beat)
+		err := db.Update(t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(t.Context(), `insert into nodes (node_id, process, place, owner, beat, seen_at) values ('gone', 'p', '', '', 1, 5)`)
+			for _, id := range []string{"gone", "node-1", "unknown"} {
+				if err == nil {
+					_, err = tx.ExecContext(t.Context(), `insert into extension_cursors (node_id, pos) values ($1, 1)`, id)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := map[string]int64{}
+		err = cluster.Prune(t.Context(), log, time.Now(), time.Hour, "extension_cursors", func(table string, rows int64) { gone[table] += rows })
+		if err != nil || !maps.Equal(gone, map[string]int64{"extension_cursors": 1, "nodes": 1}) {
+			t.Errorf("went %v, %v", gone, err)
+		}
 	})
 }

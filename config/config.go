@@ -34,6 +34,7 @@ type Config struct {
 	AdoptNodes        []string // HARNESS_ADOPT_NODES
 	SQLiteSynchronous string   // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
 	JournalKeepEvents int      // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
+	Retention         Retention
 
 	CodexBin            string        // CODEX_BIN
 	CodexHome           string        // CODEX_HOME, absolute after Load; "" leaves it to codex
@@ -67,6 +68,14 @@ type Limits struct {
 	HTTPConnections   int // HARNESS_HTTP_MAX_CONNECTIONS
 	Streams           int // HARNESS_WS_MAX_CONNECTIONS
 	StreamsPerAddress int // HARNESS_WS_MAX_PER_ADDRESS
+}
+
+// Retention is for how many days, and how many of it, what is over is kept; 0 keeps all.
+type Retention struct {
+	JournalDays            int // HARNESS_JOURNAL_KEEP_DAYS
+	RecordDays, Records    int // HARNESS_RECORDS_KEEP_DAYS, HARNESS_RECORDS_KEEP
+	ArchivedDays, Archived int // HARNESS_ARCHIVED_KEEP_DAYS, HARNESS_ARCHIVED_KEEP
+	TurnDays, Turns        int // HARNESS_TURNS_KEEP_DAYS, HARNESS_TURNS_KEEP
 }
 
 // SessionDefaults are the controls a new session gets.

@@ -7,7 +7,7 @@ package config
 func Variables() []Variable {
 	var all []Variable
 	for _, group := range [][]Variable{
-		serverVariables(), limitVariables(), logVariables(), storeVariables(), runtimeVariables(),
+		serverVariables(), limitVariables(), logVariables(), storeVariables(), retentionVariables(), runtimeVariables(),
 		sessionVariables(), queueVariables(), agentVariables(), extensionVariables(),
 	} {
 		all = append(all, group...)
@@ -88,6 +88,35 @@ func storeVariables() []Variable {
 		{Name: "HARNESS_JOURNAL_KEEP_EVENTS", Default: "0",
 			Doc:   "Newest events kept in the journal for resuming clients; 0 keeps all.",
 			field: func(c *Config) any { return &c.JournalKeepEvents }},
+	})
+}
+
+func retentionVariables() []Variable {
+	const century = 36_500 // days
+	return grouped("Retention", []Variable{
+		{Name: "HARNESS_JOURNAL_KEEP_DAYS", Default: "90", Max: century,
+			Doc:   "Age from which events leave the journal; who resumes from before is told of the gap. Transcripts stay. 0 keeps all.",
+			field: func(c *Config) any { return &c.Retention.JournalDays }},
+		{Name: "HARNESS_RECORDS_KEEP_DAYS", Default: "90", Max: century,
+			Doc: "Age from which records of what is over go: settled approvals and questions, ended jobs, extension reloads, turns that were rolled back, " +
+				"turns of workers' sessions. 0 keeps all.",
+			field: func(c *Config) any { return &c.Retention.RecordDays }},
+		{Name: "HARNESS_RECORDS_KEEP", Default: "100000",
+			Doc:   "How many settled requests, ended jobs and extension reloads (of each) are kept, the newest. 0: no limit.",
+			field: func(c *Config) any { return &c.Retention.Records }},
+		{Name: "HARNESS_ARCHIVED_KEEP_DAYS", Default: "365", Max: century,
+			Doc: "Days a session has been archived after which its transcript goes; the session stays, and what codex still has is taken in again when " +
+				"it is read. 0 keeps all.",
+			field: func(c *Config) any { return &c.Retention.ArchivedDays }},
+		{Name: "HARNESS_ARCHIVED_KEEP", Default: "0",
+			Doc:   "How many archived sessions keep their transcripts, those archived last. 0: no limit.",
+			field: func(c *Config) any { return &c.Retention.Archived }},
+		{Name: "HARNESS_TURNS_KEEP_DAYS", Default: "0", Max: century,
+			Doc:   "Age from which turns of all sessions go, with their entries; a session's newest turn stays. 0 keeps all.",
+			field: func(c *Config) any { return &c.Retention.TurnDays }},
+		{Name: "HARNESS_TURNS_KEEP", Default: "0",
+			Doc:   "How many turns a session keeps, the newest. 0: no limit.",
+			field: func(c *Config) any { return &c.Retention.Turns }},
 	})
 }
 

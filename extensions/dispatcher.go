@@ -130,12 +130,6 @@ func (d *Dispatcher) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return nil, forget(ctx, tx, d.now())
-	})
-	if err != nil {
-		return err
-	}
 	if !known {
 		// The very first run begins at the head, and says so before anything can happen to it: a run that ended before it had finished
 		// one record would else be a first run again, and pass over what came in between.

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"harness/database"
 )
@@ -100,22 +99,4 @@ func pendingDispatches(ctx context.Context, q database.Querier, nodeID string) (
 		out = append(out, d)
 	}
 	return out, rows.Err()
-}
-
-// keepRows is how long what was dispatched and acted on is remembered. An event or key that comes again after that is new.
-const keepRows = 30 * 24 * time.Hour
-
-// forget removes rows nobody will ask for any more.
-func forget(ctx context.Context, tx database.Tx, now int64) error {
-	before := now - keepRows.Milliseconds()
-	for _, statement := range []string{
-		`delete from extension_actions where created_at < $1`,
-		`delete from extension_dispatches where state <> 'pending' and updated_at < $1`,
-		`delete from extension_file_changes where created_at < $1`,
-	} {
-		if _, err := tx.ExecContext(ctx, statement, before); err != nil {
-			return fmt.Errorf("forget old dispatches: %w", err)
-		}
-	}
-	return nil
 }

@@ -45,6 +45,14 @@ func encode(value any) json.RawMessage {
 
 func quote(text string) json.RawMessage { return encode(text) }
 
+// transcriptPruned tells that something left a session's transcript: whoever has read it has an old version. It shows no frame.
+func transcriptPruned(sessionID, kind string, rows, at int64) journal.Event {
+	return journal.Event{SessionID: sessionID, Type: eventTranscriptPruned, Time: at, Source: source, Payload: encode(struct {
+		Kind string `json:"kind"`
+		Rows int64  `json:"rows"`
+	}{kind, rows})}
+}
+
 // sessionEvent is an event of one session; systemOwned keeps it from everybody who does not follow exactly this session.
 func sessionEvent(sessionID, kind string, at int64, systemOwned bool, payload json.RawMessage) journal.Event {
 	event := journal.Event{SessionID: sessionID, Type: kind, Time: at, Source: source, Payload: payload}

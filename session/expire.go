@@ -18,6 +18,8 @@ const (
 	eventRuntimeStarted = "runtime.started"
 	eventRuntimeExited  = "runtime.exited"
 	eventSessionRenamed = "session.renamed"
+
+	eventTranscriptPruned = "transcript.pruned"
 )
 
 func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Unit {

@@ -53,7 +53,7 @@ func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, err
 			return nil, materialized(err)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 0`), storeThread(ctx, tx, sessionID, t))
+			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 0, archived_at = 0`), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	}))
 }

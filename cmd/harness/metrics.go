@@ -16,6 +16,9 @@ type metrics struct {
 	journalBatch  prometheus.Histogram
 	journalCommit prometheus.Histogram
 
+	// pruned counts the rows that retention removed, by table; archived_transcripts are entries of sessions archived for long.
+	pruned *prometheus.CounterVec
+
 	stream   streamMetrics
 	edge     edgeMetrics
 	database databaseMetrics
@@ -32,8 +35,11 @@ func newMetrics() *metrics {
 			Name: telemetry.MetricName("journal", "commit_seconds"), Help: "Time from the start of a batch until its subscribers were told.",
 			Buckets: prometheus.ExponentialBuckets(0.0002, 2.5, 12),
 		}),
+		pruned: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: telemetry.MetricName("retention", "rows_total"), Help: "Rows removed because they are kept no longer, by table.",
+		}, []string{"table"}),
 	}
-	m.registry.MustRegister(m.journalEvents, m.journalBatch, m.journalCommit)
+	m.registry.MustRegister(m.journalEvents, m.journalBatch, m.journalCommit, m.pruned)
 	m.stream = newStreamMetrics(m.registry)
 	m.edge = newEdgeMetrics(m.registry)
 	m.database = newDatabaseMetrics(m.registry)

@@ -2,42 +2,55 @@ package main
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"harness/cluster"
+	"harness/extensions"
+	"harness/queue"
+	"harness/session"
 )
 
-const pruneEvery = time.Minute
+// The journal is kept near its number of events; the rest goes by days.
+const (
+	pruneEvery  = time.Minute
+	retainEvery = 10 * time.Minute
+	// Rarely, because each time what readers have of transcripts counts as old (a cursor in it may be lost).
+	pruneOldEvery = time.Hour
+)
 
-// pruning is the background part that keeps the journal at HARNESS_JOURNAL_KEEP_EVENTS.
+// pruning is the background part that removes what the settings keep no longer.
 type pruning struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
 
 func (s *Server) startPruning(ctx context.Context) error {
-	keep := int64(s.cfg.JournalKeepEvents)
-	if keep == 0 {
-		return nil
-	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.pruning.cancel = cancel
+	s.every(running, pruneEvery, "prune the journal", s.pruneJournal)
+	s.every(running, pruneOldEvery, "prune the journal's old events", s.pruneOldEvents)
+	s.every(running, retainEvery, "prune what is over", s.pruneRecords)
+	return nil
+}
+
+// every does something now and again and again until the context ends.
+func (s *Server) every(ctx context.Context, pause time.Duration, what string, do func(context.Context) error) {
 	s.pruning.done.Go(func() {
-		ticker := time.NewTicker(pruneEvery)
+		ticker := time.NewTicker(pause)
 		defer ticker.Stop()
 		for {
-			if deleted, err := s.journal.Prune(running, keep); err != nil && running.Err() == nil {
-				s.log.Warn().Err(err).Msg("cannot prune the journal")
-			} else if deleted > 0 {
-				s.log.Info().Int64("events", deleted).Msg("pruned the journal")
+			if err := do(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn().Err(err).Dur("again_in", pause).Msg("cannot " + what)
 			}
 			select {
 			case <-ticker.C:
-			case <-running.Done():
+			case <-ctx.Done():
 				return
 			}
 		}
 	})
-	return nil
 }
 
 func (s *Server) stopPruning(context.Context) error {
@@ -46,4 +59,47 @@ func (s *Server) stopPruning(context.Context) error {
 	}
 	s.pruning.done.Wait()
 	return nil
+}
+
+// pruned counts and logs what went.
+func (s *Server) pruned(table string, rows int64) {
+	if rows == 0 {
+		return
+	}
+	s.metrics.pruned.WithLabelValues(table).Add(float64(rows))
+	s.log.Info().Str("table", table).Int64("rows", rows).Msg("pruned what is kept no longer")
+}
+
+// days is an age in the settings.
+func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
+
+func (s *Server) pruneJournal(ctx context.Context) error {
+	if s.cfg.JournalKeepEvents == 0 {
+		return nil
+	}
+	rows, err := s.journal.Prune(ctx, int64(s.cfg.JournalKeepEvents))
+	s.pruned("journal_events", rows)
+	return err
+}
+
+func (s *Server) pruneOldEvents(ctx context.Context) error {
+	if s.cfg.Retention.JournalDays == 0 {
+		return nil
+	}
+	rows, err := s.journal.PruneBefore(ctx, time.Now().Add(-days(s.cfg.Retention.JournalDays)).UnixMilli())
+	s.pruned("journal_events", rows)
+	return err
+}
+
+func (s *Server) pruneRecords(ctx context.Context) error {
+	keep, now := s.cfg.Retention, time.Now()
+	return errors.Join(
+		s.sessions.Prune(ctx, session.Retention{
+			Records: days(keep.RecordDays), MaxRecords: keep.Records, Archived: days(keep.ArchivedDays), MaxArchived: keep.Archived,
+			Turns: days(keep.TurnDays), MaxTurns: keep.Turns, InUse: queue.Remembered,
+		}, s.pruned),
+		queue.Prune(ctx, s.journal, s.db.Read(), now, queue.Retention{Age: days(keep.RecordDays), Max: keep.Records}, s.pruned),
+		extensions.Prune(ctx, s.journal, s.db.Read(), now, extensions.Retention{Age: days(keep.RecordDays), Max: keep.Records}, s.pruned),
+		cluster.Prune(ctx, s.journal, now, days(keep.RecordDays), "extension_cursors", s.pruned),
+	)
 }

@@ -158,6 +158,13 @@ func (s *Server) Outputs() []Output {
 	return append([]Output(nil), s.outputs...)
 }
 
+// Forget drops what was asked and reported so far, so that a run of hours does not fill the memory.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests, s.outputs, s.seen = nil, nil, map[string]bool{}
+}
+
 func (s *Server) wait(ctx context.Context, what string, done func() bool) error {
 	for {
 		s.mu.Lock()

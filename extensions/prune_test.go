@@ -1,0 +1,62 @@
+package extensions
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"harness/database"
+	"harness/internal/dbtest"
+	"harness/journal"
+)
+
+// What extensions heard of and did is forgotten after 30 days, while the server runs, and reloads by their age and number.
+func TestWhatExtensionsDidIsForgotten(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		log := journal.New(db, journal.Options{})
+		if err := log.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = log.Stop(context.WithoutCancel(t.Context())) })
+		now := time.Now()
+		err := db.Update(t.Context(), func(tx database.Tx) error {
+			for i, days := range []int{1, 29, 31, 100} {
+				at, id := now.Add(-time.Duration(days)*24*time.Hour).UnixMilli(), fmt.Sprint(i)
+				for _, statement := range []string{
+					`insert into extension_actions (key, signature, result, session_id, created_at) values ($2, '', '', '', $1)`,
+					`insert into extension_dispatches (key, kind, node_id, session_id, turn_id, request_id, state, attempts, created_at, updated_at)
+						values ($2, '', 'gone', '', '', '', 'pending', 0, $1, $1)`,
+					`insert into extension_file_changes (session_id, turn_id, anchor_id, request_id, created_at) values ('s', $2, 'a', '', $1)`,
+					`insert into extension_reloads (reload_id, recorded_at, actor_role, result, snapshot_before, trust_mode, impacted)
+						values ($2, $1, '', '', '', '', '[]')`,
+				} {
+					if _, err := tx.ExecContext(t.Context(), statement, at, id); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		prune := func(keep Retention, want map[string]int64) {
+			t.Helper()
+			gone := map[string]int64{}
+			err := Prune(t.Context(), log, db.Read(), now, keep, func(table string, rows int64) {
+				if rows > 0 {
+					gone[table] += rows
+				}
+			})
+			if err != nil || !maps.Equal(gone, want) {
+				t.Errorf("with %+v went %v, %v, want %v", keep, gone, err, want)
+			}
+		}
+		prune(Retention{}, map[string]int64{"extension_actions": 2, "extension_dispatches": 2, "extension_file_changes": 2})
+		prune(Retention{Age: 90 * 24 * time.Hour}, map[string]int64{"extension_reloads": 1})
+		prune(Retention{Max: 2}, map[string]int64{"extension_reloads": 1})
+	})
+}
