@@ -201,7 +201,7 @@ func (d *doctor) space() {
 		d.broken(name, fmt.Sprintf("the disk of %s cannot be asked: %s", d.cfg.DataDir, err), "")
 		return
 	}
-	free := disk.Bavail * uint64(disk.Bsize) //nolint:gosec,unconvert // sizes are positive, and of another type elsewhere
+	free := disk.Bavail * uint64(disk.Bsize) //nolint:gosec // sizes are positive
 	message := fmt.Sprintf("%d MiB are free for %s", free>>20, d.cfg.DataDir)
 	switch {
 	case free < littleBytes, disk.Files > 0 && disk.Ffree < littleFiles:
