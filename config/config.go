@@ -49,6 +49,7 @@ type Config struct {
 	SpoolBytes          int           // HARNESS_SPOOL_BYTES
 	RuntimeConfine      string        // HARNESS_RUNTIME_CONFINE: auto, required or off
 	RuntimeUser         string        // HARNESS_RUNTIME_USER; "" is the server's own
+	Workspace           string        // HARNESS_WORKSPACE, absolute after Load; "" is the working directory
 	KeepRuntimes        bool          // HARNESS_KEEP_RUNTIMES
 
 	Defaults   SessionDefaults

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +66,7 @@ func (s *Server) confinement(ctx context.Context) (confinement, error) {
 		return confinement{}, fmt.Errorf("find the program to start runtimes with: %w", err)
 	}
 	c := confinement{stage: []string{own, confineCommand}}
-	if err := c.becomeUser(s.cfg.RuntimeUser); err != nil {
+	if err := c.becomeUser(s.cfg.RuntimeUser, s.dir.path); err != nil {
 		return confinement{}, err
 	}
 	if s.cfg.RuntimeConfine == "off" {
@@ -79,7 +80,7 @@ func (s *Server) confinement(ctx context.Context) (confinement, error) {
 	if s.cfg.RuntimeConfine == "required" {
 		return confinement{}, fmt.Errorf("HARNESS_RUNTIME_CONFINE=required, but %w", err)
 	}
-	s.log.Warn().Err(err).Msg("agents can read the server's data directory and settings on this machine; docs/security.md says what helps")
+	s.log.Warn().Err(err).Msg(c.exposure(s.dir.path) + "; docs/security.md says what helps")
 	return c, nil
 }
 
@@ -104,7 +105,7 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 	if err != nil {
 		return err
 	}
-	workspace, err := realPath(s.workspace)
+	workspace, err := realPath(sessionFolder(s.cfg, s.workspace))
 	if err != nil {
 		return err
 	}
@@ -140,8 +141,16 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 	return nil
 }
 
-// becomeUser makes runtimes run as the named user, "" is the server's own.
-func (c *confinement) becomeUser(name string) error {
+// exposure says in words what agents can read of the server's where files cannot be hidden from them.
+func (c *confinement) exposure(dataDir string) string {
+	if info, err := os.Stat(dataDir); c.plan.User && (err != nil || info.Mode().Perm()&0o077 == 0) {
+		return "the server's files cannot be hidden from agents on this machine; its data directory is closed to their user, its settings may not be"
+	}
+	return "agents can read the server's data directory and settings on this machine"
+}
+
+// becomeUser makes runtimes run as the named user, "" is the server's own, who must not own the data directory.
+func (c *confinement) becomeUser(name, dataDir string) error {
 	if name == "" {
 		return nil
 	}
@@ -163,6 +172,11 @@ func (c *confinement) becomeUser(name string) error {
 			return fmt.Errorf("HARNESS_RUNTIME_USER: %s has the id %q: %w", name, text, err)
 		}
 		numbers = append(numbers, uint32(number))
+	}
+	if info, err := os.Stat(dataDir); err == nil {
+		if file, ok := info.Sys().(*syscall.Stat_t); ok && file.Uid == numbers[0] {
+			return fmt.Errorf("HARNESS_RUNTIME_USER: %s owns the data directory %s and could read all that is in it: chown -R root: %s", name, dataDir, dataDir)
+		}
 	}
 	c.plan.User, c.plan.UID, c.plan.GID, c.plan.Groups = true, numbers[0], numbers[1], numbers[2:]
 	c.env = []string{"HOME=" + account.HomeDir, "USER=" + account.Username, "LOGNAME=" + account.Username}

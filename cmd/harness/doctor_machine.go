@@ -24,7 +24,7 @@ const doctorPatience = 15 * time.Second
 func (d *doctor) confinement(ctx context.Context) {
 	const name = "confinement"
 	var user confinement
-	if err := user.becomeUser(d.cfg.RuntimeUser); err != nil {
+	if err := user.becomeUser(d.cfg.RuntimeUser, d.cfg.DataDir); err != nil {
 		d.broken(name, err.Error(), "")
 		return
 	}
@@ -38,7 +38,7 @@ func (d *doctor) confinement(ctx context.Context) {
 	case err != nil && d.cfg.RuntimeConfine == "required":
 		d.broken(name, fmt.Sprintf("HARNESS_RUNTIME_CONFINE=required, but %s", err), remedy)
 	case err != nil:
-		d.warn(name, fmt.Sprintf("agents can read the server's data directory and settings: %s", err), remedy)
+		d.warn(name, fmt.Sprintf("%s: %s", user.exposure(d.cfg.DataDir), err), remedy)
 	case os.Geteuid() == 0 && d.cfg.RuntimeUser == "":
 		d.warn(name, "the server's files are hidden from agents, but they run as root: one in danger-full-access can undo it",
 			"set HARNESS_RUNTIME_USER, or start the server as another user")
@@ -57,7 +57,7 @@ func (d *doctor) canHide(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	workspace, err := realPath(d.workspace)
+	workspace, err := realPath(sessionFolder(d.cfg, d.workspace))
 	if err != nil {
 		return false, err
 	}
@@ -78,7 +78,7 @@ func (d *doctor) runtime(ctx context.Context) {
 			"run it yourself, as the user of runtimes; every folder it is in must be open to that user")
 		return
 	}
-	for setting, folder := range map[string]string{"CODEX_HOME": d.cfg.CodexHome, "the working directory": d.workspace} {
+	for setting, folder := range map[string]string{"CODEX_HOME": d.cfg.CodexHome, "the folder": sessionFolder(d.cfg, d.workspace)} {
 		if folder == "" {
 			continue
 		}
@@ -96,7 +96,7 @@ func (d *doctor) runtime(ctx context.Context) {
 		case setting == "CODEX_HOME":
 			d.broken(name, fmt.Sprintf("CODEX_HOME %s cannot be used: %s", folder, err), "make it, and give it to the user of runtimes")
 		default:
-			d.warn(name, fmt.Sprintf("%s %s, where sessions work that name no cwd: %s", setting, folder, err), "start the server in a folder they may write")
+			d.warn(name, fmt.Sprintf("%s %s, where sessions work that name no cwd: %s", setting, folder, err), "set HARNESS_WORKSPACE to a folder that user may write")
 		}
 	}
 	if d.cfg.OpenAIAPIKey == "" && os.Getenv("OPENAI_API_KEY") == "" && !codex.HasAuthFile(d.cfg.CodexHome) {
@@ -116,7 +116,7 @@ func (d *doctor) asRuntime(ctx context.Context, path string, args ...string) (st
 	}
 	defer func() { _ = os.RemoveAll(home) }()
 	var user confinement
-	if err := user.becomeUser(d.cfg.RuntimeUser); err != nil {
+	if err := user.becomeUser(d.cfg.RuntimeUser, d.cfg.DataDir); err != nil {
 		return "", err
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
@@ -201,7 +201,7 @@ func (d *doctor) space() {
 		d.broken(name, fmt.Sprintf("the disk of %s cannot be asked: %s", d.cfg.DataDir, err), "")
 		return
 	}
-	free := disk.Bavail * uint64(disk.Bsize) //nolint:gosec,unconvert // sizes are positive, and of another type elsewhere
+	free := disk.Bavail * uint64(disk.Bsize) //nolint:gosec // sizes are positive
 	message := fmt.Sprintf("%d MiB are free for %s", free>>20, d.cfg.DataDir)
 	switch {
 	case free < littleBytes, disk.Files > 0 && disk.Ffree < littleFiles:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ type Server struct {
 	failed  chan error
 }
 
-// NewServer makes a server that does nothing until Start. workspace is the folder of sessions whose creator named none.
+// NewServer makes a server that does nothing until Start. workspace is its working directory.
 func NewServer(cfg *config.Config, workspace string, log zerolog.Logger) *Server {
 	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: newMetrics(), crowd: newCrowd(), failed: make(chan error, 1),
 		consents: newConsents(cfg.Trust)}
@@ -187,6 +188,9 @@ func (s *Server) startJournal(ctx context.Context) error {
 func (s *Server) stopJournal(ctx context.Context) error { return s.journal.Stop(ctx) }
 
 func (s *Server) startSessions(ctx context.Context) (err error) {
+	if info, err := os.Stat(sessionFolder(s.cfg, s.workspace)); err != nil || !info.IsDir() {
+		return &usageError{fmt.Errorf("HARNESS_WORKSPACE %s is no folder that is there (%w): make it, and give it to the user of runtimes", s.cfg.Workspace, cmp.Or(err, error(syscall.ENOTDIR)))}
+	}
 	if s.runtimes, err = s.shims(); err != nil {
 		return err
 	}
@@ -195,7 +199,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		return err
 	}
 	s.sessions = session.New(session.Options{
-		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, WorkspaceRoot: s.workspace, Surviving: left,
+		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
 		AdoptNodes: s.cfg.AdoptNodes, OnlyNode: s.db.Engine() == database.SQLite,
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode, NetworkAccess: s.cfg.Defaults.NetworkAccess,
@@ -203,6 +207,11 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		Logger: s.log.With().Str("room", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
 	})
 	return s.sessions.Start(ctx)
+}
+
+// sessionFolder is where sessions work whose creator named no folder.
+func sessionFolder(cfg *config.Config, workingDirectory string) string {
+	return cmp.Or(cfg.Workspace, workingDirectory)
 }
 
 func (s *Server) stopSessions(ctx context.Context) error { return s.sessions.Stop(ctx) }

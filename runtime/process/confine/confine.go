@@ -32,7 +32,10 @@ type Plan struct {
 }
 
 // Empty tells whether a plan asks for nothing.
-func (p Plan) Empty() bool { return len(p.Hide) == 0 && len(p.Protect) == 0 && !p.User }
+func (p Plan) Empty() bool { return p.viewless() && !p.User }
+
+// viewless tells that a plan needs no view of its own, and so none of the rights one takes.
+func (p Plan) viewless() bool { return len(p.Hide) == 0 && len(p.Protect) == 0 }
 
 // ErrUnsupported means that this machine, or the container it is, does not allow such a view.
 var ErrUnsupported = errors.New("files cannot be hidden from a program here")

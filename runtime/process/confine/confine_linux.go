@@ -18,6 +18,9 @@ import (
 // the program, which gets none of the stage's rights, may not, and processes outside of it (through whose /proc/<pid>/root everything could
 // be seen) are out of its reach.
 func Attributes(attributes *syscall.SysProcAttr, plan Plan) {
+	if plan.viewless() {
+		return
+	}
 	attributes.Cloneflags |= unix.CLONE_NEWNS
 	if !plan.UserNamespace {
 		return
@@ -37,8 +40,10 @@ func Run(args []string) error {
 	}
 	// What follows changes this thread, and the program inherits from the thread that becomes it.
 	runtime.LockOSThread()
-	if err := view(plan); err != nil {
-		return err
+	if !plan.viewless() {
+		if err := view(plan); err != nil {
+			return err
+		}
 	}
 	if err := leave(plan); err != nil {
 		return err

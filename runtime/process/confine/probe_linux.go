@@ -42,13 +42,14 @@ func Try(ctx context.Context, stage []string) error {
 	if err := os.Mkdir(filepath.Join(dir, "secret"), 0o700); err != nil {
 		return fmt.Errorf("make something to hide: %w", err)
 	}
-	command, err := Command(stage, Plan{Hide: []string{dir}, UserNamespace: true}, "", nil)
+	plan := Plan{Hide: []string{dir}, UserNamespace: true}
+	command, err := Command(stage, plan, "", nil)
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // our own binary
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
-	Attributes(cmd.SysProcAttr, Plan{UserNamespace: true})
+	Attributes(cmd.SysProcAttr, plan)
 	said, err := cmd.CombinedOutput()
 	if said = bytes.TrimSpace(said); err != nil {
 		return fmt.Errorf("%w: %s", err, said)

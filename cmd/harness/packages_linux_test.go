@@ -1,0 +1,163 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// capabilities are those the packages name, by number.
+func capabilities(t *testing.T, names []string) map[int]bool {
+	t.Helper()
+	numbers := map[string]int{"CHOWN": unix.CAP_CHOWN, "DAC_OVERRIDE": unix.CAP_DAC_OVERRIDE, "KILL": unix.CAP_KILL, "SETGID": unix.CAP_SETGID,
+		"SETUID": unix.CAP_SETUID, "SYS_ADMIN": unix.CAP_SYS_ADMIN, "SYS_PTRACE": unix.CAP_SYS_PTRACE}
+	kept := map[int]bool{}
+	for _, name := range names {
+		number, known := numbers[strings.TrimPrefix(strings.TrimSpace(name), "CAP_")]
+		if !known {
+			t.Fatalf("the right %s is not known to this test", name)
+		}
+		kept[number] = true
+	}
+	return kept
+}
+
+// What we ship runs agents as a user of their own: as root with the rights the unit leaves it, and with those of the container, the server
+// starts a runtime as that user, which works in a folder of its own, cannot read the data directory or signal the server, and is ended and
+// found again by it.
+func TestThePackagesRunAgentsAsAUserOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		return // nobody else can start a program as another user
+	}
+	for name, c := range map[string]struct{ file, rights, user, workspace string }{
+		"unit":      {"../../deploy/harness.service", `CapabilityBoundingSet=(.*)`, "HARNESS_RUNTIME_USER=harness-agent", "HARNESS_WORKSPACE=/var/lib/harness-agent/workspace"},
+		"container": {"../../docker-compose.yml", `cap_drop: \[ALL\]\s+cap_add: \[(.*)\]`, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shipped, err := os.ReadFile(c.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(shipped), c.user) || !strings.Contains(string(shipped), c.workspace) {
+				t.Errorf("%s names no user and folder of agents", c.file)
+			}
+			rights := regexp.MustCompile(c.rights).FindStringSubmatch(string(shipped))
+			if rights == nil {
+				t.Fatalf("%s names no rights", c.file)
+			}
+			kept := capabilities(t, strings.FieldsFunc(rights[1], func(r rune) bool { return r == ' ' || r == ',' }))
+			folder := t.TempDir()
+			s := newSite(t, withEnv("HARNESS_RUNTIME_USER=nobody", "HARNESS_WORKSPACE="+folder, "DEFAULT_APPROVAL_POLICY=never"))
+			s.become(unprivileged)
+			s.own(folder)
+			s.user = 0
+			if err := os.Chown(s.dataDir, 0, 0); err != nil {
+				t.Fatal(err)
+			}
+			// A thread that lost rights is not used again; what it starts has lost them, too.
+			runtime.LockOSThread()
+			for number := range unix.CAP_LAST_CAP + 1 {
+				if !kept[number] {
+					if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(number), 0, 0, 0); err != nil {
+						t.Fatal(number, err)
+					}
+				}
+			}
+			if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+				t.Fatal(err)
+			}
+			server := s.start()
+			session := server.createSession(nil)
+			said := server.run(session, "id -un; pwd; touch made && echo made; cat "+s.dataDir+"/harness.db; kill -0 "+
+				strconv.Itoa(server.cmd.Process.Pid)+" && echo reached")
+			if !strings.Contains(said, "nobody\n"+folder+"\nmade\n") || strings.Contains(said, "SQLite") || strings.Contains(said, "reached") {
+				t.Errorf("an agent says %s", said)
+			}
+			pid := server.runtimePID()
+			server.kill()
+			server = s.start()
+			server.waitRuntime()
+			if got := server.runtimePID(); got != pid {
+				t.Errorf("runtime %d after %d", got, pid)
+			}
+			if said := server.run(session, "id -u"); !strings.Contains(said, strconv.Itoa(unprivileged)) {
+				t.Errorf("an agent says %s", said)
+			}
+			server.stop()
+			s.requireNoOrphans()
+			if info, err := os.Stat(filepath.Join(folder, "made")); err != nil || info.Size() != 0 {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// run has an agent run a command and returns what it tells of it.
+func (i *instance) run(session, command string) string {
+	i.t.Helper()
+	turn := i.send(session, "MOCK_CMD["+command+"]")
+	var answer string
+	i.eventually("the command has run", func() bool {
+		for _, entry := range i.transcript(session) {
+			if entry["turnId"] == turn && entry["role"] == "assistant" && entry["status"] == "complete" {
+				answer = text(entry, "content")
+			}
+		}
+		return answer != ""
+	})
+	return answer
+}
+
+// The container's start makes the data directory the server's that an image of before left to the user of agents, and runs without that user
+// where it is not root.
+func TestTheContainersStart(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		return // a container's start as another user is the second half
+	}
+	const agent = 10001
+	s := withoutDataDir(t)
+	s.env = s.env[:len(s.env)-1] // without a codex, which would be copied
+	s.become(agent)
+	s.user = 0
+	programs := t.TempDir()
+	if err := os.Chmod(filepath.Dir(programs), 0o755); err != nil { //nolint:gosec // for the other user
+		t.Fatal(err)
+	}
+	if err := os.Symlink(s.program, filepath.Join(programs, "harness")); err != nil {
+		t.Fatal(err)
+	}
+	start := func(user uint32) string {
+		t.Helper()
+		cmd := exec.Command("../../deploy/entrypoint.sh", "config", "print")
+		cmd.Env = append(s.env, "PATH="+programs+":"+os.Getenv("PATH"), "DATA_DIR="+s.dataDir, "HARNESS_RUNTIME_USER=agent")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatal(err, string(out))
+		}
+		return string(out)
+	}
+	if said := start(agent); !strings.Contains(said, "not root") || !strings.Contains(said, "HARNESS_RUNTIME_USER= ") {
+		t.Errorf("as another user: %s", said)
+	}
+	for range 2 {
+		if said := start(0); !strings.Contains(said, "HARNESS_RUNTIME_USER=agent ") {
+			t.Errorf("as root: %s", said)
+		}
+		info, err := os.Stat(s.dataDir)
+		if err != nil || info.Mode().Perm() != 0o700 || info.Sys().(*syscall.Stat_t).Uid != 0 {
+			t.Errorf("the data directory is %v %v", info, err)
+		}
+	}
+}
