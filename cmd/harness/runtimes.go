@@ -9,6 +9,7 @@ import (
 
 	"harness/runtime"
 	"harness/runtime/codex"
+	"harness/runtime/process"
 	"harness/runtime/process/shim"
 	"harness/telemetry"
 )
@@ -62,6 +63,11 @@ func (s *Server) watchRuntimes(host *shim.Host) {
 			}
 			return 0
 		}),
+		gauge("resident_bytes", "Memory the runtime has in RAM; 0 while there is none, and where the system does not tell.", func() float64 {
+			return float64(process.Resident(s.codex.Status().PID))
+		}),
+		counter("unloads_total", "Idle sessions unloaded from the runtime's memory.", func() int64 { return s.codex.Counters().Unloads }),
+		counter("recycles_total", "Idle runtime processes replaced because of their memory.", func() int64 { return s.codex.Counters().Recycles }),
 		counter("hangs_total", "Runtime processes killed because they did not answer.", func() int64 { return s.codex.Counters().Hangs }),
 		gauge("shims", "Shims of this data directory that are alive.", func() float64 {
 			found, err := shim.Discover(host.RunDir)

@@ -226,8 +226,8 @@ func (s *Server) startCodex(ctx context.Context) error {
 		Bin: s.cfg.CodexBin, Home: s.cfg.CodexHome, Mark: mark, Sink: s.sessions.Sink(codex.Name),
 		Logger: s.log.With().Str("room", "codex").Logger(), ClientVersion: version,
 		StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout,
-		HangAfter: s.cfg.RuntimeHang,
-		Env:       append(s.codexEnv(), confined.env...), Confine: confined.plan, Stage: confined.stage, DropEnv: s.cfg.OwnSecrets(),
+		HangAfter: s.cfg.RuntimeHang, UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20,
+		Env: append(s.codexEnv(), confined.env...), Confine: confined.plan, Stage: confined.stage, DropEnv: s.cfg.OwnSecrets(),
 		Shims: s.runtimes, Detach: s.cfg.RuntimeDetach, KeepOnStop: s.cfg.KeepRuntimes, Resume: s.sessions.Resumption,
 	})
 	s.watchRuntimes(s.runtimes)

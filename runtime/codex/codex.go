@@ -8,6 +8,7 @@ package codex
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -28,6 +29,7 @@ const Name = "codex"
 const (
 	defaultStartTimeout = 30 * time.Second
 	defaultCallTimeout  = 120 * time.Second
+	defaultRecycleIdle  = 5 * time.Second
 	defaultBackoffMin   = 250 * time.Millisecond
 	defaultBackoffMax   = 30 * time.Second
 	// steady is how long a process has to be up for the backoff to start over.
@@ -62,6 +64,12 @@ type Options struct {
 	// HangAfter is how long codex may leave a health probe unanswered before it is killed and restarted; after a quarter of it the status is
 	// unresponsive. 0 asks nothing and waits for ever.
 	HangAfter time.Duration
+	// UnloadAfter is how long a conversation may be idle before codex is told to unload it; its next message loads it again. 0 unloads none.
+	UnloadAfter time.Duration
+	// RecycleBytes is the resident memory above which codex is restarted as soon as nothing ran in it and nothing waited for RecycleIdle
+	// (5 s). Above it conversations are unloaded after a tenth of UnloadAfter. 0 bounds nothing, and so does a system that does not tell.
+	RecycleBytes int64
+	RecycleIdle  time.Duration
 	// BackoffMin doubles from one failed start to the next up to BackoffMax (250 ms, 30 s).
 	BackoffMin, BackoffMax time.Duration
 	// Confine hides files from codex and what it runs; Stage is the program and first arguments that do it (process.Spec).
@@ -91,10 +99,13 @@ type Codex struct {
 	changed chan struct{}
 	status  runtime.Status
 	conn    *conn
-	version version
-	home    string
-	cancel  context.CancelFunc
-	done    chan struct{}
+	// users are the calls under way, uses all so far, used is when the last one ended.
+	users, uses int64
+	used        time.Time
+	version     version
+	home        string
+	cancel      context.CancelFunc
+	done        chan struct{}
 }
 
 var _ runtime.Adapter = (*Codex)(nil)
@@ -111,9 +122,13 @@ type Counters struct {
 	Orphans int64
 	// Hangs are the processes that were killed because they did not answer.
 	Hangs int64
+	// Unloads are the idle conversations codex was told to unload, Recycles the idle processes that were replaced because of their memory.
+	Unloads, Recycles int64
 }
 
-type counters struct{ undecodable, oversized, late, legacy, orphans, hangs atomic.Int64 }
+type counters struct {
+	undecodable, oversized, late, legacy, orphans, hangs, unloads, recycles atomic.Int64
+}
 
 // New makes an adapter that is not started yet.
 func New(options Options) *Codex {
@@ -124,6 +139,7 @@ func New(options Options) *Codex {
 	}
 	set(&options.StartTimeout, defaultStartTimeout)
 	set(&options.CallTimeout, defaultCallTimeout)
+	set(&options.RecycleIdle, defaultRecycleIdle)
 	set(&options.BackoffMin, defaultBackoffMin)
 	set(&options.BackoffMax, defaultBackoffMax)
 	if abs, err := filepath.Abs(options.Home); err == nil && options.Home != "" {
@@ -165,6 +181,7 @@ func (c *Codex) Counters() Counters {
 		Undecodable: c.counters.undecodable.Load(), Oversized: c.counters.oversized.Load(),
 		Late: c.counters.late.Load(), Legacy: c.counters.legacy.Load(),
 		Orphans: c.counters.orphans.Load(), Hangs: c.counters.hangs.Load(),
+		Unloads: c.counters.unloads.Load(), Recycles: c.counters.recycles.Load(),
 	}
 }
 
@@ -226,47 +243,38 @@ func (c *Codex) deliver() {
 
 // Call implements runtime.Adapter. Params nil sends none; several codex methods then want an empty object.
 func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	conn, _, err := c.ready(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if raw, ok := params.([]byte); ok {
 		params = json.RawMessage(raw)
-	}
-	return conn.call(ctx, c.options.CallTimeout, method, params)
-}
-
-// ready waits for a process that is starting and returns the way to it.
-func (c *Codex) ready(ctx context.Context) (*conn, version, error) {
-	limit := time.NewTimer(c.options.StartTimeout)
-	defer limit.Stop()
-	for {
-		c.mu.Lock()
-		status, conn, v, changed := c.status, c.conn, c.version, c.changed
-		c.mu.Unlock()
-		switch status.State {
-		case runtime.StateReady:
-			return conn, v, nil
-		case runtime.StateStarting, runtime.StateUnresponsive:
-		default:
-			return nil, version{}, fmt.Errorf("%w: %s", runtime.ErrUnavailable, status.Reason)
+	} else if params != nil {
+		raw, err := encode(params)
+		if err != nil {
+			return nil, fmt.Errorf("encode the parameters of %s: %w", method, err)
 		}
-		select {
-		case <-changed:
-		case <-limit.C:
-			return nil, version{}, fmt.Errorf("%w: %s", runtime.ErrUnavailable, status.Reason)
-		case <-ctx.Done():
-			return nil, version{}, fmt.Errorf("%w: %s: %w", runtime.ErrUnavailable, status.Reason, ctx.Err())
-		}
+		params = json.RawMessage(raw)
 	}
-}
-
-// call is Call for the adapter's own methods: ready, then one request.
-func (c *Codex) call(ctx context.Context, method string, params object) (json.RawMessage, error) {
-	conn, _, err := c.ready(ctx)
+	thread := threadOf(params)
+	conn, _, done, err := c.use(ctx, thread)
 	if err != nil {
 		return nil, err
 	}
+	defer done()
+	result, err := conn.call(ctx, c.options.CallTimeout, method, params)
+	if errors.Is(err, runtime.ErrThreadNotFound) && thread != "" && method != "thread/resume" && !conn.turns.loaded(thread) {
+		// It may be one that was unloaded, or that an earlier process had.
+		if _, unknown := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: thread}); unknown == nil {
+			result, err = conn.call(ctx, c.options.CallTimeout, method, params)
+		}
+	}
+	return result, err
+}
+
+// call is Call for the adapter's own methods.
+func (c *Codex) call(ctx context.Context, method string, params object) (json.RawMessage, error) {
+	conn, _, done, err := c.use(ctx, threadOf(params))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	return conn.call(ctx, c.options.CallTimeout, method, params)
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -64,11 +65,13 @@ type conn struct {
 	dead     error
 
 	// gone is closed when nothing more will come from the process.
-	gone      chan struct{}
-	refusing  sync.WaitGroup
-	probing   sync.WaitGroup
-	onStarted func()
-	hello     json.RawMessage // the answer to initialize
+	gone     chan struct{}
+	refusing sync.WaitGroup
+	probing  sync.WaitGroup
+	// spoke is when the process last said something (ns); told and stored are the offsets of the last signal, and of the last that is stored.
+	spoke, told, stored atomic.Int64
+	onStarted           func()
+	hello               json.RawMessage // the answer to initialize
 
 	// offset is where the output begins that we read, attachment how many servers have talked to the process, us included; inherited says
 	// that there were others. pushed is the last offset told.
@@ -136,9 +139,14 @@ func (c *conn) read() {
 
 // push passes a signal on, with its place in the output when that is kept. It is not delivered before first is closed.
 func (c *conn) push(s runtime.Signal, first <-chan struct{}, offset int64) {
+	c.spoke.Store(time.Now().UnixNano())
 	if ack := c.wire.ack; ack != nil {
 		c.pushed = offset
-		s.Offset, s.Stored = offset, func() { ack(offset) }
+		c.told.Store(offset)
+		s.Offset, s.Stored = offset, func() {
+			c.stored.Store(max(offset, c.stored.Load()))
+			ack(offset)
+		}
 	}
 	c.out.pushAfter(first, s)
 }
@@ -174,7 +182,7 @@ func (c *conn) take(line []byte) (s runtime.Signal, first <-chan struct{}, ok bo
 		return s, c.ask(s), true
 	}
 	c.notice(s)
-	return s, nil, !hydrationNotice(s)
+	return s, nil, !hydrationNotice(s) && !c.turns.hides(s.ThreadID, s.Method)
 }
 
 // ask notes a request of the runtime, or refuses it when nobody can answer it; the channel is closed when that is done. The request must not

@@ -15,6 +15,9 @@ import (
 	"harness/runtime/process/shim"
 )
 
+// unloadAtOnce has codex unload a conversation as soon as it is told to, and not half an hour later.
+const unloadAtOnce = "thread_unload_delay_secs=0"
+
 // link is one codex process as the adapter sees it: a child of ours, one behind a shim, or what a dead shim's codex has left to read.
 type link struct {
 	generation string
@@ -44,7 +47,7 @@ func (c *Codex) open(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("name a codex process: %w", err)
 	}
-	generation, args := id.String(), []string{"app-server"}
+	generation, args := id.String(), []string{"app-server", "-c", unloadAtOnce}
 	if c.options.Shims != nil && c.options.Detach {
 		ctx, cancel := context.WithTimeout(ctx, c.options.StartTimeout)
 		defer cancel()
@@ -125,7 +128,7 @@ func (c *Codex) inherit(ctx context.Context) {
 	c.options.Logger.Info().Str("generation", l.generation).Int("pid", l.pid).Int64("from", l.resume.Offset).Int("turns", len(l.resume.Turns)).
 		Msg("went on with a codex that outlived its server")
 	_, err = c.run(ctx, l)
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && !c.replaced(err) {
 		c.down(err, 0, true)
 	}
 }

@@ -19,7 +19,7 @@ func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.Ra
 	c.mu.Lock()
 	conn := c.conn
 	c.mu.Unlock()
-	loaded := conn != nil && conn.turns.loaded(state.ID)
+	loaded := conn != nil && conn.turns.present(state.ID)
 	turns := make([]json.RawMessage, len(state.Turns))
 	for i, turn := range state.Turns {
 		turns[i] = describeTurn(turn)

@@ -27,6 +27,7 @@ type queue struct {
 	changed *sync.Cond
 	signals []queued
 	bytes   int
+	busy    bool // the last one that was taken is not done with
 	closed  bool
 }
 
@@ -84,18 +85,27 @@ func (q *queue) pop() (runtime.Signal, bool) {
 func (q *queue) next() (queued, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.busy = false
 	for len(q.signals) == 0 && !q.closed {
 		q.changed.Wait()
 	}
 	if len(q.signals) == 0 {
 		return queued{}, false
 	}
+	q.busy = true
 	s := q.signals[0]
 	q.signals[0] = queued{}
 	q.signals = q.signals[1:]
 	q.bytes -= len(s.Raw)
 	q.changed.Broadcast()
 	return s, true
+}
+
+// empty tells that everything was taken and done with.
+func (q *queue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.signals) == 0 && !q.busy
 }
 
 // close lets pop drain what is there and then end.

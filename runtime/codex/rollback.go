@@ -55,10 +55,11 @@ func (c *Codex) turnsOfHistory(ctx context.Context, threadID string, limit int) 
 // *runtime.TooFewTurnsError.
 func (c *Codex) RollBack(ctx context.Context, threadID string, numTurns int, last []runtime.Turn) (runtime.RolledBack, error) {
 	const method = "thread/rollback"
-	conn, _, err := c.ready(ctx)
+	conn, _, finish, err := c.use(ctx, threadID)
 	if err != nil {
 		return runtime.RolledBack{}, err
 	}
+	defer finish()
 	if active, _, _ := conn.turns.turn(threadID); active != "" || len(last) > 0 && last[0].Status == runtime.TurnInProgress {
 		return runtime.RolledBack{}, &runtime.Error{Runtime: Name, Method: method, Code: codeInvalidRequest,
 			Message: "Cannot rollback while a turn is in progress."}

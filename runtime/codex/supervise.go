@@ -33,6 +33,9 @@ func (c *Codex) supervise(ctx context.Context) {
 		if ready && time.Since(began) >= steady {
 			backoff = c.options.BackoffMin
 		}
+		if c.replaced(err) {
+			continue
+		}
 		c.down(err, backoff, ready && backoff == c.options.BackoffMin)
 		timer := time.NewTimer(backoff)
 		select {
@@ -56,6 +59,16 @@ func (c *Codex) down(err error, retry time.Duration, soon bool) {
 		}
 		s.Restarts++
 	})
+}
+
+// replaced tells that a process was ended to give its memory back, so that the next one is started at once.
+func (c *Codex) replaced(err error) bool {
+	var recycled *recycledError
+	if !errors.As(err, &recycled) {
+		return false
+	}
+	c.options.Logger.Info().Int64("mib", recycled.bytes>>20).Msg("codex was idle and is replaced to give memory back")
+	return true
 }
 
 // runOnce starts one process and returns when it is gone and everything about it was said. The error says why it is gone.
@@ -85,6 +98,8 @@ func (c *Codex) run(ctx context.Context, l *link) (ready bool, err error) {
 	}
 	var hung *hungError
 	errors.As(cause, &hung)
+	var recycled *recycledError
+	errors.As(cause, &recycled)
 	ready = c.Status().Generation == conn.generation
 	if keep := l.shim != nil && !l.over && c.options.KeepOnStop && ctx.Err() != nil; keep {
 		l.shim.Detach()
@@ -108,6 +123,9 @@ func (c *Codex) run(ctx context.Context, l *link) (ready bool, err error) {
 	exit := l.exit()
 	if hung != nil {
 		exit.Reason = fmt.Sprintf("it did not answer for %s", hung.after)
+	}
+	if recycled != nil {
+		exit.Reason = fmt.Sprintf("it held %d MiB while it was idle", recycled.bytes>>20)
 	}
 	c.ended(conn, l, exit)
 	if cause == nil {
@@ -145,7 +163,7 @@ func (c *Codex) ended(conn *conn, l *link, exit runtime.Exit) {
 }
 
 // live shakes hands and then waits for the end. Nil when the process ended by itself after it was ready, *hungError when it had to be
-// killed.
+// killed, *recycledError when it is to be replaced.
 func (c *Codex) live(ctx context.Context, conn *conn, l *link) error {
 	if len(l.hello) == 0 {
 		if err := c.shakeHands(ctx, conn); err != nil {
@@ -164,12 +182,26 @@ func (c *Codex) live(ctx context.Context, conn *conn, l *link) error {
 		defer ticker.Stop()
 		looks = ticker.C
 	}
+	saving, enough := context.WithCancel(ctx)
+	var saver sync.WaitGroup
+	defer saver.Wait()
+	defer enough()
+	retired := make(chan error, 1)
+	if c.options.UnloadAfter > 0 || c.options.RecycleBytes > 0 {
+		saver.Go(func() {
+			if err := c.giveBack(saving, conn, l); err != nil {
+				retired <- err
+			}
+		})
+	}
 	for {
 		select {
 		case <-l.done:
 		case <-conn.gone:
 			// It closed its stdout: alive or not, it is of no use.
 		case <-ctx.Done():
+		case err := <-retired:
+			return err
 		case <-overdue.C:
 			conn.reportFormer()
 			continue

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"harness/runtime"
 )
@@ -34,10 +35,11 @@ type wireTurn struct {
 
 // StartThread implements runtime.Adapter.
 func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
-	conn, v, err := c.ready(ctx)
+	conn, v, done, err := c.use(ctx, "")
 	if err != nil {
 		return runtime.Thread{}, err
 	}
+	defer done()
 	params := object{}.with("cwd", in.Cwd).with("model", in.Model).with("sandbox", in.Sandbox).
 		with("approvalPolicy", v.approvalPolicy(in.ApprovalPolicy)).withRaw("dynamicTools", in.DynamicTools)
 	if in.RawEvents {
@@ -63,16 +65,40 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 
 // ResumeThread implements runtime.Adapter.
 func (c *Codex) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
-	conn, _, err := c.ready(ctx)
+	conn, _, done, err := c.use(ctx, in.ThreadID)
 	if err != nil {
 		return runtime.Thread{}, err
 	}
+	defer done()
 	return c.resume(ctx, conn, in)
 }
 
 func (c *Codex) resume(ctx context.Context, conn *conn, in runtime.ResumeThread) (runtime.Thread, error) {
-	result, err := conn.call(ctx, c.options.CallTimeout, "thread/resume", object{"threadId": in.ThreadID})
-	return threadIn(result, err)
+	params := object{"threadId": in.ThreadID}
+	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
+	defer cancel()
+	for {
+		result, err := conn.call(ctx, c.options.CallTimeout, "thread/resume", params)
+		if !closing(err) {
+			return threadIn(result, err)
+		}
+		again := time.NewTimer(closingPause)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return threadIn(result, err)
+		}
+	}
+}
+
+// closingPause is how long to wait before a conversation that codex is about to unload is asked for again.
+const closingPause = 50 * time.Millisecond
+
+// closing tells the refusal to load a conversation that is being unloaded.
+func closing(err error) bool {
+	native, ok := asNative(err)
+	return ok && strings.Contains(native.Message, "is closing; retry")
 }
 
 // ListThreads implements runtime.Adapter.
@@ -121,10 +147,11 @@ func (c *Codex) NameThread(ctx context.Context, threadID, name string) error {
 
 // ArchiveThread implements runtime.Adapter. codex interrupts a turn that runs in it. It returns when the sink has taken thread/archived.
 func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
-	_, v, err := c.ready(ctx)
+	_, v, done, err := c.use(ctx, threadID)
 	if err != nil {
 		return err
 	}
+	defer done()
 	came, end := c.expected.begin("thread/archived", threadID)
 	defer end()
 	if _, err := c.call(ctx, "thread/archive", object{"threadId": threadID}); err != nil {
@@ -144,9 +171,11 @@ func (c *Codex) UnarchiveThread(ctx context.Context, threadID string) (runtime.T
 // DeleteThread implements runtime.Adapter. codex interrupts a turn that runs in it. A conversation another one was forked from
 // stays with codex as long as the fork does, archived: to clients it is as gone as any other.
 func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) {
-	if _, _, err := c.ready(ctx); err != nil {
+	_, _, done, err := c.use(ctx, threadID)
+	if err != nil {
 		return 0, err
 	}
+	defer done()
 	home := c.homeDir()
 	before, err := threadFiles(home, threadID)
 	if err != nil {

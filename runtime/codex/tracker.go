@@ -3,6 +3,7 @@ package codex
 import (
 	"encoding/json"
 	"sync"
+	"time"
 
 	"harness/runtime"
 )
@@ -17,6 +18,16 @@ type tracker struct {
 
 type threadState struct {
 	loaded bool
+	// parked says that we had it unloaded, which is nobody else's business; kept that it remembers what was accepted for the whole session.
+	parked, kept bool
+	// stored says that codex is known to have it on disk, where another process finds it.
+	stored bool
+	// using counts the calls under way, last is when something was said or asked; unloading is closed when the unloading under way is over.
+	using     int
+	last      time.Time
+	unloading chan struct{}
+	// commands are those that were begun and have not ended.
+	commands map[string]bool
 	// active is the running turn; announced says its turn/started was seen, before which 0.101 refuses to steer it.
 	active    string
 	announced bool
@@ -33,7 +44,7 @@ func newTracker() *tracker {
 func (t *tracker) threadLocked(id string) *threadState {
 	s := t.threads[id]
 	if s == nil {
-		s = &threadState{starting: make(chan struct{}, 1)}
+		s = &threadState{starting: make(chan struct{}, 1), last: time.Now()}
 		t.threads[id] = s
 	}
 	return s
@@ -56,7 +67,13 @@ func (t *tracker) unloaded(id string) {
 
 // notice follows a notification.
 func (t *tracker) notice(signal runtime.Signal) {
+	t.touch(signal.ThreadID)
 	switch change := signal.Change.(type) {
+	case runtime.ItemChanged:
+		if change.Item.Type == "commandExecution" {
+			t.command(signal.ThreadID, change.Item.ID, !change.Done)
+		}
+		return
 	case runtime.TurnStarted:
 		t.update(signal.ThreadID, func(s *threadState) {
 			if s.ended != change.TurnID {
@@ -66,7 +83,7 @@ func (t *tracker) notice(signal runtime.Signal) {
 		return
 	case runtime.TurnCompleted:
 		t.update(signal.ThreadID, func(s *threadState) {
-			s.ended = change.TurnID
+			s.ended, s.stored = change.TurnID, true
 			if s.active == change.TurnID {
 				s.active, s.announced = "", false
 			}
@@ -92,7 +109,10 @@ func (t *tracker) answered(method, thread string, result json.RawMessage) {
 	case "thread/start", "thread/resume", "thread/fork":
 		var named ids
 		_ = json.Unmarshal(result, &named)
-		t.update(named.Thread.ID, func(s *threadState) { s.loaded = true })
+		t.update(named.Thread.ID, func(s *threadState) {
+			s.loaded, s.parked, s.last = true, false, time.Now()
+			s.stored = s.stored || method == "thread/resume"
+		})
 	case "thread/archive", "thread/delete":
 		t.unloaded(thread)
 	case "turn/start":

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,10 +26,11 @@ const (
 // turn/start on a busy conversation is never sent knowingly: 0.169 would steer, but 0.101 loses the running turn. So the message is steered
 // when either the caller or this connection knows of a running turn.
 func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
-	conn, v, err := c.ready(ctx)
+	conn, v, done, err := c.use(ctx, in.ThreadID)
 	if err != nil {
 		return runtime.StartedTurn{}, err
 	}
+	defer done()
 	starting := conn.turns.starting(in.ThreadID)
 	select {
 	case starting <- struct{}{}:
@@ -145,10 +147,13 @@ func (c *Codex) InterruptTurn(ctx context.Context, threadID, turnID string) erro
 func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
 	c.mu.Lock()
 	conn, v := c.conn, c.version
-	c.mu.Unlock()
 	if conn == nil || conn.generation != ref.Generation {
+		c.mu.Unlock()
 		return runtime.ErrRequestGone
 	}
+	c.useLocked()
+	c.mu.Unlock()
+	defer c.unuse()
 	out := outgoing{ID: ref.RequestID}
 	if reply.Refusal != "" {
 		out.Error = &rpcError{Code: codeRefused, Message: reply.Refusal}
@@ -158,6 +163,9 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 			return err
 		}
 		out.Result = result
+	}
+	if reply.Scope == "session" || bytes.Contains(reply.Choice, []byte("ForSession")) {
+		conn.turns.keep(ref.ThreadID)
 	}
 	if !conn.claim(ref.RequestID) {
 		return fmt.Errorf("%w: codex does not wait for request %s any more", runtime.ErrRequestGone, ref.RequestID)

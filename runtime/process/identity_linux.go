@@ -26,6 +26,12 @@ func Started(pid int) uint64 {
 	return state.number(22)
 }
 
+// Resident is the memory of a process that is in RAM, in bytes; 0 when there is no such process.
+func Resident(pid int) int64 {
+	const pages = 24
+	return int64(statOf(pid).number(pages)) * int64(os.Getpagesize()) //nolint:gosec // a count of pages
+}
+
 // stat is /proc/<pid>/stat from its third field on; nil when there is no such process.
 type stat [][]byte
 

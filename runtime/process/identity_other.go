@@ -7,6 +7,9 @@ import "syscall"
 // Boot names this run of the machine; this system has no name for it.
 func Boot() string { return "" }
 
+// Resident is 0: this system does not say cheaply what memory a process has.
+func Resident(int) int64 { return 0 }
+
 // Started tells only whether a process is there (1) or not (0): this system does not say cheaply when it started.
 func Started(pid int) uint64 {
 	if pid > 0 && syscall.Kill(pid, 0) == nil {

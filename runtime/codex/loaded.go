@@ -1,0 +1,157 @@
+package codex
+
+import (
+	"context"
+	"time"
+)
+
+// touch notes that something was said in a thread.
+func (t *tracker) touch(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.threads[id]; s != nil {
+		s.last = time.Now()
+	}
+}
+
+// command notes that a command runs in a thread, or has ended.
+func (t *tracker) command(id, item string, runs bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threadLocked(id)
+	if !runs {
+		delete(s.commands, item)
+		return
+	}
+	if s.commands == nil {
+		s.commands = map[string]bool{}
+	}
+	s.commands[item] = true
+}
+
+func (t *tracker) commandRuns(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	return s != nil && len(s.commands) > 0
+}
+
+// keep excepts a thread from being unloaded.
+func (t *tracker) keep(id string) { t.update(id, func(s *threadState) { s.kept = true }) }
+
+// enter holds a thread loaded until leave, once it is not being unloaded. "" is no thread.
+func (t *tracker) enter(ctx context.Context, id string) error {
+	for id != "" {
+		t.mu.Lock()
+		s := t.threadLocked(id)
+		unloading := s.unloading
+		if unloading == nil {
+			s.using++
+		}
+		t.mu.Unlock()
+		if unloading == nil {
+			return nil
+		}
+		select {
+		case <-unloading:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (t *tracker) leave(id string) {
+	if id == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	s.using--
+	s.last = time.Now()
+}
+
+func (s *threadState) idle(since time.Time) bool {
+	return s.loaded && !s.kept && s.active == "" && s.using == 0 && s.unloading == nil && s.last.Before(since)
+}
+
+// idle are the threads that can be unloaded: nothing runs in them, and nothing was said or asked since a time.
+func (t *tracker) idle(since time.Time) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var ids []string
+	for id, s := range t.threads {
+		if s.idle(since) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// beginUnload has everybody who wants a thread wait; false when it is not idle any more. endUnload lets them go on.
+func (t *tracker) beginUnload(id string, since time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threadLocked(id)
+	if !s.idle(since) {
+		return false
+	}
+	s.unloading = make(chan struct{})
+	return true
+}
+
+func (t *tracker) endUnload(id string, unloaded bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threadLocked(id)
+	close(s.unloading)
+	s.unloading, s.last = nil, time.Now()
+	if unloaded {
+		s.loaded, s.parked = false, true
+	}
+}
+
+// hides tells what codex says about a thread that we had unloaded: to clients nothing has changed.
+func (t *tracker) hides(id, method string) bool {
+	if method != "thread/closed" && method != "thread/status/changed" {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	return s != nil && s.parked
+}
+
+// present tells whether a thread is loaded as far as clients are concerned.
+func (t *tracker) present(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	return s != nil && (s.loaded || s.parked)
+}
+
+func (t *tracker) stored(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	return s != nil && s.stored
+}
+
+// used tells whether any thread was, running whether one has a turn.
+func (t *tracker) used() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.threads) > 0
+}
+
+func (t *tracker) running() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.threads {
+		if s.active != "" {
+			return true
+		}
+	}
+	return false
+}
