@@ -45,6 +45,8 @@ type DB struct {
 	reads  *statements
 	// checkpoints is nil on Postgres.
 	checkpoints *checkpointer
+	// idle is how many connections Postgres' pool keeps while they are not in use.
+	idle int
 }
 
 // Engine tells which database this is, for the few statements that differ.
@@ -73,6 +75,17 @@ func (db *DB) Update(ctx context.Context, fn func(tx Tx) error) error {
 		}
 		return err
 	}
+	err := db.updatePostgres(ctx, fn)
+	if isReadOnly(err) {
+		// Our connections are to a server that was demoted. Those opened from now on are to the one that took over, or to this one as it is
+		// when it may be written again.
+		db.write.SetMaxIdleConns(-1)
+		db.write.SetMaxIdleConns(db.idle)
+	}
+	return err
+}
+
+func (db *DB) updatePostgres(ctx context.Context, fn func(tx Tx) error) error {
 	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin transaction: %w", err)

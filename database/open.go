@@ -62,7 +62,7 @@ func openPostgres(ctx context.Context, opts Options) (*DB, error) {
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot reach Postgres at DATABASE_URL (is it running, and may this user log in?): %w", redact(err)), pool.Close())
 	}
-	return &DB{engine: Postgres, write: pool, read: pool}, nil
+	return &DB{engine: Postgres, write: pool, read: pool, idle: maxConns}, nil
 }
 
 // openSQLite opens a file whose log is bounded to so many pages.
