@@ -195,6 +195,9 @@ func (j *Journal) Stop(ctx context.Context) error {
 	}
 }
 
+// Stopping is closed when the journal takes no new units any more.
+func (j *Journal) Stopping() <-chan struct{} { return j.stopping }
+
 // Submit queues a unit and returns; units submitted one after the other commit in that order. It blocks while the queue is full, until ctx
 // ends. done (may be nil) learns the outcome. It returns ErrStopped or ctx's error when the unit was not queued.
 func (j *Journal) Submit(ctx context.Context, unit Unit, done Done) error {

@@ -14,6 +14,9 @@ import (
 // Send starts a turn with a message, or steers it into the running one, and returns the turn's id. Sends to one session go one after the
 // other, so two at once make one turn. Options given become the session's controls once the runtime took the message.
 func (s *Service) Send(ctx context.Context, sessionID string, message Message) (string, error) {
+	if err := s.journal.AwaitWrites(ctx); err != nil {
+		return "", err // before the runtime is told anything
+	}
 	release, err := s.locks.acquire(ctx, sessionID)
 	if err != nil {
 		return "", err
@@ -43,7 +46,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	if err != nil {
 		return "", err
 	}
-	return started.TurnID, s.turnAccepted(ctx, session, started.TurnID, message)
+	return started.TurnID, held(s.turnAccepted(ctx, session, started.TurnID, message))
 }
 
 func (m Message) input() []json.RawMessage {
