@@ -17,23 +17,49 @@ import (
 // read-only, the disk is full or fails, a lock was not to be had in time. The same transaction may be tried again, and succeeds once the store
 // is well. It says nothing about whether a failed COMMIT took effect (see ErrCommit).
 func Transient(err error) bool {
-	var (
-		pg   *pgconn.PgError
-		lite *sqlite.Error
-		nerr net.Error
-		conn *pgconn.ConnectError
-	)
+	var nerr net.Error
 	switch {
 	case err == nil:
 		return false
+	case Refused(err):
+		return true
+	case errors.As(err, new(*pgconn.PgError)), errors.As(err, new(*sqlite.Error)):
+		return false
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return true
+	}
+	return errors.As(err, &nerr) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")
+}
+
+// Refused is Transient of errors that can be nobody's but the store's, wherever they come from: its own refusals, and its server not being
+// there. That a connection broke may be said of others, too.
+func Refused(err error) bool {
+	var (
+		pg   *pgconn.PgError
+		lite *sqlite.Error
+	)
+	switch {
 	case errors.As(err, &pg):
 		return transientState(pg.Code)
 	case errors.As(err, &lite):
 		return transientCode(lite.Code())
-	case errors.As(err, &conn), errors.Is(err, driver.ErrBadConn), errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return true
 	}
-	return errors.As(err, &nerr) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")
+	return errors.As(err, new(*pgconn.ConnectError))
+}
+
+// Reason words a store's error for those who are to know what it is and not how it is reached: without host, user or statement.
+func Reason(err error) string {
+	var (
+		pg   *pgconn.PgError
+		lite *sqlite.Error
+	)
+	switch {
+	case errors.As(err, &pg):
+		return pg.Message + " (SQLSTATE " + pg.Code + ")"
+	case errors.As(err, &lite):
+		return lite.Error()
+	}
+	return "it cannot be reached"
 }
 
 // transientState is Transient of Postgres' SQLSTATE, most of which go by their class.

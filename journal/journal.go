@@ -77,6 +77,7 @@ type Journal struct {
 	batches     int64
 
 	outage atomic.Pointer[outage] // nil while the store takes writes
+	wrote  atomic.Int64           // when it last did, ms
 
 	publishing  sync.Mutex
 	pruning     []func(ctx context.Context, tx database.Tx, below int64) error

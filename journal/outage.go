@@ -18,7 +18,7 @@ type OutageError struct {
 }
 
 func (e *OutageError) Error() string {
-	return fmt.Sprintf("the %s store takes no writes since %s (%v)", e.Engine, e.Since.UTC().Format(time.RFC3339), e.Cause)
+	return fmt.Sprintf("the %s store takes no writes since %s: %s", e.Engine, e.Since.UTC().Format(time.RFC3339), database.Reason(e.Cause))
 }
 
 // Unwrap is why the last write was refused.
@@ -63,6 +63,7 @@ func (j *Journal) refused(cause error) {
 
 // taken notes that the store took a batch.
 func (j *Journal) taken() {
+	j.wrote.Store(j.opts.Now().UnixMilli())
 	last := j.outage.Swap(nil)
 	if last == nil {
 		return
@@ -75,6 +76,27 @@ func (j *Journal) taken() {
 func probe() *submission {
 	return &submission{ctx: context.Background(), done: func([]Record, error) {},
 		unit: func(context.Context, database.Tx) ([]Event, error) { return nil, nil }}
+}
+
+// probeAfter is how long the last write may be past before Probe makes one.
+const probeAfter = 5 * time.Second
+
+// Probe tells whether the store takes writes: *OutageError when it does not. When nothing was written lately it writes, and tells nobody.
+func (j *Journal) Probe(ctx context.Context) error {
+	if o := j.Outage(); o != nil {
+		return o
+	}
+	if j.opts.Now().Sub(time.UnixMilli(j.wrote.Load())) < probeAfter {
+		return nil
+	}
+	_, err := j.Commit(Patient(ctx, lookAgain), probe().unit)
+	if o := j.Outage(); o != nil {
+		return o
+	}
+	if err != nil {
+		return fmt.Errorf("the %s store did not take a write in time: %w", j.db.Engine(), err)
+	}
+	return nil
 }
 
 type patienceKey struct{}

@@ -43,8 +43,16 @@ func onLock(timeout, cause string) *fault {
 	f := &fault{name: timeout, cause: cause}
 	f.store = func(t *testing.T) database.Options {
 		role := dbtest.NewRole(t)
-		role.Set("set " + timeout + " = '50ms'")
-		f.refuse = func() { f.mend = role.Lock(`select pos from journal_head for update`) }
+		f.refuse = func() {
+			unlock := role.Lock(`select pos from journal_head for update`)
+			role.Set("set " + timeout + " = '50ms'")
+			role.Disconnect()
+			f.mend = func() {
+				role.Set("reset " + timeout)
+				role.Disconnect()
+				unlock()
+			}
+		}
 		return database.Options{URL: role.URL}
 	}
 	return f
@@ -94,7 +102,8 @@ func TestAStoreThatRefusesIsOutwaited(t *testing.T) {
 	for _, f := range faults() {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			db := dbtest.Connect(t, f.store(t))
+			opts := f.store(t)
+			db := dbtest.Connect(t, opts)
 			if _, err := migrations.Up(t.Context(), db, filepath.Join(t.TempDir(), "migrate.lock")); err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +143,7 @@ func TestAStoreThatRefusesIsOutwaited(t *testing.T) {
 				say(100, stored)
 				outage := &journal.OutageError{Cause: errors.New("none yet")}
 				// The first refusal may be that of a connection that was cut.
-				for !strings.Contains(outage.Error(), f.cause) {
+				for !strings.Contains(outage.Cause.Error(), f.cause) {
 					_, err := j.Append(journal.Patient(t.Context(), 10*time.Millisecond), journal.Event{SessionID: "s", Type: "not stored"})
 					if !errors.As(err, &outage) || outage.Engine != db.Engine() || outage.Since.Before(before) || !database.Transient(outage.Cause) {
 						t.Fatalf("a caller with little patience got %v", err)
@@ -156,7 +165,7 @@ func TestAStoreThatRefusesIsOutwaited(t *testing.T) {
 				}
 			}
 			heard.until(t, fmt.Sprint(said-1), "heard")
-			records := readAll(t, j)
+			records := readAll(t, journal.New(dbtest.Connect(t, opts), journal.Options{}))
 			requireGapFree(t, records)
 			for i, record := range records {
 				if record.Type != fmt.Sprint(i) {
