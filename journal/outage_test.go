@@ -11,6 +11,7 @@ import (
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/disktest"
 	"harness/journal"
 	"harness/migrations"
 )
@@ -82,7 +83,7 @@ func faults() []*fault {
 	}
 	full := &fault{name: "SQLite, disk full", cause: "disk is full"}
 	full.store = func(t *testing.T) database.Options {
-		disk := dbtest.NewDisk(t, "4m")
+		disk := disktest.New(t, "4m")
 		full.refuse, full.mend = disk.Fill, disk.Free
 		return database.Options{Path: filepath.Join(disk.Path, "harness.db")}
 	}

@@ -1,4 +1,5 @@
-package dbtest
+// Package disktest gives a test a file system that can be filled and emptied. It is for tests only.
+package disktest
 
 import (
 	"errors"
@@ -16,8 +17,8 @@ type Disk struct {
 	Path string
 }
 
-// NewDisk mounts a file system of so many bytes, which goes at the end of the test. It needs the right to mount.
-func NewDisk(t testing.TB, size string) *Disk {
+// New mounts a file system of so many bytes, which goes at the end of the test. It needs the right to mount.
+func New(t testing.TB, size string) *Disk {
 	t.Helper()
 	d := &Disk{t: t, Path: t.TempDir()}
 	if err := unix.Mount("tmpfs", d.Path, "tmpfs", 0, "mode=0755,size="+size); err != nil {
