@@ -34,7 +34,7 @@ func NewRole(t testing.TB) *Role {
 		t.Fatal(err)
 	}
 	r := &Role{t: t, name: "r_" + strings.ReplaceAll(uuid.Must(uuid.NewV7()).String(), "-", ""), admin: admin}
-	r.Do(`create role ` + r.name + ` login password 'harness'`)
+	r.Do(`create role ` + r.name + ` login password 'role-of-a-test'`)
 	r.Do(`alter schema "` + schema + `" owner to ` + r.name)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -51,7 +51,7 @@ func NewRole(t testing.TB) *Role {
 	query := parsed.Query()
 	query.Del("user")
 	query.Set("user", r.name)
-	query.Set("password", "harness")
+	query.Set("password", "role-of-a-test")
 	parsed.User, parsed.RawQuery = nil, query.Encode()
 	r.URL = parsed.String()
 	return r
