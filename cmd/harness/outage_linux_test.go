@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"harness/database"
 	"harness/internal/dbtest"
 	"harness/internal/disktest"
@@ -22,7 +24,7 @@ import (
 // outage makes the store of a running server refuse, and makes it well again.
 type outage struct {
 	name         string
-	refuse, mend func()
+	refuse, mend func(*instance)
 }
 
 // outages are a site's whose store can refuse, and the ways it can: one for each point of a turn that is tried.
@@ -33,36 +35,38 @@ func outages(t *testing.T, engine database.Engine) (*site, []outage) {
 		s := newSite(t, wait)
 		s.dataDir = filepath.Join(disk.Path, "data")
 		s.env = append(s.env, "DATA_DIR="+s.dataDir)
-		full := outage{"the disk is full", disk.Fill, disk.Free}
-		return s, []outage{full, full, full, full, full}
+		full := outage{"the disk is full", func(*instance) { disk.Fill() }, func(*instance) { disk.Free() }}
+		// The kernel refuses the server's writes, which is an I/O error to SQLite.
+		broken := outage{"I/O error", func(i *instance) { i.limitWrites(1 << 10) }, func(i *instance) { i.limitWrites(unix.RLIM_INFINITY) }}
+		return s, []outage{full, broken, full, broken, full}
 	}
 	role := dbtest.NewRole(t)
 	proxy := dbtest.NewProxy(t, role.URL)
 	onRole := func(name, refuse, mend string) outage {
-		set := func(change string) func() {
-			return func() {
+		set := func(change string) func(*instance) {
+			return func(*instance) {
 				role.Set(change)
 				role.Disconnect()
 			}
 		}
 		return outage{name, set(refuse), set(mend)}
 	}
-	full := outage{"53100", func() {
+	full := outage{"53100", func(*instance) {
 		role.Do(`create or replace function refuse() returns trigger language plpgsql as $$ begin raise exception 'no space' using errcode = '53100'; end $$`)
 		role.Do(`create trigger refuse before insert on journal_events for each statement execute function refuse()`)
-	}, func() { role.Do(`drop trigger refuse on journal_events`) }}
+	}, func(*instance) { role.Do(`drop trigger refuse on journal_events`) }}
 	var unlock func()
 	timeout := onRole("55P03", "set lock_timeout = '100ms'", "reset lock_timeout")
-	locked := outage{"55P03", func() {
+	locked := outage{"55P03", func(i *instance) {
 		unlock = role.Lock(`select pos from journal_head for update`)
-		timeout.refuse()
-	}, func() {
-		timeout.mend()
+		timeout.refuse(i)
+	}, func(i *instance) {
+		timeout.mend(i)
 		unlock()
 	}}
 	return newSite(t, wait, func(o *siteOptions) { o.databaseURL = proxy.URL }), []outage{
 		onRole("25006", "set default_transaction_read_only = on", "reset default_transaction_read_only"),
-		full, {"connection lost", proxy.Cut, proxy.Mend}, locked,
+		full, {"connection lost", func(*instance) { proxy.Cut() }, func(*instance) { proxy.Mend() }}, locked,
 		onRole("53300", "connection limit 0", "connection limit -1"),
 	}
 }
@@ -120,12 +124,12 @@ func (s *site) outlive(outages []outage) (entries, frames []string) {
 			return
 		}
 		o := outages[n]
-		o.refuse()
+		o.refuse(server)
 		server.awaitOutage(other)
 		do()
 		server.refused(path+"/messages", object{"text": "MOCK_REPLY[not said]"})
 		server.eventually(o.name+": the server says that it is not ready", server.tellsOutage)
-		o.mend()
+		o.mend(server)
 		server.eventually(o.name+": it goes on when the store does", func() bool {
 			status, _ := server.call(http.MethodGet, "/api/ready", nil)
 			return status == http.StatusOK
@@ -178,13 +182,13 @@ func (i *instance) expireInOutage(session string, o outage) {
 	events := i.follow("threadId=" + session)
 	turn := i.send(session, "MOCK_CMD[touch never]")
 	approval := "/api/approvals/" + text(events.waitType("approval").payload(), "approvalId") + "/decision"
-	o.refuse()
+	o.refuse(i)
 	i.awaitOutage(session)
 	if err := syscall.Kill(i.runtimePID(), syscall.SIGKILL); err != nil {
 		i.t.Fatal(err)
 	}
 	i.refused(approval, object{"decision": "accept"})
-	o.mend()
+	o.mend(i)
 	if status := events.waitTurn(turn); status != "interrupted" {
 		i.t.Errorf("the turn ended %s", status)
 	}
@@ -209,6 +213,15 @@ func (i *instance) awaitOutage(session string) {
 		}
 		return status == http.StatusServiceUnavailable
 	})
+}
+
+// limitWrites has the kernel refuse writes of the server beyond a file size.
+func (i *instance) limitWrites(size uint64) {
+	i.t.Helper()
+	limit := unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY}
+	if err := unix.Prlimit(i.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
+		i.t.Fatal(err)
+	}
 }
 
 // refused posts what has to be refused for the store's sake.
