@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"harness/api/schema"
+	"harness/database"
 	"harness/journal"
 	"harness/runtime"
 	"harness/session"
@@ -18,6 +19,8 @@ import (
 type failure struct {
 	status int
 	body   any
+	// retry tells the client that the same request may be sent again later.
+	retry bool
 	// opaque failures are our fault: the error is logged, the client learns nothing of it.
 	opaque bool
 }
@@ -37,8 +40,14 @@ func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rout
 	if f.status == http.StatusRequestEntityTooLarge || f.status == http.StatusRequestTimeout {
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
+	if f.retry {
+		w.Header().Set("Retry-After", retryAfter)
+	}
 	s.writeJSON(ctx, w, f.status, f.body)
 }
+
+// retryAfter is how soon a client may ask again what the store refused, in seconds.
+const retryAfter = "5"
 
 // statusClientGone is nginx's status for a client that hung up; only the access log sees it.
 const statusClientGone = 499
@@ -58,7 +67,7 @@ func problem(status int, code, message string) failure {
 // failureOf is the error table of all operations: the first row that knows the error decides.
 func failureOf(err error, rt *route, in *input) failure {
 	for _, row := range []func(error, *route, *input) (failure, bool){
-		requestFailures, sessionFailures, projectFailures, jobFailures, suggestionFailures, turnFailures, interactiveFailures, runtimeFailures,
+		requestFailures, storeFailures, sessionFailures, projectFailures, jobFailures, suggestionFailures, turnFailures, interactiveFailures, runtimeFailures,
 	} {
 		if f, known := row(err, rt, in); known {
 			return f
@@ -116,6 +125,28 @@ func requestFailures(err error, _ *route, in *input) (failure, bool) {
 			name = "after"
 		}
 		return invalid(schema.Custom("No entry of the transcript has this message id", name)), true
+	}
+	return failure{}, false
+}
+
+// storeFailures are about a store that refuses: writes that were outwaited, and reads that failed.
+func storeFailures(err error, _ *route, _ *input) (failure, bool) {
+	var outage *journal.OutageError
+	switch {
+	case errors.Is(err, journal.ErrStopped):
+		return failure{}, false
+	case errors.As(err, &outage) && errors.Is(err, runtime.ErrTimeout):
+		// What the runtime did already: asked for again it would be done twice.
+		return problem(http.StatusGatewayTimeout, "store_unavailable", outage.Error()+
+			"; the runtime has done what was asked, and it is stored as soon as the store takes writes again: do not send it again"), true
+	case errors.As(err, &outage):
+		f := problem(http.StatusServiceUnavailable, "store_unavailable", outage.Error()+"; send the request again when it does")
+		f.retry = true
+		return f, true
+	case database.Refused(err):
+		f := problem(http.StatusServiceUnavailable, "store_unavailable", "the store cannot be read: "+database.Reason(err)+"; send the request again later")
+		f.retry = true
+		return f, true
 	}
 	return failure{}, false
 }

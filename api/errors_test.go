@@ -7,7 +7,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"harness/database"
 	"harness/journal"
 	"harness/runtime"
 	"harness/session"
@@ -21,6 +25,8 @@ func TestErrorTable(t *testing.T) {
 	}
 	const details = `,"details":{"method":"turn/start","sessionId":"` + knownID + `"}}`
 	const internal = `{"status":"error","code":"internal_error","message":"internal server error"}`
+	refusing := &journal.OutageError{Engine: database.Postgres, Since: time.Date(2026, 11, 21, 1, 28, 12, 0, time.UTC),
+		Cause: &pgconn.PgError{Code: "53100", Message: "could not extend file"}}
 	const notFound = `{"status":"not_found","sessionId":"` + knownID + `"}`
 	for _, c := range []struct {
 		name             string
@@ -38,6 +44,15 @@ func TestErrorTable(t *testing.T) {
 			mapped: `{"status":"error","code":"codex_timeout","message":"the runtime timed out; its answer may still take effect"}`},
 		{name: "stopped", err: fmt.Errorf("commit: %w", journal.ErrStopped), status: 503,
 			mapped: `{"status":"error","code":"shutting_down","message":"the server is shutting down; send the request again to another or a later one"}`},
+		{name: "store refuses", err: fmt.Errorf("rename: %w", refusing), status: 503, mapped: `{"status":"error","code":"store_unavailable","message":` +
+			`"the postgres store takes no writes since 2026-11-21T01:28:12Z: could not extend file (SQLSTATE 53100); send the request again when it does"}`},
+		{name: "store refuses what the runtime did", err: fmt.Errorf("%w: %w", runtime.ErrTimeout, refusing), status: 504,
+			mapped: `{"status":"error","code":"store_unavailable","message":"the postgres store takes no writes since 2026-11-21T01:28:12Z: ` +
+				`could not extend file (SQLSTATE 53100); the runtime has done what was asked, and it is stored as soon as the store takes writes again: ` +
+				`do not send it again"}`},
+		{name: "store cannot be read", err: fmt.Errorf("read: %w", &pgconn.PgError{Code: "57P03", Message: "the database system is starting up"}), status: 503,
+			mapped: `{"status":"error","code":"store_unavailable","message":"the store cannot be read: the database system is starting up (SQLSTATE 57P03); ` +
+				`send the request again later"}`},
 		{name: "unknown method", err: refusal(-32600, "Invalid request: unknown variant `x`", nil), status: 501,
 			mapped: `{"status":"error","code":"method_not_supported","message":"codex rpc error -32600: Invalid request: unknown variant ` + "`x`" + `"` + details},
 		{name: "bad params", err: refusal(-32602, "no", nil), status: 400, mapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32602: no"` + details},

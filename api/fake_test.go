@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/journal"
 	"harness/runtime"
 	"harness/session"
 	"harness/transcript"
@@ -350,7 +351,11 @@ func (f *fakeRuntime) Call(_ context.Context, method string, params any) (json.R
 type fakeHealth struct {
 	status   runtime.Status
 	notReady error
+	outage   *journal.OutageError
 }
 
 func (f *fakeHealth) Runtime() runtime.Status     { return f.status }
 func (f *fakeHealth) Ready(context.Context) error { return f.notReady }
+
+// Store implements api.Health.
+func (f *fakeHealth) Store() *journal.OutageError { return f.outage }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"harness/database"
 	"harness/runtime"
 )
 
@@ -43,12 +44,21 @@ func upgradesOnly(stream http.Handler) http.Handler {
 }
 
 type healthBody struct {
-	Status    string      `json:"status"`
-	Service   string      `json:"service"`
-	Codex     codexHealth `json:"codex"`
-	Queue     queueHealth `json:"orchestratorQueue"`
-	Auth      AuthHealth  `json:"auth"`
-	Timestamp string      `json:"timestamp"`
+	Status  string      `json:"status"`
+	Service string      `json:"service"`
+	Codex   codexHealth `json:"codex"`
+	Queue   queueHealth `json:"orchestratorQueue"`
+	Auth    AuthHealth  `json:"auth"`
+	// Store is ours, and there only while the store refuses writes.
+	Store     *storeHealth `json:"store,omitempty"`
+	Timestamp string       `json:"timestamp"`
+}
+
+type storeHealth struct {
+	Engine string `json:"engine"`
+	State  string `json:"state"`
+	Since  string `json:"since"`
+	Reason string `json:"reason"`
 }
 
 type codexHealth struct {
@@ -120,6 +130,11 @@ func (s *server) getHealth(ctx context.Context, _ *input) (reply, error) {
 	if !ready {
 		body.Status = "degraded"
 		body.Codex.State, body.Codex.Reason = string(status.State), status.Reason
+	}
+	if outage := s.Health.Store(); outage != nil {
+		body.Status = "degraded"
+		body.Store = &storeHealth{Engine: string(outage.Engine), State: "refusing_writes", Since: isoTime(outage.Since.UnixMilli()),
+			Reason: database.Reason(outage.Cause)}
 	}
 	return ok(body)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/journal"
 	"harness/runtime"
 	"harness/session"
 )
@@ -22,6 +23,8 @@ type Health interface {
 	Runtime() runtime.Status
 	// Auth tells which credentials the runtime can find.
 	Auth() AuthHealth
+	// Store tells since when the store refuses writes, nil while it takes them.
+	Store() *journal.OutageError
 	// Ready says why this process should get no new work (draining, store down), nil when it should.
 	Ready(ctx context.Context) error
 }
@@ -61,6 +64,8 @@ type Options struct {
 	// Actor names who makes a request, for the record of decisions. nil: "local".
 	Actor  func(*http.Request) string
 	Logger zerolog.Logger
+	// StoreWait bounds how long a request waits for a store that refuses writes; then it is answered 503. 0: as long as its client does.
+	StoreWait time.Duration
 	// Version is this server's version; the wire keeps codex-manager's own.
 	Version string
 	// Clock is time.Now when nil.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"harness/api/schema"
+	"harness/journal"
 	"harness/telemetry"
 )
 
@@ -29,6 +30,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *route, names,
 	}
 	in := &input{params: params, actor: s.Actor(r), guards: rt.guards, ifNoneMatch: strings.Join(r.Header.Values("If-None-Match"), ",")}
 	ctx := r.Context()
+	if s.StoreWait > 0 {
+		ctx = journal.Patient(ctx, s.StoreWait)
+	}
 	if id := in.sessionID(); id != "" {
 		noteSession(ctx, id)
 		ctx = telemetry.WithSession(ctx, id)

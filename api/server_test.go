@@ -9,8 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"harness/api"
+	"harness/database"
+	"harness/journal"
 	"harness/runtime"
 	"harness/telemetry"
 )
@@ -29,6 +32,29 @@ func TestHealthTellsTheTruth(t *testing.T) {
 	b.health.status = runtime.Status{State: runtime.StateStarting, PID: 7, Reason: "codex is starting"}
 	expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK,
 		`{"status":"degraded","service":"api","codex":{"running":true,"pid":7,"initialized":false,"state":"starting","reason":"codex is starting"}`+tail)
+}
+
+// Health says which store refuses writes, since when and why, not how it is reached.
+func TestHealthOfAStoreThatRefuses(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.health.outage = &journal.OutageError{Engine: database.SQLite, Since: time.UnixMilli(1795224492000), Cause: errors.New("dial tcp 10.0.0.7:5432")}
+	answer := b.send(http.MethodGet, "/api/health", "", "").Body.String()
+	want := `"store":{"engine":"sqlite","state":"refusing_writes","since":"2026-11-21T01:28:12.000Z","reason":"it cannot be reached"}`
+	if !strings.HasPrefix(answer, `{"status":"degraded"`) || !strings.Contains(answer, want) {
+		t.Errorf("health is %s", answer)
+	}
+}
+
+// A request that was refused for the store's sake says when to ask again.
+func TestRetryAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.sessions.fail = &journal.OutageError{Engine: database.SQLite, Cause: errors.New("full")}
+	answer := b.send(http.MethodPost, "/api/sessions/"+knownID+"/messages", "application/json", `{"text":"x"}`)
+	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") != "5" {
+		t.Errorf("%d, Retry-After %q", answer.Code, answer.Header().Get("Retry-After"))
+	}
 }
 
 func TestReady(t *testing.T) {

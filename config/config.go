@@ -23,6 +23,7 @@ type Config struct {
 	AuthToken       string        // HARNESS_AUTH_TOKEN (secret)
 	InsecureNoAuth  bool          // HARNESS_INSECURE_NO_AUTH
 	ShutdownTimeout time.Duration // HARNESS_SHUTDOWN_TIMEOUT_MS
+	StoreWait       time.Duration // HARNESS_STORE_WAIT_MS
 
 	Limits Limits
 

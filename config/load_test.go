@@ -60,7 +60,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 	got := p.mustLoad()
 	got.sources, got.files = nil, nil
 	want := &Config{
-		Host: "127.0.0.1", Port: 3001, ShutdownTimeout: 10 * time.Second,
+		Host: "127.0.0.1", Port: 3001, ShutdownTimeout: 10 * time.Second, StoreWait: 10 * time.Second,
 		AllowedOrigins: []string{"http://127.0.0.1:5173", "http://localhost:5173"},
 
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},

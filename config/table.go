@@ -43,6 +43,9 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_SHUTDOWN_TIMEOUT_MS", Default: "10000", Min: 1,
 			Doc:   "Longest time an orderly shutdown may take before what is left is abandoned.",
 			field: func(c *Config) any { return &c.ShutdownTimeout }},
+		{Name: "HARNESS_STORE_WAIT_MS", Default: "10000", Min: 1,
+			Doc:   "How long a request that writes waits for a database that refuses writes (full, read-only, away) before it is answered 503.",
+			field: func(c *Config) any { return &c.StoreWait }},
 	})
 }
 

@@ -43,6 +43,12 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 			db.lost.Add(1)
 		}
 		_ = conn.Close() // back to the pool, or closed already
+		if isReadOnly(err) {
+			// Our connections are to a server that was demoted. Those opened from now on are to the one that took over, or to this one as it
+			// is when it may be written again.
+			db.write.SetMaxIdleConns(-1)
+			db.write.SetMaxIdleConns(writeConns)
+		}
 	}()
 	held, err := db.begin(ctx, tx, hold)
 	if err != nil {

@@ -5,39 +5,112 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
-const (
-	sqliteBusy   = 5
-	sqliteLocked = 6
-)
-
-// Transient tells whether the same transaction may well succeed when it is tried again: the connection broke, the server is restarting,
-// a deadlock or a lock time-out picked this one. It says nothing about whether a failed COMMIT took effect (see ErrCommit).
+// Transient tells whether an error is the store's condition and not the transaction's fault: the connection broke, the server is restarting or
+// read-only, the disk is full or fails, a lock was not to be had in time. The same transaction may be tried again, and succeeds once the store
+// is well. It says nothing about whether a failed COMMIT took effect (see ErrCommit).
 func Transient(err error) bool {
-	var (
-		pg   *pgconn.PgError
-		lite *sqlite.Error
-		nerr net.Error
-		conn *pgconn.ConnectError
-	)
+	var nerr net.Error
 	switch {
 	case err == nil:
 		return false
-	case errors.As(err, &pg):
-		// 08 connection, 40 rollback (deadlock, serialisation), 53 resources (except 53100 disk full), 57P operator intervention.
-		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "40") || strings.HasPrefix(pg.Code, "57P") ||
-			(strings.HasPrefix(pg.Code, "53") && pg.Code != "53100") ||
-			pg.Code == "25P03" || pg.Code == "25P04" || pg.Code == "55P03" // a transaction idled or took too long, a lock was not free in time
-	case errors.As(err, &lite):
-		code := lite.Code() & 0xff
-		return code == sqliteBusy || code == sqliteLocked
-	case errors.As(err, &conn), errors.Is(err, driver.ErrBadConn), errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case Refused(err):
+		return true
+	case errors.As(err, new(*pgconn.PgError)), errors.As(err, new(*sqlite.Error)):
+		return false
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return true
 	}
 	return errors.As(err, &nerr) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")
+}
+
+// Refused is Transient of errors that can be nobody's but the store's, wherever they come from: its own refusals, and its server not being
+// there. That a connection broke may be said of others, too.
+func Refused(err error) bool {
+	var (
+		pg   *pgconn.PgError
+		lite *sqlite.Error
+	)
+	switch {
+	case errors.As(err, &pg):
+		return transientState(pg.Code)
+	case errors.As(err, &lite):
+		return transientCode(lite.Code())
+	}
+	return errors.As(err, new(*pgconn.ConnectError))
+}
+
+// Reason words a store's error for those who are to know what it is and not how it is reached: without host, user or statement.
+func Reason(err error) string {
+	var (
+		pg   *pgconn.PgError
+		lite *sqlite.Error
+	)
+	switch {
+	case errors.As(err, &pg):
+		return pg.Message + " (SQLSTATE " + pg.Code + ")"
+	case errors.As(err, &lite):
+		return lite.Error()
+	}
+	return "it cannot be reached"
+}
+
+// transientState is Transient of Postgres' SQLSTATE, most of which go by their class.
+func transientState(state string) bool {
+	switch state {
+	case readOnlyTransaction,
+		"25P03", "25P04", // the transaction idled or lasted too long: whoever was in it was frozen or cut off
+		"42501": // a right was taken from us, or not yet given on the server that took over
+		return true
+	}
+	classes := []string{
+		"08", // connection
+		"28", // logging in: a password is being changed
+		"3D", // the database is being restored
+		"40", // deadlock, serialisation
+		"53", // disk, memory, connections
+		"55", // locks
+		"57", // cancelled by time-out or an operator
+		"58", // I/O
+		"XX", // internal and corrupted data
+	}
+	return len(state) == 5 && slices.Contains(classes, state[:2])
+}
+
+// readOnlyTransaction is what a server answers that was demoted, or set read-only.
+const readOnlyTransaction = "25006"
+
+func isReadOnly(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == readOnlyTransaction
+}
+
+// transientCode is Transient of SQLite's result code, with or without its extension.
+func transientCode(code int) bool {
+	switch code & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_FULL:
+		return true
+	}
+	return stale(code)
+}
+
+// stale are the codes after which a connection may go on failing when the files are well again: what it has open is not what is there.
+func stale(code int) bool {
+	switch code & 0xff {
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return true
+	}
+	return false
+}
+
+func isStale(err error) bool {
+	var lite *sqlite.Error
+	return errors.As(err, &lite) && stale(lite.Code())
 }

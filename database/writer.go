@@ -92,7 +92,7 @@ func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (bytes int, e
 		}
 	}
 	if err := w.exec(ctx, "begin immediate"); err != nil {
-		return 0, errors.Join(fmt.Errorf("begin transaction: %w", err), w.rollback(ctx, true))
+		return 0, errors.Join(fmt.Errorf("begin transaction: %w", err), w.rollback(ctx, err, true))
 	}
 	ended := false
 	defer func() {
@@ -103,23 +103,28 @@ func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (bytes int, e
 	err = fn(writerTx{w, ctx})
 	ended = true
 	if err != nil {
-		if rollbackErr := w.rollback(ctx, false); rollbackErr != nil {
+		// A failed write may have ended the transaction already: then there is nothing to roll back.
+		if rollbackErr := w.rollback(ctx, err, Transient(err)); rollbackErr != nil {
 			return 0, errors.Join(err, fmt.Errorf("roll back: %w", rollbackErr))
 		}
 		return 0, err
 	}
 	if err := ctx.Err(); err != nil {
-		return 0, errors.Join(err, w.rollback(ctx, false))
+		return 0, errors.Join(err, w.rollback(ctx, err, false))
 	}
 	if err := w.exec(ctx, "commit"); err != nil {
-		return 0, errors.Join(fmt.Errorf("%w: %w", ErrCommit, err), w.rollback(ctx, true))
+		return 0, errors.Join(fmt.Errorf("%w: %w", ErrCommit, err), w.rollback(ctx, err, true))
 	}
 	return w.bytes, nil
 }
 
-// rollback leaves no transaction open: when SQLite cannot roll back, or has done so already, the connection goes. Then there may be nothing
-// to complain about (inDoubt): a failed BEGIN or COMMIT leaves a transaction or none.
-func (w *writer) rollback(ctx context.Context, inDoubt bool) error {
+// rollback leaves no transaction open: when SQLite cannot roll back, or has done so already, the connection goes, and so it does when the
+// cause says that its files may not be what they were. Then there may be nothing to complain about (inDoubt): a failed BEGIN or COMMIT leaves
+// a transaction or none.
+func (w *writer) rollback(ctx context.Context, cause error, inDoubt bool) error {
+	if isStale(cause) {
+		return w.drop()
+	}
 	err := w.exec(ctx, "rollback")
 	if err == nil {
 		return nil

@@ -46,8 +46,9 @@ type Options struct {
 	Origin func(ctx context.Context) Origin
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Observe, when set, is told the size and duration of every committed batch.
+	// Observe, when set, is told the size and duration of every committed batch, Refused each time the store refuses one.
 	Observe func(units, events int, took time.Duration)
+	Refused func()
 }
 
 // Origin is where a change came from: who caused it, and the W3C trace it belongs to. Empty members are unknown.
@@ -74,6 +75,9 @@ type Journal struct {
 	// batchPrefix and batches name each transaction of this writer, so that one whose answer was lost is recognised.
 	batchPrefix string
 	batches     int64
+
+	outage atomic.Pointer[outage] // nil while the store takes writes
+	wrote  atomic.Int64           // when it last did, ms
 
 	publishing  sync.Mutex
 	pruning     []func(ctx context.Context, tx database.Tx, below int64) error
@@ -102,6 +106,9 @@ const (
 func (s *submission) claim() bool {
 	return s.state.Load() == unitRunning || s.state.CompareAndSwap(unitWaiting, unitRunning)
 }
+
+// park is the writer's between two runs: what the unit did is rolled back, and its caller may leave.
+func (s *submission) park() { s.state.CompareAndSwap(unitRunning, unitWaiting) }
 
 // leave is the caller's: false means the unit runs.
 func (s *submission) leave() bool { return s.state.CompareAndSwap(unitWaiting, unitLeft) }
@@ -189,6 +196,9 @@ func (j *Journal) Stop(ctx context.Context) error {
 	}
 }
 
+// Stopping is closed when the journal takes no new units any more.
+func (j *Journal) Stopping() <-chan struct{} { return j.stopping }
+
 // Submit queues a unit and returns; units submitted one after the other commit in that order. It blocks while the queue is full, until ctx
 // ends. done (may be nil) learns the outcome. It returns ErrStopped or ctx's error when the unit was not queued.
 func (j *Journal) Submit(ctx context.Context, unit Unit, done Done) error {
@@ -209,15 +219,39 @@ func (j *Journal) submit(s *submission) error {
 	select {
 	case j.queue <- s:
 		return nil
-	case <-s.ctx.Done():
-		return s.ctx.Err()
-	case <-j.stopping:
-		return ErrStopped
+	default:
+		return j.awaitRoom(s)
+	}
+}
+
+func (j *Journal) awaitRoom(s *submission) error {
+	var impatient <-chan time.Time
+	timer := patience(s.ctx)
+	if timer != nil {
+		defer timer.Stop()
+		impatient = timer.C
+	}
+	for {
+		select {
+		case j.queue <- s:
+			return nil
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		case <-j.stopping:
+			return ErrStopped
+		case <-impatient:
+			if o := j.Outage(); o != nil {
+				return o
+			}
+			timer.Reset(lookAgain)
+		}
 	}
 }
 
 // Commit runs a unit and waits until it is committed and published. When ctx ends first, a unit that still waits is not run and ctx's error
-// returned; one that runs is waited for, so what it captured is never touched behind its caller's back.
+// returned; one that runs is waited for, so what it captured is never touched behind its caller's back. While the store refuses, a unit is run
+// again and again, and waits in between: a caller that is Patient for shorter leaves then, with *OutageError, and nothing is stored, unless
+// the connection broke during the unit's commit.
 func (j *Journal) Commit(ctx context.Context, unit Unit) ([]Record, error) {
 	type outcome struct {
 		records []Record
@@ -228,16 +262,11 @@ func (j *Journal) Commit(ctx context.Context, unit Unit) ([]Record, error) {
 	if err := j.submit(s); err != nil {
 		return nil, err
 	}
-	select {
-	case out := <-result:
-		return out.records, out.err
-	case <-ctx.Done():
-		if s.leave() {
-			return nil, ctx.Err()
-		}
-		out := <-result
-		return out.records, out.err
+	out, err := await(ctx, j, result, s.leave)
+	if err != nil {
+		return nil, err
 	}
+	return out.records, out.err
 }
 
 // Attribute notes in events where they come from (Options.Origin), for units that gather the changes of several callers.

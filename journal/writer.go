@@ -93,8 +93,8 @@ func (j *Journal) refuseQueued() {
 }
 
 // process commits a batch. A unit that fails after writing, or whose events cannot be stored, spoils the shared transaction; then each unit
-// gets its own. While the store is
-// out of reach the batch is tried again for as long as somebody waits for it: producers without a deadline are slowed, not dropped.
+// gets its own. While the store refuses (database.Transient) the batch is held and tried again, and nothing after it is begun: producers are
+// slowed, nothing is dropped or overtaken. It returns when the store takes writes.
 func (j *Journal) process(ctx context.Context, batch []*submission) {
 	if len(batch) == 0 {
 		return
@@ -102,16 +102,24 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		batch = j.tellFirst(dropCanceled(batch))
 		if len(batch) == 0 {
-			return
+			if j.Outage() == nil {
+				return
+			}
+			batch = []*submission{probe()}
 		}
 		left, err := j.commit(ctx, batch)
 		if err == nil {
+			j.taken()
 			j.process(ctx, left)
 			return
 		}
-		if database.Transient(err) && j.pause(ctx, wait) {
-			j.opts.Logger.Warn().Err(err).Int("units", len(batch)).Msg("the database is out of reach; trying again")
-			continue
+		if database.Transient(err) {
+			j.refused(err)
+			if j.pause(ctx, wait) {
+				continue
+			}
+			j.opts.Logger.Error().Err(err).Int("units", len(batch)).Msg("stopped while the store takes no writes; what was held is not stored")
+			err = errors.Join(ErrStopped, err)
 		}
 		if len(batch) > 1 && ctx.Err() == nil {
 			for _, s := range batch {
@@ -224,8 +232,13 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 		}
 		return j.append(ctx, tx, name, pos, records)
 	})
-	if err != nil && !j.committedAnyway(ctx, err, name, records) {
-		return nil, err
+	if err != nil {
+		for _, s := range batch {
+			s.park()
+		}
+		if !j.committedAnyway(ctx, err, name, records) {
+			return nil, err
+		}
 	}
 	batch, left = batch[:len(outcomes)], batch[len(outcomes):]
 	j.publish(ctx, records, toldBetween(batch, outcomes))
@@ -316,8 +329,14 @@ func (j *Journal) committedAnyway(ctx context.Context, cause error, name string,
 		if err == nil || errors.Is(err, database.ErrCommit) && committed {
 			return committed
 		}
-		j.opts.Logger.Warn().Err(errors.Join(cause, err)).Msg("a commit's outcome is unknown; asking the database again")
-		if !database.Transient(err) || !j.pause(ctx, wait) {
+		if wait == firstRetry {
+			j.opts.Logger.Warn().Err(errors.Join(cause, err)).Msg("a commit's outcome is unknown; asking the database again")
+		}
+		if !database.Transient(err) {
+			return false
+		}
+		j.refused(err)
+		if !j.pause(ctx, wait) {
 			return false
 		}
 	}

@@ -152,8 +152,17 @@ func (q *Queue) look(ctx context.Context) (time.Duration, error) {
 	return time.Duration(max(wait, 1)) * time.Millisecond, nil
 }
 
+// settleOverdue recovers the jobs whose processes are silent. This one is not: when the store did not let it say so, its jobs are still its own,
+// unless another process has taken them meanwhile.
 func (q *Queue) settleOverdue(ctx context.Context) error {
 	return q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
+		for id, attempt := range q.ownRuns() {
+			_, err := tx.ExecContext(ctx, `update jobs set lease_until = $1 where id = $2 and state = 'running' and owner = $3 and attempts = $4`,
+				q.now()+q.opts.Lease.Milliseconds(), id, q.owner, attempt)
+			if err != nil {
+				return nil, fmt.Errorf("renew the lease of job %s: %w", id, err)
+			}
+		}
 		_, events, err := d.settleOverdue(ctx, tx, q.now())
 		return events, err
 	})
@@ -216,7 +225,8 @@ func (q *Queue) follow(running []Job) {
 	}
 }
 
-// renewLeases keeps the jobs of this process its own. When the store was out of reach for a whole lease, others may have taken them.
+// renewLeases keeps the jobs of this process its own. When a store that others share was out of reach for a whole lease, they may have taken
+// them.
 func (q *Queue) renewLeases(ctx context.Context) {
 	ticker := time.NewTicker(q.opts.Lease / 3)
 	defer ticker.Stop()
@@ -241,6 +251,21 @@ func (q *Queue) renewLeases(ctx context.Context) {
 	}
 }
 
+// ownRuns are the attempts that run here, by job, but for those that were lost.
+func (q *Queue) ownRuns() map[string]int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	own := make(map[string]int, len(q.runs))
+	for id, run := range q.runs {
+		select {
+		case <-run.lost:
+		default:
+			own[id] = run.job.Attempts
+		}
+	}
+	return own
+}
+
 func (q *Queue) hasRuns() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -255,6 +280,9 @@ func (q *Queue) noteRenewal(at time.Time, err error) {
 		return
 	}
 	q.log.Warn().Err(err).Msg("cannot renew the leases of running jobs")
+	if q.db.Engine() == database.SQLite {
+		return // nobody else is there to take them
+	}
 	for _, run := range q.runs {
 		if since := run.begun; q.opts.Clock().Sub(later(since, q.renewed)) >= q.opts.Lease {
 			run.lose(ErrLost)

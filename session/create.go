@@ -12,6 +12,9 @@ import (
 // Create opens a conversation in the default runtime and stores it with its controls. The reply says Materialized false, as clients
 // expect of a session nobody has written to.
 func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
+	if err := s.journal.AwaitWrites(ctx); err != nil {
+		return Session{}, err // before the runtime is told anything
+	}
 	defaults, err := s.defaults(ctx, s.db.Read())
 	if err != nil {
 		return Session{}, err
@@ -63,5 +66,5 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 			return nil, errors.Join(insertSession(ctx, tx, session, &controls), storeTools(ctx, tx, session.ID, in.DynamicTools))
 		}
 	})
-	return session, err
+	return session, held(err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"harness/database"
@@ -24,6 +25,9 @@ func (s *Service) Delete(ctx context.Context, sessionID string) (Deleted, error)
 
 // deleteBy is Delete that asks the runtime nothing after a time, so that several deletions share their patience.
 func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) (Deleted, error) {
+	if err := s.journal.AwaitWrites(ctx); err != nil {
+		return Deleted{}, err // before the runtime is told anything
+	}
 	asking, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
 	release, err := s.locks.acquire(asking, sessionID)
@@ -110,6 +114,7 @@ func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 // told, the same transaction notes that it has to be. From the moment this is queued, signals of the session count as a purged one's.
 func (s *Service) bury(ctx context.Context, session Session, told bool) (dismissed []string, err error) {
 	id := session.ID
+	var workers atomic.Pointer[[]string] // the unit may run when this call has returned
 	err = s.inOrder(ctx, func() journal.Unit {
 		gone := DeletedError{SessionID: id, Title: session.Title, DeletedAt: s.now()}
 		s.view.change(id, func(t *thread) {
@@ -141,9 +146,11 @@ func (s *Service) bury(ctx context.Context, session Session, told bool) (dismiss
 					return nil, err
 				}
 			}
-			if dismissed, err = s.dismissIn(ctx, tx, ownerOfSession(id)); err != nil {
+			found, err := s.dismissIn(ctx, tx, ownerOfSession(id))
+			if err != nil {
 				return nil, err
 			}
+			workers.Store(&found)
 			return append(events, sessionDeleted(gone, stored.SystemOwned)), nil
 		}
 	})
@@ -154,7 +161,7 @@ func (s *Service) bury(ctx context.Context, session Session, told bool) (dismiss
 	if !told {
 		s.deletions.signal()
 	}
-	return dismissed, nil
+	return *workers.Load(), nil
 }
 
 func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone DeletedError, systemOwned bool) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -85,7 +86,7 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 		a.requestID = newID()
 	}
 	if signal.ThreadID != "" {
-		s.load(runtimeName, signal.ThreadID)
+		s.loadAgain(runtimeName, signal.ThreadID)
 		s.see(signal)
 		a.thread, _ = s.view.get(signal.ThreadID)
 		a.meta = a.thread.meta(signal.ThreadID)
@@ -126,17 +127,35 @@ func (s *Service) see(signal runtime.Signal) {
 
 // load makes sure the view has a thread. A store that cannot be read leaves it out: the unit looks at the rows itself.
 func (s *Service) load(runtimeName, id string) {
+	if err := s.tryLoad(runtimeName, id); err != nil {
+		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("session could not be read; its next event does not name its title")
+	}
+}
+
+func (s *Service) tryLoad(runtimeName, id string) error {
 	if _, ok := s.view.get(id); ok {
-		return
+		return nil
 	}
 	t, err := s.storedThread(context.Background(), runtimeName, id)
-	if err != nil {
-		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("session could not be read; its next event does not name its title")
-		return
-	}
-	if s.view.put(id, t) {
+	if err == nil && s.view.put(id, t) {
 		s.adoption.wantRoom()
 	}
+	return err
+}
+
+// readPause is how long a signal waits before its session is looked for again in a store that is out of reach.
+const readPause = 200 * time.Millisecond
+
+// loadAgain is load for a signal: it waits for a store that is out of reach, as its unit would, until the journal is stopped.
+func (s *Service) loadAgain(runtimeName, id string) {
+	for database.Transient(s.tryLoad(runtimeName, id)) {
+		select {
+		case <-time.After(readPause):
+		case <-s.journal.Stopping():
+			return
+		}
+	}
+	s.load(runtimeName, id)
 }
 
 // storedThread is a thread as the store has it.
@@ -155,7 +174,10 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 	if !s.owns(stored.Session) {
 		return t, nil // its own node hears when its turn ends
 	}
-	if t.activeTurn, err = runningTurn(ctx, s.db.Read(), id); err != nil {
+	if t.activeTurn, err = runningTurn(ctx, s.db.Read(), id); database.Transient(err) {
+		return thread{}, err
+	}
+	if err != nil {
 		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("the running turn could not be read; taking the session as idle")
 	}
 	return t, nil

@@ -100,6 +100,9 @@ type change func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event
 // manage is the way of every such call: look the session up, have the runtime do its part, store the outcome. Calls on one session go one
 // after the other, so that the store and the runtime end up with the same one of two competing wishes.
 func (s *Service) manage(ctx context.Context, sessionID string, act func(context.Context, Session, runtime.Adapter) (change, error)) (Session, error) {
+	if err := s.journal.AwaitWrites(ctx); err != nil {
+		return Session{}, err // before the runtime is told anything
+	}
 	release, err := s.locks.acquire(ctx, sessionID)
 	if err != nil {
 		return Session{}, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"harness/database"
@@ -117,9 +118,9 @@ func (s *Service) chats(ctx context.Context, q database.Querier, projectID strin
 // release takes a project's chats out of it, only the one of the given id unless that is "", and returns how many.
 func (s *Service) release(ctx context.Context, projectID, only string) (int, error) {
 	at := s.now()
-	released := 0
+	var released atomic.Int64 // the unit may run when this call has returned
 	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		released = 0
+		released.Store(0)
 		chats, err := s.chats(ctx, tx, projectID)
 		if errors.Is(err, ErrProjectNotFound) {
 			return nil, journal.Refuse(err)
@@ -135,7 +136,7 @@ func (s *Service) release(ctx context.Context, projectID, only string) (int, err
 			if err := updateSession(ctx, tx, chat.ID, `project_id = null, project_rank = 0`); err != nil {
 				return nil, err
 			}
-			released++
+			released.Add(1)
 			events = append(events, sessionReleased(chat.ID, at))
 		}
 		return events, nil
@@ -151,7 +152,7 @@ func (s *Service) release(ctx context.Context, projectID, only string) (int, err
 			s.adoption.wantAgain(id)
 		}
 	}
-	return released, err
+	return int(released.Load()), err
 }
 
 // checkOwners refuses when one of the chats is another node's.

@@ -28,6 +28,9 @@ type rollbacker interface {
 // What is to be taken back is stored before the runtime is asked, so that a server or runtime that dies meanwhile leaves no doubt: whether it
 // was done shows in the runtime's history (settleRollback).
 func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) (json.RawMessage, error) {
+	if err := s.journal.AwaitWrites(ctx); err != nil {
+		return nil, err // before the runtime is told anything
+	}
 	release, err := s.locks.acquire(ctx, sessionID)
 	if err != nil {
 		return nil, err

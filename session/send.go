@@ -15,6 +15,9 @@ import (
 // other, so two at once make one turn. Options given become the session's controls once the runtime took the message. *ToolsError for client
 // tools that are not the session's.
 func (s *Service) Send(ctx context.Context, sessionID string, message Message) (string, error) {
+	if err := s.journal.AwaitWrites(ctx); err != nil {
+		return "", err // before the runtime is told anything
+	}
 	release, err := s.locks.acquire(ctx, sessionID)
 	if err != nil {
 		return "", err
@@ -47,7 +50,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	if err != nil {
 		return "", err
 	}
-	return started.TurnID, s.turnAccepted(ctx, session, started.TurnID, message)
+	return started.TurnID, held(s.turnAccepted(ctx, session, started.TurnID, message))
 }
 
 func (m Message) input() []json.RawMessage {

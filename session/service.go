@@ -65,7 +65,7 @@ type Service struct {
 
 	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units commit.
 	// It is held while the journal's queue is full: that is the back-pressure of a slow store.
-	order sync.Mutex
+	order turnstile
 	texts texts // order guards it
 
 	lifeMu  sync.Mutex
@@ -83,6 +83,7 @@ func New(opts Options) *Service {
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
 		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), deletions: newDeletions(), deletePatience: deletePatience,
+		order:   newTurnstile(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
 		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
 	}
@@ -181,22 +182,48 @@ func (s *Service) allAdapters() []runtime.Adapter {
 // now is the time in ms.
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
-// inOrder changes the view and queues a unit as one step of the commit order, then waits for its commit.
+// inOrder changes the view and queues a unit as one step of the commit order, then waits for its commit. With *journal.OutageError the unit may
+// run later, when its caller is gone.
 func (s *Service) inOrder(ctx context.Context, prepare func() journal.Unit) error {
 	outcome := make(chan error, 1)
-	s.order.Lock()
+	if _, err := journal.Await(ctx, s.journal, s.order); err != nil {
+		return err
+	}
 	s.flushAllTexts() // what prepare changes in the view comes after them
 	err := s.journal.Submit(ctx, prepare(), func(_ []journal.Record, err error) { outcome <- err })
 	s.order.Unlock()
 	if err != nil {
 		return err
 	}
-	select {
-	case err := <-outcome:
+	stored, err := journal.Await(ctx, s.journal, outcome)
+	if err != nil {
 		return err
-	case <-ctx.Done():
-		return ctx.Err()
 	}
+	return stored
+}
+
+// turnstile is a mutex that can be waited for beside something else: it holds one token while nobody has it.
+type turnstile chan struct{}
+
+func newTurnstile() turnstile {
+	t := make(turnstile, 1)
+	t.Unlock()
+	return t
+}
+
+// Lock takes the token.
+func (t turnstile) Lock() { <-t }
+
+// Unlock gives it back.
+func (t turnstile) Unlock() { t <- struct{}{} }
+
+// held words the failure to store what the runtime has done already: it is held, and stored after the outage. To ask for it again would do it twice.
+func held(err error) error {
+	var outage *journal.OutageError
+	if errors.As(err, &outage) {
+		return fmt.Errorf("%w: the runtime took it, and it is stored as soon as the store takes writes again: %w", runtime.ErrTimeout, err)
+	}
+	return err
 }
 
 // commit runs a unit for a caller.

@@ -78,9 +78,12 @@ func (s *Service) UpsertTranscript(ctx context.Context, sessionID string, entry 
 
 // UpsertTranscripts stores entries one after the other by the rules of the transcript room and announces each as it was sent: all of them
 // or, with an error, none; of a great many, readers may see the first before the last. It returns each as JSON. It costs no runtime call: a
-// session nobody here knows is ErrNotFound, a deleted one *DeletedError. When ctx ends before, or the store fails between the transactions
-// of a great many, they may still be stored.
+// session nobody here knows is ErrNotFound, a deleted one *DeletedError. When ctx ends before, the store refuses
+// meanwhile, or fails between the transactions of a great many, they may still be stored.
 func (s *Service) UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) ([]json.RawMessage, error) {
+	if err := s.journal.AwaitWrites(ctx); err != nil {
+		return nil, err
+	}
 	u := &upsert{ctx: ctx, sessionID: sessionID, entries: entries, result: make(chan error, 1)}
 	if err := s.upserts.admit(ctx, u); err != nil {
 		return nil, err
@@ -92,20 +95,19 @@ func (s *Service) UpsertTranscripts(ctx context.Context, sessionID string, entri
 	} else if !s.bulk.add(u) {
 		s.finishBulk(u, journal.ErrStopped)
 	}
-	select {
-	case err := <-u.result:
-		if errors.Is(err, errAlone) {
-			err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-				return s.upsertAll(ctx, tx, []*upsert{u})
-			})
-		}
-		if err != nil {
-			return nil, err
-		}
-		return sent, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	outcome, err := journal.Await(ctx, s.journal, u.result)
+	if err == nil {
+		err = outcome
 	}
+	if errors.Is(err, errAlone) {
+		err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return s.upsertAll(ctx, tx, []*upsert{u})
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sent, nil
 }
 
 func (s *Service) submitSingle(u *upsert) {

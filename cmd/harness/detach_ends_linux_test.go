@@ -207,9 +207,9 @@ func TestTheGraceEndsALonelyRuntime(t *testing.T) {
 	server.stop()
 }
 
-// The shim can write no more (a file size limit stands in for a full disk): codex is stopped, the session says why, and what was
-// acknowledged is there.
-func TestAFullDiskEndsTheTurnWithItsReason(t *testing.T) {
+// The shim can write no more, and will not be able to (a file size limit): codex is stopped, the session says why, and what was acknowledged
+// is there.
+func TestASpoolThatCannotBeWrittenEndsTheTurnWithItsReason(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	server := s.start()

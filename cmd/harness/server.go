@@ -181,7 +181,9 @@ func (s *Server) openDatabase(ctx context.Context) error {
 func (s *Server) closeDatabase(context.Context) error { return s.db.Close() }
 
 func (s *Server) startJournal(ctx context.Context) error {
-	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("room", "journal").Logger(), Observe: s.metrics.observeBatch, Origin: origin})
+	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("room", "journal").Logger(), Observe: s.metrics.observeBatch, Origin: origin,
+		Refused: s.metrics.database.refusals.Inc})
+	s.metrics.database.watch(s.db.Engine(), s.journal)
 	return s.journal.Start(ctx)
 }
 
@@ -267,7 +269,7 @@ func (s *Server) startHTTP(context.Context) error {
 		}),
 		Agents: agents,
 		Actor:  actor,
-		Logger: s.log.With().Str("room", "api").Logger(), Version: version,
+		Logger: s.log.With().Str("room", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait,
 	}
 	s.offerJobs(&options)
 	s.offerExtensions(&options)
@@ -329,10 +331,19 @@ func (h health) Auth() api.AuthHealth {
 	return api.AuthHealth{HasOpenAIAPIKey: key, CodexHomeAuthFile: file, LikelyUnauthenticated: !key && !file}
 }
 
+// Store implements api.Health.
+func (h health) Store() *journal.OutageError { return h.journal.Outage() }
+
 // Ready implements api.Health.
 func (h health) Ready(ctx context.Context) error {
 	if !h.ready.Load() {
 		return errors.New("the server is starting or draining")
 	}
-	return h.db.Ping(ctx)
+	if outage := h.Store(); outage != nil {
+		return outage
+	}
+	if err := h.db.Ping(ctx); err != nil {
+		return err
+	}
+	return h.journal.Probe(ctx)
 }

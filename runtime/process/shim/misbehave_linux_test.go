@@ -2,6 +2,7 @@ package shim_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/internal/disktest"
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
 )
@@ -165,9 +167,46 @@ func TestAKeyedLinePassesOnce(t *testing.T) {
 	p.end(b)
 }
 
-// The disk is full (a file size limit on the shim stands in for it: the kernel refuses the write itself): the runtime is stopped, what was
-// written before is still there, and the end says why.
-func TestAFullDiskStopsTheRuntime(t *testing.T) {
+// A disk that is full holds the runtime up: what it said meanwhile comes when there is space again, all of it and once.
+func TestAFullDiskIsBackPressure(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	disk := disktest.New(t, "8m")
+	p.host.RunDir = filepath.Join(disk.Path, "run")
+	progress := filepath.Join(t.TempDir(), "progress")
+	const chunks, chunk = 32, 64 << 10
+	a := p.sh(fmt.Sprintf(`echo first; read go; i=0; while [ $i -lt %d ]; do head -c %d /dev/zero | tr '\0' "$i"; i=$((i+1)); echo $i >%s; done; echo end`,
+		chunks, chunk, progress), nil)
+	r := bufio.NewReader(a)
+	line(t, r)
+	disk.Fill()
+	write(t, a, "", "go")
+	p.eventually("the shim has something to write", func() bool {
+		said, err := os.ReadFile(progress)
+		return err == nil && len(said) > 0
+	})
+	disk.Free()
+	rest, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for i := range chunks {
+		digits := fmt.Sprint(i)
+		want.WriteString(strings.Repeat(digits[:1], chunk))
+	}
+	if want.WriteString("end\n"); string(rest) != want.String() {
+		t.Errorf("%d bytes came, want %d", len(rest), want.Len())
+	}
+	if exit := a.Exit(); exit.Code == nil || *exit.Code != 0 {
+		t.Errorf("exit %+v", exit)
+	}
+	p.end(a)
+}
+
+// The spool cannot be written, and will not be (a file size limit on the shim): the runtime is stopped, what was written before is still there,
+// and the end says why.
+func TestASpoolThatCannotBeWrittenStopsTheRuntime(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	a := p.sh(`trap 'exit 5' TERM; echo first; read go; i=0; while :; do i=$((i+1)); echo "line $i of many that fill the disk"; done`, nil)

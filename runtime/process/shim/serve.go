@@ -23,7 +23,8 @@ const (
 	pumpBytes = 64 << 10
 	// heapGoal keeps the shim small: it has almost nothing to collect.
 	heapGoal = 8 << 20
-	// lingerLimit is how long an attached server may take to read what a runtime that is gone has left.
+	// lingerLimit is how long an attached server may take to read what a runtime that is gone has left, and how long its last words wait for
+	// space on a full disk.
 	lingerLimit = 10 * time.Minute
 	sweepLimit  = 5 * time.Second
 	// slimEvery is how often memory is given back: it takes under a millisecond, and a shim waits most of its life.
@@ -188,7 +189,9 @@ func (s *server) live(ctx context.Context) {
 	sweeping, cancel := context.WithTimeout(context.Background(), sweepLimit)
 	_, _ = process.SweepCarrying(sweeping, GenerationVariable+"="+s.spec.Generation)
 	cancel()
+	enough := time.AfterFunc(lingerLimit, s.spool.giveUp)
 	<-s.ended
+	enough.Stop()
 	s.process.Release()
 	saved := s.exited()
 

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 )
 
 const segmentSuffix = ".seg"
@@ -28,13 +30,17 @@ type spool struct {
 	starts             []int64
 	last               *os.File
 	closed             bool
+	given              chan struct{} // closed when space on the disk is waited for no more
 }
+
+// spaceAgain is how often a full disk is tried again.
+const spaceAgain = 100 * time.Millisecond
 
 func newSpool(dir string, segmentBytes, limit int64) (*spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the spool: %w", err)
 	}
-	s := &spool{dir: dir, segmentBytes: segmentBytes, limit: limit}
+	s := &spool{dir: dir, segmentBytes: segmentBytes, limit: limit, given: make(chan struct{})}
 	s.changed = sync.NewCond(&s.mu)
 	return s, s.open()
 }
@@ -57,16 +63,43 @@ func (s *spool) open() error {
 	return nil
 }
 
-// write appends. It waits while the spool is full, until close. On an error what was written before stays readable.
+// write appends. It waits while the spool is full, until close, and while the disk is, until giveUp: meanwhile nobody reads the runtime, which
+// waits, too. On an error what was written before stays readable.
 func (s *spool) write(b []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !s.closed && s.end > s.acked && s.end-s.acked+int64(len(b)) > s.limit {
 		s.changed.Wait()
 	}
+	for {
+		n, err := s.append(b)
+		b = b[n:]
+		if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) || !s.awaitSpace() {
+			return err
+		}
+	}
+}
+
+// awaitSpace waits a moment, with the lock given back; false when there was none for too long.
+func (s *spool) awaitSpace() bool {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	select {
+	case <-time.After(spaceAgain):
+		return true
+	case <-s.given:
+		return false
+	}
+}
+
+// giveUp ends the waiting for space on the disk.
+func (s *spool) giveUp() { close(s.given) }
+
+// append writes as much as there is space for. The caller holds the lock, which is given back meanwhile.
+func (s *spool) append(b []byte) (int, error) {
 	if s.end-s.starts[len(s.starts)-1] >= s.segmentBytes {
 		if err := s.open(); err != nil {
-			return err
+			return 0, err
 		}
 		s.trim()
 	}
@@ -78,9 +111,9 @@ func (s *spool) write(b []byte) error {
 	s.end += int64(n)
 	s.changed.Broadcast()
 	if err != nil {
-		return fmt.Errorf("write to the spool: %w", err)
+		return n, fmt.Errorf("write to the spool: %w", err)
 	}
-	return nil
+	return n, nil
 }
 
 // lift takes the bound away: what comes now is the little that a pipe still holds.

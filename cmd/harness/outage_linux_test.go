@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"harness/database"
+	"harness/internal/dbtest"
+	"harness/internal/disktest"
+	"harness/internal/mockmodel"
+)
+
+// outage makes the store of a running server refuse, and makes it well again.
+type outage struct {
+	name         string
+	refuse, mend func(*instance)
+}
+
+// outages are a site's whose store can refuse, and the ways it can: one for each point of a turn that is tried.
+func outages(t *testing.T, engine database.Engine) (*site, []outage) {
+	wait := withEnv("HARNESS_STORE_WAIT_MS=300")
+	if engine == database.SQLite {
+		disk := disktest.New(t, "24m")
+		s := newSite(t, wait)
+		s.dataDir = filepath.Join(disk.Path, "data")
+		s.env = append(s.env, "DATA_DIR="+s.dataDir)
+		full := outage{"the disk is full", func(*instance) { disk.Fill() }, func(*instance) { disk.Free() }}
+		// The kernel refuses the server's writes, which is an I/O error to SQLite.
+		broken := outage{"I/O error", func(i *instance) { i.limitWrites(1 << 10) }, func(i *instance) { i.limitWrites(unix.RLIM_INFINITY) }}
+		return s, []outage{full, broken, full, broken, full}
+	}
+	role := dbtest.NewRole(t)
+	proxy := dbtest.NewProxy(t, role.URL)
+	onRole := func(name, refuse, mend string) outage {
+		set := func(change string) func(*instance) {
+			return func(*instance) {
+				role.Set(change)
+				role.Disconnect()
+			}
+		}
+		return outage{name, set(refuse), set(mend)}
+	}
+	full := outage{"53100", func(*instance) {
+		role.Do(`create or replace function refuse() returns trigger language plpgsql as $$ begin raise exception 'no space' using errcode = '53100'; end $$`)
+		role.Do(`create trigger refuse before insert on journal_events for each statement execute function refuse()`)
+	}, func(*instance) { role.Do(`drop trigger refuse on journal_events`) }}
+	var unlock func()
+	timeout := onRole("55P03", "set lock_timeout = '100ms'", "reset lock_timeout")
+	locked := outage{"55P03", func(i *instance) {
+		unlock = role.Lock(`select pos from journal_head for update`)
+		timeout.refuse(i)
+	}, func(i *instance) {
+		timeout.mend(i)
+		unlock()
+	}}
+	return newSite(t, wait, func(o *siteOptions) { o.databaseURL = proxy.URL }), []outage{
+		onRole("25006", "set default_transaction_read_only = on", "reset default_transaction_read_only"),
+		full, {"connection lost", func(*instance) { proxy.Cut() }, func(*instance) { proxy.Mend() }}, locked,
+		onRole("53300", "connection limit 0", "connection limit -1"),
+	}
+}
+
+// outageTurn asks twice, with a command in between that takes until the file gate is there, and then writes tokens until end is released.
+func outageTurn(gate, ran string) string {
+	return fmt.Sprintf("MOCK_CMD[until [ -e %s ]; do sleep 0.02; done; echo one >> %s] MOCK_CMD[echo two >> %s] MOCK_SLOW[100,20] MOCK_HOLD[end]", gate, ran, ran)
+}
+
+// A store that refuses at any point of a turn, in any way, leaves no trace in it: what the runtime says meanwhile is held, and stored in order
+// and once; no approval is lost and none can be decided that is dead; requests that write are told to come again; the server says what is the
+// matter, and goes on by itself when the store does.
+func TestAnOutageOfTheStoreLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	type outcome struct{ entries, frames []string }
+	engines := dbtest.Engines()
+	var want outcome
+	got := make([]outcome, len(engines))
+	t.Run("runs", func(t *testing.T) {
+		t.Run("undisturbed", func(t *testing.T) {
+			t.Parallel()
+			want.entries, want.frames = newSite(t).outlive(nil)
+		})
+		for n, engine := range engines {
+			t.Run(string(engine), func(t *testing.T) {
+				t.Parallel()
+				s, all := outages(t, engine)
+				got[n].entries, got[n].frames = s.outlive(all)
+			})
+		}
+	})
+	for n, engine := range engines {
+		if !slices.Equal(got[n].entries, want.entries) {
+			t.Errorf("%s: the transcript is\n%s\nwant\n%s", engine, strings.Join(got[n].entries, "\n"), strings.Join(want.entries, "\n"))
+		}
+		if !slices.Equal(got[n].frames, want.frames) {
+			t.Errorf("%s: %d frames of the turn, want %d: %s", engine, len(got[n].frames), len(want.frames), firstDifference(got[n].frames, want.frames))
+		}
+	}
+}
+
+// outlive runs the turn with an outage at each of its points, none without any, and returns its transcript and its frames.
+func (s *site) outlive(outages []outage) (entries, frames []string) {
+	t := s.t
+	t.Helper()
+	gate, ran := filepath.Join(s.workspace, "gate"), filepath.Join(s.workspace, "ran.txt")
+	server := s.start()
+	session, other := server.createSession(object{"approvalPolicy": "untrusted"}), server.createSession(object{"approvalPolicy": "untrusted"})
+	events := server.follow("threadId=" + session)
+	path := "/api/sessions/" + session
+	during := func(n int, do func()) {
+		t.Helper()
+		if outages == nil {
+			do()
+			return
+		}
+		o := outages[n]
+		o.refuse(server)
+		server.awaitOutage(other)
+		do()
+		server.refused(path+"/messages", object{"text": "MOCK_REPLY[not said]"})
+		server.eventually(o.name+": the server says that it is not ready", server.tellsOutage)
+		o.mend(server)
+		server.eventually(o.name+": it goes on when the store does", func() bool {
+			status, _ := server.call(http.MethodGet, "/api/ready", nil)
+			return status == http.StatusOK
+		})
+	}
+
+	during(0, func() {}) // before the turn
+	turn := server.send(session, outageTurn(gate, ran))
+	first := text(events.waitType("approval").payload(), "approvalId")
+	if outages != nil {
+		during(1, func() { server.refused("/api/approvals/"+first+"/decision", object{"decision": "accept"}) }) // while it waits to be decided
+	}
+	server.decide(first)
+	during(2, func() { // after it, and before the next
+		if err := os.WriteFile(gate, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.model.WaitOutput(t.Context(), func(mockmodel.Output) bool { return true }); err != nil {
+			t.Fatal(err)
+		}
+	})
+	server.decide(text(events.waitType("approval").payload(), "approvalId"))
+	events.wait("a token", func(f frame) bool { return text(f.payload(), "method") == agentDelta })
+	during(3, func() { // in the middle of a text, until the turn is over
+		if err := s.model.WaitHeld(t.Context(), "end"); err != nil {
+			t.Fatal(err)
+		}
+		s.model.Release("end")
+	})
+	if status := events.waitTurn(turn); status != "completed" {
+		t.Errorf("the turn ended %s", status)
+	}
+	if outages != nil {
+		server.expireInOutage(other, outages[4])
+	}
+	entries = s.plain(server.transcript(session))
+	server.stop()
+	s.requireNoOrphans()
+	if said, err := os.ReadFile(ran); err != nil || string(said) != "one\ntwo\n" {
+		t.Errorf("the commands ran as %q, %v", said, err)
+	}
+	s.foldJournal(session) // gap-free
+	return entries, s.frames(session)
+}
+
+// expireInOutage kills the runtime while an approval waits and the store refuses: the approval can be decided neither then nor afterwards, when
+// its end is stored.
+func (i *instance) expireInOutage(session string, o outage) {
+	i.t.Helper()
+	events := i.follow("threadId=" + session)
+	turn := i.send(session, "MOCK_CMD[touch never]")
+	approval := "/api/approvals/" + text(events.waitType("approval").payload(), "approvalId") + "/decision"
+	o.refuse(i)
+	i.awaitOutage(session)
+	if err := syscall.Kill(i.runtimePID(), syscall.SIGKILL); err != nil {
+		i.t.Fatal(err)
+	}
+	i.refused(approval, object{"decision": "accept"})
+	o.mend(i)
+	if status := events.waitTurn(turn); status != "interrupted" {
+		i.t.Errorf("the turn ended %s", status)
+	}
+	i.want(http.StatusNotFound, http.MethodPost, approval, object{"decision": "accept"})
+	if left := i.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any); len(left) != 0 {
+		i.t.Errorf("approvals are left: %v", left)
+	}
+	i.waitRuntime()
+}
+
+// awaitOutage writes until the store refuses: a database has room of its own on a full disk.
+func (i *instance) awaitOutage(session string) {
+	i.t.Helper()
+	content := strings.Repeat("filling ", 8<<10)
+	n := 0
+	i.eventually("the store refuses", func() bool {
+		n++
+		status, _, err := i.try(http.MethodPost, "/api/sessions/"+session+"/transcript/upsert", object{
+			"messageId": fmt.Sprint("filling-", n), "turnId": "filling", "role": "assistant", "type": "agentMessage", "status": "complete", "content": content})
+		if err != nil || status != http.StatusOK && status != http.StatusServiceUnavailable {
+			i.t.Fatalf("an upsert was answered %d, %v", status, err)
+		}
+		return status == http.StatusServiceUnavailable
+	})
+}
+
+// limitWrites has the kernel refuse writes of the server beyond a file size.
+func (i *instance) limitWrites(size uint64) {
+	i.t.Helper()
+	limit := unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY}
+	if err := unix.Prlimit(i.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
+		i.t.Fatal(err)
+	}
+}
+
+// refused posts what has to be refused for the store's sake.
+func (i *instance) refused(path string, body any) {
+	i.t.Helper()
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	response, err := i.client().Post(i.url+path, "application/json", bytes.NewReader(encoded)) //nolint:noctx // the test's deadline is enough
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" ||
+		!strings.Contains(string(raw), "store_unavailable") {
+		i.t.Errorf("%s was answered %d, Retry-After %q, %s, %v", path, response.StatusCode, response.Header.Get("Retry-After"), raw, err)
+	}
+}
+
+// tellsOutage asks health, readiness and the metrics.
+func (i *instance) tellsOutage() bool {
+	i.t.Helper()
+	ready, why := i.call(http.MethodGet, "/api/ready", nil)
+	_, health := i.call(http.MethodGet, "/api/health", nil)
+	_, metrics, err := i.try(http.MethodGet, "/metrics", nil)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	engine := database.SQLite
+	if i.databaseURL != "" {
+		engine = database.Postgres
+	}
+	gauge := fmt.Sprintf("harness_database_refusing_writes_since_timestamp_seconds{engine=%q} ", engine)
+	return ready == http.StatusServiceUnavailable && strings.Contains(text(why, "reason"), fmt.Sprint(engine)) && health["status"] == "degraded" &&
+		text(health, "store", "engine") == string(engine) && text(health, "store", "since") != "" && text(health, "store", "reason") != "" &&
+		strings.Contains(string(metrics), gauge+"1.")
+}

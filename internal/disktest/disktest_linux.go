@@ -1,0 +1,58 @@
+// Package disktest gives a test a file system that can be filled and emptied. It is for tests only.
+package disktest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Disk is a file system with an end, to be filled and emptied.
+type Disk struct {
+	t    testing.TB
+	Path string
+}
+
+// New mounts a file system of so many bytes, which goes at the end of the test. It needs the right to mount.
+func New(t testing.TB, size string) *Disk {
+	t.Helper()
+	d := &Disk{t: t, Path: t.TempDir()}
+	if err := unix.Mount("tmpfs", d.Path, "tmpfs", 0, "mode=0755,size="+size); err != nil {
+		t.Fatalf("mount a small file system: %v (run the tests as root, or under `unshare --user --map-root-user --mount`)", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(d.Path, unix.MNT_DETACH); err != nil {
+			t.Errorf("unmount the small file system: %v", err)
+		}
+	})
+	return d
+}
+
+func (d *Disk) ballast() string { return filepath.Join(d.Path, "ballast") }
+
+// Fill takes all the space that is left.
+func (d *Disk) Fill() {
+	d.t.Helper()
+	file, err := os.OpenFile(d.ballast(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for block := make([]byte, 4096); err == nil; {
+		_, err = file.Write(block)
+	}
+	if closeErr := file.Close(); !errors.Is(err, syscall.ENOSPC) || closeErr != nil {
+		d.t.Fatalf("fill the disk: %v", errors.Join(err, closeErr))
+	}
+}
+
+// Free gives back what Fill took.
+func (d *Disk) Free() {
+	d.t.Helper()
+	if err := os.Remove(d.ballast()); err != nil {
+		d.t.Fatal(err)
+	}
+}
