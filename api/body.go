@@ -1,11 +1,13 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 
 	"harness/api/schema"
 )
@@ -23,7 +25,7 @@ func (e *requestError) Error() string { return e.message }
 
 // readBody decodes the body by its content type, before anything else is looked at. Undefined means that there is none, which is only so
 // when there is no content type either (`codex-manager.md` 5.1).
-func readBody(r *http.Request) (schema.Value, error) {
+func (s *server) readBody(r *http.Request) (schema.Value, error) {
 	contentType := r.Header.Get("Content-Type")
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
@@ -37,7 +39,7 @@ func readBody(r *http.Request) (schema.Value, error) {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	switch strings.ToLower(strings.TrimSpace(mediaType)) {
 	case "application/json":
-		data, err := readAll(r)
+		data, err := s.bodies.read(r)
 		if err != nil {
 			return schema.Value{}, err
 		}
@@ -50,11 +52,11 @@ func readBody(r *http.Request) (schema.Value, error) {
 		}
 		return value, nil
 	case "text/plain":
-		data, err := readAll(r)
+		data, err := s.bodies.read(r)
 		if err != nil {
 			return schema.Value{}, err
 		}
-		return schema.StringValue(strings.ToValidUTF8(string(data), "\ufffd")), nil
+		return schema.StringValue(strings.ToValidUTF8(data, "\ufffd")), nil
 	case "":
 		if r.ContentLength == 0 {
 			return schema.Value{}, nil
@@ -64,35 +66,36 @@ func readBody(r *http.Request) (schema.Value, error) {
 	return schema.Value{}, &requestError{http.StatusUnsupportedMediaType, "Unsupported Media Type: " + contentType}
 }
 
-func readAll(r *http.Request) ([]byte, error) {
+// bodies reads bodies into buffers that are used again. Its zero value is ready.
+type bodies struct{ buffers sync.Pool }
+
+// largestKept is the size in bytes of the largest buffer that is kept.
+const largestKept = 64 << 10
+
+func (b *bodies) read(r *http.Request) (string, error) {
 	tooLarge := &requestError{http.StatusRequestEntityTooLarge, "Request body is too large"}
 	if r.ContentLength > maxBody {
-		return nil, tooLarge
+		return "", tooLarge
 	}
-	size := r.ContentLength
-	if size < 0 {
-		size = 512
+	buffer, kept := b.buffers.Get().(*bytes.Buffer)
+	if !kept {
+		buffer = new(bytes.Buffer)
 	}
-	data := make([]byte, 0, size+1)
-	limited := io.LimitReader(r.Body, maxBody+1)
-	for {
-		n, err := limited.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if errors.Is(err, io.EOF) {
-			break
+	defer func() {
+		if buffer.Cap() <= largestKept {
+			buffer.Reset()
+			b.buffers.Put(buffer)
 		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return nil, &requestError{http.StatusRequestTimeout, "Request body did not arrive in time"}
-		}
-		if err != nil {
-			return nil, &requestError{http.StatusBadRequest, "Request body could not be read"}
-		}
-		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)]
-		}
+	}()
+	buffer.Grow(max(int(r.ContentLength), 0) + bytes.MinRead)
+	_, err := buffer.ReadFrom(io.LimitReader(r.Body, maxBody+1))
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "", &requestError{http.StatusRequestTimeout, "Request body did not arrive in time"}
+	case err != nil:
+		return "", &requestError{http.StatusBadRequest, "Request body could not be read"}
+	case buffer.Len() > maxBody:
+		return "", tooLarge
 	}
-	if len(data) > maxBody {
-		return nil, tooLarge
-	}
-	return data, nil
+	return buffer.String(), nil
 }

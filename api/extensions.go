@@ -82,7 +82,7 @@ const auditTimeout = 10 * time.Second
 // reloadExtensions records every attempt, also a refused one, before it is answered. An attempt that cannot be recorded is not answered with
 // success.
 func (s *server) reloadExtensions(w http.ResponseWriter, r *http.Request) {
-	if _, err := readBody(r); err != nil { // no member of it means anything
+	if _, err := s.readBody(r); err != nil { // no member of it means anything
 		s.writeError(r.Context(), w, &route{method: r.Method, path: r.URL.Path}, &input{}, err)
 		return
 	}

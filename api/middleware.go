@@ -44,23 +44,23 @@ func (s *server) observe(next http.Handler) http.Handler {
 		w.Header().Set("X-Request-Id", id)
 		n := &requestNote{}
 		ctx := context.WithValue(r.Context(), noteKey{}, n)
-		ctx = telemetry.WithRequest(telemetry.WithLogger(ctx, s.Logger), id)
+		ctx = telemetry.WithRequest(telemetry.WithLogger(ctx, &s.Logger), id)
 		if trace, given := telemetry.ParseTraceparent(r.Header.Get("Traceparent")); given {
 			ctx = telemetry.WithTrace(ctx, trace)
 		}
 		seen := &responseWatcher{ResponseWriter: w, coding: s.coder.wanted(r)}
 		// The line is written even when a handler aborts the connection on purpose.
-		defer func() { s.logRequest(telemetry.Log(ctx), r, seen, n, s.Clock().Sub(start)) }()
+		defer func() { logRequest(ctx, r, seen, n, s.Clock().Sub(start)) }()
 		next.ServeHTTP(seen, r.WithContext(ctx))
 	})
 }
 
-func (s *server) logRequest(log *zerolog.Logger, r *http.Request, seen *responseWatcher, n *requestNote, took time.Duration) {
-	event := log.Info()
+func logRequest(ctx context.Context, r *http.Request, seen *responseWatcher, n *requestNote, took time.Duration) {
+	level := zerolog.InfoLevel
 	if r.URL.Path == "/api/health" || r.URL.Path == "/api/ready" || r.URL.Path == "/metrics" {
-		event = log.Debug() // probes would drown the rest
+		level = zerolog.DebugLevel // probes would drown the rest
 	}
-	event = event.Str("method", r.Method).Str("path", r.URL.Path).Int("status", seen.status).Int64("bytes", seen.bytes).
+	event := telemetry.Line(ctx, level).Str("method", r.Method).Str("path", r.URL.Path).Int("status", seen.status).Int64("bytes", seen.bytes).
 		Float64("ms", float64(took.Microseconds())/1000).Str("remote", r.RemoteAddr)
 	if n.sessionID != "" {
 		event = event.Str("session_id", n.sessionID)

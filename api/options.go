@@ -77,6 +77,7 @@ type server struct {
 	Options
 	probes probes
 	coder  coder
+	bodies bodies
 }
 
 // New builds the handler that serves the whole HTTP surface.

@@ -58,7 +58,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *route, names,
 }
 
 func (s *server) run(ctx context.Context, r *http.Request, rt *route, in *input) (reply, error) {
-	body, err := readBody(r)
+	body, err := s.readBody(r)
 	if err != nil {
 		return reply{}, err
 	}

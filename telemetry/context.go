@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"iter"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -20,15 +21,15 @@ type scopeKey struct{}
 
 // scope does not change; each With* makes a new one.
 type scope struct {
-	base zerolog.Logger // as given to WithLogger, without ids
+	base *zerolog.Logger // as given to WithLogger, without ids; nil writes nothing
 	ids  IDs
 
 	once sync.Once
-	log  zerolog.Logger // base with the ids, made when a line is first written: most scopes write none
+	log  *zerolog.Logger // base with the ids, made when a line is first written: most scopes write none
 }
 
-// WithLogger puts the process's logger into the context.
-func WithLogger(ctx context.Context, log zerolog.Logger) context.Context {
+// WithLogger puts the process's logger into the context. It must not change afterwards.
+func WithLogger(ctx context.Context, log *zerolog.Logger) context.Context {
 	return derive(ctx, func(s *scope) { s.base = log })
 }
 
@@ -62,6 +63,19 @@ func Log(ctx context.Context) *zerolog.Logger {
 	return &nop
 }
 
+// Line begins one line of Log at a level: without making a logger for it. nil, on which all goes on, when nothing is written at that level.
+func Line(ctx context.Context, level zerolog.Level) *zerolog.Event {
+	s, ok := ctx.Value(scopeKey{}).(*scope)
+	if !ok || s.base == nil {
+		return nil
+	}
+	event := s.base.WithLevel(level)
+	for name, value := range s.fields() {
+		event = event.Str(name, value)
+	}
+	return event
+}
+
 // IDsFrom gives the ids of the context.
 func IDsFrom(ctx context.Context) IDs {
 	if s, ok := ctx.Value(scopeKey{}).(*scope); ok {
@@ -71,7 +85,7 @@ func IDsFrom(ctx context.Context) IDs {
 }
 
 func derive(ctx context.Context, change func(*scope)) context.Context {
-	next := &scope{base: zerolog.Nop()}
+	next := &scope{}
 	if s, ok := ctx.Value(scopeKey{}).(*scope); ok {
 		next.base, next.ids = s.base, s.ids
 	}
@@ -82,19 +96,30 @@ func derive(ctx context.Context, change func(*scope)) context.Context {
 // logger makes the logger from its base, because adding a field twice to a
 // zerolog logger writes the key twice.
 func (s *scope) logger() *zerolog.Logger {
-	s.once.Do(func() { s.log = s.build() })
-	return &s.log
+	s.once.Do(func() {
+		made := zerolog.Nop()
+		if s.base != nil {
+			with := s.base.With()
+			for name, value := range s.fields() {
+				with = with.Str(name, value)
+			}
+			made = with.Logger()
+		}
+		s.log = &made
+	})
+	return s.log
 }
 
-func (s *scope) build() zerolog.Logger {
-	with := s.base.With()
-	for _, f := range []struct{ name, value string }{
-		{"request_id", s.ids.Request}, {"session_id", s.ids.Session}, {"turn_id", s.ids.Turn},
-		{"trace_id", s.ids.Trace.TraceID}, {"span_id", s.ids.Trace.SpanID},
-	} {
-		if f.value != "" {
-			with = with.Str(f.name, f.value)
+// fields are the ids that are known, by their names in a line.
+func (s *scope) fields() iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for _, f := range [...]struct{ name, value string }{
+			{"request_id", s.ids.Request}, {"session_id", s.ids.Session}, {"turn_id", s.ids.Turn},
+			{"trace_id", s.ids.Trace.TraceID}, {"span_id", s.ids.Trace.SpanID},
+		} {
+			if f.value != "" && !yield(f.name, f.value) {
+				return
+			}
 		}
 	}
-	return with.Logger()
 }

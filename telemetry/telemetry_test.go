@@ -90,7 +90,8 @@ func TestIDsReachTheLineOnce(t *testing.T) {
 	var buf bytes.Buffer
 	trace, _ := ParseTraceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	ctx := WithSession(context.Background(), "before-the-logger")
-	ctx = WithLogger(ctx, NewLogger(LogOptions{Out: &buf, Format: "json"}))
+	log := NewLogger(LogOptions{Out: &buf, Format: "json"})
+	ctx = WithLogger(ctx, &log)
 	ctx = WithTrace(WithTurn(WithSession(WithRequest(ctx, "r1"), "s1"), "t1"), trace)
 	inner := WithSession(ctx, "s2")
 	Log(inner).Info().Msg("x")
@@ -102,6 +103,16 @@ func TestIDsReachTheLineOnce(t *testing.T) {
 			t.Errorf("%s = %v in %s, want %q once", name, m[name], buf.String(), value)
 		}
 	}
+	same := buf.String()
+	buf.Reset()
+	Line(inner, zerolog.InfoLevel).Msg("x")
+	if at := strings.Index(same, `"time"`); !strings.HasPrefix(buf.String(), same[:at]) {
+		t.Errorf("a single line is %s, of the logger %s", buf.String(), same)
+	}
+	Line(inner, zerolog.TraceLevel).Msg("not at this level")
+	if strings.Contains(buf.String(), "not at") {
+		t.Errorf("the level is not kept: %s", buf.String())
+	}
 	if got := IDsFrom(ctx).Session; got != "s1" {
 		t.Errorf("the outer context now has session %q", got)
 	}
@@ -110,6 +121,8 @@ func TestIDsReachTheLineOnce(t *testing.T) {
 func TestContextWithoutLoggerIsSilent(t *testing.T) {
 	t.Parallel()
 	Log(context.Background()).Error().Msg("nowhere")
+	Log(WithSession(context.Background(), "s")).Error().Msg("nowhere")
+	Line(WithSession(context.Background(), "s"), zerolog.ErrorLevel).Str("a", "b").Msg("nowhere")
 	if l := Log(context.Background()).GetLevel(); l != zerolog.Disabled {
 		t.Errorf("level = %v", l)
 	}

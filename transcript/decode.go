@@ -25,18 +25,18 @@ func cutEntry(stored string) string {
 func decodeEntry(encoded string) (Entry, error) {
 	var e Entry
 	d := decoder{rest: encoded, ok: true}
-	e.MessageID = d.text(`{"messageId":`)
-	e.TurnID = d.text(`,"turnId":`)
-	e.Role = d.text(`,"role":`)
-	e.Type = d.text(`,"type":`)
-	e.Content = d.text(`,"content":`)
-	if details := `,"details":`; d.has(details) {
+	e.MessageID = d.text(`{"messageId":"`)
+	e.TurnID = d.text(`,"turnId":"`)
+	e.Role = d.text(`,"role":"`)
+	e.Type = d.text(`,"type":"`)
+	e.Content = d.text(`,"content":"`)
+	if details := `,"details":"`; d.has(details) {
 		text := d.text(details)
 		e.Details = &text
 	}
 	e.StartedAt = d.number(`,"startedAt":`)
 	e.CompletedAt = d.number(`,"completedAt":`)
-	e.Status = Status(d.text(`,"status":`))
+	e.Status = Status(d.text(`,"status":"`))
 	if !d.ok || d.rest != "}" {
 		return Entry{}, fmt.Errorf("what is stored is no entry: %.100q", encoded)
 	}
@@ -50,8 +50,9 @@ type decoder struct {
 
 func (d *decoder) has(name string) bool { return strings.HasPrefix(d.rest, name) }
 
+// text reads a text behind its name and the quote it begins with.
 func (d *decoder) text(name string) string {
-	text, found := strings.CutPrefix(d.rest, name+`"`)
+	text, found := strings.CutPrefix(d.rest, name)
 	if !found {
 		d.ok = false
 		return ""

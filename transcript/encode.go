@@ -71,13 +71,21 @@ func (e *Entry) Size() int {
 
 const hex = "0123456789abcdef"
 
+// verbatim are the bytes that stand in JSON as they are, whatever is beside them.
+var verbatim = func() (is [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		is[c] = c != '"' && c != '\\'
+	}
+	return is
+}()
+
 // appendText appends a JSON string. Most bytes are copied in long runs.
 func appendText(dst []byte, text string) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(text); {
 		c := text[i]
-		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
+		if verbatim[c] {
 			i++
 			continue
 		}

@@ -2,8 +2,8 @@ package transcript
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
+	"strings"
 
 	"harness/database"
 )
@@ -67,12 +67,11 @@ func (s Store) ListEncoded(ctx context.Context, q database.Querier, sessionID st
 	return entries, encodings, nil
 }
 
-// list reads the entries that are stored as JSON, and where the others belong. Two columns instead of ten are half its time.
-// number is about how many there are.
+// list reads the entries that are stored as JSON, and where the others belong. One column instead of ten is half its time: the id of an entry
+// that is not stored as JSON stands in it behind a colon. number is about how many there are.
 func list(ctx context.Context, q database.Querier, session, kept string, number int64) (entries []Entry, encodings Encodings, missing map[string]int, err error) {
 	// A join, because SQLite looks up the events of entries one after the other with one cursor then, a subquery opens one for each.
-	rows, err := q.QueryContext(ctx, `select coalesce(encoded, e.payload),
-			case when encoded is null and event_pos is null then message_id end
+	rows, err := q.QueryContext(ctx, `select coalesce(encoded, e.payload, case when event_pos is null then ':' || message_id else '' end)
 		from transcript_entries left join journal_events e on e.pos = event_pos
 		where transcript_entries.session_id = $1 and place >= 0`+kept+` order by place, ordinal`, session)
 	if err != nil {
@@ -81,16 +80,16 @@ func list(ctx context.Context, q database.Querier, session, kept string, number 
 	defer func() { _ = rows.Close() }()
 	missing = map[string]int{}
 	entries, encodings = make([]Entry, 0, number), make(Encodings, 0, number)
-	var stored, message sql.NullString
+	var stored string
 	for rows.Next() {
-		if err := rows.Scan(&stored, &message); err != nil {
+		if err := rows.Scan(&stored); err != nil {
 			return nil, nil, nil, err
 		}
 		var known encoding
-		if message.Valid {
-			missing[database.DecodeText(message.String)] = len(entries)
+		if message, apart := strings.CutPrefix(stored, ":"); apart {
+			missing[database.DecodeText(message)] = len(entries)
 		} else {
-			known.json = cutEntry(stored.String)
+			known.json = cutEntry(stored)
 			if known.of, err = decodeEntry(known.json); err != nil {
 				return nil, nil, nil, err
 			}

@@ -21,7 +21,7 @@ func (s structSchema) check(c *checker, v Value) Value {
 		c.wrongType("object", v)
 		return v
 	}
-	members := make([]Member, 0, len(s.fields))
+	members := make([]Member, 0, min(len(s.fields), len(v.members)))
 	unknown := len(v.members)
 	for _, field := range s.fields {
 		given := v.Get(field.Name)

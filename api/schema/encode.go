@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"strings"
 )
 
 // JSON is the value on one line, without HTML escaping; an untouched value keeps its source bytes, unless there is something in them that
@@ -12,7 +13,7 @@ func (v Value) JSON() json.RawMessage {
 	if v.kind == Undefined {
 		return nil
 	}
-	if v.raw != nil && !bytes.ContainsAny(v.raw, "\n\r\t") {
+	if v.raw != "" && !strings.ContainsAny(v.raw, "\n\r\t") {
 		return json.RawMessage(v.raw)
 	}
 	var out bytes.Buffer
@@ -29,9 +30,9 @@ func (v Value) MarshalJSON() ([]byte, error) {
 }
 
 func (v Value) write(out *bytes.Buffer) {
-	if v.raw != nil {
+	if v.raw != "" {
 		// Line breaks outside strings would end a line of a JSON-lines peer too early; inside strings JSON has none.
-		if err := json.Compact(out, v.raw); err != nil {
+		if err := json.Compact(out, []byte(v.raw)); err != nil {
 			panic("schema: compact valid JSON: " + err.Error())
 		}
 		return

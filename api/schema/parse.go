@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -14,11 +13,10 @@ import (
 var ErrInvalidJSON = errors.New("text is not acceptable JSON")
 
 // Parse decodes a JSON document. Duplicate names: the last value wins, at the place of the first. Invalid UTF-8 becomes U+FFFD.
-// The value may refer to data, which must not be changed afterwards.
-func Parse(data []byte) (Value, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if !utf8.Valid(data) {
-		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
+func Parse(data string) (Value, error) {
+	data = strings.TrimPrefix(data, "\ufeff")
+	if !utf8.ValidString(data) {
+		data = strings.ToValidUTF8(data, "\ufffd")
 	}
 	r := reader{data: data}
 	r.space()
@@ -36,7 +34,7 @@ const maxDepth = 100
 
 // reader reads and checks a document in one go. Once failed it stands at the end of the data.
 type reader struct {
-	data             []byte
+	data             string
 	at, depth        int
 	failed, poisoned bool
 	// unfit counts what is not passed on byte for byte: halves of surrogate pairs and numbers beyond the range of a double. Strict readers,
@@ -59,7 +57,7 @@ func (r *reader) next() byte {
 
 // expect reads this text.
 func (r *reader) expect(text string) {
-	if !bytes.HasPrefix(r.data[r.at:], []byte(text)) {
+	if !strings.HasPrefix(r.data[r.at:], text) {
 		r.fail()
 		return
 	}
@@ -98,13 +96,13 @@ func (r *reader) value() Value {
 		value = Value{kind: Null}
 	default:
 		r.number()
-		value = Value{kind: Number, text: string(r.data[min(start, r.at):r.at])}
+		value = Value{kind: Number, text: r.part(min(start, r.at), r.at)}
 		if math.IsInf(value.Float(), 0) {
 			r.unfit++
 		}
 	}
 	if r.unfit == unfit {
-		value.raw = r.data[start:r.at:r.at]
+		value.raw = r.data[start:r.at]
 	}
 	return value
 }
@@ -146,6 +144,17 @@ func (r *reader) number() {
 	}
 }
 
+// smallDocument is up to what size, in bytes, the texts of a document are parts of it. Of a larger one they are copies: a name that is kept
+// must not keep the whole.
+const smallDocument = 8 << 10
+
+func (r *reader) part(from, to int) string {
+	if len(r.data) <= smallDocument {
+		return r.data[from:to]
+	}
+	return strings.Clone(r.data[from:to])
+}
+
 func (r *reader) text() string {
 	start := r.at
 	if r.next() != '"' {
@@ -158,10 +167,10 @@ func (r *reader) text() string {
 		case c == '"':
 			r.at = i + 1
 			if !escaped {
-				return string(r.data[start+1 : i])
+				return r.part(start+1, i)
 			}
 			var text string
-			if err := json.Unmarshal(r.data[start:r.at], &text); err != nil {
+			if err := json.Unmarshal([]byte(r.data[start:r.at]), &text); err != nil {
 				break // a wrong escape
 			}
 			if strings.ContainsRune(text, utf8.RuneError) {

@@ -31,7 +31,7 @@ type Value struct {
 	text    string // the string, or the number's literal
 	items   []Value
 	members []Member
-	raw     []byte // source bytes; nil when the value was built or changed
+	raw     string // source bytes; "" when the value was built or changed
 }
 
 // Member is one member of an object, in source order.

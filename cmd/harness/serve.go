@@ -37,6 +37,7 @@ func serve(ctx context.Context, cfg *config.Config) error {
 	if err := auth.CheckBind(cfg.Host, cfg.AuthToken != "", cfg.InsecureNoAuth); err != nil {
 		return err
 	}
+	defer collectLess()()
 	log := telemetry.NewLogger(telemetry.LogOptions{Level: cfg.LogLevel, Format: cfg.LogFormat, Out: os.Stderr, Secrets: cfg.Secrets()})
 	if err := keepPrivate(); err != nil {
 		return err

@@ -1,0 +1,22 @@
+package main
+
+import "testing"
+
+// A small heap is not collected each time a few MiB of garbage are there, unless the operator says so.
+func TestGarbageMayGather(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, c := range []struct {
+		env  []string
+		less bool
+	}{{nil, true}, {[]string{"GOGC=100"}, false}, {[]string{"GOMEMLIMIT=1GiB"}, false}} {
+		server := s.start(c.env...)
+		server.eventually("the next collection is due when the heap is as large as it should be", func() bool {
+			return (server.metric("go_memstats_next_gc_bytes") > heldHeap) == c.less
+		})
+		if rss := server.metric("process_resident_memory_bytes"); c.less && !underRace && rss >= 3*heldHeap {
+			t.Errorf("the server takes %.0f MiB of memory: that of the heap held is in use", rss/(1<<20))
+		}
+		server.stop()
+	}
+}
