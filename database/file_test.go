@@ -20,6 +20,7 @@ import (
 // A file that is there and is not a sound store of ours is refused with the cause and a remedy, and left as it is.
 func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 	t.Parallel()
+	template := storeWithContent(t)
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, path string)
 		want  string
@@ -45,7 +46,8 @@ func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opts := storeWithContent(t)
+			opts := dbtest.Options(t, database.SQLite)
+			copyFile(t, template.Path, opts.Path)
 			c.spoil(t, opts.Path)
 			before := files(t, filepath.Dir(opts.Path))
 			db, err := database.Open(t.Context(), opts)
@@ -73,6 +75,7 @@ func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 // What a killed server leaves is sound: a log with commits, and any number of pages that are only there.
 func TestASoundSQLiteFileIsOpened(t *testing.T) {
 	t.Parallel()
+	template := storeWithContent(t)
 	for name, prepare := range map[string]func(t *testing.T, path string){
 		"closed":                           func(*testing.T, string) {},
 		"killed":                           keepLog,
@@ -84,7 +87,8 @@ func TestASoundSQLiteFileIsOpened(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opts := storeWithContent(t)
+			opts := dbtest.Options(t, database.SQLite)
+			copyFile(t, template.Path, opts.Path)
 			prepare(t, opts.Path)
 			db := dbtest.Connect(t, opts)
 			if _, err := migrations.Up(t.Context(), db, filepath.Join(t.TempDir(), "lock")); err != nil {
