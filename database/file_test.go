@@ -35,10 +35,14 @@ func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 		"another text file":         {func(t *testing.T, path string) { replace(t, path, "hello\n") }, "is cut off: it has 6 bytes"},
 		"a header of nonsense":      {func(t *testing.T, path string) { write(t, path, 16, bytes.Repeat([]byte{0}, 84)) }, "is damaged:"},
 		"damaged tables":            {func(t *testing.T, path string) { write(t, path, 4096, bytes.Repeat([]byte{0xa5}, 4*4096)) }, "is damaged:"},
-		"a damaged schema":          {func(t *testing.T, path string) { write(t, path, 100, bytes.Repeat([]byte{0xa5}, 3996)) }, "is damaged:"},
-		"missing, its log left":     {func(t *testing.T, path string) { keepLog(t, path); remove(t, path) }, "is missing, but its wal file is there"},
-		"a folder":                  {func(t *testing.T, path string) { remove(t, path); mkdir(t, path) }, "is a folder, not a file"},
-		"another application's id":  {func(t *testing.T, path string) { execute(t, path, `pragma application_id = 77`) }, "another application (its application_id is 77)"},
+		"damaged tables, its log left": {func(t *testing.T, path string) {
+			keepLog(t, path)
+			write(t, path, 2*4096, bytes.Repeat([]byte{0xa5}, 10*4096))
+		}, "is damaged:"},
+		"a damaged schema":         {func(t *testing.T, path string) { write(t, path, 100, bytes.Repeat([]byte{0xa5}, 3996)) }, "is damaged:"},
+		"missing, its log left":    {func(t *testing.T, path string) { keepLog(t, path); remove(t, path) }, "is missing, but its wal file is there"},
+		"a folder":                 {func(t *testing.T, path string) { remove(t, path); mkdir(t, path) }, "is a folder, not a file"},
+		"another application's id": {func(t *testing.T, path string) { execute(t, path, `pragma application_id = 77`) }, "another application (its application_id is 77)"},
 		"another application's tables": {func(t *testing.T, path string) {
 			remove(t, path)
 			execute(t, path, `create table invoices (id integer)`)
