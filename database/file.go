@@ -1,41 +1,17 @@
 package database
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-	"time"
-
-	"modernc.org/sqlite"
 )
 
 // applicationID marks a SQLite file as one of ours ("HRNS"), at its place in the file's header.
 const applicationID = 0x48524e53
-
-// Where SQLite's file format keeps what is read here.
-const (
-	headerSize      = 100
-	headerMagic     = "SQLite format 3\x00"
-	headerPageSize  = 16
-	headerChanges   = 24
-	headerPages     = 28
-	headerAppID     = 68
-	headerPagesAsOf = 92
-	// lockedByte lies in a page that SQLite never writes.
-	lockedByte = 1 << 30
-)
-
-// checkBound is how long Open may look for damage inside a file; a larger file is looked through in part.
-const checkBound = 250 * time.Millisecond
 
 // FileError says why a SQLite file is not used. Nothing was changed.
 type FileError struct{ Path, Reason string }
@@ -57,20 +33,36 @@ func prepareFile(ctx context.Context, path, marker string) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := sql.Open("sqlite", sqliteDSN(path))
-	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
+	how := "mode=ro" // else SQLite would move the log into the database when it closes it, damaged or not
+	if _, err := os.Stat(path + "-wal"); errors.Is(err, fs.ErrNotExist) {
+		how += "&immutable=1" // else it would make one
 	}
-	db.SetMaxOpenConns(1)
-	defer func() { err = errors.Join(err, db.Close()) }()
-	ours, err := checkContent(ctx, db, path, marker, id)
-	if err != nil || id == applicationID || !ours {
+	if _, err := os.Stat(path + "-journal"); err == nil {
+		how = "mode=rw" // a transaction is to be undone
+	}
+	marked, err := withFile(path, how, func(db *sql.DB) (bool, error) { return checkContent(ctx, db, path, marker, id) })
+	if err != nil || id == applicationID || !marked {
 		return err
 	}
-	if _, err := db.ExecContext(ctx, fmt.Sprintf("pragma application_id = %d", applicationID)); err != nil {
+	_, err = withFile(path, "mode=rw", func(db *sql.DB) (bool, error) {
+		_, err := db.ExecContext(ctx, fmt.Sprintf("pragma application_id = %d", applicationID))
+		return true, err
+	})
+	if err != nil {
 		return fmt.Errorf("mark %s as a store of this program: %w", path, err)
 	}
 	return nil
+}
+
+// withFile opens a database for one call.
+func withFile(path, how string, fn func(db *sql.DB) (bool, error)) (result bool, err error) {
+	db, err := sql.Open("sqlite", sqliteDSN(path, how))
+	if err != nil {
+		return false, fmt.Errorf("open %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	return fn(db)
 }
 
 // checkFile looks at a file, opened with flag, without SQLite, which would change it, and returns its application_id. fs.ErrNotExist: it is
@@ -111,7 +103,11 @@ func createFile(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return fmt.Errorf("make the database: %w (set DATA_DIR to a folder this user may write)", err)
 	}
-	defer func() { err = errors.Join(err, os.Remove(draft.Name())) }()
+	defer func() {
+		if gone := os.Remove(draft.Name()); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}()
 	if err := draft.Close(); err != nil {
 		return fmt.Errorf("make the database: %w", err)
 	}
@@ -123,192 +119,12 @@ func createFile(ctx context.Context, path string) (err error) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("make the database: %w", err)
 	}
-	// A link, not a rename: when another process was faster, its file stays.
-	if err := os.Link(draft.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+	// A link, not a rename: when another process was faster, its file stays. Not every file system has links.
+	if err := os.Link(draft.Name(), path); err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err := os.Rename(draft.Name(), path); err != nil {
 		return fmt.Errorf("make the database: %w", err)
 	}
 	return nil
-}
-
-func checkHeader(path string, flag int) (id uint32, err error) {
-	file, err := os.OpenFile(path, flag, 0)
-	if err != nil {
-		return 0, fmt.Errorf("open the database: %w (give its owner's user the right to write it, or set DATA_DIR to a folder of this user)", err)
-	}
-	defer func() { _ = file.Close() }()
-	header := make([]byte, headerSize)
-	switch n, err := io.ReadFull(file, header); {
-	case errors.Is(err, io.EOF):
-		return 0, &FileError{path, "is empty (0 bytes)"}
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return 0, &FileError{path, fmt.Sprintf("is cut off: it has %d bytes", n)}
-	case err != nil:
-		return 0, fmt.Errorf("read the database: %w", err)
-	}
-	if !bytes.HasPrefix(header, []byte(headerMagic)) {
-		return 0, &FileError{path, "is no SQLite database: it begins with something else"}
-	}
-	if id = binary.BigEndian.Uint32(header[headerAppID:]); id != 0 && id != applicationID {
-		return 0, &FileError{path, fmt.Sprintf("belongs to another application (its application_id is %d)", id)}
-	}
-	pageSize := int64(binary.BigEndian.Uint16(header[headerPageSize:]))
-	if pageSize == 1 {
-		pageSize = 65536
-	}
-	if pageSize < 512 {
-		return 0, &FileError{path, "is damaged: its header is not one of SQLite"}
-	}
-	missing, err := missingPages(file, header, pageSize)
-	if err != nil {
-		return 0, fmt.Errorf("read the database's log: %w", err)
-	}
-	if missing > 0 {
-		return 0, &FileError{path, fmt.Sprintf("is cut off: %d pages of %d bytes are missing at its end", missing, pageSize)}
-	}
-	return id, nil
-}
-
-// missingPages counts the pages that are neither in the file nor in its log. SQLite notices them by itself only when there is no log, which
-// a killed server always leaves.
-func missingPages(file *os.File, header []byte, pageSize int64) (missing int64, err error) {
-	log, err := readLog(file.Name()+"-wal", pageSize)
-	if err != nil {
-		return 0, err
-	}
-	info, err := file.Stat() // after the log was read: a running server moves pages from there to here
-	if err != nil {
-		return 0, err
-	}
-	pages := log.pages
-	if pages == 0 { // nothing was committed to the log
-		if !bytes.Equal(header[headerChanges:headerChanges+4], header[headerPagesAsOf:headerPagesAsOf+4]) {
-			return 0, nil // the header does not know
-		}
-		pages = int64(binary.BigEndian.Uint32(header[headerPages:]))
-	}
-	for page := info.Size()/pageSize + 1; page <= pages; page++ {
-		if !log.has[page] && page != lockedByte/pageSize+1 {
-			missing++
-		}
-	}
-	return missing, nil
-}
-
-// writeAheadLog is what a log holds: the pages of its commits, and how many pages the database has after the last (0: none was committed).
-type writeAheadLog struct {
-	has   map[int64]bool
-	pages int64
-}
-
-const (
-	logHeaderSize   = 32
-	frameHeaderSize = 24
-)
-
-// readLog reads the headers of a log's frames. Frames of before the log was begun anew have another salt.
-func readLog(path string, pageSize int64) (writeAheadLog, error) {
-	log := writeAheadLog{has: map[int64]bool{}}
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return log, nil
-	}
-	if err != nil {
-		return log, err
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err != nil {
-		return log, err
-	}
-	var start [logHeaderSize]byte
-	if _, err := file.ReadAt(start[:], 0); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		return log, err
-	}
-	salt := start[16:24]
-	var frame [frameHeaderSize]byte
-	for at := int64(logHeaderSize); at+frameHeaderSize+pageSize <= info.Size(); at += frameHeaderSize + pageSize {
-		if _, err := file.ReadAt(frame[:], at); err != nil {
-			return log, err
-		}
-		if !bytes.Equal(frame[8:16], salt) {
-			break
-		}
-		log.has[int64(binary.BigEndian.Uint32(frame[:]))] = true
-		if committed := int64(binary.BigEndian.Uint32(frame[4:])); committed > 0 {
-			log.pages = committed
-		}
-	}
-	return log, nil
-}
-
-// checkContent refuses a file with damage inside, or with tables and neither our application_id nor the marker, which it tells of.
-func checkContent(ctx context.Context, db *sql.DB, path, marker string, id uint32) (marked bool, err error) {
-	tables, err := readTables(ctx, db)
-	if err == nil {
-		err = quickCheck(ctx, db)
-	}
-	if err != nil {
-		return false, damaged(path, err)
-	}
-	marked = slices.Contains(tables, marker)
-	if id == 0 && marker != "" && len(tables) > 0 && !marked {
-		return false, &FileError{path, fmt.Sprintf("belongs to another application: it has the tables %s, but none named %s",
-			strings.Join(tables[:min(len(tables), 5)], ", "), marker)}
-	}
-	return marked, nil
-}
-
-// damaged tells damage from what keeps SQLite from reading a sound file.
-func damaged(path string, err error) error {
-	const corrupt, notADatabase = 11, 26
-	var (
-		found *damage
-		lite  *sqlite.Error
-	)
-	if errors.As(err, &found) || errors.As(err, &lite) && (lite.Code()&0xff == corrupt || lite.Code() == notADatabase) {
-		return &FileError{path, "is damaged: " + err.Error()}
-	}
-	return fmt.Errorf("read %s: %w", path, err)
-}
-
-// quickCheck looks for damage for as long as checkBound lets it.
-func quickCheck(ctx context.Context, db *sql.DB) error {
-	bounded, cancel := context.WithTimeout(ctx, checkBound)
-	defer cancel()
-	var found string
-	err := db.QueryRowContext(bounded, `pragma quick_check(1)`).Scan(&found)
-	switch {
-	case bounded.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		return err
-	case found != "ok":
-		return &damage{found}
-	}
-	return nil
-}
-
-// damage is what SQLite found.
-type damage struct{ found string }
-
-// Error implements error.
-func (d *damage) Error() string { return d.found }
-
-func readTables(ctx context.Context, db *sql.DB) (tables []string, err error) {
-	rows, err := db.QueryContext(ctx, `select name from sqlite_schema where type = 'table' and name not like 'sqlite\_%' escape '\' order by name`)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		tables = append(tables, name)
-	}
-	return tables, rows.Err()
 }

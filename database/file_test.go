@@ -20,6 +20,7 @@ import (
 // A file that is there and is not a sound store of ours is refused with the cause and a remedy, and left as it is.
 func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 	t.Parallel()
+	template := storeWithContent(t)
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, path string)
 		want  string
@@ -34,10 +35,14 @@ func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 		"another text file":         {func(t *testing.T, path string) { replace(t, path, "hello\n") }, "is cut off: it has 6 bytes"},
 		"a header of nonsense":      {func(t *testing.T, path string) { write(t, path, 16, bytes.Repeat([]byte{0}, 84)) }, "is damaged:"},
 		"damaged tables":            {func(t *testing.T, path string) { write(t, path, 4096, bytes.Repeat([]byte{0xa5}, 4*4096)) }, "is damaged:"},
-		"a damaged schema":          {func(t *testing.T, path string) { write(t, path, 100, bytes.Repeat([]byte{0xa5}, 3996)) }, "is damaged:"},
-		"missing, its log left":     {func(t *testing.T, path string) { keepLog(t, path); remove(t, path) }, "is missing, but its wal file is there"},
-		"a folder":                  {func(t *testing.T, path string) { remove(t, path); mkdir(t, path) }, "is a folder, not a file"},
-		"another application's id":  {func(t *testing.T, path string) { execute(t, path, `pragma application_id = 77`) }, "another application (its application_id is 77)"},
+		"damaged tables, its log left": {func(t *testing.T, path string) {
+			keepLog(t, path)
+			write(t, path, 2*4096, bytes.Repeat([]byte{0xa5}, 10*4096))
+		}, "is damaged:"},
+		"a damaged schema":         {func(t *testing.T, path string) { write(t, path, 100, bytes.Repeat([]byte{0xa5}, 3996)) }, "is damaged:"},
+		"missing, its log left":    {func(t *testing.T, path string) { keepLog(t, path); remove(t, path) }, "is missing, but its wal file is there"},
+		"a folder":                 {func(t *testing.T, path string) { remove(t, path); mkdir(t, path) }, "is a folder, not a file"},
+		"another application's id": {func(t *testing.T, path string) { execute(t, path, `pragma application_id = 77`) }, "another application (its application_id is 77)"},
 		"another application's tables": {func(t *testing.T, path string) {
 			remove(t, path)
 			execute(t, path, `create table invoices (id integer)`)
@@ -45,7 +50,8 @@ func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opts := storeWithContent(t)
+			opts := dbtest.Options(t, database.SQLite)
+			copyFile(t, template.Path, opts.Path)
 			c.spoil(t, opts.Path)
 			before := files(t, filepath.Dir(opts.Path))
 			db, err := database.Open(t.Context(), opts)
@@ -73,6 +79,7 @@ func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 // What a killed server leaves is sound: a log with commits, and any number of pages that are only there.
 func TestASoundSQLiteFileIsOpened(t *testing.T) {
 	t.Parallel()
+	template := storeWithContent(t)
 	for name, prepare := range map[string]func(t *testing.T, path string){
 		"closed":                           func(*testing.T, string) {},
 		"killed":                           keepLog,
@@ -84,7 +91,8 @@ func TestASoundSQLiteFileIsOpened(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opts := storeWithContent(t)
+			opts := dbtest.Options(t, database.SQLite)
+			copyFile(t, template.Path, opts.Path)
 			prepare(t, opts.Path)
 			db := dbtest.Connect(t, opts)
 			if _, err := migrations.Up(t.Context(), db, filepath.Join(t.TempDir(), "lock")); err != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -38,7 +39,8 @@ func TestNoTextOfAClientIsTooMuchForAStore(t *testing.T) {
 	}
 }
 
-// answersTo makes every request that stores a client's text, with each text in each of its places, and returns the answers' statuses.
+// answersTo makes every request that stores or looks for a client's text, with each text in each of its places, and returns the answers'
+// statuses.
 func answersTo(server *instance) map[string]int {
 	server.t.Helper()
 	session := server.createSession(object{})
@@ -81,6 +83,18 @@ func answersTo(server *instance) map[string]int {
 				route := strings.NewReplacer(session, "S", project, "P").Replace(r.path)
 				answers[fmt.Sprintf("%d %s %s, %s", i, route, place, kind)] = status
 			}
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(texts)) {
+		for i, path := range []string{
+			"/api/sessions?q=", "/api/sessions?cursor=", one + "?before=", one + "?after=", one + "/settings?key=", "/api/sessions/", "/api/orchestrator/jobs/",
+			"/api/projects/p/orchestrator/jobs?state=", "/api/sessions?projectId=", one + "/approvals?cursor=",
+		} {
+			status, _, err := server.try(http.MethodGet, path+url.PathEscape(texts[kind]), nil)
+			if err != nil {
+				server.t.Fatalf("%s %s: %v", path, kind, err)
+			}
+			answers[fmt.Sprintf("GET %d %s, %s", i, strings.ReplaceAll(path, session, "S"), kind)] = status
 		}
 	}
 	return answers

@@ -1,0 +1,85 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+)
+
+// checkBound is how long Open may look for damage inside a file; a larger file is looked through in part.
+const checkBound = 250 * time.Millisecond
+
+// checkContent refuses a file with damage inside, or with tables and neither our application_id nor the marker, which it tells of.
+func checkContent(ctx context.Context, db *sql.DB, path, marker string, id uint32) (marked bool, err error) {
+	tables, err := readTables(ctx, db)
+	if err == nil {
+		err = quickCheck(ctx, db)
+	}
+	if err != nil {
+		return false, damaged(path, err)
+	}
+	marked = slices.Contains(tables, marker)
+	if id == 0 && marker != "" && len(tables) > 0 && !marked {
+		return false, &FileError{path, fmt.Sprintf("belongs to another application: it has the tables %s, but none named %s",
+			strings.Join(tables[:min(len(tables), 5)], ", "), marker)}
+	}
+	return marked, nil
+}
+
+// damaged tells damage from what keeps SQLite from reading a sound file.
+func damaged(path string, err error) error {
+	const corrupt, notADatabase = 11, 26
+	var (
+		found *damage
+		lite  *sqlite.Error
+	)
+	if errors.As(err, &found) || errors.As(err, &lite) && (lite.Code()&0xff == corrupt || lite.Code() == notADatabase) {
+		return &FileError{path, "is damaged: " + err.Error()}
+	}
+	return fmt.Errorf("read %s: %w", path, err)
+}
+
+// quickCheck looks for damage for as long as checkBound lets it.
+func quickCheck(ctx context.Context, db *sql.DB) error {
+	bounded, cancel := context.WithTimeout(ctx, checkBound)
+	defer cancel()
+	var found string
+	err := db.QueryRowContext(bounded, `pragma quick_check(1)`).Scan(&found)
+	switch {
+	case bounded.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return err
+	case found != "ok":
+		return &damage{found}
+	}
+	return nil
+}
+
+// damage is what SQLite found.
+type damage struct{ found string }
+
+// Error implements error.
+func (d *damage) Error() string { return d.found }
+
+func readTables(ctx context.Context, db *sql.DB) (tables []string, err error) {
+	rows, err := db.QueryContext(ctx, `select name from sqlite_schema where type = 'table' and name not like 'sqlite\_%' escape '\' order by name`)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		tables = append(tables, name)
+	}
+	return tables, rows.Err()
+}
