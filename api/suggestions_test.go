@@ -16,8 +16,8 @@ type fakeSuggester struct {
 	asked []jobs.SuggestPayload
 	// stored are the keys and suggestions upserted.
 	stored []any
-	next  jobs.Suggested
-	fail  error
+	next   jobs.Suggested
+	fail   error
 }
 
 func (f *fakeSuggester) Request(_ context.Context, in jobs.SuggestPayload) (jobs.Suggested, error) {

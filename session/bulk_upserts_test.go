@@ -61,44 +61,17 @@ func (k *kit) nobodyAdmitted() {
 // spoils the unit leaves the others alone.
 func TestBulkUpsertsOfOneUnitShareNoFate(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		s := k.create()
-		gone := k.create()
-		_, err := k.Delete(t.Context(), gone.ID)
-		k.do(err)
+		fates := k.fates()
 		for round := range 2 {
 			release := hold(t, k.log)
-			first := k.busy(s.ID)
-			type result struct {
-				session string
-				err     error
-			}
-			results := make(chan result, 3)
-			for i, id := range []string{s.ID, gone.ID, newID()} {
-				go func() {
-					_, err := k.UpsertTranscripts(t.Context(), id, numbered(fmt.Sprint("r", round), 20))
-					results <- result{id, err}
-				}()
-				k.eventually("it waits", func() bool { return k.waiting() == 20*(i+1) })
-			}
+			first := k.busy(fates.kept)
+			fates.upsert(k, numbered(fmt.Sprint("r", round), 20), func(n int) {
+				k.eventually("it waits", func() bool { return k.waiting() == 20*n })
+			})
 			release()
 			k.do(<-first)
-			for range 3 {
-				r := <-results
-				var deleted *DeletedError
-				switch r.session {
-				case s.ID:
-					k.do(r.err)
-				case gone.ID:
-					if !errors.As(r.err, &deleted) {
-						t.Errorf("deleted: %v", r.err)
-					}
-				default:
-					if !errors.Is(r.err, ErrNotFound) {
-						t.Errorf("unknown: %v", r.err)
-					}
-				}
-			}
-			if stored, events := len(k.stored(s.ID)), len(k.events("transcript_updated")); stored != 20*(round+1)+2 || events != 22*(round+1) {
+			fates.check(k)
+			if stored, events := len(k.stored(fates.kept)), len(k.events("transcript_updated")); stored != 20*(round+1)+2 || events != 22*(round+1) {
 				t.Errorf("round %d: %d entries, %d events", round, stored, events)
 			}
 		}
@@ -200,20 +173,26 @@ func TestPiecesOfBulkUpsertsAreBounded(t *testing.T) {
 	}
 }
 
+// cutShort stores the first piece of an upsert of 300 entries, as a server does that is killed then.
+func (k *kit) cutShort(sessionID string) {
+	k.t.Helper()
+	u := &upsert{ctx: k.t.Context(), sessionID: sessionID, entries: numbered("m", 300), result: make(chan error, 1)}
+	u.entries[299].Content = "the \x00last\u2028\"one\""
+	u.encode(77)
+	for i := range u.events {
+		u.events[i].Actor, u.events[i].TraceID, u.events[i].SpanID = "actor", "trace", "span"
+	}
+	p := []piece{u.piece(u.reach(maxBulk))}
+	k.do(k.commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return k.upsertPieces(ctx, tx, p) }))
+}
+
 // A server killed between two pieces of an upsert completes it when it starts again, with the trace and the time of the request; unless the
 // session is gone by then.
 func TestBulkUpsertsAreCompletedAfterAKill(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		kept, deleted := k.create(), k.create()
 		for _, s := range []Session{kept, deleted} {
-			u := &upsert{ctx: t.Context(), sessionID: s.ID, entries: numbered("m", 300), result: make(chan error, 1)}
-			u.entries[299].Content = "the \x00last\u2028\"one\""
-			u.encode(77)
-			for i := range u.events {
-				u.events[i].Actor, u.events[i].TraceID, u.events[i].SpanID = "actor", "trace", "span"
-			}
-			p := []piece{u.piece(u.reach(maxBulk))}
-			k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return k.upsertPieces(ctx, tx, p) }))
+			k.cutShort(s.ID)
 		}
 		if stored := len(k.stored(kept.ID)); stored != maxBulk {
 			t.Fatalf("%d entries are stored at once", stored)
@@ -246,11 +225,7 @@ func TestBulkUpsertsAreCompletedAfterAKill(t *testing.T) {
 func TestDeletingASessionEndsItsBulkUpserts(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
-		u := &upsert{ctx: t.Context(), sessionID: s.ID, entries: numbered("m", 300), result: make(chan error, 1)}
-		u.encode(1)
-		k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			return k.upsertPieces(ctx, tx, []piece{u.piece(u.reach(maxBulk))})
-		}))
+		k.cutShort(s.ID)
 		_, err := k.Delete(t.Context(), s.ID)
 		k.do(err)
 		k.nobodyAdmitted()

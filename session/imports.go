@@ -36,6 +36,7 @@ type imports struct {
 	scanning bool
 	rest     []string
 	before   string
+	searches int // how often the search began anew
 	// tried are the failures that are to be tried again; unread says that the search itself failed.
 	tried  map[string]importTry
 	unread bool
@@ -72,6 +73,7 @@ func (i *imports) wantAll() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.scanning, i.before, i.unread = true, "", false
+	i.searches++
 	i.signal()
 }
 
@@ -90,17 +92,17 @@ func (i *imports) due(sessionID, generation string, now int64) bool {
 	return !failed || try.generation != generation || now-try.at >= min(i.pause<<(try.times-1), importPauseMost).Milliseconds()
 }
 
-// take is the next session to look at, "" for none that is known of.
-func (i *imports) take() (id string) {
+// take is the next session to look at, "" for none that is known of, and whether it was wanted.
+func (i *imports) take() (id string, wanted bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for _, list := range []*[]string{&i.first, &i.rest} {
+	for n, list := range []*[]string{&i.first, &i.rest} {
 		if len(*list) > 0 {
 			id, *list = (*list)[0], (*list)[1:]
-			return id
+			return id, n == 0
 		}
 	}
-	return ""
+	return "", false
 }
 
 // failed notes that a history was asked for in vain, settled that there is nothing (more) to ask for.
@@ -136,17 +138,22 @@ func (i *imports) again() <-chan time.Time {
 	return time.After(i.pause)
 }
 
-// importLoop takes histories in until ctx ends.
+// importLoop takes histories in until ctx ends. Those nobody waits for take half of its time at most: others write, too.
 func (s *Service) importLoop(ctx context.Context) {
 	for ctx.Err() == nil {
-		if id := s.imports.take(); id != "" {
+		var rest <-chan time.Time
+		if id, wanted := s.imports.take(); id != "" {
+			began := time.Now()
 			s.takeHistory(ctx, id)
-			continue
-		}
-		if s.nextImports(ctx) {
+			if wanted {
+				continue
+			}
+			rest = time.After(time.Since(began))
+		} else if s.nextImports(ctx) {
 			continue
 		}
 		select {
+		case <-rest:
 		case <-s.imports.wake:
 		case <-s.imports.again():
 			s.imports.wantAll()
@@ -159,7 +166,7 @@ func (s *Service) importLoop(ctx context.Context) {
 func (s *Service) nextImports(ctx context.Context) bool {
 	i := s.imports
 	i.mu.Lock()
-	scanning, before := i.scanning, i.before
+	scanning, before, search := i.scanning, i.before, i.searches
 	i.mu.Unlock()
 	if !scanning {
 		return false
@@ -170,8 +177,8 @@ func (s *Service) nextImports(ctx context.Context) bool {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if before != i.before {
-		return true // the search began anew meanwhile
+	if search != i.searches {
+		return true // it began anew meanwhile
 	}
 	i.unread = err != nil
 	if i.scanning = len(ids) == importPage; i.scanning {

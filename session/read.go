@@ -42,10 +42,10 @@ func (s *Service) adopt(ctx context.Context, sessionID string) (Session, error) 
 	if err != nil || string(session.Thread) != placeholderThread || !s.owns(session) {
 		return session, err
 	}
-	if s.adoptOne(ctx, session.Runtime, sessionID) != nil {
-		return session, nil // the bare row is what there is
+	if s.adoptOne(ctx, session.Runtime, sessionID) == nil {
+		return s.stored(ctx, sessionID)
 	}
-	return s.stored(ctx, sessionID)
+	return session, nil // the bare row is what there is
 }
 
 // Lookup finds a session in the stored rows, or adopts one a runtime knows and we do not: a runtime is asked about an id that is not stored

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -107,56 +108,66 @@ func (k *kit) joined(entries int) {
 	})
 }
 
+// fates is how upserts ended of a session that is there, one that was deleted and one that never was.
+type fates struct {
+	kept, deleted, unknown string
+	ends                   map[string]chan error
+}
+
+func (k *kit) fates() fates {
+	k.t.Helper()
+	f := fates{kept: k.create().ID, deleted: k.create().ID, unknown: newID(), ends: map[string]chan error{}}
+	_, err := k.Delete(k.t.Context(), f.deleted)
+	k.do(err)
+	return f
+}
+
+// upsert puts the entries into each session, one after the other: after the n-th one it waits.
+func (f fates) upsert(k *kit, entries []transcript.Entry, wait func(n int)) {
+	k.t.Helper()
+	for i, id := range []string{f.kept, f.deleted, f.unknown} {
+		end := make(chan error, 1)
+		f.ends[id] = end
+		go func() {
+			_, err := k.UpsertTranscripts(k.t.Context(), id, slices.Clone(entries))
+			end <- err
+		}()
+		wait(i + 1)
+	}
+}
+
+// check waits for all and tells whether each had its own fate.
+func (f fates) check(k *kit) {
+	k.t.Helper()
+	k.do(<-f.ends[f.kept])
+	var deleted *DeletedError
+	if err := <-f.ends[f.deleted]; !errors.As(err, &deleted) {
+		k.t.Errorf("deleted: %v", err)
+	}
+	if err := <-f.ends[f.unknown]; !errors.Is(err, ErrNotFound) {
+		k.t.Errorf("unknown: %v", err)
+	}
+}
+
 // Upserts that share a unit share no fate: one for a session that is not there is refused as a whole, and when the unit fails each is
 // tried alone.
 func TestUpsertsOfOneUnitShareNoFate(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		s := k.create()
-		gone := k.create()
-		_, err := k.Delete(t.Context(), gone.ID)
-		k.do(err)
+		fates := k.fates()
 		random := rand.New(rand.NewPCG(7, 8))
 		for round, spoiled := range []bool{false, true} {
 			release := hold(t, k.log)
-			type result struct {
-				session string
-				err     error
-			}
-			results := make(chan result, 3)
-			joined := 0
-			for _, id := range []string{s.ID, gone.ID, newID()} {
-				entries := randomEntries(random, 1)
-				entries[0].MessageID = fmt.Sprintf("r%d", round)
-				go func() {
-					_, err := k.UpsertTranscripts(t.Context(), id, entries)
-					results <- result{id, err}
-				}()
-				joined++
-				k.joined(joined)
-			}
+			entries := randomEntries(random, 1)
+			entries[0].MessageID = fmt.Sprintf("r%d", round)
+			fates.upsert(k, entries, func(n int) { k.joined(n) })
 			if spoiled {
 				k.do(k.log.Submit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-					return nil, errors.Join(updateSession(ctx, tx, s.ID, `title = 'spoiled'`), errors.New("spoiled"))
+					return nil, errors.Join(updateSession(ctx, tx, fates.kept, `title = 'spoiled'`), errors.New("spoiled"))
 				}, nil))
 			}
 			release()
-			for range 3 {
-				r := <-results
-				var deleted *DeletedError
-				switch r.session {
-				case s.ID:
-					k.do(r.err)
-				case gone.ID:
-					if !errors.As(r.err, &deleted) {
-						t.Errorf("deleted: %v", r.err)
-					}
-				default:
-					if !errors.Is(r.err, ErrNotFound) {
-						t.Errorf("unknown: %v", r.err)
-					}
-				}
-			}
-			if stored, events := len(k.stored(s.ID)), len(k.events("transcript_updated")); stored != round+1 || events != round+1 {
+			fates.check(k)
+			if stored, events := len(k.stored(fates.kept)), len(k.events("transcript_updated")); stored != round+1 || events != round+1 {
 				t.Errorf("round %d: %d entries, %d events", round, stored, events)
 			}
 		}

@@ -45,6 +45,21 @@ var untrusted = object{"approvalPolicy": "untrusted", "dynamicTools": []object{{
 	"name": "lookup_ticket", "description": "Look up a ticket", "inputSchema": object{"type": "object", "properties": object{"id": object{"type": "string"}}},
 }}}
 
+// question is what a turn at a asks, and how it is answered.
+type question struct {
+	session, turn, path string
+	events              *follower
+	answer              object
+}
+
+func (n *nodes) ask(way asked) question {
+	session := n.a.createSession(untrusted)
+	events := n.a.follow("threadId=" + session)
+	turn := n.a.send(session, way.message)
+	request := events.waitType(way.frame).payload()
+	return question{session, turn, fmt.Sprintf(way.path, text(request, way.idKey)), events, way.body(request)}
+}
+
 // A decision made at the node that does not own the session reaches the turn, also while both nodes write.
 func TestADecisionAtTheOtherNodeReachesTheTurn(t *testing.T) {
 	t.Parallel()
@@ -55,12 +70,8 @@ func TestADecisionAtTheOtherNodeReachesTheTurn(t *testing.T) {
 		}
 		for _, way := range waysToAsk {
 			t.Run(fmt.Sprintf("%s, busy %t", way.name, busy), func(t *testing.T) {
-				session := n.a.createSession(untrusted)
-				events := n.a.follow("threadId=" + session)
-				turn := n.a.send(session, way.message)
-				request := events.waitType(way.frame).payload()
-				path := fmt.Sprintf(way.path, text(request, way.idKey))
-				n.b.want(http.StatusOK, http.MethodPost, path, way.body(request))
+				q := n.ask(way)
+				n.b.want(http.StatusOK, http.MethodPost, q.path, q.answer)
 				decided := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
@@ -72,16 +83,16 @@ func TestADecisionAtTheOtherNodeReachesTheTurn(t *testing.T) {
 				} else {
 					t.Logf("the turn went on after %s", took)
 				}
-				if status := events.waitTurn(turn); status != "completed" {
+				if status := q.events.waitTurn(q.turn); status != "completed" {
 					t.Errorf("the turn ended %s", status)
 				}
 				// The loser of a second decision is told so, at either node.
 				for _, node := range []*instance{n.a, n.b} {
-					if status, answer := node.call(http.MethodPost, path, way.body(request)); status != http.StatusNotFound || text(answer, "code") != "already_resolved" {
+					if status, answer := node.call(http.MethodPost, q.path, q.answer); status != http.StatusNotFound || text(answer, "code") != "already_resolved" {
 						t.Errorf("a second decision got %d %v", status, answer)
 					}
 				}
-				if calls := n.siteB.calls(session); len(calls) > 0 {
+				if calls := n.siteB.calls(q.session); len(calls) > 0 {
 					t.Errorf("the codex of the other node was told %v", calls)
 				}
 			})
@@ -176,23 +187,20 @@ func TestADecisionWhileTheOwnerIsDown(t *testing.T) {
 	for k, way := range append(slices.Clone(waysToAsk), waysToAsk[0]) {
 		dead := k == len(waysToAsk)
 		t.Run(fmt.Sprintf("%s, dead %t", way.name, dead), func(t *testing.T) {
-			session := n.a.createSession(untrusted)
-			events := n.a.follow("threadId=" + session)
-			turn := n.a.send(session, way.message)
-			request := events.waitType(way.frame).payload()
+			q := n.ask(way)
 			pid := n.a.runtimePID()
 			if dead {
 				n.a.kill()
 			} else {
 				n.a.freeze()
 			}
-			n.b.want(http.StatusOK, http.MethodPost, fmt.Sprintf(way.path, text(request, way.idKey)), way.body(request))
+			n.b.want(http.StatusOK, http.MethodPost, q.path, q.answer)
 			n.a.kill()
 			before := len(n.siteA.model.Outputs())
 
 			n.a = n.siteA.start()
-			late := n.a.follow("after=0&threadId=" + session)
-			if status := late.waitTurn(turn); status != "completed" {
+			late := n.a.follow("after=0&threadId=" + q.session)
+			if status := late.waitTurn(q.turn); status != "completed" {
 				t.Errorf("the turn ended %s", status)
 			}
 			if again := n.a.runtimePID(); again != pid {
@@ -210,22 +218,19 @@ func TestADecisionWhileTheOwnerIsDown(t *testing.T) {
 func TestADecisionNobodyWaitsForExpires(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
-	session := n.a.createSession(untrusted)
-	events := n.a.follow("threadId=" + session)
-	turn := n.a.send(session, "MOCK_CMD[echo granted]")
-	id := text(events.waitType("approval").payload(), "approvalId")
+	q := n.ask(waysToAsk[0])
 	n.a.kill()
 	n.siteA.endRuntimes()
-	n.b.want(http.StatusOK, http.MethodPost, "/api/approvals/"+id+"/decision", object{"decision": "accept"})
+	n.b.want(http.StatusOK, http.MethodPost, q.path, q.answer)
 
 	n.a = n.siteA.start()
-	late := n.a.follow("after=0&threadId=" + session)
+	late := n.a.follow("after=0&threadId=" + q.session)
 	late.wait("the decision", func(f frame) bool { return f.Type == "approval_resolved" && text(f.payload(), "status") == "resolved" })
 	late.wait("its end", func(f frame) bool { return f.Type == "approval_resolved" && text(f.payload(), "status") == "expired" })
-	if status := late.waitTurn(turn); status != "interrupted" {
+	if status := late.waitTurn(q.turn); status != "interrupted" {
 		t.Errorf("the turn ended %s", status)
 	}
-	_, answer := n.b.call(http.MethodPost, "/api/approvals/"+id+"/decision", object{"decision": "accept"})
+	_, answer := n.b.call(http.MethodPost, q.path, q.answer)
 	if text(answer, "resolution", "status") != "expired" {
 		t.Errorf("a later decision is told %v", answer)
 	}
@@ -344,26 +349,23 @@ func TestTheOtherNodeDoesWhatNeedsNoRuntime(t *testing.T) {
 func TestTheSessionsOfAGoneNodeAreTaken(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
-	session := n.a.createSession(untrusted)
-	events := n.a.follow("threadId=" + session)
-	turn := n.a.send(session, "MOCK_CMD[echo granted]")
-	id := text(events.waitType("approval").payload(), "approvalId")
+	q := n.ask(waysToAsk[0])
 	n.a.kill()
 	n.siteA.endRuntimes()
-	refused := n.b.want(http.StatusMisdirectedRequest, http.MethodDelete, "/api/sessions/"+session, nil)
+	refused := n.b.want(http.StatusMisdirectedRequest, http.MethodDelete, "/api/sessions/"+q.session, nil)
 	if remedy := "HARNESS_ADOPT_NODES=" + n.siteA.nodeID(); !strings.Contains(text(refused, "message"), remedy) {
 		t.Fatalf("the refusal %q does not name the remedy %q", text(refused, "message"), remedy)
 	}
 	n.b.stop()
 	n.b = n.siteB.start("HARNESS_ADOPT_NODES=" + n.siteA.nodeID())
 	n.b.waitRuntime()
-	late := n.b.follow("after=0&threadId=" + session)
+	late := n.b.follow("after=0&threadId=" + q.session)
 	late.wait("the end of the approval", func(f frame) bool { return f.Type == "approval_resolved" && text(f.payload(), "status") == "expired" })
-	if status := late.waitTurn(turn); status != "interrupted" {
+	if status := late.waitTurn(q.turn); status != "interrupted" {
 		t.Errorf("the turn ended %s", status)
 	}
-	n.b.want(http.StatusNotFound, http.MethodPost, "/api/approvals/"+id+"/decision", object{"decision": "accept"})
-	n.b.want(http.StatusOK, http.MethodDelete, "/api/sessions/"+session, nil)
+	n.b.want(http.StatusNotFound, http.MethodPost, q.path, q.answer)
+	n.b.want(http.StatusOK, http.MethodDelete, "/api/sessions/"+q.session, nil)
 }
 
 // On SQLite there is one server: a data directory whose node id was lost keeps its sessions.

@@ -41,6 +41,17 @@ func withErrands(t *testing.T, options ...siteOption) *site {
 	return s
 }
 
+// onErrand is a server in the middle of the errand "one" of a session.
+func onErrand(t *testing.T, options ...siteOption) (s *site, server *instance, session string) {
+	t.Helper()
+	s = withErrands(t, options...)
+	server = s.start()
+	session = server.createSession(nil)
+	server.errand(session, "one")
+	s.held("one")
+	return s, server, session
+}
+
 func (i *instance) errand(session, name string) { i.send(session, "errand "+name+" MOCK_REPLY[ok]") }
 
 // job is the errand's job.
@@ -92,11 +103,7 @@ func TestAJobGoesOnWithItsTurn(t *testing.T) {
 		for _, kept := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s kept %t", engine, kept), func(t *testing.T) {
 				t.Parallel()
-				s := withErrands(t, withEngine(engine), withEnv("HARNESS_KEEP_RUNTIMES=true"))
-				server := s.start()
-				session := server.createSession(nil)
-				server.errand(session, "one")
-				s.held("one")
+				s, server, session := onErrand(t, withEngine(engine), withEnv("HARNESS_KEEP_RUNTIMES=true"))
 				before := server.job(session, "one")
 				said := s.said(s.shim())
 				if kept {
@@ -122,11 +129,7 @@ func TestAJobGoesOnWithItsTurn(t *testing.T) {
 // A job that was gone on with is canceled like any other, and its turn ends with it; the next instruction has a turn of its own.
 func TestAReattachedJobIsCanceled(t *testing.T) {
 	t.Parallel()
-	s := withErrands(t)
-	server := s.start()
-	session := server.createSession(nil)
-	server.errand(session, "one")
-	s.held("one")
+	s, server, session := onErrand(t)
 	turn := text(server.job(session, "one"), "runningContext", "turnId")
 	server.kill()
 	server = s.start()
@@ -204,11 +207,7 @@ func (s *site) queueAnother(like, name string) {
 // has a turn of its own.
 func TestAnInstructionWaitsForATurnLeftBehind(t *testing.T) {
 	t.Parallel()
-	s := withErrands(t)
-	server := s.start()
-	session := server.createSession(nil)
-	server.errand(session, "one")
-	s.held("one")
+	s, server, session := onErrand(t)
 	left := text(server.job(session, "one"), "runningContext", "turnId")
 	server.kill()
 	err := dbtest.Connect(t, s.store()).Update(t.Context(), func(tx database.Tx) error {

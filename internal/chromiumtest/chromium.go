@@ -44,6 +44,7 @@ func Binary(t testing.TB) string {
 // page can have an origin whatever ports are free.
 func Open(t testing.TB, url string, hosts map[string]string) {
 	t.Helper()
+	//nolint:usetesting // what a helper process of Chromium still writes must not fail the test
 	profile, err := os.MkdirTemp("", "harness-chromium-")
 	if err != nil {
 		t.Fatal(err)
