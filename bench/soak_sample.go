@@ -36,7 +36,7 @@ func (s *soaking) sample(ctx context.Context, length time.Duration, home string)
 		return nil, err
 	}
 	defer db.Close()
-	all := s.gauges(db, home)
+	all := s.gauges(db, home, length)
 	ticker := time.NewTicker(max(length/300, 500*time.Millisecond))
 	defer ticker.Stop()
 	for {
@@ -55,7 +55,7 @@ func (s *soaking) sample(ctx context.Context, length time.Duration, home string)
 	}
 }
 
-func (s *soaking) gauges(db *database.DB, home string) []*gauge {
+func (s *soaking) gauges(db *database.DB, home string, length time.Duration) []*gauge {
 	server := s.cmd.Process.Pid
 	metric := func(name string) func() (float64, error) { return func() (float64, error) { return s.metric(name) } }
 	count := func(query string) func() (float64, error) {
@@ -75,6 +75,11 @@ func (s *soaking) gauges(db *database.DB, home string) []*gauge {
 			return sum, err
 		}
 	}
+	// Before the journal was pruned a few times, it and the database are on their way to what they will be.
+	var youngEvents, youngDatabase float64
+	if length < 5*time.Minute {
+		youngEvents, youngDatabase = 50_000, 128
+	}
 	return []*gauge{
 		{name: "server RSS", unit: "MiB", noise: 24, of: func() (float64, error) { return resident(server) / mib, nil }},
 		{name: "server heap in use", unit: "MiB", noise: 16, of: func() (float64, error) {
@@ -85,11 +90,11 @@ func (s *soaking) gauges(db *database.DB, home string) []*gauge {
 		{name: "goroutines", unit: "", noise: 40, of: metric("go_goroutines")},
 		{name: "codex and shim RSS", unit: "MiB", noise: 48, bound: soakRecycle * 1.5, of: codex(func(pid int) float64 { return resident(pid) / mib })},
 		{name: "codex and shim descriptors", unit: "", noise: 24, of: codex(func(pid int) float64 { return float64(descriptors(pid)) })},
-		{name: "events in the journal", unit: "", bound: 2 * soakEvents, of: count(`select pos - oldest + 1 from journal_head where id = 1`)},
+		{name: "events in the journal", unit: "", noise: soakEvents, bound: youngEvents, of: count(`select pos - oldest + 1 from journal_head where id = 1`)},
 		{name: "jobs that completed", unit: "", bound: math.Inf(1), of: count(`select count(*) from jobs where state = 'completed'`)},
 		{name: "entries", unit: "", noise: 100, of: count(`select count(*) from transcript_entries`)},
 		{name: "turns and requests", unit: "", noise: 20, of: count(`select (select count(*) from turns) + (select count(*) from interactive_requests)`)},
-		{name: "database", unit: "MiB", noise: 8, of: size(filepath.Join(s.store.dir, "harness.db"))},
+		{name: "database", unit: "MiB", noise: 8, bound: youngDatabase, of: size(filepath.Join(s.store.dir, "harness.db"))},
 		{name: "its log", unit: "MiB", bound: 80, of: size(filepath.Join(s.store.dir, "harness.db-wal"))},
 		{name: "spools and logs of runtimes", unit: "MiB", noise: 12, of: size(filepath.Join(s.store.dir, "run"))},
 		{name: "codex's sessions", unit: "MiB", noise: 8, of: size(filepath.Join(home, "sessions"), filepath.Join(home, "archived_sessions"))},

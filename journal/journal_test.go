@@ -488,3 +488,38 @@ func TestPruneByAge(t *testing.T) {
 		}
 	})
 }
+
+// Pruning takes few events at a time, and who writes meanwhile comes in between: not after the last of many transactions.
+func TestPruningLetsWritersIn(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		j := start(t, db, journal.Options{})
+		for range 10 {
+			if _, err := j.Append(t.Context(), make([]journal.Event, 1000)...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		written, last, chunks := make(chan error, 1), int64(1), 0
+		between := false
+		j.BeforePrune(func(_ context.Context, _ database.Tx, below int64) error {
+			if below-last > 500 {
+				t.Errorf("one transaction prunes %d events", below-last)
+			}
+			last = below
+			if chunks++; chunks == 1 {
+				go func() {
+					_, err := j.Append(t.Context(), journal.Event{})
+					written <- err
+				}()
+			}
+			between = between || len(written) > 0
+			return nil
+		})
+		if _, err := j.Prune(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-written; err != nil || !between || chunks < 19 {
+			t.Errorf("of %d transactions the writer came in between: %v (%v)", chunks, between, err)
+		}
+	})
+}
