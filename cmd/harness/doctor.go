@@ -84,6 +84,7 @@ func examine(ctx context.Context, flags *pflag.FlagSet) ([]finding, error) {
 		d.database(ctx)
 	}
 	d.space()
+	d.retention()
 	d.listening(ctx)
 	d.extensions(ctx)
 	d.tokens()

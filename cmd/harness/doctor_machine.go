@@ -193,7 +193,7 @@ const (
 	littleFiles = 1000
 )
 
-// space tells what is left for the data directory, and what is kept for ever.
+// space tells what is left for the data directory.
 func (d *doctor) space() {
 	const name, remedy = "space", "make room, or move DATA_DIR"
 	var disk unix.Statfs_t
@@ -208,9 +208,23 @@ func (d *doctor) space() {
 		d.broken(name, fmt.Sprintf("%s, and room for %d files", message, disk.Ffree), remedy)
 	case free < scarceBytes:
 		d.warn(name, message, remedy)
-	case d.cfg.JournalKeepEvents == 0:
-		d.ok(name, "%s; every event is kept (HARNESS_JOURNAL_KEEP_EVENTS bounds that)", message)
 	default:
-		d.ok(name, "%s; the newest %d events are kept", message, d.cfg.JournalKeepEvents)
+		d.ok(name, "%s", message)
+	}
+}
+
+// retention tells what is kept for ever though nobody may want it.
+func (d *doctor) retention() {
+	const name = "retention"
+	kept := d.cfg.Retention
+	events, records := kept.JournalDays == 0 && d.cfg.JournalKeepEvents == 0, kept.RecordDays == 0 && kept.Records == 0
+	if events {
+		d.warn(name, "every event is kept for ever", "set HARNESS_JOURNAL_KEEP_DAYS or HARNESS_JOURNAL_KEEP_EVENTS")
+	}
+	if records {
+		d.warn(name, "ended jobs, settled requests and extension reloads are kept for ever", "set HARNESS_RECORDS_KEEP_DAYS or HARNESS_RECORDS_KEEP")
+	}
+	if !events && !records {
+		d.ok(name, "what is over goes by its age and number; docs/configuration.md says what")
 	}
 }

@@ -95,6 +95,7 @@ func TestTheDoctorOfAServerThatWorks(t *testing.T) {
 			s.requireFinding(found, "runtime", findingOK, "codex-cli ")
 			s.requireFinding(found, "data", findingOK, s.dataDir)
 			s.requireFinding(found, "space", findingOK, "MiB are free")
+			s.requireFinding(found, "retention", findingOK, "goes by its age")
 			s.requireFinding(found, "tokens", findingOK, "disabled")
 			server.stop()
 			unchanged(s.dataDir)
@@ -140,10 +141,13 @@ func TestTheDoctorTellsWhatIsWrong(t *testing.T) {
 		}, finding: "data", status: findingWarning, says: "chmod 700"},
 		"newer schema": {env: []string{"DATA_DIR=" + filepath.Dir(newer.Path)}, finding: "database", status: findingBroken, says: "newer harness"},
 		"damaged": {prepare: func(s *site) { s.write(0o600, "d/harness.db", strings.Repeat("no database ", 1000)) }, env: []string{"DATA_DIR=d"},
-			finding: "database", status: findingBroken, says: "not a database"},
+			finding: "database", status: findingBroken, says: "is no SQLite database"},
 		"no Postgres":        {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, finding: "database", status: findingBroken, says: "DATABASE_URL"},
 		"read-only Postgres": {env: []string{"DATABASE_URL=" + readOnly + "&default_transaction_read_only=on"}, finding: "database", status: findingBroken, says: "takes no writes"},
-		"open bind":          {env: []string{"HOST=0.0.0.0"}, finding: "listening", status: findingBroken, says: "HARNESS_AUTH_TOKEN"},
+		"events for ever":    {env: []string{"HARNESS_JOURNAL_KEEP_DAYS=0"}, finding: "retention", status: findingWarning, says: "HARNESS_JOURNAL_KEEP_DAYS"},
+		"records for ever": {env: []string{"HARNESS_RECORDS_KEEP_DAYS=0", "HARNESS_RECORDS_KEEP=0"}, finding: "retention", status: findingWarning,
+			says: "HARNESS_RECORDS_KEEP"},
+		"open bind": {env: []string{"HOST=0.0.0.0"}, finding: "listening", status: findingBroken, says: "HARNESS_AUTH_TOKEN"},
 		"open on purpose": {env: []string{"HOST=0.0.0.0", "HARNESS_INSECURE_NO_AUTH=true"}, finding: "listening", status: findingWarning,
 			says: "proxy in front"},
 		"another program": {env: []string{"PORT=" + other.URL[strings.LastIndex(other.URL, ":")+1:]}, finding: "listening", status: findingBroken, says: "another PORT"},

@@ -27,11 +27,12 @@ type outage struct {
 	refuse, mend func(*instance)
 }
 
-// outages are a site's whose store can refuse, and the ways it can: one for each point of a turn that is tried.
-func outages(t *testing.T, engine database.Engine) (*site, []outage) {
+// outages are a site's whose store can refuse, and the ways it can: one for each point of a turn that is tried. The first of them is also there
+// when the server is not. size is the disk's.
+func outages(t *testing.T, engine database.Engine, size string) (*site, []outage) {
 	wait := withEnv("HARNESS_STORE_WAIT_MS=300")
 	if engine == database.SQLite {
-		disk := disktest.New(t, "24m")
+		disk := disktest.New(t, size)
 		s := newSite(t, wait)
 		s.dataDir = filepath.Join(disk.Path, "data")
 		s.env = append(s.env, "DATA_DIR="+s.dataDir)
@@ -93,7 +94,7 @@ func TestAnOutageOfTheStoreLeavesNoTrace(t *testing.T) {
 		for n, engine := range engines {
 			t.Run(string(engine), func(t *testing.T) {
 				t.Parallel()
-				s, all := outages(t, engine)
+				s, all := outages(t, engine, "24m")
 				got[n].entries, got[n].frames = s.outlive(all)
 			})
 		}

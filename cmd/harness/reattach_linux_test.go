@@ -34,11 +34,16 @@ export function registerAgentEvents(registry) {
 func withErrands(t *testing.T, options ...siteOption) *site {
 	t.Helper()
 	s := newSite(t, options...)
+	s.addErrands()
+	return s
+}
+
+func (s *site) addErrands() {
+	s.t.Helper()
 	s.extension("errand", map[string]string{
 		"events.js":         lineErrand,
 		"agent.config.json": `{"turnPolicy":{"sandbox":"danger-full-access","approvalPolicy":"never"}}`,
 	})
-	return s
 }
 
 // onErrand is a server in the middle of the errand "one" of a session.

@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"context"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,6 +48,9 @@ type fakeSessions struct {
 	refusal   error
 	wished    []session.Message
 	refuses   []error // what the next messages are answered with
+	// unreadable is how many reads of each kind fail, reads how many there were.
+	unreadable int
+	reads      map[string]int
 }
 
 func (f *fakeSessions) policyOf(string) (jobs.AgentPolicy, error) {
@@ -144,15 +148,32 @@ func (f *fakeSessions) tell(id, item string) {
 	_, _ = f.journal.Append(context.Background(), journal.Event{SessionID: id, ItemID: item, Type: "runtime.fake"})
 }
 
+// unread is the error of a read while the store is out of reach: the first reads of each kind as often as unreadable says.
+func (f *fakeSessions) unread(kind string) error {
+	if f.reads == nil {
+		f.reads = map[string]int{}
+	}
+	if f.reads[kind]++; f.reads[kind] <= f.unreadable {
+		return fmt.Errorf("read %s: %w", kind, driver.ErrBadConn)
+	}
+	return nil
+}
+
 func (f *fakeSessions) TurnMark(context.Context, string) (session.TurnMark, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.unread("mark"); err != nil {
+		return session.TurnMark{}, err
+	}
 	return session.TurnMark{Turns: len(f.turns)}, nil
 }
 
 func (f *fakeSessions) TurnSince(_ context.Context, _ string, mark session.TurnMark) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.unread("since"); err != nil {
+		return "", err
+	}
 	if len(f.turns) == mark.Turns {
 		return "", nil
 	}
@@ -174,6 +195,9 @@ func (f *fakeSessions) Interrupt(_ context.Context, _, turnID string) (string, e
 func (f *fakeSessions) Turn(_ context.Context, _, turnID string) (session.TurnState, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.unread("turn"); err != nil {
+		return session.TurnState{}, false, err
+	}
 	turn, known := f.turns[turnID]
 	if !known {
 		return session.TurnState{}, false, nil
@@ -184,6 +208,9 @@ func (f *fakeSessions) Turn(_ context.Context, _, turnID string) (session.TurnSt
 func (f *fakeSessions) Get(_ context.Context, id string) (session.Detail, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.unread("session"); err != nil {
+		return session.Detail{}, err
+	}
 	var detail session.Detail
 	detail.Session.ID = id
 	for turnID, turn := range f.turns {

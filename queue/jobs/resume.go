@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"harness/database"
 	"harness/queue"
 	"harness/runtime"
 	"harness/session"
@@ -41,7 +42,7 @@ func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string
 	poll := time.NewTicker(t.timing.Poll)
 	defer poll.Stop()
 	for {
-		before, err := t.sessions.TurnMark(ctx, sessionID)
+		before, err := patiently(ctx, t, func() (session.TurnMark, error) { return t.sessions.TurnMark(ctx, sessionID) })
 		if err != nil {
 			return step{}, err
 		}
@@ -130,7 +131,7 @@ func (t turns) recall(ctx context.Context, run *queue.Run, s step, cause error) 
 		if ctx.Err() != nil {
 			return s, context.Cause(ctx)
 		}
-		if !errors.Is(err, session.ErrTurnUnsettled) {
+		if !errors.Is(err, session.ErrTurnUnsettled) && !database.Transient(err) {
 			return s, fmt.Errorf("%w: the instruction was sent to the worker, and is not sent again: %w", errOutcomeUnknown, err)
 		}
 		select {

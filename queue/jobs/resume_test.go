@@ -43,3 +43,23 @@ func TestAnInstructionIsSentAgainOnlyWhenItWasNotTaken(t *testing.T) {
 		}
 	})
 }
+
+// While the store cannot be read a job waits, at whatever it reads of its turn: the turn is neither given up nor asked for again.
+func TestAJobWaitsForAStoreThatCannotBeRead(t *testing.T) {
+	each(t, func(t *testing.T, db *database.DB) {
+		for name, refuses := range map[string][]error{"begun": nil, "not known to be begun": {runtime.ErrUnavailable}} {
+			b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) { f.refuses, f.unreadable = refuses, 3 })
+			job := b.instruct(object{"expectResponse": "assistant_text"})
+			sent := 0
+			for _, message := range b.sessions.messages() {
+				if strings.HasSuffix(message, "Do it.") {
+					sent++
+				}
+			}
+			if job.State != queue.Completed || sent != 1 || b.sessions.interrupt != 0 {
+				t.Errorf("%s: %s %q, sent %d times, interrupted %d", name, job.State, failure(job), sent, b.sessions.interrupt)
+			}
+			b.stop()
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/database"
 	"harness/journal"
 	"harness/queue"
 	"harness/runtime"
@@ -122,7 +123,11 @@ func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan st
 	defer poll.Stop()
 	var unknownSince time.Time
 	for {
-		state, known, err := t.sessions.Turn(ctx, sessionID, turnID)
+		var known bool
+		state, err := patiently(ctx, t, func() (state session.TurnState, err error) {
+			state, known, err = t.sessions.Turn(ctx, sessionID, turnID)
+			return state, err
+		})
 		if err != nil {
 			return false, err
 		}
@@ -156,6 +161,27 @@ func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan st
 			return false, context.Cause(ctx)
 		}
 	}
+}
+
+// patiently reads from the store, again while that is out of reach: a turn goes on meanwhile, and how it ended can be read afterwards. The time
+// of the attempt bounds it.
+func patiently[T any](ctx context.Context, t turns, read func() (T, error)) (T, error) {
+	value, err := read()
+	if !database.Transient(err) {
+		return value, err
+	}
+	t.log.Warn().Err(err).Msg("the store cannot be read; a job waits for it")
+	poll := time.NewTicker(t.timing.Poll)
+	defer poll.Stop()
+	for database.Transient(err) {
+		select {
+		case <-poll.C:
+			value, err = read()
+		case <-ctx.Done():
+			return value, context.Cause(ctx)
+		}
+	}
+	return value, err
 }
 
 // remaining is what is left of a turn's time. One that ended while nobody was there can still be taken in.
@@ -203,7 +229,7 @@ func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) 
 	poll := time.NewTicker(t.timing.Poll)
 	defer poll.Stop()
 	for {
-		detail, err := t.sessions.Get(ctx, sessionID)
+		detail, err := patiently(ctx, t, func() (session.Detail, error) { return t.sessions.Get(ctx, sessionID) })
 		if err != nil {
 			return "", err
 		}
