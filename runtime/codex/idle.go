@@ -21,6 +21,10 @@ const (
 	pressed = 10
 )
 
+// unloadDelay is the configuration of a conversation that says how long codex keeps it when it was told to let go of it: half an hour if not
+// set.
+const unloadDelay = "thread_unload_delay_secs"
+
 // recycledError says that a process was ended because of the memory it held while nothing ran in it.
 type recycledError struct{ bytes int64 }
 
