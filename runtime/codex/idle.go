@@ -175,8 +175,9 @@ func (c *Codex) retire(ctx context.Context, conn *conn) bool {
 // freeLocked tells whether the process can be done without: nobody uses it or has since seen, nothing runs or waits in it, and what it said
 // is stored. c.mu is held.
 func (c *Codex) freeLocked(conn *conn, seen int64) bool {
-	quiet := time.Now().Add(-c.options.RecycleIdle)
-	return c.conn == conn && c.status.State == runtime.StateReady && c.users == 0 && c.uses == seen && c.used.Before(quiet) &&
+	now := time.Now()
+	quiet := now.Add(-c.options.RecycleIdle)
+	return now.After(c.loginUntil) && c.conn == conn && c.status.State == runtime.StateReady && c.users == 0 && c.uses == seen && c.used.Before(quiet) &&
 		conn.free(quiet) && c.out.empty()
 }
 
