@@ -180,5 +180,15 @@ func Beyond() []Row {
 			Reason: "the original took one and dropped the other: what was reviewed or answered was not what was asked for",
 			Routes: []string{"POST /api/sessions/{sessionId}/review", "POST /api/tool-input/{requestId}/decision", "POST /api/tool-calls/{requestId}/response"},
 		},
+		{
+			What: "a runtime that answers nothing for `HARNESS_RUNTIME_HANG_MS` is `unresponsive`, then killed and restarted; its turns are interrupted " +
+				"and its approvals expire: [operations.md](operations.md#a-runtime-that-hangs)",
+			Reason: "in the original its turns ran and its approvals waited for ever",
+		},
+		{
+			What: "sessions that are idle for `HARNESS_RUNTIME_UNLOAD_MS` leave the runtime's memory and come back with their next message, and an idle " +
+				"runtime above `HARNESS_RUNTIME_RECYCLE_MB` is replaced: [operations.md](operations.md#the-memory-of-the-runtime)",
+			Reason: "in the original the runtime kept about 1 MiB for every session for as long as it ran",
+		},
 	}
 }

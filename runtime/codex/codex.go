@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,8 @@ const (
 	steady = time.Minute
 	// stopGrace is how long codex has to end after SIGTERM.
 	stopGrace = 3 * time.Second
+	// loginLimit is how long a person may take to log in in a browser.
+	loginLimit = 15 * time.Minute
 	// sweepLimit bounds the wait for killed leftovers to go away.
 	sweepLimit = 5 * time.Second
 	// forgetLimit bounds the wait for a process's end to be stored.
@@ -102,10 +105,12 @@ type Codex struct {
 	// users are the calls under way, uses all so far, used is when the last one ended.
 	users, uses int64
 	used        time.Time
-	version     version
-	home        string
-	cancel      context.CancelFunc
-	done        chan struct{}
+	// loginUntil is when a login that was begun is given up: a browser brings its end to this process.
+	loginUntil time.Time
+	version    version
+	home       string
+	cancel     context.CancelFunc
+	done       chan struct{}
 }
 
 var _ runtime.Adapter = (*Codex)(nil)
@@ -264,6 +269,11 @@ func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMe
 		if _, unknown := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: thread}); unknown == nil {
 			result, err = conn.call(ctx, c.options.CallTimeout, method, params)
 		}
+	}
+	if err == nil && strings.Contains(method, "login") {
+		c.mu.Lock()
+		c.loginUntil = time.Now().Add(loginLimit)
+		c.mu.Unlock()
 	}
 	return result, err
 }

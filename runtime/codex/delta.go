@@ -85,17 +85,24 @@ func eachMember(raw []byte, object int, visit func(name []byte, at span)) {
 
 func space(raw []byte) int { return len(raw) - len(bytes.TrimLeft(raw, " \t\r\n")) }
 
+// stringEnd is where the string ends that something begins with: at the first quote after an even number of backslashes.
+func stringEnd(raw []byte) int {
+	for at := 1; ; at++ {
+		at += bytes.IndexByte(raw[at:], '"')
+		plain := bytes.TrimRight(raw[:at], `\`)
+		if (at-len(plain))%2 == 0 {
+			return at
+		}
+	}
+}
+
 // value is the length of the JSON value something begins with.
 func value(raw []byte) int {
 	depth := 0
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
 		case '"':
-			for i++; raw[i] != '"'; i++ {
-				if raw[i] == '\\' {
-					i++
-				}
-			}
+			i += stringEnd(raw[i:])
 		case '{', '[':
 			depth++
 			continue

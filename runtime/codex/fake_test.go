@@ -113,7 +113,9 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 		}
 		f.result(frame.ID, `{}`)
 	case "long":
-		f.say(`{"method":"huge","params":{"text":"%s"}}`, strings.Repeat("h", 64<<20))
+		asked := struct{ MiB int }{64}
+		_ = json.Unmarshal(frame.Params, &asked)
+		f.say(`{"method":"huge","params":{"text":"%s"}}`, strings.Repeat("h", asked.MiB<<20))
 		f.result(frame.ID, `{}`)
 	case "hold":
 		f.open = append(f.open, string(frame.ID))

@@ -52,8 +52,8 @@ func (f *frame) legacy() bool { return strings.HasPrefix(f.Method, "codex/event/
 // parseFrame reads a line. Params and result are parts of it, not copies: they may be as long as the line.
 func parseFrame(line []byte) (frame, error) {
 	var f frame
-	if err := json.Unmarshal(line, &struct{}{}); err != nil {
-		return f, err
+	if !json.Valid(line) {
+		return f, errors.New("not valid JSON")
 	}
 	var errs []error
 	eachMember(line, 0, func(name []byte, at span) {

@@ -21,6 +21,10 @@ const (
 	pressed = 10
 )
 
+// unloadDelay is the configuration of a conversation that says how long codex keeps it when it was told to let go of it: half an hour if not
+// set.
+const unloadDelay = "thread_unload_delay_secs"
+
 // recycledError says that a process was ended because of the memory it held while nothing ran in it.
 type recycledError struct{ bytes int64 }
 
@@ -171,8 +175,9 @@ func (c *Codex) retire(ctx context.Context, conn *conn) bool {
 // freeLocked tells whether the process can be done without: nobody uses it or has since seen, nothing runs or waits in it, and what it said
 // is stored. c.mu is held.
 func (c *Codex) freeLocked(conn *conn, seen int64) bool {
-	quiet := time.Now().Add(-c.options.RecycleIdle)
-	return c.conn == conn && c.status.State == runtime.StateReady && c.users == 0 && c.uses == seen && c.used.Before(quiet) &&
+	now := time.Now()
+	quiet := now.Add(-c.options.RecycleIdle)
+	return now.After(c.loginUntil) && c.conn == conn && c.status.State == runtime.StateReady && c.users == 0 && c.uses == seen && c.used.Before(quiet) &&
 		conn.free(quiet) && c.out.empty()
 }
 

@@ -15,9 +15,6 @@ import (
 	"harness/runtime/process/shim"
 )
 
-// unloadAtOnce has codex unload a conversation as soon as it is told to, and not half an hour later.
-const unloadAtOnce = "thread_unload_delay_secs=0"
-
 // link is one codex process as the adapter sees it: a child of ours, one behind a shim, or what a dead shim's codex has left to read.
 type link struct {
 	generation string
@@ -47,7 +44,7 @@ func (c *Codex) open(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("name a codex process: %w", err)
 	}
-	generation, args := id.String(), []string{"app-server", "-c", unloadAtOnce}
+	generation, args := id.String(), []string{"app-server"}
 	if c.options.Shims != nil && c.options.Detach {
 		ctx, cancel := context.WithTimeout(ctx, c.options.StartTimeout)
 		defer cancel()

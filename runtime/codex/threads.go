@@ -48,7 +48,7 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 	if in.Ephemeral {
 		params["ephemeral"] = true
 	}
-	config := object{}
+	config := object{unloadDelay: 0}
 	if in.NetworkAccess == networkEnabled && in.Sandbox == sandboxWorkspace {
 		// thread/start has no member for it; the configuration key only exists for this mode.
 		config["sandbox_workspace_write.network_access"] = true
@@ -56,9 +56,7 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 	if in.NoUserInstruction {
 		config["project_doc_max_bytes"] = 0
 	}
-	if len(config) > 0 {
-		params["config"] = config
-	}
+	params["config"] = config
 	result, err := conn.call(ctx, c.options.CallTimeout, "thread/start", params)
 	return threadIn(result, err)
 }
@@ -74,7 +72,7 @@ func (c *Codex) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runt
 }
 
 func (c *Codex) resume(ctx context.Context, conn *conn, in runtime.ResumeThread) (runtime.Thread, error) {
-	params := object{"threadId": in.ThreadID}
+	params := object{"threadId": in.ThreadID, "config": object{unloadDelay: 0}}
 	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
 	defer cancel()
 	for {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -351,4 +352,32 @@ func BenchmarkLine(b *testing.B) {
 		go a.Stop(0)
 		p.end(a)
 	})
+}
+
+// What a shim had spooled is read to the end although the shim is stopped and has to be killed.
+func TestAFrozenShimLosesNothingItSpooled(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	const lines = 200_000
+	a := p.sh(fmt.Sprintf(`seq 1 %d; cat`, lines), nil)
+	var want strings.Builder
+	for n := range lines {
+		_, _ = fmt.Fprintln(&want, n+1)
+	}
+	p.eventually("all is spooled", func() bool {
+		state, err := shim.Status(t.Context(), p.found()[0])
+		return err == nil && state.End == int64(want.Len())
+	})
+	if err := syscall.Kill(a.State.PID, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		a.Stop(0)
+	}()
+	if got := p.end(a); got != want.String() {
+		t.Errorf("%d bytes came of %d", len(got), want.Len())
+	}
+	<-stopped
 }

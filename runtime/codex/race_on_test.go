@@ -1,0 +1,9 @@
+//go:build race
+
+package codex_test
+
+// The race detector takes memory of its own, and takes minutes for a line of full length.
+const (
+	raceFactor = 3
+	longMiB    = 8
+)
