@@ -180,5 +180,10 @@ func Beyond() []Row {
 			Reason: "the original took one and dropped the other: what was reviewed or answered was not what was asked for",
 			Routes: []string{"POST /api/sessions/{sessionId}/review", "POST /api/tool-input/{requestId}/decision", "POST /api/tool-calls/{requestId}/response"},
 		},
+		{
+			What: "while the database refuses writes, what runtimes say is held and stored later, requests that write wait and are 503 with `Retry-After`, " +
+				"health is `degraded` and has `store`: [operations.md](operations.md#when-the-database-refuses)",
+			Reason: "the original answered 500 and lost what its runtime had said",
+		},
 	}
 }
