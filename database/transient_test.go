@@ -42,7 +42,11 @@ func TestAConnectionThatMayNotWriteIsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	write := func(tx Tx) error {
 		_, err := tx.ExecContext(t.Context(), `create table if not exists t (x text)`)
 		return err

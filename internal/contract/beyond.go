@@ -190,5 +190,10 @@ func Beyond() []Row {
 				"runtime above `HARNESS_RUNTIME_RECYCLE_MB` is replaced: [operations.md](operations.md#the-memory-of-the-runtime)",
 			Reason: "in the original the runtime kept about 1 MiB for every session for as long as it ran",
 		},
+		{
+			What: "while the database refuses writes, what runtimes say is held and stored later, requests that write wait and are 503 with `Retry-After`, " +
+				"health is `degraded` and has `store`: [operations.md](operations.md#when-the-database-refuses)",
+			Reason: "the original answered 500 and lost what its runtime had said",
+		},
 	}
 }
