@@ -263,10 +263,20 @@ func runUnit(ctx context.Context, s *submission, tx database.Tx) (events []Event
 // lockHead takes the head row: from here to the commit no other writer of any process appends, which is what makes pos and seq gap-free
 // and equal to commit order. It comes first so that units of two processes cannot deadlock on each other's rows.
 func (j *Journal) lockHead(ctx context.Context, tx database.Tx) (pos int64, err error) {
-	if err := tx.QueryRowContext(ctx, `select pos from journal_head where id = 1`+j.db.LockClause()).Scan(&pos); err != nil {
+	var mode any
+	if err := tx.QueryRowContext(ctx, `select pos, `+j.planOnce()+` from journal_head where id = 1`+j.db.LockClause()).Scan(&pos, &mode); err != nil {
 		return 0, fmt.Errorf("lock the journal head: %w", err)
 	}
 	return pos, nil
+}
+
+// planOnce makes Postgres plan each statement of a transaction the first time only. It would else plan those with arrays every time, because
+// it knows how long they are then: that took longer than they do. What units ask for is found by key, with one good plan.
+func (j *Journal) planOnce() string {
+	if j.db.Engine() == database.Postgres {
+		return `set_config('plan_cache_mode', 'force_generic_plan', true)`
+	}
+	return `''`
 }
 
 func (j *Journal) origin(s *submission) Origin {
