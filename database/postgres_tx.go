@@ -73,7 +73,7 @@ func (db *DB) begin(ctx context.Context, tx *postgresTx, hold string) (held int6
 		text += fmt.Sprintf("; set local idle_in_transaction_session_timeout = %d", (idleWrite << min(lost, maxPatience)).Milliseconds())
 	}
 	if hold != "" {
-		text += "; " + hold
+		text += "; " + planOnce + "; " + hold
 	}
 	err = tx.raw(func(conn *pgx.Conn) error {
 		stop := db.watch(ctx, conn.PgConn().PID())
@@ -93,6 +93,10 @@ func (db *DB) begin(ctx context.Context, tx *postgresTx, hold string) (held int6
 	})
 	return held, err
 }
+
+// planOnce makes Postgres plan each statement of a transaction the first time only. It would else plan those with arrays every time, because
+// it knows how long they are then: that took longer than they do. What is asked for while others wait is found by key, with one good plan.
+const planOnce = "set local plan_cache_mode = force_generic_plan"
 
 // maxPatience bounds how often idleWrite doubles: to 48 s.
 const maxPatience = 5

@@ -350,7 +350,12 @@ var (
 )
 
 func blocksText(found string) string {
-	return fmt.Sprintf(`with v (s, t) as ({rows}) select v.s, v.t, b.block, coalesce((select e.place from transcript_entries e
-		where e.session_id = v.s and e.place >= b.block * %d and e.place < (b.block + 1) * %d order by e.place desc limit 1), 0) from %s`,
-		int64(1)<<blockShift, int64(1)<<blockShift, found)
+	return `with v (s, t) as ({rows}) select v.s, v.t, b.block, ` + lastOfBlock("v.s") + ` from ` + found
+}
+
+// lastOfBlock is SQL for where the last entry of a block b of a session stands, 0 when it has none.
+func lastOfBlock(session string) string {
+	return fmt.Sprintf(`coalesce((select e.place from transcript_entries e
+		where e.session_id = %s and e.place >= b.block * %d and e.place < (b.block + 1) * %d order by e.place desc limit 1), 0)`,
+		session, int64(1)<<blockShift, int64(1)<<blockShift)
 }

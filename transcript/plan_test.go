@@ -17,7 +17,7 @@ func TestMessagesAreFoundByTheirIndex(t *testing.T) {
 			return // it knows that a unique index finds one row
 		}
 		for _, text := range []string{
-			strings.Replace(foundText+foundByLateral, "{rows}", "select * from unnest(array['s'], array['m'])", 1),
+			strings.Replace(foundText+foundByLateral, "{rows}", "select * from unnest(array['s'], array['m'], array['t'])", 1),
 			`select ` + entryColumns + ` from transcript_entries where session_id = 's' and message_id = 'm'`,
 		} {
 			if plan := explain(t, db, text); !strings.Contains(plan, "using transcript_entries_message") {

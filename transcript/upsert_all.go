@@ -51,11 +51,11 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 			order = append(order, keys[i])
 		}
 	}
-	last, err := read(ctx, tx, order, states)
+	places := newPlacer(tx)
+	last, err := read(ctx, tx, puts, keys, states, places)
 	if err != nil {
 		return err
 	}
-	places := newPlacer(tx)
 	if err := places.load(ctx, turnsOf(puts, keys, states)); err != nil {
 		return err
 	}
@@ -123,28 +123,31 @@ func turnsOf(puts []Put, keys []key, states map[key]*state) []turnKey {
 	return turns
 }
 
-// read fills in the entries that are stored, and returns the last ordinal of each session that gets another.
-func read(ctx context.Context, tx database.Tx, keys []key, states map[key]*state) (last map[string]int64, err error) {
-	args := make([]any, 0, 2*len(keys))
-	for _, k := range keys {
-		args = append(args, k.session, k.message)
+// read fills in the entries that are stored, and the blocks of turns as far as the statement tells them, and returns the last ordinal of each
+// session that gets another.
+func read(ctx context.Context, tx database.Tx, puts []Put, keys []key, states map[key]*state, places *placer) (last map[string]int64, err error) {
+	args := make([]any, 0, 3*len(puts))
+	for i, k := range keys {
+		args = append(args, k.session, k.message, database.EncodeText(puts[i].Entry.TurnID))
 	}
 	last = make(map[string]int64, 1)
 	err = readStates.Query(ctx, tx, args, func(rows *sql.Rows) error {
 		var (
-			session string
-			ordinal sql.NullInt64
+			session             string
+			ordinal, number, at sql.NullInt64
 		)
-		row := optional{rows, []any{&session, &ordinal}}
+		row := optional{rows, []any{&session, &ordinal, &number, &at}}
 		entry, err := scanEntry(ctx, &row)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if ordinal.Valid {
+		case ordinal.Valid:
 			last[session] = ordinal.Int64
-			return nil
+		case number.Valid:
+			places.blocks[turnKey{session, database.EncodeText(entry.TurnID)}] = &block{number: number.Int64, last: at.Int64}
+		default:
+			*states[key{session, database.EncodeText(entry.MessageID)}] = state{entry: entry, stored: true, known: true}
 		}
-		*states[key{session, database.EncodeText(entry.MessageID)}] = state{entry: entry, stored: true, known: true}
 		return nil
 	})
 	if err != nil {
@@ -217,8 +220,8 @@ var (
 	// no choice, nor does the conflict below.
 	readStates = database.NewBulks(
 		foundText+` v join transcript_entries e on e.session_id = v.s and e.message_id = v.m`,
-		foundText+foundByLateral+lastText,
-		database.Text, database.Text)
+		foundText+foundByLateral+lastText+blocksOfTurns,
+		database.Text, database.Text, database.Text)
 	// Nobody goes on after an insert that failed: SQLite need not note what it would have to undo of its first rows.
 	insertEntries = database.NewBulks(`insert or fail `+insertText, `insert `+insertText,
 		append(rowKinds[:len(rowKinds):len(rowKinds)], database.Int, database.Int)...)
@@ -233,19 +236,26 @@ var (
 		rowKinds...)
 )
 
-// foundText gives the entries there are, and lastText, to save a round trip to Postgres, for each session a row with its last ordinal and no
-// entry. SQLite would make a table of the rows to read them twice.
+// foundText gives the entries there are of rows of a session, a message and a turn. To save round trips to Postgres, each session has a row
+// with its last ordinal there (lastText), and each turn one with its block, 0 for none, and where its last entry stands (blocksOfTurns). SQLite
+// would make a table of the rows to read them more than once, which takes longer than statements of their own.
 const (
 	insertText = `into transcript_entries (` + rowColumns + `, ordinal, place, content) select v.*, '' from ({rows}) as v`
 
-	foundText = `with v (s, m) as ({rows})
-		select e.session_id, null as last, e.message_id, e.turn_id, e.role, e.type, e.content, e.details, e.status, e.started_at, e.completed_at,
-			` + StoredEntry + `, e.event_pos from`
+	foundText = `with v (s, m, t) as ({rows})
+		select e.session_id, cast(null as bigint) as last, cast(null as bigint) as number, cast(null as bigint) as at, e.message_id, e.turn_id, e.role,
+			e.type, e.content, e.details, e.status, e.started_at, e.completed_at, ` + StoredEntry + `, e.event_pos from`
 	foundByLateral = ` v cross join lateral (select * from transcript_entries t where t.session_id = v.s and t.message_id = v.m limit 1) as e`
 
 	lastText = `
 		union all
-		select d.s, coalesce((select o.ordinal from transcript_entries o where o.session_id = d.s order by o.ordinal desc limit 1), 0),
+		select d.s, coalesce((select o.ordinal from transcript_entries o where o.session_id = d.s order by o.ordinal desc limit 1), 0), null, null,
 			null, null, null, null, null, null, null, null, null, null, null
 		from (select distinct s from v) as d`
 )
+
+var blocksOfTurns = `
+		union all
+		select d.s, null, coalesce(b.block, 0), ` + lastOfBlock("d.s") + `, null, d.t, null, null, null, null, null, null, null, null, null
+		from (select distinct s, t from v) as d
+		left join lateral (select * from transcript_turns t where t.session_id = d.s and t.turn_id = d.t limit 1) as b on true`
