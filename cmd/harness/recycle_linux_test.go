@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,7 +29,7 @@ func TestAnIdleRuntimeIsRecycled(t *testing.T) {
 			events.close()
 		}
 		server.eventually("the idle process is recycled", func() bool { return server.metric("harness_runtime_recycles_total") >= 1 })
-		for _, session := range append(sessions, unused) {
+		for _, session := range slices.Concat(sessions, []string{unused}) {
 			events := server.follow("threadId=" + session)
 			if status := events.waitTurn(server.send(session, "and now?")); status != "completed" {
 				t.Errorf("the next turn ended %s", status)
