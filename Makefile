@@ -34,7 +34,7 @@ fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs
 	scripts/fuzz.sh
 
 .PHONY: histories
-histories: ## HARNESS_HISTORIES (500) random kills, freezes and stops over jobs on each engine (about 20 minutes)
+histories: ## HARNESS_HISTORIES (500) random kills, freezes, stops and outages of the store over jobs on each engine (half an hour)
 	scripts/setup-test.sh
 	HARNESS_HISTORIES=$${HARNESS_HISTORIES:-500} go test -v -timeout 4h -run TestRandomEndsRunNoInstructionTwice ./cmd/harness
 

@@ -133,7 +133,7 @@ func (h *history) wait() {
 // I/O errors, read-only, connections): each instruction ran once, or its job says that nobody knows, and none ran twice. What was drawn is logged; the timing is the machine's.
 func TestRandomEndsRunNoInstructionTwice(t *testing.T) {
 	t.Parallel()
-	rounds, seed := number(t, historiesEnv, 8), number(t, historiesSeed, 14)
+	rounds, seed := number(t, historiesEnv, 6), number(t, historiesSeed, 14)
 	for n, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()

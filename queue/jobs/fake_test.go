@@ -73,6 +73,9 @@ const source = "source-1"
 func (f *fakeSessions) Lookup(_ context.Context, id string) (session.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.unread("lookup"); err != nil {
+		return session.Session{}, err
+	}
 	if f.gone[id] {
 		return session.Session{}, &session.DeletedError{SessionID: id}
 	}

@@ -42,7 +42,7 @@ func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string
 	poll := time.NewTicker(t.timing.Poll)
 	defer poll.Stop()
 	for {
-		before, err := patiently(ctx, t, func() (session.TurnMark, error) { return t.sessions.TurnMark(ctx, sessionID) })
+		before, err := patiently(ctx, t.timing.Poll, func() (session.TurnMark, error) { return t.sessions.TurnMark(ctx, sessionID) })
 		if err != nil {
 			return step{}, err
 		}

@@ -124,7 +124,7 @@ func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan st
 	var unknownSince time.Time
 	for {
 		var known bool
-		state, err := patiently(ctx, t, func() (state session.TurnState, err error) {
+		state, err := patiently(ctx, t.timing.Poll, func() (state session.TurnState, err error) {
 			state, known, err = t.sessions.Turn(ctx, sessionID, turnID)
 			return state, err
 		})
@@ -165,13 +165,12 @@ func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan st
 
 // patiently reads from the store, again while that is out of reach: a turn goes on meanwhile, and how it ended can be read afterwards. The time
 // of the attempt bounds it.
-func patiently[T any](ctx context.Context, t turns, read func() (T, error)) (T, error) {
+func patiently[T any](ctx context.Context, interval time.Duration, read func() (T, error)) (T, error) {
 	value, err := read()
 	if !database.Transient(err) {
 		return value, err
 	}
-	t.log.Warn().Err(err).Msg("the store cannot be read; a job waits for it")
-	poll := time.NewTicker(t.timing.Poll)
+	poll := time.NewTicker(interval)
 	defer poll.Stop()
 	for database.Transient(err) {
 		select {
@@ -229,7 +228,7 @@ func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) 
 	poll := time.NewTicker(t.timing.Poll)
 	defer poll.Stop()
 	for {
-		detail, err := patiently(ctx, t, func() (session.Detail, error) { return t.sessions.Get(ctx, sessionID) })
+		detail, err := patiently(ctx, t.timing.Poll, func() (session.Detail, error) { return t.sessions.Get(ctx, sessionID) })
 		if err != nil {
 			return "", err
 		}

@@ -178,7 +178,7 @@ func (w *Workers) change(ctx context.Context, statement string, args ...any) err
 func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID string, policy AgentPolicy) (worker, error) {
 	w.making.Lock()
 	defer w.making.Unlock()
-	found, err := w.read(ctx, owner, agent)
+	found, err := patiently(ctx, DefaultTiming().Poll, func() (worker, error) { return w.read(ctx, owner, agent) })
 	if !errors.Is(err, sql.ErrNoRows) {
 		return found, err
 	}
@@ -232,14 +232,14 @@ func (w *Workers) create(ctx context.Context, owner, agent, sourceSessionID stri
 
 // place tells where an owner's worker works and what it is called after.
 func (w *Workers) place(ctx context.Context, owner, sourceSessionID string) (title, cwd string, projectID *string, err error) {
-	source, err := w.sessions.Lookup(ctx, sourceSessionID)
+	source, err := patiently(ctx, DefaultTiming().Poll, func() (session.Session, error) { return w.sessions.Lookup(ctx, sourceSessionID) })
 	if err != nil {
 		return "", "", nil, fmt.Errorf("find the source session: %w", err)
 	}
 	if strings.HasPrefix(owner, sessionOwner) {
 		return source.Title, source.Cwd, nil, nil
 	}
-	projects, err := w.sessions.Projects(ctx)
+	projects, err := patiently(ctx, DefaultTiming().Poll, func() ([]session.Project, error) { return w.sessions.Projects(ctx) })
 	if err != nil {
 		return "", "", nil, err
 	}
