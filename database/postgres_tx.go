@@ -45,8 +45,10 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 		if isReadOnly(err) {
 			// Our connections are to a server that was demoted. Those opened from now on are to the one that took over, or to this one as it
 			// is when it may be written again.
-			db.write.SetMaxIdleConns(-1)
-			db.write.SetMaxIdleConns(writeConns)
+			for _, pool := range []*sql.DB{db.write, db.read} {
+				pool.SetMaxIdleConns(-1)
+				pool.SetMaxIdleConns(pool.Stats().MaxOpenConnections)
+			}
 		}
 	}()
 	held, err := db.begin(ctx, tx, hold)

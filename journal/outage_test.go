@@ -39,21 +39,12 @@ func onRole(name, cause, refuse, mend string) *fault {
 	return f
 }
 
-// onLock is a Postgres whose head row another transaction holds, while the role does not wait for it.
-func onLock(timeout, cause string) *fault {
-	f := &fault{name: timeout, cause: cause}
+// locked is a Postgres whose head row another transaction holds for longer than a connection waits for a lock.
+func locked() *fault {
+	f := &fault{name: "lock time-out", cause: "55P03"}
 	f.store = func(t *testing.T) database.Options {
 		role := dbtest.NewRole(t)
-		f.refuse = func() {
-			unlock := role.Lock(`select pos from journal_head for update`)
-			role.Set("set " + timeout + " = '50ms'")
-			role.Disconnect()
-			f.mend = func() {
-				role.Set("reset " + timeout)
-				role.Disconnect()
-				unlock()
-			}
-		}
+		f.refuse = func() { f.mend = role.Lock(`select pos from journal_head for update`) }
 		return database.Options{URL: role.URL}
 	}
 	return f
@@ -89,7 +80,7 @@ func faults() []*fault {
 	}
 	return []*fault{
 		onRole("read-only", "25006", "set default_transaction_read_only = on", "reset default_transaction_read_only"),
-		onLock("lock_timeout", "55P03"), onLock("statement_timeout", "57014"),
+		locked(), raised("57014"),
 		onRole("too many connections", "53300", "connection limit 0", "connection limit -1"),
 		onRole("not let in", "28000", "nologin", "login"),
 		raised("53100"), raised("58030"), raised("40P01"), cut, full,

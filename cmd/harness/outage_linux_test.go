@@ -57,14 +57,7 @@ func outages(t *testing.T, engine database.Engine, size string) (*site, []outage
 		role.Do(`create trigger refuse before insert on journal_events for each statement execute function refuse()`)
 	}, func(*instance) { role.Do(`drop trigger refuse on journal_events`) }}
 	var unlock func()
-	timeout := onRole("55P03", "set lock_timeout = '100ms'", "reset lock_timeout")
-	locked := outage{"55P03", func(i *instance) {
-		unlock = role.Lock(`select pos from journal_head for update`)
-		timeout.refuse(i)
-	}, func(i *instance) {
-		timeout.mend(i)
-		unlock()
-	}}
+	locked := outage{"55P03", func(*instance) { unlock = role.Lock(`select pos from journal_head for update`) }, func(*instance) { unlock() }}
 	return newSite(t, wait, func(o *siteOptions) { o.databaseURL = proxy.URL }), []outage{
 		onRole("25006", "set default_transaction_read_only = on", "reset default_transaction_read_only"),
 		full, {"connection lost", func(*instance) { proxy.Cut() }, func(*instance) { proxy.Mend() }}, locked,
