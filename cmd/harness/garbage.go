@@ -7,7 +7,7 @@ import (
 
 // heldHeap is about how much garbage, in bytes, there is before it is collected, beyond what is in use. Go collects when the heap has doubled:
 // that of most servers has a few MiB in use, and a busy one would collect fifty times a second, which is a fifth of its CPU.
-const heldHeap = 32 << 20
+const heldHeap = 24 << 20
 
 // collectLess makes collections rarer until done: memory that is never written to counts as heap in use, and takes none of the machine's.
 // Where GOGC or GOMEMLIMIT says how much garbage there may be, that is left as it is.
