@@ -56,7 +56,8 @@ func openPostgres(ctx context.Context, opts Options) (*DB, error) {
 	return db, nil
 }
 
-// openPool makes a pool whose connections have these time-outs; those that DATABASE_URL sets stay as they are there.
+// openPool makes a pool whose connections have these time-outs; those that DATABASE_URL, the user or the
+// database sets stay as they are.
 func openPool(config *pgx.ConnConfig, conns int, timeouts map[string]time.Duration) *sql.DB {
 	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		major, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), ".")
@@ -67,7 +68,7 @@ func openPool(config *pgx.ConnConfig, conns int, timeouts map[string]time.Durati
 		var text strings.Builder
 		for name, timeout := range timeouts {
 			if _, set := config.RuntimeParams[name]; !set && (name != "transaction_timeout" || version >= 17) {
-				fmt.Fprintf(&text, "set %s = %d;", name, timeout.Milliseconds())
+				fmt.Fprintf(&text, "select set_config('%s', '%d', false) where current_setting('%[1]s') = '0';", name, timeout.Milliseconds())
 			}
 		}
 		_, err = conn.Exec(ctx, text.String())
