@@ -60,7 +60,11 @@ func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
 	server.eventually("the line is stored", func() bool { return server.metric("harness_journal_events_total") > events })
 	cost := peakKiB(t, server.cmd.Process.Pid) - before
 	t.Logf("a line of 64 MiB cost %d MiB", cost>>10)
-	if cost > longLineCost*64<<10 {
+	bound := longLineCost
+	if underRace {
+		bound *= 2 // its bookkeeping is resident, too
+	}
+	if cost > bound*64<<10 {
 		t.Errorf("a line of 64 MiB cost %d MiB", cost>>10)
 	}
 }

@@ -245,7 +245,9 @@ func (s *Server) codexEnv() []string {
 	return []string{"OPENAI_API_KEY=" + s.cfg.OpenAIAPIKey}
 }
 
-func (s *Server) stopCodex(ctx context.Context) error { return s.codex.Stop(ctx) }
+func (s *Server) stopCodex(ctx context.Context) error {
+	return errors.Join(s.codex.Stop(ctx), s.removeMadeRoots())
+}
 
 func (s *Server) startStream(ctx context.Context) error {
 	s.hub = stream.NewHub(s.journal, stream.Options{

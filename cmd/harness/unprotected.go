@@ -8,48 +8,54 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"harness/config"
 	"harness/extensions"
 	"harness/internal/trust"
 )
 
-// A folder of extensions that does not exist cannot be protected from runtimes: a mount needs something to stand on, and what is made for it
-// shows outside, too. So it is noted instead, in the data directory, which runtimes do not see: what is found there later may be an agent's
-// and counts only with the operator's consent. With that and no runtime left from before, the folder is protected and the note goes.
+// A folder of extensions that does not exist cannot be protected from runtimes: a mount needs something to stand on. So an empty one is made
+// for as long as runtimes live, and removed after them unless something was put there. One that cannot be made is noted in the data directory,
+// which runtimes do not see: what is found there later may be an agent's and counts only with the operator's consent. With that and no runtime
+// left from before, the folder is protected and the note goes.
 
-const unprotectedFile = "unprotected-roots.json"
+const (
+	// unprotectedFile notes the roots that could not be protected, madeFile those that were made.
+	unprotectedFile = "unprotected-roots.json"
+	madeFile        = "made-roots.json"
+)
 
-// unprotectedRoots are the noted roots by configured place, absolute. An unreadable note is an error: without it nothing could be refused.
-func unprotectedRoots(dataDir string) (map[string]bool, error) {
+// notedRoots are the roots in a note by configured place, absolute. An unreadable note is an error: without it nothing could be refused.
+func notedRoots(dataDir, file string) (map[string]bool, error) {
 	noted := map[string]bool{}
-	content, err := os.ReadFile(filepath.Join(dataDir, unprotectedFile))
+	content, err := os.ReadFile(filepath.Join(dataDir, file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return noted, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read which folders of extensions were unprotected: %w", err)
+		return nil, fmt.Errorf("read which folders of extensions did not exist: %w", err)
 	}
 	if err := json.Unmarshal(content, &noted); err != nil {
 		return nil, fmt.Errorf("%s is not readable (remove it when the folders of extensions hold only what you know): %w",
-			filepath.Join(dataDir, unprotectedFile), err)
+			filepath.Join(dataDir, file), err)
 	}
 	return noted, nil
 }
 
-func noteUnprotected(dataDir string, noted map[string]bool) error {
+func noteRoots(dataDir, file string, noted map[string]bool) error {
 	text, err := json.Marshal(noted)
 	if err != nil {
 		return err
 	}
 	// Written beside and renamed: a crash in between leaves the old note.
-	path := filepath.Join(dataDir, unprotectedFile)
+	path := filepath.Join(dataDir, file)
 	err = os.WriteFile(path+".new", append(text, '\n'), 0o600)
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
 	if err != nil {
-		return fmt.Errorf("note which folders of extensions are unprotected: %w", err)
+		return fmt.Errorf("note which folders of extensions did not exist: %w", err)
 	}
 	return nil
 }
@@ -57,7 +63,7 @@ func noteUnprotected(dataDir string, noted map[string]bool) error {
 // protectedRoots are the places of extension roots that runtimes cannot change, those that do not exist yet for a runtime that is started
 // anew when they do. It notes which cannot be protected now.
 func (s *Server) protectedRoots() (places []string, err error) {
-	noted, err := unprotectedRoots(s.dir.path)
+	noted, err := notedRoots(s.dir.path, unprotectedFile)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +78,15 @@ func (s *Server) protectedRoots() (places []string, err error) {
 			return nil, err
 		}
 		place, err := realPath(path)
+		if errors.Is(err, fs.ErrNotExist) && len(left) == 0 { // a runtime of before could write into it
+			if place, err = s.makeRoot(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			changed = changed || err == nil && noted[path]
+			if err == nil {
+				delete(noted, path)
+			}
+		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			changed, noted[path] = changed || !noted[path], true
@@ -87,9 +102,42 @@ func (s *Server) protectedRoots() (places []string, err error) {
 		places = append(places, place)
 	}
 	if changed {
-		err = noteUnprotected(s.dir.path, noted)
+		err = noteRoots(s.dir.path, unprotectedFile, noted)
 	}
 	return places, err
+}
+
+// makeRoot makes a root that is missing, noted before so that it goes again. fs.ErrNotExist when it cannot be made.
+func (s *Server) makeRoot(path string) (place string, err error) {
+	made, err := notedRoots(s.dir.path, madeFile)
+	if err == nil && !made[path] {
+		made[path] = true
+		err = noteRoots(s.dir.path, madeFile, made)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(path, 0o755); err != nil { //nolint:gosec // what extensions are in is no secret
+		return "", fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return realPath(path)
+}
+
+// removeMadeRoots removes the roots made for runtimes when none is left and nobody put something there.
+func (s *Server) removeMadeRoots() error {
+	made, err := notedRoots(s.dir.path, madeFile)
+	if err != nil || len(made) == 0 {
+		return err
+	}
+	if left, err := surviving(s.runtimes); err != nil || len(left) > 0 {
+		return err
+	}
+	for path := range made {
+		if err := syscall.Rmdir(path); err != nil && !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrNotExist) {
+			s.log.Warn().Err(err).Str("path", path).Msg("the empty folder of extensions that was made for this run could not be removed")
+		}
+	}
+	return os.Remove(filepath.Join(s.dir.path, madeFile))
 }
 
 // knows tells whether a folder is as the operator consented to it with harness trust.
@@ -104,7 +152,7 @@ func (c *consents) knows(folder string) bool {
 
 // markUnprotected says of roots which need consent.
 func markUnprotected(dataDir string, roots []extensions.Root) ([]extensions.Root, error) {
-	noted, err := unprotectedRoots(dataDir)
+	noted, err := notedRoots(dataDir, unprotectedFile)
 	if err != nil {
 		return nil, err
 	}

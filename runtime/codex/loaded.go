@@ -120,7 +120,7 @@ func (t *tracker) hides(id, method string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.threads[id]
-	return s != nil && s.parked
+	return s != nil && (s.parked || s.unloading != nil) // it may say so before its answer has been looked at
 }
 
 // present tells whether a thread is loaded as far as clients are concerned.
