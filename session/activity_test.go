@@ -86,13 +86,21 @@ func TestActivity(t *testing.T) {
 
 // A runtime that tells whole seconds does not put a turn before one that was accepted earlier in the same second.
 func TestTheLastTurnDecidesWhateverItsRuntimesClockTells(t *testing.T) {
+	for _, heardAfter := range []time.Duration{0, 1500 * time.Millisecond} {
+		t.Run(heardAfter.String(), func(t *testing.T) { lastTurnDecides(t, heardAfter) })
+	}
+}
+
+func lastTurnDecides(t *testing.T, heardAfter time.Duration) {
+	t.Helper()
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		failed := k.send(s.ID)
 		k.fake.notify(s.ID, failed, "turn/completed", runtime.TurnCompleted{TurnID: failed, Status: runtime.TurnFailed, Error: "no money"})
 		second := k.now() / 1000 * 1000
-		const next = "a-later-turn" // told by the runtime before it is accepted
-		k.fake.notify(s.ID, next, "turn/started", runtime.TurnStarted{TurnID: next, StartedAt: second})
+		const next = "turn-later" // told by the runtime before it is accepted; like ids of runtimes, it sorts by time within a millisecond
+		k.fake.emit(runtime.Signal{Kind: runtime.SignalNotification, Method: "turn/started", ThreadID: s.ID, TurnID: next, Params: encode(map[string]string{}),
+			Raw: encode(map[string]string{}), Change: runtime.TurnStarted{TurnID: next, StartedAt: second}, ReceivedAt: time.Now().Add(heardAfter)})
 		k.fake.notify(s.ID, next, "turn/completed", runtime.TurnCompleted{TurnID: next, Status: runtime.TurnInterrupted, StartedAt: second})
 		k.flush()
 		page, err := k.List(t.Context(), ListQuery{})

@@ -234,9 +234,12 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 	switch change := a.signal.Change.(type) {
 	case runtime.TurnStarted:
 		started := change.StartedAt
-		if since := a.receivedAt - started; started == 0 || since >= 0 && since < 1000 {
-			// codex tells whole seconds, which would put this turn before one that was accepted earlier in the same second.
+		// codex tells whole seconds, which would put this turn before one that was accepted earlier in the same second.
+		switch since := a.receivedAt - started; {
+		case started == 0 || since >= 0 && since < 1000:
 			started = a.receivedAt
+		case since >= 1000 && started%1000 == 0: // heard late
+			started += 999
 		}
 		turn := turnRow{sessionID: id, turnID: change.TurnID, generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: started,
 			native: change.Native}
