@@ -90,6 +90,9 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 		s.see(signal)
 		a.thread, _ = s.view.get(signal.ThreadID)
 		a.meta = a.thread.meta(signal.ThreadID)
+		if signal.Method == "thread/started" && a.meta.Session != nil {
+			a.meta.Session.Title = "" // it begins without a name, also when it has one by the time this is heard of
+		}
 		s.view.change(signal.ThreadID, func(t *thread) {
 			t.known = true // this unit makes the row if there is none
 			if completed, ok := signal.Change.(runtime.TurnCompleted); ok {

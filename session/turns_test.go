@@ -139,6 +139,7 @@ func TestMetaOfSignals(t *testing.T) {
 		k.fake.notify(s.ID, "", "serverRequest/resolved", nil)
 		k.fake.notify("", "", "account/rateLimits/updated", nil)
 		k.fake.notify(s.ID, "", "thread/name/updated", runtime.ThreadNamed{Name: "Named"})
+		k.fake.notify(s.ID, "", "thread/started", nil) // heard of late
 		var notes []stream.Meta
 		var broadcasts int
 		for _, record := range k.events(stream.EventNotification) {
@@ -147,9 +148,11 @@ func TestMetaOfSignals(t *testing.T) {
 				broadcasts++
 			}
 		}
-		// thread/started, name, turn/started, then the six above.
-		if first := notes[0].Session; first == nil || first.ID != s.ID || first.Title != "" {
-			t.Errorf("thread/started names %+v", first)
+		// thread/started, name, turn/started, then those above.
+		for _, begun := range []stream.Meta{notes[0], notes[8]} {
+			if ref := begun.Session; ref == nil || ref.ID != s.ID || ref.Title != "" {
+				t.Errorf("thread/started names %+v", ref)
+			}
 		}
 		for i, want := range []struct{ turn, title string }{{"", NewChatTitle}, {turnID, NewChatTitle}, {turnID, NewChatTitle}, {turnID, NewChatTitle}, {"", NewChatTitle}} {
 			if got := notes[i+1]; got.TurnID != want.turn || got.Session.Title != want.title || got.ReceivedAt == 0 {
