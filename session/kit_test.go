@@ -92,6 +92,17 @@ func (k *kit) reopen() *kit {
 	return open(k.t, k.db, k.opts.NodeID)
 }
 
+// reopenKnown is reopen beside a runtime that still has its conversations.
+func (k *kit) reopenKnown() *kit {
+	k.t.Helper()
+	k.close()
+	before := k.fake
+	return openWith(k.t, k.db, k.opts.NodeID, func(o *Options) {
+		now := o.Runtimes[0].(*fake)
+		now.threads, now.nextTurn = before.threads, before.nextTurn
+	})
+}
+
 // flush waits until everything said so far is committed.
 func (k *kit) flush() {
 	k.t.Helper()

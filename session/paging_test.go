@@ -158,11 +158,7 @@ func (p *pager) step() {
 		p.fake.started(newID())
 	case "restart":
 		if p.pick("really", "no", "no", "yes") == "yes" {
-			threads := p.fake.threads
-			p.kit = p.reopen()
-			p.fake.mu.Lock()
-			p.fake.threads = threads
-			p.fake.mu.Unlock()
+			p.kit = p.reopenKnown()
 		}
 	case "fork":
 		p.fake.mu.Lock()

@@ -84,9 +84,7 @@ func TestARollbackOfUnknownOutcomeIsSettled(t *testing.T) {
 					t.Fatalf("told %v", err)
 				}
 				if test.restart {
-					before := k.fake
-					k = k.reopen()
-					k.fake.threads, k.fake.nextTurn = before.threads, before.nextTurn
+					k = k.reopenKnown()
 				}
 				k.fake.exited()
 				k.fake.started(newID())

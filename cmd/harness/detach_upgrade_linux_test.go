@@ -16,8 +16,9 @@ func TestAnUpgradeDoesNotKillTurns(t *testing.T) {
 	server := s.startBinary(before)
 	session := server.createSession(object{"approvalPolicy": "untrusted"})
 	file := filepath.Join(s.workspace, "upgraded.txt")
+	early := server.follow("threadId=" + session)
 	turn := server.send(session, "MOCK_CMD[touch "+file+"]")
-	approval := text(server.follow("threadId="+session).waitType("approval").payload(), "approvalId")
+	approval := text(early.waitType("approval").payload(), "approvalId")
 	pid := server.runtimePID()
 	f := s.shim()
 	if f.State.Version != "1.0.0-before" {
