@@ -65,7 +65,7 @@ type Service struct {
 
 	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units commit.
 	// It is held while the journal's queue is full: that is the back-pressure of a slow store.
-	order turnstile
+	order orderLock
 	texts texts // order guards it
 
 	lifeMu  sync.Mutex
@@ -83,7 +83,7 @@ func New(opts Options) *Service {
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
 		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), deletions: newDeletions(), deletePatience: deletePatience,
-		order:   newTurnstile(),
+		order:   newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
 		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
 	}
@@ -202,20 +202,20 @@ func (s *Service) inOrder(ctx context.Context, prepare func() journal.Unit) erro
 	return stored
 }
 
-// turnstile is a mutex that can be waited for beside something else: it holds one token while nobody has it.
-type turnstile chan struct{}
+// orderLock is a mutex that can be waited for beside something else: it holds one token while nobody has it.
+type orderLock chan struct{}
 
-func newTurnstile() turnstile {
-	t := make(turnstile, 1)
-	t.Unlock()
-	return t
+func newOrderLock() orderLock {
+	l := make(orderLock, 1)
+	l.Unlock()
+	return l
 }
 
 // Lock takes the token.
-func (t turnstile) Lock() { <-t }
+func (l orderLock) Lock() { <-l }
 
 // Unlock gives it back.
-func (t turnstile) Unlock() { t <- struct{}{} }
+func (l orderLock) Unlock() { l <- struct{}{} }
 
 // held words the failure to store what the runtime has done already: it is held, and stored after the outage. To ask for it again would do it twice.
 func held(err error) error {
