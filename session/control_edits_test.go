@@ -109,7 +109,8 @@ func TestEditDefaults(t *testing.T) {
 		if err != nil || old.Controls.FilesystemSandbox != "read-only" {
 			t.Errorf("the old session has %+v, %v", old.Controls, err)
 		}
-		k.opts.DefaultsLocked = true // nothing reads it in the background
+		k.close()
+		k = openWith(t, k.db, k.opts.NodeID, func(o *Options) { o.DefaultsLocked = true })
 		if _, err := k.EditControls(t.Context(), s.ID, ControlEdit{Defaults: true, Edit: settings("a", "1")}); !errors.Is(err, ErrDefaultsLocked) {
 			t.Errorf("locked: %v", err)
 		}

@@ -36,6 +36,8 @@ func (f *fake) historyReads() int {
 func TestWindowNeedsNoRuntime(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
+		<-k.imports.want(s.ID) // heard of before it was stored as ours, it may have been asked for
+		asked := k.fake.historyReads()
 		turn := k.send(s.ID)
 		for _, id := range []string{"a", "b", "c"} {
 			k.fake.item(s.ID, turn, runtime.Item{ID: id, Role: "assistant", Type: "agentMessage", Content: id}, id == "a")
@@ -50,8 +52,8 @@ func TestWindowNeedsNoRuntime(t *testing.T) {
 			t.Fatalf("before them are %v, older than %q, newer than %q", ids(got.Transcript), got.Older, got.Newer)
 		}
 		whole := k.read(s.ID, Reading{})
-		if n := k.fake.historyReads(); n != 0 {
-			t.Errorf("the runtime was asked %d times", n)
+		if more := k.fake.historyReads() - asked; more != 0 {
+			t.Errorf("the runtime was asked %d times", more)
 		}
 		got = k.read(s.ID, Reading{Window: &transcript.Window{Limit: 10}})
 		if !slices.EqualFunc(whole.Transcript, got.Transcript, transcript.Entry.Equal) {
