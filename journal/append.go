@@ -21,6 +21,9 @@ func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos i
 		counts[records[i].SessionID]++
 		records[i].Seq = counts[records[i].SessionID]
 	}
+	if err := insertParts(ctx, tx, records); err != nil {
+		return last, err
+	}
 	if j.db.Engine() == database.Postgres {
 		return appendAtOnce(name, pos, records, counts), nil
 	}
@@ -123,8 +126,12 @@ func parameters(records []Record) []any {
 	args := make([]any, 0, len(records)*len(eventKinds))
 	for i := range records {
 		r := &records[i]
+		payload := text(r.Payload)
+		if inParts(r.Payload) {
+			payload = ""
+		}
 		args = append(args, r.Pos, r.Seq, int64(r.SchemaVersion), r.SessionID, r.TurnID, r.ItemID, r.Type, r.Time, r.Source, r.Actor, boolInt(r.Broadcast),
-			r.TraceID, r.SpanID, text(r.Meta), text(r.Payload))
+			r.TraceID, r.SpanID, text(r.Meta), payload)
 	}
 	return args
 }

@@ -75,6 +75,9 @@ func (j *Journal) prune(ctx context.Context, limit func(ctx context.Context, tx 
 					return err
 				}
 			}
+			if _, err := tx.ExecContext(ctx, `delete from journal_parts where pos < $1`, below); err != nil {
+				return fmt.Errorf("prune the journal's long events: %w", err)
+			}
 			result, err := tx.ExecContext(ctx, `delete from journal_events where pos < $1`, below)
 			if err != nil {
 				return fmt.Errorf("prune the journal: %w", err)

@@ -12,7 +12,7 @@ import (
 
 // PayloadAtEventPos is SQL for the payload of the event at the position in the column event_pos of another table, null when there is none:
 // what an event says need not be stored beside it. Who keeps positions takes what they need before events are pruned (BeforePrune).
-const PayloadAtEventPos = `(select payload from journal_events where pos = event_pos)`
+const PayloadAtEventPos = `(select ` + Payload + ` from journal_events where pos = event_pos)`
 
 // Query selects records by global position.
 type Query struct {
@@ -27,6 +27,7 @@ type Query struct {
 const (
 	defaultLimit = 256
 	columns      = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, payload`
+	stored       = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, ` + Payload
 )
 
 // Read returns the committed records after a position, in order.
@@ -36,9 +37,9 @@ func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
 		limit = defaultLimit
 	}
 	if query.Session == "" {
-		return j.read(ctx, `select `+columns+` from journal_events where pos > $1 order by pos limit $2`, query.After, limit)
+		return j.read(ctx, `select `+stored+` from journal_events where pos > $1 order by pos limit $2`, query.After, limit)
 	}
-	return j.read(ctx, `select `+columns+` from journal_events where pos > $1 and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
+	return j.read(ctx, `select `+stored+` from journal_events where pos > $1 and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
 		query.After, query.Session, limit)
 }
 
@@ -47,7 +48,7 @@ func (j *Journal) ReadSession(ctx context.Context, sessionID string, afterSeq in
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	return j.read(ctx, `select `+columns+` from journal_events where session_id = $1 and seq > $2 order by seq limit $3`, sessionID, afterSeq, limit)
+	return j.read(ctx, `select `+stored+` from journal_events where session_id = $1 and seq > $2 order by seq limit $3`, sessionID, afterSeq, limit)
 }
 
 // Sequence is the number of a session's newest event, 0 when it had none. It stays when the events are pruned.

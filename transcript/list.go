@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"harness/database"
+	"harness/journal"
 )
 
 // Encodings are the entries of a transcript as JSON as they were stored, so that a reader's answer is not encoded again.
@@ -71,8 +72,8 @@ func (s Store) ListEncoded(ctx context.Context, q database.Querier, sessionID st
 // that is not stored as JSON stands in it behind a colon. number is about how many there are.
 func list(ctx context.Context, q database.Querier, session, kept string, number int64) (entries []Entry, encodings Encodings, missing map[string]int, err error) {
 	// A join, because SQLite looks up the events of entries one after the other with one cursor then, a subquery opens one for each.
-	rows, err := q.QueryContext(ctx, `select coalesce(encoded, e.payload, case when event_pos is null then ':' || message_id else '' end)
-		from transcript_entries left join journal_events e on e.pos = event_pos
+	rows, err := q.QueryContext(ctx, `select coalesce(encoded, `+journal.Payload+`, case when event_pos is null then ':' || message_id else '' end)
+		from transcript_entries left join journal_events on journal_events.pos = event_pos
 		where transcript_entries.session_id = $1 and place >= 0`+kept+` order by place, ordinal`, session)
 	if err != nil {
 		return nil, nil, nil, err

@@ -87,7 +87,7 @@ func nullable(value *int64) sql.NullInt64 {
 // KeepPruned is for the journal to call before it deletes the events below a position: what only they hold of an entry goes to its row.
 func (Store) KeepPruned(ctx context.Context, tx database.Tx, below int64) error {
 	_, err := tx.ExecContext(ctx, `update transcript_entries set encoded = v.payload, event_pos = null
-		from (select pos, session_id, item_id, payload from journal_events where pos < $1) as v
+		from (select pos, session_id, item_id, `+journal.Payload+` as payload from journal_events where pos < $1) as v
 		where transcript_entries.session_id = v.session_id and transcript_entries.message_id = v.item_id and transcript_entries.event_pos = v.pos`, below)
 	if err != nil {
 		return fmt.Errorf("keep the entries of events below %d: %w", below, err)
