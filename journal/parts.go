@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"harness/database"
@@ -19,25 +20,28 @@ const Payload = `case when journal_events.payload = ''
 	then (select string_agg(part, '') from (select part from journal_parts where journal_parts.pos = journal_events.pos order by number) as parts)
 	else journal_events.payload end`
 
-const insertPart = `insert into journal_parts (pos, number, part) values ($1, $2, $3)`
-
 // inParts tells whether a payload is stored in parts.
 func inParts(payload json.RawMessage) bool { return len(payload) > partBytes }
 
-// insertParts writes the payloads that are stored in parts, one part at a time.
+// insertParts writes the payloads that are stored in parts.
 func insertParts(ctx context.Context, tx database.Tx, records []Record) error {
-	for i := range records {
-		if !inParts(records[i].Payload) {
-			continue
-		}
-		left := records[i].Payload
-		for number := int64(1); len(left) > 0; number++ {
-			size := endOfPart(left)
-			if _, err := tx.ExecContext(ctx, insertPart, records[i].Pos, number, text(left[:size])); err != nil {
-				return fmt.Errorf("insert part %d of a journal event of %d bytes: %w", number, len(records[i].Payload), err)
+	if !slices.ContainsFunc(records, func(r Record) bool { return inParts(r.Payload) }) {
+		return nil
+	}
+	err := database.InsertEach(ctx, tx, "journal_parts", []string{"pos", "number", "part"}, func(yield func([]any) bool) {
+		for i := range records {
+			left := records[i].Payload
+			for number := int64(1); inParts(records[i].Payload) && len(left) > 0; number++ {
+				size := endOfPart(left)
+				if !yield([]any{records[i].Pos, number, text(left[:size])}) {
+					return
+				}
+				left = left[size:]
 			}
-			left = left[size:]
 		}
+	})
+	if err != nil {
+		return fmt.Errorf("insert the parts of long journal events: %w", err)
 	}
 	return nil
 }

@@ -245,6 +245,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 	for i, s := range batch {
 		out := outcomes[i]
 		s.done(records[out.first:out.first+out.count:out.first+out.count], out.err)
+		s.unit, s.done = nil, nil // left is in the same array, and would keep what they hold in memory
 	}
 	if j.opts.Observe != nil {
 		j.opts.Observe(len(batch), len(records), time.Since(began))

@@ -101,8 +101,17 @@ func (s *Service) Attach(adapter runtime.Adapter) {
 
 // Sink is where the named runtime reports. Hand it to the adapter of that name.
 func (s *Service) Sink(runtimeName string) runtime.Sink {
-	return func(signal runtime.Signal) { s.ingest(runtimeName, signal) }
+	return func(signal runtime.Signal) {
+		s.ingest(runtimeName, signal)
+		if len(signal.Raw) > longSignal {
+			// Only the journal's end is an error here; the signal's own outcome is told by submit.
+			_, _ = s.journal.Commit(context.Background(), func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil })
+		}
+	}
 }
+
+// longSignal is from how many bytes a runtime is heard no further before the signal is stored: the journal's queue has room for a thousand.
+const longSignal = 1 << 20
 
 // Start settles what an earlier process of this node left open (its requests expire, its turns are interrupted, both announced) and begins
 // adopting the conversations runtimes have stored. It must come after the journal's start and before

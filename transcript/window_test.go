@@ -154,7 +154,10 @@ func TestWindowCostIsFlat(t *testing.T) {
 			}
 		}
 		for _, w := range []transcript.Window{{Limit: 5}, {Limit: 5, Before: "m5"}, {Limit: 5, After: "m5"}} {
-			if plan := explain(t, db, w); !strings.Contains(plan, "transcript_entries_place") || strings.Contains(strings.ToLower(plan), "sort") ||
+			plan := explain(t, db, w)
+			// The parts of a long event may be sorted: they are its own.
+			sorts := strings.Count(plan, "Sort Key: ") - strings.Count(plan, "Sort Key: journal_parts.number\n")
+			if !strings.Contains(plan, "transcript_entries_place") || sorts > 0 ||
 				strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Seq Scan") {
 				t.Errorf("%+v does not go by the index:\n%s", w, plan)
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -129,6 +130,11 @@ func (c *conn) read() {
 			c.push(s, first, lines.offset)
 		} else {
 			c.passed(lines.offset)
+		}
+		if len(line) > hugeLine {
+			line = nil
+			c.out.drain()
+			debug.FreeOSMemory()
 		}
 	}
 	c.fail(fmt.Errorf("%w: the codex process is gone", runtime.ErrUnavailable))

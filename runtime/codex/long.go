@@ -8,6 +8,9 @@ const (
 	longLine = 1 << 20
 	// moveBytes is how much of a long line is moved into the heap at a time; a multiple of every page size.
 	moveBytes = 1 << 20
+	// hugeLine is from where a line is dealt with alone: the next one is read when the sink is done with it and its memory was given back.
+	// What was read ahead of a slow sink, and what the collector has not got to, would else be several such lines.
+	hugeLine = 16 << 20
 )
 
 // lineBuffer gathers one line of unknown length, at about the cost of its size.

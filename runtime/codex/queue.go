@@ -86,6 +86,7 @@ func (q *queue) next() (queued, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.busy = false
+	q.changed.Broadcast()
 	for len(q.signals) == 0 && !q.closed {
 		q.changed.Wait()
 	}
@@ -99,6 +100,15 @@ func (q *queue) next() (queued, bool) {
 	q.bytes -= len(s.Raw)
 	q.changed.Broadcast()
 	return s, true
+}
+
+// drain waits until everything was taken and done with, or is not going to be.
+func (q *queue) drain() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.closed && (len(q.signals) > 0 || q.busy) {
+		q.changed.Wait()
+	}
 }
 
 // empty tells that everything was taken and done with.

@@ -1,0 +1,36 @@
+package database
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// InsertEach inserts rows (string and int64, in the order of the columns) one after the other: for rows so long that they should not be in
+// memory together, in whatever form the engine wants them. Table and columns are names of ours, not quoted.
+func InsertEach(ctx context.Context, tx Tx, table string, columns []string, rows iter.Seq[[]any]) error {
+	if postgres, isPostgres := tx.(*postgresTx); isPostgres {
+		// A statement for each would encode each into buffers of its own.
+		if err := postgres.flush(ctx); err != nil {
+			return err
+		}
+		return postgres.raw(func(conn *pgx.Conn) error {
+			next, stop := iter.Pull(rows)
+			defer stop()
+			_, err := conn.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(func() ([]any, error) {
+				row, _ := next() // nil is the end
+				return row, nil
+			}))
+			return err
+		})
+	}
+	insert := `insert into ` + table + ` (` + strings.Join(columns, ", ") + `) values ` + placeholders(1, len(columns))
+	for row := range rows {
+		if _, err := tx.ExecContext(ctx, insert, row...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
