@@ -106,6 +106,8 @@ type Resumption struct {
 	// Turns are the turns that run in it, Requests those it asked in them: pending ones, and ones whose answer may not have reached it.
 	Turns    []RunningTurn
 	Requests []OpenRequest
+	// Described are turns and their conversations, as the runtime describes them, whose ids are known by KnownID and have to be given back to it.
+	Described []json.RawMessage
 }
 
 // RunningTurn is a turn that has not ended.

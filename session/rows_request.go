@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -25,14 +26,18 @@ func (r requestRow) ref() runtime.RequestRef {
 }
 
 const requestColumns = `id, kind, session_id, turn_id, item_id, method, summary, params, runtime, generation, native_id, node_id, status,
-	reply, decided_by, created_at, settled_at, decisions, questions`
+	reply, decided_by, created_at, settled_at, decisions, questions, native_request`
 
 func insertRequest(ctx context.Context, tx database.Tx, r requestRow) error {
+	known, long := runtime.KnownID(string(r.nativeID)), ""
+	if known != string(r.nativeID) {
+		long = string(r.nativeID)
+	}
 	_, err := tx.ExecContext(ctx, `insert into interactive_requests (`+requestColumns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', '', '', $13, 0, $14, $15)`,
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', '', '', $13, 0, $14, $15, $16)`,
 		r.ID, string(r.Kind), database.EncodeText(r.SessionID), database.EncodeText(r.TurnID), database.EncodeText(r.ItemID),
 		database.EncodeText(r.Method), database.EncodeText(r.Summary), string(r.Params), r.runtime, r.generation,
-		database.EncodeText(string(r.nativeID)), r.nodeID, r.CreatedAt, string(r.Decisions), string(r.Questions))
+		database.EncodeText(known), r.nodeID, r.CreatedAt, string(r.Decisions), string(r.Questions), database.EncodeText(long))
 	if err != nil {
 		return fmt.Errorf("store interactive request %s: %w", r.ID, err)
 	}
@@ -70,7 +75,7 @@ func readRequest(ctx context.Context, q database.Querier, id string, kind runtim
 // readNativeRequest finds a request by what its runtime calls it.
 func readNativeRequest(ctx context.Context, q database.Querier, generation string, nativeID json.RawMessage) (requestRow, error) {
 	row, err := scanRequest(q.QueryRowContext(ctx, `select `+requestColumns+` from interactive_requests
-		where generation = $1 and native_id = $2`, generation, database.EncodeText(string(nativeID))))
+		where generation = $1 and native_id = $2`, generation, database.EncodeText(runtime.KnownID(string(nativeID)))))
 	return found(row, err)
 }
 
@@ -141,16 +146,17 @@ func scanRequest(row scanner) (requestRow, error) {
 		r                       requestRow
 		params, nativeID, reply string
 		decisions, questions    string
+		long                    string
 	)
 	if err := row.Scan(&r.ID, &r.Kind, &r.SessionID, &r.TurnID, &r.ItemID, &r.Method, &r.Summary, &params, &r.runtime, &r.generation,
 		&nativeID, &r.nodeID, &r.Status, &reply, &r.DecidedBy, &r.CreatedAt, &r.SettledAt,
-		&decisions, &questions); err != nil {
+		&decisions, &questions, &long); err != nil {
 		return requestRow{}, err
 	}
 	for _, text := range []*string{&r.SessionID, &r.TurnID, &r.ItemID, &r.Method, &r.Summary, &r.DecidedBy} {
 		*text = database.DecodeText(*text)
 	}
-	r.Params, r.nativeID = json.RawMessage(params), json.RawMessage(database.DecodeText(nativeID))
+	r.Params, r.nativeID = json.RawMessage(params), json.RawMessage(database.DecodeText(cmp.Or(long, nativeID)))
 	if decisions != "" {
 		r.Decisions = json.RawMessage(decisions)
 	}

@@ -33,8 +33,19 @@ func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Re
 		return r, err
 	}
 	for _, turn := range turns {
-		if turn.generation == generation {
-			r.Turns = append(r.Turns, runtime.RunningTurn{ThreadID: turn.sessionID, TurnID: turn.turnID})
+		if turn.generation != generation {
+			continue
+		}
+		r.Turns = append(r.Turns, runtime.RunningTurn{ThreadID: turn.sessionID, TurnID: turn.turnID})
+		if runtime.StandsForLonger(turn.turnID) {
+			r.Described = append(r.Described, turn.native)
+		}
+		if runtime.StandsForLonger(turn.sessionID) {
+			stored, err := readSession(ctx, q, turn.sessionID)
+			if err != nil {
+				return r, err
+			}
+			r.Described = append(r.Described, stored.Thread)
 		}
 	}
 	pending, err := pendingOfNode(ctx, q, s.opts.NodeID)

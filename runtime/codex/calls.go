@@ -108,7 +108,7 @@ func threadOf(params any) string {
 	case json.RawMessage:
 		var named ids
 		_ = json.Unmarshal(p, &named)
-		return named.ThreadID
+		return runtime.KnownID(named.ThreadID)
 	}
 	return ""
 }

@@ -49,9 +49,9 @@ func classify(f frame, raw []byte, generation string, at time.Time) runtime.Sign
 		// Members of another type than expected are skipped, the others are still read.
 		_ = json.Unmarshal(f.Params, &named)
 	}
-	s.ThreadID = firstOf(named.ThreadID, named.Thread.ID, named.ConversationID)
-	s.TurnID = firstOf(named.TurnID, named.Turn.ID)
-	s.ItemID = firstOf(named.ItemID, named.Item.ID, named.CallID)
+	s.ThreadID = runtime.KnownID(firstOf(named.ThreadID, named.Thread.ID, named.ConversationID))
+	s.TurnID = runtime.KnownID(firstOf(named.TurnID, named.Turn.ID))
+	s.ItemID = runtime.KnownID(firstOf(named.ItemID, named.Item.ID, named.CallID))
 	if f.kind() == frameRequest {
 		s.Kind, s.RequestID = runtime.SignalRequest, f.ID
 		if asked, ok := requested(f.Method, f.Params); ok {
@@ -77,6 +77,7 @@ func changeOf(method string, params json.RawMessage, turnID string) runtime.Chan
 		if turn.ID == "" {
 			return nil
 		}
+		turn.ID = runtime.KnownID(turn.ID)
 		native := withoutItems(p.Turn)
 		if method == "turn/started" {
 			return runtime.TurnStarted{TurnID: turn.ID, StartedAt: millis(turn.StartedAt), Native: native}

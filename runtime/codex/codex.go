@@ -97,6 +97,7 @@ type Codex struct {
 	counters counters
 	out      *queue
 	expected expectations
+	natives  *natives
 
 	mu      sync.Mutex
 	changed chan struct{}
@@ -157,7 +158,7 @@ func New(options Options) *Codex {
 		options.Sink = func(runtime.Signal) {}
 	}
 	return &Codex{
-		options: options, out: newQueue(), changed: make(chan struct{}),
+		options: options, out: newQueue(), natives: newNatives(), changed: make(chan struct{}),
 		status: runtime.Status{State: runtime.StateStopped, Reason: "codex is not started"},
 	}
 }

@@ -52,6 +52,7 @@ type conn struct {
 	out        *queue
 	counters   *counters
 	turns      *tracker
+	natives    *natives // nil in tests that need none
 	pulse      pulse
 
 	slots   chan struct{}
@@ -184,6 +185,7 @@ func (c *conn) take(line []byte) (s runtime.Signal, first <-chan struct{}, ok bo
 		return runtime.Signal{}, nil, false
 	}
 	s = classify(f, line, c.generation, at)
+	c.natives.hear(s)
 	if kind == frameRequest {
 		return s, c.ask(s), true
 	}
@@ -305,7 +307,9 @@ type outgoing struct {
 }
 
 // answerKey is what the answer to a request is known by: it must reach codex once, whichever server sends it.
-func answerKey(requestID json.RawMessage) string { return "answer:" + string(requestID) }
+func answerKey(requestID json.RawMessage) string {
+	return "answer:" + runtime.KnownID(string(requestID))
+}
 
 func (c *conn) send(ctx context.Context, frame outgoing) error {
 	return c.write(ctx, frame, c.wire.in.Write)
@@ -340,6 +344,7 @@ func (c *conn) write(ctx context.Context, frame outgoing, write func(line []byte
 	if err != nil {
 		return fmt.Errorf("encode a frame to codex: %w", err)
 	}
+	line = c.natives.restore(line)
 	select {
 	case c.writing <- struct{}{}:
 	case <-ctx.Done():

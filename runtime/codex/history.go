@@ -79,7 +79,7 @@ func parseTurn(raw json.RawMessage) runtime.Turn {
 	var w wireTurn
 	_ = json.Unmarshal(raw, &w) // a member of an unexpected type is skipped
 	turn := runtime.Turn{
-		ID: w.ID, Status: runtime.TurnStatus(w.Status), Error: errorText(w.Error), Remedy: remedy(w.Error),
+		ID: runtime.KnownID(w.ID), Status: runtime.TurnStatus(w.Status), Error: errorText(w.Error), Remedy: remedy(w.Error),
 		StartedAt: millis(w.StartedAt), CompletedAt: millis(w.CompletedAt), Native: withoutItems(raw),
 	}
 	for _, rawItem := range w.Items {

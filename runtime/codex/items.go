@@ -33,7 +33,7 @@ func describe(raw json.RawMessage) (runtime.Item, bool) {
 		return runtime.Item{}, false
 	}
 	item := runtime.Item{
-		ID: w.ID, Type: w.Type, Role: "system", Details: indented(raw),
+		ID: runtime.KnownID(w.ID), Type: w.Type, Role: "system", Details: indented(raw),
 		StartedAt: millis(w.StartedAtMs), CompletedAt: millis(w.CompletedAtMs),
 	}
 	switch w.Type {

@@ -211,6 +211,11 @@ func (c *conn) seed(l *link) {
 	for _, turn := range l.resume.Turns {
 		c.turns.notice(runtime.Signal{ThreadID: turn.ThreadID, Change: runtime.TurnStarted{TurnID: turn.TurnID}})
 	}
+	for _, described := range l.resume.Described {
+		var named withID
+		_ = json.Unmarshal(described, &named) // one without an id is named again by what it says next
+		c.natives.known(named.ID)
+	}
 	c.former = l.former
 	for _, request := range l.resume.Requests {
 		c.requests[string(request.RequestID)] = openRequest{thread: request.ThreadID, turn: request.TurnID}

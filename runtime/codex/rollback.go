@@ -30,7 +30,7 @@ func (c *Codex) LastTurns(ctx context.Context, threadID string, limit int) ([]ru
 			return nil, fmt.Errorf("read codex's answer to thread/turns/list: %w", err)
 		}
 		for _, turn := range listed.Data {
-			turns = append(turns, runtime.Turn{ID: turn.ID, Status: runtime.TurnStatus(turn.Status)})
+			turns = append(turns, runtime.Turn{ID: c.natives.known(turn.ID), Status: runtime.TurnStatus(turn.Status)})
 		}
 		if listed.NextCursor == "" || listed.NextCursor == cursor {
 			break

@@ -84,6 +84,7 @@ func (c *Codex) runOnce(ctx context.Context) (ready bool, err error) {
 func (c *Codex) run(ctx context.Context, l *link) (ready bool, err error) {
 	log := c.options.Logger.With().Str("generation", l.generation).Logger()
 	conn := newConn(l.generation, l.wire, c.out, &c.counters, log)
+	conn.natives, conn.turns.natives = c.natives, c.natives
 	conn.seed(l)
 	conn.onStarted = sync.OnceFunc(func() { c.started(conn, l) })
 	if len(l.hello) > 0 && !l.over {

@@ -125,6 +125,11 @@ func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtim
 		if err != nil {
 			return runtime.ThreadPage{}, err
 		}
+		if runtime.StandsForLonger(thread.ID) {
+			var named withID
+			_ = json.Unmarshal(raw, &named) // parseThread could
+			c.natives.known(named.ID)
+		}
 		thread.Archived = in.Archived
 		out.Threads = append(out.Threads, thread)
 	}
@@ -232,7 +237,7 @@ func parseThread(raw json.RawMessage) (runtime.Thread, error) {
 		return runtime.Thread{}, fmt.Errorf("codex answered with a thread without an id (%d bytes)", len(raw))
 	}
 	thread := runtime.Thread{
-		ID: w.ID, Preview: clean(w.Preview), Cwd: w.Cwd, Source: sourceText(w.Source), ModelProvider: w.ModelProvider,
+		ID: runtime.KnownID(w.ID), Preview: clean(w.Preview), Cwd: w.Cwd, Source: sourceText(w.Source), ModelProvider: w.ModelProvider,
 		CreatedAt: millis(w.CreatedAt), UpdatedAt: millis(w.UpdatedAt), Raw: raw,
 	}
 	if w.Name != nil {

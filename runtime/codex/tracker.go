@@ -14,6 +14,8 @@ type tracker struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	threads map[string]*threadState
+	// natives is told the ids that answers name.
+	natives *natives
 }
 
 type threadState struct {
@@ -109,7 +111,7 @@ func (t *tracker) answered(method, thread string, result json.RawMessage) {
 	case "thread/start", "thread/resume", "thread/fork":
 		var named ids
 		_ = json.Unmarshal(result, &named)
-		t.update(named.Thread.ID, func(s *threadState) {
+		t.update(t.natives.known(named.Thread.ID), func(s *threadState) {
 			s.loaded, s.parked, s.last = true, false, time.Now()
 			s.stored = s.stored || method == "thread/resume"
 		})
@@ -118,9 +120,10 @@ func (t *tracker) answered(method, thread string, result json.RawMessage) {
 	case "turn/start":
 		var named ids
 		_ = json.Unmarshal(result, &named)
+		turn := t.natives.known(named.Turn.ID)
 		t.update(thread, func(s *threadState) {
-			if named.Turn.ID != "" && s.ended != named.Turn.ID && s.active != named.Turn.ID {
-				s.active, s.announced = named.Turn.ID, false
+			if turn != "" && s.ended != turn && s.active != turn {
+				s.active, s.announced = turn, false
 			}
 		})
 	}

@@ -72,7 +72,7 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 	if err := json.Unmarshal(result, &started); err != nil || started.Turn.ID == "" {
 		return runtime.StartedTurn{}, fmt.Errorf("codex answered turn/start without a turn (%d bytes)", len(result))
 	}
-	return runtime.StartedTurn{TurnID: started.Turn.ID}, nil
+	return runtime.StartedTurn{TurnID: runtime.KnownID(started.Turn.ID)}, nil
 }
 
 // activeTurn is the turn a message has to go into, "" for none. A turn that was started but not announced yet is waited for, because it can
@@ -117,7 +117,7 @@ func (c *Codex) steer(ctx context.Context, conn *conn, threadID, turnID string, 
 		return object{"threadId": threadID, "expectedTurnId": expected, "input": input}
 	}
 	result, err := conn.call(ctx, c.options.CallTimeout, "turn/steer", params(turnID))
-	if found := activeTurnIn(err); found != "" && found != turnID {
+	if found := c.natives.known(activeTurnIn(err)); found != "" && found != turnID {
 		turnID = found
 		result, err = conn.call(ctx, c.options.CallTimeout, "turn/steer", params(found))
 	}
@@ -128,7 +128,7 @@ func (c *Codex) steer(ctx context.Context, conn *conn, threadID, turnID string, 
 		TurnID string `json:"turnId"`
 	}
 	_ = json.Unmarshal(result, &steered)
-	return firstOf(steered.TurnID, turnID), nil
+	return firstOf(runtime.KnownID(steered.TurnID), turnID), nil
 }
 
 // SteerTurn implements runtime.Adapter. ErrNoActiveTurn when that turn is not the running one.

@@ -1,0 +1,26 @@
+package codex
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestNativesAreRestoredWhereAFrameNamesThem(t *testing.T) {
+	t.Parallel()
+	n := newNatives()
+	long := strings.Repeat("x", 600) + `"\`
+	id, unknown := n.known(long), newNatives().known(strings.Repeat("y", 600))
+	said := fmt.Sprintf(`[{"type":"text","text":"\"threadId\":\"%s\""},{"text":%q}]`, id, id)
+	frame := fmt.Sprintf(`{"params":{"input":%s,"threadId":%q,"turnId":%q,"expectedTurnId":%q}}`, said, id, unknown, id)
+	want := fmt.Sprintf(`{"params":{"input":%s,"threadId":%s,"turnId":%q,"expectedTurnId":%s}}`, said, rawString(long), unknown, rawString(long))
+	if got := string(n.restore([]byte(frame))); got != want {
+		t.Errorf("codex is told\n%s\nwant\n%s", got, want)
+	}
+	for i := range 3 { // a runtime that makes up ids does not fill the memory
+		n.known(strings.Repeat("z", maxNatives/2) + fmt.Sprint(i))
+	}
+	if n.bytes > maxNatives {
+		t.Errorf("%d bytes of ids are remembered", n.bytes)
+	}
+}
