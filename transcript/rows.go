@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"unsafe"
 
 	"harness/database"
 	"harness/journal"
@@ -71,7 +72,8 @@ func values(session string, entry *Entry, pos int64) []any {
 	if pos != 0 {
 		at = sql.NullInt64{Int64: pos, Valid: true}
 	} else {
-		encoded = sql.NullString{String: string(entry.AppendJSON(make([]byte, 0, entry.Size()))), Valid: true}
+		text := entry.AppendJSON(make([]byte, 0, entry.Size()))
+		encoded = sql.NullString{String: unsafe.String(unsafe.SliceData(text), len(text)), Valid: true} // no copy: nobody changes it
 	}
 	return []any{session, database.EncodeText(entry.MessageID), database.EncodeText(entry.TurnID), database.EncodeText(entry.Role),
 		database.EncodeText(entry.Type), string(entry.Status), nullable(entry.StartedAt), nullable(entry.CompletedAt), encoded, at}

@@ -93,12 +93,13 @@ func changeOf(method string, params json.RawMessage, turnID string) runtime.Chan
 		}
 	case "item/started", "item/completed":
 		var p struct {
-			Item          json.RawMessage `json:"item"`
-			StartedAtMs   json.Number     `json:"startedAtMs"`
-			CompletedAtMs json.Number     `json:"completedAtMs"`
+			StartedAtMs   json.Number `json:"startedAtMs"`
+			CompletedAtMs json.Number `json:"completedAtMs"`
 		}
 		_ = json.Unmarshal(params, &p)
-		item, ok := describe(p.Item)
+		// A part of the line, not a copy: it may be as long.
+		at, _ := member(params, 0, "item")
+		item, ok := describe(params[at.start:at.end:at.end])
 		if !ok {
 			return nil
 		}
