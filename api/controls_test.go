@@ -141,7 +141,7 @@ func TestControlsAudit(t *testing.T) {
 		`"defaultsEditable":true,"defaultLockReason":null}`)
 }
 
-// TestLongSettingsKey: a key of every legal length can be written, read and deleted (`codex-manager.md` 7.14).
+// TestLongSettingsKey: a key of every legal length can be written, read and deleted.
 func TestLongSettingsKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *api.Options) { o.Controls = newFakeControls("never", "enabled", "read-only") })

@@ -303,7 +303,7 @@ func runtimeFailures(err error, rt *route, in *input) (failure, bool) {
 }
 
 // refusalFailure words what the runtime refused. The tests and their order are codex-manager's; it ran them for mapped routes only and
-// answered 500 elsewhere, where a client's own mistake is a 4xx here too (`codex-manager.md` 7.12).
+// answered 500 elsewhere, where a client's own mistake is a 4xx here too.
 func refusalFailure(e *runtime.Error, rt *route, in *input) failure {
 	text := strings.ToLower(e.Error())
 	has := func(parts ...string) bool {

@@ -95,7 +95,7 @@ func TestErrorTable(t *testing.T) {
 	}
 }
 
-// TestGuardOrder is `codex-manager.md` 5.2: what is wrong with the session is said before what is wrong with the body, except on resume.
+// TestGuardOrder: what is wrong with the session is said before what is wrong with the body, except on resume.
 func TestGuardOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

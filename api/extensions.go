@@ -26,7 +26,7 @@ type ReloadAudit interface {
 	Append(ctx context.Context, record extensions.AuditRecord) error
 }
 
-// Lifecycle are the parts of the two extension routes (`codex-manager.md` 5.4).
+// Lifecycle are the parts of the two extension routes.
 type Lifecycle struct {
 	Extensions Extensions
 	Audit      ReloadAudit

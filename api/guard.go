@@ -7,8 +7,8 @@ import (
 	"harness/session"
 )
 
-// guards are the checks on the session a path names, in the order of `codex-manager.md` 5.2. Which of them a route has is part of its
-// contract: workers write transcripts of their own system-owned sessions, and lists of unknown sessions are empty.
+// guards are the checks on the session a path names, in this order. Which of them a route has is part of its contract:
+// workers write transcripts of their own system-owned sessions, and lists of unknown sessions are empty.
 type guards uint8
 
 const (

@@ -98,7 +98,7 @@ func jobFailures(err error, _ *route, in *input) (failure, bool) {
 	return failure{}, false
 }
 
-// refusedJob is an enqueue the queue refused (`queue-and-storage.md` 1).
+// refusedJob is an enqueue the queue refused.
 func refusedJob(refused *queue.Error, in *input) failure {
 	status, code := http.StatusConflict, refused.Code
 	switch refused.Code {

@@ -1,5 +1,5 @@
 // Package api serves the REST resources: it decodes and validates requests, guards sessions, calls the rooms below and words their answers
-// and errors as codex-manager's clients expect them (`codex-manager.md` 5.1-5.3).
+// and errors as codex-manager's clients expect them.
 //
 // It owns every HTTP status, envelope and wire name of REST. It must never know SQL, a runtime's protocol, or how an event reaches a socket.
 package api

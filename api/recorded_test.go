@@ -35,7 +35,7 @@ type exchange struct {
 }
 
 // better are the recorded answers we differ from on purpose, by their first words and our answer's: each blames the server for a
-// client's mistake (`codex-manager.md` 7.12).
+// client's mistake.
 func better(e exchange) (status int, reply string, differs bool) {
 	id := sessionOf(e.Path)
 	if e.Topic == "sessions" && (strings.HasSuffix(e.Name, " unknown") || strings.HasSuffix(e.Name, " non uuid") || e.Name == "get unknown uuid" || e.Name == "get non uuid") &&

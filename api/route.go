@@ -23,7 +23,7 @@ type route struct {
 	query, body schema.Schema
 	// longParams lifts the limit of 100 characters per path parameter.
 	longParams bool
-	// mapped routes tell clients what the runtime refused (`codex-manager.md` 5.1, mapped errors).
+	// mapped routes tell clients what the runtime refused in its own words (refusalFailure).
 	mapped bool
 	// details words what a mapped refusal was about, {method, [sessionId]} when nil.
 	details func(method string, in *input) any

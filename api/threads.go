@@ -23,7 +23,7 @@ var (
 )
 
 // threadRoutes act on a session's conversation in its runtime. They have no existence check of their own: the runtime's words about an
-// unknown conversation are part of the contract (`codex-manager.md` 5.2).
+// unknown conversation are part of the contract.
 func (s *server) threadRoutes() []route {
 	const one, checks = "/api/sessions/:sessionId", refuseDeleted | refuseSystem | requireOwner
 	return []route{

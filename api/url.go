@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxParam is how long a path parameter may be, in UTF-16 units, before no route matches it (`codex-manager.md` 5.1).
+// maxParam is how long a path parameter may be, in UTF-16 units, before no route matches it.
 const maxParam = 100
 
 // normaliseURL decodes the path as far as routing sees it: /api/%68ealth is /api/health, but an escaped slash separates nothing. It stays

@@ -130,7 +130,7 @@ func TestDotenvKeepsDollarInSingleQuotes(t *testing.T) {
 	}
 }
 
-// The start-up refusals of reference section 5.4.
+// Settings that are refused at start, each with the reason.
 func TestRulesBetweenExtensionSettings(t *testing.T) {
 	t.Parallel()
 	cases := []struct {

@@ -90,7 +90,7 @@ func (d *Dispatcher) resume(ctx context.Context, left []dispatch) {
 	}
 }
 
-// Reconcile offers every file change that still waits for a decision, and that no extension acted on, again (EX-38, approvals_reconcile).
+// Reconcile offers every file change that still waits for a decision, and that no extension acted on, again (sourceEvent approvals_reconcile).
 // Call it after a reload: what came in before an extension was there is not lost to it. One that was acted on is never offered twice.
 func (d *Dispatcher) Reconcile(ctx context.Context) error {
 	left, err := pendingDispatches(ctx, d.opts.DB.Read(), d.opts.NodeID)

@@ -12,7 +12,7 @@ import (
 	"harness/stream"
 )
 
-// The runtime methods events are synthesised from (seed 004).
+// The runtime methods events are synthesised from.
 const (
 	methodFileChange    = "item/fileChange/requestApproval"
 	methodTurnCompleted = "turn/completed"
@@ -91,8 +91,8 @@ func (d *Dispatcher) interesting(rec *journal.Record) bool {
 	return (request && string(method) == methodFileChange) || (!request && string(method) == methodTurnCompleted)
 }
 
-// handle dispatches one record: the signal as it is, then what is synthesised from it. Purged and system-owned threads make no events
-// (AS-13, AS-14); stream.Frames knows, because the moment of the event decided it.
+// handle dispatches one record: the signal as it is, then what is synthesised from it. Purged and system-owned threads make no events;
+// stream.Frames knows, because the moment of the event decided it.
 func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 	request := rec.Type == stream.EventRequest
 	method := methodOf(rec.Payload)

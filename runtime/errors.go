@@ -34,7 +34,7 @@ type Error struct {
 	Kind error
 }
 
-// Error implements error in codex-manager's words (`codex-manager.md` 5.1).
+// Error implements error in codex-manager's words.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s rpc error %d: %s", e.Runtime, e.Code, e.Message)
 }

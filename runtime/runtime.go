@@ -215,7 +215,7 @@ const (
 	RequestToolCall  RequestKind = "tool_call"
 )
 
-// Item is one entry of a turn, already put into words as `codex-manager.md` 5.6 has it.
+// Item is one entry of a turn, already in the words of codex-manager's transcripts.
 type Item struct {
 	ID      string
 	Role    string // user, assistant or system

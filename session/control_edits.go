@@ -16,7 +16,7 @@ import (
 	"harness/transcript"
 )
 
-// ControlEdit is one change of controls (`codex-manager.md` 5.3).
+// ControlEdit is one change of controls.
 type ControlEdit struct {
 	// Defaults edits the controls new sessions start with instead of the session's own.
 	Defaults bool

@@ -171,7 +171,7 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 		Meta: stream.EncodeMeta(meta), Payload: turnCompletedFrame(turn)}), nil
 }
 
-// turnCompletedFrame is the notification clients wait for at the end of a turn (`codex-app-server.md` section 5; times in seconds).
+// turnCompletedFrame is the notification clients wait for at the end of a turn (times in seconds).
 func turnCompletedFrame(turn turnRow) json.RawMessage {
 	type failure struct {
 		Message           string  `json:"message"`

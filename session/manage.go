@@ -150,7 +150,7 @@ func storeThread(ctx context.Context, tx database.Tx, sessionID string, t runtim
 	return updateSession(ctx, tx, sessionID, `thread = $2`, string(withoutTurns(t.Raw)))
 }
 
-// AssignProject puts a session into a project, or takes it out (nil). The project is looked at before the session (`codex-manager.md` 5.2),
+// AssignProject puts a session into a project, or takes it out (nil). The project is looked at before the session,
 // except that a deleted session is deleted first of all. What does not change is not announced.
 func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID *string) (Session, error) {
 	var gone *DeletedError

@@ -14,7 +14,7 @@ import (
 	"harness/stream"
 )
 
-// Limits of a list page (`codex-manager.md` 5.3).
+// Limits of a list page.
 const (
 	defaultPage = 100
 	largestPage = 200

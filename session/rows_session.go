@@ -178,7 +178,7 @@ func describe(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t
 		next.CreatedAt, next.UpdatedAt, flag(next.SystemOwned), next.historyAt)
 }
 
-// fromThread is the row of a conversation nobody here gave a title: its name, else its preview, else none (`codex-manager.md` 5.3).
+// fromThread is the row of a conversation nobody here gave a title: its name, else its preview, else none.
 func fromThread(runtimeName, nodeID string, t runtime.Thread, at int64) Session {
 	title := t.Name
 	if title == "" {

@@ -25,7 +25,7 @@ type Project struct {
 	UpdatedAt        int64
 }
 
-// Controls are the settings a session's turns run with (`codex-manager.md` 5.3). A nil Model means the runtime's default.
+// Controls are the settings a session's turns run with. A nil Model means the runtime's default.
 type Controls struct {
 	Model             *string                    `json:"model"`
 	ApprovalPolicy    string                     `json:"approvalPolicy"`    // untrusted, on-failure, on-request or never
@@ -230,7 +230,7 @@ var (
 	ErrBadCursor = errors.New("cursor is not one this server gave out")
 )
 
-// DeletedError says the session was permanently deleted (410, seed 004).
+// DeletedError says the session was permanently deleted (410).
 type DeletedError struct {
 	SessionID string
 	Title     string

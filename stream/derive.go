@@ -47,7 +47,7 @@ func Broadcasts(method string) bool {
 	return broadcast
 }
 
-// alias is the focused event of a notification, "" when it has none (seed 001).
+// alias is the focused event of a notification, "" when it has none.
 func alias(method string) (name string, broadcast bool) {
 	switch method {
 	case "turn/plan/updated":
@@ -128,7 +128,7 @@ func (d *derivation) request() {
 	d.add(name, RequestPayload(*d.meta.Request, d.method, d.line["params"]), false)
 }
 
-// signal adds the app_server envelope, except for system-owned and purged threads (AS-13, AS-14).
+// signal adds the app_server envelope, except for system-owned and purged threads.
 func (d *derivation) signal(signalType, prefix string) {
 	if d.meta.SystemOwned || d.meta.Purged {
 		return

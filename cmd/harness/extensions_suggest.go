@@ -69,7 +69,7 @@ func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (ou
 		if broken(results) {
 			return out, false, nil
 		}
-		// The handlers want none, for example because the session has switched suggestions off: that is their answer (EX-33).
+		// The handlers want none, for example because the session has switched suggestions off: that is their answer.
 		return out, true, &queue.Error{Code: queue.CodeConflict, Message: "no agent handler enqueued a suggestion job"}
 	}
 	if err != nil {

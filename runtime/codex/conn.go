@@ -16,8 +16,7 @@ import (
 	"harness/runtime"
 )
 
-// maxInFlight is how many requests may wait for an answer at a time. codex drops requests for good when somewhat more than 128 are open
-// (`codex-app-server.md` 7).
+// maxInFlight is how many requests may wait for an answer at a time. codex drops requests for good when somewhat more than 128 are open.
 const maxInFlight = 32
 
 // writeTimeout is how long codex may refuse to read a frame before its process counts as stuck.

@@ -15,8 +15,7 @@ const (
 	codeOverloaded     = -32001
 )
 
-// refusal turns a native error into the neutral one. codex uses -32600 for nearly everything, so only the text tells the kinds apart
-// (`codex-app-server.md` 6).
+// refusal turns a native error into the neutral one. codex uses -32600 for nearly everything, so only the text tells the kinds apart.
 func refusal(method string, e *rpcError) *runtime.Error {
 	return &runtime.Error{Runtime: Name, Method: method, Code: e.Code, Message: e.Message, Data: e.Data, Kind: kindOf(e.Message)}
 }
@@ -54,7 +53,7 @@ func activeTurnIn(err error) string {
 	return id
 }
 
-// alreadyInitialized tells that a connection was opened before (`codex-app-server.md` 2).
+// alreadyInitialized tells that a connection was opened before.
 func alreadyInitialized(err error) bool {
 	native, ok := asNative(err)
 	return ok && strings.Contains(native.Message, "Already initialized")

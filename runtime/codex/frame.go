@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// frame is one line of the app-server protocol (`codex-app-server.md` 1): like JSON-RPC 2.0, without its version member.
+// frame is one line of the app-server protocol: like JSON-RPC 2.0, without its version member.
 type frame struct {
 	ID     json.RawMessage
 	Method string

@@ -24,7 +24,7 @@ type wireItem struct {
 	CompletedAtMs json.Number       `json:"completedAtMs"`
 }
 
-// describe puts a native item into codex-manager's words (`codex-manager.md` 5.6); false when it is none.
+// describe puts a native item into codex-manager's words; false when it is none.
 func describe(raw json.RawMessage) (runtime.Item, bool) {
 	var w wireItem
 	// A member of an unexpected type is skipped; type and id decide whether this is an item.

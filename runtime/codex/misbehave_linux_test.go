@@ -11,7 +11,7 @@ import (
 	"harness/runtime/process"
 )
 
-// Whatever a codex behind a shim does, the adapter's state is right and nothing is left of it: no process, no folder (fault-tests row 11).
+// Whatever a codex behind a shim does, the adapter's state is right and nothing is left of it: no process, no folder.
 func TestABadCodexBehindAShimLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, play := range map[string]func(t *testing.T, b *faultBundle){
