@@ -287,7 +287,21 @@ func interactiveFailures(err error, _ *route, in *input) (failure, bool) {
 // runtimeFailures are about the runtime and the store behind the rooms.
 func runtimeFailures(err error, rt *route, in *input) (failure, bool) {
 	var refusal *runtime.Error
+	var unsupported *runtime.UnsupportedError
+	var control *runtime.ControlError
 	switch {
+	case errors.As(err, &unsupported):
+		return failure{status: http.StatusConflict, body: errorBody{Status: "error", Code: "unsupported_by_runtime", Message: err.Error(), Details: struct {
+			Runtime   string `json:"runtime"`
+			Operation string `json:"operation"`
+		}{unsupported.Runtime, unsupported.Operation}}}, true
+	case errors.As(err, &control):
+		return failure{status: http.StatusBadRequest, body: errorBody{Status: "error", Code: "unsupported_control", Message: err.Error(), Details: struct {
+			Runtime  string   `json:"runtime"`
+			Field    string   `json:"field"`
+			Value    string   `json:"value"`
+			Enforced []string `json:"enforced"`
+		}{control.Runtime, control.Field, control.Value, append([]string{}, control.Enforced...)}}}, true
 	case errors.Is(err, runtime.ErrUnavailable):
 		return problem(http.StatusServiceUnavailable, "runtime_unavailable", err.Error()), true
 	case errors.Is(err, journal.ErrStopped):

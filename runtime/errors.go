@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Sentinels of every adapter, to be tested with errors.Is.
@@ -20,6 +21,8 @@ var (
 	ErrTurnActive = errors.New("another turn is running")
 	// ErrRequestGone: the interactive request died with its process.
 	ErrRequestGone = errors.New("request is gone with its runtime process")
+	// ErrUnsupported: the runtime cannot do what was asked.
+	ErrUnsupported = errors.New("not supported by this runtime")
 )
 
 // Error is a runtime's own refusal of a request, kept as the provider said it. It may also match one of the sentinels.
@@ -51,3 +54,19 @@ type ReplyError struct {
 
 // Error implements error.
 func (e *ReplyError) Error() string { return e.Field + ": " + e.Message }
+
+// ControlError says that a runtime does not enforce a level a session was to run with, and which ones it does.
+type ControlError struct {
+	Runtime string
+	// Field is approvalPolicy, filesystemSandbox or networkAccess.
+	Field, Value string
+	Enforced     []string
+}
+
+// Error implements error.
+func (e *ControlError) Error() string {
+	if len(e.Enforced) == 0 {
+		return fmt.Sprintf("the %s runtime cannot enforce any %s, so it cannot be opened with %q", e.Runtime, e.Field, e.Value)
+	}
+	return fmt.Sprintf("the %s runtime cannot enforce %s %q; it can enforce: %s", e.Runtime, e.Field, e.Value, strings.Join(e.Enforced, ", "))
+}

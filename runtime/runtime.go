@@ -7,10 +7,12 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 )
 
-// Adapter drives one kind of runtime. All methods may be called from any goroutine. Methods that need the runtime wait for a runtime that
+// Adapter drives one kind of runtime: what each of them can do. What only some can is in optional interfaces (Steerer, Historian, ...),
+// asked for with As. All methods may be called from any goroutine. Methods that need the runtime wait for a runtime that
 // is still starting, bounded by ctx and the start bound, and return ErrUnavailable when there is none to talk to.
 type Adapter interface {
 	// Name is the runtime's name as stored with a session, for example "codex".
@@ -29,31 +31,16 @@ type Adapter interface {
 	StartThread(ctx context.Context, in StartThread) (Thread, error)
 	// ResumeThread loads a stored conversation so that turns can run in it. Resuming a loaded one is allowed.
 	ResumeThread(ctx context.Context, in ResumeThread) (Thread, error)
-	// ListThreads returns one page of stored conversations, newest first.
-	ListThreads(ctx context.Context, in ListThreads) (ThreadPage, error)
-	// ReadThread returns a stored conversation, with its turns when withTurns is set. ErrThreadNotFound when the runtime has none.
-	ReadThread(ctx context.Context, threadID string, withTurns bool) (Thread, error)
-	// NameThread, ArchiveThread and UnarchiveThread change a stored conversation. ErrThreadNotFound when the runtime has none.
-	NameThread(ctx context.Context, threadID, name string) error
-	ArchiveThread(ctx context.Context, threadID string) error
-	UnarchiveThread(ctx context.Context, threadID string) (Thread, error)
-	// DeleteThread removes the conversation from the runtime's storage and returns how many files went with it. Unknown threads are no error.
-	DeleteThread(ctx context.Context, threadID string) (deletedFiles int, err error)
 
 	// StartTurn sends a user message. The thread is resumed first when this process has not loaded it. When ActiveTurnID is set the message
 	// is steered into that turn and its id returned; when that turn is over by then, a new turn is started.
 	StartTurn(ctx context.Context, in StartTurn) (StartedTurn, error)
-	// SteerTurn adds input to a running turn.
-	SteerTurn(ctx context.Context, threadID, turnID string, input []json.RawMessage) error
 	// InterruptTurn asks a running turn to end; its TurnCompleted follows as a signal.
 	InterruptTurn(ctx context.Context, threadID, turnID string) error
 	// CheckReply tells whether the runtime takes a reply to a request, without asking it: *ReplyError when it does not.
 	CheckReply(ref RequestRef, reply Reply) error
 	// Answer settles an interactive request. ErrRequestGone when the process that asked is no longer the one running.
 	Answer(ctx context.Context, ref RequestRef, reply Reply) error
-
-	// Call passes a provider-specific request through, for routes that are about this provider alone (models, account, config, ...).
-	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
 }
 
 // Sink receives every signal of an adapter, one at a time, in the order the runtime said them. It may block: the adapter then reads on
@@ -354,7 +341,7 @@ type Reply struct {
 	Refusal string
 }
 
-// Capabilities is what a runtime can do.
+// Capabilities is what a runtime can do. A session keeps those it was opened with.
 type Capabilities struct {
 	Streaming       bool `json:"streaming"`
 	Resume          bool `json:"resume"`
@@ -365,6 +352,40 @@ type Capabilities struct {
 	DynamicTools    bool `json:"dynamicTools"`
 	ListThreads     bool `json:"listThreads"`
 	SurvivesRestart bool `json:"survivesRestart"`
+	// Archive and Rollback say that the runtime itself puts conversations away and takes turns back.
+	Archive  bool `json:"archive"`
+	Rollback bool `json:"rollback"`
+	// Images says that a message may carry images.
+	Images bool `json:"images"`
+	// DenyReason says that the reason of a refusal reaches the model.
+	DenyReason bool `json:"denyReason"`
+	// ProcessPer is ProcessPerRuntime or ProcessPerThread.
+	ProcessPer string `json:"processPer"`
+	// Sandboxes, ApprovalPolicies and NetworkAccess are the levels the runtime enforces; others are refused before a session is opened or
+	// changed (*ControlError).
+	Sandboxes        []string `json:"sandboxes"`
+	ApprovalPolicies []string `json:"approvalPolicies"`
+	NetworkAccess    []string `json:"networkAccess"`
+}
+
+// Values of Capabilities.ProcessPer: one process for all conversations of a runtime, or one for each.
+const (
+	ProcessPerRuntime = "runtime"
+	ProcessPerThread  = "thread"
+)
+
+// CheckControls refuses levels the named runtime does not enforce with a *ControlError. An empty level is the runtime's own default.
+func (c Capabilities) CheckControls(runtime, approvalPolicy, sandbox, networkAccess string) error {
+	for _, control := range []struct {
+		field, value string
+		enforced     []string
+	}{{"approvalPolicy", approvalPolicy, c.ApprovalPolicies}, {"filesystemSandbox", sandbox, c.Sandboxes},
+		{"networkAccess", networkAccess, c.NetworkAccess}} {
+		if control.value != "" && !slices.Contains(control.enforced, control.value) {
+			return &ControlError{Runtime: runtime, Field: control.field, Value: control.value, Enforced: control.enforced}
+		}
+	}
+	return nil
 }
 
 // State is the state of the runtime process.

@@ -134,8 +134,12 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 	if err != nil {
 		return err
 	}
+	historian, ok := adapter.(runtime.Historian)
+	if !ok {
+		return nil // the bare row is all there is to know
+	}
 	asked := s.now()
-	t, err := adapter.ReadThread(ctx, threadID, false)
+	t, err := historian.ReadThread(ctx, threadID, false)
 	if err != nil {
 		return err
 	}
@@ -151,13 +155,14 @@ func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
 	if err != nil {
 		return err
 	}
-	if !adapter.Capabilities().ListThreads {
+	historian, ok := adapter.(runtime.Historian)
+	if !ok {
 		return nil
 	}
 	for _, archived := range []bool{false, true} {
 		for cursor := ""; ; {
 			asked := s.now()
-			page, err := adapter.ListThreads(ctx, runtime.ListThreads{Cursor: cursor, Limit: adoptPage, Archived: archived})
+			page, err := historian.ListThreads(ctx, runtime.ListThreads{Cursor: cursor, Limit: adoptPage, Archived: archived})
 			if err != nil {
 				return err
 			}

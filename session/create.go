@@ -27,6 +27,12 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 		defaults.Model = nil // the default is people's choice for their chats
 	}
 	controls := defaults.with(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox).complete()
+	if err := checkControls(adapter, controls); err != nil {
+		return Session{}, err
+	}
+	if len(in.DynamicTools) > 0 && !adapter.Capabilities().DynamicTools {
+		return Session{}, &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpTools}
+	}
 	cwd := in.Cwd
 	if cwd == "" {
 		cwd = s.opts.WorkspaceRoot
@@ -43,8 +49,10 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if in.SystemOwned {
 		title = draftTitle
 	}
-	if err := adapter.NameThread(ctx, t.ID, title); err != nil {
-		return Session{}, err
+	if librarian, ok := adapter.(runtime.Librarian); ok {
+		if err := librarian.NameThread(ctx, t.ID, title); err != nil {
+			return Session{}, err
+		}
 	}
 	session := fromThread(adapter.Name(), s.opts.NodeID, t, s.now())
 	session.Title, session.Controls, session.SystemOwned = title, controls, in.SystemOwned

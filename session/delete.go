@@ -71,7 +71,7 @@ func (s *Service) deleteThread(ctx context.Context, session Session, by time.Tim
 	if err == nil {
 		s.interruptFirst(ctx, adapter, session)
 		if err = ctx.Err(); err == nil {
-			files, err = adapter.DeleteThread(ctx, session.RuntimeSessionID)
+			files, err = deleteThread(ctx, adapter, session.RuntimeSessionID)
 		}
 	}
 	if noAnswer(err) {
@@ -80,6 +80,14 @@ func (s *Service) deleteThread(ctx context.Context, session Session, by time.Tim
 		return 0, false, nil
 	}
 	return files, err == nil, err
+}
+
+// deleteThread has a runtime delete a conversation, if it keeps any.
+func deleteThread(ctx context.Context, adapter runtime.Adapter, threadID string) (files int, err error) {
+	if librarian, ok := adapter.(runtime.Librarian); ok {
+		return librarian.DeleteThread(ctx, threadID)
+	}
+	return 0, nil
 }
 
 // interruptGrace is how long a deletion waits for the end of the turn it interrupted, so that clients hear of that first.

@@ -204,6 +204,21 @@ func turnCompletedFrame(turn turnRow) json.RawMessage {
 	return encode(frame)
 }
 
+// named tells clients of a session's title where its runtime does not: in the words of one that does.
+func named(session Session, at int64) journal.Event {
+	meta := thread{systemOwned: session.SystemOwned, title: session.Title, projectID: session.ProjectID}.meta(session.ID)
+	meta.ReceivedAt = at
+	type params struct {
+		ThreadID string `json:"threadId"`
+		Name     string `json:"threadName"`
+	}
+	return journal.Event{SessionID: session.ID, Type: stream.EventNotification, Time: at, Source: source, Meta: stream.EncodeMeta(meta),
+		Payload: encode(struct {
+			Method string `json:"method"`
+			Params params `json:"params"`
+		}{"thread/name/updated", params{session.ID, session.Title}})}
+}
+
 func restartReason(name string) string {
 	return fmt.Sprintf("The %s runtime was restarted while this turn was running.", name)
 }

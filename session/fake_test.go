@@ -42,7 +42,9 @@ type fake struct {
 func (f *fake) Name() string { return "codex" }
 
 func (f *fake) Capabilities() runtime.Capabilities {
-	return runtime.Capabilities{Steer: true, Interrupt: true, Approvals: true, ListThreads: true}
+	return runtime.Capabilities{Interrupt: true, Approvals: true, DynamicTools: true, Images: true, ProcessPer: runtime.ProcessPerRuntime,
+		Sandboxes:        []string{"read-only", "workspace-write", "danger-full-access"},
+		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"}, NetworkAccess: []string{"restricted", "enabled"}}
 }
 
 func (f *fake) Status() runtime.Status {

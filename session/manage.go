@@ -11,32 +11,42 @@ import (
 	"harness/runtime"
 )
 
-// Rename gives a session a title, here and in its runtime.
+// Rename gives a session a title, here and in its runtime, if that keeps names.
 func (s *Service) Rename(ctx context.Context, sessionID, title string) (Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
-		// A conversation the runtime lost keeps its row, and the row its title.
-		err := adapter.NameThread(ctx, session.RuntimeSessionID, title)
-		if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
-			return nil, err
+		librarian, told := adapter.(runtime.Librarian)
+		if told {
+			// A conversation the runtime lost keeps its row, and the row its title.
+			err := librarian.NameThread(ctx, session.RuntimeSessionID, title)
+			if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
+				return nil, err
+			}
 		}
 		s.view.change(sessionID, func(t *thread) { t.call(title) })
 		return func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error) {
 			err := errors.Join(updateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)), touch(ctx, tx, sessionID, at))
-			return []journal.Event{sessionRenamed(sessionID, title, at)}, err
+			events := []journal.Event{sessionRenamed(sessionID, title, at)}
+			if !told { // no runtime tells clients of it
+				session.Title = title
+				events = append(events, named(session, at))
+			}
+			return events, err
 		}, nil
 	})
 }
 
-// Archive puts a session away; ErrNotMaterialized when its runtime has nothing stored to put away.
+// Archive puts a session away, in its runtime too where that keeps an archive; ErrNotMaterialized when its runtime has nothing stored to put away.
 func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
-		if err := adapter.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
-			return nil, materialized(err)
+		if librarian, ok := adapter.(runtime.Librarian); ok {
+			if err := librarian.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
+				return nil, materialized(err)
+			}
 		}
-		// Where it is kept has changed. Not to learn of that now is no failure of what was asked for.
-		t, err := adapter.ReadThread(ctx, session.RuntimeSessionID, false)
-		if err != nil {
-			t = runtime.Thread{}
+		var t runtime.Thread
+		if historian, ok := adapter.(runtime.Historian); ok {
+			// Where it is kept has changed. Not to learn of that now is no failure of what was asked for.
+			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
 			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
@@ -48,9 +58,11 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error
 func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, error) {
 	var t runtime.Thread
 	return told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
-		var err error
-		if t, err = adapter.UnarchiveThread(ctx, session.RuntimeSessionID); err != nil {
-			return nil, materialized(err)
+		if librarian, ok := adapter.(runtime.Librarian); ok {
+			var err error
+			if t, err = librarian.UnarchiveThread(ctx, session.RuntimeSessionID); err != nil {
+				return nil, materialized(err)
+			}
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
 			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 0, archived_at = 0`), storeThread(ctx, tx, sessionID, t))

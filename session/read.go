@@ -60,8 +60,12 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error)
 		return Session{}, ErrNotFound // no runtime gives out such an id
 	}
 	for _, adapter := range s.allAdapters() {
+		historian, ok := adapter.(runtime.Historian)
+		if !ok {
+			continue
+		}
 		asked := s.now()
-		t, err := adapter.ReadThread(ctx, sessionID, false)
+		t, err := historian.ReadThread(ctx, sessionID, false)
 		var refused *runtime.Error
 		switch {
 		case err == nil && t.ID == sessionID:

@@ -113,7 +113,14 @@ type Codex struct {
 	done       chan struct{}
 }
 
-var _ runtime.Adapter = (*Codex)(nil)
+var _ interface {
+	runtime.Adapter
+	runtime.Steerer
+	runtime.Historian
+	runtime.Librarian
+	runtime.Reverter
+	runtime.Passer
+} = (*Codex)(nil)
 
 // Counters are totals of what the transport met since New.
 type Counters struct {
@@ -168,8 +175,11 @@ func (c *Codex) Name() string { return Name }
 // Capabilities implements runtime.Adapter.
 func (c *Codex) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
-		Streaming: true, Resume: true, Steer: true, Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, ListThreads: true,
-		SurvivesRestart: c.options.Shims != nil && c.options.Detach,
+		Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, Images: true,
+		SurvivesRestart: c.options.Shims != nil && c.options.Detach, ProcessPer: runtime.ProcessPerRuntime,
+		Sandboxes:        []string{sandboxReadOnly, sandboxWorkspace, sandboxFull},
+		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
+		NetworkAccess:    []string{"restricted", networkEnabled},
 	}
 }
 
@@ -246,7 +256,7 @@ func (c *Codex) deliver() {
 	}
 }
 
-// Call implements runtime.Adapter. Params nil sends none; several codex methods then want an empty object.
+// Call implements runtime.Passer. Params nil sends none; several codex methods then want an empty object.
 func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	if raw, ok := params.([]byte); ok {
 		params = json.RawMessage(raw)

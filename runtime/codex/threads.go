@@ -99,7 +99,7 @@ func closing(err error) bool {
 	return ok && strings.Contains(native.Message, "is closing; retry")
 }
 
-// ListThreads implements runtime.Adapter.
+// ListThreads implements runtime.Historian.
 func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtime.ThreadPage, error) {
 	params := object{"archived": in.Archived}.with("cursor", in.Cursor)
 	if in.Limit > 0 {
@@ -137,13 +137,13 @@ func forked(err error) bool {
 	return ok && strings.Contains(native.Message, "forked history")
 }
 
-// NameThread implements runtime.Adapter.
+// NameThread implements runtime.Librarian.
 func (c *Codex) NameThread(ctx context.Context, threadID, name string) error {
 	_, err := c.call(ctx, "thread/name/set", object{"threadId": threadID, "name": name})
 	return err
 }
 
-// ArchiveThread implements runtime.Adapter. codex interrupts a turn that runs in it. It returns when the sink has taken thread/archived.
+// ArchiveThread implements runtime.Librarian. codex interrupts a turn that runs in it. It returns when the sink has taken thread/archived.
 func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
 	_, v, done, err := c.use(ctx, threadID)
 	if err != nil {
@@ -161,12 +161,12 @@ func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
 	return nil
 }
 
-// UnarchiveThread implements runtime.Adapter.
+// UnarchiveThread implements runtime.Librarian.
 func (c *Codex) UnarchiveThread(ctx context.Context, threadID string) (runtime.Thread, error) {
 	return threadIn(c.call(ctx, "thread/unarchive", object{"threadId": threadID}))
 }
 
-// DeleteThread implements runtime.Adapter. codex interrupts a turn that runs in it. A conversation another one was forked from
+// DeleteThread implements runtime.Librarian. codex interrupts a turn that runs in it. A conversation another one was forked from
 // stays with codex as long as the fork does, archived: to clients it is as gone as any other.
 func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) {
 	_, _, done, err := c.use(ctx, threadID)

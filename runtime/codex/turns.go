@@ -131,7 +131,7 @@ func (c *Codex) steer(ctx context.Context, conn *conn, threadID, turnID string, 
 	return firstOf(steered.TurnID, turnID), nil
 }
 
-// SteerTurn implements runtime.Adapter. ErrNoActiveTurn when that turn is not the running one.
+// SteerTurn implements runtime.Steerer. ErrNoActiveTurn when that turn is not the running one.
 func (c *Codex) SteerTurn(ctx context.Context, threadID, turnID string, input []json.RawMessage) error {
 	_, err := c.call(ctx, "turn/steer", object{"threadId": threadID, "expectedTurnId": turnID, "input": input})
 	return err
