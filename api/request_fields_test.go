@@ -67,7 +67,7 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/sessions/{sessionId}/review": {base: `{}`, fields: map[string]string{"delivery": `"detached"`, "targetType": `"commit"`,
 		"branch": `"b"`, "sha": `"s"`, "title": `"t"`, "instructions": `"i"`}},
 	"POST /api/approvals/{approvalId}/decision": {base: `{"decision":"accept"}`, fields: map[string]string{"decision": `"decline"`,
-		"scope": `"session"`, "choice": `{"a":1}`, "message": `"why"`}},
+		"scope": `"session"`, "choice": `{"a":1}`, "option": `"acceptForSession"`, "message": `"why"`}},
 	"POST /api/tool-input/{requestId}/decision": {base: `{"decision":"accept"}`, fields: map[string]string{"decision": `"decline"`,
 		"answers": `{"q":{"answers":["a"]}}`, "response": `{"a":1}`, "message": `"why"`}},
 	"POST /api/tool-calls/{requestId}/response": {base: `{}`, fields: map[string]string{"success": `false`, "text": `"t"`,

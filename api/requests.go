@@ -21,7 +21,7 @@ var (
 	decisionField        = schema.Enum("accept", "decline", "cancel")
 	approvalDecisionBody = schema.Struct(
 		required("decision", decisionField), schema.Field{Name: "scope", Schema: schema.Default(schema.Enum("turn", "session"), schema.StringValue("turn"))},
-		schema.Field{Name: "choice", Schema: schema.Any()}, reasonField)
+		schema.Field{Name: "choice", Schema: schema.Any()}, optional("option", nameField), reasonField)
 	toolInputDecisionBody = schema.Struct(
 		required("decision", decisionField),
 		optional("answers", schema.Record(schema.Struct(required("answers", schema.ListOf(schema.Text{}))))),
@@ -84,7 +84,7 @@ func (s *server) decideApproval(ctx context.Context, in *input) (reply, error) {
 	id := in.params["approvalId"]
 	settled, err := s.Sessions.Settle(ctx, id, runtime.RequestApproval, runtime.Reply{
 		Decision: in.body.Get("decision").Text(), Scope: in.body.Get("scope").Text(), Choice: in.body.Get("choice").JSON(),
-		Message: in.body.Get("message").Text(),
+		Option: in.body.Get("option").Text(), Message: in.body.Get("message").Text(),
 	}, in.actor)
 	if err != nil {
 		return reply{}, err

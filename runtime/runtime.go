@@ -156,6 +156,8 @@ type InteractiveRequested struct {
 	Decisions json.RawMessage
 	// Questions is a JSON list that stands in for the questions of the request's parameters, nil when these have their own or none.
 	Questions json.RawMessage
+	// Asked is the request in neutral words.
+	Asked Asked
 }
 
 // RequestResolved says the runtime itself closed a request of this generation (answered, or dropped with its turn).
@@ -318,6 +320,8 @@ type RequestRef struct {
 	// ThreadID, TurnID and Params are those of the request.
 	ThreadID, TurnID string
 	Params           json.RawMessage
+	// Asked is what the request was stored with.
+	Asked Asked
 }
 
 // Reply is the settled answer of an interactive request; which fields count depends on the request's kind.
@@ -328,6 +332,11 @@ type Reply struct {
 	Scope string
 	// Choice is one of the offered decisions (InteractiveRequested.Decisions) as it is, when no plain decision says as much (approval).
 	Choice json.RawMessage
+	// Option is the id of one of the offered options (Asked.Options); Decision agrees with it.
+	Option string
+	// UpdatedInput stands in for the tool's arguments, Remember is a rule for later requests like this; a runtime that has no place for one
+	// refuses the reply (CheckReply).
+	UpdatedInput, Remember json.RawMessage
 	// Message says why, in a person's words. It reaches a runtime that has a place for it.
 	Message string
 	// Answers is the object of answers by question id (tool input).

@@ -315,7 +315,7 @@ func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, chan
 		request = requestRow{
 			Request: Request{ID: a.requestID, Kind: change.Kind, SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID,
 				ItemID: a.signal.ItemID, Method: a.signal.Method, Summary: change.Summary, Params: params(a.signal.Params),
-				Decisions: change.Decisions, Questions: change.Questions,
+				Decisions: change.Decisions, Questions: change.Questions, Asked: change.Asked,
 				Status: RequestPending, CreatedAt: a.receivedAt},
 			runtime: a.runtime, generation: a.signal.Generation, nodeID: s.opts.NodeID, nativeID: a.signal.RequestID,
 		}

@@ -198,7 +198,9 @@ type Request struct {
 	Params    json.RawMessage
 	// Decisions and Questions are as the runtime's InteractiveRequested had them.
 	Decisions, Questions json.RawMessage
-	Status               RequestStatus
+	// Asked is the request in neutral words; the zero value of one that was stored before there were any.
+	Asked  runtime.Asked
+	Status RequestStatus
 	// Reply is what settled it, DecidedBy who; both empty while pending.
 	Reply     *runtime.Reply
 	DecidedBy string

@@ -28,9 +28,10 @@ type elicitation struct {
 	URL        string          `json:"url"`
 	Schema     json.RawMessage `json:"requestedSchema"`
 	Meta       struct {
-		Kind     string          `json:"codex_approval_kind"`
-		ToolName string          `json:"tool_name"`
-		Persist  json.RawMessage `json:"persist"`
+		Kind      string          `json:"codex_approval_kind"`
+		ToolName  string          `json:"tool_name"`
+		Arguments json.RawMessage `json:"tool_params"`
+		Persist   json.RawMessage `json:"persist"`
 	} `json:"_meta"`
 }
 

@@ -244,7 +244,7 @@ func ref(s runtime.Signal) runtime.RequestRef {
 	r := runtime.RequestRef{Generation: s.Generation, RequestID: s.RequestID, Method: s.Method,
 		ThreadID: s.ThreadID, TurnID: s.TurnID, Params: s.Params}
 	if change, ok := s.Change.(runtime.InteractiveRequested); ok {
-		r.Kind = change.Kind
+		r.Kind, r.Asked = change.Kind, change.Asked
 	}
 	return r
 }

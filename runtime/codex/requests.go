@@ -49,20 +49,21 @@ func requested(method string, params json.RawMessage) (runtime.InteractiveReques
 	}
 	r := runtime.InteractiveRequested{Kind: kind, Summary: summary(method, params)}
 	if method == methodElicitation {
-		asked := elicitationOf(params)
-		if asked.approval() {
-			r.Decisions = asked.decisions()
+		elicited := elicitationOf(params)
+		if elicited.approval() {
+			r.Decisions = elicited.decisions()
 		} else {
-			r.Questions = questions(asked.Schema)
+			r.Questions = questions(elicited.Schema)
 		}
-		return r, true
+	} else {
+		r.Decisions = offeredDecisions(params)
 	}
-	r.Decisions = offered(params)
+	r.Asked = asked(method, params, r.Decisions)
 	return r, true
 }
 
-// offered is the list of decisions codex offers for a command, nil when it offers none.
-func offered(params json.RawMessage) json.RawMessage {
+// offeredDecisions is the list of decisions codex offers for a command, nil when it offers none.
+func offeredDecisions(params json.RawMessage) json.RawMessage {
 	var p struct {
 		Decisions json.RawMessage `json:"availableDecisions"`
 	}
@@ -124,6 +125,9 @@ func encodeReply(v version, ref runtime.RequestRef, reply runtime.Reply) (json.R
 	if !ok {
 		kind = ref.Kind
 	}
+	if err := checkReplyParts(ref, &reply); err != nil {
+		return nil, err
+	}
 	switch {
 	case ref.Method == methodElicitation:
 		if err := checkDecision(reply); err != nil {
@@ -139,7 +143,7 @@ func encodeReply(v version, ref runtime.RequestRef, reply runtime.Reply) (json.R
 			return nil, err
 		}
 		if len(reply.Choice) > 0 {
-			return chosen(offered(ref.Params), reply)
+			return chosen(offeredDecisions(ref.Params), reply)
 		}
 		if ref.Method == methodPermissions {
 			return encodePermissions(ref.Params, reply)
@@ -157,6 +161,43 @@ func encodeReply(v version, ref runtime.RequestRef, reply runtime.Reply) (json.R
 		}{reply.Success, orElse(reply.ContentItems, `[]`)})
 	}
 	return nil, fmt.Errorf("codex request %s is of no kind that can be answered; pass a raw answer or a refusal", ref.Method)
+}
+
+// checkReplyParts refuses what codex has no place for, and puts a chosen option into codex's words.
+func checkReplyParts(ref runtime.RequestRef, reply *runtime.Reply) error {
+	for field, value := range map[string]json.RawMessage{"updatedInput": reply.UpdatedInput, "remember": reply.Remember} {
+		if len(value) > 0 {
+			return &runtime.ReplyError{Field: field, Message: "codex has no place for it"}
+		}
+	}
+	if reply.Option == "" {
+		return nil
+	}
+	if len(reply.Choice) > 0 {
+		return &runtime.ReplyError{Field: "option", Message: "give option or choice, not both"}
+	}
+	option, offered := ref.Asked.Option(reply.Option)
+	switch {
+	case !offered && len(ref.Asked.Options) == 0:
+		return &runtime.ReplyError{Field: "option", Message: "this request offers no options to choose from"}
+	case !offered:
+		return &runtime.ReplyError{Field: "option", Message: fmt.Sprintf("it has to be one of %s", optionIDs(ref.Asked.Options))}
+	case option.Decision != reply.Decision:
+		return &runtime.ReplyError{Field: "option", Message: fmt.Sprintf("with this option the decision is %q, not %q", option.Decision, reply.Decision)}
+	case ref.Method == methodElicitation:
+		reply.Scope = option.Scope
+	default:
+		reply.Choice = choiceOf(offeredDecisions(ref.Params), reply.Option)
+	}
+	return nil
+}
+
+func optionIDs(options []runtime.Option) string {
+	ids := make([]string, len(options))
+	for i, option := range options {
+		ids[i] = option.ID
+	}
+	return strings.Join(ids, ", ")
 }
 
 // nativeDecision is a checked decision in codex's words. Of its requests only the oldest ones take a reason of a refusal, and later versions
