@@ -43,9 +43,28 @@ type Adapter interface {
 	Answer(ctx context.Context, ref RequestRef, reply Reply) error
 }
 
-// Sink receives every signal of an adapter, one at a time, in the order the runtime said them. It may block: the adapter then reads on
+// Sink receives everything an adapter hears, one batch at a time, in the order the runtime said it. It may block: the adapter then reads on
 // into a bounded queue and at last stops reading, so that nothing is dropped. It must not call back into the adapter.
-type Sink func(Signal)
+type Sink func(Batch)
+
+// Batch is everything one native line means. It is stored in one transaction, in order, once. Without signals it only moves the position and
+// the state on.
+type Batch struct {
+	// Generation names the runtime process that said it (a UUIDv7 per start).
+	Generation string
+	// Offset is where the line ends in what its process wrote, counted in bytes over the whole generation; 0 when the process can not outlive
+	// this one. It is stored with what the batch changes, so that whoever attaches to the process later reads on from there and nothing is
+	// taken in twice. The lines of a generation come in the order of their offsets.
+	Offset int64
+	// Native is the line as the runtime wrote it, nil when it is the raw form of the signal itself.
+	Native  json.RawMessage
+	Signals []Signal
+	// State is all a translator has to remember after this line, as JSON, nil when it is what it was. It is stored with Offset and given back
+	// in Resumption.State; without an offset nobody needs it.
+	State json.RawMessage
+	// Stored, when set, is to be called once the batch is stored for good, or once a later one of the same generation is. It does not block.
+	Stored func()
+}
 
 // SignalKind tells the kinds of Signal apart.
 type SignalKind string
@@ -56,7 +75,6 @@ const (
 	SignalRequest      SignalKind = "request"      // the runtime asks something and waits for Answer (or was refused already: Change is nil)
 	SignalStarted      SignalKind = "started"      // a runtime process is initialised and usable
 	SignalExited       SignalKind = "exited"       // that process is gone; comes after everything it said
-	SignalPosition     SignalKind = "position"     // nothing was said that concerns anybody, but Offset moved on
 	SignalUnanswered   SignalKind = "unanswered"   // an earlier server's call (Method, RequestID, ThreadID if any) has no answer; it is not repeated
 )
 
@@ -78,18 +96,13 @@ type Signal struct {
 	Change Change
 	// Exit describes the end of the process, SignalExited only.
 	Exit *Exit
-	// Offset is where this signal ends in what its process wrote, counted in bytes over the whole generation; 0 when the process can not
-	// outlive this one. It is to be stored with what the signal changes, so that whoever attaches to the process later reads on from there
-	// and nothing is taken in twice.
-	Offset int64
-	// Stored, when set, is to be called once the signal is stored for good. It does not block.
-	Stored func()
 }
 
 // Resumption is what is stored of a runtime process that outlived the server it talked to.
 type Resumption struct {
-	// Offset is the last Signal.Offset stored.
+	// Offset is the last Batch.Offset stored, State the last Batch.State; nil when there was none.
 	Offset int64
+	State  json.RawMessage
 	// Turns are the turns that run in it, Requests those it asked in them: pending ones, and ones whose answer may not have reached it.
 	Turns    []RunningTurn
 	Requests []OpenRequest

@@ -260,13 +260,22 @@ func (f *fake) Call(context.Context, string, any) (json.RawMessage, error) { ret
 
 // emit says something in the name of the running process.
 func (f *fake) emit(signal runtime.Signal) {
+	f.emitBatch(runtime.Batch{Signals: []runtime.Signal{signal}})
+}
+
+// emitBatch says all that one line means.
+func (f *fake) emitBatch(batch runtime.Batch) {
 	f.mu.Lock()
-	signal.Generation = f.generation
+	batch.Generation = f.generation
 	f.mu.Unlock()
-	if signal.ReceivedAt.IsZero() {
-		signal.ReceivedAt = time.Now()
+	batch.Signals = slices.Clone(batch.Signals)
+	for i := range batch.Signals {
+		batch.Signals[i].Generation = batch.Generation
+		if batch.Signals[i].ReceivedAt.IsZero() {
+			batch.Signals[i].ReceivedAt = time.Now()
+		}
 	}
-	f.sink(signal)
+	f.sink(batch)
 }
 
 func (f *fake) notify(threadID, turnID, method string, change runtime.Change) {

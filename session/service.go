@@ -101,7 +101,7 @@ func (s *Service) Attach(adapter runtime.Adapter) {
 
 // Sink is where the named runtime reports. Hand it to the adapter of that name.
 func (s *Service) Sink(runtimeName string) runtime.Sink {
-	return func(signal runtime.Signal) { s.ingest(runtimeName, signal) }
+	return func(batch runtime.Batch) { s.ingest(runtimeName, batch) }
 }
 
 // Start settles what an earlier process of this node left open (its requests expire, its turns are interrupted, both announced) and begins

@@ -161,7 +161,7 @@ func New(options Options) *Codex {
 	options.Bin = firstOf(options.Bin, "codex")
 	options.ClientVersion = firstOf(options.ClientVersion, "0.0.0")
 	if options.Sink == nil {
-		options.Sink = func(runtime.Signal) {}
+		options.Sink = func(runtime.Batch) {}
 	}
 	return &Codex{
 		options: options, out: newQueue(), changed: make(chan struct{}),
@@ -247,12 +247,14 @@ func (c *Codex) Stop(ctx context.Context) error {
 
 func (c *Codex) deliver() {
 	for {
-		s, ok := c.out.pop()
+		batch, ok := c.out.pop()
 		if !ok {
 			return
 		}
-		c.options.Sink(s)
-		c.expected.delivered(s)
+		c.options.Sink(batch)
+		for _, s := range batch.Signals {
+			c.expected.delivered(s)
+		}
 	}
 }
 

@@ -125,7 +125,7 @@ func (c *conn) read() {
 			break
 		}
 		if s, first, ok := c.take(line); ok {
-			c.push(s, first, lines.offset)
+			c.push(first, lines.offset, s)
 		} else {
 			c.passed(lines.offset)
 		}
@@ -136,24 +136,25 @@ func (c *conn) read() {
 	close(c.gone)
 }
 
-// push passes a signal on, with its place in the output when that is kept. It is not delivered before first is closed.
-func (c *conn) push(s runtime.Signal, first <-chan struct{}, offset int64) {
+// push passes on what a line means, with its place in the output when that is kept. It is not delivered before first is closed.
+func (c *conn) push(first <-chan struct{}, offset int64, signals ...runtime.Signal) {
 	c.spoke.Store(time.Now().UnixNano())
+	batch := runtime.Batch{Generation: c.generation, Signals: signals}
 	if ack := c.wire.ack; ack != nil {
 		c.pushed = offset
 		c.told.Store(offset)
-		s.Offset, s.Stored = offset, func() {
+		batch.Offset, batch.Stored = offset, func() {
 			c.stored.Store(max(offset, c.stored.Load()))
 			ack(offset)
 		}
 	}
-	c.out.pushAfter(first, s)
+	c.out.pushAfter(first, batch)
 }
 
 // passed notes output that concerns nobody.
 func (c *conn) passed(offset int64) {
 	if c.wire.ack != nil && offset-c.pushed >= positionStep {
-		c.push(runtime.Signal{Kind: runtime.SignalPosition, Generation: c.generation, ReceivedAt: time.Now()}, nil, offset)
+		c.push(nil, offset)
 	}
 }
 

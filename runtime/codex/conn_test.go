@@ -34,11 +34,11 @@ func TestARefusalGoesOutBeforeItsRequestIsStored(t *testing.T) {
 		var got []runtime.Signal
 		go func() {
 			for {
-				s, ok := q.pop()
+				batch, ok := q.pop()
 				if !ok {
 					return
 				}
-				got = append(got, s)
+				got = append(got, batch.Signals...)
 			}
 		}()
 		_, _ = io.WriteString(out, `{"method":"before"}`+"\n"+`{"id":1,"method":"some/request"}`+"\n"+`{"method":"after"}`+"\n")

@@ -98,8 +98,9 @@ func (c *conn) reportFormer() {
 	for _, call := range calls {
 		c.log.Warn().Str("call", call.Method).Str("session", call.Thread).
 			Msg("codex never answered a call of the server before this one; it is not repeated")
-		c.out.push(runtime.Signal{Kind: runtime.SignalUnanswered, Generation: c.generation, Method: call.Method, ThreadID: call.Thread,
-			RequestID: json.RawMessage(strconv.FormatInt(call.ID, 10)), ReceivedAt: time.Now(), Stored: func() { c.wire.settled(call.label) }})
+		s := runtime.Signal{Kind: runtime.SignalUnanswered, Generation: c.generation, Method: call.Method, ThreadID: call.Thread,
+			RequestID: json.RawMessage(strconv.FormatInt(call.ID, 10)), ReceivedAt: time.Now()}
+		c.out.push(runtime.Batch{Generation: c.generation, Signals: []runtime.Signal{s}, Stored: func() { c.wire.settled(call.label) }})
 	}
 }
 

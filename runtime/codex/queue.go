@@ -13,10 +13,10 @@ const (
 	maxQueuedBytes = 64 << 20
 )
 
-// queued is a signal that is not to be delivered before something was done (first; nil when there is nothing to do), or, with answered set,
-// the place of an answer among the signals.
+// queued is a batch that is not to be delivered before something was done (first; nil when there is nothing to do), or, with answered set,
+// the place of an answer among the batches.
 type queued struct {
-	runtime.Signal
+	runtime.Batch
 	first    <-chan struct{}
 	answered func()
 }
@@ -25,7 +25,7 @@ type queued struct {
 type queue struct {
 	mu      sync.Mutex
 	changed *sync.Cond
-	signals []queued
+	batches []queued
 	bytes   int
 	busy    bool // the last one that was taken is not done with
 	closed  bool
@@ -37,11 +37,20 @@ func newQueue() *queue {
 	return q
 }
 
-func (q *queue) push(s runtime.Signal) { q.pushAfter(nil, s) }
+func (q *queue) push(batch runtime.Batch) { q.pushAfter(nil, batch) }
 
-// pushAfter passes on a signal that waits for something.
-func (q *queue) pushAfter(first <-chan struct{}, s runtime.Signal) {
-	q.add(queued{Signal: s, first: first})
+// pushAfter passes on a batch that waits for something.
+func (q *queue) pushAfter(first <-chan struct{}, batch runtime.Batch) {
+	q.add(queued{Batch: batch, first: first})
+}
+
+// size is about what a batch takes, in bytes.
+func (b *queued) size() int {
+	size := len(b.Native)
+	for i := range b.Signals {
+		size += len(b.Signals[i].Raw)
+	}
+	return size
 }
 
 // pushAnswer hands out an answer when the sink has taken all that was said before it: whoever asked then sees it stored, or about to be.
@@ -51,34 +60,35 @@ func (q *queue) pushAnswer(answered func()) {
 	}
 }
 
-// add waits for room. One signal always fits, however large. After close it drops, and returns false.
-func (q *queue) add(s queued) bool {
+// add waits for room. One batch always fits, however large. After close it drops, and returns false.
+func (q *queue) add(b queued) bool {
+	size := b.size()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for !q.closed && len(q.signals) > 0 && (len(q.signals) >= maxQueued || q.bytes+len(s.Raw) > maxQueuedBytes) {
+	for !q.closed && len(q.batches) > 0 && (len(q.batches) >= maxQueued || q.bytes+size > maxQueuedBytes) {
 		q.changed.Wait()
 	}
 	if q.closed {
 		return false
 	}
-	q.signals = append(q.signals, s)
-	q.bytes += len(s.Raw)
+	q.batches = append(q.batches, b)
+	q.bytes += size
 	q.changed.Broadcast()
 	return true
 }
 
-// pop waits for the next signal and for what comes before it; false when the queue is closed and empty. Answers it hands out.
-func (q *queue) pop() (runtime.Signal, bool) {
+// pop waits for the next batch and for what comes before it; false when the queue is closed and empty. Answers it hands out.
+func (q *queue) pop() (runtime.Batch, bool) {
 	for {
-		s, ok := q.next()
-		if s.answered != nil {
-			s.answered()
+		b, ok := q.next()
+		if b.answered != nil {
+			b.answered()
 			continue
 		}
-		if s.first != nil {
-			<-s.first
+		if b.first != nil {
+			<-b.first
 		}
-		return s.Signal, ok
+		return b.Batch, ok
 	}
 }
 
@@ -86,26 +96,26 @@ func (q *queue) next() (queued, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.busy = false
-	for len(q.signals) == 0 && !q.closed {
+	for len(q.batches) == 0 && !q.closed {
 		q.changed.Wait()
 	}
-	if len(q.signals) == 0 {
+	if len(q.batches) == 0 {
 		return queued{}, false
 	}
 	q.busy = true
-	s := q.signals[0]
-	q.signals[0] = queued{}
-	q.signals = q.signals[1:]
-	q.bytes -= len(s.Raw)
+	b := q.batches[0]
+	q.batches[0] = queued{}
+	q.batches = q.batches[1:]
+	q.bytes -= b.size()
 	q.changed.Broadcast()
-	return s, true
+	return b, true
 }
 
 // empty tells that everything was taken and done with.
 func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.signals) == 0 && !q.busy
+	return len(q.batches) == 0 && !q.busy
 }
 
 // close lets pop drain what is there and then end.

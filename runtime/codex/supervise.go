@@ -145,13 +145,14 @@ func (c *Codex) ended(conn *conn, l *link, exit runtime.Exit) {
 		})
 	}
 	stored := make(chan struct{})
-	s := runtime.Signal{Kind: runtime.SignalExited, Generation: conn.generation, ReceivedAt: exit.At, Exit: &exit}
+	batch := runtime.Batch{Generation: conn.generation, Signals: []runtime.Signal{
+		{Kind: runtime.SignalExited, Generation: conn.generation, ReceivedAt: exit.At, Exit: &exit}}}
 	if l.shim == nil {
-		c.out.push(s)
+		c.out.push(batch)
 		return
 	}
-	s.Stored = func() { close(stored) }
-	c.out.push(s)
+	batch.Stored = func() { close(stored) }
+	c.out.push(batch)
 	limit := time.NewTimer(forgetLimit)
 	defer limit.Stop()
 	select {
@@ -252,7 +253,8 @@ func (c *Codex) started(conn *conn, l *link) {
 		s.State, s.Reason, s.PID, s.Generation, s.Shim = runtime.StateReady, "", l.pid, conn.generation, l.keeper()
 		s.Version = firstOf(c.version.String(), hello.UserAgent)
 	})
-	c.out.push(runtime.Signal{Kind: runtime.SignalStarted, Generation: conn.generation, ReceivedAt: time.Now()})
+	c.out.push(runtime.Batch{Generation: conn.generation, Signals: []runtime.Signal{
+		{Kind: runtime.SignalStarted, Generation: conn.generation, ReceivedAt: time.Now()}}})
 }
 
 // sweep kills what carries our mark and none of the assignments to spare.

@@ -22,7 +22,7 @@ func TestAServerThatDoesNotReadDoesNotJudge(t *testing.T) {
 		c := newConn("g", wire{in: gate{open}, out: in, kill: func() {}}, q, &counters{}, zerolog.Nop())
 		// The store takes nothing, and the queue before it is full.
 		for range maxQueued {
-			q.push(runtime.Signal{Method: "waits"})
+			q.push(runtime.Batch{Signals: []runtime.Signal{{Method: "waits"}}})
 		}
 		go c.read()
 		w := watch{conn: c, every: time.Second}
