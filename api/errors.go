@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"harness/api/schema"
 	"harness/database"
@@ -316,31 +315,29 @@ func runtimeFailures(err error, rt *route, in *input) (failure, bool) {
 	return failure{}, false
 }
 
-// refusalFailure words what the runtime refused. The tests and their order are codex-manager's; it ran them for mapped routes only and
-// answered 500 elsewhere, where a client's own mistake is a 4xx here too.
+// refusals are the kinds of a runtime's refusal, in the order in which codex-manager looked for them, and how they are answered. auth_required
+// is before invalid_state, unlike there: newer codex puts -32600 on everything, and 401 is what the API promises.
+var refusals = []struct {
+	kind   error
+	status int
+	code   string
+}{
+	{runtime.ErrUnsupported, http.StatusNotImplemented, "method_not_supported"},
+	{runtime.ErrInvalidParams, http.StatusBadRequest, "invalid_params"},
+	{runtime.ErrAuthRequired, http.StatusUnauthorized, "auth_required"},
+	{runtime.ErrInvalidState, http.StatusConflict, "invalid_state"},
+	{runtime.ErrProviderTimeout, http.StatusGatewayTimeout, "codex_timeout"},
+}
+
+// refusalFailure words what the runtime refused. codex-manager did so for mapped routes only and answered 500 elsewhere, where a client's own
+// mistake is a 4xx here too.
 func refusalFailure(e *runtime.Error, rt *route, in *input) failure {
-	text := strings.ToLower(e.Error())
-	has := func(parts ...string) bool {
-		for _, part := range parts {
-			if strings.Contains(text, part) {
-				return true
-			}
-		}
-		return false
-	}
 	status, code := http.StatusInternalServerError, "codex_error"
-	switch {
-	case has("-32601", "method not found", "unknown variant", "experimental api capability"):
-		status, code = http.StatusNotImplemented, "method_not_supported"
-	case has("-32602", "missing field", "invalid type"):
-		status, code = http.StatusBadRequest, "invalid_params"
-	case has("unauthorized", "missing bearer or basic authentication", "authentication required"):
-		// Before invalid_state, unlike the original: newer codex puts -32600 on everything, and 401 is what the API promises.
-		status, code = http.StatusUnauthorized, "auth_required"
-	case has("-32600", "turn is in progress", "already in progress"):
-		status, code = http.StatusConflict, "invalid_state"
-	case has("timed out"):
-		status, code = http.StatusGatewayTimeout, "codex_timeout"
+	for _, row := range refusals {
+		if errors.Is(e, row.kind) {
+			status, code = row.status, row.code
+			break
+		}
 	}
 	if !rt.mapped {
 		if errors.Is(e, runtime.ErrThreadNotFound) && in.sessionID() != "" {

@@ -9,6 +9,7 @@ import (
 
 	"harness/api"
 	"harness/runtime"
+	"harness/runtime/codex"
 )
 
 // TestProviderCalls: what the runtime is asked, parameter for parameter.
@@ -66,7 +67,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("more turns than there are: got %d %s", got.Code, got.Body)
 	}
 	b.sessions.fail = nil
-	b.runtime.fail = &runtime.Error{Runtime: "codex", Method: "thread/read", Code: -32600, Message: "thread not loaded: x"}
+	b.runtime.fail = codex.Refusal("thread/read", -32600, "thread not loaded: x")
 	if got := b.post("/api/sessions/"+unknownID+"/rollback", `{}`); got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), "thread not loaded: x") {
 		t.Errorf("of an unknown session: got %d %s", got.Code, got.Body)
 	}
@@ -89,7 +90,7 @@ func TestForkTakesIn(t *testing.T) {
 func TestUnloadedThread(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	lost := &runtime.Error{Runtime: "codex", Method: "thread/compact/start", Code: -32600, Message: "thread not found", Kind: runtime.ErrThreadNotFound}
+	lost := codex.Refusal("thread/compact/start", -32600, "thread not found")
 	b.runtime.refused = map[string][]error{"thread/compact/start": {lost}}
 	b.runtime.result = json.RawMessage(`{}`)
 	expect(t, b.post("/api/sessions/"+knownID+"/compact", `{}`), http.StatusOK, `{"status":"ok","sessionId":"`+knownID+`","result":{}}`)

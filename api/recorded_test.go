@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"harness/runtime"
+	"harness/runtime/codex"
 	"harness/session"
 	"harness/transcript"
 )
@@ -208,10 +209,10 @@ func (b *harnessBundle) primeRuntime(e exchange, message, method string, result 
 	var code int
 	if _, err := fmt.Sscanf(message, "codex rpc error %d:", &code); err == nil {
 		_, text, _ := strings.Cut(message, ": ")
-		b.runtime.fail = &runtime.Error{Runtime: "codex", Method: method, Code: code, Message: text}
+		b.runtime.fail = codex.Refusal(method, code, text)
 	}
 	if e.Name == "GET /models?cursor=bogus" {
-		b.runtime.fail = &runtime.Error{Runtime: "codex", Method: "model/list", Code: -32600, Message: "invalid cursor: bogus"}
+		b.runtime.fail = codex.Refusal("model/list", -32600, "invalid cursor: bogus")
 	}
 }
 

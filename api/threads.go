@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"strings"
 
 	"harness/api/schema"
 	"harness/runtime"
@@ -223,10 +222,11 @@ func (s *server) steer(ctx context.Context, in *input) (reply, error) {
 		return reply{}, err
 	}
 	status, code := http.StatusBadRequest, "failed"
-	switch text := strings.ToLower(refusal.Error()); {
-	case strings.Contains(text, "no active turn"):
+	switch {
+	case errors.Is(refusal, runtime.ErrOtherTurn):
+	case errors.Is(refusal, runtime.ErrNoActiveTurn):
 		status, code = http.StatusConflict, "conflict"
-	case strings.Contains(text, "not found"), strings.Contains(text, "already resolved"):
+	case errors.Is(refusal, runtime.ErrNotFound):
 		status, code = http.StatusConflict, "already_resolved"
 	}
 	answer.Status, answer.Code, answer.Result.Status = "error", code, code

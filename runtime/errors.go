@@ -23,6 +23,22 @@ var (
 	ErrRequestGone = errors.New("request is gone with its runtime process")
 	// ErrUnsupported: the runtime cannot do what was asked.
 	ErrUnsupported = errors.New("not supported by this runtime")
+	// ErrInvalidParams: what was asked is not worded as the runtime takes it.
+	ErrInvalidParams = errors.New("invalid parameters")
+	// ErrInvalidState: what was asked cannot be done as things stand, for example while a turn runs.
+	ErrInvalidState = errors.New("invalid state")
+	// ErrAuthRequired: the runtime or its model provider wants a login first.
+	ErrAuthRequired = errors.New("authentication required")
+	// ErrNotFound: the runtime has nothing of the name that was given (any more).
+	ErrNotFound = errors.New("not found")
+	// ErrTooLarge: the input is larger than the runtime takes.
+	ErrTooLarge = errors.New("too large")
+	// ErrTransient: it may go well when it is tried again.
+	ErrTransient = errors.New("temporary failure of the runtime")
+	// ErrProviderTimeout: what the runtime itself waited for, its model provider for one, did not answer in time. It is a kind of ErrTransient.
+	ErrProviderTimeout = fmt.Errorf("the runtime waited in vain: %w", ErrTransient)
+	// ErrOtherTurn: not the turn that was named runs, another one does. It is a kind of ErrNoActiveTurn.
+	ErrOtherTurn = fmt.Errorf("another turn runs: %w", ErrNoActiveTurn)
 )
 
 // Error is a runtime's own refusal of a request, kept as the provider said it. It may also match one of the sentinels.
@@ -33,7 +49,7 @@ type Error struct {
 	Code    int
 	Message string
 	Data    json.RawMessage
-	// Kind is one of the sentinels above or nil.
+	// Kind is one of the sentinels above, several of them joined, or nil.
 	Kind error
 }
 

@@ -14,6 +14,8 @@ type TurnState struct {
 	Status runtime.TurnStatus
 	// Error is why it failed or was interrupted, "" when it was not.
 	Error string
+	// Passes says that what it failed with may pass when it is tried again.
+	Passes bool
 }
 
 // ActiveTurn is the turn that runs in a session as far as this node knows, "" when none does.
@@ -27,7 +29,8 @@ func (s *Service) Turn(ctx context.Context, sessionID, turnID string) (TurnState
 	}
 	for _, turn := range turns {
 		if turn.turnID == turnID {
-			return TurnState{Status: turn.status, Error: turn.failure}, true, nil
+			passes, err := s.failurePasses(ctx, turn)
+			return TurnState{Status: turn.status, Error: turn.failure, Passes: passes}, true, err
 		}
 	}
 	return TurnState{}, false, nil

@@ -43,10 +43,9 @@ type turns struct {
 	log      zerolog.Logger
 }
 
-// errTurnTimeout and errNoProgress are worded for the queue's classification: both are tried again.
 var (
-	errTurnTimeout = errors.New("worker turn timed out")
-	errNoProgress  = errors.New("worker turn made no item progress")
+	errTurnTimeout = queue.Transient(errors.New("worker turn timed out"))
+	errNoProgress  = queue.Transient(errors.New("worker turn made no item progress"))
 	errInterrupted = errors.New("worker turn interrupted")
 )
 
@@ -137,13 +136,17 @@ func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan st
 		case known && state.Status == runtime.TurnInterrupted:
 			return true, fmt.Errorf("%w: %s", errInterrupted, or(state.Error, "no reason given"))
 		case known && state.Status != runtime.TurnInProgress:
-			return true, fmt.Errorf("worker turn %s: %s", state.Status, or(state.Error, "no reason given"))
+			err := fmt.Errorf("worker turn %s: %s", state.Status, or(state.Error, "no reason given"))
+			if state.Passes {
+				err = queue.Transient(err)
+			}
+			return true, err
 		case known:
 			unknownSince = time.Time{}
 		case unknownSince.IsZero():
 			unknownSince = time.Now()
 		case time.Since(unknownSince) > t.timing.UntrustedTerminal:
-			return false, fmt.Errorf("worker turn %s is unknown to its session: thread not found", turnID)
+			return false, fmt.Errorf("worker turn %s is unknown to its session: %w", turnID, runtime.ErrThreadNotFound)
 		}
 		t.settleRequests(ctx, sessionID)
 		select {

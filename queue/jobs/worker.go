@@ -61,7 +61,7 @@ type Policies func(agent string) (AgentPolicy, error)
 // errRefused marks the failure of a job whose agent has no policy that can be understood.
 var errRefused = errors.New("the agent's worker is refused")
 
-// retryable is the queue's classification, except that a refusal and an unknown outcome stay that whatever words they quote.
+// retryable is the queue's classification, except that a refusal and an unknown outcome stay that whatever they wrap.
 func retryable(err error) bool {
 	return !errors.Is(err, errRefused) && !errors.Is(err, errOutcomeUnknown) && !errors.Is(err, errInterrupted) && queue.Retryable(err)
 }

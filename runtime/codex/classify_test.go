@@ -157,9 +157,9 @@ func TestErrorKinds(t *testing.T) {
 		"no active turn to steer":                             runtime.ErrNoActiveTurn,
 		"no active turn to interrupt":                         runtime.ErrNoActiveTurn,
 		"expected active turn id `01a-x` but found `01a-y`":   runtime.ErrNoActiveTurn,
-		"Invalid request: unknown variant `no/such`":          nil,
-		"thread name must not be empty":                       nil,
-		"cannot delete thread ID: forked history still needs": nil,
+		"Invalid request: unknown variant `no/such`":          runtime.ErrUnsupported,
+		"thread name must not be empty":                       runtime.ErrInvalidState,
+		"cannot delete thread ID: forked history still needs": runtime.ErrInvalidState,
 	} {
 		err := refusal("m", &rpcError{Code: -32600, Message: message})
 		if !errors.Is(err.Kind, want) {

@@ -61,8 +61,7 @@ func (c *Codex) RollBack(ctx context.Context, threadID string, numTurns int, las
 	}
 	defer finish()
 	if active, _, _ := conn.turns.turn(threadID); active != "" || len(last) > 0 && last[0].Status == runtime.TurnInProgress {
-		return runtime.RolledBack{}, &runtime.Error{Runtime: Name, Method: method, Code: codeInvalidRequest,
-			Message: "Cannot rollback while a turn is in progress."}
+		return runtime.RolledBack{}, Refusal(method, codeInvalidRequest, "Cannot rollback while a turn is in progress.")
 	}
 	result, err := c.call(ctx, method, object{"threadId": threadID, "numTurns": numTurns})
 	if unknownMethod(err) {
