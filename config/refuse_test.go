@@ -54,7 +54,7 @@ func TestBadValueIsOneLineThatNamesEverything(t *testing.T) {
 	}
 }
 
-// Fault test 18 for this room: no refusal may quote a secret.
+// No refusal may quote a secret.
 func TestRefusalsNeverShowSecrets(t *testing.T) {
 	t.Parallel()
 	const canary = "kanari"

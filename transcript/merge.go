@@ -20,7 +20,7 @@ func Merge(old, next Entry) Entry {
 	return settleTimes(merged)
 }
 
-// settleTimes raises completedAt to startedAt. codex-manager did so only on a merge, not on the first insert (its bug 13).
+// settleTimes raises completedAt to startedAt. codex-manager did so only on a merge, not on the first insert.
 func settleTimes(entry Entry) Entry {
 	if entry.StartedAt != nil && entry.CompletedAt != nil && *entry.CompletedAt < *entry.StartedAt {
 		at := *entry.StartedAt
