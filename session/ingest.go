@@ -20,6 +20,11 @@ func (s *Service) ingest(runtimeName string, signal runtime.Signal) {
 	s.order.Lock()
 	defer s.order.Unlock()
 
+	if !s.identify(runtimeName, &signal) {
+		s.flushTexts(signal.Generation)
+		s.submit(runtimeName, signal, s.once(runtimeName, signal.Generation, signal.Offset, s.refuse(runtimeName, signal)))
+		return
+	}
 	if delta, ok := signal.Change.(runtime.TextDelta); ok {
 		s.takePiece(runtimeName, signal, delta)
 		return
@@ -167,13 +172,16 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 	var gone *DeletedError
 	switch {
 	case errors.As(err, &gone):
+		if gone.runtime != "" {
+			runtimeName = gone.runtime
+		}
 		return thread{runtime: runtimeName, known: true, deleted: true}, nil
 	case errors.Is(err, ErrNotFound):
 		return thread{runtime: runtimeName}, nil
 	case err != nil:
 		return thread{}, err
 	}
-	t := thread{runtime: stored.Runtime, known: true, systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}
+	t := thread{runtime: stored.Runtime, native: stored.RuntimeSessionID, known: true, systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}
 	if !s.owns(stored.Session) {
 		return t, nil // its own node hears when its turn ends
 	}
