@@ -39,32 +39,60 @@ func (s *Service) sessionOf(runtimeName, threadID string) (id string, ours bool)
 	if id, known := s.view.named(runtimeName, threadID); known {
 		return id, true
 	}
-	s.loadAgain(runtimeName, threadID)
-	t, _ := s.view.get(threadID)
-	if t.known && t.runtime == runtimeName {
-		return threadID, true
+	t, read := s.view.get(threadID)
+	if !read {
+		t, read = s.storedAgain(runtimeName, threadID)
 	}
-	if id := s.nativeAgain(runtimeName, threadID); id != "" {
-		s.loadAgain(runtimeName, id)
-		return id, true
+	if !t.known || t.runtime != runtimeName {
+		if id := s.nativeAgain(runtimeName, threadID); id != "" && id != threadID {
+			s.loadAgain(runtimeName, id)
+			return id, true
+		}
 	}
-	return threadID, t.runtime == runtimeName || t.runtime == "" // "": the store could not be read, and the unit looks again
+	if read && s.view.put(threadID, t) {
+		s.adoption.wantRoom()
+	}
+	return threadID, t.runtime == runtimeName
 }
 
-// nativeAgain is nativeSession for a signal: it waits for a store that is out of reach, until the journal is stopped.
+// storedAgain is storedThread for a signal: it waits for a store that is out of reach, until the journal is stopped. A store that cannot be
+// read for another reason leaves the session unknown: the unit looks at the rows itself.
+func (s *Service) storedAgain(runtimeName, id string) (t thread, read bool) {
+	for {
+		t, err := s.storedThread(context.Background(), runtimeName, id)
+		if err == nil {
+			return t, true
+		}
+		if !s.outOfReach(err) {
+			s.opts.Logger.Warn().Err(err).Str("session", id).Msg("session could not be read; its next event does not name its title")
+			return thread{runtime: runtimeName}, false
+		}
+	}
+}
+
+// outOfReach waits a moment for a store that is out of reach. False when there is nothing to wait for, or the journal is stopped.
+func (s *Service) outOfReach(err error) bool {
+	if !database.Transient(err) {
+		return false
+	}
+	select {
+	case <-time.After(readPause):
+		return true
+	case <-s.journal.Stopping():
+		return false
+	}
+}
+
+// nativeAgain is nativeSession for a signal, as storedAgain is storedThread.
 func (s *Service) nativeAgain(runtimeName, nativeID string) string {
 	for {
 		id, err := nativeSession(context.Background(), s.db.Read(), runtimeName, nativeID)
-		if !database.Transient(err) {
-			if err != nil {
-				s.opts.Logger.Warn().Err(err).Str("runtime", runtimeName).Str("thread", nativeID).
-					Msg("it could not be read which session a runtime means; taking it by the runtime's own id")
-			}
+		if err == nil {
 			return id
 		}
-		select {
-		case <-time.After(readPause):
-		case <-s.journal.Stopping():
+		if !s.outOfReach(err) {
+			s.opts.Logger.Warn().Err(err).Str("runtime", runtimeName).Str("thread", nativeID).
+				Msg("which session a runtime means could not be read; taking it by the runtime's own id")
 			return ""
 		}
 	}

@@ -156,12 +156,8 @@ const readPause = 200 * time.Millisecond
 
 // loadAgain is load for a signal: it waits for a store that is out of reach, as its unit would, until the journal is stopped.
 func (s *Service) loadAgain(runtimeName, id string) {
-	for database.Transient(s.tryLoad(runtimeName, id)) {
-		select {
-		case <-time.After(readPause):
-		case <-s.journal.Stopping():
-			return
-		}
+	for s.outOfReach(s.tryLoad(runtimeName, id)) {
+		continue
 	}
 	s.load(runtimeName, id)
 }
