@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// Adapter drives one kind of runtime: what each of them can do. What only some can is in optional interfaces (Steerer, Historian, ...),
-// asked for with As. All methods may be called from any goroutine. Methods that need the runtime wait for a runtime that
+// Adapter drives one kind of runtime: what each of them can do. What only some can is in optional interfaces (Steerer, Historian, ...).
+// A conversation that lives goes by its session's id (Thread.ID), one in the runtime's storage, which Historian and Librarian are about, by
+// the runtime's own (Thread.Native). All methods may be called from any goroutine. Methods that need the runtime wait for a runtime that
 // is still starting, bounded by ctx and the start bound, and return ErrUnavailable when there is none to talk to.
 type Adapter interface {
 	// Name is the runtime's name as stored with a session, for example "codex".
@@ -89,13 +90,16 @@ type Signal struct {
 	Params json.RawMessage
 	// RequestID is the native id of a request, byte for byte.
 	RequestID json.RawMessage
-	// ThreadID, TurnID and ItemID are set when the frame names them.
+	// ThreadID, TurnID and ItemID are set when the frame names them. A conversation this process was told a session's id for goes by that
+	// one, any other one by the runtime's own.
 	ThreadID, TurnID, ItemID string
 	ReceivedAt               time.Time
 	// Change is what the signal means for stored state, nil when nothing.
 	Change Change
 	// Exit describes the end of the process, SignalExited only.
 	Exit *Exit
+	// Serves is the one conversation the process that started or exited is for (as ThreadID), "" when it is for all of the runtime.
+	Serves string
 }
 
 // Resumption is what is stored of a runtime process that outlived the server it talked to.
@@ -262,7 +266,10 @@ type ThreadState struct {
 
 // Thread is one conversation of a runtime. Times are in ms.
 type Thread struct {
-	ID                   string
+	// ID is its session's id. A runtime whose sessions go by its own ids (codex) says that one; "" leaves the choice to who takes it in.
+	ID string
+	// NativeID is the runtime's own id of it, "" when that is ID.
+	NativeID             string
 	Name                 string
 	Preview              string
 	Cwd                  string
@@ -276,8 +283,19 @@ type Thread struct {
 	Raw json.RawMessage
 }
 
+// Native is the runtime's own id of the conversation.
+func (t Thread) Native() string {
+	if t.NativeID == "" {
+		return t.ID
+	}
+	return t.NativeID
+}
+
 // StartThread are the arguments of Adapter.StartThread. Empty fields leave the runtime's default.
 type StartThread struct {
+	// SessionID is what the conversation is to go by. A runtime whose conversations have names of their own that clients know (codex) may
+	// answer with another Thread.ID; nothing it says of the conversation may come before it knows which.
+	SessionID                    string
 	Cwd, Model                   string
 	ApprovalPolicy               string // untrusted, on-failure, on-request or never
 	Sandbox                      string // read-only, workspace-write or danger-full-access
@@ -288,7 +306,10 @@ type StartThread struct {
 }
 
 // ResumeThread are the arguments of Adapter.ResumeThread.
-type ResumeThread struct{ ThreadID string }
+type ResumeThread struct {
+	// ThreadID is the session's id, NativeID the runtime's own one of the conversation ("" when it is the same).
+	ThreadID, NativeID string
+}
 
 // ListThreads are the arguments of Adapter.ListThreads.
 type ListThreads struct {
@@ -305,7 +326,8 @@ type ThreadPage struct {
 
 // StartTurn are the arguments of Adapter.StartTurn. Empty fields keep what the conversation had.
 type StartTurn struct {
-	ThreadID string
+	// ThreadID and NativeID are as in ResumeThread: the conversation may have to be loaded first.
+	ThreadID, NativeID string
 	// Input are native input parts, for example {"type":"text","text":"..."}.
 	Input        []json.RawMessage
 	ActiveTurnID string
@@ -435,6 +457,32 @@ type Status struct {
 	// Shim is the process that keeps the runtime running while servers come and go, nil for a child of this server.
 	Shim     *ShimStatus
 	Restarts int64
+	// Processes are those of a runtime with one for each conversation, in the order they were started; the fields above sum them up. nil
+	// for a runtime with one process for all, which the fields above describe.
+	Processes []ProcessStatus
+	// Waiting is how many conversations wait for a process because there are as many as there may be.
+	Waiting int
+}
+
+// ProcessStatus is one process of a runtime that has one for each conversation.
+type ProcessStatus struct {
+	PID        int
+	Generation string
+	// Serves is the session it is for.
+	Serves    string
+	State     State
+	Shim      *ShimStatus
+	StartedAt time.Time
+}
+
+// Of is the state of what serves a conversation: its own process, or the runtime as a whole.
+func (s Status) Of(threadID string) State {
+	for _, process := range s.Processes {
+		if process.Serves == threadID {
+			return process.State
+		}
+	}
+	return s.State
 }
 
 // ShimStatus is a shim as it was when this server attached.

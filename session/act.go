@@ -48,7 +48,7 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	if err != nil {
 		return fmt.Errorf("word the input of turn %s: %w", turnID, err)
 	}
-	err = steerer.SteerTurn(ctx, row.RuntimeSessionID, turnID, []json.RawMessage{part})
+	err = steerer.SteerTurn(ctx, row.ID, turnID, []json.RawMessage{part})
 	if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
 		return ErrNoActiveTurn // it ended meanwhile
 	}

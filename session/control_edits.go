@@ -73,7 +73,7 @@ func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID 
 	if defaults, err = s.defaults(ctx, q); err != nil {
 		return "", Controls{}, Controls{}, err
 	}
-	session, err := stored.effective(defaults)
+	session, err := stored.effective(s.defaultsFor(stored.Runtime, defaults))
 	return stored.Runtime, session.Controls, defaults, err
 }
 

@@ -24,9 +24,11 @@ const (
 
 func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Unit {
 	at := s.now()
-	replaced := s.view.runtimeStarted(name, signal.Generation)
-	s.adoption.wantAll(name)
-	s.deletions.signal()
+	replaced := s.view.runtimeStarted(processKey{name, signal.Serves}, signal.Generation)
+	if signal.Serves == "" { // one for a single session tells nothing of the others
+		s.adoption.wantAll(name)
+		s.deletions.signal()
+	}
 	s.delivery.wantAgain()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var events []journal.Event
@@ -44,7 +46,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 // runtimeExited: everything the process had open ends with it, in the same transaction as the news of its end.
 func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit {
 	at := s.now()
-	s.view.runtimeExited(name, signal.Generation)
+	s.view.runtimeExited(processKey{name, signal.Serves}, signal.Generation)
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if first, err := s.endSpool(ctx, tx, signal.Generation); err != nil || !first {
 			return nil, err
@@ -241,6 +243,7 @@ func lifecycle(kind, name string, signal runtime.Signal, at int64) journal.Event
 	return journal.Event{Type: kind, Time: at, Source: name, Payload: encode(struct {
 		Runtime    string        `json:"runtime"`
 		Generation string        `json:"generation"`
+		Serves     string        `json:"serves,omitempty"`
 		Exit       *runtime.Exit `json:"exit,omitempty"`
-	}{name, signal.Generation, signal.Exit})}
+	}{name, signal.Generation, signal.Serves, signal.Exit})}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,13 +26,21 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) {
 		s.submit(runtimeName, batch, nothing)
 		return
 	}
-	if onlyTexts(batch) {
+	ours := make([]bool, len(batch.Signals))
+	for i := range batch.Signals {
+		ours[i] = s.identify(runtimeName, &batch.Signals[i])
+	}
+	if onlyTexts(batch) && !slices.Contains(ours, false) {
 		s.takePieces(runtimeName, batch)
 		return
 	}
 	s.flushTexts(batch.Generation)
 	units, exited := make([]journal.Unit, len(batch.Signals)), false
 	for i, signal := range batch.Signals {
+		if !ours[i] {
+			units[i] = s.refuse(runtimeName, signal)
+			continue
+		}
 		units[i] = s.unitOf(runtimeName, signal)
 		exited = exited || signal.Kind == runtime.SignalExited
 	}
@@ -204,12 +213,8 @@ const readPause = 200 * time.Millisecond
 
 // loadAgain is load for a signal: it waits for a store that is out of reach, as its unit would, until the journal is stopped.
 func (s *Service) loadAgain(runtimeName, id string) {
-	for database.Transient(s.tryLoad(runtimeName, id)) {
-		select {
-		case <-time.After(readPause):
-		case <-s.journal.Stopping():
-			return
-		}
+	for s.outOfReach(s.tryLoad(runtimeName, id)) {
+		continue
 	}
 	s.load(runtimeName, id)
 }
@@ -220,13 +225,16 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 	var gone *DeletedError
 	switch {
 	case errors.As(err, &gone):
+		if gone.runtime != "" {
+			runtimeName = gone.runtime
+		}
 		return thread{runtime: runtimeName, known: true, deleted: true}, nil
 	case errors.Is(err, ErrNotFound):
 		return thread{runtime: runtimeName}, nil
 	case err != nil:
 		return thread{}, err
 	}
-	t := thread{runtime: stored.Runtime, known: true, systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}
+	t := thread{runtime: stored.Runtime, native: stored.RuntimeSessionID, known: true, systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}
 	if !s.owns(stored.Session) {
 		return t, nil // its own node hears when its turn ends
 	}

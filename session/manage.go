@@ -79,7 +79,7 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 		if err != nil {
 			return nil, err
 		}
-		if t, err = adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.RuntimeSessionID}); err != nil {
+		if t, err = adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); err != nil {
 			return nil, materialized(err)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {

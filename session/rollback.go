@@ -41,9 +41,9 @@ func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) 
 	if err := s.settleRollback(ctx, session, false); err != nil {
 		return nil, err
 	}
-	threadID := session.RuntimeSessionID
+	threadID := session.ID
 	var last []runtime.Turn
-	err = loaded(ctx, adapter, threadID, func() (err error) {
+	err = loaded(ctx, adapter, session, func() (err error) {
 		last, err = back.LastTurns(ctx, threadID, numTurns)
 		return err
 	})
@@ -54,7 +54,7 @@ func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) 
 		return nil, err
 	}
 	var done runtime.RolledBack
-	err = loaded(ctx, adapter, threadID, func() (err error) {
+	err = loaded(ctx, adapter, session, func() (err error) {
 		done, err = back.RollBack(ctx, threadID, numTurns, last)
 		return err
 	})
@@ -71,12 +71,12 @@ func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) 
 }
 
 // loaded makes a call about a conversation. A runtime that was restarted has to load it first; should that fail, its first words say more.
-func loaded(ctx context.Context, adapter runtime.Adapter, threadID string, call func() error) error {
+func loaded(ctx context.Context, adapter runtime.Adapter, session Session, call func() error) error {
 	err := call()
 	if !errors.Is(err, runtime.ErrThreadNotFound) {
 		return err
 	}
-	if _, resumeErr := adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: threadID}); resumeErr != nil {
+	if _, resumeErr := adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); resumeErr != nil {
 		return err
 	}
 	return call()
@@ -174,8 +174,8 @@ func (s *Service) settleRollback(ctx context.Context, session Session, onItsWay 
 		return s.rolledBack(ctx, session.ID, nil)
 	}
 	var last []runtime.Turn
-	err = loaded(ctx, adapter, session.RuntimeSessionID, func() (err error) {
-		last, err = back.LastTurns(ctx, session.RuntimeSessionID, 1)
+	err = loaded(ctx, adapter, session, func() (err error) {
+		last, err = back.LastTurns(ctx, session.ID, 1)
 		return err
 	})
 	if errors.Is(err, runtime.ErrThreadNotFound) {

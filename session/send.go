@@ -45,7 +45,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own deadline.
 	ctx = context.WithoutCancel(ctx)
 	started, err := adapter.StartTurn(ctx, runtime.StartTurn{
-		ThreadID: session.RuntimeSessionID, Input: message.input(), ActiveTurnID: s.view.active(sessionID),
+		ThreadID: session.ID, NativeID: session.RuntimeSessionID, Input: message.input(), ActiveTurnID: s.view.active(sessionID),
 		Alone: message.Alone, Cwd: cwd,
 		Model: controls.model(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox,
 		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
@@ -123,7 +123,7 @@ func (m Message) input() []json.RawMessage {
 func (s *Service) turnAccepted(ctx context.Context, session Session, turnID string, message Message) error {
 	return s.inOrder(ctx, func() journal.Unit {
 		at := s.now()
-		generation, down := s.view.liveGeneration(session.Runtime)
+		generation, down := s.view.liveGeneration(session.Runtime, session.ID)
 		if !down {
 			s.view.change(session.ID, func(t *thread) { t.accepted(turnID) })
 		}
@@ -194,7 +194,7 @@ func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (stri
 	if err != nil {
 		return "", err
 	}
-	err = adapter.InterruptTurn(ctx, row.RuntimeSessionID, active)
+	err = adapter.InterruptTurn(ctx, row.ID, active)
 	if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
 		return "", ErrNoActiveTurn // it ended by itself
 	}

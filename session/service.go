@@ -20,8 +20,11 @@ import (
 type Options struct {
 	Journal *journal.Journal
 	DB      *database.DB
-	// Runtimes are the adapters to drive; the first one is the default of new sessions. More may be added with Attach.
+	// Runtimes are the adapters to drive. More may be added with Attach.
 	Runtimes []runtime.Adapter
+	// DefaultRuntime names the runtime of sessions whose creator names none, and whose models the stored default controls are about; "" is
+	// the first one.
+	DefaultRuntime string
 	// NodeID names this server among those that share the store; it must be the same after a restart.
 	NodeID string
 	// AdoptNodes are nodes that are gone for good, whose sessions Start makes this node's; OnlyNode adopts every other one, for a store that
@@ -92,13 +95,6 @@ func New(opts Options) *Service {
 	return s
 }
 
-// Attach adds a runtime. Service and adapter need each other (the adapter wants a Sink), so adapters usually come after New.
-func (s *Service) Attach(adapter runtime.Adapter) {
-	s.adaptersMu.Lock()
-	defer s.adaptersMu.Unlock()
-	s.adapters = append(s.adapters, adapter)
-}
-
 // Sink is where the named runtime reports. Hand it to the adapter of that name.
 func (s *Service) Sink(runtimeName string) runtime.Sink {
 	return func(batch runtime.Batch) { s.ingest(runtimeName, batch) }
@@ -159,24 +155,6 @@ func (s *Service) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("session service did not stop: %w", ctx.Err())
 	}
-}
-
-// adapter finds a runtime by name, the default one for "".
-func (s *Service) adapter(name string) (runtime.Adapter, error) {
-	s.adaptersMu.RLock()
-	defer s.adaptersMu.RUnlock()
-	for _, adapter := range s.adapters {
-		if name == "" || adapter.Name() == name {
-			return adapter, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: no runtime named %q is configured", runtime.ErrUnavailable, name)
-}
-
-func (s *Service) allAdapters() []runtime.Adapter {
-	s.adaptersMu.RLock()
-	defer s.adaptersMu.RUnlock()
-	return append([]runtime.Adapter(nil), s.adapters...)
 }
 
 // now is the time in ms.

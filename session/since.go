@@ -53,7 +53,7 @@ func (s *Service) TurnSince(ctx context.Context, sessionID string, mark TurnMark
 	lost := false
 	if outliving, ok := adapter.(recaller); ok {
 		var open bool
-		if open, lost = outliving.Recalled(session.RuntimeSessionID); open {
+		if open, lost = outliving.Recalled(session.ID); open {
 			return "", ErrTurnUnsettled
 		}
 	}

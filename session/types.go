@@ -36,8 +36,9 @@ type Controls struct {
 
 // Session is one conversation as the harness stores it. Times are in ms. For codex the id is the thread id, as clients expect.
 type Session struct {
-	ID               string
-	Runtime          string
+	ID      string
+	Runtime string
+	// RuntimeSessionID is the runtime's own id of the conversation, unique within it.
 	RuntimeSessionID string
 	NodeID           string
 	ProjectID        *string
@@ -120,7 +121,7 @@ type Reading struct {
 	Has func(version string) bool
 }
 
-// Create are the wishes of a new session; nil fields take the stored defaults. Runtime is the server's first one when "". A system-owned
+// Create are the wishes of a new session; nil fields take the stored defaults. Runtime is the server's default one when "". A system-owned
 // session without a Model has its runtime's.
 type Create struct {
 	Cwd               string
@@ -136,7 +137,9 @@ type Create struct {
 // ListQuery selects a page of sessions.
 type ListQuery struct {
 	// Text selects those in whose title or first message it occurs, however it is capitalised; "" selects all.
-	Text               string
+	Text string
+	// Runtime selects those of one runtime, "" those of all.
+	Runtime            string
 	Archived           bool
 	Cursor             string
 	Limit              int
@@ -238,6 +241,8 @@ type DeletedError struct {
 	Title     string
 	// DeletedAt is in ms.
 	DeletedAt int64
+	// runtime is that of the conversation, nativeID its own id there; "" where that was not kept.
+	runtime, nativeID string
 }
 
 // Error implements error.
