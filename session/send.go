@@ -158,16 +158,11 @@ func (s *Service) storeWishes(ctx context.Context, tx database.Tx, sessionID str
 
 // sweepTurn interrupts a turn whose process had ended before the turn was stored, unless it is known to be over.
 func (s *Service) sweepTurn(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) ([]journal.Event, error) {
-	turns, err := readTurns(ctx, tx, turn.sessionID)
-	if err != nil {
+	stored, known, err := readTurn(ctx, tx, turn.sessionID, turn.turnID)
+	if err != nil || !known || stored.status != runtime.TurnInProgress {
 		return nil, err
 	}
-	for _, stored := range turns {
-		if stored.turnID == turn.turnID && stored.status == runtime.TurnInProgress {
-			return s.interrupt(ctx, tx, stored, reason, at)
-		}
-	}
-	return nil, nil
+	return s.interrupt(ctx, tx, stored, reason, at)
 }
 
 // Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn when none does, ErrWrongTurn when another one does.
