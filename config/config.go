@@ -102,13 +102,14 @@ type Queue struct {
 	SuggestRequestWait    time.Duration
 }
 
-// Agent times the turns of agent workers (ORCHESTRATOR_AGENT_*).
+// Agent bounds the turns of agent workers (ORCHESTRATOR_AGENT_*).
 type Agent struct {
 	TurnTimeout            time.Duration
 	PollInterval           time.Duration
 	IncludeTurnsGrace      time.Duration
 	UntrustedTerminalGrace time.Duration
 	EmptyTurnGrace         time.Duration
+	MaxSessionTurns        int
 }
 
 // Extensions governs extension discovery, trust and the two lifecycle routes

@@ -74,7 +74,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 			DefaultTimeout: time.Minute, BackgroundAging: 15 * time.Second, MaxInteractiveBurst: 3,
 			SuggestRequestEnabled: true, SuggestRequestWait: 12 * time.Second},
 		Agent: Agent{TurnTimeout: 3 * time.Minute, PollInterval: 350 * time.Millisecond, IncludeTurnsGrace: 3 * time.Second,
-			UntrustedTerminalGrace: 3 * time.Second, EmptyTurnGrace: 8 * time.Second},
+			UntrustedTerminalGrace: 3 * time.Second, EmptyTurnGrace: 8 * time.Second, MaxSessionTurns: 200},
 		Extensions: Extensions{RBACMode: "disabled", RBACJWTRoleClaim: "role", RBACJWTActorClaim: "sub", TrustMode: "warn"},
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -29,7 +29,8 @@ type jobQueue struct {
 func (s *Server) startQueue(ctx context.Context) error {
 	q := &s.queue
 	q.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions)
-	q.workers = jobs.NewWorkers(s.db, s.journal, s.sessions, s.dir.nodeID, q.policies)
+	q.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: s.sessions, NodeID: s.dir.nodeID,
+		Policies: q.policies, MaxTurns: s.cfg.Agent.MaxSessionTurns, Logger: s.log.With().Str("room", "jobs").Logger()})
 	s.sessions.SetWorkers(q.workers)
 	if !s.cfg.Queue.Enabled {
 		return nil

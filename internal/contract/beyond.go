@@ -195,5 +195,10 @@ func Beyond() []Row {
 				"health is `degraded` and has `store`: [operations.md](operations.md#when-the-database-refuses)",
 			Reason: "the original answered 500 and lost what its runtime had said",
 		},
+		{
+			What: "a worker's session that had `ORCHESTRATOR_AGENT_MAX_SESSION_TURNS` turns is deleted, and the next job gets a new one: " +
+				"[extensions.md](extensions.md#workers-agentconfigjson)",
+			Reason: "in the original a worker's conversation grew for ever, and with it the time and tokens of each of its jobs",
+		},
 	}
 }
