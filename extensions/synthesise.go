@@ -141,12 +141,12 @@ func (d *Dispatcher) fileChanges(ctx context.Context, job dispatch) (int, error)
 	if err != nil || count > 0 {
 		return count, err
 	}
-	entries, err := transcript.Store{}.List(ctx, d.opts.DB.Read(), job.sessionID)
+	entries, err := transcript.Store{}.ListTurn(ctx, d.opts.DB.Read(), job.sessionID, job.turnID)
 	if err != nil {
 		return 0, err
 	}
 	for i := range entries {
-		if entries[i].TurnID != job.turnID || entries[i].Type != "approval.request" || entries[i].Details == nil {
+		if entries[i].Type != "approval.request" || entries[i].Details == nil {
 			continue
 		}
 		var details struct{ Method string }
@@ -242,7 +242,7 @@ type turnText struct{ request, transcript string }
 
 // turnText tells a turn from the stored transcript, the end of it when it is long. It costs no call to the runtime.
 func (d *Dispatcher) turnText(ctx context.Context, sessionID, turnID string) turnText {
-	entries, err := transcript.Store{}.List(ctx, d.opts.DB.Read(), sessionID)
+	entries, err := transcript.Store{}.ListTurn(ctx, d.opts.DB.Read(), sessionID, turnID)
 	if err != nil {
 		d.opts.Logger.Warn().Err(err).Str("session", sessionID).Msg("the transcript for an extension event cannot be read")
 		return turnText{}
@@ -251,9 +251,6 @@ func (d *Dispatcher) turnText(ctx context.Context, sessionID, turnID string) tur
 	var text strings.Builder
 	for i := range entries {
 		entry := &entries[i]
-		if entry.TurnID != turnID {
-			continue
-		}
 		if entry.Role == "user" && out.request == "" {
 			out.request = entry.Content
 		}
