@@ -42,6 +42,8 @@ type fake struct {
 	asked      int // the native id a test asked with last
 	// onTurn, when set, replaces the plain start of a turn.
 	onTurn func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error)
+	// onName, when set, is called when the runtime has named a conversation and not answered yet.
+	onName func(id, name string)
 	// onRollBack, when set, decides on a rollback: do carries it out.
 	onRollBack func(do func()) error
 }
@@ -195,6 +197,12 @@ func (f *fake) NameThread(_ context.Context, id, name string) error {
 		return err
 	}
 	f.notify(named.ID, "", "thread/name/updated", runtime.ThreadNamed{Name: name})
+	f.mu.Lock()
+	hook := f.onName
+	f.mu.Unlock()
+	if hook != nil {
+		hook(named.ID, name)
+	}
 	return nil
 }
 

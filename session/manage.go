@@ -13,7 +13,15 @@ import (
 
 // Rename gives a session a title, here and in its runtime, if that keeps names.
 func (s *Service) Rename(ctx context.Context, sessionID, title string) (Session, error) {
+	return s.RenameFrom(ctx, sessionID, title, "")
+}
+
+// RenameFrom is Rename of a session that has a certain title until then, or any if that is "". *TitleError when it has another, which stays.
+func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string) (Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
+		if from != "" && session.Title != from {
+			return nil, &TitleError{SessionID: sessionID, Title: session.Title}
+		}
 		librarian, told := adapter.(runtime.Librarian)
 		if told {
 			// A conversation the runtime lost keeps its row, and the row its title.
@@ -24,6 +32,16 @@ func (s *Service) Rename(ctx context.Context, sessionID, title string) (Session,
 		}
 		s.view.change(sessionID, func(t *thread) { t.call(title) })
 		return func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error) {
+			if from != "" {
+				// Calls on the session wait for this one. If it is called otherwise now, its runtime named it anew, after it had taken this title.
+				stored, err := readSession(ctx, tx, sessionID)
+				if err == nil && stored.Title != from && stored.Title != title {
+					err = &TitleError{SessionID: sessionID, Title: stored.Title}
+				}
+				if err != nil {
+					return nil, journal.Refuse(err)
+				}
+			}
 			err := errors.Join(updateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)), touch(ctx, tx, sessionID, at))
 			events := []journal.Event{sessionRenamed(sessionID, title, at)}
 			if !told { // no runtime tells clients of it

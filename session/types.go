@@ -276,3 +276,11 @@ type SettledError struct{ Request Request }
 func (e *SettledError) Error() string {
 	return fmt.Sprintf("request %s is already %s (by %s)", e.Request.ID, e.Request.Status, e.Request.DecidedBy)
 }
+
+// TitleError says that a session is not called what it was to be renamed from.
+type TitleError struct{ SessionID, Title string }
+
+// Error implements error.
+func (e *TitleError) Error() string {
+	return fmt.Sprintf("session %s is called %q", e.SessionID, e.Title)
+}

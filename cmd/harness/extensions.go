@@ -307,14 +307,11 @@ func (a actionRooms) Steer(ctx context.Context, id, turnID, text string) error {
 
 // Rename implements action.Titles.
 func (a actionRooms) Rename(ctx context.Context, id, title, onlyFrom string) error {
-	found, err := a.sessions.Lookup(ctx, id)
-	if err == nil && onlyFrom != "" && found.Title != onlyFrom {
-		return fmt.Errorf("%w: the session is called %q", action.ErrResolved, found.Title)
-	}
-	if err == nil {
-		_, err = a.sessions.Rename(ctx, id, title)
-	}
+	_, err := a.sessions.RenameFrom(ctx, id, title, onlyFrom)
+	var other *session.TitleError
 	switch {
+	case errors.As(err, &other):
+		return fmt.Errorf("%w: %w", action.ErrResolved, err)
 	case isElsewhere(err):
 		return fmt.Errorf("%w: %w", action.ErrConflict, err)
 	case gone(err):
