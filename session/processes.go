@@ -12,6 +12,9 @@ func (v *view) runtimeStarted(key processKey, generation string) (replaced strin
 	if replaced == generation {
 		return ""
 	}
+	if replaced != "" {
+		v.restServed(key) // its rows are swept as those of one that ended
+	}
 	return replaced
 }
 
@@ -30,9 +33,14 @@ func (v *view) runtimeExited(key processKey, generation string) {
 		return
 	}
 	delete(v.live, key)
+	v.restServed(key)
+}
+
+// restServed notes that no turn runs any more in what a process served. mu is held.
+func (v *view) restServed(key processKey) {
 	if key.serves != "" {
-		if ok {
-			own.rest()
+		if t, ok := v.threads[key.serves]; ok {
+			t.rest()
 		}
 		return
 	}
