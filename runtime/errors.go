@@ -63,7 +63,7 @@ func (e *Error) Unwrap() error { return e.Kind }
 
 // ReplyError says that a runtime does not take a reply to an interactive request, and what it takes instead.
 type ReplyError struct {
-	// Field is the part of the reply it is about: scope, choice, answers or response.
+	// Field is the part of the reply it is about: decision, scope, choice, option, answers or response.
 	Field   string
 	Message string
 }

@@ -174,5 +174,5 @@ func checkDecision(reply runtime.Reply) error {
 	case actionAccept, actionDecline, actionCancel:
 		return nil
 	}
-	return fmt.Errorf("decision %q is unknown; accept, decline and cancel are allowed", reply.Decision)
+	return &runtime.ReplyError{Field: "decision", Message: fmt.Sprintf("%q is unknown; accept, decline and cancel are allowed", reply.Decision)}
 }
