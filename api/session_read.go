@@ -45,6 +45,8 @@ type sessionDetail struct {
 	HistoryPending bool `json:"historyPending,omitempty"`
 	// Pos is the cursor of the event stream (?after=) at which all of this is true.
 	Pos int64 `json:"pos"`
+	// Capabilities is what can be done in this session.
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 }
 
 // encodeDetail encodes everything but the transcript, which may be long and is JSON already for the most part.
@@ -86,7 +88,7 @@ func (s *server) readSession(ctx context.Context, in *input) (reply, error) {
 		return reply{status: http.StatusNotModified, version: detail.Version}, nil
 	}
 	body := sessionDetail{Session: viewSession(detail.Session), Thread: thread(detail.Session), Pos: detail.Pos,
-		HistoryPending: detail.HistoryPending}
+		HistoryPending: detail.HistoryPending, Capabilities: detail.Session.Capabilities}
 	if window != nil {
 		body.Window = &windowView{Before: textOrNull(detail.Older), After: textOrNull(detail.Newer)}
 	}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -155,4 +156,22 @@ func (k *kit) unsent(sessionID string) int {
 		return lock.users
 	}
 	return 0
+}
+
+// A session keeps what its runtime could do when it was opened, and shows it.
+func TestASessionKeepsItsCapabilities(t *testing.T) {
+	eachPlain(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		k.close()
+		k = open(t, k.db, k.opts.NodeID) // a runtime that can do more by now
+		var kept, now runtime.Capabilities
+		k.do(json.Unmarshal(k.read(s.ID, Reading{}).Session.Capabilities, &kept))
+		if kept.Steer || kept.Rollback || !slices.Equal(kept.Sandboxes, []string{"read-only", "danger-full-access"}) {
+			t.Errorf("it shows %+v", kept)
+		}
+		k.do(json.Unmarshal(k.read(k.create().ID, Reading{}).Session.Capabilities, &now))
+		if !now.Steer || !now.Rollback || len(now.Sandboxes) != 3 {
+			t.Errorf("a new one shows %+v", now)
+		}
+	})
 }

@@ -60,6 +60,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	}
 	session := fromThread(adapter.Name(), s.opts.NodeID, t, s.now())
 	session.Title, session.Controls, session.SystemOwned = title, controls, in.SystemOwned
+	session.Capabilities = encode(runtime.CapabilitiesOf(adapter))
 	if session.Cwd == "" {
 		session.Cwd = cwd
 	}

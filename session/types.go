@@ -52,6 +52,9 @@ type Session struct {
 	Archived         bool
 	CreatedAt        int64
 	UpdatedAt        int64
+	// Capabilities is what its runtime could do when the session was opened (runtime.Capabilities as JSON); in Detail of one that began
+	// elsewhere what it can do now, nil when that runtime is not configured.
+	Capabilities json.RawMessage
 	// Activity is what goes on in it now; not filled in by Lookup.
 	Activity Activity
 	// historyAt is up to when (ms) the runtime's own history is stored here, 0 when it has to be taken in.

@@ -214,6 +214,11 @@ func Rows() []Row {
 			Routes: []string{"GET /api/sessions/{sessionId}"},
 		},
 		{
+			Place: `body\.capabilities`, What: "a session says what its runtime can do: capabilities",
+			Reason: "runtimes differ; what one cannot do is not offered, and refused with 409 unsupported_by_runtime or 400 unsupported_control",
+			Routes: []string{"GET /api/sessions/{sessionId}"},
+		},
+		{
 			Place: `body\.(?:session|data\[\d+\])\.(?:state|activeTurnId|pendingCount|lastError)`,
 			What:  "a session says what goes on in it: state, activeTurnId, pendingCount, lastError", Reason: "a list shows what runs, waits or failed without a look into each session",
 			Routes: []string{"GET /api/sessions", "GET /api/sessions/{sessionId}", "POST /api/sessions"},
