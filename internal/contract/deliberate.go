@@ -246,8 +246,8 @@ func Rows() []Row {
 			Routes: []string{"GET /api/sessions", "GET /api/sessions/{sessionId}", "POST /api/sessions"},
 		},
 		{
-			Exchange: "GET /api/health", Place: `body\.runtimes.*`,
-			What: "health lists every runtime of the server with its state and processes", Reason: "`codex` has room for one",
+			Place: `body\.runtimes`,
+			What:  "health lists every runtime of the server with its state and processes", Reason: "`codex` has room for one",
 			Routes: []string{"GET /api/health"},
 		},
 	}
