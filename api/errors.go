@@ -107,6 +107,10 @@ func requestFailures(err error, _ *route, in *input) (failure, bool) {
 	if errors.As(err, &refused) {
 		return invalid(schema.Custom(refused.Message, refused.Field)), true
 	}
+	var unknown *session.UnknownRuntimeError
+	if errors.As(err, &unknown) {
+		return invalid(schema.Custom(unknown.Error(), "runtime")), true
+	}
 	var tools *session.ToolsError
 	if errors.As(err, &tools) {
 		return invalid(schema.Custom(tools.Error(), "dynamicTools")), true

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/api"
 	"harness/journal"
 	"harness/runtime"
 	"harness/session"
@@ -349,12 +350,16 @@ func (f *fakeRuntime) Call(_ context.Context, method string, params any) (json.R
 
 // fakeHealth is the state of a process.
 type fakeHealth struct {
-	status   runtime.Status
+	status   runtime.Status // of codex
+	others   []api.RuntimeHealth
 	notReady error
 	outage   *journal.OutageError
 }
 
-func (f *fakeHealth) Runtime() runtime.Status     { return f.status }
+func (f *fakeHealth) Runtime() runtime.Status { return f.status }
+func (f *fakeHealth) Runtimes() []api.RuntimeHealth {
+	return append([]api.RuntimeHealth{{Name: "codex", Status: f.status}}, f.others...)
+}
 func (f *fakeHealth) Ready(context.Context) error { return f.notReady }
 
 // Store implements api.Health.

@@ -49,6 +49,8 @@ type healthBody struct {
 	Codex   codexHealth `json:"codex"`
 	Queue   queueHealth `json:"orchestratorQueue"`
 	Auth    AuthHealth  `json:"auth"`
+	// Runtimes are ours: every runtime of this server, the default one first.
+	Runtimes []runtimeHealth `json:"runtimes"`
 	// Store is ours, and there only while the store refuses writes.
 	Store     *storeHealth `json:"store,omitempty"`
 	Timestamp string       `json:"timestamp"`
@@ -117,18 +119,23 @@ func (s *server) getHealth(ctx context.Context, _ *input) (reply, error) {
 	body := healthBody{Status: "ok", Service: "api", Queue: s.queueHealth(ctx), Auth: s.Health.Auth(), Timestamp: isoTime(s.Clock().UnixMilli())}
 	status := s.Health.Runtime()
 	ready := status.State == runtime.StateReady
+	for i, one := range s.Health.Runtimes() {
+		body.Runtimes = append(body.Runtimes, viewRuntime(one, i))
+	}
+	if len(body.Runtimes) > 0 && body.Runtimes[0].State != runtime.StateReady {
+		body.Status = "degraded"
+	}
 	body.Codex = codexHealth{Running: status.PID != 0, Initialized: ready}
 	if status.PID != 0 {
 		body.Codex.PID = &status.PID
 	}
 	if shim := status.Shim; shim != nil {
-		body.Codex.Shim = &shimHealth{PID: shim.PID, Version: shim.Version, Servers: shim.Servers}
+		body.Codex.Shim = viewShim(shim)
 	}
 	if exit := status.LastExit; exit != nil {
 		body.Codex.LastExit = &lastExit{Code: exit.Code, Signal: exit.Signal, At: exit.At.UTC().Format(timeLayout)}
 	}
 	if !ready {
-		body.Status = "degraded"
 		body.Codex.State, body.Codex.Reason = string(status.State), status.Reason
 	}
 	if outage := s.Health.Store(); outage != nil {

@@ -19,14 +19,22 @@ import (
 
 // Health is what the health routes need to know. Its methods must not block.
 type Health interface {
-	// Runtime is the state of the runtime new sessions get.
+	// Runtime is the state of codex, which codex-manager's clients read.
 	Runtime() runtime.Status
+	// Runtimes are the states of all runtimes, first that of the one new sessions get.
+	Runtimes() []RuntimeHealth
 	// Auth tells which credentials the runtime can find.
 	Auth() AuthHealth
 	// Store tells since when the store refuses writes, nil while it takes them.
 	Store() *journal.OutageError
 	// Ready says why this process should get no new work (draining, store down), nil when it should.
 	Ready(ctx context.Context) error
+}
+
+// RuntimeHealth is the state of a runtime.
+type RuntimeHealth struct {
+	Name   string
+	Status runtime.Status
 }
 
 // AuthHealth is the `auth` member of the health answer.

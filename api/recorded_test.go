@@ -232,10 +232,13 @@ func (r recordedSession) stored(thread json.RawMessage) session.Session {
 }
 
 // activity is what a session says beyond codex-manager's: of the idle ones the recordings have.
-var activity = []byte(`,"state":"idle","activeTurnId":null,"pendingCount":0,"lastError":null`)
+var activity = []byte(`,"state":"idle","activeTurnId":null,"pendingCount":0,"lastError":null,"runtime":""`)
+
+// runtimesOfHealth are what health says beyond codex-manager's.
+var runtimesOfHealth = regexp.MustCompile(`,"runtimes":\[\{"name":"codex".*\](,"timestamp")`)
 
 func withoutActivity(body *bytes.Buffer) {
-	rest := bytes.ReplaceAll(body.Bytes(), activity, nil)
+	rest := runtimesOfHealth.ReplaceAll(bytes.ReplaceAll(body.Bytes(), activity, nil), []byte("$1"))
 	body.Reset()
 	body.Write(rest)
 }

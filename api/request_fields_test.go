@@ -57,9 +57,9 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/sessions/{sessionId}/transcript/upsert": {base: anItem, fields: upsertFields},
 	"POST /api/sessions/{sessionId}/transcript/upserts": {base: `{"entries":[` + anItem + `]}`, fields: map[string]string{
 		"entries": `[` + anItem + `,` + anItem + `]`}},
-	"GET /api/sessions": {fields: map[string]string{"archived": "true", "cursor": "c", "limit": "7", "includeSystemOwned": "true", "q": "x"}},
+	"GET /api/sessions": {fields: map[string]string{"archived": "true", "cursor": "c", "limit": "7", "includeSystemOwned": "true", "q": "x", "runtime": "r"}},
 	"POST /api/sessions": {base: `{}`, fields: map[string]string{"cwd": `"/w"`, "model": `"m"`, "approvalPolicy": `"never"`,
-		"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool}},
+		"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool, "runtime": `"r"`}},
 	"POST /api/sessions/{sessionId}/messages": {base: `{"text":"a"}`, fields: map[string]string{"text": `"b"`, "effort": `"low"`, "model": `"m"`,
 		"approvalPolicy": `"never"`, "networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool,
 		"images": `["data:image/gif;base64,R0lGODlhAQABAAAAACw="]`}},

@@ -11,16 +11,20 @@ import (
 	"harness/session"
 )
 
+// runtimeField names a runtime of this server.
+var runtimeField = schema.Text{}.Trim().Min(1).Max(100)
+
 // maxSearch is the longest text to look for.
 const maxSearch = 200
 
 var (
 	listSessionsQuery = schema.Struct(
 		optional("archived", flagField), optional("cursor", cursorField), optional("limit", limitField), optional("includeSystemOwned", flagField),
-		optional("q", schema.Text{}.Trim().Max(maxSearch)))
+		optional("q", schema.Text{}.Trim().Max(maxSearch)), optional("runtime", runtimeField))
 	createSessionBody = schema.Optional(schema.Struct(
 		optional("cwd", schema.Text{}.Min(1)), optional("model", modelField), optional("approvalPolicy", approvalPolicyField),
-		optional("networkAccess", networkAccessField), optional("filesystemSandbox", filesystemSandboxField), optional("dynamicTools", dynamicToolsField)))
+		optional("networkAccess", networkAccessField), optional("filesystemSandbox", filesystemSandboxField), optional("dynamicTools", dynamicToolsField),
+		optional("runtime", runtimeField)))
 	renameSessionBody = schema.Struct(required("title", schema.Text{}.Trim().Min(1).Max(200)))
 	resumeSessionBody = schema.Optional(schema.Struct(optional("dynamicTools", dynamicToolsField)))
 	assignProjectBody = schema.Struct(required("projectId", schema.Nullable(schema.Text{}.Trim().Min(1).Max(200))))
@@ -46,7 +50,7 @@ func (s *server) sessionRoutes() []route {
 func (s *server) listSessions(ctx context.Context, in *input) (reply, error) {
 	query := session.ListQuery{
 		Archived: in.query.Get("archived").Text() == "true", Cursor: in.query.Get("cursor").Text(), Limit: 100,
-		IncludeSystemOwned: in.query.Get("includeSystemOwned").Text() == "true", Text: in.query.Get("q").Text(),
+		IncludeSystemOwned: in.query.Get("includeSystemOwned").Text() == "true", Text: in.query.Get("q").Text(), Runtime: in.query.Get("runtime").Text(),
 	}
 	if limit := in.query.Get("limit"); limit.Defined() {
 		query.Limit = int(limit.Int())
@@ -74,7 +78,7 @@ func (s *server) createSession(ctx context.Context, in *input) (reply, error) {
 	created, err := s.Sessions.Create(ctx, session.Create{
 		Cwd: strings.TrimSpace(in.body.Get("cwd").Text()), Model: modelOf(in.body), ApprovalPolicy: in.body.Get("approvalPolicy").TextPointer(),
 		NetworkAccess: in.body.Get("networkAccess").TextPointer(), FilesystemSandbox: in.body.Get("filesystemSandbox").TextPointer(),
-		DynamicTools: in.body.Get("dynamicTools").JSON(),
+		DynamicTools: in.body.Get("dynamicTools").JSON(), Runtime: in.body.Get("runtime").Text(),
 	})
 	if err != nil {
 		return reply{}, err

@@ -24,7 +24,6 @@ import (
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/runtime"
-	"harness/runtime/codex"
 	"harness/session"
 	"harness/telemetry"
 	"harness/transcript"
@@ -70,7 +69,7 @@ func (s *Server) loadExtensions(ctx context.Context) error {
 	e.catchUps = catchUps
 	e.registry = extensions.New(extensions.Options{
 		Roots: roots, Native: nativeExtensions(), Hosts: hosts, ProcessAllowed: s.cfg.Extensions.ProcessAllowed,
-		Consent: s.consents.extension, Runtimes: runtimeNames(), Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
+		Consent: s.consents.extension, Runtimes: s.cfg.Runtimes, Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
 		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions}, Actions: e.actions, Observe: dispatches, Logger: log,
 	})
 	e.registry.Load(ctx)
@@ -102,9 +101,6 @@ func (s *Server) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 	return jobs.AgentPolicy{Runtime: found.Runtime, Model: found.Model, Start: policy(found.Start), Prepare: policy(found.Prepare),
 		Instruct: policy(found.Instruct), TurnTimeout: found.TurnTimeout, Orientation: found.Orientation}, nil
 }
-
-// runtimeNames are the runtimes this server has.
-func runtimeNames() []string { return []string{codex.Name} }
 
 // startExtensions begins telling the extensions of events.
 func (s *Server) startExtensions(ctx context.Context) error {

@@ -200,5 +200,11 @@ func Beyond() []Row {
 				"[extensions.md](extensions.md#workers-agentconfigjson)",
 			Reason: "in the original a worker's conversation grew for ever, and with it the time and tokens of each of its jobs",
 		},
+		{
+			What: "`runtime` in the body of a new session chooses what drives it (400 with the known ones, 503 with what to do), and in the query of a list " +
+				"selects by it; `HARNESS_RUNTIMES`, `HARNESS_DEFAULT_RUNTIME`: [operations.md](operations.md#several-runtimes)",
+			Reason: "the original had codex only",
+			Routes: []string{"GET /api/sessions", "POST /api/sessions"},
+		},
 	}
 }

@@ -245,6 +245,16 @@ func Rows() []Row {
 			Reason: "codex takes tools when a conversation begins and ignores them later: the model never saw them, and nobody was told",
 			Routes: []string{"POST /api/sessions/{sessionId}/messages", "POST /api/sessions/{sessionId}/resume"},
 		},
+		{
+			Place: `body\.(?:session|data\[\d+\])\.runtime`,
+			What:  "a session names its runtime", Reason: "a server may drive several; who has codex only sees codex",
+			Routes: []string{"GET /api/sessions", "GET /api/sessions/{sessionId}", "POST /api/sessions"},
+		},
+		{
+			Place: `body\.runtimes`,
+			What:  "health lists every runtime of the server with its state and processes", Reason: "`codex` has room for one",
+			Routes: []string{"GET /api/health"},
+		},
 	}
 }
 
