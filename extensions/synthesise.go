@@ -10,6 +10,7 @@ import (
 	"harness/database"
 	"harness/extensions/sdk"
 	"harness/journal"
+	"harness/runtime/wire"
 	"harness/stream"
 	"harness/transcript"
 )
@@ -150,7 +151,7 @@ func (d *Dispatcher) fileChanges(ctx context.Context, job dispatch) (int, error)
 			continue
 		}
 		var details struct{ Method string }
-		if json.Unmarshal([]byte(*entries[i].Details), &details) == nil && details.Method == methodFileChange {
+		if json.Unmarshal([]byte(*entries[i].Details), &details) == nil && details.Method == wire.MethodApproveFileChange {
 			count++
 		}
 	}

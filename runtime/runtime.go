@@ -88,6 +88,8 @@ type Signal struct {
 	// Raw is the native frame byte for byte, Params its params member (nil when absent). Valid UTF-8.
 	Raw    json.RawMessage
 	Params json.RawMessage
+	// Layout is where method, params and id stand in Raw; zero when the adapter does not say (it is then looked for).
+	Layout Layout
 	// RequestID is the native id of a request, byte for byte.
 	RequestID json.RawMessage
 	// ThreadID, TurnID and ItemID are set when the frame names them. A conversation this process was told a session's id for goes by that

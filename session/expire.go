@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"harness/database"
 	"harness/journal"
 	"harness/runtime"
+	"harness/runtime/wire"
 	"harness/stream"
 )
 
@@ -169,56 +169,18 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 		return nil, err
 	}
 	meta.ReceivedAt, meta.TurnID = at, turn.turnID
+	ended := wire.TurnCompleted(turn.sessionID, wire.Turn{ID: turn.turnID, Status: turn.status, Error: &wire.Failure{Message: turn.failure},
+		StartedAt: turn.startedAt, CompletedAt: turn.completedAt})
 	return append(failed, journal.Event{SessionID: turn.sessionID, TurnID: turn.turnID, Type: stream.EventNotification, Time: at, Source: source,
-		Meta: stream.EncodeMeta(meta), Payload: turnCompletedFrame(turn)}), nil
-}
-
-// turnCompletedFrame is the notification clients wait for at the end of a turn (times in seconds).
-func turnCompletedFrame(turn turnRow) json.RawMessage {
-	type failure struct {
-		Message           string  `json:"message"`
-		CodexErrorInfo    *string `json:"codexErrorInfo"`
-		AdditionalDetails *string `json:"additionalDetails"`
-	}
-	type body struct {
-		ID          string   `json:"id"`
-		Items       []string `json:"items"`
-		Status      string   `json:"status"`
-		Error       failure  `json:"error"`
-		StartedAt   *int64   `json:"startedAt"`
-		CompletedAt int64    `json:"completedAt"`
-		DurationMS  *int64   `json:"durationMs"`
-	}
-	frame := struct {
-		Method string `json:"method"`
-		Params struct {
-			ThreadID string `json:"threadId"`
-			Turn     body   `json:"turn"`
-		} `json:"params"`
-	}{Method: "turn/completed"}
-	frame.Params.ThreadID = turn.sessionID
-	frame.Params.Turn = body{ID: turn.turnID, Items: []string{}, Status: string(turn.status), Error: failure{Message: turn.failure},
-		CompletedAt: turn.completedAt / 1000}
-	if turn.startedAt != 0 {
-		started, took := turn.startedAt/1000, turn.completedAt-turn.startedAt
-		frame.Params.Turn.StartedAt, frame.Params.Turn.DurationMS = &started, &took
-	}
-	return encode(frame)
+		Meta: stream.EncodeMeta(meta), Payload: ended.Raw}), nil
 }
 
 // named tells clients of a session's title where its runtime does not: in the words of one that does.
 func named(session Session, at int64) journal.Event {
 	meta := thread{systemOwned: session.SystemOwned, title: session.Title, projectID: session.ProjectID}.meta(session.ID)
 	meta.ReceivedAt = at
-	type params struct {
-		ThreadID string `json:"threadId"`
-		Name     string `json:"threadName"`
-	}
 	return journal.Event{SessionID: session.ID, Type: stream.EventNotification, Time: at, Source: source, Meta: stream.EncodeMeta(meta),
-		Payload: encode(struct {
-			Method string `json:"method"`
-			Params params `json:"params"`
-		}{"thread/name/updated", params{session.ID, session.Title}})}
+		Payload: wire.ThreadNamed(session.ID, session.Title).Raw}
 }
 
 func restartReason(name string) string {

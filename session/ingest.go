@@ -12,6 +12,7 @@ import (
 	"harness/database"
 	"harness/journal"
 	"harness/runtime"
+	"harness/runtime/wire"
 	"harness/stream"
 )
 
@@ -152,7 +153,7 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 		s.see(signal)
 		a.thread, _ = s.view.get(signal.ThreadID)
 		a.meta = a.thread.meta(signal.ThreadID)
-		if signal.Method == "thread/started" && a.meta.Session != nil {
+		if signal.Method == wire.MethodThreadStarted && a.meta.Session != nil {
 			a.meta.Session.Title = "" // it begins without a name, also when it has one by the time this is heard of
 		}
 		s.view.change(signal.ThreadID, func(t *thread) {

@@ -5,9 +5,10 @@ import (
 	"fmt"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
-// asked puts a request into neutral words.
+// asked puts a request, by the name the vocabulary has for it, into neutral words.
 func asked(method string, params, decisions json.RawMessage) runtime.Asked {
 	var p struct {
 		Command   json.RawMessage `json:"command"`
@@ -18,25 +19,25 @@ func asked(method string, params, decisions json.RawMessage) runtime.Asked {
 	_ = json.Unmarshal(params, &p)
 	a := runtime.Asked{Options: options(decisions)}
 	switch method {
-	case methodCommandApproval, methodExecLegacy:
+	case wire.MethodApproveCommand:
 		a.Subject, a.Tool, a.Arguments = runtime.SubjectCommand, "shell", arguments(params, "command", "cwd")
 		if len(p.Network) > 0 && string(p.Network) != "null" {
 			a.Subject, a.Tool, a.Arguments = runtime.SubjectNetwork, "", p.Network
 		}
-	case methodFileApproval, methodPatchLegacy:
+	case wire.MethodApproveFileChange:
 		a.Subject, a.Arguments = runtime.SubjectFileChange, arguments(params, "fileChanges", "grantRoot")
-	case methodPermissions:
+	case wire.MethodApprovePermissions:
 		a.Subject, a.Arguments = runtime.SubjectPermissions, arguments(params, "permissions")
-	case methodElicitation:
+	case wire.MethodElicit:
 		e := elicitationOf(params)
-		a.Subject, a.Tool = runtime.SubjectForm, clean(e.ServerName)
+		a.Subject, a.Tool = runtime.SubjectForm, wire.Clean(e.ServerName)
 		if e.approval() {
-			a.Subject, a.Tool, a.Arguments = runtime.SubjectTool, clean(e.ServerName+"/"+e.Meta.ToolName), e.Meta.Arguments
+			a.Subject, a.Tool, a.Arguments = runtime.SubjectTool, wire.Clean(e.ServerName+"/"+e.Meta.ToolName), e.Meta.Arguments
 		}
-	case methodToolInput, methodToolInputLegacy:
+	case wire.MethodAskUser:
 		a.Subject = runtime.SubjectQuestion
-	case methodToolCall:
-		a.Subject, a.Tool, a.Arguments = runtime.SubjectTool, clean(p.Tool), p.Arguments
+	case wire.MethodCallTool:
+		a.Subject, a.Tool, a.Arguments = runtime.SubjectTool, wire.Clean(p.Tool), p.Arguments
 	}
 	return a
 }

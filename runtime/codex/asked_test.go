@@ -6,20 +6,21 @@ import (
 	"testing"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 func TestRequestsInNeutralWords(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ method, params, want string }{
-		{methodCommandApproval, `{"command":"ls","cwd":"/x","itemId":"i"}`, `{"subject":"command","tool":"shell","arguments":{"command":"ls","cwd":"/x"}}`},
+		{wire.MethodApproveCommand, `{"command":"ls","cwd":"/x","itemId":"i"}`, `{"subject":"command","tool":"shell","arguments":{"command":"ls","cwd":"/x"}}`},
 		{methodExecLegacy, `{"command":["ls","-l"]}`, `{"subject":"command","tool":"shell","arguments":{"command":["ls","-l"]}}`},
-		{methodCommandApproval, `{"networkApprovalContext":{"host":"a.b"}}`, `{"subject":"network","arguments":{"host":"a.b"}}`},
-		{methodFileApproval, `{"grantRoot":null}`, `{"subject":"fileChange"}`},
-		{methodPermissions, `{"permissions":{"x":1}}`, `{"subject":"permissions","arguments":{"permissions":{"x":1}}}`},
-		{methodToolInput, `{"questions":[]}`, `{"subject":"question"}`},
-		{methodToolCall, `{"tool":"t","arguments":{"a":1}}`, `{"subject":"tool","tool":"t","arguments":{"a":1}}`},
-		{methodElicitation, `{"serverName":"s","mode":"form"}`, `{"subject":"form","tool":"s"}`},
-		{methodElicitation, `{"serverName":"s","_meta":{"codex_approval_kind":"mcp_tool_call","tool_name":"t","tool_params":{"a":1},"persist":"session"}}`,
+		{wire.MethodApproveCommand, `{"networkApprovalContext":{"host":"a.b"}}`, `{"subject":"network","arguments":{"host":"a.b"}}`},
+		{wire.MethodApproveFileChange, `{"grantRoot":null}`, `{"subject":"fileChange"}`},
+		{wire.MethodApprovePermissions, `{"permissions":{"x":1}}`, `{"subject":"permissions","arguments":{"permissions":{"x":1}}}`},
+		{wire.MethodAskUser, `{"questions":[]}`, `{"subject":"question"}`},
+		{wire.MethodCallTool, `{"tool":"t","arguments":{"a":1}}`, `{"subject":"tool","tool":"t","arguments":{"a":1}}`},
+		{wire.MethodElicit, `{"serverName":"s","mode":"form"}`, `{"subject":"form","tool":"s"}`},
+		{wire.MethodElicit, `{"serverName":"s","_meta":{"codex_approval_kind":"mcp_tool_call","tool_name":"t","tool_params":{"a":1},"persist":"session"}}`,
 			`{"subject":"tool","tool":"s/t","arguments":{"a":1},"options":[{"id":"accept","label":"Allow once","decision":"accept","scope":"turn"},` +
 				`{"id":"acceptForSession","label":"Allow for this session","decision":"accept","scope":"session"},` +
 				`{"id":"decline","label":"Refuse","decision":"decline","scope":"turn"},{"id":"cancel","label":"Refuse and end the turn","decision":"cancel","scope":"turn"}]}`},
@@ -39,8 +40,8 @@ func TestOptionsOfOneName(t *testing.T) {
 		return `{"applyNetworkPolicyAmendment":{"network_policy_amendment":{"action":"` + action + `"}}}`
 	}
 	params := json.RawMessage(`{"availableDecisions":["accept",5,` + amend("allow") + `,` + amend("deny") + `]}`)
-	change, _ := requested(methodCommandApproval, params)
-	ref := runtime.RequestRef{Method: methodCommandApproval, Params: params, Asked: change.Asked}
+	change, _ := requested(wire.MethodApproveCommand, params)
+	ref := runtime.RequestRef{Method: wire.MethodApproveCommand, Params: params, Asked: change.Asked}
 	for id, test := range map[string]struct{ decision, want string }{
 		"applyNetworkPolicyAmendment": {"accept", amend("allow")}, "applyNetworkPolicyAmendment-2": {"decline", amend("deny")},
 	} {

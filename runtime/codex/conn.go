@@ -22,8 +22,8 @@ const maxInFlight = 32
 // writeTimeout is how long codex may refuse to read a frame before its process counts as stuck.
 const writeTimeout = 30 * time.Second
 
-// wire is what a connection needs of a process.
-type wire struct {
+// pipes is what a connection needs of a process.
+type pipes struct {
 	in   writer
 	out  io.Reader
 	kill func()
@@ -45,7 +45,7 @@ type writer interface {
 // conn is the conversation with one runtime process: it pairs answers with requests and passes everything else on in order.
 type conn struct {
 	generation string
-	wire       wire
+	wire       pipes
 	log        zerolog.Logger
 	out        *queue
 	counters   *counters
@@ -101,7 +101,7 @@ type answer struct {
 // openRequest is a request of the runtime that waits for a person.
 type openRequest struct{ thread, turn string }
 
-func newConn(generation string, w wire, out *queue, counters *counters, log zerolog.Logger) *conn {
+func newConn(generation string, w pipes, out *queue, counters *counters, log zerolog.Logger) *conn {
 	return &conn{
 		generation: generation, wire: w, log: log, out: out, counters: counters, turns: newTracker(), pulse: pulse{source: w.out},
 		slots: make(chan struct{}, maxInFlight), writing: make(chan struct{}, 1),

@@ -29,7 +29,7 @@ func TestARefusalGoesOutBeforeItsRequestIsStored(t *testing.T) {
 		g := gate{make(chan struct{})}
 		in, out := io.Pipe()
 		q := newQueue()
-		c := newConn("g", wire{in: g, out: in, kill: func() {}, ack: func(int64) {}}, q, &counters{}, zerolog.Nop())
+		c := newConn("g", pipes{in: g, out: in, kill: func() {}, ack: func(int64) {}}, q, &counters{}, zerolog.Nop())
 		go c.read()
 		var got []runtime.Signal
 		go func() {

@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"harness/runtime"
+	"harness/runtime/jsonobject"
+	"harness/runtime/wire"
 )
 
 // frame is one line of the app-server protocol: like JSON-RPC 2.0, without its version member.
@@ -14,6 +18,8 @@ type frame struct {
 	Params json.RawMessage
 	Result json.RawMessage
 	Error  *rpcError
+	// Layout is where method, params and id stand in the line.
+	Layout runtime.Layout
 }
 
 type rpcError struct {
@@ -56,15 +62,17 @@ func parseFrame(line []byte) (frame, error) {
 		return f, errors.New("not valid JSON")
 	}
 	var errs []error
-	eachMember(line, 0, func(name []byte, at span) {
-		value := line[at.start:at.end:at.end]
+	jsonobject.Each(line, 0, func(name []byte, start, end int) {
+		value, at := line[start:end:end], runtime.Span{start, end}
 		switch string(name) {
 		case "id":
-			f.ID = bytes.Clone(value)
+			f.ID, f.Layout.ID = bytes.Clone(value), at
 		case "method":
-			errs = append(errs, json.Unmarshal(value, &f.Method))
+			if f.Method, f.Layout.Method = wire.Text(value), at; f.Method == "" {
+				errs = append(errs, errors.New("its method is no text"))
+			}
 		case "params":
-			f.Params = value
+			f.Params, f.Layout.Params = value, at
 		case "result":
 			f.Result = value
 		case "error":

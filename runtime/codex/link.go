@@ -18,7 +18,7 @@ import (
 // link is one codex process as the adapter sees it: a child of ours, one behind a shim, or what a dead shim's codex has left to read.
 type link struct {
 	generation string
-	wire       wire
+	wire       pipes
 	pid        int
 	done       <-chan struct{}
 	exit       func() runtime.Exit
@@ -65,14 +65,14 @@ func (c *Codex) open(ctx context.Context) (*link, error) {
 		return nil, fmt.Errorf("codex does not start (%w): check that CODEX_BIN names an executable of this platform", err)
 	}
 	return &link{
-		generation: generation, wire: wire{in: p.Stdin(), out: p.Stdout(), kill: p.Kill}, pid: p.PID(), done: p.Done(), exit: p.Exit,
+		generation: generation, wire: pipes{in: p.Stdin(), out: p.Stdout(), kill: p.Kill}, pid: p.PID(), done: p.Done(), exit: p.Exit,
 		stop: p.Stop, release: p.Release,
 	}, nil
 }
 
 func shimLink(generation string, a *shim.Attached) *link {
 	return &link{
-		generation: generation, wire: wire{in: a, out: a, kill: a.Kill, once: a.WriteOnce, call: a.WriteCall, settled: a.Settled, ack: a.Ack}, pid: a.PID(), done: a.Done(),
+		generation: generation, wire: pipes{in: a, out: a, kill: a.Kill, once: a.WriteOnce, call: a.WriteCall, settled: a.Settled, ack: a.Ack}, pid: a.PID(), done: a.Done(),
 		exit: a.Exit, stop: a.Stop, release: a.Release, shim: a, hello: a.State.Note,
 	}
 }

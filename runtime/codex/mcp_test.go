@@ -79,7 +79,9 @@ func TestAnMCPToolRunsWhenItIsApproved(t *testing.T) {
 		status, said := a.say("MOCK_CALL[tiny/wipe|{}]END", func(asked runtime.Signal) runtime.Reply {
 			want := runtime.InteractiveRequested{Kind: runtime.RequestApproval, Summary: "MCP tool approval required: tiny/wipe",
 				Decisions: json.RawMessage(`["accept","acceptForSession","decline","cancel"]`)}
-			if !reflect.DeepEqual(asked.Change, want) {
+			words, _ := asked.Change.(runtime.InteractiveRequested)
+			words.Asked = runtime.Asked{} // see TestRequestsInNeutralWords
+			if !reflect.DeepEqual(words, want) {
 				t.Errorf("asked %+v", asked.Change)
 			}
 			return test.reply

@@ -7,6 +7,7 @@ import (
 
 	"harness/runtime"
 	"harness/runtime/jsonobject"
+	"harness/runtime/wire"
 )
 
 // Describe tells how codex would describe a conversation now, from its description as last seen and from what is stored since: codex need not
@@ -93,7 +94,7 @@ func describeTurn(turn runtime.Turn) json.RawMessage {
 			}
 			native = compact.Bytes()
 		}
-		if refused(native) {
+		if wire.Refused(native) {
 			continue
 		}
 		items = append(items, native)
@@ -109,22 +110,6 @@ func describeTurn(turn runtime.Turn) json.RawMessage {
 	}
 	fields.Replace("items", list(items))
 	fields.Replace("itemsView", json.RawMessage(`"full"`))
-	return fields.Encode()
-}
-
-// refused tells a command that was not run: codex tells of it while it is refused, and leaves it out of the history.
-func refused(item json.RawMessage) bool {
-	var w wireItem
-	return json.Unmarshal(item, &w) == nil && w.Type == "commandExecution" && w.Status == "declined"
-}
-
-// withoutItems is a native turn with an empty list of items.
-func withoutItems(raw json.RawMessage) json.RawMessage {
-	fields := jsonobject.Parse(raw)
-	if fields == nil {
-		return nil
-	}
-	fields.Replace("items", json.RawMessage("[]"))
 	return fields.Encode()
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 // LastTurns lists the last turns of a conversation, newest first, at most limit of them and without their items.
@@ -23,14 +24,15 @@ func (c *Codex) LastTurns(ctx context.Context, threadID string, limit int) ([]ru
 			return nil, err
 		}
 		var listed struct {
-			Data       []wireTurn `json:"data"`
-			NextCursor string     `json:"nextCursor"`
+			Data       []json.RawMessage `json:"data"`
+			NextCursor string            `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(result, &listed); err != nil {
 			return nil, fmt.Errorf("read codex's answer to thread/turns/list: %w", err)
 		}
-		for _, turn := range listed.Data {
-			turns = append(turns, runtime.Turn{ID: turn.ID, Status: runtime.TurnStatus(turn.Status)})
+		for _, raw := range listed.Data {
+			turn := wire.ReadTurn(raw)
+			turns = append(turns, runtime.Turn{ID: turn.ID, Status: turn.Status})
 		}
 		if listed.NextCursor == "" || listed.NextCursor == cursor {
 			break

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 type wireThread struct {
@@ -22,15 +23,6 @@ type wireThread struct {
 	CreatedAt     json.Number       `json:"createdAt"`
 	UpdatedAt     json.Number       `json:"updatedAt"`
 	Turns         []json.RawMessage `json:"turns"`
-}
-
-type wireTurn struct {
-	ID          string            `json:"id"`
-	Status      string            `json:"status"`
-	Error       json.RawMessage   `json:"error"`
-	StartedAt   json.Number       `json:"startedAt"`
-	CompletedAt json.Number       `json:"completedAt"`
-	Items       []json.RawMessage `json:"items"`
 }
 
 // StartThread implements runtime.Adapter.
@@ -232,17 +224,17 @@ func parseThread(raw json.RawMessage) (runtime.Thread, error) {
 		return runtime.Thread{}, fmt.Errorf("codex answered with a thread without an id (%d bytes)", len(raw))
 	}
 	thread := runtime.Thread{
-		ID: w.ID, Preview: clean(w.Preview), Cwd: w.Cwd, Source: sourceText(w.Source), ModelProvider: w.ModelProvider,
-		CreatedAt: millis(w.CreatedAt), UpdatedAt: millis(w.UpdatedAt), Raw: raw,
+		ID: w.ID, Preview: wire.Clean(w.Preview), Cwd: w.Cwd, Source: sourceText(w.Source), ModelProvider: w.ModelProvider,
+		CreatedAt: wire.Millis([]byte(w.CreatedAt)), UpdatedAt: wire.Millis([]byte(w.UpdatedAt)), Raw: raw,
 	}
 	if w.Name != nil {
-		thread.Name = clean(*w.Name)
+		thread.Name = wire.Clean(*w.Name)
 	}
 	if w.Model != nil {
 		thread.Model = *w.Model
 	}
 	for _, raw := range w.Turns {
-		thread.Turns = append(thread.Turns, parseTurn(raw))
+		thread.Turns = append(thread.Turns, wire.ReadHistory(raw))
 	}
 	return thread, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 // tracker knows which conversations this runtime process has loaded and which turns run in them. It is fed by the reader, in order, so that
@@ -70,7 +71,7 @@ func (t *tracker) notice(signal runtime.Signal) {
 	t.touch(signal.ThreadID)
 	switch change := signal.Change.(type) {
 	case runtime.ItemChanged:
-		if change.Item.Type == "commandExecution" {
+		if change.Item.Type == wire.ItemCommand {
 			t.command(signal.ThreadID, change.Item.ID, !change.Done)
 		}
 		return
@@ -91,7 +92,7 @@ func (t *tracker) notice(signal runtime.Signal) {
 		return
 	}
 	switch signal.Method {
-	case "thread/started":
+	case wire.MethodThreadStarted:
 		t.update(signal.ThreadID, func(s *threadState) { s.loaded = true })
 	case "thread/closed", "thread/archived", "thread/deleted":
 		t.unloaded(signal.ThreadID)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 // announceLimit is how long a message waits for the turn it is to be steered into to be announced.
@@ -174,7 +175,7 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 	if err := conn.sendOnce(context.WithoutCancel(ctx), answerKey(ref.RequestID), out); err != nil {
 		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
 	}
-	if ref.Method == methodPermissions && reply.Decision == actionCancel {
+	if ref.Method == wire.MethodApprovePermissions && reply.Decision == actionCancel {
 		// Of a refused permission the agent hears and goes on; a cancellation ends the turn, as it does for every other approval.
 		err := c.InterruptTurn(ctx, ref.ThreadID, ref.TurnID)
 		if errors.Is(err, runtime.ErrNoActiveTurn) {

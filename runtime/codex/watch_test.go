@@ -19,7 +19,7 @@ func TestAServerThatDoesNotReadDoesNotJudge(t *testing.T) {
 		close(open)
 		in, out := io.Pipe()
 		q := newQueue()
-		c := newConn("g", wire{in: gate{open}, out: in, kill: func() {}}, q, &counters{}, zerolog.Nop())
+		c := newConn("g", pipes{in: gate{open}, out: in, kill: func() {}}, q, &counters{}, zerolog.Nop())
 		// The store takes nothing, and the queue before it is full.
 		for range maxQueued {
 			q.push(runtime.Batch{Signals: []runtime.Signal{{Method: "waits"}}})
