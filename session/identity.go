@@ -18,7 +18,7 @@ var ErrForeignConversation = errors.New("the conversation's id is that of anothe
 // eventRuntimeRefused is what a runtime said of a session that is not its own.
 const eventRuntimeRefused = "runtime.refused"
 
-// identify makes a signal name its sessions by our ids. ours is false when what it names is another runtime's session. Service.order is held.
+// identify makes a signal name its sessions by our ids. ours is false when what it names is another runtime's session.
 func (s *Service) identify(runtimeName string, signal *runtime.Signal) (ours bool) {
 	for _, id := range []*string{&signal.ThreadID, &signal.Serves} {
 		if *id == "" {

@@ -19,6 +19,7 @@ import (
 // ingest takes what one native line means: it brings the view up to date and queues the events together with the state they change, as one
 // unit. It does not wait for the commit, but for room in the journal's queue: a slow store slows the runtime, nothing is dropped.
 func (s *Service) ingest(runtimeName string, batch runtime.Batch) {
+	s.preload(runtimeName, batch)
 	s.order.Lock()
 	defer s.order.Unlock()
 
@@ -48,6 +49,16 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) {
 	s.submit(runtimeName, batch, s.once(runtimeName, batch, inSequence(units)))
 	if exited {
 		delete(s.texts.speeches, batch.Generation)
+	}
+}
+
+// preload brings the sessions a batch names into the view before Service.order is taken. Under that they are identified again, and found there:
+// to read them may take a while, in which nobody else has to wait.
+func (s *Service) preload(runtimeName string, batch runtime.Batch) {
+	for _, signal := range batch.Signals { // a copy: what it names is decided in the order of commits
+		if s.identify(runtimeName, &signal) && signal.ThreadID != "" {
+			s.loadAgain(runtimeName, signal.ThreadID)
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package codex
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +17,12 @@ type tracker struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	threads map[string]*threadState
+	// room is how many threads there may be before those are forgotten that were not used for the longest time.
+	room int
 }
+
+// keptThreads is how many threads are remembered when it can be.
+const keptThreads = 4096
 
 type threadState struct {
 	loaded bool
@@ -39,16 +46,33 @@ type threadState struct {
 }
 
 func newTracker() *tracker {
-	return &tracker{changed: make(chan struct{}), threads: map[string]*threadState{}}
+	return &tracker{changed: make(chan struct{}), threads: map[string]*threadState{}, room: keptThreads}
 }
 
 func (t *tracker) threadLocked(id string) *threadState {
 	s := t.threads[id]
 	if s == nil {
+		if len(t.threads) >= t.room {
+			t.forgetLocked()
+		}
 		s = &threadState{starting: make(chan struct{}, 1), last: time.Now()}
 		t.threads[id] = s
 	}
 	return s
+}
+
+// forgetLocked makes room. A thread that is neither loaded nor in use is as if it never had been seen, but that clients are told that codex has
+// it not loaded.
+func (t *tracker) forgetLocked() {
+	idle := slices.DeleteFunc(slices.Collect(maps.Keys(t.threads)), func(id string) bool {
+		s := t.threads[id]
+		return s.loaded || s.active != "" || s.using > 0 || s.unloading != nil || len(s.commands) > 0
+	})
+	slices.SortFunc(idle, func(a, b string) int { return t.threads[a].last.Compare(t.threads[b].last) })
+	for _, id := range idle[:min(len(idle), max(0, len(t.threads)-keptThreads))] {
+		delete(t.threads, id)
+	}
+	t.room = max(keptThreads, len(t.threads)) * 9 / 8
 }
 
 func (t *tracker) update(id string, change func(*threadState)) {
