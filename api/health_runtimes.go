@@ -1,6 +1,9 @@
 package api
 
-import "harness/runtime"
+import (
+	"harness/internal/javascript"
+	"harness/runtime"
+)
 
 // runtimeHealth is one runtime of the server.
 type runtimeHealth struct {
@@ -32,7 +35,7 @@ func viewRuntime(one RuntimeHealth, position int) runtimeHealth {
 	}
 	for _, process := range status.Processes {
 		view.Processes = append(view.Processes, processHealth{PID: process.PID, State: process.State,
-			StartedAt: isoTime(process.StartedAt.UnixMilli()), Shim: viewShim(process.Shim)})
+			StartedAt: javascript.ISOTime(process.StartedAt.UnixMilli()), Shim: viewShim(process.Shim)})
 	}
 	if status.Processes == nil && status.PID != 0 {
 		view.Processes = append(view.Processes, processHealth{PID: status.PID, State: status.State, Shim: viewShim(status.Shim)})

@@ -1,5 +1,5 @@
-// Package api serves the REST resources: it decodes and validates requests, guards sessions, calls the rooms below and words their answers
-// and errors as codex-manager's clients expect them.
+// Package api serves the REST resources: it decodes and validates requests, calls an operation each and words its answers and errors
+// as codex-manager's clients expect them.
 //
 // It owns every HTTP status, envelope and wire name of REST. It must never know SQL, a runtime's protocol, or how an event reaches a socket.
 package api
@@ -12,7 +12,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/api/compat"
 	"harness/journal"
+	"harness/operations"
 	"harness/runtime"
 	"harness/session"
 )
@@ -44,21 +46,12 @@ type AuthHealth struct {
 	LikelyUnauthenticated bool `json:"likelyUnauthenticated"`
 }
 
-// Options are the parts the handler is built from. Sessions and Health are required.
+// Options are the parts the handler is built from. Operations and Health are required.
 type Options struct {
-	Sessions Sessions
-	Health   Health
-	// Runtime passes provider requests through (models, account, config, ...). nil: those routes answer 503.
-	Runtime Runtime
-	// Controls keeps controls and settings. nil: those routes do not exist.
-	Controls ControlStore
-	// DefaultsLocked refuses to change the controls of new sessions (423).
-	DefaultsLocked bool
-	// Jobs is the job queue. nil: it is switched off, and its routes answer 503.
-	Jobs Jobs
-	// Suggestions keeps suggested requests, Suggester has them made. nil: those routes answer 503.
-	Suggestions SuggestionStore
-	Suggester   Suggester
+	Operations *operations.Service
+	Health     Health
+	// Runtime takes the requests that are passed through to the provider (models, account, config, ...). nil: those routes answer 503.
+	Runtime runtime.Passer
 	// Lifecycle lists and reloads extensions. nil: those routes do not exist.
 	Lifecycle *Lifecycle
 	// RequestPayload words a pending interactive request for a list. nil: as the stream does.
@@ -83,9 +76,9 @@ type Options struct {
 // server is the state behind the handlers.
 type server struct {
 	Options
-	probes probes
-	coder  coder
-	bodies bodies
+	provider *compat.Mount
+	coder    coder
+	bodies   bodies
 }
 
 // New builds the handler that serves the whole HTTP surface.
@@ -99,7 +92,9 @@ func New(options Options) http.Handler {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
-	s := &server{Options: options}
+	s := &server{Options: options, provider: compat.New(compat.Options{
+		Runtime: options.Runtime, Status: options.Health.Runtime, Clock: options.Clock,
+	})}
 	handler := s.normaliseURL(mount(s, s.routes()))
 	if s.Guard != nil {
 		handler = s.Guard(handler)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"harness/api"
 	"harness/queue"
 	"harness/runtime"
 	"harness/session"
@@ -109,7 +108,7 @@ func effect(t *testing.T, method, target, body string) string {
 	controls, suggester := newFakeControls("untrusted", "restricted", "read-only"), &fakeSuggester{}
 	controls.defaults.Settings = map[string]json.RawMessage{"k": json.RawMessage("1")}
 	controls.sessions[knownID] = session.Controls{Settings: map[string]json.RawMessage{"k": json.RawMessage("2")}}
-	b := setup(t, func(o *api.Options) {
+	b := setup(t, func(o *parts) {
 		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
 		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
 	})

@@ -141,7 +141,7 @@ func TestPanicIsLoggedAndHidden(t *testing.T) {
 // The guard sees every request, with its id and logger already in place, and can refuse it.
 func TestGuardOption(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(o *api.Options) {
+	b := setup(t, func(o *parts) {
 		o.Guard = func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				http.Error(w, telemetry.IDsFrom(r.Context()).Request, http.StatusForbidden)
@@ -157,7 +157,7 @@ func TestGuardOption(t *testing.T) {
 func TestMetricsMount(t *testing.T) {
 	t.Parallel()
 	expect(t, setup(t).send(http.MethodGet, "/metrics", "", ""), http.StatusNotFound, `{"message":"Route GET:/metrics not found","error":"Not Found","statusCode":404}`)
-	b := setup(t, func(o *api.Options) {
+	b := setup(t, func(o *parts) {
 		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("m 1\n")) })
 	})
 	expect(t, b.send(http.MethodGet, "/metrics", "", ""), http.StatusOK, "m 1\n")

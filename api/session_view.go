@@ -35,7 +35,10 @@ type turnErrorView struct {
 }
 
 func viewSession(s session.Session) sessionView {
-	controls := withSettings(s.Controls)
+	controls := s.Controls
+	if controls.Settings == nil {
+		controls.Settings = map[string]json.RawMessage{}
+	}
 	view := sessionView{
 		SessionID: s.ID, Title: s.Title, Materialized: s.Materialized, ModelProvider: s.ModelProvider,
 		ApprovalPolicy: controls.ApprovalPolicy, SessionControls: controls,

@@ -21,8 +21,8 @@ const (
 	largestPage = 200
 )
 
-// Forked takes in a session that its runtime has just made of another one; it has that one's client tools. Errors are those of Lookup.
-func (s *Service) Forked(ctx context.Context, sourceID, sessionID string) (Session, error) {
+// forked takes in a session that its runtime has just made of another one; it has that one's client tools. Errors are those of Lookup.
+func (s *Service) forked(ctx context.Context, sourceID, sessionID string) (Session, error) {
 	if _, err := s.adopt(ctx, sessionID); err != nil {
 		return Session{}, err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"harness/api"
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/telemetry"
@@ -89,15 +88,4 @@ func (s *Server) stopQueue(ctx context.Context) error {
 		return nil
 	}
 	return s.queue.Stop(ctx)
-}
-
-// offerJobs gives the routes what there is of the queue; what there is not stays nil, and its routes answer 503.
-func (s *Server) offerJobs(options *api.Options) {
-	options.Suggestions = s.queue.suggestions
-	if s.queue.Queue != nil {
-		options.Jobs = s.queue.Queue
-	}
-	if s.queue.suggester != nil {
-		options.Suggester = s.queue.suggester
-	}
 }

@@ -23,6 +23,7 @@ import (
 	"harness/database"
 	"harness/internal/lifecycle"
 	"harness/journal"
+	"harness/operations"
 	"harness/runtime"
 	"harness/runtime/codex"
 	"harness/session"
@@ -234,8 +235,7 @@ func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) 
 func (s *Server) startHTTP(context.Context) error {
 	agents := newAgents(s)
 	options := api.Options{
-		Sessions: s.sessions, Health: health{s}, RequestPayload: requestPayload,
-		Controls: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
+		Operations: operations.New(s.operations()), Health: health{s}, RequestPayload: requestPayload,
 		Stream:  stream.NewHandler(s.hub, stream.HandlerOptions{MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress}),
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
@@ -244,15 +244,28 @@ func (s *Server) startHTTP(context.Context) error {
 		}),
 		Agents: agents,
 		Actor:  actor,
-		Logger: s.log.With().Str("room", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait,
+		Logger: s.log.With().Str("room", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait, Lifecycle: s.lifecycle(),
 	}
 	if s.codex != nil {
 		options.Runtime = s.codex
 	}
-	s.offerJobs(&options)
-	s.offerExtensions(&options)
 	s.door.Open(api.New(options))
 	return nil
+}
+
+// operations are the parts of what clients may ask. What there is not of the queue stays nil, and is refused.
+func (s *Server) operations() operations.Options {
+	parts := operations.Options{
+		Sessions: s.sessions, Controls: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked, Suggestions: s.queue.suggestions,
+	}
+	if s.queue.Queue != nil {
+		parts.Jobs = s.queue.Queue
+	}
+	if s.queue.Queue != nil && s.queue.suggester != nil {
+		// Suggestions are asked of extensions first.
+		parts.Suggester = extensionSuggester{extensions: &s.extensions, sessions: s.sessions, queue: s.queue.Queue, builtIn: s.queue.suggester}
+	}
+	return parts
 }
 
 // stopHTTP lets requests under way finish. What is left at the bound is cut off, which is an orderly end all the same: a client may wait for

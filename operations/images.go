@@ -1,37 +1,24 @@
-package api
+package operations
 
 import (
 	"encoding/base64"
 	"net/http"
 	"slices"
 	"strings"
-
-	"harness/api/schema"
 )
 
-// maxImages is the most images of one message.
-const maxImages = 20
-
-// imagesField takes images; imageURLs looks at each.
-var imagesField = schema.ListOf(schema.Any()).Max(maxImages)
-
-// imageURLs reads the images of a message: texts or {"url": text}. The runtime gets exactly what was checked here.
-func imageURLs(images []schema.Value) (urls []string, err error) {
-	var issues []schema.Issue
+// checkImages refuses images that are not data URLs of pictures. The runtime gets exactly what was checked here.
+func checkImages(images []string) error {
+	var problems []Problem
 	for i, image := range images {
-		text := image.Text()
-		if inner := image.Get("url"); inner.Defined() {
-			text = inner.Text()
+		if problem := imageProblem(image); problem != "" {
+			problems = append(problems, Problem{Field: "images", Index: i, Message: problem})
 		}
-		if problem := imageProblem(text); problem != "" {
-			issues = append(issues, schema.Custom(problem, "images", i))
-		}
-		urls = append(urls, text)
 	}
-	if len(issues) > 0 {
-		return nil, &validationError{issues}
+	if problems == nil {
+		return nil
 	}
-	return urls, nil
+	return &InvalidError{problems}
 }
 
 const imageForms = "An image is a data URL (data:image/png;base64,...), as a text or in {\"url\":...}; remote images and files are not read: " +

@@ -1,4 +1,4 @@
-package api
+package compat
 
 import (
 	"context"
@@ -7,14 +7,16 @@ import (
 	"strings"
 	"sync"
 
+	"harness/api/rest"
 	"harness/api/schema"
+	"harness/internal/javascript"
 	"harness/runtime"
 )
 
-var capabilitiesQuery = schema.Struct(optional("refresh", flagField))
+var capabilitiesQuery = schema.Struct(rest.Optional("refresh", rest.Flag))
 
-func (s *server) capabilityRoutes() []route {
-	return []route{{method: http.MethodGet, path: "/api/capabilities", query: capabilitiesQuery, handle: s.getCapabilities}}
+func (m *Mount) capabilityRoutes() []rest.Route {
+	return []rest.Route{{Method: http.MethodGet, Path: "/api/capabilities", Query: capabilitiesQuery, Handle: m.getCapabilities}}
 }
 
 // The states of a runtime method.
@@ -64,26 +66,26 @@ type probes struct {
 	last probe
 }
 
-func (s *server) getCapabilities(ctx context.Context, in *input) (reply, error) {
-	status := s.Health.Runtime()
-	s.probes.mu.Lock()
-	last := s.probes.last
-	s.probes.mu.Unlock()
+func (m *Mount) getCapabilities(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	status := m.opts.Status()
+	m.probes.mu.Lock()
+	last := m.probes.last
+	m.probes.mu.Unlock()
 	stale := last.at == "" || status.State == runtime.StateReady && (!last.known || last.generation != status.Generation)
-	if stale || in.query.Get("refresh").Text() == "true" {
-		last = s.probe(ctx, status.Generation)
-		s.probes.mu.Lock()
-		s.probes.last = last
-		s.probes.mu.Unlock()
+	if stale || in.Query.Get("refresh").Text() == "true" {
+		last = m.probe(ctx, status.Generation)
+		m.probes.mu.Lock()
+		m.probes.last = last
+		m.probes.mu.Unlock()
 	}
-	return ok(last.body(status.State == runtime.StateReady))
+	return rest.OK(last.body(status.State == runtime.StateReady))
 }
 
 // probe asks for a method no runtime has: the refusal lists those it has. codex-manager called each method with nothing instead, which
 // some of them carry out.
-func (s *server) probe(ctx context.Context, generation string) probe {
-	result := probe{generation: generation, at: isoTime(s.Clock().UnixMilli())}
-	_, err := s.call(ctx, "harness/probe", struct{}{})
+func (m *Mount) probe(ctx context.Context, generation string) probe {
+	result := probe{generation: generation, at: javascript.ISOTime(m.opts.Clock().UnixMilli())}
+	_, err := m.call(ctx, "harness/probe", struct{}{})
 	var refusal *runtime.Error
 	if !errors.As(err, &refusal) {
 		result.reason = "the runtime did not say what it can do"
@@ -169,11 +171,11 @@ func (o ordered) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		name, err := encodeJSON(member.name)
+		name, err := javascript.Stringify(member.name)
 		if err != nil {
 			return nil, err
 		}
-		value, err := encodeJSON(member.value)
+		value, err := javascript.Stringify(member.value)
 		if err != nil {
 			return nil, err
 		}
