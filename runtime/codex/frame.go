@@ -95,3 +95,44 @@ func encode(v any) ([]byte, error) {
 	}
 	return out.Bytes(), nil
 }
+
+// outgoing is a frame to codex.
+type outgoing struct {
+	ID     any             `json:"id,omitempty"`
+	Method string          `json:"method,omitempty"`
+	Params any             `json:"params,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *rpcError       `json:"error,omitempty"`
+}
+
+// threadOf is the thread a request names, for the state that follows from its answer.
+func threadOf(params any) string {
+	switch p := params.(type) {
+	case object:
+		id, _ := p["threadId"].(string)
+		return id
+	case json.RawMessage:
+		var named ids
+		_ = json.Unmarshal(p, &named)
+		return named.ThreadID
+	}
+	return ""
+}
+
+// object is the params of a request under construction.
+type object map[string]any
+
+// with sets a member when the value is not empty.
+func (o object) with(key, value string) object {
+	if value != "" {
+		o[key] = value
+	}
+	return o
+}
+
+func (o object) withRaw(key string, value json.RawMessage) object {
+	if len(value) > 0 {
+		o[key] = value
+	}
+	return o
+}

@@ -17,9 +17,7 @@ func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.Ra
 	if fields == nil {
 		return raw
 	}
-	c.mu.Lock()
-	conn := c.conn
-	c.mu.Unlock()
+	conn := connOf(c.process.Current())
 	loaded := conn != nil && conn.turns.present(state.ID)
 	turns := make([]json.RawMessage, len(state.Turns))
 	for i, turn := range state.Turns {

@@ -86,13 +86,13 @@ func (c *Codex) revert(ctx context.Context, threadID string, numTurns int, last 
 	if len(last) < numTurns {
 		return runtime.RolledBack{}, &runtime.TooFewTurnsError{Have: len(last)}
 	}
-	came, end := c.expected.begin("thread/reverted", threadID)
+	await, end := c.process.Expect("thread/reverted", threadID)
 	defer end()
 	result, err := c.call(ctx, "thread/revert", object{"threadId": threadID, "beforeTurnId": last[numTurns-1].ID})
 	if err != nil {
 		return runtime.RolledBack{}, err
 	}
-	await(ctx, came) // who stores the outcome is not ahead of the news
+	await(ctx) // who stores the outcome is not ahead of the news
 	done := runtime.RolledBack{Result: result}
 	for _, turn := range last[:numTurns] {
 		done.Turns = append(done.Turns, turn.ID)

@@ -49,7 +49,7 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 		config["project_doc_max_bytes"] = 0
 	}
 	params["config"] = config
-	result, err := conn.call(ctx, c.options.CallTimeout, "thread/start", params)
+	result, err := conn.Call(ctx, c.options.CallTimeout, "thread/start", params)
 	return threadIn(result, err)
 }
 
@@ -68,7 +68,7 @@ func (c *Codex) resume(ctx context.Context, conn *conn, in runtime.ResumeThread)
 	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
 	defer cancel()
 	for {
-		result, err := conn.call(ctx, c.options.CallTimeout, "thread/resume", params)
+		result, err := conn.Call(ctx, c.options.CallTimeout, "thread/resume", params)
 		if !closing(err) {
 			return threadIn(result, err)
 		}
@@ -142,13 +142,13 @@ func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
 		return err
 	}
 	defer done()
-	came, end := c.expected.begin("thread/archived", threadID)
+	await, end := c.process.Expect("thread/archived", threadID)
 	defer end()
 	if _, err := c.call(ctx, "thread/archive", object{"threadId": threadID}); err != nil {
 		return err
 	}
 	if v.tellsArchived() {
-		await(ctx, came)
+		await(ctx)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package codex
+package stdio
 
 import (
 	"bufio"
@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is the longest line taken from the runtime, in bytes. codex itself has no limit; 64 MiB lines were seen.
+// maxLine is the longest line taken from an agent, in bytes. codex itself has no limit; 64 MiB lines were seen.
 const maxLine = 128 << 20
 
 // partBytes is read at a time.

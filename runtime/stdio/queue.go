@@ -1,4 +1,4 @@
-package codex
+package stdio
 
 import (
 	"sync"
@@ -6,8 +6,8 @@ import (
 	"harness/runtime"
 )
 
-// Bounds of what is read from the runtime but not yet taken by the sink. Above them the reader stops, and with it, when its pipe is full,
-// codex: nothing is dropped and memory stays bounded.
+// Bounds of what is read from an agent but not yet taken by the sink. Above them the reader stops, and with it, when its pipe is full,
+// the agent: nothing is dropped and memory stays bounded.
 const (
 	maxQueued      = 4096
 	maxQueuedBytes = 64 << 20

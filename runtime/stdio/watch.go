@@ -1,4 +1,4 @@
-package codex
+package stdio
 
 import (
 	"context"
@@ -12,9 +12,6 @@ import (
 )
 
 const (
-	// probeMethod is the health probe. Every supported version answers it within milliseconds while turns run, tool calls are quiet and
-	// approvals wait; it changes nothing and nobody is told of it.
-	probeMethod = "thread/loaded/list"
 	// watchSteps is how often a process is looked at within Options.HangAfter. As many silent looks in a row make a hang: a server that was
 	// stopped itself, or had no processor for a while, looks once when it goes on and then hears what has come meanwhile.
 	watchSteps = 4
@@ -40,7 +37,7 @@ func (p *pulse) Read(b []byte) (int, error) {
 
 // watch judges whether a process still answers. It is used from one goroutine.
 type watch struct {
-	conn  *conn
+	conn  *Conn
 	every time.Duration
 	heard int64
 	asked bool
@@ -65,7 +62,7 @@ func (w *watch) look() time.Duration {
 }
 
 // probe asks for a sign of life. It does not wait for it, nor for a process that takes no input, and it leaves the slots to others.
-func (c *conn) probe() {
+func (c *Conn) probe() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dead != nil {
@@ -73,37 +70,43 @@ func (c *conn) probe() {
 	}
 	c.nextID++
 	id := c.nextID
-	c.pending[strconv.FormatInt(id, 10)] = &pending{method: probeMethod, answer: make(chan answer, 1)}
+	method, params := c.protocol.Probe()
+	c.pending[strconv.FormatInt(id, 10)] = &pending{method: method, answer: make(chan answer, 1)}
 	c.probing.Go(func() {
-		_ = c.send(context.Background(), outgoing{ID: id, Method: probeMethod, Params: object{"limit": 1}})
+		if line, err := c.protocol.Frame(id, method, params); err == nil {
+			_ = c.Send(context.Background(), line) // one that can not be reached is silent
+		}
 	})
 }
 
 // hungError says that a process was ended because it did not answer.
-type hungError struct{ after time.Duration }
+type hungError struct {
+	name  string
+	after time.Duration
+}
 
 // Error implements error.
 func (e *hungError) Error() string {
-	return fmt.Sprintf("codex did not answer for %s and is being restarted (HARNESS_RUNTIME_HANG_MS); its stderr is in the log", e.after)
+	return fmt.Sprintf("%s did not answer for %s and is being restarted (HARNESS_RUNTIME_HANG_MS); its stderr is in the log", e.name, e.after)
 }
 
 // examine looks at the process once and shows what it sees. *hungError when it is to be given up.
-func (c *Codex) examine(w *watch) error {
+func (s *Supervisor) examine(w *watch) error {
 	silent := w.look()
-	state := c.Status().State
+	state := s.Status().State
 	switch {
-	case silent >= c.options.HangAfter:
-		c.counters.hangs.Add(1)
-		return &hungError{after: silent}
+	case silent >= s.options.HangAfter:
+		s.launcher.Counters.Hangs.Add(1)
+		return &hungError{name: s.name, after: silent}
 	case silent > 0 && state == runtime.StateReady:
-		c.options.Logger.Warn().Str("generation", w.conn.generation).Dur("for", silent).Msg("codex does not answer")
-		c.set(func(s *runtime.Status) {
-			s.State = runtime.StateUnresponsive
-			s.Reason = fmt.Sprintf("codex does not answer; it is restarted when it has not done so for %s (HARNESS_RUNTIME_HANG_MS)", c.options.HangAfter)
+		s.log.Warn().Str("generation", w.conn.generation).Dur("for", silent).Msg(s.name + " does not answer")
+		s.set(func(status *runtime.Status) {
+			status.State = runtime.StateUnresponsive
+			status.Reason = fmt.Sprintf("%s does not answer; it is restarted when it has not done so for %s (HARNESS_RUNTIME_HANG_MS)", s.name, s.options.HangAfter)
 		})
 	case silent == 0 && state == runtime.StateUnresponsive:
-		c.options.Logger.Info().Str("generation", w.conn.generation).Msg("codex answers again")
-		c.set(func(s *runtime.Status) { s.State, s.Reason = runtime.StateReady, "" })
+		s.log.Info().Str("generation", w.conn.generation).Msg(s.name + " answers again")
+		s.set(func(status *runtime.Status) { status.State, status.Reason = runtime.StateReady, "" })
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package codex
+package stdio
 
 import "golang.org/x/sys/unix"
 

@@ -1,12 +1,10 @@
-package codex
+package stdio
 
 import (
 	"io"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"harness/runtime"
 )
@@ -18,8 +16,8 @@ func TestAServerThatDoesNotReadDoesNotJudge(t *testing.T) {
 		open := make(chan struct{})
 		close(open)
 		in, out := io.Pipe()
-		q := newQueue()
-		c := newConn("g", pipes{in: gate{open}, out: in, kill: func() {}}, q, &counters{}, zerolog.Nop())
+		c := plainConn(gate{open}, in, nil)
+		q := c.out
 		// The store takes nothing, and the queue before it is full.
 		for range maxQueued {
 			q.push(runtime.Batch{Signals: []runtime.Signal{{Method: "waits"}}})
@@ -36,7 +34,7 @@ func TestAServerThatDoesNotReadDoesNotJudge(t *testing.T) {
 		if silent := look(3); silent != 2*time.Second {
 			t.Errorf("silent for %s, want the two looks after the probe", silent)
 		}
-		_, _ = io.WriteString(out, `{"method":"one"}`+"\n") // read, and then there is no room
+		_, _ = io.WriteString(out, "news t one\n") // read, and then there is no room
 		if silent := look(10 * watchSteps); silent != 0 {
 			t.Errorf("judged %s silent while nothing was read", silent)
 		}
