@@ -83,6 +83,7 @@ func TestProcessesOfOneRuntimeLiveSideBySide(t *testing.T) {
 			other := k.agent(once)
 			other.must("tell", "b")
 			generation := other.Status().Generation
+			one.must("tell", "a") // the start of the other one swept, too
 			if _, err := one.call("die", "a"); !errors.Is(err, runtime.ErrUnavailable) {
 				t.Error(err)
 			}
