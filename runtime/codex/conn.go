@@ -217,5 +217,5 @@ func (c *Codex) Recalled(threadID string) (open, lost bool) {
 	if active, announced, _ := own.turns.turn(threadID); active != "" && !announced {
 		return true, false
 	}
-	return own.Conn.Recalled(threadID)
+	return own.Recalled(threadID)
 }
