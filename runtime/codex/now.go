@@ -29,9 +29,13 @@ func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.Ra
 	if state.Title != "" && state.Title != fields.Text("preview") { // one without a name is called as it begins
 		fields.Replace("name", rawString(state.Title))
 	}
-	for _, name := range []string{"updatedAt", "recencyAt"} {
-		if at, err := strconv.ParseInt(string(fields.Get(name)), 10, 64); err == nil && at < state.UpdatedAt/1000 {
-			fields.Replace(name, number(state.UpdatedAt/1000))
+	recency := state.UpdatedAt
+	if n := len(state.Turns); n > 0 {
+		recency = state.Turns[n-1].StartedAt // when the last turn began; updatedAt is when it ended
+	}
+	for name, seen := range map[string]int64{"updatedAt": state.UpdatedAt, "recencyAt": recency} {
+		if at, err := strconv.ParseInt(string(fields.Get(name)), 10, 64); err == nil && at < seen/1000 {
+			fields.Replace(name, number(seen/1000))
 		}
 	}
 	if !loaded {
