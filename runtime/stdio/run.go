@@ -88,7 +88,7 @@ func (s *Supervisor) ended(conn *Conn, l *link, exit runtime.Exit) {
 	}
 	stored := make(chan struct{})
 	batch := runtime.Batch{Generation: conn.generation, Signals: []runtime.Signal{
-		{Kind: runtime.SignalExited, Generation: conn.generation, ReceivedAt: exit.At, Exit: &exit}}}
+		{Kind: runtime.SignalExited, Generation: conn.generation, Serves: s.options.Serves, ReceivedAt: exit.At, Exit: &exit}}}
 	if l.shim == nil {
 		s.out.push(batch)
 		return
@@ -173,7 +173,7 @@ func (s *Supervisor) started(conn *Conn, l *link) {
 		status.Version = version
 	})
 	s.out.push(runtime.Batch{Generation: conn.generation, Signals: []runtime.Signal{
-		{Kind: runtime.SignalStarted, Generation: conn.generation, ReceivedAt: time.Now()}}})
+		{Kind: runtime.SignalStarted, Generation: conn.generation, Serves: s.options.Serves, ReceivedAt: time.Now()}}})
 }
 
 func exitText(exit runtime.Exit) string {

@@ -25,6 +25,8 @@ const (
 
 // Options configure a Supervisor. Zero values mean the defaults named.
 type Options struct {
+	// Serves is the conversation the process is for (runtime.Signal.Serves), "" when it is for all of the runtime.
+	Serves string
 	// Speak makes the Protocol of a process.
 	Speak func(*Conn) Protocol
 	// Sink receives what the processes say.

@@ -77,10 +77,12 @@ func TestProcessesOfOneRuntimeLiveSideBySide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := newRuntime(t, "", detach)
-			once := func(_ *agent, o *Options) { o.Once = true }
-			one := k.agent(once)
+			serving := func(thread string) func(*agent, *Options) {
+				return func(_ *agent, o *Options) { o.Once, o.Serves = true, thread }
+			}
+			one := k.agent(serving("a"))
 			one.must("tell", "a")
-			other := k.agent(once)
+			other := k.agent(serving("b"))
 			other.must("tell", "b")
 			generation := other.Status().Generation
 			one.must("tell", "a") // the start of the other one swept, too
@@ -91,6 +93,11 @@ func TestProcessesOfOneRuntimeLiveSideBySide(t *testing.T) {
 			case <-one.Done():
 			case <-time.After(patience):
 				t.Fatal("the supervision did not end with its only process")
+			}
+			started, _ := other.wait("the start", kind(runtime.SignalStarted))
+			exited, _ := one.wait("the end", kind(runtime.SignalExited))
+			if started.Serves != "b" || exited.Serves != "a" {
+				t.Errorf("one that started serves %q, one that ended %q", started.Serves, exited.Serves)
 			}
 			if status := one.Status(); status.State != runtime.StateStopped || status.Restarts != 0 {
 				t.Errorf("status %+v", status)
