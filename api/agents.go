@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"harness/api/rest"
 	"harness/auth"
 	"harness/runtime"
 	"harness/session"
@@ -20,28 +21,6 @@ type Agents interface {
 // AgentScope is the session and the turn that a job is about.
 type AgentScope struct{ SessionID, TurnID string }
 
-// agentRule is what an agent's request may do on a route.
-type agentRule uint8
-
-const (
-	agentNothing agentRule = iota
-	// agentAnything is for what tells nobody's secrets.
-	agentAnything
-	// agentSession is for routes about the session of the agent's job, agentTurn about the job's turn, agentApproval about an approval of that
-	// session.
-	agentSession
-	agentTurn
-	agentApproval
-)
-
-// words are the rule as documented.
-func (r agentRule) words() string {
-	return map[agentRule]string{
-		agentAnything: "always", agentSession: "the session of its running job", agentTurn: "the turn of its running job",
-		agentApproval: "approvals of the session of its running job",
-	}[r]
-}
-
 // agentError refuses what an agent may not do.
 type agentError struct{ reason string }
 
@@ -50,22 +29,22 @@ func (e *agentError) Error() string {
 }
 
 // checkAgent refuses an agent's request beyond its job. Others pass.
-func (s *server) checkAgent(r *http.Request, rt *route, params map[string]string) error {
+func (s *server) checkAgent(r *http.Request, rt *rest.Route, params map[string]string) error {
 	principal, _ := auth.PrincipalFrom(r.Context())
-	if principal.Role != auth.RoleAgent || rt.agent == agentAnything {
+	if principal.Role != auth.RoleAgent || rt.Agent == rest.AgentAnything {
 		return nil
 	}
-	err := s.agentMay(r.Context(), principal.Session, rt.agent, params)
+	err := s.agentMay(r.Context(), principal.Session, rt.Agent, params)
 	var forbidden *agentError
 	if errors.As(err, &forbidden) {
-		telemetry.Log(r.Context()).Warn().Str("agent_session", principal.Session).Str("route", rt.method+" "+rt.path).Err(err).
+		telemetry.Log(r.Context()).Warn().Str("agent_session", principal.Session).Str("route", rt.Method+" "+rt.Path).Err(err).
 			Msg("refused a request from inside of a runtime")
 	}
 	return err
 }
 
-func (s *server) agentMay(ctx context.Context, own string, rule agentRule, params map[string]string) error {
-	if rule == agentNothing {
+func (s *server) agentMay(ctx context.Context, own string, rule rest.AgentRule, params map[string]string) error {
+	if rule == rest.AgentNothing {
 		return &agentError{"an agent may not do this; call it from outside of a session"}
 	}
 	if own == "" || s.Agents == nil {
@@ -79,8 +58,8 @@ func (s *server) agentMay(ctx context.Context, own string, rule agentRule, param
 		return &agentError{"its session runs no job, and only the agent of a running job may do this"}
 	}
 	sessionID := params["sessionId"]
-	if rule == agentApproval {
-		sessionID, err = s.Sessions.SessionOfRequest(ctx, params["approvalId"], runtime.RequestApproval)
+	if rule == rest.AgentApproval {
+		sessionID, err = s.Operations.SessionOfRequest(ctx, params["approvalId"], runtime.RequestApproval)
 		if err != nil && !errors.Is(err, session.ErrRequestNotFound) {
 			return err
 		}
@@ -88,7 +67,7 @@ func (s *server) agentMay(ctx context.Context, own string, rule agentRule, param
 	if sessionID != scope.SessionID {
 		return &agentError{"its job is about another session"}
 	}
-	if rule == agentTurn && params["turnId"] != scope.TurnID {
+	if rule == rest.AgentTurn && params["turnId"] != scope.TurnID {
 		return &agentError{"its job is about another turn"}
 	}
 	return nil

@@ -24,7 +24,7 @@ type requestError struct {
 func (e *requestError) Error() string { return e.message }
 
 // readBody decodes the body by its content type, before anything else is looked at. Undefined means that there is none, which is only so
-// when there is no content type either (`codex-manager.md` 5.1).
+// when there is no content type either.
 func (s *server) readBody(r *http.Request) (schema.Value, error) {
 	contentType := r.Header.Get("Content-Type")
 	switch r.Method {

@@ -2,33 +2,36 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
+	"harness/api/rest"
 	"harness/api/schema"
+	"harness/operations"
 	"harness/session"
 )
 
 var (
-	scopeField  = schema.Enum(scopeSession, scopeDefault)
+	scopeField  = schema.Enum(string(operations.ScopeSession), string(operations.ScopeDefault))
 	actorField  = schema.Text{}.Trim().Min(1).Max(120)
 	sourceField = schema.Text{}.Trim().Min(1).Max(64)
 
 	controlsBody = schema.Struct(
-		required("scope", scopeField),
-		required("controls", schema.Struct(
-			required("model", schema.Nullable(modelField)), required("approvalPolicy", approvalPolicyField), required("networkAccess", networkAccessField),
-			required("filesystemSandbox", filesystemSandboxField), optional("settings", schema.Record(schema.Any())))),
-		optional("actor", actorField), optional("source", sourceField))
-	approvalPolicyBody = schema.Struct(required("approvalPolicy", approvalPolicyField))
+		rest.Required("scope", scopeField),
+		rest.Required("controls", schema.Struct(
+			rest.Required("model", schema.Nullable(modelField)), rest.Required("approvalPolicy", approvalPolicyField), rest.Required("networkAccess", networkAccessField),
+			rest.Required("filesystemSandbox", filesystemSandboxField), rest.Optional("settings", schema.Record(schema.Any())))),
+		rest.Optional("actor", actorField), rest.Optional("source", sourceField))
+	approvalPolicyBody = schema.Struct(rest.Required("approvalPolicy", approvalPolicyField))
 )
 
 // controlRoutes are about what a session's turns run with.
-func (s *server) controlRoutes() []route {
+func (s *server) controlRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
-	return []route{
-		{method: http.MethodGet, path: one + "/session-controls", guards: userSession, handle: s.getControls},
-		{method: http.MethodPost, path: one + "/session-controls", guards: userSession, body: controlsBody, handle: s.setControls},
-		{method: http.MethodPost, path: one + "/approval-policy", guards: userSession, body: approvalPolicyBody, handle: s.setApprovalPolicy},
+	return []rest.Route{
+		{Method: http.MethodGet, Path: one + "/session-controls", Operation: operations.ReadControls, Handle: s.getControls},
+		{Method: http.MethodPost, Path: one + "/session-controls", Operation: operations.EditControls, Body: controlsBody, Handle: s.setControls},
+		{Method: http.MethodPost, Path: one + "/approval-policy", Operation: operations.EditControls, Body: approvalPolicyBody, Handle: s.setApprovalPolicy},
 	}
 }
 
@@ -42,58 +45,54 @@ type controlsView struct {
 }
 
 func (s *server) viewControls(sessionID string, controls, defaults session.Controls) controlsView {
-	view := controlsView{SessionID: sessionID, Controls: withSettings(controls), Defaults: withSettings(defaults), Editable: !s.DefaultsLocked}
-	if s.DefaultsLocked {
-		reason := lockReason
+	view := controlsView{SessionID: sessionID, Controls: controls, Defaults: defaults, Editable: !s.Operations.DefaultsLocked()}
+	if !view.Editable {
+		reason := operations.LockReason
 		view.LockReason = &reason
 	}
 	return view
 }
 
-func (s *server) getControls(ctx context.Context, in *input) (reply, error) {
-	controls, defaults, err := s.Controls.Controls(ctx, in.sessionID())
+func (s *server) getControls(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	controls, defaults, err := s.Operations.Controls(ctx, in.SessionID())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		Status string `json:"status"`
 		controlsView
-	}{"ok", s.viewControls(in.sessionID(), controls, defaults)})
+	}{"ok", s.viewControls(in.SessionID(), controls, defaults)})
 }
 
-func (s *server) setControls(ctx context.Context, in *input) (reply, error) {
-	scope := in.body.Get("scope").Text()
-	if scope == scopeDefault && s.DefaultsLocked {
-		return reply{}, s.controlsLocked(ctx, in)
+func (s *server) setControls(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	wish := in.Body.Get("controls")
+	next := session.Controls{
+		Model: wish.Get("model").TextPointer(), ApprovalPolicy: wish.Get("approvalPolicy").Text(),
+		NetworkAccess: wish.Get("networkAccess").Text(), FilesystemSandbox: wish.Get("filesystemSandbox").Text(),
 	}
-	wish := in.body.Get("controls")
-	change, err := s.Controls.EditControls(ctx, in.sessionID(), ControlEdit{
-		Defaults: scope == scopeDefault, Audit: auditOf(in.body, "ui"),
-		Edit: func(current session.Controls) session.Controls {
-			next := session.Controls{
-				Model: modelOf(wish), ApprovalPolicy: wish.Get("approvalPolicy").Text(), NetworkAccess: wish.Get("networkAccess").Text(),
-				FilesystemSandbox: wish.Get("filesystemSandbox").Text(), Settings: current.Settings,
-			}
-			if settings := wish.Get("settings"); settings.Defined() {
-				next.Settings = settingsOf(settings)
-			}
-			return next
-		},
-	})
+	if settings := wish.Get("settings"); settings.Defined() {
+		next.Settings = settingsOf(settings)
+	}
+	change, err := s.Operations.SetControls(ctx, in.SessionID(), scopeOf(in.Body), next, auditOf(in.Body))
+	var locked *operations.LockedError
+	if errors.As(err, &locked) {
+		return rest.Reply{Status: http.StatusLocked, Body: struct {
+			Status  string           `json:"status"`
+			Scope   operations.Scope `json:"scope"`
+			Message string           `json:"message"`
+			controlsView
+		}{"locked", operations.ScopeDefault, operations.LockReason, s.viewControls(in.SessionID(), locked.Controls, locked.Defaults)}}, nil
+	}
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	applied := change.Controls
-	if scope == scopeDefault {
-		applied = change.Defaults
-	}
-	return ok(struct {
+	return rest.OK(struct {
 		Status  string           `json:"status"`
-		Scope   string           `json:"scope"`
+		Scope   operations.Scope `json:"scope"`
 		Applied session.Controls `json:"applied"`
 		Summary string           `json:"summary"`
 		controlsView
-	}{outcome(change.Changed), scope, withSettings(applied), applied.Summary(), s.viewControls(in.sessionID(), change.Controls, change.Defaults)})
+	}{outcome(change.Changed), change.Scope, change.Applied(), change.Applied().Summary(), s.viewControls(in.SessionID(), change.Controls, change.Defaults)})
 }
 
 func outcome(changed bool) string {
@@ -103,43 +102,21 @@ func outcome(changed bool) string {
 	return "unchanged"
 }
 
-// auditOf reads who makes a change; source is what a silent client is taken for.
-func auditOf(v schema.Value, source string) *ControlAudit {
-	audit := &ControlAudit{Actor: "user", Source: source}
-	if actor := v.Get("actor").Text(); actor != "" {
-		audit.Actor = actor
-	}
-	if source := v.Get("source").Text(); source != "" {
-		audit.Source = source
-	}
-	return audit
+func scopeOf(v schema.Value) operations.Scope { return operations.Scope(v.Get("scope").Text()) }
+
+// auditOf reads who makes a change.
+func auditOf(v schema.Value) operations.Audit {
+	return operations.Audit{Actor: v.Get("actor").Text(), Source: v.Get("source").Text()}
 }
 
-func (s *server) controlsLocked(ctx context.Context, in *input) error {
-	controls, defaults, err := s.Controls.Controls(ctx, in.sessionID())
-	if err != nil {
-		return err
+func (s *server) setApprovalPolicy(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	policy := in.Body.Get("approvalPolicy").Text()
+	if err := s.Operations.SetApprovalPolicy(ctx, in.SessionID(), policy); err != nil {
+		return rest.Reply{}, err
 	}
-	return &lockedError{body: struct {
-		Status  string `json:"status"`
-		Scope   string `json:"scope"`
-		Message string `json:"message"`
-		controlsView
-	}{"locked", scopeDefault, lockReason, s.viewControls(in.sessionID(), controls, defaults)}}
-}
-
-func (s *server) setApprovalPolicy(ctx context.Context, in *input) (reply, error) {
-	policy := in.body.Get("approvalPolicy").Text()
-	_, err := s.Controls.EditControls(ctx, in.sessionID(), ControlEdit{Edit: func(current session.Controls) session.Controls {
-		current.ApprovalPolicy = policy
-		return current
-	}})
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(struct {
+	return rest.OK(struct {
 		Status         string `json:"status"`
 		SessionID      string `json:"sessionId"`
 		ApprovalPolicy string `json:"approvalPolicy"`
-	}{"ok", in.sessionID(), policy})
+	}{"ok", in.SessionID(), policy})
 }

@@ -10,16 +10,15 @@ import (
 	"sync"
 	"testing"
 
-	"harness/api"
 	"harness/session"
 )
 
-// fakeControls keeps controls as the contract of api.ControlStore says.
+// fakeControls keeps controls as the contract of operations.Controls says.
 type fakeControls struct {
 	mu       sync.Mutex
 	defaults session.Controls
 	sessions map[string]session.Controls
-	audits   []*api.ControlAudit
+	audits   []*session.ControlAudit
 }
 
 func newFakeControls(policy, network, sandbox string) *fakeControls {
@@ -39,7 +38,7 @@ func (f *fakeControls) Controls(_ context.Context, id string) (session.Controls,
 	return f.of(id), f.defaults, nil
 }
 
-func (f *fakeControls) EditControls(_ context.Context, id string, edit api.ControlEdit) (api.ControlChange, error) {
+func (f *fakeControls) EditControls(_ context.Context, id string, edit session.ControlEdit) (session.ControlChange, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := f.of(id)
@@ -60,7 +59,7 @@ func (f *fakeControls) EditControls(_ context.Context, id string, edit api.Contr
 	if changed && edit.Audit != nil {
 		f.audits = append(f.audits, edit.Audit)
 	}
-	return api.ControlChange{Controls: f.of(id), Defaults: f.defaults, Changed: changed}, nil
+	return session.ControlChange{Controls: f.of(id), Defaults: f.defaults, Changed: changed}, nil
 }
 
 func sameControls(a, b session.Controls) bool {
@@ -88,7 +87,7 @@ func TestRecordedControls(t *testing.T) {
 		"controls-settings":              newFakeControls("untrusted", "restricted", "read-only"),
 		"queue-disabled-defaults-locked": newFakeControls("never", "enabled", "workspace-write"),
 	} {
-		b := setup(t, func(o *api.Options) {
+		b := setup(t, func(o *parts) {
 			o.Controls, o.DefaultsLocked = controls, topic == "queue-disabled-defaults-locked"
 		})
 		replayed := 0
@@ -125,14 +124,14 @@ func TestRecordedControls(t *testing.T) {
 func TestControlsAudit(t *testing.T) {
 	t.Parallel()
 	controls := newFakeControls("never", "enabled", "read-only")
-	b := setup(t, func(o *api.Options) { o.Controls = controls })
+	b := setup(t, func(o *parts) { o.Controls = controls })
 	const one = "/api/sessions/" + knownID
 	b.post(one+"/settings", `{"scope":"session","key":"a","value":1}`)
 	b.post(one+"/settings", `{"scope":"session","key":"a","value":1}`) // unchanged
 	b.post(one+"/session-controls", `{"scope":"session","controls":{"model":"m","approvalPolicy":"never","networkAccess":"enabled","filesystemSandbox":"read-only"}}`)
 	b.post(one+"/approval-policy", `{"approvalPolicy":"on-request"}`)
 	b.send(http.MethodDelete, one+"/settings/a?actor=x&source=y", "", "")
-	want := []*api.ControlAudit{{Actor: "user", Source: "api"}, {Actor: "user", Source: "ui"}, {Actor: "x", Source: "y"}}
+	want := []*session.ControlAudit{{Actor: "user", Source: "api"}, {Actor: "user", Source: "ui"}, {Actor: "x", Source: "y"}}
 	if !reflect.DeepEqual(controls.audits, want) {
 		t.Errorf("got %d audits", len(controls.audits))
 	}
@@ -141,10 +140,10 @@ func TestControlsAudit(t *testing.T) {
 		`"defaultsEditable":true,"defaultLockReason":null}`)
 }
 
-// TestLongSettingsKey: a key of every legal length can be written, read and deleted (`codex-manager.md` 7.14).
+// TestLongSettingsKey: a key of every legal length can be written, read and deleted.
 func TestLongSettingsKey(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(o *api.Options) { o.Controls = newFakeControls("never", "enabled", "read-only") })
+	b := setup(t, func(o *parts) { o.Controls = newFakeControls("never", "enabled", "read-only") })
 	key := strings.Repeat("ü", 240)
 	b.post("/api/sessions/"+knownID+"/settings", `{"scope":"session","key":"`+key+`","value":1}`)
 	got := b.send(http.MethodDelete, "/api/sessions/"+knownID+"/settings/"+strings.Repeat("%C3%BC", 240), "", "")

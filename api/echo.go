@@ -5,10 +5,12 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
+
+	"harness/api/rest"
 )
 
 // mount puts the routes into an Echo router. This is the only file that knows Echo.
-func mount(s *server, routes []route) http.Handler {
+func mount(s *server, routes []rest.Route) http.Handler {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
 	// Handlers answer for themselves: what reaches this handler is the router's "not found" and "method not allowed", one and the same here.
@@ -18,9 +20,9 @@ func mount(s *server, routes []route) http.Handler {
 			s.serve(c.Response().Writer, c.Request(), &r, c.ParamNames(), c.ParamValues())
 			return nil
 		}
-		e.Add(r.method, r.path, handler)
-		if r.method == http.MethodGet {
-			e.Add(http.MethodHead, r.path, handler)
+		e.Add(r.Method, r.Path, handler)
+		if r.Method == http.MethodGet {
+			e.Add(http.MethodHead, r.Path, handler)
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
+	"harness/api/rest"
 	"harness/api/schema"
 	"harness/database"
+	"harness/internal/javascript"
 	"harness/journal"
+	"harness/operations"
 	"harness/runtime"
 	"harness/session"
 	"harness/telemetry"
@@ -26,7 +28,7 @@ type failure struct {
 }
 
 // writeError answers with the error's row of the table.
-func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *route, in *input, err error) {
+func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rest.Route, in *rest.Input, err error) {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		noteError(ctx, err)
 		w.WriteHeader(statusClientGone)
@@ -34,7 +36,7 @@ func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rout
 	}
 	f := failureOf(err, rt, in)
 	if f.opaque {
-		telemetry.Log(ctx).Error().Err(err).Str("route", rt.method+" "+rt.path).Msg("request failed")
+		telemetry.Log(ctx).Error().Err(err).Str("route", rt.Method+" "+rt.Path).Msg("request failed")
 	}
 	noteError(ctx, err)
 	if f.status == http.StatusRequestEntityTooLarge || f.status == http.StatusRequestTimeout {
@@ -65,8 +67,8 @@ func problem(status int, code, message string) failure {
 }
 
 // failureOf is the error table of all operations: the first row that knows the error decides.
-func failureOf(err error, rt *route, in *input) failure {
-	for _, row := range []func(error, *route, *input) (failure, bool){
+func failureOf(err error, rt *rest.Route, in *rest.Input) failure {
+	for _, row := range []func(error, *rest.Route, *rest.Input) (failure, bool){
 		requestFailures, storeFailures, sessionFailures, projectFailures, jobFailures, suggestionFailures, turnFailures, interactiveFailures, runtimeFailures,
 	} {
 		if f, known := row(err, rt, in); known {
@@ -87,7 +89,7 @@ func internalErrorBody() []byte {
 }
 
 // requestFailures are requests that are wrong in themselves.
-func requestFailures(err error, _ *route, in *input) (failure, bool) {
+func requestFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	var request *requestError
 	if errors.As(err, &request) {
 		return problem(request.status, "request_failed", request.message), true
@@ -96,17 +98,25 @@ func requestFailures(err error, _ *route, in *input) (failure, bool) {
 	if errors.As(err, &forbidden) {
 		return problem(http.StatusForbidden, "agent_forbidden", forbidden.Error()), true
 	}
-	var validation *validationError
+	var validation *rest.ValidationError
 	if errors.As(err, &validation) {
-		return invalid(validation.issues...), true
+		return invalid(validation.Issues...), true
 	}
-	var payload *payloadError
-	if errors.As(err, &payload) {
-		return problem(http.StatusBadRequest, "invalid_request", payload.message), true
+	var refusedParts *operations.InvalidError
+	if errors.As(err, &refusedParts) {
+		return invalid(fields(refusedParts)...), true
+	}
+	var parts *operations.PartsError
+	if errors.As(err, &parts) {
+		return problem(http.StatusBadRequest, "invalid_request", parts.Message), true
 	}
 	var refused *runtime.ReplyError
 	if errors.As(err, &refused) {
 		return invalid(schema.Custom(refused.Message, refused.Field)), true
+	}
+	var unknown *session.UnknownRuntimeError
+	if errors.As(err, &unknown) {
+		return invalid(schema.Custom(unknown.Error(), "runtime")), true
 	}
 	var tools *session.ToolsError
 	if errors.As(err, &tools) {
@@ -121,7 +131,7 @@ func requestFailures(err error, _ *route, in *input) (failure, bool) {
 	}
 	if errors.Is(err, transcript.ErrBadCursor) {
 		name := "before"
-		if in.query.Get("after").Defined() {
+		if in.Query.Get("after").Defined() {
 			name = "after"
 		}
 		return invalid(schema.Custom("No entry of the transcript has this message id", name)), true
@@ -130,7 +140,7 @@ func requestFailures(err error, _ *route, in *input) (failure, bool) {
 }
 
 // storeFailures are about a store that refuses: writes that were outwaited, and reads that failed.
-func storeFailures(err error, _ *route, _ *input) (failure, bool) {
+func storeFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
 	var outage *journal.OutageError
 	switch {
 	case errors.Is(err, journal.ErrStopped):
@@ -159,7 +169,7 @@ func invalid(issues ...schema.Issue) failure {
 }
 
 // sessionFailures are about the session a path names.
-func sessionFailures(err error, _ *route, in *input) (failure, bool) {
+func sessionFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	var deleted *session.DeletedError
 	if errors.As(err, &deleted) {
 		return failure{status: http.StatusGone, body: struct {
@@ -168,7 +178,7 @@ func sessionFailures(err error, _ *route, in *input) (failure, bool) {
 			Title     string `json:"title,omitempty"`
 			Message   string `json:"message"`
 			DeletedAt string `json:"deletedAt"`
-		}{"deleted", deleted.SessionID, deleted.Title, "This chat was permanently deleted and is no longer available.", isoTime(deleted.DeletedAt)}}, true
+		}{"deleted", deleted.SessionID, deleted.Title, "This chat was permanently deleted and is no longer available.", javascript.ISOTime(deleted.DeletedAt)}}, true
 	}
 	var elsewhere *session.NotOwnerError
 	if errors.As(err, &elsewhere) {
@@ -176,30 +186,26 @@ func sessionFailures(err error, _ *route, in *input) (failure, bool) {
 		body.Owner.NodeID = elsewhere.Owner
 		return failure{status: http.StatusMisdirectedRequest, body: body}, true
 	}
-	var locked *lockedError
-	if errors.As(err, &locked) {
-		return failure{status: http.StatusLocked, body: locked.body}, true
-	}
-	var system *systemSessionError
+	var system *operations.SystemSessionError
 	if errors.As(err, &system) {
 		return failure{status: http.StatusForbidden, body: struct {
 			Status    string `json:"status"`
 			Code      string `json:"code"`
 			SessionID string `json:"sessionId"`
 			Message   string `json:"message"`
-		}{"error", "system_session", system.sessionID, "system-owned sessions are reserved for orchestrator workers"}}, true
+		}{"error", "system_session", system.SessionID, "system-owned sessions are reserved for orchestrator workers"}}, true
 	}
 	if errors.Is(err, session.ErrNotFound) {
 		return failure{status: http.StatusNotFound, body: struct {
 			Status    string `json:"status"`
 			SessionID string `json:"sessionId"`
-		}{"not_found", in.sessionID()}}, true
+		}{"not_found", in.SessionID()}}, true
 	}
 	if errors.Is(err, session.ErrNotMaterialized) {
 		return failure{status: http.StatusConflict, body: struct {
 			Status    string `json:"status"`
 			SessionID string `json:"sessionId"`
-		}{"not_materialized", in.sessionID()}}, true
+		}{"not_materialized", in.SessionID()}}, true
 	}
 	return failure{}, false
 }
@@ -216,20 +222,20 @@ type notOwnerBody struct {
 }
 
 // projectFailures are about projects.
-func projectFailures(err error, _ *route, in *input) (failure, bool) {
-	var unassignable *unknownProjectError
+func projectFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
+	var unassignable *operations.UnknownProjectError
 	if errors.As(err, &unassignable) {
 		return failure{status: http.StatusNotFound, body: struct {
 			Status    string `json:"status"`
 			SessionID string `json:"sessionId"`
 			ProjectID string `json:"projectId"`
-		}{"project_not_found", unassignable.sessionID, unassignable.projectID}}, true
+		}{"project_not_found", unassignable.SessionID, unassignable.ProjectID}}, true
 	}
 	if errors.Is(err, session.ErrProjectNotFound) {
 		return failure{status: http.StatusNotFound, body: struct {
 			Status    string `json:"status"`
 			ProjectID string `json:"projectId"`
-		}{"not_found", in.params["projectId"]}}, true
+		}{"not_found", in.Params["projectId"]}}, true
 	}
 	var duplicate *session.DuplicateNameError
 	if errors.As(err, &duplicate) {
@@ -258,25 +264,25 @@ func projectFailures(err error, _ *route, in *input) (failure, bool) {
 }
 
 // turnFailures are about the running turn of a session.
-func turnFailures(err error, _ *route, in *input) (failure, bool) {
+func turnFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	if !errors.Is(err, session.ErrNoActiveTurn) && !errors.Is(err, session.ErrWrongTurn) && !errors.Is(err, runtime.ErrNoActiveTurn) {
 		return failure{}, false
 	}
 	return failure{status: http.StatusConflict, body: struct {
 		Status    string `json:"status"`
 		SessionID string `json:"sessionId"`
-	}{"no_active_turn", in.sessionID()}}, true
+	}{"no_active_turn", in.SessionID()}}, true
 }
 
 // interactiveFailures are about deciding a request that is not pending: the answer is codex-manager's 404, which names the one that won
 // when there was one.
-func interactiveFailures(err error, _ *route, in *input) (failure, bool) {
+func interactiveFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	var settled *session.SettledError
 	isSettled := errors.As(err, &settled)
 	if !isSettled && !errors.Is(err, session.ErrRequestNotFound) && !errors.Is(err, runtime.ErrRequestGone) {
 		return failure{}, false
 	}
-	body := notPendingBody{Status: "not_found", ApprovalID: in.params["approvalId"], RequestID: in.params["requestId"]}
+	body := notPendingBody{Status: "not_found", ApprovalID: in.Params["approvalId"], RequestID: in.Params["requestId"]}
 	if isSettled {
 		body.Code = "already_resolved"
 		body.Resolution = resolutionOf(settled.Request)
@@ -285,9 +291,23 @@ func interactiveFailures(err error, _ *route, in *input) (failure, bool) {
 }
 
 // runtimeFailures are about the runtime and the store behind the rooms.
-func runtimeFailures(err error, rt *route, in *input) (failure, bool) {
+func runtimeFailures(err error, rt *rest.Route, in *rest.Input) (failure, bool) {
 	var refusal *runtime.Error
+	var unsupported *runtime.UnsupportedError
+	var control *runtime.ControlError
 	switch {
+	case errors.As(err, &unsupported):
+		return failure{status: http.StatusConflict, body: errorBody{Status: "error", Code: "unsupported_by_runtime", Message: err.Error(), Details: struct {
+			Runtime   string `json:"runtime"`
+			Operation string `json:"operation"`
+		}{unsupported.Runtime, unsupported.Operation}}}, true
+	case errors.As(err, &control):
+		return failure{status: http.StatusBadRequest, body: errorBody{Status: "error", Code: "unsupported_control", Message: err.Error(), Details: struct {
+			Runtime  string   `json:"runtime"`
+			Field    string   `json:"field"`
+			Value    string   `json:"value"`
+			Enforced []string `json:"enforced"`
+		}{control.Runtime, control.Field, control.Value, append([]string{}, control.Enforced...)}}}, true
 	case errors.Is(err, runtime.ErrUnavailable):
 		return problem(http.StatusServiceUnavailable, "runtime_unavailable", err.Error()), true
 	case errors.Is(err, journal.ErrStopped):
@@ -296,40 +316,38 @@ func runtimeFailures(err error, rt *route, in *input) (failure, bool) {
 		return problem(http.StatusGatewayTimeout, "codex_timeout", "the runtime timed out; its answer may still take effect"), true
 	case errors.As(err, &refusal):
 		return refusalFailure(refusal, rt, in), true
-	case errors.Is(err, runtime.ErrThreadNotFound) && in.sessionID() != "":
+	case errors.Is(err, runtime.ErrThreadNotFound) && in.SessionID() != "":
 		return sessionFailures(session.ErrNotFound, rt, in)
 	}
 	return failure{}, false
 }
 
-// refusalFailure words what the runtime refused. The tests and their order are codex-manager's; it ran them for mapped routes only and
-// answered 500 elsewhere, where a client's own mistake is a 4xx here too (`codex-manager.md` 7.12).
-func refusalFailure(e *runtime.Error, rt *route, in *input) failure {
-	text := strings.ToLower(e.Error())
-	has := func(parts ...string) bool {
-		for _, part := range parts {
-			if strings.Contains(text, part) {
-				return true
-			}
-		}
-		return false
-	}
+// refusals are the kinds of a runtime's refusal, in the order in which codex-manager looked for them, and how they are answered. auth_required
+// is before invalid_state, unlike there: newer codex puts -32600 on everything, and 401 is what the API promises.
+var refusals = []struct {
+	kind   error
+	status int
+	code   string
+}{
+	{runtime.ErrUnsupported, http.StatusNotImplemented, "method_not_supported"},
+	{runtime.ErrInvalidParams, http.StatusBadRequest, "invalid_params"},
+	{runtime.ErrAuthRequired, http.StatusUnauthorized, "auth_required"},
+	{runtime.ErrInvalidState, http.StatusConflict, "invalid_state"},
+	{runtime.ErrProviderTimeout, http.StatusGatewayTimeout, "codex_timeout"},
+}
+
+// refusalFailure words what the runtime refused. codex-manager did so for mapped routes only and answered 500 elsewhere, where a client's own
+// mistake is a 4xx here too.
+func refusalFailure(e *runtime.Error, rt *rest.Route, in *rest.Input) failure {
 	status, code := http.StatusInternalServerError, "codex_error"
-	switch {
-	case has("-32601", "method not found", "unknown variant", "experimental api capability"):
-		status, code = http.StatusNotImplemented, "method_not_supported"
-	case has("-32602", "missing field", "invalid type"):
-		status, code = http.StatusBadRequest, "invalid_params"
-	case has("unauthorized", "missing bearer or basic authentication", "authentication required"):
-		// Before invalid_state, unlike the original: newer codex puts -32600 on everything, and 401 is what the API promises.
-		status, code = http.StatusUnauthorized, "auth_required"
-	case has("-32600", "turn is in progress", "already in progress"):
-		status, code = http.StatusConflict, "invalid_state"
-	case has("timed out"):
-		status, code = http.StatusGatewayTimeout, "codex_timeout"
+	for _, row := range refusals {
+		if errors.Is(e, row.kind) {
+			status, code = row.status, row.code
+			break
+		}
 	}
-	if !rt.mapped {
-		if errors.Is(e, runtime.ErrThreadNotFound) && in.sessionID() != "" {
+	if !rt.Mapped {
+		if errors.Is(e, runtime.ErrThreadNotFound) && in.SessionID() != "" {
 			f, _ := sessionFailures(session.ErrNotFound, rt, in)
 			return f
 		}
@@ -343,9 +361,9 @@ func refusalFailure(e *runtime.Error, rt *route, in *input) failure {
 	var details any = struct {
 		Method    string `json:"method"`
 		SessionID string `json:"sessionId,omitempty"`
-	}{Method: e.Method, SessionID: in.sessionID()}
-	if rt.details != nil {
-		details = rt.details(e.Method, in)
+	}{Method: e.Method, SessionID: in.SessionID()}
+	if rt.Details != nil {
+		details = rt.Details(e.Method, in)
 	}
 	return failure{status: status, body: errorBody{Status: "error", Code: code, Message: e.Error(), Details: details}}
 }

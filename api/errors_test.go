@@ -14,14 +14,15 @@ import (
 	"harness/database"
 	"harness/journal"
 	"harness/runtime"
+	"harness/runtime/codex"
 	"harness/session"
 )
 
 // TestErrorTable: each error of the rooms below, as a mapped route (messages) and an unmapped one (rename) word it.
 func TestErrorTable(t *testing.T) {
 	t.Parallel()
-	refusal := func(code int, message string, kind error) error {
-		return fmt.Errorf("send: %w", &runtime.Error{Runtime: "codex", Method: "turn/start", Code: code, Message: message, Kind: kind})
+	refusal := func(code int, message string) error {
+		return fmt.Errorf("send: %w", codex.Refusal("turn/start", code, message))
 	}
 	const details = `,"details":{"method":"turn/start","sessionId":"` + knownID + `"}}`
 	const internal = `{"status":"error","code":"internal_error","message":"internal server error"}`
@@ -53,24 +54,24 @@ func TestErrorTable(t *testing.T) {
 		{name: "store cannot be read", err: fmt.Errorf("read: %w", &pgconn.PgError{Code: "57P03", Message: "the database system is starting up"}), status: 503,
 			mapped: `{"status":"error","code":"store_unavailable","message":"the store cannot be read: the database system is starting up (SQLSTATE 57P03); ` +
 				`send the request again later"}`},
-		{name: "unknown method", err: refusal(-32600, "Invalid request: unknown variant `x`", nil), status: 501,
+		{name: "unknown method", err: refusal(-32600, "Invalid request: unknown variant `x`"), status: 501,
 			mapped: `{"status":"error","code":"method_not_supported","message":"codex rpc error -32600: Invalid request: unknown variant ` + "`x`" + `"` + details},
-		{name: "bad params", err: refusal(-32602, "no", nil), status: 400, mapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32602: no"` + details},
-		{name: "missing field", err: refusal(-32600, "missing field `a`", nil), status: 400,
+		{name: "bad params", err: refusal(-32602, "no"), status: 400, mapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32602: no"` + details},
+		{name: "missing field", err: refusal(-32600, "missing field `a`"), status: 400,
 			mapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32600: missing field ` + "`a`" + `"` + details},
-		{name: "bad state", err: refusal(-32600, "archived", nil), status: 409, mapped: `{"status":"error","code":"invalid_state","message":"codex rpc error -32600: archived"` + details,
+		{name: "bad state", err: refusal(-32600, "archived"), status: 409, mapped: `{"status":"error","code":"invalid_state","message":"codex rpc error -32600: archived"` + details,
 			unmappedStatus: 400, unmapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32600: archived"` + details},
-		{name: "thread gone", err: refusal(-32600, "thread not found: x", runtime.ErrThreadNotFound), status: 409,
+		{name: "thread gone", err: refusal(-32600, "thread not found: x"), status: 409,
 			mapped:         `{"status":"error","code":"invalid_state","message":"codex rpc error -32600: thread not found: x"` + details,
 			unmappedStatus: 404, unmapped: notFound},
 		{name: "thread gone, no refusal", err: runtime.ErrThreadNotFound, status: 404, mapped: notFound},
-		{name: "login", err: refusal(-32000, "Authentication required", nil), status: 401, mapped: `{"status":"error","code":"auth_required","message":"codex rpc error -32000: Authentication required"` + details},
-		{name: "login, newer codex", err: refusal(-32600, "authentication required to read rate limits", nil), status: 401,
+		{name: "login", err: refusal(-32000, "Authentication required"), status: 401, mapped: `{"status":"error","code":"auth_required","message":"codex rpc error -32000: Authentication required"` + details},
+		{name: "login, newer codex", err: refusal(-32600, "authentication required to read rate limits"), status: 401,
 			mapped: `{"status":"error","code":"auth_required","message":"codex rpc error -32600: authentication required to read rate limits"` + details},
-		{name: "not stored", err: fmt.Errorf("%w: %w", session.ErrNotMaterialized, refusal(-32600, "no rollout", runtime.ErrThreadNotFound)), status: 409,
+		{name: "not stored", err: fmt.Errorf("%w: %w", session.ErrNotMaterialized, refusal(-32600, "no rollout")), status: 409,
 			mapped: `{"status":"not_materialized","sessionId":"` + knownID + `"}`},
-		{name: "slow provider", err: refusal(-32000, "model timed out", nil), status: 504, mapped: `{"status":"error","code":"codex_timeout","message":"codex rpc error -32000: model timed out"` + details},
-		{name: "provider defect", err: refusal(-32603, "internal", nil), status: 500, mapped: `{"status":"error","code":"codex_error","message":"codex rpc error -32603: internal"` + details, unmapped: internal},
+		{name: "slow provider", err: refusal(-32000, "model timed out"), status: 504, mapped: `{"status":"error","code":"codex_timeout","message":"codex rpc error -32000: model timed out"` + details},
+		{name: "provider defect", err: refusal(-32603, "internal"), status: 500, mapped: `{"status":"error","code":"codex_error","message":"codex rpc error -32603: internal"` + details, unmapped: internal},
 		{name: "session gone meanwhile", err: session.ErrNotFound, status: 404, mapped: notFound},
 		{name: "deleted meanwhile", err: &session.DeletedError{SessionID: knownID, Title: "T", DeletedAt: 1795224496381}, status: 410,
 			mapped: `{"status":"deleted","sessionId":"` + knownID + `","title":"T","message":"This chat was permanently deleted and is no longer available.","deletedAt":"2026-11-21T01:28:16.381Z"}`},
@@ -95,7 +96,7 @@ func TestErrorTable(t *testing.T) {
 	}
 }
 
-// TestGuardOrder is `codex-manager.md` 5.2: what is wrong with the session is said before what is wrong with the body, except on resume.
+// TestGuardOrder: what is wrong with the session is said before what is wrong with the body, except on resume.
 func TestGuardOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

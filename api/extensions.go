@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"harness/api/rest"
 	"harness/auth"
 	"harness/extensions"
+	"harness/internal/javascript"
 	"harness/telemetry"
 )
 
@@ -26,7 +28,7 @@ type ReloadAudit interface {
 	Append(ctx context.Context, record extensions.AuditRecord) error
 }
 
-// Lifecycle are the parts of the two extension routes (`codex-manager.md` 5.4).
+// Lifecycle are the parts of the two extension routes.
 type Lifecycle struct {
 	Extensions Extensions
 	Audit      ReloadAudit
@@ -35,10 +37,10 @@ type Lifecycle struct {
 	Reloaded func()
 }
 
-func (s *server) extensionRoutes() []route {
-	return []route{
-		{method: http.MethodGet, path: "/api/agents/extensions", raw: http.HandlerFunc(s.listExtensions)},
-		{method: http.MethodPost, path: "/api/agents/extensions/reload", raw: http.HandlerFunc(s.reloadExtensions)},
+func (s *server) extensionRoutes() []rest.Route {
+	return []rest.Route{
+		{Method: http.MethodGet, Path: "/api/agents/extensions", Raw: http.HandlerFunc(s.listExtensions)},
+		{Method: http.MethodPost, Path: "/api/agents/extensions/reload", Raw: http.HandlerFunc(s.reloadExtensions)},
 	}
 }
 
@@ -68,7 +70,7 @@ func (s *server) listExtensions(w http.ResponseWriter, r *http.Request) {
 		Modules         []moduleBody `json:"modules"`
 		// Ours.
 		Untrusted []*extensions.LoadError `json:"untrusted,omitempty"`
-	}{"ok", listing.SnapshotVersion, isoTime(listing.LoadedAt.UnixMilli()), modules, listing.Untrusted})
+	}{"ok", listing.SnapshotVersion, javascript.ISOTime(listing.LoadedAt.UnixMilli()), modules, listing.Untrusted})
 }
 
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, refusal *auth.Refusal) {
@@ -83,7 +85,7 @@ const auditTimeout = 10 * time.Second
 // success.
 func (s *server) reloadExtensions(w http.ResponseWriter, r *http.Request) {
 	if _, err := s.readBody(r); err != nil { // no member of it means anything
-		s.writeError(r.Context(), w, &route{method: r.Method, path: r.URL.Path}, &input{}, err)
+		s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
 		return
 	}
 	life := s.Lifecycle
@@ -157,7 +159,7 @@ func (s *server) answerReload(w http.ResponseWriter, r *http.Request, result ext
 			SnapshotVersion string   `json:"snapshotVersion"`
 			LoadedAt        string   `json:"loadedAt"`
 			Modules         []module `json:"modules"`
-		}{"ok", result.ReloadID, len(modules), 0, result.SnapshotVersion, isoTime(result.LoadedAt.UnixMilli()), modules})
+		}{"ok", result.ReloadID, len(modules), 0, result.SnapshotVersion, javascript.ISOTime(result.LoadedAt.UnixMilli()), modules})
 		return
 	}
 	status, message := http.StatusBadRequest, "extension reload failed; prior snapshot preserved"

@@ -51,8 +51,8 @@ func (l *lifecycle) Append(_ context.Context, record extensions.AuditRecord) err
 	return l.fail
 }
 
-func withLifecycle(l *lifecycle, reloaded func()) func(*api.Options) {
-	return func(o *api.Options) {
+func withLifecycle(l *lifecycle, reloaded func()) func(*parts) {
+	return func(o *parts) {
 		o.Lifecycle = &api.Lifecycle{Extensions: l, Audit: l, RBAC: auth.NewRBAC(auth.RBACOptions{Mode: auth.RBACHeader, HeaderSecret: "secret-token"}), Reloaded: reloaded}
 	}
 }

@@ -3,10 +3,12 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 	"time"
 
+	"harness/api"
 	"harness/journal"
 	"harness/runtime"
 	"harness/session"
@@ -29,6 +31,7 @@ func (f *fakeSessions) SessionOfRequest(context.Context, string, runtime.Request
 
 type fakeSessions struct {
 	requestOf string // the session of every request
+	runtime   *fakeRuntime
 
 	fakeChats
 
@@ -82,8 +85,47 @@ func (f *fakeSessions) CheckOwner(one session.Session) error {
 	return nil
 }
 
-func (f *fakeSessions) Forked(ctx context.Context, _, id string) (session.Session, error) {
-	return f.Lookup(ctx, id)
+// What a runtime is asked to do to a conversation is asked as codex is.
+func (f *fakeSessions) Fork(ctx context.Context, id string) (session.Forked, error) {
+	result, err := f.ask(ctx, "thread/fork", id)
+	if err != nil {
+		return session.Forked{}, err
+	}
+	var forked struct{ Thread json.RawMessage }
+	var created struct{ ID string }
+	if err := errors.Join(json.Unmarshal(result, &forked), json.Unmarshal(forked.Thread, &created)); err != nil {
+		return session.Forked{}, err
+	}
+	stored, err := f.Lookup(ctx, created.ID)
+	return session.Forked{Session: stored, Thread: forked.Thread}, err
+}
+
+func (f *fakeSessions) ask(ctx context.Context, method, id string) (json.RawMessage, error) {
+	return f.runtime.Call(ctx, method, map[string]string{"threadId": id})
+}
+
+func (f *fakeSessions) Compact(ctx context.Context, id string) (json.RawMessage, error) {
+	return f.ask(ctx, "thread/compact/start", id)
+}
+
+func (f *fakeSessions) CleanTerminals(ctx context.Context, id string) (json.RawMessage, error) {
+	return f.ask(ctx, "thread/backgroundTerminals/clean", id)
+}
+
+func (f *fakeSessions) Review(ctx context.Context, id string, review runtime.Review) (json.RawMessage, error) {
+	f.tell(review)
+	return f.ask(ctx, "review/start", id)
+}
+
+func (f *fakeSessions) SteerTurn(ctx context.Context, id, turnID, text string) error {
+	f.tell(turnID + ": " + text)
+	_, err := f.ask(ctx, "turn/steer", id)
+	return err
+}
+
+func (f *fakeSessions) AskFor(ctx context.Context, id string) error {
+	_, err := f.ask(ctx, "thread/read", id)
+	return err
 }
 
 func (f *fakeSessions) Lookup(_ context.Context, id string) (session.Session, error) {
@@ -349,12 +391,16 @@ func (f *fakeRuntime) Call(_ context.Context, method string, params any) (json.R
 
 // fakeHealth is the state of a process.
 type fakeHealth struct {
-	status   runtime.Status
+	status   runtime.Status // of codex
+	others   []api.RuntimeHealth
 	notReady error
 	outage   *journal.OutageError
 }
 
-func (f *fakeHealth) Runtime() runtime.Status     { return f.status }
+func (f *fakeHealth) Runtime() runtime.Status { return f.status }
+func (f *fakeHealth) Runtimes() []api.RuntimeHealth {
+	return append([]api.RuntimeHealth{{Name: "codex", Status: f.status}}, f.others...)
+}
 func (f *fakeHealth) Ready(context.Context) error { return f.notReady }
 
 // Store implements api.Health.

@@ -1,32 +1,35 @@
 package api
 
 import (
+	"harness/api/rest"
 	"harness/api/schema"
-	"harness/database"
+	"harness/operations"
 )
 
-// The rules several bodies share. Schemas are immutable.
+// The rules several bodies about sessions share. Schemas are immutable.
 var (
 	approvalPolicyField    = schema.Enum("untrusted", "on-failure", "on-request", "never")
 	networkAccessField     = schema.Enum("restricted", "enabled")
 	filesystemSandboxField = schema.Enum("read-only", "workspace-write", "danger-full-access")
 	effortField            = schema.Enum("none", "minimal", "low", "medium", "high", "xhigh")
-	flagField              = schema.Enum("true", "false")                     // a boolean in a query
-	nameField              = schema.Text{}.Trim().Min(1)                      // any identifier
-	keyField               = schema.Text{}.Trim().Min(1).Max(database.MaxKey) // an identifier that is part of an index
-	limitField             = schema.Integer().Coerce().Min(1).Max(200)
-	cursorField            = schema.Text{}.Trim().Min(1)
 	// modelField is not trimmed before its length is looked at: "  " passes and then means no model.
 	modelField        = schema.Text{}.Min(1)
 	dynamicToolsField = schema.ListOf(schema.Struct(
-		schema.Field{Name: "name", Schema: nameField},
-		schema.Field{Name: "description", Schema: nameField},
-		schema.Field{Name: "inputSchema", Schema: schema.Record(schema.Any())},
+		rest.Required("name", rest.Name),
+		rest.Required("description", rest.Name),
+		rest.Required("inputSchema", schema.Record(schema.Any())),
 	)).Max(128)
 )
 
-func required(name string, s schema.Schema) schema.Field { return schema.Field{Name: name, Schema: s} }
-
-func optional(name string, s schema.Schema) schema.Field {
-	return schema.Field{Name: name, Schema: schema.Optional(s)}
+// fields are the issues of an operation's refusal as a validation words them.
+func fields(e *operations.InvalidError) []schema.Issue {
+	issues := make([]schema.Issue, len(e.Problems))
+	for i, problem := range e.Problems {
+		path := []any{problem.Field}
+		if problem.Index >= 0 {
+			path = append(path, problem.Index)
+		}
+		issues[i] = schema.Custom(problem.Message, path...)
+	}
+	return issues
 }

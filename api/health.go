@@ -5,23 +5,25 @@ import (
 	"net/http"
 	"time"
 
+	"harness/api/rest"
 	"harness/database"
+	"harness/internal/javascript"
 	"harness/runtime"
 )
 
-func (s *server) healthRoutes() []route {
-	return append(s.documentRoutes(), []route{
-		{method: http.MethodGet, path: "/api/health", agent: agentAnything, handle: s.getHealth},
-		{method: http.MethodGet, path: "/api/ready", agent: agentAnything, handle: s.getReady},
-		{method: http.MethodGet, path: "/api", handle: s.getRoot},
+func (s *server) healthRoutes() []rest.Route {
+	return append(s.documentRoutes(), []rest.Route{
+		{Method: http.MethodGet, Path: "/api/health", Agent: rest.AgentAnything, Handle: s.getHealth},
+		{Method: http.MethodGet, Path: "/api/ready", Agent: rest.AgentAnything, Handle: s.getReady},
+		{Method: http.MethodGet, Path: "/api", Handle: s.getRoot},
 	}...)
 }
 
 // mountedRoutes are served by other rooms' handlers.
-func (s *server) mountedRoutes() []route {
-	return []route{
-		{method: http.MethodGet, path: "/api/stream", raw: upgradesOnly(s.Stream)},
-		{method: http.MethodGet, path: "/metrics", raw: s.orNotFound(s.Metrics)},
+func (s *server) mountedRoutes() []rest.Route {
+	return []rest.Route{
+		{Method: http.MethodGet, Path: "/api/stream", Raw: upgradesOnly(s.Stream)},
+		{Method: http.MethodGet, Path: "/metrics", Raw: s.orNotFound(s.Metrics)},
 	}
 }
 
@@ -49,6 +51,8 @@ type healthBody struct {
 	Codex   codexHealth `json:"codex"`
 	Queue   queueHealth `json:"orchestratorQueue"`
 	Auth    AuthHealth  `json:"auth"`
+	// Runtimes are ours: every runtime of this server, the default one first.
+	Runtimes []runtimeHealth `json:"runtimes"`
 	// Store is ours, and there only while the store refuses writes.
 	Store     *storeHealth `json:"store,omitempty"`
 	Timestamp string       `json:"timestamp"`
@@ -101,42 +105,47 @@ type queueCounts struct {
 }
 
 func (s *server) queueHealth(ctx context.Context) queueHealth {
-	if s.Jobs == nil {
+	if !s.Operations.QueueEnabled() {
 		return queueHealth{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	c, err := s.Jobs.Counts(ctx)
+	c, err := s.Operations.CountJobs(ctx)
 	if err != nil {
 		return queueHealth{Enabled: true}
 	}
 	return queueHealth{true, &queueCounts{c.Queued, c.Running, c.Completed, c.Failed, c.Canceled, c.Projects}}
 }
 
-func (s *server) getHealth(ctx context.Context, _ *input) (reply, error) {
-	body := healthBody{Status: "ok", Service: "api", Queue: s.queueHealth(ctx), Auth: s.Health.Auth(), Timestamp: isoTime(s.Clock().UnixMilli())}
+func (s *server) getHealth(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+	body := healthBody{Status: "ok", Service: "api", Queue: s.queueHealth(ctx), Auth: s.Health.Auth(), Timestamp: javascript.ISOTime(s.Clock().UnixMilli())}
 	status := s.Health.Runtime()
 	ready := status.State == runtime.StateReady
+	for i, one := range s.Health.Runtimes() {
+		body.Runtimes = append(body.Runtimes, viewRuntime(one, i))
+	}
+	if len(body.Runtimes) > 0 && body.Runtimes[0].State != runtime.StateReady {
+		body.Status = "degraded"
+	}
 	body.Codex = codexHealth{Running: status.PID != 0, Initialized: ready}
 	if status.PID != 0 {
 		body.Codex.PID = &status.PID
 	}
 	if shim := status.Shim; shim != nil {
-		body.Codex.Shim = &shimHealth{PID: shim.PID, Version: shim.Version, Servers: shim.Servers}
+		body.Codex.Shim = viewShim(shim)
 	}
 	if exit := status.LastExit; exit != nil {
-		body.Codex.LastExit = &lastExit{Code: exit.Code, Signal: exit.Signal, At: exit.At.UTC().Format(timeLayout)}
+		body.Codex.LastExit = &lastExit{Code: exit.Code, Signal: exit.Signal, At: exit.At.UTC().Format(javascript.TimeLayout)}
 	}
 	if !ready {
-		body.Status = "degraded"
 		body.Codex.State, body.Codex.Reason = string(status.State), status.Reason
 	}
 	if outage := s.Health.Store(); outage != nil {
 		body.Status = "degraded"
-		body.Store = &storeHealth{Engine: string(outage.Engine), State: "refusing_writes", Since: isoTime(outage.Since.UnixMilli()),
+		body.Store = &storeHealth{Engine: string(outage.Engine), State: "refusing_writes", Since: javascript.ISOTime(outage.Since.UnixMilli()),
 			Reason: database.Reason(outage.Cause)}
 	}
-	return ok(body)
+	return rest.OK(body)
 }
 
 // readyTimeout bounds the readiness check: an orchestrator's probe must not hang on a store that does.
@@ -144,16 +153,16 @@ const readyTimeout = 2 * time.Second
 
 // getReady is for orchestrators: 200 when this process should get work, 503 when it should not (draining, store down). A missing runtime
 // does not make it unready: projects, transcripts and the stream work without.
-func (s *server) getReady(ctx context.Context, _ *input) (reply, error) {
+func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if err := s.Health.Ready(ctx); err != nil {
-		return reply{status: http.StatusServiceUnavailable, body: struct {
+		return rest.Reply{Status: http.StatusServiceUnavailable, Body: struct {
 			Status string `json:"status"`
 			Reason string `json:"reason"`
 		}{"not_ready", err.Error()}}, nil
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		Status  string `json:"status"`
 		Version string `json:"version,omitempty"`
 	}{"ready", s.Version})
@@ -162,8 +171,8 @@ func (s *server) getReady(ctx context.Context, _ *input) (reply, error) {
 // apiVersion is the version of the wire contract, which is codex-manager's.
 const apiVersion = "0.1.0"
 
-func (s *server) getRoot(context.Context, *input) (reply, error) {
-	return ok(struct {
+func (s *server) getRoot(context.Context, *rest.Input) (rest.Reply, error) {
+	return rest.OK(struct {
 		Name    string `json:"name"`
 		Version string `json:"version"`
 	}{"Codex Manager API", apiVersion})

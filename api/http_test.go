@@ -147,7 +147,7 @@ func TestBadURLText(t *testing.T) {
 func TestHijack(t *testing.T) {
 	t.Parallel()
 	hijacked := make(chan net.Conn, 1)
-	b := setup(t, func(o *api.Options) {
+	b := setup(t, func(o *parts) {
 		o.Stream = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			if err != nil {

@@ -5,33 +5,23 @@ import (
 	"errors"
 	"net/http"
 
+	"harness/api/rest"
 	"harness/api/schema"
+	"harness/operations"
 	"harness/queue"
 )
 
-// Jobs is what the job routes need of the queue. *queue.Queue implements it.
-type Jobs interface {
-	// Job reads a job: queue.ErrNotFound.
-	Job(ctx context.Context, id string) (queue.Job, error)
-	// Jobs lists a project's jobs, oldest first, of one state or of all (""). An unknown project has none.
-	Jobs(ctx context.Context, projectID string, state queue.State) ([]queue.Job, error)
-	// Cancel ends a queued job or asks a running one to end: queue.ErrNotFound, *queue.TerminalError.
-	Cancel(ctx context.Context, id, reason string) (queue.Job, error)
-	// Counts are the health figures.
-	Counts(ctx context.Context) (queue.Counts, error)
-}
-
-var jobsQuery = schema.Struct(optional("state", schema.Enum(
+var jobsQuery = schema.Struct(rest.Optional("state", schema.Enum(
 	string(queue.Queued), string(queue.Running), string(queue.Completed), string(queue.Failed), string(queue.Canceled))))
 
 // cancelReason is what a job canceled over REST says.
 const cancelReason = "api_cancel"
 
-func (s *server) jobRoutes() []route {
-	return []route{
-		{method: http.MethodGet, path: "/api/projects/:projectId/orchestrator/jobs", query: jobsQuery, handle: s.listJobs},
-		{method: http.MethodGet, path: "/api/orchestrator/jobs/:jobId", handle: s.getJob},
-		{method: http.MethodPost, path: "/api/orchestrator/jobs/:jobId/cancel", handle: s.cancelJob},
+func (s *server) jobRoutes() []rest.Route {
+	return []rest.Route{
+		{Method: http.MethodGet, Path: "/api/projects/:projectId/orchestrator/jobs", Query: jobsQuery, Handle: s.listJobs},
+		{Method: http.MethodGet, Path: "/api/orchestrator/jobs/:jobId", Handle: s.getJob},
+		{Method: http.MethodPost, Path: "/api/orchestrator/jobs/:jobId/cancel", Handle: s.cancelJob},
 	}
 }
 
@@ -40,56 +30,44 @@ type jobBody struct {
 	Job    queue.Job `json:"job"`
 }
 
-func (s *server) listJobs(ctx context.Context, in *input) (reply, error) {
-	if s.Jobs == nil {
-		return reply{}, errQueueOff
-	}
-	jobs, err := s.Jobs.Jobs(ctx, in.params["projectId"], queue.State(in.query.Get("state").Text()))
+func (s *server) listJobs(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	jobs, err := s.Operations.Jobs(ctx, in.Params["projectId"], queue.State(in.Query.Get("state").Text()))
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(dataBody[queue.Job]{jobs})
+	return rest.OK(rest.List[queue.Job]{Data: jobs})
 }
 
-func (s *server) getJob(ctx context.Context, in *input) (reply, error) {
-	if s.Jobs == nil {
-		return reply{}, errQueueOff
-	}
-	job, err := s.Jobs.Job(ctx, in.params["jobId"])
+func (s *server) getJob(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	job, err := s.Operations.Job(ctx, in.Params["jobId"])
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(jobBody{"ok", job})
+	return rest.OK(jobBody{"ok", job})
 }
 
-func (s *server) cancelJob(ctx context.Context, in *input) (reply, error) {
-	if s.Jobs == nil {
-		return reply{}, errQueueOff
-	}
-	job, err := s.Jobs.Cancel(ctx, in.params["jobId"], cancelReason)
+func (s *server) cancelJob(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	job, err := s.Operations.CancelJob(ctx, in.Params["jobId"], cancelReason)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(jobBody{"ok", job})
+	return rest.OK(jobBody{"ok", job})
 }
-
-// errQueueOff: the queue is switched off.
-var errQueueOff = errors.New("orchestrator queue is unavailable")
 
 // jobFailures are about jobs and the queue.
-func jobFailures(err error, _ *route, in *input) (failure, bool) {
+func jobFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	var (
 		over    *queue.TerminalError
 		refused *queue.Error
 	)
 	switch {
-	case errors.Is(err, errQueueOff):
-		return failure{status: http.StatusServiceUnavailable, body: queueOffBody{"error", queue.CodeConflict, in.sessionID(), errQueueOff.Error()}}, true
+	case errors.Is(err, operations.ErrQueueOff):
+		return failure{status: http.StatusServiceUnavailable, body: queueOffBody{"error", queue.CodeConflict, in.SessionID(), operations.ErrQueueOff.Error()}}, true
 	case errors.Is(err, queue.ErrNotFound):
 		return failure{status: http.StatusNotFound, body: struct {
 			Status string `json:"status"`
 			JobID  string `json:"jobId"`
-		}{"not_found", in.params["jobId"]}}, true
+		}{"not_found", in.Params["jobId"]}}, true
 	case errors.As(err, &over):
 		return failure{status: http.StatusConflict, body: jobBody{"already_terminal", over.Job}}, true
 	case errors.As(err, &refused):
@@ -98,8 +76,8 @@ func jobFailures(err error, _ *route, in *input) (failure, bool) {
 	return failure{}, false
 }
 
-// refusedJob is an enqueue the queue refused (`queue-and-storage.md` 1).
-func refusedJob(refused *queue.Error, in *input) failure {
+// refusedJob is an enqueue the queue refused.
+func refusedJob(refused *queue.Error, in *rest.Input) failure {
 	status, code := http.StatusConflict, refused.Code
 	switch refused.Code {
 	case queue.CodeFull:
@@ -109,7 +87,7 @@ func refusedJob(refused *queue.Error, in *input) failure {
 	case queue.CodeUnknownType:
 		code = "request_failed"
 	}
-	return failure{status: status, body: queueOffBody{"error", code, in.sessionID(), refused.Message}}
+	return failure{status: status, body: queueOffBody{"error", code, in.SessionID(), refused.Message}}
 }
 
 type queueOffBody struct {

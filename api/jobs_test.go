@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"harness/api"
 	"harness/queue"
 )
 
@@ -56,7 +55,7 @@ func TestJobRoutes(t *testing.T) {
 		Payload: json.RawMessage(`{}`), Attempts: 1, MaxAttempts: 2}
 	waiting := over
 	waiting.ID, waiting.State = "j-2", queue.Queued
-	b := setup(t, func(o *api.Options) { o.Jobs = fakeJobs{over, waiting} })
+	b := setup(t, func(o *parts) { o.Jobs = fakeJobs{over, waiting} })
 	wire := func(job queue.Job) string {
 		encoded, err := json.Marshal(job)
 		if err != nil {

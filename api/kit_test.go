@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/api"
+	"harness/operations"
 	"harness/runtime"
 )
 
@@ -28,21 +29,32 @@ type harnessBundle struct {
 	now      *time.Time
 }
 
-func setup(t testing.TB, change ...func(*api.Options)) *harnessBundle {
+// behind are the parts operations stand on, parts all of those behind a handler.
+type (
+	behind = operations.Options
+	parts  struct {
+		api.Options
+		behind
+	}
+)
+
+func setup(t testing.TB, change ...func(*parts)) *harnessBundle {
 	t.Helper()
 	now := time.Date(2026, 11, 21, 1, 28, 12, 0, time.UTC)
 	b := &harnessBundle{
 		sessions: newFake(), health: &fakeHealth{status: runtime.Status{State: runtime.StateReady, PID: 24125}}, log: &bytes.Buffer{}, now: &now,
 		runtime: &fakeRuntime{},
 	}
-	options := api.Options{
-		Sessions: b.sessions, Health: b.health, Runtime: b.runtime, Version: "test",
+	b.sessions.runtime = b.runtime
+	options := parts{behind: behind{Sessions: b.sessions, Controls: newFakeControls("untrusted", "restricted", "read-only")}, Options: api.Options{
+		Health: b.health, Runtime: b.runtime, Version: "test",
 		Logger: zerolog.New(zerolog.SyncWriter(b.log)).Level(zerolog.DebugLevel), Clock: func() time.Time { return *b.now },
-	}
+	}}
 	for _, edit := range change {
 		edit(&options)
 	}
-	b.handler = api.New(options)
+	options.Operations = operations.New(options.behind)
+	b.handler = api.New(options.Options)
 	return b
 }
 

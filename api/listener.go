@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Listener lets a server answer a URL with a broken percent escape as `codex-manager.md` 5.1 has it. net/http refuses such a request in
+// Listener lets a server answer a URL with a broken percent escape as codex-manager does: 400 in JSON. net/http refuses such a request in
 // plain text before any handler sees it; only on the connection can that answer be put into the API's words.
 func Listener(inner net.Listener) net.Listener { return urlListener{inner} }
 

@@ -2,26 +2,44 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
+	"harness/api/rest"
 	"harness/api/schema"
+	"harness/operations"
 	"harness/session"
 )
 
 var (
 	sendMessageBody = schema.Struct(
-		required("text", schema.Text{}.Trim().Min(1)), optional("model", modelField), optional("effort", effortField),
-		optional("approvalPolicy", approvalPolicyField), optional("networkAccess", networkAccessField),
-		optional("filesystemSandbox", filesystemSandboxField), optional("dynamicTools", dynamicToolsField), optional("images", imagesField))
-	interruptBody = schema.Optional(schema.Struct(optional("turnId", nameField)))
+		rest.Required("text", schema.Text{}.Trim().Min(1)), rest.Optional("model", modelField), rest.Optional("effort", effortField),
+		rest.Optional("approvalPolicy", approvalPolicyField), rest.Optional("networkAccess", networkAccessField),
+		rest.Optional("filesystemSandbox", filesystemSandboxField), rest.Optional("dynamicTools", dynamicToolsField), rest.Optional("images", imagesField))
+	interruptBody = schema.Optional(schema.Struct(rest.Optional("turnId", rest.Name)))
 )
 
-func (s *server) messageRoutes() []route {
-	return []route{
-		{method: http.MethodPost, path: "/api/sessions/:sessionId/messages", guards: ownedSession, body: sendMessageBody, mapped: true, handle: s.sendMessage},
-		// Nothing runs in an unknown session, which is what the answer says.
-		{method: http.MethodPost, path: "/api/sessions/:sessionId/interrupt", guards: refuseDeleted | refuseSystem | requireOwner, body: interruptBody, handle: s.interrupt},
+// imagesField takes images; what one may be is the operation's rule.
+var imagesField = schema.ListOf(schema.Any()).Max(maxImages)
+
+// maxImages is the most images of one message.
+const maxImages = 20
+
+// imageURLs are the images of a message: texts or {"url": text}.
+func imageURLs(images []schema.Value) []string {
+	urls := make([]string, len(images))
+	for i, image := range images {
+		if inner := image.Get("url"); inner.Defined() {
+			image = inner
+		}
+		urls[i] = image.Text()
+	}
+	return urls
+}
+
+func (s *server) messageRoutes() []rest.Route {
+	return []rest.Route{
+		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/messages", Operation: operations.Send, Body: sendMessageBody, Mapped: true, Handle: s.sendMessage},
+		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/interrupt", Operation: operations.Interrupt, Body: interruptBody, Handle: s.interrupt},
 	}
 }
 
@@ -31,34 +49,24 @@ type turnBody struct {
 	TurnID    string `json:"turnId"`
 }
 
-func (s *server) sendMessage(ctx context.Context, in *input) (reply, error) {
-	images, err := imageURLs(in.body.Get("images").Items())
-	if err != nil {
-		return reply{}, err
-	}
-	turnID, err := s.Sessions.Send(ctx, in.sessionID(), session.Message{
-		Text: in.body.Get("text").Text(), Images: images, Model: modelOf(in.body), Effort: in.body.Get("effort").Text(),
-		ApprovalPolicy: in.body.Get("approvalPolicy").TextPointer(), NetworkAccess: in.body.Get("networkAccess").TextPointer(),
-		FilesystemSandbox: in.body.Get("filesystemSandbox").TextPointer(), DynamicTools: in.body.Get("dynamicTools").JSON(),
+func (s *server) sendMessage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	turnID, err := s.Operations.Send(ctx, in.SessionID(), session.Message{
+		Text: in.Body.Get("text").Text(), Images: imageURLs(in.Body.Get("images").Items()), Model: in.Body.Get("model").TextPointer(), Effort: in.Body.Get("effort").Text(),
+		ApprovalPolicy: in.Body.Get("approvalPolicy").TextPointer(), NetworkAccess: in.Body.Get("networkAccess").TextPointer(),
+		FilesystemSandbox: in.Body.Get("filesystemSandbox").TextPointer(), DynamicTools: in.Body.Get("dynamicTools").JSON(),
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	noteTurn(ctx, turnID)
-	return reply{status: http.StatusAccepted, body: turnBody{"accepted", in.sessionID(), turnID}}, nil
+	return rest.Reply{Status: http.StatusAccepted, Body: turnBody{"accepted", in.SessionID(), turnID}}, nil
 }
 
-func (s *server) interrupt(ctx context.Context, in *input) (reply, error) {
-	if !in.found {
-		return reply{}, session.ErrNoActiveTurn
-	}
-	turnID, err := s.Sessions.Interrupt(ctx, in.sessionID(), in.body.Get("turnId").Text())
-	if errors.Is(err, session.ErrNotFound) {
-		err = session.ErrNoActiveTurn // it went away meanwhile
-	}
+func (s *server) interrupt(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	turnID, err := s.Operations.Interrupt(ctx, in.SessionID(), in.Body.Get("turnId").Text())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	noteTurn(ctx, turnID)
-	return ok(turnBody{"ok", in.sessionID(), turnID})
+	return rest.OK(turnBody{"ok", in.SessionID(), turnID})
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"harness/api/openapi"
+	"harness/api/rest"
 )
 
 // openAPIText is the document all routes follow.
@@ -14,13 +15,13 @@ import (
 var openAPIText []byte
 
 // documentRoutes serve the document of this API. It is read when it is first asked for.
-func (s *server) documentRoutes() []route {
+func (s *server) documentRoutes() []rest.Route {
 	document := sync.OnceValues(func() (*openapi.Document, error) { return openapi.New(openAPIText) })
 	serve := func(contentType string, form func(*openapi.Document) []byte) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			read, err := document()
 			if err != nil {
-				s.writeError(r.Context(), w, &route{method: r.Method, path: r.URL.Path}, &input{}, err)
+				s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
 				return
 			}
 			header := w.Header()
@@ -31,8 +32,8 @@ func (s *server) documentRoutes() []route {
 			writeRaw(w, http.StatusOK, contentType, form(read))
 		})
 	}
-	return []route{
-		{method: http.MethodGet, path: "/api/openapi.json", raw: serve(jsonType, (*openapi.Document).JSON)},
-		{method: http.MethodGet, path: "/api/docs", raw: serve("text/html; charset=utf-8", (*openapi.Document).Page)},
+	return []rest.Route{
+		{Method: http.MethodGet, Path: "/api/openapi.json", Raw: serve(jsonType, (*openapi.Document).JSON)},
+		{Method: http.MethodGet, Path: "/api/docs", Raw: serve("text/html; charset=utf-8", (*openapi.Document).Page)},
 	}
 }

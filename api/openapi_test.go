@@ -250,7 +250,7 @@ func TestRecordedRepliesFollowTheDocument(t *testing.T) {
 // TestRepliesFollowTheDocument: so is what this server answers to the same requests.
 func TestRepliesFollowTheDocument(t *testing.T) {
 	t.Parallel()
-	d, b := readDocument(t), setup(t, func(o *api.Options) { o.Controls = newFakeControls("untrusted", "restricted", "read-only") })
+	d, b := readDocument(t), setup(t, func(o *parts) { o.Controls = newFakeControls("untrusted", "restricted", "read-only") })
 	checked := 0
 	for _, e := range readExchanges(t) {
 		operation := d.find(e.Method, e.Path)

@@ -1,5 +1,5 @@
-// Package api serves the REST resources: it decodes and validates requests, guards sessions, calls the rooms below and words their answers
-// and errors as codex-manager's clients expect them (`codex-manager.md` 5.1-5.3).
+// Package api serves the REST resources: it decodes and validates requests, calls an operation each and words its answers and errors
+// as codex-manager's clients expect them.
 //
 // It owns every HTTP status, envelope and wire name of REST. It must never know SQL, a runtime's protocol, or how an event reaches a socket.
 package api
@@ -12,21 +12,31 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/api/compat"
 	"harness/journal"
+	"harness/operations"
 	"harness/runtime"
 	"harness/session"
 )
 
 // Health is what the health routes need to know. Its methods must not block.
 type Health interface {
-	// Runtime is the state of the runtime new sessions get.
+	// Runtime is the state of codex, which codex-manager's clients read.
 	Runtime() runtime.Status
+	// Runtimes are the states of all runtimes, first that of the one new sessions get.
+	Runtimes() []RuntimeHealth
 	// Auth tells which credentials the runtime can find.
 	Auth() AuthHealth
 	// Store tells since when the store refuses writes, nil while it takes them.
 	Store() *journal.OutageError
 	// Ready says why this process should get no new work (draining, store down), nil when it should.
 	Ready(ctx context.Context) error
+}
+
+// RuntimeHealth is the state of a runtime.
+type RuntimeHealth struct {
+	Name   string
+	Status runtime.Status
 }
 
 // AuthHealth is the `auth` member of the health answer.
@@ -36,21 +46,12 @@ type AuthHealth struct {
 	LikelyUnauthenticated bool `json:"likelyUnauthenticated"`
 }
 
-// Options are the parts the handler is built from. Sessions and Health are required.
+// Options are the parts the handler is built from. Operations and Health are required.
 type Options struct {
-	Sessions Sessions
-	Health   Health
-	// Runtime passes provider requests through (models, account, config, ...). nil: those routes answer 503.
-	Runtime Runtime
-	// Controls keeps controls and settings. nil: those routes do not exist.
-	Controls ControlStore
-	// DefaultsLocked refuses to change the controls of new sessions (423).
-	DefaultsLocked bool
-	// Jobs is the job queue. nil: it is switched off, and its routes answer 503.
-	Jobs Jobs
-	// Suggestions keeps suggested requests, Suggester has them made. nil: those routes answer 503.
-	Suggestions SuggestionStore
-	Suggester   Suggester
+	Operations *operations.Service
+	Health     Health
+	// Runtime takes the requests that are passed through to the provider (models, account, config, ...). nil: those routes answer 503.
+	Runtime runtime.Passer
 	// Lifecycle lists and reloads extensions. nil: those routes do not exist.
 	Lifecycle *Lifecycle
 	// RequestPayload words a pending interactive request for a list. nil: as the stream does.
@@ -75,9 +76,9 @@ type Options struct {
 // server is the state behind the handlers.
 type server struct {
 	Options
-	probes probes
-	coder  coder
-	bodies bodies
+	provider *compat.Mount
+	coder    coder
+	bodies   bodies
 }
 
 // New builds the handler that serves the whole HTTP surface.
@@ -91,7 +92,9 @@ func New(options Options) http.Handler {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
-	s := &server{Options: options}
+	s := &server{Options: options, provider: compat.New(compat.Options{
+		Runtime: options.Runtime, Status: options.Health.Runtime, Clock: options.Clock,
+	})}
 	handler := s.normaliseURL(mount(s, s.routes()))
 	if s.Guard != nil {
 		handler = s.Guard(handler)

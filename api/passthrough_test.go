@@ -3,12 +3,13 @@ package api_test
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"harness/api"
 	"harness/runtime"
+	"harness/runtime/codex"
 )
 
 // TestProviderCalls: what the runtime is asked, parameter for parameter.
@@ -30,11 +31,6 @@ func TestProviderCalls(t *testing.T) {
 		{"POST", "/api/commands/exec", `{"command":["ls","-l"],"timeoutMs":"300"}`, `command/exec {"command":["ls","-l"],"timeoutMs":300}`},
 		{"POST", "/api/account/login/start", `{"type":"apiKey","apiKey":" k ","x":1}`, `account/login/start {"type":"apiKey","apiKey":"k"}`},
 		{"POST", "/api/sessions/" + knownID + "/compact", "", `thread/compact/start {"threadId":"` + knownID + `"}`},
-		{"POST", "/api/sessions/" + knownID + "/review", "", `review/start {"threadId":"` + knownID + `","target":{"type":"custom","instructions":"Review this thread's current changes."}}`},
-		{"POST", "/api/sessions/" + knownID + "/review", `{"targetType":"commit","delivery":"inline"}`,
-			`review/start {"threadId":"` + knownID + `","delivery":"inline","target":{"type":"commit","sha":""}}`},
-		{"POST", "/api/sessions/" + knownID + "/turns/t1/steer", `{"input":" go "}`,
-			`turn/steer {"threadId":"` + knownID + `","input":[{"type":"text","text":"go"}],"expectedTurnId":"t1"}`},
 	} {
 		b := setup(t)
 		b.runtime.result = json.RawMessage(`{"data":[]}`)
@@ -66,7 +62,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("more turns than there are: got %d %s", got.Code, got.Body)
 	}
 	b.sessions.fail = nil
-	b.runtime.fail = &runtime.Error{Runtime: "codex", Method: "thread/read", Code: -32600, Message: "thread not loaded: x"}
+	b.runtime.fail = codex.Refusal("thread/read", -32600, "thread not loaded: x")
 	if got := b.post("/api/sessions/"+unknownID+"/rollback", `{}`); got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), "thread not loaded: x") {
 		t.Errorf("of an unknown session: got %d %s", got.Code, got.Body)
 	}
@@ -85,28 +81,42 @@ func TestForkTakesIn(t *testing.T) {
 	}
 }
 
-// TestUnloadedThread: after a restart the runtime must load a conversation before it can act on it; the client does not notice.
-func TestUnloadedThread(t *testing.T) {
+// What a review is of, and what goes into a turn, reaches the operation as the client said it.
+func TestReviewAndSteerAreTold(t *testing.T) {
 	t.Parallel()
+	custom := runtime.Review{Target: runtime.ReviewCustom, Instructions: "Review this thread's current changes."}
+	for body, want := range map[string]runtime.Review{
+		"":                                    custom,
+		`{"targetType":"custom"}`:             custom,
+		`{"instructions":" all "}`:            {Target: runtime.ReviewCustom, Instructions: "all"},
+		`{"targetType":"uncommittedChanges"}`: {Target: runtime.ReviewUncommitted},
+		`{"targetType":"baseBranch","branch":"main"}`:             {Target: runtime.ReviewBranch, Branch: "main"},
+		`{"targetType":"commit","delivery":"inline","title":"T"}`: {Target: runtime.ReviewCommit, Delivery: "inline", Title: "T"},
+	} {
+		b := setup(t)
+		b.runtime.result = json.RawMessage(`{}`)
+		contentType := "application/json"
+		if body == "" {
+			contentType = ""
+		}
+		got := b.send(http.MethodPost, "/api/sessions/"+knownID+"/review", contentType, body)
+		if got.Code != http.StatusOK || !reflect.DeepEqual(b.sessions.told, []any{want}) {
+			t.Errorf("%s: %d %s, told %+v, want %+v", body, got.Code, got.Body, b.sessions.told, want)
+		}
+	}
 	b := setup(t)
-	lost := &runtime.Error{Runtime: "codex", Method: "thread/compact/start", Code: -32600, Message: "thread not found", Kind: runtime.ErrThreadNotFound}
-	b.runtime.refused = map[string][]error{"thread/compact/start": {lost}}
-	b.runtime.result = json.RawMessage(`{}`)
-	expect(t, b.post("/api/sessions/"+knownID+"/compact", `{}`), http.StatusOK, `{"status":"ok","sessionId":"`+knownID+`","result":{}}`)
-	if len(b.runtime.calls) != 2 {
-		t.Errorf("got calls %q", b.runtime.calls)
+	b.post("/api/sessions/"+knownID+"/turns/t1/steer", `{"input":" go "}`)
+	if want := []any{"t1: go"}; !reflect.DeepEqual(b.sessions.told, want) {
+		t.Errorf("told %q, want %q", b.sessions.told, want)
 	}
 }
 
 func TestNoRuntime(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(o *api.Options) { o.Runtime = nil })
+	b := setup(t, func(o *parts) { o.Runtime = nil })
 	for _, target := range []string{"/api/models", "/api/account"} {
 		if got := b.send(http.MethodGet, target, "", ""); got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), "runtime_unavailable") {
 			t.Errorf("%s: got %d %s", target, got.Code, got.Body)
 		}
-	}
-	if got := b.post("/api/sessions/"+knownID+"/turns/t/steer", `{"input":"x"}`); got.Code != http.StatusServiceUnavailable {
-		t.Errorf("steer: got %d %s", got.Code, got.Body)
 	}
 }

@@ -4,22 +4,24 @@ import (
 	"context"
 	"net/http"
 
+	"harness/api/rest"
 	"harness/api/schema"
+	"harness/internal/javascript"
 	"harness/session"
 )
 
 var (
 	projectNameField      = schema.Text{}.Trim().Min(1).Max(120)
 	workingDirectoryField = schema.Nullable(schema.Text{}.Trim().Min(1).Max(2000))
-	projectBody           = schema.Struct(required("name", projectNameField), optional("workingDirectory", workingDirectoryField))
+	projectBody           = schema.Struct(rest.Required("name", projectNameField), rest.Optional("workingDirectory", workingDirectoryField))
 )
 
-func (s *server) projectRoutes() []route {
-	return append([]route{
-		{method: http.MethodGet, path: "/api/projects", handle: s.listProjects},
-		{method: http.MethodPost, path: "/api/projects", body: projectBody, handle: s.createProject},
-		{method: http.MethodPost, path: "/api/projects/:projectId/rename", body: projectBody, handle: s.renameProject},
-		{method: http.MethodDelete, path: "/api/projects/:projectId", handle: s.deleteProject},
+func (s *server) projectRoutes() []rest.Route {
+	return append([]rest.Route{
+		{Method: http.MethodGet, Path: "/api/projects", Handle: s.listProjects},
+		{Method: http.MethodPost, Path: "/api/projects", Body: projectBody, Handle: s.createProject},
+		{Method: http.MethodPost, Path: "/api/projects/:projectId/rename", Body: projectBody, Handle: s.renameProject},
+		{Method: http.MethodDelete, Path: "/api/projects/:projectId", Handle: s.deleteProject},
 	}, s.chatRoutes()...)
 }
 
@@ -32,35 +34,30 @@ type projectView struct {
 }
 
 func viewProject(p session.Project) projectView {
-	return projectView{p.ID, p.Name, p.WorkingDirectory, isoTime(p.CreatedAt), isoTime(p.UpdatedAt)}
+	return projectView{p.ID, p.Name, p.WorkingDirectory, javascript.ISOTime(p.CreatedAt), javascript.ISOTime(p.UpdatedAt)}
 }
 
-func (s *server) listProjects(ctx context.Context, _ *input) (reply, error) {
-	projects, pos, err := s.Sessions.ProjectsAt(ctx)
+func (s *server) listProjects(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+	projects, pos, err := s.Operations.ProjectsAt(ctx)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	views := make([]projectView, len(projects))
 	for i, project := range projects {
 		views[i] = viewProject(project)
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		Data []projectView `json:"data"`
 		Pos  int64         `json:"pos"`
 	}{views, pos})
 }
 
-// dataBody is the envelope of lists that have no pages.
-type dataBody[T any] struct {
-	Data []T `json:"data"`
-}
-
-func (s *server) createProject(ctx context.Context, in *input) (reply, error) {
-	project, err := s.Sessions.CreateProject(ctx, in.body.Get("name").Text(), in.body.Get("workingDirectory").TextPointer())
+func (s *server) createProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	project, err := s.Operations.CreateProject(ctx, in.Body.Get("name").Text(), in.Body.Get("workingDirectory").TextPointer())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		Status  string      `json:"status"`
 		Project projectView `json:"project"`
 		// Orchestration is null: workers get their sessions when they are first needed.
@@ -68,24 +65,24 @@ func (s *server) createProject(ctx context.Context, in *input) (reply, error) {
 	}{Status: "ok", Project: viewProject(project)})
 }
 
-func (s *server) renameProject(ctx context.Context, in *input) (reply, error) {
-	directory := in.body.Get("workingDirectory")
-	project, err := s.Sessions.RenameProject(ctx, in.params["projectId"], in.body.Get("name").Text(), directory.TextPointer(), directory.Defined())
+func (s *server) renameProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	directory := in.Body.Get("workingDirectory")
+	project, err := s.Operations.RenameProject(ctx, in.Params["projectId"], in.Body.Get("name").Text(), directory.TextPointer(), directory.Defined())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		Status  string      `json:"status"`
 		Project projectView `json:"project"`
 	}{"ok", viewProject(project)})
 }
 
-func (s *server) deleteProject(ctx context.Context, in *input) (reply, error) {
-	project, err := s.Sessions.DeleteProject(ctx, in.params["projectId"])
+func (s *server) deleteProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	project, err := s.Operations.DeleteProject(ctx, in.Params["projectId"])
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		Status     string `json:"status"`
 		ProjectID  string `json:"projectId"`
 		Unassigned int    `json:"unassignedSessionCount"`

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"harness/runtime"
+	"harness/runtime/codex"
 	"harness/session"
 	"harness/transcript"
 )
@@ -35,7 +36,7 @@ type exchange struct {
 }
 
 // better are the recorded answers we differ from on purpose, by their first words and our answer's: each blames the server for a
-// client's mistake (`codex-manager.md` 7.12).
+// client's mistake.
 func better(e exchange) (status int, reply string, differs bool) {
 	id := sessionOf(e.Path)
 	if e.Topic == "sessions" && (strings.HasSuffix(e.Name, " unknown") || strings.HasSuffix(e.Name, " non uuid") || e.Name == "get unknown uuid" || e.Name == "get non uuid") &&
@@ -208,10 +209,10 @@ func (b *harnessBundle) primeRuntime(e exchange, message, method string, result 
 	var code int
 	if _, err := fmt.Sscanf(message, "codex rpc error %d:", &code); err == nil {
 		_, text, _ := strings.Cut(message, ": ")
-		b.runtime.fail = &runtime.Error{Runtime: "codex", Method: method, Code: code, Message: text}
+		b.runtime.fail = codex.Refusal(method, code, text)
 	}
 	if e.Name == "GET /models?cursor=bogus" {
-		b.runtime.fail = &runtime.Error{Runtime: "codex", Method: "model/list", Code: -32600, Message: "invalid cursor: bogus"}
+		b.runtime.fail = codex.Refusal("model/list", -32600, "invalid cursor: bogus")
 	}
 }
 
@@ -231,10 +232,13 @@ func (r recordedSession) stored(thread json.RawMessage) session.Session {
 }
 
 // activity is what a session says beyond codex-manager's: of the idle ones the recordings have.
-var activity = []byte(`,"state":"idle","activeTurnId":null,"pendingCount":0,"lastError":null`)
+var activity = []byte(`,"state":"idle","activeTurnId":null,"pendingCount":0,"lastError":null,"runtime":""`)
+
+// runtimesOfHealth are what health says beyond codex-manager's.
+var runtimesOfHealth = regexp.MustCompile(`,"runtimes":\[\{"name":"codex".*\](,"timestamp")`)
 
 func withoutActivity(body *bytes.Buffer) {
-	rest := bytes.ReplaceAll(body.Bytes(), activity, nil)
+	rest := runtimesOfHealth.ReplaceAll(bytes.ReplaceAll(body.Bytes(), activity, nil), []byte("$1"))
 	body.Reset()
 	body.Write(rest)
 }

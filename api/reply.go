@@ -1,64 +1,24 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
-	"time"
 
+	"harness/internal/javascript"
 	"harness/telemetry"
 )
 
 const jsonType = "application/json; charset=utf-8"
 
-// timeLayout is JavaScript's Date.toISOString.
-const timeLayout = "2006-01-02T15:04:05.000Z"
-
-func isoTime(ms int64) string { return time.UnixMilli(ms).UTC().Format(timeLayout) }
-
 // encoded is a body that is JSON already.
 type encoded []byte
 
-// encodeJSON is JSON.stringify: compact, member order as declared, no HTML escaping.
 func encodeJSON(body any) ([]byte, error) {
 	if text, done := body.(encoded); done {
 		return text, nil
 	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil {
-		return nil, err
-	}
-	return plainSeparators(bytes.TrimSuffix(out.Bytes(), []byte("\n"))), nil
-}
-
-// plainSeparators writes U+2028 and U+2029 as they are. encoding/json always escapes them; JSON.stringify does not.
-func plainSeparators(text []byte) []byte {
-	const escape = `\u202`
-	if !bytes.Contains(text, []byte(escape)) {
-		return text
-	}
-	plain := make([]byte, 0, len(text))
-	for i := 0; i < len(text); i++ {
-		rest := text[i:]
-		switch {
-		case rest[0] == '\\' && bytes.HasPrefix(rest, []byte(escape+"8")):
-			plain = append(plain, "\u2028"...)
-			i += len(escape)
-		case rest[0] == '\\' && bytes.HasPrefix(rest, []byte(escape+"9")):
-			plain = append(plain, "\u2029"...)
-			i += len(escape)
-		case rest[0] == '\\':
-			plain = append(plain, rest[:2]...) // an escape is two bytes at least: the second is never the start of one
-			i++
-		default:
-			plain = append(plain, rest[0])
-		}
-	}
-	return plain
+	return javascript.Stringify(body)
 }
 
 func (s *server) writeJSON(ctx context.Context, w http.ResponseWriter, status int, body any) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"harness/api"
 	"harness/queue"
 	"harness/runtime"
 	"harness/session"
@@ -57,9 +56,9 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/sessions/{sessionId}/transcript/upsert": {base: anItem, fields: upsertFields},
 	"POST /api/sessions/{sessionId}/transcript/upserts": {base: `{"entries":[` + anItem + `]}`, fields: map[string]string{
 		"entries": `[` + anItem + `,` + anItem + `]`}},
-	"GET /api/sessions": {fields: map[string]string{"archived": "true", "cursor": "c", "limit": "7", "includeSystemOwned": "true", "q": "x"}},
+	"GET /api/sessions": {fields: map[string]string{"archived": "true", "cursor": "c", "limit": "7", "includeSystemOwned": "true", "q": "x", "runtime": "r"}},
 	"POST /api/sessions": {base: `{}`, fields: map[string]string{"cwd": `"/w"`, "model": `"m"`, "approvalPolicy": `"never"`,
-		"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool}},
+		"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool, "runtime": `"r"`}},
 	"POST /api/sessions/{sessionId}/messages": {base: `{"text":"a"}`, fields: map[string]string{"text": `"b"`, "effort": `"low"`, "model": `"m"`,
 		"approvalPolicy": `"never"`, "networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool,
 		"images": `["data:image/gif;base64,R0lGODlhAQABAAAAACw="]`}},
@@ -67,7 +66,7 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/sessions/{sessionId}/review": {base: `{}`, fields: map[string]string{"delivery": `"detached"`, "targetType": `"commit"`,
 		"branch": `"b"`, "sha": `"s"`, "title": `"t"`, "instructions": `"i"`}},
 	"POST /api/approvals/{approvalId}/decision": {base: `{"decision":"accept"}`, fields: map[string]string{"decision": `"decline"`,
-		"scope": `"session"`, "choice": `{"a":1}`, "message": `"why"`}},
+		"scope": `"session"`, "choice": `{"a":1}`, "option": `"acceptForSession"`, "message": `"why"`}},
 	"POST /api/tool-input/{requestId}/decision": {base: `{"decision":"accept"}`, fields: map[string]string{"decision": `"decline"`,
 		"answers": `{"q":{"answers":["a"]}}`, "response": `{"a":1}`, "message": `"why"`}},
 	"POST /api/tool-calls/{requestId}/response": {base: `{}`, fields: map[string]string{"success": `false`, "text": `"t"`,
@@ -109,7 +108,7 @@ func effect(t *testing.T, method, target, body string) string {
 	controls, suggester := newFakeControls("untrusted", "restricted", "read-only"), &fakeSuggester{}
 	controls.defaults.Settings = map[string]json.RawMessage{"k": json.RawMessage("1")}
 	controls.sessions[knownID] = session.Controls{Settings: map[string]json.RawMessage{"k": json.RawMessage("2")}}
-	b := setup(t, func(o *api.Options) {
+	b := setup(t, func(o *parts) {
 		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
 		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
 	})

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"net/http"
 
+	"harness/api/rest"
 	"harness/api/schema"
+	"harness/internal/javascript"
+	"harness/operations"
 	"harness/runtime"
 	"harness/session"
 	"harness/stream"
@@ -17,59 +20,56 @@ const maxReason = 4000
 
 var (
 	// reasonField is a person's reason, in at most maxReason characters.
-	reasonField          = optional("message", schema.Text{}.Max(maxReason))
+	reasonField          = rest.Optional("message", schema.Text{}.Max(maxReason))
 	decisionField        = schema.Enum("accept", "decline", "cancel")
 	approvalDecisionBody = schema.Struct(
-		required("decision", decisionField), schema.Field{Name: "scope", Schema: schema.Default(schema.Enum("turn", "session"), schema.StringValue("turn"))},
-		schema.Field{Name: "choice", Schema: schema.Any()}, reasonField)
+		rest.Required("decision", decisionField), schema.Field{Name: "scope", Schema: schema.Default(schema.Enum("turn", "session"), schema.StringValue("turn"))},
+		schema.Field{Name: "choice", Schema: schema.Any()}, rest.Optional("option", rest.Name), reasonField)
 	toolInputDecisionBody = schema.Struct(
-		required("decision", decisionField),
-		optional("answers", schema.Record(schema.Struct(required("answers", schema.ListOf(schema.Text{}))))),
+		rest.Required("decision", decisionField),
+		rest.Optional("answers", schema.Record(schema.Struct(rest.Required("answers", schema.ListOf(schema.Text{}))))),
 		schema.Field{Name: "response", Schema: schema.Any()}, reasonField)
 	toolCallResponseBody = schema.Struct(
-		optional("success", schema.Boolean()), optional("text", schema.Text{}),
-		optional("contentItems", schema.ListOf(schema.Tagged("type",
-			schema.Variant{Tag: "inputText", Schema: schema.Struct(required("type", schema.Any()), required("text", schema.Text{}))},
-			schema.Variant{Tag: "inputImage", Schema: schema.Struct(required("type", schema.Any()), required("imageUrl", nameField))}))),
+		rest.Optional("success", schema.Boolean()), rest.Optional("text", schema.Text{}),
+		rest.Optional("contentItems", schema.ListOf(schema.Tagged("type",
+			schema.Variant{Tag: "inputText", Schema: schema.Struct(rest.Required("type", schema.Any()), rest.Required("text", schema.Text{}))},
+			schema.Variant{Tag: "inputImage", Schema: schema.Struct(rest.Required("type", schema.Any()), rest.Required("imageUrl", rest.Name))}))),
 		schema.Field{Name: "response", Schema: schema.Any()})
 )
 
-func (s *server) requestRoutes() []route {
+func (s *server) requestRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
-	list := func(path string, kind runtime.RequestKind) route {
-		return route{method: http.MethodGet, path: one + path, guards: refuseDeleted | refuseSystem, handle: func(ctx context.Context, in *input) (reply, error) {
+	list := func(path string, kind runtime.RequestKind) rest.Route {
+		return rest.Route{Method: http.MethodGet, Path: one + path, Operation: operations.ListRequests, Handle: func(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 			return s.listRequests(ctx, in, kind)
 		}}
 	}
 	approvals := list("/approvals", runtime.RequestApproval)
-	approvals.agent = agentSession
-	return []route{
+	approvals.Agent = rest.AgentSession
+	return []rest.Route{
 		approvals,
 		list("/tool-input", runtime.RequestToolInput),
 		list("/tool-calls", runtime.RequestToolCall),
-		{method: http.MethodPost, path: "/api/approvals/:approvalId/decision", agent: agentApproval, body: approvalDecisionBody, handle: s.decideApproval},
-		{method: http.MethodPost, path: "/api/tool-input/:requestId/decision", body: toolInputDecisionBody, handle: s.decideToolInput},
-		{method: http.MethodPost, path: "/api/tool-calls/:requestId/response", body: toolCallResponseBody, handle: s.answerToolCall},
+		{Method: http.MethodPost, Path: "/api/approvals/:approvalId/decision", Agent: rest.AgentApproval, Body: approvalDecisionBody, Handle: s.decideApproval},
+		{Method: http.MethodPost, Path: "/api/tool-input/:requestId/decision", Body: toolInputDecisionBody, Handle: s.decideToolInput},
+		{Method: http.MethodPost, Path: "/api/tool-calls/:requestId/response", Body: toolCallResponseBody, Handle: s.answerToolCall},
 	}
 }
 
-func (s *server) listRequests(ctx context.Context, in *input, kind runtime.RequestKind) (reply, error) {
-	body := dataBody[json.RawMessage]{[]json.RawMessage{}}
-	if !in.found {
-		return ok(body)
-	}
-	requests, err := s.Sessions.Requests(ctx, in.sessionID(), kind)
+func (s *server) listRequests(ctx context.Context, in *rest.Input, kind runtime.RequestKind) (rest.Reply, error) {
+	body := rest.List[json.RawMessage]{Data: []json.RawMessage{}}
+	requests, err := s.Operations.Requests(ctx, in.SessionID(), kind)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	for _, request := range requests {
 		payload, err := s.RequestPayload(request)
 		if err != nil {
-			return reply{}, fmt.Errorf("word request %s: %w", request.ID, err)
+			return rest.Reply{}, fmt.Errorf("word request %s: %w", request.ID, err)
 		}
 		body.Data = append(body.Data, payload)
 	}
-	return ok(body)
+	return rest.OK(body)
 }
 
 // requestPayload words a request as the stream's frames do.
@@ -80,95 +80,44 @@ func requestPayload(r session.Request) (json.RawMessage, error) {
 	}, r.Method, r.Params), nil
 }
 
-func (s *server) decideApproval(ctx context.Context, in *input) (reply, error) {
-	id := in.params["approvalId"]
-	settled, err := s.Sessions.Settle(ctx, id, runtime.RequestApproval, runtime.Reply{
-		Decision: in.body.Get("decision").Text(), Scope: in.body.Get("scope").Text(), Choice: in.body.Get("choice").JSON(),
-		Message: in.body.Get("message").Text(),
-	}, in.actor)
+func (s *server) decideApproval(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	id := in.Params["approvalId"]
+	settled, err := s.Operations.DecideApproval(ctx, id, operations.ApprovalDecision{
+		Decision: in.Body.Get("decision").Text(), Scope: in.Body.Get("scope").Text(), Choice: in.Body.Get("choice").JSON(),
+		Option: in.Body.Get("option").Text(), Message: in.Body.Get("message").Text(),
+	}, in.Actor)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return s.settled(ctx, settled, settledBody{Status: "ok", ApprovalID: id})
 }
 
-func (s *server) decideToolInput(ctx context.Context, in *input) (reply, error) {
-	if err := checkToolInputParts(in.body); err != nil {
-		return reply{}, err
-	}
-	id := in.params["requestId"]
-	answer := runtime.Reply{Decision: in.body.Get("decision").Text(), Raw: in.body.Get("response").JSON(),
-		Message: in.body.Get("message").Text()}
-	if answer.Decision == "accept" {
-		answer.Answers = json.RawMessage("{}")
-		if answers := in.body.Get("answers"); answers.Defined() {
-			answer.Answers = answers.JSON()
-		}
-	}
-	settled, err := s.Sessions.Settle(ctx, id, runtime.RequestToolInput, answer, in.actor)
+func (s *server) decideToolInput(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	id := in.Params["requestId"]
+	settled, err := s.Operations.DecideToolInput(ctx, id, operations.ToolInputDecision{
+		Decision: in.Body.Get("decision").Text(), Answers: in.Body.Get("answers").JSON(), Response: in.Body.Get("response").JSON(),
+		Message: in.Body.Get("message").Text(),
+	}, in.Actor)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return s.settled(ctx, settled, settledBody{Status: "ok", RequestID: id})
 }
 
-// checkToolInputParts refuses answers that would go nowhere.
-func checkToolInputParts(body schema.Value) error {
-	switch {
-	case len(body.Get("answers").Members()) == 0:
-		return nil
-	case body.Get("response").Defined():
-		return &validationError{[]schema.Issue{schema.Custom("Give answers or response, not both", "answers")}}
-	case body.Get("decision").Text() != "accept":
-		return &validationError{[]schema.Issue{schema.Custom("Answers go with the decision accept only", "answers")}}
+func (s *server) answerToolCall(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	id := in.Params["requestId"]
+	answer := operations.ToolCallAnswer{
+		Text: in.Body.Get("text").TextPointer(), ContentItems: in.Body.Get("contentItems").JSON(), Response: in.Body.Get("response").JSON(),
 	}
-	return nil
-}
-
-// checkToolCallParts refuses parts of an answer of which only one would be told.
-func checkToolCallParts(body schema.Value) error {
-	response, text, items := body.Get("response"), body.Get("text").Defined(), body.Get("contentItems").Defined()
-	success, told := body.Get("success"), response.Get("success")
-	switch {
-	case response.Defined() && (text || items):
-		return &validationError{[]schema.Issue{schema.Custom("Give response, or text or contentItems, not both", "response")}}
-	case text && items:
-		return &validationError{[]schema.Issue{schema.Custom("Give text or contentItems, not both", "text")}}
-	case response.Defined() && success.Defined() && (told.Kind() != schema.Bool || told.True() != success.True()):
-		return &validationError{[]schema.Issue{schema.Custom("The response is passed on as it is; it says of itself whether the call succeeded", "success")}}
+	if success := in.Body.Get("success"); success.Defined() {
+		given := success.True()
+		answer.Success = &given
 	}
-	return nil
-}
-
-func (s *server) answerToolCall(ctx context.Context, in *input) (reply, error) {
-	if err := checkToolCallParts(in.body); err != nil {
-		return reply{}, err
-	}
-	id := in.params["requestId"]
-	settled, err := s.Sessions.Settle(ctx, id, runtime.RequestToolCall, toolCallReply(in.body), in.actor)
+	settled, err := s.Operations.AnswerToolCall(ctx, id, answer, in.Actor)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	return s.settled(ctx, settled, settledBody{Status: "ok", RequestID: id})
-}
-
-func toolCallReply(body schema.Value) runtime.Reply {
-	answer := runtime.Reply{Success: true, ContentItems: json.RawMessage("[]")}
-	success := body.Get("success")
-	if response := body.Get("response"); response.Defined() {
-		answer.Raw = response.JSON()
-		success = response.Get("success")
-	}
-	if success.Kind() == schema.Bool {
-		answer.Success = success.True()
-	}
-	if items := body.Get("contentItems"); items.Defined() {
-		answer.ContentItems = items.JSON()
-	} else if text := body.Get("text"); text.Defined() {
-		answer.ContentItems = schema.ArrayValue(schema.ObjectValue(
-			schema.Member{Name: "type", Value: schema.StringValue("inputText")}, schema.Member{Name: "text", Value: text})).JSON()
-	}
-	return answer
 }
 
 type settledBody struct {
@@ -178,11 +127,11 @@ type settledBody struct {
 	ThreadID   string `json:"threadId"`
 }
 
-func (s *server) settled(ctx context.Context, request session.Request, body settledBody) (reply, error) {
+func (s *server) settled(ctx context.Context, request session.Request, body settledBody) (rest.Reply, error) {
 	noteSession(ctx, request.SessionID)
 	noteTurn(ctx, request.TurnID)
 	body.ThreadID = request.SessionID
-	return ok(body)
+	return rest.OK(body)
 }
 
 // notPendingBody refuses a decision; Code and Resolution are ours and say who was first.
@@ -209,7 +158,7 @@ func resolutionOf(r session.Request) *resolution {
 		res.Decision, res.Scope, res.Message = r.Reply.Decision, r.Reply.Scope, r.Reply.Message
 	}
 	if r.SettledAt != 0 {
-		res.DecidedAt = isoTime(r.SettledAt)
+		res.DecidedAt = javascript.ISOTime(r.SettledAt)
 	}
 	return res
 }

@@ -10,7 +10,7 @@ import (
 	"harness/session"
 )
 
-// TestDecisionLoser: of 64 deciders one gets 200, 63 learn who was first. (Issue 2, point 6; SE-10.)
+// TestDecisionLoser: of 64 deciders one gets 200, 63 learn who was first. (SE-10)
 func TestDecisionLoser(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -50,7 +50,7 @@ func TestDecisionExpired(t *testing.T) {
 	expect(t, b.post("/api/approvals/r1/decision", `{"decision":"accept"}`), http.StatusNotFound, `{"status":"not_found","approvalId":"r1"}`)
 }
 
-// TestReplies: what the runtime is told for each form of answer (`codex-manager.md` 5.3).
+// TestReplies: what the runtime is told for each form of answer.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

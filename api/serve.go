@@ -6,13 +6,14 @@ import (
 	"net/http"
 	"strings"
 
+	"harness/api/rest"
 	"harness/api/schema"
 	"harness/journal"
 	"harness/telemetry"
 )
 
 // serve runs one request of a route: parameters, body, guards and validation in the recorded order, the handler, the answer.
-func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *route, names, values []string) {
+func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, names, values []string) {
 	params, known := readParams(rt, names, values)
 	if !known {
 		s.routeNotFound(w, r)
@@ -21,19 +22,19 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *route, names,
 	if err := s.checkAgent(r, rt, params); err != nil {
 		// What is not read makes the end of the connection a reset, and the refusal is lost with it.
 		_, _ = io.CopyN(io.Discard, r.Body, maxBody)
-		s.writeError(r.Context(), w, rt, &input{params: params}, err)
+		s.writeError(r.Context(), w, rt, &rest.Input{Params: params}, err)
 		return
 	}
-	if rt.raw != nil {
-		rt.raw.ServeHTTP(w, r)
+	if rt.Raw != nil {
+		rt.Raw.ServeHTTP(w, r)
 		return
 	}
-	in := &input{params: params, actor: s.Actor(r), guards: rt.guards, ifNoneMatch: strings.Join(r.Header.Values("If-None-Match"), ",")}
+	in := &rest.Input{Params: params, Actor: s.Actor(r), IfNoneMatch: strings.Join(r.Header.Values("If-None-Match"), ",")}
 	ctx := r.Context()
 	if s.StoreWait > 0 {
 		ctx = journal.Patient(ctx, s.StoreWait)
 	}
-	if id := in.sessionID(); id != "" {
+	if id := in.SessionID(); id != "" {
 		noteSession(ctx, id)
 		ctx = telemetry.WithSession(ctx, id)
 	}
@@ -42,68 +43,54 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *route, names,
 		s.writeError(ctx, w, rt, in, err)
 		return
 	}
-	if answer.status == 0 {
-		answer.status = http.StatusOK
+	if answer.Status == 0 {
+		answer.Status = http.StatusOK
 	}
-	if answer.version != "" {
-		w.Header().Set("ETag", entityTag(answer.version))
+	if answer.Version != "" {
+		w.Header().Set("ETag", entityTag(answer.Version))
 		w.Header().Set("Cache-Control", "private, no-cache")
 	}
-	if answer.status == http.StatusNotModified {
+	if answer.Status == http.StatusNotModified {
 		w.Header().Add("Vary", "Accept-Encoding") // as the answer it stands for has
-		w.WriteHeader(answer.status)
+		w.WriteHeader(answer.Status)
 		return
 	}
-	s.writeJSON(ctx, w, answer.status, answer.body)
+	s.writeJSON(ctx, w, answer.Status, answer.Body)
 }
 
-func (s *server) run(ctx context.Context, r *http.Request, rt *route, in *input) (reply, error) {
+func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *rest.Input) (rest.Reply, error) {
 	body, err := s.readBody(r)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	if err := checkParams(in.params); err != nil {
-		return reply{}, err
+	if err := checkParams(in.Params); err != nil {
+		return rest.Reply{}, err
 	}
 	validate := func() error {
-		if rt.query != nil || r.URL.RawQuery != "" {
-			if in.query, err = validRefusing(rt.query, schema.ParseQuery(r.URL.RawQuery), selects); err != nil {
+		if rt.Query != nil || r.URL.RawQuery != "" {
+			if in.Query, err = validRefusing(rt.Query, schema.ParseQuery(r.URL.RawQuery), selects); err != nil {
 				return err
 			}
 		}
-		in.body, err = validRefusing(rt.body, body, carriesContent)
+		in.Body, err = validRefusing(rt.Body, body, carriesContent)
 		return err
 	}
-	if rt.bodyFirst {
-		if err := validate(); err != nil {
-			return reply{}, err
+	if err := validate(); err != nil {
+		if rt.Operation != "" && !rt.BodyFirst {
+			// What is wrong with the session is told before.
+			if refused := s.Operations.Check(ctx, rt.Operation, in.SessionID()); refused != nil {
+				return rest.Reply{}, refused
+			}
 		}
+		return rest.Reply{}, err
 	}
-	if rt.lateGuards {
-		if err := validate(); err == nil {
-			return rt.handle(ctx, in)
-		}
-	}
-	if err := s.checkGuards(ctx, rt.guards, in); err != nil {
-		return reply{}, err
-	}
-	if !rt.bodyFirst {
-		if err := validate(); err != nil {
-			return reply{}, err
-		}
-	}
-	return rt.handle(ctx, in)
+	return rt.Handle(ctx, in)
 }
-
-// validationError is a request whose parameters, query or body do not follow the route's schema.
-type validationError struct{ issues []schema.Issue }
-
-func (e *validationError) Error() string { return "request validation failed" }
 
 func valid(s schema.Schema, v schema.Value) (schema.Value, error) {
 	checked, issues := schema.Check(s, v)
 	if len(issues) > 0 {
-		return checked, &validationError{issues}
+		return checked, &rest.ValidationError{Issues: issues}
 	}
 	return checked, nil
 }
@@ -120,7 +107,7 @@ func validRefusing(s schema.Schema, v schema.Value, refuse func(name string) boo
 	}
 	checked, issues := schema.CheckRefusing(s, v, refuse)
 	if len(issues) > 0 {
-		return checked, &validationError{issues}
+		return checked, &rest.ValidationError{Issues: issues}
 	}
 	if unread {
 		return schema.Value{}, nil

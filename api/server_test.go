@@ -21,17 +21,39 @@ import (
 func TestHealthTellsTheTruth(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	const tail = `,"orchestratorQueue":{"enabled":false},"auth":{"hasOpenAiApiKey":true,"codexHomeAuthFile":false,"likelyUnauthenticated":false},"timestamp":"2026-11-21T01:28:12.000Z"}`
-	expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK, `{"status":"ok","service":"api","codex":{"running":true,"pid":24125,"initialized":true}`+tail)
+	check := func(status, codex, runtimes string) {
+		t.Helper()
+		expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK, `{"status":"`+status+`","service":"api","codex":`+codex+
+			`,"orchestratorQueue":{"enabled":false},"auth":{"hasOpenAiApiKey":true,"codexHomeAuthFile":false,"likelyUnauthenticated":false}`+
+			`,"runtimes":[`+runtimes+`],"timestamp":"2026-11-21T01:28:12.000Z"}`)
+	}
+	check("ok", `{"running":true,"pid":24125,"initialized":true}`,
+		`{"name":"codex","default":true,"state":"ready","processes":[{"pid":24125,"state":"ready"}],"waiting":0}`)
 	b.health.status.Shim = &runtime.ShimStatus{PID: 24000, Version: "1.2.3", Servers: 2}
-	expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK,
-		`{"status":"ok","service":"api","codex":{"running":true,"pid":24125,"initialized":true,"shim":{"pid":24000,"version":"1.2.3","servers":2}}`+tail)
+	const shim = `"shim":{"pid":24000,"version":"1.2.3","servers":2}`
+	check("ok", `{"running":true,"pid":24125,"initialized":true,`+shim+`}`,
+		`{"name":"codex","default":true,"state":"ready","processes":[{"pid":24125,"state":"ready",`+shim+`}],"waiting":0}`)
 	b.health.status = runtime.Status{State: runtime.StateUnavailable, Reason: "codex is not installed; set CODEX_BIN"}
-	expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK,
-		`{"status":"degraded","service":"api","codex":{"running":false,"pid":null,"initialized":false,"state":"unavailable","reason":"codex is not installed; set CODEX_BIN"}`+tail)
+	const reason = `"state":"unavailable","reason":"codex is not installed; set CODEX_BIN"`
+	check("degraded", `{"running":false,"pid":null,"initialized":false,`+reason+`}`,
+		`{"name":"codex","default":true,`+reason+`,"processes":[],"waiting":0}`)
 	b.health.status = runtime.Status{State: runtime.StateStarting, PID: 7, Reason: "codex is starting"}
-	expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK,
-		`{"status":"degraded","service":"api","codex":{"running":true,"pid":7,"initialized":false,"state":"starting","reason":"codex is starting"}`+tail)
+	const starting = `"state":"starting","reason":"codex is starting"`
+	check("degraded", `{"running":true,"pid":7,"initialized":false,`+starting+`}`,
+		`{"name":"codex","default":true,`+starting+`,"processes":[{"pid":7,"state":"starting"}],"waiting":0}`)
+
+	// A runtime that is not the default one may be away; one with a process for each session lists them all.
+	b.health.status = runtime.Status{State: runtime.StateReady, PID: 7}
+	b.health.others = []api.RuntimeHealth{
+		{Name: "away", Status: runtime.Status{State: runtime.StateUnavailable, Reason: "install it"}},
+		{Name: "many", Status: runtime.Status{State: runtime.StateReady, Version: "2.1", Waiting: 3, Processes: []runtime.ProcessStatus{
+			{PID: 8, Serves: knownID, State: runtime.StateReady, StartedAt: time.UnixMilli(1795224492000)},
+		}}},
+	}
+	check("ok", `{"running":true,"pid":7,"initialized":true}`,
+		`{"name":"codex","default":true,"state":"ready","processes":[{"pid":7,"state":"ready"}],"waiting":0},`+
+			`{"name":"away","default":false,"state":"unavailable","reason":"install it","processes":[],"waiting":0},`+
+			`{"name":"many","default":false,"state":"ready","version":"2.1","processes":[{"pid":8,"state":"ready","startedAt":"2026-11-21T01:28:12.000Z"}],"waiting":3}`)
 }
 
 // Health says which store refuses writes, since when and why, not how it is reached.
@@ -119,7 +141,7 @@ func TestPanicIsLoggedAndHidden(t *testing.T) {
 // The guard sees every request, with its id and logger already in place, and can refuse it.
 func TestGuardOption(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(o *api.Options) {
+	b := setup(t, func(o *parts) {
 		o.Guard = func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				http.Error(w, telemetry.IDsFrom(r.Context()).Request, http.StatusForbidden)
@@ -135,7 +157,7 @@ func TestGuardOption(t *testing.T) {
 func TestMetricsMount(t *testing.T) {
 	t.Parallel()
 	expect(t, setup(t).send(http.MethodGet, "/metrics", "", ""), http.StatusNotFound, `{"message":"Route GET:/metrics not found","error":"Not Found","statusCode":404}`)
-	b := setup(t, func(o *api.Options) {
+	b := setup(t, func(o *parts) {
 		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("m 1\n")) })
 	})
 	expect(t, b.send(http.MethodGet, "/metrics", "", ""), http.StatusOK, "m 1\n")

@@ -6,35 +6,18 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"harness/api/rest"
 	"harness/api/schema"
+	"harness/internal/javascript"
+	"harness/operations"
 	"harness/session"
-	"harness/transcript"
 )
 
-// The sizes of a window of a transcript, in entries.
-const (
-	defaultWindow = 100
-	largestWindow = 1000
-)
+// largestWindow is the size of the largest window of a transcript, in entries.
+const largestWindow = 1000
 
 var readSessionQuery = schema.Struct(
-	optional("limit", schema.Integer().Coerce().Min(1).Max(largestWindow)), optional("before", cursorField), optional("after", cursorField))
-
-// windowOf is the window a query asks for, nil when it asks for none: that is how codex-manager's clients read.
-func windowOf(query schema.Value) (*transcript.Window, error) {
-	limit, before, after := query.Get("limit"), query.Get("before"), query.Get("after")
-	if !limit.Defined() && !before.Defined() && !after.Defined() {
-		return nil, nil
-	}
-	if before.Defined() && after.Defined() {
-		return nil, &validationError{[]schema.Issue{schema.Custom("Give before or after, not both", "after")}}
-	}
-	window := &transcript.Window{Limit: defaultWindow, Before: before.Text(), After: after.Text()}
-	if limit.Defined() {
-		window.Limit = int(limit.Int())
-	}
-	return window, nil
-}
+	rest.Optional("limit", schema.Integer().Coerce().Min(1).Max(largestWindow)), rest.Optional("before", rest.Cursor), rest.Optional("after", rest.Cursor))
 
 type sessionDetail struct {
 	Session    sessionView     `json:"session"`
@@ -45,6 +28,8 @@ type sessionDetail struct {
 	HistoryPending bool `json:"historyPending,omitempty"`
 	// Pos is the cursor of the event stream (?after=) at which all of this is true.
 	Pos int64 `json:"pos"`
+	// Capabilities is what can be done in this session.
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 }
 
 // encodeDetail encodes everything but the transcript, which may be long and is JSON already for the most part.
@@ -60,7 +45,7 @@ func encodeDetail(body sessionDetail, detail *session.Detail) (encoded, error) {
 		size += detail.Transcript[i].Size()
 	}
 	out := detail.AppendTranscript(append(make([]byte, 0, size), rest[:at]...))
-	return plainSeparators(append(out, rest[at+len("[]"):]...)), nil
+	return javascript.PlainSeparators(append(out, rest[at+len("[]"):]...)), nil
 }
 
 // windowView tells where to go on: the values of `before` and `after` that read the next window, null where there is nothing more for now.
@@ -69,29 +54,27 @@ type windowView struct {
 	After  *string `json:"after"`
 }
 
-func (s *server) readSession(ctx context.Context, in *input) (reply, error) {
-	window, err := windowOf(in.query)
-	if err != nil {
-		return reply{}, err
+func (s *server) readSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	want := operations.Reading{
+		Limit: int(in.Query.Get("limit").Int()), Before: in.Query.Get("before").Text(), After: in.Query.Get("after").Text(),
 	}
-	want := session.Reading{Window: window}
-	if in.ifNoneMatch != "" {
-		want.Has = in.has
+	if in.IfNoneMatch != "" {
+		want.Has = in.Has
 	}
-	detail, err := s.Sessions.Read(ctx, in.sessionID(), want)
+	detail, windowed, err := s.Operations.Read(ctx, in.SessionID(), want)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	if detail.Unchanged {
-		return reply{status: http.StatusNotModified, version: detail.Version}, nil
+		return rest.Reply{Status: http.StatusNotModified, Version: detail.Version}, nil
 	}
 	body := sessionDetail{Session: viewSession(detail.Session), Thread: thread(detail.Session), Pos: detail.Pos,
-		HistoryPending: detail.HistoryPending}
-	if window != nil {
+		HistoryPending: detail.HistoryPending, Capabilities: detail.Session.Capabilities}
+	if windowed {
 		body.Window = &windowView{Before: textOrNull(detail.Older), After: textOrNull(detail.Newer)}
 	}
 	whole, err := encodeDetail(body, &detail)
-	return reply{body: whole, version: detail.Version}, err
+	return rest.Reply{Body: whole, Version: detail.Version}, err
 }
 
 func textOrNull(text string) *string {

@@ -24,6 +24,8 @@ type sessionView struct {
 	ActiveTurnID *string        `json:"activeTurnId"`
 	PendingCount int64          `json:"pendingCount"`
 	LastError    *turnErrorView `json:"lastError"`
+	// Runtime is the name of what drives it; codex-manager has codex only.
+	Runtime string `json:"runtime"`
 }
 
 // turnErrorView is why a session's last turn failed.
@@ -33,12 +35,15 @@ type turnErrorView struct {
 }
 
 func viewSession(s session.Session) sessionView {
-	controls := withSettings(s.Controls)
+	controls := s.Controls
+	if controls.Settings == nil {
+		controls.Settings = map[string]json.RawMessage{}
+	}
 	view := sessionView{
 		SessionID: s.ID, Title: s.Title, Materialized: s.Materialized, ModelProvider: s.ModelProvider,
 		ApprovalPolicy: controls.ApprovalPolicy, SessionControls: controls,
 		CreatedAt: s.CreatedAt / 1000, UpdatedAt: s.UpdatedAt / 1000, Cwd: s.Cwd, Source: s.Source, ProjectID: s.ProjectID,
-		State: s.Activity.State, ActiveTurnID: textOrNull(s.Activity.ActiveTurnID), PendingCount: s.Activity.PendingCount,
+		State: s.Activity.State, ActiveTurnID: textOrNull(s.Activity.ActiveTurnID), PendingCount: s.Activity.PendingCount, Runtime: s.Runtime,
 	}
 	if view.State == "" {
 		view.State = session.StateIdle

@@ -2,58 +2,56 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"strings"
-	"time"
 
+	"harness/api/rest"
 	"harness/api/schema"
+	"harness/operations"
 	"harness/session"
 )
+
+// runtimeField names a runtime of this server.
+var runtimeField = schema.Text{}.Trim().Min(1).Max(100)
 
 // maxSearch is the longest text to look for.
 const maxSearch = 200
 
 var (
 	listSessionsQuery = schema.Struct(
-		optional("archived", flagField), optional("cursor", cursorField), optional("limit", limitField), optional("includeSystemOwned", flagField),
-		optional("q", schema.Text{}.Trim().Max(maxSearch)))
+		rest.Optional("archived", rest.Flag), rest.Optional("cursor", rest.Cursor), rest.Optional("limit", rest.Limit), rest.Optional("includeSystemOwned", rest.Flag),
+		rest.Optional("q", schema.Text{}.Trim().Max(maxSearch)), rest.Optional("runtime", runtimeField))
 	createSessionBody = schema.Optional(schema.Struct(
-		optional("cwd", schema.Text{}.Min(1)), optional("model", modelField), optional("approvalPolicy", approvalPolicyField),
-		optional("networkAccess", networkAccessField), optional("filesystemSandbox", filesystemSandboxField), optional("dynamicTools", dynamicToolsField)))
-	renameSessionBody = schema.Struct(required("title", schema.Text{}.Trim().Min(1).Max(200)))
-	resumeSessionBody = schema.Optional(schema.Struct(optional("dynamicTools", dynamicToolsField)))
-	assignProjectBody = schema.Struct(required("projectId", schema.Nullable(schema.Text{}.Trim().Min(1).Max(200))))
+		rest.Optional("cwd", schema.Text{}.Min(1)), rest.Optional("model", modelField), rest.Optional("approvalPolicy", approvalPolicyField),
+		rest.Optional("networkAccess", networkAccessField), rest.Optional("filesystemSandbox", filesystemSandboxField), rest.Optional("dynamicTools", dynamicToolsField),
+		rest.Optional("runtime", runtimeField)))
+	renameSessionBody = schema.Struct(rest.Required("title", schema.Text{}.Trim().Min(1).Max(200)))
+	resumeSessionBody = schema.Optional(schema.Struct(rest.Optional("dynamicTools", dynamicToolsField)))
+	assignProjectBody = schema.Struct(rest.Required("projectId", schema.Nullable(schema.Text{}.Trim().Min(1).Max(200))))
 )
 
-func (s *server) sessionRoutes() []route {
+func (s *server) sessionRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
-	return []route{
-		{method: http.MethodGet, path: "/api/sessions", query: listSessionsQuery, handle: s.listSessions},
-		{method: http.MethodPost, path: "/api/sessions", body: createSessionBody, handle: s.createSession},
-		{method: http.MethodGet, path: one, agent: agentSession, guards: anySession, query: readSessionQuery, handle: s.readSession},
-		// Its guards are checked by the handler, which does not wait for them as others do.
-		{method: http.MethodDelete, path: one, handle: s.deleteSession},
-		{method: http.MethodPost, path: one + "/rename", agent: agentSession, guards: ownedSession, body: renameSessionBody, handle: s.renameSession},
-		{method: http.MethodPost, path: one + "/archive", guards: ownedSession, handle: s.archiveSession},
-		{method: http.MethodPost, path: one + "/unarchive", guards: ownedSession, handle: s.unarchiveSession},
-		{method: http.MethodPost, path: one + "/resume", guards: ownedSession, bodyFirst: true, body: resumeSessionBody, handle: s.resumeSession},
-		// The project is looked for before the session, so the session's own 404 is left to the handler.
-		{method: http.MethodPost, path: one + "/project", guards: refuseDeleted | refuseSystem, body: assignProjectBody, handle: s.assignProject},
+	return []rest.Route{
+		{Method: http.MethodGet, Path: "/api/sessions", Query: listSessionsQuery, Handle: s.listSessions},
+		{Method: http.MethodPost, Path: "/api/sessions", Body: createSessionBody, Handle: s.createSession},
+		{Method: http.MethodGet, Path: one, Agent: rest.AgentSession, Operation: operations.Read, Query: readSessionQuery, Handle: s.readSession},
+		{Method: http.MethodDelete, Path: one, Operation: operations.Delete, BodyFirst: true, Handle: s.deleteSession},
+		{Method: http.MethodPost, Path: one + "/rename", Agent: rest.AgentSession, Operation: operations.Rename, Body: renameSessionBody, Handle: s.renameSession},
+		{Method: http.MethodPost, Path: one + "/archive", Operation: operations.Archive, Handle: s.archiveSession},
+		{Method: http.MethodPost, Path: one + "/unarchive", Operation: operations.Unarchive, Handle: s.unarchiveSession},
+		{Method: http.MethodPost, Path: one + "/resume", Operation: operations.Resume, BodyFirst: true, Body: resumeSessionBody, Handle: s.resumeSession},
+		{Method: http.MethodPost, Path: one + "/project", Operation: operations.AssignProject, Body: assignProjectBody, Handle: s.assignProject},
 	}
 }
 
-func (s *server) listSessions(ctx context.Context, in *input) (reply, error) {
+func (s *server) listSessions(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	query := session.ListQuery{
-		Archived: in.query.Get("archived").Text() == "true", Cursor: in.query.Get("cursor").Text(), Limit: 100,
-		IncludeSystemOwned: in.query.Get("includeSystemOwned").Text() == "true", Text: in.query.Get("q").Text(),
+		Archived: in.Query.Get("archived").Text() == "true", Cursor: in.Query.Get("cursor").Text(), Limit: int(in.Query.Get("limit").Int()),
+		IncludeSystemOwned: in.Query.Get("includeSystemOwned").Text() == "true", Text: in.Query.Get("q").Text(), Runtime: in.Query.Get("runtime").Text(),
 	}
-	if limit := in.query.Get("limit"); limit.Defined() {
-		query.Limit = int(limit.Int())
-	}
-	page, err := s.Sessions.List(ctx, query)
+	page, err := s.Operations.List(ctx, query)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	body := struct {
 		Data       []sessionView `json:"data"`
@@ -67,45 +65,28 @@ func (s *server) listSessions(ctx context.Context, in *input) (reply, error) {
 	if page.NextCursor != "" {
 		body.NextCursor = &page.NextCursor
 	}
-	return ok(body)
+	return rest.OK(body)
 }
 
-func (s *server) createSession(ctx context.Context, in *input) (reply, error) {
-	created, err := s.Sessions.Create(ctx, session.Create{
-		Cwd: strings.TrimSpace(in.body.Get("cwd").Text()), Model: modelOf(in.body), ApprovalPolicy: in.body.Get("approvalPolicy").TextPointer(),
-		NetworkAccess: in.body.Get("networkAccess").TextPointer(), FilesystemSandbox: in.body.Get("filesystemSandbox").TextPointer(),
-		DynamicTools: in.body.Get("dynamicTools").JSON(),
+func (s *server) createSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	created, err := s.Operations.Create(ctx, session.Create{
+		Cwd: in.Body.Get("cwd").Text(), Model: in.Body.Get("model").TextPointer(), ApprovalPolicy: in.Body.Get("approvalPolicy").TextPointer(),
+		NetworkAccess: in.Body.Get("networkAccess").TextPointer(), FilesystemSandbox: in.Body.Get("filesystemSandbox").TextPointer(),
+		DynamicTools: in.Body.Get("dynamicTools").JSON(), Runtime: in.Body.Get("runtime").Text(),
 	})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
 	noteSession(ctx, created.ID)
-	return ok(sessionBody{Session: viewSession(created), Thread: thread(created)})
+	return rest.OK(sessionBody{Session: viewSession(created), Thread: thread(created)})
 }
 
-// modelOf reads a model name; a blank one is no model.
-func modelOf(body schema.Value) *string {
-	if model := strings.TrimSpace(body.Get("model").Text()); model != "" {
-		return &model
-	}
-	return nil
-}
-
-// deleteGuardPatience is how long a deletion waits for a runtime to say whether it knows a chat that is not stored here. With what the
-// deletion itself may wait, that is less than 10 s.
-const deleteGuardPatience = 3 * time.Second
-
-func (s *server) deleteSession(ctx context.Context, in *input) (reply, error) {
-	asking, cancel := context.WithTimeout(ctx, deleteGuardPatience)
-	defer cancel()
-	if err := s.checkGuards(asking, ownedSession, in); err != nil {
-		return reply{}, err
-	}
-	deleted, err := s.Sessions.Delete(ctx, in.sessionID())
+func (s *server) deleteSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	deleted, err := s.Operations.Delete(ctx, in.SessionID())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		Status           string `json:"status"`
 		SessionID        string `json:"sessionId"`
 		Title            string `json:"title"`
@@ -113,63 +94,50 @@ func (s *server) deleteSession(ctx context.Context, in *input) (reply, error) {
 	}{"ok", deleted.SessionID, deleted.Title, deleted.DeletedFileCount})
 }
 
-func (s *server) renameSession(ctx context.Context, in *input) (reply, error) {
-	renamed, err := s.Sessions.Rename(ctx, in.sessionID(), in.body.Get("title").Text())
+func (s *server) renameSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	renamed, err := s.Operations.Rename(ctx, in.SessionID(), in.Body.Get("title").Text())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		Status  string      `json:"status"`
 		Session sessionView `json:"session"`
 	}{"ok", viewSession(renamed)})
 }
 
-func (s *server) archiveSession(ctx context.Context, in *input) (reply, error) {
-	if in.session.Archived {
-		return reply{}, session.ErrNotMaterialized // what codex-manager calls it, too
-	}
-	archived, err := s.Sessions.Archive(ctx, in.sessionID())
+func (s *server) archiveSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	archived, err := s.Operations.Archive(ctx, in.SessionID())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		Status    string `json:"status"`
 		SessionID string `json:"sessionId"`
 	}{"ok", archived.ID})
 }
 
-func (s *server) unarchiveSession(ctx context.Context, in *input) (reply, error) {
-	restored, err := s.Sessions.Unarchive(ctx, in.sessionID())
+func (s *server) unarchiveSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	restored, err := s.Operations.Unarchive(ctx, in.SessionID())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(sessionBody{Status: "ok", Session: viewSession(restored), Thread: thread(restored)})
+	return rest.OK(sessionBody{Status: "ok", Session: viewSession(restored), Thread: thread(restored)})
 }
 
-func (s *server) resumeSession(ctx context.Context, in *input) (reply, error) {
-	resumed, err := s.Sessions.Resume(ctx, in.sessionID(), in.body.Get("dynamicTools").JSON())
+func (s *server) resumeSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	resumed, err := s.Operations.Resume(ctx, in.SessionID(), in.Body.Get("dynamicTools").JSON())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(sessionBody{Session: viewSession(resumed), Thread: thread(resumed)})
+	return rest.OK(sessionBody{Session: viewSession(resumed), Thread: thread(resumed)})
 }
 
-// unknownProjectError refuses to put a session into a project that is not there.
-type unknownProjectError struct{ sessionID, projectID string }
-
-func (e *unknownProjectError) Error() string { return "project " + e.projectID + " is unknown" }
-
-func (s *server) assignProject(ctx context.Context, in *input) (reply, error) {
-	projectID := in.body.Get("projectId").TextPointer()
-	previous := in.session.ProjectID
-	assigned, err := s.Sessions.AssignProject(ctx, in.sessionID(), projectID)
-	if errors.Is(err, session.ErrProjectNotFound) && projectID != nil {
-		return reply{}, &unknownProjectError{in.sessionID(), *projectID}
-	}
+func (s *server) assignProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	assigned, previous, err := s.Operations.AssignProject(ctx, in.SessionID(), in.Body.Get("projectId").TextPointer())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		Status    string  `json:"status"`
 		SessionID string  `json:"sessionId"`
 		ProjectID *string `json:"projectId"`

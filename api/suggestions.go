@@ -5,117 +5,95 @@ import (
 	"errors"
 	"net/http"
 
+	"harness/api/rest"
 	"harness/api/schema"
+	"harness/operations"
 	"harness/queue/jobs"
 )
 
-// SuggestionStore keeps suggested requests. *jobs.Suggestions implements it; it works with the queue switched off too.
-type SuggestionStore interface {
-	// Upsert stores a suggestion and announces it, and returns what is stored then.
-	Upsert(ctx context.Context, sessionID, requestKey string, next jobs.Suggestion) (jobs.Suggestion, error)
-}
-
-// Suggester has suggested requests made. *jobs.Suggester implements it.
-type Suggester interface {
-	// Request queues a suggestion; RequestAndWait waits for it as well, as long as a client may be kept waiting. *queue.Error.
-	Request(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error)
-	RequestAndWait(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error)
-}
-
 var (
 	suggestBody = schema.Optional(schema.Struct(
-		optional("model", modelField), optional("effort", effortField), optional("draft", schema.Text{}.Trim().Min(1).Max(4000))))
+		rest.Optional("model", modelField), rest.Optional("effort", effortField), rest.Optional("draft", schema.Text{}.Trim().Min(1).Max(4000))))
 	suggestionUpsertBody = schema.Struct(
-		required("requestKey", keyField), required("status", schema.Enum("streaming", "complete", "error", "canceled")),
-		optional("suggestion", schema.Text{}.Trim().Min(1).Max(8000)), optional("error", schema.Text{}.Trim().Min(1).Max(4000)))
+		rest.Required("requestKey", rest.Key), rest.Required("status", schema.Enum("streaming", "complete", "error", "canceled")),
+		rest.Optional("suggestion", schema.Text{}.Trim().Min(1).Max(8000)), rest.Optional("error", schema.Text{}.Trim().Min(1).Max(4000)))
 )
 
-func (s *server) suggestionRoutes() []route {
+func (s *server) suggestionRoutes() []rest.Route {
 	const base = "/api/sessions/:sessionId/suggested-request"
 	body := suggestBody
-	if s.Suggester == nil {
+	if !s.Operations.CanSuggest() {
 		body = nil // that nobody makes suggestions is told before the body is looked at
 	}
-	return []route{
-		{method: http.MethodPost, path: base, guards: ownedSession, body: body, handle: func(ctx context.Context, in *input) (reply, error) {
-			return s.suggest(ctx, in, Suggester.RequestAndWait)
-		}},
-		{method: http.MethodPost, path: base + "/jobs", guards: ownedSession, body: body, handle: func(ctx context.Context, in *input) (reply, error) {
-			return s.suggest(ctx, in, Suggester.Request)
-		}},
-		{method: http.MethodPost, path: base + "/upsert", agent: agentSession, guards: userSession, body: suggestionUpsertBody, handle: s.upsertSuggestion},
+	return []rest.Route{
+		{Method: http.MethodPost, Path: base, Operation: operations.Suggest, Body: body, Handle: suggest(s.Operations.SuggestAndWait)},
+		{Method: http.MethodPost, Path: base + "/jobs", Operation: operations.Suggest, Body: body, Handle: suggest(s.Operations.Suggest)},
+		{
+			Method: http.MethodPost, Path: base + "/upsert", Agent: rest.AgentSession, Operation: operations.StoreSuggested,
+			Body: suggestionUpsertBody, Handle: s.upsertSuggestion,
+		},
 	}
 }
 
-// ownerOf is whose queue a session's jobs wait in: its project's, or its own.
-func ownerOf(in *input) string {
-	if in.session.ProjectID != nil {
-		return *in.session.ProjectID
+// suggest has a suggestion made, and answers with it, or with the job that makes it.
+func suggest(
+	request func(ctx context.Context, sessionID string, wish operations.SuggestionWish) (jobs.Suggested, error),
+) func(context.Context, *rest.Input) (rest.Reply, error) {
+	return func(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+		suggested, err := request(ctx, in.SessionID(), operations.SuggestionWish{
+			Model: in.Body.Get("model").TextPointer(), Effort: in.Body.Get("effort").Text(), Draft: in.Body.Get("draft").Text(),
+		})
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		return suggestionReply(in, suggested)
 	}
-	return "session:" + in.sessionID()
 }
 
-func (s *server) suggest(ctx context.Context, in *input, request func(Suggester, context.Context, jobs.SuggestPayload) (jobs.Suggested, error)) (reply, error) {
-	if s.Suggester == nil {
-		return reply{}, errQueueOff
-	}
-	payload := jobs.SuggestPayload{ProjectID: ownerOf(in), SourceSessionID: in.sessionID(), Effort: in.body.Get("effort").Text(), Draft: in.body.Get("draft").Text()}
-	if model := modelOf(in.body); model != nil {
-		payload.Model = *model
-	}
-	suggested, err := request(s.Suggester, ctx, payload)
-	if err != nil {
-		return reply{}, err
-	}
+func suggestionReply(in *rest.Input, suggested jobs.Suggested) (rest.Reply, error) {
 	if suggested.Status != "queued" {
-		return ok(struct {
+		return rest.OK(struct {
 			Status     string `json:"status"`
 			SessionID  string `json:"sessionId"`
 			RequestKey string `json:"requestKey"`
 			Suggestion string `json:"suggestion"`
-		}{suggested.Status, in.sessionID(), suggested.RequestKey, suggested.Suggestion})
+		}{suggested.Status, in.SessionID(), suggested.RequestKey, suggested.Suggestion})
 	}
-	return reply{status: http.StatusAccepted, body: struct {
+	return rest.Reply{Status: http.StatusAccepted, Body: struct {
 		Status     string `json:"status"`
 		JobID      string `json:"jobId"`
 		RequestKey string `json:"requestKey"`
 		SessionID  string `json:"sessionId"`
 		ProjectID  string `json:"projectId"`
 		Dedupe     string `json:"dedupe"`
-	}{"queued", suggested.JobID, suggested.RequestKey, in.sessionID(), suggested.ProjectID, string(suggested.Dedupe)}}, nil
+	}{"queued", suggested.JobID, suggested.RequestKey, in.SessionID(), suggested.ProjectID, string(suggested.Dedupe)}}, nil
 }
 
-func (s *server) upsertSuggestion(ctx context.Context, in *input) (reply, error) {
-	if s.Suggestions == nil {
-		return reply{}, errQueueOff
+func (s *server) upsertSuggestion(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	next := jobs.Suggestion{
+		Status: jobs.SuggestionStatus(in.Body.Get("status").Text()), Suggestion: in.Body.Get("suggestion").Text(), Error: in.Body.Get("error").Text(),
 	}
-	next := jobs.Suggestion{Status: jobs.SuggestionStatus(in.body.Get("status").Text()), Suggestion: in.body.Get("suggestion").Text(), Error: in.body.Get("error").Text()}
-	if next.Status == jobs.SuggestionComplete && next.Suggestion == "" {
-		return reply{}, errMissingSuggestion
-	}
-	key := in.body.Get("requestKey").Text()
-	entry, err := s.Suggestions.Upsert(ctx, in.sessionID(), key, next)
+	key := in.Body.Get("requestKey").Text()
+	entry, err := s.Operations.StoreSuggestion(ctx, in.SessionID(), key, next)
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return ok(struct {
+	return rest.OK(struct {
 		Status     string          `json:"status"`
 		SessionID  string          `json:"sessionId"`
 		RequestKey string          `json:"requestKey"`
 		Entry      jobs.Suggestion `json:"entry"`
-	}{"ok", in.sessionID(), key, entry})
+	}{"ok", in.SessionID(), key, entry})
 }
 
-var errMissingSuggestion = errors.New("suggestion is required when status is complete")
-
 // suggestionFailures are about suggested requests.
-func suggestionFailures(err error, _ *route, _ *input) (failure, bool) {
-	if !errors.Is(err, errMissingSuggestion) {
+func suggestionFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
+	if !errors.Is(err, operations.ErrMissingSuggestion) {
 		return failure{}, false
 	}
 	return failure{status: http.StatusBadRequest, body: struct {
 		Status  string `json:"status"`
 		Code    string `json:"code"`
 		Message string `json:"message"`
-	}{"invalid_request", "missing_suggestion", errMissingSuggestion.Error()}}, true
+	}{"invalid_request", "missing_suggestion", operations.ErrMissingSuggestion.Error()}}, true
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"harness/api"
 	"harness/queue"
 	"harness/queue/jobs"
 )
@@ -40,7 +39,7 @@ func (f *fakeSuggester) Upsert(_ context.Context, _, key string, next jobs.Sugge
 func TestSuggestedRequestRoutes(t *testing.T) {
 	t.Parallel()
 	f := &fakeSuggester{next: jobs.Suggested{Status: "fallback", RequestKey: "k", Suggestion: "improve this"}}
-	b := setup(t, func(o *api.Options) { o.Suggester, o.Suggestions = f, f })
+	b := setup(t, func(o *parts) { o.Suggester, o.Suggestions = f, f })
 	const base = "/api/sessions/" + knownID + "/suggested-request"
 	expect(t, b.send(http.MethodPost, base+"/jobs", "", ""), http.StatusAccepted,
 		`{"status":"queued","jobId":"j","requestKey":"k","sessionId":"`+knownID+`","projectId":"session:`+knownID+`","dedupe":"enqueued"}`)

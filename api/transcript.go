@@ -3,11 +3,12 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 
+	"harness/api/rest"
 	"harness/api/schema"
-	"harness/session"
+	"harness/internal/javascript"
+	"harness/operations"
 	"harness/transcript"
 )
 
@@ -16,18 +17,18 @@ const maxUpserts = 1000
 
 var (
 	upsertBody = schema.Struct(
-		required("messageId", keyField), required("turnId", keyField), required("role", schema.Enum("user", "assistant", "system")),
-		required("type", nameField), required("content", schema.Text{}), optional("details", schema.Nullable(schema.Text{})),
-		optional("startedAt", schema.Integer().Min(0)), optional("completedAt", schema.Integer().Min(0)),
-		required("status", schema.Enum("streaming", "complete", "canceled", "error")))
-	upsertsBody = schema.Struct(required("entries", schema.ListOf(upsertBody).Min(1).Max(maxUpserts)))
+		rest.Required("messageId", rest.Key), rest.Required("turnId", rest.Key), rest.Required("role", schema.Enum("user", "assistant", "system")),
+		rest.Required("type", rest.Name), rest.Required("content", schema.Text{}), rest.Optional("details", schema.Nullable(schema.Text{})),
+		rest.Optional("startedAt", schema.Integer().Min(0)), rest.Optional("completedAt", schema.Integer().Min(0)),
+		rest.Required("status", schema.Enum("streaming", "complete", "canceled", "error")))
+	upsertsBody = schema.Struct(rest.Required("entries", schema.ListOf(upsertBody).Min(1).Max(maxUpserts)))
 )
 
-func (s *server) transcriptRoutes() []route {
+func (s *server) transcriptRoutes() []rest.Route {
 	const base = "/api/sessions/:sessionId/transcript"
-	return []route{
-		{method: http.MethodPost, path: base + "/upsert", agent: agentSession, guards: anySession, lateGuards: true, body: upsertBody, handle: s.upsertTranscript},
-		{method: http.MethodPost, path: base + "/upserts", agent: agentSession, guards: anySession, lateGuards: true, body: upsertsBody, handle: s.upsertTranscripts},
+	return []rest.Route{
+		{Method: http.MethodPost, Path: base + "/upsert", Agent: rest.AgentSession, Operation: operations.Upsert, Body: upsertBody, Handle: s.upsertTranscript},
+		{Method: http.MethodPost, Path: base + "/upserts", Agent: rest.AgentSession, Operation: operations.Upsert, Body: upsertsBody, Handle: s.upsertTranscripts},
 	}
 }
 
@@ -40,24 +41,26 @@ func entryOf(body schema.Value) transcript.Entry {
 }
 
 // upsertTranscript answers with the entry of the request; what it was merged into shows in the session.
-func (s *server) upsertTranscript(ctx context.Context, in *input) (reply, error) {
-	stored, err := s.upsert(ctx, in, []schema.Value{in.body})
+func (s *server) upsertTranscript(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	stored, err := s.upsert(ctx, in, []schema.Value{in.Body})
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return upserted(transcript.AppendAnswer(make([]byte, 0, sizeOf(stored)), in.sessionID(), stored[0]))
+	return upserted(transcript.AppendAnswer(make([]byte, 0, sizeOf(stored)), in.SessionID(), stored[0]))
 }
 
 // upsertTranscripts is many of upsertTranscript at once: all of them are stored, or none.
-func (s *server) upsertTranscripts(ctx context.Context, in *input) (reply, error) {
-	stored, err := s.upsert(ctx, in, in.body.Get("entries").Items())
+func (s *server) upsertTranscripts(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	stored, err := s.upsert(ctx, in, in.Body.Get("entries").Items())
 	if err != nil {
-		return reply{}, err
+		return rest.Reply{}, err
 	}
-	return upserted(transcript.AppendAnswers(make([]byte, 0, sizeOf(stored)), in.sessionID(), stored))
+	return upserted(transcript.AppendAnswers(make([]byte, 0, sizeOf(stored)), in.SessionID(), stored))
 }
 
-func upserted(answer []byte) (reply, error) { return ok(encoded(plainSeparators(answer))) }
+func upserted(answer []byte) (rest.Reply, error) {
+	return rest.OK(encoded(javascript.PlainSeparators(answer)))
+}
 
 // sizeOf is about how long an answer with these entries is.
 func sizeOf(entries []json.RawMessage) int {
@@ -68,21 +71,13 @@ func sizeOf(entries []json.RawMessage) int {
 	return size
 }
 
-func (s *server) upsert(ctx context.Context, in *input, bodies []schema.Value) ([]json.RawMessage, error) {
+func (s *server) upsert(ctx context.Context, in *rest.Input, bodies []schema.Value) ([]json.RawMessage, error) {
 	entries := make([]transcript.Entry, len(bodies))
 	for i, body := range bodies {
 		entries[i] = entryOf(body)
 	}
 	noteTurn(ctx, commonTurn(entries))
-	stored, err := s.Sessions.UpsertTranscripts(ctx, in.sessionID(), entries)
-	if errors.Is(err, session.ErrNotFound) {
-		// Not stored here: the guards look for it at the runtime, too, and take it in.
-		if err := s.checkGuards(ctx, in.guards, in); err != nil {
-			return nil, err
-		}
-		stored, err = s.Sessions.UpsertTranscripts(ctx, in.sessionID(), entries)
-	}
-	return stored, err
+	return s.Operations.Upsert(ctx, in.SessionID(), entries)
 }
 
 // commonTurn is the turn of all entries, "" when they have several.

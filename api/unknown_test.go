@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
-
-	"harness/api"
 )
 
 // leastBody has what the bodies of paths must have.
@@ -49,7 +47,7 @@ func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
 	t.Parallel()
 	refused := func(method, target, body, name string) bool {
 		t.Helper()
-		b := setup(t, func(o *api.Options) { o.Controls = newFakeControls("untrusted", "restricted", "read-only") })
+		b := setup(t, func(o *parts) { o.Controls = newFakeControls("untrusted", "restricted", "read-only") })
 		contentType := ""
 		if body != "" {
 			contentType = "application/json"

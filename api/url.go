@@ -6,9 +6,11 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"harness/api/rest"
 )
 
-// maxParam is how long a path parameter may be, in UTF-16 units, before no route matches it (`codex-manager.md` 5.1).
+// maxParam is how long a path parameter may be, in UTF-16 units, before no route matches it.
 const maxParam = 100
 
 // normaliseURL decodes the path as far as routing sees it: /api/%68ealth is /api/health, but an escaped slash separates nothing. It stays
@@ -68,11 +70,11 @@ func unhex(digit byte) byte {
 }
 
 // readParams decodes the path parameters. False means that no route is meant: one is empty or too long.
-func readParams(r *route, names, values []string) (map[string]string, bool) {
+func readParams(r *rest.Route, names, values []string) (map[string]string, bool) {
 	params := make(map[string]string, len(names))
 	for i, name := range names {
 		value, err := url.PathUnescape(values[i])
-		if err != nil || value == "" || !r.longParams && utf16Length(value) > maxParam {
+		if err != nil || value == "" || !r.LongParams && utf16Length(value) > maxParam {
 			return nil, false
 		}
 		params[name] = value

@@ -77,7 +77,7 @@ func run(t *testing.T, o auth.Options, cases []request) {
 	}
 }
 
-// Fault test 2 through the middleware, on REST and on the stream.
+// Foreign hosts and origins, through the middleware, on REST and on the stream.
 func TestGuardHostAndOrigin(t *testing.T) {
 	t.Parallel()
 	foreign := []string{"Origin: https://attacker.example"}

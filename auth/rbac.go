@@ -15,7 +15,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// RBACMode says how the two extension routes learn a caller's role (AGENT_EXTENSION_RBAC_MODE, seed 004).
+// RBACMode says how the two extension routes learn a caller's role (AGENT_EXTENSION_RBAC_MODE).
 type RBACMode string
 
 // The modes.
@@ -92,7 +92,7 @@ func NewRBAC(opts RBACOptions) *RBAC {
 	return &RBAC{opts: opts, parser: jwt.NewParser(options...)}
 }
 
-// Refusal is why a caller does not get in; the words are codex-manager's (`codex-manager.md` 5.4).
+// Refusal is why a caller does not get in; the words are codex-manager's.
 type Refusal struct {
 	// HTTPStatus is 400, 401, 403 or 500.
 	HTTPStatus int    `json:"-"`

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Fault test 2: DNS rebinding and spellings of the Host header.
+// DNS rebinding and spellings of the Host header.
 func TestHostAllowed(t *testing.T) {
 	t.Parallel()
 	allowed := []string{"App.Example.com", "only.example.com:8443", "2001:db8::7", "[2001:db8::8]:99"}
@@ -68,7 +68,7 @@ func TestHostAllowed(t *testing.T) {
 	}
 }
 
-// Fault test 2: cross-site hijack, 0 accepted.
+// Cross-site hijack, 0 accepted.
 func TestOriginAllowed(t *testing.T) {
 	t.Parallel()
 	allowed := []string{"https://app.example.com", "http://dev.example.com:5173"}
@@ -124,7 +124,7 @@ func TestOriginAllowed(t *testing.T) {
 	}
 }
 
-// Fault test 4: off loopback without authentication refuses to start.
+// Off loopback without authentication refuses to start.
 func TestCheckBind(t *testing.T) {
 	t.Parallel()
 	cases := []struct {

@@ -37,6 +37,8 @@ type Config struct {
 	JournalKeepEvents int      // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
 	Retention         Retention
 
+	Runtimes            []string      // HARNESS_RUNTIMES
+	DefaultRuntime      string        // HARNESS_DEFAULT_RUNTIME; "" is the first of Runtimes
 	CodexBin            string        // CODEX_BIN
 	CodexHome           string        // CODEX_HOME, absolute after Load; "" leaves it to codex
 	OpenAIAPIKey        string        // OPENAI_API_KEY (secret)
@@ -45,6 +47,8 @@ type Config struct {
 	RuntimeHang         time.Duration // HARNESS_RUNTIME_HANG_MS; 0 waits for ever
 	RuntimeUnload       time.Duration // HARNESS_RUNTIME_UNLOAD_MS; 0 unloads nothing
 	RuntimeRecycle      int           // HARNESS_RUNTIME_RECYCLE_MB; 0 recycles nothing
+	RuntimeIdle         time.Duration // HARNESS_RUNTIME_IDLE_MS; 0 closes nothing
+	RuntimeMaxProcesses int           // HARNESS_RUNTIME_MAX_PROCESSES
 	RuntimeDetach       bool          // HARNESS_RUNTIME_DETACH
 	DetachGrace         time.Duration // HARNESS_DETACH_GRACE_MS
 	SpoolBytes          int           // HARNESS_SPOOL_BYTES
@@ -102,13 +106,14 @@ type Queue struct {
 	SuggestRequestWait    time.Duration
 }
 
-// Agent times the turns of agent workers (ORCHESTRATOR_AGENT_*).
+// Agent bounds the turns of agent workers (ORCHESTRATOR_AGENT_*).
 type Agent struct {
 	TurnTimeout            time.Duration
 	PollInterval           time.Duration
 	IncludeTurnsGrace      time.Duration
 	UntrustedTerminalGrace time.Duration
 	EmptyTurnGrace         time.Duration
+	MaxSessionTurns        int
 }
 
 // Extensions governs extension discovery, trust and the two lifecycle routes

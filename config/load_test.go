@@ -66,6 +66,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL",
+		Runtimes: []string{"codex"}, RuntimeIdle: 10 * time.Minute, RuntimeMaxProcesses: 8,
 		CodexBin: "codex", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second,
 		RuntimeHang: 2 * time.Minute, RuntimeUnload: 30 * time.Minute, RuntimeRecycle: 512, RuntimeDetach: true, DetachGrace: 15 * time.Minute, SpoolBytes: 1 << 30, RuntimeConfine: "auto",
 		Retention: Retention{JournalDays: 90, RecordDays: 90, Records: 100_000, ArchivedDays: 365},
@@ -74,7 +75,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 			DefaultTimeout: time.Minute, BackgroundAging: 15 * time.Second, MaxInteractiveBurst: 3,
 			SuggestRequestEnabled: true, SuggestRequestWait: 12 * time.Second},
 		Agent: Agent{TurnTimeout: 3 * time.Minute, PollInterval: 350 * time.Millisecond, IncludeTurnsGrace: 3 * time.Second,
-			UntrustedTerminalGrace: 3 * time.Second, EmptyTurnGrace: 8 * time.Second},
+			UntrustedTerminalGrace: 3 * time.Second, EmptyTurnGrace: 8 * time.Second, MaxSessionTurns: 200},
 		Extensions: Extensions{RBACMode: "disabled", RBACJWTRoleClaim: "role", RBACJWTActorClaim: "sub", TrustMode: "warn"},
 	}
 	if !reflect.DeepEqual(got, want) {

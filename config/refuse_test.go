@@ -54,7 +54,7 @@ func TestBadValueIsOneLineThatNamesEverything(t *testing.T) {
 	}
 }
 
-// Fault test 18 for this room: no refusal may quote a secret.
+// No refusal may quote a secret.
 func TestRefusalsNeverShowSecrets(t *testing.T) {
 	t.Parallel()
 	const canary = "kanari"
@@ -130,7 +130,7 @@ func TestDotenvKeepsDollarInSingleQuotes(t *testing.T) {
 	}
 }
 
-// The start-up refusals of reference section 5.4.
+// Settings that are refused at start, each with the reason.
 func TestRulesBetweenExtensionSettings(t *testing.T) {
 	t.Parallel()
 	cases := []struct {

@@ -125,6 +125,12 @@ func retentionVariables() []Variable {
 
 func runtimeVariables() []Variable {
 	return grouped("Runtimes", []Variable{
+		{Name: "HARNESS_RUNTIMES", Default: "codex", check: notEmpty, Allowed: "a comma-separated list of runtimes this program has: codex",
+			Doc:   "Runtimes this server drives. Sessions of others stay readable; turns of theirs that run are ended.",
+			field: func(c *Config) any { return &c.Runtimes }},
+		{Name: "HARNESS_DEFAULT_RUNTIME", Allowed: "one of HARNESS_RUNTIMES",
+			Doc:   "Runtime of sessions whose creator names none. Unset: the first of HARNESS_RUNTIMES.",
+			field: func(c *Config) any { return &c.DefaultRuntime }},
 		{Name: "CODEX_BIN", Default: "codex", check: notEmpty, Allowed: "a command name or a path",
 			Doc:   "codex executable, looked up on PATH when it has no slash.",
 			field: func(c *Config) any { return &c.CodexBin }},
@@ -149,6 +155,12 @@ func runtimeVariables() []Variable {
 		{Name: "HARNESS_RUNTIME_RECYCLE_MB", Default: "512",
 			Doc:   "Resident memory (MiB) above which a runtime is restarted while nothing runs in it and nothing waits; Linux. 0 never does.",
 			field: func(c *Config) any { return &c.RuntimeRecycle }},
+		{Name: "HARNESS_RUNTIME_IDLE_MS", Default: "600000", check: zeroOrSecond, Allowed: "0, or at least 1000",
+			Doc:   "Idle time after which the process of a session is closed, where a runtime has one for each; the next message starts it again. 0 closes none.",
+			field: func(c *Config) any { return &c.RuntimeIdle }},
+		{Name: "HARNESS_RUNTIME_MAX_PROCESSES", Default: "8", Min: 1, Max: 10_000,
+			Doc:   "Most processes of a runtime that has one for each session. A session beyond it takes the place of one that is idle, or waits in order; /api/health counts them.",
+			field: func(c *Config) any { return &c.RuntimeMaxProcesses }},
 		{Name: "HARNESS_RUNTIME_DETACH", Default: "true",
 			Doc:   "Run runtimes behind a shim, so that turns outlive the server; false runs them as its children.",
 			field: func(c *Config) any { return &c.RuntimeDetach }},

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -79,6 +80,9 @@ func isToken(s string) bool {
 // start-up refusals for extension access; the rule for the bind address lives
 // in the auth room, which knows what counts as authentication.
 func (c *Config) checkRules() error {
+	if len(c.Runtimes) == 0 || len(slices.Compact(slices.Sorted(slices.Values(c.Runtimes)))) < len(c.Runtimes) {
+		return &RuleError{"HARNESS_RUNTIMES", "it must name at least one runtime, and each once"}
+	}
 	e := c.Extensions
 	switch e.RBACMode {
 	case "header":

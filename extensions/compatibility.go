@@ -10,7 +10,7 @@ import (
 	"harness/extensions/sdk"
 )
 
-// CompatibilitySummary is how an extension's demands meet this runtime (LC-03). The keys are codex-manager's.
+// CompatibilitySummary is how an extension's demands meet this runtime. The keys are codex-manager's.
 type CompatibilitySummary struct {
 	APIVersion      *int     `json:"apiVersion"`
 	APIVersionRange *string  `json:"apiVersionRange"`
@@ -21,7 +21,7 @@ type CompatibilitySummary struct {
 	Reasons         []string `json:"reasons"`
 }
 
-// compatibility weighs what a manifest asks for against a profile (EX-03, EX-04). Without a runtime member everything fits.
+// compatibility weighs what a manifest asks for against a profile. Without a runtime member everything fits.
 func compatibility(manifest *Manifest, profile sdk.Profile) CompatibilitySummary {
 	summary := CompatibilitySummary{RuntimeVersion: profile.CoreAPIVersion, ProfileID: profile.RuntimeProfileID,
 		ProfileVersion: profile.RuntimeProfileVersion, Reasons: []string{}}

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/extensions/sdk"
+	"harness/runtime/wire"
 )
 
 // ConformanceReport says whether an extension runs the same in every runtime profile, and why not. Keys are codex-manager's, and more.
@@ -129,7 +130,7 @@ func (c *ConformanceRun) judge(eventType string, results []sdk.EmitResult) {
 // SampleEvent is an event of a type with a payload as the contract has it.
 func SampleEvent(eventType string) *Event {
 	about := eventContext{ProjectID: "sample-project", SourceSessionID: "sample-session", ThreadID: "sample-session", TurnID: "sample-turn",
-		ItemID: "sample-item", ApprovalID: "sample-approval", AnchorItemID: "sample-item", UserRequest: "Add a file", TurnTranscript: "user userMessage: Add a file"}
+		ItemID: "sample-item", ApprovalID: "sample-approval", AnchorItemID: "sample-item", UserRequest: "Add a file", TurnTranscript: "user " + wire.ItemUserMessage + ": Add a file"}
 	var payload any
 	switch eventType {
 	case EventSuggestRequest:

@@ -43,7 +43,7 @@ func precedence(origin OriginType) int {
 // eventFiles are the entrypoints looked for when the manifest names none that exists.
 func eventFiles() []string { return []string{"events.js", "events.mjs", "events.ts"} }
 
-// discover finds the extensions under the roots in an order that depends on names only (EX-34): origin, module name, path. A folder reached
+// discover finds the extensions under the roots in an order that depends on names only: origin, module name, path. A folder reached
 // from two roots belongs to the stronger origin. Roots that do not exist are passed over; one that cannot be read is reported.
 func discover(roots []Root) (found []candidate, problems []error) {
 	roots = slices.Clone(roots)

@@ -51,7 +51,8 @@ type DispatcherOptions struct {
 	Sessions Sessions
 	// NodeID names this server among those that share the store; it must be the same after a restart.
 	NodeID string
-	// Lanes is how many sessions' events are dispatched side by side (4); one session's events stay in order.
+	// Lanes is how many sessions' events are dispatched side by side (4); one session's events stay in order. As many are
+	// told again at once.
 	Lanes int
 	// Queue bounds the records waiting in one lane (256); beyond, the lane reads the journal from where it is.
 	Queue int

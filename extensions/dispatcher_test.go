@@ -465,3 +465,39 @@ func TestSuggest_EX33_EX43_EX44(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// A handler that takes its time over one event that is told again does not keep the others waiting, neither at the start nor later.
+func TestRetriesRunSideBySide(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		s, idle := newSite(t, db), newListener(nil)
+		_, _, stop := s.start(idle, func(o *extensions.DispatcherOptions) { o.Retry = []time.Duration{time.Hour, time.Hour} }, extensions.EventTurnCompleted)
+		for _, turn := range []string{"t1", "t2"} {
+			s.fileChange("s1", turn, "i", "r-"+turn)
+			s.turnEnd("s1", turn)
+			idle.expect(t, extensions.EventTurnCompleted)
+		}
+		s.waitFor(`select count(*) from extension_dispatches where kind = 'turn.completed' and attempts = 1`, 2)
+		stop()
+		met := []chan struct{}{make(chan struct{}), make(chan struct{})}
+		l := newListener(func(_ string, nth int) any {
+			if nth > 2*len(met) {
+				return nil
+			}
+			both := met[(nth-1)/2]
+			if nth%2 == 0 {
+				close(both)
+			}
+			select {
+			case <-both:
+			case <-time.After(10 * time.Second):
+				t.Errorf("the other one is not told while this one (%d) is", nth)
+			}
+			return nil
+		})
+		s.start(l, func(o *extensions.DispatcherOptions) { o.Retry = []time.Duration{time.Hour, time.Millisecond, time.Millisecond} }, extensions.EventTurnCompleted)
+		for range 2 * len(met) {
+			l.expect(t, extensions.EventTurnCompleted)
+		}
+	})
+}

@@ -82,8 +82,8 @@ const (
 )
 
 // Emit hands an event to every handler of its type, one after the other in dispatch order, and returns what they answered, one result per
-// handler (EX-11, EX-12, EX-15). A handler that throws or outlives its timeout yields handler_error and keeps nobody else from running; the
-// first performed action wins, later requests are not executed (EX-25). Without handlers it returns nil and encodes nothing.
+// handler. A handler that throws or outlives its timeout yields handler_error and keeps nobody else from running; the
+// first performed action wins, later requests are not executed. Without handlers it returns nil and encodes nothing.
 func (r *Registry) Emit(ctx context.Context, event *Event, scope Scope) []sdk.EmitResult {
 	if len(r.active.Load().byEvent[event.Type]) == 0 {
 		return nil
@@ -150,7 +150,7 @@ func (p *pass) invoke(ctx context.Context, b *binding) (json.RawMessage, error) 
 	return raw, err
 }
 
-// act decides about one action request (EX-21 to EX-26).
+// act decides about one action request.
 func (p *pass) act(ctx context.Context, b *binding, request sdk.ActionRequest) sdk.EmitResult {
 	result := sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: b.moduleName, ActionType: request.ActionType, RequestID: request.RequestID,
 		IdempotencyKey: request.IdempotencyKey}

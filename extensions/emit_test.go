@@ -152,6 +152,10 @@ func TestTrustOfActions_LC19_LC20_LC21(t *testing.T) {
 		if got := emit(t, r, "act")[0]; got.Status != c.want {
 			t.Errorf("%s %s: %s, want %s", c.mode, c.declared, got.Status, c.want)
 		}
+		warned := len(r.List().Modules[0].Trust.Warnings) > 0
+		if want := c.mode == extensions.TrustWarn && c.declared == ""; warned != want {
+			t.Errorf("%s %s: warned %v, want %v", c.mode, c.declared, warned, want)
+		}
 		got := emit(t, r, "enqueue")[0]
 		if wantKind := map[string]sdk.ResultKind{"performed": sdk.EnqueueResult, "forbidden": sdk.HandlerError}[c.want]; got.Kind != wantKind {
 			t.Errorf("enqueueJob in %s %s: %+v", c.mode, c.declared, got)

@@ -127,7 +127,7 @@ const LateCall = "agent handler invocation is no longer active"
 type Tools interface {
 	// EnqueueJob queues a job: input is {type, projectId, sourceSessionId?, payload}, the result {status, job{id,type,projectId,state}}.
 	EnqueueJob(ctx context.Context, input json.RawMessage) (json.RawMessage, error)
-	// HasSettings tells whether the two getters are supplied; without, the members are absent (EX-07).
+	// HasSettings tells whether the two getters are supplied; without, the members are absent.
 	HasSettings() bool
 	// GetSessionSettings returns the session's settings as one object.
 	GetSessionSettings(ctx context.Context, sessionID string) (json.RawMessage, error)
@@ -137,7 +137,7 @@ type Tools interface {
 	Log(level string, fields json.RawMessage, message string)
 }
 
-// Event is what handlers receive: type, payload and, when set, emittedAt and correlationId (EX-05). It is encoded at most once, and only
+// Event is what handlers receive: type, payload and, when set, emittedAt and correlationId. It is encoded at most once, and only
 // when a handler is there to read it.
 type Event struct {
 	Type          string
@@ -174,7 +174,7 @@ type Health struct {
 	LastError string      `json:"lastError,omitempty"`
 }
 
-// LoadCode says why an extension could not be loaded; the words are codex-manager's (`codex-manager.md` 5.4).
+// LoadCode says why an extension could not be loaded; the words are codex-manager's.
 type LoadCode string
 
 // The codes of a LoadError. A host uses ImportFailed, MissingRegister,

@@ -6,7 +6,7 @@ type Origin struct {
 	Path string     `json:"path"`
 }
 
-// OriginType is the kind of root an extension was found under (LC-02).
+// OriginType is the kind of root an extension was found under.
 type OriginType string
 
 // The origins, strongest first: it is also the order of discovery.

@@ -66,7 +66,7 @@ func (o *Options) setDefaults() {
 }
 
 // Registry holds the loaded extensions and hands them events. The set in use is immutable and swapped as a whole: an emit sees either all
-// old or all new handlers (LC-04).
+// old or all new handlers.
 type Registry struct {
 	opts      Options
 	hosts     map[string]Host
@@ -90,7 +90,7 @@ func New(opts Options) *Registry {
 	return r
 }
 
-// Listing describes the active snapshot (LC-01).
+// Listing describes the active snapshot.
 type Listing struct {
 	SnapshotVersion string
 	LoadedAt        time.Time
@@ -157,8 +157,8 @@ type ReloadResult struct {
 	Errors                          []*LoadError
 }
 
-// Reload loads everything anew and swaps it in as one, or keeps what was active when anything at all cannot be loaded (LC-04, LC-05). Only
-// one runs at a time; another is told so at once (LC-06). reloadID may be empty.
+// Reload loads everything anew and swaps it in as one, or keeps what was active when anything at all cannot be loaded. Only
+// one runs at a time; another is told so at once. reloadID may be empty.
 func (r *Registry) Reload(ctx context.Context, reloadID string) ReloadResult {
 	if reloadID == "" {
 		reloadID = uuid.NewString()

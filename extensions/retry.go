@@ -3,8 +3,11 @@ package extensions
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"harness/transcript"
 )
@@ -49,20 +52,16 @@ func (r *retries) take(now time.Time) (due []dispatch, wait time.Duration) {
 	return due, wait
 }
 
-// retryLoop takes up what an earlier run left, then tries again what is due.
+// retryLoop takes up what an earlier run left, then tries again what is due: side by side, as many as there are lanes, so that a handler that
+// takes its time over one does not hold up the others.
 func (d *Dispatcher) retryLoop(ctx context.Context, left []dispatch) {
-	d.resume(ctx, left)
+	var tries errgroup.Group
+	defer func() { _ = tries.Wait() }() // a try tells of its failure itself
+	tries.SetLimit(d.opts.Lanes)
+	d.tryAll(ctx, &tries, left)
 	for {
 		due, wait := d.retry.take(d.opts.Clock())
-		for _, job := range due {
-			if ctx.Err() != nil {
-				return
-			}
-			d.turnEnd(ctx, job)
-		}
-		if len(due) > 0 {
-			continue
-		}
+		d.tryAll(ctx, &tries, due)
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -75,33 +74,38 @@ func (d *Dispatcher) retryLoop(ctx context.Context, left []dispatch) {
 	}
 }
 
-// resume works on stored dispatches nobody acted on: ends of turns are tried again, file changes that still wait are reconciled.
-func (d *Dispatcher) resume(ctx context.Context, left []dispatch) {
-	for _, job := range left {
-		if ctx.Err() != nil {
-			return
-		}
-		switch job.kind {
-		case EventTurnCompleted:
-			d.turnEnd(ctx, job)
-		case EventFileChange:
-			d.reconcile(ctx, job)
-		}
+func (d *Dispatcher) tryAll(ctx context.Context, tries *errgroup.Group, jobs []dispatch) {
+	for _, job := range jobs {
+		tries.Go(func() error {
+			if ctx.Err() == nil {
+				d.try(ctx, job)
+			}
+			return nil
+		})
 	}
 }
 
-// Reconcile offers every file change that still waits for a decision, and that no extension acted on, again (EX-38, approvals_reconcile).
+// try works on a stored dispatch nobody acted on: the end of a turn is told again, a file change that still waits is reconciled.
+func (d *Dispatcher) try(ctx context.Context, job dispatch) {
+	switch job.kind {
+	case EventTurnCompleted:
+		d.turnEnd(ctx, job)
+	case EventFileChange:
+		d.reconcile(ctx, job)
+	}
+}
+
+// Reconcile offers every file change that still waits for a decision, and that no extension acted on, again (sourceEvent approvals_reconcile).
 // Call it after a reload: what came in before an extension was there is not lost to it. One that was acted on is never offered twice.
 func (d *Dispatcher) Reconcile(ctx context.Context) error {
 	left, err := pendingDispatches(ctx, d.opts.DB.Read(), d.opts.NodeID)
 	if err != nil {
 		return err
 	}
-	for _, job := range left {
-		if job.kind == EventFileChange && ctx.Err() == nil {
-			d.reconcile(ctx, job)
-		}
-	}
+	var tries errgroup.Group
+	tries.SetLimit(d.opts.Lanes)
+	d.tryAll(ctx, &tries, slices.DeleteFunc(left, func(job dispatch) bool { return job.kind != EventFileChange }))
+	_ = tries.Wait() // a try tells of its failure itself
 	return ctx.Err()
 }
 
@@ -117,22 +121,16 @@ func (d *Dispatcher) reconcile(ctx context.Context, job dispatch) {
 		return
 	}
 	change := fileChange{source: sourceReconcile}
-	entries, err := transcript.Store{}.List(ctx, d.opts.DB.Read(), job.sessionID)
+	entry, _, err := transcript.Store{}.Find(ctx, d.opts.DB.Read(), job.sessionID, "approval-"+job.requestID)
 	if err != nil {
 		d.logFailure(ctx, err, job)
 		return
 	}
-	for i := range entries {
-		if entries[i].MessageID != "approval-"+job.requestID {
-			continue
-		}
-		change.summary = entries[i].Content
-		if entries[i].Details != nil {
-			change.details = *entries[i].Details
-			var details struct{ ItemID string }
-			if json.Unmarshal([]byte(change.details), &details) == nil {
-				change.itemID = details.ItemID
-			}
+	if change.summary = entry.Content; entry.Details != nil {
+		change.details = *entry.Details
+		var details struct{ ItemID string }
+		if json.Unmarshal([]byte(change.details), &details) == nil {
+			change.itemID = details.ItemID
 		}
 	}
 	d.fileChange(ctx, job, change)

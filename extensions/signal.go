@@ -9,13 +9,8 @@ import (
 	"sync/atomic"
 
 	"harness/journal"
+	"harness/runtime/wire"
 	"harness/stream"
-)
-
-// The runtime methods events are synthesised from (seed 004).
-const (
-	methodFileChange    = "item/fileChange/requestApproval"
-	methodTurnCompleted = "turn/completed"
 )
 
 // names remembers the event name of every method seen, so that a signal nobody waits for costs a look-up.
@@ -88,11 +83,11 @@ func (d *Dispatcher) interesting(rec *journal.Record) bool {
 	if d.opts.Registry.Subscribed(d.names.of(request, method)) {
 		return true
 	}
-	return (request && string(method) == methodFileChange) || (!request && string(method) == methodTurnCompleted)
+	return (request && string(method) == wire.MethodApproveFileChange) || (!request && string(method) == wire.MethodTurnCompleted)
 }
 
-// handle dispatches one record: the signal as it is, then what is synthesised from it. Purged and system-owned threads make no events
-// (AS-13, AS-14); stream.Frames knows, because the moment of the event decided it.
+// handle dispatches one record: the signal as it is, then what is synthesised from it. Purged and system-owned threads make no events;
+// stream.Frames knows, because the moment of the event decided it.
 func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 	request := rec.Type == stream.EventRequest
 	method := methodOf(rec.Payload)
@@ -108,9 +103,9 @@ func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 		d.signal(ctx, rec, meta, d.names.of(request, method))
 	}
 	switch {
-	case request && string(method) == methodFileChange && meta.Request != nil:
+	case request && string(method) == wire.MethodApproveFileChange && meta.Request != nil:
 		d.fileChangeRequested(ctx, rec, *meta.Request)
-	case !request && string(method) == methodTurnCompleted:
+	case !request && string(method) == wire.MethodTurnCompleted:
 		d.turnCompleted(ctx, rec, meta)
 	}
 }

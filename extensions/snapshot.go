@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Defaults of a registration (seed 000).
+// Defaults of a registration.
 const (
 	defaultPriority = 100
 	defaultTimeout  = 30 * time.Second
@@ -83,7 +83,7 @@ type loaded struct {
 	declared *Capabilities
 }
 
-// newSnapshot puts the handlers of all modules into dispatch order, once: priority, module name, registration index (EX-11). Names are
+// newSnapshot puts the handlers of all modules into dispatch order, once: priority, module name, registration index. Names are
 // compared by their bytes, so that the order does not depend on a locale.
 func newSnapshot(version string, at time.Time, modules []loaded, timeout time.Duration) *snapshot {
 	s := &snapshot{version: version, loadedAt: at, infos: []ModuleInfo{}, byEvent: map[string][]binding{}}

@@ -10,10 +10,10 @@ import (
 	"harness/transcript"
 )
 
-// ErrNoJob says that no extension queued the job a route needs to answer with (EX-33); the wire says 409 job_conflict.
+// ErrNoJob says that no extension queued the job a route needs to answer with; the wire says 409 job_conflict.
 var ErrNoJob = errors.New("no extension queued a job")
 
-// SuggestRequest is the payload of suggest_request.requested (EX-43).
+// SuggestRequest is the payload of suggest_request.requested.
 type SuggestRequest struct {
 	RequestKey string `json:"requestKey"`
 	SessionID  string `json:"sessionId"`
@@ -28,7 +28,7 @@ type SuggestRequest struct {
 	Draft          string `json:"draft,omitempty"`
 }
 
-// OwnerID is the queue owner of a session: its project, or "session:<id>" without one (EX-44).
+// OwnerID is the queue owner of a session: its project, or "session:<id>" without one.
 func OwnerID(sessionID string, projectID *string) string {
 	if projectID != nil && *projectID != "" {
 		return *projectID
@@ -36,8 +36,8 @@ func OwnerID(sessionID string, projectID *string) string {
 	return "session:" + sessionID
 }
 
-// Suggest asks extensions for a suggestion job and returns the job the route answers with: the first enqueued, else the first already queued
-// (EX-32). ErrNoJob when there is none; results tell what the handlers said.
+// Suggest asks extensions for a suggestion job and returns the job the route answers with: the first enqueued, else the first already queued.
+// ErrNoJob when there is none; results tell what the handlers said.
 func (r *Registry) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult, err error) {
 	event := &Event{Type: EventSuggestRequest, EmittedAt: isoTime(r.opts.Clock().UnixMilli()), CorrelationID: "suggest|" + request.RequestKey, Payload: encode(request)}
 	results = r.Emit(ctx, event, Scope{ProjectID: request.ProjectID, SessionID: request.SessionID, TurnID: request.TurnID})

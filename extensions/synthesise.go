@@ -10,18 +10,19 @@ import (
 	"harness/database"
 	"harness/extensions/sdk"
 	"harness/journal"
+	"harness/runtime/wire"
 	"harness/stream"
 	"harness/transcript"
 )
 
-// The synthesised events (seed 004).
+// The synthesised events.
 const (
 	EventFileChange     = "file_change.approval_requested"
 	EventTurnCompleted  = "turn.completed"
 	EventSuggestRequest = "suggest_request.requested"
 )
 
-// The sources of EventFileChange (EX-38).
+// The sources of EventFileChange.
 const (
 	sourceRequest   = "approval_request"
 	sourceReconcile = "approvals_reconcile"
@@ -43,7 +44,7 @@ type eventContext struct {
 	TurnTranscript  string `json:"turnTranscript,omitempty"`
 }
 
-// fileChangeRequested remembers that the turn changes files (that is what turn.completed is gated by, EX-39), and tells extensions (EX-36).
+// fileChangeRequested remembers that the turn changes files (without one there is no turn.completed), and tells extensions.
 func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Record, request stream.RequestRef) {
 	anchor := request.ItemID
 	if anchor == "" {
@@ -105,7 +106,7 @@ func (d *Dispatcher) fileChange(ctx context.Context, job dispatch, change fileCh
 	d.settle(ctx, job)
 }
 
-// turnCompleted opens the dispatch of a turn's end when the turn asked to change files (EX-39, EX-40).
+// turnCompleted opens the dispatch of a turn's end when the turn asked to change files.
 func (d *Dispatcher) turnCompleted(ctx context.Context, rec *journal.Record, meta stream.Meta) {
 	turnID := rec.TurnID
 	if turnID == "" {
@@ -135,29 +136,29 @@ func (d *Dispatcher) turnCompleted(ctx context.Context, rec *journal.Record, met
 }
 
 // fileChanges counts the file changes a turn asked for: as remembered, else as the stored transcript tells (a turn that began under another
-// server, EX-41).
+// server).
 func (d *Dispatcher) fileChanges(ctx context.Context, job dispatch) (int, error) {
 	count, err := countFileChanges(ctx, d.opts.DB.Read(), job.sessionID, job.turnID)
 	if err != nil || count > 0 {
 		return count, err
 	}
-	entries, err := transcript.Store{}.List(ctx, d.opts.DB.Read(), job.sessionID)
+	entries, err := transcript.Store{}.ListTurn(ctx, d.opts.DB.Read(), job.sessionID, job.turnID)
 	if err != nil {
 		return 0, err
 	}
 	for i := range entries {
-		if entries[i].TurnID != job.turnID || entries[i].Type != "approval.request" || entries[i].Details == nil {
+		if entries[i].Type != "approval.request" || entries[i].Details == nil {
 			continue
 		}
 		var details struct{ Method string }
-		if json.Unmarshal([]byte(*entries[i].Details), &details) == nil && details.Method == methodFileChange {
+		if json.Unmarshal([]byte(*entries[i].Details), &details) == nil && details.Method == wire.MethodApproveFileChange {
 			count++
 		}
 	}
 	return count, nil
 }
 
-// turnEnd emits turn.completed once and plans the next try when nobody acted on it (EX-42).
+// turnEnd emits turn.completed once and plans the next try when nobody acted on it.
 func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 	info, ok := d.describe(ctx, job)
 	if !ok {
@@ -205,7 +206,7 @@ func (d *Dispatcher) emit(ctx context.Context, job dispatch, eventType string, p
 	return d.opts.Registry.Emit(ctx, event, Scope{ProjectID: projectID, SessionID: job.sessionID, TurnID: job.turnID})
 }
 
-// describe finds the session of a dispatch; one that is gone or a worker's ends the dispatch (AS-13, AS-14).
+// describe finds the session of a dispatch; one that is gone or a worker's ends the dispatch.
 func (d *Dispatcher) describe(ctx context.Context, job dispatch) (SessionInfo, bool) {
 	info, err := d.opts.Sessions.Describe(ctx, job.sessionID)
 	if errors.Is(err, ErrSessionGone) || (err == nil && info.SystemOwned) {
@@ -242,7 +243,7 @@ type turnText struct{ request, transcript string }
 
 // turnText tells a turn from the stored transcript, the end of it when it is long. It costs no call to the runtime.
 func (d *Dispatcher) turnText(ctx context.Context, sessionID, turnID string) turnText {
-	entries, err := transcript.Store{}.List(ctx, d.opts.DB.Read(), sessionID)
+	entries, err := transcript.Store{}.ListTurn(ctx, d.opts.DB.Read(), sessionID, turnID)
 	if err != nil {
 		d.opts.Logger.Warn().Err(err).Str("session", sessionID).Msg("the transcript for an extension event cannot be read")
 		return turnText{}
@@ -251,9 +252,6 @@ func (d *Dispatcher) turnText(ctx context.Context, sessionID, turnID string) tur
 	var text strings.Builder
 	for i := range entries {
 		entry := &entries[i]
-		if entry.TurnID != turnID {
-			continue
-		}
 		if entry.Role == "user" && out.request == "" {
 			out.request = entry.Content
 		}

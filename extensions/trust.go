@@ -15,7 +15,7 @@ const (
 	TrustRefused          TrustStatus = "denied"
 )
 
-// TrustEvaluation is shown in the listing (LC-03).
+// TrustEvaluation is shown in the listing.
 type TrustEvaluation struct {
 	Mode     TrustMode   `json:"mode"`
 	Status   TrustStatus `json:"status"`
@@ -23,7 +23,7 @@ type TrustEvaluation struct {
 	Errors   []string    `json:"errors"`
 }
 
-// evaluateTrust weighs the registered events against the declared ones (LC-19, LC-20, LC-21).
+// evaluateTrust weighs the registered events against the declared ones.
 func evaluateTrust(mode TrustMode, extension string, declared *Capabilities, registered []string) TrustEvaluation {
 	evaluation := TrustEvaluation{Mode: mode, Status: TrustAccepted, Warnings: []string{}, Errors: []string{}}
 	if mode == TrustDisabled {

@@ -2,7 +2,7 @@ package queue
 
 import "errors"
 
-// Codes of an Error, as clients see them (`queue-and-storage.md` 1).
+// Codes of an Error, as clients see them.
 const (
 	CodeFull           = "queue_full"
 	CodeConflict       = "job_conflict"

@@ -9,7 +9,7 @@ import (
 // eventCancelRequested wakes the node that runs a job; it has a dot, so clients see no frame of it.
 const eventCancelRequested = "queue.cancel_requested"
 
-// eventName is what clients are told of a job that came into a state (seed 004, "Queue lifecycle websocket events").
+// eventName is what clients are told of a job that came into a state.
 func eventName(state State) string {
 	switch state {
 	case Running:

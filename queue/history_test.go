@@ -145,9 +145,7 @@ func (h *history) step() (string, error) {
 	case 7, 8:
 		id, by, attempt := h.target(owner)
 		out := outcome{result: json.RawMessage(`{}`)}
-		if failure := pick(h.random, "", "orchestrator job timeout", "no such file"); failure != "" {
-			out.err = errors.New(failure)
-		}
+		out.err = pick(h.random, nil, ErrTimeout, errors.New("no such file"))
 		name = fmt.Sprintf("%d finish %s by %s attempt %d: %v", h.now, id, by, attempt, out.err)
 		failure := ""
 		if out.err != nil {

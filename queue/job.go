@@ -1,6 +1,6 @@
 // Package queue is the durable job queue: the contract of a job, the decisions over jobs, and the runner that carries them out.
 //
-// It owns the tables jobs and job_lanes, the order in which jobs run, and the `orchestrator_job_*` events (seed 004). It must never know what
+// It owns the tables jobs and job_lanes, the order in which jobs run, and the `orchestrator_job_*` events. It must never know what
 // a job does (definitions say it, see queue/jobs), HTTP, or a runtime.
 //
 // Every decision is a journal.Unit. Units of all processes run one after the other under the lock of the journal's head row, on both engines;

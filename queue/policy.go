@@ -1,8 +1,10 @@
 package queue
 
 import (
-	"strings"
+	"errors"
 	"time"
+
+	"harness/runtime"
 )
 
 // Policy are the bounds of the queue (ORCHESTRATOR_QUEUE_*).
@@ -116,18 +118,27 @@ func before(a, b Candidate) bool {
 	return a.ID < b.ID
 }
 
-// Retryable is the shared classification of an attempt's error: passing trouble of a runtime or its conversations.
+// transient is an error that keeps its words.
+type transient struct{ error }
+
+// Transient marks the failure of an attempt that may go well when it is tried again.
+func Transient(err error) error { return transient{err} }
+
+// Unwrap makes errors.Is match what was marked.
+func (t transient) Unwrap() error { return t.error }
+
+// Retryable is the shared classification of an attempt's error: passing trouble of a runtime or its conversations, and whatever took too long.
 func Retryable(err error) bool {
-	text := strings.ToLower(err.Error())
-	for _, part := range []string{
-		"timed out", "timeout", "temporarily unavailable", "thread not found", "conversation not found", "invalid thread id",
-		"invalid conversation id", "no rollout found for", "made no item progress", "includeturns", "not materialized",
-	} {
-		if strings.Contains(text, part) {
+	if errors.As(err, new(transient)) {
+		return true
+	}
+	for _, passing := range []error{ErrTimeout, runtime.ErrTransient, runtime.ErrTimeout, runtime.ErrThreadNotFound} {
+		if errors.Is(err, passing) {
 			return true
 		}
 	}
-	return false
+	var timed interface{ Timeout() bool }
+	return errors.As(err, &timed) && timed.Timeout()
 }
 
 // Bounds of BackoffDelay.

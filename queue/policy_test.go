@@ -2,10 +2,14 @@ package queue_test
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
 	"harness/queue"
+	"harness/runtime"
+	"harness/runtime/codex"
 )
 
 func TestPick(t *testing.T) {
@@ -52,10 +56,20 @@ func TestDelaysAndClassification(t *testing.T) {
 			t.Errorf("backoff after %d: %s", attempt, got)
 		}
 	}
-	for text, want := range map[string]bool{"Orchestrator job TIMEOUT": true, "codex rpc error: Thread not found: x": true, "worker turn made no item progress": true,
-		"includeTurns is unavailable": true, "no such file": false, "": false, "the answer is not one JSON object": false} {
-		if got := queue.Retryable(errors.New(text)); got != want {
-			t.Errorf("%q is retryable: %t", text, got)
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{fmt.Errorf("agent: %w", queue.ErrTimeout), true}, {fmt.Errorf("no progress: %w", queue.Transient(errors.New("still"))), true},
+		{fmt.Errorf("send: %w", codex.Refusal("turn/start", -32600, "Thread not found: x")), true},
+		{codex.Refusal("thread/read", -32600, "includeTurns is unavailable"), true},
+		{codex.Refusal("turn/start", -32000, "model temporarily unavailable"), true},
+		{fmt.Errorf("%w: codex did not answer turn/start", runtime.ErrTimeout), true}, {os.ErrDeadlineExceeded, true},
+		{codex.Refusal("turn/start", -32600, "input must not be empty"), false}, {queue.ErrCanceled, false},
+		{errors.New("the answer quotes: timeout, thread not found"), false},
+	} {
+		if got := queue.Retryable(c.err); got != c.want {
+			t.Errorf("%q is retryable: %t", c.err, got)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"harness/internal/lifecycle/lifecycletest"
 	"harness/journal"
 	"harness/queue"
+	"harness/runtime"
 )
 
 func fail(reason string) func(context.Context, *queue.Run) (json.RawMessage, error) {
@@ -39,13 +41,13 @@ func TestRetry(t *testing.T) {
 		var attempts atomic.Int64
 		q := s.start("n", []queue.Definition{{Type: "work", Delay: queue.LinearDelay, Run: func(_ context.Context, run *queue.Run) (json.RawMessage, error) {
 			if attempts.Add(1); run.Job().Attempts < 3 {
-				return nil, errors.New("thread not found: t-1")
+				return nil, fmt.Errorf("%w: t-1", runtime.ErrThreadNotFound)
 			}
-			return nil, errors.New("model temporarily unavailable")
+			return nil, queue.Transient(errors.New("the model is away"))
 		}}})
 		job := enqueue(t, q, queue.Request{Type: "work", MaxAttempts: 3}).Job
 		ended := waitFinal(t, q, job.ID)
-		if ended.State != queue.Failed || ended.Attempts != 3 || attempts.Load() != 3 || *ended.Error != "model temporarily unavailable" || ended.CreatedAt != job.CreatedAt {
+		if ended.State != queue.Failed || ended.Attempts != 3 || attempts.Load() != 3 || *ended.Error != "the model is away" || ended.CreatedAt != job.CreatedAt {
 			t.Errorf("%d attempts, ended as %+v", attempts.Load(), ended)
 		}
 		want := []string{"orchestrator_job_queued", "orchestrator_job_started", "orchestrator_job_started", "orchestrator_job_started", "orchestrator_job_failed"}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Sentinels of every adapter, to be tested with errors.Is.
@@ -20,6 +21,24 @@ var (
 	ErrTurnActive = errors.New("another turn is running")
 	// ErrRequestGone: the interactive request died with its process.
 	ErrRequestGone = errors.New("request is gone with its runtime process")
+	// ErrUnsupported: the runtime cannot do what was asked.
+	ErrUnsupported = errors.New("not supported by this runtime")
+	// ErrInvalidParams: what was asked is not worded as the runtime takes it.
+	ErrInvalidParams = errors.New("invalid parameters")
+	// ErrInvalidState: what was asked cannot be done as things stand, for example while a turn runs.
+	ErrInvalidState = errors.New("invalid state")
+	// ErrAuthRequired: the runtime or its model provider wants a login first.
+	ErrAuthRequired = errors.New("authentication required")
+	// ErrNotFound: the runtime has nothing of the name that was given (any more).
+	ErrNotFound = errors.New("not found")
+	// ErrTooLarge: the input is larger than the runtime takes.
+	ErrTooLarge = errors.New("too large")
+	// ErrTransient: it may go well when it is tried again.
+	ErrTransient = errors.New("temporary failure of the runtime")
+	// ErrProviderTimeout: what the runtime itself waited for, its model provider for one, did not answer in time. It is a kind of ErrTransient.
+	ErrProviderTimeout = fmt.Errorf("the runtime waited in vain: %w", ErrTransient)
+	// ErrOtherTurn: not the turn that was named runs, another one does. It is a kind of ErrNoActiveTurn.
+	ErrOtherTurn = fmt.Errorf("another turn runs: %w", ErrNoActiveTurn)
 )
 
 // Error is a runtime's own refusal of a request, kept as the provider said it. It may also match one of the sentinels.
@@ -30,11 +49,11 @@ type Error struct {
 	Code    int
 	Message string
 	Data    json.RawMessage
-	// Kind is one of the sentinels above or nil.
+	// Kind is one of the sentinels above, several of them joined, or nil.
 	Kind error
 }
 
-// Error implements error in codex-manager's words (`codex-manager.md` 5.1).
+// Error implements error in codex-manager's words.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s rpc error %d: %s", e.Runtime, e.Code, e.Message)
 }
@@ -44,10 +63,26 @@ func (e *Error) Unwrap() error { return e.Kind }
 
 // ReplyError says that a runtime does not take a reply to an interactive request, and what it takes instead.
 type ReplyError struct {
-	// Field is the part of the reply it is about: scope, choice, answers or response.
+	// Field is the part of the reply it is about: decision, scope, choice, option, answers or response.
 	Field   string
 	Message string
 }
 
 // Error implements error.
 func (e *ReplyError) Error() string { return e.Field + ": " + e.Message }
+
+// ControlError says that a runtime does not enforce a level a session was to run with, and which ones it does.
+type ControlError struct {
+	Runtime string
+	// Field is approvalPolicy, filesystemSandbox or networkAccess.
+	Field, Value string
+	Enforced     []string
+}
+
+// Error implements error.
+func (e *ControlError) Error() string {
+	if len(e.Enforced) == 0 {
+		return fmt.Sprintf("the %s runtime cannot enforce any %s, so it cannot be opened with %q", e.Runtime, e.Field, e.Value)
+	}
+	return fmt.Sprintf("the %s runtime cannot enforce %s %q; it can enforce: %s", e.Runtime, e.Field, e.Value, strings.Join(e.Enforced, ", "))
+}

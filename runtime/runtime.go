@@ -7,10 +7,13 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 )
 
-// Adapter drives one kind of runtime. All methods may be called from any goroutine. Methods that need the runtime wait for a runtime that
+// Adapter drives one kind of runtime: what each of them can do. What only some can is in optional interfaces (Steerer, Historian, ...).
+// A conversation that lives goes by its session's id (Thread.ID), one in the runtime's storage, which Historian and Librarian are about, by
+// the runtime's own (Thread.Native). All methods may be called from any goroutine. Methods that need the runtime wait for a runtime that
 // is still starting, bounded by ctx and the start bound, and return ErrUnavailable when there is none to talk to.
 type Adapter interface {
 	// Name is the runtime's name as stored with a session, for example "codex".
@@ -29,36 +32,49 @@ type Adapter interface {
 	StartThread(ctx context.Context, in StartThread) (Thread, error)
 	// ResumeThread loads a stored conversation so that turns can run in it. Resuming a loaded one is allowed.
 	ResumeThread(ctx context.Context, in ResumeThread) (Thread, error)
-	// ListThreads returns one page of stored conversations, newest first.
-	ListThreads(ctx context.Context, in ListThreads) (ThreadPage, error)
-	// ReadThread returns a stored conversation, with its turns when withTurns is set. ErrThreadNotFound when the runtime has none.
-	ReadThread(ctx context.Context, threadID string, withTurns bool) (Thread, error)
-	// NameThread, ArchiveThread and UnarchiveThread change a stored conversation. ErrThreadNotFound when the runtime has none.
-	NameThread(ctx context.Context, threadID, name string) error
-	ArchiveThread(ctx context.Context, threadID string) error
-	UnarchiveThread(ctx context.Context, threadID string) (Thread, error)
-	// DeleteThread removes the conversation from the runtime's storage and returns how many files went with it. Unknown threads are no error.
-	DeleteThread(ctx context.Context, threadID string) (deletedFiles int, err error)
 
 	// StartTurn sends a user message. The thread is resumed first when this process has not loaded it. When ActiveTurnID is set the message
 	// is steered into that turn and its id returned; when that turn is over by then, a new turn is started.
 	StartTurn(ctx context.Context, in StartTurn) (StartedTurn, error)
-	// SteerTurn adds input to a running turn.
-	SteerTurn(ctx context.Context, threadID, turnID string, input []json.RawMessage) error
 	// InterruptTurn asks a running turn to end; its TurnCompleted follows as a signal.
 	InterruptTurn(ctx context.Context, threadID, turnID string) error
 	// CheckReply tells whether the runtime takes a reply to a request, without asking it: *ReplyError when it does not.
 	CheckReply(ref RequestRef, reply Reply) error
 	// Answer settles an interactive request. ErrRequestGone when the process that asked is no longer the one running.
 	Answer(ctx context.Context, ref RequestRef, reply Reply) error
-
-	// Call passes a provider-specific request through, for routes that are about this provider alone (models, account, config, ...).
-	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
 }
 
-// Sink receives every signal of an adapter, one at a time, in the order the runtime said them. It may block: the adapter then reads on
+// Sink receives everything an adapter hears, one batch at a time, in the order the runtime said it. It may block: the adapter then reads on
 // into a bounded queue and at last stops reading, so that nothing is dropped. It must not call back into the adapter.
-type Sink func(Signal)
+type Sink func(Batch)
+
+// Batch is everything one native line means. It is stored in one transaction, in order, once. Without signals it only moves the position and
+// the state on.
+type Batch struct {
+	// Generation names the runtime process that said it (a UUIDv7 per start).
+	Generation string
+	// Offset is where the line ends in what its process wrote, counted in bytes over the whole generation; 0 when the process can not outlive
+	// this one. It is stored with what the batch changes, so that whoever attaches to the process later reads on from there and nothing is
+	// taken in twice. The lines of a generation come in the order of their offsets.
+	Offset int64
+	// Native is the line as the runtime wrote it, nil when it is the raw form of the signal itself.
+	Native  json.RawMessage
+	Signals []Signal
+	// State is all a translator has to remember after this line, as JSON, nil when it is what it was. It is stored with Offset and given back
+	// in Resumption.State; without an offset nobody needs it.
+	State json.RawMessage
+	// Stored, when set, is to be called once the batch is stored for good, or once a later one of the same generation is. It does not block.
+	Stored func()
+}
+
+// Size is about what the batch takes, in bytes.
+func (b *Batch) Size() int {
+	size := len(b.Native)
+	for i := range b.Signals {
+		size += len(b.Signals[i].Raw)
+	}
+	return size
+}
 
 // SignalKind tells the kinds of Signal apart.
 type SignalKind string
@@ -69,7 +85,6 @@ const (
 	SignalRequest      SignalKind = "request"      // the runtime asks something and waits for Answer (or was refused already: Change is nil)
 	SignalStarted      SignalKind = "started"      // a runtime process is initialised and usable
 	SignalExited       SignalKind = "exited"       // that process is gone; comes after everything it said
-	SignalPosition     SignalKind = "position"     // nothing was said that concerns anybody, but Offset moved on
 	SignalUnanswered   SignalKind = "unanswered"   // an earlier server's call (Method, RequestID, ThreadID if any) has no answer; it is not repeated
 )
 
@@ -82,27 +97,27 @@ type Signal struct {
 	// Raw is the native frame byte for byte, Params its params member (nil when absent). Valid UTF-8.
 	Raw    json.RawMessage
 	Params json.RawMessage
+	// Layout is where method, params and id stand in Raw; zero when the adapter does not say (it is then looked for).
+	Layout Layout
 	// RequestID is the native id of a request, byte for byte.
 	RequestID json.RawMessage
-	// ThreadID, TurnID and ItemID are set when the frame names them.
+	// ThreadID, TurnID and ItemID are set when the frame names them. A conversation this process was told a session's id for goes by that
+	// one, any other one by the runtime's own.
 	ThreadID, TurnID, ItemID string
 	ReceivedAt               time.Time
 	// Change is what the signal means for stored state, nil when nothing.
 	Change Change
 	// Exit describes the end of the process, SignalExited only.
 	Exit *Exit
-	// Offset is where this signal ends in what its process wrote, counted in bytes over the whole generation; 0 when the process can not
-	// outlive this one. It is to be stored with what the signal changes, so that whoever attaches to the process later reads on from there
-	// and nothing is taken in twice.
-	Offset int64
-	// Stored, when set, is to be called once the signal is stored for good. It does not block.
-	Stored func()
+	// Serves is the one conversation the process that started or exited is for (as ThreadID), "" when it is for all of the runtime.
+	Serves string
 }
 
 // Resumption is what is stored of a runtime process that outlived the server it talked to.
 type Resumption struct {
-	// Offset is the last Signal.Offset stored.
+	// Offset is the last Batch.Offset stored, State the last Batch.State; nil when there was none.
 	Offset int64
+	State  json.RawMessage
 	// Turns are the turns that run in it, Requests those it asked in them: pending ones, and ones whose answer may not have reached it.
 	Turns    []RunningTurn
 	Requests []OpenRequest
@@ -171,6 +186,8 @@ type InteractiveRequested struct {
 	Decisions json.RawMessage
 	// Questions is a JSON list that stands in for the questions of the request's parameters, nil when these have their own or none.
 	Questions json.RawMessage
+	// Asked is the request in neutral words.
+	Asked Asked
 }
 
 // RequestResolved says the runtime itself closed a request of this generation (answered, or dropped with its turn).
@@ -217,7 +234,7 @@ const (
 	RequestToolCall  RequestKind = "tool_call"
 )
 
-// Item is one entry of a turn, already put into words as `codex-manager.md` 5.6 has it.
+// Item is one entry of a turn, already in the words of codex-manager's transcripts.
 type Item struct {
 	ID      string
 	Role    string // user, assistant or system
@@ -262,7 +279,10 @@ type ThreadState struct {
 
 // Thread is one conversation of a runtime. Times are in ms.
 type Thread struct {
-	ID                   string
+	// ID is its session's id. A runtime whose sessions go by its own ids (codex) says that one; "" leaves the choice to who takes it in.
+	ID string
+	// NativeID is the runtime's own id of it, "" when that is ID.
+	NativeID             string
 	Name                 string
 	Preview              string
 	Cwd                  string
@@ -276,8 +296,19 @@ type Thread struct {
 	Raw json.RawMessage
 }
 
+// Native is the runtime's own id of the conversation.
+func (t Thread) Native() string {
+	if t.NativeID == "" {
+		return t.ID
+	}
+	return t.NativeID
+}
+
 // StartThread are the arguments of Adapter.StartThread. Empty fields leave the runtime's default.
 type StartThread struct {
+	// SessionID is what the conversation is to go by. A runtime whose conversations have names of their own that clients know (codex) may
+	// answer with another Thread.ID; nothing it says of the conversation may come before it knows which.
+	SessionID                    string
 	Cwd, Model                   string
 	ApprovalPolicy               string // untrusted, on-failure, on-request or never
 	Sandbox                      string // read-only, workspace-write or danger-full-access
@@ -288,7 +319,10 @@ type StartThread struct {
 }
 
 // ResumeThread are the arguments of Adapter.ResumeThread.
-type ResumeThread struct{ ThreadID string }
+type ResumeThread struct {
+	// ThreadID is the session's id, NativeID the runtime's own one of the conversation ("" when it is the same).
+	ThreadID, NativeID string
+}
 
 // ListThreads are the arguments of Adapter.ListThreads.
 type ListThreads struct {
@@ -305,7 +339,8 @@ type ThreadPage struct {
 
 // StartTurn are the arguments of Adapter.StartTurn. Empty fields keep what the conversation had.
 type StartTurn struct {
-	ThreadID string
+	// ThreadID and NativeID are as in ResumeThread: the conversation may have to be loaded first.
+	ThreadID, NativeID string
 	// Input are native input parts, for example {"type":"text","text":"..."}.
 	Input        []json.RawMessage
 	ActiveTurnID string
@@ -333,6 +368,8 @@ type RequestRef struct {
 	// ThreadID, TurnID and Params are those of the request.
 	ThreadID, TurnID string
 	Params           json.RawMessage
+	// Asked is what the request was stored with.
+	Asked Asked
 }
 
 // Reply is the settled answer of an interactive request; which fields count depends on the request's kind.
@@ -343,6 +380,11 @@ type Reply struct {
 	Scope string
 	// Choice is one of the offered decisions (InteractiveRequested.Decisions) as it is, when no plain decision says as much (approval).
 	Choice json.RawMessage
+	// Option is the id of one of the offered options (Asked.Options); Decision agrees with it.
+	Option string
+	// UpdatedInput stands in for the tool's arguments, Remember is a rule for later requests like this; a runtime that has no place for one
+	// refuses the reply (CheckReply).
+	UpdatedInput, Remember json.RawMessage
 	// Message says why, in a person's words. It reaches a runtime that has a place for it.
 	Message string
 	// Answers is the object of answers by question id (tool input).
@@ -356,7 +398,7 @@ type Reply struct {
 	Refusal string
 }
 
-// Capabilities is what a runtime can do.
+// Capabilities is what a runtime can do. A session keeps those it was opened with.
 type Capabilities struct {
 	Streaming       bool `json:"streaming"`
 	Resume          bool `json:"resume"`
@@ -367,6 +409,40 @@ type Capabilities struct {
 	DynamicTools    bool `json:"dynamicTools"`
 	ListThreads     bool `json:"listThreads"`
 	SurvivesRestart bool `json:"survivesRestart"`
+	// Archive and Rollback say that the runtime itself puts conversations away and takes turns back.
+	Archive  bool `json:"archive"`
+	Rollback bool `json:"rollback"`
+	// Images says that a message may carry images.
+	Images bool `json:"images"`
+	// DenyReason says that the reason of a refusal reaches the model.
+	DenyReason bool `json:"denyReason"`
+	// ProcessPer is ProcessPerRuntime or ProcessPerThread.
+	ProcessPer string `json:"processPer"`
+	// Sandboxes, ApprovalPolicies and NetworkAccess are the levels the runtime enforces; others are refused before a session is opened or
+	// changed (*ControlError).
+	Sandboxes        []string `json:"sandboxes"`
+	ApprovalPolicies []string `json:"approvalPolicies"`
+	NetworkAccess    []string `json:"networkAccess"`
+}
+
+// Values of Capabilities.ProcessPer: one process for all conversations of a runtime, or one for each.
+const (
+	ProcessPerRuntime = "runtime"
+	ProcessPerThread  = "thread"
+)
+
+// CheckControls refuses levels the named runtime does not enforce with a *ControlError. An empty level is the runtime's own default.
+func (c Capabilities) CheckControls(runtime, approvalPolicy, sandbox, networkAccess string) error {
+	for _, control := range []struct {
+		field, value string
+		enforced     []string
+	}{{"approvalPolicy", approvalPolicy, c.ApprovalPolicies}, {"filesystemSandbox", sandbox, c.Sandboxes},
+		{"networkAccess", networkAccess, c.NetworkAccess}} {
+		if control.value != "" && !slices.Contains(control.enforced, control.value) {
+			return &ControlError{Runtime: runtime, Field: control.field, Value: control.value, Enforced: control.enforced}
+		}
+	}
+	return nil
 }
 
 // State is the state of the runtime process.
@@ -394,6 +470,32 @@ type Status struct {
 	// Shim is the process that keeps the runtime running while servers come and go, nil for a child of this server.
 	Shim     *ShimStatus
 	Restarts int64
+	// Processes are those of a runtime with one for each conversation, in the order they were started; the fields above sum them up. nil
+	// for a runtime with one process for all, which the fields above describe.
+	Processes []ProcessStatus
+	// Waiting is how many conversations wait for a process because there are as many as there may be.
+	Waiting int
+}
+
+// ProcessStatus is one process of a runtime that has one for each conversation.
+type ProcessStatus struct {
+	PID        int
+	Generation string
+	// Serves is the session it is for.
+	Serves    string
+	State     State
+	Shim      *ShimStatus
+	StartedAt time.Time
+}
+
+// Of is the state of what serves a conversation: its own process, or the runtime as a whole.
+func (s Status) Of(threadID string) State {
+	for _, process := range s.Processes {
+		if process.Serves == threadID {
+			return process.State
+		}
+	}
+	return s.State
 }
 
 // ShimStatus is a shim as it was when this server attached.

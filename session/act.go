@@ -16,7 +16,7 @@ func (s *Service) Request(ctx context.Context, requestID string, kind runtime.Re
 }
 
 // Steer adds a text to a running turn. ErrNoActiveTurn when no turn runs, ErrWrongTurn when another one does, ErrNotFound,
-// *DeletedError, *NotOwnerError.
+// *DeletedError, *NotOwnerError, *runtime.UnsupportedError.
 func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) error {
 	row, err := readSession(ctx, s.db.Read(), sessionID)
 	if err == nil {
@@ -37,6 +37,10 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	if err != nil {
 		return err
 	}
+	steerer, err := runtime.As[runtime.Steerer](adapter, runtime.OpSteer)
+	if err != nil {
+		return err
+	}
 	part, err := json.Marshal(struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
@@ -44,7 +48,7 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	if err != nil {
 		return fmt.Errorf("word the input of turn %s: %w", turnID, err)
 	}
-	err = adapter.SteerTurn(ctx, row.RuntimeSessionID, turnID, []json.RawMessage{part})
+	err = steerer.SteerTurn(ctx, row.ID, turnID, []json.RawMessage{part})
 	if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
 		return ErrNoActiveTurn // it ended meanwhile
 	}

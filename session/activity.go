@@ -85,7 +85,7 @@ func (s *Service) unresponsive(session Session) bool {
 		return false
 	}
 	adapter, err := s.adapter(session.Runtime)
-	return err == nil && adapter.Status().State == runtime.StateUnresponsive
+	return err == nil && adapter.Status().Of(session.ID) == runtime.StateUnresponsive
 }
 
 // shown reads a session as clients see it.

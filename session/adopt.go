@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -134,8 +135,12 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 	if err != nil {
 		return err
 	}
+	historian, ok := adapter.(runtime.Historian)
+	if !ok {
+		return nil // the bare row is all there is to know
+	}
 	asked := s.now()
-	t, err := adapter.ReadThread(ctx, threadID, false)
+	t, err := historian.ReadThread(ctx, cmp.Or(stored.RuntimeSessionID, threadID), false)
 	if err != nil {
 		return err
 	}
@@ -151,13 +156,14 @@ func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
 	if err != nil {
 		return err
 	}
-	if !adapter.Capabilities().ListThreads {
+	historian, ok := adapter.(runtime.Historian)
+	if !ok {
 		return nil
 	}
 	for _, archived := range []bool{false, true} {
 		for cursor := ""; ; {
 			asked := s.now()
-			page, err := adapter.ListThreads(ctx, runtime.ListThreads{Cursor: cursor, Limit: adoptPage, Archived: archived})
+			page, err := historian.ListThreads(ctx, runtime.ListThreads{Cursor: cursor, Limit: adoptPage, Archived: archived})
 			if err != nil {
 				return err
 			}
@@ -186,7 +192,7 @@ func (s *Service) takeIn(ctx context.Context, runtimeName string, threads []runt
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		for _, t := range threads {
 			// Looked at here, in commit order: who changed it before this unit has noted so before.
-			if known, ok := s.view.get(t.ID); ok && known.managed >= asked {
+			if known, ok := s.knownConversation(runtimeName, t); ok && known.managed >= asked {
 				continue
 			}
 			if err := describe(ctx, tx, runtimeName, s.opts.NodeID, t, at); err != nil {
@@ -200,11 +206,22 @@ func (s *Service) takeIn(ctx context.Context, runtimeName string, threads []runt
 	}
 	for _, t := range threads {
 		title := fromThread(runtimeName, "", t, at).Title
-		s.view.change(t.ID, func(known *thread) {
-			if known.title == "" {
-				known.call(title)
-			}
-		})
+		if id, ok := s.view.named(runtimeName, t.Native()); ok {
+			s.view.change(id, func(known *thread) {
+				if known.title == "" {
+					known.call(title)
+				}
+			})
+		}
 	}
 	return nil
+}
+
+// knownConversation is what the view knows of a conversation its runtime describes.
+func (s *Service) knownConversation(runtimeName string, t runtime.Thread) (thread, bool) {
+	id, ok := s.view.named(runtimeName, t.Native())
+	if !ok {
+		return thread{}, false
+	}
+	return s.view.get(id)
 }

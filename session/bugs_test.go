@@ -8,9 +8,9 @@ import (
 	"harness/transcript"
 )
 
-// The tests of this file are `codex-manager.md` section 7: what the original gets wrong and this room does not.
+// These tests are of what the original gets wrong and this package does not.
 
-// 7.7: looking at what is pending changes nothing. There it announced each pending file change again, so that polling queued reviews.
+// Looking at what is pending changes nothing. There it announced each pending file change again, so that polling queued reviews.
 func TestListingRequestsTellsNobody(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -29,7 +29,7 @@ func TestListingRequestsTellsNobody(t *testing.T) {
 	})
 }
 
-// 7.8: deleted stays deleted after a restart, for every way in. There the tombstones were in memory.
+// Deleted stays deleted after a restart, for every way in. There the tombstones were in memory.
 func TestTombstonesOutliveTheServer(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -63,7 +63,7 @@ func TestTombstonesOutliveTheServer(t *testing.T) {
 	})
 }
 
-// 7.13: a title for a session that is not there is not kept. There it was stored before the runtime said no.
+// A title for a session that is not there is not kept. There it was stored before the runtime said no.
 func TestRenameOfUnknownStoresNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		id := newID()
@@ -82,7 +82,7 @@ func TestRenameOfUnknownStoresNothing(t *testing.T) {
 	})
 }
 
-// 7.13: an entry never ends before it starts, on its first write either.
+// An entry never ends before it starts, on its first write either.
 func TestFirstWriteEndsAfterItStarts(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -16,7 +16,7 @@ import (
 	"harness/transcript"
 )
 
-// ControlEdit is one change of controls (`codex-manager.md` 5.3).
+// ControlEdit is one change of controls.
 type ControlEdit struct {
 	// Defaults edits the controls new sessions start with instead of the session's own.
 	Defaults bool
@@ -61,24 +61,26 @@ func (c Controls) Equal(other Controls) bool {
 
 // Controls reads a session's controls and those new sessions start with. *DeletedError, ErrNotFound.
 func (s *Service) Controls(ctx context.Context, sessionID string) (controls, defaults Controls, err error) {
-	return s.controlsIn(ctx, s.db.Read(), sessionID)
+	_, controls, defaults, err = s.controlsIn(ctx, s.db.Read(), sessionID)
+	return controls, defaults, err
 }
 
-func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID string) (controls, defaults Controls, err error) {
+func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID string) (runtime string, controls, defaults Controls, err error) {
 	stored, err := readSession(ctx, q, sessionID)
 	if err != nil {
-		return Controls{}, Controls{}, err
+		return "", Controls{}, Controls{}, err
 	}
 	if defaults, err = s.defaults(ctx, q); err != nil {
-		return Controls{}, Controls{}, err
+		return "", Controls{}, Controls{}, err
 	}
-	session, err := stored.effective(defaults)
-	return session.Controls, defaults, err
+	session, err := stored.effective(s.defaultsFor(stored.Runtime, defaults))
+	return stored.Runtime, session.Controls, defaults, err
 }
 
 // EditControls changes a session's controls, or with Defaults those of new sessions, in one step: nothing changes between the value Edit
 // is given and the write. What comes out equal is neither written nor audited. A change is not announced on the stream; with an audit it is
-// told by an entry in the transcript of the session, whichever the scope. *DeletedError, ErrNotFound, ErrDefaultsLocked, *SettingsLimitError.
+// told by an entry in the transcript of the session, whichever the scope. *DeletedError, ErrNotFound, ErrDefaultsLocked, *SettingsLimitError, *runtime.ControlError for a
+// level the session's runtime does not enforce.
 func (s *Service) EditControls(ctx context.Context, sessionID string, edit ControlEdit) (ControlChange, error) {
 	if edit.Defaults && s.opts.DefaultsLocked {
 		return ControlChange{}, ErrDefaultsLocked
@@ -86,7 +88,7 @@ func (s *Service) EditControls(ctx context.Context, sessionID string, edit Contr
 	at, suffix := s.now(), uuid.New().String()[:8]
 	var change ControlChange
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		controls, defaults, err := s.controlsIn(ctx, tx, sessionID)
+		name, controls, defaults, err := s.controlsIn(ctx, tx, sessionID)
 		if absent(err) {
 			return nil, journal.Refuse(err)
 		}
@@ -103,6 +105,11 @@ func (s *Service) EditControls(ctx context.Context, sessionID string, edit Contr
 		*target = edit.Edit(given).complete()
 		if err := checkSettings(previous.Settings, target.Settings); err != nil {
 			return nil, journal.Refuse(err)
+		}
+		if !edit.Defaults {
+			if err := s.checkChangedControls(name, previous, *target); err != nil {
+				return nil, journal.Refuse(err)
+			}
 		}
 		change = ControlChange{Controls: controls, Defaults: defaults, Changed: !target.Equal(previous)}
 		if !change.Changed {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"harness/database"
+	"harness/runtime"
 )
 
 // defaults are the controls of a session that never had any: the stored ones, else the configured ones. Locked ones are the configured
@@ -70,6 +71,28 @@ func (c Controls) model() string {
 		return ""
 	}
 	return *c.Model
+}
+
+// checkControls refuses levels a runtime does not enforce: *runtime.ControlError.
+func checkControls(adapter runtime.Adapter, c Controls) error {
+	return adapter.Capabilities().CheckControls(adapter.Name(), c.ApprovalPolicy, c.FilesystemSandbox, c.NetworkAccess)
+}
+
+// checkChangedControls is checkControls for a session of a named runtime; levels it had before stay allowed. A runtime that is not
+// configured any more refuses every turn anyway.
+func (s *Service) checkChangedControls(runtimeName string, before, after Controls) error {
+	adapter, err := s.adapter(runtimeName)
+	if err != nil {
+		return nil
+	}
+	changed := func(was, is string) string {
+		if was == is {
+			return ""
+		}
+		return is
+	}
+	return checkControls(adapter, Controls{ApprovalPolicy: changed(before.ApprovalPolicy, after.ApprovalPolicy),
+		FilesystemSandbox: changed(before.FilesystemSandbox, after.FilesystemSandbox), NetworkAccess: changed(before.NetworkAccess, after.NetworkAccess)})
 }
 
 func encodeControls(controls *Controls) (sql.NullString, error) {

@@ -1,53 +1,66 @@
 package session
 
 import (
+	"cmp"
 	"context"
-	"errors"
 
 	"harness/database"
 	"harness/journal"
 	"harness/runtime"
 )
 
-// Create opens a conversation in the default runtime and stores it with its controls. The reply says Materialized false, as clients
-// expect of a session nobody has written to.
+// Create opens a conversation in a runtime and stores it with its controls. The reply says Materialized false, as clients expect of a
+// session nobody has written to. *UnknownRuntimeError, and runtime.ErrUnavailable with the cause and the remedy.
 func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return Session{}, err // before the runtime is told anything
+	}
+	adapter, err := s.chosen(in.Runtime)
+	if err != nil {
+		return Session{}, err
 	}
 	defaults, err := s.defaults(ctx, s.db.Read())
 	if err != nil {
 		return Session{}, err
 	}
-	adapter, err := s.adapter(in.Runtime)
-	if err != nil {
-		return Session{}, err
-	}
+	defaults = s.defaultsFor(adapter.Name(), defaults)
 	if in.SystemOwned {
 		defaults.Model = nil // the default is people's choice for their chats
 	}
 	controls := defaults.with(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox).complete()
+	if err := checkControls(adapter, controls); err != nil {
+		return Session{}, err
+	}
+	if len(in.DynamicTools) > 0 && !adapter.Capabilities().DynamicTools {
+		return Session{}, &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpTools}
+	}
 	cwd := in.Cwd
 	if cwd == "" {
 		cwd = s.opts.WorkspaceRoot
 	}
 	// A conversation that exists must not be left without a row by a caller who goes away. The calls have deadlines of their own.
 	ctx = context.WithoutCancel(ctx)
-	t, err := adapter.StartThread(ctx, runtime.StartThread{Cwd: cwd, Model: controls.model(), ApprovalPolicy: controls.ApprovalPolicy,
-		Sandbox: controls.FilesystemSandbox, NetworkAccess: controls.NetworkAccess, DynamicTools: in.DynamicTools, RawEvents: true})
+	id := newID()
+	t, err := adapter.StartThread(ctx, runtime.StartThread{SessionID: id, Cwd: cwd, Model: controls.model(),
+		ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox, NetworkAccess: controls.NetworkAccess,
+		DynamicTools: in.DynamicTools, RawEvents: true})
 	if err != nil {
 		return Session{}, err
 	}
+	t.NativeID, t.ID = t.Native(), cmp.Or(t.ID, id)
 	// Naming also makes the runtime write it to disk: an unnamed, unused conversation would not survive a restart.
 	title := NewChatTitle
 	if in.SystemOwned {
 		title = draftTitle
 	}
-	if err := adapter.NameThread(ctx, t.ID, title); err != nil {
-		return Session{}, err
+	if librarian, ok := adapter.(runtime.Librarian); ok {
+		if err := librarian.NameThread(ctx, t.Native(), title); err != nil {
+			return Session{}, err
+		}
 	}
 	session := fromThread(adapter.Name(), s.opts.NodeID, t, s.now())
 	session.Title, session.Controls, session.SystemOwned = title, controls, in.SystemOwned
+	session.Capabilities = encode(runtime.CapabilitiesOf(adapter))
 	if session.Cwd == "" {
 		session.Cwd = cwd
 	}
@@ -59,11 +72,18 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 			s.adoption.wantRoom()
 		}
 		s.view.change(session.ID, func(t *thread) {
+			if t.runtime != session.Runtime {
+				return // the unit refuses it
+			}
+			s.view.bind(session.ID, t, session.RuntimeSessionID)
 			t.known, t.systemOwned = true, session.SystemOwned
 			t.call(session.Title)
 		})
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			return nil, errors.Join(insertSession(ctx, tx, session, &controls), storeTools(ctx, tx, session.ID, in.DynamicTools))
+			if err := insertSession(ctx, tx, session, &controls); err != nil {
+				return nil, err
+			}
+			return nil, storeTools(ctx, tx, session.ID, in.DynamicTools)
 		}
 	})
 	return session, held(err)

@@ -71,7 +71,7 @@ func (s *Service) deleteThread(ctx context.Context, session Session, by time.Tim
 	if err == nil {
 		s.interruptFirst(ctx, adapter, session)
 		if err = ctx.Err(); err == nil {
-			files, err = adapter.DeleteThread(ctx, session.RuntimeSessionID)
+			files, err = deleteThread(ctx, adapter, session.RuntimeSessionID)
 		}
 	}
 	if noAnswer(err) {
@@ -80,6 +80,14 @@ func (s *Service) deleteThread(ctx context.Context, session Session, by time.Tim
 		return 0, false, nil
 	}
 	return files, err == nil, err
+}
+
+// deleteThread has a runtime delete a conversation, if it keeps any.
+func deleteThread(ctx context.Context, adapter runtime.Adapter, threadID string) (files int, err error) {
+	if librarian, ok := adapter.(runtime.Librarian); ok {
+		return librarian.DeleteThread(ctx, threadID)
+	}
+	return 0, nil
 }
 
 // interruptGrace is how long a deletion waits for the end of the turn it interrupted, so that clients hear of that first.
@@ -92,7 +100,7 @@ func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 		return
 	}
 	idle := s.view.whenIdle(session.ID)
-	err := adapter.InterruptTurn(ctx, session.RuntimeSessionID, active)
+	err := adapter.InterruptTurn(ctx, session.ID, active)
 	switch {
 	case errors.Is(err, runtime.ErrNoActiveTurn), errors.Is(err, runtime.ErrThreadNotFound):
 		return
@@ -116,7 +124,7 @@ func (s *Service) bury(ctx context.Context, session Session, told bool) (dismiss
 	id := session.ID
 	var workers atomic.Pointer[[]string] // the unit may run when this call has returned
 	err = s.inOrder(ctx, func() journal.Unit {
-		gone := DeletedError{SessionID: id, Title: session.Title, DeletedAt: s.now()}
+		gone := DeletedError{SessionID: id, Title: session.Title, DeletedAt: s.now(), runtime: session.Runtime, nativeID: session.RuntimeSessionID}
 		s.view.change(id, func(t *thread) {
 			t.deleted = true
 			t.rest()
@@ -186,8 +194,9 @@ func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone DeletedEr
 			return fmt.Errorf("delete session %s: %w", gone.SessionID, err)
 		}
 	}
-	_, err := tx.ExecContext(ctx, `insert into deleted_sessions (session_id, title, system_owned, deleted_at) values ($1, $2, $3, $4)`,
-		key, database.EncodeText(gone.Title), flag(systemOwned), gone.DeletedAt)
+	_, err := tx.ExecContext(ctx, `insert into deleted_sessions (session_id, title, system_owned, deleted_at, runtime, runtime_session_id)
+		values ($1, $2, $3, $4, $5, $6)`,
+		key, database.EncodeText(gone.Title), flag(systemOwned), gone.DeletedAt, gone.runtime, database.EncodeText(gone.nativeID))
 	if err != nil {
 		return fmt.Errorf("store tombstone of session %s: %w", gone.SessionID, err)
 	}

@@ -76,7 +76,11 @@ func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID
 	if err != nil {
 		return err
 	}
-	t, err := adapter.ReadThread(ctx, stored.RuntimeSessionID, false)
+	historian, ok := adapter.(runtime.Historian)
+	if !ok {
+		return nil
+	}
+	t, err := historian.ReadThread(ctx, stored.RuntimeSessionID, false)
 	if err != nil || len(t.Raw) == 0 || string(withoutTurns(t.Raw)) == string(stored.Thread) {
 		return err
 	}

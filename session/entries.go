@@ -83,7 +83,7 @@ func entryOfResolution(r Request) transcript.Entry {
 		Content: content, Details: &details, StartedAt: &r.CreatedAt, CompletedAt: &r.SettledAt, Status: transcript.Complete}
 }
 
-// resolution is the payload of a resolution event: the keys and their order are codex-manager's (`codex-manager.md` 5.5).
+// resolution is the payload of a resolution event: the keys and their order are codex-manager's.
 func resolution(r Request) json.RawMessage {
 	w := wordsOf(r.Kind)
 	fields := jsonobject.Object{}.Set(w.idKey, quote(r.ID)).Set("status", quote(string(r.Status)))

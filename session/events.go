@@ -25,7 +25,7 @@ const (
 // source names this room in the events it causes itself.
 const source = "harness"
 
-// deletedMessage is what clients of a deleted session are told (seed 004).
+// deletedMessage is what clients of a deleted session are told.
 const deletedMessage = "This chat was permanently deleted and is no longer available."
 
 // isoTime is a time in ms in the spelling of the wire.

@@ -55,7 +55,7 @@ func (v *view) evict(spare map[string]int64) {
 	defer v.mu.Unlock()
 	for id, used := range spare {
 		if t, ok := v.threads[id]; ok && t.used == used && t.resting() {
-			delete(v.threads, id)
+			v.drop(id, t)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"harness/database"
 	"harness/journal"
 	"harness/runtime"
+	"harness/runtime/wire"
 	"harness/stream"
 )
 
@@ -24,9 +24,11 @@ const (
 
 func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Unit {
 	at := s.now()
-	replaced := s.view.runtimeStarted(name, signal.Generation)
-	s.adoption.wantAll(name)
-	s.deletions.signal()
+	replaced := s.view.runtimeStarted(processKey{name, signal.Serves}, signal.Generation)
+	if signal.Serves == "" { // one for a single session tells nothing of the others
+		s.adoption.wantAll(name)
+		s.deletions.signal()
+	}
 	s.delivery.wantAgain()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var events []journal.Event
@@ -44,7 +46,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 // runtimeExited: everything the process had open ends with it, in the same transaction as the news of its end.
 func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit {
 	at := s.now()
-	s.view.runtimeExited(name, signal.Generation)
+	s.view.runtimeExited(processKey{name, signal.Serves}, signal.Generation)
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if first, err := s.endSpool(ctx, tx, signal.Generation); err != nil || !first {
 			return nil, err
@@ -167,41 +169,18 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 		return nil, err
 	}
 	meta.ReceivedAt, meta.TurnID = at, turn.turnID
+	ended := wire.TurnCompleted(turn.sessionID, wire.Turn{ID: turn.turnID, Status: turn.status, Error: &wire.Failure{Message: turn.failure},
+		StartedAt: turn.startedAt, CompletedAt: turn.completedAt})
 	return append(failed, journal.Event{SessionID: turn.sessionID, TurnID: turn.turnID, Type: stream.EventNotification, Time: at, Source: source,
-		Meta: stream.EncodeMeta(meta), Payload: turnCompletedFrame(turn)}), nil
+		Meta: stream.EncodeMeta(meta), Payload: ended.Raw}), nil
 }
 
-// turnCompletedFrame is the notification clients wait for at the end of a turn (`codex-app-server.md` section 5; times in seconds).
-func turnCompletedFrame(turn turnRow) json.RawMessage {
-	type failure struct {
-		Message           string  `json:"message"`
-		CodexErrorInfo    *string `json:"codexErrorInfo"`
-		AdditionalDetails *string `json:"additionalDetails"`
-	}
-	type body struct {
-		ID          string   `json:"id"`
-		Items       []string `json:"items"`
-		Status      string   `json:"status"`
-		Error       failure  `json:"error"`
-		StartedAt   *int64   `json:"startedAt"`
-		CompletedAt int64    `json:"completedAt"`
-		DurationMS  *int64   `json:"durationMs"`
-	}
-	frame := struct {
-		Method string `json:"method"`
-		Params struct {
-			ThreadID string `json:"threadId"`
-			Turn     body   `json:"turn"`
-		} `json:"params"`
-	}{Method: "turn/completed"}
-	frame.Params.ThreadID = turn.sessionID
-	frame.Params.Turn = body{ID: turn.turnID, Items: []string{}, Status: string(turn.status), Error: failure{Message: turn.failure},
-		CompletedAt: turn.completedAt / 1000}
-	if turn.startedAt != 0 {
-		started, took := turn.startedAt/1000, turn.completedAt-turn.startedAt
-		frame.Params.Turn.StartedAt, frame.Params.Turn.DurationMS = &started, &took
-	}
-	return encode(frame)
+// named tells clients of a session's title where its runtime does not: in the words of one that does.
+func named(session Session, at int64) journal.Event {
+	meta := thread{systemOwned: session.SystemOwned, title: session.Title, projectID: session.ProjectID}.meta(session.ID)
+	meta.ReceivedAt = at
+	return journal.Event{SessionID: session.ID, Type: stream.EventNotification, Time: at, Source: source, Meta: stream.EncodeMeta(meta),
+		Payload: wire.ThreadNamed(session.ID, session.Title).Raw}
 }
 
 func restartReason(name string) string {
@@ -226,6 +205,7 @@ func lifecycle(kind, name string, signal runtime.Signal, at int64) journal.Event
 	return journal.Event{Type: kind, Time: at, Source: name, Payload: encode(struct {
 		Runtime    string        `json:"runtime"`
 		Generation string        `json:"generation"`
+		Serves     string        `json:"serves,omitempty"`
 		Exit       *runtime.Exit `json:"exit,omitempty"`
-	}{name, signal.Generation, signal.Exit})}
+	}{name, signal.Generation, signal.Serves, signal.Exit})}
 }

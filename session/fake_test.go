@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,8 +16,13 @@ import (
 // fake is a runtime whose every word is written by the test.
 type fake struct {
 	sink runtime.Sink
+	// name is "codex" when "". apart gives each conversation a process of its own and names of the runtime's own (natives, in turn).
+	name    string
+	apart   bool
+	natives []string
 
 	mu         sync.Mutex
+	processes  map[string]string // of one that is apart: session id → generation
 	generation string
 	down       bool
 	frozen     chan struct{} // while it is open, nothing that is asked is answered
@@ -28,6 +34,7 @@ type fake struct {
 	deleteErr  error
 	interrupts []string
 	turns      []runtime.StartTurn
+	began      []runtime.StartThread
 	resumed    []runtime.ResumeThread
 	nextTurn   int
 	histories  int // how often a history was read
@@ -35,14 +42,18 @@ type fake struct {
 	asked      int // the native id a test asked with last
 	// onTurn, when set, replaces the plain start of a turn.
 	onTurn func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error)
+	// onName, when set, is called when the runtime has named a conversation and not answered yet.
+	onName func(id, name string)
 	// onRollBack, when set, decides on a rollback: do carries it out.
 	onRollBack func(do func()) error
 }
 
-func (f *fake) Name() string { return "codex" }
+func (f *fake) Name() string { return cmp.Or(f.name, "codex") }
 
 func (f *fake) Capabilities() runtime.Capabilities {
-	return runtime.Capabilities{Steer: true, Interrupt: true, Approvals: true, ListThreads: true}
+	return runtime.Capabilities{Interrupt: true, Approvals: true, DynamicTools: true, Images: true, ProcessPer: runtime.ProcessPerRuntime,
+		Sandboxes:        []string{"read-only", "workspace-write", "danger-full-access"},
+		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"}, NetworkAccess: []string{"restricted", "enabled"}}
 }
 
 func (f *fake) Status() runtime.Status {
@@ -95,17 +106,25 @@ func (f *fake) StartThread(_ context.Context, in runtime.StartThread) (runtime.T
 		f.mu.Unlock()
 		return runtime.Thread{}, err
 	}
-	id := newID()
-	t := runtime.Thread{ID: id, Cwd: in.Cwd, Source: "vscode", ModelProvider: "mock", CreatedAt: 1000, UpdatedAt: 1000,
+	id, native := newID(), ""
+	if f.apart {
+		id, native, f.natives = in.SessionID, f.natives[0], f.natives[1:]
+	} else if len(f.natives) > 0 {
+		id, f.natives = f.natives[0], f.natives[1:]
+	}
+	t := runtime.Thread{ID: id, NativeID: native, Cwd: in.Cwd, Source: "vscode", ModelProvider: "mock", CreatedAt: 1000, UpdatedAt: 1000,
 		Raw: encode(map[string]string{"id": id})}
-	f.threads = append(f.threads, t)
+	f.threads, f.began = append(f.threads, t), append(f.began, in)
 	f.mu.Unlock()
+	if f.apart {
+		f.serve(id, newID())
+	}
 	f.notify(id, "", "thread/started", nil)
 	return t, nil
 }
 
 func (f *fake) find(id string) *runtime.Thread {
-	if i := slices.IndexFunc(f.threads, func(t runtime.Thread) bool { return t.ID == id }); i >= 0 {
+	if i := slices.IndexFunc(f.threads, func(t runtime.Thread) bool { return t.Native() == id }); i >= 0 {
 		return &f.threads[i]
 	}
 	return nil
@@ -131,7 +150,7 @@ func (f *fake) ResumeThread(_ context.Context, in runtime.ResumeThread) (runtime
 	f.mu.Lock()
 	f.resumed = append(f.resumed, in)
 	f.mu.Unlock()
-	return f.withThread(in.ThreadID, nil)
+	return f.withThread(cmp.Or(in.NativeID, in.ThreadID), nil)
 }
 
 // ListThreads pages by two, so that a test needs few to see paging.
@@ -173,10 +192,17 @@ func (f *fake) ReadThread(ctx context.Context, id string, withTurns bool) (runti
 }
 
 func (f *fake) NameThread(_ context.Context, id, name string) error {
-	if _, err := f.withThread(id, func(t *runtime.Thread) { t.Name = name }); err != nil {
+	named, err := f.withThread(id, func(t *runtime.Thread) { t.Name = name })
+	if err != nil {
 		return err
 	}
-	f.notify(id, "", "thread/name/updated", runtime.ThreadNamed{Name: name})
+	f.notify(named.ID, "", "thread/name/updated", runtime.ThreadNamed{Name: name})
+	f.mu.Lock()
+	hook := f.onName
+	f.mu.Unlock()
+	if hook != nil {
+		hook(named.ID, name)
+	}
 	return nil
 }
 
@@ -199,7 +225,7 @@ func (f *fake) DeleteThread(ctx context.Context, id string) (int, error) {
 		return 0, err
 	}
 	f.deleted = append(f.deleted, id)
-	f.threads = slices.DeleteFunc(f.threads, func(t runtime.Thread) bool { return t.ID == id })
+	f.threads = slices.DeleteFunc(f.threads, func(t runtime.Thread) bool { return t.Native() == id })
 	return 1, nil
 }
 
@@ -258,13 +284,32 @@ func (f *fake) Call(context.Context, string, any) (json.RawMessage, error) { ret
 
 // emit says something in the name of the running process.
 func (f *fake) emit(signal runtime.Signal) {
+	f.emitBatch(runtime.Batch{Signals: []runtime.Signal{signal}})
+}
+
+// emitBatch says all that one line means.
+func (f *fake) emitBatch(batch runtime.Batch) {
 	f.mu.Lock()
-	signal.Generation = f.generation
-	f.mu.Unlock()
-	if signal.ReceivedAt.IsZero() {
-		signal.ReceivedAt = time.Now()
+	for _, signal := range batch.Signals {
+		if batch.Generation == "" {
+			batch.Generation = signal.Generation
+		}
+		if batch.Generation == "" {
+			batch.Generation = f.processes[signal.ThreadID+signal.Serves]
+		}
 	}
-	f.sink(signal)
+	if batch.Generation == "" {
+		batch.Generation = f.generation
+	}
+	f.mu.Unlock()
+	batch.Signals = slices.Clone(batch.Signals)
+	for i := range batch.Signals {
+		batch.Signals[i].Generation = batch.Generation
+		if batch.Signals[i].ReceivedAt.IsZero() {
+			batch.Signals[i].ReceivedAt = time.Now()
+		}
+	}
+	f.sink(batch)
 }
 
 func (f *fake) notify(threadID, turnID, method string, change runtime.Change) {
@@ -311,6 +356,25 @@ func (f *fake) exited() {
 	f.down = true
 	f.mu.Unlock()
 	f.emit(runtime.Signal{Kind: runtime.SignalExited, Exit: &runtime.Exit{Signal: &killed, At: time.Now()}})
+}
+
+// serve starts a process for one session, leave ends it.
+func (f *fake) serve(sessionID, generation string) {
+	f.mu.Lock()
+	if f.processes == nil {
+		f.processes = map[string]string{}
+	}
+	f.processes[sessionID] = generation
+	f.mu.Unlock()
+	f.emit(runtime.Signal{Kind: runtime.SignalStarted, Serves: sessionID})
+}
+
+func (f *fake) leave(sessionID string) {
+	f.mu.Lock()
+	generation := f.processes[sessionID]
+	delete(f.processes, sessionID)
+	f.mu.Unlock()
+	f.emit(runtime.Signal{Kind: runtime.SignalExited, Serves: sessionID, Generation: generation, Exit: &runtime.Exit{At: time.Now()}})
 }
 
 // seen returns copies of what the runtime was told.

@@ -14,15 +14,14 @@ import (
 	"harness/transcript"
 )
 
-// findText narrows a page of sessions (args as List has them, the limit and one last) down to those in which a text occurs: it returns the
-// condition to add with the arguments it needs, and the cursor of the next page, "" when there is none. Neither engine folds the case of
+// findText narrows a page of sessions (where and args as list has them, of up to most sessions) down to those in which a text occurs: it
+// returns the condition to add with the arguments it needs, and the cursor of the next page, "" when there is none. Neither engine folds the case of
 // every script, and they differ in which, so the comparison is ours: titles and first messages are read in the order of the list, until
 // the page is full. A first message is looked for among the first 10 entries, and at its first 1,000 characters.
-func (s *Service) findText(ctx context.Context, q database.Querier, text string, args []any) (condition, next string, extended []any, err error) {
-	limit, _ := args[len(args)-1].(int)
+func (s *Service) findText(ctx context.Context, q database.Querier, text, where string, args []any, most int) (condition, next string, extended []any, err error) {
 	const opening = ` from (select role, content, ` + transcript.StoredEntry + ` as stored from transcript_entries
 		where session_id = sessions.id and place >= 0 order by place, ordinal limit 10) e where role = 'user' limit 1)`
-	rows, err := q.QueryContext(ctx, `select id, updated_at, title, (select content`+opening+`, (select stored`+opening+` from sessions where `+listed+newestFirst, args[:len(args)-1]...)
+	rows, err := q.QueryContext(ctx, `select id, updated_at, title, (select content`+opening+`, (select stored`+opening+` from sessions where `+where+newestFirst, args...)
 	if err != nil {
 		return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
 	}
@@ -32,7 +31,7 @@ func (s *Service) findText(ctx context.Context, q database.Querier, text string,
 		id        string
 	}
 	var found []place
-	for wanted := folded(text); len(found) < limit && rows.Next(); {
+	for wanted := folded(text); len(found) < most && rows.Next(); {
 		var (
 			one             place
 			title           string
@@ -58,9 +57,9 @@ func (s *Service) findText(ctx context.Context, q database.Querier, text string,
 	if len(found) == 0 {
 		return " and 1 = 0", "", args, nil
 	}
-	if len(found) == limit {
-		found = found[:limit-1]
-		next = cursorAfter(found[limit-2].updatedAt, database.DecodeText(found[limit-2].id))
+	if len(found) == most {
+		found = found[:most-1]
+		next = cursorAfter(found[most-2].updatedAt, database.DecodeText(found[most-2].id))
 	}
 	places := make([]string, len(found))
 	for i, one := range found {

@@ -12,9 +12,9 @@ import (
 )
 
 // importHistory asks the runtime for its history of a session and stores it.
-func (s *Service) importHistory(ctx context.Context, session Session, adapter runtime.Adapter) error {
+func (s *Service) importHistory(ctx context.Context, session Session, historian runtime.Historian) error {
 	asked := s.now()
-	t, err := adapter.ReadThread(ctx, session.RuntimeSessionID, true)
+	t, err := historian.ReadThread(ctx, session.RuntimeSessionID, true)
 	if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
 		return err
 	}

@@ -253,7 +253,7 @@ func (s *Service) awaitHistory(ctx context.Context, session Session) error {
 // historian is the runtime that is to be asked for the history of a session now, and its process; nil when none is: the history is here, or
 // the runtime is down (when it starts, all is looked at again), or it failed to tell a while ago, or the session is another node's, whose
 // runtime must not be asked.
-func (s *Service) historian(session Session) (adapter runtime.Adapter, generation string) {
+func (s *Service) historian(session Session) (historian runtime.Historian, generation string) {
 	if session.historyAt != 0 || !s.owns(session) {
 		return nil, ""
 	}
@@ -265,5 +265,6 @@ func (s *Service) historian(session Session) (adapter runtime.Adapter, generatio
 	if status.State != runtime.StateReady || !s.imports.due(session.ID, status.Generation, s.now()) {
 		return nil, ""
 	}
-	return adapter, status.Generation
+	historian, _ = adapter.(runtime.Historian)
+	return historian, status.Generation
 }

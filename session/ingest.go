@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,53 +12,126 @@ import (
 	"harness/database"
 	"harness/journal"
 	"harness/runtime"
+	"harness/runtime/wire"
 	"harness/stream"
 )
 
-// ingest takes one signal: it brings the view up to date and queues the signal's event together with the state it changes. It does not
-// wait for the commit, but for room in the journal's queue: a slow store slows the runtime, nothing is dropped.
-func (s *Service) ingest(runtimeName string, signal runtime.Signal) {
+// ingest takes what one native line means: it brings the view up to date and queues the events together with the state they change, as one
+// unit. It does not wait for the commit, but for room in the journal's queue: a slow store slows the runtime, nothing is dropped.
+func (s *Service) ingest(runtimeName string, batch runtime.Batch) {
+	s.preload(runtimeName, batch)
 	s.order.Lock()
 	defer s.order.Unlock()
 
-	if delta, ok := signal.Change.(runtime.TextDelta); ok {
-		s.takePiece(runtimeName, signal, delta)
+	if s.heardBefore(runtimeName, batch) {
+		s.flushTexts(batch.Generation)
+		s.submit(runtimeName, batch, nothing)
 		return
 	}
-	s.flushTexts(signal.Generation)
-	var unit journal.Unit
-	switch signal.Kind {
-	case runtime.SignalStarted:
-		unit = s.runtimeStarted(runtimeName, signal)
-	case runtime.SignalExited:
-		unit = s.runtimeExited(runtimeName, signal)
-	case runtime.SignalPosition:
-		unit = func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
-	case runtime.SignalUnanswered:
-		unit = s.unanswered(runtimeName, signal)
-	default:
-		a := s.arrive(runtimeName, signal)
-		if _, began := signal.Change.(runtime.TurnStarted); began {
-			s.adoption.wantDescription(runtimeName, signal.ThreadID)
-		}
-		s.endTexts(a)
-		unit = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.apply(ctx, tx, a) }
+	ours := make([]bool, len(batch.Signals))
+	for i := range batch.Signals {
+		ours[i] = s.identify(runtimeName, &batch.Signals[i])
 	}
-	s.submit(runtimeName, signal, s.once(runtimeName, signal.Generation, signal.Offset, unit))
-	if signal.Kind == runtime.SignalExited {
-		delete(s.texts.speeches, signal.Generation)
+	if onlyTexts(batch) && !slices.Contains(ours, false) {
+		s.takePieces(runtimeName, batch)
+		return
+	}
+	s.flushTexts(batch.Generation)
+	units, exited := make([]journal.Unit, len(batch.Signals)), false
+	for i, signal := range batch.Signals {
+		if !ours[i] {
+			units[i] = s.refuse(runtimeName, signal)
+			continue
+		}
+		units[i] = s.unitOf(runtimeName, signal)
+		exited = exited || signal.Kind == runtime.SignalExited
+	}
+	s.submit(runtimeName, batch, s.once(runtimeName, batch, inSequence(units)))
+	if exited {
+		delete(s.texts.speeches, batch.Generation)
 	}
 }
 
-// submit queues the unit of a signal; the signal's own Stored hears of the commit.
-func (s *Service) submit(runtimeName string, signal runtime.Signal, unit journal.Unit) {
+// preload brings the sessions a batch names into the view before Service.order is taken. Under that they are identified again, and found there:
+// to read them may take a while, in which nobody else has to wait.
+func (s *Service) preload(runtimeName string, batch runtime.Batch) {
+	for _, signal := range batch.Signals { // a copy: what it names is decided in the order of commits
+		if s.identify(runtimeName, &signal) && signal.ThreadID != "" {
+			s.loadAgain(runtimeName, signal.ThreadID)
+		}
+	}
+}
+
+// heardBefore tells whether a batch was taken in since this server talks to its process: it was read again when the process was attached to
+// again. Service.order is held.
+func (s *Service) heardBefore(runtimeName string, batch runtime.Batch) bool {
+	if batch.Offset == 0 {
+		return false
+	}
+	p := s.speech(runtimeName, batch.Generation)
+	if batch.Offset <= p.heard {
+		return true
+	}
+	p.heard = batch.Offset
+	return false
+}
+
+// unitOf brings the view up to date for a signal and returns what is to be stored of it. Service.order is held.
+func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit {
+	switch signal.Kind {
+	case runtime.SignalStarted:
+		return s.runtimeStarted(runtimeName, signal)
+	case runtime.SignalExited:
+		return s.runtimeExited(runtimeName, signal)
+	case runtime.SignalUnanswered:
+		return s.unanswered(runtimeName, signal)
+	}
+	var a arrival
+	switch change := signal.Change.(type) {
+	case runtime.TextDelta:
+		a = s.wholePiece(runtimeName, signal, change)
+	default:
+		a = s.arrive(runtimeName, signal)
+		if _, began := change.(runtime.TurnStarted); began {
+			s.adoption.wantDescription(runtimeName, signal.ThreadID)
+		}
+		s.endTexts(a)
+	}
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.apply(ctx, tx, a) }
+}
+
+// inSequence is one unit of several.
+func inSequence(units []journal.Unit) journal.Unit {
+	if len(units) == 1 {
+		return units[0]
+	}
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		var events []journal.Event
+		for _, unit := range units {
+			more, err := unit(ctx, tx)
+			if err != nil {
+				return nil, err
+			}
+			events = append(events, more...)
+		}
+		return events, nil
+	}
+}
+
+func nothing(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
+
+// submit queues the unit of a batch; the batch's own Stored hears of the commit.
+func (s *Service) submit(runtimeName string, batch runtime.Batch, unit journal.Unit) {
 	report := func(_ []journal.Record, err error) {
-		if err == nil && signal.Stored != nil {
-			signal.Stored()
+		if err == nil && batch.Stored != nil {
+			batch.Stored()
 		}
 		if err != nil && !expected(err) {
-			s.opts.Logger.Error().Err(err).Str("runtime", runtimeName).Str("method", signal.Method).Str("session", signal.ThreadID).
-				Msg("a runtime signal could not be stored; the transcript of this turn may miss it")
+			failure := s.opts.Logger.Error().Err(err).Str("runtime", runtimeName)
+			for _, signal := range batch.Signals[:min(1, len(batch.Signals))] {
+				failure = failure.Str("method", signal.Method).Str("session", signal.ThreadID)
+			}
+			failure.Msg("what a runtime said could not be stored; the transcript of this turn may miss it")
 		}
 	}
 	// No deadline: only the journal's own end may take a signal from us.
@@ -90,7 +164,7 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 		s.see(signal)
 		a.thread, _ = s.view.get(signal.ThreadID)
 		a.meta = a.thread.meta(signal.ThreadID)
-		if signal.Method == "thread/started" && a.meta.Session != nil {
+		if signal.Method == wire.MethodThreadStarted && a.meta.Session != nil {
 			a.meta.Session.Title = "" // it begins without a name, also when it has one by the time this is heard of
 		}
 		s.view.change(signal.ThreadID, func(t *thread) {
@@ -151,12 +225,8 @@ const readPause = 200 * time.Millisecond
 
 // loadAgain is load for a signal: it waits for a store that is out of reach, as its unit would, until the journal is stopped.
 func (s *Service) loadAgain(runtimeName, id string) {
-	for database.Transient(s.tryLoad(runtimeName, id)) {
-		select {
-		case <-time.After(readPause):
-		case <-s.journal.Stopping():
-			return
-		}
+	for s.outOfReach(s.tryLoad(runtimeName, id)) {
+		continue
 	}
 	s.load(runtimeName, id)
 }
@@ -167,13 +237,16 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 	var gone *DeletedError
 	switch {
 	case errors.As(err, &gone):
+		if gone.runtime != "" {
+			runtimeName = gone.runtime
+		}
 		return thread{runtime: runtimeName, known: true, deleted: true}, nil
 	case errors.Is(err, ErrNotFound):
 		return thread{runtime: runtimeName}, nil
 	case err != nil:
 		return thread{}, err
 	}
-	t := thread{runtime: stored.Runtime, known: true, systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}
+	t := thread{runtime: stored.Runtime, native: stored.RuntimeSessionID, known: true, systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}
 	if !s.owns(stored.Session) {
 		return t, nil // its own node hears when its turn ends
 	}
@@ -315,7 +388,7 @@ func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, chan
 		request = requestRow{
 			Request: Request{ID: a.requestID, Kind: change.Kind, SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID,
 				ItemID: a.signal.ItemID, Method: a.signal.Method, Summary: change.Summary, Params: params(a.signal.Params),
-				Decisions: change.Decisions, Questions: change.Questions,
+				Decisions: change.Decisions, Questions: change.Questions, Asked: change.Asked,
 				Status: RequestPending, CreatedAt: a.receivedAt},
 			runtime: a.runtime, generation: a.signal.Generation, nodeID: s.opts.NodeID, nativeID: a.signal.RequestID,
 		}

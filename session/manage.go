@@ -11,32 +11,60 @@ import (
 	"harness/runtime"
 )
 
-// Rename gives a session a title, here and in its runtime.
+// Rename gives a session a title, here and in its runtime, if that keeps names.
 func (s *Service) Rename(ctx context.Context, sessionID, title string) (Session, error) {
+	return s.RenameFrom(ctx, sessionID, title, "")
+}
+
+// RenameFrom is Rename of a session that has a certain title until then, or any if that is "". *TitleError when it has another, which stays.
+func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string) (Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
-		// A conversation the runtime lost keeps its row, and the row its title.
-		err := adapter.NameThread(ctx, session.RuntimeSessionID, title)
-		if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
-			return nil, err
+		if from != "" && session.Title != from {
+			return nil, &TitleError{SessionID: sessionID, Title: session.Title}
+		}
+		librarian, told := adapter.(runtime.Librarian)
+		if told {
+			// A conversation the runtime lost keeps its row, and the row its title.
+			err := librarian.NameThread(ctx, session.RuntimeSessionID, title)
+			if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
+				return nil, err
+			}
 		}
 		s.view.change(sessionID, func(t *thread) { t.call(title) })
 		return func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error) {
+			if from != "" {
+				// Calls on the session wait for this one. If it is called otherwise now, its runtime named it anew, after it had taken this title.
+				stored, err := readSession(ctx, tx, sessionID)
+				if err == nil && stored.Title != from && stored.Title != title {
+					err = &TitleError{SessionID: sessionID, Title: stored.Title}
+				}
+				if err != nil {
+					return nil, journal.Refuse(err)
+				}
+			}
 			err := errors.Join(updateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)), touch(ctx, tx, sessionID, at))
-			return []journal.Event{sessionRenamed(sessionID, title, at)}, err
+			events := []journal.Event{sessionRenamed(sessionID, title, at)}
+			if !told { // no runtime tells clients of it
+				session.Title = title
+				events = append(events, named(session, at))
+			}
+			return events, err
 		}, nil
 	})
 }
 
-// Archive puts a session away; ErrNotMaterialized when its runtime has nothing stored to put away.
+// Archive puts a session away, in its runtime too where that keeps an archive; ErrNotMaterialized when its runtime has nothing stored to put away.
 func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
-		if err := adapter.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
-			return nil, materialized(err)
+		if librarian, ok := adapter.(runtime.Librarian); ok {
+			if err := librarian.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
+				return nil, materialized(err)
+			}
 		}
-		// Where it is kept has changed. Not to learn of that now is no failure of what was asked for.
-		t, err := adapter.ReadThread(ctx, session.RuntimeSessionID, false)
-		if err != nil {
-			t = runtime.Thread{}
+		var t runtime.Thread
+		if historian, ok := adapter.(runtime.Historian); ok {
+			// Where it is kept has changed. Not to learn of that now is no failure of what was asked for.
+			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
 			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
@@ -48,9 +76,11 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error
 func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, error) {
 	var t runtime.Thread
 	return told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
-		var err error
-		if t, err = adapter.UnarchiveThread(ctx, session.RuntimeSessionID); err != nil {
-			return nil, materialized(err)
+		if librarian, ok := adapter.(runtime.Librarian); ok {
+			var err error
+			if t, err = librarian.UnarchiveThread(ctx, session.RuntimeSessionID); err != nil {
+				return nil, materialized(err)
+			}
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
 			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 0, archived_at = 0`), storeThread(ctx, tx, sessionID, t))
@@ -67,7 +97,7 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 		if err != nil {
 			return nil, err
 		}
-		if t, err = adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.RuntimeSessionID}); err != nil {
+		if t, err = adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); err != nil {
 			return nil, materialized(err)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
@@ -150,7 +180,7 @@ func storeThread(ctx context.Context, tx database.Tx, sessionID string, t runtim
 	return updateSession(ctx, tx, sessionID, `thread = $2`, string(withoutTurns(t.Raw)))
 }
 
-// AssignProject puts a session into a project, or takes it out (nil). The project is looked at before the session (`codex-manager.md` 5.2),
+// AssignProject puts a session into a project, or takes it out (nil). The project is looked at before the session,
 // except that a deleted session is deleted first of all. What does not change is not announced.
 func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID *string) (Session, error) {
 	var gone *DeletedError

@@ -10,28 +10,44 @@ import (
 	"harness/stream"
 )
 
-// takePiece takes a piece of text: listeners are told at once, the store gets it with the pieces around it. Service.order is held.
-func (s *Service) takePiece(runtimeName string, signal runtime.Signal, delta runtime.TextDelta) {
-	p := s.speech(runtimeName, signal.Generation)
-	if signal.Offset != 0 {
-		if signal.Offset <= p.heard {
-			return // read again after the process was attached to again
+// onlyTexts tells whether a batch changes nothing stored: it is pieces of text, or moves the position on and no more.
+func onlyTexts(batch runtime.Batch) bool {
+	for _, signal := range batch.Signals {
+		if _, is := signal.Change.(runtime.TextDelta); !is {
+			return false
 		}
-		p.heard = signal.Offset
 	}
-	p.runtime, p.last = runtimeName, signal
-	key := textKey{signal.ThreadID, signal.ItemID, delta.Key}
-	text := p.known[key]
-	if text == nil {
-		text = &knownText{outlives: delta.Outlives}
-		p.known[key] = text
-	}
-	signal.Change = nil // nothing stored changes by it
-	a := s.arrive(runtimeName, signal)
-	text.turn, p.changed = a.meta.TurnID, true
+	return true
+}
 
-	literal := signal.Raw[delta.Start+1 : delta.End-1]
-	ref := stream.TextRef{Offset: text.length, Length: stream.TextLength(literal), At: delta.Start, Into: delta.Into}
+// takePieces takes a batch of pieces of text: listeners are told at once, the store gets it with the ones around it. Service.order is held.
+func (s *Service) takePieces(runtimeName string, batch runtime.Batch) {
+	p := s.speech(runtimeName, batch.Generation)
+	for _, signal := range batch.Signals {
+		if delta, ok := signal.Change.(runtime.TextDelta); ok {
+			s.takePiece(p, signal, delta)
+		}
+	}
+	state := batch.State
+	if state == nil {
+		state = p.last.State
+	}
+	p.last = runtime.Batch{Generation: batch.Generation, Offset: batch.Offset, State: state, Stored: batch.Stored}
+	if p.batches++; p.batches == 1 {
+		p.since = time.Now()
+		select {
+		case s.texts.wake <- struct{}{}:
+		default: // it is told already
+		}
+	}
+	if p.batches >= textBatches || p.bytes >= textBytes {
+		s.flushTexts(batch.Generation)
+	}
+}
+
+// takePiece tells listeners of a piece and keeps it for the store.
+func (s *Service) takePiece(p *speech, signal runtime.Signal, delta runtime.TextDelta) {
+	a, text, ref := s.hearPiece(p, signal, delta)
 	group := text.group
 	if group == nil {
 		s.texts.lastGroup++
@@ -43,22 +59,37 @@ func (s *Service) takePiece(runtimeName string, signal runtime.Signal, delta run
 	joined := group.first.meta.Text
 	ref.Group = joined.Group
 	joined.Length += ref.Length
-	text.length += ref.Length
+	literal := signal.Raw[delta.Start+1 : delta.End-1]
 	group.text = append(group.text, literal...)
-
+	p.bytes += len(literal)
 	if group.first.thread.known {
 		s.tell(a, ref)
 	}
-	if p.pieces++; p.pieces == 1 {
-		p.since = time.Now()
-		select {
-		case s.texts.wake <- struct{}{}:
-		default: // it is told already
-		}
+}
+
+// wholePiece is a piece that is stored as it is, because other news came in the same line. Service.order is held.
+func (s *Service) wholePiece(runtimeName string, signal runtime.Signal, delta runtime.TextDelta) arrival {
+	a, _, ref := s.hearPiece(s.speech(runtimeName, signal.Generation), signal, delta)
+	s.texts.lastGroup++
+	ref.Group = s.texts.lastGroup
+	a.meta.Text = &ref
+	return a
+}
+
+// hearPiece notes that a text grew, and where the piece stands in it.
+func (s *Service) hearPiece(p *speech, signal runtime.Signal, delta runtime.TextDelta) (arrival, *knownText, stream.TextRef) {
+	key := textKey{signal.ThreadID, signal.ItemID, delta.Key}
+	text := p.known[key]
+	if text == nil {
+		text = &knownText{outlives: delta.Outlives}
+		p.known[key] = text
 	}
-	if p.bytes += len(literal); p.pieces >= textPieces || p.bytes >= textBytes {
-		s.flushTexts(signal.Generation)
-	}
+	signal.Change = nil // nothing stored changes by it
+	a := s.arrive(p.runtime, signal)
+	text.turn, p.changed = a.meta.TurnID, true
+	ref := stream.TextRef{Offset: text.length, Length: stream.TextLength(signal.Raw[delta.Start+1 : delta.End-1]), At: delta.Start, Into: delta.Into}
+	text.length += ref.Length
+	return a, text, ref
 }
 
 // tell passes a piece on. Of a conversation nobody here knows it is not yet clear who may see it.
@@ -72,10 +103,10 @@ func (s *Service) tell(a arrival, ref stream.TextRef) {
 	}
 }
 
-// flushTexts queues what was heard of a process's texts: one event for each. Service.order is held.
+// flushTexts queues what was heard of a process's texts, one event for each, and how far that was. Service.order is held.
 func (s *Service) flushTexts(generation string) {
 	p := s.texts.speeches[generation]
-	if p == nil || p.pieces == 0 {
+	if p == nil || p.batches == 0 {
 		return
 	}
 	arrivals := make([]arrival, len(p.open))
@@ -83,7 +114,7 @@ func (s *Service) flushTexts(generation string) {
 		arrivals[i], group.of.group = group.join(), nil
 	}
 	last := p.last
-	p.open, p.pieces, p.bytes, p.last = nil, 0, 0, runtime.Signal{}
+	p.open, p.batches, p.bytes, p.last = nil, 0, 0, runtime.Batch{}
 	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var events []journal.Event
 		for _, a := range arrivals {
@@ -95,7 +126,7 @@ func (s *Service) flushTexts(generation string) {
 		}
 		return events, nil
 	}
-	s.submit(p.runtime, last, s.once(p.runtime, generation, last.Offset, unit))
+	s.submit(p.runtime, last, s.once(p.runtime, last, unit))
 }
 
 // join is the one arrival a group is stored as.
@@ -156,7 +187,7 @@ func (s *Service) flushDue() (next time.Duration) {
 	defer s.order.Unlock()
 	now := time.Now()
 	for generation, p := range s.texts.speeches {
-		if p.pieces == 0 {
+		if p.batches == 0 {
 			continue
 		}
 		left := textWait - now.Sub(p.since)

@@ -193,7 +193,11 @@ func (s *Service) hasContent(ctx context.Context, session Session) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	t, err := adapter.ReadThread(ctx, session.RuntimeSessionID, false)
+	historian, ok := adapter.(runtime.Historian)
+	if !ok {
+		return false, nil
+	}
+	t, err := historian.ReadThread(ctx, session.RuntimeSessionID, false)
 	if errors.Is(err, runtime.ErrThreadNotFound) {
 		return false, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,14 +15,14 @@ import (
 	"harness/stream"
 )
 
-// Limits of a list page (`codex-manager.md` 5.3).
+// Limits of a list page.
 const (
 	defaultPage = 100
 	largestPage = 200
 )
 
-// Forked takes in a session that its runtime has just made of another one; it has that one's client tools. Errors are those of Lookup.
-func (s *Service) Forked(ctx context.Context, sourceID, sessionID string) (Session, error) {
+// forked takes in a session that its runtime has just made of another one; it has that one's client tools. Errors are those of Lookup.
+func (s *Service) forked(ctx context.Context, sourceID, sessionID string) (Session, error) {
 	if _, err := s.adopt(ctx, sessionID); err != nil {
 		return Session{}, err
 	}
@@ -59,9 +60,14 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error)
 	if sessionID == "" || database.EncodeText(sessionID) != sessionID {
 		return Session{}, ErrNotFound // no runtime gives out such an id
 	}
+	var silent error // of a runtime that may have it
 	for _, adapter := range s.allAdapters() {
+		historian, ok := adapter.(runtime.Historian)
+		if !ok {
+			continue
+		}
 		asked := s.now()
-		t, err := adapter.ReadThread(ctx, sessionID, false)
+		t, err := historian.ReadThread(ctx, sessionID, false)
 		var refused *runtime.Error
 		switch {
 		case err == nil && t.ID == sessionID:
@@ -72,12 +78,15 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error)
 			return s.stored(ctx, sessionID)
 		case err == nil, errors.Is(err, runtime.ErrThreadNotFound):
 		case errors.Is(err, runtime.ErrUnavailable), errors.Is(err, runtime.ErrTimeout):
-			return Session{}, fmt.Errorf("session %s is not stored here and its runtime cannot be asked: %w", sessionID, err)
+			silent = fmt.Errorf("session %s is not stored here and its runtime cannot be asked: %w", sessionID, err)
 		case errors.As(err, &refused):
 			// It would not even look: not an id of this runtime.
 		default:
 			return Session{}, err
 		}
+	}
+	if silent != nil {
+		return Session{}, silent
 	}
 	return Session{}, ErrNotFound
 }
@@ -96,17 +105,19 @@ func (s *Service) storedIn(ctx context.Context, q database.Querier, sessionID st
 	if err != nil {
 		return Session{}, err
 	}
-	return row.effective(defaults)
+	return row.effective(s.defaultsFor(row.Runtime, defaults))
 }
 
 // listed selects what a list shows, from a cursor on. System-owned sessions are left out here, not after paging, so that a page is full while
 // there are more.
 const (
 	listed      = `archived = $1 and system_owned <= $2 and (updated_at < $3 or (updated_at = $3 and id < $4))`
+	ofRuntime   = ` and runtime = $5`
 	newestFirst = ` order by updated_at desc, id desc`
 )
 
-// List returns a page of sessions from the stored rows, newest first. ErrBadCursor for a cursor that is not ours.
+// List returns a page of sessions from the stored rows, newest first. ErrBadCursor for a cursor that is not ours, *UnknownRuntimeError for a
+// runtime that this server does not have and no stored session is of.
 func (s *Service) List(ctx context.Context, query ListQuery) (page Page, err error) {
 	err = s.db.Snapshot(ctx, func(q database.Querier) error {
 		if page, err = s.list(ctx, q, query); err != nil {
@@ -138,14 +149,24 @@ func (s *Service) list(ctx context.Context, q database.Querier, query ListQuery)
 	if err != nil {
 		return Page{}, err
 	}
-	args := []any{flag(query.Archived), flag(query.IncludeSystemOwned), before, database.EncodeText(beforeID), limit + 1}
-	found, next := "", ""
-	if query.Text != "" {
-		if found, next, args, err = s.findText(ctx, q, query.Text, args); err != nil {
+	args := []any{flag(query.Archived), flag(query.IncludeSystemOwned), before, database.EncodeText(beforeID)}
+	where, next := listed, ""
+	if query.Runtime != "" {
+		if err := s.checkRuntime(ctx, q, query.Runtime); err != nil {
 			return Page{}, err
 		}
+		args = append(args, query.Runtime)
+		where += ofRuntime
 	}
-	rows, err := q.QueryContext(ctx, `select `+sessionColumns+` from sessions where `+listed+found+newestFirst+` limit $5`, args...)
+	if query.Text != "" {
+		found := ""
+		if found, next, args, err = s.findText(ctx, q, query.Text, where, args, limit+1); err != nil {
+			return Page{}, err
+		}
+		where += found
+	}
+	args = append(args, limit+1)
+	rows, err := q.QueryContext(ctx, `select `+sessionColumns+` from sessions where `+where+newestFirst+` limit $`+strconv.Itoa(len(args)), args...)
 	if err != nil {
 		return Page{}, fmt.Errorf("list sessions: %w", err)
 	}
@@ -161,7 +182,7 @@ func (s *Service) list(ctx context.Context, q database.Querier, query ListQuery)
 			page.NextCursor = cursorAfter(last.UpdatedAt, last.ID)
 			break
 		}
-		session, err := row.effective(defaults)
+		session, err := row.effective(s.defaultsFor(row.Runtime, defaults))
 		if err != nil {
 			return Page{}, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"harness/database"
 	"harness/journal"
+	"harness/runtime"
 	"harness/runtime/jsonobject"
 	"harness/transcript"
 )
@@ -36,6 +37,9 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Det
 			return err
 		}
 		detail.HistoryPending = detail.Session.historyAt == 0
+		if adapter, err := s.adapter(session.Runtime); err == nil && detail.Session.Capabilities == nil {
+			detail.Session.Capabilities = encode(runtime.CapabilitiesOf(adapter))
+		}
 		if detail.Version, err = s.version(ctx, q, detail.Session, want.Window); err != nil {
 			return err
 		}

@@ -295,6 +295,9 @@ func TestADecisionIsCheckedAndMayHaveAReason(t *testing.T) {
 		if got := k.one("approval_resolved"); got != want {
 			t.Errorf("told %s", got)
 		}
+		if event := k.events("approval_resolved")[0]; event.Actor != "user" || event.Time == 0 {
+			t.Errorf("decided by %q at %d", event.Actor, event.Time)
+		}
 		if entry := k.stored(s.ID)[0]; entry.Content != "Approval resolved (decline): not <now>" {
 			t.Errorf("the transcript says %q", entry.Content)
 		}

@@ -13,16 +13,8 @@ import (
 	"harness/runtime"
 )
 
-// rollbacker is a runtime that can take back the last turns of a conversation.
-type rollbacker interface {
-	// LastTurns lists the last turns, newest first, at most limit.
-	LastTurns(ctx context.Context, threadID string, limit int) ([]runtime.Turn, error)
-	// RollBack takes back the last numTurns turns; last are the newest ones as LastTurns lists them. *runtime.TooFewTurnsError.
-	RollBack(ctx context.Context, threadID string, numTurns int, last []runtime.Turn) (runtime.RolledBack, error)
-}
-
 // RollBack takes back the last turns of a session, in its runtime and in its transcript, and returns the runtime's answer. What belongs to
-// those turns is read no more, and stays in the journal. The runtime's refusals, *runtime.TooFewTurnsError, *NotOwnerError, and errors as of
+// those turns is read no more, and stays in the journal. *runtime.UnsupportedError, the runtime's refusals, *runtime.TooFewTurnsError, *NotOwnerError, and errors as of
 // Lookup.
 //
 // What is to be taken back is stored before the runtime is asked, so that a server or runtime that dies meanwhile leaves no doubt: whether it
@@ -40,18 +32,18 @@ func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) 
 	if err != nil {
 		return nil, err
 	}
-	back, ok := adapter.(rollbacker)
-	if !ok {
-		return nil, &runtime.Error{Runtime: session.Runtime, Method: "rollback", Code: noSuchMethod, Message: "Method not found: this runtime cannot take back turns."}
+	back, err := runtime.As[runtime.Reverter](adapter, runtime.OpRevert)
+	if err != nil {
+		return nil, err
 	}
 	// A caller who goes away does not leave it half done.
 	ctx = context.WithoutCancel(ctx)
 	if err := s.settleRollback(ctx, session, false); err != nil {
 		return nil, err
 	}
-	threadID := session.RuntimeSessionID
+	threadID := session.ID
 	var last []runtime.Turn
-	err = loaded(ctx, adapter, threadID, func() (err error) {
+	err = loaded(ctx, adapter, session, func() (err error) {
 		last, err = back.LastTurns(ctx, threadID, numTurns)
 		return err
 	})
@@ -62,7 +54,7 @@ func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) 
 		return nil, err
 	}
 	var done runtime.RolledBack
-	err = loaded(ctx, adapter, threadID, func() (err error) {
+	err = loaded(ctx, adapter, session, func() (err error) {
 		done, err = back.RollBack(ctx, threadID, numTurns, last)
 		return err
 	})
@@ -78,16 +70,13 @@ func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) 
 	return nil, err
 }
 
-// noSuchMethod is the code of a call nobody takes (JSON-RPC).
-const noSuchMethod = -32601
-
 // loaded makes a call about a conversation. A runtime that was restarted has to load it first; should that fail, its first words say more.
-func loaded(ctx context.Context, adapter runtime.Adapter, threadID string, call func() error) error {
+func loaded(ctx context.Context, adapter runtime.Adapter, session Session, call func() error) error {
 	err := call()
 	if !errors.Is(err, runtime.ErrThreadNotFound) {
 		return err
 	}
-	if _, resumeErr := adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: threadID}); resumeErr != nil {
+	if _, resumeErr := adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); resumeErr != nil {
 		return err
 	}
 	return call()
@@ -180,13 +169,13 @@ func (s *Service) settleRollback(ctx context.Context, session Session, onItsWay 
 	if err != nil {
 		return err
 	}
-	back, ok := adapter.(rollbacker)
+	back, ok := adapter.(runtime.Reverter)
 	if !ok || len(turns) == 0 {
 		return s.rolledBack(ctx, session.ID, nil)
 	}
 	var last []runtime.Turn
-	err = loaded(ctx, adapter, session.RuntimeSessionID, func() (err error) {
-		last, err = back.LastTurns(ctx, session.RuntimeSessionID, 1)
+	err = loaded(ctx, adapter, session, func() (err error) {
+		last, err = back.LastTurns(ctx, session.ID, 1)
 		return err
 	})
 	if errors.Is(err, runtime.ErrThreadNotFound) {

@@ -12,7 +12,7 @@ import (
 	"harness/transcript"
 )
 
-// LastTurns and RollBack make the fake a rollbacker, whose history is what a test put into it.
+// LastTurns and RollBack make the fake a Reverter, whose history is what a test put into it.
 func (f *fake) LastTurns(_ context.Context, threadID string, limit int) ([]runtime.Turn, error) {
 	t, err := f.withThread(threadID, nil)
 	turns := slices.Clone(t.Turns)

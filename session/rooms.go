@@ -14,6 +14,8 @@ type TurnState struct {
 	Status runtime.TurnStatus
 	// Error is why it failed or was interrupted, "" when it was not.
 	Error string
+	// Passes says that what it failed with may pass when it is tried again.
+	Passes bool
 }
 
 // ActiveTurn is the turn that runs in a session as far as this node knows, "" when none does.
@@ -21,16 +23,26 @@ func (s *Service) ActiveTurn(sessionID string) string { return s.view.active(ses
 
 // Turn reads how a turn stands; false when nothing is known of it.
 func (s *Service) Turn(ctx context.Context, sessionID, turnID string) (TurnState, bool, error) {
-	turns, err := readTurns(ctx, s.db.Read(), sessionID)
-	if err != nil {
+	turn, known, err := readTurn(ctx, s.db.Read(), sessionID, turnID)
+	if err != nil || !known {
 		return TurnState{}, false, err
 	}
-	for _, turn := range turns {
-		if turn.turnID == turnID {
-			return TurnState{Status: turn.status, Error: turn.failure}, true, nil
+	passes, err := s.failurePasses(ctx, turn)
+	return TurnState{Status: turn.status, Error: turn.failure, Passes: passes}, true, err
+}
+
+// TurnEntries reads the entries of one turn in reading order, as they are stored but with the texts that are still being written. Like Turn it
+// costs the same however many turns the session has. *DeletedError, ErrNotFound.
+func (s *Service) TurnEntries(ctx context.Context, sessionID, turnID string) (entries []transcript.Entry, err error) {
+	return entries, s.db.Snapshot(ctx, func(q database.Querier) error {
+		if _, err := presence(ctx, q, sessionID); err != nil {
+			return err
 		}
-	}
-	return TurnState{}, false, nil
+		if entries, err = s.entries.ListTurn(ctx, q, sessionID, turnID); err != nil {
+			return err
+		}
+		return s.showTexts(ctx, q, sessionID, entries)
+	})
 }
 
 // UpsertTranscriptIn is UpsertTranscript as part of another room's unit: entry and event commit with that room's own rows. A session that

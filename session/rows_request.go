@@ -22,11 +22,11 @@ type requestRow struct {
 // ref names the request to the runtime that asked.
 func (r requestRow) ref() runtime.RequestRef {
 	return runtime.RequestRef{Generation: r.generation, RequestID: r.nativeID, Method: r.Method, Kind: r.Kind, ThreadID: r.SessionID,
-		TurnID: r.TurnID, Params: r.Params}
+		TurnID: r.TurnID, Params: r.Params, Asked: r.Asked}
 }
 
 const requestColumns = `id, kind, session_id, turn_id, item_id, method, summary, params, runtime, generation, native_id, node_id, status,
-	reply, decided_by, created_at, settled_at, decisions, questions, native_request`
+	reply, decided_by, created_at, settled_at, decisions, questions, asked, native_request`
 
 func insertRequest(ctx context.Context, tx database.Tx, r requestRow) error {
 	known, long := runtime.KnownID(string(r.nativeID)), ""
@@ -34,10 +34,11 @@ func insertRequest(ctx context.Context, tx database.Tx, r requestRow) error {
 		long = string(r.nativeID)
 	}
 	_, err := tx.ExecContext(ctx, `insert into interactive_requests (`+requestColumns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', '', '', $13, 0, $14, $15, $16)`,
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', '', '', $13, 0, $14, $15, $16, $17)`,
 		r.ID, string(r.Kind), database.EncodeText(r.SessionID), database.EncodeText(r.TurnID), database.EncodeText(r.ItemID),
 		database.EncodeText(r.Method), database.EncodeText(r.Summary), string(r.Params), r.runtime, r.generation,
-		database.EncodeText(known), r.nodeID, r.CreatedAt, string(r.Decisions), string(r.Questions), database.EncodeText(long))
+		database.EncodeText(known), r.nodeID, r.CreatedAt, string(r.Decisions), string(r.Questions), string(encode(r.Asked)),
+		database.EncodeText(long))
 	if err != nil {
 		return fmt.Errorf("store interactive request %s: %w", r.ID, err)
 	}
@@ -146,11 +147,11 @@ func scanRequest(row scanner) (requestRow, error) {
 		r                       requestRow
 		params, nativeID, reply string
 		decisions, questions    string
-		long                    string
+		asked, long             string
 	)
 	if err := row.Scan(&r.ID, &r.Kind, &r.SessionID, &r.TurnID, &r.ItemID, &r.Method, &r.Summary, &params, &r.runtime, &r.generation,
 		&nativeID, &r.nodeID, &r.Status, &reply, &r.DecidedBy, &r.CreatedAt, &r.SettledAt,
-		&decisions, &questions, &long); err != nil {
+		&decisions, &questions, &asked, &long); err != nil {
 		return requestRow{}, err
 	}
 	for _, text := range []*string{&r.SessionID, &r.TurnID, &r.ItemID, &r.Method, &r.Summary, &r.DecidedBy} {
@@ -163,12 +164,18 @@ func scanRequest(row scanner) (requestRow, error) {
 	if questions != "" {
 		r.Questions = json.RawMessage(questions)
 	}
+	if asked != "" {
+		if err := json.Unmarshal([]byte(asked), &r.Asked); err != nil {
+			return requestRow{}, fmt.Errorf("decode what request %s asks: %w", r.ID, err)
+		}
+	}
 	if reply != "" {
 		r.Reply = new(runtime.Reply)
 		if err := json.Unmarshal([]byte(reply), r.Reply); err != nil {
 			return requestRow{}, fmt.Errorf("decode reply of request %s: %w", r.ID, err)
 		}
-		for _, member := range []*json.RawMessage{&r.Reply.Answers, &r.Reply.ContentItems, &r.Reply.Raw, &r.Reply.Choice} {
+		for _, member := range []*json.RawMessage{&r.Reply.Answers, &r.Reply.ContentItems, &r.Reply.Raw, &r.Reply.Choice, &r.Reply.UpdatedInput,
+			&r.Reply.Remember} {
 			if string(*member) == "null" {
 				*member = nil
 			}

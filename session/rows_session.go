@@ -8,11 +8,12 @@ import (
 	"fmt"
 
 	"harness/database"
+	"harness/journal"
 	"harness/runtime"
 )
 
 const sessionColumns = `id, runtime, runtime_session_id, node_id, project_id, title, cwd, source, model_provider, thread, controls,
-	system_owned, archived, created_at, updated_at, history_at`
+	system_owned, archived, created_at, updated_at, history_at, capabilities`
 
 type scanner interface{ Scan(dest ...any) error }
 
@@ -29,10 +30,11 @@ func scanSession(row scanner) (storedSession, error) {
 		thread  string
 		owned   int64
 		archive int64
+		can     string
 	)
 	s := &stored.Session
 	if err := row.Scan(&s.ID, &s.Runtime, &s.RuntimeSessionID, &s.NodeID, &project, &s.Title, &s.Cwd, &s.Source, &s.ModelProvider,
-		&thread, &stored.controls, &owned, &archive, &s.CreatedAt, &s.UpdatedAt, &s.historyAt); err != nil {
+		&thread, &stored.controls, &owned, &archive, &s.CreatedAt, &s.UpdatedAt, &s.historyAt, &can); err != nil {
 		return storedSession{}, err
 	}
 	for _, text := range []*string{&s.ID, &s.RuntimeSessionID, &s.Title, &s.Cwd, &s.Source, &s.ModelProvider} {
@@ -40,6 +42,9 @@ func scanSession(row scanner) (storedSession, error) {
 	}
 	if project.Valid {
 		s.ProjectID = &project.String
+	}
+	if can != "" {
+		s.Capabilities = json.RawMessage(can)
 	}
 	s.Thread, s.SystemOwned, s.Archived, s.Materialized = json.RawMessage(thread), owned != 0, archive != 0, true
 	return stored, nil
@@ -64,8 +69,8 @@ func readSession(ctx context.Context, q database.Querier, id string) (storedSess
 // readTombstone returns *DeletedError when the session was deleted, nil when not.
 func readTombstone(ctx context.Context, q database.Querier, id string) error {
 	gone := &DeletedError{SessionID: id}
-	err := q.QueryRowContext(ctx, `select title, deleted_at from deleted_sessions where session_id = $1`, database.EncodeText(id)).
-		Scan(&gone.Title, &gone.DeletedAt)
+	err := q.QueryRowContext(ctx, `select title, deleted_at, runtime from deleted_sessions where session_id = $1`, database.EncodeText(id)).
+		Scan(&gone.Title, &gone.DeletedAt, &gone.runtime)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -98,16 +103,20 @@ func insertSession(ctx context.Context, tx database.Tx, s Session, controls *Con
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `insert into sessions (`+sessionColumns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-		on conflict (id) do update set node_id = excluded.node_id, title = excluded.title, cwd = excluded.cwd, source = excluded.source,
+	result, err := tx.ExecContext(ctx, `insert into sessions (`+sessionColumns+`)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+		on conflict (id) do update set runtime_session_id = excluded.runtime_session_id, node_id = excluded.node_id, title = excluded.title, cwd = excluded.cwd, source = excluded.source,
 			model_provider = excluded.model_provider, thread = excluded.thread, controls = excluded.controls,
-			system_owned = excluded.system_owned, updated_at = excluded.updated_at, history_at = excluded.history_at`,
+			system_owned = excluded.system_owned, updated_at = excluded.updated_at, history_at = excluded.history_at, capabilities = excluded.capabilities
+		where sessions.runtime = excluded.runtime`,
 		database.EncodeText(s.ID), s.Runtime, database.EncodeText(s.RuntimeSessionID), s.NodeID, nullText(s.ProjectID),
 		database.EncodeText(s.Title), database.EncodeText(s.Cwd), database.EncodeText(s.Source), database.EncodeText(s.ModelProvider),
-		threadText(s.Thread), encoded, flag(s.SystemOwned), flag(s.Archived), s.CreatedAt, s.UpdatedAt, s.historyAt)
+		threadText(s.Thread), encoded, flag(s.SystemOwned), flag(s.Archived), s.CreatedAt, s.UpdatedAt, s.historyAt, string(s.Capabilities))
 	if err != nil {
 		return fmt.Errorf("store session %s: %w", s.ID, err)
+	}
+	if stored, err := result.RowsAffected(); err != nil || stored == 0 {
+		return errors.Join(err, journal.Refuse(fmt.Errorf("store session %s of %s: %w", s.ID, s.Runtime, ErrForeignConversation)))
 	}
 	return nil
 }
@@ -118,7 +127,7 @@ const placeholderThread = "null"
 // insertPlaceholder makes a row for a conversation a signal named and nobody here knows yet.
 func insertPlaceholder(ctx context.Context, tx database.Tx, id, runtimeName, nodeID string, at int64) error {
 	_, err := tx.ExecContext(ctx, `insert into sessions (`+sessionColumns+`)
-		values ($1, $2, $1, $3, null, '', '', '', '', $4, null, 0, 0, $5, $5, 0) on conflict do nothing`,
+		values ($1, $2, $1, $3, null, '', '', '', '', $4, null, 0, 0, $5, $5, 0, '') on conflict do nothing`,
 		database.EncodeText(id), runtimeName, nodeID, placeholderThread, at)
 	if err != nil {
 		return fmt.Errorf("adopt session %s: %w", id, err)
@@ -142,10 +151,10 @@ func touch(ctx context.Context, tx database.Tx, id string, at int64) error {
 
 // describe writes what the runtime says about its conversation into a row (insert or refresh); changed rows only.
 func describe(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t runtime.Thread, at int64) error {
-	stored, err := readSession(ctx, tx, t.ID)
+	stored, err := readConversation(ctx, tx, runtimeName, t)
 	var gone *DeletedError
 	switch {
-	case errors.As(err, &gone):
+	case errors.As(err, &gone), errors.Is(err, ErrForeignConversation):
 		return nil
 	case errors.Is(err, ErrNotFound):
 		return insertSession(ctx, tx, fromThread(runtimeName, nodeID, t, at), nil)
@@ -155,6 +164,7 @@ func describe(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t
 		return nil // another node's, whose runtime shares our runtime's files
 	}
 	next := fromThread(stored.Runtime, stored.NodeID, t, at)
+	next.ID = stored.ID
 	if stored.Title != "" {
 		next.Title = stored.Title
 	}
@@ -169,16 +179,16 @@ func describe(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t
 	// A title makes nothing a worker's session that was known as a chat before.
 	next.SystemOwned = stored.SystemOwned || next.SystemOwned && string(stored.Thread) == placeholderThread
 	if string(stored.Thread) == threadText(t.Raw) && stored.Title == next.Title && stored.Archived == next.Archived &&
-		stored.UpdatedAt == next.UpdatedAt && stored.SystemOwned == next.SystemOwned {
+		stored.UpdatedAt == next.UpdatedAt && stored.SystemOwned == next.SystemOwned && stored.RuntimeSessionID == next.RuntimeSessionID {
 		return nil
 	}
-	return updateSession(ctx, tx, t.ID, `title = $2, cwd = $3, source = $4, model_provider = $5, thread = $6, archived = $7,
-		created_at = $8, updated_at = $9, system_owned = $10, history_at = $11`, database.EncodeText(next.Title), database.EncodeText(next.Cwd),
+	return updateSession(ctx, tx, next.ID, `title = $2, cwd = $3, source = $4, model_provider = $5, thread = $6, archived = $7,
+		created_at = $8, updated_at = $9, system_owned = $10, history_at = $11, runtime_session_id = $12`, database.EncodeText(next.Title), database.EncodeText(next.Cwd),
 		database.EncodeText(next.Source), database.EncodeText(next.ModelProvider), threadText(t.Raw), flag(next.Archived),
-		next.CreatedAt, next.UpdatedAt, flag(next.SystemOwned), next.historyAt)
+		next.CreatedAt, next.UpdatedAt, flag(next.SystemOwned), next.historyAt, database.EncodeText(next.RuntimeSessionID))
 }
 
-// fromThread is the row of a conversation nobody here gave a title: its name, else its preview, else none (`codex-manager.md` 5.3).
+// fromThread is the row of a conversation nobody here gave a title: its name, else its preview, else none.
 func fromThread(runtimeName, nodeID string, t runtime.Thread, at int64) Session {
 	title := t.Name
 	if title == "" {
@@ -191,7 +201,11 @@ func fromThread(runtimeName, nodeID string, t runtime.Thread, at int64) Session 
 	if updated == 0 {
 		updated = created
 	}
-	return Session{ID: t.ID, Runtime: runtimeName, RuntimeSessionID: t.ID, NodeID: nodeID, Title: title, Cwd: t.Cwd, Source: t.Source,
+	id := t.ID
+	if id == "" {
+		id = newID()
+	}
+	return Session{ID: id, Runtime: runtimeName, RuntimeSessionID: t.Native(), NodeID: nodeID, Title: title, Cwd: t.Cwd, Source: t.Source,
 		ModelProvider: t.ModelProvider, SystemOwned: t.Name == draftTitle && t.Preview == "", Archived: t.Archived, CreatedAt: created, UpdatedAt: updated, Thread: t.Raw}
 }
 

@@ -62,15 +62,21 @@ const turnColumns = `session_id, turn_id, status, error, generation, node_id, st
 
 // openTurns lists the turns of a node that run, oldest first.
 func openTurns(ctx context.Context, q database.Querier, nodeID string) ([]turnRow, error) {
-	rows, err := q.QueryContext(ctx, `select `+turnColumns+` from turns where node_id = $1 and status = 'inProgress'
-		order by started_at, session_id, turn_id`, nodeID)
-	return scanTurns(rows, err)
+	return queryTurns(ctx, q, `node_id = $1 and status = 'inProgress' order by started_at, session_id, turn_id`, nodeID)
 }
 
 // readTurns lists a session's turns.
 func readTurns(ctx context.Context, q database.Querier, sessionID string) ([]turnRow, error) {
-	rows, err := q.QueryContext(ctx, `select `+turnColumns+` from turns where session_id = $1`, database.EncodeText(sessionID))
-	return scanTurns(rows, err)
+	return queryTurns(ctx, q, `session_id = $1`, database.EncodeText(sessionID))
+}
+
+// readTurn reads one turn; false when it is not stored.
+func readTurn(ctx context.Context, q database.Querier, sessionID, turnID string) (turn turnRow, known bool, err error) {
+	found, err := queryTurns(ctx, q, `session_id = $1 and turn_id = $2`, database.EncodeText(sessionID), database.EncodeText(turnID))
+	if err != nil || len(found) == 0 {
+		return turnRow{}, false, err
+	}
+	return found[0], true, nil
 }
 
 // readTurnsOf lists the turns some entries belong to.
@@ -90,8 +96,7 @@ func readTurnsOf(ctx context.Context, q database.Querier, sessionID string, entr
 		for i, id := range chunk {
 			args, marks[i] = append(args, database.EncodeText(id)), "$"+strconv.Itoa(i+2)
 		}
-		rows, err := q.QueryContext(ctx, `select `+turnColumns+` from turns where session_id = $1 and turn_id in (`+strings.Join(marks, ", ")+`)`, args...)
-		found, err := scanTurns(rows, err)
+		found, err := queryTurns(ctx, q, `session_id = $1 and turn_id in (`+strings.Join(marks, ", ")+`)`, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -111,28 +116,23 @@ func runningTurn(ctx context.Context, q database.Querier, sessionID string) (str
 	return database.DecodeText(turnID), err
 }
 
-func scanTurns(rows *sql.Rows, err error) ([]turnRow, error) {
+func queryTurns(ctx context.Context, q database.Querier, where string, args ...any) ([]turnRow, error) {
+	turns, err := database.ReadAll(ctx, q, scanTurn, `select `+turnColumns+` from turns where `+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read turns: %w", err)
 	}
-	defer rows.Close()
-	var turns []turnRow
-	for rows.Next() {
-		var (
-			t      turnRow
-			native string
-		)
-		if err := rows.Scan(&t.sessionID, &t.turnID, &t.status, &t.failure, &t.generation, &t.nodeID, &t.startedAt, &t.completedAt, &native); err != nil {
-			return nil, fmt.Errorf("read turns: %w", err)
-		}
-		t.sessionID, t.turnID, t.failure = database.DecodeText(t.sessionID), database.DecodeText(t.turnID), database.DecodeText(t.failure)
-		t.native = json.RawMessage(native)
-		turns = append(turns, t)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read turns: %w", err)
-	}
 	return turns, nil
+}
+
+func scanTurn(row database.Row) (turn turnRow, err error) {
+	var native string
+	err = row.Scan(&turn.sessionID, &turn.turnID, &turn.status, &turn.failure, &turn.generation, &turn.nodeID, &turn.startedAt, &turn.completedAt,
+		&native)
+	turn.native = json.RawMessage(native)
+	for _, text := range []*string{&turn.sessionID, &turn.turnID, &turn.failure} {
+		*text = database.DecodeText(*text)
+	}
+	return turn, err
 }
 
 // times are the turns' times as the transcript room wants them: a completion only for turns that are over.

@@ -11,21 +11,21 @@ import (
 	"harness/runtime"
 )
 
-// Send starts a turn with a message, or steers it into the running one, and returns the turn's id. Sends to one session go one after the
-// other, so two at once make one turn. Options given become the session's controls once the runtime took the message. *ToolsError for client
-// tools that are not the session's.
+// Send starts a turn with a message, or steers it into the running one, and returns the turn's id; where the runtime cannot steer, it waits for
+// the running turn's end first. Sends to one session go one after the other, so two at once make one turn. Options given become the session's
+// controls once the runtime took the message. *ToolsError for client tools that are not the session's, *runtime.ControlError for levels its
+// runtime does not enforce, *runtime.UnsupportedError for images it does not take.
 func (s *Service) Send(ctx context.Context, sessionID string, message Message) (string, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return "", err // before the runtime is told anything
 	}
-	release, err := s.locks.acquire(ctx, sessionID)
+	session, adapter, release, err := s.forMessage(ctx, sessionID, message.Alone)
 	if err != nil {
 		return "", err
 	}
 	defer release()
-	session, adapter, err := s.owned(ctx, sessionID)
-	if err != nil {
-		return "", err
+	if len(message.Images) > 0 && !adapter.Capabilities().Images {
+		return "", &runtime.UnsupportedError{Runtime: session.Runtime, Operation: runtime.OpImages}
 	}
 	if err := s.checkTools(ctx, sessionID, message.DynamicTools); err != nil {
 		return "", err
@@ -34,6 +34,9 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		return "", err
 	}
 	controls := session.Controls.with(message.Model, message.ApprovalPolicy, message.NetworkAccess, message.FilesystemSandbox)
+	if err := s.checkChangedControls(session.Runtime, session.Controls, controls); err != nil {
+		return "", err
+	}
 	cwd := message.Cwd
 	if cwd == "" {
 		cwd = session.Cwd
@@ -42,7 +45,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own deadline.
 	ctx = context.WithoutCancel(ctx)
 	started, err := adapter.StartTurn(ctx, runtime.StartTurn{
-		ThreadID: session.RuntimeSessionID, Input: message.input(), ActiveTurnID: s.view.active(sessionID),
+		ThreadID: session.ID, NativeID: session.RuntimeSessionID, Input: message.input(), ActiveTurnID: s.view.active(sessionID),
 		Alone: message.Alone, Cwd: cwd,
 		Model: controls.model(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox,
 		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
@@ -51,6 +54,52 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		return "", err
 	}
 	return started.TurnID, held(s.turnAccepted(ctx, session, started.TurnID, message))
+}
+
+// forMessage takes the lock of a session for a message: at once where the message can be steered into a running turn, else as soon as no turn
+// runs. Messages that wait come in the order they were sent; one that is to be alone is refused with runtime.ErrTurnActive instead.
+func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) (session Session, adapter runtime.Adapter, release func(), err error) {
+	next, err := s.locks.acquire(ctx, "message "+sessionID)
+	if err != nil {
+		return Session{}, nil, nil, err
+	}
+	defer next()
+	for {
+		if release, err = s.locks.acquire(ctx, sessionID); err != nil {
+			return Session{}, nil, nil, err
+		}
+		var idle <-chan struct{}
+		if session, adapter, err = s.owned(ctx, sessionID); err == nil {
+			idle, err = s.turnToAwait(session, adapter, alone)
+		}
+		if err == nil && idle == nil {
+			return session, adapter, release, nil
+		}
+		release()
+		if err != nil {
+			return Session{}, nil, nil, err
+		}
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return Session{}, nil, nil, ctx.Err()
+		}
+	}
+}
+
+// turnToAwait is closed when the turn is over whose end a message has to wait for, nil when there is none.
+func (s *Service) turnToAwait(session Session, adapter runtime.Adapter, alone bool) (idle <-chan struct{}, err error) {
+	if _, steers := adapter.(runtime.Steerer); steers {
+		return nil, nil
+	}
+	s.load(session.Runtime, session.ID)
+	switch {
+	case s.view.active(session.ID) == "":
+		return nil, nil
+	case alone:
+		return nil, runtime.ErrTurnActive
+	}
+	return s.view.whenIdle(session.ID), nil
 }
 
 func (m Message) input() []json.RawMessage {
@@ -74,7 +123,7 @@ func (m Message) input() []json.RawMessage {
 func (s *Service) turnAccepted(ctx context.Context, session Session, turnID string, message Message) error {
 	return s.inOrder(ctx, func() journal.Unit {
 		at := s.now()
-		generation, down := s.view.liveGeneration(session.Runtime)
+		generation, down := s.view.liveGeneration(session.Runtime, session.ID)
 		if !down {
 			s.view.change(session.ID, func(t *thread) { t.accepted(turnID) })
 		}
@@ -100,7 +149,7 @@ func (s *Service) storeWishes(ctx context.Context, tx database.Tx, sessionID str
 	if m.Model == nil && m.ApprovalPolicy == nil && m.NetworkAccess == nil && m.FilesystemSandbox == nil {
 		return nil
 	}
-	controls, _, err := s.controlsIn(ctx, tx, sessionID)
+	_, controls, _, err := s.controlsIn(ctx, tx, sessionID)
 	if err != nil {
 		return err
 	}
@@ -109,16 +158,11 @@ func (s *Service) storeWishes(ctx context.Context, tx database.Tx, sessionID str
 
 // sweepTurn interrupts a turn whose process had ended before the turn was stored, unless it is known to be over.
 func (s *Service) sweepTurn(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) ([]journal.Event, error) {
-	turns, err := readTurns(ctx, tx, turn.sessionID)
-	if err != nil {
+	stored, known, err := readTurn(ctx, tx, turn.sessionID, turn.turnID)
+	if err != nil || !known || stored.status != runtime.TurnInProgress {
 		return nil, err
 	}
-	for _, stored := range turns {
-		if stored.turnID == turn.turnID && stored.status == runtime.TurnInProgress {
-			return s.interrupt(ctx, tx, stored, reason, at)
-		}
-	}
-	return nil, nil
+	return s.interrupt(ctx, tx, stored, reason, at)
 }
 
 // Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn when none does, ErrWrongTurn when another one does.
@@ -145,7 +189,7 @@ func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (stri
 	if err != nil {
 		return "", err
 	}
-	err = adapter.InterruptTurn(ctx, row.RuntimeSessionID, active)
+	err = adapter.InterruptTurn(ctx, row.ID, active)
 	if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
 		return "", ErrNoActiveTurn // it ended by itself
 	}

@@ -20,8 +20,11 @@ import (
 type Options struct {
 	Journal *journal.Journal
 	DB      *database.DB
-	// Runtimes are the adapters to drive; the first one is the default of new sessions. More may be added with Attach.
+	// Runtimes are the adapters to drive. More may be added with Attach.
 	Runtimes []runtime.Adapter
+	// DefaultRuntime names the runtime of sessions whose creator names none, and whose models the stored default controls are about; "" is
+	// the first one.
+	DefaultRuntime string
 	// NodeID names this server among those that share the store; it must be the same after a restart.
 	NodeID string
 	// AdoptNodes are nodes that are gone for good, whose sessions Start makes this node's; OnlyNode adopts every other one, for a store that
@@ -92,26 +95,20 @@ func New(opts Options) *Service {
 	return s
 }
 
-// Attach adds a runtime. Service and adapter need each other (the adapter wants a Sink), so adapters usually come after New.
-func (s *Service) Attach(adapter runtime.Adapter) {
-	s.adaptersMu.Lock()
-	defer s.adaptersMu.Unlock()
-	s.adapters = append(s.adapters, adapter)
-}
-
 // Sink is where the named runtime reports. Hand it to the adapter of that name.
 func (s *Service) Sink(runtimeName string) runtime.Sink {
-	return func(signal runtime.Signal) {
-		s.ingest(runtimeName, signal)
-		if len(signal.Raw) > longSignal {
-			// Only the journal's end is an error here; the signal's own outcome is told by submit.
-			_, _ = s.journal.Commit(context.Background(), func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil })
+	return func(batch runtime.Batch) {
+		long := batch.Size() > longBatch
+		s.ingest(runtimeName, batch)
+		if long {
+			// Only the journal's end is an error here; the batch's own outcome is told by submit.
+			_, _ = s.journal.Commit(context.Background(), nothing)
 		}
 	}
 }
 
-// longSignal is from how many bytes a runtime is heard no further before the signal is stored: the journal's queue has room for a thousand.
-const longSignal = 1 << 20
+// longBatch is from how many bytes a runtime is heard no further before the batch is stored: the journal's queue has room for a thousand.
+const longBatch = 1 << 20
 
 // Start settles what an earlier process of this node left open (its requests expire, its turns are interrupted, both announced) and begins
 // adopting the conversations runtimes have stored. It must come after the journal's start and before
@@ -168,24 +165,6 @@ func (s *Service) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("session service did not stop: %w", ctx.Err())
 	}
-}
-
-// adapter finds a runtime by name, the default one for "".
-func (s *Service) adapter(name string) (runtime.Adapter, error) {
-	s.adaptersMu.RLock()
-	defer s.adaptersMu.RUnlock()
-	for _, adapter := range s.adapters {
-		if name == "" || adapter.Name() == name {
-			return adapter, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: no runtime named %q is configured", runtime.ErrUnavailable, name)
-}
-
-func (s *Service) allAdapters() []runtime.Adapter {
-	s.adaptersMu.RLock()
-	defer s.adaptersMu.RUnlock()
-	return append([]runtime.Adapter(nil), s.adapters...)
 }
 
 // now is the time in ms.

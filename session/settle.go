@@ -3,25 +3,27 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"harness/database"
 	"harness/journal"
 	"harness/runtime"
 )
 
-// Requests lists the pending interactive requests of a session of one kind, oldest first. An unknown session has none.
+// Pending lists the pending interactive requests of a session, oldest first. An unknown session has none.
+func (s *Service) Pending(ctx context.Context, sessionID string) ([]Request, error) {
+	rows, err := pendingOfSession(ctx, s.db.Read(), sessionID)
+	requests := make([]Request, 0, len(rows))
+	for _, row := range rows {
+		requests = append(requests, row.Request)
+	}
+	return requests, err
+}
+
+// Requests is Pending of one kind.
 func (s *Service) Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]Request, error) {
-	pending, err := pendingOfSession(ctx, s.db.Read(), sessionID)
-	if err != nil {
-		return nil, err
-	}
-	requests := []Request{}
-	for _, row := range pending {
-		if row.Kind == kind {
-			requests = append(requests, row.Request)
-		}
-	}
-	return requests, nil
+	requests, err := s.Pending(ctx, sessionID)
+	return slices.DeleteFunc(requests, func(r Request) bool { return r.Kind != kind }), err
 }
 
 // SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound for an unknown id.

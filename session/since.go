@@ -53,12 +53,14 @@ func (s *Service) TurnSince(ctx context.Context, sessionID string, mark TurnMark
 	lost := false
 	if outliving, ok := adapter.(recaller); ok {
 		var open bool
-		if open, lost = outliving.Recalled(session.RuntimeSessionID); open {
+		if open, lost = outliving.Recalled(session.ID); open {
 			return "", ErrTurnUnsettled
 		}
 	}
 	// Its answer comes after everything the runtime has said, and so does an empty unit in the journal.
-	_, err = adapter.ReadThread(ctx, session.RuntimeSessionID, false)
+	if historian, ok := adapter.(runtime.Historian); ok {
+		_, err = historian.ReadThread(ctx, session.RuntimeSessionID, false)
+	}
 	if errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || ctx.Err() != nil {
 		return "", errors.Join(ErrTurnUnsettled, err, ctx.Err())
 	}

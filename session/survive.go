@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -20,12 +21,16 @@ const spoolKept = 7 * 24 * 3600 * 1000
 func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Resumption, error) {
 	q := s.db.Read()
 	var r runtime.Resumption
-	var texts string
-	err := q.QueryRowContext(ctx, `select position, texts from runtime_spools where generation = $1`, generation).Scan(&r.Offset, &texts)
+	var texts, state string
+	err := q.QueryRowContext(ctx, `select position, texts, state from runtime_spools where generation = $1`, generation).
+		Scan(&r.Offset, &texts, &state)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return r, fmt.Errorf("read how far runtime process %s was heard: %w", generation, err)
 	}
-	if err := s.resumeTexts(generation, texts); err != nil {
+	if state != "" {
+		r.State = json.RawMessage(state)
+	}
+	if err := s.resumeTexts(generation, r.Offset, texts); err != nil {
 		return r, err
 	}
 	turns, err := openTurns(ctx, q, s.opts.NodeID)
@@ -64,22 +69,23 @@ func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Re
 	return r, nil
 }
 
-// once makes the unit of what a process said up to an offset move the position of the process in the same transaction, and do nothing when
-// that is there already. Service.order is held.
-func (s *Service) once(runtimeName, generation string, offset int64, unit journal.Unit) journal.Unit {
-	if offset == 0 {
+// once makes the unit of a batch move the position of its process, and the state after it, in the same transaction, and do nothing when the
+// position is there already. Service.order is held.
+func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
+	if batch.Offset == 0 {
 		return unit
 	}
-	at, texts := s.now(), s.speech(runtimeName, generation).changedTexts()
+	at, texts := s.now(), s.speech(runtimeName, batch.Generation).changedTexts()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		result, err := tx.ExecContext(ctx, `insert into runtime_spools (generation, runtime, node_id, position, ended, updated_at, texts)
-			values ($1, $2, $3, $4, 0, $5, $6)
+		result, err := tx.ExecContext(ctx, `insert into runtime_spools (generation, runtime, node_id, position, ended, updated_at, texts, state)
+			values ($1, $2, $3, $4, 0, $5, $6, $7)
 			on conflict (generation) do update set position = excluded.position, updated_at = excluded.updated_at,
-				texts = case when excluded.texts = '' then runtime_spools.texts else excluded.texts end
+				texts = case when excluded.texts = '' then runtime_spools.texts else excluded.texts end,
+				state = case when excluded.state = '' then runtime_spools.state else excluded.state end
 			where runtime_spools.position < excluded.position`,
-			generation, runtimeName, s.opts.NodeID, offset, at, texts)
+			batch.Generation, runtimeName, s.opts.NodeID, batch.Offset, at, texts, string(batch.State))
 		if err != nil {
-			return nil, fmt.Errorf("move the position of runtime process %s: %w", generation, err)
+			return nil, fmt.Errorf("move the position of runtime process %s: %w", batch.Generation, err)
 		}
 		if moved, err := result.RowsAffected(); err != nil || moved == 0 {
 			return nil, err

@@ -12,16 +12,16 @@ import (
 
 // Bounds of what was heard of texts and is not yet queued for the store: how long it may wait, and how much it may be.
 const (
-	textWait   = 50 * time.Millisecond
-	textPieces = 512
-	textBytes  = 64 << 10
+	textWait    = 50 * time.Millisecond
+	textBatches = 512
+	textBytes   = 64 << 10
 )
 
 // texts are the words runtimes are in the middle of. Each piece is told to listeners as it comes; the pieces of one text are stored together.
 type texts struct {
 	speeches  map[string]*speech // by generation
 	lastGroup int64
-	wake      chan struct{} // a speech has pieces again
+	wake      chan struct{} // a speech has something to be stored again
 }
 
 // newTexts: groups are numbered from the time on, so that no two servers on one store number alike.
@@ -36,11 +36,12 @@ type speech struct {
 	known   map[textKey]*knownText
 	changed bool
 	open    []*textGroup // with pieces not yet queued, in the order of their first ones
-	pieces  int
-	bytes   int
-	since   time.Time      // of the first piece
-	last    runtime.Signal // the last piece
-	heard   int64          // its offset
+	batches int          // not yet queued
+	bytes   int          // of text in them
+	since   time.Time    // when the first of them came
+	// last is the last of them, without its signals but with the state after it.
+	last  runtime.Batch
+	heard int64 // the offset up to which the process was heard
 }
 
 // textKey names a text.
@@ -65,9 +66,10 @@ type textGroup struct {
 func (s *Service) speech(runtimeName, generation string) *speech {
 	known := s.texts.speeches[generation]
 	if known == nil {
-		known = &speech{runtime: runtimeName, known: map[textKey]*knownText{}}
+		known = &speech{known: map[textKey]*knownText{}}
 		s.texts.speeches[generation] = known
 	}
+	known.runtime = cmp.Or(known.runtime, runtimeName)
 	return known
 }
 
@@ -107,14 +109,17 @@ func (p *speech) changedTexts() string {
 	return string(encode(stored))
 }
 
-// resumeTexts takes up the texts a surviving process was in the middle of. One that is known already was heard further since.
-func (s *Service) resumeTexts(generation, stored string) error {
-	if stored == "" {
+// resumeTexts takes up the texts a surviving process was in the middle of, where it was heard up to an offset. One that is known already was
+// heard further since.
+func (s *Service) resumeTexts(generation string, heard int64, stored string) error {
+	if heard == 0 {
 		return nil
 	}
 	var all []storedText
-	if err := json.Unmarshal([]byte(stored), &all); err != nil {
-		return fmt.Errorf("read the texts of runtime process %s: %w", generation, err)
+	if stored != "" {
+		if err := json.Unmarshal([]byte(stored), &all); err != nil {
+			return fmt.Errorf("read the texts of runtime process %s: %w", generation, err)
+		}
 	}
 	s.order.Lock()
 	defer s.order.Unlock()
@@ -122,6 +127,7 @@ func (s *Service) resumeTexts(generation, stored string) error {
 		return nil
 	}
 	p := s.speech("", generation)
+	p.heard = heard
 	for _, t := range all {
 		p.known[textKey{t.Session, t.Item, t.Key}] = &knownText{turn: t.Turn, length: t.Length, outlives: t.Outlives}
 	}

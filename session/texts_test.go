@@ -23,27 +23,33 @@ type speaker struct {
 }
 
 func (p *speaker) say(threadID, turnID, itemID, key, text string) {
+	p.emitAt(p.piece(threadID, turnID, itemID, key, text))
+}
+
+func (p *speaker) piece(threadID, turnID, itemID, key, text string) runtime.Signal {
 	quoted := string(encode(text))
 	line := fmt.Sprintf(`{"method":"item/agentMessage/delta","params":{"threadId":%q,"turnId":%q,"itemId":%q,"delta":%s,"key":%q}}`,
 		threadID, turnID, itemID, quoted, key)
 	start := strings.Index(line, `"delta":`) + len(`"delta":`)
-	p.emitAt(runtime.Signal{Kind: runtime.SignalNotification, Method: "item/agentMessage/delta", ThreadID: threadID, TurnID: turnID, ItemID: itemID,
-		Raw: json.RawMessage(line), Change: runtime.TextDelta{Key: key, Start: start, End: start + len(quoted), Into: into[key], Outlives: key == "output"}})
+	return runtime.Signal{Kind: runtime.SignalNotification, Method: "item/agentMessage/delta", ThreadID: threadID, TurnID: turnID, ItemID: itemID,
+		Raw: json.RawMessage(line), Change: runtime.TextDelta{Key: key, Start: start, End: start + len(quoted), Into: into[key], Outlives: key == "output"}}
 }
 
 // into is where the speaker's texts show.
 var into = map[string]string{"text": runtime.TextContent, "output": runtime.TextDetails + "aggregatedOutput", "summary": runtime.TextDetails + "summary/1"}
 
 // emitAt is emit with the place in the spool.
-func (p *speaker) emitAt(signal runtime.Signal) {
+func (p *speaker) emitAt(signals ...runtime.Signal) { p.emitState(nil, signals...) }
+
+// emitState is emitAt with the state after it.
+func (p *speaker) emitState(state json.RawMessage, signals ...runtime.Signal) {
 	p.offset += 100
 	at := p.offset
-	signal.Offset, signal.Stored = at, func() {
+	p.emitBatch(runtime.Batch{Offset: at, Signals: signals, State: state, Stored: func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.stored = max(p.stored, at)
-	}
-	p.emit(signal)
+	}})
 }
 
 func (p *speaker) lastStored() int64 {
@@ -198,9 +204,9 @@ func TestTextsAreStoredInTime(t *testing.T) {
 		p.say(s.ID, turn, "m", "text", "lonely")
 		k.eventually("the store of a lonely piece", func() bool { return p.lastStored() == p.offset })
 
-		for range 2 * textPieces {
+		for range 2 * textBatches {
 			p.say(s.ID, turn, "m", "text", "x")
-			if n := k.heard(); n >= textPieces {
+			if n := k.heard(); n >= textBatches {
 				t.Fatalf("%d pieces wait", n)
 			}
 		}
@@ -211,11 +217,11 @@ func TestTextsAreStoredInTime(t *testing.T) {
 	})
 }
 
-// heard is how many pieces the running process has said that are not queued for the store.
+// heard is how many lines with pieces the running process has said that are not queued for the store.
 func (k *kit) heard() int {
 	k.order.Lock()
 	defer k.order.Unlock()
-	return k.speech("codex", k.fake.generation).pieces
+	return k.speech("codex", k.fake.generation).batches
 }
 
 // The end of a process, and the end of the server, come after all that was heard.

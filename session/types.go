@@ -25,7 +25,7 @@ type Project struct {
 	UpdatedAt        int64
 }
 
-// Controls are the settings a session's turns run with (`codex-manager.md` 5.3). A nil Model means the runtime's default.
+// Controls are the settings a session's turns run with. A nil Model means the runtime's default.
 type Controls struct {
 	Model             *string                    `json:"model"`
 	ApprovalPolicy    string                     `json:"approvalPolicy"`    // untrusted, on-failure, on-request or never
@@ -36,8 +36,9 @@ type Controls struct {
 
 // Session is one conversation as the harness stores it. Times are in ms. For codex the id is the thread id, as clients expect.
 type Session struct {
-	ID               string
-	Runtime          string
+	ID      string
+	Runtime string
+	// RuntimeSessionID is the runtime's own id of the conversation, unique within it.
 	RuntimeSessionID string
 	NodeID           string
 	ProjectID        *string
@@ -51,6 +52,9 @@ type Session struct {
 	Archived         bool
 	CreatedAt        int64
 	UpdatedAt        int64
+	// Capabilities is what its runtime could do when the session was opened (runtime.Capabilities as JSON); in Detail of one that began
+	// elsewhere what it can do now, nil when that runtime is not configured.
+	Capabilities json.RawMessage
 	// Activity is what goes on in it now; not filled in by Lookup.
 	Activity Activity
 	// historyAt is up to when (ms) the runtime's own history is stored here, 0 when it has to be taken in.
@@ -120,7 +124,7 @@ type Reading struct {
 	Has func(version string) bool
 }
 
-// Create are the wishes of a new session; nil fields take the stored defaults. Runtime is the server's first one when "". A system-owned
+// Create are the wishes of a new session; nil fields take the stored defaults. Runtime is the server's default one when "". A system-owned
 // session without a Model has its runtime's.
 type Create struct {
 	Cwd               string
@@ -136,7 +140,9 @@ type Create struct {
 // ListQuery selects a page of sessions.
 type ListQuery struct {
 	// Text selects those in whose title or first message it occurs, however it is capitalised; "" selects all.
-	Text               string
+	Text string
+	// Runtime selects those of one runtime, "" those of all.
+	Runtime            string
 	Archived           bool
 	Cursor             string
 	Limit              int
@@ -198,7 +204,9 @@ type Request struct {
 	Params    json.RawMessage
 	// Decisions and Questions are as the runtime's InteractiveRequested had them.
 	Decisions, Questions json.RawMessage
-	Status               RequestStatus
+	// Asked is the request in neutral words; the zero value of one that was stored before there were any.
+	Asked  runtime.Asked
+	Status RequestStatus
 	// Reply is what settled it, DecidedBy who; both empty while pending.
 	Reply     *runtime.Reply
 	DecidedBy string
@@ -230,12 +238,14 @@ var (
 	ErrBadCursor = errors.New("cursor is not one this server gave out")
 )
 
-// DeletedError says the session was permanently deleted (410, seed 004).
+// DeletedError says the session was permanently deleted (410).
 type DeletedError struct {
 	SessionID string
 	Title     string
 	// DeletedAt is in ms.
 	DeletedAt int64
+	// runtime is that of the conversation, nativeID its own id there; "" where that was not kept.
+	runtime, nativeID string
 }
 
 // Error implements error.
@@ -268,4 +278,12 @@ type SettledError struct{ Request Request }
 // Error implements error.
 func (e *SettledError) Error() string {
 	return fmt.Sprintf("request %s is already %s (by %s)", e.Request.ID, e.Request.Status, e.Request.DecidedBy)
+}
+
+// TitleError says that a session is not called what it was to be renamed from.
+type TitleError struct{ SessionID, Title string }
+
+// Error implements error.
+func (e *TitleError) Error() string {
+	return fmt.Sprintf("session %s is called %q", e.SessionID, e.Title)
 }

@@ -17,14 +17,25 @@ type view struct {
 	keep    int   // how many threads it holds when it can
 	uses    int64 // counts looks at threads
 	trimmed int64 // when (ms) it was last tried to make room
-	// live is the running generation of each runtime, exited the last one that ended.
-	live, exited map[string]string
+	// natives are the threads whose runtime has an id of its own for them.
+	natives map[nativeKey]string
+	// live are the running generations, exited the last one that ended of each process that is for a whole runtime.
+	live   map[processKey]string
+	exited map[string]string
 }
+
+// nativeKey is a runtime's own id of a conversation.
+type nativeKey struct{ runtime, id string }
+
+// processKey tells the processes of a runtime apart: serves is the one session it is for, "" when it is for all.
+type processKey struct{ runtime, serves string }
 
 // thread is one session in the view.
 type thread struct {
 	runtime     string
-	known       bool // has a row, or a queued unit makes one
+	native      string // the runtime's own id, "" when that is the session's
+	exited      string // the generation of its own process that ended last, "" once another one runs
+	known       bool   // has a row, or a queued unit makes one
 	deleted     bool
 	systemOwned bool
 	title       string
@@ -45,7 +56,8 @@ type thread struct {
 const rememberedTurns = 8
 
 func newView(now func() int64) *view {
-	return &view{now: now, keep: keptThreads, threads: map[string]*thread{}, live: map[string]string{}, exited: map[string]string{}}
+	return &view{now: now, keep: keptThreads, threads: map[string]*thread{}, natives: map[nativeKey]string{},
+		live: map[processKey]string{}, exited: map[string]string{}}
 }
 
 // get returns a copy of a thread.
@@ -81,8 +93,37 @@ func (v *view) put(id string, t thread) (crowded bool) {
 	if _, ok := v.threads[id]; !ok {
 		v.use(&t)
 		v.threads[id] = &t
+		v.bind(id, &t, t.native)
 	}
 	return v.crowded()
+}
+
+// named finds a thread by what a runtime calls it: its session's id, or its own.
+func (v *view) named(runtimeName, name string) (id string, known bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if id, known = v.natives[nativeKey{runtimeName, name}]; known {
+		return id, true
+	}
+	t, known := v.threads[name]
+	return name, known && t.runtime == runtimeName
+}
+
+// bind notes what a runtime calls a thread. mu is held.
+func (v *view) bind(id string, t *thread, native string) {
+	delete(v.natives, nativeKey{t.runtime, t.native})
+	if native == id {
+		native = ""
+	}
+	if t.native = native; native != "" {
+		v.natives[nativeKey{t.runtime, native}] = id
+	}
+}
+
+// drop takes a thread out of the view. mu is held.
+func (v *view) drop(id string, t *thread) {
+	delete(v.natives, nativeKey{t.runtime, t.native})
+	delete(v.threads, id)
 }
 
 // change edits a thread, if it is in the view. What is not in the view is read from the store when it is needed.
@@ -113,8 +154,8 @@ func (v *view) forget(id string) {
 	defer v.mu.Unlock()
 	if t, ok := v.threads[id]; ok {
 		t.rest()
+		v.drop(id, t)
 	}
-	delete(v.threads, id)
 }
 
 // active is the running turn of a session, "" for none.
@@ -172,52 +213,6 @@ func (t *thread) accepted(turnID string) {
 	if !slices.Contains(t.finished, turnID) {
 		t.activeTurn = turnID
 	}
-}
-
-// runtimeStarted and runtimeExited note which process of a runtime is alive. After an exit no turn of that runtime runs.
-func (v *view) runtimeStarted(name, generation string) (replaced string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	replaced = v.live[name]
-	v.live[name] = generation
-	if replaced == generation {
-		return ""
-	}
-	return replaced
-}
-
-func (v *view) runtimeExited(name, generation string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.exited[name] = generation
-	if live := v.live[name]; live != "" && live != generation {
-		return
-	}
-	delete(v.live, name)
-	for _, t := range v.threads {
-		if t.runtime == name {
-			t.rest()
-		}
-	}
-}
-
-// liveGeneration returns the generation turns of a runtime run in now; down says that its process ended and none followed yet.
-func (v *view) liveGeneration(name string) (generation string, down bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	generation = v.live[name]
-	return generation, generation == "" && v.exited[name] != ""
-}
-
-// liveGenerations are those of the running processes.
-func (v *view) liveGenerations() map[string]bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	live := make(map[string]bool, len(v.live))
-	for _, generation := range v.live {
-		live[generation] = true
-	}
-	return live
 }
 
 // meta is the part of an event's meta that tells about its session.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"harness/journal"
+	"harness/runtime/wire"
 )
 
 // Frames derives what clients see of one journal record, in the original's order. It depends on the record alone, so a replay yields the
@@ -32,6 +33,7 @@ func Frames(rec journal.Record) ([]Frame, error) {
 	if err := json.Unmarshal(d.line["method"], &d.method); err != nil {
 		return nil, fmt.Errorf("payload of journal event %d (%s) names no method: %w", rec.Pos, rec.Type, err)
 	}
+	d.about = wire.Lookup(d.method)
 	if rec.Type == EventNotification {
 		d.notification()
 	} else {
@@ -42,43 +44,7 @@ func Frames(rec journal.Record) ([]Frame, error) {
 
 // Broadcasts tells whether a notification has an alias that goes to every reader. Who appends such an event sets journal.Event.Broadcast,
 // so that a filtered client finds it again when it catches up.
-func Broadcasts(method string) bool {
-	_, broadcast := alias(method)
-	return broadcast
-}
-
-// alias is the focused event of a notification, "" when it has none (seed 001).
-func alias(method string) (name string, broadcast bool) {
-	switch method {
-	case "turn/plan/updated":
-		return "turn_plan_updated", false
-	case "turn/diff/updated":
-		return "turn_diff_updated", false
-	case "thread/tokenUsage/updated":
-		return "thread_token_usage_updated", false
-	case "app/list/updated":
-		return "app_list_updated", true
-	case "mcpServer/oauthLogin/completed":
-		return "mcp_oauth_completed", true
-	case "account/updated":
-		return "account_updated", true
-	case "account/login/completed":
-		return "account_login_completed", true
-	case "account/rateLimits/updated":
-		return "account_rate_limits_updated", true
-	default:
-		return "", false
-	}
-}
-
-// replaceable tells whether a notification is outdated by a later one of its kind, or by the item it is a part of.
-func replaceable(method string) bool {
-	switch method {
-	case "turn/plan/updated", "turn/diff/updated", "thread/tokenUsage/updated":
-		return true
-	}
-	return strings.HasPrefix(method, "item/") && (strings.HasSuffix(method, "/delta") || strings.HasSuffix(method, "Delta"))
-}
+func Broadcasts(method string) bool { return wire.Lookup(method).Broadcast }
 
 // derivation is the work of Frames on one record.
 type derivation struct {
@@ -86,6 +52,7 @@ type derivation struct {
 	meta   Meta
 	line   map[string]json.RawMessage
 	method string
+	about  wire.Method
 	frames []Frame
 }
 
@@ -93,15 +60,15 @@ func (d *derivation) add(name string, payload json.RawMessage, broadcast bool) {
 	d.frames = append(d.frames, Frame{
 		Type: name, ThreadID: d.rec.SessionID, Payload: payload, Broadcast: broadcast, SystemOwned: d.meta.SystemOwned,
 		Text:        d.meta.Text,
-		Replaceable: d.rec.Type == EventNotification && replaceable(d.method),
+		Replaceable: d.rec.Type == EventNotification && d.about.Replaceable,
 		Pos:         startOf(d.rec.Pos) + int64(len(d.frames)), Seq: d.rec.Seq,
 	})
 }
 
 func (d *derivation) notification() {
 	d.signal("notification", "app_server.")
-	if name, broadcast := alias(d.method); name != "" {
-		d.add(name, appendRaw(nil, d.line["params"], "null"), broadcast)
+	if d.about.Alias != "" {
+		d.add(d.about.Alias, appendRaw(nil, d.line["params"], "null"), d.about.Broadcast)
 	}
 	payload := appendMember([]byte{'{'}, "method")
 	payload = append(payload, d.line["method"]...)
@@ -128,7 +95,7 @@ func (d *derivation) request() {
 	d.add(name, RequestPayload(*d.meta.Request, d.method, d.line["params"]), false)
 }
 
-// signal adds the app_server envelope, except for system-owned and purged threads (AS-13, AS-14).
+// signal adds the app_server envelope, except for system-owned and purged threads.
 func (d *derivation) signal(signalType, prefix string) {
 	if d.meta.SystemOwned || d.meta.Purged {
 		return

@@ -1,7 +1,7 @@
 // Package stream shows the journal to clients: frames derived from events by pure functions, filters, and the websocket at /api/stream.
 //
-// It owns the codex-manager wire words of the stream (seed 001, `codex-manager.md` 5.5) and the order, filtering and resuming of frames.
-// It must never know the session room, HTTP resources, or a runtime process.
+// It owns the codex-manager wire words of the stream and the order, filtering and resuming of frames.
+// It must never know the session room, HTTP resources, or a runtime process; of runtimes it knows the canonical vocabulary alone.
 package stream
 
 import "encoding/json"
@@ -23,9 +23,9 @@ type Meta struct {
 	TurnID string `json:"turnId,omitempty"`
 	// Session is the signal's session member, nil when the thread is not known.
 	Session *SessionRef `json:"session,omitempty"`
-	// SystemOwned: only sockets filtered on exactly this thread get the frames, and no app_server signal is made (AS-14).
+	// SystemOwned: only sockets filtered on exactly this thread get the frames, and no app_server signal is made.
 	SystemOwned bool `json:"systemOwned,omitempty"`
-	// Purged: the session is deleted; no app_server signal is made (AS-13).
+	// Purged: the session is deleted; no app_server signal is made.
 	Purged bool `json:"purged,omitempty"`
 	// RequestID is our id of the interactive request a line is about, "" when it is about none: set on every EventRequest, and on the news that
 	// a request is closed. Rows from before one id held everywhere have none; their signals show the runtime's id, as they did.

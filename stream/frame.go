@@ -54,7 +54,7 @@ func (f *Frame) AppendJSON(dst []byte, positions bool) []byte {
 	return append(dst, '}')
 }
 
-// visible tells whether a socket with this filter ("" means none) gets the frame (`codex-manager.md` 5.5).
+// visible tells whether a socket with this filter ("" means none) gets the frame.
 func (f *Frame) visible(filter string) bool {
 	switch {
 	case f.SystemOwned:

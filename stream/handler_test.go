@@ -286,7 +286,7 @@ func TestStopClosesSockets(t *testing.T) {
 	}
 }
 
-// Fault row 8 over a socket: a reader that stops is closed, the others are served, and when it reads on in time it sees 4008.
+// A reader that stops is closed, the others are served, and when it reads on in time it sees 4008.
 func TestStalledSocket(t *testing.T) {
 	t.Parallel()
 	slowConsumers := make(chan string, 1)
@@ -393,7 +393,7 @@ func TestControlFramesBetweenEvents(t *testing.T) {
 	cancel()
 }
 
-// Fault row 14: a thousand connections leave nothing behind.
+// A thousand connections leave nothing behind.
 func TestNoGoroutineLeak(t *testing.T) {
 	ignore := goleak.IgnoreCurrent()
 	j := newMemoryJournal()

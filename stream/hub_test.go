@@ -139,7 +139,7 @@ func TestEncodedOnce(t *testing.T) {
 	}
 }
 
-// A reader that stops blocks nobody, its queue stays bounded, and it misses nothing when it reads again (fault row 8).
+// A reader that stops blocks nobody, its queue stays bounded, and it misses nothing when it reads again.
 func TestStoppedReaderCatchesUp(t *testing.T) {
 	t.Parallel()
 	var catchUps atomic.Int64

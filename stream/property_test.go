@@ -11,7 +11,7 @@ import (
 	"harness/journal"
 )
 
-// Fault row 5 at the seam of the hub: whatever a client does - change its filter, resume on the open socket, read slowly, lose the
+// At the seam of the hub: whatever a client does - change its filter, resume on the open socket, read slowly, lose the
 // connection in the middle of an event - its frames are the reference's: none missing, none twice, none out of order.
 func TestResumeProperty(t *testing.T) {
 	t.Parallel()

@@ -154,7 +154,7 @@ func TestCursorAheadOfTheHub(t *testing.T) {
 	}
 }
 
-// Fault row 5 over real sockets and stores: random disconnects in the middle of everything, filter changes, resumes by query and by
+// Over real sockets and stores: random disconnects in the middle of everything, filter changes, resumes by query and by
 // command, and restarts of the server; every client's frames are the reference's.
 func TestResumeOverSockets(t *testing.T) {
 	t.Parallel()

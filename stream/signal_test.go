@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// AS-01..AS-06: every row of the seed's table.
-func TestSignalNamesOfSeed(t *testing.T) {
+// AS-01..AS-06: every name of the catalogue.
+func TestSignalNamesOfTheCatalogue(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("testdata/seed-signals.tsv")
+	data, err := os.ReadFile("testdata/signals.tsv")
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows := strings.Split(strings.TrimSpace(string(data)), "\n")
 	if len(rows) < 39 {
-		t.Fatalf("%d rows, the seed has 32 notifications and 7 requests", len(rows))
+		t.Fatalf("%d rows, the catalogue has 32 notifications and 7 requests", len(rows))
 	}
 	for _, row := range rows {
 		method, want, _ := strings.Cut(row, "\t")

@@ -168,7 +168,7 @@ func readTexts(t *testing.T, reader *bufio.Reader, until string) (texts []string
 	}
 }
 
-// Fault row 8, among many: of 200 sockets one stops for a while and one for good. The others get everything, in order. The one that comes
+// Of 200 sockets one stops for a while and one for good. The others get everything, in order. The one that comes
 // back is told what it misses, the other is told 4008, each after whole frames in order, and every step is counted by its reason.
 func TestStalledAmongMany(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,7 @@ func leaks(text string) []string {
 	return found
 }
 
-// Fault test 18 for this room: canaries in every place of a line.
+// Canaries in every place of a line.
 func TestNoCanaryReachesALine(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"json", "console"} {

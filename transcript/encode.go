@@ -25,7 +25,7 @@ func (e *Entry) AppendJSON(dst []byte) []byte {
 	return append(appendText(append(dst, `,"status":`...), string(e.Status)), '}')
 }
 
-// AppendUpdate appends what readers of the session are told of the entry (seed 004, "transcript_updated"). The entry's own JSON stands from
+// AppendUpdate appends what readers of the session are told of the entry. The entry's own JSON stands from
 // entry on, up to the last byte.
 func (e *Entry) AppendUpdate(dst []byte, sessionID string) (out []byte, entry int) {
 	dst = appendText(append(dst, `{"threadId":`...), sessionID)

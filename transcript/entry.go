@@ -14,7 +14,7 @@ const (
 	Failed    Status = "error"
 )
 
-// Entry is one line of a transcript, in the order and spelling of the wire (seed 004, "Transcript delta and upsert contract").
+// Entry is one line of a transcript, in the order and spelling of the wire.
 // Times are in ms.
 type Entry struct {
 	MessageID   string  `json:"messageId"`

@@ -41,7 +41,7 @@ func vectors(t *testing.T) []recorded {
 	for _, vector := range all {
 		for _, entry := range vector.Want {
 			if entry.StartedAt != nil && entry.CompletedAt != nil {
-				*entry.CompletedAt = max(*entry.StartedAt, *entry.CompletedAt) // the original's bug 13
+				*entry.CompletedAt = max(*entry.StartedAt, *entry.CompletedAt) // the original did not
 			}
 		}
 	}

@@ -3,7 +3,7 @@ package transcript
 // Final tells whether nothing more is expected of an entry.
 func (s Status) Final() bool { return s != Streaming }
 
-// Merge is the upsert rule of `codex-manager.md` 5.6: what is stored for a message when next arrives after old. It is a shallow overlay;
+// Merge is the upsert rule: what is stored for a message when next arrives after old. It is a shallow overlay;
 // details that are omitted keep the old ones, startedAt only goes down, completedAt only up, and a final entry keeps its status, content
 // and details against a late "streaming". Role, type and turn may change.
 func Merge(old, next Entry) Entry {
@@ -20,7 +20,7 @@ func Merge(old, next Entry) Entry {
 	return settleTimes(merged)
 }
 
-// settleTimes raises completedAt to startedAt. codex-manager did so only on a merge, not on the first insert (its bug 13).
+// settleTimes raises completedAt to startedAt. codex-manager did so only on a merge, not on the first insert.
 func settleTimes(entry Entry) Entry {
 	if entry.StartedAt != nil && entry.CompletedAt != nil && *entry.CompletedAt < *entry.StartedAt {
 		at := *entry.StartedAt

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"harness/runtime/wire"
 )
 
 // prefer merges two views of one message: the more final one wins, then the one that says more; times span both.
@@ -84,7 +86,7 @@ func duplicates(entry, real Entry) bool {
 	if entry.Role != real.Role || entry.Type != real.Type {
 		return false
 	}
-	if entry.Type == "reasoning" || fold(entry.Content) == fold(real.Content) {
+	if entry.Type == wire.ItemReasoning || fold(entry.Content) == fold(real.Content) {
 		return true
 	}
 	return entry.Details != nil && real.Details != nil && fold(*entry.Details) == fold(*real.Details)

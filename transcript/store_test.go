@@ -73,7 +73,7 @@ func TestStoreMergesAsRecorded(t *testing.T) {
 	})
 }
 
-// The original's bug 13: a completion before the start was kept on the first insert.
+// What the original got wrong: a completion before the start was kept on the first insert.
 func TestStoreRaisesCompletion(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

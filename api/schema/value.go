@@ -1,5 +1,5 @@
 // Package schema validates decoded JSON and query values the way codex-manager's clients saw it done: trimming, coercion, dropped unknown
-// fields, and issue objects with zod 4's members, order and messages (`codex-manager.md` 5.1, AP validation errors).
+// fields, and issue objects with zod 4's members, order and messages.
 //
 // It owns values, schemas and issues. It must never know HTTP, a route, or a domain type.
 package schema

@@ -30,11 +30,8 @@ func newAgents(s *Server) *agents {
 
 // runtimePIDs are the runtimes that live and the shims that keep them.
 func (a *agents) runtimePIDs() []int {
-	var pids []int
-	if pid := a.codex.Status().PID; pid > 0 {
-		pids = append(pids, pid)
-	}
-	found, err := shim.Discover(a.runtimes.RunDir)
+	pids := a.runtimes.pids()
+	found, err := shim.Discover(a.runtimes.shims.RunDir)
 	if err != nil {
 		a.log.Error().Err(err).Msg("the shims cannot be listed; requests from inside of their runtimes may not be recognised")
 	}

@@ -131,7 +131,7 @@ func newContractTarget(t *testing.T, topic contract.Topic) (*contractTarget, []c
 	return target, append([]contract.Place{{Placeholder: "{{WORK}}", Folder: work}, {Placeholder: "{{ROOT}}", Folder: s.workspace}, {Placeholder: "{{CODEX_HOME}}", Folder: home}}, places...)
 }
 
-// The contract (issue 3): every recorded exchange of a codex-manager client has the same answer here, but for the table of deliberate
+// The contract: every recorded exchange of a codex-manager client has the same answer here, but for the table of deliberate
 // differences.
 func TestTheRecordedContractHolds(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -67,6 +68,10 @@ func (d *doctor) canHide(ctx context.Context) (bool, error) {
 // runtime tells whether codex starts, as its user, and may write what it needs to.
 func (d *doctor) runtime(ctx context.Context) {
 	const name = "runtime"
+	if !slices.Contains(d.cfg.Runtimes, codex.Name) {
+		d.ok(name, "codex is none of HARNESS_RUNTIMES")
+		return
+	}
 	path, err := exec.LookPath(d.cfg.CodexBin)
 	if err != nil {
 		d.broken(name, fmt.Sprintf("codex is missing: %s", err), "set CODEX_BIN to the codex executable, or: npm install -g @openai/codex")

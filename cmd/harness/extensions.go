@@ -24,7 +24,6 @@ import (
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/runtime"
-	"harness/runtime/codex"
 	"harness/session"
 	"harness/telemetry"
 	"harness/transcript"
@@ -70,7 +69,7 @@ func (s *Server) loadExtensions(ctx context.Context) error {
 	e.catchUps = catchUps
 	e.registry = extensions.New(extensions.Options{
 		Roots: roots, Native: nativeExtensions(), Hosts: hosts, ProcessAllowed: s.cfg.Extensions.ProcessAllowed,
-		Consent: s.consents.extension, Runtimes: runtimeNames(), Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
+		Consent: s.consents.extension, Runtimes: s.cfg.Runtimes, Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
 		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions}, Actions: e.actions, Observe: dispatches, Logger: log,
 	})
 	e.registry.Load(ctx)
@@ -102,9 +101,6 @@ func (s *Server) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 	return jobs.AgentPolicy{Runtime: found.Runtime, Model: found.Model, Start: policy(found.Start), Prepare: policy(found.Prepare),
 		Instruct: policy(found.Instruct), TurnTimeout: found.TurnTimeout, Orientation: found.Orientation}, nil
 }
-
-// runtimeNames are the runtimes this server has.
-func runtimeNames() []string { return []string{codex.Name} }
 
 // startExtensions begins telling the extensions of events.
 func (s *Server) startExtensions(ctx context.Context) error {
@@ -307,14 +303,11 @@ func (a actionRooms) Steer(ctx context.Context, id, turnID, text string) error {
 
 // Rename implements action.Titles.
 func (a actionRooms) Rename(ctx context.Context, id, title, onlyFrom string) error {
-	found, err := a.sessions.Lookup(ctx, id)
-	if err == nil && onlyFrom != "" && found.Title != onlyFrom {
-		return fmt.Errorf("%w: the session is called %q", action.ErrResolved, found.Title)
-	}
-	if err == nil {
-		_, err = a.sessions.Rename(ctx, id, title)
-	}
+	_, err := a.sessions.RenameFrom(ctx, id, title, onlyFrom)
+	var other *session.TitleError
 	switch {
+	case errors.As(err, &other):
+		return fmt.Errorf("%w: %w", action.ErrResolved, err)
 	case isElsewhere(err):
 		return fmt.Errorf("%w: %w", action.ErrConflict, err)
 	case gone(err):

@@ -7,21 +7,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"harness/api"
 	"harness/extensions"
 	"harness/extensions/sdk"
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/session"
 )
-
-// offerExtensions gives the routes what there is of extensions. Suggestions are asked of extensions first.
-func (s *Server) offerExtensions(options *api.Options) {
-	options.Lifecycle = s.lifecycle()
-	if options.Suggester != nil && s.queue.Queue != nil {
-		options.Suggester = extensionSuggester{extensions: &s.extensions, sessions: s.sessions, queue: s.queue.Queue, builtIn: s.queue.suggester}
-	}
-}
 
 // extensionSuggester has extensions make suggestions when one of them handles suggest_request.requested; the built-in job does otherwise.
 type extensionSuggester struct {
@@ -31,7 +22,7 @@ type extensionSuggester struct {
 	builtIn    *jobs.Suggester
 }
 
-// Request implements api.Suggester.
+// Request implements operations.Suggester.
 func (e extensionSuggester) Request(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error) {
 	out, handled, err := e.ask(ctx, in)
 	if err != nil || handled {
@@ -40,7 +31,7 @@ func (e extensionSuggester) Request(ctx context.Context, in jobs.SuggestPayload)
 	return e.builtIn.Request(ctx, in)
 }
 
-// RequestAndWait implements api.Suggester.
+// RequestAndWait implements operations.Suggester.
 func (e extensionSuggester) RequestAndWait(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error) {
 	out, handled, err := e.ask(ctx, in)
 	if err != nil {
@@ -69,7 +60,7 @@ func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (ou
 		if broken(results) {
 			return out, false, nil
 		}
-		// The handlers want none, for example because the session has switched suggestions off: that is their answer (EX-33).
+		// The handlers want none, for example because the session has switched suggestions off: that is their answer.
 		return out, true, &queue.Error{Code: queue.CodeConflict, Message: "no agent handler enqueued a suggestion job"}
 	}
 	if err != nil {

@@ -191,4 +191,16 @@ func TestAnOfferedDecisionIsChosen(t *testing.T) {
 	if status := events.waitTurn(server.send(session, command)); status != "completed" {
 		t.Errorf("asked again, it ended %s", status)
 	}
+	const another = "MOCK_CMD[git config --list --file /dev/zero]"
+	turn = server.send(session, another)
+	decide = "/api/approvals/" + text(events.waitType("approval").payload(), "approvalId") + "/decision"
+	refused = server.want(http.StatusBadRequest, http.MethodPost, decide, object{"decision": "accept", "option": "none"})
+	if !strings.Contains(fmt.Sprint(refused["issues"]), "acceptWithExecpolicyAmendment") {
+		t.Errorf("refused with %v", refused)
+	}
+	server.want(http.StatusOK, http.MethodPost, decide, object{"decision": "accept", "option": "acceptWithExecpolicyAmendment"})
+	events.waitTurn(turn)
+	if status := events.waitTurn(server.send(session, another)); status != "completed" {
+		t.Errorf("asked again, it ended %s", status)
+	}
 }

@@ -10,11 +10,11 @@ import (
 // unknownSession has the form of an id of codex's and is none.
 const unknownSession = "/api/sessions/01a00000-0000-7000-8000-000000000000"
 
-// TestOldBugsAreGone walks a real codex through what the original server got wrong (`codex-manager.md` section 7), as its clients would.
+// TestOldBugsAreGone walks a real codex through what the original server got wrong, as its clients would.
 func TestOldBugsAreGone(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start()
-		t.Log("7.12: a policy newer codex has dropped is taken, kept as it was given, and turns run with it")
+		t.Log("a policy newer codex has dropped is taken, kept as it was given, and turns run with it")
 		session := server.createSession(object{"approvalPolicy": "on-failure"})
 		one := "/api/sessions/" + session
 		events := server.follow("threadId=" + session)
@@ -26,7 +26,7 @@ func TestOldBugsAreGone(t *testing.T) {
 			t.Errorf("the policy is %s", policy)
 		}
 
-		t.Log("7.12: a client's mistake is a client error")
+		t.Log("a client's mistake is a client error")
 		server.want(http.StatusNotFound, http.MethodGet, unknownSession, nil)
 		server.want(http.StatusNotFound, http.MethodGet, "/api/sessions/not-a-uuid", nil)
 		for _, act := range []string{"archive", "unarchive", "resume"} {
@@ -38,11 +38,11 @@ func TestOldBugsAreGone(t *testing.T) {
 		server.want(http.StatusConflict, http.MethodPost, one+"/interrupt", object{"turnId": "nope"})
 		server.want(http.StatusNotFound, http.MethodPost, "/api/projects/__proto__/rename", object{"name": "x", "workingDirectory": "/tmp"})
 
-		t.Log("7.13: a title for a session that is not there is not kept")
+		t.Log("a title for a session that is not there is not kept")
 		server.want(http.StatusNotFound, http.MethodPost, unknownSession+"/rename", object{"title": "x"})
 		server.want(http.StatusNotFound, http.MethodGet, unknownSession, nil)
 
-		t.Log("7.14: what can be written can be deleted")
+		t.Log("what can be written can be deleted")
 		key := strings.Repeat("k", 239) + "/"
 		server.want(http.StatusOK, http.MethodPost, one+"/settings", object{"scope": "session", "key": key, "value": object{"b": 1, "a": "<>"}})
 		got := server.want(http.StatusOK, http.MethodGet, one+"/settings?key="+url.QueryEscape(key), nil)
@@ -53,7 +53,7 @@ func TestOldBugsAreGone(t *testing.T) {
 			t.Errorf("deleted %v", got)
 		}
 
-		t.Log("7.8: deleted stays deleted")
+		t.Log("deleted stays deleted")
 		server.want(http.StatusOK, http.MethodDelete, one, nil)
 		server.stop()
 		server = s.start()

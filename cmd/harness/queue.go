@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"harness/api"
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/telemetry"
@@ -29,7 +28,8 @@ type jobQueue struct {
 func (s *Server) startQueue(ctx context.Context) error {
 	q := &s.queue
 	q.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions)
-	q.workers = jobs.NewWorkers(s.db, s.journal, s.sessions, s.dir.nodeID, q.policies)
+	q.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: s.sessions, NodeID: s.dir.nodeID,
+		Policies: q.policies, MaxTurns: s.cfg.Agent.MaxSessionTurns, Logger: s.log.With().Str("room", "jobs").Logger()})
 	s.sessions.SetWorkers(q.workers)
 	if !s.cfg.Queue.Enabled {
 		return nil
@@ -88,15 +88,4 @@ func (s *Server) stopQueue(ctx context.Context) error {
 		return nil
 	}
 	return s.queue.Stop(ctx)
-}
-
-// offerJobs gives the routes what there is of the queue; what there is not stays nil, and its routes answer 503.
-func (s *Server) offerJobs(options *api.Options) {
-	options.Suggestions = s.queue.suggestions
-	if s.queue.Queue != nil {
-		options.Jobs = s.queue.Queue
-	}
-	if s.queue.suggester != nil {
-		options.Suggester = s.queue.suggester
-	}
 }

@@ -32,23 +32,15 @@ func (s *Server) shims() (*shim.Host, error) {
 	}, nil
 }
 
-// surviving are the generations of the runtimes an earlier server left, living or with something left to read.
-func surviving(host *shim.Host) ([]string, error) {
-	found, err := shim.Discover(host.RunDir)
-	if err != nil {
-		return nil, err
-	}
-	var generations []string
-	for _, f := range found {
-		if f.State.Runtime == codex.Name || f.State.Runtime == "" {
-			generations = append(generations, f.Generation)
-		}
-	}
-	return generations, nil
-}
-
 // watchRuntimes registers the metrics of the runtimes behind shims. They are looked up when somebody asks.
-func (s *Server) watchRuntimes(host *shim.Host) {
+func (s *Server) watchRuntimes() {
+	host := s.runtimes.shims
+	counters := func() (total codex.Counters) {
+		if s.codex != nil {
+			total = s.codex.Counters()
+		}
+		return total
+	}
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: telemetry.MetricName("runtime", name), Help: help}, value)
 	}
@@ -57,18 +49,32 @@ func (s *Server) watchRuntimes(host *shim.Host) {
 		return prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) })
 	}
 	s.metrics.registry.MustRegister(
-		gauge("unresponsive", "1 while the runtime leaves a health probe unanswered.", func() float64 {
-			if s.codex.Status().State == runtime.StateUnresponsive {
-				return 1
+		gauge("unresponsive", "1 while a runtime leaves a health probe unanswered.", func() float64 {
+			for _, adapter := range s.runtimes.adapters {
+				if adapter.Status().State == runtime.StateUnresponsive {
+					return 1
+				}
 			}
 			return 0
 		}),
-		gauge("resident_bytes", "Memory the runtime has in RAM; 0 while there is none, and where the system does not tell.", func() float64 {
-			return float64(process.Resident(s.codex.Status().PID))
+		gauge("resident_bytes", "Memory the runtimes have in RAM; 0 while there is none, and where the system does not tell.", func() float64 {
+			total := int64(0)
+			for _, pid := range s.runtimes.pids() {
+				total += process.Resident(pid)
+			}
+			return float64(total)
 		}),
-		counter("unloads_total", "Idle sessions unloaded from the runtime's memory.", func() int64 { return s.codex.Counters().Unloads }),
-		counter("recycles_total", "Idle runtime processes replaced because of their memory.", func() int64 { return s.codex.Counters().Recycles }),
-		counter("hangs_total", "Runtime processes killed because they did not answer.", func() int64 { return s.codex.Counters().Hangs }),
+		gauge("processes", "Runtime processes of this server.", func() float64 { return float64(len(s.runtimes.pids())) }),
+		gauge("waiting", "Sessions that wait for a process because a runtime has as many as it may.", func() float64 {
+			waiting := 0
+			for _, adapter := range s.runtimes.adapters {
+				waiting += adapter.Status().Waiting
+			}
+			return float64(waiting)
+		}),
+		counter("unloads_total", "Idle sessions unloaded from the runtime's memory.", func() int64 { return counters().Unloads }),
+		counter("recycles_total", "Idle runtime processes replaced because of their memory.", func() int64 { return counters().Recycles }),
+		counter("hangs_total", "Runtime processes killed because they did not answer.", func() int64 { return counters().Hangs }),
 		gauge("shims", "Shims of this data directory that are alive.", func() float64 {
 			found, err := shim.Discover(host.RunDir)
 			if err != nil {
@@ -83,10 +89,27 @@ func (s *Server) watchRuntimes(host *shim.Host) {
 			return float64(alive)
 		}),
 		gauge("orphans", "Runtime processes found without an owner and killed, since this server started.", func() float64 {
-			return float64(s.codex.Counters().Orphans)
+			return float64(counters().Orphans)
 		}),
 		gauge("spool_bytes", "Bytes on disk of what runtimes wrote and the server has not yet let go.", func() float64 {
 			return float64(shim.SpoolBytes(host.RunDir))
 		}),
 	)
+}
+
+// pids are the processes that run now.
+func (r runtimes) pids() []int {
+	var pids []int
+	for _, adapter := range r.adapters {
+		status := adapter.Status()
+		for _, process := range status.Processes {
+			if process.PID > 0 {
+				pids = append(pids, process.PID)
+			}
+		}
+		if status.Processes == nil && status.PID > 0 {
+			pids = append(pids, status.PID)
+		}
+	}
+	return pids
 }

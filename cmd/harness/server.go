@@ -23,10 +23,9 @@ import (
 	"harness/database"
 	"harness/internal/lifecycle"
 	"harness/journal"
+	"harness/operations"
 	"harness/runtime"
 	"harness/runtime/codex"
-	"harness/runtime/process"
-	"harness/runtime/process/shim"
 	"harness/session"
 	"harness/stream"
 )
@@ -47,8 +46,8 @@ type Server struct {
 	node     *cluster.Lease // nil on SQLite, which belongs to the data directory's one server
 	journal  *journal.Journal
 	sessions *session.Service
-	codex    *codex.Codex
-	runtimes *shim.Host
+	codex    *codex.Codex // nil unless it is one of the runtimes
+	runtimes runtimes
 	hub      *stream.Hub
 	crowd    *crowd
 	queue    jobQueue
@@ -79,7 +78,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger) *Server
 		lifecycle.Part{Name: "node", Start: s.startNode, Stop: s.stopNode, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
-		lifecycle.Part{Name: "codex", Start: s.startCodex, Stop: s.stopCodex, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "runtimes", Start: s.startRuntimes, Stop: s.stopRuntimes, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "memory of crowds", Start: s.crowd.start, Stop: s.crowd.stop, Bound: time.Second},
 		lifecycle.Part{Name: "stream", Start: s.startStream, Stop: s.stopStream, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "actions", Start: s.startActions, Stop: s.stopActions, Bound: 6 * time.Second},
@@ -113,6 +112,9 @@ func (s *Server) fail(err error) {
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
 
 func (s *Server) openDir(context.Context) (err error) {
+	if s.runtimes.makers, err = chosenRuntimes(s.cfg); err != nil {
+		return err
+	}
 	if err := s.consents.claimDataDir(s.cfg); err != nil {
 		return err
 	}
@@ -193,16 +195,19 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 	if info, err := os.Stat(sessionFolder(s.cfg, s.workspace)); err != nil || !info.IsDir() {
 		return &usageError{fmt.Errorf("HARNESS_WORKSPACE %s is no folder that is there (%w): make it, and give it to the user of runtimes", s.cfg.Workspace, cmp.Or(err, error(syscall.ENOTDIR)))}
 	}
-	if s.runtimes, err = s.shims(); err != nil {
+	if s.runtimes.shims, err = s.shims(); err != nil {
 		return err
 	}
-	left, err := surviving(s.runtimes)
+	if err := s.endStrangers(ctx); err != nil {
+		return err
+	}
+	left, err := s.surviving()
 	if err != nil {
 		return err
 	}
 	s.sessions = session.New(session.Options{
 		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
-		AdoptNodes: s.cfg.AdoptNodes, OnlyNode: s.db.Engine() == database.SQLite,
+		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, OnlyNode: s.db.Engine() == database.SQLite,
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode, NetworkAccess: s.cfg.Defaults.NetworkAccess,
 		},
@@ -218,37 +223,6 @@ func sessionFolder(cfg *config.Config, workingDirectory string) string {
 
 func (s *Server) stopSessions(ctx context.Context) error { return s.sessions.Stop(ctx) }
 
-func (s *Server) startCodex(ctx context.Context) error {
-	confined, err := s.confinement(ctx)
-	if err != nil {
-		return err
-	}
-	mark := process.Mark(s.dir.path, codex.Name)
-	s.codex = codex.New(codex.Options{
-		Bin: s.cfg.CodexBin, Home: s.cfg.CodexHome, Mark: mark, Sink: s.sessions.Sink(codex.Name),
-		Logger: s.log.With().Str("room", "codex").Logger(), ClientVersion: version,
-		StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout,
-		HangAfter: s.cfg.RuntimeHang, UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20,
-		Env: append(s.codexEnv(), confined.env...), Confine: confined.plan, Stage: confined.stage, DropEnv: s.cfg.OwnSecrets(),
-		Shims: s.runtimes, Detach: s.cfg.RuntimeDetach, KeepOnStop: s.cfg.KeepRuntimes, Resume: s.sessions.Resumption,
-	})
-	s.watchRuntimes(s.runtimes)
-	s.sessions.Attach(s.codex)
-	return s.codex.Start(ctx)
-}
-
-// codexEnv hands on the model's key, wherever it came from; it is the only secret codex gets.
-func (s *Server) codexEnv() []string {
-	if s.cfg.OpenAIAPIKey == "" {
-		return nil
-	}
-	return []string{"OPENAI_API_KEY=" + s.cfg.OpenAIAPIKey}
-}
-
-func (s *Server) stopCodex(ctx context.Context) error {
-	return errors.Join(s.codex.Stop(ctx), s.removeMadeRoots())
-}
-
 func (s *Server) startStream(ctx context.Context) error {
 	s.hub = stream.NewHub(s.journal, stream.Options{
 		Logger: s.log.With().Str("room", "stream").Logger(), Metrics: s.metrics.stream.options(s.crowd.joined), StopTimeout: streamGoodbye,
@@ -261,8 +235,7 @@ func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) 
 func (s *Server) startHTTP(context.Context) error {
 	agents := newAgents(s)
 	options := api.Options{
-		Sessions: s.sessions, Runtime: s.codex, Health: health{s}, RequestPayload: requestPayload,
-		Controls: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
+		Operations: operations.New(s.operations()), Health: health{s}, RequestPayload: requestPayload,
 		Stream:  stream.NewHandler(s.hub, stream.HandlerOptions{MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress}),
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
@@ -271,12 +244,28 @@ func (s *Server) startHTTP(context.Context) error {
 		}),
 		Agents: agents,
 		Actor:  actor,
-		Logger: s.log.With().Str("room", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait,
+		Logger: s.log.With().Str("room", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait, Lifecycle: s.lifecycle(),
 	}
-	s.offerJobs(&options)
-	s.offerExtensions(&options)
+	if s.codex != nil {
+		options.Runtime = s.codex
+	}
 	s.door.Open(api.New(options))
 	return nil
+}
+
+// operations are the parts of what clients may ask. What there is not of the queue stays nil, and is refused.
+func (s *Server) operations() operations.Options {
+	parts := operations.Options{
+		Sessions: s.sessions, Controls: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked, Suggestions: s.queue.suggestions,
+	}
+	if s.queue.Queue != nil {
+		parts.Jobs = s.queue.Queue
+	}
+	if s.queue.Queue != nil && s.queue.suggester != nil {
+		// Suggestions are asked of extensions first.
+		parts.Suggester = extensionSuggester{extensions: &s.extensions, sessions: s.sessions, queue: s.queue.Queue, builtIn: s.queue.suggester}
+	}
+	return parts
 }
 
 // stopHTTP lets requests under way finish. What is left at the bound is cut off, which is an orderly end all the same: a client may wait for
@@ -324,7 +313,21 @@ func actor(r *http.Request) string {
 type health struct{ *Server }
 
 // Runtime implements api.Health.
-func (h health) Runtime() runtime.Status { return h.codex.Status() }
+func (h health) Runtime() runtime.Status {
+	if h.codex == nil {
+		return runtime.Status{State: runtime.StateStopped, Reason: "codex is none of HARNESS_RUNTIMES"}
+	}
+	return h.codex.Status()
+}
+
+// Runtimes implements api.Health.
+func (h health) Runtimes() []api.RuntimeHealth {
+	var all []api.RuntimeHealth
+	for _, adapter := range h.runtimes.adapters {
+		all = append(all, api.RuntimeHealth{Name: adapter.Name(), Status: adapter.Status()})
+	}
+	return all
+}
 
 // Auth implements api.Health.
 func (h health) Auth() api.AuthHealth {

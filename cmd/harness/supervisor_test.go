@@ -134,7 +134,7 @@ func TestSupervisorNamesByFirstWords(t *testing.T) {
 	server.stop()
 }
 
-// Bugs 3 and 6 of the original: what a session switched off queues nothing, what it left on works, and a suggestion is answered as "ok"
+// Bugs of the original: what a session switched off queues nothing, what it left on works, and a suggestion is answered as "ok"
 // with the worker's text.
 func TestSupervisorSwitchedOff(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,7 @@ func (s *Server) protectedRoots() (places []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	left, err := surviving(s.runtimes)
+	left, err := s.surviving()
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (s *Server) removeMadeRoots() error {
 	if err != nil || len(made) == 0 {
 		return err
 	}
-	if left, err := surviving(s.runtimes); err != nil || len(left) > 0 {
+	if left, err := s.surviving(); err != nil || len(left) > 0 {
 		return err
 	}
 	for path := range made {

@@ -11,7 +11,7 @@ import (
 // streamLimit is the largest message the stream takes.
 const streamLimit = 1 << 20
 
-// FA-01 (fault-tests row 1): the stream is strict about RFC 6455 in every case of the table.
+// The stream is strict about RFC 6455 in every case of the table.
 func TestTheStreamConformsToRFC6455(t *testing.T) {
 	t.Parallel()
 	server := newSite(t, withEnv("CODEX_BIN=/nonexistent")).start()

@@ -123,7 +123,7 @@ func (o outcome) details() json.RawMessage {
 // prepared is a valid action within its scope.
 type prepared func(ctx context.Context) outcome
 
-// Execute runs one request and tells its outcome (EX-23, EX-24, EX-28). The same idempotency key acts once: asked again with the same
+// Execute runs one request and tells its outcome. The same idempotency key acts once: asked again with the same
 // request, it answers as the first time; with another one, conflict. A request without a key has one made from what it says when it belongs
 // to an event or job with an id (CorrelationID), so that an event told twice acts once.
 func (e *Executor) Execute(ctx context.Context, call extensions.ActionCall) sdk.EmitResult {

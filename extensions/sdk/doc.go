@@ -1,13 +1,13 @@
-// Package sdk is what an extension author needs: the words of the extension contract (seed 000) as Go types, the helper functions over
+// Package sdk is what an extension author needs: the words of the extension contract as Go types, the helper functions over
 // them, and the registry a native Go extension registers its handlers with.
 //
 // It must never know a runtime, a host, or the server: it imports nothing of this module.
 package sdk
 
-// AgentRuntimeCoreAPIVersion is the version of the contract (EX-01).
+// AgentRuntimeCoreAPIVersion is the version of the contract.
 const AgentRuntimeCoreAPIVersion = 1
 
-// Profile names the runtime an extension runs in (EX-02).
+// Profile names the runtime an extension runs in.
 type Profile struct {
 	RuntimeProfileID      string `json:"runtimeProfileId"`
 	RuntimeProfileVersion string `json:"runtimeProfileVersion"`

@@ -51,18 +51,18 @@ type Registration struct {
 // Option changes a registration.
 type Option func(*Registration)
 
-// Priority orders handlers: low first, 100 without it (EX-10, EX-11).
+// Priority orders handlers: low first, 100 without it.
 func Priority(priority int) Option {
 	return func(r *Registration) { r.Priority, r.HasPriority = priority, true }
 }
 
-// TimeoutMs bounds one run of the handler, 30 s without it (EX-14).
+// TimeoutMs bounds one run of the handler, 30 s without it.
 func TimeoutMs(ms int) Option { return func(r *Registration) { r.TimeoutMs = ms } }
 
 // Registry collects an extension's handlers.
 type Registry struct{ registrations []Registration }
 
-// On subscribes a handler to one event type (EX-09). An empty type or a nil handler is ignored.
+// On subscribes a handler to one event type. An empty type or a nil handler is ignored.
 func (r *Registry) On(eventType string, handler Handler, options ...Option) {
 	if eventType == "" || handler == nil {
 		return

@@ -48,7 +48,7 @@ func AsActionRequest(raw json.RawMessage) (request ActionRequest, ok bool) {
 	return request, true
 }
 
-// ToAgentEventEmitResult turns whatever a handler returned into one of the four kinds (EX-19). raw is JSON; nil and null stand for a
+// ToAgentEventEmitResult turns whatever a handler returned into one of the four kinds. raw is JSON; nil and null stand for a
 // handler that returned nothing. The module's name is always ours: a handler cannot speak in another's name.
 func ToAgentEventEmitResult(moduleName, eventType string, raw json.RawMessage) EmitResult {
 	nothing := EmitResult{Kind: HandlerResult, ModuleName: moduleName}
@@ -117,7 +117,7 @@ func actionResult(moduleName string, members map[string]json.RawMessage) (EmitRe
 	return result, true
 }
 
-// ToAgentEventHandlerError words what a handler threw (EX-20).
+// ToAgentEventHandlerError words what a handler threw.
 func ToAgentEventHandlerError(moduleName, eventType string, err error) EmitResult {
 	message := "unknown error"
 	if err != nil {

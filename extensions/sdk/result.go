@@ -2,7 +2,7 @@ package sdk
 
 import "encoding/json"
 
-// ResultKind tells the four kinds of EmitResult apart (EX-15).
+// ResultKind tells the four kinds of EmitResult apart.
 type ResultKind string
 
 // The kinds of result.
@@ -13,7 +13,7 @@ const (
 	HandlerError  ResultKind = "handler_error"
 )
 
-// ActionStatus is the outcome of an action (EX-28).
+// ActionStatus is the outcome of an action.
 type ActionStatus string
 
 // The outcomes of an action.
@@ -42,7 +42,7 @@ const (
 	AlreadyQueued = "already_queued"
 )
 
-// The action types the core executes (EX-23).
+// The action types the core executes.
 const (
 	ActionTranscriptUpsert = "transcript.upsert"
 	ActionApprovalDecide   = "approval.decide"
@@ -91,7 +91,7 @@ type EnqueueOutcome struct {
 	Job    Job    `json:"job"`
 }
 
-// ActionRequest asks the core to do something; a handler returns it (EX-21).
+// ActionRequest asks the core to do something; a handler returns it.
 type ActionRequest struct {
 	Kind           string          `json:"kind"` // action_request
 	ActionType     string          `json:"actionType"`

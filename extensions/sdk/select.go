@@ -9,9 +9,9 @@ const (
 	PreferExisting EnqueueStrategy = "prefer_existing"
 )
 
-// SelectEnqueueWinner picks the job a route that needs one answers with: the first enqueued, else the first already_queued (EX-32). With
+// SelectEnqueueWinner picks the job a route that needs one answers with: the first enqueued, else the first already_queued. With
 // PreferExisting it is the first already_queued, else the first. nil when nothing was enqueued: the route then answers with its explicit
-// queue conflict (EX-33).
+// queue conflict.
 func SelectEnqueueWinner(results []EmitResult, strategy EnqueueStrategy) *EmitResult {
 	first, second := Enqueued, AlreadyQueued
 	if strategy == PreferExisting {
@@ -27,7 +27,7 @@ func SelectEnqueueWinner(results []EmitResult, strategy EnqueueStrategy) *EmitRe
 	return nil
 }
 
-// SelectFirstSuccessfulAction is the first performed action, nil when there is none (EX-30).
+// SelectFirstSuccessfulAction is the first performed action, nil when there is none.
 func SelectFirstSuccessfulAction(results []EmitResult) *EmitResult {
 	for i := range results {
 		if results[i].Kind == ActionResult && results[i].Status == string(Performed) {
@@ -47,7 +47,7 @@ const (
 	FailedPath ActionClass = "failed"
 )
 
-// ClassifyReconciledActionStatus says whether an outcome won, was reconciled without harm, or failed (EX-29). An unknown outcome failed.
+// ClassifyReconciledActionStatus says whether an outcome won, was reconciled without harm, or failed. An unknown outcome failed.
 func ClassifyReconciledActionStatus(status ActionStatus) ActionClass {
 	switch status {
 	case Performed:
@@ -66,7 +66,7 @@ type ActionSelection struct {
 	Reconciled, Failed []EmitResult
 }
 
-// SelectActionExecutionPlan names the authoritative action of a pass and sorts the rest (EX-31).
+// SelectActionExecutionPlan names the authoritative action of a pass and sorts the rest.
 func SelectActionExecutionPlan(results []EmitResult) ActionSelection {
 	plan := ActionSelection{Winner: SelectFirstSuccessfulAction(results)}
 	for i := range results {

@@ -195,5 +195,16 @@ func Beyond() []Row {
 				"health is `degraded` and has `store`: [operations.md](operations.md#when-the-database-refuses)",
 			Reason: "the original answered 500 and lost what its runtime had said",
 		},
+		{
+			What: "a worker's session that had `ORCHESTRATOR_AGENT_MAX_SESSION_TURNS` turns is deleted, and the next job gets a new one: " +
+				"[extensions.md](extensions.md#workers-agentconfigjson)",
+			Reason: "in the original a worker's conversation grew for ever, and with it the time and tokens of each of its jobs",
+		},
+		{
+			What: "`runtime` in the body of a new session chooses what drives it (400 with the known ones, 503 with what to do), and in the query of a list " +
+				"selects by it; `HARNESS_RUNTIMES`, `HARNESS_DEFAULT_RUNTIME`: [operations.md](operations.md#several-runtimes)",
+			Reason: "the original had codex only",
+			Routes: []string{"GET /api/sessions", "POST /api/sessions"},
+		},
 	}
 }

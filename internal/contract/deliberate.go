@@ -214,6 +214,11 @@ func Rows() []Row {
 			Routes: []string{"GET /api/sessions/{sessionId}"},
 		},
 		{
+			Place: `body\.capabilities`, What: "a session says what its runtime can do: capabilities",
+			Reason: "runtimes differ; what one cannot do is not offered, and refused with 409 unsupported_by_runtime or 400 unsupported_control",
+			Routes: []string{"GET /api/sessions/{sessionId}"},
+		},
+		{
 			Place: `body\.(?:session|data\[\d+\])\.(?:state|activeTurnId|pendingCount|lastError)`,
 			What:  "a session says what goes on in it: state, activeTurnId, pendingCount, lastError", Reason: "a list shows what runs, waits or failed without a look into each session",
 			Routes: []string{"GET /api/sessions", "GET /api/sessions/{sessionId}", "POST /api/sessions"},
@@ -239,6 +244,16 @@ func Rows() []Row {
 				"said 202 and 200; those it has are taken",
 			Reason: "codex takes tools when a conversation begins and ignores them later: the model never saw them, and nobody was told",
 			Routes: []string{"POST /api/sessions/{sessionId}/messages", "POST /api/sessions/{sessionId}/resume"},
+		},
+		{
+			Place: `body\.(?:session|data\[\d+\])\.runtime`,
+			What:  "a session names its runtime", Reason: "a server may drive several; who has codex only sees codex",
+			Routes: []string{"GET /api/sessions", "GET /api/sessions/{sessionId}", "POST /api/sessions"},
+		},
+		{
+			Place: `body\.runtimes`,
+			What:  "health lists every runtime of the server with its state and processes", Reason: "`codex` has room for one",
+			Routes: []string{"GET /api/health"},
 		},
 	}
 }

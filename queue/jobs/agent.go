@@ -178,7 +178,7 @@ func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, e
 		return a.carryOut(ctx, run, worker{owner: run.Job().ProjectID, agent: in.Agent, sessionID: before.SessionID}, policy, in, early)
 	}
 	for attempt := 0; ; attempt++ {
-		one, err := a.Workers.ensure(ctx, run.Job().ProjectID, in.Agent, in.SourceSessionID, policy)
+		one, err := a.Workers.ensure(ctx, run.Job().ProjectID, in.Agent, in.SourceSessionID, policy, run.Checkpoint() != nil)
 		if err != nil {
 			return "", false, err
 		}

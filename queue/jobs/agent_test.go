@@ -397,7 +397,7 @@ func TestFallbackIntents(t *testing.T) {
 			{`{"kind":"action_intents","intents":[]}`, nil, queue.Completed, 1, action(1)},
 			{`{"kind":"action_intents","intents":[` + action(100) + `]}`, nil, queue.Completed, 1, action(100)},
 			{"", errors.New("refused"), queue.Failed, 1, action(3)},
-			{"", errors.New("temporarily unavailable"), queue.Failed, 2, action(4)},
+			{"", runtime.ErrTransient, queue.Failed, 2, action(4)},
 		} {
 			say, fail = c.say, c.fail
 			before := len(does.done)

@@ -50,6 +50,7 @@ type fakeSessions struct {
 	refuses   []error // what the next messages are answered with
 	// unreadable is how many reads of each kind fail, reads how many there were.
 	unreadable int
+	maxTurns   int // of a worker's session
 	reads      map[string]int
 }
 
@@ -60,10 +61,11 @@ func (f *fakeSessions) policyOf(string) (jobs.AgentPolicy, error) {
 }
 
 type fakeTurn struct {
-	state  session.TurnState
-	text   string
-	ended  chan struct{}
-	ending sync.Once
+	session string
+	state   session.TurnState
+	text    string
+	ended   chan struct{}
+	ending  sync.Once
 }
 
 func (t *fakeTurn) end() { t.ending.Do(func() { close(t.ended) }) }
@@ -119,7 +121,7 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 		return "", err
 	}
 	turnID := fmt.Sprintf("turn-%d", len(f.turns)+1)
-	turn := &fakeTurn{state: session.TurnState{Status: runtime.TurnInProgress}, ended: make(chan struct{})}
+	turn := &fakeTurn{session: id, state: session.TurnState{Status: runtime.TurnInProgress}, ended: make(chan struct{})}
 	f.turns[turnID] = turn
 	f.sent = append(f.sent, id+" "+message.Text)
 	f.wished = append(f.wished, message)
@@ -133,7 +135,7 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 		f.mu.Lock()
 		turn.text, turn.state = text, session.TurnState{Status: runtime.TurnDone}
 		if err != nil {
-			turn.state = session.TurnState{Status: runtime.TurnFailed, Error: err.Error()}
+			turn.state = session.TurnState{Status: runtime.TurnFailed, Error: err.Error(), Passes: errors.Is(err, runtime.ErrTransient)}
 			select {
 			case <-turn.ended:
 				turn.state.Status = runtime.TurnInterrupted
@@ -162,25 +164,35 @@ func (f *fakeSessions) unread(kind string) error {
 	return nil
 }
 
-func (f *fakeSessions) TurnMark(context.Context, string) (session.TurnMark, error) {
+func (f *fakeSessions) TurnMark(_ context.Context, id string) (session.TurnMark, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.unread("mark"); err != nil {
-		return session.TurnMark{}, err
-	}
-	return session.TurnMark{Turns: len(f.turns)}, nil
+	return f.mark(id), f.unread("mark")
 }
 
-func (f *fakeSessions) TurnSince(_ context.Context, _ string, mark session.TurnMark) (string, error) {
+func (f *fakeSessions) mark(id string) (mark session.TurnMark) {
+	for n := range len(f.turns) {
+		if turnID := fmt.Sprintf("turn-%d", n+1); f.turns[turnID].session == id {
+			mark.Turns, mark.Newest = mark.Turns+1, turnID
+		}
+	}
+	return mark
+}
+
+func (f *fakeSessions) TurnSince(_ context.Context, id string, mark session.TurnMark) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.unread("since"); err != nil {
+	if err := f.unread("since"); err != nil || f.mark(id) == mark {
 		return "", err
 	}
-	if len(f.turns) == mark.Turns {
-		return "", nil
-	}
-	return fmt.Sprintf("turn-%d", len(f.turns)), nil
+	return f.mark(id).Newest, nil
+}
+
+func (f *fakeSessions) Delete(_ context.Context, id string) (session.Deleted, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gone[id] = true
+	return session.Deleted{SessionID: id}, nil
 }
 
 func (f *fakeSessions) Interrupt(_ context.Context, _, turnID string) (string, error) {
@@ -208,28 +220,39 @@ func (f *fakeSessions) Turn(_ context.Context, _, turnID string) (session.TurnSt
 	return turn.state, true, nil
 }
 
-func (f *fakeSessions) Get(_ context.Context, id string) (session.Detail, error) {
+func (f *fakeSessions) Read(_ context.Context, id string, want session.Reading) (detail session.Detail, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.unread("session"); err != nil {
-		return session.Detail{}, err
-	}
-	var detail session.Detail
 	detail.Session.ID = id
-	for turnID, turn := range f.turns {
-		if turn.text != "" {
-			detail.Transcript = append(detail.Transcript, transcript.Entry{MessageID: "m-" + turnID, TurnID: turnID, Role: "assistant", Content: turn.text, Status: transcript.Complete})
+	for n := max(0, len(f.turns)-want.Window.Limit); n < len(f.turns); n++ {
+		turnID := fmt.Sprintf("turn-%d", n+1)
+		if text := f.turns[turnID].text; text != "" {
+			detail.Transcript = append(detail.Transcript, transcript.Entry{MessageID: "m-" + turnID, TurnID: turnID, Role: "assistant", Content: text, Status: transcript.Complete})
 		}
 	}
-	return detail, nil
+	return detail, f.unread("session")
 }
 
-func (f *fakeSessions) Requests(_ context.Context, id string, kind runtime.RequestKind) ([]session.Request, error) {
+func (f *fakeSessions) TurnEntries(_ context.Context, _, turnID string) ([]transcript.Entry, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.unread("entries"); err != nil {
+		return nil, err
+	}
+	turn := f.turns[turnID]
+	if turn == nil || turn.text == "" {
+		return nil, nil
+	}
+	return []transcript.Entry{{MessageID: "m-" + turnID, TurnID: turnID, Role: "assistant", Content: turn.text, Status: transcript.Complete}}, nil
+}
+
+func (f *fakeSessions) Pending(_ context.Context, id string) ([]session.Request, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_ = f.unread("requests")
 	var pending []session.Request
 	for _, request := range f.asked {
-		if request.SessionID == id && request.Kind == kind {
+		if request.SessionID == id {
 			pending = append(pending, request)
 		}
 	}
@@ -301,13 +324,15 @@ func newBench(t *testing.T, db *database.DB, change ...func(*jobs.Options, *fake
 		t.Fatal(err)
 	}
 	f := &fakeSessions{journal: j, gone: map[string]bool{}, turns: map[string]*fakeTurn{}, titles: map[string]string{}, answer: ready}
-	b := &bench{t: t, db: db, journal: j, sessions: f, workers: jobs.NewWorkers(db, j, f, "node", f.policyOf), suggestions: jobs.NewSuggestions(db, j, f)}
-	options := jobs.Options{Sessions: f, Journal: j, Workers: b.workers, Suggestions: b.suggestions, SuggestEnabled: true, SuggestWait: time.Minute,
+	b := &bench{t: t, db: db, journal: j, sessions: f, suggestions: jobs.NewSuggestions(db, j, f)}
+	options := jobs.Options{Sessions: f, Journal: j, Suggestions: b.suggestions, SuggestEnabled: true, SuggestWait: time.Minute,
 		Timing: jobs.Timing{Turn: patience, Poll: 20 * time.Millisecond, IncludeTurns: 100 * time.Millisecond, UntrustedTerminal: 100 * time.Millisecond, EmptyTurn: patience},
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)}
 	for _, edit := range change {
 		edit(&options, f)
 	}
+	b.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: db, Journal: j, Sessions: f, NodeID: "node", Policies: f.policyOf, MaxTurns: f.maxTurns, Logger: options.Logger})
+	options.Workers = b.workers
 	b.queue = queue.New(queue.Options{Journal: j, DB: db, NodeID: "node", Definitions: jobs.Definitions(options), Logger: zerolog.Nop(), Poll: 50 * time.Millisecond,
 		Drain: 100 * time.Millisecond, Policy: queue.Policy{CancelGrace: 500 * time.Millisecond}})
 	b.suggester = jobs.NewSuggester(b.suggestions, b.queue, options.SuggestWait)

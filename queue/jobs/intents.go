@@ -28,7 +28,7 @@ type Intent struct {
 	refused string
 }
 
-// ActionResult is what became of an action, in the words of the wire (seed 004, "Typed handler result envelopes").
+// ActionResult is what became of an action, in the words of the wire.
 type ActionResult struct {
 	ActionType string          `json:"actionType"`
 	Status     string          `json:"status"` // performed, already_resolved, not_eligible, conflict, forbidden, invalid or failed
@@ -36,18 +36,18 @@ type ActionResult struct {
 	Replayed   bool            `json:"replayed,omitempty"`
 }
 
-// ActionExecutor runs actions under trust, capabilities and idempotency (QU-15 to QU-18). The extensions room implements it.
+// ActionExecutor runs actions under trust, capabilities and idempotency. The extensions room implements it.
 type ActionExecutor interface {
 	Execute(ctx context.Context, intent Intent) (ActionResult, error)
 }
 
-// scopedActions are the ones that may only touch the session and turn the job came from (QU-19).
+// scopedActions are the ones that may only touch the session and turn the job came from.
 func scoped(actionType string) bool {
 	return strings.HasPrefix(actionType, "transcript.") || strings.HasPrefix(actionType, "approval.") || strings.HasPrefix(actionType, "turn.") ||
 		strings.HasPrefix(actionType, "session.")
 }
 
-// parseIntents reads a worker's answer: exactly one JSON object {kind: "action_intents", intents: [...]}, bare or in one code fence (QU-14).
+// parseIntents reads a worker's answer: exactly one JSON object {kind: "action_intents", intents: [...]}, bare or in one code fence.
 func parseIntents(answer string, in Instruction) ([]Intent, error) {
 	var envelope struct {
 		Kind    string            `json:"kind"`
@@ -139,7 +139,7 @@ func inScope(payload map[string]json.RawMessage, in Instruction) error {
 }
 
 // deriveKey is the idempotency key of an intent that brought none: the same for the same action of the same turn, however the JSON's
-// members are ordered (QU-20). The job is not part of it: a retried or repeated job must not act twice.
+// members are ordered. The job is not part of it: a retried or repeated job must not act twice.
 func deriveKey(intent Intent) string {
 	var canonical bytes.Buffer
 	for _, part := range []string{intent.Agent, intent.SourceSessionID, intent.TurnID, intent.ActionType} {

@@ -17,7 +17,7 @@ import (
 	"harness/queue"
 )
 
-// TypeAgentInstruction is the job type of extensions (`codex-manager.md` 5.8).
+// TypeAgentInstruction is the job type of extensions.
 const TypeAgentInstruction = "agent_instruction"
 
 // What a worker's turn must answer.
@@ -26,7 +26,7 @@ const (
 	ExpectNone = "none"
 	// ExpectText: a text, which becomes a transcript entry of the source session.
 	ExpectText = "assistant_text"
-	// ExpectIntents: one JSON object of action requests, which are checked and executed here (seed 004, "Worker action-intent contract").
+	// ExpectIntents: one JSON object of action requests, which are checked and executed here.
 	ExpectIntents = "action_intents"
 )
 
@@ -66,7 +66,7 @@ type Bootstrap struct {
 	Text string `json:"instructionText"`
 }
 
-// Target is a transcript entry of the source session that the job owes a final state (QU-10 to QU-13).
+// Target is a transcript entry of the source session that the job owes a final state.
 type Target struct {
 	MessageID        string   `json:"messageId"`
 	Type             string   `json:"type"`
@@ -160,7 +160,7 @@ func validateInstruction(raw json.RawMessage) (json.RawMessage, error) {
 	return encode(in), nil
 }
 
-// NewRequest is the enqueue of an extension's job: one at a time per owner and key (`codex-manager.md` 5.8).
+// NewRequest is the enqueue of an extension's job: one at a time per owner and key.
 func NewRequest(kind, projectID string, sourceSessionID *string, payload json.RawMessage) queue.Request {
 	request := queue.Request{Type: kind, ProjectID: projectID, SourceSessionID: sourceSessionID, Payload: payload}
 	switch kind {

@@ -57,7 +57,7 @@ func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string
 		if !refused(err) {
 			s, err = t.recall(ctx, run, s, err)
 			if err == nil && s.TurnID == "" {
-				err = errors.New("worker turn was not begun: the runtime is temporarily unavailable")
+				err = queue.Transient(errors.New("worker turn was not begun: the runtime is temporarily unavailable"))
 			}
 			return s, err
 		}

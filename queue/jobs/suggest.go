@@ -12,6 +12,7 @@ import (
 	"harness/journal"
 	"harness/queue"
 	"harness/session"
+	"harness/transcript"
 )
 
 // TypeSuggestRequest is the job type that proposes the next message of a chat.
@@ -77,12 +78,12 @@ func (a *agents) suggest(ctx context.Context, run *queue.Run) (json.RawMessage, 
 		case <-bounded.Done():
 		}
 	}()
-	detail, err := a.Sessions.Get(bounded, in.SourceSessionID)
+	newest, err := a.Sessions.Read(bounded, in.SourceSessionID, session.Reading{Window: &transcript.Window{Limit: shownEntries}})
 	if err != nil {
 		return nil, err
 	}
 	text, _, err := a.instruct(bounded, run, Instruction{Agent: suggestAgent, JobKind: TypeSuggestRequest, ProjectID: in.ProjectID, SourceSessionID: in.SourceSessionID,
-		ThreadID: in.SourceSessionID, TurnID: TypeSuggestRequest, Text: suggestInstruction(in, detail), ExpectResponse: ExpectText,
+		ThreadID: in.SourceSessionID, TurnID: TypeSuggestRequest, Text: suggestInstruction(in, newest.Transcript), ExpectResponse: ExpectText,
 		Model: in.Model, Effort: in.Effort}, nil)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -103,14 +104,10 @@ const (
 	shownText    = 2000
 )
 
-func suggestInstruction(in SuggestPayload, detail session.Detail) string {
+func suggestInstruction(in SuggestPayload, entries []transcript.Entry) string {
 	var out strings.Builder
 	out.WriteString("# Job: suggest_request\n\nWrite the next message the user of this chat could send: one message, concrete, in the user's voice. " +
 		"Answer with the message alone.\n\n## Chat\n")
-	entries := detail.Transcript
-	if len(entries) > shownEntries {
-		entries = entries[len(entries)-shownEntries:]
-	}
 	for _, entry := range entries {
 		if entry.Role != "user" && entry.Role != "assistant" {
 			continue

@@ -49,7 +49,7 @@ func NewSuggestions(db *database.DB, j *journal.Journal, sessions Transcripts) *
 	return &Suggestions{db: db, journal: j, sessions: sessions, clock: time.Now}
 }
 
-// Upsert stores a suggestion and announces it (QU-09). What is stored afterwards is returned: a final one is not reopened by "streaming",
+// Upsert stores a suggestion and announces it. What is stored afterwards is returned: a final one is not reopened by "streaming",
 // and then nothing is announced. *session.DeletedError or session.ErrNotFound when the session is gone.
 func (s *Suggestions) Upsert(ctx context.Context, sessionID, requestKey string, next Suggestion) (Suggestion, error) {
 	var stored Suggestion

@@ -47,7 +47,7 @@ func (t Target) placeholder() string {
 	return t.Type + " queued..."
 }
 
-// settleTargets brings every target of a finished job into its final state (QU-10 to QU-13). It runs in the transaction that ends the job,
+// settleTargets brings every target of a finished job into its final state. It runs in the transaction that ends the job,
 // whichever way it ends: there is no finished job that still promises something.
 func settleTargets(ctx context.Context, tx database.Tx, transcripts Transcripts, job queue.Job, in Instruction) ([]journal.Event, error) {
 	var all []journal.Event

@@ -14,6 +14,8 @@ import (
 	"harness/queue"
 	"harness/runtime"
 	"harness/session"
+	"harness/stream"
+	"harness/transcript"
 )
 
 // Timing bounds the turns of workers (ORCHESTRATOR_AGENT_*).
@@ -43,10 +45,9 @@ type turns struct {
 	log      zerolog.Logger
 }
 
-// errTurnTimeout and errNoProgress are worded for the queue's classification: both are tried again.
 var (
-	errTurnTimeout = errors.New("worker turn timed out")
-	errNoProgress  = errors.New("worker turn made no item progress")
+	errTurnTimeout = queue.Transient(errors.New("worker turn timed out"))
+	errNoProgress  = queue.Transient(errors.New("worker turn made no item progress"))
 	errInterrupted = errors.New("worker turn interrupted")
 )
 
@@ -137,13 +138,17 @@ func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan st
 		case known && state.Status == runtime.TurnInterrupted:
 			return true, fmt.Errorf("%w: %s", errInterrupted, or(state.Error, "no reason given"))
 		case known && state.Status != runtime.TurnInProgress:
-			return true, fmt.Errorf("worker turn %s: %s", state.Status, or(state.Error, "no reason given"))
+			err := fmt.Errorf("worker turn %s: %s", state.Status, or(state.Error, "no reason given"))
+			if state.Passes {
+				err = queue.Transient(err)
+			}
+			return true, err
 		case known:
 			unknownSince = time.Time{}
 		case unknownSince.IsZero():
 			unknownSince = time.Now()
 		case time.Since(unknownSince) > t.timing.UntrustedTerminal:
-			return false, fmt.Errorf("worker turn %s is unknown to its session: thread not found", turnID)
+			return false, fmt.Errorf("worker turn %s is unknown to its session: %w", turnID, runtime.ErrThreadNotFound)
 		}
 		t.settleRequests(ctx, sessionID)
 		select {
@@ -202,22 +207,26 @@ func (t turns) interrupt(ctx context.Context, sessionID, turnID string) {
 
 // settleRequests answers what a worker asks: approvals are declined, questions canceled, tool calls fail.
 func (t turns) settleRequests(ctx context.Context, sessionID string) {
-	for kind, reply := range map[runtime.RequestKind]runtime.Reply{
-		runtime.RequestApproval:  {Decision: "decline"},
-		runtime.RequestToolInput: {Decision: "cancel"},
-		runtime.RequestToolCall:  {Success: false, ContentItems: encode([]map[string]string{{"type": "inputText", "text": "This worker has no tools of its own."}})},
-	} {
-		pending, err := t.sessions.Requests(ctx, sessionID, kind)
-		if err != nil {
-			t.log.Warn().Err(err).Str("session", sessionID).Msg("cannot read what a worker asks; trying again")
-			continue
+	pending, err := t.sessions.Pending(ctx, sessionID)
+	if err != nil {
+		t.log.Warn().Err(err).Str("session", sessionID).Msg("cannot read what a worker asks; trying again")
+	}
+	for _, request := range pending {
+		var settled *session.SettledError
+		if _, err := t.sessions.Settle(ctx, request.ID, request.Kind, refusalOf(request.Kind), settledBy); err != nil && !errors.As(err, &settled) {
+			t.log.Warn().Err(err).Str("session", sessionID).Str("request", request.ID).Msg("cannot settle what a worker asks; trying again")
 		}
-		for _, request := range pending {
-			var settled *session.SettledError
-			if _, err := t.sessions.Settle(ctx, request.ID, kind, reply, settledBy); err != nil && !errors.As(err, &settled) {
-				t.log.Warn().Err(err).Str("session", sessionID).Str("request", request.ID).Msg("cannot settle what a worker asks; trying again")
-			}
-		}
+	}
+}
+
+func refusalOf(kind runtime.RequestKind) runtime.Reply {
+	switch kind {
+	case runtime.RequestToolInput:
+		return runtime.Reply{Decision: "cancel"}
+	case runtime.RequestToolCall:
+		return runtime.Reply{ContentItems: encode([]map[string]string{{"type": "inputText", "text": "This worker has no tools of its own."}})}
+	default:
+		return runtime.Reply{Decision: "decline"}
 	}
 }
 
@@ -228,13 +237,13 @@ func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) 
 	poll := time.NewTicker(t.timing.Poll)
 	defer poll.Stop()
 	for {
-		detail, err := patiently(ctx, t.timing.Poll, func() (session.Detail, error) { return t.sessions.Get(ctx, sessionID) })
+		entries, err := patiently(ctx, t.timing.Poll, func() ([]transcript.Entry, error) { return t.sessions.TurnEntries(ctx, sessionID, turnID) })
 		if err != nil {
 			return "", err
 		}
 		text := ""
-		for _, entry := range detail.Transcript {
-			if entry.TurnID == turnID && entry.Role == "assistant" && strings.TrimSpace(entry.Content) != "" {
+		for _, entry := range entries {
+			if entry.Role == "assistant" && strings.TrimSpace(entry.Content) != "" {
 				text = entry.Content
 			}
 		}
@@ -251,7 +260,7 @@ func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) 
 	}
 }
 
-// hearing is the news of one session: that something happened, and whether any item did.
+// hearing is the news of one session: that its turn or a request of it may stand otherwise now, and that an item was worked on.
 type hearing struct {
 	sessionID string
 	news      chan struct{}
@@ -262,13 +271,15 @@ func newHearing(sessionID string) *hearing {
 	return &hearing{sessionID: sessionID, news: make(chan struct{}, 1), item: make(chan struct{}, 1)}
 }
 
-// hear is a journal.Subscriber: it never blocks.
+// hear is a journal.Subscriber: it never blocks. Most of what is heard are the words of an item, which neither end a turn nor ask for anything.
 func (h *hearing) hear(records []journal.Record) {
 	for _, record := range records {
 		if record.SessionID != h.sessionID {
 			continue
 		}
-		signal(h.news)
+		if record.ItemID == "" || record.Type == stream.EventRequest {
+			signal(h.news)
+		}
 		if record.ItemID != "" && record.Type != "transcript_updated" { // what we note in its transcript is no progress of its turn
 			signal(h.item)
 		}

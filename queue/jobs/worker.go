@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"harness/database"
 	"harness/journal"
 	"harness/queue"
@@ -27,13 +29,15 @@ type Sessions interface {
 	Rename(ctx context.Context, sessionID, title string) (session.Session, error)
 	AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error)
 	Projects(ctx context.Context) ([]session.Project, error)
-	Get(ctx context.Context, sessionID string) (session.Detail, error)
+	Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error)
+	TurnEntries(ctx context.Context, sessionID, turnID string) ([]transcript.Entry, error)
 	Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error)
 	TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error)
 	TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error)
 	Interrupt(ctx context.Context, sessionID, turnID string) (string, error)
+	Delete(ctx context.Context, sessionID string) (session.Deleted, error)
 	Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error)
-	Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error)
+	Pending(ctx context.Context, sessionID string) ([]session.Request, error)
 	Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (session.Request, error)
 	UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error
 }
@@ -61,7 +65,7 @@ type Policies func(agent string) (AgentPolicy, error)
 // errRefused marks the failure of a job whose agent has no policy that can be understood.
 var errRefused = errors.New("the agent's worker is refused")
 
-// retryable is the queue's classification, except that a refusal and an unknown outcome stay that whatever words they quote.
+// retryable is the queue's classification, except that a refusal and an unknown outcome stay that whatever they wrap.
 func retryable(err error) bool {
 	return !errors.Is(err, errRefused) && !errors.Is(err, errOutcomeUnknown) && !errors.Is(err, errInterrupted) && queue.Retryable(err)
 }
@@ -89,13 +93,27 @@ type Workers struct {
 	sessions Sessions
 	nodeID   string
 	policies Policies
+	maxTurns int
+	log      zerolog.Logger
 
 	making sync.Mutex // two jobs of one owner never run at once, but a project and its session may share a name
 }
 
+// WorkersOptions are what Workers are built from. All but MaxTurns are required.
+type WorkersOptions struct {
+	DB       *database.DB
+	Journal  *journal.Journal
+	Sessions Sessions
+	NodeID   string
+	Policies Policies
+	// MaxTurns is how many turns a worker's session may have; the job after them is done in a new one. 0: any number.
+	MaxTurns int
+	Logger   zerolog.Logger
+}
+
 // NewWorkers makes the room of workers.
-func NewWorkers(db *database.DB, j *journal.Journal, sessions Sessions, nodeID string, policies Policies) *Workers {
-	return &Workers{db: db, journal: j, sessions: sessions, nodeID: nodeID, policies: policies}
+func NewWorkers(o WorkersOptions) *Workers {
+	return &Workers{db: o.DB, journal: o.Journal, sessions: o.Sessions, nodeID: o.NodeID, policies: o.Policies, maxTurns: o.MaxTurns, log: o.Logger}
 }
 
 // policy is how an agent's workers run: errRefused when that cannot be told.
@@ -174,11 +192,15 @@ func (w *Workers) change(ctx context.Context, statement string, args ...any) err
 	return nil
 }
 
-// ensure returns the owner's worker on this node, and makes one when there is none yet.
-func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID string, policy AgentPolicy) (worker, error) {
+// ensure returns the owner's worker on this node, and makes one when there is none yet. One that is used up is replaced, unless the job has
+// begun something in its session.
+func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID string, policy AgentPolicy, begun bool) (worker, error) {
 	w.making.Lock()
 	defer w.making.Unlock()
 	found, err := patiently(ctx, DefaultTiming().Poll, func() (worker, error) { return w.read(ctx, owner, agent) })
+	if err == nil && !begun {
+		found, err = w.retire(ctx, found)
+	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return found, err
 	}
@@ -187,6 +209,27 @@ func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID stri
 		return worker{}, fmt.Errorf("make a worker session for %s of %s: %w", agent, owner, err)
 	}
 	return made, nil
+}
+
+// retire removes a worker whose session has had its turns, and says so with sql.ErrNoRows. What is left behind by a kill in between goes at the
+// next start, as every session of a worker that works for nobody.
+func (w *Workers) retire(ctx context.Context, one worker) (worker, error) {
+	if w.maxTurns == 0 {
+		return one, nil
+	}
+	had, err := patiently(ctx, DefaultTiming().Poll, func() (session.TurnMark, error) { return w.sessions.TurnMark(ctx, one.sessionID) })
+	if err != nil || had.Turns < w.maxTurns {
+		return one, err
+	}
+	if err := w.forget(ctx, one); err != nil {
+		return worker{}, err
+	}
+	w.log.Info().Str("session", one.sessionID).Str("owner", one.owner).Str("agent", one.agent).Int("turns", had.Turns).
+		Msg("a worker's session has had its turns; the owner gets a new one")
+	if _, err := w.sessions.Delete(ctx, one.sessionID); err != nil && !stale(err) {
+		w.log.Warn().Err(err).Str("session", one.sessionID).Msg("a worker session could not be removed; the next start tries again")
+	}
+	return worker{}, sql.ErrNoRows
 }
 
 func (w *Workers) read(ctx context.Context, owner, agent string) (worker, error) {

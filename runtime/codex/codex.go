@@ -1,8 +1,8 @@
 // Package codex drives codex through `codex app-server` on its standard pipes.
 //
 // It owns everything that is codex's own: the wire protocol, the methods and their parameters in the versions supported (0.101 to 0.169),
-// the supervision of the one codex process, and what its frames mean in the neutral words of package runtime. It must never know sessions,
-// storage, clients or HTTP.
+// which conversations the one codex process has loaded, and what its frames mean in the neutral words of package runtime. The process and its
+// pipes are package stdio's. It must never know sessions, storage, clients or HTTP.
 package codex
 
 import (
@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"harness/runtime"
 	"harness/runtime/process/confine"
 	"harness/runtime/process/shim"
+	"harness/runtime/stdio"
 )
 
 // Name is the name of this runtime as stored with a session.
@@ -31,18 +33,8 @@ const (
 	defaultStartTimeout = 30 * time.Second
 	defaultCallTimeout  = 120 * time.Second
 	defaultRecycleIdle  = 5 * time.Second
-	defaultBackoffMin   = 250 * time.Millisecond
-	defaultBackoffMax   = 30 * time.Second
-	// steady is how long a process has to be up for the backoff to start over.
-	steady = time.Minute
-	// stopGrace is how long codex has to end after SIGTERM.
-	stopGrace = 3 * time.Second
 	// loginLimit is how long a person may take to log in in a browser.
 	loginLimit = 15 * time.Minute
-	// sweepLimit bounds the wait for killed leftovers to go away.
-	sweepLimit = 5 * time.Second
-	// forgetLimit bounds the wait for a process's end to be stored.
-	forgetLimit = 2 * time.Second
 )
 
 // Options configure New. Zero values mean the defaults named.
@@ -95,26 +87,25 @@ type Options struct {
 type Codex struct {
 	options  Options
 	counters counters
-	out      *queue
-	expected expectations
+	launcher *stdio.Launcher
+	process  *stdio.Supervisor
 	natives  *natives
 
-	mu      sync.Mutex
-	changed chan struct{}
-	status  runtime.Status
-	conn    *conn
-	// users are the calls under way, uses all so far, used is when the last one ended.
-	users, uses int64
-	used        time.Time
+	mu sync.Mutex
 	// loginUntil is when a login that was begun is given up: a browser brings its end to this process.
 	loginUntil time.Time
-	version    version
-	home       string
-	cancel     context.CancelFunc
-	done       chan struct{}
+	// home is the CODEX_HOME codex told of.
+	home string
 }
 
-var _ runtime.Adapter = (*Codex)(nil)
+var _ interface {
+	runtime.Adapter
+	runtime.Steerer
+	runtime.Historian
+	runtime.Librarian
+	runtime.Reverter
+	runtime.Passer
+} = (*Codex)(nil)
 
 // Counters are totals of what the transport met since New.
 type Counters struct {
@@ -132,9 +123,7 @@ type Counters struct {
 	Unloads, Recycles int64
 }
 
-type counters struct {
-	undecodable, oversized, late, legacy, orphans, hangs, unloads, recycles atomic.Int64
-}
+type counters struct{ legacy, unloads, recycles atomic.Int64 }
 
 // New makes an adapter that is not started yet.
 func New(options Options) *Codex {
@@ -146,21 +135,41 @@ func New(options Options) *Codex {
 	set(&options.StartTimeout, defaultStartTimeout)
 	set(&options.CallTimeout, defaultCallTimeout)
 	set(&options.RecycleIdle, defaultRecycleIdle)
-	set(&options.BackoffMin, defaultBackoffMin)
-	set(&options.BackoffMax, defaultBackoffMax)
 	if abs, err := filepath.Abs(options.Home); err == nil && options.Home != "" {
 		// codex may run in another folder than we do.
 		options.Home = abs
 	}
 	options.Bin = firstOf(options.Bin, "codex")
 	options.ClientVersion = firstOf(options.ClientVersion, "0.0.0")
-	if options.Sink == nil {
-		options.Sink = func(runtime.Signal) {}
+	c := &Codex{options: options, natives: newNatives()}
+	var env []string
+	if options.Home != "" {
+		env = append(env, "CODEX_HOME="+options.Home)
 	}
-	return &Codex{
-		options: options, out: newQueue(), natives: newNatives(), changed: make(chan struct{}),
-		status: runtime.Status{State: runtime.StateStopped, Reason: "codex is not started"},
+	c.launcher = stdio.NewLauncher(stdio.Launch{
+		Name: Name, Command: c.command, Remedy: "check that CODEX_BIN names an executable of this platform", Dir: options.Dir,
+		Mark: options.Mark, Confine: options.Confine, Stage: options.Stage, Env: append(env, options.Env...), DropEnv: options.DropEnv,
+		Shims: options.Shims, Detach: options.Detach, Logger: options.Logger,
+	})
+	supervision := stdio.Options{
+		Speak: c.speak, Sink: options.Sink, StartTimeout: options.StartTimeout, CallTimeout: options.CallTimeout,
+		HangAfter: options.HangAfter, BackoffMin: options.BackoffMin, BackoffMax: options.BackoffMax, Started: c.started,
+		KeepOnStop: options.KeepOnStop, Resume: options.Resume,
 	}
+	if options.UnloadAfter > 0 || options.RecycleBytes > 0 {
+		supervision.Attend = c.giveBack
+	}
+	c.process = stdio.NewSupervisor(c.launcher, supervision)
+	return c
+}
+
+// command is how codex is started.
+func (c *Codex) command() (path string, args []string, err error) {
+	bin, err := exec.LookPath(c.options.Bin)
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return "", nil, fmt.Errorf("codex is missing (%w): set CODEX_BIN to the codex executable or install it with: npm install -g @openai/codex", err)
+	}
+	return bin, []string{"app-server"}, nil
 }
 
 // Name implements runtime.Adapter.
@@ -169,85 +178,33 @@ func (c *Codex) Name() string { return Name }
 // Capabilities implements runtime.Adapter.
 func (c *Codex) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
-		Streaming: true, Resume: true, Steer: true, Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, ListThreads: true,
-		SurvivesRestart: c.options.Shims != nil && c.options.Detach,
+		Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, Images: true,
+		SurvivesRestart: c.options.Shims != nil && c.options.Detach, ProcessPer: runtime.ProcessPerRuntime,
+		Sandboxes:        []string{sandboxReadOnly, sandboxWorkspace, sandboxFull},
+		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
+		NetworkAccess:    []string{"restricted", networkEnabled},
 	}
 }
 
 // Status implements runtime.Adapter.
-func (c *Codex) Status() runtime.Status {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.status
-}
+func (c *Codex) Status() runtime.Status { return c.process.Status() }
 
 // Counters are totals of what the transport met.
 func (c *Codex) Counters() Counters {
+	met := &c.launcher.Counters
 	return Counters{
-		Undecodable: c.counters.undecodable.Load(), Oversized: c.counters.oversized.Load(),
-		Late: c.counters.late.Load(), Legacy: c.counters.legacy.Load(),
-		Orphans: c.counters.orphans.Load(), Hangs: c.counters.hangs.Load(),
-		Unloads: c.counters.unloads.Load(), Recycles: c.counters.recycles.Load(),
+		Undecodable: met.Undecodable.Load(), Oversized: met.Oversized.Load(), Late: met.Late.Load(), Legacy: c.counters.legacy.Load(),
+		Orphans: met.Orphans.Load(), Hangs: met.Hangs.Load(), Unloads: c.counters.unloads.Load(), Recycles: c.counters.recycles.Load(),
 	}
 }
 
 // Start implements runtime.Adapter. An adapter that was stopped does not start again.
-func (c *Codex) Start(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.done != nil {
-		return nil
-	}
-	// Supervision lives until Stop, whatever becomes of the context of the start.
-	ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	c.done = make(chan struct{})
-	c.setLocked(func(s *runtime.Status) { s.State, s.Reason = runtime.StateStarting, "codex is starting" })
-	go func() {
-		defer close(c.done)
-		delivered := make(chan struct{})
-		go func() {
-			defer close(delivered)
-			c.deliver()
-		}()
-		c.supervise(ctx)
-		c.out.close()
-		<-delivered
-	}()
-	return nil
-}
+func (c *Codex) Start(ctx context.Context) error { return c.process.Start(ctx) }
 
 // Stop implements runtime.Adapter. It returns the context's error when the sink does not take what codex said last.
-func (c *Codex) Stop(ctx context.Context) error {
-	c.mu.Lock()
-	if c.done == nil {
-		// Never started: keep it that way.
-		c.done = make(chan struct{})
-		c.cancel = func() {}
-		close(c.done)
-	}
-	cancel, done := c.cancel, c.done
-	c.mu.Unlock()
-	cancel()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("stop codex: %w", ctx.Err())
-	}
-}
+func (c *Codex) Stop(ctx context.Context) error { return c.process.Stop(ctx) }
 
-func (c *Codex) deliver() {
-	for {
-		s, ok := c.out.pop()
-		if !ok {
-			return
-		}
-		c.options.Sink(s)
-		c.expected.delivered(s)
-	}
-}
-
-// Call implements runtime.Adapter. Params nil sends none; several codex methods then want an empty object.
+// Call implements runtime.Passer. Params nil sends none; several codex methods then want an empty object.
 func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	if raw, ok := params.([]byte); ok {
 		params = json.RawMessage(raw)
@@ -264,11 +221,11 @@ func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMe
 		return nil, err
 	}
 	defer done()
-	result, err := conn.call(ctx, c.options.CallTimeout, method, params)
+	result, err := conn.Call(ctx, c.options.CallTimeout, method, params)
 	if errors.Is(err, runtime.ErrThreadNotFound) && thread != "" && method != "thread/resume" && !conn.turns.loaded(thread) {
 		// It may be one that was unloaded, or that an earlier process had.
 		if _, unknown := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: thread}); unknown == nil {
-			result, err = conn.call(ctx, c.options.CallTimeout, method, params)
+			result, err = conn.Call(ctx, c.options.CallTimeout, method, params)
 		}
 	}
 	if err == nil && strings.Contains(method, "login") {
@@ -286,17 +243,5 @@ func (c *Codex) call(ctx context.Context, method string, params object) (json.Ra
 		return nil, err
 	}
 	defer done()
-	return conn.call(ctx, c.options.CallTimeout, method, params)
-}
-
-func (c *Codex) set(change func(*runtime.Status)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.setLocked(change)
-}
-
-func (c *Codex) setLocked(change func(*runtime.Status)) {
-	change(&c.status)
-	close(c.changed)
-	c.changed = make(chan struct{})
+	return conn.Call(ctx, c.options.CallTimeout, method, params)
 }

@@ -5,367 +5,231 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"runtime/debug"
-	"sync"
-	"sync/atomic"
+	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"harness/runtime"
+	"harness/runtime/stdio"
 )
 
-// maxInFlight is how many requests may wait for an answer at a time. codex drops requests for good when somewhat more than 128 are open
-// (`codex-app-server.md` 7).
-const maxInFlight = 32
+// probeMethod is the health probe. Every supported version answers it within milliseconds while turns run, tool calls are quiet and
+// approvals wait; it changes nothing and nobody is told of it.
+const probeMethod = "thread/loaded/list"
 
-// writeTimeout is how long codex may refuse to read a frame before its process counts as stuck.
-const writeTimeout = 30 * time.Second
+// methodInitialize opens the conversation.
+const methodInitialize = "initialize"
 
-// wire is what a connection needs of a process.
-type wire struct {
-	in   writer
-	out  io.Reader
-	kill func()
-	// once writes a line unless one with the same key was written to this process before, by whomever; nil when only we write to it.
-	once func(key string, line []byte) (int, error)
-	// call writes a line that asks for an answer, settled says that it is waited for no more: what happens in between is known to the next
-	// server. nil when only we talk to the process.
-	call    func(label string, line []byte) (int, error)
-	settled func(label string)
-	// ack says up to which offset the process's output is stored for good; nil when nobody keeps it.
-	ack func(offset int64)
-}
-
-type writer interface {
-	io.Writer
-	SetWriteDeadline(time.Time) error
-}
-
-// conn is the conversation with one runtime process: it pairs answers with requests and passes everything else on in order.
+// conn is the conversation with one codex process in codex's words (stdio.Protocol), and what is known of the conversations it has loaded.
 type conn struct {
-	generation string
-	wire       wire
-	log        zerolog.Logger
-	out        *queue
-	counters   *counters
-	turns      *tracker
-	natives    *natives // nil in tests that need none
-	pulse      pulse
-
-	slots   chan struct{}
-	writing chan struct{}
-
-	mu       sync.Mutex
-	nextID   int64
-	pending  map[string]*pending
-	requests map[string]openRequest
-	former   map[string]formerCall
-	lost     map[string]bool // threads of former calls that were reported as unanswered
-	dead     error
-
-	// gone is closed when nothing more will come from the process.
-	gone     chan struct{}
-	refusing sync.WaitGroup
-	probing  sync.WaitGroup
-	// spoke is when the process last said something (ns); told and stored are the offsets of the last signal, and of the last that is stored.
-	spoke, told, stored atomic.Int64
-	onStarted           func()
-	hello               json.RawMessage // the answer to initialize
-
-	// offset is where the output begins that we read, attachment how many servers have talked to the process, us included; inherited says
-	// that there were others. pushed is the last offset told.
-	offset, attachment, pushed int64
-	inherited                  bool
+	*stdio.Conn
+	codex   *Codex
+	turns   *tracker
+	version version
 }
 
-const (
-	// attachmentShift keeps the request ids of one server apart from those of the servers before it.
-	attachmentShift = 32
-	// positionStep is how much may be read without a signal before the position is told by itself, so that a spool can be let go.
-	positionStep = 1 << 20
-)
-
-// pending is a request that waits for its answer.
-type pending struct {
-	method string
-	thread string
-	label  string
-	answer chan answer
+// speak makes the conversation with a process.
+func (c *Codex) speak(line *stdio.Conn) stdio.Protocol {
+	turns := newTracker()
+	turns.natives = c.natives
+	return &conn{Conn: line, codex: c, turns: turns}
 }
 
-type answer struct {
-	result json.RawMessage
-	err    error
-}
-
-// openRequest is a request of the runtime that waits for a person.
-type openRequest struct{ thread, turn string }
-
-func newConn(generation string, w wire, out *queue, counters *counters, log zerolog.Logger) *conn {
-	return &conn{
-		generation: generation, wire: w, log: log, out: out, counters: counters, turns: newTracker(), pulse: pulse{source: w.out},
-		slots: make(chan struct{}, maxInFlight), writing: make(chan struct{}, 1),
-		pending: map[string]*pending{}, requests: map[string]openRequest{}, lost: map[string]bool{}, gone: make(chan struct{}),
-	}
-}
-
-// read runs until the process's stdout ends.
-func (c *conn) read() {
-	lines := newLineReader(&c.pulse, maxLine)
-	lines.offset, c.pushed = c.offset, c.offset
-	lines.skipping = func() { c.passed(lines.offset) }
-	for {
-		line, err := lines.next()
-		if errors.Is(err, errLineTooLong) {
-			c.counters.oversized.Add(1)
-			c.log.Warn().Int("limit", maxLine).Msg("codex wrote a line above the limit; skipped")
-			continue
-		}
-		if err != nil {
-			break
-		}
-		if s, first, ok := c.take(line); ok {
-			c.push(s, first, lines.offset)
-		} else {
-			c.passed(lines.offset)
-		}
-		if len(line) > hugeLine {
-			line = nil
-			c.out.drain()
-			debug.FreeOSMemory()
-		}
-	}
-	c.fail(fmt.Errorf("%w: the codex process is gone", runtime.ErrUnavailable))
-	c.refusing.Wait()
-	c.probing.Wait()
-	close(c.gone)
-}
-
-// push passes a signal on, with its place in the output when that is kept. It is not delivered before first is closed.
-func (c *conn) push(s runtime.Signal, first <-chan struct{}, offset int64) {
-	c.spoke.Store(time.Now().UnixNano())
-	if ack := c.wire.ack; ack != nil {
-		c.pushed = offset
-		c.told.Store(offset)
-		s.Offset, s.Stored = offset, func() {
-			c.stored.Store(max(offset, c.stored.Load()))
-			ack(offset)
-		}
-	}
-	c.out.pushAfter(first, s)
-}
-
-// passed notes output that concerns nobody.
-func (c *conn) passed(offset int64) {
-	if c.wire.ack != nil && offset-c.pushed >= positionStep {
-		c.push(runtime.Signal{Kind: runtime.SignalPosition, Generation: c.generation, ReceivedAt: time.Now()}, nil, offset)
-	}
-}
-
-// take handles one line and returns the signal it is, if any, and what has to be done before it is delivered. It must not wait for codex:
-// codex may be waiting for us to read.
-func (c *conn) take(line []byte) (s runtime.Signal, first <-chan struct{}, ok bool) {
-	at := time.Now()
-	f, err := parseFrame(line)
-	kind := f.kind()
-	if err != nil || kind == frameUnknown {
-		c.counters.undecodable.Add(1)
-		c.log.Debug().Err(err).Int("bytes", len(line)).Msg("codex wrote a line that is no frame; skipped")
-		return runtime.Signal{}, nil, false
-	}
-	if kind == frameResponse {
-		c.respond(f)
-		return runtime.Signal{}, nil, false
-	}
-	if f.legacy() {
-		c.counters.legacy.Add(1)
-		return runtime.Signal{}, nil, false
-	}
-	s = classify(f, line, c.generation, at)
-	c.natives.hear(s)
-	if kind == frameRequest {
-		return s, c.ask(s), true
-	}
-	c.notice(s)
-	return s, nil, !hydrationNotice(s) && !c.turns.hides(s.ThreadID, s.Method)
-}
-
-// ask notes a request of the runtime, or refuses it when nobody can answer it; the channel is closed when that is done. The request must not
-// be stored before: a server that dies in between would leave one behind that no other server hears of, and codex would wait for ever.
-func (c *conn) ask(s runtime.Signal) (refused <-chan struct{}) {
-	if s.Change != nil {
-		c.mu.Lock()
-		c.requests[string(s.RequestID)] = openRequest{thread: s.ThreadID, turn: s.TurnID}
-		c.mu.Unlock()
+// connOf is the conversation a supervisor's connection is of.
+func connOf(line *stdio.Conn) *conn {
+	if line == nil {
 		return nil
 	}
-	done := make(chan struct{})
-	c.refusing.Go(func() {
-		defer close(done)
-		message := "method not supported by this client: " + s.Method
-		_ = c.sendOnce(context.Background(), answerKey(s.RequestID), outgoing{ID: s.RequestID, Error: &rpcError{Code: codeMethodNotFound, Message: message}})
-	})
-	if c.wire.ack == nil {
-		return nil // a child of ours dies with us
-	}
-	return done
+	own, _ := line.Protocol().(*conn)
+	return own
 }
 
-// notice keeps the connection's own state in step with what the runtime reports.
-func (c *conn) notice(s runtime.Signal) {
-	c.turns.notice(s)
-	switch change := s.Change.(type) {
-	case runtime.RequestResolved:
-		c.mu.Lock()
-		delete(c.requests, string(change.RequestID))
-		c.mu.Unlock()
-	case runtime.TurnCompleted:
-		// A turn that is over asks nothing any more. 0.101 does not say so with serverRequest/resolved.
-		c.mu.Lock()
-		for id, open := range c.requests {
-			if open.thread == s.ThreadID && open.turn == change.TurnID {
-				delete(c.requests, id)
-			}
-		}
-		c.mu.Unlock()
+// Greet implements stdio.Protocol.
+func (c *conn) Greet(ctx context.Context) error {
+	options := c.codex.options
+	hello := object{
+		"clientInfo":   object{"name": "harness", "title": "Harness", "version": options.ClientVersion},
+		"capabilities": object{"experimentalApi": true, "requestAttestation": false},
 	}
+	_, err := c.Call(ctx, options.StartTimeout, methodInitialize, hello)
+	if c.Inherited() && alreadyInitialized(err) {
+		// The server before us got that far and no further.
+		c.Started(nil)
+		err = nil
+	}
+	if errors.Is(err, runtime.ErrTimeout) {
+		return fmt.Errorf("codex did not answer initialize within %s: check that CODEX_BIN is codex and that CODEX_HOME is readable", options.StartTimeout)
+	}
+	if err != nil {
+		return fmt.Errorf("codex failed to initialize: %w; its stderr is in the log", err)
+	}
+	if err := c.send(ctx, outgoing{Method: "initialized"}); err != nil {
+		return fmt.Errorf("codex failed to initialize: %w", err)
+	}
+	return nil
 }
 
-func (c *conn) respond(f frame) {
-	c.mu.Lock()
-	p := c.pending[string(f.ID)]
-	delete(c.pending, string(f.ID))
-	c.mu.Unlock()
-	if p == nil {
-		if !c.formerAnswered(f) {
-			c.late(f)
-		}
-		return
-	}
-	c.settle(p)
-	if f.Error != nil {
-		c.out.pushAnswer(func() { p.answer <- answer{err: refusal(p.method, f.Error)} })
-		return
-	}
-	c.turns.answered(p.method, p.thread, f.Result)
-	if p.method == "initialize" && c.onStarted != nil {
-		c.hello = f.Result
-		c.onStarted()
-	}
-	c.out.pushAnswer(func() { p.answer <- answer{result: f.Result} })
-}
-
-// late is the answer to a request that was given up, or that a server before us made. What the request did shows in the notifications.
-func (c *conn) late(f frame) {
-	c.counters.late.Add(1)
-	if !c.inherited {
-		return
-	}
+// started reads what codex says about itself; its version is that of the process from here on.
+func (c *Codex) started(line *stdio.Conn) string {
 	var hello struct {
 		UserAgent string `json:"userAgent"`
+		Home      string `json:"codexHome"`
 	}
-	if len(c.hello) == 0 && f.Error == nil && json.Unmarshal(f.Result, &hello) == nil && hello.UserAgent != "" {
-		c.hello = f.Result
-		c.onStarted()
-	}
-}
-
-// fail ends every open call with the cause and lets later ones fail at once.
-func (c *conn) fail(cause error) {
+	_ = json.Unmarshal(line.Hello(), &hello)
+	own := connOf(line)
+	own.version = parseVersion(hello.UserAgent)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.dead != nil {
-		return
+	c.home = hello.Home
+	return firstOf(own.version.String(), hello.UserAgent)
+}
+
+// Resume implements stdio.Protocol.
+func (c *conn) Resume(stored runtime.Resumption) {
+	for _, described := range stored.Described {
+		var named withID
+		_ = json.Unmarshal(described, &named) // one without an id is named again by what it says next
+		c.codex.natives.known(named.ID)
 	}
-	c.dead = cause
-	for id, p := range c.pending {
-		delete(c.pending, id)
-		p.answer <- answer{err: cause}
+	for _, turn := range stored.Turns {
+		c.turns.notice(runtime.Signal{ThreadID: turn.ThreadID, Change: runtime.TurnStarted{TurnID: turn.TurnID}})
 	}
-	clear(c.requests)
 }
 
-// claim takes a request of the runtime out of the open ones; true for exactly one caller.
-func (c *conn) claim(requestID json.RawMessage) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, open := c.requests[string(requestID)]
-	delete(c.requests, string(requestID))
-	return open
+// Read implements stdio.Protocol.
+func (c *conn) Read(line []byte, at time.Time) (stdio.Line, error) {
+	f, err := parseFrame(line)
+	if err != nil {
+		return stdio.Line{}, err
+	}
+	switch kind := f.kind(); {
+	case kind == frameUnknown:
+		return stdio.Line{}, errors.New("neither a notification nor a request nor an answer")
+	case kind == frameResponse:
+		said := stdio.Line{Answer: string(f.ID), Result: f.Result}
+		if f.Error != nil {
+			said.Refusal = func(method string) error { return refusal(method, f.Error) }
+		}
+		return said, nil
+	case f.legacy():
+		c.codex.counters.legacy.Add(1)
+		return stdio.Line{}, nil
+	}
+	s := classify(f, line, c.Generation(), at)
+	c.codex.natives.hear(s)
+	if s.Kind == runtime.SignalNotification {
+		c.turns.notice(s)
+		if hydrationNotice(s) || c.turns.hides(s.ThreadID, s.Method) {
+			return stdio.Line{}, nil
+		}
+	}
+	return stdio.Line{Signals: []runtime.Signal{s}}, nil
 }
 
-// outgoing is a frame to the runtime.
-type outgoing struct {
-	ID     any             `json:"id,omitempty"`
-	Method string          `json:"method,omitempty"`
-	Params any             `json:"params,omitempty"`
-	Result json.RawMessage `json:"result,omitempty"`
-	Error  *rpcError       `json:"error,omitempty"`
+// AnswerIn implements stdio.Protocol.
+func (c *conn) AnswerIn(line []byte) string {
+	if f, err := parseFrame(line); err == nil && f.kind() == frameResponse {
+		return string(f.ID)
+	}
+	return ""
 }
 
-// answerKey is what the answer to a request is known by: it must reach codex once, whichever server sends it.
-func answerKey(requestID json.RawMessage) string {
-	return "answer:" + runtime.KnownID(string(requestID))
+// Answered implements stdio.Protocol.
+func (c *conn) Answered(method, threadID string, result json.RawMessage) {
+	switch method {
+	case methodInitialize:
+		c.Started(result)
+	case "":
+		var hello struct {
+			UserAgent string `json:"userAgent"`
+		}
+		if c.Inherited() && len(c.Hello()) == 0 && json.Unmarshal(result, &hello) == nil && hello.UserAgent != "" {
+			c.Started(result) // a server before us asked, and died before it was answered
+		}
+	default:
+		c.turns.answered(method, threadID, result)
+	}
+}
+
+// Describe implements stdio.Protocol.
+func (c *conn) Describe(method string, params any) stdio.Call {
+	reads := strings.HasSuffix(method, "/list") || strings.HasSuffix(method, "/read")
+	call := stdio.Call{ThreadID: threadOf(params), Repeatable: reads, Harmless: reads}
+	switch method {
+	case methodInitialize, "thread/resume":
+		call.Repeatable, call.Harmless = true, true
+	case "thread/name/set", "turn/interrupt":
+		call.Repeatable = true
+	}
+	return call
+}
+
+// Frame implements stdio.Protocol.
+func (c *conn) Frame(id int64, method string, params any) ([]byte, error) {
+	return c.encode(outgoing{ID: id, Method: method, Params: params})
+}
+
+// Refuse implements stdio.Protocol.
+func (c *conn) Refuse(request runtime.Signal) ([]byte, error) {
+	message := "method not supported by this client: " + request.Method
+	return c.encode(outgoing{ID: request.RequestID, Error: &rpcError{Code: codeMethodNotFound, Message: message}})
+}
+
+// Overloaded implements stdio.Protocol.
+func (c *conn) Overloaded(err error) bool {
+	native, refused := asNative(err)
+	return refused && native.Code == codeOverloaded
+}
+
+// Probe implements stdio.Protocol.
+func (c *conn) Probe() (method string, params any) { return probeMethod, object{"limit": 1} }
+
+// encode writes a frame as codex is to read it, with its own ids.
+func (c *conn) encode(frame outgoing) ([]byte, error) {
+	line, err := encode(frame)
+	return c.codex.natives.restore(line), err
 }
 
 func (c *conn) send(ctx context.Context, frame outgoing) error {
-	return c.write(ctx, frame, c.wire.in.Write)
-}
-
-// sendOnce is send, but of frames with the same key only the first reaches a process that several servers talk to.
-func (c *conn) sendOnce(ctx context.Context, key string, frame outgoing) error {
-	if c.wire.once == nil {
-		return c.send(ctx, frame)
-	}
-	return c.write(ctx, frame, func(line []byte) (int, error) { return c.wire.once(key, line) })
-}
-
-// sendCall is send for a request that a server after us must know of when it is not settled.
-func (c *conn) sendCall(ctx context.Context, label string, frame outgoing) error {
-	if c.wire.call == nil || label == "" {
-		return c.send(ctx, frame)
-	}
-	return c.write(ctx, frame, func(line []byte) (int, error) { return c.wire.call(label, line) })
-}
-
-// settle says that a call is waited for no more.
-func (c *conn) settle(p *pending) {
-	if c.wire.settled != nil && p.label != "" {
-		c.wire.settled(p.label)
-	}
-}
-
-// write writes one frame whole. A process that does not read for writeTimeout is killed: half a frame can not be taken back.
-func (c *conn) write(ctx context.Context, frame outgoing, write func(line []byte) (int, error)) error {
-	line, err := encode(frame)
+	line, err := c.encode(frame)
 	if err != nil {
 		return fmt.Errorf("encode a frame to codex: %w", err)
 	}
-	line = c.natives.restore(line)
-	select {
-	case c.writing <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	return c.Send(ctx, line)
+}
+
+// answer sends the answer to a request of codex's.
+func (c *conn) answer(ctx context.Context, requestID json.RawMessage, frame outgoing) error {
+	line, err := c.encode(frame)
+	if err != nil {
+		return fmt.Errorf("encode an answer to codex: %w", err)
 	}
-	defer func() { <-c.writing }()
-	c.mu.Lock()
-	dead := c.dead
-	c.mu.Unlock()
-	if dead != nil {
-		return dead
+	return c.SendOnce(ctx, requestID, line)
+}
+
+// use waits for a process that is starting and returns the way to it. Until done is called the process is not recycled, and the conversation
+// ("" for none) stays loaded if it is.
+func (c *Codex) use(ctx context.Context, thread string) (own *conn, v version, done func(), err error) {
+	line, unuse, err := c.process.Use(ctx)
+	if err != nil {
+		return nil, version{}, nil, err
 	}
-	_ = c.wire.in.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if _, err := write(line); err != nil {
-		cause := fmt.Errorf("%w: writing to the codex process failed: %w", runtime.ErrUnavailable, err)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			c.log.Error().Dur("after", writeTimeout).Msg("codex does not read its input; killing it")
-		}
-		c.fail(cause)
-		c.wire.kill()
-		return cause
+	own = connOf(line)
+	if err := own.turns.enter(ctx, thread); err != nil {
+		unuse()
+		return nil, version{}, nil, fmt.Errorf("%w: session %s is being unloaded: %w", runtime.ErrUnavailable, thread, err)
 	}
-	return nil
+	return own, own.version, func() { own.turns.leave(thread); unuse() }, nil
+}
+
+// Recalled tells how a conversation stands with the calls that servers before this one made in it: open while codex may still answer one or
+// has not announced the turn it named, lost when the process that runs has left one unanswered for so long that nobody waits any more.
+func (c *Codex) Recalled(threadID string) (open, lost bool) {
+	own := connOf(c.process.Current())
+	if own == nil {
+		return true, false // it is not up yet, or ended a moment ago
+	}
+	if active, announced, _ := own.turns.turn(threadID); active != "" && !announced {
+		return true, false
+	}
+	return own.Recalled(threadID)
 }

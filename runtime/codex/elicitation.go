@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
-
-// methodElicitation is what an MCP server asks its user through codex, and how codex asks whether a tool of one may run.
-const methodElicitation = "mcpServer/elicitation/request"
 
 // The answers MCP knows.
 const (
@@ -19,7 +17,8 @@ const (
 	actionCancel  = "cancel"
 )
 
-// elicitation is what the parameters of methodElicitation say.
+// elicitation is what the parameters of wire.MethodElicit say: what an MCP server asks its user through codex, and how codex asks whether a
+// tool of one may run.
 type elicitation struct {
 	ServerName string          `json:"serverName"`
 	Mode       string          `json:"mode"`
@@ -28,9 +27,10 @@ type elicitation struct {
 	URL        string          `json:"url"`
 	Schema     json.RawMessage `json:"requestedSchema"`
 	Meta       struct {
-		Kind     string          `json:"codex_approval_kind"`
-		ToolName string          `json:"tool_name"`
-		Persist  json.RawMessage `json:"persist"`
+		Kind      string          `json:"codex_approval_kind"`
+		ToolName  string          `json:"tool_name"`
+		Arguments json.RawMessage `json:"tool_params"`
+		Persist   json.RawMessage `json:"persist"`
 	} `json:"_meta"`
 }
 
@@ -65,16 +65,16 @@ func (e elicitation) decisions() json.RawMessage {
 }
 
 func (e elicitation) summary() string {
-	server := clean(firstOf(e.ServerName, "an MCP server"))
+	server := wire.Clean(firstOf(e.ServerName, "an MCP server"))
 	if e.approval() {
-		return "MCP tool approval required: " + server + "/" + clean(firstOf(e.Meta.ToolName, "unknown"))
+		return "MCP tool approval required: " + server + "/" + wire.Clean(firstOf(e.Meta.ToolName, "unknown"))
 	}
 	asked := "Tool input required by " + server
-	if message := clean(firstOf(e.Message, e.Title)); message != "" {
+	if message := wire.Clean(firstOf(e.Message, e.Title)); message != "" {
 		asked += ": " + message
 	}
 	if e.URL != "" {
-		asked += " (" + clean(e.URL) + ")"
+		asked += " (" + wire.Clean(e.URL) + ")"
 	}
 	return asked
 }
@@ -173,5 +173,5 @@ func checkDecision(reply runtime.Reply) error {
 	case actionAccept, actionDecline, actionCancel:
 		return nil
 	}
-	return fmt.Errorf("decision %q is unknown; accept, decline and cancel are allowed", reply.Decision)
+	return &runtime.ReplyError{Field: "decision", Message: fmt.Sprintf("%q is unknown; accept, decline and cancel are allowed", reply.Decision)}
 }

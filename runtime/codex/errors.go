@@ -1,8 +1,10 @@
 package codex
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"harness/runtime"
@@ -15,26 +17,59 @@ const (
 	codeOverloaded     = -32001
 )
 
-// refusal turns a native error into the neutral one. codex uses -32600 for nearly everything, so only the text tells the kinds apart
-// (`codex-app-server.md` 6).
-func refusal(method string, e *rpcError) *runtime.Error {
-	return &runtime.Error{Runtime: Name, Method: method, Code: e.Code, Message: e.Message, Data: e.Data, Kind: kindOf(e.Message)}
+// Refusal is an error codex answered a method with, in its neutral form.
+func Refusal(method string, code int, message string) *runtime.Error {
+	e := &runtime.Error{Runtime: Name, Method: method, Code: code, Message: message}
+	e.Kind = kindOf(e.Error())
+	return e
 }
 
-func kindOf(message string) error {
-	text := strings.ToLower(message)
-	for _, part := range []string{
+func refusal(method string, e *rpcError) *runtime.Error {
+	refused := Refusal(method, e.Code, e.Message)
+	refused.Data = e.Data
+	if bytes.Contains(e.Data, []byte(`"input_too_large"`)) {
+		refused.Kind = errors.Join(refused.Kind, runtime.ErrTooLarge)
+	}
+	return refused
+}
+
+// kinds are the words by which codex's refusals are told apart. It uses -32600 for nearly everything, so that the code says little; some of
+// its messages quote the code of another one.
+var kinds = []struct {
+	kind  error
+	parts []string
+}{
+	{runtime.ErrThreadNotFound, []string{
 		"thread not found", "thread not loaded", "no rollout found", "no archived rollout found", "invalid thread id", "invalid session id",
-		"conversation not found",
-	} {
-		if strings.Contains(text, part) {
-			return runtime.ErrThreadNotFound
+		"conversation not found", "invalid conversation id",
+	}},
+	{runtime.ErrNotFound, []string{"not found", "already resolved"}},
+	{runtime.ErrOtherTurn, []string{"expected active turn id"}},
+	{runtime.ErrNoActiveTurn, []string{"no active turn"}},
+	{runtime.ErrUnsupported, []string{"-32601", "method not found", "unknown variant", "experimental api capability"}},
+	{runtime.ErrInvalidParams, []string{"-32602", "missing field", "invalid type"}},
+	{runtime.ErrAuthRequired, []string{"unauthorized", "missing bearer or basic authentication", "authentication required"}},
+	{runtime.ErrInvalidState, []string{"-32600", "turn is in progress", "already in progress"}},
+	{runtime.ErrProviderTimeout, []string{"timed out"}},
+	{runtime.ErrTransient, []string{"timeout", "temporarily unavailable", "includeturns", "not materialized"}},
+}
+
+// kindOf is every kind of which an error's text has a part, joined.
+func kindOf(text string) error {
+	text = strings.ToLower(text)
+	var found []error
+	for _, k := range kinds {
+		if slices.ContainsFunc(k.parts, func(part string) bool { return strings.Contains(text, part) }) {
+			found = append(found, k.kind)
 		}
 	}
-	if strings.Contains(text, "no active turn") || strings.Contains(text, "expected active turn id") {
-		return runtime.ErrNoActiveTurn
-	}
-	return nil
+	return errors.Join(found...)
+}
+
+// FailurePasses tells whether what a turn failed with may pass when it is tried again.
+func (c *Codex) FailurePasses(message string) bool {
+	kind := kindOf(message)
+	return errors.Is(kind, runtime.ErrTransient) || errors.Is(kind, runtime.ErrThreadNotFound)
 }
 
 // activeTurnIn is the turn id a refusal of the kind "expected active turn id `x` but found `y`" says is the running one.
@@ -54,7 +89,7 @@ func activeTurnIn(err error) string {
 	return id
 }
 
-// alreadyInitialized tells that a connection was opened before (`codex-app-server.md` 2).
+// alreadyInitialized tells that a connection was opened before.
 func alreadyInitialized(err error) bool {
 	native, ok := asNative(err)
 	return ok && strings.Contains(native.Message, "Already initialized")
@@ -77,42 +112,4 @@ func asNative(err error) (*runtime.Error, bool) {
 	var native *runtime.Error
 	ok := errors.As(err, &native)
 	return native, ok
-}
-
-// remedy is what a person can do about a turn's error, by codex's own kind of it, "" when that says nothing.
-func remedy(raw json.RawMessage) string {
-	var e struct {
-		Info json.RawMessage `json:"codexErrorInfo"`
-	}
-	if json.Unmarshal(raw, &e) != nil {
-		return ""
-	}
-	var kind string
-	var byKind map[string]struct {
-		Status int `json:"httpStatusCode"`
-	}
-	if json.Unmarshal(e.Info, &kind) != nil && json.Unmarshal(e.Info, &byKind) == nil {
-		for name, detail := range byKind {
-			kind = name
-			switch detail.Status {
-			case 401, 403:
-				kind = "unauthorized"
-			case 429:
-				kind = "usageLimitExceeded"
-			}
-		}
-	}
-	switch kind {
-	case "unauthorized":
-		return "Log in to the model provider or check its API key, then send the message again."
-	case "usageLimitExceeded":
-		return "The model provider's limit is reached. Wait or raise the limit, then send the message again."
-	case "serverOverloaded", "internalServerError":
-		return "The model provider has a problem of its own. Send the message again later."
-	case "contextWindowExceeded":
-		return "The conversation is too long for the model. Compact it or begin a new one, then send the message again."
-	case "responseStreamDisconnected", "responseStreamConnectionFailed", "httpConnectionFailed", "responseTooManyFailedAttempts":
-		return "The connection to the model provider failed. Check the network and the provider's address, then send the message again."
-	}
-	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 // field is a field of a form an MCP server wants to be filled in: MCP allows texts, numbers, flags and choices, and nothing nested.
@@ -76,34 +77,19 @@ func (f field) choices() []choice {
 	return named
 }
 
-// option and question are the words in which clients are shown what a tool asks (item/tool/requestUserInput).
-type option struct {
-	Label       string `json:"label"`
-	Description string `json:"description"`
-}
-
-type question struct {
-	ID       string   `json:"id"`
-	Header   string   `json:"header"`
-	Question string   `json:"question"`
-	Options  []option `json:"options"`
-	IsOther  bool     `json:"isOther"`
-	IsSecret bool     `json:"isSecret"`
-}
-
 // questions words a form as the questions of the agent's own are, so that whoever can answer those can fill it in.
 func questions(schema json.RawMessage) json.RawMessage {
 	fields, required := formOf(schema)
-	asked := make([]question, 0, len(fields))
+	asked := make([]wire.Question, 0, len(fields))
 	for _, f := range fields {
-		q := question{ID: clean(f.name), Header: clean(firstOf(f.Title, f.name)), Question: clean(firstOf(f.Description, f.Title, f.name))}
+		q := wire.Question{ID: wire.Clean(f.name), Header: wire.Clean(firstOf(f.Title, f.name)), Question: wire.Clean(firstOf(f.Description, f.Title, f.name))}
 		if !slices.Contains(required, f.name) {
 			q.Question += " (optional)"
 		}
 		for _, c := range f.choices() {
-			o := option{Label: clean(c.Title)}
+			o := wire.Option{Label: wire.Clean(c.Title)}
 			if c.Title != c.Const {
-				o.Description = clean(c.Const)
+				o.Description = wire.Clean(c.Const)
 			}
 			q.Options = append(q.Options, o)
 		}

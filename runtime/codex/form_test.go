@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 // formParams is an elicitation with every kind of field MCP allows.
@@ -18,7 +19,7 @@ const formParams = `{"serverName":"s","mode":"form","message":"m","requestedSche
 
 func TestFormsAreQuestions(t *testing.T) {
 	t.Parallel()
-	asked, ok := requested(methodElicitation, json.RawMessage(formParams))
+	asked, ok := requested(wire.MethodElicit, json.RawMessage(formParams))
 	const want = `[{"id":"name","header":"Name","question":"Name (optional)","options":null,"isOther":false,"isSecret":false},` +
 		`{"id":"size","header":"size","question":"size (optional)","options":null,"isOther":false,"isSecret":false},` +
 		`{"id":"count","header":"count","question":"count (optional)","options":null,"isOther":false,"isSecret":false},` +
@@ -35,7 +36,7 @@ func TestFormsAreQuestions(t *testing.T) {
 		t.Errorf("asked %+v\n got %s\nwant %s", asked, asked.Questions, want)
 	}
 	for _, params := range []string{``, `null`, `[]`, `{"requestedSchema":5}`, `{"requestedSchema":{"properties":[1]}}`, `{"requestedSchema":{"properties":{"a":1}}}`} {
-		if asked, ok := requested(methodElicitation, json.RawMessage(params)); !ok || !json.Valid(asked.Questions) {
+		if asked, ok := requested(wire.MethodElicit, json.RawMessage(params)); !ok || !json.Valid(asked.Questions) {
 			t.Errorf("%s asks %+v", params, asked)
 		}
 	}
@@ -66,7 +67,7 @@ func TestAnswersFillInForms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := encodeReply(version{}, runtime.RequestRef{Method: methodElicitation, Params: json.RawMessage(formParams)},
+		got, err := encodeReply(version{}, runtime.RequestRef{Method: wire.MethodElicit, Params: json.RawMessage(formParams)},
 			runtime.Reply{Decision: "accept", Answers: encoded})
 		var refused *runtime.ReplyError
 		switch {
@@ -106,7 +107,7 @@ func TestRepliesToElicitations(t *testing.T) {
 		{`{"mode":"openai/userVerification"}`, runtime.Reply{Decision: "accept", Raw: json.RawMessage(`{"signed":"x"}`)},
 			`{"action":"accept","content":{"signed":"x"},"_meta":null}`},
 	} {
-		got, err := encodeReply(version{}, runtime.RequestRef{Method: methodElicitation, Params: json.RawMessage(test.params)}, test.reply)
+		got, err := encodeReply(version{}, runtime.RequestRef{Method: wire.MethodElicit, Params: json.RawMessage(test.params)}, test.reply)
 		var refused *runtime.ReplyError
 		if errors.As(err, &refused) {
 			got = []byte(refused.Field)
@@ -117,7 +118,7 @@ func TestRepliesToElicitations(t *testing.T) {
 			t.Errorf("%s %+v: %s, want %s", test.params, test.reply, got, test.want)
 		}
 	}
-	if _, err := encodeReply(version{}, runtime.RequestRef{Method: methodElicitation}, runtime.Reply{Decision: "maybe"}); err == nil {
+	if _, err := encodeReply(version{}, runtime.RequestRef{Method: wire.MethodElicit}, runtime.Reply{Decision: "maybe"}); err == nil {
 		t.Error("an unknown decision was encoded")
 	}
 }
@@ -132,7 +133,7 @@ func TestAReasonOfARefusal(t *testing.T) {
 	}{
 		{version{0, 169, 0}, methodExecLegacy, `{"decision":{"denied":{"rejection":"not now"}}}`},
 		{version{0, 101, 0}, methodExecLegacy, `{"decision":"denied"}`},
-		{version{0, 169, 0}, methodCommandApproval, `{"decision":"decline"}`},
+		{version{0, 169, 0}, wire.MethodApproveCommand, `{"decision":"decline"}`},
 	} {
 		got, err := encodeReply(test.v, runtime.RequestRef{Method: test.method}, runtime.Reply{Decision: "decline", Message: "not now"})
 		if err != nil || strings.TrimSpace(string(got)) != test.want {
@@ -154,12 +155,12 @@ func TestChoicesAgreeWithTheDecision(t *testing.T) {
 		{"accept", `null`, "it has to be one of"},
 	} {
 		reply := runtime.Reply{Decision: test.decision, Choice: json.RawMessage(test.choice)}
-		_, err := encodeReply(version{}, runtime.RequestRef{Method: methodCommandApproval, Params: params}, reply)
+		_, err := encodeReply(version{}, runtime.RequestRef{Method: wire.MethodApproveCommand, Params: params}, reply)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s %s: %v, want %q", test.decision, test.choice, err, test.want)
 		}
 	}
-	if _, err := encodeReply(version{}, runtime.RequestRef{Method: methodFileApproval},
+	if _, err := encodeReply(version{}, runtime.RequestRef{Method: wire.MethodApproveFileChange},
 		runtime.Reply{Decision: "accept", Choice: json.RawMessage(`"accept"`)}); err == nil {
 		t.Error("a choice was taken where none is offered")
 	}

@@ -5,15 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"harness/runtime"
+	"harness/runtime/jsonobject"
+	"harness/runtime/wire"
 )
 
-// frame is one line of the app-server protocol (`codex-app-server.md` 1): like JSON-RPC 2.0, without its version member.
+// frame is one line of the app-server protocol: like JSON-RPC 2.0, without its version member.
 type frame struct {
 	ID     json.RawMessage
 	Method string
 	Params json.RawMessage
 	Result json.RawMessage
 	Error  *rpcError
+	// Layout is where method, params and id stand in the line.
+	Layout runtime.Layout
 }
 
 type rpcError struct {
@@ -56,15 +62,17 @@ func parseFrame(line []byte) (frame, error) {
 		return f, errors.New("not valid JSON")
 	}
 	var errs []error
-	eachMember(line, 0, func(name []byte, at span) {
-		value := line[at.start:at.end:at.end]
+	jsonobject.Each(line, 0, func(name []byte, start, end int) {
+		value, at := line[start:end:end], runtime.Span{start, end}
 		switch string(name) {
 		case "id":
-			f.ID = bytes.Clone(value)
+			f.ID, f.Layout.ID = bytes.Clone(value), at
 		case "method":
-			errs = append(errs, json.Unmarshal(value, &f.Method))
+			if f.Method, f.Layout.Method = wire.Text(value), at; f.Method == "" {
+				errs = append(errs, errors.New("its method is no text"))
+			}
 		case "params":
-			f.Params = value
+			f.Params, f.Layout.Params = value, at
 		case "result":
 			f.Result = value
 		case "error":
@@ -86,4 +94,45 @@ func encode(v any) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// outgoing is a frame to codex.
+type outgoing struct {
+	ID     any             `json:"id,omitempty"`
+	Method string          `json:"method,omitempty"`
+	Params any             `json:"params,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *rpcError       `json:"error,omitempty"`
+}
+
+// threadOf is the thread a request names, for the state that follows from its answer.
+func threadOf(params any) string {
+	switch p := params.(type) {
+	case object:
+		id, _ := p["threadId"].(string)
+		return id
+	case json.RawMessage:
+		var named ids
+		_ = json.Unmarshal(p, &named)
+		return runtime.KnownID(named.ThreadID)
+	}
+	return ""
+}
+
+// object is the params of a request under construction.
+type object map[string]any
+
+// with sets a member when the value is not empty.
+func (o object) with(key, value string) object {
+	if value != "" {
+		o[key] = value
+	}
+	return o
+}
+
+func (o object) withRaw(key string, value json.RawMessage) object {
+	if len(value) > 0 {
+		o[key] = value
+	}
+	return o
 }

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 // historyPage is how many turns are asked for at once.
 const historyPage = 50
 
-// ReadThread implements runtime.Adapter. A conversation without a turn yet has no turns to read: it comes back with none.
+// ReadThread implements runtime.Historian. A conversation without a turn yet has no turns to read: it comes back with none.
 func (c *Codex) ReadThread(ctx context.Context, threadID string, withTurns bool) (runtime.Thread, error) {
 	thread, err := threadIn(c.call(ctx, "thread/read", object{"threadId": threadID, "includeTurns": false}))
 	if err != nil || !withTurns {
@@ -46,7 +47,7 @@ func (c *Codex) history(ctx context.Context, threadID string) ([]runtime.Turn, e
 			return nil, fmt.Errorf("read codex's answer to thread/turns/list: %w", err)
 		}
 		for _, raw := range page.Data {
-			turns = append(turns, parseTurn(raw))
+			turns = append(turns, wire.ReadHistory(raw))
 		}
 		if page.NextCursor == nil || *page.NextCursor == "" || *page.NextCursor == cursor {
 			slices.Reverse(turns) // they come newest first
@@ -73,19 +74,4 @@ func hasNoTurns(e *runtime.Error) bool {
 // hydrationNotice tells codex's advice not to read whole histories. Nobody but wholeHistory does, on behalf of no client, so it is told to none.
 func hydrationNotice(s runtime.Signal) bool {
 	return s.Method == "deprecationNotice" && s.ThreadID == "" && strings.Contains(string(s.Params), "`includeTurns`")
-}
-
-func parseTurn(raw json.RawMessage) runtime.Turn {
-	var w wireTurn
-	_ = json.Unmarshal(raw, &w) // a member of an unexpected type is skipped
-	turn := runtime.Turn{
-		ID: runtime.KnownID(w.ID), Status: runtime.TurnStatus(w.Status), Error: errorText(w.Error), Remedy: remedy(w.Error),
-		StartedAt: millis(w.StartedAt), CompletedAt: millis(w.CompletedAt), Native: withoutItems(raw),
-	}
-	for _, rawItem := range w.Items {
-		if item, ok := describe(rawItem); ok {
-			turn.Items = append(turn.Items, item)
-		}
-	}
-	return turn
 }

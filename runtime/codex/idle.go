@@ -12,6 +12,7 @@ import (
 
 	"harness/runtime"
 	"harness/runtime/process"
+	"harness/runtime/stdio"
 )
 
 const (
@@ -25,16 +26,10 @@ const (
 // set.
 const unloadDelay = "thread_unload_delay_secs"
 
-// recycledError says that a process was ended because of the memory it held while nothing ran in it.
-type recycledError struct{ bytes int64 }
-
-// Error implements error.
-func (e *recycledError) Error() string {
-	return fmt.Sprintf("codex held %d MiB while it was idle and is being restarted (HARNESS_RUNTIME_RECYCLE_MB)", e.bytes>>20)
-}
-
-// giveBack unloads idle conversations until ctx ends, or until the process was taken out of service; then it returns *recycledError.
-func (c *Codex) giveBack(ctx context.Context, conn *conn, l *link) error {
+// giveBack unloads idle conversations until ctx ends, or until the process was taken out of service because of the memory it holds while
+// nothing runs in it; then it returns *stdio.RetiredError.
+func (c *Codex) giveBack(ctx context.Context, line *stdio.Conn, pid int) error {
+	conn := connOf(line)
 	ticker := time.NewTicker(min(idleStep, c.options.RecycleIdle))
 	defer ticker.Stop()
 	unloads := c.options.UnloadAfter > 0
@@ -44,7 +39,7 @@ func (c *Codex) giveBack(ctx context.Context, conn *conn, l *link) error {
 		case <-ctx.Done():
 			return nil
 		}
-		limit, resident := c.options.UnloadAfter, process.Resident(l.pid)
+		limit, resident := c.options.UnloadAfter, process.Resident(pid)
 		above := c.options.RecycleBytes > 0 && resident > c.options.RecycleBytes
 		if above {
 			limit /= pressed
@@ -62,7 +57,10 @@ func (c *Codex) giveBack(ctx context.Context, conn *conn, l *link) error {
 			}
 		}
 		if above && c.retire(ctx, conn) {
-			return &recycledError{bytes: resident}
+			return &stdio.RetiredError{
+				Exit:    fmt.Sprintf("it held %d MiB while it was idle", resident>>20),
+				Message: fmt.Sprintf("codex held %d MiB while it was idle and is being restarted (HARNESS_RUNTIME_RECYCLE_MB)", resident>>20),
+			}
 		}
 	}
 }
@@ -74,13 +72,13 @@ func (c *Codex) unload(ctx context.Context, conn *conn, thread string, since tim
 	}
 	unloaded := false
 	defer func() { conn.turns.endUnload(thread, unloaded) }()
-	if conn.asksIn(thread) {
+	if conn.AsksIn(thread) {
 		return nil
 	}
 	if held, err := c.held(ctx, conn, thread); held || err != nil {
 		return err
 	}
-	_, err := conn.call(ctx, c.options.CallTimeout, "thread/unsubscribe", object{"threadId": thread})
+	_, err := conn.Call(ctx, c.options.CallTimeout, "thread/unsubscribe", object{"threadId": thread})
 	if unloaded = err == nil; unloaded {
 		c.counters.unloads.Add(1)
 	}
@@ -91,7 +89,7 @@ func (c *Codex) unload(ctx context.Context, conn *conn, thread string, since tim
 func (c *Codex) loadedThreads(ctx context.Context, conn *conn) ([]string, error) {
 	var threads []string
 	for cursor := ""; ; {
-		result, err := conn.call(ctx, c.options.CallTimeout, "thread/loaded/list", object{}.with("cursor", cursor))
+		result, err := conn.Call(ctx, c.options.CallTimeout, "thread/loaded/list", object{}.with("cursor", cursor))
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +122,7 @@ func (c *Codex) held(ctx context.Context, conn *conn, thread string) (bool, erro
 
 // background tells whether commands of earlier turns still run in a conversation. They would end with it.
 func (c *Codex) background(ctx context.Context, conn *conn, thread string) (bool, error) {
-	result, err := conn.call(ctx, c.options.CallTimeout, "thread/backgroundTerminals/list", object{"threadId": thread})
+	result, err := conn.Call(ctx, c.options.CallTimeout, "thread/backgroundTerminals/list", object{"threadId": thread})
 	if errors.Is(err, runtime.ErrThreadNotFound) {
 		return false, nil
 	}
@@ -140,14 +138,10 @@ func (c *Codex) background(ctx context.Context, conn *conn, thread string) (bool
 	return len(listed.Data) > 0, err
 }
 
-// retire takes a process out of service when nothing runs in it and nothing waits for it. From then on callers wait for the next one, so
-// that no message reaches the one that ends.
+// retire takes a process out of service when nothing runs in it and nothing waits for it.
 func (c *Codex) retire(ctx context.Context, conn *conn) bool {
-	c.mu.Lock()
-	seen := c.uses
-	free := c.freeLocked(conn, seen)
-	c.mu.Unlock()
-	if !free {
+	seen, quiet := c.process.Uses(), time.Now().Add(-c.options.RecycleIdle)
+	if c.busy(conn) || !c.process.Free(conn.Conn, seen, quiet) {
 		return false
 	}
 	threads, err := c.loadedThreads(ctx, conn)
@@ -159,44 +153,17 @@ func (c *Codex) retire(ctx context.Context, conn *conn) bool {
 			return false
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.freeLocked(conn, seen) {
+	quiet = time.Now().Add(-c.options.RecycleIdle)
+	if !c.process.Retire(conn.Conn, seen, quiet, func() bool { return c.busy(conn) }, "codex is restarted to give memory back") {
 		return false
 	}
 	c.counters.recycles.Add(1)
-	c.conn = nil
-	c.setLocked(func(s *runtime.Status) {
-		s.State, s.Reason = runtime.StateStarting, "codex is restarted to give memory back"
-	})
 	return true
 }
 
-// freeLocked tells whether the process can be done without: nobody uses it or has since seen, nothing runs or waits in it, and what it said
-// is stored. c.mu is held.
-func (c *Codex) freeLocked(conn *conn, seen int64) bool {
-	now := time.Now()
-	quiet := now.Add(-c.options.RecycleIdle)
-	return now.After(c.loginUntil) && c.conn == conn && c.status.State == runtime.StateReady && c.users == 0 && c.uses == seen && c.used.Before(quiet) &&
-		conn.free(quiet) && c.out.empty()
-}
-
-// free tells whether nothing runs or waits on this connection, and since when.
-func (c *conn) free(quiet time.Time) bool {
+// busy tells that something is under way in a process: a turn, or a person's login. One that nobody has used has its memory from the start.
+func (c *Codex) busy(conn *conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.requests) == 0 && len(c.former) == 0 && (c.inherited || c.turns.used()) && !c.turns.running() &&
-		time.Unix(0, c.spoke.Load()).Before(quiet) && c.stored.Load() >= c.told.Load()
-}
-
-// asksIn tells whether the runtime waits for a person in a conversation.
-func (c *conn) asksIn(thread string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, open := range c.requests {
-		if open.thread == thread {
-			return true
-		}
-	}
-	return false
+	return !time.Now().After(c.loginUntil) || !conn.Inherited() && !conn.turns.used() || conn.turns.running()
 }

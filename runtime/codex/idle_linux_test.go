@@ -133,10 +133,10 @@ func recycle(t *testing.T, version codextest.Version, shimmed bool) {
 	b := setupWith(t, version, func(o *codex.Options) {
 		o.RecycleBytes, o.RecycleIdle = 1<<20, 20*time.Millisecond
 		sink := o.Sink
-		o.Sink = func(s runtime.Signal) {
-			sink(s)
-			if s.Stored != nil {
-				s.Stored()
+		o.Sink = func(batch runtime.Batch) {
+			sink(batch)
+			if batch.Stored != nil {
+				batch.Stored()
 			}
 		}
 		if shimmed {

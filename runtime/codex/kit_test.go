@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -55,6 +56,8 @@ const patience = 60 * time.Second
 type recorder struct {
 	mu      sync.Mutex
 	signals []runtime.Signal
+	offsets []int64  // of the batches of signals
+	stored  []func() // their Stored
 	changed chan struct{}
 	// block, when set, holds the sink until it is closed.
 	block chan struct{}
@@ -62,13 +65,15 @@ type recorder struct {
 
 func newRecorder() *recorder { return &recorder{changed: make(chan struct{})} }
 
-func (r *recorder) sink(s runtime.Signal) {
+func (r *recorder) sink(batch runtime.Batch) {
 	if r.block != nil {
 		<-r.block
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.signals = append(r.signals, s)
+	for _, s := range batch.Signals {
+		r.signals, r.offsets, r.stored = append(r.signals, s), append(r.offsets, batch.Offset), append(r.stored, batch.Stored)
+	}
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
@@ -77,6 +82,14 @@ func (r *recorder) all() []runtime.Signal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]runtime.Signal(nil), r.signals...)
+}
+
+// batchOf is the offset and the Stored of the batch a signal came in; the test has waited for the signal.
+func (r *recorder) batchOf(match func(runtime.Signal) bool) (offset int64, stored func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.signals, match)
+	return r.offsets[i], r.stored[i]
 }
 
 // wait returns the first signal that matches, as soon as there is one.
@@ -244,7 +257,7 @@ func ref(s runtime.Signal) runtime.RequestRef {
 	r := runtime.RequestRef{Generation: s.Generation, RequestID: s.RequestID, Method: s.Method,
 		ThreadID: s.ThreadID, TurnID: s.TurnID, Params: s.Params}
 	if change, ok := s.Change.(runtime.InteractiveRequested); ok {
-		r.Kind = change.Kind
+		r.Kind, r.Asked = change.Kind, change.Asked
 	}
 	return r
 }

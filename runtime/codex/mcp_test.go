@@ -79,7 +79,9 @@ func TestAnMCPToolRunsWhenItIsApproved(t *testing.T) {
 		status, said := a.say("MOCK_CALL[tiny/wipe|{}]END", func(asked runtime.Signal) runtime.Reply {
 			want := runtime.InteractiveRequested{Kind: runtime.RequestApproval, Summary: "MCP tool approval required: tiny/wipe",
 				Decisions: json.RawMessage(`["accept","acceptForSession","decline","cancel"]`)}
-			if !reflect.DeepEqual(asked.Change, want) {
+			words, _ := asked.Change.(runtime.InteractiveRequested)
+			words.Asked = runtime.Asked{} // see TestRequestsInNeutralWords
+			if !reflect.DeepEqual(words, want) {
 				t.Errorf("asked %+v", asked.Change)
 			}
 			return test.reply
@@ -196,4 +198,29 @@ func TestAnOfferedDecisionIsChosen(t *testing.T) {
 		return runtime.Reply{Decision: "accept", Choice: choices[at]}
 	})
 	a.say(command, nil)
+	const another = "MOCK_CMD[git config --list --file /dev/zero]"
+	a.say(another, func(asked runtime.Signal) runtime.Reply {
+		words := asked.Change.(runtime.InteractiveRequested).Asked
+		option, offered := words.Option("acceptWithExecpolicyAmendment")
+		if !offered || option.Decision != "accept" || option.Scope != "session" || words.Subject != runtime.SubjectCommand ||
+			!strings.Contains(string(words.Arguments), "/dev/zero") {
+			t.Fatalf("codex asks %+v", words)
+		}
+		for _, wrong := range []runtime.Reply{{Decision: "decline", Option: option.ID}, {Decision: "accept", Option: "none"},
+			{Decision: "accept", Option: option.ID, Choice: json.RawMessage(`"accept"`)}} {
+			var refused *runtime.ReplyError
+			if err := a.codex.CheckReply(ref(asked), wrong); !errors.As(err, &refused) || refused.Field != "option" {
+				t.Errorf("%s with %s: %v", wrong.Decision, wrong.Option, err)
+			}
+		}
+		for field, wrong := range map[string]runtime.Reply{"updatedInput": {Decision: "accept", UpdatedInput: json.RawMessage("{}")},
+			"remember": {Decision: "accept", Remember: json.RawMessage("{}")}} {
+			var refused *runtime.ReplyError
+			if err := a.codex.CheckReply(ref(asked), wrong); !errors.As(err, &refused) || refused.Field != field {
+				t.Errorf("%s: %v", field, err)
+			}
+		}
+		return runtime.Reply{Decision: "accept", Option: option.ID}
+	})
+	a.say(another, nil)
 }

@@ -37,12 +37,14 @@ func readLongLine(dir string) error {
 	}
 	came := make(chan int64, 1)
 	options := codex.Options{Bin: self, Mark: "reader-" + uuid.NewString(), Env: []string{fakeVariable + "=long"}, DropEnv: []string{runAsReader},
-		Sink: func(s runtime.Signal) {
-			if s.Method == "huge" {
-				came <- int64(len(s.Raw))
+		Sink: func(batch runtime.Batch) {
+			for _, s := range batch.Signals {
+				if s.Method == "huge" {
+					came <- int64(len(s.Raw))
+				}
 			}
-			if s.Stored != nil {
-				s.Stored()
+			if batch.Stored != nil {
+				batch.Stored()
 			}
 		}}
 	if dir != "" {

@@ -41,12 +41,24 @@ func (n *natives) known(native string) string {
 	return id
 }
 
+// described remembers the id of something that codex describes and that is known by one.
+func (n *natives) described(known string, raw json.RawMessage) {
+	if runtime.StandsForLonger(known) {
+		var named withID
+		_ = json.Unmarshal(raw, &named) // it was read before
+		n.known(named.ID)
+	}
+}
+
 // hear remembers the long ids of a signal.
 func (n *natives) hear(s runtime.Signal) {
 	if !runtime.StandsForLonger(s.ThreadID) && !runtime.StandsForLonger(s.TurnID) {
 		return
 	}
-	var named ids
+	var named struct {
+		ids
+		TurnID string `json:"turnId"`
+	}
 	_ = json.Unmarshal(s.Params, &named) // as classify read it
 	for _, id := range []string{named.ThreadID, named.Thread.ID, named.ConversationID, named.TurnID, named.Turn.ID} {
 		n.known(id)

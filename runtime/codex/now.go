@@ -7,6 +7,7 @@ import (
 
 	"harness/runtime"
 	"harness/runtime/jsonobject"
+	"harness/runtime/wire"
 )
 
 // Describe tells how codex would describe a conversation now, from its description as last seen and from what is stored since: codex need not
@@ -16,9 +17,7 @@ func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.Ra
 	if fields == nil {
 		return raw
 	}
-	c.mu.Lock()
-	conn := c.conn
-	c.mu.Unlock()
+	conn := connOf(c.process.Current())
 	loaded := conn != nil && conn.turns.present(state.ID)
 	turns := make([]json.RawMessage, len(state.Turns))
 	for i, turn := range state.Turns {
@@ -30,9 +29,13 @@ func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.Ra
 	if state.Title != "" && state.Title != fields.Text("preview") { // one without a name is called as it begins
 		fields.Replace("name", rawString(state.Title))
 	}
-	for _, name := range []string{"updatedAt", "recencyAt"} {
-		if at, err := strconv.ParseInt(string(fields.Get(name)), 10, 64); err == nil && at < state.UpdatedAt/1000 {
-			fields.Replace(name, number(state.UpdatedAt/1000))
+	recency := state.UpdatedAt
+	if n := len(state.Turns); n > 0 {
+		recency = state.Turns[n-1].StartedAt // when the last turn began; updatedAt is when it ended
+	}
+	for name, seen := range map[string]int64{"updatedAt": state.UpdatedAt, "recencyAt": recency} {
+		if at, err := strconv.ParseInt(string(fields.Get(name)), 10, 64); err == nil && at < seen/1000 {
+			fields.Replace(name, number(seen/1000))
 		}
 	}
 	if !loaded {
@@ -93,7 +96,7 @@ func describeTurn(turn runtime.Turn) json.RawMessage {
 			}
 			native = compact.Bytes()
 		}
-		if refused(native) {
+		if wire.Refused(native) {
 			continue
 		}
 		items = append(items, native)
@@ -109,22 +112,6 @@ func describeTurn(turn runtime.Turn) json.RawMessage {
 	}
 	fields.Replace("items", list(items))
 	fields.Replace("itemsView", json.RawMessage(`"full"`))
-	return fields.Encode()
-}
-
-// refused tells a command that was not run: codex tells of it while it is refused, and leaves it out of the history.
-func refused(item json.RawMessage) bool {
-	var w wireItem
-	return json.Unmarshal(item, &w) == nil && w.Type == "commandExecution" && w.Status == "declined"
-}
-
-// withoutItems is a native turn with an empty list of items.
-func withoutItems(raw json.RawMessage) json.RawMessage {
-	fields := jsonobject.Parse(raw)
-	if fields == nil {
-		return nil
-	}
-	fields.Replace("items", json.RawMessage("[]"))
 	return fields.Encode()
 }
 

@@ -6,9 +6,6 @@ import (
 	"harness/runtime"
 )
 
-// methodPermissions is how the agent asks for more than its sandbox allows.
-const methodPermissions = "item/permissions/requestApproval"
-
 // encodePermissions grants what was asked for, or nothing: codex takes no other word for a refusal. A cancellation ends the turn besides
 // (Codex.Answer).
 func encodePermissions(params json.RawMessage, reply runtime.Reply) (json.RawMessage, error) {
@@ -31,15 +28,4 @@ func encodePermissions(params json.RawMessage, reply runtime.Reply) (json.RawMes
 		}
 	}
 	return encode(out)
-}
-
-func permissionsSummary(params json.RawMessage) string {
-	var p struct {
-		Reason string `json:"reason"`
-	}
-	_ = json.Unmarshal(params, &p)
-	if p.Reason == "" {
-		return "Permissions approval required"
-	}
-	return "Permissions approval required: " + clean(p.Reason)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 // LastTurns lists the last turns of a conversation, newest first, at most limit of them and without their items.
@@ -23,14 +24,16 @@ func (c *Codex) LastTurns(ctx context.Context, threadID string, limit int) ([]ru
 			return nil, err
 		}
 		var listed struct {
-			Data       []wireTurn `json:"data"`
-			NextCursor string     `json:"nextCursor"`
+			Data       []json.RawMessage `json:"data"`
+			NextCursor string            `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(result, &listed); err != nil {
 			return nil, fmt.Errorf("read codex's answer to thread/turns/list: %w", err)
 		}
-		for _, turn := range listed.Data {
-			turns = append(turns, runtime.Turn{ID: c.natives.known(turn.ID), Status: runtime.TurnStatus(turn.Status)})
+		for _, raw := range listed.Data {
+			turn := wire.ReadTurn(raw)
+			c.natives.described(turn.ID, raw)
+			turns = append(turns, runtime.Turn{ID: turn.ID, Status: turn.Status})
 		}
 		if listed.NextCursor == "" || listed.NextCursor == cursor {
 			break
@@ -61,8 +64,7 @@ func (c *Codex) RollBack(ctx context.Context, threadID string, numTurns int, las
 	}
 	defer finish()
 	if active, _, _ := conn.turns.turn(threadID); active != "" || len(last) > 0 && last[0].Status == runtime.TurnInProgress {
-		return runtime.RolledBack{}, &runtime.Error{Runtime: Name, Method: method, Code: codeInvalidRequest,
-			Message: "Cannot rollback while a turn is in progress."}
+		return runtime.RolledBack{}, Refusal(method, codeInvalidRequest, "Cannot rollback while a turn is in progress.")
 	}
 	result, err := c.call(ctx, method, object{"threadId": threadID, "numTurns": numTurns})
 	if unknownMethod(err) {
@@ -85,13 +87,13 @@ func (c *Codex) revert(ctx context.Context, threadID string, numTurns int, last 
 	if len(last) < numTurns {
 		return runtime.RolledBack{}, &runtime.TooFewTurnsError{Have: len(last)}
 	}
-	came, end := c.expected.begin("thread/reverted", threadID)
+	await, end := c.process.Expect("thread/reverted", threadID)
 	defer end()
 	result, err := c.call(ctx, "thread/revert", object{"threadId": threadID, "beforeTurnId": last[numTurns-1].ID})
 	if err != nil {
 		return runtime.RolledBack{}, err
 	}
-	await(ctx, came) // who stores the outcome is not ahead of the news
+	await(ctx) // who stores the outcome is not ahead of the news
 	done := runtime.RolledBack{Result: result}
 	for _, turn := range last[:numTurns] {
 		done.Turns = append(done.Turns, turn.ID)

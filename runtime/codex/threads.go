@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 type wireThread struct {
@@ -22,15 +23,6 @@ type wireThread struct {
 	CreatedAt     json.Number       `json:"createdAt"`
 	UpdatedAt     json.Number       `json:"updatedAt"`
 	Turns         []json.RawMessage `json:"turns"`
-}
-
-type wireTurn struct {
-	ID          string            `json:"id"`
-	Status      string            `json:"status"`
-	Error       json.RawMessage   `json:"error"`
-	StartedAt   json.Number       `json:"startedAt"`
-	CompletedAt json.Number       `json:"completedAt"`
-	Items       []json.RawMessage `json:"items"`
 }
 
 // StartThread implements runtime.Adapter.
@@ -57,7 +49,7 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 		config["project_doc_max_bytes"] = 0
 	}
 	params["config"] = config
-	result, err := conn.call(ctx, c.options.CallTimeout, "thread/start", params)
+	result, err := conn.Call(ctx, c.options.CallTimeout, "thread/start", params)
 	return threadIn(result, err)
 }
 
@@ -76,7 +68,7 @@ func (c *Codex) resume(ctx context.Context, conn *conn, in runtime.ResumeThread)
 	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
 	defer cancel()
 	for {
-		result, err := conn.call(ctx, c.options.CallTimeout, "thread/resume", params)
+		result, err := conn.Call(ctx, c.options.CallTimeout, "thread/resume", params)
 		if !closing(err) {
 			return threadIn(result, err)
 		}
@@ -99,7 +91,7 @@ func closing(err error) bool {
 	return ok && strings.Contains(native.Message, "is closing; retry")
 }
 
-// ListThreads implements runtime.Adapter.
+// ListThreads implements runtime.Historian.
 func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtime.ThreadPage, error) {
 	params := object{"archived": in.Archived}.with("cursor", in.Cursor)
 	if in.Limit > 0 {
@@ -125,11 +117,7 @@ func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtim
 		if err != nil {
 			return runtime.ThreadPage{}, err
 		}
-		if runtime.StandsForLonger(thread.ID) {
-			var named withID
-			_ = json.Unmarshal(raw, &named) // parseThread could
-			c.natives.known(named.ID)
-		}
+		c.natives.described(thread.ID, raw)
 		thread.Archived = in.Archived
 		out.Threads = append(out.Threads, thread)
 	}
@@ -142,36 +130,36 @@ func forked(err error) bool {
 	return ok && strings.Contains(native.Message, "forked history")
 }
 
-// NameThread implements runtime.Adapter.
+// NameThread implements runtime.Librarian.
 func (c *Codex) NameThread(ctx context.Context, threadID, name string) error {
 	_, err := c.call(ctx, "thread/name/set", object{"threadId": threadID, "name": name})
 	return err
 }
 
-// ArchiveThread implements runtime.Adapter. codex interrupts a turn that runs in it. It returns when the sink has taken thread/archived.
+// ArchiveThread implements runtime.Librarian. codex interrupts a turn that runs in it. It returns when the sink has taken thread/archived.
 func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
 	_, v, done, err := c.use(ctx, threadID)
 	if err != nil {
 		return err
 	}
 	defer done()
-	came, end := c.expected.begin("thread/archived", threadID)
+	await, end := c.process.Expect("thread/archived", threadID)
 	defer end()
 	if _, err := c.call(ctx, "thread/archive", object{"threadId": threadID}); err != nil {
 		return err
 	}
 	if v.tellsArchived() {
-		await(ctx, came)
+		await(ctx)
 	}
 	return nil
 }
 
-// UnarchiveThread implements runtime.Adapter.
+// UnarchiveThread implements runtime.Librarian.
 func (c *Codex) UnarchiveThread(ctx context.Context, threadID string) (runtime.Thread, error) {
 	return threadIn(c.call(ctx, "thread/unarchive", object{"threadId": threadID}))
 }
 
-// DeleteThread implements runtime.Adapter. codex interrupts a turn that runs in it. A conversation another one was forked from
+// DeleteThread implements runtime.Librarian. codex interrupts a turn that runs in it. A conversation another one was forked from
 // stays with codex as long as the fork does, archived: to clients it is as gone as any other.
 func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) {
 	_, _, done, err := c.use(ctx, threadID)
@@ -237,17 +225,17 @@ func parseThread(raw json.RawMessage) (runtime.Thread, error) {
 		return runtime.Thread{}, fmt.Errorf("codex answered with a thread without an id (%d bytes)", len(raw))
 	}
 	thread := runtime.Thread{
-		ID: runtime.KnownID(w.ID), Preview: clean(w.Preview), Cwd: w.Cwd, Source: sourceText(w.Source), ModelProvider: w.ModelProvider,
-		CreatedAt: millis(w.CreatedAt), UpdatedAt: millis(w.UpdatedAt), Raw: raw,
+		ID: runtime.KnownID(w.ID), Preview: wire.Clean(w.Preview), Cwd: w.Cwd, Source: sourceText(w.Source), ModelProvider: w.ModelProvider,
+		CreatedAt: wire.Millis([]byte(w.CreatedAt)), UpdatedAt: wire.Millis([]byte(w.UpdatedAt)), Raw: raw,
 	}
 	if w.Name != nil {
-		thread.Name = clean(*w.Name)
+		thread.Name = wire.Clean(*w.Name)
 	}
 	if w.Model != nil {
 		thread.Model = *w.Model
 	}
 	for _, raw := range w.Turns {
-		thread.Turns = append(thread.Turns, parseTurn(raw))
+		thread.Turns = append(thread.Turns, wire.ReadHistory(raw))
 	}
 	return thread, nil
 }

@@ -2,10 +2,13 @@ package codex
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 // tracker knows which conversations this runtime process has loaded and which turns run in them. It is fed by the reader, in order, so that
@@ -14,9 +17,14 @@ type tracker struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	threads map[string]*threadState
+	// room is how many threads there may be before those are forgotten that were not used for the longest time.
+	room int
 	// natives is told the ids that answers name.
 	natives *natives
 }
+
+// keptThreads is how many threads are remembered when it can be.
+const keptThreads = 4096
 
 type threadState struct {
 	loaded bool
@@ -40,16 +48,33 @@ type threadState struct {
 }
 
 func newTracker() *tracker {
-	return &tracker{changed: make(chan struct{}), threads: map[string]*threadState{}}
+	return &tracker{changed: make(chan struct{}), threads: map[string]*threadState{}, room: keptThreads}
 }
 
 func (t *tracker) threadLocked(id string) *threadState {
 	s := t.threads[id]
 	if s == nil {
+		if len(t.threads) >= t.room {
+			t.forgetLocked()
+		}
 		s = &threadState{starting: make(chan struct{}, 1), last: time.Now()}
 		t.threads[id] = s
 	}
 	return s
+}
+
+// forgetLocked makes room. A thread that is neither loaded nor in use is as if it never had been seen, but that clients are told that codex has
+// it not loaded.
+func (t *tracker) forgetLocked() {
+	idle := slices.DeleteFunc(slices.Collect(maps.Keys(t.threads)), func(id string) bool {
+		s := t.threads[id]
+		return s.loaded || s.active != "" || s.using > 0 || s.unloading != nil || len(s.commands) > 0
+	})
+	slices.SortFunc(idle, func(a, b string) int { return t.threads[a].last.Compare(t.threads[b].last) })
+	for _, id := range idle[:min(len(idle), max(0, len(t.threads)-keptThreads))] {
+		delete(t.threads, id)
+	}
+	t.room = max(keptThreads, len(t.threads)) * 9 / 8
 }
 
 func (t *tracker) update(id string, change func(*threadState)) {
@@ -72,7 +97,7 @@ func (t *tracker) notice(signal runtime.Signal) {
 	t.touch(signal.ThreadID)
 	switch change := signal.Change.(type) {
 	case runtime.ItemChanged:
-		if change.Item.Type == "commandExecution" {
+		if change.Item.Type == wire.ItemCommand {
 			t.command(signal.ThreadID, change.Item.ID, !change.Done)
 		}
 		return
@@ -93,7 +118,7 @@ func (t *tracker) notice(signal runtime.Signal) {
 		return
 	}
 	switch signal.Method {
-	case "thread/started":
+	case wire.MethodThreadStarted:
 		t.update(signal.ThreadID, func(s *threadState) { s.loaded = true })
 	case "thread/closed", "thread/archived", "thread/deleted":
 		t.unloaded(signal.ThreadID)

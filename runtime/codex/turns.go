@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 // announceLimit is how long a message waits for the turn it is to be steered into to be announced.
@@ -36,7 +37,7 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 	case starting <- struct{}{}:
 		defer func() { <-starting }()
 	case <-ctx.Done():
-		return runtime.StartedTurn{}, overdue(ctx, "turn/start")
+		return runtime.StartedTurn{}, conn.Overdue(ctx, "turn/start")
 	}
 	if active := c.activeTurn(ctx, conn, in); active != "" {
 		if in.Alone {
@@ -54,14 +55,14 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 		return runtime.StartedTurn{}, err
 	}
 	params := turnParams(in, v)
-	result, err := conn.call(ctx, c.options.CallTimeout, "turn/start", params)
+	result, err := conn.Call(ctx, c.options.CallTimeout, "turn/start", params)
 	if errors.Is(err, runtime.ErrThreadNotFound) {
 		// It was unloaded in between.
 		conn.turns.unloaded(in.ThreadID)
 		if _, err := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: in.ThreadID}); err != nil {
 			return runtime.StartedTurn{}, err
 		}
-		result, err = conn.call(ctx, c.options.CallTimeout, "turn/start", params)
+		result, err = conn.Call(ctx, c.options.CallTimeout, "turn/start", params)
 	}
 	if err != nil {
 		return runtime.StartedTurn{}, err
@@ -90,7 +91,7 @@ func (c *Codex) activeTurn(ctx context.Context, conn *conn, in runtime.StartTurn
 		}
 		select {
 		case <-changed:
-		case <-conn.gone:
+		case <-conn.Gone():
 			return active
 		case <-ctx.Done():
 			return active
@@ -104,7 +105,7 @@ func (c *Codex) load(ctx context.Context, conn *conn, in runtime.StartTurn) erro
 		return nil
 	}
 	_, err := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: in.ThreadID})
-	if conn.inherited && errors.Is(err, runtime.ErrThreadNotFound) {
+	if conn.Inherited() && errors.Is(err, runtime.ErrThreadNotFound) {
 		// Loaded by a server before us, perhaps, but never used: there is nothing on disk to resume yet.
 		return nil
 	}
@@ -116,10 +117,10 @@ func (c *Codex) steer(ctx context.Context, conn *conn, threadID, turnID string, 
 	params := func(expected string) object {
 		return object{"threadId": threadID, "expectedTurnId": expected, "input": input}
 	}
-	result, err := conn.call(ctx, c.options.CallTimeout, "turn/steer", params(turnID))
+	result, err := conn.Call(ctx, c.options.CallTimeout, "turn/steer", params(turnID))
 	if found := c.natives.known(activeTurnIn(err)); found != "" && found != turnID {
 		turnID = found
-		result, err = conn.call(ctx, c.options.CallTimeout, "turn/steer", params(found))
+		result, err = conn.Call(ctx, c.options.CallTimeout, "turn/steer", params(found))
 	}
 	if err != nil {
 		return "", err
@@ -131,7 +132,7 @@ func (c *Codex) steer(ctx context.Context, conn *conn, threadID, turnID string, 
 	return firstOf(runtime.KnownID(steered.TurnID), turnID), nil
 }
 
-// SteerTurn implements runtime.Adapter. ErrNoActiveTurn when that turn is not the running one.
+// SteerTurn implements runtime.Steerer. ErrNoActiveTurn when that turn is not the running one.
 func (c *Codex) SteerTurn(ctx context.Context, threadID, turnID string, input []json.RawMessage) error {
 	_, err := c.call(ctx, "turn/steer", object{"threadId": threadID, "expectedTurnId": turnID, "input": input})
 	return err
@@ -145,20 +146,17 @@ func (c *Codex) InterruptTurn(ctx context.Context, threadID, turnID string) erro
 
 // Answer implements runtime.Adapter. A request is answered at most once; one that codex closed itself is gone, too.
 func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
-	c.mu.Lock()
-	conn, v := c.conn, c.version
-	if conn == nil || conn.generation != ref.Generation {
-		c.mu.Unlock()
+	line, done, ok := c.process.UseGeneration(ref.Generation)
+	if !ok {
 		return runtime.ErrRequestGone
 	}
-	c.useLocked()
-	c.mu.Unlock()
-	defer c.unuse()
+	defer done()
+	conn := connOf(line)
 	out := outgoing{ID: ref.RequestID}
 	if reply.Refusal != "" {
 		out.Error = &rpcError{Code: codeRefused, Message: reply.Refusal}
 	} else {
-		result, err := encodeReply(v, ref, reply)
+		result, err := encodeReply(conn.version, ref, reply)
 		if err != nil {
 			return err
 		}
@@ -167,14 +165,14 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 	if reply.Scope == "session" || bytes.Contains(reply.Choice, []byte("ForSession")) {
 		conn.turns.keep(ref.ThreadID)
 	}
-	if !conn.claim(ref.RequestID) {
+	if !conn.Claim(ref.RequestID) {
 		return fmt.Errorf("%w: codex does not wait for request %s any more", runtime.ErrRequestGone, ref.RequestID)
 	}
 	// The request is claimed: it must reach codex although the caller may go away now. send is bounded by itself.
-	if err := conn.sendOnce(context.WithoutCancel(ctx), answerKey(ref.RequestID), out); err != nil {
+	if err := conn.answer(context.WithoutCancel(ctx), ref.RequestID, out); err != nil {
 		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
 	}
-	if ref.Method == methodPermissions && reply.Decision == actionCancel {
+	if ref.Method == wire.MethodApprovePermissions && reply.Decision == actionCancel {
 		// Of a refused permission the agent hears and goes on; a cancellation ends the turn, as it does for every other approval.
 		err := c.InterruptTurn(ctx, ref.ThreadID, ref.TurnID)
 		if errors.Is(err, runtime.ErrNoActiveTurn) {

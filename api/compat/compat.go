@@ -1,0 +1,55 @@
+// Package compat serves the routes of codex-manager that are about its one provider: models, account, configuration, skills, apps, MCP servers,
+// commands. They are passed through in codex's words to the adapter the mount is told, and answered with its words. It is the only package of
+// REST that knows a provider's method names.
+package compat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"harness/api/rest"
+	"harness/runtime"
+)
+
+// Options are what a Mount stands on. Status is required.
+type Options struct {
+	// Runtime takes the requests that are passed through. nil: they are refused with runtime.ErrUnavailable.
+	Runtime runtime.Passer
+	// Status is the state of that runtime. It must not block.
+	Status func() runtime.Status
+	// Clock is time.Now when nil.
+	Clock func() time.Time
+}
+
+// Mount are the routes about one provider.
+type Mount struct {
+	opts   Options
+	probes probes
+}
+
+// New makes a Mount.
+func New(options Options) *Mount {
+	if options.Clock == nil {
+		options.Clock = time.Now
+	}
+	return &Mount{opts: options}
+}
+
+// Routes are all of them.
+func (m *Mount) Routes() []rest.Route {
+	var all []rest.Route
+	for _, resource := range [][]rest.Route{m.providerRoutes(), m.accountRoutes(), m.configRoutes(), m.capabilityRoutes()} {
+		all = append(all, resource...)
+	}
+	return all
+}
+
+// call passes a request through; params nil sends none.
+func (m *Mount) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	if m.opts.Runtime == nil {
+		return nil, fmt.Errorf("%w: this server was started without one", runtime.ErrUnavailable)
+	}
+	return m.opts.Runtime.Call(ctx, method, params)
+}

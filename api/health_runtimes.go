@@ -1,0 +1,52 @@
+package api
+
+import (
+	"harness/internal/javascript"
+	"harness/runtime"
+)
+
+// runtimeHealth is one runtime of the server.
+type runtimeHealth struct {
+	Name    string        `json:"name"`
+	Default bool          `json:"default"`
+	State   runtime.State `json:"state"`
+	// Reason says why it is not ready and what to do about it.
+	Reason  string `json:"reason,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Processes is one, or one for each session that is in use; whose is not said, because health is told to everybody. Waiting is how many
+	// sessions wait for one.
+	Processes []processHealth `json:"processes"`
+	Waiting   int             `json:"waiting"`
+}
+
+type processHealth struct {
+	PID       int           `json:"pid"`
+	State     runtime.State `json:"state"`
+	StartedAt string        `json:"startedAt,omitempty"`
+	Shim      *shimHealth   `json:"shim,omitempty"`
+}
+
+func viewRuntime(one RuntimeHealth, position int) runtimeHealth {
+	status := one.Status
+	view := runtimeHealth{Name: one.Name, Default: position == 0, State: status.State, Version: status.Version, Waiting: status.Waiting,
+		Processes: []processHealth{}}
+	if status.State != runtime.StateReady {
+		view.Reason = status.Reason
+	}
+	for _, process := range status.Processes {
+		view.Processes = append(view.Processes, processHealth{PID: process.PID, State: process.State,
+			StartedAt: javascript.ISOTime(process.StartedAt.UnixMilli()), Shim: viewShim(process.Shim)})
+	}
+	if status.Processes == nil && status.PID != 0 {
+		view.Processes = append(view.Processes, processHealth{PID: status.PID, State: status.State, Shim: viewShim(status.Shim)})
+	}
+	return view
+}
+
+// viewShim is nil for a child of this server.
+func viewShim(shim *runtime.ShimStatus) *shimHealth {
+	if shim == nil {
+		return nil
+	}
+	return &shimHealth{PID: shim.PID, Version: shim.Version, Servers: shim.Servers}
+}

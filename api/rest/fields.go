@@ -1,0 +1,26 @@
+package rest
+
+import (
+	"harness/api/schema"
+	"harness/database"
+)
+
+// Rules that several bodies and queries share. Schemas are immutable.
+var (
+	// Flag is a boolean in a query.
+	Flag = schema.Enum("true", "false")
+	// Name is any identifier, Key one that is part of an index.
+	Name = schema.Text{}.Trim().Min(1)
+	Key  = schema.Text{}.Trim().Min(1).Max(database.MaxKey)
+	// Limit and Cursor choose a page.
+	Limit  = schema.Integer().Coerce().Min(1).Max(200)
+	Cursor = schema.Text{}.Trim().Min(1)
+)
+
+// Required is a member that must be there.
+func Required(name string, s schema.Schema) schema.Field { return schema.Field{Name: name, Schema: s} }
+
+// Optional is a member that may be left out.
+func Optional(name string, s schema.Schema) schema.Field {
+	return schema.Field{Name: name, Schema: schema.Optional(s)}
+}

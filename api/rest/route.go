@@ -1,0 +1,112 @@
+// Package rest is what a REST route is: how it is described, what its handler is given and what it answers, and the rules several bodies
+// share. Routes of the server's own (package api) and those passed through to one runtime (package compat) are described alike.
+package rest
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"harness/api/schema"
+	"harness/operations"
+)
+
+// Route is one operation of REST: where it is, what must hold before its handler runs, and the handler.
+type Route struct {
+	// Path has parameters as in /api/sessions/:sessionId.
+	Method, Path string
+	// Operation is what it does to the session its path names, "" for nothing: what is wrong with the session is told before what is wrong
+	// with query and body, unless BodyFirst.
+	Operation operations.Operation
+	BodyFirst bool
+	// Agent is what an agent's request may do here; nothing as a rule.
+	Agent AgentRule
+	// Query and Body are the schemas of what the handler reads; nil leaves that part unread.
+	Query, Body schema.Schema
+	// LongParams lifts the limit of 100 characters per path parameter.
+	LongParams bool
+	// Mapped routes tell clients what the runtime refused. Others do not, as codex-manager's did not.
+	Mapped bool
+	// Details words what a mapped refusal was about, {method, [sessionId]} when nil.
+	Details func(method string, in *Input) any
+	Handle  func(context.Context, *Input) (Reply, error)
+	// Raw routes speak HTTP themselves; everything above but method and path is unused.
+	Raw http.Handler
+}
+
+// AgentRule is what an agent's request may do on a route.
+type AgentRule uint8
+
+// The rules for agents.
+const (
+	AgentNothing AgentRule = iota
+	// AgentAnything is for what tells nobody's secrets.
+	AgentAnything
+	// AgentSession is for routes about the session of the agent's job, AgentTurn about the job's turn, AgentApproval about an approval of that
+	// session.
+	AgentSession
+	AgentTurn
+	AgentApproval
+)
+
+// String is the rule as documented, "" for AgentNothing.
+func (r AgentRule) String() string {
+	switch r {
+	case AgentAnything:
+		return "always"
+	case AgentSession:
+		return "the session of its running job"
+	case AgentTurn:
+		return "the turn of its running job"
+	case AgentApproval:
+		return "approvals of the session of its running job"
+	case AgentNothing:
+	}
+	return ""
+}
+
+// Input is one request, decoded and validated.
+type Input struct {
+	// Params are those of the path.
+	Params      map[string]string
+	Query, Body schema.Value
+	// Actor is who asks, for the record of decisions.
+	Actor string
+	// IfNoneMatch are the versions the client has, as its header names them.
+	IfNoneMatch string
+}
+
+// SessionID is the session the path names, "" for none.
+func (in *Input) SessionID() string { return in.Params["sessionId"] }
+
+// Has tells whether If-None-Match names a version. Weakly compared, as RFC 9110 13.1.2 has it for that header.
+func (in *Input) Has(version string) bool {
+	for tag := range strings.SplitSeq(in.IfNoneMatch, ",") {
+		tag = strings.TrimSpace(tag)
+		if tag == "*" || strings.TrimPrefix(tag, "W/") == `"`+version+`"` {
+			return true
+		}
+	}
+	return false
+}
+
+// Reply is a handler's answer; Status 0 is 200. A Version goes out as its ETag.
+type Reply struct {
+	Status  int
+	Body    any
+	Version string
+}
+
+// OK answers 200.
+func OK(body any) (Reply, error) { return Reply{Body: body}, nil }
+
+// ValidationError is a request whose parameters, query or body do not follow the route's schema.
+type ValidationError struct{ Issues []schema.Issue }
+
+// Error implements error.
+func (e *ValidationError) Error() string { return "request validation failed" }
+
+// List is the envelope of lists that have no pages.
+type List[T any] struct {
+	Data []T `json:"data"`
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"harness/config"
+	"harness/runtime"
+	"harness/runtime/codex"
+	"harness/runtime/process"
+	"harness/runtime/process/shim"
+)
+
+// runtimeMaker makes the adapter of one kind of runtime.
+type runtimeMaker struct {
+	name string
+	make func(*Server, confinement) runtime.Adapter
+}
+
+// runtimeTable are the runtimes this program can drive. One more is one line here, and a function like newCodex beside its settings.
+func runtimeTable() []runtimeMaker {
+	return []runtimeMaker{{codex.Name, newCodex}}
+}
+
+// runtimes are those of a server, the default one first.
+type runtimes struct {
+	shims    *shim.Host
+	makers   []runtimeMaker
+	adapters []runtime.Adapter
+}
+
+// chosenRuntimes are the configured ones of those this program can drive, the default one first.
+func chosenRuntimes(cfg *config.Config) ([]runtimeMaker, error) {
+	table := runtimeTable()
+	var chosen []runtimeMaker
+	for _, name := range cfg.Runtimes {
+		i := slices.IndexFunc(table, func(one runtimeMaker) bool { return one.name == name })
+		if i < 0 {
+			return nil, &usageError{fmt.Errorf("HARNESS_RUNTIMES names %q, which this program cannot drive; it can drive %s",
+				name, strings.Join(runtimeNames(), ", "))}
+		}
+		if name == cfg.DefaultRuntime {
+			chosen = slices.Insert(chosen, 0, table[i])
+		} else {
+			chosen = append(chosen, table[i])
+		}
+	}
+	if cfg.DefaultRuntime != "" && chosen[0].name != cfg.DefaultRuntime {
+		return nil, &usageError{fmt.Errorf("HARNESS_DEFAULT_RUNTIME is %q, which is none of HARNESS_RUNTIMES (%s)",
+			cfg.DefaultRuntime, strings.Join(cfg.Runtimes, ", "))}
+	}
+	return chosen, nil
+}
+
+// startRuntimes begins to supervise them. One that is missing shows in health, it is no error.
+func (s *Server) startRuntimes(ctx context.Context) error {
+	confined, err := s.confinement(ctx)
+	if err != nil {
+		return err
+	}
+	for _, one := range s.runtimes.makers {
+		adapter := one.make(s, confined)
+		s.runtimes.adapters = append(s.runtimes.adapters, adapter)
+		s.sessions.Attach(adapter)
+	}
+	s.watchRuntimes()
+	for _, adapter := range s.runtimes.adapters {
+		if err := adapter.Start(ctx); err != nil {
+			return fmt.Errorf("start the %s runtime: %w", adapter.Name(), err)
+		}
+	}
+	return nil
+}
+
+func (s *Server) stopRuntimes(ctx context.Context) error {
+	errs := make([]error, len(s.runtimes.adapters))
+	var stopping sync.WaitGroup
+	for i, adapter := range s.runtimes.adapters {
+		stopping.Go(func() { errs[i] = adapter.Stop(ctx) })
+	}
+	stopping.Wait()
+	return errors.Join(errors.Join(errs...), s.removeMadeRoots())
+}
+
+func newCodex(s *Server, confined confinement) runtime.Adapter {
+	s.codex = codex.New(codex.Options{
+		Bin: s.cfg.CodexBin, Home: s.cfg.CodexHome, Mark: process.Mark(s.dir.path, codex.Name), Sink: s.sessions.Sink(codex.Name),
+		Logger: s.log.With().Str("room", "codex").Logger(), ClientVersion: version,
+		StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout,
+		HangAfter: s.cfg.RuntimeHang, UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20,
+		Env: append(s.codexEnv(), confined.env...), Confine: confined.plan, Stage: confined.stage, DropEnv: s.cfg.OwnSecrets(),
+		Shims: s.runtimes.shims, Detach: s.cfg.RuntimeDetach, KeepOnStop: s.cfg.KeepRuntimes, Resume: s.sessions.Resumption,
+	})
+	return s.codex
+}
+
+// codexEnv hands on the model's key, wherever it came from; it is the only secret codex gets.
+func (s *Server) codexEnv() []string {
+	if s.cfg.OpenAIAPIKey == "" {
+		return nil
+	}
+	return []string{"OPENAI_API_KEY=" + s.cfg.OpenAIAPIKey}
+}
+
+// runtimeNames are the runtimes this program can drive.
+func runtimeNames() []string {
+	var names []string
+	for _, one := range runtimeTable() {
+		names = append(names, one.name)
+	}
+	return names
+}
+
+// surviving are the generations of this server's runtimes that an earlier server left, living or with something left to read.
+func (s *Server) surviving() ([]string, error) {
+	own, _, err := s.foundShims()
+	var generations []string
+	for _, f := range own {
+		generations = append(generations, f.Generation)
+	}
+	return generations, err
+}
+
+// endStrangers ends what still runs of runtimes that are not configured any more: nobody would take it up. What it said stays for when they are.
+func (s *Server) endStrangers(ctx context.Context) error {
+	_, strange, err := s.foundShims()
+	for _, f := range strange {
+		if !f.Alive {
+			continue
+		}
+		s.log.Warn().Str("runtime", f.State.Runtime).Str("generation", f.Generation).Msg("a runtime that is none of HARNESS_RUNTIMES still runs; ending it")
+		if _, _, err := shim.Reap(ctx, f); err != nil {
+			s.log.Error().Err(err).Str("generation", f.Generation).Msg("a runtime of an earlier server could not be ended")
+		}
+	}
+	return err
+}
+
+// foundShims are the shims of earlier servers: those of this server's runtimes, and the others.
+func (s *Server) foundShims() (own, strange []shim.Found, err error) {
+	found, err := shim.Discover(s.runtimes.shims.RunDir)
+	for _, f := range found {
+		// One that never came up may not say whose it was: it is codex's, which looks after those.
+		name := cmp.Or(f.State.Runtime, codex.Name)
+		if slices.ContainsFunc(s.runtimes.makers, func(one runtimeMaker) bool { return one.name == name }) {
+			own = append(own, f)
+		} else {
+			strange = append(strange, f)
+		}
+	}
+	return own, strange, err
+}

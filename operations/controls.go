@@ -1,0 +1,199 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+
+	"harness/session"
+)
+
+// Scope tells whose controls are meant: a session's own, or those new sessions start with.
+type Scope string
+
+// The scopes of controls and settings.
+const (
+	ScopeSession Scope = "session"
+	ScopeDefault Scope = "default"
+)
+
+// Audit is who changes controls and through what, as clients give it. An empty Actor is "user".
+type Audit struct{ Actor, Source string }
+
+// entry is the audit as the transcript tells it; through is what a silent client is taken for.
+func (a Audit) entry(through string) *session.ControlAudit {
+	audit := &session.ControlAudit{Actor: "user", Source: through}
+	if a.Actor != "" {
+		audit.Actor = a.Actor
+	}
+	if a.Source != "" {
+		audit.Source = a.Source
+	}
+	return audit
+}
+
+// DefaultsLocked tells whether the controls of new sessions are the configuration's to change only.
+func (s *Service) DefaultsLocked() bool { return s.opts.DefaultsLocked }
+
+// Controls reads a session's controls and those new sessions start with.
+func (s *Service) Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error) {
+	if err := s.Check(ctx, ReadControls, sessionID); err != nil {
+		return session.Controls{}, session.Controls{}, err
+	}
+	controls, defaults, err = s.opts.Controls.Controls(ctx, sessionID)
+	return withSettings(controls), withSettings(defaults), err
+}
+
+// Change is the outcome of an edit: both controls as they are afterwards.
+type Change struct {
+	Scope Scope
+	session.ControlChange
+}
+
+// Applied are the controls of the scope that was edited.
+func (c Change) Applied() session.Controls {
+	if c.Scope == ScopeDefault {
+		return c.Defaults
+	}
+	return c.Controls
+}
+
+// SetControls replaces the controls of a scope; Settings nil keeps those there are. *LockedError, *session.SettingsLimitError,
+// *runtime.ControlError.
+func (s *Service) SetControls(ctx context.Context, sessionID string, scope Scope, next session.Controls, audit Audit) (Change, error) {
+	next.Model = named(next.Model)
+	return s.edit(ctx, sessionID, scope, audit.entry("ui"), func(current session.Controls) session.Controls {
+		replaced := next
+		if replaced.Settings == nil {
+			replaced.Settings = current.Settings
+		}
+		return replaced
+	})
+}
+
+// SetApprovalPolicy changes one of a session's controls, which is not told in its transcript.
+func (s *Service) SetApprovalPolicy(ctx context.Context, sessionID, policy string) error {
+	_, err := s.edit(ctx, sessionID, ScopeSession, nil, func(current session.Controls) session.Controls {
+		current.ApprovalPolicy = policy
+		return current
+	})
+	return err
+}
+
+// Settings reads the settings of a scope.
+func (s *Service) Settings(ctx context.Context, sessionID string, scope Scope) (map[string]json.RawMessage, error) {
+	controls, defaults, err := s.Controls(ctx, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	if scope == ScopeDefault {
+		return defaults.Settings, nil
+	}
+	return controls.Settings, nil
+}
+
+// SettingsEdit is a change of settings: one Key with its Value, or several Settings, which are laid over those there are, or with Replace are
+// all there are afterwards.
+type SettingsEdit struct {
+	Key      *string
+	Value    json.RawMessage
+	Settings map[string]json.RawMessage
+	Replace  bool
+}
+
+// check refuses parts that do not go together: *PartsError.
+func (e SettingsEdit) check() error {
+	key, value, settings := e.Key != nil, e.Value != nil, e.Settings != nil
+	switch {
+	case !key && !value && !settings:
+		return &PartsError{"settings payload must include {settings} or {key,value}"}
+	case settings && (key || value):
+		return &PartsError{"settings payload must use either {settings} or {key,value}, not both"}
+	case !settings && (!key || !value):
+		return &PartsError{"key and value are required when updating a single settings entry"}
+	}
+	return nil
+}
+
+// merged are the settings after the edit.
+func (e SettingsEdit) merged(current map[string]json.RawMessage) map[string]json.RawMessage {
+	switch {
+	case e.Key != nil:
+		current[*e.Key] = e.Value
+	case e.Replace:
+		return maps.Clone(e.Settings)
+	default:
+		maps.Copy(current, e.Settings)
+	}
+	return current
+}
+
+// EditSettings changes settings of a scope. *PartsError, *LockedError, *session.SettingsLimitError.
+func (s *Service) EditSettings(ctx context.Context, sessionID string, scope Scope, edit SettingsEdit, audit Audit) (Change, error) {
+	if err := s.Check(ctx, EditControls, sessionID); err != nil {
+		return Change{}, err
+	}
+	if err := edit.check(); err != nil {
+		return Change{}, err
+	}
+	return s.editSettings(ctx, sessionID, scope, audit, edit.merged)
+}
+
+// DeleteSetting removes one setting of a scope; errors as of EditSettings.
+func (s *Service) DeleteSetting(ctx context.Context, sessionID string, scope Scope, key string, audit Audit) (Change, error) {
+	if err := s.Check(ctx, EditControls, sessionID); err != nil {
+		return Change{}, err
+	}
+	return s.editSettings(ctx, sessionID, scope, audit, func(current map[string]json.RawMessage) map[string]json.RawMessage {
+		delete(current, key)
+		return current
+	})
+}
+
+func (s *Service) editSettings(
+	ctx context.Context, sessionID string, scope Scope, audit Audit, edit func(map[string]json.RawMessage) map[string]json.RawMessage,
+) (Change, error) {
+	return s.apply(ctx, sessionID, scope, audit.entry("api"), func(current session.Controls) session.Controls {
+		current.Settings = edit(maps.Clone(withSettings(current).Settings))
+		return current
+	})
+}
+
+// edit is apply for who has not checked the session yet.
+func (s *Service) edit(
+	ctx context.Context, sessionID string, scope Scope, audit *session.ControlAudit, edit func(session.Controls) session.Controls,
+) (Change, error) {
+	if err := s.Check(ctx, EditControls, sessionID); err != nil {
+		return Change{}, err
+	}
+	return s.apply(ctx, sessionID, scope, audit, edit)
+}
+
+// apply edits the controls of a scope, unless they are locked.
+func (s *Service) apply(
+	ctx context.Context, sessionID string, scope Scope, audit *session.ControlAudit, edit func(session.Controls) session.Controls,
+) (Change, error) {
+	var changed session.ControlChange
+	err := error(session.ErrDefaultsLocked)
+	if scope != ScopeDefault || !s.opts.DefaultsLocked {
+		changed, err = s.opts.Controls.EditControls(ctx, sessionID, session.ControlEdit{Defaults: scope == ScopeDefault, Audit: audit, Edit: edit})
+	}
+	if errors.Is(err, session.ErrDefaultsLocked) {
+		controls, defaults, err := s.opts.Controls.Controls(ctx, sessionID)
+		if err != nil {
+			return Change{}, err
+		}
+		return Change{}, &LockedError{SessionID: sessionID, Controls: withSettings(controls), Defaults: withSettings(defaults)}
+	}
+	changed.Controls, changed.Defaults = withSettings(changed.Controls), withSettings(changed.Defaults)
+	return Change{Scope: scope, ControlChange: changed}, err
+}
+
+// withSettings makes settings an object, so that they never show as null.
+func withSettings(c session.Controls) session.Controls {
+	if c.Settings == nil {
+		c.Settings = map[string]json.RawMessage{}
+	}
+	return c
+}

@@ -1,0 +1,48 @@
+package operations
+
+import (
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// checkImages refuses images that are not data URLs of pictures. The runtime gets exactly what was checked here.
+func checkImages(images []string) error {
+	var problems []Problem
+	for i, image := range images {
+		if problem := imageProblem(image); problem != "" {
+			problems = append(problems, Problem{Field: "images", Index: i, Message: problem})
+		}
+	}
+	if problems == nil {
+		return nil
+	}
+	return &InvalidError{problems}
+}
+
+const imageForms = "An image is a data URL (data:image/png;base64,...), as a text or in {\"url\":...}; remote images and files are not read: " +
+	"send the picture itself, or name it in the text for the agent to open"
+
+// imageProblem says what is wrong with an image, "" when nothing is. A path would be read with the rights of the runtime's own process,
+// whatever the session may read; a remote image codex refuses, and a server that loads one can be sent to any address it reaches.
+func imageProblem(text string) string {
+	rest, isData := strings.CutPrefix(text, "data:")
+	if !isData {
+		return imageForms
+	}
+	imageTypes := []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+	head, data, _ := strings.Cut(rest, ",")
+	mediaType, isBase64 := strings.CutSuffix(head, ";base64")
+	if !isBase64 || !slices.Contains(imageTypes, mediaType) {
+		return "A data URL of an image is data:TYPE;base64,DATA with a type of " + strings.Join(imageTypes, ", ")
+	}
+	content, err := base64.StdEncoding.Strict().DecodeString(data)
+	if err != nil || strings.ContainsAny(data, "\r\n") {
+		return "The data of an image is not base64"
+	}
+	if found := http.DetectContentType(content); found != mediaType {
+		return "The data of an image is " + found + ", not " + mediaType
+	}
+	return ""
+}

@@ -1,0 +1,142 @@
+// Package operations is what a client may ask of the server, whatever protocol it asks in: REST, JSON-RPC, the task API and the command line
+// call the same methods.
+//
+// It owns the rules a client meets: which sessions an operation may be done on, which parts of a request go together, what is taken when a
+// client names nothing. Errors are typed; a protocol only words them. It must never know HTTP, a wire name or a runtime's protocol. What the
+// server itself wants (job workers, extensions) is asked of the packages below, where these rules are not met.
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"harness/queue"
+	"harness/queue/jobs"
+	"harness/runtime"
+	"harness/session"
+	"harness/transcript"
+)
+
+// Sessions is what the operations need of sessions. *session.Service implements it.
+type Sessions interface {
+	Projects
+
+	// Lookup finds a session in the stored rows, adopting one the runtime knows and we do not. It returns *session.DeletedError for a
+	// deleted one and session.ErrNotFound for an unknown one. Rows are read first: a known session costs no runtime call.
+	Lookup(ctx context.Context, sessionID string) (session.Session, error)
+	// CheckOwner refuses with *session.NotOwnerError what needs the runtime of a session that is another node's.
+	CheckOwner(session session.Session) error
+	Create(ctx context.Context, in session.Create) (session.Session, error)
+	List(ctx context.Context, query session.ListQuery) (session.Page, error)
+	// Read reads the session, its native thread (with turns) and the assembled transcript, or a window of it (without turns).
+	Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error)
+	Rename(ctx context.Context, sessionID, title string) (session.Session, error)
+	Archive(ctx context.Context, sessionID string) (session.Session, error)
+	Unarchive(ctx context.Context, sessionID string) (session.Session, error)
+	// Resume loads the session in its runtime and tells it of these tools of the client.
+	Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (session.Session, error)
+	Delete(ctx context.Context, sessionID string) (session.Deleted, error)
+	AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error)
+
+	// Send starts a turn with a message, or steers it into the running one, and returns the turn's id.
+	Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error)
+	// Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn, ErrWrongTurn.
+	Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error)
+	// RollBack takes back the last turns and returns the runtime's answer; *runtime.TooFewTurnsError.
+	RollBack(ctx context.Context, sessionID string, numTurns int) (json.RawMessage, error)
+
+	// What follows asks the runtime also about a session that is not stored here.
+	Fork(ctx context.Context, sessionID string) (session.Forked, error)
+	Compact(ctx context.Context, sessionID string) (json.RawMessage, error)
+	CleanTerminals(ctx context.Context, sessionID string) (json.RawMessage, error)
+	Review(ctx context.Context, sessionID string, review runtime.Review) (json.RawMessage, error)
+	SteerTurn(ctx context.Context, sessionID, turnID, text string) error
+	AskFor(ctx context.Context, sessionID string) error
+
+	// UpsertTranscripts stores the entries, all or none, and announces each as it is, which is also returned as JSON. The session must exist
+	// (Lookup).
+	UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) ([]json.RawMessage, error)
+
+	// Requests lists the pending interactive requests of a session, oldest first. An unknown session has none.
+	Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error)
+	// Settle decides a pending request exactly once: ErrRequestNotFound, or *session.SettledError naming how it was settled before.
+	Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (session.Request, error)
+	// SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound.
+	SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string, err error)
+}
+
+// Projects is what the operations need of projects; there is no rule beyond its own.
+type Projects interface {
+	// ProjectsAt lists all projects, and tells the cursor of the event stream at which the list is true.
+	ProjectsAt(ctx context.Context) (projects []session.Project, pos int64, err error)
+	CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error)
+	// RenameProject changes name and, when setDirectory, the working directory (nil clears it).
+	RenameProject(ctx context.Context, projectID, name string, workingDirectory *string, setDirectory bool) (session.Project, error)
+	DeleteProject(ctx context.Context, projectID string) (session.Project, error)
+	// MoveChats takes the chats out of the project, archived first when archive is set. ErrProjectNotFound, *session.NotMaterializedError.
+	MoveChats(ctx context.Context, projectID string, archive bool) (session.MovedChats, error)
+	// DeleteChats deletes the chats; skipped are those somebody else deleted meanwhile. ErrProjectNotFound.
+	DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error)
+	// AgentSessions lists the worker sessions of a project or of "session:<id>". ErrProjectNotFound.
+	AgentSessions(ctx context.Context, owner string) ([]session.AgentSession, error)
+}
+
+// Controls is what the operations need of controls and settings. *session.Service implements it.
+type Controls interface {
+	// Controls reads a session's controls and those new sessions start with.
+	Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error)
+	// EditControls replaces the session's controls, or with defaults set those of new sessions, by what edit makes of them, in one step:
+	// nothing changes between the value edit is given and the write.
+	EditControls(ctx context.Context, sessionID string, edit session.ControlEdit) (session.ControlChange, error)
+}
+
+// Jobs is what the operations need of the queue. *queue.Queue implements it.
+type Jobs interface {
+	// Job reads a job: queue.ErrNotFound.
+	Job(ctx context.Context, id string) (queue.Job, error)
+	// Jobs lists a project's jobs, oldest first, of one state or of all (""). An unknown project has none.
+	Jobs(ctx context.Context, projectID string, state queue.State) ([]queue.Job, error)
+	// Cancel ends a queued job or asks a running one to end: queue.ErrNotFound, *queue.TerminalError.
+	Cancel(ctx context.Context, id, reason string) (queue.Job, error)
+	// Counts are the health figures.
+	Counts(ctx context.Context) (queue.Counts, error)
+}
+
+// SuggestionStore keeps suggested requests. *jobs.Suggestions implements it; it works with the queue switched off too.
+type SuggestionStore interface {
+	// Upsert stores a suggestion and announces it, and returns what is stored then.
+	Upsert(ctx context.Context, sessionID, requestKey string, next jobs.Suggestion) (jobs.Suggestion, error)
+}
+
+// Suggester has suggested requests made. *jobs.Suggester implements it.
+type Suggester interface {
+	// Request queues a suggestion; RequestAndWait waits for it as well, as long as a client may be kept waiting. *queue.Error.
+	Request(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error)
+	RequestAndWait(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error)
+}
+
+// Options are the parts a Service stands on. Sessions and Controls are required.
+type Options struct {
+	Sessions Sessions
+	Controls Controls
+	// DefaultsLocked refuses to change the controls of new sessions (*LockedError).
+	DefaultsLocked bool
+	// Jobs is the job queue, Suggestions keeps suggested requests, Suggester has them made. nil: ErrQueueOff.
+	Jobs        Jobs
+	Suggestions SuggestionStore
+	Suggester   Suggester
+}
+
+// Service carries out what clients ask for.
+type Service struct {
+	Projects
+	opts Options
+}
+
+// New makes a Service.
+func New(options Options) *Service { return &Service{Projects: options.Sessions, opts: options} }
+
+// lookupPatience is how long a deletion waits for a runtime to say whether it knows a session that is not stored here. With what the
+// deletion itself may wait, that is less than 10 s.
+const lookupPatience = 3 * time.Second

@@ -1,0 +1,152 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"harness/session"
+	"harness/transcript"
+)
+
+// defaultPage is the number of sessions of a page when a client names none, defaultWindow that of a transcript's entries.
+const (
+	defaultPage   = 100
+	defaultWindow = 100
+)
+
+// Create opens a session. A blank folder or model is none.
+func (s *Service) Create(ctx context.Context, in session.Create) (session.Session, error) {
+	in.Cwd, in.Model = strings.TrimSpace(in.Cwd), named(in.Model)
+	return s.opts.Sessions.Create(ctx, in)
+}
+
+// named is a model's name without blanks around it; a blank one is no model.
+func named(model *string) *string {
+	if model == nil {
+		return nil
+	}
+	name := strings.TrimSpace(*model)
+	if name == "" {
+		return nil
+	}
+	return &name
+}
+
+// List returns a page of sessions, newest first; a Limit of 0 is 100. session.ErrBadCursor.
+func (s *Service) List(ctx context.Context, query session.ListQuery) (session.Page, error) {
+	if query.Limit == 0 {
+		query.Limit = defaultPage
+	}
+	return s.opts.Sessions.List(ctx, query)
+}
+
+// Reading says which part of a session's transcript is wanted, and what the reader has.
+type Reading struct {
+	// Limit, Before and After choose a window of entries; all of them empty is the whole transcript. Limit 0 is 100.
+	Limit         int
+	Before, After string
+	// Has tells whether the reader has a version already; nil: it has none.
+	Has func(version string) bool
+}
+
+// window is the stretch a reading asks for, nil when it asks for the whole.
+func (r Reading) window() (*transcript.Window, error) {
+	if r.Limit == 0 && r.Before == "" && r.After == "" {
+		return nil, nil
+	}
+	if r.Before != "" && r.After != "" {
+		return nil, invalid("after", "Give before or after, not both")
+	}
+	window := &transcript.Window{Limit: r.Limit, Before: r.Before, After: r.After}
+	if window.Limit == 0 {
+		window.Limit = defaultWindow
+	}
+	return window, nil
+}
+
+// Read reads a session with its transcript or a window of it, which is told. transcript.ErrBadCursor.
+func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (session.Detail, bool, error) {
+	if err := s.Check(ctx, Read, sessionID); err != nil {
+		return session.Detail{}, false, err
+	}
+	window, err := want.window()
+	if err != nil {
+		return session.Detail{}, false, err
+	}
+	detail, err := s.opts.Sessions.Read(ctx, sessionID, session.Reading{Window: window, Has: want.Has})
+	return detail, window != nil, err
+}
+
+// Rename gives a session a title.
+func (s *Service) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
+	if err := s.Check(ctx, Rename, sessionID); err != nil {
+		return session.Session{}, err
+	}
+	return s.opts.Sessions.Rename(ctx, sessionID, title)
+}
+
+// Archive puts a session away: session.ErrNotMaterialized for one that is, or that has nothing to put away.
+func (s *Service) Archive(ctx context.Context, sessionID string) (session.Session, error) {
+	found, _, err := s.find(ctx, Archive, sessionID)
+	if err != nil {
+		return session.Session{}, err
+	}
+	if found.Archived {
+		return session.Session{}, session.ErrNotMaterialized // what codex-manager calls it, too
+	}
+	return s.opts.Sessions.Archive(ctx, sessionID)
+}
+
+// Unarchive takes a session back. session.ErrNotMaterialized.
+func (s *Service) Unarchive(ctx context.Context, sessionID string) (session.Session, error) {
+	if err := s.Check(ctx, Unarchive, sessionID); err != nil {
+		return session.Session{}, err
+	}
+	return s.opts.Sessions.Unarchive(ctx, sessionID)
+}
+
+// Resume loads a session in its runtime, so that its events flow. *session.ToolsError, session.ErrNotMaterialized.
+func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (session.Session, error) {
+	if err := s.Check(ctx, Resume, sessionID); err != nil {
+		return session.Session{}, err
+	}
+	return s.opts.Sessions.Resume(ctx, sessionID, dynamicTools)
+}
+
+// Delete deletes a session for good.
+func (s *Service) Delete(ctx context.Context, sessionID string) (session.Deleted, error) {
+	asking, cancel := context.WithTimeout(ctx, lookupPatience)
+	defer cancel()
+	if err := s.Check(asking, Delete, sessionID); err != nil {
+		return session.Deleted{}, err
+	}
+	return s.opts.Sessions.Delete(ctx, sessionID)
+}
+
+// AssignProject puts a session into a project, or takes it out (nil), and tells which it was in before. *UnknownProjectError.
+func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID *string) (assigned session.Session, previous *string, err error) {
+	found, _, err := s.find(ctx, AssignProject, sessionID)
+	if err != nil {
+		return session.Session{}, nil, err
+	}
+	assigned, err = s.opts.Sessions.AssignProject(ctx, sessionID, projectID)
+	if errors.Is(err, session.ErrProjectNotFound) && projectID != nil {
+		err = &UnknownProjectError{SessionID: sessionID, ProjectID: *projectID}
+	}
+	return assigned, found.ProjectID, err
+}
+
+// Upsert stores entries of a session's transcript, all or none, and returns them as JSON.
+func (s *Service) Upsert(ctx context.Context, sessionID string, entries []transcript.Entry) ([]json.RawMessage, error) {
+	stored, err := s.opts.Sessions.UpsertTranscripts(ctx, sessionID, entries)
+	if !errors.Is(err, session.ErrNotFound) {
+		return stored, err
+	}
+	// Not stored here: it is looked for at the runtime, too, and taken in.
+	if err := s.Check(ctx, Upsert, sessionID); err != nil {
+		return nil, err
+	}
+	return s.opts.Sessions.UpsertTranscripts(ctx, sessionID, entries)
+}

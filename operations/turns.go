@@ -1,0 +1,143 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+
+	"harness/runtime"
+	"harness/session"
+)
+
+// Send starts a turn with a message, or steers it into the running one, and returns the turn's id. *InvalidError for images that are none.
+func (s *Service) Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error) {
+	if err := s.Check(ctx, Send, sessionID); err != nil {
+		return "", err
+	}
+	if err := checkImages(message.Images); err != nil {
+		return "", err
+	}
+	message.Model = named(message.Model)
+	return s.opts.Sessions.Send(ctx, sessionID, message)
+}
+
+// Interrupt ends the running turn, whichever it is for turnID "", and returns its id. session.ErrNoActiveTurn, session.ErrWrongTurn.
+func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error) {
+	_, found, err := s.find(ctx, Interrupt, sessionID)
+	if err != nil {
+		return "", err
+	}
+	if !found {
+		return "", session.ErrNoActiveTurn // nothing runs in an unknown session
+	}
+	interrupted, err = s.opts.Sessions.Interrupt(ctx, sessionID, turnID)
+	if errors.Is(err, session.ErrNotFound) {
+		err = session.ErrNoActiveTurn // it went away meanwhile
+	}
+	return interrupted, err
+}
+
+// Steer adds a text to a running turn. The runtime's refusal is returned as it is.
+func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) error {
+	if err := s.Check(ctx, Steer, sessionID); err != nil {
+		return err
+	}
+	return s.opts.Sessions.SteerTurn(ctx, sessionID, turnID, text)
+}
+
+// Fork makes a session that goes on from the history of another one.
+func (s *Service) Fork(ctx context.Context, sessionID string) (session.Forked, error) {
+	if err := s.Check(ctx, Fork, sessionID); err != nil {
+		return session.Forked{}, err
+	}
+	return s.opts.Sessions.Fork(ctx, sessionID)
+}
+
+// Compact has the runtime shorten what it remembers of a session, and returns its answer.
+func (s *Service) Compact(ctx context.Context, sessionID string) (json.RawMessage, error) {
+	if err := s.Check(ctx, Compact, sessionID); err != nil {
+		return nil, err
+	}
+	return s.opts.Sessions.Compact(ctx, sessionID)
+}
+
+// CleanTerminals ends the programs a session's turns left running, and returns the runtime's answer.
+func (s *Service) CleanTerminals(ctx context.Context, sessionID string) (json.RawMessage, error) {
+	if err := s.Check(ctx, CleanTerminals, sessionID); err != nil {
+		return nil, err
+	}
+	return s.opts.Sessions.CleanTerminals(ctx, sessionID)
+}
+
+// RollBack takes back the last turns of a session, also from its transcript, and returns the runtime's answer. *InvalidError when it has
+// fewer turns. While a turn runs it is refused.
+func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int64) (json.RawMessage, error) {
+	_, found, err := s.find(ctx, RollBack, sessionID)
+	if err == nil && !found {
+		err = s.opts.Sessions.AskFor(ctx, sessionID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.opts.Sessions.RollBack(ctx, sessionID, int(min(numTurns, math.MaxInt32)))
+	var tooFew *runtime.TooFewTurnsError
+	if errors.As(err, &tooFew) {
+		return nil, invalid("numTurns", tooFew.Error())
+	}
+	return result, err
+}
+
+// ReviewRequest says what a client wants reviewed; nil parts were not given.
+type ReviewRequest struct {
+	// Delivery is inline or detached, "" for the runtime's choice; Target one of runtime's targets of a review, "" for ReviewCustom.
+	Delivery, Target                 string
+	Branch, SHA, Title, Instructions *string
+}
+
+// defaultReview is what a client that names nothing gets reviewed.
+const defaultReview = "Review this thread's current changes."
+
+// review is the request as a runtime gets it. *InvalidError for parts that go with another target.
+func (r ReviewRequest) review() (runtime.Review, error) {
+	review := runtime.Review{Delivery: r.Delivery, Target: r.Target}
+	if review.Target == "" {
+		review.Target = runtime.ReviewCustom
+	}
+	if review.Target == runtime.ReviewCustom {
+		review.Instructions = defaultReview
+	}
+	var problems []Problem
+	for _, part := range []struct {
+		name, target string
+		given, into  *string
+	}{
+		{"branch", runtime.ReviewBranch, r.Branch, &review.Branch}, {"sha", runtime.ReviewCommit, r.SHA, &review.SHA},
+		{"title", runtime.ReviewCommit, r.Title, &review.Title}, {"instructions", runtime.ReviewCustom, r.Instructions, &review.Instructions},
+	} {
+		switch {
+		case part.given == nil:
+		case part.target != review.Target:
+			problems = append(problems, Problem{Field: part.name, Index: -1,
+				Message: "Goes with targetType " + part.target + " only; this review is of " + review.Target})
+		default:
+			*part.into = *part.given
+		}
+	}
+	if problems != nil {
+		return runtime.Review{}, &InvalidError{problems}
+	}
+	return review, nil
+}
+
+// Review begins a review in a session and returns the runtime's answer.
+func (s *Service) Review(ctx context.Context, sessionID string, in ReviewRequest) (json.RawMessage, error) {
+	if err := s.Check(ctx, Review, sessionID); err != nil {
+		return nil, err
+	}
+	review, err := in.review()
+	if err != nil {
+		return nil, err
+	}
+	return s.opts.Sessions.Review(ctx, sessionID, review)
+}

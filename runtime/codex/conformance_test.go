@@ -1,0 +1,114 @@
+package codex_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"harness/internal/codextest"
+	"harness/internal/mockmodel"
+	"harness/runtime/codex"
+	"harness/runtime/process"
+	"harness/runtime/process/shim"
+	"harness/runtime/runtimetest"
+)
+
+// Every pinned codex, behind a shim, keeps what each adapter promises.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for _, version := range codextest.Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			t.Parallel()
+			runtimetest.Run(t, target(version))
+		})
+	}
+}
+
+func target(version codextest.Version) runtimetest.Target {
+	script := runtimetest.Script{
+		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string { return "MOCK_HOLD[" + name + "]" },
+		Fail: "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
+	}
+	if version == codextest.Default {
+		script.Ask = "MOCK_ASK"
+	}
+	return runtimetest.Target{
+		Script: script, Old: version == codextest.Oldest,
+		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			return newSite(t, version, store).agent()
+		},
+		Hanging: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			s := newSite(t, version, store)
+			s.options.Bin, s.options.StartTimeout = executable(t), 200*time.Millisecond
+			s.options.Env = append(s.options.Env, fakeVariable+"=hang")
+			return s.agent()
+		},
+		Missing: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			s := newSite(t, version, store)
+			s.options.Bin = filepath.Join(t.TempDir(), "codex")
+			return s.agent()
+		},
+	}
+}
+
+// site is where one codex after another is served by one server after another.
+type site struct {
+	t       *testing.T
+	store   *runtimetest.Store
+	model   *mockmodel.Server
+	options codex.Options
+	dir     string
+}
+
+func newSite(t *testing.T, version codextest.Version, store *runtimetest.Store) *site {
+	t.Helper()
+	s := &site{t: t, store: store, model: mockmodel.Start(t), dir: t.TempDir()}
+	home := codextest.Home(t, s.model.URL(), codextest.For(version))
+	host := &shim.Host{RunDir: filepath.Join(t.TempDir(), "run"), Command: []string{executable(t), runAsShim}, Version: "test"}
+	s.options = codex.Options{
+		Bin: codextest.Binary(t, version), Home: home, Mark: process.Mark(home, "codex"), Sink: store.Sink, Resume: store.Resume, Logger: logger(t),
+		BackoffMin: 10 * time.Millisecond, Env: []string{"HOME=" + home}, Shims: host, Detach: true,
+	}
+	t.Cleanup(func() {
+		found, err := shim.Discover(host.RunDir)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, f := range found {
+			if _, _, err := shim.Reap(context.Background(), f); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return s
+}
+
+func executable(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return self
+}
+
+func (s *site) agent() *runtimetest.Agent {
+	s.t.Helper()
+	options := s.options
+	options.KeepOnStop = true
+	c := codex.New(options)
+	start(s.t, c)
+	return &runtimetest.Agent{
+		Adapter: c, Dir: s.dir, Release: s.model.Release, AwaitHeld: s.model.WaitHeld,
+		Kill: func(t *testing.T, _ string) {
+			if err := syscall.Kill(c.Status().PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		},
+		Leave: func(t *testing.T) { stop(t, c) },
+		Next:  func(*testing.T) *runtimetest.Agent { return s.agent() },
+	}
+}

@@ -1,0 +1,32 @@
+package runtime
+
+// Span is where a JSON value stands in a line: its first byte, and the one behind its last. The zero Span is nowhere.
+type Span [2]int
+
+// Of is what stands there, nil when it is nowhere in the line.
+func (s Span) Of(line []byte) []byte {
+	if s[0] <= 0 || s[0] >= s[1] || s[1] > len(line) {
+		return nil
+	}
+	return line[s[0]:s[1]:s[1]]
+}
+
+// Layout tells where the members of a JSON-RPC line stand in it, so that whoever shows them need not read the line again. A member the line
+// does not have is nowhere.
+type Layout struct {
+	Method Span `json:"method"`
+	Params Span `json:"params,omitzero"`
+	ID     Span `json:"id,omitzero"`
+}
+
+// Moved is the layout of the line after a text in it, which begins at a place, became so many bytes longer (negative: shorter).
+func (l Layout) Moved(at, by int) Layout {
+	for _, span := range []*Span{&l.Method, &l.Params, &l.ID} {
+		for i := range span {
+			if span[i] > at {
+				span[i] += by
+			}
+		}
+	}
+	return l
+}

@@ -1,0 +1,86 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Steerer is a runtime that takes input into a running turn.
+type Steerer interface {
+	// SteerTurn adds input to a running turn. ErrNoActiveTurn when that turn does not run.
+	SteerTurn(ctx context.Context, threadID, turnID string, input []json.RawMessage) error
+}
+
+// Historian is a runtime that can tell of the conversations it has stored.
+type Historian interface {
+	// ListThreads returns one page of stored conversations, newest first.
+	ListThreads(ctx context.Context, in ListThreads) (ThreadPage, error)
+	// ReadThread returns a stored conversation, with its turns when withTurns is set. ErrThreadNotFound when the runtime has none.
+	ReadThread(ctx context.Context, threadID string, withTurns bool) (Thread, error)
+}
+
+// Librarian is a runtime that keeps names of its conversations and can put them away. ErrThreadNotFound when it has no such conversation.
+type Librarian interface {
+	// NameThread, ArchiveThread and UnarchiveThread change a stored conversation.
+	NameThread(ctx context.Context, threadID, name string) error
+	ArchiveThread(ctx context.Context, threadID string) error
+	UnarchiveThread(ctx context.Context, threadID string) (Thread, error)
+	// DeleteThread removes the conversation from the runtime's storage and returns how many files went with it. Unknown threads are no error.
+	DeleteThread(ctx context.Context, threadID string) (deletedFiles int, err error)
+}
+
+// Reverter is a runtime that can take back the last turns of a conversation.
+type Reverter interface {
+	// LastTurns lists the last turns, newest first, at most limit.
+	LastTurns(ctx context.Context, threadID string, limit int) ([]Turn, error)
+	// RollBack takes back the last numTurns turns; last are the newest ones as LastTurns lists them. *TooFewTurnsError.
+	RollBack(ctx context.Context, threadID string, numTurns int, last []Turn) (RolledBack, error)
+}
+
+// Passer is a runtime whose own requests can be passed through, for routes that are about this provider alone.
+type Passer interface {
+	// Call makes one request in the provider's words; params nil sends none.
+	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
+}
+
+// Words for what an adapter may be able to do, as in UnsupportedError.Operation.
+const (
+	OpSteer   = "steer"
+	OpHistory = "history"
+	OpLibrary = "archive"
+	OpRevert  = "rollback"
+	OpPass    = "provider requests"
+	OpImages  = "images"
+	OpTools   = "client tools"
+)
+
+// UnsupportedError says that a runtime cannot do what was asked. It matches ErrUnsupported.
+type UnsupportedError struct{ Runtime, Operation string }
+
+// Error implements error.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("the %s runtime cannot do this: %s; its capabilities tell what it can", e.Runtime, e.Operation)
+}
+
+// Unwrap makes errors.Is match ErrUnsupported.
+func (e *UnsupportedError) Unwrap() error { return ErrUnsupported }
+
+// As is the part of an adapter that does an operation. *UnsupportedError when it has none.
+func As[T any](adapter Adapter, operation string) (T, error) {
+	part, ok := adapter.(T)
+	if !ok {
+		return part, &UnsupportedError{Runtime: adapter.Name(), Operation: operation}
+	}
+	return part, nil
+}
+
+// CapabilitiesOf is what an adapter says it can do, together with what its methods show.
+func CapabilitiesOf(adapter Adapter) Capabilities {
+	c := adapter.Capabilities()
+	_, c.Steer = adapter.(Steerer)
+	_, c.ListThreads = adapter.(Historian)
+	_, c.Archive = adapter.(Librarian)
+	_, c.Rollback = adapter.(Reverter)
+	return c
+}

@@ -1,0 +1,153 @@
+package processes
+
+import (
+	"slices"
+	"time"
+)
+
+// grant gives those who wait what there is, in order: a process that is there, or a place for a new one. mu is held.
+func (s *Set[P]) grant() {
+	s.waiting = slices.DeleteFunc(s.waiting, func(one *waiter[P]) bool {
+		e := s.entries[one.threadID]
+		switch {
+		case e == nil && s.options.Max > 0 && len(s.entries) >= s.options.Max:
+			return false
+		case e == nil:
+			e = s.enter(one.threadID)
+			s.working.Go(func() { s.start(e) })
+		case e.state == Ending:
+			return false // its conversation is resumed in its place
+		}
+		s.keep(e)
+		one.granted <- e
+		return true
+	})
+}
+
+// makeRoom ends unused processes, those unused for the longest first, one for each who waits. mu is held.
+func (s *Set[P]) makeRoom() {
+	ending := 0
+	var unused []*entry[P]
+	for _, e := range s.entries {
+		switch {
+		case e.state == Ending:
+			ending++
+		case e.state == Running && e.uses == 0:
+			unused = append(unused, e)
+		}
+	}
+	slices.SortFunc(unused, func(a, b *entry[P]) int { return a.unused.Compare(b.unused) })
+	for _, e := range unused[:min(len(unused), max(len(s.waiting)-ending, 0))] {
+		s.end(e)
+	}
+}
+
+// enter makes an entry that starts. mu is held.
+func (s *Set[P]) enter(threadID string) *entry[P] {
+	e := &entry[P]{threadID: threadID, state: Starting, startedAt: time.Now(), ready: make(chan struct{}), ended: make(chan struct{})}
+	s.entries[threadID] = e
+	return e
+}
+
+// start starts an entry's process.
+func (s *Set[P]) start(e *entry[P]) {
+	over := false // the process ended before its start was told
+	process, err := s.options.Start(s.ctx, e.threadID, func() {
+		s.mu.Lock()
+		starting := e.state == Starting
+		over = over || starting
+		s.mu.Unlock()
+		if !starting {
+			s.gone(e)
+		}
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.process, e.err = process, err
+	close(e.ready)
+	switch {
+	case err != nil || over:
+		s.leave(e)
+	case s.stopped != nil:
+		s.end(e)
+	default:
+		e.state = Running
+		s.rest(e)
+	}
+}
+
+// keep adds a use of an entry. mu is held.
+func (s *Set[P]) keep(e *entry[P]) {
+	e.uses++
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+}
+
+// release takes a use of an entry back.
+func (s *Set[P]) release(e *entry[P]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.uses--
+	s.rest(e)
+}
+
+// rest lets an entry that nobody uses make room, or end in a while. mu is held.
+func (s *Set[P]) rest(e *entry[P]) {
+	if e.uses > 0 || e.state != Running {
+		return
+	}
+	e.unused = time.Now()
+	s.makeRoom()
+	if e.state != Running || s.options.Idle <= 0 {
+		return
+	}
+	since := e.unused
+	e.timer = time.AfterFunc(s.options.Idle, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if e.uses == 0 && e.state == Running && e.unused.Equal(since) {
+			s.end(e)
+		}
+	})
+}
+
+// end ends an entry's process. mu is held.
+func (s *Set[P]) end(e *entry[P]) {
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+	e.state = Ending
+	s.working.Go(func() {
+		s.options.End(e.threadID, e.process)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.leave(e)
+	})
+}
+
+// gone notes that an entry's process has ended by itself; one that is being ended is waited for by who ends it.
+func (s *Set[P]) gone(e *entry[P]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.state == Running {
+		s.leave(e)
+	}
+}
+
+// leave gives an entry's place to who waits. mu is held.
+func (s *Set[P]) leave(e *entry[P]) {
+	if s.entries[e.threadID] != e {
+		return // it has left
+	}
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+	e.state = Ending
+	delete(s.entries, e.threadID)
+	close(e.ended)
+	if s.stopped == nil {
+		s.grant()
+		s.makeRoom()
+	}
+}

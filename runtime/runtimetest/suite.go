@@ -1,0 +1,459 @@
+// Package runtimetest is the conformance suite of runtime adapters: what every adapter promises to the services above it, tried against a
+// real agent with a scripted model. An adapter's own tests call Run; what is special to an agent stays there.
+//
+// It must know no provider: whatever it says to an agent is a word of Script, whatever it hears is neutral.
+package runtimetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"harness/runtime"
+)
+
+// Agent is an adapter with its real agent, started.
+type Agent struct {
+	runtime.Adapter
+	// Dir is a folder the agent may work in.
+	Dir string
+	// Release lets a model answer that Script.Hold holds go on.
+	Release func(name string)
+	// AwaitHeld returns when the model answer of that name is held.
+	AwaitHeld func(ctx context.Context, name string) error
+	// Kill ends the process that serves a conversation, at once.
+	Kill func(t *testing.T, threadID string)
+	// Leave ends the adapter as a server's stop does that keeps its agents, and Next starts the next server's; nil where no process of this
+	// agent outlives a server.
+	Leave func(t *testing.T)
+	Next  func(t *testing.T) *Agent
+}
+
+// Script says in the words of an agent's scripted model what its model is to do.
+type Script struct {
+	// Reply answers with a text, Hold answers one word and then waits for Agent.Release(name), Fail is refused by the model's server.
+	Reply, Hold func(text string) string
+	Fail        string
+	// Command runs a shell command, Ask asks the person a question ("" for an agent that cannot).
+	Command func(command string) string
+	Ask     string
+}
+
+// Target is what Run tries.
+type Target struct {
+	Script Script
+	// New starts an agent that reports to a store.
+	New func(t *testing.T, store *Store) *Agent
+	// Hanging and Missing start an adapter whose agent never answers its first word, or is not there.
+	Hanging, Missing func(t *testing.T, store *Store) *Agent
+	// Old says that the agent is an old version, which keeps some rules loosely: the first item of a turn may be heard of before its begin, of a
+	// refused tool nothing but the end, and to interrupt a turn that is over has no answer.
+	Old bool
+}
+
+// Run tries everything an adapter promises. What its capabilities leave out has to be refused.
+func Run(t *testing.T, target Target) {
+	for name, test := range map[string]func(*testing.T, *scene){
+		"a turn is told in order":            streams,
+		"a failed turn":                      fails,
+		"an approval":                        approves,
+		"a question":                         asks,
+		"an interrupted turn":                interrupts,
+		"a message to a busy conversation":   steers,
+		"two conversations":                  sideBySide,
+		"a killed agent":                     killed,
+		"a server that comes back":           survives,
+		"levels and parts nobody can honour": refuses,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := NewStore()
+			s := &scene{Target: target, Store: store, Agent: target.New(t, store), t: t}
+			test(t, s)
+			store.check(t, target.Old)
+		})
+	}
+	t.Run("an agent that hangs at its start", func(t *testing.T) {
+		t.Parallel()
+		unusable(t, target.Hanging)
+	})
+	t.Run("an agent that is missing", func(t *testing.T) {
+		t.Parallel()
+		unusable(t, target.Missing)
+	})
+}
+
+// scene is one agent and what it said.
+type scene struct {
+	Target
+	*Store
+	*Agent
+	t *testing.T
+}
+
+func (s *scene) open() string {
+	s.t.Helper()
+	thread, err := s.StartThread(s.t.Context(), runtime.StartThread{Cwd: s.Dir, ApprovalPolicy: "untrusted", Sandbox: s.sandbox(), NetworkAccess: "enabled"})
+	if err != nil {
+		s.t.Fatalf("open a conversation: %v", err)
+	}
+	if thread.ID == "" {
+		s.t.Fatal("a conversation without an id")
+	}
+	return thread.ID
+}
+
+// sandbox is the widest level the agent enforces, so that only approvals stand in the way.
+func (s *scene) sandbox() string {
+	levels := s.Capabilities().Sandboxes
+	if len(levels) == 0 {
+		s.t.Fatal("it enforces no sandbox level at all, so nothing may be opened in it")
+	}
+	return levels[len(levels)-1]
+}
+
+func (s *scene) say(thread, text string) string {
+	s.t.Helper()
+	started, err := s.StartTurn(s.t.Context(), runtime.StartTurn{ThreadID: thread, Input: Text(text)})
+	if err != nil {
+		s.t.Fatalf("say %q: %v", text, err)
+	}
+	if started.TurnID == "" || started.Steered {
+		s.t.Fatalf("say %q: began %+v", text, started)
+	}
+	return started.TurnID
+}
+
+// Text is a message of one text part.
+func Text(text string) []json.RawMessage {
+	raw, err := json.Marshal(struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}{"text", text})
+	if err != nil {
+		panic(err) // a text always encodes
+	}
+	return []json.RawMessage{raw}
+}
+
+// Ref is what a request is answered by.
+func Ref(asked runtime.Signal) runtime.RequestRef {
+	change, _ := asked.Change.(runtime.InteractiveRequested)
+	return runtime.RequestRef{Generation: asked.Generation, RequestID: asked.RequestID, Method: asked.Method, Kind: change.Kind,
+		ThreadID: asked.ThreadID, TurnID: asked.TurnID, Params: asked.Params, Asked: change.Asked}
+}
+
+func (s *scene) answer(asked runtime.Signal, reply runtime.Reply) {
+	s.t.Helper()
+	if err := s.CheckReply(Ref(asked), reply); err != nil {
+		s.t.Fatalf("the reply %+v is refused: %v", reply, err)
+	}
+	if err := s.Answer(s.t.Context(), Ref(asked), reply); err != nil {
+		s.t.Fatalf("answer %+v: %v", reply, err)
+	}
+	if err := s.Answer(s.t.Context(), Ref(asked), reply); !errors.Is(err, runtime.ErrRequestGone) {
+		s.t.Errorf("the same answer again: %v", err)
+	}
+}
+
+// said is what an agent's messages of a turn say.
+func (s *scene) said(turn string) (text string) {
+	for _, signal := range s.Signals() {
+		if change, ok := signal.Change.(runtime.ItemChanged); ok && change.Done && change.TurnID == turn && change.Item.Role == "assistant" {
+			text += change.Item.Content
+		}
+	}
+	return text
+}
+
+func streams(t *testing.T, s *scene) {
+	const words = "Grüße <&> \u2028 end"
+	thread := s.open()
+	turn := s.say(thread, s.Script.Reply(words))
+	if end := s.End(t, turn); end.Status != runtime.TurnDone || end.Error != "" {
+		t.Errorf("the turn ended %+v", end)
+	}
+	if got := s.said(turn); got != words {
+		t.Errorf("it said %q", got)
+	}
+	var told []string
+	for _, signal := range s.Signals() {
+		if signal.TurnID == turn && signal.ThreadID != thread {
+			t.Errorf("%s is of conversation %q", signal.Method, signal.ThreadID)
+		}
+		switch change := signal.Change.(type) {
+		case runtime.TurnStarted:
+			told = append(told, "begin")
+		case runtime.ItemChanged:
+			if change.Done {
+				told = append(told, change.Item.Role)
+			}
+		case runtime.TurnCompleted:
+			told = append(told, "end")
+		}
+	}
+	got := strings.Join(told, " ")
+	if got != "begin user assistant end" && !(s.Old && got == "user begin assistant end") {
+		t.Errorf("told: %s", got)
+	}
+	again := s.say(thread, s.Script.Reply("more"))
+	if end := s.End(t, again); end.Status != runtime.TurnDone || again == turn {
+		t.Errorf("the second turn %s ended %+v", again, end)
+	}
+}
+
+func fails(t *testing.T, s *scene) {
+	thread := s.open()
+	if end := s.End(t, s.say(thread, s.Script.Fail)); end.Status != runtime.TurnFailed || end.Error == "" {
+		t.Errorf("the turn ended %+v", end)
+	}
+	if end := s.End(t, s.say(thread, s.Script.Reply("fine"))); end.Status != runtime.TurnDone {
+		t.Errorf("the turn after it ended %+v", end)
+	}
+}
+
+func approves(t *testing.T, s *scene) {
+	for _, test := range []struct {
+		reply runtime.Reply
+		runs  bool
+		ends  runtime.TurnStatus
+	}{
+		{runtime.Reply{Decision: "accept", Scope: "turn"}, true, runtime.TurnDone},
+		{runtime.Reply{Decision: "accept", Scope: "session"}, true, runtime.TurnDone},
+		{runtime.Reply{Decision: "decline", Message: "not on a Friday"}, false, runtime.TurnDone},
+		{runtime.Reply{Decision: "cancel"}, false, runtime.TurnInterrupted},
+	} {
+		name := test.reply.Decision + test.reply.Scope
+		file := filepath.Join(s.Dir, name)
+		thread := s.open()
+		turn := s.say(thread, s.Script.Command("touch "+file))
+		asked := s.Asked(t, turn, runtime.RequestApproval)
+		change := asked.Change.(runtime.InteractiveRequested)
+		if change.Asked.Subject != runtime.SubjectCommand || !strings.Contains(string(change.Asked.Arguments), file) || change.Summary == "" {
+			t.Errorf("%s: asked %+v", name, change)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Errorf("%s: it ran before it was allowed", name)
+		}
+		s.answer(asked, test.reply)
+		if end := s.End(t, turn); end.Status != test.ends {
+			t.Errorf("%s: the turn ended %+v", name, end)
+		}
+		if _, err := os.Stat(file); (err == nil) != test.runs {
+			t.Errorf("%s: it ran: %t", name, err == nil)
+		}
+	}
+}
+
+func asks(t *testing.T, s *scene) {
+	if !s.Capabilities().ToolInput || s.Script.Ask == "" {
+		if s.Capabilities().ToolInput {
+			return // this version's model has no way to ask
+		}
+		t.Log("it never asks a person")
+		return
+	}
+	turn := s.say(s.open(), s.Script.Ask)
+	asked := s.Asked(t, turn, runtime.RequestToolInput)
+	if subject := asked.Change.(runtime.InteractiveRequested).Asked.Subject; subject != runtime.SubjectQuestion {
+		t.Errorf("asked about %q", subject)
+	}
+	s.answer(asked, runtime.Reply{Decision: "accept", Answers: json.RawMessage(`{"q1":{"answers":["B it is"]}}`)})
+	if end := s.End(t, turn); end.Status != runtime.TurnDone || !strings.Contains(s.said(turn), "B it is") {
+		t.Errorf("the turn ended %+v and said %q", end, s.said(turn))
+	}
+}
+
+// held begins a turn and returns when its answer is held.
+func (s *scene) held(thread, name string) (turn string) {
+	s.t.Helper()
+	turn = s.say(thread, s.Script.Hold(name))
+	if err := s.AwaitHeld(s.t.Context(), name); err != nil {
+		s.t.Fatal(err)
+	}
+	return turn
+}
+
+func interrupts(t *testing.T, s *scene) {
+	thread := s.open()
+	turn := s.held(thread, "i")
+	if err := s.InterruptTurn(t.Context(), thread, turn); err != nil {
+		t.Fatal(err)
+	}
+	if end := s.End(t, turn); end.Status != runtime.TurnInterrupted {
+		t.Errorf("the turn ended %+v", end)
+	}
+	if end := s.End(t, s.say(thread, s.Script.Reply("on"))); end.Status != runtime.TurnDone {
+		t.Errorf("the turn after it ended %+v", end)
+	}
+}
+
+func steers(t *testing.T, s *scene) {
+	thread := s.open()
+	turn := s.held(thread, "s")
+	if _, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, ActiveTurnID: turn, Alone: true, Input: Text("x")}); !errors.Is(err, runtime.ErrTurnActive) {
+		t.Errorf("a message that is to be alone: %v", err)
+	}
+	steerer, can := s.Adapter.(runtime.Steerer)
+	if can != runtime.CapabilitiesOf(s.Adapter).Steer {
+		t.Errorf("its capabilities say otherwise than its methods")
+	}
+	if can {
+		if err := steerer.SteerTurn(t.Context(), thread, turn, Text("also this")); err != nil {
+			t.Errorf("steer: %v", err)
+		}
+		if err := steerer.SteerTurn(t.Context(), thread, "01a1fbb8-c2da-7e63-acae-680bdab083fd", Text("no")); !errors.Is(err, runtime.ErrNoActiveTurn) {
+			t.Errorf("steer a turn that does not run: %v", err)
+		}
+	} else if _, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, Input: Text("x")}); !errors.Is(err, runtime.ErrTurnActive) {
+		t.Errorf("a message it cannot steer: %v; it must not cut the running turn off", err)
+	}
+	s.Release("s")
+	if end := s.End(t, turn); end.Status != runtime.TurnDone {
+		t.Errorf("the turn ended %+v", end)
+	}
+}
+
+func sideBySide(t *testing.T, s *scene) {
+	one, other := s.open(), s.open()
+	first, second := s.held(one, "a"), s.held(other, "b")
+	if one == other || first == second {
+		t.Fatalf("conversations %s, %s have turns %s, %s", one, other, first, second)
+	}
+	if err := s.InterruptTurn(t.Context(), one, first); err != nil {
+		t.Fatal(err)
+	}
+	if end := s.End(t, first); end.Status != runtime.TurnInterrupted {
+		t.Errorf("the first turn ended %+v", end)
+	}
+	s.Release("b")
+	if end := s.End(t, second); end.Status != runtime.TurnDone {
+		t.Errorf("the other turn ended %+v", end)
+	}
+	if status := s.Status(); status.State != runtime.StateReady {
+		t.Errorf("its status is %+v", status)
+	}
+}
+
+// killed: the end of a process is told once, after all it said, and only conversations it served are hit.
+func killed(t *testing.T, s *scene) {
+	thread, other := s.open(), s.open()
+	s.End(t, s.say(thread, s.Script.Reply("remember"))) // an agent may have nothing to go on with before its first turn
+	running := ""
+	if s.Capabilities().ProcessPer == runtime.ProcessPerThread {
+		running = s.held(other, "o")
+	}
+	s.held(thread, "k")
+	s.Kill(t, thread)
+	gone := s.wait(t, "the end of the process", func(signal runtime.Signal) bool { return signal.Kind == runtime.SignalExited })
+	if gone.Exit == nil {
+		t.Error("its end says nothing of how it ended")
+	}
+	if running != "" {
+		if gone.Serves != thread {
+			t.Errorf("the process that ended served %q", gone.Serves)
+		}
+		s.Release("o")
+		if end := s.End(t, running); end.Status != runtime.TurnDone {
+			t.Errorf("the turn of the other conversation ended %+v", end)
+		}
+	}
+	if end := s.End(t, s.say(thread, s.Script.Reply("back"))); end.Status != runtime.TurnDone {
+		t.Errorf("the turn after it ended %+v", end)
+	}
+	for i, signal := range s.Signals() {
+		if signal.Generation == gone.Generation && signal.Kind == runtime.SignalExited {
+			for _, later := range s.Signals()[i+1:] {
+				if later.Generation == gone.Generation {
+					t.Errorf("after its end it said %s %s", later.Kind, later.Method)
+				}
+			}
+			break
+		}
+	}
+}
+
+// survives: the next server goes on with the agents the last one left, from where it stopped hearing.
+func survives(t *testing.T, s *scene) {
+	if !s.Capabilities().SurvivesRestart {
+		if s.Leave != nil {
+			t.Error("its capabilities say otherwise than its target")
+		}
+		return
+	}
+	thread := s.open()
+	turn := s.held(thread, "n")
+	asking := s.open()
+	file := filepath.Join(s.Dir, "later")
+	waits := s.say(asking, s.Script.Command("touch "+file))
+	asked := s.Asked(t, waits, runtime.RequestApproval)
+	processes := fmt.Sprint(s.Generations())
+	s.Leave(t)
+	s.Release("n") // what is said while no server listens is heard by the next one
+	next := s.Next(t)
+	if end := s.End(t, turn); end.Status != runtime.TurnDone {
+		t.Errorf("the turn ended %+v", end)
+	}
+	if err := next.Answer(t.Context(), Ref(asked), runtime.Reply{Decision: "accept", Scope: "turn"}); err != nil {
+		t.Errorf("answer a request of before: %v", err)
+	}
+	if end := s.End(t, waits); end.Status != runtime.TurnDone {
+		t.Errorf("the turn that waited ended %+v", end)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+	for _, generation := range s.Generations() {
+		if !strings.Contains(processes, generation) {
+			t.Errorf("process %s was started beside %s", generation, processes)
+		}
+	}
+}
+
+func refuses(t *testing.T, s *scene) {
+	c := runtime.CapabilitiesOf(s.Adapter)
+	var control *runtime.ControlError
+	if err := c.CheckControls(s.Name(), "untrusted", "no such level", ""); !errors.As(err, &control) || len(control.Enforced) != len(c.Sandboxes) {
+		t.Errorf("an unknown level: %v", err)
+	}
+	thread := s.open()
+	turn := s.say(thread, s.Script.Command("touch "+filepath.Join(s.Dir, "refused")))
+	asked := s.Asked(t, turn, runtime.RequestApproval)
+	var refused *runtime.ReplyError
+	for _, wrong := range []runtime.Reply{{}, {Decision: "perhaps"}, {Decision: "accept", Option: "no such option"}} {
+		if err := s.CheckReply(Ref(asked), wrong); !errors.As(err, &refused) {
+			t.Errorf("the reply %+v: %v", wrong, err)
+		}
+	}
+	s.answer(asked, runtime.Reply{Decision: "decline"})
+	s.End(t, turn)
+	if s.Old {
+		return
+	}
+	if err := s.InterruptTurn(t.Context(), thread, turn); !errors.Is(err, runtime.ErrNoActiveTurn) {
+		t.Errorf("interrupt a turn that is over: %v", err)
+	}
+}
+
+// unusable: an adapter without a working agent says so, and refuses within bounds.
+func unusable(t *testing.T, start func(*testing.T, *Store) *Agent) {
+	store := NewStore()
+	agent := start(t, store)
+	_, err := agent.StartThread(t.Context(), runtime.StartThread{Cwd: agent.Dir})
+	if !errors.Is(err, runtime.ErrUnavailable) {
+		t.Errorf("open a conversation: %v", err)
+	}
+	if status := agent.Status(); status.State == runtime.StateReady || status.Reason == "" {
+		t.Errorf("its status is %+v", status)
+	}
+	for _, signal := range store.Signals() {
+		if signal.Kind == runtime.SignalStarted {
+			t.Error("it was told to have started")
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package stdio
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"harness/runtime"
+	"harness/runtime/process/shim"
+)
+
+// formerCall is a request of a server before this one whose answer that server did not say to have got. It is never sent again: what it did
+// shows in what the agent says, and when it answers, that is all there is to know. Without an answer it is reported.
+type formerCall struct {
+	ID     int64  `json:"id"`
+	Method string `json:"method"`
+	Thread string `json:"thread,omitempty"`
+
+	label string
+}
+
+// labelOf names a call for whoever attaches to the process next.
+func labelOf(id int64, method, thread string) string {
+	label, err := json.Marshal(formerCall{ID: id, Method: method, Thread: thread})
+	if err != nil {
+		return ""
+	}
+	return string(label)
+}
+
+// formerCalls are the open calls a shim remembers, without those whose answers the server before us has read (up to an offset) but had no time
+// to settle. answered tells which request a line answers, "" for none.
+func formerCalls(f shim.Found, state shim.State, read int64, answered func(line []byte) string) (map[string]formerCall, error) {
+	calls := map[string]formerCall{}
+	from := read
+	for _, open := range state.Calls {
+		call := formerCall{label: open.Label}
+		if json.Unmarshal([]byte(open.Label), &call) != nil {
+			continue
+		}
+		calls[strconv.FormatInt(call.ID, 10)] = call
+		from = min(from, open.At)
+	}
+	if len(calls) == 0 || from == read {
+		return calls, nil
+	}
+	spooled := shim.Spooled(f, from, read)
+	defer func() { _ = spooled.Close() }()
+	lines := newLineReader(spooled, maxLine)
+	for {
+		line, err := lines.next()
+		if errors.Is(err, errLineTooLong) {
+			continue
+		}
+		if err != nil {
+			// The end; or the spool let go of it, because it was stored long ago.
+			return calls, spooled.Err()
+		}
+		delete(calls, answered(line))
+	}
+}
+
+// formerAnswered takes the answer to a call of a server before us; false when it is none.
+func (c *Conn) formerAnswered(said Line) bool {
+	c.mu.Lock()
+	call, was := c.former[said.Answer]
+	delete(c.former, said.Answer)
+	c.mu.Unlock()
+	if !was {
+		return false
+	}
+	if said.Refusal == nil {
+		c.protocol.Answered(call.Method, call.Thread, said.Result)
+	}
+	c.log.Info().Str("call", call.Method).Str("session", call.Thread).Bool("refused", said.Refusal != nil).
+		Msg(c.name + " answered a call of the server before this one")
+	c.pipes.settled(call.label)
+	return true
+}
+
+// reportFormer reports the calls of servers before us that the agent has not answered, and will not or is overdue with.
+func (c *Conn) reportFormer() {
+	c.mu.Lock()
+	calls := slices.SortedFunc(maps.Values(c.former), func(a, b formerCall) int { return int(a.ID - b.ID) })
+	clear(c.former)
+	for _, call := range calls {
+		c.lost[call.Thread] = true
+	}
+	c.mu.Unlock()
+	for _, call := range calls {
+		c.log.Warn().Str("call", call.Method).Str("session", call.Thread).
+			Msg(c.name + " never answered a call of the server before this one; it is not repeated")
+		s := runtime.Signal{Kind: runtime.SignalUnanswered, Generation: c.generation, Method: call.Method, ThreadID: call.Thread,
+			RequestID: json.RawMessage(strconv.FormatInt(call.ID, 10)), ReceivedAt: time.Now()}
+		c.out.push(runtime.Batch{Generation: c.generation, Signals: []runtime.Signal{s}, Stored: func() { c.pipes.settled(call.label) }})
+	}
+}
+
+// Recalled tells how a conversation stands with the calls that servers before this one made in it: open while the agent may still answer one,
+// lost when it has left one unanswered for so long that nobody waits any more.
+func (c *Conn) Recalled(threadID string) (open, lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, call := range c.former {
+		open = open || call.Thread == threadID
+	}
+	return open, c.lost[threadID]
+}

@@ -1,0 +1,178 @@
+package stdio
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"harness/runtime/process"
+	"harness/runtime/process/confine"
+	"harness/runtime/process/shim"
+)
+
+const (
+	// stopGrace is how long an agent has to end after SIGTERM.
+	stopGrace = 3 * time.Second
+	// sweepLimit bounds the wait for killed leftovers to go away.
+	sweepLimit = 5 * time.Second
+)
+
+// colours are the terminal's; some agents write them into pipes, too.
+var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// Launch says how the processes of one runtime are started.
+type Launch struct {
+	// Name is the runtime's name.
+	Name string
+	// Command finds the program and its arguments, before each start. Its error says what to do.
+	Command func() (path string, args []string, err error)
+	// Remedy ends the message that the program does not start: what to check.
+	Remedy string
+	// Dir is the working directory, "" for the server's.
+	Dir string
+	// Mark names this runtime of this server for process.Sweep, see process.Mark. It must not be shared with another runtime that is up.
+	Mark string
+	// Confine hides files from the processes; Stage is the program and first arguments that do it (process.Spec).
+	Confine confine.Plan
+	Stage   []string
+	// Env is added to the server's environment as NAME=value; DropEnv names variables that are not inherited.
+	Env, DropEnv []string
+	// Shims, when set, is where processes that outlive a server are kept. With Detach they are started behind a shim there.
+	Shims  *shim.Host
+	Detach bool
+	Logger zerolog.Logger
+}
+
+// Launcher starts the processes of one runtime, and ends what they leave behind. All supervisors of a runtime share one: what it sweeps are the
+// processes with the runtime's mark, but for those of generations that live.
+type Launcher struct {
+	launch   Launch
+	Counters Counters
+
+	mu     sync.Mutex
+	living map[string]bool
+}
+
+// NewLauncher makes a Launcher. It starts nothing.
+func NewLauncher(launch Launch) *Launcher {
+	return &Launcher{launch: launch, living: map[string]bool{}}
+}
+
+// spare excepts the process of a generation, and what it starts, from being swept.
+func (l *Launcher) spare(generation string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.living[generation] = true
+}
+
+// over says that a generation lives no more.
+func (l *Launcher) over(generation string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.living, generation)
+}
+
+func (l *Launcher) lives(generation string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.living[generation]
+}
+
+// Found are the shims that earlier servers left of this runtime and that nobody goes on with yet, oldest first.
+func (l *Launcher) Found() []shim.Found {
+	if l.launch.Shims == nil {
+		return nil
+	}
+	all, err := shim.Discover(l.launch.Shims.RunDir)
+	if err != nil {
+		l.launch.Logger.Error().Err(err).Msg("shims of earlier servers could not be looked for")
+	}
+	return slices.DeleteFunc(all, func(f shim.Found) bool {
+		return f.State.Runtime != l.launch.Name && f.State.Runtime != "" || l.lives(f.Generation)
+	})
+}
+
+// open starts a process, behind a shim when it is to outlive us. The link's end has to be told (over).
+func (l *Launcher) open(ctx context.Context, limit time.Duration) (*link, error) {
+	path, args, err := l.launch.Command()
+	if err != nil {
+		return nil, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, fmt.Errorf("name a %s process: %w", l.launch.Name, err)
+	}
+	generation := id.String()
+	l.spare(generation)
+	opened, err := l.start(ctx, limit, generation, path, args)
+	if err != nil {
+		l.over(generation)
+		return nil, fmt.Errorf("%s does not start (%w): %s", l.launch.Name, err, l.launch.Remedy)
+	}
+	return opened, nil
+}
+
+func (l *Launcher) start(ctx context.Context, limit time.Duration, generation, path string, args []string) (*link, error) {
+	if l.launch.Shims != nil && l.launch.Detach {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		a, err := l.launch.Shims.Spawn(ctx, shim.Spec{
+			Generation: generation, Runtime: l.launch.Name, Path: path, Args: args, Dir: l.launch.Dir, Mark: l.launch.Mark, StopGrace: stopGrace,
+			Confine: l.launch.Confine, Stage: l.launch.Stage,
+		}, l.environment(), l.stderr(generation))
+		if err != nil {
+			return nil, err
+		}
+		return shimLink(generation, a), nil
+	}
+	p, err := process.Start(ctx, process.Spec{
+		Path: path, Args: args, Env: append(l.environment(), shim.GenerationVariable+"="+generation), Dir: l.launch.Dir, Mark: l.launch.Mark,
+		Stderr: l.stderr(generation), Confine: l.launch.Confine, Stage: l.launch.Stage,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return childLink(generation, p), nil
+}
+
+func (l *Launcher) stderr(generation string) func([]byte) {
+	log := l.launch.Logger.With().Str("generation", generation).Logger()
+	return func(line []byte) { log.Info().Str("stream", "stderr").Msg(colours.ReplaceAllString(string(line), "")) }
+}
+
+func (l *Launcher) environment() []string {
+	env := slices.DeleteFunc(os.Environ(), func(assignment string) bool {
+		name, _, _ := strings.Cut(assignment, "=")
+		return slices.Contains(l.launch.DropEnv, name) || name == process.MarkVariable || name == shim.GenerationVariable
+	})
+	return append(env, l.launch.Env...)
+}
+
+// sweep kills what carries our mark and belongs to no generation that lives.
+func (l *Launcher) sweep() {
+	l.mu.Lock()
+	var spared []string
+	for generation := range l.living {
+		spared = append(spared, shim.GenerationVariable+"="+generation)
+	}
+	l.mu.Unlock()
+	// Not the supervision's context: leftovers go away at the end, too.
+	ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
+	defer cancel()
+	killed, err := process.Sweep(ctx, l.launch.Mark, spared...)
+	if err != nil {
+		l.launch.Logger.Error().Err(err).Msg("leftover " + l.launch.Name + " processes remain")
+	}
+	if killed > 0 {
+		l.Counters.Orphans.Add(int64(killed))
+		l.launch.Logger.Warn().Int("processes", killed).Msg("killed what a " + l.launch.Name + " process left behind")
+	}
+}

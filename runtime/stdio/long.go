@@ -1,0 +1,63 @@
+package stdio
+
+import "golang.org/x/sys/unix"
+
+const (
+	// longLine is where a line is gathered outside the Go heap: growing a slice to the size of a long line leaves several times that behind
+	// as garbage.
+	longLine = 1 << 20
+	// moveBytes is how much of a long line is moved into the heap at a time; a multiple of every page size.
+	moveBytes = 1 << 20
+	// hugeLine is from where a line is dealt with alone: the next one is read when the sink is done with it and its memory was given back.
+	// What was read ahead of a slow sink, and what the collector has not got to, would else be several such lines.
+	hugeLine = 16 << 20
+)
+
+// lineBuffer gathers one line of unknown length, at about the cost of its size.
+type lineBuffer struct {
+	short []byte
+	// long is a mapping of capacity bytes, of which only what was written takes memory; nil until the line is long.
+	long     []byte
+	capacity int
+	size     int
+}
+
+func (b *lineBuffer) add(part []byte) {
+	if b.long == nil && b.size+len(part) > longLine {
+		// Without a mapping (a limit on address space) the slice grows as any other.
+		if long, err := unix.Mmap(-1, 0, b.capacity, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON); err == nil {
+			copy(long, b.short)
+			b.long, b.short = long, nil
+		}
+	}
+	if b.long != nil {
+		copy(b.long[b.size:], part)
+	} else {
+		b.short = append(b.short, part...)
+	}
+	b.size += len(part)
+}
+
+// take returns the line, in memory of its own, and begins another one.
+func (b *lineBuffer) take() []byte {
+	if b.long == nil {
+		line := b.short
+		b.short, b.size = nil, 0
+		return line
+	}
+	line := make([]byte, b.size)
+	for at := 0; at < b.size; at += moveBytes {
+		copy(line[at:], b.long[at:min(at+moveBytes, b.size)])
+		_ = unix.Madvise(b.long[at:min(at+moveBytes, len(b.long))], unix.MADV_DONTNEED)
+	}
+	b.drop()
+	return line
+}
+
+// drop forgets what was gathered.
+func (b *lineBuffer) drop() {
+	if b.long != nil {
+		_ = unix.Munmap(b.long)
+	}
+	b.short, b.long, b.size = nil, nil, 0
+}

@@ -1,0 +1,155 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+)
+
+// ErrForeignConversation: a runtime named a conversation by the id of a session that is another runtime's.
+var ErrForeignConversation = errors.New("the conversation's id is that of another runtime's session")
+
+// eventRuntimeRefused is what a runtime said of a session that is not its own.
+const eventRuntimeRefused = "runtime.refused"
+
+// identify makes a signal name its sessions by our ids. ours is false when what it names is another runtime's session.
+func (s *Service) identify(runtimeName string, signal *runtime.Signal) (ours bool) {
+	for _, id := range []*string{&signal.ThreadID, &signal.Serves} {
+		if *id == "" {
+			continue
+		}
+		found, ours := s.sessionOf(runtimeName, *id)
+		if !ours {
+			return false
+		}
+		*id = found
+	}
+	return true
+}
+
+// sessionOf is the session a runtime means by an id: its session of that id, else the one it calls so itself, else a new one of that id. It
+// is in the view afterwards. ours is false when only another runtime has a session of that id.
+func (s *Service) sessionOf(runtimeName, threadID string) (id string, ours bool) {
+	if id, known := s.view.named(runtimeName, threadID); known {
+		return id, true
+	}
+	t, read := s.view.get(threadID)
+	if !read {
+		t, read = s.storedAgain(runtimeName, threadID)
+	}
+	if !t.known || t.runtime != runtimeName {
+		if id := s.nativeAgain(runtimeName, threadID); id != "" && id != threadID {
+			s.loadAgain(runtimeName, id)
+			return id, true
+		}
+	}
+	if read && s.view.put(threadID, t) {
+		s.adoption.wantRoom()
+	}
+	return threadID, t.runtime == runtimeName
+}
+
+// storedAgain is storedThread for a signal: it waits for a store that is out of reach, until the journal is stopped. A store that cannot be
+// read for another reason leaves the session unknown: the unit looks at the rows itself.
+func (s *Service) storedAgain(runtimeName, id string) (t thread, read bool) {
+	for {
+		t, err := s.storedThread(context.Background(), runtimeName, id)
+		if err == nil {
+			return t, true
+		}
+		if !s.outOfReach(err) {
+			s.opts.Logger.Warn().Err(err).Str("session", id).Msg("session could not be read; its next event does not name its title")
+			return thread{runtime: runtimeName}, false
+		}
+	}
+}
+
+// outOfReach waits a moment for a store that is out of reach. False when there is nothing to wait for, or the journal is stopped.
+func (s *Service) outOfReach(err error) bool {
+	if !database.Transient(err) {
+		return false
+	}
+	select {
+	case <-time.After(readPause):
+		return true
+	case <-s.journal.Stopping():
+		return false
+	}
+}
+
+// nativeAgain is nativeSession for a signal, as storedAgain is storedThread.
+func (s *Service) nativeAgain(runtimeName, nativeID string) string {
+	for {
+		id, err := nativeSession(context.Background(), s.db.Read(), runtimeName, nativeID)
+		if err == nil {
+			return id
+		}
+		if !s.outOfReach(err) {
+			s.opts.Logger.Warn().Err(err).Str("runtime", runtimeName).Str("thread", nativeID).
+				Msg("which session a runtime means could not be read; taking it by the runtime's own id")
+			return ""
+		}
+	}
+}
+
+// nativeSession is the session, stored or deleted, of a runtime's own id of a conversation, "" for none.
+func nativeSession(ctx context.Context, q database.Querier, runtimeName, nativeID string) (id string, err error) {
+	err = q.QueryRowContext(ctx, `select id from sessions where runtime = $1 and runtime_session_id = $2
+		union all select session_id from deleted_sessions where runtime = $1 and runtime_session_id = $2 limit 1`,
+		runtimeName, database.EncodeText(nativeID)).Scan(&id)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("look for the session of the %s conversation %s: %w", runtimeName, nativeID, err)
+	}
+	return database.DecodeText(id), nil
+}
+
+// readConversation reads the session of a conversation as its runtime describes it. Errors are those of readSession, and
+// ErrForeignConversation.
+func readConversation(ctx context.Context, q database.Querier, runtimeName string, t runtime.Thread) (storedSession, error) {
+	id, err := nativeSession(ctx, q, runtimeName, t.Native())
+	if err != nil {
+		return storedSession{}, err
+	}
+	if id == "" && t.ID == "" {
+		return storedSession{}, ErrNotFound
+	}
+	if id == "" {
+		id = t.ID
+	}
+	stored, err := readSession(ctx, q, id)
+	if err == nil && stored.Runtime != runtimeName {
+		return storedSession{}, fmt.Errorf("%w: %s says %s, which is a session of %s", ErrForeignConversation, runtimeName, id, stored.Runtime)
+	}
+	return stored, err
+}
+
+// refuse keeps what a runtime said of another runtime's session as nobody's. It changes nothing, and no client is shown it.
+func (s *Service) refuse(runtimeName string, signal runtime.Signal) journal.Unit {
+	at := s.now()
+	named := signal.ThreadID + signal.Serves // one of them
+	s.opts.Logger.Warn().Str("runtime", runtimeName).Str("generation", signal.Generation).Str("method", signal.Method).Str("session", named).
+		Msg("a runtime spoke of a session of another runtime; it is kept in the journal and changes nothing")
+	return func(context.Context, database.Tx) ([]journal.Event, error) {
+		return []journal.Event{{Type: eventRuntimeRefused, Time: at, Source: runtimeName, Payload: encode(struct {
+			Runtime    string             `json:"runtime"`
+			Generation string             `json:"generation"`
+			Kind       runtime.SignalKind `json:"kind"`
+			Method     string             `json:"method,omitempty"`
+			SessionID  string             `json:"sessionId"`
+			Frame      any                `json:"frame,omitempty"`
+		}{runtimeName, signal.Generation, signal.Kind, signal.Method, named, frameOf(signal)})}}, nil
+	}
+}
+
+func frameOf(signal runtime.Signal) any {
+	if len(signal.Raw) == 0 {
+		return nil
+	}
+	return signal.Raw
+}

@@ -1,0 +1,30 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+
+	"harness/database"
+)
+
+// ListTurn returns the entries of one turn in reading order, none when the turn was taken back. Its cost does not depend on how many turns the
+// session has.
+func (Store) ListTurn(ctx context.Context, q database.Querier, sessionID, turnID string) ([]Entry, error) {
+	scan := func(row database.Row) (Entry, error) { return scanEntry(ctx, row) }
+	var entries []Entry
+	// By places, because no index has turns: what was stored before there were places, then the turn's block.
+	for _, stretch := range []string{
+		`place >= 0 and place < ` + blockSize,
+		`place >= (select block from transcript_turns where session_id = $1 and turn_id = $2) * ` + blockSize + `
+			and place < (select block + 1 from transcript_turns where session_id = $1 and turn_id = $2) * ` + blockSize,
+	} {
+		found, err := database.ReadAll(ctx, q, scan, `select `+entryColumns+` from transcript_entries where session_id = $1 and turn_id = $2
+			and not exists (select 1 from rolled_back_turns where session_id = $1 and turn_id = $2) and `+stretch+` order by place, ordinal`,
+			database.EncodeText(sessionID), database.EncodeText(turnID))
+		if err != nil {
+			return nil, fmt.Errorf("read turn %s of the transcript of session %s: %w", turnID, sessionID, err)
+		}
+		entries = append(entries, found...)
+	}
+	return entries, nil
+}
