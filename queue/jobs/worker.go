@@ -199,7 +199,7 @@ func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID stri
 	defer w.making.Unlock()
 	found, err := patiently(ctx, DefaultTiming().Poll, func() (worker, error) { return w.read(ctx, owner, agent) })
 	if err == nil && !begun {
-		found, err = w.retire(ctx, found)
+		found, err = w.retire(ctx, found, policy.Runtime)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return found, err
@@ -211,25 +211,45 @@ func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID stri
 	return made, nil
 }
 
-// retire removes a worker whose session has had its turns, and says so with sql.ErrNoRows. What is left behind by a kill in between goes at the
-// next start, as every session of a worker that works for nobody.
-func (w *Workers) retire(ctx context.Context, one worker) (worker, error) {
-	if w.maxTurns == 0 {
-		return one, nil
-	}
-	had, err := patiently(ctx, DefaultTiming().Poll, func() (session.TurnMark, error) { return w.sessions.TurnMark(ctx, one.sessionID) })
-	if err != nil || had.Turns < w.maxTurns {
+// retire removes a worker whose session has had its turns, or is of another runtime than its agent's by now, and says so with sql.ErrNoRows.
+// What is left behind by a kill in between goes at the next start, as every session of a worker that works for nobody.
+func (w *Workers) retire(ctx context.Context, one worker, runtimeName string) (worker, error) {
+	why, err := w.outdated(ctx, one, runtimeName)
+	if err != nil || why == "" {
 		return one, err
 	}
 	if err := w.forget(ctx, one); err != nil {
 		return worker{}, err
 	}
-	w.log.Info().Str("session", one.sessionID).Str("owner", one.owner).Str("agent", one.agent).Int("turns", had.Turns).
-		Msg("a worker's session has had its turns; the owner gets a new one")
+	w.log.Info().Str("session", one.sessionID).Str("owner", one.owner).Str("agent", one.agent).Str("why", why).Msg("the owner of a worker gets a new one")
 	if _, err := w.sessions.Delete(ctx, one.sessionID); err != nil && !stale(err) {
 		w.log.Warn().Err(err).Str("session", one.sessionID).Msg("a worker session could not be removed; the next start tries again")
 	}
 	return worker{}, sql.ErrNoRows
+}
+
+// outdated tells why a worker is not to get another job, "" when it is.
+func (w *Workers) outdated(ctx context.Context, one worker, runtimeName string) (why string, err error) {
+	if runtimeName != "" {
+		now, err := patiently(ctx, DefaultTiming().Poll, func() (session.Session, error) { return w.sessions.Lookup(ctx, one.sessionID) })
+		if stale(err) {
+			return "", nil // it is found out when it gets the job
+		}
+		if err != nil {
+			return "", err
+		}
+		if now.Runtime != runtimeName {
+			return fmt.Sprintf("its runtime is %s and is to be %s", now.Runtime, runtimeName), nil
+		}
+	}
+	if w.maxTurns == 0 {
+		return "", nil
+	}
+	had, err := patiently(ctx, DefaultTiming().Poll, func() (session.TurnMark, error) { return w.sessions.TurnMark(ctx, one.sessionID) })
+	if err != nil || had.Turns < w.maxTurns {
+		return "", err
+	}
+	return fmt.Sprintf("it has had %d turns", had.Turns), nil
 }
 
 func (w *Workers) read(ctx context.Context, owner, agent string) (worker, error) {
