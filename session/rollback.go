@@ -223,22 +223,6 @@ func (s *Service) settleRollbacks(ctx context.Context, runtimeName string) error
 }
 
 func (s *Service) openRollbacks(ctx context.Context, runtimeName string) ([]string, error) {
-	rows, err := s.db.Read().QueryContext(ctx, `select o.session_id from open_rollbacks o join sessions s on s.id = o.session_id
+	return database.ReadTexts(ctx, s.db.Read(), "list open rollbacks", `select o.session_id from open_rollbacks o join sessions s on s.id = o.session_id
 		where o.node_id = $1 and s.runtime = $2 order by o.session_id`, s.opts.NodeID, runtimeName)
-	if err != nil {
-		return nil, fmt.Errorf("list open rollbacks: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("list open rollbacks: %w", err)
-		}
-		ids = append(ids, database.DecodeText(id))
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("list open rollbacks: %w", err)
-	}
-	return ids, nil
 }
