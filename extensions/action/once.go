@@ -13,12 +13,13 @@ import (
 	"harness/database"
 	"harness/extensions"
 	"harness/extensions/sdk"
+	"harness/internal/jcs"
 	"harness/journal"
 )
 
 // signatureOf is the SHA-256 of what a request says and is about, the same for every spelling of the same JSON.
 func signatureOf(call extensions.ActionCall) (string, error) {
-	payload, err := Canonical(call.Request.Payload)
+	payload, err := jcs.Transform(call.Request.Payload)
 	if err != nil {
 		return "", err
 	}
