@@ -23,7 +23,7 @@ func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) 
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return nil, err // before the runtime is told anything
 	}
-	release, err := s.locks.acquire(ctx, sessionID)
+	release, err := s.locks.Acquire(ctx, sessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (s *Service) settleRollbacks(ctx context.Context, runtimeName string) error
 	}
 	for _, id := range ids {
 		err := func() error {
-			release, err := s.locks.acquire(ctx, id)
+			release, err := s.locks.Acquire(ctx, id)
 			if err != nil {
 				return err
 			}
