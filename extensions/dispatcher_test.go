@@ -495,7 +495,9 @@ func TestRetriesRunSideBySide(t *testing.T) {
 			}
 			return nil
 		})
-		s.start(l, func(o *extensions.DispatcherOptions) { o.Retry = []time.Duration{time.Hour, time.Millisecond, time.Millisecond} }, extensions.EventTurnCompleted)
+		s.start(l, func(o *extensions.DispatcherOptions) {
+			o.Retry = []time.Duration{time.Hour, time.Millisecond, time.Millisecond}
+		}, extensions.EventTurnCompleted)
 		for range 2 * len(met) {
 			l.expect(t, extensions.EventTurnCompleted)
 		}

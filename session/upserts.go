@@ -271,23 +271,13 @@ func readPresences(ctx context.Context, tx database.Tx, ids []string, owned map[
 	for i, id := range ids {
 		args[i], marks[i] = database.EncodeText(id), "$"+strconv.Itoa(i+1)
 	}
-	rows, err := tx.QueryContext(ctx, `select id, system_owned from sessions where id in (`+strings.Join(marks, ", ")+`)`, args...)
-	if err != nil {
-		return fmt.Errorf("read %d sessions: %w", len(ids), err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	return database.ReadEach(ctx, tx, fmt.Sprintf("read %d sessions", len(ids)), func(row database.Row) error {
 		var (
 			id          string
 			systemOwned int64
 		)
-		if err := rows.Scan(&id, &systemOwned); err != nil {
-			return fmt.Errorf("read sessions: %w", err)
-		}
+		err := row.Scan(&id, &systemOwned)
 		owned[database.DecodeText(id)] = systemOwned != 0
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("read sessions: %w", err)
-	}
-	return nil
+		return err
+	}, `select id, system_owned from sessions where id in (`+strings.Join(marks, ", ")+`)`, args...)
 }

@@ -127,44 +127,17 @@ func (w *Workers) policy(agent string) (AgentPolicy, error) {
 
 // WorkerSessions lists an owner's workers by agent; an owner nobody works for has none. It implements session.Workers.
 func (w *Workers) WorkerSessions(ctx context.Context, owner string) ([]session.AgentSession, error) {
-	rows, err := w.db.Read().QueryContext(ctx, `select agent, session_id from agent_workers where owner = $1 order by agent, node_id`, database.EncodeText(owner))
-	if err != nil {
-		return nil, fmt.Errorf("read the workers of %s: %w", owner, err)
-	}
-	defer rows.Close()
-	var found []session.AgentSession
-	for rows.Next() {
-		var one session.AgentSession
-		if err := rows.Scan(&one.Agent, &one.SessionID); err != nil {
-			return nil, fmt.Errorf("read the workers of %s: %w", owner, err)
-		}
+	return database.ReadAll(ctx, w.db.Read(), "read the workers of "+owner, func(row database.Row) (one session.AgentSession, err error) {
+		err = row.Scan(&one.Agent, &one.SessionID)
 		one.Agent = database.DecodeText(one.Agent)
-		found = append(found, one)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the workers of %s: %w", owner, err)
-	}
-	return found, nil
+		return one, err
+	}, `select agent, session_id from agent_workers where owner = $1 order by agent, node_id`, database.EncodeText(owner))
 }
 
 // DismissWorkersIn drops the owner's workers from the mapping; the next job gets a new one. It implements session.Workers.
 func (w *Workers) DismissWorkersIn(ctx context.Context, tx database.Tx, owner string) (sessionIDs []string, err error) {
-	rows, err := tx.QueryContext(ctx, `delete from agent_workers where owner = $1 returning session_id`, database.EncodeText(owner))
-	if err != nil {
-		return nil, fmt.Errorf("dismiss the workers of %s: %w", owner, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("dismiss the workers of %s: %w", owner, err)
-		}
-		sessionIDs = append(sessionIDs, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("dismiss the workers of %s: %w", owner, err)
-	}
-	return sessionIDs, nil
+	return database.ReadTexts(ctx, tx, "dismiss the workers of "+owner, `delete from agent_workers where owner = $1 returning session_id`,
+		database.EncodeText(owner))
 }
 
 // Works tells whether a session is anybody's worker. It implements session.Workers.
