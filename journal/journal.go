@@ -210,8 +210,9 @@ func (j *Journal) Submit(ctx context.Context, unit Unit, done Done) error {
 	return j.submit(&submission{ctx: ctx, unit: unit, done: done})
 }
 
-// SubmitOpen is Submit of a unit that others join until it runs. While nothing else is to be written, the writer waits for whole to be closed,
-// but for no longer than half of what the last commit took: that much is saved when two units become one.
+// SubmitOpen is Submit of a unit that others join until it runs: whole is closed when nobody else is expected to. While
+// nothing else is to be written the writer waits for that, but for no longer than half of what the last commit took, and
+// Options.Gather: a commit is saved when two units become one.
 func (j *Journal) SubmitOpen(ctx context.Context, unit Unit, done Done, whole <-chan struct{}) error {
 	return j.submit(&submission{ctx: ctx, unit: unit, done: done, whole: whole})
 }

@@ -52,8 +52,8 @@ func (j *Journal) run(ctx context.Context) {
 	}
 }
 
-// gather collects what is waiting. While one batch commits the next one gathers by itself, so a lone unit never waits for company, unless it
-// says that there is some.
+// gather collects what is waiting. While one batch commits the next one gathers by itself, so a lone unit never waits for
+// company, unless it says that there is some.
 func (j *Journal) gather(first *submission) []*submission {
 	runtime.Gosched() // who is about to submit does so first
 	batch := j.awaitWhole(first)

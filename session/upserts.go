@@ -27,8 +27,8 @@ type upserts struct {
 
 	mu   sync.Mutex
 	open *upsertBatch // on its way to the writer, and takes more
-	// company is how many upserts were under way when the last unit ended. Clients that write one entry after the other are back in a moment:
-	// a unit of all of them costs little more than one of half of them.
+	// company is how many upserts were under way when the last unit ended. Clients that write one entry after the other are
+	// back in a moment: a unit of all of them costs little more than one of half of them.
 	company int
 }
 
