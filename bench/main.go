@@ -44,6 +44,7 @@ func programs() []program {
 		{"soak", "all of it at once for a time (-length, an hour by hand, at least a minute): what grows? fails when something does", soak},
 		{"pair-upserts", "against another build (-before), in turns: single upserts; only when named", paired(pairSingle)},
 		{"pair-beside", "against another build: single upserts beside bulk ones; only when named", paired(pairBeside)},
+		{"pair-turns", "against another build: turns from a recorded app-server stream; only when named", paired(pairTurns)},
 		{"pair-reads", "against another build: whole reads of 5,000 entries; only when named", paired(pairWhole)},
 	}
 }

@@ -252,3 +252,32 @@ func (s *server) write(entries int) error {
 	}
 	return nil
 }
+
+// pairTurns plays recorded turns; what a line costs is the server's CPU time for a turn by its lines.
+func pairTurns(opts *options, e engine) error {
+	t := newTable("Turns of a recorded app-server stream, 8 sessions at once, one socket following all, this build against the one before, in turns"+
+		" (ratio: after to before; medians of the rounds)",
+		"store", "lines per turn", "before turns/s", "after turns/s", "ratio", "CPU µs per line before", "after", "ratio", "lowest", "highest")
+	for _, repeat := range []int{1, 100} {
+		p, err := newPair(opts, e)
+		if err != nil {
+			return err
+		}
+		var speed, cpu series
+		err = p.rounds(func(build int, s *server) error {
+			got, _, err := turnLoad(opts, s, repeat)
+			speed.note(build, got.perSecond)
+			cpu.note(build, got.cpu/float64(len(replay("t", "u", repeat))))
+			return err
+		})
+		p.stop()
+		if err != nil {
+			return err
+		}
+		faster, _, _ := speed.ratios()
+		spent, lowest, highest := cpu.ratios()
+		t.add(e.name, len(replay("t", "u", repeat)), middle(speed[0]), middle(speed[1]), faster, middle(cpu[0]), middle(cpu[1]), spent, lowest, highest)
+	}
+	t.print()
+	return nil
+}

@@ -10,7 +10,6 @@ import (
 // turns replays a recorded turn, its 14 deltas repeated, in several sessions at once, and counts what comes out at a socket that follows
 // everything.
 func turns(opts *options) error {
-	const sessions = 8
 	t := newTable("Turns of a recorded app-server stream, 8 sessions at once, one socket following all",
 		"store", "lines per turn", "turns/s", "lines/s", "frames/s at the socket", "server CPU µs per line")
 	for _, e := range opts.engines() {
@@ -19,9 +18,12 @@ func turns(opts *options) error {
 			if err != nil {
 				return err
 			}
-			if err := playTurns(opts, t, e, running, sessions, repeat); err != nil {
+			got, frames, err := turnLoad(opts, running, repeat)
+			if err != nil {
 				return err
 			}
+			lines := len(replay("t", "u", repeat))
+			t.add(e.name, lines, got.perSecond, got.perSecond*float64(lines), frames, got.cpu/float64(lines))
 			running.stop()
 		}
 	}
@@ -29,21 +31,21 @@ func turns(opts *options) error {
 	return nil
 }
 
-func playTurns(opts *options, t *table, e engine, running *server, sessions, repeat int) error {
+// turnLoad plays turns in 8 sessions at once; frames is what one socket that follows all gets per second.
+func turnLoad(opts *options, running *server, repeat int) (got rate, frames float64, err error) {
+	const sessions = 8
 	ids := make([]string, sessions)
 	for i := range ids {
-		var err error
 		if ids[i], err = running.newSession(); err != nil {
-			return err
+			return got, 0, err
 		}
 	}
 	watcher, err := newWatcher(running.url)
 	if err != nil {
-		return err
+		return got, 0, err
 	}
 	defer watcher.close()
-	lines := len(replay("t", "u", repeat))
-	got, err := drive(sessions, max(2*opts.length, 4*time.Second), running.cpu, func(client int) (func(int) error, func(), error) {
+	got, err = drive(sessions, max(2*opts.length, 4*time.Second), running.cpu, func(client int) (func(int) error, func(), error) {
 		c, err := dial(running.url)
 		if err != nil {
 			return nil, nil, err
@@ -62,9 +64,7 @@ func playTurns(opts *options, t *table, e engine, running *server, sessions, rep
 		}, c.close, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w (%s)", err, strings.TrimSpace(watcher.state()))
+		return got, 0, fmt.Errorf("%w (%s)", err, strings.TrimSpace(watcher.state()))
 	}
-	perLine := got.perSecond * float64(lines)
-	t.add(e.name, lines, got.perSecond, perLine, watcher.rate(), got.cpu/float64(lines))
-	return nil
+	return got, watcher.rate(), nil
 }

@@ -156,7 +156,7 @@ func runtimeVariables() []Variable {
 			Doc:   "Resident memory (MiB) above which a runtime is restarted while nothing runs in it and nothing waits; Linux. 0 never does.",
 			field: func(c *Config) any { return &c.RuntimeRecycle }},
 		{Name: "HARNESS_RUNTIME_IDLE_MS", Default: "600000", check: zeroOrSecond, Allowed: "0, or at least 1000",
-			Doc:   "Idle time after which the process of a session is closed, where a runtime has one for each; the next message starts it again. 0 closes none.",
+			Doc:   "Idle time after which the process of a session is closed, where a runtime has one for each; the next message starts it again. codex has one for all. 0 closes none.",
 			field: func(c *Config) any { return &c.RuntimeIdle }},
 		{Name: "HARNESS_RUNTIME_MAX_PROCESSES", Default: "8", Min: 1, Max: 10_000,
 			Doc:   "Most processes of a runtime that has one for each session. A session beyond it takes the place of one that is idle, or waits in order; /api/health counts them.",

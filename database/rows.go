@@ -1,31 +1,48 @@
 package database
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Row is a row of a result, to be scanned. *sql.Row and *sql.Rows are rows.
 type Row interface{ Scan(dest ...any) error }
 
-// ReadAll returns what scan makes of each row of a query, in the query's order; nil when there is none.
-func ReadAll[T any](ctx context.Context, q Querier, scan func(Row) (T, error), query string, args ...any) ([]T, error) {
+// ReadEach calls scan with each row of a query, in the query's order. An error says what was to be done.
+func ReadEach(ctx context.Context, q Querier, what string, scan func(Row) error, query string, args ...any) error {
 	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// ReadAll is what scan makes of each row of a query, an empty list when there is none.
+func ReadAll[T any](ctx context.Context, q Querier, what string, scan func(Row) (T, error), query string, args ...any) (all []T, err error) {
+	all = []T{}
+	err = ReadEach(ctx, q, what, func(row Row) error {
+		one, err := scan(row)
+		all = append(all, one)
+		return err
+	}, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }()
-	var all []T
-	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
-// ReadTexts returns a query's only column of encoded texts, decoded.
-func ReadTexts(ctx context.Context, q Querier, query string, args ...any) ([]string, error) {
-	return ReadAll(ctx, q, func(row Row) (text string, err error) {
+// ReadTexts reads a query's only column of encoded texts, and decodes them.
+func ReadTexts(ctx context.Context, q Querier, what, query string, args ...any) ([]string, error) {
+	return ReadAll(ctx, q, what, func(row Row) (text string, err error) {
 		err = row.Scan(&text)
 		return DecodeText(text), err
 	}, query, args...)

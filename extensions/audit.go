@@ -105,32 +105,27 @@ func (a *Audit) Append(ctx context.Context, record AuditRecord) error {
 
 // List returns the newest records first.
 func (a *Audit) List(ctx context.Context, limit int) ([]AuditRecord, error) {
-	rows, err := a.db.Read().QueryContext(ctx, `select reload_id, recorded_at, actor_role, actor_id, ip, user_agent, result, snapshot_before,
-		snapshot_after, trust_mode, error_summary, impacted from extension_reloads order by recorded_at desc, reload_id desc limit $1`, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read extension reloads: %w", err)
+	return database.ReadAll(ctx, a.db.Read(), "read extension reloads", scanReload, `select reload_id, recorded_at, actor_role, actor_id, ip,
+		user_agent, result, snapshot_before, snapshot_after, trust_mode, error_summary, impacted
+		from extension_reloads order by recorded_at desc, reload_id desc limit $1`, limit)
+}
+
+func scanReload(row database.Row) (record AuditRecord, err error) {
+	var (
+		at                                                        int64
+		actorID, ip, userAgent, snapshotAfter, errorSummary, list sql.NullString
+	)
+	if err := row.Scan(&record.ReloadID, &at, &record.ActorRole, &actorID, &ip, &userAgent, &record.Result, &record.SnapshotBefore,
+		&snapshotAfter, &record.TrustMode, &errorSummary, &list); err != nil {
+		return AuditRecord{}, err
 	}
-	defer rows.Close()
-	records := []AuditRecord{}
-	for rows.Next() {
-		var (
-			record                                                    AuditRecord
-			at                                                        int64
-			actorID, ip, userAgent, snapshotAfter, errorSummary, list sql.NullString
-		)
-		if err := rows.Scan(&record.ReloadID, &at, &record.ActorRole, &actorID, &ip, &userAgent, &record.Result, &record.SnapshotBefore,
-			&snapshotAfter, &record.TrustMode, &errorSummary, &list); err != nil {
-			return nil, fmt.Errorf("read extension reloads: %w", err)
-		}
-		record.RecordedAt = isoTime(at)
-		record.ActorID, record.SnapshotAfter, record.ErrorSummary = restored(actorID), restored(snapshotAfter), restored(errorSummary)
-		record.RequestOrigin = RequestOrigin{IP: restored(ip), UserAgent: restored(userAgent)}
-		if err := json.Unmarshal([]byte(list.String), &record.Impacted); err != nil {
-			return nil, fmt.Errorf("extension reload %s names its extensions unreadably: %w", record.ReloadID, err)
-		}
-		records = append(records, record)
+	record.RecordedAt = isoTime(at)
+	record.ActorID, record.SnapshotAfter, record.ErrorSummary = restored(actorID), restored(snapshotAfter), restored(errorSummary)
+	record.RequestOrigin = RequestOrigin{IP: restored(ip), UserAgent: restored(userAgent)}
+	if err := json.Unmarshal([]byte(list.String), &record.Impacted); err != nil {
+		return AuditRecord{}, fmt.Errorf("extension reload %s names its extensions unreadably: %w", record.ReloadID, err)
 	}
-	return records, rows.Err()
+	return record, nil
 }
 
 func storable(text *string) any {

@@ -177,13 +177,14 @@ func (s *site) append(events ...journal.Event) {
 
 func notification(session, turn, line string, meta stream.Meta) journal.Event {
 	meta.TurnID = turn
-	return journal.Event{SessionID: session, TurnID: turn, Type: stream.EventNotification, Payload: json.RawMessage(line), Meta: stream.EncodeMeta(meta)}
+	return stream.Upcast(1, journal.Event{SessionID: session, TurnID: turn, Type: stream.EventNotification, Payload: json.RawMessage(line),
+		Meta: stream.EncodeMeta(meta)})
 }
 
 func (s *site) fileChange(session, turn, item, request string) {
 	meta := stream.Meta{TurnID: turn, RequestID: &request, Request: &stream.RequestRef{ID: request, Kind: "approval", Summary: "File change awaits approval", ThreadID: session, TurnID: turn, ItemID: item}}
-	s.append(journal.Event{SessionID: session, TurnID: turn, ItemID: item, Type: stream.EventRequest, Meta: stream.EncodeMeta(meta),
-		Payload: json.RawMessage(`{"id":7,"method":"item/fileChange/requestApproval","params":{"itemId":"` + item + `","reason":"why"}}`)})
+	s.append(stream.Upcast(1, journal.Event{SessionID: session, TurnID: turn, ItemID: item, Type: stream.EventRequest, Meta: stream.EncodeMeta(meta),
+		Payload: json.RawMessage(`{"id":7,"method":"item/fileChange/requestApproval","params":{"itemId":"` + item + `","reason":"why"}}`)}))
 }
 
 func (s *site) turnEnd(session, turn string) {
@@ -495,7 +496,9 @@ func TestRetriesRunSideBySide(t *testing.T) {
 			}
 			return nil
 		})
-		s.start(l, func(o *extensions.DispatcherOptions) { o.Retry = []time.Duration{time.Hour, time.Millisecond, time.Millisecond} }, extensions.EventTurnCompleted)
+		s.start(l, func(o *extensions.DispatcherOptions) {
+			o.Retry = []time.Duration{time.Hour, time.Millisecond, time.Millisecond}
+		}, extensions.EventTurnCompleted)
 		for range 2 * len(met) {
 			l.expect(t, extensions.EventTurnCompleted)
 		}

@@ -63,17 +63,9 @@ func Prune(ctx context.Context, j *journal.Journal, q database.Querier, now time
 // changedSessions lists some sessions with file changes from before a time (ms).
 func changedSessions(ctx context.Context, q database.Querier, before int64) (sessions []any, err error) {
 	const atOnce = 10
-	rows, err := q.QueryContext(ctx, `select distinct session_id from extension_file_changes where created_at < $1 limit $2`, before, atOnce)
-	if err != nil {
-		return nil, fmt.Errorf("look for old file changes: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var session string
-		if err := rows.Scan(&session); err != nil {
-			return nil, fmt.Errorf("look for old file changes: %w", err)
-		}
-		sessions = append(sessions, session)
-	}
-	return sessions, rows.Err()
+	return database.ReadAll(ctx, q, "look for old file changes", func(row database.Row) (any, error) {
+		var session string // as it is stored
+		err := row.Scan(&session)
+		return session, err
+	}, `select distinct session_id from extension_file_changes where created_at < $1 limit $2`, before, atOnce)
 }

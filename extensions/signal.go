@@ -3,7 +3,6 @@ package extensions
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -52,22 +51,19 @@ func (n *names) of(request bool, method []byte) string {
 	return name
 }
 
-// methodOf finds the method of a runtime line without decoding it. Runtimes write it first; any other order is decoded.
-func methodOf(line []byte) []byte {
-	const first = `{"method":"`
-	if bytes.HasPrefix(line, []byte(first)) {
-		rest := line[len(first):]
-		if end := bytes.IndexByte(rest, '"'); end >= 0 && bytes.IndexByte(rest[:end], '\\') < 0 {
-			return rest[:end]
-		}
+// read is a record of a runtime's line: its meta, its parts, and the method without its quotes, none of a line that nobody can show.
+func read(rec *journal.Record) (meta *stream.Meta, line stream.Line, method []byte, err error) {
+	if meta, err = stream.MetaOf(&rec.Event); err != nil {
+		return nil, line, nil, err
 	}
-	var decoded struct {
-		Method string `json:"method"`
+	if line, err = stream.LineOf(&rec.Event, meta); err != nil {
+		return meta, line, nil, nil // the stream says so
 	}
-	if json.Unmarshal(line, &decoded) != nil {
-		return nil
+	method = line.Method[1 : len(line.Method)-1]
+	if bytes.IndexByte(method, '\\') >= 0 {
+		method = []byte(wire.Text(line.Method))
 	}
-	return []byte(decoded.Method)
+	return meta, line, method, nil
 }
 
 // interesting tells whether anybody may want to know of a record. It allocates nothing for a signal without a subscriber.
@@ -76,7 +72,10 @@ func (d *Dispatcher) interesting(rec *journal.Record) bool {
 	if !request && rec.Type != stream.EventNotification {
 		return false
 	}
-	method := methodOf(rec.Payload)
+	_, _, method, err := read(rec)
+	if err != nil {
+		d.opts.Logger.Error().Err(err).Int64("pos", rec.Pos).Msg("a journal event has no readable meta and is not told to extensions")
+	}
 	if len(method) == 0 {
 		return false
 	}
@@ -90,11 +89,9 @@ func (d *Dispatcher) interesting(rec *journal.Record) bool {
 // stream.Frames knows, because the moment of the event decided it.
 func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 	request := rec.Type == stream.EventRequest
-	method := methodOf(rec.Payload)
-	var meta stream.Meta
-	if len(rec.Meta) > 0 && json.Unmarshal(rec.Meta, &meta) != nil {
-		d.opts.Logger.Error().Int64("pos", rec.Pos).Msg("a journal event has no readable meta and is not told to extensions")
-		return
+	meta, line, method, err := read(rec)
+	if err != nil || len(method) == 0 {
+		return // interesting said so
 	}
 	if meta.SystemOwned || meta.Purged {
 		return
@@ -104,14 +101,14 @@ func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 	}
 	switch {
 	case request && string(method) == wire.MethodApproveFileChange && meta.Request != nil:
-		d.fileChangeRequested(ctx, rec, *meta.Request)
+		d.fileChangeRequested(ctx, rec, *meta.Request, line.Params)
 	case !request && string(method) == wire.MethodTurnCompleted:
 		d.turnCompleted(ctx, rec, meta)
 	}
 }
 
 // signal emits the app_server event of a record.
-func (d *Dispatcher) signal(ctx context.Context, rec *journal.Record, meta stream.Meta, name string) {
+func (d *Dispatcher) signal(ctx context.Context, rec *journal.Record, meta *stream.Meta, name string) {
 	if !d.opts.Registry.Subscribed(name) {
 		return
 	}

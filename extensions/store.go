@@ -83,20 +83,10 @@ func updateDispatch(ctx context.Context, tx database.Tx, d dispatch, at int64) e
 
 // pendingDispatches are those of a node nobody acted on yet, oldest first.
 func pendingDispatches(ctx context.Context, q database.Querier, nodeID string) ([]dispatch, error) {
-	rows, err := q.QueryContext(ctx, `select key, kind, node_id, session_id, turn_id, request_id, state, attempts, created_at
-		from extension_dispatches where node_id = $1 and state = 'pending' order by created_at, key`, nodeID)
-	if err != nil {
-		return nil, fmt.Errorf("read pending dispatches: %w", err)
-	}
-	defer rows.Close()
-	var out []dispatch
-	for rows.Next() {
-		var d dispatch
-		if err := rows.Scan(&d.key, &d.kind, &d.nodeID, &d.sessionID, &d.turnID, &d.requestID, &d.state, &d.attempts, &d.createdAt); err != nil {
-			return nil, fmt.Errorf("read pending dispatches: %w", err)
-		}
+	return database.ReadAll(ctx, q, "read pending dispatches", func(row database.Row) (d dispatch, err error) {
+		err = row.Scan(&d.key, &d.kind, &d.nodeID, &d.sessionID, &d.turnID, &d.requestID, &d.state, &d.attempts, &d.createdAt)
 		d.key, d.sessionID, d.turnID = database.DecodeText(d.key), database.DecodeText(d.sessionID), database.DecodeText(d.turnID)
-		out = append(out, d)
-	}
-	return out, rows.Err()
+		return d, err
+	}, `select key, kind, node_id, session_id, turn_id, request_id, state, attempts, created_at
+		from extension_dispatches where node_id = $1 and state = 'pending' order by created_at, key`, nodeID)
 }

@@ -45,7 +45,7 @@ type eventContext struct {
 }
 
 // fileChangeRequested remembers that the turn changes files (without one there is no turn.completed), and tells extensions.
-func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Record, request stream.RequestRef) {
+func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Record, request stream.RequestRef, params json.RawMessage) {
 	anchor := request.ItemID
 	if anchor == "" {
 		anchor = request.ID
@@ -65,11 +65,10 @@ func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Recor
 		d.logFailure(ctx, err, job)
 		return
 	}
-	var line struct{ Params json.RawMessage }
-	if json.Unmarshal(rec.Payload, &line) != nil || len(line.Params) == 0 {
-		line.Params = json.RawMessage("null")
+	if len(params) == 0 {
+		params = json.RawMessage("null")
 	}
-	d.fileChange(ctx, job, fileChange{summary: request.Summary, details: string(line.Params), itemID: request.ItemID, source: sourceRequest})
+	d.fileChange(ctx, job, fileChange{summary: request.Summary, details: string(params), itemID: request.ItemID, source: sourceRequest})
 }
 
 type fileChange struct{ summary, details, itemID, source string }
@@ -107,7 +106,7 @@ func (d *Dispatcher) fileChange(ctx context.Context, job dispatch, change fileCh
 }
 
 // turnCompleted opens the dispatch of a turn's end when the turn asked to change files.
-func (d *Dispatcher) turnCompleted(ctx context.Context, rec *journal.Record, meta stream.Meta) {
+func (d *Dispatcher) turnCompleted(ctx context.Context, rec *journal.Record, meta *stream.Meta) {
 	turnID := rec.TurnID
 	if turnID == "" {
 		turnID = meta.TurnID

@@ -6,8 +6,9 @@ package journal
 
 import "encoding/json"
 
-// SchemaVersion is written with every new event. Readers upcast older versions (see Upcaster).
-const SchemaVersion = 1
+// SchemaVersion is written with every new event. Readers upcast older versions (Options.Upcast). Since version 2 the meta of a runtime's line
+// tells where its parts stand.
+const SchemaVersion = 2
 
 // Event is what a producer appends.
 type Event struct {
@@ -27,6 +28,9 @@ type Event struct {
 	TraceID, SpanID string
 	// Meta is what had to be known at the time of the event to show it later, as one JSON object; nil means {}.
 	Meta json.RawMessage
+	// Known is what the producer has Meta as, which spares readers in this process to decode it; nil in what was read from the store. Nobody
+	// changes it.
+	Known any
 	// Payload is the source event, kept byte for byte; nil means null. It must be valid UTF-8 JSON.
 	Payload json.RawMessage
 }

@@ -75,6 +75,7 @@ type Journal struct {
 	// batchPrefix and batches name each transaction of this writer, so that one whose answer was lost is recognised.
 	batchPrefix string
 	batches     int64
+	took        time.Duration // by the last commit
 
 	outage atomic.Pointer[outage] // nil while the store takes writes
 	wrote  atomic.Int64           // when it last did, ms
@@ -92,7 +93,8 @@ type submission struct {
 	ctx   context.Context //nolint:containedctx // a queued unit carries its caller's deadline and trace to the writer
 	unit  Unit
 	done  Done
-	told  []Event // instead of a unit: passed on to listeners, not stored
+	whole <-chan struct{} // closed when a unit that takes more expects no more; nil for any other
+	told  []Event         // instead of a unit: passed on to listeners, not stored
 	state atomic.Int32
 }
 
@@ -206,6 +208,13 @@ func (j *Journal) Submit(ctx context.Context, unit Unit, done Done) error {
 		done = func([]Record, error) {}
 	}
 	return j.submit(&submission{ctx: ctx, unit: unit, done: done})
+}
+
+// SubmitOpen is Submit of a unit that others join until it runs: whole is closed when nobody else is expected to. While
+// nothing else is to be written the writer waits for that, but for no longer than half of what the last commit took, and
+// Options.Gather: a commit is saved when two units become one.
+func (j *Journal) SubmitOpen(ctx context.Context, unit Unit, done Done, whole <-chan struct{}) error {
+	return j.submit(&submission{ctx: ctx, unit: unit, done: done, whole: whole})
 }
 
 func (j *Journal) submit(s *submission) error {

@@ -52,10 +52,11 @@ func (j *Journal) run(ctx context.Context) {
 	}
 }
 
-// gather collects what is waiting. While one batch commits the next one gathers by itself, so a lone unit never waits for company.
+// gather collects what is waiting. While one batch commits the next one gathers by itself, so a lone unit never waits for
+// company, unless it says that there is some.
 func (j *Journal) gather(first *submission) []*submission {
 	runtime.Gosched() // who is about to submit does so first
-	batch := []*submission{first}
+	batch := j.awaitWhole(first)
 	if len(j.queue) == 0 || first.unit == nil {
 		return batch
 	}
@@ -74,6 +75,28 @@ func (j *Journal) gather(first *submission) []*submission {
 		case <-timeout.C:
 			return batch
 		}
+	}
+	return batch
+}
+
+// awaitWhole waits until nobody else is expected to join a unit (SubmitOpen), or there is something else to write.
+func (j *Journal) awaitWhole(first *submission) []*submission {
+	batch := []*submission{first}
+	if first.whole == nil || len(j.queue) > 0 {
+		return batch
+	}
+	select {
+	case <-first.whole:
+		return batch
+	default:
+	}
+	timeout := time.NewTimer(min(j.took/2, j.opts.Gather))
+	defer timeout.Stop()
+	select {
+	case <-first.whole:
+	case next := <-j.queue:
+		batch = append(batch, next)
+	case <-timeout.C:
 	}
 	return batch
 }
@@ -240,6 +263,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 			return nil, err
 		}
 	}
+	j.took = time.Since(began)
 	batch, left = batch[:len(outcomes)], batch[len(outcomes):]
 	j.publish(ctx, records, toldBetween(batch, outcomes))
 	for i, s := range batch {

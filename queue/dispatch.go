@@ -47,7 +47,7 @@ func (q *Queue) overview(ctx context.Context) (view overview, err error) {
 		return view, err
 	}
 	if err = q.readQueued(ctx, &view); err != nil {
-		return view, fmt.Errorf("count queued jobs: %w", err)
+		return view, err
 	}
 	mine, args := q.owing(1)
 	err = q.db.Read().QueryRowContext(ctx, `select coalesce(min(reconcile_at), 0) from jobs where reconcile_at is not null and `+mine, args...).Scan(&view.owed)
@@ -58,32 +58,27 @@ func (q *Queue) overview(ctx context.Context) (view overview, err error) {
 }
 
 func (q *Queue) readQueued(ctx context.Context, view *overview) error {
-	rows, err := q.db.Read().QueryContext(ctx, `select type, count(*), min(coalesce(next_attempt_at, 0)) from jobs where state = 'queued' group by type`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	view.unrunnable = map[string]int{}
-	for rows.Next() {
+	return database.ReadEach(ctx, q.db.Read(), "count queued jobs", func(row database.Row) error {
 		var (
 			name  string
 			n     int
 			ready int64
 		)
-		if err := rows.Scan(&name, &n, &ready); err != nil {
+		if err := row.Scan(&name, &n, &ready); err != nil {
 			return err
 		}
 		name = database.DecodeText(name)
 		if _, known := q.definitions[name]; !known {
 			view.unrunnable[name] = n
-			continue
+			return nil
 		}
 		if view.queued == 0 || ready < view.ready {
 			view.ready = ready
 		}
 		view.queued += n
-	}
-	return rows.Err()
+		return nil
+	}, `select type, count(*), min(coalesce(next_attempt_at, 0)) from jobs where state = 'queued' group by type`)
 }
 
 // Unrunnable counts the queued jobs of types this node does not have, by type, as last seen: they wait for a node that has them.

@@ -2,7 +2,7 @@ package queue
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,19 +35,6 @@ func Prune(ctx context.Context, j *journal.Journal, q database.Querier, now time
 
 // Remembered tells whether a job that has not ended remembers a session in its checkpoint, and may go on in it.
 func Remembered(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
-	rows, err := q.QueryContext(ctx, `select checkpoint from jobs where `+activeStates+` and checkpoint <> ''`)
-	if err != nil {
-		return false, fmt.Errorf("read the checkpoints of jobs: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var checkpoint string
-		if err := rows.Scan(&checkpoint); err != nil {
-			return false, fmt.Errorf("read the checkpoints of jobs: %w", err)
-		}
-		if strings.Contains(database.DecodeText(checkpoint), sessionID) {
-			return true, rows.Close()
-		}
-	}
-	return false, rows.Err()
+	checkpoints, err := database.ReadTexts(ctx, q, "read the checkpoints of jobs", `select checkpoint from jobs where `+activeStates+` and checkpoint <> ''`)
+	return slices.ContainsFunc(checkpoints, func(checkpoint string) bool { return strings.Contains(checkpoint, sessionID) }), err
 }

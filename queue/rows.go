@@ -16,9 +16,7 @@ const jobColumns = `id, type, version, project_id, source_session_id, priority, 
 
 const activeStates = `state in ('queued', 'running')`
 
-type scanner interface{ Scan(dest ...any) error }
-
-func scanJob(row scanner) (Job, error) {
+func scanJob(row database.Row) (Job, error) {
 	var (
 		job     Job
 		payload string
@@ -105,23 +103,7 @@ func readJob(ctx context.Context, q database.Querier, id string) (Job, error) {
 
 // readJobs reads the jobs a condition selects, oldest first.
 func readJobs(ctx context.Context, q database.Querier, condition string, args ...any) ([]Job, error) {
-	rows, err := q.QueryContext(ctx, `select `+jobColumns+` from jobs where `+condition+` order by created_at, id`, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read jobs: %w", err)
-	}
-	defer rows.Close()
-	jobs := []Job{}
-	for rows.Next() {
-		job, err := scanJob(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read jobs: %w", err)
-		}
-		jobs = append(jobs, job)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read jobs: %w", err)
-	}
-	return jobs, nil
+	return database.ReadAll(ctx, q, "read jobs", scanJob, `select `+jobColumns+` from jobs where `+condition+` order by created_at, id`, args...)
 }
 
 // notElsewhere leaves a job about a session to the node that owns the session: its directory and its runtime are there. $2 is the node's id.
@@ -132,27 +114,13 @@ const notElsewhere = `(source_session_id is null or not exists (
 // known here.
 func readCandidates(ctx context.Context, tx database.Tx, known registry, node string, now int64) ([]Candidate, error) {
 	types, args := known.condition(3)
-	rows, err := tx.QueryContext(ctx, `select c.id, c.project_id, c.priority, c.created_at, coalesce(l.burst, 0) from (
+	return database.ReadAll(ctx, tx, "read the jobs to start", func(row database.Row) (c Candidate, err error) {
+		return c, row.Scan(&c.ID, &c.ProjectID, &c.Priority, &c.CreatedAt, &c.Burst)
+	}, `select c.id, c.project_id, c.priority, c.created_at, coalesce(l.burst, 0) from (
 			select id, project_id, priority, created_at, row_number() over (partition by project_id, priority order by created_at, id) as place
 			from jobs where state = 'queued' and `+types+` and `+notElsewhere+` and (next_attempt_at is null or next_attempt_at <= $1)
 				and project_id not in (select project_id from jobs where state = 'running')
 		) c left join job_lanes l on l.project_id = c.project_id where c.place = 1`, append([]any{now, node}, args...)...)
-	if err != nil {
-		return nil, fmt.Errorf("read the jobs to start: %w", err)
-	}
-	defer rows.Close()
-	var candidates []Candidate
-	for rows.Next() {
-		var c Candidate
-		if err := rows.Scan(&c.ID, &c.ProjectID, &c.Priority, &c.CreatedAt, &c.Burst); err != nil {
-			return nil, fmt.Errorf("read the jobs to start: %w", err)
-		}
-		candidates = append(candidates, c)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the jobs to start: %w", err)
-	}
-	return candidates, nil
 }
 
 // count reads one number.
@@ -191,34 +159,21 @@ func prune(ctx context.Context, tx database.Tx, projectID string, keep int) erro
 
 // readCounts reads the health figures.
 func readCounts(ctx context.Context, q database.Querier) (counts Counts, err error) {
-	rows, err := q.QueryContext(ctx, `select state, count(*) from jobs group by state`)
-	if err != nil {
-		return Counts{}, fmt.Errorf("count jobs: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	of := map[State]*int{Queued: &counts.Queued, Running: &counts.Running, Completed: &counts.Completed, Failed: &counts.Failed,
+		Canceled: &counts.Canceled}
+	err = database.ReadEach(ctx, q, "count jobs", func(row database.Row) error {
 		var (
 			state State
 			n     int
 		)
-		if err := rows.Scan(&state, &n); err != nil {
-			return Counts{}, fmt.Errorf("count jobs: %w", err)
+		err := row.Scan(&state, &n)
+		if count, known := of[state]; known {
+			*count = n
 		}
-		switch state {
-		case Queued:
-			counts.Queued = n
-		case Running:
-			counts.Running = n
-		case Completed:
-			counts.Completed = n
-		case Failed:
-			counts.Failed = n
-		case Canceled:
-			counts.Canceled = n
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return Counts{}, fmt.Errorf("count jobs: %w", err)
+		return err
+	}, `select state, count(*) from jobs group by state`)
+	if err != nil {
+		return Counts{}, err
 	}
 	if err := q.QueryRowContext(ctx, `select count(distinct project_id) from jobs`).Scan(&counts.Projects); err != nil {
 		return Counts{}, fmt.Errorf("count projects with jobs: %w", err)

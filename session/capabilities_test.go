@@ -149,14 +149,7 @@ func TestMessagesWaitWhereNothingSteers(t *testing.T) {
 }
 
 // unsent is how many messages of a session wait to be sent.
-func (k *kit) unsent(sessionID string) int {
-	k.locks.mu.Lock()
-	defer k.locks.mu.Unlock()
-	if lock, ok := k.locks.keys["message "+sessionID]; ok {
-		return lock.users
-	}
-	return 0
-}
+func (k *kit) unsent(sessionID string) int { return k.locks.Users()["message "+sessionID] }
 
 // A session keeps what its runtime could do when it was opened, and shows it.
 func TestASessionKeepsItsCapabilities(t *testing.T) {

@@ -74,7 +74,7 @@ func act[Part, Result any](
 	session, adapter, err := s.owned(ctx, sessionID)
 	if errors.Is(err, ErrNotFound) {
 		session.ID = sessionID
-		adapter, err = s.adapter("")
+		adapter, err = s.chosen("")
 	}
 	if err != nil {
 		return result, err

@@ -30,7 +30,7 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 	}
 	asking, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
-	release, err := s.locks.acquire(asking, sessionID)
+	release, err := s.locks.Acquire(asking, sessionID)
 	switch {
 	case err == nil:
 		defer release()

@@ -119,23 +119,9 @@ func (s *Service) tellDeletion(ctx context.Context, session Session) error {
 
 // notedDeletions are the conversations runtimes of this node still have to delete, the oldest deletion first.
 func (s *Service) notedDeletions(ctx context.Context) ([]Session, error) {
-	rows, err := s.db.Read().QueryContext(ctx, `select session_id, runtime, runtime_session_id from thread_deletions
-		where node_id = $1 order by created_at, session_id`, s.opts.NodeID)
-	if err != nil {
-		return nil, fmt.Errorf("list noted deletions: %w", err)
-	}
-	defer rows.Close()
-	var noted []Session
-	for rows.Next() {
-		var one Session
-		if err := rows.Scan(&one.ID, &one.Runtime, &one.RuntimeSessionID); err != nil {
-			return nil, fmt.Errorf("list noted deletions: %w", err)
-		}
+	return database.ReadAll(ctx, s.db.Read(), "list noted deletions", func(row database.Row) (one Session, err error) {
+		err = row.Scan(&one.ID, &one.Runtime, &one.RuntimeSessionID)
 		one.ID, one.RuntimeSessionID = database.DecodeText(one.ID), database.DecodeText(one.RuntimeSessionID)
-		noted = append(noted, one)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("list noted deletions: %w", err)
-	}
-	return noted, nil
+		return one, err
+	}, `select session_id, runtime, runtime_session_id from thread_deletions where node_id = $1 order by created_at, session_id`, s.opts.NodeID)
 }

@@ -49,7 +49,7 @@ func TestDeletingDoesNotWaitForAFrozenRuntime(t *testing.T) {
 			_, err := k.Send(t.Context(), asked.ID, Message{Text: "never answered"})
 			sent <- err
 		}()
-		k.eventually("the message is on its way", func() bool { return k.locks.held() == 1 })
+		k.eventually("the message is on its way", func() bool { return len(k.locks.Users()) == 1 })
 
 		began := time.Now()
 		if _, err := k.Delete(t.Context(), asked.ID); err != nil {

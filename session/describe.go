@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -100,20 +99,13 @@ func (s *Service) opening(ctx context.Context, q database.Querier, sessionID str
 
 // readMessages reads a session's messages as their runtime describes them, by id.
 func readMessages(ctx context.Context, q database.Querier, sessionID string) (map[string]json.RawMessage, error) {
-	rows, err := q.QueryContext(ctx, `select message_id, native from runtime_messages where session_id = $1`, database.EncodeText(sessionID))
-	if err != nil {
-		return nil, fmt.Errorf("read the messages of session %s: %w", sessionID, err)
-	}
-	defer func() { _ = rows.Close() }()
 	messages := map[string]json.RawMessage{}
-	for rows.Next() {
+	return messages, database.ReadEach(ctx, q, "read the messages of session "+sessionID, func(row database.Row) error {
 		var id, native string
-		if err := rows.Scan(&id, &native); err != nil {
-			return nil, fmt.Errorf("read the messages of session %s: %w", sessionID, err)
-		}
+		err := row.Scan(&id, &native)
 		messages[database.DecodeText(id)] = json.RawMessage(native)
-	}
-	return messages, rows.Err()
+		return err
+	}, `select message_id, native from runtime_messages where session_id = $1`, database.EncodeText(sessionID))
 }
 
 // nativeTurns are a session's turns with the items that ended, in the order of the transcript.

@@ -168,19 +168,23 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 	if err != nil {
 		return nil, err
 	}
-	meta.ReceivedAt, meta.TurnID = at, turn.turnID
 	ended := wire.TurnCompleted(turn.sessionID, wire.Turn{ID: turn.turnID, Status: turn.status, Error: &wire.Failure{Message: turn.failure},
 		StartedAt: turn.startedAt, CompletedAt: turn.completedAt})
-	return append(failed, journal.Event{SessionID: turn.sessionID, TurnID: turn.turnID, Type: stream.EventNotification, Time: at, Source: source,
-		Meta: stream.EncodeMeta(meta), Payload: ended.Raw}), nil
+	return append(failed, spoken(ended, meta, at)), nil
 }
 
 // named tells clients of a session's title where its runtime does not: in the words of one that does.
 func named(session Session, at int64) journal.Event {
 	meta := thread{systemOwned: session.SystemOwned, title: session.Title, projectID: session.ProjectID}.meta(session.ID)
-	meta.ReceivedAt = at
-	return journal.Event{SessionID: session.ID, Type: stream.EventNotification, Time: at, Source: source, Meta: stream.EncodeMeta(meta),
-		Payload: wire.ThreadNamed(session.ID, session.Title).Raw}
+	return spoken(wire.ThreadNamed(session.ID, session.Title), meta, at)
+}
+
+// spoken is the event of a line of ours, in the words a runtime would have used.
+func spoken(line runtime.Signal, meta stream.Meta, at int64) journal.Event {
+	event := journal.Event{SessionID: line.ThreadID, TurnID: line.TurnID, Type: stream.EventNotification, Time: at, Source: source, Payload: line.Raw}
+	meta.ReceivedAt, meta.TurnID, meta.Layout = at, line.TurnID, &line.Layout
+	stream.SetMeta(&event, &meta)
+	return event
 }
 
 func restartReason(name string) string {

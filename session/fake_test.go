@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"harness/runtime"
+	"harness/runtime/processes"
 )
 
 // fake is a runtime whose every word is written by the test.
@@ -20,6 +21,7 @@ type fake struct {
 	name    string
 	apart   bool
 	natives []string
+	set     *processes.Set[string] // starts its processes, when set
 
 	mu         sync.Mutex
 	processes  map[string]string // of one that is apart: session id → generation
@@ -100,7 +102,7 @@ func (f *fake) freeze() (thaw func()) {
 	return sync.OnceFunc(func() { close(frozen) })
 }
 
-func (f *fake) StartThread(_ context.Context, in runtime.StartThread) (runtime.Thread, error) {
+func (f *fake) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
 	f.mu.Lock()
 	if err := f.available(); err != nil {
 		f.mu.Unlock()
@@ -116,7 +118,13 @@ func (f *fake) StartThread(_ context.Context, in runtime.StartThread) (runtime.T
 		Raw: encode(map[string]string{"id": id})}
 	f.threads, f.began = append(f.threads, t), append(f.began, in)
 	f.mu.Unlock()
-	if f.apart {
+	if f.set != nil {
+		_, done, err := f.set.Use(ctx, id)
+		if err != nil {
+			return runtime.Thread{}, err
+		}
+		done()
+	} else if f.apart {
 		f.serve(id, newID())
 	}
 	f.notify(id, "", "thread/started", nil)

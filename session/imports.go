@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -190,20 +189,8 @@ func (s *Service) nextImports(ctx context.Context) bool {
 
 // missingHistories lists sessions of a node whose history is to be taken in, newest first, below an id.
 func missingHistories(ctx context.Context, q database.Querier, nodeID, before string) (ids []string, err error) {
-	rows, err := q.QueryContext(ctx, `select id from sessions where node_id = $1 and history_at = 0 and ($2 = '' or id < $2)
-		order by id desc limit $3`, nodeID, database.EncodeText(before), importPage)
-	if err != nil {
-		return nil, fmt.Errorf("list the sessions whose history is missing: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("list the sessions whose history is missing: %w", err)
-		}
-		ids = append(ids, database.DecodeText(id))
-	}
-	return ids, rows.Err()
+	return database.ReadTexts(ctx, q, "list the sessions whose history is missing", `select id from sessions
+		where node_id = $1 and history_at = 0 and ($2 = '' or id < $2) order by id desc limit $3`, nodeID, database.EncodeText(before), importPage)
 }
 
 // takeHistory makes sure that the runtime's own history of a session is stored here: of one that began elsewhere (adopted, forked), or in

@@ -182,6 +182,10 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 		a.meta.RequestID = new(string)
 	}
 	a.meta.ReceivedAt = a.receivedAt
+	if a.meta.Layout = &signal.Layout; signal.Layout == (runtime.Layout{}) {
+		_, layout, _ := wire.LayoutOf(signal.Raw) // a line without a method shows nothing
+		a.meta.Layout = &layout
+	}
 	a.meta.TurnID = signal.TurnID
 	if a.meta.TurnID == "" {
 		a.meta.TurnID = a.thread.activeTurn
@@ -291,7 +295,7 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 			}
 		}
 	}
-	event.Meta = stream.EncodeMeta(meta)
+	stream.SetMeta(&event, &meta)
 	return append(before, event), nil
 }
 

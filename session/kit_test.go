@@ -80,8 +80,8 @@ func (k *kit) close() {
 	if err := k.log.Stop(ctx); err != nil {
 		k.t.Error(err)
 	}
-	if held := k.locks.held(); held != 0 {
-		k.t.Errorf("%d session locks are still held", held)
+	if held := k.locks.Users(); len(held) != 0 {
+		k.t.Errorf("session locks are still held: %v", held)
 	}
 }
 

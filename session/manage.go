@@ -133,7 +133,7 @@ func (s *Service) manage(ctx context.Context, sessionID string, act func(context
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return Session{}, err // before the runtime is told anything
 	}
-	release, err := s.locks.acquire(ctx, sessionID)
+	release, err := s.locks.Acquire(ctx, sessionID)
 	if err != nil {
 		return Session{}, err
 	}

@@ -73,21 +73,5 @@ func (s *Service) adoptNodes(ctx context.Context, tx database.Tx) error {
 }
 
 func otherNodes(ctx context.Context, tx database.Tx, own string) ([]string, error) {
-	rows, err := tx.QueryContext(ctx, `select distinct node_id from sessions where node_id <> $1`, own)
-	if err != nil {
-		return nil, fmt.Errorf("list the nodes with sessions: %w", err)
-	}
-	defer rows.Close()
-	var nodes []string
-	for rows.Next() {
-		var node string
-		if err := rows.Scan(&node); err != nil {
-			return nil, fmt.Errorf("list the nodes with sessions: %w", err)
-		}
-		nodes = append(nodes, node)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("list the nodes with sessions: %w", err)
-	}
-	return nodes, nil
+	return database.ReadTexts(ctx, tx, "list the nodes with sessions", `select distinct node_id from sessions where node_id <> $1`, own)
 }

@@ -97,7 +97,7 @@ func (s *Service) tell(a arrival, ref stream.TextRef) {
 	meta := a.meta
 	meta.Text = &ref
 	event := a.event()
-	event.Meta = stream.EncodeMeta(meta)
+	event.Known = &meta // it is not stored
 	if err := s.journal.Tell(context.Background(), event); err != nil {
 		s.opts.Logger.Debug().Err(err).Str("session", a.signal.ThreadID).Msg("a piece of text was not told early")
 	}
@@ -137,6 +137,8 @@ func (g *textGroup) join() arrival {
 	joined = append(joined, line[:g.start]...)
 	joined = append(joined, g.text...)
 	a.signal.Raw = append(joined, line[g.end:]...)
+	layout := a.meta.Layout.Moved(g.start, len(g.text)-(g.end-g.start))
+	a.meta.Layout = &layout
 	return a
 }
 

@@ -95,24 +95,10 @@ func (s *Service) chats(ctx context.Context, q database.Querier, projectID strin
 	if _, err := readProject(ctx, q, projectID); err != nil {
 		return nil, err
 	}
-	rows, err := q.QueryContext(ctx, `select `+sessionColumns+` from sessions where project_id = $1 and system_owned = 0
-		order by project_rank, id`, database.EncodeText(projectID))
-	if err != nil {
-		return nil, fmt.Errorf("list chats of project %s: %w", projectID, err)
-	}
-	defer rows.Close()
-	var chats []Session
-	for rows.Next() {
-		row, err := scanSession(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list chats of project %s: %w", projectID, err)
-		}
-		chats = append(chats, row.Session)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("list chats of project %s: %w", projectID, err)
-	}
-	return chats, nil
+	return database.ReadAll(ctx, q, "list chats of project "+projectID, func(row database.Row) (Session, error) {
+		stored, err := scanSession(row)
+		return stored.Session, err
+	}, `select `+sessionColumns+` from sessions where project_id = $1 and system_owned = 0 order by project_rank, id`, database.EncodeText(projectID))
 }
 
 // release takes a project's chats out of it, only the one of the given id unless that is "", and returns how many.

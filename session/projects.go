@@ -36,21 +36,9 @@ func (s *Service) ProjectsAt(ctx context.Context) (projects []Project, pos int64
 }
 
 func listProjects(ctx context.Context, q database.Querier) ([]Project, error) {
-	rows, err := q.QueryContext(ctx, `select `+projectColumns+` from projects`)
+	projects, err := database.ReadAll(ctx, q, "list projects", scanProject, `select `+projectColumns+` from projects`)
 	if err != nil {
-		return nil, fmt.Errorf("list projects: %w", err)
-	}
-	defer rows.Close()
-	projects := []Project{}
-	for rows.Next() {
-		project, err := scanProject(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list projects: %w", err)
-		}
-		projects = append(projects, project)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("list projects: %w", err)
+		return nil, err
 	}
 	names := collate.New(language.Und)
 	slices.SortFunc(projects, func(a, b Project) int {
@@ -195,7 +183,7 @@ func readProject(ctx context.Context, q database.Querier, id string) (Project, e
 	return project, nil
 }
 
-func scanProject(row scanner) (Project, error) {
+func scanProject(row database.Row) (Project, error) {
 	var (
 		project   Project
 		directory sql.NullString

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -97,20 +96,6 @@ func (p pruner) gone(ctx context.Context) error {
 	}
 	rows, err = p.journal.SweepSequences(ctx, `not exists (select 1 from sessions where id = journal_sequences.session_id)`)
 	return p.tell("journal_sequences", rows, err)
-}
-
-func scanAll(ctx context.Context, q database.Querier, scan func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
 
 // sweepSession runs a removal in a session until it removes nothing. look tells, without holding up who writes, that there is something.

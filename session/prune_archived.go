@@ -17,9 +17,9 @@ func (p pruner) archived(ctx context.Context) error {
 	if p.keep.Archived == 0 && p.keep.MaxArchived == 0 {
 		return nil
 	}
-	ids, err := column(ctx, p.db.Read(), notArchivedAsNoted)
+	ids, err := database.ReadTexts(ctx, p.db.Read(), "look for sessions that were archived", notArchivedAsNoted)
 	if err != nil {
-		return fmt.Errorf("look for sessions that were archived: %w", err)
+		return err
 	}
 	for _, id := range ids {
 		if err := p.noteArchived(ctx, id); err != nil {
@@ -27,11 +27,11 @@ func (p pruner) archived(ctx context.Context) error {
 		}
 	}
 	// One that was emptied before has nothing left; one in which a turn runs is not touched.
-	ids, err = column(ctx, p.db.Read(), `select id from (select id, archived_at, row_number() over (order by archived_at desc, updated_at desc, id desc)
+	ids, err = database.ReadTexts(ctx, p.db.Read(), "look for sessions archived long ago", `select id from (select id, archived_at, row_number() over (order by archived_at desc, updated_at desc, id desc)
 		as place from sessions where archived = 1) s where (archived_at < $1 or ($2 > 0 and place > $2)) and (`+entriesOrTurns+`)`,
 		p.before(p.keep.Archived), int64(p.keep.MaxArchived))
 	if err != nil {
-		return fmt.Errorf("look for sessions archived long ago: %w", err)
+		return err
 	}
 	for _, id := range ids {
 		if err := p.empty(ctx, id); err != nil {
@@ -54,7 +54,7 @@ func (p pruner) noteArchived(ctx context.Context, sessionID string) error {
 func (p pruner) empty(ctx context.Context, sessionID string) error {
 	key := database.EncodeText(sessionID)
 	look := func(ctx context.Context, q database.Querier) (bool, error) {
-		found, err := column(ctx, q, `select id from sessions s where id = $1 and archived = 1 and `+entriesOrTurns, key)
+		found, err := database.ReadTexts(ctx, q, "look at archived session "+sessionID, `select id from sessions s where id = $1 and archived = 1 and `+entriesOrTurns, key)
 		return len(found) > 0, err
 	}
 	return p.sweepSession(ctx, "archived_transcripts", sessionID, look, func(ctx context.Context, tx database.Tx) (int64, error) {

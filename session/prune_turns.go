@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,13 +22,14 @@ func (p pruner) rolledBack(ctx context.Context) error {
 	if p.keep.Records == 0 {
 		return nil
 	}
-	sessions, err := column(ctx, p.db.Read(), `select distinct session_id from rolled_back_turns where rolled_back_at < $1`, p.before(p.keep.Records))
+	sessions, err := database.ReadTexts(ctx, p.db.Read(), "look for turns rolled back long ago",
+		`select distinct session_id from rolled_back_turns where rolled_back_at < $1`, p.before(p.keep.Records))
 	if err != nil {
-		return fmt.Errorf("look for turns rolled back long ago: %w", err)
+		return err
 	}
 	for _, id := range sessions {
 		err := p.sweepTurns(ctx, "rolled_back_turns", id, func(ctx context.Context, q database.Querier) ([]string, error) {
-			return column(ctx, q, `select turn_id from rolled_back_turns where session_id = $1 and rolled_back_at < $2 limit $3`,
+			return database.ReadTexts(ctx, q, "look for turns rolled back long ago", `select turn_id from rolled_back_turns where session_id = $1 and rolled_back_at < $2 limit $3`,
 				database.EncodeText(id), p.before(p.keep.Records), pruneTurns)
 		})
 		if err != nil {
@@ -50,13 +50,10 @@ func (p pruner) turns(ctx context.Context) error {
 		owned int64
 	}
 	for last := ""; ; {
-		var sessions []candidate
-		err := scanAll(ctx, p.db.Read(), func(rows *sql.Rows) error {
-			var one candidate
-			err := rows.Scan(&one.id, &one.owned)
+		sessions, err := database.ReadAll(ctx, p.db.Read(), "list the sessions to prune", func(row database.Row) (one candidate, err error) {
+			err = row.Scan(&one.id, &one.owned)
 			one.id = database.DecodeText(one.id)
-			sessions = append(sessions, one)
-			return err
+			return one, err
 		}, `select id, system_owned from sessions where id > $1 and system_owned >= $2 order by id limit $3`,
 			database.EncodeText(last), 1-flag(all), prunePage)
 		if err != nil || len(sessions) == 0 {
@@ -92,10 +89,10 @@ func (p pruner) turnsOf(ctx context.Context, sessionID string, age time.Duration
 
 // oldTurns are some of a session's turns that are to go, the oldest first. The newest one always stays.
 func (p pruner) oldTurns(ctx context.Context, q database.Querier, sessionID string, age time.Duration) ([]string, error) {
-	key := database.EncodeText(sessionID)
+	key, what := database.EncodeText(sessionID), "look for the old turns of session "+sessionID
 	const ended = `select turn_id from turns t where session_id = $1 and status <> 'inProgress' and completed_at > 0`
 	if age > 0 {
-		old, err := column(ctx, q, ended+` and completed_at < $2 and exists (select 1 from turns n where n.session_id = t.session_id
+		old, err := database.ReadTexts(ctx, q, what, ended+` and completed_at < $2 and exists (select 1 from turns n where n.session_id = t.session_id
 			and (n.started_at > t.started_at or (n.started_at = t.started_at and n.turn_id > t.turn_id))) order by started_at, turn_id limit $3`,
 			key, p.before(age), pruneTurns)
 		if err != nil || len(old) > 0 {
@@ -105,7 +102,7 @@ func (p pruner) oldTurns(ctx context.Context, q database.Querier, sessionID stri
 	if p.keep.MaxTurns == 0 {
 		return nil, nil
 	}
-	return column(ctx, q, ended+` order by started_at desc, turn_id desc limit $3 offset $2`, key, p.keep.MaxTurns, pruneTurns)
+	return database.ReadTexts(ctx, q, what, ended+` order by started_at desc, turn_id desc limit $3 offset $2`, key, p.keep.MaxTurns, pruneTurns)
 }
 
 // sweepTurns removes a session's turns that old lists, until it lists none or somebody counts on them.
@@ -152,14 +149,4 @@ func (p pruner) removeTurn(ctx context.Context, tx database.Tx, sessionID, turnI
 		return fmt.Errorf("delete turn %s of session %s: %w", turnID, sessionID, err)
 	}
 	return nil
-}
-
-func column(ctx context.Context, q database.Querier, query string, args ...any) (found []string, err error) {
-	err = scanAll(ctx, q, func(rows *sql.Rows) error {
-		var text string
-		err := rows.Scan(&text)
-		found = append(found, database.DecodeText(text))
-		return err
-	}, query, args...)
-	return found, err
 }

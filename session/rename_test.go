@@ -47,11 +47,7 @@ func TestRenameFrom(t *testing.T) {
 		go func() { _, err := k.Rename(t.Context(), s.ID, "mine"); mine <- err }()
 		<-naming
 		go func() { _, err := k.RenameFrom(t.Context(), s.ID, "auto", NewChatTitle); auto <- err }()
-		k.eventually("the second rename waits or is over", func() bool {
-			k.locks.mu.Lock()
-			defer k.locks.mu.Unlock()
-			return len(auto) > 0 || k.locks.keys[s.ID].users == 2
-		})
+		k.eventually("the second rename waits or is over", func() bool { return len(auto) > 0 || k.locks.Users()[s.ID] == 2 })
 		close(goOn)
 		k.do(<-mine)
 		refused(<-auto, "mine")

@@ -23,7 +23,7 @@ func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) 
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return nil, err // before the runtime is told anything
 	}
-	release, err := s.locks.acquire(ctx, sessionID)
+	release, err := s.locks.Acquire(ctx, sessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (s *Service) settleRollbacks(ctx context.Context, runtimeName string) error
 	}
 	for _, id := range ids {
 		err := func() error {
-			release, err := s.locks.acquire(ctx, id)
+			release, err := s.locks.Acquire(ctx, id)
 			if err != nil {
 				return err
 			}
@@ -223,22 +223,6 @@ func (s *Service) settleRollbacks(ctx context.Context, runtimeName string) error
 }
 
 func (s *Service) openRollbacks(ctx context.Context, runtimeName string) ([]string, error) {
-	rows, err := s.db.Read().QueryContext(ctx, `select o.session_id from open_rollbacks o join sessions s on s.id = o.session_id
+	return database.ReadTexts(ctx, s.db.Read(), "list open rollbacks", `select o.session_id from open_rollbacks o join sessions s on s.id = o.session_id
 		where o.node_id = $1 and s.runtime = $2 order by o.session_id`, s.opts.NodeID, runtimeName)
-	if err != nil {
-		return nil, fmt.Errorf("list open rollbacks: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("list open rollbacks: %w", err)
-		}
-		ids = append(ids, database.DecodeText(id))
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("list open rollbacks: %w", err)
-	}
-	return ids, nil
 }

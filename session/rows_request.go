@@ -92,25 +92,19 @@ func found(row requestRow, err error) (requestRow, error) {
 
 // pendingOfSession, pendingOfNode: oldest first.
 func pendingOfSession(ctx context.Context, q database.Querier, sessionID string) ([]requestRow, error) {
-	rows, err := q.QueryContext(ctx, `select `+requestColumns+` from interactive_requests
-		where session_id = $1 and status = 'pending' order by created_at, id`, database.EncodeText(sessionID))
-	return scanRequests(rows, err)
+	return queryRequests(ctx, q, `where session_id = $1 and status = 'pending' order by created_at, id`, database.EncodeText(sessionID))
 }
 
 func pendingOfNode(ctx context.Context, q database.Querier, nodeID string) ([]requestRow, error) {
-	rows, err := q.QueryContext(ctx, `select `+requestColumns+` from interactive_requests
-		where node_id = $1 and status = 'pending' order by created_at, id`, nodeID)
-	return scanRequests(rows, err)
+	return queryRequests(ctx, q, `where node_id = $1 and status = 'pending' order by created_at, id`, nodeID)
 }
 
 // undelivered are the decided requests of a node's runtimes that may not know the decision yet: their turns still wait. A decision of a
 // turn that is over needs no delivery.
 func undelivered(ctx context.Context, q database.Querier, nodeID string) ([]requestRow, error) {
-	rows, err := q.QueryContext(ctx, `select `+requestColumns+` from interactive_requests r
-		where node_id = $1 and status = 'resolved' and delivered_at = 0 and (turn_id = '' or exists (select 1 from turns t
+	return queryRequests(ctx, q, `where node_id = $1 and status = 'resolved' and delivered_at = 0 and (turn_id = '' or exists (select 1 from turns t
 			where t.session_id = r.session_id and t.turn_id = r.turn_id and t.status = 'inProgress'))
 		order by created_at, id`, nodeID)
-	return scanRequests(rows, err)
 }
 
 func isUndelivered(ctx context.Context, q database.Querier, id string) (bool, error) {
@@ -123,26 +117,11 @@ func isUndelivered(ctx context.Context, q database.Querier, id string) (bool, er
 	return count == 1, nil
 }
 
-func scanRequests(rows *sql.Rows, err error) ([]requestRow, error) {
-	if err != nil {
-		return nil, fmt.Errorf("read interactive requests: %w", err)
-	}
-	defer rows.Close()
-	var requests []requestRow
-	for rows.Next() {
-		r, err := scanRequest(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read interactive requests: %w", err)
-		}
-		requests = append(requests, r)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read interactive requests: %w", err)
-	}
-	return requests, nil
+func queryRequests(ctx context.Context, q database.Querier, where string, args ...any) ([]requestRow, error) {
+	return database.ReadAll(ctx, q, "read interactive requests", scanRequest, `select `+requestColumns+` from interactive_requests r `+where, args...)
 }
 
-func scanRequest(row scanner) (requestRow, error) {
+func scanRequest(row database.Row) (requestRow, error) {
 	var (
 		r                       requestRow
 		params, nativeID, reply string

@@ -15,15 +15,13 @@ import (
 const sessionColumns = `id, runtime, runtime_session_id, node_id, project_id, title, cwd, source, model_provider, thread, controls,
 	system_owned, archived, created_at, updated_at, history_at, capabilities`
 
-type scanner interface{ Scan(dest ...any) error }
-
 // storedSession is a row: a Session whose controls may be unset and whose title may be "".
 type storedSession struct {
 	Session
 	controls sql.NullString
 }
 
-func scanSession(row scanner) (storedSession, error) {
+func scanSession(row database.Row) (storedSession, error) {
 	var (
 		stored  storedSession
 		project sql.NullString

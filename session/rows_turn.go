@@ -117,11 +117,7 @@ func runningTurn(ctx context.Context, q database.Querier, sessionID string) (str
 }
 
 func queryTurns(ctx context.Context, q database.Querier, where string, args ...any) ([]turnRow, error) {
-	turns, err := database.ReadAll(ctx, q, scanTurn, `select `+turnColumns+` from turns where `+where, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read turns: %w", err)
-	}
-	return turns, nil
+	return database.ReadAll(ctx, q, "read turns", scanTurn, `select `+turnColumns+` from turns where `+where, args...)
 }
 
 func scanTurn(row database.Row) (turn turnRow, err error) {

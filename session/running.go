@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"harness/database"
@@ -39,38 +38,22 @@ func endItem(ctx context.Context, tx database.Tx, sessionID, messageID string) e
 
 // runningOfSession lists the items that run in a session, runningOfNode those of a node's runtimes.
 func runningOfSession(ctx context.Context, q database.Querier, sessionID string) ([]runningItem, error) {
-	rows, err := q.QueryContext(ctx, `select `+runningColumns+` from running_items where session_id = $1 order by message_id`,
+	return queryRunning(ctx, q, `session_id = $1 order by message_id`,
 		database.EncodeText(sessionID))
-	return scanRunning(rows, err)
 }
 
 func runningOfNode(ctx context.Context, q database.Querier, nodeID string) ([]runningItem, error) {
-	rows, err := q.QueryContext(ctx, `select `+runningColumns+` from running_items where node_id = $1 order by session_id, message_id`, nodeID)
-	return scanRunning(rows, err)
+	return queryRunning(ctx, q, `node_id = $1 order by session_id, message_id`, nodeID)
 }
 
-func scanRunning(rows *sql.Rows, err error) ([]runningItem, error) {
-	if err != nil {
-		return nil, fmt.Errorf("read the items that run: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var items []runningItem
-	for rows.Next() {
-		var (
-			item     runningItem
-			outlives int64
-		)
-		if err := rows.Scan(&item.sessionID, &item.messageID, &item.turnID, &item.generation, &outlives); err != nil {
-			return nil, fmt.Errorf("read the items that run: %w", err)
-		}
+func queryRunning(ctx context.Context, q database.Querier, where string, args ...any) ([]runningItem, error) {
+	return database.ReadAll(ctx, q, "read the items that run", func(row database.Row) (item runningItem, err error) {
+		var outlives int64
+		err = row.Scan(&item.sessionID, &item.messageID, &item.turnID, &item.generation, &outlives)
 		for _, text := range []*string{&item.sessionID, &item.messageID, &item.turnID} {
 			*text = database.DecodeText(*text)
 		}
 		item.outlives = outlives != 0
-		items = append(items, item)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the items that run: %w", err)
-	}
-	return items, nil
+		return item, err
+	}, `select `+runningColumns+` from running_items where `+where, args...)
 }

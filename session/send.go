@@ -59,13 +59,13 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 // forMessage takes the lock of a session for a message: at once where the message can be steered into a running turn, else as soon as no turn
 // runs. Messages that wait come in the order they were sent; one that is to be alone is refused with runtime.ErrTurnActive instead.
 func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) (session Session, adapter runtime.Adapter, release func(), err error) {
-	next, err := s.locks.acquire(ctx, "message "+sessionID)
+	next, err := s.locks.Acquire(ctx, "message "+sessionID)
 	if err != nil {
 		return Session{}, nil, nil, err
 	}
 	defer next()
 	for {
-		if release, err = s.locks.acquire(ctx, sessionID); err != nil {
+		if release, err = s.locks.Acquire(ctx, sessionID); err != nil {
 			return Session{}, nil, nil, err
 		}
 		var idle <-chan struct{}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"harness/database"
+	"harness/internal/keylock"
 	"harness/journal"
 	"harness/runtime"
 	"harness/transcript"
@@ -52,7 +53,7 @@ type Service struct {
 	db       *database.DB
 	entries  transcript.Store
 	view     *view
-	locks    keyedLocks
+	locks    keylock.Locks
 	adoption *adoption
 	imports  *imports
 	delivery *delivery

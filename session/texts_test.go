@@ -73,9 +73,10 @@ func deltaOf(t *testing.T, event journal.Event) (delta, bool) {
 	if json.Unmarshal(event.Payload, &line) != nil || line.Method != "item/agentMessage/delta" {
 		return delta{}, false
 	}
-	var meta stream.Meta
-	if err := json.Unmarshal(event.Meta, &meta); err != nil || meta.Text == nil {
-		t.Fatalf("meta of a delta: %s", event.Meta)
+	meta, err := stream.MetaOf(&event)
+	if err != nil || meta.Text == nil {
+		t.Errorf("meta of a delta: %s %+v, %v", event.Meta, event.Known, err)
+		return delta{}, false
 	}
 	if event.Payload[meta.Text.At] != '"' {
 		t.Errorf("no text at %d of %s", meta.Text.At, event.Payload)

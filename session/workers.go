@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -103,22 +102,10 @@ func (s *Service) sweepWorkers(ctx context.Context) error {
 		return nil
 	}
 	// Runtimes count in seconds.
-	rows, err := s.db.Read().QueryContext(ctx, `select id from sessions where system_owned = 1 and node_id = $1 and created_at < $2 order by id`,
-		s.opts.NodeID, s.begun/1000*1000)
+	ids, err := database.ReadTexts(ctx, s.db.Read(), "list worker sessions", `select id from sessions
+		where system_owned = 1 and node_id = $1 and created_at < $2 order by id`, s.opts.NodeID, s.begun/1000*1000)
 	if err != nil {
-		return fmt.Errorf("list worker sessions: %w", err)
-	}
-	defer rows.Close()
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return fmt.Errorf("list worker sessions: %w", err)
-		}
-		ids = append(ids, database.DecodeText(id))
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("list worker sessions: %w", err)
+		return err
 	}
 	var (
 		idle []string

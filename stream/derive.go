@@ -18,21 +18,18 @@ func Frames(rec journal.Record) ([]Frame, error) {
 	if !native && strings.Contains(rec.Type, ".") {
 		return nil, nil
 	}
-	if len(rec.Meta) > 0 {
-		if err := json.Unmarshal(rec.Meta, &d.meta); err != nil {
-			return nil, fmt.Errorf("meta of journal event %d (%s) is not readable: %w", rec.Pos, rec.Type, err)
-		}
+	var err error
+	if d.meta, err = MetaOf(&rec.Event); err != nil {
+		return nil, fmt.Errorf("meta of journal event %d (%s) is not readable: %w", rec.Pos, rec.Type, err)
 	}
 	if !native {
 		d.add(rec.Type, rec.Payload, rec.Broadcast)
 		return d.frames, nil
 	}
-	if err := json.Unmarshal(rec.Payload, &d.line); err != nil {
+	if d.line, err = LineOf(&rec.Event, d.meta); err != nil {
 		return nil, fmt.Errorf("payload of journal event %d (%s) is not a runtime line: %w", rec.Pos, rec.Type, err)
 	}
-	if err := json.Unmarshal(d.line["method"], &d.method); err != nil {
-		return nil, fmt.Errorf("payload of journal event %d (%s) names no method: %w", rec.Pos, rec.Type, err)
-	}
+	d.method = wire.Text(d.line.Method)
 	d.about = wire.Lookup(d.method)
 	if rec.Type == EventNotification {
 		d.notification()
@@ -49,8 +46,8 @@ func Broadcasts(method string) bool { return wire.Lookup(method).Broadcast }
 // derivation is the work of Frames on one record.
 type derivation struct {
 	rec    journal.Record
-	meta   Meta
-	line   map[string]json.RawMessage
+	meta   *Meta
+	line   Line
 	method string
 	about  wire.Method
 	frames []Frame
@@ -68,11 +65,11 @@ func (d *derivation) add(name string, payload json.RawMessage, broadcast bool) {
 func (d *derivation) notification() {
 	d.signal("notification", "app_server.")
 	if d.about.Alias != "" {
-		d.add(d.about.Alias, appendRaw(nil, d.line["params"], "null"), d.about.Broadcast)
+		d.add(d.about.Alias, appendRaw(nil, d.line.Params, "null"), d.about.Broadcast)
 	}
 	payload := appendMember([]byte{'{'}, "method")
-	payload = append(payload, d.line["method"]...)
-	if params := d.line["params"]; len(params) > 0 {
+	payload = append(payload, d.line.Method...)
+	if params := d.line.Params; len(params) > 0 {
 		payload = appendMember(payload, "params")
 		payload = append(payload, params...)
 	}
@@ -92,7 +89,7 @@ func (d *derivation) request() {
 	case kindToolCall:
 		name = "tool_call_requested"
 	}
-	d.add(name, RequestPayload(*d.meta.Request, d.method, d.line["params"]), false)
+	d.add(name, RequestPayload(*d.meta.Request, d.method, d.line.Params), false)
 }
 
 // signal adds the app_server envelope, except for system-owned and purged threads.
@@ -105,14 +102,14 @@ func (d *derivation) signal(signalType, prefix string) {
 	if receivedAt == 0 {
 		receivedAt = d.rec.Time
 	}
-	params := d.line["params"]
+	params := d.line.Params
 	out := make([]byte, 0, len(params)+512)
 	out = append(out, `{"source":"app_server","signalType":`...)
 	out = appendString(out, signalType)
 	out = appendMember(out, "eventType")
 	out = appendString(out, eventType)
 	out = appendMember(out, "method")
-	out = append(out, d.line["method"]...)
+	out = append(out, d.line.Method...)
 	out = appendMember(out, "receivedAt")
 	out = appendTime(out, receivedAt)
 	out = append(out, `,"context":{"threadId":`...)
@@ -135,11 +132,11 @@ func (d *derivation) appendRequestID(dst []byte, signalType string) []byte {
 		dst = appendNullable(dst, *ours)
 		if request {
 			dst = appendMember(dst, "nativeRequestId")
-			dst = appendRaw(dst, d.line["id"], "null")
+			dst = appendRaw(dst, d.line.ID, "null")
 		}
 	case request:
 		dst = appendMember(dst, "requestId")
-		dst = appendRaw(dst, d.line["id"], "null")
+		dst = appendRaw(dst, d.line.ID, "null")
 	}
 	return dst
 }

@@ -101,6 +101,7 @@ func recordOf(t *testing.T, frames []string) journal.Record {
 		meta.Request = &ref
 	}
 	rec.Payload, rec.Meta = json.RawMessage(line), EncodeMeta(meta)
+	rec.Event = Upcast(1, rec.Event)
 	return rec
 }
 
@@ -129,8 +130,12 @@ func TestFramesEqualRecordings(t *testing.T) {
 	}
 }
 
-func native(kind, line string, meta Meta) journal.Record {
-	return journal.Record{Pos: 1, Seq: 1, Event: journal.Event{Type: kind, SessionID: "T", Payload: json.RawMessage(line), Meta: EncodeMeta(meta)}}
+func native(kind, line string, meta Meta) journal.Record { return old(kind, line, string(EncodeMeta(meta))) }
+
+// old is a row of schema version 1 as it is read today.
+func old(kind, line, meta string) journal.Record {
+	event := journal.Event{Type: kind, SessionID: "T", Payload: json.RawMessage(line), Meta: json.RawMessage(meta)}
+	return journal.Record{Pos: 1, Seq: 1, Event: Upcast(1, event)}
 }
 
 func types(t *testing.T, rec journal.Record) string {
@@ -216,8 +221,7 @@ func TestSignalsNameRequestsByOurID(t *testing.T) {
 		{"old refused", EventRequest, asked, `{"receivedAt":1}`, `"session":null,"requestId":7}`},
 		{"old resolved", EventNotification, closed, `{"receivedAt":1,"turnId":"t"}`, `"params":{"threadId":"T","requestId":7},"session":null}`},
 	} {
-		rec := native(test.kind, test.line, Meta{})
-		rec.Meta = json.RawMessage(test.meta)
+		rec := old(test.kind, test.line, test.meta)
 		frames, err := Frames(rec)
 		if err != nil {
 			t.Fatal(err)

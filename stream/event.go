@@ -4,7 +4,15 @@
 // It must never know the session room, HTTP resources, or a runtime process; of runtimes it knows the canonical vocabulary alone.
 package stream
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"harness/journal"
+	"harness/runtime"
+	"harness/runtime/wire"
+)
 
 // Event types the stream derives several frames from. Any other journal event whose type has no dot is one frame of that type with the
 // event's payload; a type with a dot is internal and shows no frame.
@@ -34,6 +42,8 @@ type Meta struct {
 	Request *RequestRef `json:"request,omitempty"`
 	// Text is set on a notification that adds to a text.
 	Text *TextRef `json:"text,omitempty"`
+	// Layout is where the parts of a runtime's line stand in the payload, nil of other events.
+	Layout *runtime.Layout `json:"layout,omitempty"`
 }
 
 // TextRef is the place of a delta in the text it adds to. Deltas are told early one by one (pieces), then stored joined, one event for the
@@ -75,6 +85,67 @@ type RequestRef struct {
 	// Decisions is the JSON list of the decisions the runtime offers, Questions the one that stands in for params.questions; nil for none.
 	Decisions json.RawMessage `json:"decisions,omitempty"`
 	Questions json.RawMessage `json:"questions,omitempty"`
+}
+
+// SetMeta gives an event its meta, which nobody changes from here on.
+func SetMeta(event *journal.Event, meta *Meta) { event.Meta, event.Known = EncodeMeta(*meta), meta }
+
+// MetaOf is the meta of an event, to be read only.
+func MetaOf(event *journal.Event) (*Meta, error) {
+	if known, ok := event.Known.(*Meta); ok {
+		return known, nil
+	}
+	meta := &Meta{}
+	if len(event.Meta) > 0 {
+		if err := json.Unmarshal(event.Meta, meta); err != nil {
+			return nil, err
+		}
+	}
+	return meta, nil
+}
+
+// Line is a runtime's line in its parts. They are pieces of the event's payload; Params and ID are nil when the line has none.
+type Line struct {
+	// Method is JSON, as the runtime wrote it.
+	Method, Params, ID json.RawMessage
+}
+
+// LineOf cuts the line of an EventNotification or EventRequest into its parts.
+func LineOf(event *journal.Event, meta *Meta) (line Line, err error) {
+	if meta.Layout == nil {
+		return line, errNoLine
+	}
+	line = Line{meta.Layout.Method.Of(event.Payload), meta.Layout.Params.Of(event.Payload), meta.Layout.ID.Of(event.Payload)}
+	if len(line.Method) < 2 || line.Method[0] != '"' {
+		return line, errNoLine
+	}
+	return line, nil
+}
+
+var errNoLine = errors.New("its meta does not tell where its method stands")
+
+// Upcast brings an event of an older schema version to this one (journal.Options.Upcast). Before version 2 the meta of a runtime's line did
+// not tell where its parts stand. A payload that is no such line stays as it is.
+func Upcast(version int, event journal.Event) journal.Event {
+	if version >= 2 || event.Type != EventNotification && event.Type != EventRequest {
+		return event
+	}
+	meta := bytes.TrimSpace(event.Meta)
+	_, layout, ok := wire.LayoutOf(event.Payload)
+	if !ok || len(meta) > 0 && meta[0] != '{' {
+		return event
+	}
+	added, err := json.Marshal(struct {
+		Layout runtime.Layout `json:"layout"`
+	}{layout})
+	if err != nil {
+		return event // a layout is numbers
+	}
+	if len(meta) > 0 && !bytes.HasPrefix(bytes.TrimSpace(meta[1:]), []byte("}")) {
+		added = append(append(added[:len(added)-1], ','), meta[1:]...)
+	}
+	event.Meta = added
+	return event
 }
 
 // EncodeMeta is the meta of a journal event.

@@ -311,19 +311,19 @@ func systemOwned(event journal.Event) journal.Event {
 // tokenEvent is an event of three frames.
 func tokenEvent(thread, text string) journal.Event {
 	params, _ := json.Marshal(text)
-	return journal.Event{
+	return Upcast(1, journal.Event{
 		Type: EventNotification, SessionID: thread, Meta: EncodeMeta(Meta{ReceivedAt: 1}),
 		Payload: json.RawMessage(`{"method":"thread/tokenUsage/updated","params":` + string(params) + `}`),
-	}
+	})
 }
 
 // accountEvent is a global event of three frames, the middle one a broadcast.
 func accountEvent(text string) journal.Event {
 	params, _ := json.Marshal(text)
-	return journal.Event{
+	return Upcast(1, journal.Event{
 		Type: EventNotification, Broadcast: true, Meta: EncodeMeta(Meta{ReceivedAt: 1}),
 		Payload: json.RawMessage(`{"method":"account/updated","params":` + string(params) + `}`),
-	}
+	})
 }
 
 func appendAll(t *testing.T, j interface {

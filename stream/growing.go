@@ -18,8 +18,8 @@ type GrownText struct {
 func GrowTexts(records []journal.Record) ([]GrownText, error) {
 	var grown []growing
 	for _, record := range records {
-		var meta Meta
-		if err := json.Unmarshal(record.Meta, &meta); err != nil {
+		meta, err := MetaOf(&record.Event)
+		if err != nil {
 			return nil, fmt.Errorf("meta of journal event %d is not readable: %w", record.Pos, err)
 		}
 		if meta.Text == nil {

@@ -76,11 +76,11 @@ func (h *Hub) rest(frame *shared, from int64) *shared {
 
 // restOf is a stored delta without what comes before a place in its text.
 func restOf(record journal.Record, from int64) (journal.Record, error) {
-	var meta Meta
-	if err := json.Unmarshal(record.Meta, &meta); err != nil {
+	known, err := MetaOf(&record.Event)
+	if err != nil {
 		return record, fmt.Errorf("meta of journal event %d is not readable: %w", record.Pos, err)
 	}
-	ref := meta.Text
+	meta, ref := *known, *known.Text
 	start := ref.At + 1
 	if start < 1 || start > len(record.Payload) {
 		return record, fmt.Errorf("the text of journal event %d is not at %d", record.Pos, ref.At)
@@ -88,7 +88,12 @@ func restOf(record journal.Record, from int64) (journal.Record, error) {
 	cut := start + textIndex(record.Payload[start:], from-ref.Offset)
 	record.Payload = append(append(json.RawMessage(nil), record.Payload[:start]...), record.Payload[cut:]...)
 	ref.Offset, ref.Length = from, ref.Offset+ref.Length-from
-	record.Meta = EncodeMeta(meta)
+	meta.Text = &ref
+	if meta.Layout != nil {
+		layout := meta.Layout.Moved(start, start-cut)
+		meta.Layout = &layout
+	}
+	record.Known = &meta
 	return record, nil
 }
 

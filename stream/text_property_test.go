@@ -45,10 +45,10 @@ func (w *talker) event(thread, item, text string, ref TextRef) journal.Event {
 	quoted, _ := json.Marshal(text)
 	head := fmt.Sprintf(`{"method":"item/agentMessage/delta","params":{"threadId":%q,"itemId":%q,"delta":`, thread, item)
 	ref.At = len(head)
-	return journal.Event{
+	return Upcast(1, journal.Event{
 		Type: EventNotification, SessionID: thread, ItemID: item, Payload: json.RawMessage(head + string(quoted) + `}}`),
 		Meta: EncodeMeta(Meta{ReceivedAt: 1, SystemOwned: thread == "S", Text: &ref}),
-	}
+	})
 }
 
 func utf16Of(text string) []uint16 { return utf16.Encode([]rune(text)) }

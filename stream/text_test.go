@@ -24,8 +24,8 @@ func TestTextLength(t *testing.T) {
 func textEvent(thread, text string, ref TextRef) journal.Event {
 	const head = `{"method":"item/agentMessage/delta","params":{"itemId":"m","delta":`
 	ref.At, ref.Length = len(head), TextLength([]byte(text))
-	return journal.Event{Type: EventNotification, SessionID: thread, Payload: json.RawMessage(head + `"` + text + `"}}`),
-		Meta: EncodeMeta(Meta{ReceivedAt: 1, Text: &ref})}
+	return Upcast(1, journal.Event{Type: EventNotification, SessionID: thread, Payload: json.RawMessage(head + `"` + text + `"}}`),
+		Meta: EncodeMeta(Meta{ReceivedAt: 1, Text: &ref})})
 }
 
 // The rest of a stored delta begins where it is asked to, whatever its characters are, and says so.

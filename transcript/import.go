@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"harness/database"
@@ -46,48 +45,35 @@ func (Store) Import(ctx context.Context, tx database.Tx, sessionID string, turns
 }
 
 func (in *importing) read(ctx context.Context, tx database.Tx) error {
-	rows, err := tx.QueryContext(ctx, `select ordinal, place, `+entryColumns+` from transcript_entries where session_id = $1 order by ordinal`, in.session)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	err := database.ReadEach(ctx, tx, "read the entries", func(stored database.Row) (err error) {
 		var r row
-		if r.Entry, err = scanEntry(ctx, placed{rows, &r}); err != nil {
-			return err
-		}
+		r.Entry, err = scanEntry(ctx, placed{stored, &r})
 		in.rows, in.byID[r.MessageID] = append(in.rows, &r), &r
-	}
-	if err := rows.Err(); err != nil {
 		return err
-	}
-	blocks, err := tx.QueryContext(ctx, `select turn_id, block from transcript_turns where session_id = $1`, in.session)
+	}, `select ordinal, place, `+entryColumns+` from transcript_entries where session_id = $1 order by ordinal`, in.session)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = blocks.Close() }()
-	for blocks.Next() {
+	return database.ReadEach(ctx, tx, "read the turns", func(stored database.Row) error {
 		var (
 			turn   string
 			number int64
 		)
-		if err := blocks.Scan(&turn, &number); err != nil {
-			return err
-		}
+		err := stored.Scan(&turn, &number)
 		in.blocks[database.DecodeText(turn)] = number
-	}
-	return blocks.Err()
+		return err
+	}, `select turn_id, block from transcript_turns where session_id = $1`, in.session)
 }
 
 // placed scans number and place before the columns of an entry.
 type placed struct {
-	rows *sql.Rows
-	row  *row
+	stored database.Row
+	row    *row
 }
 
-// Scan implements scanner.
+// Scan implements database.Row.
 func (p placed) Scan(dest ...any) error {
-	return p.rows.Scan(append([]any{&p.row.number, &p.row.place}, dest...)...)
+	return p.stored.Scan(append([]any{&p.row.number, &p.row.place}, dest...)...)
 }
 
 // settle leaves items out that the runtime made up while it read its history again, and gives one whose id another item has an id of its own.

@@ -12,13 +12,14 @@ func (Store) DeleteTurn(ctx context.Context, tx database.Tx, sessionID, turnID s
 	session, turn := database.EncodeText(sessionID), database.EncodeText(turnID)
 	// By places, so that the cost does not depend on how long the transcript is: the turn's block, then what nobody is shown, and what was
 	// stored before there were places.
-	ids, err := texts(ctx, tx, `delete from transcript_entries where session_id = $1 and turn_id = $2
+	what := "delete turn " + turnID + " of session " + sessionID
+	ids, err := database.ReadTexts(ctx, tx, what, `delete from transcript_entries where session_id = $1 and turn_id = $2
 		and place >= (select block from transcript_turns where session_id = $1 and turn_id = $2) * `+blockSize+`
 		and place < (select block + 1 from transcript_turns where session_id = $1 and turn_id = $2) * `+blockSize+`
 		returning message_id`, session, turn)
 	if err == nil {
 		var unplaced []string
-		unplaced, err = texts(ctx, tx, `delete from transcript_entries where session_id = $1 and turn_id = $2 and place < `+blockSize+`
+		unplaced, err = database.ReadTexts(ctx, tx, what, `delete from transcript_entries where session_id = $1 and turn_id = $2 and place < `+blockSize+`
 			returning message_id`, session, turn)
 		ids = append(ids, unplaced...)
 	}
@@ -29,7 +30,7 @@ func (Store) DeleteTurn(ctx context.Context, tx database.Tx, sessionID, turnID s
 		_, err = tx.ExecContext(ctx, `delete from rolled_back_turns where session_id = $1 and turn_id = $2`, session, turn)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("delete turn %s of session %s: %w", turnID, sessionID, err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	return ids, nil
 }
@@ -64,11 +65,8 @@ func (Store) DeleteOlder(ctx context.Context, tx database.Tx, sessionID string, 
 
 // HasOlder tells whether DeleteOlder would find entries.
 func (Store) HasOlder(ctx context.Context, q database.Querier, sessionID string, before int64) (bool, error) {
-	found, err := texts(ctx, q, olderEntries+` limit 1`, database.EncodeText(sessionID), before)
-	if err != nil {
-		return false, fmt.Errorf("look for old entries of session %s: %w", sessionID, err)
-	}
-	return len(found) > 0, nil
+	found, err := database.ReadTexts(ctx, q, "look for old entries of session "+sessionID, olderEntries+` limit 1`, database.EncodeText(sessionID), before)
+	return len(found) > 0, err
 }
 
 // olderEntries selects the ids of a session's ($1) entries beyond the runtime's turns that were last written before a time ($2).

@@ -22,9 +22,10 @@ func (Store) RollBack(ctx context.Context, tx database.Tx, sessionID string, tur
 
 // RolledBack are the turns that were taken out of a session's transcript.
 func (Store) RolledBack(ctx context.Context, q database.Querier, sessionID string) (map[string]bool, error) {
-	turns, err := texts(ctx, q, `select turn_id from rolled_back_turns where session_id = $1`, database.EncodeText(sessionID))
+	turns, err := database.ReadTexts(ctx, q, "read what was taken out of session "+sessionID,
+		`select turn_id from rolled_back_turns where session_id = $1`, database.EncodeText(sessionID))
 	if err != nil {
-		return nil, fmt.Errorf("read what was taken out of session %s: %w", sessionID, err)
+		return nil, err
 	}
 	gone := make(map[string]bool, len(turns))
 	for _, turn := range turns {
@@ -36,10 +37,10 @@ func (Store) RolledBack(ctx context.Context, q database.Querier, sessionID strin
 // TurnsSince lists the turns of a session's entries from the first of some turns on, in reading order; none when none of
 // those has an entry.
 func (Store) TurnsSince(ctx context.Context, q database.Querier, sessionID string, turnIDs []string) ([]string, error) {
-	inOrder, err := texts(ctx, q, `select turn_id from transcript_entries where session_id = $1 and place >= 0 group by turn_id order by min(place)`,
-		database.EncodeText(sessionID))
+	inOrder, err := database.ReadTexts(ctx, q, "read the turns of session "+sessionID,
+		`select turn_id from transcript_entries where session_id = $1 and place >= 0 group by turn_id order by min(place)`, database.EncodeText(sessionID))
 	if err != nil {
-		return nil, fmt.Errorf("read the turns of session %s: %w", sessionID, err)
+		return nil, err
 	}
 	first := make(map[string]bool, len(turnIDs))
 	for _, turn := range turnIDs {
@@ -58,30 +59,10 @@ const keptTurns = ` and transcript_entries.turn_id not in (select turn_id from r
 
 // keptOf is keptTurns, or "" when nothing was taken out.
 func keptOf(ctx context.Context, q database.Querier, session string) (string, error) {
-	found, err := texts(ctx, q, `select turn_id from rolled_back_turns where session_id = $1 limit 1`, session)
-	if err != nil {
-		return "", fmt.Errorf("read what was taken out of session %s: %w", session, err)
-	}
-	if len(found) == 0 {
-		return "", nil
+	found, err := database.ReadTexts(ctx, q, "read what was taken out of session "+session,
+		`select turn_id from rolled_back_turns where session_id = $1 limit 1`, session)
+	if err != nil || len(found) == 0 {
+		return "", err
 	}
 	return keptTurns, nil
-}
-
-// texts reads a column.
-func texts(ctx context.Context, q database.Querier, query string, args ...any) ([]string, error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var out []string
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		out = append(out, database.DecodeText(text))
-	}
-	return out, rows.Err()
 }

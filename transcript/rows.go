@@ -17,9 +17,7 @@ const StoredEntry = `coalesce(encoded, ` + journal.PayloadAtEventPos + `)`
 // entryColumns are what scanEntry scans.
 const entryColumns = `message_id, turn_id, role, type, content, details, status, started_at, completed_at, ` + StoredEntry + `, event_pos`
 
-type scanner interface{ Scan(dest ...any) error }
-
-func scanEntry(ctx context.Context, row scanner) (Entry, error) {
+func scanEntry(ctx context.Context, row database.Row) (Entry, error) {
 	var (
 		entry              Entry
 		details, stored    sql.NullString

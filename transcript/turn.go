@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"context"
-	"fmt"
 
 	"harness/database"
 )
@@ -18,11 +17,12 @@ func (Store) ListTurn(ctx context.Context, q database.Querier, sessionID, turnID
 		`place >= (select block from transcript_turns where session_id = $1 and turn_id = $2) * ` + blockSize + `
 			and place < (select block + 1 from transcript_turns where session_id = $1 and turn_id = $2) * ` + blockSize,
 	} {
-		found, err := database.ReadAll(ctx, q, scan, `select `+entryColumns+` from transcript_entries where session_id = $1 and turn_id = $2
-			and not exists (select 1 from rolled_back_turns where session_id = $1 and turn_id = $2) and `+stretch+` order by place, ordinal`,
+		found, err := database.ReadAll(ctx, q, "read turn "+turnID+" of the transcript of session "+sessionID, scan,
+			`select `+entryColumns+` from transcript_entries where session_id = $1 and turn_id = $2
+				and not exists (select 1 from rolled_back_turns where session_id = $1 and turn_id = $2) and `+stretch+` order by place, ordinal`,
 			database.EncodeText(sessionID), database.EncodeText(turnID))
 		if err != nil {
-			return nil, fmt.Errorf("read turn %s of the transcript of session %s: %w", turnID, sessionID, err)
+			return nil, err
 		}
 		entries = append(entries, found...)
 	}

@@ -166,11 +166,11 @@ func read(ctx context.Context, tx database.Tx, puts []Put, keys []key, states ma
 
 // optional scans some columns before those of an entry, which may all be NULL.
 type optional struct {
-	scanner
+	database.Row
 	before []any
 }
 
-// Scan implements scanner.
+// Scan implements database.Row.
 func (o *optional) Scan(dest ...any) error {
 	into := append(make([]any, 0, len(o.before)+len(dest)), o.before...)
 	for i := range dest {
@@ -183,7 +183,7 @@ func (o *optional) Scan(dest ...any) error {
 			into = append(into, target)
 		}
 	}
-	return o.scanner.Scan(into...)
+	return o.Row.Scan(into...)
 }
 
 // text is a string that is "" when the column is NULL.

@@ -3,7 +3,6 @@ package transcript
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"harness/database"
@@ -37,21 +36,10 @@ func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w
 		return Stretch{}, err
 	}
 	statement, args := w.statement(session, kept)
-	rows, err := q.QueryContext(ctx, statement, args...)
+	entries, err := database.ReadAll(ctx, q, "read a window of the transcript of session "+sessionID,
+		func(row database.Row) (Entry, error) { return scanEntry(ctx, row) }, statement, args...)
 	if err != nil {
-		return Stretch{}, fmt.Errorf("read a window of the transcript of session %s: %w", sessionID, err)
-	}
-	defer func() { _ = rows.Close() }()
-	entries := make([]Entry, 0, min(w.Limit, 1000)+1)
-	for rows.Next() {
-		entry, err := scanEntry(ctx, rows)
-		if err != nil {
-			return Stretch{}, fmt.Errorf("read a window of the transcript of session %s: %w", sessionID, err)
-		}
-		entries = append(entries, entry)
-	}
-	if err := rows.Err(); err != nil {
-		return Stretch{}, fmt.Errorf("read a window of the transcript of session %s: %w", sessionID, err)
+		return Stretch{}, err
 	}
 	if cursor := w.Before + w.After; cursor != "" && len(entries) == 0 {
 		_, there, err := (Store{}).Find(ctx, q, sessionID, cursor)

@@ -42,6 +42,9 @@ func TestBadSettingsAreOneLineAndExitCodeTwo(t *testing.T) {
 		"data in a file":      {env: []string{"DATA_DIR=" + filepath.Join(newer.Path, "x")}, args: []string{"serve"}, code: 1, says: []string{"DATA_DIR"}},
 		"no Postgres":         {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, args: []string{"serve"}, code: 1, says: []string{"DATABASE_URL"}},
 		"no Postgres to move": {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, args: []string{"migrate"}, code: 1, says: []string{"DATABASE_URL"}},
+		"no such runtime":     {env: []string{"HARNESS_RUNTIMES=codex,cohdex"}, args: []string{"serve"}, code: 2, says: []string{"HARNESS_RUNTIMES", `"cohdex"`, "can drive codex"}},
+		"no such default":     {env: []string{"HARNESS_DEFAULT_RUNTIME=cohdex"}, args: []string{"serve"}, code: 2, says: []string{"HARNESS_DEFAULT_RUNTIME", `"cohdex"`, "(codex)"}},
+		"runtime named twice": {env: []string{"HARNESS_RUNTIMES=codex,codex"}, args: []string{"serve"}, code: 2, says: []string{"HARNESS_RUNTIMES", "once"}},
 		"no server":           {env: []string{"PORT=1"}, args: []string{"healthcheck"}, code: 1, says: []string{"no server answers"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -84,7 +84,8 @@ func (s *Server) loadExtensions(ctx context.Context) error {
 // stopActions unloads the extensions, after the queue that asks for their agents' policies.
 func (s *Server) stopActions(ctx context.Context) error { return s.extensions.registry.Close(ctx) }
 
-// workerPolicy is how an agent's workers run: as its agent.config.json says, and where that says nothing, as the DEFAULT_* settings do.
+// workerPolicy is how an agent's workers run: as its agent.config.json says, and where that says nothing, as the DEFAULT_* settings do, in the
+// default runtime with that runtime's own model.
 func (s *Server) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 	found, err := s.extensions.registry.AgentConfig(agent)
 	if err != nil {
@@ -98,7 +99,7 @@ func (s *Server) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 			FilesystemSandbox: cmp.Or(said.FilesystemSandbox, defaults.SandboxMode), Effort: said.Effort,
 		}
 	}
-	return jobs.AgentPolicy{Runtime: found.Runtime, Model: found.Model, Start: policy(found.Start), Prepare: policy(found.Prepare),
+	return jobs.AgentPolicy{Runtime: cmp.Or(found.Runtime, s.runtimes.makers[0].name), Model: found.Model, Start: policy(found.Start), Prepare: policy(found.Prepare),
 		Instruct: policy(found.Instruct), TurnTimeout: found.TurnTimeout, Orientation: found.Orientation}, nil
 }
 

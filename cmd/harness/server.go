@@ -184,7 +184,7 @@ func (s *Server) closeDatabase(context.Context) error { return s.db.Close() }
 
 func (s *Server) startJournal(ctx context.Context) error {
 	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("room", "journal").Logger(), Observe: s.metrics.observeBatch, Origin: origin,
-		Refused: s.metrics.database.refusals.Inc})
+		Upcast: stream.Upcast, Refused: s.metrics.database.refusals.Inc})
 	s.metrics.database.watch(s.db.Engine(), s.journal)
 	return s.journal.Start(ctx)
 }

@@ -11,6 +11,7 @@ import (
 	"harness/database"
 	"harness/extensions"
 	"harness/extensions/sdk"
+	"harness/internal/keylock"
 	"harness/journal"
 	"harness/transcript"
 )
@@ -74,7 +75,7 @@ type Options struct {
 // Executor executes action requests. It implements extensions.Actions.
 type Executor struct {
 	opts Options
-	keys keyLocks
+	keys keylock.Locks // of idempotency
 }
 
 // New makes an executor.
@@ -82,7 +83,7 @@ func New(opts Options) *Executor {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
-	return &Executor{opts: opts, keys: keyLocks{held: map[string]*keyLock{}}}
+	return &Executor{opts: opts}
 }
 
 // outcome is what one action came to.

@@ -8,17 +8,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 
 	"harness/database"
 	"harness/extensions"
 	"harness/extensions/sdk"
+	"harness/internal/jcs"
 	"harness/journal"
 )
 
 // signatureOf is the SHA-256 of what a request says and is about, the same for every spelling of the same JSON.
 func signatureOf(call extensions.ActionCall) (string, error) {
-	payload, err := Canonical(call.Request.Payload)
+	payload, err := jcs.Transform(call.Request.Payload)
 	if err != nil {
 		return "", err
 	}
@@ -54,7 +54,10 @@ func replayable(status sdk.ActionStatus) bool {
 // runs, so that another process is told of it. After a crash in between the action runs again: each of them tells by itself when it was done
 // before (upserts repeat harmlessly, decisions are settled once, jobs are deduplicated).
 func (e *Executor) once(ctx context.Context, key, signature, sessionID string, act prepared) outcome {
-	release := e.keys.lock(key)
+	release, err := e.keys.Acquire(ctx, key)
+	if err != nil {
+		return refused(sdk.Failed, "execution_failed", err.Error())
+	}
 	defer release()
 	previous, found, err := e.claim(ctx, key, signature, sessionID)
 	switch {
@@ -129,35 +132,4 @@ func (e *Executor) keep(ctx context.Context, key string, done outcome) error {
 		return nil, err
 	})
 	return err
-}
-
-// keyLocks serialise the callers of one key; a lock nobody holds takes no memory.
-type keyLocks struct {
-	mu   sync.Mutex
-	held map[string]*keyLock
-}
-
-type keyLock struct {
-	mu    sync.Mutex
-	users int
-}
-
-func (k *keyLocks) lock(key string) (release func()) {
-	k.mu.Lock()
-	l := k.held[key]
-	if l == nil {
-		l = &keyLock{}
-		k.held[key] = l
-	}
-	l.users++
-	k.mu.Unlock()
-	l.mu.Lock()
-	return func() {
-		l.mu.Unlock()
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if l.users--; l.users == 0 {
-			delete(k.held, key)
-		}
-	}
 }

@@ -81,6 +81,10 @@ func (f *fakeSessions) Lookup(_ context.Context, id string) (session.Session, er
 	if f.gone[id] {
 		return session.Session{}, &session.DeletedError{SessionID: id}
 	}
+	var made int
+	if _, err := fmt.Sscanf(id, "worker-%d", &made); err == nil && made <= len(f.created) {
+		return session.Session{ID: id, Runtime: f.created[made-1].Runtime}, nil
+	}
 	return session.Session{ID: id, Title: "A chat", Cwd: "/src"}, nil
 }
 

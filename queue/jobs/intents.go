@@ -9,8 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sort"
 	"strings"
+
+	"harness/internal/jcs"
 )
 
 // maxIntents bounds the actions of one answer.
@@ -146,53 +147,13 @@ func deriveKey(intent Intent) string {
 		canonical.Write(encode(part))
 		canonical.WriteByte('\n')
 	}
-	canonicalJSON(&canonical, intent.Payload)
+	if payload, err := jcs.Transform(intent.Payload); err == nil {
+		canonical.Write(payload)
+	} else {
+		canonical.Write(intent.Payload) // numbers or depths no canonical form has: told apart as they are spelled
+	}
 	sum := sha256.Sum256(canonical.Bytes())
 	return "auto:" + hex.EncodeToString(sum[:])
-}
-
-// canonicalJSON writes a value with sorted members; numbers keep their digits.
-func canonicalJSON(out *bytes.Buffer, raw json.RawMessage) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		out.Write(raw)
-		return
-	}
-	writeCanonical(out, value)
-}
-
-func writeCanonical(out *bytes.Buffer, value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		names := make([]string, 0, len(value))
-		for name := range value {
-			names = append(names, name)
-		}
-		sort.Strings(names)
-		out.WriteByte('{')
-		for i, name := range names {
-			if i > 0 {
-				out.WriteByte(',')
-			}
-			out.Write(encode(name))
-			out.WriteByte(':')
-			writeCanonical(out, value[name])
-		}
-		out.WriteByte('}')
-	case []any:
-		out.WriteByte('[')
-		for i, item := range value {
-			if i > 0 {
-				out.WriteByte(',')
-			}
-			writeCanonical(out, item)
-		}
-		out.WriteByte(']')
-	default:
-		out.Write(encode(value))
-	}
 }
 
 // unfence takes the content out of one markdown code fence, which models like to add.

@@ -43,6 +43,26 @@ func TestWorkersRunUnderTheirAgentsPolicy(t *testing.T) {
 	})
 }
 
+// An agent whose runtime is another one by now gets a worker there; the old one goes.
+func TestAWorkerFollowsItsAgentsRuntime(t *testing.T) {
+	each(t, func(t *testing.T, db *database.DB) {
+		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) { f.policy.Runtime = "codex" })
+		for n, want := range []struct{ runtime, session string }{{"codex", "worker-1"}, {"codex", "worker-1"}, {"other", "worker-2"}, {"other", "worker-2"}} {
+			b.sessions.mu.Lock()
+			b.sessions.policy.Runtime = want.runtime
+			b.sessions.mu.Unlock()
+			if job := b.instruct(nil); job.State != queue.Completed || *job.ThreadID != want.session {
+				t.Fatalf("job %d ended as %s in %s, want it in %s", n, job.State, *job.ThreadID, want.session)
+			}
+		}
+		b.sessions.mu.Lock()
+		defer b.sessions.mu.Unlock()
+		if made := b.sessions.created; len(made) != 2 || made[1].Runtime != "other" || !b.sessions.gone["worker-1"] || b.sessions.gone["worker-2"] {
+			t.Errorf("made %+v, deleted %v", made, b.sessions.gone)
+		}
+	})
+}
+
 // Without a policy that can be understood no worker is made and none is told anything; trying again does not help, whatever the reason quotes.
 func TestARefusedWorkerIsNotTriedAgain(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {

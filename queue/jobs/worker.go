@@ -127,44 +127,17 @@ func (w *Workers) policy(agent string) (AgentPolicy, error) {
 
 // WorkerSessions lists an owner's workers by agent; an owner nobody works for has none. It implements session.Workers.
 func (w *Workers) WorkerSessions(ctx context.Context, owner string) ([]session.AgentSession, error) {
-	rows, err := w.db.Read().QueryContext(ctx, `select agent, session_id from agent_workers where owner = $1 order by agent, node_id`, database.EncodeText(owner))
-	if err != nil {
-		return nil, fmt.Errorf("read the workers of %s: %w", owner, err)
-	}
-	defer rows.Close()
-	var found []session.AgentSession
-	for rows.Next() {
-		var one session.AgentSession
-		if err := rows.Scan(&one.Agent, &one.SessionID); err != nil {
-			return nil, fmt.Errorf("read the workers of %s: %w", owner, err)
-		}
+	return database.ReadAll(ctx, w.db.Read(), "read the workers of "+owner, func(row database.Row) (one session.AgentSession, err error) {
+		err = row.Scan(&one.Agent, &one.SessionID)
 		one.Agent = database.DecodeText(one.Agent)
-		found = append(found, one)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the workers of %s: %w", owner, err)
-	}
-	return found, nil
+		return one, err
+	}, `select agent, session_id from agent_workers where owner = $1 order by agent, node_id`, database.EncodeText(owner))
 }
 
 // DismissWorkersIn drops the owner's workers from the mapping; the next job gets a new one. It implements session.Workers.
 func (w *Workers) DismissWorkersIn(ctx context.Context, tx database.Tx, owner string) (sessionIDs []string, err error) {
-	rows, err := tx.QueryContext(ctx, `delete from agent_workers where owner = $1 returning session_id`, database.EncodeText(owner))
-	if err != nil {
-		return nil, fmt.Errorf("dismiss the workers of %s: %w", owner, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("dismiss the workers of %s: %w", owner, err)
-		}
-		sessionIDs = append(sessionIDs, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("dismiss the workers of %s: %w", owner, err)
-	}
-	return sessionIDs, nil
+	return database.ReadTexts(ctx, tx, "dismiss the workers of "+owner, `delete from agent_workers where owner = $1 returning session_id`,
+		database.EncodeText(owner))
 }
 
 // Works tells whether a session is anybody's worker. It implements session.Workers.
@@ -199,7 +172,7 @@ func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID stri
 	defer w.making.Unlock()
 	found, err := patiently(ctx, DefaultTiming().Poll, func() (worker, error) { return w.read(ctx, owner, agent) })
 	if err == nil && !begun {
-		found, err = w.retire(ctx, found)
+		found, err = w.retire(ctx, found, policy.Runtime)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return found, err
@@ -211,25 +184,45 @@ func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID stri
 	return made, nil
 }
 
-// retire removes a worker whose session has had its turns, and says so with sql.ErrNoRows. What is left behind by a kill in between goes at the
-// next start, as every session of a worker that works for nobody.
-func (w *Workers) retire(ctx context.Context, one worker) (worker, error) {
-	if w.maxTurns == 0 {
-		return one, nil
-	}
-	had, err := patiently(ctx, DefaultTiming().Poll, func() (session.TurnMark, error) { return w.sessions.TurnMark(ctx, one.sessionID) })
-	if err != nil || had.Turns < w.maxTurns {
+// retire removes a worker whose session has had its turns, or is of another runtime than its agent's by now, and says so with sql.ErrNoRows.
+// What is left behind by a kill in between goes at the next start, as every session of a worker that works for nobody.
+func (w *Workers) retire(ctx context.Context, one worker, runtimeName string) (worker, error) {
+	why, err := w.outdated(ctx, one, runtimeName)
+	if err != nil || why == "" {
 		return one, err
 	}
 	if err := w.forget(ctx, one); err != nil {
 		return worker{}, err
 	}
-	w.log.Info().Str("session", one.sessionID).Str("owner", one.owner).Str("agent", one.agent).Int("turns", had.Turns).
-		Msg("a worker's session has had its turns; the owner gets a new one")
+	w.log.Info().Str("session", one.sessionID).Str("owner", one.owner).Str("agent", one.agent).Str("why", why).Msg("the owner of a worker gets a new one")
 	if _, err := w.sessions.Delete(ctx, one.sessionID); err != nil && !stale(err) {
 		w.log.Warn().Err(err).Str("session", one.sessionID).Msg("a worker session could not be removed; the next start tries again")
 	}
 	return worker{}, sql.ErrNoRows
+}
+
+// outdated tells why a worker is not to get another job, "" when it is.
+func (w *Workers) outdated(ctx context.Context, one worker, runtimeName string) (why string, err error) {
+	if runtimeName != "" {
+		now, err := patiently(ctx, DefaultTiming().Poll, func() (session.Session, error) { return w.sessions.Lookup(ctx, one.sessionID) })
+		if stale(err) {
+			return "", nil // it is found out when it gets the job
+		}
+		if err != nil {
+			return "", err
+		}
+		if now.Runtime != runtimeName {
+			return fmt.Sprintf("its runtime is %s and is to be %s", now.Runtime, runtimeName), nil
+		}
+	}
+	if w.maxTurns == 0 {
+		return "", nil
+	}
+	had, err := patiently(ctx, DefaultTiming().Poll, func() (session.TurnMark, error) { return w.sessions.TurnMark(ctx, one.sessionID) })
+	if err != nil || had.Turns < w.maxTurns {
+		return "", err
+	}
+	return fmt.Sprintf("it has had %d turns", had.Turns), nil
 }
 
 func (w *Workers) read(ctx context.Context, owner, agent string) (worker, error) {

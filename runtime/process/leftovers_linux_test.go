@@ -44,6 +44,39 @@ func TestSweepFindsWhatLeftTheGroup(t *testing.T) {
 	}
 }
 
+// What a process left is swept while others of the same runtime live: none of theirs is touched, however many they are.
+func TestSweepSparesEveryLivingGeneration(t *testing.T) {
+	t.Parallel()
+	mark := process.Mark(t.TempDir(), "test")
+	const generation = "SOME_GENERATION="
+	start := func(name, script string) *process.Process {
+		return shell(t, script, func(s *process.Spec) { s.Mark, s.Env = mark, append(s.Env, generation+name) })
+	}
+	started := func(p *process.Process) {
+		t.Helper()
+		if line, err := bufio.NewReader(p.Stdout()).ReadString('\n'); err != nil || line == "" {
+			t.Fatalf("%q, %v", line, err)
+		}
+	}
+	one, two := start("one", `setsid sleep 3600 & echo $!; wait`), start("two", `setsid sleep 3600 & echo $!; wait`)
+	gone := start("gone", `setsid sleep 3600 >&- & echo $!; exit 0`)
+	for _, p := range []*process.Process{one, two, gone} {
+		started(p)
+	}
+	<-gone.Done()
+	killed, err := process.Sweep(t.Context(), mark, generation+"one", generation+"two")
+	if err != nil || killed != 1 {
+		t.Errorf("killed %d, %v", killed, err)
+	}
+	if left, err := process.Marked(mark); err != nil || len(left) != 4 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if killed, err := process.Sweep(t.Context(), mark, generation+"one"); err != nil || killed != 2 {
+		t.Errorf("killed %d of the second one, %v", killed, err)
+	}
+	<-two.Done()
+}
+
 // The environment of a process that is just replacing its program reads as empty; it is found all the same.
 func TestAProcessOnItsWayToAnotherProgramIsFound(t *testing.T) {
 	t.Parallel()

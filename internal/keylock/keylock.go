@@ -1,0 +1,57 @@
+// Package keylock has locks by key, for work on one thing that must not run beside other work on it.
+package keylock
+
+import (
+	"context"
+	"maps"
+	"sync"
+)
+
+// Locks are one lock for each key. A key costs memory only while it is held or waited for. The zero value is ready to use.
+type Locks struct {
+	mu    sync.Mutex
+	users map[string]int
+	locks map[string]chan struct{} // holds one token while the lock is free
+}
+
+// Acquire waits for a key's lock, or for the end of ctx with its error. release is called once.
+func (l *Locks) Acquire(ctx context.Context, key string) (release func(), err error) {
+	l.mu.Lock()
+	if l.users == nil {
+		l.users, l.locks = map[string]int{}, map[string]chan struct{}{}
+	}
+	lock, ok := l.locks[key]
+	if !ok {
+		lock = make(chan struct{}, 1)
+		lock <- struct{}{}
+		l.locks[key] = lock
+	}
+	l.users[key]++
+	l.mu.Unlock()
+	select {
+	case <-lock:
+		return func() {
+			lock <- struct{}{}
+			l.leave(key)
+		}, nil
+	case <-ctx.Done():
+		l.leave(key)
+		return nil, ctx.Err()
+	}
+}
+
+func (l *Locks) leave(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.users[key]--; l.users[key] == 0 {
+		delete(l.users, key)
+		delete(l.locks, key)
+	}
+}
+
+// Users tells how many hold a lock or wait for it, by key.
+func (l *Locks) Users() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.users)
+}
