@@ -1,6 +1,11 @@
 package stdio
 
-import "golang.org/x/sys/unix"
+import (
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
 
 const (
 	// longLine is where a line is gathered outside the Go heap: growing a slice to the size of a long line leaves several times that behind
@@ -45,13 +50,14 @@ func (b *lineBuffer) take() []byte {
 		b.short, b.size = nil, 0
 		return line
 	}
-	line := make([]byte, b.size)
+	var line strings.Builder
+	line.Grow(b.size) // make would clear it first, if it was in use before: then all of it were there twice
 	for at := 0; at < b.size; at += moveBytes {
-		copy(line[at:], b.long[at:min(at+moveBytes, b.size)])
+		line.Write(b.long[at:min(at+moveBytes, b.size)])
 		_ = unix.Madvise(b.long[at:min(at+moveBytes, len(b.long))], unix.MADV_DONTNEED)
 	}
 	b.drop()
-	return line
+	return unsafe.Slice(unsafe.StringData(line.String()), line.Len())
 }
 
 // drop forgets what was gathered.
