@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -27,6 +28,7 @@ import (
 	"harness/runtime"
 	"harness/runtime/codex"
 	"harness/session"
+	"harness/session/nativelog"
 	"harness/stream"
 )
 
@@ -211,6 +213,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode, NetworkAccess: s.cfg.Defaults.NetworkAccess,
 		},
+		KeepNative: s.cfg.KeepNative, NativeLines: nativelog.New(filepath.Join(s.dir.path, "native")),
 		Logger: s.log.With().Str("room", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
 	})
 	return s.sessions.Start(ctx)
