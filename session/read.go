@@ -159,7 +159,7 @@ func (s *Service) list(ctx context.Context, q database.Querier, query ListQuery)
 		where += ofRuntime
 	}
 	if query.Text != "" {
-		found := ""
+		var found string
 		if found, next, args, err = s.findText(ctx, q, query.Text, where, args, limit+1); err != nil {
 			return Page{}, err
 		}
