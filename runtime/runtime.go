@@ -401,6 +401,10 @@ type Capabilities struct {
 	// Archive and Rollback say that the runtime itself puts conversations away and takes turns back.
 	Archive  bool `json:"archive"`
 	Rollback bool `json:"rollback"`
+	// Fork, Compact and Review say that it can go on from a conversation in a second one, shorten what it remembers, and review changes.
+	Fork    bool `json:"fork"`
+	Compact bool `json:"compact"`
+	Review  bool `json:"review"`
 	// Images says that a message may carry images.
 	Images bool `json:"images"`
 	// DenyReason says that the reason of a refusal reaches the model.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"harness/database"
+	"harness/internal/javascript"
 	"harness/journal"
 	"harness/runtime"
 	"harness/stream"
@@ -208,7 +209,7 @@ func parseCursor(cursor string) (before int64, id string, err error) {
 		return math.MaxInt64, "", nil
 	}
 	at, id, ok := strings.Cut(cursor, "|")
-	parsed, err := time.Parse("2006-01-02T15:04:05.000Z", at)
+	parsed, err := time.Parse(javascript.TimeLayout, at)
 	if !ok || err != nil || id == "" {
 		return 0, "", ErrBadCursor
 	}
