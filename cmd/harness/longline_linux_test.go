@@ -71,8 +71,8 @@ func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
 func storeLongLines(t *testing.T, engine database.Engine, lines int) {
 	mib, bound := 64, longLineCost
 	if underRace {
-		// Every byte takes longer, and its bookkeeping is resident, too. It is still a line that is dealt with alone.
-		mib, lines, bound = 17, min(lines, 2), 3*longLineCost
+		// Every byte takes longer, and its bookkeeping is resident, too.
+		mib, lines, bound = 24, min(lines, 2), 3*longLineCost
 	}
 	s := newSite(t, withEngine(engine), withEnv("LONG_LINES="+strconv.Itoa(lines), "LONG_BYTES="+strconv.Itoa(mib<<20)))
 	script := filepath.Join(s.workspace, "codex")
