@@ -94,6 +94,10 @@ func requestFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	if errors.As(err, &request) {
 		return problem(request.status, "request_failed", request.message), true
 	}
+	var unrecorded *operations.UnrecordedError
+	if errors.As(err, &unrecorded) {
+		return internalFailure(), true // whatever kept the record from being stored
+	}
 	var forbidden *agentError
 	if errors.As(err, &forbidden) {
 		return problem(http.StatusForbidden, "agent_forbidden", forbidden.Error()), true

@@ -1,40 +1,20 @@
 package api
 
 import (
-	"context"
 	"net"
 	"net/http"
-	"time"
-
-	"github.com/google/uuid"
 
 	"harness/api/rest"
 	"harness/auth"
 	"harness/extensions"
 	"harness/internal/javascript"
-	"harness/telemetry"
+	"harness/operations"
 )
 
-// Extensions is what the lifecycle routes need of the extension room; *extensions.Registry implements it.
-type Extensions interface {
-	List() extensions.Listing
-	Reload(ctx context.Context, reloadID string) extensions.ReloadResult
-	SnapshotVersion() string
-	TrustMode() extensions.TrustMode
-}
-
-// ReloadAudit keeps the record of reload attempts; *extensions.Audit implements it.
-type ReloadAudit interface {
-	Append(ctx context.Context, record extensions.AuditRecord) error
-}
-
-// Lifecycle are the parts of the two extension routes.
+// Lifecycle are the parts of the two extension routes: the operations, and who may do them.
 type Lifecycle struct {
-	Extensions Extensions
-	Audit      ReloadAudit
-	RBAC       *auth.RBAC
-	// Reloaded, when set, is told of every reload that went well. It must not block.
-	Reloaded func()
+	operations.Lifecycle
+	RBAC *auth.RBAC
 }
 
 func (s *server) extensionRoutes() []rest.Route {
@@ -78,54 +58,26 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, refusal *auth.Re
 	s.writeJSON(r.Context(), w, refusal.HTTPStatus, refusal)
 }
 
-// auditTimeout bounds the record of an attempt whose client went away.
-const auditTimeout = 10 * time.Second
-
-// reloadExtensions records every attempt, also a refused one, before it is answered. An attempt that cannot be recorded is not answered with
-// success.
+// reloadExtensions reads the extensions anew. An attempt that could not be recorded is not answered with success.
 func (s *server) reloadExtensions(w http.ResponseWriter, r *http.Request) {
 	if _, err := s.readBody(r); err != nil { // no member of it means anything
 		s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
 		return
 	}
-	life := s.Lifecycle
-	record := extensions.AuditRecord{ReloadID: uuid.NewString(), ActorRole: "unknown", RequestOrigin: requestOrigin(r), TrustMode: life.Extensions.TrustMode(),
-		SnapshotBefore: life.Extensions.SnapshotVersion()}
-	principal, refusal := life.RBAC.Authorize(r, auth.RoleAdmin, auth.RoleOwner, auth.RoleSystem)
-	if principal.Role != "" {
-		record.ActorRole = string(principal.Role)
-	}
-	if principal.Actor != "" {
-		record.ActorID = &principal.Actor
-	}
+	principal, refusal := s.Lifecycle.RBAC.Authorize(r, auth.RoleAdmin, auth.RoleOwner, auth.RoleSystem)
+	attempt := operations.Attempt{Role: string(principal.Role), Actor: principal.Actor, Origin: requestOrigin(r)}
 	if refusal != nil {
-		record.Result, record.ErrorSummary = extensions.AuditForbidden, &refusal.Code
-		if s.recordReload(w, r, record) {
-			s.refuse(w, r, refusal)
-		}
-		return
+		attempt.Refused = refusal.Code
 	}
-	// A reload that began is ended, whether its client waits or not: half of one is nothing anybody wants.
-	result := life.Extensions.Reload(context.WithoutCancel(r.Context()), record.ReloadID)
-	record.Complete(result)
-	if result.Code == extensions.Reloaded && life.Reloaded != nil {
-		life.Reloaded()
-	}
-	if s.recordReload(w, r, record) {
+	result, err := s.Lifecycle.Reload(r.Context(), attempt)
+	switch {
+	case err != nil:
+		s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
+	case refusal != nil:
+		s.refuse(w, r, refusal)
+	default:
 		s.answerReload(w, r, result)
 	}
-}
-
-// recordReload stores an attempt; false when it could not, and the client was told.
-func (s *server) recordReload(w http.ResponseWriter, r *http.Request, record extensions.AuditRecord) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), auditTimeout)
-	defer cancel()
-	err := s.Lifecycle.Audit.Append(ctx, record)
-	if err != nil {
-		telemetry.Log(r.Context()).Error().Err(err).Str("reload", record.ReloadID).Str("result", record.Result).Msg("an attempt to reload extensions could not be recorded")
-		writeRaw(w, http.StatusInternalServerError, jsonType, internalErrorBody())
-	}
-	return err == nil
 }
 
 func requestOrigin(r *http.Request) extensions.RequestOrigin {

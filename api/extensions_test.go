@@ -11,6 +11,7 @@ import (
 	"harness/api"
 	"harness/auth"
 	"harness/extensions"
+	"harness/operations"
 )
 
 // lifecycle is a room of extensions that answers as told, and the record of attempts.
@@ -53,7 +54,8 @@ func (l *lifecycle) Append(_ context.Context, record extensions.AuditRecord) err
 
 func withLifecycle(l *lifecycle, reloaded func()) func(*parts) {
 	return func(o *parts) {
-		o.Lifecycle = &api.Lifecycle{Extensions: l, Audit: l, RBAC: auth.NewRBAC(auth.RBACOptions{Mode: auth.RBACHeader, HeaderSecret: "secret-token"}), Reloaded: reloaded}
+		o.Lifecycle = &api.Lifecycle{Lifecycle: operations.Lifecycle{Extensions: l, Audit: l, Reloaded: reloaded},
+			RBAC: auth.NewRBAC(auth.RBACOptions{Mode: auth.RBACHeader, HeaderSecret: "secret-token"})}
 	}
 }
 

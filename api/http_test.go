@@ -18,7 +18,8 @@ import (
 func serveHTTP(t *testing.T, b *harnessBundle) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(b.handler)
-	server.Listener = api.Listener(server.Listener)
+	limiter := api.NewConnLimiter(api.ConnLimiterOptions{})
+	server.Listener, server.Config = limiter.Listener(server.Listener), limiter.Server(b.handler)
 	server.Start()
 	t.Cleanup(server.Close)
 	return server
@@ -109,10 +110,12 @@ func TestBadURL(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	reader := bufio.NewReader(conn)
-	ask := func(target string) (*http.Response, string) {
+	ask := func(pieces ...string) (*http.Response, string) {
 		t.Helper()
-		if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", target); err != nil {
-			t.Fatal(err)
+		for _, piece := range pieces {
+			if _, err := io.WriteString(conn, piece); err != nil {
+				t.Fatal(err)
+			}
 		}
 		response, err := http.ReadResponse(reader, nil)
 		if err != nil {
@@ -125,10 +128,16 @@ func TestBadURL(t *testing.T) {
 		}
 		return response, string(body)
 	}
-	if response, body := ask("/api/%68ealth"); response.StatusCode != http.StatusOK || !strings.Contains(body, `"service":"api"`) {
+	if response, body := ask("GET /api/%68ealth HTTP/1.1\r\nHost: x\r\n\r\n"); response.StatusCode != http.StatusOK || !strings.Contains(body, `"service":"api"`) {
 		t.Fatalf("a needless escape: got %d %s", response.StatusCode, body)
 	}
-	response, body := ask("/api/sessions/%zz")
+	// A body is no request, whatever it looks like.
+	const lookalike = "GET /%zz HTTP/1.1\r\n\r\n"
+	head := fmt.Sprintf("POST /api/projects HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", len(lookalike))
+	if response, body := ask(head, lookalike); response.StatusCode != http.StatusBadRequest || !strings.Contains(body, "invalid_request") {
+		t.Fatalf("a body that looks like a broken request: got %d %s", response.StatusCode, body)
+	}
+	response, body := ask("GET /api/sess", "ions/%zz HTTP/1.1\r\nHost: x\r\n\r\n")
 	want := `{"error":"Bad Request","code":"FST_ERR_BAD_URL","message":"'/api/sessions/%zz' is not a valid url component","statusCode":400}`
 	if response.StatusCode != http.StatusBadRequest || body != want || response.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %d %s", response.StatusCode, body)

@@ -151,11 +151,11 @@ func (w *responseWatcher) Flush() {
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack implements http.Hijacker for websockets. They get the connection itself: Listener's wrapper is only about HTTP.
+// Hijack implements http.Hijacker for websockets. They get the connection itself: ConnLimiter's wrapper is only about HTTP.
 func (w *responseWatcher) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffer, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if wrapped, isWrapped := conn.(*urlConn); isWrapped {
-		conn = wrapped.Conn
+	if limited := limitedOf(conn); limited != nil {
+		conn = limited.Conn
 	}
 	if err == nil && w.status == 0 {
 		w.status = http.StatusSwitchingProtocols

@@ -6,7 +6,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"harness/journal"
 	"harness/operations"
 	"harness/runtime"
-	"harness/session"
 )
 
 // Health is what the health routes need to know. Its methods must not block.
@@ -54,8 +52,6 @@ type Options struct {
 	Runtime runtime.Passer
 	// Lifecycle lists and reloads extensions. nil: those routes do not exist.
 	Lifecycle *Lifecycle
-	// RequestPayload words a pending interactive request for a list. nil: as the stream does.
-	RequestPayload func(session.Request) (json.RawMessage, error)
 	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.
 	Stream, Metrics http.Handler
 	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
@@ -85,9 +81,6 @@ type server struct {
 func New(options Options) http.Handler {
 	if options.Actor == nil {
 		options.Actor = func(*http.Request) string { return "local" }
-	}
-	if options.RequestPayload == nil {
-		options.RequestPayload = requestPayload
 	}
 	if options.Clock == nil {
 		options.Clock = time.Now

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"harness/api/rest"
@@ -63,21 +62,17 @@ func (s *server) listRequests(ctx context.Context, in *rest.Input, kind runtime.
 		return rest.Reply{}, err
 	}
 	for _, request := range requests {
-		payload, err := s.RequestPayload(request)
-		if err != nil {
-			return rest.Reply{}, fmt.Errorf("word request %s: %w", request.ID, err)
-		}
-		body.Data = append(body.Data, payload)
+		body.Data = append(body.Data, requestPayload(request))
 	}
 	return rest.OK(body)
 }
 
 // requestPayload words a request as the stream's frames do.
-func requestPayload(r session.Request) (json.RawMessage, error) {
+func requestPayload(r session.Request) json.RawMessage {
 	return stream.RequestPayload(stream.RequestRef{
 		ID: r.ID, Kind: string(r.Kind), Summary: r.Summary, ThreadID: r.SessionID, TurnID: r.TurnID, ItemID: r.ItemID, CreatedAt: r.CreatedAt,
 		Decisions: r.Decisions, Questions: r.Questions,
-	}, r.Method, r.Params), nil
+	}, r.Method, r.Params)
 }
 
 func (s *server) decideApproval(ctx context.Context, in *rest.Input) (rest.Reply, error) {

@@ -52,6 +52,7 @@ type Config struct {
 	RuntimeDetach       bool          // HARNESS_RUNTIME_DETACH
 	DetachGrace         time.Duration // HARNESS_DETACH_GRACE_MS
 	SpoolBytes          int           // HARNESS_SPOOL_BYTES
+	KeepNative          string        // HARNESS_KEEP_NATIVE: ring, all or off
 	RuntimeConfine      string        // HARNESS_RUNTIME_CONFINE: auto, required or off
 	RuntimeUser         string        // HARNESS_RUNTIME_USER; "" is the server's own
 	Workspace           string        // HARNESS_WORKSPACE, absolute after Load; "" is the working directory

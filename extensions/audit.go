@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"harness/database"
+	"harness/internal/javascript"
 	"harness/journal"
 )
 
@@ -81,7 +82,7 @@ func NewAudit(source Journal, db *database.DB, clock func() time.Time) *Audit {
 // Append records one attempt; RecordedAt is set here. It returns after the commit.
 func (a *Audit) Append(ctx context.Context, record AuditRecord) error {
 	at := a.clock().UnixMilli()
-	record.RecordedAt = isoTime(at)
+	record.RecordedAt = javascript.ISOTime(at)
 	if record.Impacted == nil {
 		record.Impacted = []string{}
 	}
@@ -119,7 +120,7 @@ func scanReload(row database.Row) (record AuditRecord, err error) {
 		&snapshotAfter, &record.TrustMode, &errorSummary, &list); err != nil {
 		return AuditRecord{}, err
 	}
-	record.RecordedAt = isoTime(at)
+	record.RecordedAt = javascript.ISOTime(at)
 	record.ActorID, record.SnapshotAfter, record.ErrorSummary = restored(actorID), restored(snapshotAfter), restored(errorSummary)
 	record.RequestOrigin = RequestOrigin{IP: restored(ip), UserAgent: restored(userAgent)}
 	if err := json.Unmarshal([]byte(list.String), &record.Impacted); err != nil {
@@ -142,6 +143,3 @@ func restored(text sql.NullString) *string {
 	decoded := database.DecodeText(text.String)
 	return &decoded
 }
-
-// isoTime is a time in ms in the spelling of the wire.
-func isoTime(at int64) string { return time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.000Z") }

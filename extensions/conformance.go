@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/extensions/sdk"
+	"harness/internal/javascript"
 	"harness/runtime/wire"
 )
 
@@ -53,7 +54,7 @@ func conformanceProfiles() []sdk.Profile {
 // Conformance loads an extension's folder under two runtime profiles in trust mode enforced, emits a sample of every event it subscribes to
 // with a pretended queue, session settings and actions, and compares. Nothing outside of the extension is touched.
 func Conformance(ctx context.Context, folder string, hosts []Host, processAllowed []string) ConformanceReport {
-	report := ConformanceReport{GeneratedAt: isoTime(time.Now().UnixMilli()), CoreVersion: sdk.AgentRuntimeCoreAPIVersion, FixturePath: folder, Reasons: []string{}}
+	report := ConformanceReport{GeneratedAt: javascript.ISOTime(time.Now().UnixMilli()), CoreVersion: sdk.AgentRuntimeCoreAPIVersion, FixturePath: folder, Reasons: []string{}}
 	for _, profile := range conformanceProfiles() {
 		run := conformanceRun(ctx, folder, hosts, processAllowed, profile)
 		report.Profiles = append(report.Profiles, run)
@@ -142,10 +143,10 @@ func SampleEvent(eventType string) *Event {
 		payload = map[string]any{"context": about, "summary": "File change awaits approval", "details": "{}", "sourceEvent": sourceRequest, "fileChangeStatus": "pending_approval"}
 	default:
 		payload = map[string]any{"source": "app_server", "signalType": "notification", "eventType": eventType, "method": "sample/method",
-			"receivedAt": isoTime(0), "context": map[string]any{"threadId": about.ThreadID, "turnId": about.TurnID}, "params": map[string]any{},
+			"receivedAt": javascript.ISOTime(0), "context": map[string]any{"threadId": about.ThreadID, "turnId": about.TurnID}, "params": map[string]any{},
 			"session": map[string]any{"id": about.ThreadID, "title": "Sample", "projectId": about.ProjectID}}
 	}
-	return &Event{Type: eventType, EmittedAt: isoTime(0), CorrelationID: "sample", Payload: encode(payload)}
+	return &Event{Type: eventType, EmittedAt: javascript.ISOTime(0), CorrelationID: "sample", Payload: encode(payload)}
 }
 
 // pretended is a queue, settings and actions that change nothing.

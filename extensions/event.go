@@ -1,8 +1,9 @@
 package extensions
 
 import (
-	"bytes"
 	"encoding/json"
+
+	"harness/internal/javascript"
 )
 
 // encodeEvent writes {"type","payload","emittedAt"?,"correlationId"?} without touching the payload's bytes.
@@ -27,16 +28,7 @@ func encodeEvent(e *Event) []byte {
 	return append(out, '}')
 }
 
-// encode is JSON as JavaScript writes it: < > & stay as they are.
-func encode(value any) json.RawMessage {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		// Only strings, numbers and raw JSON that was parsed before come here.
-		panic("extensions: encode: " + err.Error())
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
-}
+// encode is for what always encodes: texts, numbers and raw JSON that was parsed before.
+func encode(value any) json.RawMessage { return javascript.MustEncode(value) }
 
 func quote(text string) []byte { return encode(text) }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"harness/internal/javascript"
 	"harness/journal"
 	"harness/runtime/wire"
 	"harness/stream"
@@ -129,7 +130,7 @@ func (d *Dispatcher) signal(ctx context.Context, rec *journal.Record, meta *stre
 		if meta.Session != nil && meta.Session.ProjectID != nil {
 			scope.ProjectID = *meta.Session.ProjectID
 		}
-		d.opts.Registry.Emit(ctx, &Event{Type: name, EmittedAt: isoTime(at), Payload: frames[i].Payload}, scope)
+		d.opts.Registry.Emit(ctx, &Event{Type: name, EmittedAt: javascript.ISOTime(at), Payload: frames[i].Payload}, scope)
 		return
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"harness/extensions/sdk"
+	"harness/internal/javascript"
 	"harness/transcript"
 )
 
@@ -39,7 +40,7 @@ func OwnerID(sessionID string, projectID *string) string {
 // Suggest asks extensions for a suggestion job and returns the job the route answers with: the first enqueued, else the first already queued.
 // ErrNoJob when there is none; results tell what the handlers said.
 func (r *Registry) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult, err error) {
-	event := &Event{Type: EventSuggestRequest, EmittedAt: isoTime(r.opts.Clock().UnixMilli()), CorrelationID: "suggest|" + request.RequestKey, Payload: encode(request)}
+	event := &Event{Type: EventSuggestRequest, EmittedAt: javascript.ISOTime(r.opts.Clock().UnixMilli()), CorrelationID: "suggest|" + request.RequestKey, Payload: encode(request)}
 	results = r.Emit(ctx, event, Scope{ProjectID: request.ProjectID, SessionID: request.SessionID, TurnID: request.TurnID})
 	winner := sdk.SelectEnqueueWinner(results, sdk.PreferEnqueued)
 	if winner == nil {

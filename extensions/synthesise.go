@@ -9,6 +9,7 @@ import (
 
 	"harness/database"
 	"harness/extensions/sdk"
+	"harness/internal/javascript"
 	"harness/journal"
 	"harness/runtime/wire"
 	"harness/stream"
@@ -201,7 +202,7 @@ func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 }
 
 func (d *Dispatcher) emit(ctx context.Context, job dispatch, eventType string, payload json.RawMessage, projectID string) []sdk.EmitResult {
-	event := &Event{Type: eventType, EmittedAt: isoTime(d.now()), CorrelationID: job.key, Payload: payload}
+	event := &Event{Type: eventType, EmittedAt: javascript.ISOTime(d.now()), CorrelationID: job.key, Payload: payload}
 	return d.opts.Registry.Emit(ctx, event, Scope{ProjectID: projectID, SessionID: job.sessionID, TurnID: job.turnID})
 }
 

@@ -105,6 +105,12 @@ func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
 	ctx := t.Context()
 	one, err := s.Create(ctx, session.Create{})
 	s.do(err)
+	if can := runtime.CapabilitiesOf(bare{a}); can.Fork || can.Compact || can.Review || can.Steer || can.Rollback {
+		t.Errorf("a runtime that can do none of it says %+v", can)
+	}
+	if can := runtime.CapabilitiesOf(a); !can.Fork || !can.Compact || !can.Review || !can.Steer || !can.Rollback {
+		t.Errorf("a runtime that can do all of it says %+v", can)
+	}
 	for operation, do := range map[string]func() error{
 		runtime.OpFork:      func() error { _, err := s.Fork(ctx, one.ID); return err },
 		runtime.OpCompact:   func() error { _, err := s.Compact(ctx, one.ID); return err },

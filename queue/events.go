@@ -3,6 +3,7 @@ package queue
 import (
 	"encoding/json"
 
+	"harness/internal/javascript"
 	"harness/journal"
 )
 
@@ -36,7 +37,7 @@ func jobEvent(name string, job Job, at int64, progress json.RawMessage) (journal
 	if job.State.Final() {
 		payload.Result, payload.Error = job.Result, job.Error
 	}
-	encoded, err := encode(payload)
+	encoded, err := javascript.Encode(payload)
 	if err != nil {
 		return journal.Event{}, err
 	}

@@ -9,9 +9,9 @@
 package queue
 
 import (
-	"bytes"
 	"encoding/json"
-	"time"
+
+	"harness/internal/javascript"
 )
 
 // State is where a job is in its life.
@@ -86,7 +86,7 @@ func (j Job) MarshalJSON() ([]byte, error) {
 	if j.State == Running {
 		where = runningContext{j.ThreadID, j.TurnID}
 	}
-	return encode(struct {
+	return javascript.Encode(struct {
 		ID                string          `json:"id"`
 		Type              string          `json:"type"`
 		Version           int             `json:"version"`
@@ -112,24 +112,13 @@ func (j Job) MarshalJSON() ([]byte, error) {
 		isoTime(j.NextAttemptAt), isoTime(j.LastAttemptAt), where})
 }
 
-// isoTime is JavaScript's Date.toISOString.
+// isoTime is a time in ms in the spelling of the wire, nil for none.
 func isoTime(ms *int64) *string {
 	if ms == nil {
 		return nil
 	}
-	text := time.UnixMilli(*ms).UTC().Format("2006-01-02T15:04:05.000Z")
+	text := javascript.ISOTime(*ms)
 	return &text
-}
-
-// encode is JSON as JavaScript writes it: < > & stay as they are.
-func encode(value any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
 // Counts are the health figures of a store's jobs.

@@ -82,5 +82,8 @@ func CapabilitiesOf(adapter Adapter) Capabilities {
 	_, c.ListThreads = adapter.(Historian)
 	_, c.Archive = adapter.(Librarian)
 	_, c.Rollback = adapter.(Reverter)
+	_, c.Fork = adapter.(Forker)
+	_, c.Compact = adapter.(Compactor)
+	_, c.Review = adapter.(Reviewer)
 	return c
 }

@@ -401,6 +401,10 @@ type Capabilities struct {
 	// Archive and Rollback say that the runtime itself puts conversations away and takes turns back.
 	Archive  bool `json:"archive"`
 	Rollback bool `json:"rollback"`
+	// Fork, Compact and Review say that it can go on from a conversation in a second one, shorten what it remembers, and review changes.
+	Fork    bool `json:"fork"`
+	Compact bool `json:"compact"`
+	Review  bool `json:"review"`
 	// Images says that a message may carry images.
 	Images bool `json:"images"`
 	// DenyReason says that the reason of a refusal reaches the model.
@@ -464,27 +468,6 @@ type Status struct {
 	Processes []ProcessStatus
 	// Waiting is how many conversations wait for a process because there are as many as there may be.
 	Waiting int
-}
-
-// ProcessStatus is one process of a runtime that has one for each conversation.
-type ProcessStatus struct {
-	PID        int
-	Generation string
-	// Serves is the session it is for.
-	Serves    string
-	State     State
-	Shim      *ShimStatus
-	StartedAt time.Time
-}
-
-// Of is the state of what serves a conversation: its own process, or the runtime as a whole.
-func (s Status) Of(threadID string) State {
-	for _, process := range s.Processes {
-		if process.Serves == threadID {
-			return process.State
-		}
-	}
-	return s.State
 }
 
 // ShimStatus is a shim as it was when this server attached.

@@ -1,11 +1,10 @@
 package session
 
 import (
-	"bytes"
 	"encoding/json"
-	"time"
 
 	"harness/database"
+	"harness/internal/javascript"
 	"harness/journal"
 	"harness/stream"
 	"harness/transcript"
@@ -29,19 +28,10 @@ const source = "harness"
 const deletedMessage = "This chat was permanently deleted and is no longer available."
 
 // isoTime is a time in ms in the spelling of the wire.
-func isoTime(at int64) string { return time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.000Z") }
+func isoTime(at int64) string { return javascript.ISOTime(at) }
 
-// encode is JSON as JavaScript writes it: < > & stay as they are.
-func encode(value any) json.RawMessage {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		// Only strings, numbers and raw JSON that was parsed before come here.
-		panic("session: encode event: " + err.Error())
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
-}
+// encode is for what always encodes: texts, numbers and raw JSON that was parsed before.
+func encode(value any) json.RawMessage { return javascript.MustEncode(value) }
 
 func quote(text string) json.RawMessage { return encode(text) }
 

@@ -14,7 +14,9 @@ import (
 func (s *Service) hear(records []journal.Record) {
 	for _, record := range records {
 		switch record.Type {
-		case eventSessionRenamed, eventProjectUpdated, eventSessionDeleted:
+		case eventSessionDeleted:
+			s.dropNative(record.SessionID)
+		case eventSessionRenamed, eventProjectUpdated:
 		case eventApprovalResolved, eventToolInputResolved, eventToolCallResolved:
 			s.delivery.want()
 			continue

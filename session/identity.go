@@ -12,7 +12,7 @@ import (
 	"harness/runtime"
 )
 
-// ErrForeignConversation: a runtime named a conversation by the id of a session that is another runtime's.
+// ErrForeignConversation says that a runtime named a conversation by the id of a session that is another runtime's.
 var ErrForeignConversation = errors.New("the conversation's id is that of another runtime's session")
 
 // eventRuntimeRefused is what a runtime said of a session that is not its own.

@@ -17,8 +17,9 @@ import (
 )
 
 // ingest takes what one native line means: it brings the view up to date and queues the events together with the state they change, as one
-// unit. It does not wait for the commit, but for room in the journal's queue: a slow store slows the runtime, nothing is dropped.
-func (s *Service) ingest(runtimeName string, batch runtime.Batch) {
+// unit. It does not wait for the commit, but for room in the journal's queue: a slow store slows the runtime, nothing is dropped. It returns the
+// session that the native line is to be kept with, "" for none.
+func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf string) {
 	s.preload(runtimeName, batch)
 	s.order.Lock()
 	defer s.order.Unlock()
@@ -26,15 +27,17 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) {
 	if s.heardBefore(runtimeName, batch) {
 		s.flushTexts(batch.Generation)
 		s.submit(runtimeName, batch, nothing)
-		return
+		return ""
 	}
 	ours := make([]bool, len(batch.Signals))
 	for i := range batch.Signals {
 		ours[i] = s.identify(runtimeName, &batch.Signals[i])
 	}
+	nativeOf = s.nativeOf(batch, ours)
+	natives := s.nativeEvents(runtimeName, nativeOf, batch.Native)
 	if onlyTexts(batch) && !slices.Contains(ours, false) {
-		s.takePieces(runtimeName, batch)
-		return
+		s.takePieces(runtimeName, batch, natives)
+		return nativeOf
 	}
 	s.flushTexts(batch.Generation)
 	units, exited := make([]journal.Unit, len(batch.Signals)), false
@@ -46,10 +49,11 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) {
 		units[i] = s.unitOf(runtimeName, signal)
 		exited = exited || signal.Kind == runtime.SignalExited
 	}
-	s.submit(runtimeName, batch, s.once(runtimeName, batch, inSequence(units)))
+	s.submit(runtimeName, batch, s.once(runtimeName, batch, after(natives, inSequence(units))))
 	if exited {
 		delete(s.texts.speeches, batch.Generation)
 	}
+	return nativeOf
 }
 
 // preload brings the sessions a batch names into the view before Service.order is taken. Under that they are identified again, and found there:
@@ -115,6 +119,17 @@ func inSequence(units []journal.Unit) journal.Unit {
 			events = append(events, more...)
 		}
 		return events, nil
+	}
+}
+
+// after is a unit whose events come after others.
+func after(events []journal.Event, unit journal.Unit) journal.Unit {
+	if len(events) == 0 {
+		return unit
+	}
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		more, err := unit(ctx, tx)
+		return append(slices.Clone(events), more...), err
 	}
 }
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"sync/atomic"
@@ -148,7 +149,28 @@ func (k *kit) records() []journal.Record {
 		if len(page) == 0 {
 			return all
 		}
+		for i := range page {
+			laidOut(k.t, &page[i])
+		}
 		all = append(all, page...)
+	}
+}
+
+// laidOut checks that the meta of a stored line tells where its parts stand.
+func laidOut(t *testing.T, record *journal.Record) {
+	t.Helper()
+	if record.Type != stream.EventNotification && record.Type != stream.EventRequest {
+		return
+	}
+	var decoded struct{ Method, Params, ID json.RawMessage }
+	err := json.Unmarshal(record.Payload, &decoded)
+	if err != nil || decoded.Method == nil {
+		return // a line nobody can show
+	}
+	meta := metaOf(t, *record)
+	parts, err := stream.LineOf(&record.Event, &meta)
+	if err != nil || !bytes.Equal(parts.Method, decoded.Method) || !bytes.Equal(parts.Params, decoded.Params) || !bytes.Equal(parts.ID, decoded.ID) {
+		t.Errorf("%s is cut into %s, %s and %s by %s: %v", record.Payload, parts.Method, parts.Params, parts.ID, record.Meta, err)
 	}
 }
 

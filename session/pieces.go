@@ -21,13 +21,14 @@ func onlyTexts(batch runtime.Batch) bool {
 }
 
 // takePieces takes a batch of pieces of text: listeners are told at once, the store gets it with the ones around it. Service.order is held.
-func (s *Service) takePieces(runtimeName string, batch runtime.Batch) {
+func (s *Service) takePieces(runtimeName string, batch runtime.Batch, natives []journal.Event) {
 	p := s.speech(runtimeName, batch.Generation)
 	for _, signal := range batch.Signals {
 		if delta, ok := signal.Change.(runtime.TextDelta); ok {
 			s.takePiece(p, signal, delta)
 		}
 	}
+	p.natives = append(p.natives, natives...)
 	state := batch.State
 	if state == nil {
 		state = p.last.State
@@ -113,8 +114,8 @@ func (s *Service) flushTexts(generation string) {
 	for i, group := range p.open {
 		arrivals[i], group.of.group = group.join(), nil
 	}
-	last := p.last
-	p.open, p.batches, p.bytes, p.last = nil, 0, 0, runtime.Batch{}
+	last, natives := p.last, p.natives
+	p.open, p.natives, p.batches, p.bytes, p.last = nil, nil, 0, 0, runtime.Batch{}
 	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var events []journal.Event
 		for _, a := range arrivals {
@@ -126,7 +127,7 @@ func (s *Service) flushTexts(generation string) {
 		}
 		return events, nil
 	}
-	s.submit(p.runtime, last, s.once(p.runtime, last, unit))
+	s.submit(p.runtime, last, s.once(p.runtime, last, after(natives, unit)))
 }
 
 // join is the one arrival a group is stored as.

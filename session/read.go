@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"harness/database"
+	"harness/internal/javascript"
 	"harness/journal"
 	"harness/runtime"
 	"harness/stream"
@@ -159,7 +160,7 @@ func (s *Service) list(ctx context.Context, q database.Querier, query ListQuery)
 		where += ofRuntime
 	}
 	if query.Text != "" {
-		found := ""
+		var found string
 		if found, next, args, err = s.findText(ctx, q, query.Text, where, args, limit+1); err != nil {
 			return Page{}, err
 		}
@@ -208,7 +209,7 @@ func parseCursor(cursor string) (before int64, id string, err error) {
 		return math.MaxInt64, "", nil
 	}
 	at, id, ok := strings.Cut(cursor, "|")
-	parsed, err := time.Parse("2006-01-02T15:04:05.000Z", at)
+	parsed, err := time.Parse(javascript.TimeLayout, at)
 	if !ok || err != nil || id == "" {
 		return 0, "", ErrBadCursor
 	}

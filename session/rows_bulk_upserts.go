@@ -45,31 +45,21 @@ func deleteBulk(ctx context.Context, tx database.Tx, id string) error {
 
 // readBulks reads the requests of this node of which only a part is stored.
 func (s *Service) readBulks(ctx context.Context) ([]*upsert, error) {
-	rows, err := s.db.Read().QueryContext(ctx, `select id, session_id, origin, entries, stored from bulk_upserts where node_id = $1 order by id`, s.opts.NodeID)
-	if err != nil {
-		return nil, fmt.Errorf("read the upserts to complete: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var all []*upsert
-	for rows.Next() {
+	return database.ReadAll(ctx, s.db.Read(), "read the upserts to complete", func(row database.Row) (*upsert, error) {
 		u := &upsert{ctx: ctx, result: make(chan error, 1)}
 		var common, entries string
-		if err := rows.Scan(&u.row, &u.sessionID, &common, &entries, &u.stored); err != nil {
-			return nil, fmt.Errorf("read an upsert to complete: %w", err)
+		if err := row.Scan(&u.row, &u.sessionID, &common, &entries, &u.stored); err != nil {
+			return nil, err
 		}
 		u.sessionID = database.DecodeText(u.sessionID)
 		var origin bulkOrigin
 		if err := errors.Join(json.Unmarshal([]byte(database.DecodeText(common)), &origin), json.Unmarshal([]byte(entries), &u.entries)); err != nil {
-			return nil, fmt.Errorf("read upsert %s: %w", u.row, err)
+			return nil, fmt.Errorf("upsert %s: %w", u.row, err)
 		}
 		u.encode(origin.Time)
 		for i := range u.events {
 			u.events[i].Actor, u.events[i].TraceID, u.events[i].SpanID = origin.Actor, origin.TraceID, origin.SpanID
 		}
-		all = append(all, u)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the upserts to complete: %w", err)
-	}
-	return all, nil
+		return u, nil
+	}, `select id, session_id, origin, entries, stored from bulk_upserts where node_id = $1 order by id`, s.opts.NodeID)
 }

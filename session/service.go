@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -14,6 +15,7 @@ import (
 	"harness/internal/keylock"
 	"harness/journal"
 	"harness/runtime"
+	"harness/session/nativelog"
 	"harness/transcript"
 )
 
@@ -41,7 +43,10 @@ type Options struct {
 	DefaultsLocked bool
 	// WorkspaceRoot is where sessions work whose creator named no directory.
 	WorkspaceRoot string
-	Logger        zerolog.Logger
+	// KeepNative says what is kept of the lines of agents whose words are translated: NativeRing (in NativeLines), NativeAll or NativeOff.
+	KeepNative  string
+	NativeLines *nativelog.Ring
+	Logger      zerolog.Logger
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
@@ -71,6 +76,9 @@ type Service struct {
 	// It is held while the journal's queue is full: that is the back-pressure of a slow store.
 	order orderLock
 	texts texts // order guards it
+	// serving is the session of each process that is for one alone; order guards it. nativeFailed says that the last native line was not kept.
+	serving      map[string]string
+	nativeFailed atomic.Bool
 
 	lifeMu  sync.Mutex
 	started bool
@@ -89,7 +97,7 @@ func New(opts Options) *Service {
 		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), deletions: newDeletions(), deletePatience: deletePatience,
 		order:   newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
-		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
+		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()), serving: map[string]string{},
 	}
 	s.view = newView(s.now)
 	s.journal.BeforePrune(s.entries.KeepPruned)
@@ -98,7 +106,9 @@ func New(opts Options) *Service {
 
 // Sink is where the named runtime reports. Hand it to the adapter of that name.
 func (s *Service) Sink(runtimeName string) runtime.Sink {
-	return func(batch runtime.Batch) { s.ingest(runtimeName, batch) }
+	return func(batch runtime.Batch) {
+		s.keepNative(s.ingest(runtimeName, batch), batch.Native)
+	}
 }
 
 // Start settles what an earlier process of this node left open (its requests expire, its turns are interrupted, both announced) and begins
@@ -129,6 +139,7 @@ func (s *Service) Start(ctx context.Context) error {
 		loops.Go(func() { s.textLoop(running) })
 		loops.Go(func() { s.deliverLoop(running) })
 		loops.Go(func() { s.deletionLoop(running) })
+		loops.Go(func() { s.sweepNatives(running) })
 		loops.Go(func() { s.bulkLoop(running) })
 		loops.Go(func() { s.importLoop(running) })
 		s.adoptLoop(running)

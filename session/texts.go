@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"harness/journal"
 	"harness/runtime"
 )
 
@@ -35,10 +36,11 @@ type speech struct {
 	// known are the texts that may go on, changed says that what is stored of them is out of date.
 	known   map[textKey]*knownText
 	changed bool
-	open    []*textGroup // with pieces not yet queued, in the order of their first ones
-	batches int          // not yet queued
-	bytes   int          // of text in them
-	since   time.Time    // when the first of them came
+	open    []*textGroup    // with pieces not yet queued, in the order of their first ones
+	natives []journal.Event // not yet queued
+	batches int             // not yet queued
+	bytes   int             // of text in them
+	since   time.Time       // when the first of them came
 	// last is the last of them, without its signals but with the state after it.
 	last  runtime.Batch
 	heard int64 // the offset up to which the process was heard

@@ -290,3 +290,28 @@ func TestRuntimeOfASession(t *testing.T) {
 		}
 	})
 }
+
+// The sessions of a runtime that is not configured any more stay readable, and say what would bring them back to life.
+func TestSessionsOfAFormerRuntime(t *testing.T) {
+	eachPair(t, func(t *testing.T, p pair) {
+		s := p.session("a")
+		turnID := p.send(s.ID)
+		p.do(p.UpsertTranscript(t.Context(), s.ID, said("kept")))
+		k := p.reopen() // with codex alone
+		if detail, err := k.Get(t.Context(), s.ID); err != nil || len(detail.Transcript) == 0 || detail.Session.Runtime != "other" {
+			t.Errorf("read %+v, %v", detail, err)
+		}
+		if turn := k.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted {
+			t.Errorf("its turn is %+v", turn)
+		}
+		if page, err := k.List(t.Context(), ListQuery{Runtime: "other"}); err != nil || len(page.Sessions) != 1 {
+			t.Errorf("listed %+v, %v", page, err)
+		}
+		_, err := k.Send(t.Context(), s.ID, Message{Text: "hi"})
+		if !errors.Is(err, runtime.ErrUnavailable) || !strings.Contains(err.Error(), "HARNESS_RUNTIMES") {
+			t.Errorf("a message is refused with %v", err)
+		}
+		_, err = k.Delete(t.Context(), s.ID)
+		k.do(err)
+	})
+}

@@ -1,18 +1,16 @@
 package stream
 
 import (
-	"bytes"
 	"encoding/json"
 	"time"
-)
 
-// isoMillis is the one time format on the wire: ISO 8601 in UTC with exactly three decimals.
-const isoMillis = "2006-01-02T15:04:05.000Z"
+	"harness/internal/javascript"
+)
 
 // appendTime appends a time in ms as a JSON string.
 func appendTime(dst []byte, ms int64) []byte {
 	dst = append(dst, '"')
-	dst = time.UnixMilli(ms).UTC().AppendFormat(dst, isoMillis)
+	dst = time.UnixMilli(ms).UTC().AppendFormat(dst, javascript.TimeLayout)
 	return append(dst, '"')
 }
 
@@ -23,12 +21,7 @@ func appendString(dst []byte, s string) []byte {
 		dst = append(dst, s...)
 		return append(dst, '"')
 	}
-	var buf bytes.Buffer
-	encoder := json.NewEncoder(&buf)
-	encoder.SetEscapeHTML(false)
-	// A string always encodes: invalid UTF-8 becomes U+FFFD.
-	_ = encoder.Encode(s)
-	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
+	return append(dst, javascript.MustEncode(s)...) // a string always encodes: invalid UTF-8 becomes U+FFFD
 }
 
 // appendNullable appends a JSON string, or null for "".

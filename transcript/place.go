@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"harness/database"
 )
@@ -162,20 +163,11 @@ func (p *placer) rename(ctx context.Context, k key, number int64, entry *Entry) 
 	if number < firstAppendix || p.blocks[turn].number != 0 {
 		return false, nil
 	}
-	rows, err := p.tx.QueryContext(ctx, `select message_id from transcript_entries where session_id = $1 and place >= $2 and place < $3 limit 2`,
-		k.session, number<<blockShift, (number+1)<<blockShift)
-	if err != nil {
-		return false, fmt.Errorf("read the entries beside %s: %w", entry.MessageID, err)
-	}
-	defer func() { _ = rows.Close() }()
-	beside := 0
-	for rows.Next() {
-		beside++
-	}
-	if err := rows.Err(); err != nil || beside > 1 {
+	beside, err := database.ReadTexts(ctx, p.tx, "read the entries beside "+entry.MessageID, `select message_id from transcript_entries
+		where session_id = $1 and place >= $2 and place < $3 limit 2`, k.session, number<<blockShift, (number+1)<<blockShift)
+	if err != nil || len(beside) > 1 {
 		return false, err
 	}
-	_ = rows.Close()
 	if _, err := p.tx.ExecContext(ctx, `update transcript_turns set turn_id = $3 where session_id = $1 and block = $2`,
 		k.session, number, turn.turn); err != nil {
 		return false, fmt.Errorf("rename the turn of entry %s: %w", entry.MessageID, err)
@@ -190,22 +182,11 @@ const madeUpWithin = 256
 // madeUp tells whether an entry with an id as runtimes make them up (item-<n>) says what an entry of its turn says already. Nobody is shown it.
 func (p *placer) madeUp(ctx context.Context, turn turnKey, entry *Entry) (bool, error) {
 	number := p.blocks[turn].number
-	rows, err := p.tx.QueryContext(ctx, `select `+entryColumns+` from transcript_entries where session_id = $1 and place >= $2 and place < $3
-		order by place desc limit $4`, turn.session, number<<blockShift, (number+1)<<blockShift, madeUpWithin)
-	if err != nil {
-		return false, fmt.Errorf("read the entries of turn %s: %w", entry.TurnID, err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		other, err := scanEntry(ctx, rows)
-		if err != nil {
-			return false, fmt.Errorf("read the entries of turn %s: %w", entry.TurnID, err)
-		}
-		if !synthetic(other.MessageID) && duplicates(*entry, other) {
-			return true, nil
-		}
-	}
-	return false, rows.Err()
+	others, err := database.ReadAll(ctx, p.tx, "read the entries of turn "+entry.TurnID,
+		func(row database.Row) (Entry, error) { return scanEntry(ctx, row) },
+		`select `+entryColumns+` from transcript_entries where session_id = $1 and place >= $2 and place < $3
+			order by place desc limit $4`, turn.session, number<<blockShift, (number+1)<<blockShift, madeUpWithin)
+	return slices.ContainsFunc(others, func(other Entry) bool { return !synthetic(other.MessageID) && duplicates(*entry, other) }), err
 }
 
 // supplement is the place of an entry that is no item of the runtime; its turn was loaded.

@@ -5,11 +5,12 @@ package openapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"harness/internal/javascript"
 )
 
 // Document is a parsed OpenAPI document.
@@ -139,11 +140,10 @@ func writeJSON(out *bytes.Buffer, node *yaml.Node) error {
 }
 
 func writeValue(out *bytes.Buffer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
+	text, err := javascript.Encode(value)
+	if err != nil {
 		return fmt.Errorf("a value of the OpenAPI document is not JSON: %w", err)
 	}
-	out.Truncate(out.Len() - 1) // the encoder's line end
+	out.Write(text)
 	return nil
 }

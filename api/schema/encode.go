@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"math"
 	"strings"
+
+	"harness/internal/javascript"
 )
 
 // JSON is the value on one line, without HTML escaping; an untouched value keeps its source bytes, unless there is something in them that
@@ -82,12 +84,4 @@ func (v Value) write(out *bytes.Buffer) {
 	}
 }
 
-func writeText(out *bytes.Buffer, text string) {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(text); err != nil {
-		// A string always encodes; bytes.Buffer never fails.
-		panic("schema: encode string: " + err.Error())
-	}
-	out.Truncate(out.Len() - 1) // the encoder's newline
-}
+func writeText(out *bytes.Buffer, text string) { out.Write(javascript.MustEncode(text)) }

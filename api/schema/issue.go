@@ -2,8 +2,9 @@ package schema
 
 import (
 	"bytes"
-	"encoding/json"
 	"strconv"
+
+	"harness/internal/javascript"
 )
 
 // Issue is one reason why a value was refused, as a zod 4 issue object: which members it has and their order depend on the code.
@@ -38,8 +39,6 @@ func (i Issue) Message() string { return i.message }
 // MarshalJSON implements json.Marshaler: the code's own members first, then path and message.
 func (i Issue) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
 	out.WriteByte('{')
 	write := func(name string, value any) error {
 		if out.Len() > 1 {
@@ -47,11 +46,9 @@ func (i Issue) MarshalJSON() ([]byte, error) {
 		}
 		out.WriteString(strconv.Quote(name))
 		out.WriteByte(':')
-		if err := encoder.Encode(value); err != nil {
-			return err
-		}
-		out.Truncate(out.Len() - 1)
-		return nil
+		text, err := javascript.Encode(value)
+		out.Write(text)
+		return err
 	}
 	for _, member := range i.members {
 		if err := write(member.name, member.value); err != nil {

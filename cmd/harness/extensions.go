@@ -21,6 +21,7 @@ import (
 	"harness/extensions/js"
 	"harness/extensions/process"
 	"harness/extensions/sdk"
+	"harness/operations"
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/runtime"
@@ -125,8 +126,8 @@ func (s *Server) stopExtensions(ctx context.Context) error {
 // lifecycle is what the extension routes stand on.
 func (s *Server) lifecycle() *api.Lifecycle {
 	e := &s.extensions
-	return &api.Lifecycle{
-		Extensions: e.registry, Audit: extensions.NewAudit(s.journal, s.db, nil), RBAC: auth.NewRBAC(rbacOptions(s.cfg)),
+	return &api.Lifecycle{RBAC: auth.NewRBAC(rbacOptions(s.cfg)), Lifecycle: operations.Lifecycle{
+		Extensions: e.registry, Audit: extensions.NewAudit(s.journal, s.db, nil),
 		Reloaded: func() {
 			// What waits for a decision is offered to the extensions that are there now.
 			e.after.Go(func() {
@@ -135,7 +136,7 @@ func (s *Server) lifecycle() *api.Lifecycle {
 				}
 			})
 		},
-	}
+	}}
 }
 
 // rbacOptions are the rules of the configuration; serve and doctor tell of their Warning.

@@ -20,7 +20,7 @@ type metrics struct {
 	pruned *prometheus.CounterVec
 
 	stream   streamMetrics
-	edge     edgeMetrics
+	http     httpMetrics
 	database databaseMetrics
 }
 
@@ -41,7 +41,7 @@ func newMetrics() *metrics {
 	}
 	m.registry.MustRegister(m.journalEvents, m.journalBatch, m.journalCommit, m.pruned)
 	m.stream = newStreamMetrics(m.registry)
-	m.edge = newEdgeMetrics(m.registry)
+	m.http = newHTTPMetrics(m.registry)
 	m.database = newDatabaseMetrics(m.registry)
 	return m
 }

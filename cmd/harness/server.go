@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -27,6 +28,7 @@ import (
 	"harness/runtime"
 	"harness/runtime/codex"
 	"harness/session"
+	"harness/session/nativelog"
 	"harness/stream"
 )
 
@@ -52,8 +54,8 @@ type Server struct {
 	crowd    *crowd
 	queue    jobQueue
 	listener net.Listener
-	edge     *api.Edge
-	door     *api.Door
+	limiter  *api.ConnLimiter
+	gate     *api.StartupGate
 	http     *http.Server
 	served   chan struct{} // closed when http accepts no more
 
@@ -73,7 +75,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger) *Server
 	s.parts = lifecycle.New(log, cfg.ShutdownTimeout,
 		lifecycle.Part{Name: "data directory", Start: s.openDir, Stop: s.closeDir, Bound: time.Second},
 		lifecycle.Part{Name: "listener", Start: s.listen, Stop: s.closeListener, Bound: time.Second},
-		lifecycle.Part{Name: "door", Start: s.startDoor, Stop: s.stopHTTP, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "startup gate", Start: s.startGate, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "database", Start: s.openDatabase, Stop: s.closeDatabase, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "node", Start: s.startNode, Stop: s.stopNode, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},
@@ -135,16 +137,16 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	return nil
 }
 
-// startDoor answers requests while the parts behind it start: a migration may take long.
-func (s *Server) startDoor(context.Context) error {
-	s.door = api.NewDoor()
-	s.edge = api.NewEdge(api.EdgeOptions{
-		MaxConnections: s.cfg.Limits.HTTPConnections, Metrics: s.metrics.edge.options(), Logger: s.log.With().Str("room", "api").Logger(),
+// startGate answers requests while the parts behind it start: a migration may take long.
+func (s *Server) startGate(context.Context) error {
+	s.gate = api.NewStartupGate()
+	s.limiter = api.NewConnLimiter(api.ConnLimiterOptions{
+		MaxConnections: s.cfg.Limits.HTTPConnections, Metrics: s.metrics.http.options(), Logger: s.log.With().Str("room", "api").Logger(),
 	})
-	s.http, s.served = s.edge.Server(s.door), make(chan struct{})
+	s.http, s.served = s.limiter.Server(s.gate), make(chan struct{})
 	go func() {
 		defer close(s.served)
-		if err := s.http.Serve(s.edge.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		if err := s.http.Serve(s.limiter.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			s.fail(fmt.Errorf("the HTTP server broke: %w", err))
 		}
 	}()
@@ -211,6 +213,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode, NetworkAccess: s.cfg.Defaults.NetworkAccess,
 		},
+		KeepNative: s.cfg.KeepNative, NativeLines: nativelog.New(filepath.Join(s.dir.path, "native")),
 		Logger: s.log.With().Str("room", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
 	})
 	return s.sessions.Start(ctx)
@@ -235,12 +238,12 @@ func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) 
 func (s *Server) startHTTP(context.Context) error {
 	agents := newAgents(s)
 	options := api.Options{
-		Operations: operations.New(s.operations()), Health: health{s}, RequestPayload: requestPayload,
+		Operations: operations.New(s.operations()), Health: health{s},
 		Stream:  stream.NewHandler(s.hub, stream.HandlerOptions{MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress}),
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
 			BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins, Token: s.cfg.AuthToken,
-			Agent: agents.of, Refused: s.metrics.edge.guardRefused,
+			Agent: agents.of, Refused: s.metrics.http.guardRefused,
 		}),
 		Agents: agents,
 		Actor:  actor,
@@ -249,7 +252,7 @@ func (s *Server) startHTTP(context.Context) error {
 	if s.codex != nil {
 		options.Runtime = s.codex
 	}
-	s.door.Open(api.New(options))
+	s.gate.Open(api.New(options))
 	return nil
 }
 
@@ -282,7 +285,7 @@ func (s *Server) stopHTTP(ctx context.Context) error {
 		return err
 	}
 	<-s.served
-	s.edge.CloseWaiting()
+	s.limiter.CloseWaiting()
 	err := s.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.log.Warn().Msg("requests were still running and are cut off")

@@ -21,6 +21,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/extensions"
+	"harness/extensions/hosting"
 	"harness/extensions/js/bundle"
 )
 
@@ -123,16 +124,16 @@ func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.M
 	defer cancel()
 	rules, err := netRules(source.HostCapabilities)
 	if err != nil {
-		return nil, loadError(source, extensions.InvalidManifest, err.Error())
+		return nil, hosting.LoadError(source, extensions.InvalidManifest, err.Error())
 	}
 	built, err := bundle.Build(bundle.Options{Root: importRoot(source), Entry: source.Entrypoint, Target: bundle.Embedded, Members: members()})
 	var modules *bundle.BuiltinError
 	if err != nil && !errors.As(err, &modules) {
-		return nil, loadError(source, extensions.ImportFailed, err.Error())
+		return nil, hosting.LoadError(source, extensions.ImportFailed, err.Error())
 	}
 	missing, inNode, problem := h.missing(built.Uses, len(rules) > 0)
 	if problem != nil {
-		return nil, loadError(source, extensions.ImportFailed, problem.Error())
+		return nil, hosting.LoadError(source, extensions.ImportFailed, problem.Error())
 	}
 	if needs := needsNode(missing, inNode); len(needs) > 0 && (modules != nil || source.Runtime.Host == "") {
 		return nil, needs.refuse(source)
@@ -141,17 +142,7 @@ func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.M
 	if len(rules) > 0 {
 		m.network = newNetwork(rules, h.own)
 	}
-	go m.supervise()
-	select {
-	case err = <-m.loaded:
-	case <-ctx.Done():
-		err = loadError(source, extensions.ImportFailed, "loading did not end in time: "+ctx.Err().Error())
-	}
-	if err != nil {
-		// What is stuck stays counted; there is nobody left to wait for it.
-		expired, stop := context.WithTimeout(context.Background(), h.limits.Grace)
-		defer stop()
-		_ = m.Close(expired)
+	if err := m.Load(ctx, h.limits.Grace); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -163,10 +154,6 @@ func importRoot(source extensions.Source) string {
 		return source.Root
 	}
 	return source.SourceRoot
-}
-
-func loadError(source extensions.Source, code extensions.LoadCode, message string) error {
-	return &extensions.LoadError{Extension: source.Name, Code: code, Message: message}
 }
 
 // needs is what an extension uses and only Node has.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"harness/extensions"
+	"harness/extensions/hosting"
 )
 
 // instance is one machine and the goroutine that owns it. It ends when the machine must not go on (an overrun, an engine failure, the
@@ -23,7 +24,7 @@ type instance struct {
 	wake chan struct{}
 	stop chan struct{}
 	// ready gets the outcome of loading, once. done is closed when no JavaScript runs any more and reason is set; freeing the machine, which
-	// takes a while when it is full, follows and is the module's "freeing".
+	// takes a while when it is full, follows and is part of the module's Work.
 	ready    chan error
 	done     chan struct{}
 	disowned sync.Once
@@ -36,9 +37,9 @@ type instance struct {
 	// running is the machine while it may be interrupted from outside.
 	running atomic.Pointer[engine]
 
-	// loading stands for the load in the place of an invocation. Guarded by m.mu.
+	// loading stands for the load in the place of an invocation. Guarded by m.Mu.
 	loading *invocation
-	// internal are turns owed to this very machine: answers of tools, timers, ends. Guarded by m.mu.
+	// internal are turns owed to this very machine: answers of tools, timers, ends. Guarded by m.Mu.
 	internal []turn
 	// outOfMemory is set by the prelude when an error says so; only the instance's goroutine uses it.
 	outOfMemory bool
@@ -106,7 +107,7 @@ func (i *instance) attend() (reason error) {
 }
 
 // disown tells the module that it need not wait for this instance, once.
-func (i *instance) disown() { i.disowned.Do(i.m.freeing.Done) }
+func (i *instance) disown() { i.disowned.Do(i.m.Work.Done) }
 
 func (i *instance) free() {
 	defer func() {
@@ -125,13 +126,13 @@ func (i *instance) serve() error {
 		return nil
 	}})
 	if err != nil {
-		return loadError(i.m.source, extensions.ImportFailed, "loading was cut: "+err.Error())
+		return hosting.LoadError(i.m.source, extensions.ImportFailed, "loading was cut: "+err.Error())
 	}
-	if deadline, _ := i.loading.ctx.Deadline(); thrown != nil && !time.Now().Before(deadline) {
-		return loadError(i.m.source, extensions.ImportFailed, "loading was cut: "+errOverran.Error())
+	if deadline, _ := i.loading.Ctx.Deadline(); thrown != nil && !time.Now().Before(deadline) {
+		return hosting.LoadError(i.m.source, extensions.ImportFailed, "loading was cut: "+errOverran.Error())
 	}
 	if thrown != nil {
-		return loadError(i.m.source, extensions.ImportFailed, thrown.Error())
+		return hosting.LoadError(i.m.source, extensions.ImportFailed, thrown.Error())
 	}
 	for {
 		next, ok := i.m.take(i)
@@ -224,18 +225,18 @@ func (i *instance) loaded(text string) {
 	}
 	switch {
 	case err != nil || len(parts) != 2:
-		i.report(loadError(i.m.source, extensions.RegistrationFailed, "the registration can not be read"))
+		i.report(hosting.LoadError(i.m.source, extensions.RegistrationFailed, "the registration can not be read"))
 		return
 	case code != "ok":
 		_ = json.Unmarshal(parts[1], &message)
 		if code == string(extensions.MissingRegister) {
 			message = extensions.MissingRegisterText
 		}
-		i.report(loadError(i.m.source, extensions.LoadCode(code), message))
+		i.report(hosting.LoadError(i.m.source, extensions.LoadCode(code), message))
 		return
 	}
 	if err := json.Unmarshal(parts[1], &list); err != nil {
-		i.report(loadError(i.m.source, extensions.RegistrationFailed, "the registration can not be read: "+err.Error()))
+		i.report(hosting.LoadError(i.m.source, extensions.RegistrationFailed, "the registration can not be read: "+err.Error()))
 		return
 	}
 	subscriptions := make([]extensions.Subscription, len(list))

@@ -9,36 +9,13 @@ import (
 	"time"
 
 	"harness/extensions"
+	"harness/extensions/hosting"
 )
 
-// invocation is one run of a handler. Its fields are guarded by the module's mutex once it was submitted.
-type invocation struct {
-	id           int
-	ctx          context.Context
-	cancel       context.CancelFunc
-	subscription int
-	event        *extensions.Event
-	tools        extensions.Tools
-	out          chan outcome
-
-	// on is the machine that runs it, nil while it waits.
-	on     *instance
-	ended  bool
-	timers map[string]*time.Timer
-	// calls are the fetches that are under way, by the number of the call.
-	calls map[string]context.CancelFunc
-	lines int
-}
-
-type outcome struct {
-	value json.RawMessage
-	err   error
-}
-
 // begin is the first turn of an invocation.
-func (inv *invocation) begin() turn {
+func begin(inv *invocation) turn {
 	return turn{inv: inv, run: func(e *engine) error {
-		return e.call(e.invoke, inv.id, inv.subscription, string(inv.event.JSON()), inv.tools.HasSettings())
+		return e.call(e.invoke, inv.ID, inv.Subscription, string(inv.Event.JSON()), inv.Tools.HasSettings())
 	}}
 }
 
@@ -47,15 +24,15 @@ const shortestTurn = 5 * time.Millisecond
 
 // turnLimit is when a turn of the invocation has to be over.
 func (m *module) turnLimit(inv *invocation) time.Time {
-	m.mu.Lock()
-	ended := inv.ended
-	m.mu.Unlock()
+	m.Mu.Lock()
+	ended := inv.Ended
+	m.Mu.Unlock()
 	now := time.Now()
 	if ended {
 		return now.Add(m.host.limits.AfterTurn)
 	}
 	limit := now.Add(m.host.limits.MaxTurn)
-	deadline, ok := inv.ctx.Deadline()
+	deadline, ok := inv.Ctx.Deadline()
 	switch {
 	case !ok || deadline.After(limit):
 		return limit
@@ -71,51 +48,36 @@ func (m *module) turnLimit(inv *invocation) time.Time {
 // live finds the invocation an operation of the machine belongs to.
 func (m *module) live(i *instance, id int) *invocation {
 	if id == 0 {
-		if i.loading != nil && !i.loading.ended {
+		if i.loading != nil && !i.loading.Ended {
 			return i.loading
 		}
 		return nil
 	}
-	if inv := m.invocations[id]; inv != nil && inv.on == i && !inv.ended {
+	if inv := m.Invocations[id]; inv != nil && inv.On == i && !inv.Ended {
 		return inv
 	}
 	return nil
 }
 
-// finish ends an invocation with an outcome. The caller holds m.mu.
-func (m *module) finish(inv *invocation, o outcome) {
-	if inv.ended {
-		return
-	}
-	inv.ended = true
-	inv.cancel()
-	for _, timer := range inv.timers {
-		timer.Stop()
-	}
-	inv.timers = nil
-	delete(m.invocations, inv.id)
-	inv.out <- o
-}
-
 // finished is the machine's word that a handler returned or threw.
 func (m *module) finished(i *instance, id int, text string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	inv := m.live(i, id)
 	if inv == nil || text == "" {
 		return
 	}
-	o := outcome{err: errors.New(text[1:])}
+	o := outcome{Err: errors.New(text[1:])}
 	if text[0] == '1' {
-		o.err = nil
+		o.Err = nil
 		if len(text) > 1 {
-			o.value = json.RawMessage(text[1:])
+			o.Value = json.RawMessage(text[1:])
 		}
 	}
-	m.finish(inv, o)
+	m.Finish(inv, o)
 }
 
-// owe gives the machine another turn. The caller holds m.mu.
+// owe gives the machine another turn. The caller holds m.Mu.
 func (m *module) owe(i *instance, t turn) {
 	i.internal = append(i.internal, t)
 	signal(i.wake)
@@ -136,8 +98,8 @@ func (m *module) callTool(i *instance, id int, text string) {
 	if err != nil {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	inv := m.live(i, id)
 	answer := func(ok bool, text string) turn {
 		return turn{inv: inv, run: func(e *engine) error { return e.call(e.settle, call, ok, text) }}
@@ -146,25 +108,25 @@ func (m *module) callTool(i *instance, id int, text string) {
 	if name == "fetch" {
 		use = m.fetch
 	}
-	if inv == nil || (inv.tools == nil && name != "fetch") {
+	if inv == nil || (inv.Tools == nil && name != "fetch") {
 		inv = i.loading
 		m.owe(i, answer(false, extensions.LateCall))
 		return
 	}
-	ctx, cancel := context.WithCancel(inv.ctx)
-	if inv.calls == nil {
-		inv.calls = map[string]context.CancelFunc{}
+	ctx, cancel := context.WithCancel(inv.Ctx)
+	if inv.Own.calls == nil {
+		inv.Own.calls = map[string]context.CancelFunc{}
 	}
-	inv.calls[number] = cancel
-	m.workers.Add(1)
+	inv.Own.calls[number] = cancel
+	m.Work.Add(1)
 	go func() {
-		defer m.workers.Done()
+		defer m.Work.Done()
 		defer cancel()
 		result, err := use(ctx, inv, name, arguments)
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(inv.calls, number)
-		if inv.ended {
+		m.Mu.Lock()
+		defer m.Mu.Unlock()
+		delete(inv.Own.calls, number)
+		if inv.Ended {
 			return
 		}
 		if err != nil {
@@ -177,37 +139,19 @@ func (m *module) callTool(i *instance, id int, text string) {
 
 // abandonCall ends a call nobody waits for any more: an aborted fetch.
 func (m *module) abandonCall(i *instance, id int, number string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if inv := m.live(i, id); inv != nil && inv.calls[number] != nil {
-		inv.calls[number]()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
+	if inv := m.live(i, id); inv != nil && inv.Own.calls[number] != nil {
+		inv.Own.calls[number]()
 	}
 }
 
 func useTool(ctx context.Context, inv *invocation, name, arguments string) (json.RawMessage, error) {
-	if ctx.Err() != nil {
-		return nil, errors.New(extensions.LateCall)
-	}
 	var args []json.RawMessage
-	if err := json.Unmarshal([]byte(arguments), &args); err != nil || len(args) == 0 {
+	if err := json.Unmarshal([]byte(arguments), &args); err != nil {
 		return nil, errors.New(name + " needs an argument")
 	}
-	if name == "enqueueJob" {
-		return inv.tools.EnqueueJob(ctx, args[0])
-	}
-	texts := make([]string, len(args))
-	for n, arg := range args {
-		if json.Unmarshal(arg, &texts[n]) != nil || string(arg) == "null" {
-			return nil, errors.New(name + " needs strings as arguments")
-		}
-	}
-	switch {
-	case name == "getSessionSettings" && len(texts) == 1:
-		return inv.tools.GetSessionSettings(ctx, texts[0])
-	case name == "getSessionSetting" && len(texts) == 2:
-		return inv.tools.GetSessionSetting(ctx, texts[0], texts[1])
-	}
-	return nil, errors.New("there is no tool " + name)
+	return hosting.UseTool(ctx, inv.Tools, name, args)
 }
 
 // setTimer owes the machine a turn later. text is "timerId milliseconds".
@@ -218,41 +162,41 @@ func (m *module) setTimer(i *instance, id int, text string) {
 	if err != nil || err2 != nil {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	inv := m.live(i, id)
 	if inv == nil {
 		return
 	}
-	if inv.timers == nil {
-		inv.timers = map[string]*time.Timer{}
+	if inv.Own.timers == nil {
+		inv.Own.timers = map[string]*time.Timer{}
 	}
-	inv.timers[number] = time.AfterFunc(time.Duration(ms*float64(time.Millisecond)), func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if inv.ended {
+	inv.Own.timers[number] = time.AfterFunc(time.Duration(ms*float64(time.Millisecond)), func() {
+		m.Mu.Lock()
+		defer m.Mu.Unlock()
+		if inv.Ended {
 			return
 		}
-		delete(inv.timers, number)
+		delete(inv.Own.timers, number)
 		m.owe(i, turn{inv: inv, run: func(e *engine) error { return e.call(e.fire, timer) }})
 	})
 }
 
 // clearTimer stops a timer, whichever live invocation set it.
 func (m *module) clearTimer(i *instance, _ int, number string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	stop := func(inv *invocation) {
-		if inv == nil || inv.on != i {
+		if inv == nil || inv.On != i {
 			return
 		}
-		if timer := inv.timers[number]; timer != nil {
+		if timer := inv.Own.timers[number]; timer != nil {
 			timer.Stop()
-			delete(inv.timers, number)
+			delete(inv.Own.timers, number)
 		}
 	}
 	stop(i.loading)
-	for _, inv := range m.invocations {
+	for _, inv := range m.Invocations {
 		stop(inv)
 	}
 }
@@ -269,22 +213,22 @@ func (m *module) logLine(i *instance, id int, text string) {
 	if string(fields) == "null" {
 		fields = nil
 	}
-	m.mu.Lock()
+	m.Mu.Lock()
 	inv := m.live(i, id)
 	limit := m.host.limits.MaxLogLines
 	if inv != nil {
-		if inv.lines++; inv.lines > limit {
-			first := inv.lines == limit+1
-			m.mu.Unlock()
+		if inv.Lines++; inv.Lines > limit {
+			first := inv.Lines == limit+1
+			m.Mu.Unlock()
 			if first {
 				m.log.Warn().Int("limit", limit).Msg("an invocation logs more lines than it may; the rest is dropped")
 			}
 			return
 		}
 	}
-	m.mu.Unlock()
-	if inv != nil && inv.tools != nil {
-		inv.tools.Log(level, fields, message)
+	m.Mu.Unlock()
+	if inv != nil && inv.Tools != nil {
+		inv.Tools.Log(level, fields, message)
 		return
 	}
 	m.log.Info().Str("extensionLevel", level).RawJSON("fields", orNull(fields)).Msg(message)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"harness/extensions"
+	"harness/extensions/hosting"
 	runtimeprocess "harness/runtime/process"
 )
 
@@ -280,11 +281,11 @@ func clip(s string, most int) string {
 func failure(source extensions.Source, message incoming) error {
 	switch code := extensions.LoadCode(message.Code); code {
 	case extensions.MissingRegister:
-		return loadError(source, code, extensions.MissingRegisterText)
+		return hosting.LoadError(source, code, extensions.MissingRegisterText)
 	case extensions.RegistrationFailed:
-		return loadError(source, code, clip(message.Message, maxMessage))
+		return hosting.LoadError(source, code, clip(message.Message, maxMessage))
 	}
-	return loadError(source, extensions.ImportFailed, clip(message.Message, maxMessage))
+	return hosting.LoadError(source, extensions.ImportFailed, clip(message.Message, maxMessage))
 }
 
 // maxMessage is the longest error text in bytes.

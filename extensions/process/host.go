@@ -140,19 +140,10 @@ func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.M
 		return nil, &extensions.LoadError{Extension: source.Name, Code: extensions.ImportFailed, Message: err.Error(), Reason: err}
 	}
 	m := newModule(h, source, c)
-	go m.supervise()
-	select {
-	case err = <-m.loaded:
-	case <-ctx.Done():
-		err = loadError(source, extensions.ImportFailed, "the child did not get ready in time: "+ctx.Err().Error())
+	if err := m.Load(ctx, h.limits.StopGrace+closeTime); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		return m, nil
-	}
-	stop, done := context.WithTimeout(context.Background(), h.limits.StopGrace+closeTime)
-	defer done()
-	_ = m.Close(stop)
-	return nil, err
+	return m, nil
 }
 
 // closeTime is what killing, draining and sweeping a child may take.
@@ -161,8 +152,4 @@ const closeTime = 5 * time.Second
 // newMark is the mark, and the name of the folder, of the next child.
 func (h *Host) newMark() string {
 	return runtimeprocess.Mark(h.options.Dir, "extension") + "-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-" + strconv.FormatInt(h.last.Add(1), 10)
-}
-
-func loadError(source extensions.Source, code extensions.LoadCode, message string) error {
-	return &extensions.LoadError{Extension: source.Name, Code: code, Message: message}
 }

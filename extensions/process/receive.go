@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"harness/extensions"
+	"harness/extensions/hosting"
 	"harness/extensions/js/bundle"
 )
 
@@ -31,37 +32,33 @@ func (m *module) receive(c *child, message incoming) (wanted bool, err error) {
 // ready takes the subscriptions of the first child and holds later ones against them.
 func (m *module) ready(c *child, message incoming) error {
 	if message.Protocol != protocol {
-		return loadError(m.source, extensions.ImportFailed, fmt.Sprintf("the child speaks protocol %d and not %d", message.Protocol, protocol))
+		return hosting.LoadError(m.source, extensions.ImportFailed, fmt.Sprintf("the child speaks protocol %d and not %d", message.Protocol, protocol))
 	}
 	const most = 1000
 	if len(message.Subscriptions) > most {
-		return loadError(m.source, extensions.RegistrationFailed, fmt.Sprintf("more than %d handlers", most))
+		return hosting.LoadError(m.source, extensions.RegistrationFailed, fmt.Sprintf("more than %d handlers", most))
 	}
 	list := make([]extensions.Subscription, len(message.Subscriptions))
 	for i, s := range message.Subscriptions {
 		if s.EventType == "" {
-			return loadError(m.source, extensions.RegistrationFailed, "a subscription without eventType")
+			return hosting.LoadError(m.source, extensions.RegistrationFailed, "a subscription without eventType")
 		}
 		list[i] = s.public()
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case c.ready:
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
+	if c.ready {
 		return errors.New("the child said ready twice")
-	case m.subscriptions == nil:
-		m.subscriptions, m.missing = list, missing(m.command.uses, message.Missing)
-	case !slices.Equal(m.subscriptions, list):
-		return errors.New("the extension registered other handlers than the first time; reload it")
+	}
+	if m.Registered == nil {
+		m.missing = missing(m.command.uses, message.Missing)
+	}
+	if err := m.Register(list); err != nil {
+		return err
 	}
 	c.ready = true
 	c.parallel = min(max(message.Concurrency, 1), m.host.limits.MaxConcurrency)
-	m.serving, m.served = c, true
-	m.health.State = extensions.HealthOK
-	select {
-	case m.loaded <- nil:
-	default: // Load was told long ago
-	}
+	m.Admit(c)
 	m.dispatch()
 	return nil
 }
@@ -79,9 +76,9 @@ func missing(uses []bundle.Use, names []string) (list []extensions.Missing) {
 
 // returned is the child's word that an invocation is over, in one way or another.
 func (m *module) returned(c *child, message incoming) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c != m.serving {
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
+	if c != m.Serving {
 		return false
 	}
 	if stop, suspect := c.suspects[message.ID]; suspect {
@@ -91,19 +88,19 @@ func (m *module) returned(c *child, message incoming) bool {
 		m.dispatch()
 		return true
 	}
-	inv := m.invocations[message.ID]
-	if inv == nil || inv.on != c || message.Type == "ended" {
+	inv := m.Invocations[message.ID]
+	if inv == nil || inv.On != c || message.Type == "ended" {
 		return false
 	}
-	o := outcome{value: message.Value}
+	o := outcome{Value: message.Value}
 	limit := m.host.limits.MaxResult
 	switch {
 	case message.Type == "error":
-		o = outcome{err: errors.New(clip(message.Message, maxMessage))}
+		o = outcome{Err: errors.New(clip(message.Message, maxMessage))}
 	case len(message.Value) > limit:
-		o = outcome{err: fmt.Errorf("the handler's result can not be used: %d bytes are more than the limit of %d", len(message.Value), limit)}
+		o = outcome{Err: fmt.Errorf("the handler's result can not be used: %d bytes are more than the limit of %d", len(message.Value), limit)}
 	}
-	m.finish(inv, o)
+	m.Finish(inv, o)
 	c.running--
 	m.dispatch()
 	return true
@@ -111,8 +108,8 @@ func (m *module) returned(c *child, message incoming) bool {
 
 // callTool runs one tool call beside the reader and sends the answer.
 func (m *module) callTool(c *child, message incoming) (wanted bool, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	answer := func(value json.RawMessage, err error) {
 		o := outgoing{Type: "answer", Call: message.Call, Value: value}
 		if err != nil {
@@ -124,8 +121,8 @@ func (m *module) callTool(c *child, message incoming) (wanted bool, err error) {
 	if c.calls++; c.calls > m.host.limits.MaxCalls {
 		return false, fmt.Errorf("more than %d tool calls wait for their answers", m.host.limits.MaxCalls)
 	}
-	inv := m.invocations[message.ID]
-	if inv == nil || inv.on != c || inv.ended {
+	inv := m.Invocations[message.ID]
+	if inv == nil || inv.On != c || inv.Ended {
 		c.calls--
 		answer(nil, errors.New(extensions.LateCall))
 		return false, nil
@@ -139,46 +136,21 @@ func (m *module) callTool(c *child, message incoming) (wanted bool, err error) {
 		answer(nil, fmt.Errorf("arguments of %d bytes are larger than the limit of %d", size, m.host.limits.MaxResult))
 		return true, nil
 	}
-	m.workers.Add(1)
+	m.Work.Add(1)
 	go func() {
-		defer m.workers.Done()
-		value, err := useTool(inv, message.Name, message.Args)
-		m.mu.Lock()
-		defer m.mu.Unlock()
+		defer m.Work.Done()
+		value, err := hosting.UseTool(inv.Ctx, inv.Tools, message.Name, message.Args)
+		m.Mu.Lock()
+		defer m.Mu.Unlock()
 		c.calls--
-		if inv.ended {
+		if inv.Ended {
 			value, err = nil, errors.New(extensions.LateCall)
 		}
-		if m.serving == c {
+		if m.Serving == c {
 			answer(value, err)
 		}
 	}()
 	return true, nil
-}
-
-func useTool(inv *invocation, name string, args []json.RawMessage) (json.RawMessage, error) {
-	if inv.ctx.Err() != nil {
-		return nil, errors.New(extensions.LateCall)
-	}
-	if len(args) == 0 {
-		return nil, errors.New(name + " needs an argument")
-	}
-	if name == "enqueueJob" {
-		return inv.tools.EnqueueJob(inv.ctx, args[0])
-	}
-	texts := make([]string, len(args))
-	for n, arg := range args {
-		if json.Unmarshal(arg, &texts[n]) != nil || string(arg) == "null" {
-			return nil, errors.New(name + " needs strings as arguments")
-		}
-	}
-	switch {
-	case name == "getSessionSettings" && len(texts) == 1:
-		return inv.tools.GetSessionSettings(inv.ctx, texts[0])
-	case name == "getSessionSetting" && len(texts) == 2:
-		return inv.tools.GetSessionSetting(inv.ctx, texts[0], texts[1])
-	}
-	return nil, errors.New("there is no tool " + clip(name, 100))
 }
 
 // logLine writes what the extension logs: through the invocation's tools, or to the server's log when none runs.
@@ -192,20 +164,20 @@ func (m *module) logLine(c *child, message incoming) bool {
 		fields = nil
 	}
 	text := clip(message.Message, maxMessage)
-	m.mu.Lock()
-	inv := m.invocations[message.ID]
-	if inv != nil && inv.on != c {
+	m.Mu.Lock()
+	inv := m.Invocations[message.ID]
+	if inv != nil && inv.On != c {
 		inv = nil
 	}
 	if inv != nil {
-		if inv.lines++; inv.lines > m.host.limits.MaxLogLines {
-			m.mu.Unlock()
+		if inv.Lines++; inv.Lines > m.host.limits.MaxLogLines {
+			m.Mu.Unlock()
 			return false
 		}
 	}
-	m.mu.Unlock()
+	m.Mu.Unlock()
 	if inv != nil {
-		inv.tools.Log(level, fields, text)
+		inv.Tools.Log(level, fields, text)
 		return true
 	}
 	event := m.log.Info().Str("extensionLevel", level)

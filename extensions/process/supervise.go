@@ -6,65 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"harness/extensions"
-	"harness/extensions/restart"
+	"harness/extensions/hosting"
 )
 
-// supervise keeps one child serving until the module is closed. It is the only place where children begin and end.
-func (m *module) supervise() {
-	defer close(m.ended)
-	var history restart.History
-	for first := true; ; first = false {
-		reason := m.serveOnce()
-		if errors.Is(reason, errUnloaded) {
-			m.refuse(reason)
-			return
-		}
-		if first && !m.everServed() {
-			// Load takes this and closes the module.
-			m.loaded <- asLoadError(m.source, reason)
-			<-m.quit
-			return
-		}
-		m.log.Warn().Err(reason).Msg("an extension's process is replaced")
-		m.mu.Lock()
-		m.health.State, m.health.LastError = extensions.HealthRestarting, reason.Error()
-		m.mu.Unlock()
-		if !m.pause(history.Next(time.Now())) {
-			return
-		}
-		m.mu.Lock()
-		m.health.Restarts++
-		m.mu.Unlock()
-	}
-}
-
-func (m *module) everServed() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.served
-}
-
-// pause waits before another child is started. False means that the module is being closed.
-func (m *module) pause(restarts int, wait time.Duration) bool {
-	if wait == 0 {
-		return true
-	}
-	m.refuse(fmt.Errorf("the extension's process broke %d times in a minute; it starts again in %s", restarts, wait))
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		m.refuse(nil)
-		return true
-	case <-m.quit:
-		m.refuse(errUnloaded)
-		return false
-	}
-}
-
-// serveOnce runs one child until it fails or the module is closed, and tells why.
-func (m *module) serveOnce() error {
+// Serve runs one child until it fails or the module is closed, and tells why. It implements hosting.Host.
+func (m *module) Serve() error {
 	c, err := m.start(context.Background())
 	if err != nil {
 		return err
@@ -86,9 +32,9 @@ func (m *module) serveOnce() error {
 			m.dismiss(c, reason)
 			return reason
 		case <-handshake.C:
-			m.mu.Lock()
+			m.Mu.Lock()
 			ready := c.ready
-			m.mu.Unlock()
+			m.Mu.Unlock()
 			if ready {
 				continue
 			}
@@ -96,18 +42,10 @@ func (m *module) serveOnce() error {
 			m.dismiss(c, reason)
 			c.stop(false)
 			return reason
-		case <-m.quit:
-			m.dismiss(c, errUnloaded)
+		case <-m.Quit():
+			m.dismiss(c, hosting.ErrUnloaded)
 			c.stop(true)
-			return errUnloaded
+			return hosting.ErrUnloaded
 		}
 	}
-}
-
-func asLoadError(source extensions.Source, err error) error {
-	var load *extensions.LoadError
-	if errors.As(err, &load) {
-		return load
-	}
-	return loadError(source, extensions.ImportFailed, err.Error())
 }

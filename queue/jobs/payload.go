@@ -6,7 +6,6 @@
 package jobs
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"harness/database"
+	"harness/internal/javascript"
 	"harness/queue"
 )
 
@@ -190,14 +190,5 @@ func NewRequest(kind, projectID string, sourceSessionID *string, payload json.Ra
 	return request
 }
 
-// encode is JSON as JavaScript writes it: < > & stay as they are.
-func encode(value any) json.RawMessage {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		// Texts, numbers and raw JSON that was parsed before: nothing that cannot be encoded.
-		panic("jobs: encode: " + err.Error())
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
-}
+// encode is for what always encodes: texts, numbers and raw JSON that was parsed before.
+func encode(value any) json.RawMessage { return javascript.MustEncode(value) }

@@ -61,6 +61,9 @@ func play(t *testing.T, options Options[string], test func(t *testing.T, s *scri
 	})
 }
 
+// pass lets time pass in the bubble.
+func pass(d time.Duration) { <-time.After(d) }
+
 func (s *script) say(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +116,7 @@ func (s *script) start(ctx context.Context, id string, gone func()) (string, err
 
 func (s *script) end(_, name string) {
 	s.say("end %s", name)
-	time.Sleep(endTime) //nolint:forbidigo // the fake clock's
+	pass(endTime)
 	s.over(name)
 }
 

@@ -22,18 +22,18 @@ func TestIdleProcessesAreClosedAndResumed(t *testing.T) {
 		s.want("start a#1")
 		done()
 		done() // twice is once
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		s.want("") // a turn that lasts is no idle time
 		doneAgain()
-		time.Sleep(time.Minute - time.Millisecond)
+		pass(time.Minute - time.Millisecond)
 		_, done = s.use("a") // just in time
 		done()
-		time.Sleep(time.Minute - time.Millisecond)
+		pass(time.Minute - time.Millisecond)
 		s.want("")
-		time.Sleep(time.Millisecond)
+		pass(time.Millisecond)
 		s.want("end a#1")
 		s.uses(t.Context(), "a") // while it ends
-		time.Sleep(endTime + startTime)
+		pass(endTime + startTime)
 		s.want("a waits for 0, start a#2, use a#2")
 		other, done := s.use("b")
 		defer done()
@@ -50,7 +50,7 @@ func TestNoBounds(t *testing.T) {
 			_, done := s.use(id)
 			done()
 		}
-		time.Sleep(1000 * time.Hour)
+		pass(1000 * time.Hour)
 		s.want("start a#1, start b#1, start c#1, start d#1, start e#1")
 	})
 }
@@ -63,7 +63,7 @@ func TestWaitingInOrder(t *testing.T) {
 		s.heard()
 		for _, id := range []string{"c", "d", "c", "e"} {
 			s.uses(t.Context(), id)
-			time.Sleep(time.Millisecond)
+			pass(time.Millisecond)
 		}
 		s.want("c waits for 0, d waits for 1, c waits for 2, e waits for 3")
 		if _, waiting := s.set.List(); waiting != 4 {
@@ -76,15 +76,15 @@ func TestWaitingInOrder(t *testing.T) {
 		}
 		doneB()
 		s.want("end b#1")
-		time.Sleep(endTime + startTime)
+		pass(endTime + startTime)
 		// Both uses of c had their turn in one process, which then makes room for d, and that for e.
-		time.Sleep(2 * (endTime + startTime))
+		pass(2 * (endTime + startTime))
 		got := s.heard()
 		if want := "start c#1, use c#1, use c#1, end c#1, start d#1, use d#1, end d#1, start e#1, use e#1"; got != want {
 			t.Errorf("said %q, want %q", got, want)
 		}
 		doneA()
-		time.Sleep(time.Millisecond)
+		pass(time.Millisecond)
 		_, doneE := s.use("e")
 		doneE() // used later than a
 		s.uses(t.Context(), "f")
@@ -103,7 +103,7 @@ func TestGivingUp(t *testing.T) {
 		s.uses(short, "c")
 		s.uses(t.Context(), "d")
 		s.heard()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		said := s.heard()
 		for _, words := range []string{"c failed", runtime.ErrUnavailable.Error(), "all 1 processes of scripted", "1 others waited", "HARNESS_RUNTIME_MAX_PROCESSES"} {
 			if !strings.Contains(said, words) {
@@ -111,7 +111,7 @@ func TestGivingUp(t *testing.T) {
 			}
 		}
 		done()
-		time.Sleep(2 * (endTime + startTime))
+		pass(2 * (endTime + startTime))
 		s.want("end a#1, start b#1, use b#1, end b#1, start d#1, use d#1")
 
 		// One that is starting when its only user leaves is there for the next.
@@ -137,7 +137,7 @@ func TestFailedStart(t *testing.T) {
 		s.uses(t.Context(), "b")
 		s.heard()
 		s.failing(nil)
-		time.Sleep(2 * startTime)
+		pass(2 * startTime)
 		said := s.heard()
 		if strings.Count(said, "a failed: no such program") != 2 || strings.Count(said, "start") != 1 || !strings.Contains(said, "use b#1") {
 			t.Errorf("said %q", said)
@@ -152,7 +152,7 @@ func TestDeath(t *testing.T) {
 		s.uses(t.Context(), "b")
 		s.heard()
 		s.dies("a#1")
-		time.Sleep(startTime)
+		pass(startTime)
 		s.want("start b#1, use b#1")
 		done() // of the dead one
 		s.gone["a#1"]()
@@ -162,7 +162,7 @@ func TestDeath(t *testing.T) {
 		}
 		s.want("a waits for 0, end b#1, start a#2")
 		done()
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		s.want("end a#2")
 	})
 }
@@ -185,12 +185,12 @@ func TestAdopt(t *testing.T) {
 		s.want("c waits for 0")
 		doneB()
 		s.want("end b#old")
-		time.Sleep(endTime)
+		pass(endTime)
 		s.want("") // there is still one, which is as many as there may be
 		doneA()
 		s.want("end a#old")
 		goneA() // as it was told to
-		time.Sleep(endTime + startTime)
+		pass(endTime + startTime)
 		s.want("start c#1, use c#1")
 	})
 }

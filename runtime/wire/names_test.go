@@ -17,8 +17,8 @@ import (
 // routes that are about that runtime alone, and what tests and measures.
 var spoken = []string{"runtime/wire/", "runtime/codex/", "api/compat/", "internal/", "bench/"}
 
-// files are the routes of the provider until they stand in api/compat, and the subjects of requests, one of which is called as an item is.
-var files = []string{"runtime/asked.go", "api/provider.go", "api/threads.go", "api/account.go", "api/configuration.go", "api/capabilities.go"}
+// files are the subjects of requests, one of which is called as an item is.
+var files = []string{"runtime/asked.go"}
 
 // The names of the vocabulary stand in this package alone: whoever else wrote one out would be a place to change for the next runtime.
 func TestNamesStandHereAlone(t *testing.T) {

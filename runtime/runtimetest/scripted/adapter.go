@@ -65,6 +65,7 @@ type Runtime struct {
 type process struct {
 	*stdio.Supervisor
 	retire chan struct{}
+	gone   func() // tells the set, nil for a process that serves nobody
 }
 
 var _ runtime.Adapter = (*Runtime)(nil)
@@ -126,7 +127,9 @@ func (r *Runtime) Start(ctx context.Context) error {
 		return nil
 	}
 	r.started = true
-	for _, found := range r.launcher.Found() {
+	left := r.launcher.Found()
+	r.launcher.Spare(left)
+	for _, found := range left {
 		r.inherit(ctx, found)
 	}
 	return nil
@@ -146,9 +149,10 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	}
 	thread := cmp.Or(greeted.Thread, stored.Thread)
 	p := r.newProcess(thread, []shim.Found{found})
-	_ = p.Start(ctx) // it has no failures of its own
 	r.talks[thread] = greeted.Talk
 	release, gone, adopted := r.set.Adopt(thread, p, time.Now())
+	p.gone = gone
+	_ = p.Start(ctx) // it has no failures of its own
 	if !adopted {
 		r.options.Logger.Warn().Err(err).Str("generation", found.Generation).Msg("a process of an earlier server serves nobody")
 		return
@@ -159,7 +163,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	} else {
 		release()
 	}
-	r.attend(thread, p, gone)
+	r.attend(thread, p)
 }
 
 // newProcess makes the supervisor of a conversation's process, which goes on with one that is inherited.
@@ -178,6 +182,9 @@ func (r *Runtime) newProcess(thread string, inherit []shim.Found) *process {
 				if ended || signal.Kind == runtime.SignalExited {
 					r.rest(thread)
 				}
+				if signal.Kind == runtime.SignalExited && p.gone != nil {
+					p.gone() // whoever has heard of the end gets another one
+				}
 			}
 		},
 		Attend: func(ctx context.Context, _ *stdio.Conn, _ int) error {
@@ -193,7 +200,7 @@ func (r *Runtime) newProcess(thread string, inherit []shim.Found) *process {
 }
 
 // attend waits for the end of a process.
-func (r *Runtime) attend(thread string, p *process, gone func()) {
+func (r *Runtime) attend(thread string, p *process) {
 	r.working.Go(func() {
 		<-p.Done()
 		r.mu.Lock()
@@ -202,7 +209,7 @@ func (r *Runtime) attend(thread string, p *process, gone func()) {
 		}
 		r.mu.Unlock()
 		r.rest(thread)
-		gone()
+		p.gone()
 	})
 }
 
@@ -225,6 +232,7 @@ func (r *Runtime) talkOf(thread string) string {
 
 func (r *Runtime) startProcess(ctx context.Context, thread string, gone func()) (*process, error) {
 	p := r.newProcess(thread, nil)
+	p.gone = gone
 	_ = p.Start(ctx) // it has no failures of its own
 	line, used, err := p.Use(ctx)
 	r.mu.Lock()
@@ -239,7 +247,7 @@ func (r *Runtime) startProcess(ctx context.Context, thread string, gone func()) 
 		return nil, errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
 	}
 	used()
-	r.attend(thread, p, gone)
+	r.attend(thread, p)
 	return p, nil
 }
 
@@ -395,11 +403,14 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 	if p == nil {
 		return runtime.ErrRequestGone
 	}
-	line, used, ok := p.UseGeneration(ref.Generation)
-	if !ok {
-		return runtime.ErrRequestGone
+	line, used, err := p.Use(ctx) // it may be one that is just being taken over
+	if err != nil {
+		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
 	}
 	defer used()
+	if line.Generation() != ref.Generation {
+		return runtime.ErrRequestGone
+	}
 	out, err := verdict(ref, reply)
 	if err != nil {
 		return err

@@ -7,16 +7,16 @@ import (
 	"harness/telemetry"
 )
 
-// edgeMetrics count what happens to connections and requests before a route sees them.
-type edgeMetrics struct {
+// httpMetrics count what happens to connections and requests before a route sees them.
+type httpMetrics struct {
 	connections prometheus.Gauge
 	reaped      *prometheus.CounterVec
 	refused     prometheus.Counter
 	guarded     *prometheus.CounterVec
 }
 
-func newEdgeMetrics(registry prometheus.Registerer) edgeMetrics {
-	m := edgeMetrics{
+func newHTTPMetrics(registry prometheus.Registerer) httpMetrics {
+	m := httpMetrics{
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{Name: telemetry.MetricName("http", "connections"), Help: "Open connections that are no streams."}),
 		reaped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: telemetry.MetricName("http", "reaped_total"), Help: "Connections closed for what their peer left undone: header, body, answer, idle, evicted at the limit.",
@@ -30,12 +30,12 @@ func newEdgeMetrics(registry prometheus.Registerer) edgeMetrics {
 	return m
 }
 
-func (m edgeMetrics) options() api.EdgeMetrics {
-	return api.EdgeMetrics{
+func (m httpMetrics) options() api.ConnLimiterMetrics {
+	return api.ConnLimiterMetrics{
 		Connections: func(delta int) { m.connections.Add(float64(delta)) },
 		Reaped:      func(reason string) { m.reaped.WithLabelValues(reason).Inc() },
 		Refused:     m.refused.Inc,
 	}
 }
 
-func (m edgeMetrics) guardRefused(code string) { m.guarded.WithLabelValues(code).Inc() }
+func (m httpMetrics) guardRefused(code string) { m.guarded.WithLabelValues(code).Inc() }

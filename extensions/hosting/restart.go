@@ -1,11 +1,8 @@
-// Package restart says how long an extension that broke its machine or process waits before it gets another one.
-//
-// It owns the one rule the hosts share. It must never know what is restarted.
-package restart
+package hosting
 
 import "time"
 
-// The rule: the first restarts within the span come at once, because a machine costs milliseconds; each further one waits twice as long as
+// How long an extension that broke its worker waits before it gets another one: the first restarts within the span come at once, because a worker costs milliseconds; each further one waits twice as long as
 // the one before.
 const (
 	Free    = 5

@@ -15,7 +15,7 @@ import (
 	"harness/api"
 )
 
-// gate is an edge on a socket, with what it counted.
+// gate is a limiter on a socket, with what it counted.
 type gate struct {
 	address string
 	mu      sync.Mutex
@@ -52,10 +52,10 @@ func (g *gate) wait(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-func openGate(t *testing.T, options api.EdgeOptions, handler http.Handler) *gate {
+func openGate(t *testing.T, options api.ConnLimiterOptions, handler http.Handler) *gate {
 	t.Helper()
 	g := &gate{reaped: map[string]int{}, changed: make(chan struct{})}
-	options.Metrics = api.EdgeMetrics{
+	options.Metrics = api.ConnLimiterMetrics{
 		Connections: func(delta int) { g.count(func() { g.open += delta }) },
 		Reaped:      func(reason string) { g.count(func() { g.reaped[reason]++ }) },
 		Refused:     func() { g.count(func() { g.refused++ }) },
@@ -64,12 +64,12 @@ func openGate(t *testing.T, options api.EdgeOptions, handler http.Handler) *gate
 	if err != nil {
 		t.Fatal(err)
 	}
-	edge := api.NewEdge(options)
-	server := edge.Server(handler)
+	limiter := api.NewConnLimiter(options)
+	server := limiter.Server(handler)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		if err := server.Serve(edge.Listener(listener)); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(limiter.Listener(listener)); !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
 	}()
@@ -104,7 +104,7 @@ const shortTime = 500 * time.Millisecond
 func TestLatePeersAreReaped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	g := openGate(t, api.EdgeOptions{HeaderTimeout: shortTime, BodyTimeout: shortTime, IdleTimeout: shortTime}, b.handler)
+	g := openGate(t, api.ConnLimiterOptions{HeaderTimeout: shortTime, BodyTimeout: shortTime, IdleTimeout: shortTime}, b.handler)
 	for _, late := range []struct{ said, reason, answer string }{
 		{"", "header", ""},
 		{"GET /api/health HTTP/1.1\r\nHost: x\r\n", "header", ""},
@@ -135,7 +135,7 @@ func TestLatePeersAreReaped(t *testing.T) {
 // A handler may take longer than a body may: its time is not the peer's.
 func TestAHandlerIsNotHeldToThePeersTime(t *testing.T) {
 	t.Parallel()
-	g := openGate(t, api.EdgeOptions{BodyTimeout: shortTime, AnswerTimeout: shortTime, HeaderTimeout: shortTime}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g := openGate(t, api.ConnLimiterOptions{BodyTimeout: shortTime, AnswerTimeout: shortTime, HeaderTimeout: shortTime}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		select {
 		case <-r.Context().Done():
@@ -164,7 +164,7 @@ func TestAHandlerIsNotHeldToThePeersTime(t *testing.T) {
 func TestAnswersAreGivenTimeByWhatIsTaken(t *testing.T) {
 	t.Parallel()
 	const size = 16 << 20 // more than any socket buffer
-	g := openGate(t, api.EdgeOptions{AnswerTimeout: 2 * shortTime}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	g := openGate(t, api.ConnLimiterOptions{AnswerTimeout: 2 * shortTime}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(make([]byte, size))
 	}))
 	lazy := g.dial(t, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -191,7 +191,7 @@ func TestAnswersAreGivenTimeByWhatIsTaken(t *testing.T) {
 func TestTheBoundOfConnections(t *testing.T) {
 	t.Parallel()
 	release, entered := make(chan struct{}), make(chan struct{})
-	g := openGate(t, api.EdgeOptions{MaxConnections: 3}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g := openGate(t, api.ConnLimiterOptions{MaxConnections: 3}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/wait" {
 			entered <- struct{}{}
 			<-release
@@ -226,11 +226,11 @@ func TestTheBoundOfConnections(t *testing.T) {
 	g.wait(t, "refusal", func() bool { return g.refused == 1 && g.open == 3 })
 }
 
-// A connection taken over is no longer the edge's, and comes without deadlines.
+// A connection taken over is no longer the limiter's, and comes without deadlines.
 func TestAHijackedConnectionIsNotCounted(t *testing.T) {
 	t.Parallel()
 	taken := make(chan net.Conn, 1)
-	g := openGate(t, api.EdgeOptions{HeaderTimeout: shortTime, AnswerTimeout: shortTime}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	g := openGate(t, api.ConnLimiterOptions{HeaderTimeout: shortTime, AnswerTimeout: shortTime}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)

@@ -23,27 +23,28 @@ const (
 	phaseBusy // nothing: it is being answered
 )
 
-type edgeListener struct {
+type limitedListener struct {
 	net.Listener
-	edge *Edge
+	limiter *ConnLimiter
 }
 
 // Accept implements net.Listener.
-func (l edgeListener) Accept() (net.Conn, error) {
+func (l limitedListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &edgeConn{Conn: conn, edge: l.edge, accepted: time.Now()}, nil
+	return &limitedConn{Conn: conn, limiter: l.limiter, accepted: time.Now()}, nil
 }
 
-// edgeConn notices when its peer is late, and gives it time for an answer by what it takes.
-type edgeConn struct {
+// limitedConn notices when its peer is late, and gives it time for an answer by what it takes.
+type limitedConn struct {
 	net.Conn
-	edge    *Edge
+	limiter *ConnLimiter
+	head    requestHead
 	phase   atomic.Int32
 	refused atomic.Bool   // came beyond the bound
-	place   *list.Element // among those that wait; edge.mu guards it
+	place   *list.Element // among those that wait; limiter.mu guards it
 
 	accepted time.Time
 	peerOnce sync.Once
@@ -51,9 +52,9 @@ type edgeConn struct {
 }
 
 // Peer is what is known about who is at the other end of a request's connection: what find returned when it was first asked, with the moment
-// the connection was accepted. Without an Edge it is asked each time, with the present.
+// the connection was accepted. Without a ConnLimiter it is asked each time, with the present.
 func Peer[T any](r *http.Request, find func(accepted time.Time) T) T {
-	c, _ := r.Context().Value(edgeKey{}).(*edgeConn)
+	c, _ := r.Context().Value(limitedKey{}).(*limitedConn)
 	if c == nil {
 		return find(time.Now())
 	}
@@ -62,10 +63,10 @@ func Peer[T any](r *http.Request, find func(accepted time.Time) T) T {
 	return known
 }
 
-// edgeOf finds the edge's connection under wrappers, nil when there is none.
-func edgeOf(conn net.Conn) *edgeConn {
+// limitedOf finds the limiter's connection under wrappers, nil when there is none.
+func limitedOf(conn net.Conn) *limitedConn {
 	for {
-		if c, found := conn.(*edgeConn); found {
+		if c, found := conn.(*limitedConn); found {
 			return c
 		}
 		wrapper, wraps := conn.(interface{ Unwrap() net.Conn })
@@ -77,9 +78,10 @@ func edgeOf(conn net.Conn) *edgeConn {
 }
 
 // Read implements net.Conn.
-func (c *edgeConn) Read(p []byte) (int, error) {
+func (c *limitedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
+		c.head.read(p[:n])
 		c.phase.CompareAndSwap(phaseIdle, phaseHeader)
 	}
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
@@ -89,28 +91,38 @@ func (c *edgeConn) Read(p []byte) (int, error) {
 }
 
 // late counts a timeout once. net/http also sets deadlines of its own to get a read back: never while the peer is waited for.
-func (c *edgeConn) late() {
+func (c *limitedConn) late() {
 	switch c.phase.Swap(phaseBusy) {
 	case phaseHeader:
-		c.edge.opts.Metrics.Reaped("header")
+		c.limiter.opts.Metrics.Reaped("header")
 	case phaseBody:
-		c.edge.opts.Metrics.Reaped("body")
+		c.limiter.opts.Metrics.Reaped("body")
 	case phaseIdle:
-		c.edge.opts.Metrics.Reaped("idle")
+		c.limiter.opts.Metrics.Reaped("idle")
 	}
 }
 
-// Write implements net.Conn.
-func (c *edgeConn) Write(p []byte) (written int, err error) {
+// Write implements net.Conn. What net/http says to a URL it cannot read is put into the API's words.
+func (c *limitedConn) Write(p []byte) (written int, err error) {
+	if refusal := c.head.refusal(); refusal != nil {
+		if _, err := c.send(refusal); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
+	return c.send(p)
+}
+
+func (c *limitedConn) send(p []byte) (written int, err error) {
 	for {
-		if err := c.SetWriteDeadline(time.Now().Add(c.edge.opts.AnswerTimeout)); err != nil {
+		if err := c.SetWriteDeadline(time.Now().Add(c.limiter.opts.AnswerTimeout)); err != nil {
 			return written, err
 		}
 		n, err := c.Conn.Write(p[written:min(len(p), written+answerPiece)])
 		written += n
 		if err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				c.edge.opts.Metrics.Reaped("answer")
+				c.limiter.opts.Metrics.Reaped("answer")
 			}
 			return written, err
 		}
@@ -121,10 +133,10 @@ func (c *edgeConn) Write(p []byte) (written int, err error) {
 }
 
 // Unwrap is the connection itself, for who takes it over from net/http.
-func (c *edgeConn) Unwrap() net.Conn { return c.Conn }
+func (c *limitedConn) Unwrap() net.Conn { return c.Conn }
 
 // CloseWrite lets net/http finish an answer before the peer is reset.
-func (c *edgeConn) CloseWrite() error {
+func (c *limitedConn) CloseWrite() error {
 	if half, can := c.Conn.(interface{ CloseWrite() error }); can {
 		return half.CloseWrite()
 	}
@@ -132,25 +144,28 @@ func (c *edgeConn) CloseWrite() error {
 }
 
 // bound gives request bodies their time and refuses what came beyond the bound.
-func (e *Edge) bound(next http.Handler) http.Handler {
+func (l *ConnLimiter) bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, known := r.Context().Value(edgeKey{}).(*edgeConn)
+		c, known := r.Context().Value(limitedKey{}).(*limitedConn)
+		if known && c != nil {
+			c.head.begin()
+		}
 		switch {
 		case !known || c == nil:
 		case c.refused.Load():
-			e.opts.Metrics.Refused()
+			l.opts.Metrics.Refused()
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Retry-After", "1")
 			writeRaw(w, http.StatusServiceUnavailable, jsonType, tooManyConnectionsBody())
 			return
 		case r.Body != nil && r.Body != http.NoBody:
-			e.await(c, phaseBody)
+			l.await(c, phaseBody)
 			control := http.NewResponseController(w)
-			if err := control.SetReadDeadline(time.Now().Add(e.opts.BodyTimeout)); err == nil {
+			if err := control.SetReadDeadline(time.Now().Add(l.opts.BodyTimeout)); err == nil {
 				r.Body = &timedBody{ReadCloser: r.Body, arrived: func() {
 					// The connection may be gone; then there is no deadline to lift either.
 					_ = control.SetReadDeadline(time.Time{})
-					e.occupy(c)
+					l.occupy(c)
 				}}
 			}
 		}

@@ -12,20 +12,20 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// EdgeOptions bound what peers can take of the HTTP server. Zero durations take the defaults named.
-type EdgeOptions struct {
+// ConnLimiterOptions bound what peers can take of the HTTP server. Zero durations take the defaults named.
+type ConnLimiterOptions struct {
 	// MaxConnections bounds open connections that are no streams; 0 is no bound. At the bound the one that has waited longest without a
 	// whole request gives way; when all of them are being answered the new one gets 503.
 	MaxConnections int
 	// HeaderTimeout is for a whole request header (5 s), BodyTimeout for a whole body (30 s), AnswerTimeout for the peer to take the next
 	// 64 KiB of an answer (30 s), IdleTimeout for the next request to begin (2 min).
 	HeaderTimeout, BodyTimeout, AnswerTimeout, IdleTimeout time.Duration
-	Metrics                                                EdgeMetrics
+	Metrics                                                ConnLimiterMetrics
 	Logger                                                 zerolog.Logger
 }
 
-// EdgeMetrics are told what the edge does. Every function may be nil; none may block.
-type EdgeMetrics struct {
+// ConnLimiterMetrics are told what the limiter does. Every function may be nil; none may block.
+type ConnLimiterMetrics struct {
 	// Connections is told +1 and -1 of connections that are no streams.
 	Connections func(delta int)
 	// Reaped is told each connection closed for what its peer left undone: header, body, answer, idle, or evicted at the bound.
@@ -37,18 +37,18 @@ type EdgeMetrics struct {
 // maxHeaderBytes bounds a request header; net/http answers 431 beyond.
 const maxHeaderBytes = 64 << 10
 
-// Edge is where connections come in: it knows which of them wait for their peer, and for how long they may. net/http's own ReadTimeout and
+// ConnLimiter is where connections come in: it knows which of them wait for their peer, and for how long they may. net/http's own ReadTimeout and
 // WriteTimeout are no use here: they count the handler's time too, and a turn may be waited for as long as it takes.
-type Edge struct {
-	opts EdgeOptions
+type ConnLimiter struct {
+	opts ConnLimiterOptions
 
 	mu      sync.Mutex
-	open    map[*edgeConn]struct{}
-	waiting list.List // of *edgeConn without a whole request, the longest wait first
+	open    map[*limitedConn]struct{}
+	waiting list.List // of *limitedConn without a whole request, the longest wait first
 }
 
-// NewEdge makes an edge for one server.
-func NewEdge(o EdgeOptions) *Edge {
+// NewConnLimiter makes a limiter for one server.
+func NewConnLimiter(o ConnLimiterOptions) *ConnLimiter {
 	for _, bound := range []struct {
 		field    *time.Duration
 		fallback time.Duration
@@ -69,122 +69,123 @@ func NewEdge(o EdgeOptions) *Edge {
 	if o.Metrics.Refused == nil {
 		o.Metrics.Refused = func() {}
 	}
-	return &Edge{opts: o, open: map[*edgeConn]struct{}{}}
+	return &ConnLimiter{opts: o, open: map[*limitedConn]struct{}{}}
 }
 
-// Listener gives the edge the connections of a listener, and Listener's answers to broken URLs. Serve it with Server's server.
-func (e *Edge) Listener(inner net.Listener) net.Listener { return Listener(edgeListener{inner, e}) }
+// Listener gives the limiter the connections of a listener. Serve it with Server's server.
+func (l *ConnLimiter) Listener(inner net.Listener) net.Listener { return limitedListener{inner, l} }
 
 // Server is the HTTP server of a handler, bounded.
-func (e *Edge) Server(handler http.Handler) *http.Server {
+func (l *ConnLimiter) Server(handler http.Handler) *http.Server {
 	return &http.Server{
-		Handler: e.bound(handler), ReadHeaderTimeout: e.opts.HeaderTimeout, IdleTimeout: e.opts.IdleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ConnState: e.observe,
+		Handler: l.bound(handler), ReadHeaderTimeout: l.opts.HeaderTimeout, IdleTimeout: l.opts.IdleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ConnState: l.observe,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return context.WithValue(ctx, edgeKey{}, edgeOf(conn))
+			return context.WithValue(ctx, limitedKey{}, limitedOf(conn))
 		},
-		ErrorLog: log.New(warnings{e.opts.Logger}, "", 0),
+		ErrorLog: log.New(warnings{l.opts.Logger}, "", 0),
 	}
 }
 
-type edgeKey struct{}
+type limitedKey struct{}
 
 // observe is http.Server's ConnState hook. For a new connection it runs in the accept loop.
-func (e *Edge) observe(conn net.Conn, state http.ConnState) {
-	c := edgeOf(conn)
+func (l *ConnLimiter) observe(conn net.Conn, state http.ConnState) {
+	c := limitedOf(conn)
 	if c == nil {
 		return
 	}
 	switch state {
 	case http.StateNew:
-		e.admit(c)
+		l.admit(c)
 	case http.StateActive:
-		e.occupy(c)
+		l.occupy(c)
 	case http.StateIdle:
-		e.await(c, phaseIdle)
+		c.head.end()
+		l.await(c, phaseIdle)
 	case http.StateHijacked, http.StateClosed:
-		e.forget(c)
+		l.forget(c)
 	}
 }
 
-func (e *Edge) admit(c *edgeConn) {
-	e.mu.Lock()
-	e.open[c] = struct{}{}
-	var evicted *edgeConn
-	if e.opts.MaxConnections > 0 && len(e.open) > e.opts.MaxConnections {
-		if longest := e.waiting.Front(); longest != nil {
-			evicted, _ = longest.Value.(*edgeConn)
-			e.drop(evicted)
+func (l *ConnLimiter) admit(c *limitedConn) {
+	l.mu.Lock()
+	l.open[c] = struct{}{}
+	var evicted *limitedConn
+	if l.opts.MaxConnections > 0 && len(l.open) > l.opts.MaxConnections {
+		if longest := l.waiting.Front(); longest != nil {
+			evicted, _ = longest.Value.(*limitedConn)
+			l.drop(evicted)
 		} else {
 			c.refused.Store(true)
 		}
 	}
 	c.phase.Store(phaseHeader)
-	c.place = e.waiting.PushBack(c)
-	e.mu.Unlock()
-	e.opts.Metrics.Connections(1)
+	c.place = l.waiting.PushBack(c)
+	l.mu.Unlock()
+	l.opts.Metrics.Connections(1)
 	if evicted != nil {
-		e.opts.Metrics.Connections(-1)
-		e.opts.Metrics.Reaped("evicted")
+		l.opts.Metrics.Connections(-1)
+		l.opts.Metrics.Reaped("evicted")
 		_ = evicted.Close()
 	}
 }
 
 // CloseWaiting closes every connection on which no request has begun to be answered and no body is under way: nothing is lost with it.
-func (e *Edge) CloseWaiting() {
-	e.mu.Lock()
-	var waiting []*edgeConn
-	for place := e.waiting.Front(); place != nil; place = place.Next() {
-		if c, _ := place.Value.(*edgeConn); c.phase.Load() != phaseBody {
+func (l *ConnLimiter) CloseWaiting() {
+	l.mu.Lock()
+	var waiting []*limitedConn
+	for place := l.waiting.Front(); place != nil; place = place.Next() {
+		if c, _ := place.Value.(*limitedConn); c.phase.Load() != phaseBody {
 			waiting = append(waiting, c)
 		}
 	}
-	e.mu.Unlock()
+	l.mu.Unlock()
 	for _, c := range waiting {
 		_ = c.Close()
 	}
 }
 
 // await notes that a connection waits for its peer, occupy that it has a request to answer.
-func (e *Edge) await(c *edgeConn, phase int32) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if _, still := e.open[c]; !still {
+func (l *ConnLimiter) await(c *limitedConn, phase int32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, still := l.open[c]; !still {
 		return
 	}
 	c.phase.Store(phase)
 	if c.place == nil {
-		c.place = e.waiting.PushBack(c)
+		c.place = l.waiting.PushBack(c)
 	}
 }
 
-func (e *Edge) occupy(c *edgeConn) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (l *ConnLimiter) occupy(c *limitedConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	c.phase.Store(phaseBusy)
-	e.leave(c)
+	l.leave(c)
 }
 
-func (e *Edge) forget(c *edgeConn) {
-	e.mu.Lock()
-	_, still := e.open[c]
-	e.drop(c)
-	e.mu.Unlock()
+func (l *ConnLimiter) forget(c *limitedConn) {
+	l.mu.Lock()
+	_, still := l.open[c]
+	l.drop(c)
+	l.mu.Unlock()
 	if still {
-		e.opts.Metrics.Connections(-1)
+		l.opts.Metrics.Connections(-1)
 	}
 }
 
-// drop and leave want e.mu held.
-func (e *Edge) drop(c *edgeConn) {
+// drop and leave want l.mu held.
+func (l *ConnLimiter) drop(c *limitedConn) {
 	c.phase.Store(phaseBusy)
-	e.leave(c)
-	delete(e.open, c)
+	l.leave(c)
+	delete(l.open, c)
 }
 
-func (e *Edge) leave(c *edgeConn) {
+func (l *ConnLimiter) leave(c *limitedConn) {
 	if c.place != nil {
-		e.waiting.Remove(c.place)
+		l.waiting.Remove(c.place)
 		c.place = nil
 	}
 }

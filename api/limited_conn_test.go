@@ -12,7 +12,7 @@ func TestAnAcceptedConnectionCanBeUnwrapped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := Listener(bare)
+	listener := NewConnLimiter(ConnLimiterOptions{}).Listener(bare)
 	t.Cleanup(func() { _ = listener.Close() })
 	client, err := net.Dial("tcp", bare.Addr().String())
 	if err != nil {

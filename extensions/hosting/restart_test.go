@@ -1,15 +1,15 @@
-package restart_test
+package hosting_test
 
 import (
 	"testing"
 	"time"
 
-	"harness/extensions/restart"
+	"harness/extensions/hosting"
 )
 
 func TestPausesGrowAndAreForgotten(t *testing.T) {
 	t.Parallel()
-	var history restart.History
+	var history hosting.History
 	now := time.Unix(1_000_000, 0)
 	var waits []time.Duration
 	for range 20 {
@@ -18,13 +18,13 @@ func TestPausesGrowAndAreForgotten(t *testing.T) {
 	}
 	for i, wait := range waits {
 		switch {
-		case i < restart.Free && wait != 0,
-			i == restart.Free && wait != restart.First,
-			i > restart.Free && wait != min(2*waits[i-1], restart.Longest):
+		case i < hosting.Free && wait != 0,
+			i == hosting.Free && wait != hosting.First,
+			i > hosting.Free && wait != min(2*waits[i-1], hosting.Longest):
 			t.Errorf("restart %d waits %s", i, wait)
 		}
 	}
-	if count, wait := history.Next(now.Add(restart.Span + time.Second)); count != 1 || wait != 0 {
+	if count, wait := history.Next(now.Add(hosting.Span + time.Second)); count != 1 || wait != 0 {
 		t.Errorf("after a quiet minute: %d, %s", count, wait)
 	}
 }

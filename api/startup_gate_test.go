@@ -13,13 +13,13 @@ import (
 func TestDoor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		door := NewDoor()
+		gate := NewStartupGate()
 		ask := func(path string) (*httptest.ResponseRecorder, time.Duration) {
 			w, began := httptest.NewRecorder(), time.Now()
-			door.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+			gate.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 			return w, time.Since(began)
 		}
-		for path, wait := range map[string]time.Duration{"/api/ready": 0, "/api/sessions": doorPatience} {
+		for path, wait := range map[string]time.Duration{"/api/ready": 0, "/api/sessions": startupPatience} {
 			w, took := ask(path)
 			if w.Code != http.StatusServiceUnavailable || took != wait || w.Header().Get("Retry-After") == "" ||
 				w.Header().Get("Content-Type") != jsonType || !strings.Contains(w.Body.String(), `"code":"starting"`) {
@@ -32,7 +32,7 @@ func TestDoor(t *testing.T) {
 			waited <- w.Code
 		}()
 		synctest.Wait()
-		door.Open(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+		gate.Open(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 		if code := <-waited; code != http.StatusTeapot {
 			t.Errorf("who waited got %d", code)
 		}

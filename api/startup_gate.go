@@ -1,0 +1,60 @@
+package api
+
+import (
+	"net/http"
+	"time"
+)
+
+// startupPatience is how long a request waits for a server that starts: most start within it, and nobody notices.
+const startupPatience = 5 * time.Second
+
+// StartupGate is the handler of a server that starts: requests wait for it to open, not longer than 5 s; then they get 503 with Retry-After.
+// GET /api/ready is answered at once. Open it once.
+type StartupGate struct {
+	opened  chan struct{}
+	handler http.Handler
+}
+
+// NewStartupGate makes a closed gate.
+func NewStartupGate() *StartupGate { return &StartupGate{opened: make(chan struct{})} }
+
+// Open lets all requests through to the handler, those that wait and those to come.
+func (g *StartupGate) Open(handler http.Handler) {
+	g.handler = handler
+	close(g.opened)
+}
+
+// ServeHTTP implements http.Handler.
+func (g *StartupGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !g.isOpen() && (r.URL.Path == "/api/ready" || !g.wait(r)) {
+		w.Header().Set("Retry-After", "1")
+		writeRaw(w, http.StatusServiceUnavailable, jsonType, startingBody())
+		return
+	}
+	g.handler.ServeHTTP(w, r)
+}
+
+func (g *StartupGate) isOpen() bool {
+	select {
+	case <-g.opened:
+		return true
+	default:
+		return false
+	}
+}
+
+func (g *StartupGate) wait(r *http.Request) (opened bool) {
+	limit := time.NewTimer(startupPatience)
+	defer limit.Stop()
+	select {
+	case <-g.opened:
+		return true
+	case <-limit.C:
+	case <-r.Context().Done():
+	}
+	return g.isOpen()
+}
+
+func startingBody() []byte {
+	return []byte(`{"status":"error","code":"starting","message":"the server is starting; try again in a moment"}`)
+}

@@ -1,0 +1,273 @@
+// Package hosting is what the hosts of extensions share: the queue of an extension's events, the life of the worker that runs its handlers (a
+// JavaScript machine, a child process) and the tools handlers call.
+//
+// It must never know what a worker is, or what events mean.
+package hosting
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/extensions"
+)
+
+// Module is one extension that workers of type W run; S is what a host keeps of each invocation. A host's own module embeds it, and with that
+// implements extensions.Module.
+type Module[W comparable, S any] struct {
+	host     Host[W, S]
+	source   extensions.Source
+	log      zerolog.Logger
+	what     string // a worker is to the operator
+	maxQueue int
+
+	// loaded gets the outcome of the first load; quit ends the supervisor, which closes ended.
+	loaded   chan error
+	quit     chan struct{}
+	ended    chan struct{}
+	quitOnce sync.Once
+	// Work are the goroutines Close waits for.
+	Work sync.WaitGroup
+
+	// Mu guards what follows, and whatever the host keeps beside it.
+	Mu sync.Mutex
+	// Registered are the handlers of the first load, nil before it.
+	Registered []extensions.Subscription
+	// Serving is the worker that takes events, the zero value when there is none.
+	Serving W
+	// Invocations are those that have not ended, by id.
+	Invocations map[int]*Invocation[W, S]
+	// State is the extension's health.
+	State extensions.Health
+
+	served  bool // whether a worker ever took events
+	waiting []*Invocation[W, S]
+	lastID  int
+	refusal error // why Handle answers at once, nil while events are taken
+}
+
+// Invocation is one run of a handler. Its fields are guarded by its module's Mu once it was submitted.
+type Invocation[W comparable, S any] struct {
+	ID           int
+	Ctx          context.Context //nolint:containedctx // it is the handler's, which runs elsewhere
+	Cancel       context.CancelFunc
+	Subscription int
+	Event        *extensions.Event
+	Tools        extensions.Tools
+	// On is the worker that runs it, the zero value while it waits. Lines is how many it has logged.
+	On    W
+	Ended bool
+	Lines int
+	Own   S
+
+	out chan Outcome
+}
+
+// Outcome is what came of an invocation.
+type Outcome struct {
+	Value json.RawMessage
+	Err   error
+}
+
+// Host is what a module needs of the host that embeds it.
+type Host[W comparable, S any] interface {
+	// Serve runs one worker until it fails or Quit is closed, and tells why. It is the only place where workers begin and end.
+	Serve() error
+	// Exhausted says why there will be no further worker, nil when there may be one.
+	Exhausted() error
+	// Submitted is told that an invocation waits, Expired that nobody waits for one any more that its worker still runs, Finished that one
+	// ended. Mu is held.
+	Submitted()
+	Expired(inv *Invocation[W, S])
+	Finished(inv *Invocation[W, S])
+}
+
+// ErrUnloaded ends a worker because its module is closed.
+var ErrUnloaded = errors.New("the extension was unloaded")
+
+// Init prepares a module; what is what a worker is called ("process").
+func (m *Module[W, S]) Init(host Host[W, S], source extensions.Source, what string, maxQueue int, log zerolog.Logger) {
+	m.host, m.source, m.what, m.maxQueue, m.log = host, source, what, maxQueue, log
+	m.loaded, m.quit, m.ended = make(chan error, 1), make(chan struct{}), make(chan struct{})
+	m.Invocations, m.State = map[int]*Invocation[W, S]{}, extensions.Health{State: extensions.HealthOK}
+}
+
+// NewInvocation makes an invocation that ends with ctx at the latest.
+func NewInvocation[W comparable, S any](ctx context.Context) *Invocation[W, S] {
+	inv := &Invocation[W, S]{out: make(chan Outcome, 1)}
+	inv.Ctx, inv.Cancel = context.WithCancel(ctx)
+	return inv
+}
+
+// Quit is closed when the module is being closed.
+func (m *Module[W, S]) Quit() <-chan struct{} { return m.quit }
+
+// Subscriptions implements extensions.Module.
+func (m *Module[W, S]) Subscriptions() []extensions.Subscription { return m.Registered }
+
+// Health implements extensions.Module.
+func (m *Module[W, S]) Health() extensions.Health {
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
+	return m.State
+}
+
+// Register takes the handlers of the first load and holds those of later ones against them. Mu is held.
+func (m *Module[W, S]) Register(list []extensions.Subscription) error {
+	if m.Registered == nil {
+		m.Registered = list
+	} else if !slices.Equal(m.Registered, list) {
+		return errors.New("the extension registered other handlers than the first time; reload it")
+	}
+	return nil
+}
+
+// Admit lets a worker take events. Mu is held.
+func (m *Module[W, S]) Admit(worker W) {
+	m.Serving, m.served = worker, true
+	m.State.State = extensions.HealthOK
+	select {
+	case m.loaded <- nil:
+	default: // Load was told long ago
+	}
+}
+
+// Handle implements extensions.Module.
+func (m *Module[W, S]) Handle(ctx context.Context, number int, event *extensions.Event, tools extensions.Tools) (json.RawMessage, error) {
+	if number < 0 || number >= len(m.Registered) {
+		return nil, fmt.Errorf("extension %s has no handler %d", m.source.Name, number)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	event.JSON() // encoded here, because it is the caller's time
+	inv := NewInvocation[W, S](ctx)
+	defer inv.Cancel()
+	inv.Subscription, inv.Event, inv.Tools = number, event, tools
+	if err := m.submit(inv); err != nil {
+		return nil, err
+	}
+	select {
+	case o := <-inv.out:
+		if deadline, ok := ctx.Deadline(); o.Err != nil && ok && !time.Now().Before(deadline) {
+			// The worker noticed the deadline before the context did.
+			return nil, context.DeadlineExceeded
+		}
+		return o.Value, o.Err
+	case <-ctx.Done():
+		m.expire(inv)
+		return nil, ctx.Err()
+	}
+}
+
+func (m *Module[W, S]) submit(inv *Invocation[W, S]) error {
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
+	if m.refusal != nil {
+		return m.refusal
+	}
+	if len(m.waiting) >= m.maxQueue {
+		return fmt.Errorf("%d events wait for the extension already", len(m.waiting))
+	}
+	m.lastID++
+	inv.ID = m.lastID
+	m.Invocations[inv.ID] = inv
+	m.waiting = append(m.waiting, inv)
+	m.host.Submitted()
+	return nil
+}
+
+// expire ends an invocation whose caller does not wait any more. Its worker, if one runs it, is told behind its back.
+func (m *Module[W, S]) expire(inv *Invocation[W, S]) {
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
+	if inv.Ended {
+		return
+	}
+	m.Finish(inv, Outcome{})
+	var none W
+	if inv.On != none && inv.On == m.Serving {
+		m.host.Expired(inv)
+	}
+}
+
+// Next takes the invocation that waits for the longest, and gives it to a worker; nil when none waits. Mu is held.
+func (m *Module[W, S]) Next(worker W) *Invocation[W, S] {
+	for len(m.waiting) > 0 {
+		inv := m.waiting[0]
+		m.waiting[0] = nil
+		m.waiting = m.waiting[1:]
+		if !inv.Ended && inv.Ctx.Err() == nil {
+			inv.On = worker
+			return inv
+		}
+	}
+	return nil
+}
+
+// Finish ends an invocation with an outcome. Mu is held.
+func (m *Module[W, S]) Finish(inv *Invocation[W, S], o Outcome) {
+	if inv.Ended {
+		return
+	}
+	inv.Ended = true
+	inv.Cancel()
+	m.host.Finished(inv)
+	delete(m.Invocations, inv.ID)
+	inv.out <- o
+}
+
+// Retire gives a worker nothing more to do. Mu is held.
+func (m *Module[W, S]) Retire(worker W) {
+	if m.Serving == worker {
+		var none W
+		m.Serving = none
+	}
+}
+
+// Dismiss ends everything a worker was running; what only waited is for the next one. Mu is held.
+func (m *Module[W, S]) Dismiss(worker W, why error) {
+	m.Retire(worker)
+	for _, inv := range m.Invocations {
+		if inv.On == worker {
+			m.Finish(inv, Outcome{Err: fmt.Errorf("the extension's %s was replaced: %w", m.what, why)})
+		}
+	}
+}
+
+// refuse makes Handle answer at once, or take events again with a nil error. Everything that waits is answered, too.
+func (m *Module[W, S]) refuse(err error) {
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
+	m.refusal = err
+	if err == nil {
+		return
+	}
+	for _, inv := range m.waiting {
+		m.Finish(inv, Outcome{Err: err})
+	}
+	m.waiting = nil
+}
+
+// Close ends the worker, and waits for it and for Work, at most until ctx ends. It implements extensions.Module.
+func (m *Module[W, S]) Close(ctx context.Context) error {
+	m.quitOnce.Do(func() { close(m.quit) })
+	idle := make(chan struct{})
+	go func() {
+		<-m.ended
+		m.Work.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the %s of extension %s, or a tool call of it, does not end: %w", m.what, m.source.Name, ctx.Err())
+	}
+}

@@ -1,0 +1,161 @@
+// Package nativelog keeps the last lines of each session as its agent wrote them, in files of this node, so that a translation can be looked
+// into afterwards. It is no record: nothing is synced, and what is lost is missed by nobody else.
+package nativelog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Bounds of a session's lines. A file is full at either; the one before it is kept, so that there are always as many lines as Lines when there
+// were as many, or FileBytes of them.
+const (
+	// Lines is how many of the last lines are kept.
+	Lines = 2000
+	// FileBytes bounds each of a session's two files. A longer line is left out but for its length.
+	FileBytes = 4 << 20
+	// knownFiles is how many files' sizes are remembered; others are counted again.
+	knownFiles = 1024
+)
+
+const (
+	current  = ".lines"
+	previous = ".lines.1"
+)
+
+// plainName are the ids that can be the name of a file.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+
+// Ring is a folder of native lines. Its methods may be called from any goroutine.
+type Ring struct {
+	dir string
+
+	mu    sync.Mutex
+	sizes map[string]size
+}
+
+// size is what a session's current file holds.
+type size struct{ lines, bytes int }
+
+// New makes a ring in a folder, which is made when there is something to keep.
+func New(dir string) *Ring { return &Ring{dir: dir, sizes: map[string]size{}} }
+
+// Append keeps a line of a session, unless it is gone by the time it can be written. A session whose id is no plain name is refused.
+func (r *Ring) Append(sessionID string, line []byte, gone func() bool) error {
+	if !plainName.MatchString(sessionID) {
+		return fmt.Errorf("native lines of session %q are not kept: its id can not name a file", sessionID)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if gone() {
+		return nil
+	}
+	if len(line) >= FileBytes {
+		line = fmt.Appendf(nil, `{"omittedBytes":%d}`, len(line))
+	}
+	line = append(bytes.ReplaceAll(line, []byte("\n"), []byte(" ")), '\n') // in JSON a blank as good
+	path := filepath.Join(r.dir, sessionID+current)
+	held, err := r.size(sessionID, path)
+	if err == nil && (held.lines >= Lines || held.bytes+len(line) > FileBytes) {
+		if err = os.Rename(path, filepath.Join(r.dir, sessionID+previous)); err == nil {
+			held = size{}
+		}
+	}
+	if err == nil {
+		err = r.write(path, line)
+	}
+	if err != nil {
+		delete(r.sizes, sessionID)
+		return fmt.Errorf("keep a native line of session %s: %w", sessionID, err)
+	}
+	r.sizes[sessionID] = size{held.lines + 1, held.bytes + len(line)}
+	return nil
+}
+
+// size tells what the current file holds.
+func (r *Ring) size(sessionID, path string) (size, error) {
+	if held, known := r.sizes[sessionID]; known {
+		return held, nil
+	}
+	if len(r.sizes) >= knownFiles {
+		clear(r.sizes)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return size{}, err
+	}
+	return size{bytes.Count(content, []byte("\n")), len(content)}, nil
+}
+
+func (r *Ring) write(path string, line []byte) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(r.dir, 0o700); err == nil {
+			file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(line)
+	return errors.Join(err, file.Close())
+}
+
+// Tail are the last lines of a session, oldest first; none when none are kept.
+func (r *Ring) Tail(sessionID string) ([]string, error) {
+	if !plainName.MatchString(sessionID) {
+		return nil, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var lines []string
+	for _, suffix := range []string{previous, current} {
+		content, err := os.ReadFile(filepath.Join(r.dir, sessionID+suffix))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("read the native lines of session %s: %w", sessionID, err)
+		}
+		for line := range strings.Lines(string(content)) {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return lines[max(0, len(lines)-Lines):], nil
+}
+
+// Remove drops the lines of a session.
+func (r *Ring) Remove(sessionID string) error {
+	if !plainName.MatchString(sessionID) {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sizes, sessionID)
+	var failed error
+	for _, suffix := range []string{previous, current} {
+		if err := os.Remove(filepath.Join(r.dir, sessionID+suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, fmt.Errorf("remove the native lines of session %s: %w", sessionID, err))
+		}
+	}
+	return failed
+}
+
+// Sessions are those that lines are kept of.
+func (r *Ring) Sessions() ([]string, error) {
+	entries, err := os.ReadDir(r.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list the sessions with native lines: %w", err)
+	}
+	var ids []string
+	for _, entry := range entries {
+		if id, is := strings.CutSuffix(entry.Name(), current); is {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
