@@ -189,7 +189,7 @@ func (s *Supervisor) deliver() {
 // supervise keeps one process running until the context ends.
 func (s *Supervisor) supervise(ctx context.Context) {
 	inherited, backoff := s.inherit(ctx), s.options.BackoffMin
-	for ctx.Err() == nil && !(inherited && s.options.Once) {
+	for ctx.Err() == nil && (!inherited || !s.options.Once) {
 		began := time.Now()
 		ready, err := s.runOnce(ctx)
 		if ctx.Err() != nil || s.options.Once {
