@@ -162,6 +162,10 @@ func (l *ConnLimiter) bound(next http.Handler) http.Handler {
 			l.await(c, phaseBody)
 			control := http.NewResponseController(w)
 			if err := control.SetReadDeadline(time.Now().Add(l.opts.BodyTimeout)); err == nil {
+				// net/http looks at its own request to see what of a body was left unread, and only then lets the peer read the answer before
+				// the connection is reset.
+				timed := *r
+				r = &timed
 				r.Body = &timedBody{ReadCloser: r.Body, arrived: func() {
 					// The connection may be gone; then there is no deadline to lift either.
 					_ = control.SetReadDeadline(time.Time{})

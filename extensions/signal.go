@@ -57,7 +57,8 @@ func read(rec *journal.Record) (meta *stream.Meta, line stream.Line, method []by
 	if meta, err = stream.MetaOf(&rec.Event); err != nil {
 		return nil, line, nil, err
 	}
-	if line, err = stream.LineOf(&rec.Event, meta); err != nil {
+	line, ok := stream.LineOf(&rec.Event, meta)
+	if !ok {
 		return meta, line, nil, nil // the stream says so
 	}
 	method = line.Method[1 : len(line.Method)-1]

@@ -175,7 +175,7 @@ func (s *Service) apply(
 	ctx context.Context, sessionID string, scope Scope, audit *session.ControlAudit, edit func(session.Controls) session.Controls,
 ) (Change, error) {
 	var changed session.ControlChange
-	err := error(session.ErrDefaultsLocked)
+	err := session.ErrDefaultsLocked
 	if scope != ScopeDefault || !s.opts.DefaultsLocked {
 		changed, err = s.opts.Controls.EditControls(ctx, sessionID, session.ControlEdit{Defaults: scope == ScopeDefault, Audit: audit, Edit: edit})
 	}

@@ -56,6 +56,7 @@ type UnknownProjectError struct{ SessionID, ProjectID string }
 // Error implements error.
 func (e *UnknownProjectError) Error() string { return "project " + e.ProjectID + " is unknown" }
 
+// Sentinels, to be tested with errors.Is.
 var (
 	// ErrQueueOff: the job queue is switched off.
 	ErrQueueOff = errors.New("orchestrator queue is unavailable")

@@ -26,8 +26,9 @@ func Frames(rec journal.Record) ([]Frame, error) {
 		d.add(rec.Type, rec.Payload, rec.Broadcast)
 		return d.frames, nil
 	}
-	if d.line, err = LineOf(&rec.Event, d.meta); err != nil {
-		return nil, fmt.Errorf("payload of journal event %d (%s) is not a runtime line: %w", rec.Pos, rec.Type, err)
+	var ok bool
+	if d.line, ok = LineOf(&rec.Event, d.meta); !ok {
+		return nil, fmt.Errorf("payload of journal event %d (%s) is no runtime's line, or its meta does not tell where the method stands", rec.Pos, rec.Type)
 	}
 	d.method = wire.Text(d.line.Method)
 	d.about = wire.Lookup(d.method)

@@ -130,7 +130,9 @@ func TestFramesEqualRecordings(t *testing.T) {
 	}
 }
 
-func native(kind, line string, meta Meta) journal.Record { return old(kind, line, string(EncodeMeta(meta))) }
+func native(kind, line string, meta Meta) journal.Record {
+	return old(kind, line, string(EncodeMeta(meta)))
+}
 
 // old is a row of schema version 1 as it is read today.
 func old(kind, line, meta string) journal.Record {

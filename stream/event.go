@@ -7,7 +7,6 @@ package stream
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 
 	"harness/journal"
 	"harness/runtime"
@@ -110,19 +109,14 @@ type Line struct {
 	Method, Params, ID json.RawMessage
 }
 
-// LineOf cuts the line of an EventNotification or EventRequest into its parts.
-func LineOf(event *journal.Event, meta *Meta) (line Line, err error) {
+// LineOf cuts the line of an EventNotification or EventRequest into its parts; false when it names no method.
+func LineOf(event *journal.Event, meta *Meta) (line Line, ok bool) {
 	if meta.Layout == nil {
-		return line, errNoLine
+		return line, false
 	}
 	line = Line{meta.Layout.Method.Of(event.Payload), meta.Layout.Params.Of(event.Payload), meta.Layout.ID.Of(event.Payload)}
-	if len(line.Method) < 2 || line.Method[0] != '"' {
-		return line, errNoLine
-	}
-	return line, nil
+	return line, len(line.Method) > 1 && line.Method[0] == '"'
 }
-
-var errNoLine = errors.New("its meta does not tell where its method stands")
 
 // Upcast brings an event of an older schema version to this one (journal.Options.Upcast). Before version 2 the meta of a runtime's line did
 // not tell where its parts stand. A payload that is no such line stays as it is.

@@ -5,59 +5,7 @@ import (
 	"fmt"
 
 	"harness/runtime"
-	"harness/runtime/wire"
 )
-
-// asked puts a request, by the name the vocabulary has for it, into neutral words.
-func asked(method string, params, decisions json.RawMessage) runtime.Asked {
-	var p struct {
-		Command   json.RawMessage `json:"command"`
-		Network   json.RawMessage `json:"networkApprovalContext"`
-		Tool      string          `json:"tool"`
-		Arguments json.RawMessage `json:"arguments"`
-	}
-	_ = json.Unmarshal(params, &p)
-	a := runtime.Asked{Options: options(decisions)}
-	switch method {
-	case wire.MethodApproveCommand:
-		a.Subject, a.Tool, a.Arguments = runtime.SubjectCommand, "shell", arguments(params, "command", "cwd")
-		if len(p.Network) > 0 && string(p.Network) != "null" {
-			a.Subject, a.Tool, a.Arguments = runtime.SubjectNetwork, "", p.Network
-		}
-	case wire.MethodApproveFileChange:
-		a.Subject, a.Arguments = runtime.SubjectFileChange, arguments(params, "fileChanges", "grantRoot")
-	case wire.MethodApprovePermissions:
-		a.Subject, a.Arguments = runtime.SubjectPermissions, arguments(params, "permissions")
-	case wire.MethodElicit:
-		e := elicitationOf(params)
-		a.Subject, a.Tool = runtime.SubjectForm, wire.Clean(e.ServerName)
-		if e.approval() {
-			a.Subject, a.Tool, a.Arguments = runtime.SubjectTool, wire.Clean(e.ServerName+"/"+e.Meta.ToolName), e.Meta.Arguments
-		}
-	case wire.MethodAskUser:
-		a.Subject = runtime.SubjectQuestion
-	case wire.MethodCallTool:
-		a.Subject, a.Tool, a.Arguments = runtime.SubjectTool, wire.Clean(p.Tool), p.Arguments
-	}
-	return a
-}
-
-// arguments are the members of params a person decides about, nil when it has none of them.
-func arguments(params json.RawMessage, names ...string) json.RawMessage {
-	var given map[string]json.RawMessage
-	_ = json.Unmarshal(params, &given)
-	kept := map[string]json.RawMessage{}
-	for _, name := range names {
-		if value, ok := given[name]; ok && string(value) != "null" {
-			kept[name] = value
-		}
-	}
-	if len(kept) == 0 {
-		return nil
-	}
-	out, _ := encode(kept) // what was decoded encodes again
-	return out
-}
 
 // options are offered decisions by name. A decision that is an object is named by its one member, a second one of a name gets a number.
 func options(decisions json.RawMessage) []runtime.Option {

@@ -40,11 +40,13 @@ func requested(method string, params json.RawMessage) (runtime.InteractiveReques
 		r.Summary, r.Decisions = elicited.summary(), nil
 		if elicited.approval() {
 			r.Kind, r.Decisions = runtime.RequestApproval, elicited.decisions()
+			r.Asked.Subject, r.Asked.Arguments = runtime.SubjectTool, elicited.Meta.Arguments
+			r.Asked.Tool = wire.Clean(elicited.ServerName + "/" + elicited.Meta.ToolName)
 		} else {
 			r.Questions = questions(elicited.Schema)
 		}
 	}
-	r.Asked = asked(canonical(method), params, r.Decisions)
+	r.Asked.Options = options(r.Decisions)
 	return r, true
 }
 

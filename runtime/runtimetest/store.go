@@ -194,7 +194,7 @@ func (s *Store) check(t *testing.T, loose bool) {
 				items[id]++
 				continue
 			}
-			if items[id] != 1 && !(loose && items[id] == 0) {
+			if began := items[id]; began != 1 && (!loose || began != 0) {
 				t.Errorf("item %s (%s) ended, and began %d times", id, change.Item.Type, items[id])
 			}
 			if text := texts[id]; text != "" && !strings.HasSuffix(change.Item.Content, text) {

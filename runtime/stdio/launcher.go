@@ -73,6 +73,13 @@ func (l *Launcher) spare(generation string) {
 	l.living[generation] = true
 }
 
+// Spare excepts processes that earlier servers left from being swept, and from Found: a supervisor of its own goes on with each.
+func (l *Launcher) Spare(found []shim.Found) {
+	for _, f := range found {
+		l.spare(f.Generation)
+	}
+}
+
 // over says that a generation lives no more.
 func (l *Launcher) over(generation string) {
 	l.mu.Lock()

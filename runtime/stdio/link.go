@@ -52,8 +52,9 @@ func (l *link) keeper() *runtime.ShimStatus {
 }
 
 // inherit takes over what earlier servers left: it goes on with the newest process that still runs, tells what dead ones said and nobody
-// heard, and ends whatever it can not go on with. It returns when nothing is left of the past, the living process included.
-func (s *Supervisor) inherit(ctx context.Context) {
+// heard, and ends whatever it can not go on with. It returns when nothing is left of the past, the living process included; ran tells that
+// there was one.
+func (s *Supervisor) inherit(ctx context.Context) (ran bool) {
 	found := s.options.Inherit()
 	var keep *shim.Found
 	if n := len(found); n > 0 && s.launcher.launch.Detach && found[n-1].Alive {
@@ -66,31 +67,32 @@ func (s *Supervisor) inherit(ctx context.Context) {
 	}
 	for _, f := range found {
 		if ctx.Err() != nil {
-			return
+			return false
 		}
 		s.bury(ctx, f)
 	}
 	if keep == nil || ctx.Err() != nil {
-		return
+		return false
 	}
 	l, err := s.attach(ctx, *keep)
 	if err != nil {
 		if ctx.Err() != nil {
-			return
+			return false
 		}
 		s.log.Warn().Err(err).Str("generation", keep.Generation).Int("pid", keep.State.RuntimePID).
 			Msg("a running " + s.name + " can not be taken over; ending it")
 		s.launcher.over(keep.Generation)
 		s.bury(ctx, *keep)
 		s.launcher.sweep()
-		return
+		return false
 	}
 	s.log.Info().Str("generation", l.generation).Int("pid", l.pid).Int64("from", l.resume.Offset).Int("turns", len(l.resume.Turns)).
 		Msg("went on with a " + s.name + " that outlived its server")
 	_, err = s.run(ctx, l)
-	if ctx.Err() == nil && !s.replaced(err) {
+	if ctx.Err() == nil && !s.options.Once && !s.replaced(err) {
 		s.down(err, 0, true)
 	}
+	return true
 }
 
 func (s *Supervisor) attach(ctx context.Context, f shim.Found) (*link, error) {

@@ -188,9 +188,8 @@ func (s *Supervisor) deliver() {
 
 // supervise keeps one process running until the context ends.
 func (s *Supervisor) supervise(ctx context.Context) {
-	s.inherit(ctx)
-	backoff := s.options.BackoffMin
-	for ctx.Err() == nil {
+	inherited, backoff := s.inherit(ctx), s.options.BackoffMin
+	for ctx.Err() == nil && (!inherited || !s.options.Once) {
 		began := time.Now()
 		ready, err := s.runOnce(ctx)
 		if ctx.Err() != nil || s.options.Once {

@@ -132,7 +132,7 @@ func TestTheNextServerGoesOn(t *testing.T) {
 	stored := runtime.Resumption{Offset: last.Offset, State: said.State, Turns: []runtime.RunningTurn{{ThreadID: "t", TurnID: "u"}},
 		Requests: []runtime.OpenRequest{{ThreadID: "t", RequestID: asked.RequestID}}}
 	b := k.again().agent(func(_ *agent, o *Options) {
-		o.CallTimeout = 10 * time.Millisecond
+		o.Once, o.CallTimeout = true, 10*time.Millisecond
 		o.Resume = func(_ context.Context, generation string) (runtime.Resumption, error) {
 			if generation != said.Generation {
 				t.Errorf("asked for generation %s", generation)
@@ -155,6 +155,14 @@ func TestTheNextServerGoesOn(t *testing.T) {
 	left, _ := b.wait("the unanswered call", kind(runtime.SignalUnanswered))
 	if _, lost := c.Recalled("t"); left.Method != "hold" || left.ThreadID != "t" || !lost {
 		t.Errorf("left %+v, lost %t", left, lost)
+	}
+	if _, err := b.call("die", "t"); !errors.Is(err, runtime.ErrUnavailable) {
+		t.Error(err)
+	}
+	select {
+	case <-b.Done():
+	case <-time.After(patience):
+		t.Error("another process was started after the one that was inherited")
 	}
 }
 

@@ -66,11 +66,13 @@ func TestBuiltLines(t *testing.T) {
 			runtime.RequestResolved{RequestID: json.RawMessage(`"r"`)}},
 		{ApproveCommand(json.RawMessage(`1`), about, "ls", "/", nil),
 			`{"method":"item/commandExecution/requestApproval","id":1,"params":{"threadId":"T","turnId":"U","itemId":"i","command":"ls","cwd":"/","reason":null}}`,
-			runtime.InteractiveRequested{Kind: runtime.RequestApproval, Summary: "Command approval required: ls", Asked: runtime.Asked{Subject: runtime.SubjectCommand}}},
+			runtime.InteractiveRequested{Kind: runtime.RequestApproval, Summary: "Command approval required: ls", Asked: runtime.Asked{
+				Subject: runtime.SubjectCommand, Tool: "shell", Arguments: json.RawMessage(`{"command":"ls","cwd":"/"}`)}}},
 		{ApproveFileChange(json.RawMessage(`1`), about, []FileEdit{{"/f", "add", "x\n"}}, &why),
 			`{"method":"item/fileChange/requestApproval","id":1,"params":{"threadId":"T","turnId":"U","itemId":"i","reason":"because",` +
 				`"changes":[{"path":"/f","kind":{"type":"add"},"diff":"x\n"}]}}`,
-			runtime.InteractiveRequested{Kind: runtime.RequestApproval, Summary: "File change approval required", Asked: runtime.Asked{Subject: runtime.SubjectFileChange}}},
+			runtime.InteractiveRequested{Kind: runtime.RequestApproval, Summary: "File change approval required", Asked: runtime.Asked{
+				Subject: runtime.SubjectFileChange, Arguments: json.RawMessage(`{"changes":[{"path":"/f","kind":{"type":"add"},"diff":"x\n"}]}`)}}},
 		{ApproveTool(json.RawMessage(`1`), about, "Fetch", json.RawMessage(`{"url":"u"}`), nil),
 			`{"method":"item/tool/requestApproval","id":1,"params":{"threadId":"T","turnId":"U","itemId":"i","tool":"Fetch","arguments":{"url":"u"},"reason":null}}`,
 			runtime.InteractiveRequested{Kind: runtime.RequestApproval, Summary: "Tool approval required: Fetch",

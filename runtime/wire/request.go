@@ -14,8 +14,8 @@ func Requested(method string, params json.RawMessage) (asked runtime.Interactive
 	if about.Asks == "" {
 		return asked, false
 	}
-	asked = runtime.InteractiveRequested{Kind: about.Asks, Decisions: Offered(params), Asked: runtime.Asked{Subject: about.Subject}}
-	asked.Summary = summarise(method, params, &asked.Asked)
+	asked = runtime.InteractiveRequested{Kind: about.Asks, Decisions: Offered(params), Asked: askedOf(method, params)}
+	asked.Summary = summarise(method, params)
 	return asked, true
 }
 
@@ -30,18 +30,16 @@ func Offered(params json.RawMessage) json.RawMessage {
 	return p.Decisions
 }
 
-// summarise is the one line a request is shown by; it notes the tool the request is about.
-func summarise(method string, params json.RawMessage, asked *runtime.Asked) string {
+// summarise is the one line a request is shown by.
+func summarise(method string, params json.RawMessage) string {
 	var p struct {
 		Command   json.RawMessage   `json:"command"`
 		Questions []json.RawMessage `json:"questions"`
 		Tool      string            `json:"tool"`
-		Arguments json.RawMessage   `json:"arguments"`
 		Reason    string            `json:"reason"`
 		Message   string            `json:"message"`
 	}
 	_ = json.Unmarshal(params, &p) // members of another type than expected are skipped
-	asked.Tool, asked.Arguments = Clean(p.Tool), p.Arguments
 	with := func(what, detail string) string {
 		if detail = Clean(detail); detail == "" {
 			return what
