@@ -10,8 +10,8 @@ import (
 	"harness/database"
 )
 
-// partBytes is how much of a payload is written at once. A longer one is stored in parts of about that size, and ”, which is no JSON, stands
-// in the event's row: to bind a text and to build a row of it takes several times its size of memory, on either engine.
+// partBytes is how much of a payload is written at once. A longer one is stored in parts of about that size, and an empty text, which is no JSON,
+// stands in the event's row: to bind a text and to build a row of it takes several times its size of memory, on either engine.
 const partBytes = 1 << 20
 
 // Payload is SQL for the payload of a row of journal_events, whole. Its parts are in order in the index; string_agg's own "order by" would
