@@ -59,7 +59,7 @@ func TestLongTranscriptsAreReadInWindows(t *testing.T) {
 		}
 
 		whole := server.want(http.StatusOK, http.MethodGet, path, nil)
-		if len(whole) != 4 { // session, thread, transcript, pos
+		if len(whole) != 5 { // session, thread, transcript, pos, capabilities
 			t.Errorf("without a query the members are %v", whole)
 		}
 		want := map[string]string{}

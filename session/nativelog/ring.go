@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 )
@@ -30,8 +29,11 @@ const (
 	previous = ".lines.1"
 )
 
-// plainName are the ids that can be the name of a file.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+// plainName tells the ids that can be the name of a file. A pattern for it would cost every process of the program memory at its start.
+func plainName(id string) bool {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+	return id != "" && len(id) <= 128 && strings.ContainsRune(letters, rune(id[0])) && strings.Trim(id, letters+".-") == ""
+}
 
 // Ring is a folder of native lines. Its methods may be called from any goroutine.
 type Ring struct {
@@ -49,7 +51,7 @@ func New(dir string) *Ring { return &Ring{dir: dir, sizes: map[string]size{}} }
 
 // Append keeps a line of a session, unless it is gone by the time it can be written. A session whose id is no plain name is refused.
 func (r *Ring) Append(sessionID string, line []byte, gone func() bool) error {
-	if !plainName.MatchString(sessionID) {
+	if !plainName(sessionID) {
 		return fmt.Errorf("native lines of session %q are not kept: its id can not name a file", sessionID)
 	}
 	r.mu.Lock()
@@ -110,7 +112,7 @@ func (r *Ring) write(path string, line []byte) error {
 
 // Tail are the last lines of a session, oldest first; none when none are kept.
 func (r *Ring) Tail(sessionID string) ([]string, error) {
-	if !plainName.MatchString(sessionID) {
+	if !plainName(sessionID) {
 		return nil, nil
 	}
 	r.mu.Lock()
@@ -130,7 +132,7 @@ func (r *Ring) Tail(sessionID string) ([]string, error) {
 
 // Remove drops the lines of a session.
 func (r *Ring) Remove(sessionID string) error {
-	if !plainName.MatchString(sessionID) {
+	if !plainName(sessionID) {
 		return nil
 	}
 	r.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"harness/runtime/process/shim"
 )
@@ -15,7 +16,13 @@ func attack(runDir, report string) int {
 	result := "attached"
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	looks := time.NewTicker(5 * time.Millisecond)
+	defer looks.Stop()
 	found, err := shim.Discover(runDir)
+	for err == nil && (len(found) != 1 || found[0].State.Socket == "") && ctx.Err() == nil {
+		<-looks.C // the shim starts its runtime before it says where it listens
+		found, err = shim.Discover(runDir)
+	}
 	if err == nil && len(found) == 1 {
 		_, err = shim.Attach(ctx, found[0], 0, nil)
 	}
