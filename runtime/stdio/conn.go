@@ -149,8 +149,7 @@ func (c *Conn) read() {
 		} else {
 			c.push(first, lines.offset, said)
 		}
-		if len(line) > hugeLine {
-			line = nil
+		if len(line) > hugeLine { // it is not used any more
 			c.out.drain()
 			debug.FreeOSMemory()
 		}
