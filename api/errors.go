@@ -75,7 +75,17 @@ func failureOf(err error, rt *rest.Route, in *rest.Input) failure {
 			return f
 		}
 	}
+	if database.Transient(err) {
+		return unreadable(err) // nobody else's connection broke: those of runtimes are known by now
+	}
 	return internalFailure()
+}
+
+// unreadable says that the store could not be asked.
+func unreadable(err error) failure {
+	f := problem(http.StatusServiceUnavailable, "store_unavailable", "the store cannot be read: "+database.Reason(err)+"; send the request again later")
+	f.retry = true
+	return f
 }
 
 func internalFailure() failure {
@@ -158,9 +168,7 @@ func storeFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
 		f.retry = true
 		return f, true
 	case database.Refused(err):
-		f := problem(http.StatusServiceUnavailable, "store_unavailable", "the store cannot be read: "+database.Reason(err)+"; send the request again later")
-		f.retry = true
-		return f, true
+		return unreadable(err), true
 	}
 	return failure{}, false
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -54,6 +55,8 @@ func TestErrorTable(t *testing.T) {
 		{name: "store cannot be read", err: fmt.Errorf("read: %w", &pgconn.PgError{Code: "57P03", Message: "the database system is starting up"}), status: 503,
 			mapped: `{"status":"error","code":"store_unavailable","message":"the store cannot be read: the database system is starting up (SQLSTATE 57P03); ` +
 				`send the request again later"}`},
+		{name: "store broke off", err: fmt.Errorf("read session x: %w", io.ErrUnexpectedEOF), status: 503,
+			mapped: `{"status":"error","code":"store_unavailable","message":"the store cannot be read: it cannot be reached; send the request again later"}`},
 		{name: "unknown method", err: refusal(-32600, "Invalid request: unknown variant `x`"), status: 501,
 			mapped: `{"status":"error","code":"method_not_supported","message":"codex rpc error -32600: Invalid request: unknown variant ` + "`x`" + `"` + details},
 		{name: "bad params", err: refusal(-32602, "no"), status: 400, mapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32602: no"` + details},
