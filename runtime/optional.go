@@ -38,6 +38,30 @@ type Reverter interface {
 	RollBack(ctx context.Context, threadID string, numTurns int, last []Turn) (RolledBack, error)
 }
 
+// Forker is a runtime that can go on from a conversation in a second one.
+type Forker interface {
+	// ForkThread makes a conversation with the history of another one; its ID is that of the session it becomes.
+	ForkThread(ctx context.Context, threadID string) (Thread, error)
+}
+
+// Compactor is a runtime that can shorten what it remembers of a conversation.
+type Compactor interface {
+	// CompactThread begins to; it returns the runtime's own answer.
+	CompactThread(ctx context.Context, threadID string) (json.RawMessage, error)
+}
+
+// TerminalCleaner is a runtime whose conversations may leave programs running behind their turns.
+type TerminalCleaner interface {
+	// CleanTerminals ends them; it returns the runtime's own answer.
+	CleanTerminals(ctx context.Context, threadID string) (json.RawMessage, error)
+}
+
+// Reviewer is a runtime that can review changes in a turn of its own.
+type Reviewer interface {
+	// ReviewThread begins a review; it returns the runtime's own answer.
+	ReviewThread(ctx context.Context, threadID string, review Review) (json.RawMessage, error)
+}
+
 // Passer is a runtime whose own requests can be passed through, for routes that are about this provider alone.
 type Passer interface {
 	// Call makes one request in the provider's words; params nil sends none.
@@ -46,13 +70,15 @@ type Passer interface {
 
 // Words for what an adapter may be able to do, as in UnsupportedError.Operation.
 const (
-	OpSteer   = "steer"
-	OpHistory = "history"
-	OpLibrary = "archive"
-	OpRevert  = "rollback"
-	OpPass    = "provider requests"
-	OpImages  = "images"
-	OpTools   = "client tools"
+	OpSteer     = "steer"
+	OpHistory   = "history"
+	OpRevert    = "rollback"
+	OpFork      = "fork"
+	OpCompact   = "compact"
+	OpTerminals = "background terminals"
+	OpReview    = "review"
+	OpImages    = "images"
+	OpTools     = "client tools"
 )
 
 // UnsupportedError says that a runtime cannot do what was asked. It matches ErrUnsupported.

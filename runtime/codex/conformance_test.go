@@ -1,8 +1,6 @@
 package codex_test
 
 import (
-	"context"
-	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -12,7 +10,6 @@ import (
 	"harness/internal/mockmodel"
 	"harness/runtime/codex"
 	"harness/runtime/process"
-	"harness/runtime/process/shim"
 	"harness/runtime/runtimetest"
 )
 
@@ -42,7 +39,7 @@ func target(version codextest.Version) runtimetest.Target {
 		},
 		Hanging: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			s := newSite(t, version, store)
-			s.options.Bin, s.options.StartTimeout = executable(t), 200*time.Millisecond
+			s.options.Bin, s.options.StartTimeout = runtimetest.Executable(t), 200*time.Millisecond
 			s.options.Env = append(s.options.Env, fakeVariable+"=hang")
 			return s.agent()
 		},
@@ -67,32 +64,11 @@ func newSite(t *testing.T, version codextest.Version, store *runtimetest.Store) 
 	t.Helper()
 	s := &site{t: t, store: store, model: mockmodel.Start(t), dir: t.TempDir()}
 	home := codextest.Home(t, s.model.URL(), codextest.For(version))
-	host := &shim.Host{RunDir: filepath.Join(t.TempDir(), "run"), Command: []string{executable(t), runAsShim}, Version: "test"}
 	s.options = codex.Options{
 		Bin: codextest.Binary(t, version), Home: home, Mark: process.Mark(home, "codex"), Sink: store.Sink, Resume: store.Resume, Logger: logger(t),
-		BackoffMin: 10 * time.Millisecond, Env: []string{"HOME=" + home}, Shims: host, Detach: true,
+		BackoffMin: 10 * time.Millisecond, Env: []string{"HOME=" + home}, Shims: runtimetest.Shims(t, runAsShim), Detach: true,
 	}
-	t.Cleanup(func() {
-		found, err := shim.Discover(host.RunDir)
-		if err != nil {
-			t.Error(err)
-		}
-		for _, f := range found {
-			if _, _, err := shim.Reap(context.Background(), f); err != nil {
-				t.Error(err)
-			}
-		}
-	})
 	return s
-}
-
-func executable(t *testing.T) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return self
 }
 
 func (s *site) agent() *runtimetest.Agent {

@@ -64,9 +64,7 @@ func target(shims bool) runtimetest.Target {
 				options.Env, options.StartTimeout = []string{runAsAgent + "=" + agent}, 200*time.Millisecond
 			}
 			if shims {
-				options.Shims = &shim.Host{RunDir: filepath.Join(t.TempDir(), "run"), Command: []string{executable(t), runAsShim}, Version: "test"}
-				options.KeepOnStop = true
-				t.Cleanup(func() { reap(t, options.Shims.RunDir) })
+				options.Shims, options.KeepOnStop = runtimetest.Shims(t, runAsShim), true
 			}
 			return newAgent(t, options, dir)
 		}
@@ -76,7 +74,7 @@ func target(shims bool) runtimetest.Target {
 			Reply: func(text string) string { return "REPLY[" + text + "]" }, Hold: func(name string) string { return "HOLD[" + name + "]" },
 			Fail: "FAIL", Command: func(command string) string { return "RUN[" + command + "]" }, Ask: "ASK",
 		},
-		New: start(executable, ""), Hanging: start(executable, "hang"),
+		New: start(runtimetest.Executable, ""), Hanging: start(runtimetest.Executable, "hang"),
 		Missing: start(func(t *testing.T) string { return filepath.Join(t.TempDir(), "agent") }, ""),
 	}
 }
@@ -131,25 +129,4 @@ func newAgent(t *testing.T, options scripted.Options, dir string) *runtimetest.A
 		agent.Next = func(t *testing.T) *runtimetest.Agent { return newAgent(t, options, dir) }
 	}
 	return agent
-}
-
-func executable(t *testing.T) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return self
-}
-
-func reap(t *testing.T, dir string) {
-	found, err := shim.Discover(dir)
-	if err != nil {
-		t.Error(err)
-	}
-	for _, f := range found {
-		if _, _, err := shim.Reap(context.Background(), f); err != nil {
-			t.Error(err)
-		}
-	}
 }
