@@ -98,37 +98,44 @@ func newSite(t *testing.T, options ...siteOption) *site {
 		// A test that is cut off must not leave runtimes behind for long.
 		"HARNESS_DETACH_GRACE_MS=120000", "GORACE=halt_on_error=1", "DATABASE_URL=" + s.databaseURL,
 	}, o.env...)
-	t.Cleanup(func() {
-		s.endRuntimes()
-		s.requireNoOrphans()
-	})
+	t.Cleanup(s.endRuntimes)
 	return s
 }
 
-// endRuntimes ends the runtimes that a killed server of a finished test has left, as they are meant to be.
+// endRuntimes ends the runtimes that a killed server has left, as they are meant to be. One that the server was just starting is found a
+// moment later.
 func (s *site) endRuntimes() {
 	s.t.Helper()
-	found, err := shim.Discover(runDir(s.dataDir))
-	if err != nil {
-		s.t.Error(err)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	for _, f := range found {
-		if _, _, err := shim.Reap(ctx, f); err != nil {
+	s.awaitNoRuntimes(func() {
+		found, err := shim.Discover(runDir(s.dataDir))
+		if err != nil {
 			s.t.Error(err)
 		}
-	}
+		for _, f := range found {
+			if _, _, err := shim.Reap(ctx, f); err != nil {
+				s.t.Error(err)
+			}
+		}
+	})
 }
 
 // requireNoOrphans checks over /proc that no runtime process, nor anything one started, is left. A runtime learns of its server's death by
 // signal, so it is given a moment.
 func (s *site) requireNoOrphans() {
 	s.t.Helper()
+	s.awaitNoRuntimes(func() {})
+}
+
+// awaitNoRuntimes calls before each look at the processes.
+func (s *site) awaitNoRuntimes(before func()) {
+	s.t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	deadline := time.After(patience)
 	for {
+		before()
 		left, err := process.Marked(process.Mark(s.dataDir, codex.Name))
 		if err == nil && len(left) == 0 {
 			return

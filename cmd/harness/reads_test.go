@@ -173,10 +173,7 @@ func TestReadingChangesNothing(t *testing.T) {
 			other.databaseURL = dbtest.URL(t, dbtest.Engines()[1])
 		}
 		other.env = append(slices.Clone(s.env), "DATA_DIR="+other.dataDir, "DATABASE_URL="+other.databaseURL)
-		t.Cleanup(func() {
-			other.endRuntimes()
-			other.requireNoOrphans()
-		})
+		t.Cleanup(other.endRuntimes)
 		server = other.start()
 		server.waitRuntime()
 		elsewhere := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil)
