@@ -48,6 +48,14 @@ func (a *agent) Capabilities() runtime.Capabilities {
 		NetworkAccess: []string{"restricted", "enabled"}}
 }
 
+func (a *agent) Auth(context.Context) (runtime.AuthStatus, error) {
+	return runtime.AuthStatus{State: runtime.AuthUnknown}, nil
+}
+
+func (a *agent) Models(context.Context) ([]runtime.Model, error) { return nil, nil }
+
+func (a *agent) CloseThread(context.Context, string) error { return nil }
+
 func (a *agent) Status() runtime.Status {
 	return runtime.Status{State: runtime.StateReady, Generation: a.generation}
 }

@@ -72,6 +72,7 @@ type Passer interface {
 const (
 	OpSteer     = "steer"
 	OpHistory   = "history"
+	OpLibrary   = "names and archives"
 	OpRevert    = "rollback"
 	OpFork      = "fork"
 	OpCompact   = "compact"
@@ -92,24 +93,27 @@ func (e *UnsupportedError) Error() string {
 // Unwrap makes errors.Is match ErrUnsupported.
 func (e *UnsupportedError) Unwrap() error { return ErrUnsupported }
 
-// As is the part of an adapter that does an operation. *UnsupportedError when it has none.
-func As[T any](adapter Adapter, operation string) (T, error) {
+// Selective is an adapter whose agents differ: what a method of it does, the one that runs may not offer.
+type Selective interface {
+	// Offers tells whether an operation (OpSteer, ...) works with the agent of this adapter.
+	Offers(operation string) bool
+}
+
+// Has is the part of an adapter that does an operation, and whether it has one.
+func Has[T any](adapter Adapter, operation string) (T, bool) {
 	part, ok := adapter.(T)
+	if selective, is := adapter.(Selective); ok && is && !selective.Offers(operation) {
+		var none T
+		return none, false
+	}
+	return part, ok
+}
+
+// As is Has, with a *UnsupportedError when there is no such part.
+func As[T any](adapter Adapter, operation string) (T, error) {
+	part, ok := Has[T](adapter, operation)
 	if !ok {
 		return part, &UnsupportedError{Runtime: adapter.Name(), Operation: operation}
 	}
 	return part, nil
-}
-
-// CapabilitiesOf is what an adapter says it can do, together with what its methods show.
-func CapabilitiesOf(adapter Adapter) Capabilities {
-	c := adapter.Capabilities()
-	_, c.Steer = adapter.(Steerer)
-	_, c.ListThreads = adapter.(Historian)
-	_, c.Archive = adapter.(Librarian)
-	_, c.Rollback = adapter.(Reverter)
-	_, c.Fork = adapter.(Forker)
-	_, c.Compact = adapter.(Compactor)
-	_, c.Review = adapter.(Reviewer)
-	return c
 }

@@ -7,7 +7,6 @@ package runtime
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 )
 
@@ -22,6 +21,10 @@ type Adapter interface {
 	Capabilities() Capabilities
 	// Status reports the runtime process as it is now; it never blocks.
 	Status() Status
+	// Auth tells whether the runtime would find credentials. It asks no network and no person, starts nothing, and names no secret.
+	Auth(ctx context.Context) (AuthStatus, error)
+	// Models lists the models the runtime offers, the best known first. It may have to ask the runtime.
+	Models(ctx context.Context) ([]Model, error)
 
 	// Start begins supervision and returns at once; a runtime that is missing shows in Status, it is no error. Calling it twice is allowed.
 	Start(ctx context.Context) error
@@ -32,6 +35,9 @@ type Adapter interface {
 	StartThread(ctx context.Context, in StartThread) (Thread, error)
 	// ResumeThread loads a stored conversation so that turns can run in it. Resuming a loaded one is allowed.
 	ResumeThread(ctx context.Context, in ResumeThread) (Thread, error)
+	// CloseThread gives back what a conversation that is not used keeps: its process, or its place in the memory of the one for all. It can
+	// be resumed; one of which something would be lost stays. Without anything to give back it does nothing. ErrTurnActive while it is used.
+	CloseThread(ctx context.Context, threadID string) error
 
 	// StartTurn sends a user message. The thread is resumed first when this process has not loaded it. When ActiveTurnID is set the message
 	// is steered into that turn and its id returned; when that turn is over by then, a new turn is started.
@@ -396,57 +402,6 @@ type Reply struct {
 	Raw json.RawMessage
 	// Refusal, when set, is sent as an error instead of a result.
 	Refusal string
-}
-
-// Capabilities is what a runtime can do. A session keeps those it was opened with.
-type Capabilities struct {
-	Streaming       bool `json:"streaming"`
-	Resume          bool `json:"resume"`
-	Steer           bool `json:"steer"`
-	Interrupt       bool `json:"interrupt"`
-	Approvals       bool `json:"approvals"`
-	ToolInput       bool `json:"toolInput"`
-	DynamicTools    bool `json:"dynamicTools"`
-	ListThreads     bool `json:"listThreads"`
-	SurvivesRestart bool `json:"survivesRestart"`
-	// Archive and Rollback say that the runtime itself puts conversations away and takes turns back.
-	Archive  bool `json:"archive"`
-	Rollback bool `json:"rollback"`
-	// Fork, Compact and Review say that it can go on from a conversation in a second one, shorten what it remembers, and review changes.
-	Fork    bool `json:"fork"`
-	Compact bool `json:"compact"`
-	Review  bool `json:"review"`
-	// Images says that a message may carry images.
-	Images bool `json:"images"`
-	// DenyReason says that the reason of a refusal reaches the model.
-	DenyReason bool `json:"denyReason"`
-	// ProcessPer is ProcessPerRuntime or ProcessPerThread.
-	ProcessPer string `json:"processPer"`
-	// Sandboxes, ApprovalPolicies and NetworkAccess are the levels the runtime enforces; others are refused before a session is opened or
-	// changed (*ControlError).
-	Sandboxes        []string `json:"sandboxes"`
-	ApprovalPolicies []string `json:"approvalPolicies"`
-	NetworkAccess    []string `json:"networkAccess"`
-}
-
-// Values of Capabilities.ProcessPer: one process for all conversations of a runtime, or one for each.
-const (
-	ProcessPerRuntime = "runtime"
-	ProcessPerThread  = "thread"
-)
-
-// CheckControls refuses levels the named runtime does not enforce with a *ControlError. An empty level is the runtime's own default.
-func (c Capabilities) CheckControls(runtime, approvalPolicy, sandbox, networkAccess string) error {
-	for _, control := range []struct {
-		field, value string
-		enforced     []string
-	}{{"approvalPolicy", approvalPolicy, c.ApprovalPolicies}, {"filesystemSandbox", sandbox, c.Sandboxes},
-		{"networkAccess", networkAccess, c.NetworkAccess}} {
-		if control.value != "" && !slices.Contains(control.enforced, control.value) {
-			return &ControlError{Runtime: runtime, Field: control.field, Value: control.value, Enforced: control.enforced}
-		}
-	}
-	return nil
 }
 
 // State is the state of the runtime process.

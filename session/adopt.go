@@ -135,7 +135,7 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 	if err != nil {
 		return err
 	}
-	historian, ok := adapter.(runtime.Historian)
+	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
 	if !ok {
 		return nil // the bare row is all there is to know
 	}
@@ -156,7 +156,7 @@ func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
 	if err != nil {
 		return err
 	}
-	historian, ok := adapter.(runtime.Historian)
+	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
 	if !ok {
 		return nil
 	}

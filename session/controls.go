@@ -75,7 +75,7 @@ func (c Controls) model() string {
 
 // checkControls refuses levels a runtime does not enforce: *runtime.ControlError.
 func checkControls(adapter runtime.Adapter, c Controls) error {
-	return adapter.Capabilities().CheckControls(adapter.Name(), c.ApprovalPolicy, c.FilesystemSandbox, c.NetworkAccess)
+	return runtime.CapabilitiesOf(adapter).CheckControls(adapter.Name(), c.ApprovalPolicy, c.FilesystemSandbox, c.NetworkAccess)
 }
 
 // checkChangedControls is checkControls for a session of a named runtime; levels it had before stay allowed. A runtime that is not

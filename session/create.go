@@ -31,7 +31,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err := checkControls(adapter, controls); err != nil {
 		return Session{}, err
 	}
-	if len(in.DynamicTools) > 0 && !adapter.Capabilities().DynamicTools {
+	if len(in.DynamicTools) > 0 && !runtime.CapabilitiesOf(adapter).DynamicTools {
 		return Session{}, &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpTools}
 	}
 	cwd := in.Cwd
@@ -53,7 +53,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if in.SystemOwned {
 		title = draftTitle
 	}
-	if librarian, ok := adapter.(runtime.Librarian); ok {
+	if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
 		if err := librarian.NameThread(ctx, t.Native(), title); err != nil {
 			return Session{}, err
 		}

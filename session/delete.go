@@ -84,7 +84,7 @@ func (s *Service) deleteThread(ctx context.Context, session Session, by time.Tim
 
 // deleteThread has a runtime delete a conversation, if it keeps any.
 func deleteThread(ctx context.Context, adapter runtime.Adapter, threadID string) (files int, err error) {
-	if librarian, ok := adapter.(runtime.Librarian); ok {
+	if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
 		return librarian.DeleteThread(ctx, threadID)
 	}
 	return 0, nil

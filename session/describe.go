@@ -75,7 +75,7 @@ func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID
 	if err != nil {
 		return err
 	}
-	historian, ok := adapter.(runtime.Historian)
+	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
 	if !ok {
 		return nil
 	}

@@ -33,6 +33,7 @@ type fake struct {
 	refs       []runtime.RequestRef
 	answerErr  error
 	deleted    []string
+	closed     []string
 	deleteErr  error
 	interrupts []string
 	turns      []runtime.StartTurn
@@ -58,6 +59,12 @@ func (f *fake) Capabilities() runtime.Capabilities {
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"}, NetworkAccess: []string{"restricted", "enabled"}}
 }
 
+func (f *fake) Auth(context.Context) (runtime.AuthStatus, error) {
+	return runtime.AuthStatus{State: runtime.AuthUnknown}, nil
+}
+
+func (f *fake) Models(context.Context) ([]runtime.Model, error) { return nil, nil }
+
 func (f *fake) Status() runtime.Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,6 +76,13 @@ func (f *fake) Status() runtime.Status {
 
 func (f *fake) Start(context.Context) error { return nil }
 func (f *fake) Stop(context.Context) error  { return nil }
+
+func (f *fake) CloseThread(_ context.Context, threadID string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = append(f.closed, threadID)
+	return nil
+}
 
 func (f *fake) available() error {
 	if f.down {

@@ -252,6 +252,6 @@ func (s *Service) historian(session Session) (historian runtime.Historian, gener
 	if status.State != runtime.StateReady || !s.imports.due(session.ID, status.Generation, s.now()) {
 		return nil, ""
 	}
-	historian, _ = adapter.(runtime.Historian)
+	historian, _ = runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
 	return historian, status.Generation
 }

@@ -22,7 +22,7 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 		if from != "" && session.Title != from {
 			return nil, &TitleError{SessionID: sessionID, Title: session.Title}
 		}
-		librarian, told := adapter.(runtime.Librarian)
+		librarian, told := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary)
 		if told {
 			// A conversation the runtime lost keeps its row, and the row its title.
 			err := librarian.NameThread(ctx, session.RuntimeSessionID, title)
@@ -56,13 +56,13 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 // Archive puts a session away, in its runtime too where that keeps an archive; ErrNotMaterialized when its runtime has nothing stored to put away.
 func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
-		if librarian, ok := adapter.(runtime.Librarian); ok {
+		if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
 			if err := librarian.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
 				return nil, materialized(err)
 			}
 		}
 		var t runtime.Thread
-		if historian, ok := adapter.(runtime.Historian); ok {
+		if historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory); ok {
 			// Where it is kept has changed. Not to learn of that now is no failure of what was asked for.
 			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
@@ -76,7 +76,7 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error
 func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, error) {
 	var t runtime.Thread
 	return told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
-		if librarian, ok := adapter.(runtime.Librarian); ok {
+		if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
 			var err error
 			if t, err = librarian.UnarchiveThread(ctx, session.RuntimeSessionID); err != nil {
 				return nil, materialized(err)

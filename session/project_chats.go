@@ -179,7 +179,7 @@ func (s *Service) hasContent(ctx context.Context, session Session) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	historian, ok := adapter.(runtime.Historian)
+	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
 	if !ok {
 		return false, nil
 	}

@@ -63,7 +63,7 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error)
 	}
 	var silent error // of a runtime that may have it
 	for _, adapter := range s.allAdapters() {
-		historian, ok := adapter.(runtime.Historian)
+		historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
 		if !ok {
 			continue
 		}

@@ -169,7 +169,7 @@ func (s *Service) settleRollback(ctx context.Context, session Session, onItsWay 
 	if err != nil {
 		return err
 	}
-	back, ok := adapter.(runtime.Reverter)
+	back, ok := runtime.Has[runtime.Reverter](adapter, runtime.OpRevert)
 	if !ok || len(turns) == 0 {
 		return s.rolledBack(ctx, session.ID, nil)
 	}

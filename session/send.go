@@ -24,7 +24,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		return "", err
 	}
 	defer release()
-	if len(message.Images) > 0 && !adapter.Capabilities().Images {
+	if len(message.Images) > 0 && !runtime.CapabilitiesOf(adapter).Images {
 		return "", &runtime.UnsupportedError{Runtime: session.Runtime, Operation: runtime.OpImages}
 	}
 	if err := s.checkTools(ctx, sessionID, message.DynamicTools); err != nil {
@@ -89,7 +89,7 @@ func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) 
 
 // turnToAwait is closed when the turn is over whose end a message has to wait for, nil when there is none.
 func (s *Service) turnToAwait(session Session, adapter runtime.Adapter, alone bool) (idle <-chan struct{}, err error) {
-	if _, steers := adapter.(runtime.Steerer); steers {
+	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
 		return nil, nil
 	}
 	s.load(session.Runtime, session.ID)

@@ -58,7 +58,7 @@ func (s *Service) TurnSince(ctx context.Context, sessionID string, mark TurnMark
 		}
 	}
 	// Its answer comes after everything the runtime has said, and so does an empty unit in the journal.
-	if historian, ok := adapter.(runtime.Historian); ok {
+	if historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory); ok {
 		_, err = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 	}
 	if errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || ctx.Err() != nil {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -332,11 +333,20 @@ func (h health) Runtimes() []api.RuntimeHealth {
 	return all
 }
 
-// Auth implements api.Health.
+// Auth implements api.Health: codex-manager's clients ask about codex.
 func (h health) Auth() api.AuthHealth {
-	key := h.cfg.OpenAIAPIKey != "" || os.Getenv("OPENAI_API_KEY") != ""
-	file := codex.HasAuthFile(h.cfg.CodexHome)
-	return api.AuthHealth{HasOpenAIAPIKey: key, CodexHomeAuthFile: file, LikelyUnauthenticated: !key && !file}
+	if h.codex == nil {
+		return api.AuthHealth{LikelyUnauthenticated: true}
+	}
+	found, err := h.codex.Auth(context.Background()) // it looks at files, and waits for nothing
+	if err != nil {
+		h.log.Error().Err(err).Msg("codex's credentials cannot be looked for")
+	}
+	return api.AuthHealth{
+		HasOpenAIAPIKey:       slices.Contains(found.Credentials, runtime.CredentialAPIKey),
+		CodexHomeAuthFile:     slices.Contains(found.Credentials, runtime.CredentialLogin),
+		LikelyUnauthenticated: found.State == runtime.AuthMissing,
+	}
 }
 
 // Store implements api.Health.

@@ -65,6 +65,22 @@ func (c *Codex) giveBack(ctx context.Context, line *stdio.Conn, pid int) error {
 	}
 }
 
+// CloseThread implements runtime.Adapter: codex is told to unload it, where it knows how to (0.101 does not).
+func (c *Codex) CloseThread(ctx context.Context, threadID string) error {
+	own := connOf(c.process.Current())
+	if own == nil {
+		return nil
+	}
+	if own.turns.busy(threadID) {
+		return fmt.Errorf("%w: in session %s", runtime.ErrTurnActive, threadID)
+	}
+	err := c.unload(ctx, own, threadID, time.Now())
+	if unknownMethod(err) || errors.Is(err, runtime.ErrUnavailable) {
+		return nil // it keeps all it has loaded; or it has just ended, and nothing is loaded any more
+	}
+	return err
+}
+
 // unload has codex forget a conversation that was not used since a time; whatever is asked of it next loads it again.
 func (c *Codex) unload(ctx context.Context, conn *conn, thread string, since time.Time) error {
 	if !conn.turns.beginUnload(thread, since) {

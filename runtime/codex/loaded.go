@@ -76,6 +76,14 @@ func (s *threadState) idle(since time.Time) bool {
 	return s.loaded && !s.kept && s.active == "" && s.using == 0 && s.unloading == nil && s.last.Before(since)
 }
 
+// busy tells that a turn runs in a thread, or that somebody is about to ask something of it.
+func (t *tracker) busy(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	return s != nil && (s.active != "" || s.using > 0)
+}
+
 // idle are the threads that can be unloaded: nothing runs in them, and nothing was said or asked since a time.
 func (t *tracker) idle(since time.Time) []string {
 	t.mu.Lock()

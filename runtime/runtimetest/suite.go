@@ -69,6 +69,8 @@ func Run(t *testing.T, target Target) {
 		"a killed agent":                     killed,
 		"a server that comes back":           survives,
 		"levels and parts nobody can honour": refuses,
+		"a conversation that is closed":      closes,
+		"models and credentials":             offers,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -299,7 +301,7 @@ func steers(t *testing.T, s *scene) {
 	if _, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, ActiveTurnID: turn, Alone: true, Input: Text("x")}); !errors.Is(err, runtime.ErrTurnActive) {
 		t.Errorf("a message that is to be alone: %v", err)
 	}
-	steerer, can := s.Adapter.(runtime.Steerer)
+	steerer, can := runtime.Has[runtime.Steerer](s.Adapter, runtime.OpSteer)
 	if can != runtime.CapabilitiesOf(s.Adapter).Steer {
 		t.Errorf("its capabilities say otherwise than its methods")
 	}
@@ -450,6 +452,9 @@ func unusable(t *testing.T, start func(*testing.T, *Store) *Agent) {
 	}
 	if status := agent.Status(); status.State == runtime.StateReady || status.Reason == "" {
 		t.Errorf("its status is %+v", status)
+	}
+	if auth, err := agent.Auth(t.Context()); err != nil || auth.State == "" {
+		t.Errorf("its credentials are %+v, %v; they can be told without it", auth, err)
 	}
 	for _, signal := range store.Signals() {
 		if signal.Kind == runtime.SignalStarted {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,9 @@ import (
 
 // Name is the runtime's name.
 const Name = "scripted"
+
+// TokenVariable is where the agent looks for its token.
+const TokenVariable = "SCRIPTED_TOKEN"
 
 // Options configure New.
 type Options struct {
@@ -91,8 +95,30 @@ func (r *Runtime) Name() string { return Name }
 // Capabilities implements runtime.Adapter. It confines nothing, so it may be opened without a sandbox only.
 func (r *Runtime) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true, DenyReason: true,
-		SurvivesRestart: r.options.Shims != nil, ProcessPer: runtime.ProcessPerThread, Sandboxes: []string{"danger-full-access"},
+		ApproveForSession: true, SurvivesRestart: r.options.Shims != nil, ProcessPer: runtime.ProcessPerThread, Sandboxes: []string{"danger-full-access"},
 		ApprovalPolicies: []string{"untrusted"}, NetworkAccess: []string{"enabled"}}
+}
+
+// Auth implements runtime.Adapter: the agent wants a token in its environment (TokenVariable).
+func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
+	for _, set := range r.options.Env {
+		if token, found := strings.CutPrefix(set, TokenVariable+"="); found && token != "" {
+			return runtime.AuthStatus{State: runtime.AuthFound, Credentials: []string{runtime.CredentialAPIKey}}, nil
+		}
+	}
+	return runtime.AuthStatus{State: runtime.AuthMissing, Credentials: []string{}, Remedy: "set " + TokenVariable}, nil
+}
+
+// Models implements runtime.Adapter.
+func (r *Runtime) Models(context.Context) ([]runtime.Model, error) {
+	return []runtime.Model{
+		{ID: "quick", Name: "Quick", Default: true, Efforts: []string{}}, {ID: "thorough", Name: "Thorough", Efforts: []string{"low", "high"}, DefaultEffort: "low"},
+	}, nil
+}
+
+// CloseThread implements runtime.Adapter.
+func (r *Runtime) CloseThread(ctx context.Context, threadID string) error {
+	return r.set.Close(ctx, threadID)
 }
 
 // Status implements runtime.Adapter.

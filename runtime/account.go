@@ -1,0 +1,74 @@
+package runtime
+
+import "context"
+
+// AuthState tells whether a runtime would find credentials.
+type AuthState string
+
+// The states of a runtime's credentials. Found ones were not tried: whether its model provider takes them shows in the first turn.
+const (
+	AuthFound   AuthState = "found"
+	AuthMissing AuthState = "missing"
+	AuthUnknown AuthState = "unknown"
+)
+
+// Kinds of credentials, as in AuthStatus.Credentials.
+const (
+	CredentialAPIKey = "apiKey" // a key in the environment or in the configuration
+	CredentialLogin  = "login"  // what a login has stored
+)
+
+// AuthStatus is what is known of a runtime's credentials. It never names a secret, an account or a path.
+type AuthStatus struct {
+	State AuthState `json:"state"`
+	// Credentials are the kinds that were found.
+	Credentials []string `json:"credentials"`
+	// Remedy says how to log in, with a command to copy; "" when nothing is missing.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Model is a model a runtime offers.
+type Model struct {
+	// ID is what StartThread.Model and StartTurn.Model take.
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Default says that it is taken when none is named; at most one is.
+	Default bool `json:"default"`
+	// Efforts are what StartTurn.Effort takes with it, DefaultEffort the one taken when none is named; empty when there is no choice.
+	Efforts       []string `json:"efforts"`
+	DefaultEffort string   `json:"defaultEffort,omitempty"`
+	// Images says that it takes images.
+	Images bool `json:"images"`
+}
+
+// Installer is an adapter that knows which agent it drives and how to get it.
+type Installer interface {
+	// Install tells that.
+	Install() Install
+}
+
+// Install is how an agent gets onto a machine.
+type Install struct {
+	// Tested are the versions the adapter was tested with, oldest first, From the oldest it speaks with.
+	Tested []string `json:"tested"`
+	From   string   `json:"from,omitempty"`
+	// Command installs it, Setting names the setting that says where it is, and Page is its own site; "" when unknown.
+	Command string `json:"command,omitempty"`
+	Setting string `json:"setting,omitempty"`
+	Page    string `json:"page,omitempty"`
+}
+
+// Authenticator is a runtime with a login that works without a screen of its own.
+type Authenticator interface {
+	// Login begins one. The person goes on at Login.URL; the runtime notices the end by itself.
+	Login(ctx context.Context) (Login, error)
+}
+
+// Login is a login that was begun.
+type Login struct {
+	// ID names it to the runtime; URL is where the person goes, Code what is to be typed in there, "" for none.
+	ID   string `json:"id,omitempty"`
+	URL  string `json:"url"`
+	Code string `json:"code,omitempty"`
+}

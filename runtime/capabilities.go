@@ -1,0 +1,92 @@
+package runtime
+
+import "slices"
+
+// Capabilities is what a runtime can do. A session keeps those it was opened with.
+type Capabilities struct {
+	Streaming       bool `json:"streaming"`
+	Resume          bool `json:"resume"`
+	Steer           bool `json:"steer"`
+	Interrupt       bool `json:"interrupt"`
+	Approvals       bool `json:"approvals"`
+	ToolInput       bool `json:"toolInput"`
+	DynamicTools    bool `json:"dynamicTools"`
+	ListThreads     bool `json:"listThreads"`
+	SurvivesRestart bool `json:"survivesRestart"`
+	// Archive and Rollback say that the runtime itself puts conversations away and takes turns back.
+	Archive  bool `json:"archive"`
+	Rollback bool `json:"rollback"`
+	// Fork, Compact and Review say that it can go on from a conversation in a second one, shorten what it remembers, and review changes.
+	Fork    bool `json:"fork"`
+	Compact bool `json:"compact"`
+	Review  bool `json:"review"`
+	// Images says that a message may carry images.
+	Images bool `json:"images"`
+	// DenyReason says that the reason of a refusal reaches the model, ApproveForSession that an approval can hold for the whole session.
+	DenyReason        bool `json:"denyReason"`
+	ApproveForSession bool `json:"approveForSession"`
+	// Plan and Usage say that the runtime tells of its plan and of the tokens it used.
+	Plan  bool `json:"plan"`
+	Usage bool `json:"usage"`
+	// Subagents says that it may hand work on to agents of its own, SelfStartedTurns that it may begin turns nobody asked for.
+	Subagents        bool `json:"subagents"`
+	SelfStartedTurns bool `json:"selfStartedTurns"`
+	// ParallelToolCalls says that it may run, and ask about, several tools at once.
+	ParallelToolCalls bool `json:"parallelToolCalls"`
+	// NativeToolsOff says that its built-in tools can be taken away; OwnedTools is how it reaches tools of ours.
+	NativeToolsOff bool   `json:"nativeToolsOff"`
+	OwnedTools     string `json:"ownedTools"`
+	// ProcessPer is ProcessPerRuntime or ProcessPerThread.
+	ProcessPer string `json:"processPer"`
+	// Sandboxes, ApprovalPolicies and NetworkAccess are the levels the runtime enforces; others are refused before a session is opened or
+	// changed (*ControlError).
+	Sandboxes        []string `json:"sandboxes"`
+	ApprovalPolicies []string `json:"approvalPolicies"`
+	NetworkAccess    []string `json:"networkAccess"`
+}
+
+// Values of Capabilities.ProcessPer: one process for all conversations of a runtime, or one for each.
+const (
+	ProcessPerRuntime = "runtime"
+	ProcessPerThread  = "thread"
+)
+
+// Values of Capabilities.OwnedTools: not at all, as tools a client declares when it opens a session, from an MCP server over HTTP, or over the
+// channel the runtime is controlled by.
+const (
+	OwnedNone    = "none"
+	OwnedDynamic = "dynamic"
+	OwnedMCP     = "mcp-http"
+	OwnedControl = "control-channel"
+)
+
+// CapabilitiesOf is what an adapter says it can do, together with what its methods show. It is what everybody else looks at: an adapter's own
+// Capabilities say nothing of what a method shows.
+func CapabilitiesOf(adapter Adapter) Capabilities {
+	c := adapter.Capabilities()
+	_, c.Steer = Has[Steerer](adapter, OpSteer)
+	_, c.ListThreads = Has[Historian](adapter, OpHistory)
+	_, c.Archive = Has[Librarian](adapter, OpLibrary)
+	_, c.Rollback = Has[Reverter](adapter, OpRevert)
+	_, c.Fork = Has[Forker](adapter, OpFork)
+	_, c.Compact = Has[Compactor](adapter, OpCompact)
+	_, c.Review = Has[Reviewer](adapter, OpReview)
+	if c.OwnedTools == "" {
+		c.OwnedTools = OwnedNone
+	}
+	return c
+}
+
+// CheckControls refuses levels the named runtime does not enforce with a *ControlError. An empty level is the runtime's own default.
+func (c Capabilities) CheckControls(runtime, approvalPolicy, sandbox, networkAccess string) error {
+	for _, control := range []struct {
+		field, value string
+		enforced     []string
+	}{{"approvalPolicy", approvalPolicy, c.ApprovalPolicies}, {"filesystemSandbox", sandbox, c.Sandboxes},
+		{"networkAccess", networkAccess, c.NetworkAccess}} {
+		if control.value != "" && !slices.Contains(control.enforced, control.value) {
+			return &ControlError{Runtime: runtime, Field: control.field, Value: control.value, Enforced: control.enforced}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package runtimetest
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"harness/runtime"
+)
+
+// closes: a conversation that is not used gives its process back and goes on with its next message; one that is used is left alone.
+func closes(t *testing.T, s *scene) {
+	thread := s.open()
+	turn := s.held(thread, "c")
+	if err := s.CloseThread(t.Context(), thread); !errors.Is(err, runtime.ErrTurnActive) {
+		t.Errorf("close a busy conversation: %v", err)
+	}
+	s.Release("c")
+	if end := s.End(t, turn); end.Status != runtime.TurnDone {
+		t.Errorf("its turn ended %+v", end)
+	}
+	if err := s.await(t, func() error { return s.CloseThread(t.Context(), thread) }); err != nil {
+		t.Fatalf("close it: %v", err)
+	}
+	for _, process := range s.Status().Processes {
+		if process.Serves == thread {
+			t.Errorf("it is still served by %+v", process)
+		}
+	}
+	for _, id := range []string{thread, "01a1fbb8-c2da-7e63-acae-680bdab083fd"} {
+		if err := s.CloseThread(t.Context(), id); err != nil {
+			t.Errorf("close one with nothing to give back: %v", err)
+		}
+	}
+	if end := s.End(t, s.say(thread, s.Script.Reply("again"))); end.Status != runtime.TurnDone {
+		t.Errorf("the turn after it ended %+v", end)
+	}
+}
+
+// await tries until a turn that was just told to be over has let go of its conversation.
+func (s *scene) await(t *testing.T, do func() error) error {
+	t.Helper()
+	looks, deadline := time.NewTicker(2*time.Millisecond), time.NewTimer(patience)
+	defer looks.Stop()
+	defer deadline.Stop()
+	for {
+		err := do()
+		if !errors.Is(err, runtime.ErrTurnActive) {
+			return err
+		}
+		select {
+		case <-looks.C:
+		case <-deadline.C:
+			return err
+		}
+	}
+}
+
+// offers: what is told about an adapter before anything runs in it is true and complete.
+func offers(t *testing.T, s *scene) {
+	auth, err := s.Auth(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := len(auth.Credentials) > 0; found != (auth.State == runtime.AuthFound) || auth.State == runtime.AuthMissing && auth.Remedy == "" {
+		t.Errorf("its credentials are %+v", auth)
+	}
+	models, err := s.Models(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, defaults := map[string]bool{}, 0
+	for _, model := range models {
+		if model.ID == "" || model.Name == "" || known[model.ID] || model.Efforts == nil ||
+			model.DefaultEffort != "" && !slices.Contains(model.Efforts, model.DefaultEffort) {
+			t.Errorf("a model %+v", model)
+		}
+		known[model.ID] = true
+		if model.Default {
+			defaults++
+		}
+	}
+	if defaults > 1 {
+		t.Errorf("%d models are the default one", defaults)
+	}
+}
