@@ -9,6 +9,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 TEST_P       ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 TEST_TIMEOUT ?= 30m
 TEST_FLAGS   ?=
+RUNTIMES     ?= claude gemini opencode
 PKG          ?= ./...
 
 .PHONY: help
@@ -18,6 +19,10 @@ help: ## show this list
 .PHONY: run
 run: build ## build and start the server; installs codex into .cache unless there is one
 	@exec scripts/run.sh
+
+.PHONY: runtimes
+runtimes: ## install the pinned agents (RUNTIMES="claude gemini opencode") into .cache and print their paths
+	@scripts/agents.sh $(RUNTIMES)
 
 .PHONY: build
 build: ## build bin/harness

@@ -1,8 +1,9 @@
-// Package mockmodel is a scripted language model for tests and demonstrations: a Responses API server on loopback that answers the real
-// codex without an account and without the internet.
+// Package mockmodel is a scripted language model for tests and demonstrations: a server on loopback that answers the real agents
+// without an account and without the internet.
 //
-// It owns the wire shape a model provider has towards codex (server-sent events of `POST /v1/responses`) and the small script language a
-// user text can carry (see script.go). It must never know the harness: to it, codex is just an HTTP client.
+// It owns the wire shapes a model provider has towards codex (server-sent events of `POST /v1/responses`) and Claude Code (of
+// `POST /v1/messages`, anthropic.go), and the small script language a user text can carry (see script.go). It must never know the harness: to
+// it, an agent is just an HTTP client.
 package mockmodel
 
 import (
@@ -68,6 +69,7 @@ func Listen(addr string) (*Server, error) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/responses", s.respond)
+	mux.HandleFunc("POST /v1/messages", s.messages)
 	s.http = &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 10 * time.Second,

@@ -1,0 +1,217 @@
+package mockmodel
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Root is the address without a path, for example http://127.0.0.1:41500: what ANTHROPIC_BASE_URL takes. There the server speaks the Messages
+// API, with the same script language.
+func (s *Server) Root() string { return "http://" + s.listener.Addr().String() }
+
+// anthropicRequest reads a request of the Messages API.
+func anthropicRequest(body []byte, at time.Time) (Request, bool, error) {
+	var wire struct {
+		Messages []struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+		Tools []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
+		Stream bool `json:"stream"`
+	}
+	if err := json.Unmarshal(body, &wire); err != nil {
+		return Request{}, false, err
+	}
+	r := Request{At: at, Body: body, customTools: map[string]bool{}}
+	for _, message := range wire.Messages {
+		if message.Role != "user" {
+			continue
+		}
+		for _, part := range anthropicParts(message.Content) {
+			switch text := strings.TrimSpace(part.Text); {
+			case part.Type == "tool_result":
+				r.Outputs = append(r.Outputs, Output{CallID: part.ToolUse, Text: contentText(part.Content)})
+				r.Fresh++
+			// What the agent adds itself in the user's name (reminders, interrupted turns) is wrapped in a tag or brackets.
+			case part.Type == "text" && text != "" && text[0] != '<' && !strings.HasPrefix(text, "[Request interrupted"):
+				r.UserText, r.Fresh = part.Text, 0
+			}
+		}
+	}
+	for _, tool := range wire.Tools {
+		r.Tools = append(r.Tools, tool.Name)
+	}
+	return r, wire.Stream, nil
+}
+
+type anthropicPart struct {
+	Type    string          `json:"type"`
+	Text    string          `json:"text"`
+	ToolUse string          `json:"tool_use_id"`
+	Content json.RawMessage `json:"content"`
+}
+
+func anthropicParts(content json.RawMessage) []anthropicPart {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return []anthropicPart{{Type: "text", Text: text}}
+	}
+	var parts []anthropicPart
+	_ = json.Unmarshal(content, &parts) // none when it is neither
+	return parts
+}
+
+func (s *Server) messages(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	r, stream, err := anthropicRequest(body, time.Now())
+	if err != nil {
+		refuseAnthropic(w, http.StatusBadRequest, "mock model can not read the request: "+err.Error())
+		return
+	}
+	// Side requests of an agent (a title, a probe) offer no tools; the script is not for them.
+	p := plan{message: "Mock title"}
+	if len(r.Tools) > 0 {
+		s.record(r)
+		s.mu.Lock()
+		number := len(s.requests)
+		s.mu.Unlock()
+		p = script(r, number)
+	}
+	switch {
+	case p.status != 0:
+		refuseAnthropic(w, p.status, "mock model was told to fail")
+	case !stream:
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(object{"id": s.nextID("msg"), "type": "message", "role": "assistant", "model": "mock", "stop_reason": "end_turn",
+			"content": []object{{"type": "text", "text": p.message}}, "usage": object{"input_tokens": 100, "output_tokens": 5}})
+	default:
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusOK)
+		s.streamAnthropic(req, &sse{w: w, ok: true}, r, p)
+	}
+}
+
+// refuseAnthropic refuses a request in the words of the Messages API.
+func refuseAnthropic(w http.ResponseWriter, status int, message string) {
+	kind := map[int]string{400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 413: "request_too_large",
+		429: "rate_limit_error", 529: "overloaded_error"}[status]
+	if kind == "" {
+		kind = "api_error"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(object{"type": "error", "error": object{"type": kind, "message": message}})
+}
+
+func (s *Server) streamAnthropic(req *http.Request, events *sse, r Request, p plan) {
+	events.send("message_start", object{"message": object{"id": s.nextID("msg"), "type": "message", "role": "assistant", "model": "mock",
+		"content": []object{}, "stop_reason": nil, "stop_sequence": nil,
+		"usage": object{"input_tokens": 100, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 30, "output_tokens": 1}}})
+	index := 0
+	block := func(start object, deltas func(delta func(object)) bool) bool {
+		events.send("content_block_start", object{"index": index, "content_block": start})
+		whole := deltas(func(d object) { events.send("content_block_delta", object{"index": index, "delta": d}) })
+		if whole {
+			events.send("content_block_stop", object{"index": index})
+		}
+		index++
+		return whole
+	}
+	if p.reason {
+		block(object{"type": "thinking", "thinking": "", "signature": ""}, func(delta func(object)) bool {
+			for _, part := range pieces("Thinking about the mock answer") {
+				delta(object{"type": "thinking_delta", "thinking": part})
+			}
+			delta(object{"type": "signature_delta", "signature": "c2ln"})
+			return true
+		})
+	}
+	stop := "end_turn"
+	if p.call != nil {
+		stop = "tool_use"
+		name, arguments := anthropicCall(r, *p.call)
+		// The agent acts on a call at once. Its end comes with it, or what it says first would depend on how fast this process is.
+		events.together = true
+		block(object{"type": "tool_use", "id": s.nextID("toolu"), "name": name, "input": object{}}, func(delta func(object)) bool {
+			delta(object{"type": "input_json_delta", "partial_json": arguments})
+			return true
+		})
+	} else if !block(object{"type": "text", "text": ""}, func(delta func(object)) bool {
+		return s.words(req, p, func(text string) { delta(object{"type": "text_delta", "text": text}) })
+	}) {
+		return // cut: the client is gone or the server closes
+	}
+	events.send("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": 20}})
+	events.together = false
+	events.send("message_stop", object{})
+}
+
+// words says the text of an answer, bit by bit; false when it was cut.
+func (s *Server) words(req *http.Request, p plan, say func(string)) bool {
+	for i := range p.words {
+		if i > 0 && !pause(req, p.pause) {
+			return false
+		}
+		say(fmt.Sprintf("word%d ", i))
+	}
+	switch {
+	case p.hold != "":
+		if p.words == 0 {
+			say("holding ")
+		}
+		if !s.held(req, p.hold) {
+			return false
+		}
+		say("released " + p.hold)
+	case p.words == 0:
+		for _, part := range pieces(p.message) {
+			say(part)
+		}
+	}
+	return true
+}
+
+// anthropicCall is one tool call, in the names that Claude Code offers.
+func anthropicCall(r Request, c toolCall) (name, arguments string) {
+	offered := func(names ...string) string {
+		for _, name := range names {
+			if r.offers(name) {
+				return name
+			}
+		}
+		return names[0]
+	}
+	switch c.kind {
+	case callCommand, callEscalate:
+		args := object{"command": c.arg, "description": "run a command"}
+		if c.kind == callEscalate {
+			args["dangerouslyDisableSandbox"] = true
+		}
+		return offered("Bash", "bash"), encode(args)
+	case callPatch:
+		name = offered("Write", "write")
+		path := map[string]string{"Write": "file_path", "write": "filePath"}[name]
+		return name, encode(object{path: c.arg, "content": "hello from mock\n"})
+	case callAsk:
+		return offered("AskUserQuestion", "question"), encode(object{"questions": []object{{
+			"header": "Pick", "question": "Which one?", "multiSelect": false,
+			"options": []object{{"label": "A", "description": "first"}, {"label": "B", "description": "second"}},
+		}}})
+	default:
+		if server, tool, ok := strings.Cut(c.name, "/"); ok {
+			return offered("mcp__"+server+"__"+tool, server+"_"+tool), c.arg
+		}
+		return c.name, c.arg
+	}
+}

@@ -1,0 +1,107 @@
+#!/bin/sh
+# Installs pinned coding agents into a cache folder and prints the path of each one's executable, one line per agent.
+#
+#   scripts/agents.sh [NAME...]       names of scripts/agents.versions (claude, opencode, gemini, claude-acp, codex-acp); none means all
+#
+# Codex has a script of its own (codex.sh). HARNESS_CACHE names the cache folder (default: .cache in the repository). Running it again is
+# cheap. Native binaries are taken out of their platform packages and not from the npm wrappers, because a wrapper is a node parent: signals
+# and the process id would be the wrong ones. Agents with dependencies (package "-") are installed from scripts/agents/NAME/package-lock.json,
+# without their optional dependencies: those are second copies of the agents themselves.
+set -eu
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+cache=${HARNESS_CACHE:-$here/../.cache}
+mkdir -p "$cache/agents"
+cache=$(CDPATH='' cd -- "$cache/agents" && pwd)
+
+fail() {
+	echo "agents.sh: $*" >&2
+	exit 1
+}
+
+case $(uname -s) in
+Linux) os=linux ;;
+Darwin) os=darwin ;;
+*) fail "no agents for $(uname -s); Linux and macOS are supported" ;;
+esac
+case $(uname -m) in
+x86_64 | amd64) cpu=x64 ;;
+aarch64 | arm64) cpu=arm64 ;;
+*) fail "no agents for $(uname -m); x86_64 and arm64 are supported" ;;
+esac
+
+sha512() {
+	if command -v sha512sum >/dev/null 2>&1; then sha512sum "$1"; else shasum -a 512 "$1"; fi | cut -d' ' -f1
+}
+
+# avx2 tells whether the processor takes the plain build of opencode; without it only the baseline build runs.
+avx2() {
+	[ "$cpu" = x64 ] || return 0
+	if [ "$os" = linux ]; then grep -qw avx2 /proc/cpuinfo; else sysctl -n machdep.cpu.leaf7_features 2>/dev/null | grep -qw AVX2; fi
+}
+
+# package NAME TEMPLATE prints the npm package of this platform.
+package() {
+	platform=$os-$cpu
+	if [ "$1" = opencode ] && ! avx2; then platform=$platform-baseline; fi
+	echo "$2" | sed "s/PLATFORM/$platform/"
+}
+
+# fetch SPEC FOLDER unpacks a checked npm package into FOLDER/package.
+fetch() {
+	(cd "$2" && npm pack --silent "$1" >/dev/null) || fail "npm pack $1 failed; is the registry reachable, and has it this version for this platform?"
+	tarball=$(ls "$2"/*.tgz)
+	want=$(awk -v n="$1" '$2 == n {print $1}' "$here/agents.sums")
+	got=$(sha512 "$tarball")
+	if [ -z "$want" ]; then
+		echo "agents.sh: no checksum for $1 in scripts/agents.sums (got $got); relying on npm's own integrity check" >&2
+	elif [ "$want" != "$got" ]; then
+		fail "checksum of $1 is $got, scripts/agents.sums says $want"
+	fi
+	tar -xzf "$tarball" -C "$2"
+}
+
+# locked NAME FOLDER installs what a lock file pins, with npm's check of every checksum in it, into FOLDER/package.
+locked() {
+	mkdir "$2/package"
+	cp "$here/agents/$1/package.json" "$here/agents/$1/package-lock.json" "$2/package/"
+	(cd "$2/package" && npm ci --silent --ignore-scripts --omit=optional --no-audit --no-fund >/dev/null) ||
+		fail "npm ci of scripts/agents/$1 failed; is the registry reachable?"
+}
+
+install_one() {
+	name=$1 version=$2 template=$3 entry=$4
+	target=$cache/$name-$version
+	if [ -x "$target/$entry" ]; then
+		echo "$target/$entry"
+		return
+	fi
+	command -v npm >/dev/null 2>&1 || fail "npm is missing; install Node.js with npm (Debian/Ubuntu: apt-get install npm, macOS: brew install node)"
+	work=$(mktemp -d "$cache/.tmp-$name-XXXXXX")
+	trap 'rm -rf "$work"' EXIT INT TERM HUP
+	if [ "$template" = - ]; then locked "$name" "$work"; else fetch "$(package "$name" "$template")@$version" "$work"; fi
+	[ -f "$work/package/$entry" ] || fail "there is no $entry inside $name $version"
+	chmod +x "$work/package/$entry"
+	if ! mv "$work/package" "$target" 2>/dev/null || [ -d "$target/package" ]; then
+		# Somebody else installed it meanwhile (mv then moves into the folder, or refuses), or a broken folder stands in the way.
+		if [ -d "$target/package" ]; then
+			mv "$target/package" "$work/package"
+		fi
+		if [ ! -x "$target/$entry" ]; then
+			mv "$target" "$work/broken"
+			mv "$work/package" "$target"
+		fi
+	fi
+	rm -rf "$work"
+	trap - EXIT INT TERM HUP
+	echo "$target/$entry"
+}
+
+if [ $# -eq 0 ]; then
+	set -- $(awk '{print $1}' "$here/agents.versions")
+fi
+for arg in "$@"; do
+	line=$(awk -v n="$arg" '$1 == n' "$here/agents.versions")
+	[ -n "$line" ] || fail "scripts/agents.versions pins no agent called $arg; it has: $(awk '{print $1}' "$here/agents.versions" | tr '\n' ' ')"
+	install_one $line
+done
