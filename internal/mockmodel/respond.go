@@ -105,25 +105,8 @@ func (s *Server) message(req *http.Request, events *sse, p plan) bool {
 		whole.WriteString(text)
 		events.send("response.output_text.delta", object{"item_id": id, "output_index": 0, "content_index": 0, "delta": text})
 	}
-	for i := range p.words {
-		if i > 0 && !pause(req, p.pause) {
-			return false
-		}
-		delta(fmt.Sprintf("word%d ", i))
-	}
-	switch {
-	case p.hold != "":
-		if p.words == 0 {
-			delta("holding ")
-		}
-		if !s.held(req, p.hold) {
-			return false
-		}
-		delta("released " + p.hold)
-	case p.words == 0:
-		for _, part := range pieces(p.message) {
-			delta(part)
-		}
+	if !s.speak(req, p, delta) {
+		return false
 	}
 	events.send("response.output_item.done", object{"output_index": 0, "item": item(whole.String())})
 	return events.ok
