@@ -2,7 +2,6 @@ package mockmodel
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -155,31 +154,6 @@ func (s *Server) streamAnthropic(req *http.Request, events *sse, r Request, p pl
 	events.send("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": 20}})
 	events.together = false
 	events.send("message_stop", object{})
-}
-
-// words says the text of an answer, bit by bit; false when it was cut.
-func (s *Server) words(req *http.Request, p plan, say func(string)) bool {
-	for i := range p.words {
-		if i > 0 && !pause(req, p.pause) {
-			return false
-		}
-		say(fmt.Sprintf("word%d ", i))
-	}
-	switch {
-	case p.hold != "":
-		if p.words == 0 {
-			say("holding ")
-		}
-		if !s.held(req, p.hold) {
-			return false
-		}
-		say("released " + p.hold)
-	case p.words == 0:
-		for _, part := range pieces(p.message) {
-			say(part)
-		}
-	}
-	return true
 }
 
 // anthropicCall is one tool call, in the names that Claude Code offers.

@@ -70,6 +70,7 @@ func Listen(addr string) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/responses", s.respond)
 	mux.HandleFunc("POST /v1/messages", s.messages)
+	mux.HandleFunc("POST /v1beta/models/{call}", s.generate)
 	s.http = &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 10 * time.Second,

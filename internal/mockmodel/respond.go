@@ -165,3 +165,28 @@ func pieces(text string) []string {
 	}
 	return append(parts, string(runes))
 }
+
+// words says the text of an answer, bit by bit; false when it was cut.
+func (s *Server) words(req *http.Request, p plan, say func(string)) bool {
+	for i := range p.words {
+		if i > 0 && !pause(req, p.pause) {
+			return false
+		}
+		say(fmt.Sprintf("word%d ", i))
+	}
+	switch {
+	case p.hold != "":
+		if p.words == 0 {
+			say("holding ")
+		}
+		if !s.held(req, p.hold) {
+			return false
+		}
+		say("released " + p.hold)
+	case p.words == 0:
+		for _, part := range pieces(p.message) {
+			say(part)
+		}
+	}
+	return true
+}

@@ -1,0 +1,169 @@
+package mockmodel
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// GeminiURL is the provider's address for agents that speak Google's Generative Language API (GOOGLE_GEMINI_BASE_URL).
+func (s *Server) GeminiURL() string { return "http://" + s.listener.Addr().String() }
+
+// geminiPart is a piece of what was said: a text, a tool call of the model, or what came of one.
+type geminiPart struct {
+	Text     string `json:"text"`
+	Thought  bool   `json:"thought"`
+	Response *struct {
+		ID       string          `json:"id"`
+		Name     string          `json:"name"`
+		Response json.RawMessage `json:"response"`
+	} `json:"functionResponse"`
+}
+
+func parseGemini(body []byte, at time.Time) (Request, error) {
+	var wire struct {
+		Contents []struct {
+			Role  string       `json:"role"`
+			Parts []geminiPart `json:"parts"`
+		} `json:"contents"`
+		Tools []struct {
+			Functions []struct {
+				Name string `json:"name"`
+			} `json:"functionDeclarations"`
+		} `json:"tools"`
+	}
+	if err := json.Unmarshal(body, &wire); err != nil {
+		return Request{}, err
+	}
+	r := Request{At: at, Body: body}
+	for _, content := range wire.Contents {
+		if content.Role == "model" {
+			continue
+		}
+		for _, part := range content.Parts {
+			switch {
+			case part.Response != nil:
+				r.Outputs = append(r.Outputs, Output{CallID: part.Response.ID, Text: geminiOutput(part.Response.Response)})
+				r.Fresh++
+			case part.Text != "" && !strings.HasPrefix(strings.TrimSpace(part.Text), "<"): // what the agent adds in the user's name is in a tag
+				r.UserText, r.Fresh = part.Text, 0
+			}
+		}
+	}
+	for _, tool := range wire.Tools {
+		for _, function := range tool.Functions {
+			r.Tools = append(r.Tools, function.Name)
+		}
+	}
+	return r, nil
+}
+
+// geminiOutput is what a tool's result says: its output, or the error there was instead.
+func geminiOutput(raw json.RawMessage) string {
+	var said struct{ Output, Error json.RawMessage }
+	if json.Unmarshal(raw, &said) == nil {
+		switch {
+		case len(said.Output) > 0:
+			return contentText(said.Output)
+		case len(said.Error) > 0:
+			return contentText(said.Error)
+		}
+	}
+	return string(raw)
+}
+
+// generate answers POST /v1beta/models/MODEL:streamGenerateContent, and :generateContent, which agents ask on the side.
+func (s *Server) generate(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	model, method, _ := strings.Cut(req.PathValue("call"), ":")
+	r, err := parseGemini(body, time.Now())
+	switch {
+	case err != nil:
+		refuseGemini(w, http.StatusBadRequest, "mock model can not read the request: "+err.Error())
+		return
+	case method == "countTokens":
+		writeJSON(w, object{"totalTokens": 100})
+		return
+	case method != "streamGenerateContent":
+		writeJSON(w, geminiChunk(model, "STOP", object{"text": "{}"}))
+		return
+	}
+	s.record(r)
+	s.mu.Lock()
+	number := len(s.requests)
+	s.mu.Unlock()
+	p := script(r, number)
+	if p.status != 0 {
+		refuseGemini(w, p.status, "mock model was told to fail")
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	ok := true
+	say := func(finish string, parts ...object) {
+		raw, err := json.Marshal(geminiChunk(model, finish, parts...))
+		if err == nil && ok {
+			_, err = fmt.Fprintf(w, "data: %s\n\n", raw)
+		}
+		if err == nil && ok {
+			err = http.NewResponseController(w).Flush()
+		}
+		ok = ok && err == nil
+	}
+	if p.reason {
+		say("", object{"text": "**Thinking** about the mock answer", "thought": true})
+	}
+	if p.call != nil {
+		name, args := geminiCall(*p.call)
+		say("STOP", object{"functionCall": object{"id": s.nextID("fc"), "name": name, "args": args}})
+		return
+	}
+	if s.words(req, p, func(text string) { say("", object{"text": text}) }) {
+		say("STOP", object{"text": ""})
+	}
+}
+
+func geminiChunk(model, finish string, parts ...object) object {
+	candidate := object{"content": object{"role": "model", "parts": parts}, "index": 0}
+	if finish != "" {
+		candidate["finishReason"] = finish
+	}
+	return object{"candidates": []object{candidate}, "modelVersion": model, "usageMetadata": object{
+		"promptTokenCount": 100, "cachedContentTokenCount": 10, "candidatesTokenCount": 20, "thoughtsTokenCount": 5, "totalTokenCount": 125,
+	}}
+}
+
+// geminiCall is a tool call in the names of Gemini CLI's tools.
+func geminiCall(c toolCall) (name string, args any) {
+	switch c.kind {
+	case callPatch:
+		return "write_file", object{"file_path": c.arg, "content": "hello from mock\n"}
+	case callAsk:
+		return "ask_user", object{"questions": []object{{"header": "Pick", "question": "Which one?", "type": "choice",
+			"options": []object{{"label": "A", "description": "first"}, {"label": "B", "description": "second"}}}}}
+	case callTool:
+		if server, tool, ok := strings.Cut(c.name, "/"); ok {
+			return "mcp_" + server + "_" + tool, json.RawMessage(c.arg)
+		}
+		return c.name, json.RawMessage(c.arg)
+	}
+	return "run_shell_command", object{"command": c.arg, "description": "the mock model was told to"}
+}
+
+func refuseGemini(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(object{"error": object{"code": status, "message": message, "status": "MOCK_ERROR"}})
+}
+
+func writeJSON(w http.ResponseWriter, value object) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value)
+}
