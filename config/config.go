@@ -57,6 +57,11 @@ type Config struct {
 	RuntimeUser         string        // HARNESS_RUNTIME_USER; "" is the server's own
 	Workspace           string        // HARNESS_WORKSPACE, absolute after Load; "" is the working directory
 	KeepRuntimes        bool          // HARNESS_KEEP_RUNTIMES
+	RuntimeEnv          string        // HARNESS_RUNTIME_ENV: inherit or closed
+	RuntimeEnvAllow     []string      // HARNESS_RUNTIME_ENV_ALLOW: NAME, NAME* or RUNTIME:NAME
+	RuntimeCredentials  []string      // HARNESS_RUNTIME_CREDENTIALS: LEVEL or RUNTIME=LEVEL; see CredentialLevel
+	CredentialNamespace string        // HARNESS_CREDENTIAL_NAMESPACE
+	CredentialDir       string        // HARNESS_CREDENTIAL_DIR, absolute after Load; "" is a folder of DataDir
 
 	Defaults   SessionDefaults
 	Queue      Queue

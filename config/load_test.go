@@ -69,6 +69,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		Runtimes: []string{"codex"}, RuntimeIdle: 10 * time.Minute, RuntimeMaxProcesses: 8,
 		CodexBin: "codex", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second,
 		RuntimeHang: 2 * time.Minute, RuntimeUnload: 30 * time.Minute, RuntimeRecycle: 512, RuntimeDetach: true, DetachGrace: 15 * time.Minute, SpoolBytes: 1 << 30, RuntimeConfine: "auto", KeepNative: "ring",
+		RuntimeEnv: "inherit", RuntimeCredentials: []string{"namespaced"}, CredentialNamespace: "default",
 		Retention: Retention{JournalDays: 90, RecordDays: 90, Records: 100_000, ArchivedDays: 365},
 		Defaults:  SessionDefaults{ApprovalPolicy: "untrusted", SandboxMode: "read-only", NetworkAccess: "restricted"},
 		Queue: Queue{Enabled: true, GlobalConcurrency: 2, MaxPerProject: 100, MaxGlobal: 500, MaxAttempts: 2,
@@ -162,6 +163,7 @@ func otherValue(v Variable) string {
 	special := map[string]string{
 		"HOST": "localhost", "DATABASE_URL": "postgres://u:p@h:5432/n",
 		"HARNESS_ALLOWED_ORIGINS": "https://a.example,http://b.example:81", "HARNESS_ALLOWED_HOSTS": "a.example,b.example:81",
+		"HARNESS_RUNTIME_ENV_ALLOW": "COMPANY_*,opencode:KEY", "HARNESS_RUNTIME_CREDENTIALS": "shared,claude=ephemeral",
 	}
 	if s, ok := special[v.Name]; ok {
 		return s

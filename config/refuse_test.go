@@ -30,6 +30,11 @@ func TestBadValueIsOneLineThatNamesEverything(t *testing.T) {
 		{"HARNESS_ALLOWED_ORIGINS", "null", "no path"},
 		{"HARNESS_ALLOWED_HOSTS", "https://x.example", "no scheme"},
 		{"HARNESS_ALLOWED_HOSTS", "*.example", "no *"},
+		{"HARNESS_RUNTIME_ENV_ALLOW", "*", "at least 3 characters"},
+		{"HARNESS_RUNTIME_ENV_ALLOW", "A=b", "RUNTIME:NAME"},
+		{"HARNESS_RUNTIME_CREDENTIALS", "private", "shared, namespaced, ephemeral"},
+		{"HARNESS_RUNTIME_CREDENTIALS", "=shared", "RUNTIME=LEVEL"},
+		{"HARNESS_CREDENTIAL_NAMESPACE", strings.Repeat("n", 65), "printable text"},
 	}
 	for _, c := range cases {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {

@@ -185,6 +185,25 @@ func runtimeVariables() []Variable {
 		{Name: "HARNESS_KEEP_RUNTIMES", Default: "false",
 			Doc:   "Leave the runtimes running when the server is stopped, for the next one to go on with (an upgrade).",
 			field: func(c *Config) any { return &c.KeepRuntimes }},
+		{Name: "HARNESS_RUNTIME_ENV", Default: "inherit", Enum: []string{"inherit", "closed"},
+			Doc: "What codex gets of the server's environment: inherit is all but secrets of the server and variables of other runtimes' providers, closed " +
+				"is what every other runtime gets: PATH, HOME, the language, proxies, CA files and the variables of its own provider.",
+			field: func(c *Config) any { return &c.RuntimeEnv }},
+		{Name: "HARNESS_RUNTIME_ENV_ALLOW", check: isAllowedVariable,
+			Allowed: "a comma-separated list of NAME, PREFIX* (at least 3 characters) or RUNTIME:NAME",
+			Doc:     "Further variables of the server's environment that runtimes get, all of them or one. Never a secret of the server.",
+			field:   func(c *Config) any { return &c.RuntimeEnvAllow }},
+		{Name: "HARNESS_RUNTIME_CREDENTIALS", Default: "namespaced", check: isCredentialLevel,
+			Allowed: "a comma-separated list of shared, namespaced, ephemeral and RUNTIME=LEVEL",
+			Doc: "Where runtimes but codex (CODEX_HOME) keep logins, settings and state: the home of their user (shared), a folder of the namespace, or one " +
+				"of each session, which goes with it (ephemeral).",
+			field: func(c *Config) any { return &c.RuntimeCredentials }},
+		{Name: "HARNESS_CREDENTIAL_NAMESPACE", Default: "default", check: isNamespace, Allowed: "1 to 64 bytes of printable text",
+			Doc:   "Credential namespace of this server's sessions. No two names share a folder.",
+			field: func(c *Config) any { return &c.CredentialNamespace }},
+		{Name: "HARNESS_CREDENTIAL_DIR", path: true, Allowed: "a folder",
+			Doc:   "Folder of credential namespaces; HARNESS_RUNTIME_USER must be able to reach it. Unset: credentials in DATA_DIR.",
+			field: func(c *Config) any { return &c.CredentialDir }},
 	})
 }
 

@@ -83,6 +83,9 @@ func (c *Config) checkRules() error {
 	if len(c.Runtimes) == 0 || len(slices.Compact(slices.Sorted(slices.Values(c.Runtimes)))) < len(c.Runtimes) {
 		return &RuleError{"HARNESS_RUNTIMES", "it must name at least one runtime, and each once"}
 	}
+	if err := c.checkAllowed(); err != nil {
+		return err
+	}
 	e := c.Extensions
 	switch e.RBACMode {
 	case "header":

@@ -23,8 +23,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	if os.Getenv(runAsHarness) != "" {
+	if os.Getenv(runAsHarness) != "" || startedByServer() {
 		os.Exit(execute())
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// startedByServer tells that the test binary is a shim or a stage, whose environment may be that of its runtime alone.
+func startedByServer() bool {
+	return len(os.Args) > 1 && (os.Args[1] == "shim" || os.Args[1] == confineCommand || os.Args[1] == tryConfineCommand)
 }

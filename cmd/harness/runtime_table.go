@@ -19,7 +19,7 @@ import (
 // runtimeMaker makes the adapter of one kind of runtime.
 type runtimeMaker struct {
 	name string
-	make func(*Server, confinement) runtime.Adapter
+	make func(*Server, confinement) (runtime.Adapter, error)
 }
 
 // runtimeTable are the runtimes this program can drive. One more is one line here, and a function like newCodex beside its settings.
@@ -64,7 +64,10 @@ func (s *Server) startRuntimes(ctx context.Context) error {
 		return err
 	}
 	for _, one := range s.runtimes.makers {
-		adapter := one.make(s, confined)
+		adapter, err := one.make(s, confined)
+		if err != nil {
+			return fmt.Errorf("make the %s runtime: %w", one.name, err)
+		}
 		s.runtimes.adapters = append(s.runtimes.adapters, adapter)
 		s.sessions.Attach(adapter)
 	}
@@ -87,19 +90,19 @@ func (s *Server) stopRuntimes(ctx context.Context) error {
 	return errors.Join(errors.Join(errs...), s.removeMadeRoots())
 }
 
-func newCodex(s *Server, confined confinement) runtime.Adapter {
+func newCodex(s *Server, confined confinement) (runtime.Adapter, error) {
 	s.codex = codex.New(codex.Options{
 		Bin: s.cfg.CodexBin, Home: s.cfg.CodexHome, Mark: process.Mark(s.dir.path, codex.Name), Sink: s.sessions.Sink(codex.Name),
 		Logger: s.log.With().Str("room", "codex").Logger(), ClientVersion: version,
 		StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout,
 		HangAfter: s.cfg.RuntimeHang, UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20,
-		Env: append(s.codexEnv(), confined.env...), Confine: confined.plan, Stage: confined.stage, DropEnv: s.cfg.OwnSecrets(),
+		Env: append(s.codexEnv(), confined.env...), Confine: confined.plan, Stage: confined.stage, Inherits: s.environment().Inherits(codex.Name),
 		Shims: s.runtimes.shims, Detach: s.cfg.RuntimeDetach, KeepOnStop: s.cfg.KeepRuntimes, Resume: s.sessions.Resumption,
 	})
-	return s.codex
+	return s.codex, nil
 }
 
-// codexEnv hands on the model's key, wherever it came from; it is the only secret codex gets.
+// codexEnv hands on the model's key, wherever it came from; it is the only secret of our settings codex gets.
 func (s *Server) codexEnv() []string {
 	if s.cfg.OpenAIAPIKey == "" {
 		return nil

@@ -14,7 +14,10 @@ import (
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	const token, key = "canary-token-0123456789", "sk-canary-9876543210"
-	s := newSite(t, withEnv("HARNESS_AUTH_TOKEN="+token, "OPENAI_API_KEY="+key, "LOG_LEVEL=debug"))
+	const others, unasked = "canary-of-another-provider", "canary-nobody-asked-for"
+	s := newSite(t, withEnv("HARNESS_AUTH_TOKEN="+token, "OPENAI_API_KEY="+key, "LOG_LEVEL=debug", "ANTHROPIC_API_KEY="+others,
+		"GEMINI_API_KEY="+others, "OPENCODE_CONFIG_CONTENT="+others, "UNASKED="+unasked, "ALLOWED=canary-allowed",
+		"HARNESS_RUNTIME_ENV=closed", "HARNESS_RUNTIME_ENV_ALLOW=ALLOWED"))
 	server := s.start()
 	var shown strings.Builder
 	for _, path := range []string{"/api/health", "/api/sessions", "/metrics", "/api/stream", "/nowhere", "/api/sessions?access_token=" + token} {
@@ -39,9 +42,18 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 	if runtime.GOOS == "linux" { // elsewhere a process's environment cannot be read
 		_, health := server.call(http.MethodGet, "/api/health", nil)
-		environ, err := os.ReadFile(fmt.Sprintf("/proc/%v/environ", health["codex"].(object)["pid"]))
-		if err != nil || strings.Contains(string(environ), token) || !strings.Contains(string(environ), key) {
-			t.Errorf("codex must have the model's key and not our token (%v)", err)
+		codex, _ := health["codex"].(object)
+		shim, _ := codex["shim"].(object)
+		for _, pid := range []any{codex["pid"], shim["pid"]} {
+			environ, err := os.ReadFile(fmt.Sprintf("/proc/%v/environ", pid))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for secret, has := range map[string]bool{token: false, others: false, unasked: false, key: true, "canary-allowed": true} {
+				if strings.Contains(string(environ), secret) != has {
+					t.Errorf("process %v inherits %s: %t", pid, secret, !has)
+				}
+			}
 		}
 	}
 	server.stop()

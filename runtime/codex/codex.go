@@ -70,8 +70,9 @@ type Options struct {
 	// Confine hides files from codex and what it runs; Stage is the program and first arguments that do it (process.Spec).
 	Confine confine.Plan
 	Stage   []string
-	// Env is added to the server's environment as NAME=value; DropEnv names variables codex must not inherit, such as our database's URL.
-	Env, DropEnv []string
+	// Inherits tells by name which variables of the server's environment codex gets; nil is all. Env is added as NAME=value.
+	Inherits func(name string) bool
+	Env      []string
 
 	// Shims, when set, is where runtimes that outlive a server are kept. What earlier servers left there is taken over at Start.
 	Shims *shim.Host
@@ -148,7 +149,7 @@ func New(options Options) *Codex {
 	}
 	c.launcher = stdio.NewLauncher(stdio.Launch{
 		Name: Name, Command: c.command, Remedy: "check that CODEX_BIN names an executable of this platform", Dir: options.Dir,
-		Mark: options.Mark, Confine: options.Confine, Stage: options.Stage, Env: append(env, options.Env...), DropEnv: options.DropEnv,
+		Mark: options.Mark, Confine: options.Confine, Stage: options.Stage, Env: append(env, options.Env...), Inherits: options.Inherits,
 		Shims: options.Shims, Detach: options.Detach, Logger: options.Logger,
 	})
 	supervision := stdio.Options{

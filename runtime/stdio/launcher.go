@@ -43,8 +43,9 @@ type Launch struct {
 	// Confine hides files from the processes; Stage is the program and first arguments that do it (process.Spec).
 	Confine confine.Plan
 	Stage   []string
-	// Env is added to the server's environment as NAME=value; DropEnv names variables that are not inherited.
-	Env, DropEnv []string
+	// Inherits tells by name which variables of the server's environment the processes get; nil is all. Env is added as NAME=value.
+	Inherits func(name string) bool
+	Env      []string
 	// Shims, when set, is where processes that outlive a server are kept. With Detach they are started behind a shim there.
 	Shims  *shim.Host
 	Detach bool
@@ -158,7 +159,8 @@ func (l *Launcher) stderr(generation string) func([]byte) {
 func (l *Launcher) environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(assignment string) bool {
 		name, _, _ := strings.Cut(assignment, "=")
-		return slices.Contains(l.launch.DropEnv, name) || name == process.MarkVariable || name == shim.GenerationVariable
+		inherited := l.launch.Inherits == nil || l.launch.Inherits(name)
+		return !inherited || name == process.MarkVariable || name == shim.GenerationVariable
 	})
 	return append(env, l.launch.Env...)
 }

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+
+	"harness/runtime/environment"
+)
+
+// environment says what runtimes get of the server's environment.
+func (s *Server) environment() environment.Policy {
+	return environment.Policy{Mode: s.cfg.RuntimeEnv, Secrets: s.cfg.KeptSecrets(), Allow: s.cfg.RuntimeEnvAllow}
+}
+
+// homes are the folders where runtimes keep their logins and state, and the level that a runtime's are at.
+func (s *Server) homes(confined confinement, runtime string) (environment.Homes, environment.Level, error) {
+	dir := s.cfg.CredentialDir
+	if dir == "" {
+		data, err := filepath.Abs(s.dir.path)
+		if err != nil {
+			return environment.Homes{}, "", err
+		}
+		dir = filepath.Join(data, "credentials")
+	}
+	plan := confined.plan
+	return environment.Homes{Dir: dir, User: plan.User, UID: plan.UID, GID: plan.GID}, environment.Level(s.cfg.CredentialLevel(runtime)), nil
+}
+
+// home makes the home of a runtime whose sessions share one, and the way of starting it that leaves the home visible.
+func (s *Server) home(confined confinement, runtime string) (environment.Home, confinement, error) {
+	homes, level, err := s.homes(confined, runtime)
+	if err != nil {
+		return environment.Home{}, confinement{}, err
+	}
+	home, err := homes.Of(level, runtime, s.cfg.CredentialNamespace, "")
+	if err != nil {
+		return environment.Home{}, confinement{}, err
+	}
+	confined, err = confined.keeping(home.Dir)
+	return home, confined, err
+}
+
+// keeping is a confinement in which a folder that may be in a hidden one stays visible, "" for none.
+func (c confinement) keeping(folder string) (confinement, error) {
+	if folder == "" {
+		return c, nil
+	}
+	path, err := realPath(folder)
+	if err != nil {
+		return confinement{}, err
+	}
+	if slices.ContainsFunc(c.plan.Hide, func(hidden string) bool { return within(hidden, path) && hidden != path }) {
+		c.plan.Keep = append(slices.Clone(c.plan.Keep), path)
+	}
+	return c, nil
+}

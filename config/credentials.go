@@ -1,0 +1,64 @@
+package config
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// CredentialLevel is the level of a runtime's credentials: what was said of it, else of all, else namespaced. Of two that say the same the last one counts.
+func (c *Config) CredentialLevel(runtime string) string {
+	var all, own string
+	for _, entry := range c.RuntimeCredentials {
+		whose, level, scoped := strings.Cut(entry, "=")
+		if !scoped {
+			all = entry
+		} else if whose == runtime {
+			own = level
+		}
+	}
+	return cmp.Or(own, all, "namespaced")
+}
+
+// providerKeys are secrets of this server that are a runtime's credentials: an operator may hand them to others.
+func providerKeys() []string { return []string{"OPENAI_API_KEY"} }
+
+// KeptSecrets gives the variables that no runtime inherits, whatever is allowed.
+func (c *Config) KeptSecrets() []string {
+	return slices.DeleteFunc(c.OwnSecrets(), func(name string) bool { return slices.Contains(providerKeys(), name) })
+}
+
+// checkAllowed refuses to hand secrets of the server to runtimes.
+func (c *Config) checkAllowed() error {
+	for _, entry := range c.RuntimeEnvAllow {
+		_, name, scoped := strings.Cut(entry, ":")
+		if !scoped {
+			name = entry
+		}
+		if slices.Contains(c.KeptSecrets(), name) {
+			return &RuleError{"HARNESS_RUNTIME_ENV_ALLOW", name + " is a secret of the server, which no runtime gets"}
+		}
+	}
+	return nil
+}
+
+func isAllowedVariable(s string) bool {
+	return regexp.MustCompile(`^([^:]+:)?([A-Za-z_][A-Za-z0-9_]*|[A-Za-z_][A-Za-z0-9_]{2,}\*)$`).MatchString(s)
+}
+
+func isCredentialLevel(s string) bool {
+	whose, level, scoped := strings.Cut(s, "=")
+	if !scoped {
+		level = s
+	} else if whose == "" {
+		return false
+	}
+	return contains([]string{"shared", "namespaced", "ephemeral"}, level)
+}
+
+func isNamespace(s string) bool {
+	return s != "" && len(s) <= 64 && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}

@@ -1,0 +1,40 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What is said of one runtime counts before what is said of all.
+func TestCredentialLevels(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{
+		"": "namespaced", "shared": "shared", "claude=ephemeral": "ephemeral", "gemini=shared": "namespaced",
+		"claude=ephemeral,shared": "ephemeral", "shared,ephemeral": "ephemeral",
+	} {
+		p := newPlace(t)
+		p.env = []string{"HARNESS_RUNTIME_CREDENTIALS=" + setting}
+		if got := p.mustLoad().CredentialLevel("claude"); got != want {
+			t.Errorf("%q is %s, want %s", setting, got, want)
+		}
+	}
+}
+
+// No operator hands the server's own secrets to a runtime by mistake; the key of a model is a runtime's.
+func TestSecretsOfTheServerAreNotAllowed(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"HARNESS_AUTH_TOKEN", "claude:DATABASE_URL", "AGENT_EXTENSION_RBAC_JWT_SECRET"} {
+		p := newPlace(t)
+		p.env = []string{"HARNESS_RUNTIME_ENV_ALLOW=FINE," + name}
+		if _, err := p.load(); err == nil || !strings.Contains(err.Error(), "HARNESS_RUNTIME_ENV_ALLOW") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	p := newPlace(t)
+	p.env = []string{"HARNESS_RUNTIME_ENV_ALLOW=opencode:OPENAI_API_KEY", "DATABASE_URL=postgres://u:p@h/d"}
+	kept := p.mustLoad().KeptSecrets()
+	if slices.Contains(kept, "OPENAI_API_KEY") || !slices.Contains(kept, "HARNESS_AUTH_TOKEN") || !slices.Contains(kept, "PGPASSWORD") {
+		t.Errorf("no runtime gets %v", kept)
+	}
+}
