@@ -159,30 +159,12 @@ func (p *pass) act(ctx context.Context, b *binding, request sdk.ActionRequest) s
 		result.Details = encode(map[string]string{"code": codeWinnerSelected, "winnerModuleName": p.winner.ModuleName, "winnerActionType": p.winner.ActionType})
 		return result
 	}
-	r := p.registry
-	allowed, reason := mayAct(r.opts.Trust, b.extension, b.declared, request.ActionType)
-	if !allowed {
-		result.Status = string(sdk.Forbidden)
-		result.Details = encode(map[string]string{"code": codeUndeclared, "reason": reason})
-		return result
-	}
-	if reason != "" {
-		r.opts.Logger.Warn().Str("module", b.moduleName).Str("action", request.ActionType).Msg(reason)
-	}
-	if r.opts.Actions == nil {
-		result.Status = string(sdk.Failed)
-		result.Details = encode(map[string]string{"code": codeNoExecutor, "message": "this server executes no actions"})
-		return result
-	}
-	done := r.opts.Actions.Execute(ctx, ActionCall{ModuleName: b.moduleName, Extension: b.extension, EventType: p.event.Type,
+	done := p.registry.perform(ctx, b.declared, ActionCall{ModuleName: b.moduleName, Extension: b.extension, EventType: p.event.Type,
 		CorrelationID: p.event.CorrelationID, Scope: p.scope, Request: request})
 	// Who asked and what for is not the executor's to change.
 	result.Status, result.Details = done.Status, done.Details
 	if result.IdempotencyKey == "" {
 		result.IdempotencyKey = done.IdempotencyKey
-	}
-	if !sdk.ActionStatus(result.Status).Valid() {
-		result.Status = string(sdk.Failed)
 	}
 	return result
 }

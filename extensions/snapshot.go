@@ -123,6 +123,18 @@ func newSnapshot(version string, at time.Time, modules []loaded, timeout time.Du
 	return s
 }
 
+// moduleOf is the module an agent's name in a job stands for: that of the agent id, else that of the name; nil for none.
+func (s *snapshot) moduleOf(agent string) *ModuleInfo {
+	for _, name := range []func(*ModuleInfo) string{
+		func(m *ModuleInfo) string { return m.AgentID }, func(m *ModuleInfo) string { return m.ModuleName },
+	} {
+		if at := slices.IndexFunc(s.infos, func(m ModuleInfo) bool { return name(&m) == agent }); at >= 0 {
+			return &s.infos[at]
+		}
+	}
+	return nil
+}
+
 // events are the distinct types a module subscribed to, in the order of registration.
 func events(subscriptions []Subscription) []string {
 	out := []string{}

@@ -46,6 +46,12 @@ func (t *invocation) EnqueueJob(ctx context.Context, input json.RawMessage) (jso
 	if err := t.within(t.scope.JobOutside(job)); err != nil {
 		return nil, err
 	}
+	switch allowed, reason := r.mayInstruct(t.binding.moduleName, job); {
+	case !allowed:
+		return nil, errors.New(reason)
+	case reason != "":
+		r.opts.Logger.Warn().Str("module", t.binding.moduleName).Msg(reason)
+	}
 	outcome, err := r.opts.Jobs.EnqueueJob(ctx, job)
 	if err != nil {
 		return nil, err

@@ -1,8 +1,12 @@
 package extensions
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
+
+	"harness/extensions/sdk"
 )
 
 // TrustStatus is the outcome of weighing what an extension registered against what it declared.
@@ -61,4 +65,67 @@ func mayAct(mode TrustMode, extension string, declared *Capabilities, actionType
 		return true, ""
 	}
 	return mode != TrustEnforced, fmt.Sprintf("extension %s attempted undeclared action capability: %s", extension, actionType)
+}
+
+// perform has an action executed if who asks for it declared it and, of a job, if it is one of its own agent's.
+func (r *Registry) perform(ctx context.Context, declared *Capabilities, call ActionCall) sdk.EmitResult {
+	refuse := func(status sdk.ActionStatus, details map[string]string) sdk.EmitResult {
+		return sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType, Status: string(status),
+			RequestID: call.Request.RequestID, IdempotencyKey: call.Request.IdempotencyKey, Details: encode(details)}
+	}
+	allowed, reason := mayAct(r.opts.Trust, call.Extension, declared, call.Request.ActionType)
+	if allowed && call.Request.ActionType == sdk.ActionQueueEnqueue {
+		var job sdk.EnqueueInput
+		_ = json.Unmarshal(call.Request.Payload, &job) // what is no job is refused by the executor
+		ownAgent, why := r.mayInstruct(call.ModuleName, job)
+		allowed = ownAgent
+		if reason == "" {
+			reason = why
+		}
+	}
+	if !allowed {
+		return refuse(sdk.Forbidden, map[string]string{"code": codeUndeclared, "reason": reason})
+	}
+	if reason != "" {
+		r.opts.Logger.Warn().Str("module", call.ModuleName).Str("action", call.Request.ActionType).Msg(reason)
+	}
+	if r.opts.Actions == nil {
+		return refuse(sdk.Failed, map[string]string{"code": codeNoExecutor, "message": "this server executes no actions"})
+	}
+	done := r.opts.Actions.Execute(ctx, call)
+	if !sdk.ActionStatus(done.Status).Valid() {
+		done.Status = string(sdk.Failed)
+	}
+	return done
+}
+
+// PerformForWorker has an action executed that a worker of an agent asks for in its answer. It is held to what the agent's extension declared
+// as if a handler had asked; an agent of no loaded extension declared nothing.
+func (r *Registry) PerformForWorker(ctx context.Context, agent string, call ActionCall) sdk.EmitResult {
+	s := r.acquire()
+	defer s.release()
+	var declared *Capabilities
+	if info := s.moduleOf(agent); info != nil {
+		declared = &info.Capabilities
+	}
+	return r.perform(ctx, declared, call)
+}
+
+// mayInstruct tells whether a module may queue a job: what an agent's worker asks for is held to what the agent's extension declared, so that
+// nobody may have it asked by another one's. reason is set when the agent is another one's, allowed or not.
+func (r *Registry) mayInstruct(moduleName string, job sdk.EnqueueInput) (allowed bool, reason string) {
+	var instruction struct {
+		Agent string `json:"agent"`
+	}
+	if r.opts.Trust == TrustDisabled || json.Unmarshal(job.Payload, &instruction) != nil || instruction.Agent == "" {
+		return true, ""
+	}
+	s := r.acquire()
+	defer s.release()
+	// Of the worker of an agent no extension is loaded for, nothing is performed in trust mode enforced.
+	of := s.moduleOf(instruction.Agent)
+	if of == nil || of.ModuleName == moduleName || of.AgentID == moduleName {
+		return true, ""
+	}
+	return r.opts.Trust != TrustEnforced, fmt.Sprintf("module %s queues a job for agent %s, which is extension %s's", moduleName, instruction.Agent, of.Name)
 }

@@ -49,8 +49,11 @@ func (s *Server) startActions(ctx context.Context) error {
 		Journal: s.journal, DB: s.db, Transcripts: room, Approvals: room, Turns: room, Titles: room, Jobs: extensionJobs{s},
 		Logger: s.log.With().Str("room", "actions").Logger(),
 	})
-	s.queue.actions = workerActions{s.extensions.actions}
-	return s.loadExtensions(ctx)
+	if err := s.loadExtensions(ctx); err != nil {
+		return err
+	}
+	s.queue.actions = workerActions{s.extensions.registry}
+	return nil
 }
 
 // loadExtensions loads the extensions, before the queue too: a recovered job's worker runs as its extension's agent.config.json says. What
@@ -324,12 +327,12 @@ func isElsewhere(err error) bool {
 	return errors.As(err, &refused)
 }
 
-// workerActions executes what queue workers ask for with the same executor as extensions.
-type workerActions struct{ executor *action.Executor }
+// workerActions executes what queue workers ask for as what their agents' extensions ask for.
+type workerActions struct{ registry *extensions.Registry }
 
 // Execute implements jobs.ActionExecutor.
 func (w workerActions) Execute(ctx context.Context, in jobs.Intent) (jobs.ActionResult, error) {
-	result := w.executor.Execute(ctx, extensions.ActionCall{
+	result := w.registry.PerformForWorker(ctx, in.Agent, extensions.ActionCall{
 		ModuleName: in.Agent, Extension: "agent:" + in.Agent, EventType: "job", CorrelationID: "job|" + in.JobID,
 		Scope:   extensions.Scope{ProjectID: in.ProjectID, SessionID: in.SourceSessionID, TurnID: in.TurnID},
 		Request: sdk.ActionRequest{Kind: "action_request", ActionType: in.ActionType, Payload: in.Payload, IdempotencyKey: in.IdempotencyKey},

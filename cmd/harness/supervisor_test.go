@@ -232,6 +232,43 @@ func TestWorkerIntentsActOnce(t *testing.T) {
 	}
 }
 
+// QU-16: in trust mode enforced a worker may ask for what its extension declared, as a handler may, and for nothing by the declaration of
+// another extension.
+func TestAWorkersIntentsAreHeldToWhatIsDeclared(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, withEngine(database.SQLite), withEnv("AGENT_EXTENSION_TRUST_MODE=enforced"))
+	manifest := func(name, actions string) string {
+		return `{"name":"` + name + `","version":"1.0.0","agentId":"` + name + `","displayName":"` + name + `","entrypoints":{"events":"./events.js"},` +
+			`"capabilities":{"events":["app_server.item.started"],"actions":[` + actions + `]}}`
+	}
+	named := func(name, agent string) string {
+		return strings.ReplaceAll(strings.ReplaceAll(asker, `agent: "asker"`, `agent: "`+agent+`"`), `jobKind: "ask"`, `jobKind: "`+name+`"`)
+	}
+	s.extension("asker", map[string]string{"events.js": named("asker", "asker"), "extension.manifest.json": manifest("asker", `"queue.enqueue","transcript.upsert"`)})
+	s.extension("mute", map[string]string{"events.js": named("mute", "mute"), "extension.manifest.json": manifest("mute", `"queue.enqueue"`)})
+	s.extension("sly", map[string]string{"events.js": named("sly", "asker"), "extension.manifest.json": manifest("sly", `"queue.enqueue"`)})
+	server := s.start()
+	session := server.createSession(nil)
+	events := server.follow("threadId=" + session)
+	server.send(session, `MOCK_REPLY[{"kind":"action_intents","intents":[{"kind":"action_request","actionType":"transcript.upsert","payload":{"sessionId":"`+
+		session+`","entry":{"messageId":"by-worker","turnId":"t-1","role":"system","type":"asker.note","content":"done","status":"complete"}}}]}]`)
+	for _, c := range [][2]string{{"asker", "performed"}, {"mute", "forbidden"}} { // the order in which they are queued, and done
+		kind, want := c[0], c[1]
+		events.waitJob(server, kind, "orchestrator_job_completed")
+		job := server.jobsOf("session:"+session, kind)[0]
+		results, _ := job["result"].(object)["actionResults"].([]any)
+		if len(results) != 1 || text(results[0], "status") != want {
+			t.Errorf("%s: %v", kind, results)
+		}
+		if want == "forbidden" && text(results[0], "details", "code") != "undeclared_capability" {
+			t.Errorf("%s: %v", kind, results)
+		}
+	}
+	if jobs := server.jobsOf("session:"+session, "sly"); len(jobs) != 0 {
+		t.Errorf("sly queued a job of asker's: %v", jobs)
+	}
+}
+
 // QU-06, QU-13: a server that dies in the middle of a job leaves one the next server takes up, with its promised entry brought to an end.
 func TestKilledInTheMiddleOfAJob(t *testing.T) {
 	t.Parallel()
