@@ -18,7 +18,7 @@ const keyVariable = "OPENAI_API_KEY"
 // Auth implements runtime.Adapter. A provider of codex's config.toml may need neither.
 func (c *Codex) Auth(context.Context) (runtime.AuthStatus, error) {
 	status := runtime.AuthStatus{State: runtime.AuthFound, Credentials: []string{}}
-	inherited := os.Getenv(keyVariable) != "" && !slices.Contains(c.options.DropEnv, keyVariable)
+	inherited := os.Getenv(keyVariable) != "" && (c.options.Inherits == nil || c.options.Inherits(keyVariable))
 	if inherited || slices.ContainsFunc(c.options.Env, func(set string) bool {
 		name, value, _ := strings.Cut(set, "=")
 		return name == keyVariable && value != ""
