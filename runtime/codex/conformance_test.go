@@ -1,6 +1,7 @@
 package codex_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -28,6 +29,7 @@ func target(version codextest.Version) runtimetest.Target {
 	script := runtimetest.Script{
 		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string { return "MOCK_HOLD[" + name + "]" },
 		Fail: "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
+		Flood: func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
 	}
 	if version == codextest.Default {
 		script.Ask = "MOCK_ASK"
@@ -36,6 +38,11 @@ func target(version codextest.Version) runtimetest.Target {
 		Script: script, Old: version == codextest.Oldest,
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			return newSite(t, version, store).agent()
+		},
+		Proxied: func(t *testing.T, store *runtimetest.Store, proxy *runtimetest.Proxy) *runtimetest.Agent {
+			s := newSite(t, version, store)
+			s.options.Bin, proxy.Only = proxy.Program(t, s.options.Bin), `"method":"item/`
+			return s.agent()
 		},
 		Hanging: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			s := newSite(t, version, store)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -160,10 +161,18 @@ func (a *agent) play(round, text string, halt <-chan struct{}) (said, how, why s
 				return said, "halted", ""
 			case <-looks.C:
 				if _, err := os.Stat(filepath.Join(a.dir, "free-"+name)); err == nil {
-					return said + words("freed"), "well", ""
+					return said + words("freed "+name), "well", ""
 				}
 			}
 		}
+	}
+	if count, ok := inside(text, "FLOOD"); ok {
+		pieces, _ := strconv.Atoi(count) // no number is none
+		numbers := make([]string, pieces)
+		for i := range numbers {
+			numbers[i] = strconv.Itoa(i) + " "
+		}
+		return words(numbers...), "well", ""
 	}
 	command, runs := inside(text, "RUN")
 	switch {
