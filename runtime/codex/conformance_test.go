@@ -1,6 +1,7 @@
 package codex_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"syscall"
@@ -9,6 +10,7 @@ import (
 
 	"harness/internal/codextest"
 	"harness/internal/mockmodel"
+	"harness/runtime"
 	"harness/runtime/codex"
 	"harness/runtime/process"
 	"harness/runtime/runtimetest"
@@ -43,6 +45,14 @@ func target(version codextest.Version) runtimetest.Target {
 			s := newSite(t, version, store)
 			s.options.Bin, proxy.Only = proxy.Program(t, s.options.Bin), `"method":"item/`
 			return s.agent()
+		},
+		LoggedOut: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			agent := newSite(t, version, store).agent() // its model's server wants none, the account has
+			agent.NeedsLogin = func(ctx context.Context) error {
+				_, err := agent.Adapter.(runtime.Passer).Call(ctx, "account/rateLimits/read", nil)
+				return err
+			}
+			return agent
 		},
 		Hanging: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			s := newSite(t, version, store)

@@ -32,6 +32,8 @@ type Agent struct {
 	// agent outlives a server.
 	Leave func(t *testing.T)
 	Next  func(t *testing.T) *Agent
+	// NeedsLogin asks the agent for what only one with a login does; nil: to open a conversation and say something in it.
+	NeedsLogin func(ctx context.Context) error
 }
 
 // Script says in the words of an agent's scripted model what its model is to do.
@@ -56,6 +58,8 @@ type Target struct {
 	Hanging, Missing func(t *testing.T, store *Store) *Agent
 	// Proxied is New with the agent behind a proxy (Proxy.Program); nil for an agent that does not speak in lines: faults of lines are not tried.
 	Proxied func(t *testing.T, store *Store, proxy *Proxy) *Agent
+	// LoggedOut is New for an agent that finds no login and wants one; nil for an agent that never does: not tried.
+	LoggedOut func(t *testing.T, store *Store) *Agent
 	// Old says that the agent is an old version, which keeps some rules loosely: the first item of a turn may be heard of before its begin, of a
 	// refused tool nothing but the end, and to interrupt a turn that is over has no answer.
 	Old bool
@@ -100,6 +104,15 @@ func Run(t *testing.T, target Target) {
 			store.check(t, target.Old)
 		})
 	}
+	t.Run("an agent without a login", func(t *testing.T) {
+		t.Parallel()
+		if target.LoggedOut == nil {
+			t.Log("this agent never wants one")
+			return
+		}
+		store := NewStore()
+		loggedOut(t, &scene{Target: target, Store: store, Agent: target.LoggedOut(t, store), t: t})
+	})
 	t.Run("an agent that hangs at its start", func(t *testing.T) {
 		t.Parallel()
 		unusable(t, target.Hanging)

@@ -95,6 +95,8 @@ func (a *agent) take(o order) {
 			a.talk = fmt.Sprintf("talk-%d-%d", os.Getpid(), time.Now().UnixNano())
 		}
 		a.say(word{Done: o.No, Talk: a.talk, Version: "7.1"})
+	case o.Do == "tell" && os.Getenv(TokenVariable) == "":
+		a.say(word{Failed: o.No, Why: "stranger"})
 	case o.Do == "tell" && round != "":
 		a.say(word{Failed: o.No, Why: "busy"})
 	case o.Do == "tell":

@@ -48,6 +48,9 @@ func target(shims bool) runtimetest.Target {
 		Proxied: func(t *testing.T, store *runtimetest.Store, proxy *runtimetest.Proxy) *runtimetest.Agent {
 			return start(t, store, func(o *scripted.Options) { o.Bin = proxy.Program(t, o.Bin) })
 		},
+		LoggedOut: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			return start(t, store, func(o *scripted.Options) { o.Env = o.Env[:1] })
+		},
 		Hanging: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			return start(t, store, func(o *scripted.Options) {
 				o.Env, o.StartTimeout = scripted.Site{Dir: scripted.Hanging}.Options(t).Env, 200*time.Millisecond

@@ -60,7 +60,7 @@ type Site struct {
 // Options are those of a test's adapter, without a sink. The agent is the test binary (Play).
 func (s Site) Options(t *testing.T) Options {
 	t.Helper()
-	return Options{Bin: runtimetest.Executable(t), Env: []string{runAsAgent + "=" + s.Dir}, Mark: Name + "-" + uuid.NewString(),
+	return Options{Bin: runtimetest.Executable(t), Env: []string{runAsAgent + "=" + s.Dir, TokenVariable + "=t"}, Mark: Name + "-" + uuid.NewString(),
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)}
 }
 
