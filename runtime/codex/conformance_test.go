@@ -1,6 +1,8 @@
 package codex_test
 
 import (
+	"context"
+	"fmt"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -8,6 +10,7 @@ import (
 
 	"harness/internal/codextest"
 	"harness/internal/mockmodel"
+	"harness/runtime"
 	"harness/runtime/codex"
 	"harness/runtime/process"
 	"harness/runtime/runtimetest"
@@ -28,6 +31,7 @@ func target(version codextest.Version) runtimetest.Target {
 	script := runtimetest.Script{
 		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string { return "MOCK_HOLD[" + name + "]" },
 		Fail: "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
+		Flood: func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
 	}
 	if version == codextest.Default {
 		script.Ask = "MOCK_ASK"
@@ -36,6 +40,19 @@ func target(version codextest.Version) runtimetest.Target {
 		Script: script, Old: version == codextest.Oldest,
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			return newSite(t, version, store).agent()
+		},
+		Proxied: func(t *testing.T, store *runtimetest.Store, proxy *runtimetest.Proxy) *runtimetest.Agent {
+			s := newSite(t, version, store)
+			s.options.Bin, proxy.Only = proxy.Program(t, s.options.Bin), `"method":"item/`
+			return s.agent()
+		},
+		LoggedOut: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			agent := newSite(t, version, store).agent() // its model's server wants none, the account has
+			agent.NeedsLogin = func(ctx context.Context) error {
+				_, err := agent.Adapter.(runtime.Passer).Call(ctx, "account/rateLimits/read", nil)
+				return err
+			}
+			return agent
 		},
 		Hanging: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			s := newSite(t, version, store)

@@ -19,12 +19,16 @@ import (
 	"harness/runtime"
 	"harness/runtime/codex"
 	"harness/runtime/process"
+	"harness/runtime/runtimetest"
 )
 
 // runAsMCP makes the test binary the MCP server codex starts.
 const runAsMCP = "HARNESS_TEST_RUN_AS_MCP"
 
 func TestMain(m *testing.M) {
+	if runtimetest.PlayProxy() {
+		return
+	}
 	if os.Getenv(runAsMCP) != "" {
 		if err := mcptest.Serve(os.Stdin, os.Stdout); err != nil {
 			panic(err)

@@ -1,6 +1,7 @@
 package runtimetest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -35,6 +36,24 @@ func closes(t *testing.T, s *scene) {
 	}
 	if end := s.End(t, s.say(thread, s.Script.Reply("again"))); end.Status != runtime.TurnDone {
 		t.Errorf("the turn after it ended %+v", end)
+	}
+}
+
+// loggedOut: that a login is missing is told beforehand, with the remedy, and as what it is by whoever needs it.
+func loggedOut(t *testing.T, s *scene) {
+	auth, err := s.Auth(t.Context())
+	if err != nil || auth.State != runtime.AuthMissing || auth.Remedy == "" || len(auth.Credentials) > 0 {
+		t.Errorf("its credentials are %+v (%v)", auth, err)
+	}
+	ask := s.NeedsLogin
+	if ask == nil {
+		ask = func(ctx context.Context) error {
+			_, err := s.StartTurn(ctx, runtime.StartTurn{ThreadID: s.open(), Input: Text(s.Script.Reply("no"))})
+			return err
+		}
+	}
+	if err := ask(t.Context()); !errors.Is(err, runtime.ErrAuthRequired) {
+		t.Errorf("what needs a login: %v", err)
 	}
 }
 

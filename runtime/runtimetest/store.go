@@ -3,6 +3,7 @@ package runtimetest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -21,8 +22,16 @@ type Store struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	batches []runtime.Batch
+	signals []runtime.Signal // of the batches
 	heard   map[string]heard
 	faults  []string
+	// stalled, when set, keeps the store from taking a batch that matches until resumed is closed; reached tells that there is one.
+	stalled          func(runtime.Batch) bool
+	reached, resumed chan struct{}
+	// losing says that what comes is not stored, and lost is what came since.
+	losing  bool
+	lost    []runtime.Batch
+	unheard []runtime.Signal // of lost
 }
 
 type heard struct {
@@ -37,6 +46,21 @@ func NewStore() *Store { return &Store{changed: make(chan struct{}), heard: map[
 func (s *Store) Sink(batch runtime.Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.stalled != nil && s.stalled(batch) {
+		s.stalled = nil
+		close(s.reached)
+		s.mu.Unlock()
+		<-s.resumed
+		s.mu.Lock()
+	}
+	defer func() {
+		close(s.changed)
+		s.changed = make(chan struct{})
+	}()
+	if s.losing {
+		s.lost, s.unheard = append(s.lost, batch), append(s.unheard, batch.Signals...)
+		return
+	}
 	at := s.heard[batch.Generation]
 	switch {
 	case batch.Generation == "":
@@ -47,15 +71,63 @@ func (s *Store) Sink(batch runtime.Batch) {
 	}
 	at.offset = max(at.offset, batch.Offset)
 	if batch.State != nil {
+		if !json.Valid(batch.State) {
+			s.faults = append(s.faults, fmt.Sprintf("the translator's state is no JSON: %.200s", batch.State))
+		}
 		at.state = slices.Clone(batch.State)
 	}
 	s.heard[batch.Generation] = at
-	s.batches = append(s.batches, batch)
+	s.batches, s.signals = append(s.batches, batch), append(s.signals, batch.Signals...)
 	if batch.Stored != nil {
 		batch.Stored()
 	}
-	close(s.changed)
-	s.changed = make(chan struct{})
+}
+
+// stallAt makes the store take nothing from the first batch on that matches. Reached is closed then; resume, to be called once, ends it.
+func (s *Store) stallAt(match func(runtime.Batch) bool) (reached <-chan struct{}, resume func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stalled, s.reached, s.resumed = match, make(chan struct{}), make(chan struct{})
+	return s.reached, func() { close(s.resumed) }
+}
+
+// lose makes the store one of a server that dies before it stores what it hears: from now on nothing is stored.
+func (s *Store) lose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.losing = true
+}
+
+// recover makes it the store of the next server, and tells what was lost of lines, and how many batches are stored.
+func (s *Store) recover() (lost []runtime.Batch, stored int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.losing = false
+	return linesOf(s.lost), len(s.batches)
+}
+
+// all are the batches that were taken.
+func (s *Store) all() []runtime.Batch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.batches)
+}
+
+// since are the batches of lines after so many batches.
+func (s *Store) since(stored int) []runtime.Batch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return linesOf(s.batches[stored:])
+}
+
+// linesOf are the batches that are what an agent said.
+func linesOf(batches []runtime.Batch) (lines []runtime.Batch) {
+	for _, batch := range batches {
+		if batch.Offset != 0 && len(batch.Signals) > 0 {
+			lines = append(lines, batch)
+		}
+	}
+	return lines
 }
 
 // Resume is what an adapter asks about a process that outlived its server.
@@ -65,7 +137,7 @@ func (s *Store) Resume(_ context.Context, generation string) (runtime.Resumption
 	at := s.heard[generation]
 	r := runtime.Resumption{Offset: at.offset, State: at.state}
 	ended, settled := map[string]bool{}, map[string]bool{}
-	for _, signal := range s.signalsLocked() {
+	for _, signal := range s.signals {
 		switch change := signal.Change.(type) {
 		case runtime.TurnCompleted:
 			ended[change.TurnID] = true
@@ -73,7 +145,7 @@ func (s *Store) Resume(_ context.Context, generation string) (runtime.Resumption
 			settled[string(change.RequestID)] = true
 		}
 	}
-	for _, signal := range s.signalsLocked() {
+	for _, signal := range s.signals {
 		if signal.Generation != generation {
 			continue
 		}
@@ -91,32 +163,37 @@ func (s *Store) Resume(_ context.Context, generation string) (runtime.Resumption
 	return r, nil
 }
 
-func (s *Store) signalsLocked() (signals []runtime.Signal) {
-	for _, batch := range s.batches {
-		signals = append(signals, batch.Signals...)
-	}
-	return signals
-}
-
 // Signals are all that was heard so far, in order.
 func (s *Store) Signals() []runtime.Signal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.signalsLocked()
+	return slices.Clone(s.signals)
 }
 
 // wait returns the first signal that matches, as soon as there is one.
 func (s *Store) wait(t *testing.T, what string, match func(runtime.Signal) bool) runtime.Signal {
 	t.Helper()
+	return s.waitIn(t, &s.signals, what, match)
+}
+
+// waitLost is wait for what is lost.
+func (s *Store) waitLost(t *testing.T, what string, match func(runtime.Signal) bool) runtime.Signal {
+	t.Helper()
+	return s.waitIn(t, &s.unheard, what, match)
+}
+
+func (s *Store) waitIn(t *testing.T, heard *[]runtime.Signal, what string, match func(runtime.Signal) bool) runtime.Signal {
+	t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
-	for {
+	for next := 0; ; {
 		s.mu.Lock()
-		signals, changed := s.signalsLocked(), s.changed
+		signals, changed := *heard, s.changed // what is there does not change any more
 		s.mu.Unlock()
-		if i := slices.IndexFunc(signals, match); i >= 0 {
-			return signals[i]
+		if i := slices.IndexFunc(signals[next:], match); i >= 0 {
+			return signals[next+i]
 		}
+		next = len(signals)
 		select {
 		case <-changed:
 		case <-deadline.C:
@@ -131,10 +208,20 @@ func (s *Store) wait(t *testing.T, what string, match func(runtime.Signal) bool)
 // End waits for the end of a turn.
 func (s *Store) End(t *testing.T, turnID string) runtime.TurnCompleted {
 	t.Helper()
-	return s.wait(t, "the end of turn "+turnID, func(signal runtime.Signal) bool {
+	return s.wait(t, "the end of turn "+turnID, endOf(turnID)).Change.(runtime.TurnCompleted)
+}
+
+func endOf(turnID string) func(runtime.Signal) bool {
+	return func(signal runtime.Signal) bool {
 		change, ok := signal.Change.(runtime.TurnCompleted)
 		return ok && change.TurnID == turnID
-	}).Change.(runtime.TurnCompleted)
+	}
+}
+
+// grows tells a piece of a text.
+func grows(signal runtime.Signal) bool {
+	_, ok := signal.Change.(runtime.TextDelta)
+	return ok
 }
 
 // Asked waits for a request of a turn.
@@ -167,7 +254,7 @@ func (s *Store) check(t *testing.T, loose bool) {
 	}
 	begun, ended := map[string]int{}, map[string]int{}
 	items, texts := map[string]int{}, map[string]string{}
-	for _, signal := range s.signalsLocked() {
+	for _, signal := range s.signals {
 		if signal.ReceivedAt.IsZero() && signal.Kind != runtime.SignalExited {
 			t.Errorf("%s %s has no time", signal.Kind, signal.Method)
 		}

@@ -32,16 +32,21 @@ type Agent struct {
 	// agent outlives a server.
 	Leave func(t *testing.T)
 	Next  func(t *testing.T) *Agent
+	// NeedsLogin asks the agent for what only one with a login does; nil: to open a conversation and say something in it.
+	NeedsLogin func(ctx context.Context) error
 }
 
 // Script says in the words of an agent's scripted model what its model is to do.
 type Script struct {
-	// Reply answers with a text, Hold answers one word and then waits for Agent.Release(name), Fail is refused by the model's server.
+	// Reply answers with a text, Hold answers one word, waits for Agent.Release(name) and then says the name, Fail is refused by the model's
+	// server.
 	Reply, Hold func(text string) string
 	Fail        string
 	// Command runs a shell command, Ask asks the person a question ("" for an agent that cannot).
 	Command func(command string) string
 	Ask     string
+	// Flood answers with so many pieces, as fast as it can, whose text is the numbers from 0 on, with words between them; nil: not tried.
+	Flood func(pieces int) string
 }
 
 // Target is what Run tries.
@@ -51,6 +56,10 @@ type Target struct {
 	New func(t *testing.T, store *Store) *Agent
 	// Hanging and Missing start an adapter whose agent never answers its first word, or is not there.
 	Hanging, Missing func(t *testing.T, store *Store) *Agent
+	// Proxied is New with the agent behind a proxy (Proxy.Program); nil for an agent that does not speak in lines: faults of lines are not tried.
+	Proxied func(t *testing.T, store *Store, proxy *Proxy) *Agent
+	// LoggedOut is New for an agent that finds no login and wants one; nil for an agent that never does: not tried.
+	LoggedOut func(t *testing.T, store *Store) *Agent
 	// Old says that the agent is an old version, which keeps some rules loosely: the first item of a turn may be heard of before its begin, of a
 	// refused tool nothing but the end, and to interrupt a turn that is over has no answer.
 	Old bool
@@ -68,6 +77,8 @@ func Run(t *testing.T, target Target) {
 		"two conversations":                  sideBySide,
 		"a killed agent":                     killed,
 		"a server that comes back":           survives,
+		"a server that dies storing nothing": repeats,
+		"a flood for a slow reader":          flooded,
 		"levels and parts nobody can honour": refuses,
 		"a conversation that is closed":      closes,
 		"models and credentials":             offers,
@@ -80,6 +91,28 @@ func Run(t *testing.T, target Target) {
 			store.check(t, target.Old)
 		})
 	}
+	for name, test := range map[string]func(*testing.T, *scene, *Proxy){"a line without an end": halfLine, "a line of 64 MiB": longLine} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if target.Proxied == nil {
+				t.Log("this agent does not speak in lines")
+				return
+			}
+			store, proxy := NewStore(), NewProxy(t)
+			s := &scene{Target: target, Store: store, Agent: target.Proxied(t, store, proxy), t: t}
+			test(t, s, proxy)
+			store.check(t, target.Old)
+		})
+	}
+	t.Run("an agent without a login", func(t *testing.T) {
+		t.Parallel()
+		if target.LoggedOut == nil {
+			t.Log("this agent never wants one")
+			return
+		}
+		store := NewStore()
+		loggedOut(t, &scene{Target: target, Store: store, Agent: target.LoggedOut(t, store), t: t})
+	})
 	t.Run("an agent that hangs at its start", func(t *testing.T) {
 		t.Parallel()
 		unusable(t, target.Hanging)

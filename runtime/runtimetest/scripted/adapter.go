@@ -202,16 +202,17 @@ func (r *Runtime) newProcess(thread string, inherit []shim.Found) *process {
 			return &protocol{Conn: line, thread: thread, limit: r.options.StartTimeout, talk: func() string { return r.talkOf(thread) }}
 		},
 		Sink: func(batch runtime.Batch) {
-			r.options.Sink(batch)
+			// Whoever hears of an end may go on at once, so it is known here before it is told.
 			for _, signal := range batch.Signals {
 				_, ended := signal.Change.(runtime.TurnCompleted)
 				if ended || signal.Kind == runtime.SignalExited {
 					r.rest(thread)
 				}
 				if signal.Kind == runtime.SignalExited && p.gone != nil {
-					p.gone() // whoever has heard of the end gets another one
+					p.gone()
 				}
 			}
+			r.options.Sink(batch)
 		},
 		Attend: func(ctx context.Context, _ *stdio.Conn, _ int) error {
 			select {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -94,6 +95,8 @@ func (a *agent) take(o order) {
 			a.talk = fmt.Sprintf("talk-%d-%d", os.Getpid(), time.Now().UnixNano())
 		}
 		a.say(word{Done: o.No, Talk: a.talk, Version: "7.1"})
+	case o.Do == "tell" && os.Getenv(TokenVariable) == "":
+		a.say(word{Failed: o.No, Why: "stranger"})
 	case o.Do == "tell" && round != "":
 		a.say(word{Failed: o.No, Why: "busy"})
 	case o.Do == "tell":
@@ -160,10 +163,18 @@ func (a *agent) play(round, text string, halt <-chan struct{}) (said, how, why s
 				return said, "halted", ""
 			case <-looks.C:
 				if _, err := os.Stat(filepath.Join(a.dir, "free-"+name)); err == nil {
-					return said + words("freed"), "well", ""
+					return said + words("freed "+name), "well", ""
 				}
 			}
 		}
+	}
+	if count, ok := inside(text, "FLOOD"); ok {
+		pieces, _ := strconv.Atoi(count) // no number is none
+		numbers := make([]string, pieces)
+		for i := range numbers {
+			numbers[i] = strconv.Itoa(i) + " "
+		}
+		return words(numbers...), "well", ""
 	}
 	command, runs := inside(text, "RUN")
 	switch {

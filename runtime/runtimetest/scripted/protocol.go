@@ -69,7 +69,7 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 }
 
 func refusal(method, why string) error {
-	kinds := map[string]error{"busy": runtime.ErrTurnActive, "idle": runtime.ErrNoActiveTurn}
+	kinds := map[string]error{"busy": runtime.ErrTurnActive, "idle": runtime.ErrNoActiveTurn, "stranger": runtime.ErrAuthRequired}
 	return &runtime.Error{Runtime: Name, Method: method, Message: why, Kind: kinds[why]}
 }
 

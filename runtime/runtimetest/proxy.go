@@ -1,0 +1,124 @@
+package runtimetest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// runAsProxy is the first argument of a test binary that is a proxy; the proxy's folder, the agent and the agent's arguments follow.
+const runAsProxy = "test-proxy"
+
+// Proxy stands between an adapter and its agent and spoils what the agent says, so that a real agent shows what it would do only when it or
+// its machine is in trouble. It knows nothing but lines.
+type Proxy struct {
+	// Only is what a line has to have to be swollen, for an agent that says everything several times; "" for nothing.
+	Only string
+
+	dir string
+}
+
+// NewProxy makes a proxy that passes everything on.
+func NewProxy(t *testing.T) *Proxy {
+	t.Helper()
+	return &Proxy{dir: t.TempDir()}
+}
+
+// Program is a program that calls the agent at path behind the proxy. The TestMain of the test binary has to begin with PlayProxy.
+func (p *Proxy) Program(t *testing.T, path string) string {
+	t.Helper()
+	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	program := filepath.Join(p.dir, filepath.Base(path))
+	text := fmt.Sprintf("#!/bin/sh\nexec %s %s %s %s \"$@\"\n", quoted(Executable(t)), runAsProxy, quoted(p.dir), quoted(path))
+	if err := os.WriteFile(program, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// Cut has the agent die once, when it has said its next line, all but the line's end.
+func (p *Proxy) Cut(t *testing.T) { p.order(t, "cut", "") }
+
+// Wrote is the line without an end that Cut had written, nil when there was none yet.
+func (p *Proxy) Wrote(t *testing.T) []byte {
+	t.Helper()
+	line, err := os.ReadFile(filepath.Join(p.dir, "wrote"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return line
+}
+
+// Swell makes each line to come that has the word longer by size bytes, with as many letters in the place of the word.
+func (p *Proxy) Swell(t *testing.T, word string, size int) {
+	p.order(t, "swell", strconv.Itoa(size)+" "+word+" "+p.Only)
+}
+
+// order writes an order, whole or not at all.
+func (p *Proxy) order(t *testing.T, name, text string) {
+	t.Helper()
+	fresh := filepath.Join(p.dir, "fresh")
+	if err := errors.Join(os.WriteFile(fresh, []byte(text), 0o600), os.Rename(fresh, filepath.Join(p.dir, name))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// PlayProxy makes a test binary that was called as a proxy one: it returns when the agent is gone, and tells whether it was.
+func PlayProxy() bool {
+	if len(os.Args) < 4 || os.Args[1] != runAsProxy {
+		return false
+	}
+	dir, agent := os.Args[2], exec.Command(os.Args[3], os.Args[4:]...)
+	agent.Stdin, agent.Stderr = os.Stdin, os.Stderr
+	out, err := agent.StdoutPipe()
+	if err == nil {
+		err = agent.Start()
+	}
+	if err == nil {
+		err = errors.Join(spoil(dir, out, agent.Process), agent.Wait())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the agent behind the proxy:", err)
+		os.Exit(1)
+	}
+	return true
+}
+
+// spoil passes an agent's lines on as ordered.
+func spoil(dir string, out io.Reader, agent *os.Process) error {
+	for lines := bufio.NewReader(out); ; {
+		line, err := lines.ReadBytes('\n')
+		if _, cut := order(dir, "cut"); cut && err == nil {
+			line = line[:len(line)-1]
+			_, err = os.Stdout.Write(line)
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, "wrote"), line, 0o600), os.Remove(filepath.Join(dir, "cut")), agent.Kill())
+			return errors.Join(err, syscall.Kill(os.Getpid(), syscall.SIGKILL))
+		}
+		if text, swell := order(dir, "swell"); swell {
+			parts := strings.SplitN(text, " ", 3)
+			if size, _ := strconv.Atoi(parts[0]); bytes.Contains(line, []byte(parts[2])) { // Swell wrote it
+				line = bytes.Replace(line, []byte(parts[1]), bytes.Repeat([]byte("w"), size), 1)
+			}
+		}
+		if _, failed := os.Stdout.Write(line); failed != nil {
+			return failed
+		}
+		if err != nil {
+			return nil // it is gone, with what it said last
+		}
+	}
+}
+
+func order(dir, name string) (text string, given bool) {
+	content, err := os.ReadFile(filepath.Join(dir, name))
+	return string(content), err == nil
+}
