@@ -71,6 +71,7 @@ func Listen(addr string) (*Server, error) {
 	mux.HandleFunc("POST /v1/responses", s.respond)
 	mux.HandleFunc("POST /v1/messages", s.messages)
 	mux.HandleFunc("POST /v1beta/models/{call}", s.generate)
+	mux.HandleFunc("POST /v1/chat/completions", s.complete)
 	s.http = &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 10 * time.Second,
