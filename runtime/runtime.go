@@ -69,6 +69,9 @@ type Batch struct {
 	// State is all a translator has to remember after this line, as JSON, nil when it is what it was. It is stored with Offset and given back
 	// in Resumption.State; without an offset nobody needs it.
 	State json.RawMessage
+	// Refuse, when set, answers a request in the batch which nobody can be asked, and returns when that was sent. Unlike the adapter it may be
+	// called from the Sink: the request is to be answered before the batch is stored, or a server that dies in between leaves the agent waiting.
+	Refuse func(ctx context.Context, request Signal) error
 	// Stored, when set, is to be called once the batch is stored for good, or once a later one of the same generation is. It does not block.
 	Stored func()
 }

@@ -147,6 +147,32 @@ func (s *Service) refuse(runtimeName string, signal runtime.Signal) journal.Unit
 	}
 }
 
+// refusing bounds the wait for a runtime to take a refusal: what it says next is not heard before.
+const refusing = 5 * time.Second
+
+// refuseStrange answers the requests of a batch that nobody can be asked: about another runtime's session, about a deleted one, about none. They
+// are journaled, but the runtime would wait for ever.
+func (s *Service) refuseStrange(runtimeName string, batch runtime.Batch) {
+	for _, signal := range batch.Signals {
+		if signal.Kind != runtime.SignalRequest || signal.Change == nil || batch.Refuse == nil { // without a Change it is refused by its adapter
+			continue
+		}
+		named := signal
+		if ours := s.identify(runtimeName, &named); ours && named.ThreadID != "" {
+			if t, _ := s.view.get(named.ThreadID); !t.deleted {
+				continue
+			}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), refusing)
+		err := batch.Refuse(ctx, signal)
+		cancel()
+		if err != nil {
+			s.opts.Logger.Warn().Err(err).Str("runtime", runtimeName).Str("method", signal.Method).Str("session", signal.ThreadID).
+				Msg("a request nobody can be asked could not be refused")
+		}
+	}
+}
+
 func frameOf(signal runtime.Signal) any {
 	if len(signal.Raw) == 0 {
 		return nil

@@ -21,6 +21,7 @@ import (
 // session that the native line is to be kept with, "" for none.
 func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf string) {
 	s.preload(runtimeName, batch)
+	s.refuseStrange(runtimeName, batch)
 	s.order.Lock()
 	defer s.order.Unlock()
 

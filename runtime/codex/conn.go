@@ -171,6 +171,9 @@ func (c *conn) Frame(id int64, method string, params any) ([]byte, error) {
 // Refuse implements stdio.Protocol.
 func (c *conn) Refuse(request runtime.Signal) ([]byte, error) {
 	message := "method not supported by this client: " + request.Method
+	if request.Change != nil {
+		message = "nobody can be asked: this client has no such thread of yours"
+	}
 	return c.encode(outgoing{ID: request.RequestID, Error: &rpcError{Code: codeMethodNotFound, Message: message}})
 }
 

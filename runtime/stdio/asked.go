@@ -52,11 +52,7 @@ func (c *Conn) refuse(s runtime.Signal, before <-chan struct{}) (refused <-chan 
 		if before != nil {
 			<-before
 		}
-		line, err := c.protocol.Refuse(s)
-		if err == nil {
-			err = c.SendOnce(context.Background(), s.RequestID, line)
-		}
-		if err != nil {
+		if err := c.sendRefusal(context.Background(), s); err != nil {
 			c.log.Warn().Err(err).Str("method", s.Method).Msg("a request of " + c.name + " that nobody can answer could not be refused")
 		}
 	})
@@ -64,6 +60,16 @@ func (c *Conn) refuse(s runtime.Signal, before <-chan struct{}) (refused <-chan 
 		return nil // a child of ours dies with us
 	}
 	return done
+}
+
+// sendRefusal implements runtime.Batch.Refuse.
+func (c *Conn) sendRefusal(ctx context.Context, request runtime.Signal) error {
+	c.Claim(request.RequestID)
+	line, err := c.protocol.Refuse(request)
+	if err != nil {
+		return err
+	}
+	return c.SendOnce(ctx, request.RequestID, line)
 }
 
 // SendOnce is Send for the answer to a request of the agent: however many servers send one, only the first reaches the process.

@@ -163,7 +163,7 @@ func (c *Conn) read() {
 // push passes on what a line means, with its place in the output when that is kept. It is not delivered before first is closed.
 func (c *Conn) push(first <-chan struct{}, offset int64, said Line) {
 	c.spoke.Store(time.Now().UnixNano())
-	batch := runtime.Batch{Generation: c.generation, Native: said.Native, Signals: said.Signals, State: said.State}
+	batch := runtime.Batch{Generation: c.generation, Native: said.Native, Signals: said.Signals, State: said.State, Refuse: c.sendRefusal}
 	if ack := c.pipes.ack; ack != nil {
 		c.pushed = offset
 		c.told.Store(offset)

@@ -36,7 +36,8 @@ type Protocol interface {
 	Describe(method string, params any) Call
 	// Frame is the line of a request, with its end. The answer is to name the id.
 	Frame(id int64, method string, params any) ([]byte, error)
-	// Refuse is the line, with its end, that answers a request of the agent which nobody can decide on: one without a Change.
+	// Refuse is the line, with its end, that answers a request of the agent which nobody can decide on: one without a Change, or one about a
+	// conversation that is not the agent's.
 	Refuse(request runtime.Signal) ([]byte, error)
 	// Overloaded tells the refusals after which a Repeatable request is made again.
 	Overloaded(err error) bool

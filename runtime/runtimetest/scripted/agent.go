@@ -41,6 +41,8 @@ type word struct {
 	Output  string `json:"output,omitempty"`
 	Code    int    `json:"code,omitempty"`
 	How     string `json:"how,omitempty"` // well, halted or badly
+	// In is the conversation it speaks of, when that is not its own.
+	In string `json:"in,omitempty"`
 }
 
 // agent is the program: one conversation, whose rounds it counts in a file.
@@ -176,7 +178,11 @@ func (a *agent) play(round, text string, halt <-chan struct{}) (said, how, why s
 		}
 		return words(numbers...), "well", ""
 	}
+	stray, strays := inside(text, "STRAY") // it asks in the name of that conversation
 	command, runs := inside(text, "RUN")
+	if strays {
+		command, runs = "echo stray", true
+	}
 	switch {
 	case text == "FAIL":
 		return "", "badly", "the model was told to fail"
@@ -188,7 +194,7 @@ func (a *agent) play(round, text string, halt <-chan struct{}) (said, how, why s
 	a.verdicts[id] = waits
 	a.mu.Unlock()
 	if runs {
-		a.say(word{Says: "wants", Round: round, ID: id, Command: command})
+		a.say(word{Says: "wants", Round: round, ID: id, Command: command, In: stray})
 	} else {
 		a.say(word{Says: "wonders", Round: round, ID: id, Text: "Which one?"})
 	}

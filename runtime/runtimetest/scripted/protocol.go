@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,7 +76,7 @@ func refusal(method, why string) error {
 
 // translate puts a word of the agent into the canonical vocabulary.
 func (p *protocol) translate(w word, at int64) []runtime.Signal {
-	in, message := wire.Place{ThreadID: p.thread, TurnID: w.Round}, "says "+w.Round
+	in, message := wire.Place{ThreadID: cmp.Or(w.In, p.thread), TurnID: w.Round}, "says "+w.Round
 	asking := wire.Asking{Place: in, ItemID: w.ID}
 	id, _ := json.Marshal(w.ID) // a text encodes
 	command := func(status string) wire.Command {
