@@ -10,6 +10,8 @@ TEST_P       ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 TEST_TIMEOUT ?= 30m
 TEST_FLAGS   ?=
 RUNTIMES     ?= claude gemini opencode
+# Each process of a test would wait a second at its end for races that others may still find.
+TEST_GORACE  ?= atexit_sleep_ms=0
 PKG          ?= ./...
 
 .PHONY: help
@@ -32,7 +34,7 @@ build: ## build bin/harness
 test: ## install what the tests need, then vet and test everything with -race
 	scripts/setup-test.sh
 	go vet ./...
-	go test -race -p $(TEST_P) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PKG)
+	GORACE=$(TEST_GORACE) go test -race -p $(TEST_P) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PKG)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs

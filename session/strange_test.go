@@ -31,7 +31,7 @@ func openScripted(t *testing.T, db *database.DB) *kit {
 	t.Helper()
 	dir := t.TempDir()
 	var k *kit
-	agent := scripted.New(scripted.Options{Bin: runtimetest.Executable(t), Env: []string{runAsAgent + "=" + dir}, Mark: process.Mark(dir, scripted.Name),
+	agent := scripted.New(scripted.Options{Bin: runtimetest.Executable(t), Env: []string{runAsAgent + "=" + dir, scripted.TokenVariable + "=token"}, Mark: process.Mark(dir, scripted.Name),
 		Sink: func(batch runtime.Batch) { k.Sink(scripted.Name)(batch) }, Logger: zerolog.Nop(),
 		Resume: func(context.Context, string) (runtime.Resumption, error) { return runtime.Resumption{}, nil }})
 	k = openWith(t, db, "node", func(o *Options) { o.Runtimes = append(o.Runtimes, agent) })

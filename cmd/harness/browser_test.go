@@ -71,7 +71,7 @@ func webUI(t *testing.T, server *instance, attempts []attempt) (address string, 
 // they try blindly changes nothing.
 func TestTheWebUIInARealBrowser(t *testing.T) {
 	t.Parallel()
-	server := newSite(t).start()
+	server := newSite(t, withRaceDetector()).start()
 	const ui, other = "http://localhost:5173", "http://localhost:5174"
 	attempts := []attempt{
 		{Origin: ui, API: server.url, Name: "ui-direct"},

@@ -20,7 +20,7 @@ func withoutDataDir(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &site{t: t, user: os.Geteuid(), program: os.Args[0], workspace: workspace, dataDir: filepath.Join(workspace, dataDirName), env: []string{
+	return &site{t: t, user: os.Geteuid(), program: program(t, false), workspace: workspace, dataDir: filepath.Join(workspace, dataDirName), env: []string{
 		runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PORT=0", "HARNESS_LOG_FORMAT=json", "CODEX_BIN=/nowhere/codex",
 	}}
 }

@@ -15,7 +15,7 @@ func TestOneOf64DecidersWins(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, withEngine(engine))
+			s := newSite(t, withEngine(engine), withRaceDetector())
 			server := s.start()
 			session := server.createSession(object{"approvalPolicy": "untrusted"})
 			events := server.follow("threadId=" + session)

@@ -56,7 +56,7 @@ func TestExtensionReviewsFileChanges(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, withEngine(engine), withEnv("AGENT_EXTENSION_TRUST_MODE=enforced", "DEFAULT_SANDBOX_MODE=read-only"))
+			s := newSite(t, withEngine(engine), withRaceDetector(), withEnv("AGENT_EXTENSION_TRUST_MODE=enforced", "DEFAULT_SANDBOX_MODE=read-only"))
 			s.extension("reviewer", map[string]string{"events.ts": reviewer, "extension.manifest.json": reviewerManifest("1.0.0"),
 				"lib/words.ts": `export const note = (n: number): string => "first: " + n;`})
 			server := s.start()

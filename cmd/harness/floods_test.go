@@ -17,7 +17,7 @@ const floodMemory = 160 << 20
 // Whatever a stream is flooded with, the flooder is closed with the right code, memory stays bounded, and others are served meanwhile.
 func TestFloodsAreBounded(t *testing.T) {
 	t.Parallel()
-	server := newSite(t, withEnv("CODEX_BIN=/nonexistent")).start()
+	server := newSite(t, withEnv("CODEX_BIN=/nonexistent"), withRaceDetector()).start()
 	before, resident := server.footprint(), server.metric("process_resident_memory_bytes")
 	mebibyte := strings.Repeat("x", 1<<20)
 	for _, flood := range []struct {

@@ -73,7 +73,7 @@ func TestHostileInputIsNoFault(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, withEngine(engine))
+			s := newSite(t, withEngine(engine), withRaceDetector())
 			server := s.start()
 			session := server.createSession(nil)
 			project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project", "projectId")

@@ -40,6 +40,8 @@ type site struct {
 	// user runs the servers, program is what it starts.
 	user    int
 	program string
+	// detecting: its servers run under the race detector.
+	detecting bool
 	// databaseURL is "" on SQLite.
 	databaseURL string
 	env         []string
@@ -51,6 +53,7 @@ type siteOptions struct {
 	engine database.Engine
 	codex  codextest.Version
 	env    []string
+	detect bool
 	// home are further options of codex's home.
 	home []codextest.Option
 	// databaseURL is the database of another site, to share it.
@@ -89,14 +92,17 @@ func newSite(t *testing.T, options ...siteOption) *site {
 	if o.databaseURL == "" {
 		o.databaseURL = dbtest.URL(t, o.engine)
 	}
-	s := &site{t: t, model: model, user: os.Geteuid(), program: os.Args[0], dataDir: filepath.Join(t.TempDir(), "data"), workspace: t.TempDir(),
-		databaseURL: o.databaseURL}
+	s := &site{t: t, model: model, user: os.Geteuid(), dataDir: filepath.Join(t.TempDir(), "data"), workspace: t.TempDir(),
+		databaseURL: o.databaseURL, detecting: underRace && (o.detect || os.Getenv(detectInAll) != "")}
+	s.program = program(t, s.detecting)
 	home := codextest.Home(t, model.URL(), append(o.home, codextest.For(o.codex))...)
 	s.env = append([]string{
 		runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + codextest.Binary(t, o.codex),
 		"PORT=0", "DATA_DIR=" + s.dataDir, "HARNESS_LOG_FORMAT=json", "LOG_LEVEL=info", "DEFAULT_SANDBOX_MODE=danger-full-access",
 		// A test that is cut off must not leave runtimes behind for long.
-		"HARNESS_DETACH_GRACE_MS=120000", "GORACE=halt_on_error=1", "DATABASE_URL=" + s.databaseURL,
+		"HARNESS_DETACH_GRACE_MS=120000", "DATABASE_URL=" + s.databaseURL,
+		// The detector tells races when they happen; the second it would wait at each exit serves nobody.
+		"GORACE=halt_on_error=1 atexit_sleep_ms=0",
 	}, o.env...)
 	t.Cleanup(s.endRuntimes)
 	return s
@@ -393,7 +399,7 @@ func (s *site) command(args ...string) (int, string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd := exec.CommandContext(ctx, program(s.t, false), args...)
 	cmd.Env = s.env
 	cmd.Dir = s.workspace
 	out, err := cmd.CombinedOutput()

@@ -70,11 +70,12 @@ func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
 
 func storeLongLines(t *testing.T, engine database.Engine, lines int) {
 	mib, bound := 64, longLineCost
-	if underRace {
+	s := newSite(t, withEngine(engine))
+	if s.detecting {
 		// Every byte takes longer, and its bookkeeping is resident, too.
 		mib, lines, bound = 24, min(lines, 2), 3*longLineCost
 	}
-	s := newSite(t, withEngine(engine), withEnv("LONG_LINES="+strconv.Itoa(lines), "LONG_BYTES="+strconv.Itoa(mib<<20)))
+	s.env = append(s.env, "LONG_LINES="+strconv.Itoa(lines), "LONG_BYTES="+strconv.Itoa(mib<<20))
 	script := filepath.Join(s.workspace, "codex")
 	if err := os.WriteFile(script, []byte(longLineCodex), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)

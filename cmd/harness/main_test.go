@@ -9,8 +9,8 @@ import (
 	"harness/internal/mcptest"
 )
 
-// runAsHarness makes the test binary behave as the harness command: so end-to-end tests kill and restart a real process that carries the
-// race detector.
+// runAsHarness makes the test binary behave as the harness command: so end-to-end tests kill and restart a real process, which carries the
+// race detector if the test binary does.
 const runAsHarness = "HARNESS_TEST_RUN_AS_HARNESS"
 
 // runAsMCP makes the test binary the MCP server codex starts.
@@ -26,7 +26,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(runAsHarness) != "" || startedByServer() {
 		os.Exit(execute())
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if err := removePlainProgram(); err != nil {
+			panic(err)
+		}
+		os.Exit(code)
+	}))
 }
 
 // startedByServer tells that the test binary is a shim or a stage, whose environment may be that of its runtime alone.

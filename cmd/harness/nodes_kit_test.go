@@ -21,10 +21,10 @@ type nodes struct {
 	a, b         *instance
 }
 
-func newNodes(t *testing.T) *nodes {
+func newNodes(t *testing.T, options ...siteOption) *nodes {
 	t.Helper()
-	n := &nodes{siteA: newSite(t, withEngine(database.Postgres))}
-	n.siteB = newSite(t, withDatabaseOf(n.siteA))
+	n := &nodes{siteA: newSite(t, append(options, withEngine(database.Postgres))...)}
+	n.siteB = newSite(t, append(options, withDatabaseOf(n.siteA))...)
 	n.siteA.recordCalls()
 	n.siteB.recordCalls()
 	n.a, n.b = n.siteA.start(), n.siteB.start()

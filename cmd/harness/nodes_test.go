@@ -132,7 +132,7 @@ func (n *nodes) write(t *testing.T) (stop func()) {
 // Deciders at both nodes at once: one wins, and the runtime gets its answer once.
 func TestDecidersAtTwoNodes(t *testing.T) {
 	t.Parallel()
-	n := newNodes(t)
+	n := newNodes(t, withRaceDetector())
 	session := n.a.createSession(untrusted)
 	events := n.a.follow("threadId=" + session)
 	for round := range 5 {

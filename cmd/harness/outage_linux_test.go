@@ -30,10 +30,10 @@ type outage struct {
 // outages are a site's whose store can refuse, and the ways it can: one for each point of a turn that is tried. The first of them is also there
 // when the server is not. size is the disk's.
 func outages(t *testing.T, engine database.Engine, size string) (*site, []outage) {
-	wait := withEnv("HARNESS_STORE_WAIT_MS=300")
+	wait, detect := withEnv("HARNESS_STORE_WAIT_MS=300"), withRaceDetector()
 	if engine == database.SQLite {
 		disk := disktest.New(t, size)
-		s := newSite(t, wait)
+		s := newSite(t, wait, detect)
 		s.dataDir = filepath.Join(disk.Path, "data")
 		s.env = append(s.env, "DATA_DIR="+s.dataDir)
 		full := outage{"the disk is full", func(*instance) { disk.Fill() }, func(*instance) { disk.Free() }}
@@ -58,7 +58,7 @@ func outages(t *testing.T, engine database.Engine, size string) (*site, []outage
 	}, func(*instance) { role.Do(`drop trigger refuse on journal_events`) }}
 	var unlock func()
 	locked := outage{"55P03", func(*instance) { unlock = role.Lock(`select pos from journal_head for update`) }, func(*instance) { unlock() }}
-	return newSite(t, wait, func(o *siteOptions) { o.databaseURL = proxy.URL }), []outage{
+	return newSite(t, wait, detect, func(o *siteOptions) { o.databaseURL = proxy.URL }), []outage{
 		onRole("25006", "set default_transaction_read_only = on", "reset default_transaction_read_only"),
 		full, {"connection lost", func(*instance) { proxy.Cut() }, func(*instance) { proxy.Mend() }}, locked,
 		onRole("53300", "connection limit 0", "connection limit -1"),

@@ -32,7 +32,7 @@ func TestResumeMissesNothingAndRepeatsNothing(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			newResumeRun(t, newSite(t, withEngine(engine))).run()
+			newResumeRun(t, newSite(t, withEngine(engine), withRaceDetector())).run()
 		})
 	}
 }

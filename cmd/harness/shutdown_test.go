@@ -27,7 +27,7 @@ func TestAServerThatStartsSaysSo(t *testing.T) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	server := s.launch(os.Args[0])
+	server := s.launch(s.program)
 	server.eventually("it is starting", func() bool {
 		for line := range strings.Lines(server.logTail()) {
 			var entry struct{ URL, Message string }

@@ -108,7 +108,7 @@ func TestSlowlorisSocketsAreReaped(t *testing.T) {
 // A thousand connections that come and go, politely or not, leave no goroutine and no descriptor.
 func TestConnectionsLeaveNothing(t *testing.T) {
 	t.Parallel()
-	server := newSite(t, withEnv("CODEX_BIN=/nonexistent")).start()
+	server := newSite(t, withEnv("CODEX_BIN=/nonexistent"), withRaceDetector()).start()
 	server.requestTimes(t, 20)
 	before := server.footprint()
 	for n := range 1000 {

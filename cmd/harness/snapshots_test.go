@@ -24,7 +24,7 @@ func TestSnapshotsAndTheFramesAfterThemMakeTheTranscript(t *testing.T) {
 	for n, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			r := newResumeRun(t, newSite(t, withEngine(engine)))
+			r := newResumeRun(t, newSite(t, withEngine(engine), withRaceDetector()))
 			r.server = r.start()
 			session := r.server.createSession(nil)
 			path := "/api/sessions/" + session

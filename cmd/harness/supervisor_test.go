@@ -59,7 +59,7 @@ func TestSupervisorExplainsReviewsAndNames(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, withEngine(engine), withEnv("DEFAULT_SANDBOX_MODE=read-only", "AGENT_EXTENSION_TRUST_MODE=enforced"))
+			s := newSite(t, withEngine(engine), withRaceDetector(), withEnv("DEFAULT_SANDBOX_MODE=read-only", "AGENT_EXTENSION_TRUST_MODE=enforced"))
 			s.supervisor()
 			server := s.start()
 			project, session := server.projectSession()

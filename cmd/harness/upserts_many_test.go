@@ -23,7 +23,7 @@ func TestManyUpsertsReachEveryReader(t *testing.T) {
 			if underRace {
 				entries = 100 // which the stream keeps all
 			}
-			server := newSite(t, withEngine(engine)).start()
+			server := newSite(t, withEngine(engine), withRaceDetector()).start()
 			session := server.createSession(nil)
 			path := "/api/sessions/" + session + "/transcript/upsert"
 			readers := []*follower{server.follower(session, ""), server.follower(session, "&after=0")}
