@@ -226,6 +226,9 @@ func TestSignals_AS13_AS14_AS15(t *testing.T) {
 			notification("", "", `{"jsonrpc":"2.0","method":"configWarning"}`, stream.Meta{ReceivedAt: 1}),
 		)
 		s.fileChange("s2", "t", "i", "r")
+		other := notification("s3", "t1", started, stream.Meta{})
+		other.Source = "other"
+		s.append(other)
 		s.mark("s1")
 		if got, want := l.expect(t, "app_server.turn.started").raw, `{"source":"app_server","signalType":"notification","eventType":"app_server.turn.started","method":"turn/started",`+
 			`"receivedAt":"1970-01-01T00:00:00.001Z","context":{"threadId":"s1","turnId":"t1"},"params":{"threadId":"s1"},"session":{"id":"s1","title":"One","projectId":"p1"}}`; got != want {
@@ -238,6 +241,9 @@ func TestSignals_AS13_AS14_AS15(t *testing.T) {
 		if got := l.expect(t, "app_server.request.item.file_change.request_approval"); got.Payload["requestId"] != "r" ||
 			got.Payload["nativeRequestId"] != 7.0 || got.Payload["signalType"] != "request" {
 			t.Errorf("AS-09: %s", got.raw)
+		}
+		if got := l.expect(t, "app_server.turn.started"); got.Payload["runtime"] != "other" || got.Payload["source"] != "other" {
+			t.Errorf("another runtime's signal: %s", got.raw)
 		}
 		l.expect(t, marker)
 	})

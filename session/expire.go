@@ -152,11 +152,12 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 	if err := errors.Join(closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn)); err != nil {
 		return nil, err
 	}
-	meta := stream.Meta{Purged: true}
+	meta, runtimeName := stream.Meta{Purged: true}, ""
 	stored, err := readSession(ctx, tx, turn.sessionID)
 	switch {
 	case err == nil:
 		meta = thread{systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}.meta(turn.sessionID)
+		runtimeName = stored.Runtime
 		err = touch(ctx, tx, turn.sessionID, at)
 	case absent(err):
 		err = nil
@@ -170,18 +171,19 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 	}
 	ended := wire.TurnCompleted(turn.sessionID, wire.Turn{ID: turn.turnID, Status: turn.status, Error: &wire.Failure{Message: turn.failure},
 		StartedAt: turn.startedAt, CompletedAt: turn.completedAt})
-	return append(failed, spoken(ended, meta, at)), nil
+	return append(failed, spoken(runtimeName, ended, meta, at)), nil
 }
 
 // named tells clients of a session's title where its runtime does not: in the words of one that does.
 func named(session Session, at int64) journal.Event {
 	meta := thread{systemOwned: session.SystemOwned, title: session.Title, projectID: session.ProjectID}.meta(session.ID)
-	return spoken(wire.ThreadNamed(session.ID, session.Title), meta, at)
+	return spoken(session.Runtime, wire.ThreadNamed(session.ID, session.Title), meta, at)
 }
 
-// spoken is the event of a line of ours, in the words a runtime would have used.
-func spoken(line runtime.Signal, meta stream.Meta, at int64) journal.Event {
-	event := journal.Event{SessionID: line.ThreadID, TurnID: line.TurnID, Type: stream.EventNotification, Time: at, Source: source, Payload: line.Raw}
+// spoken is the event of a line of ours, in the words a runtime would have used, and in its name.
+func spoken(runtimeName string, line runtime.Signal, meta stream.Meta, at int64) journal.Event {
+	event := journal.Event{SessionID: line.ThreadID, TurnID: line.TurnID, Type: stream.EventNotification, Time: at, Source: runtimeName,
+		Payload: line.Raw}
 	meta.ReceivedAt, meta.TurnID, meta.Layout = at, line.TurnID, &line.Layout
 	stream.SetMeta(&event, &meta)
 	return event

@@ -315,3 +315,33 @@ func TestSessionsOfAFormerRuntime(t *testing.T) {
 		k.do(err)
 	})
 }
+
+// Every frame of what another runtime said names it: its lines, its texts, and lines of ours that speak for it. Those of codex name none.
+func TestFramesNameTheirRuntime(t *testing.T) {
+	eachPair(t, func(t *testing.T, p pair) {
+		other, codex := p.session("a"), p.create()
+		turn := p.send(other.ID)
+		p.other.leave(other.ID) // its turn is ended by us
+		_, err := p.Rename(t.Context(), other.ID, "mine")
+		p.do(err)
+		p.end(codex.ID, p.send(codex.ID))
+		p.flush()
+		named := 0
+		for _, record := range p.records() {
+			frames, err := stream.Frames(record)
+			p.do(err)
+			for _, frame := range frames {
+				said := record.Type == stream.EventNotification || record.Type == stream.EventRequest
+				if want := map[bool]string{true: "other"}[said && record.SessionID == other.ID]; frame.Runtime != want {
+					t.Errorf("%s of %s names the runtime %q, want %q", frame.Type, record.SessionID, frame.Runtime, want)
+				}
+				if frame.Runtime != "" {
+					named++
+				}
+			}
+		}
+		if turn == "" || named < 4 {
+			t.Errorf("%d frames name the other runtime", named)
+		}
+	})
+}

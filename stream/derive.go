@@ -30,7 +30,7 @@ func Frames(rec journal.Record) ([]Frame, error) {
 	if d.line, ok = LineOf(&rec.Event, d.meta); !ok {
 		return nil, fmt.Errorf("payload of journal event %d (%s) is no runtime's line, or its meta does not tell where the method stands", rec.Pos, rec.Type)
 	}
-	d.method = wire.Text(d.line.Method)
+	d.method, d.runtime = wire.Text(d.line.Method), runtimeOf(rec)
 	d.about = wire.Lookup(d.method)
 	if rec.Type == EventNotification {
 		d.notification()
@@ -50,14 +50,25 @@ type derivation struct {
 	meta   *Meta
 	line   Line
 	method string
-	about  wire.Method
-	frames []Frame
+	// runtime is Frame.Runtime.
+	runtime string
+	about   wire.Method
+	frames  []Frame
+}
+
+// runtimeOf is who said a record's line, "" for wire.Origin and for rows from before lines of ours named the runtime they speak for.
+func runtimeOf(rec journal.Record) string {
+	if rec.Source == wire.Origin || rec.Source == ownSource {
+		return ""
+	}
+	return rec.Source
 }
 
 func (d *derivation) add(name string, payload json.RawMessage, broadcast bool) {
 	d.frames = append(d.frames, Frame{
 		Type: name, ThreadID: d.rec.SessionID, Payload: payload, Broadcast: broadcast, SystemOwned: d.meta.SystemOwned,
 		Text:        d.meta.Text,
+		Runtime:     d.runtime,
 		Replaceable: d.rec.Type == EventNotification && d.about.Replaceable,
 		Pos:         startOf(d.rec.Pos) + int64(len(d.frames)), Seq: d.rec.Seq,
 	})
@@ -105,7 +116,13 @@ func (d *derivation) signal(signalType, prefix string) {
 	}
 	params := d.line.Params
 	out := make([]byte, 0, len(params)+512)
-	out = append(out, `{"source":"app_server","signalType":`...)
+	source := "app_server"
+	if d.runtime != "" {
+		source = d.runtime
+	}
+	out = append(out, `{"source":`...)
+	out = appendString(out, source)
+	out = appendMember(out, "signalType")
 	out = appendString(out, signalType)
 	out = appendMember(out, "eventType")
 	out = appendString(out, eventType)
@@ -121,7 +138,12 @@ func (d *derivation) signal(signalType, prefix string) {
 	out = appendRaw(out, params, "null")
 	out = appendMember(out, "session")
 	out = appendSession(out, d.meta.Session)
-	d.add(eventType, append(d.appendRequestID(out, signalType), '}'), false)
+	out = d.appendRequestID(out, signalType)
+	if d.runtime != "" {
+		out = appendMember(out, "runtime")
+		out = appendString(out, d.runtime)
+	}
+	d.add(eventType, append(out, '}'), false)
 }
 
 // appendRequestID names the request a signal is about by our id, the one every answer is given by; the runtime's own stands beside it.

@@ -344,3 +344,42 @@ func TestRequestPayloadOddParams(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// What another runtime says names it, in every frame of its line; what codex says, and rows from before there were others, show what they showed.
+func TestFramesNameTheirRuntime(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ kind, line, want string }{
+		{EventNotification, `{"method":"turn/plan/updated","params":{}}`, `{"type":"app_server.turn.plan.updated","threadId":"T","payload":{"source":"other",` +
+			`"signalType":"notification","eventType":"app_server.turn.plan.updated","method":"turn/plan/updated","receivedAt":"1970-01-01T00:00:00.001Z",` +
+			`"context":{"threadId":"T","turnId":null},"params":{},"session":null,"runtime":"other"},"runtime":"other"}
+{"type":"turn_plan_updated","threadId":"T","payload":{},"runtime":"other"}
+{"type":"notification","threadId":"T","payload":{"method":"turn/plan/updated","params":{}},"runtime":"other"}`},
+		{EventRequest, `{"method":"m","id":1}`, `{"type":"app_server.request.m","threadId":"T","payload":{"source":"other","signalType":"request",` +
+			`"eventType":"app_server.request.m","method":"m","receivedAt":"1970-01-01T00:00:00.001Z","context":{"threadId":"T","turnId":null},"params":null,` +
+			`"session":null,"requestId":1,"runtime":"other"},"runtime":"other"}
+{"type":"server_request","threadId":"T","payload":{"method":"m","id":1},"runtime":"other"}`},
+	} {
+		rec := native(test.kind, test.line, Meta{ReceivedAt: 1})
+		shown := func(source string) string {
+			rec.Source = source
+			frames, err := Frames(rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []string
+			for i := range frames {
+				all = append(all, string(frames[i].AppendJSON(nil, false)))
+			}
+			return strings.Join(all, "\n")
+		}
+		if got := shown("other"); got != test.want {
+			t.Errorf("got  %s\nwant %s", got, test.want)
+		}
+		codex := strings.ReplaceAll(strings.ReplaceAll(test.want, `"source":"other"`, `"source":"app_server"`), `,"runtime":"other"`, "")
+		for _, source := range []string{"", "codex", "harness"} {
+			if got := shown(source); got != codex {
+				t.Errorf("from %q: got  %s\nwant %s", source, got, codex)
+			}
+		}
+	}
+}

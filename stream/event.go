@@ -16,11 +16,14 @@ import (
 // Event types the stream derives several frames from. Any other journal event whose type has no dot is one frame of that type with the
 // event's payload; a type with a dot is internal and shows no frame.
 const (
-	// EventNotification is a runtime notification; its payload is the native line byte for byte, its meta a Meta.
+	// EventNotification is a runtime notification; its payload is the native line byte for byte, its meta a Meta, its source the runtime.
 	EventNotification = "runtime.notification"
-	// EventRequest is a runtime's request; its payload is the native line byte for byte, its meta a Meta.
+	// EventRequest is a runtime's request; its payload is the native line byte for byte, its meta a Meta, its source the runtime.
 	EventRequest = "runtime.request"
 )
+
+// ownSource is journal.Event.Source of lines of ours in older rows, which were codex's then.
+const ownSource = "harness"
 
 // Meta is what must be known at the time of an event so that a replay yields the frames that were live.
 type Meta struct {

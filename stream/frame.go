@@ -28,6 +28,8 @@ type Frame struct {
 	// Text is set on a frame that adds to a text. Early says that it is told before it is stored: it has no position and no number yet.
 	Text  *TextRef
 	Early bool
+	// Runtime is who said it, "" when nobody did or wire.Origin.
+	Runtime string
 	// Pos is the frame's position (journal pos*16 + index within the event), Seq its event's number within the session.
 	Pos, Seq int64
 }
@@ -41,6 +43,10 @@ func (f *Frame) AppendJSON(dst []byte, positions bool) []byte {
 	dst = appendNullable(dst, f.ThreadID)
 	dst = append(dst, `,"payload":`...)
 	dst = appendRaw(dst, f.Payload, "null")
+	if f.Runtime != "" {
+		dst = appendMember(dst, "runtime")
+		dst = appendString(dst, f.Runtime)
+	}
 	if positions && !f.Early {
 		dst = append(dst, `,"pos":`...)
 		dst = strconv.AppendInt(dst, f.Pos, 10)

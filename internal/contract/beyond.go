@@ -206,5 +206,10 @@ func Beyond() []Row {
 			Reason: "the original had codex only",
 			Routes: []string{"GET /api/sessions", "POST /api/sessions"},
 		},
+		{
+			What: "frames of what a runtime other than codex said have `runtime`, its name, and its signals have it as `source`, too: " +
+				"[stream.md](stream.md#which-events-there-are)",
+			Reason: "the original had codex only; frames of codex are byte for byte what they were",
+		},
 	}
 }

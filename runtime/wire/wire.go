@@ -12,6 +12,10 @@ import (
 	"harness/runtime"
 )
 
+// Origin is the runtime whose own vocabulary this is. What it says is shown as clients have always known it; what another one says names that
+// one beside it.
+const Origin = "codex"
+
 // Notifications.
 const (
 	MethodThreadStarted    = "thread/started"
