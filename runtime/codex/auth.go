@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"harness/runtime"
 )
@@ -18,11 +17,7 @@ const keyVariable = "OPENAI_API_KEY"
 // Auth implements runtime.Adapter. A provider of codex's config.toml may need neither.
 func (c *Codex) Auth(context.Context) (runtime.AuthStatus, error) {
 	status := runtime.AuthStatus{State: runtime.AuthFound, Credentials: []string{}}
-	inherited := os.Getenv(keyVariable) != "" && (c.options.Inherits == nil || c.options.Inherits(keyVariable))
-	if inherited || slices.ContainsFunc(c.options.Env, func(set string) bool {
-		name, value, _ := strings.Cut(set, "=")
-		return name == keyVariable && value != ""
-	}) {
+	if c.launcher.Variable(keyVariable) != "" {
 		status.Credentials = append(status.Credentials, runtime.CredentialAPIKey)
 	}
 	if HasAuthFile(c.options.Home) {

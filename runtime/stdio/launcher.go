@@ -156,6 +156,16 @@ func (l *Launcher) stderr(generation string) func([]byte) {
 	return func(line []byte) { log.Info().Str("stream", "stderr").Msg(colours.ReplaceAllString(string(line), "")) }
 }
 
+// Variable is the value a variable would have in a process, "" when it has none.
+func (l *Launcher) Variable(name string) (value string) {
+	for _, assignment := range l.environment() {
+		if set, found := strings.CutPrefix(assignment, name+"="); found {
+			value = set // the last one counts
+		}
+	}
+	return value
+}
+
 func (l *Launcher) environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(assignment string) bool {
 		name, _, _ := strings.Cut(assignment, "=")
