@@ -66,8 +66,8 @@ type Batch struct {
 	// Native is the line as the runtime wrote it, nil when it is the raw form of the signal itself.
 	Native  json.RawMessage
 	Signals []Signal
-	// State is all a translator has to remember after this line, as JSON, nil when it is what it was. It is stored with Offset and given back
-	// in Resumption.State; without an offset nobody needs it.
+	// State is all a translator has to remember after this line, as JSON, nil when it is what it was. It is stored with what the batch changes.
+	// Who goes on with the process gets it in Resumption.State, who starts the next one of its conversation asks for it (stdio.Setup.LastState).
 	State json.RawMessage
 	// Refuse, when set, answers a request in the batch which nobody can be asked, and returns when that was sent. Unlike the adapter it may be
 	// called from the Sink: the request is to be answered before the batch is stored, or a server that dies in between leaves the agent waiting.

@@ -219,3 +219,46 @@ func TestPiecesOfTextAmongOtherNews(t *testing.T) {
 		}
 	})
 }
+
+// What the translator of a process that ended had to remember is there for the next process of its conversation, also where no output is read
+// again and also on the next server. Conversations, and runtimes, have each their own.
+func TestTheLastStateOfAConversation(t *testing.T) {
+	eachPair(t, func(t *testing.T, p pair) {
+		last := func(runtimeName, sessionID string) string {
+			t.Helper()
+			state, err := p.LastState(t.Context(), runtimeName, sessionID)
+			p.do(err)
+			return string(state)
+		}
+		one, two := p.session("a"), p.session("b")
+		if got := last("other", one.ID) + last("other", ""); got != "" {
+			t.Errorf("before anything was said there is %s", got)
+		}
+		say := func(s Session, offset int64, turnID, state string) {
+			process := p.other.processes[s.ID]
+			signals := line(s.ID, turnID, "item-"+turnID, int(offset)+100)[:2]
+			for i := range signals {
+				signals[i].Generation = process
+			}
+			p.other.sink(runtime.Batch{Generation: process, Offset: offset, Signals: signals, State: json.RawMessage(state)})
+		}
+		say(one, 10, "t1", `{"n":1}`)
+		say(one, 20, "t1", `{"n":2}`)
+		say(two, 0, "t2", `{"n":3}`) // a process that cannot outlive us
+		if a, b := last("other", one.ID), last("other", two.ID); a != `{"n":2}` || b != `{"n":3}` {
+			t.Errorf("the states are %s and %s", a, b)
+		}
+		p.other.leave(one.ID)
+		p.other.leave(two.ID)
+		if a, b, other := last("other", one.ID), last("other", two.ID), last("codex", one.ID); a != `{"n":2}` || b != `{"n":3}` || other != "" {
+			t.Errorf("after their ends the states are %s and %s, another runtime's %s", a, b, other)
+		}
+		// A process that ends without a word of its own does not hide what the one before left.
+		p.other.serve(one.ID, newID())
+		p.other.begin(one.ID, "t4")
+		p.other.leave(one.ID)
+		if a, any := last("other", one.ID), last("other", ""); a != `{"n":2}` || any == "" {
+			t.Errorf("the state is %s, the runtime's last %s", a, any)
+		}
+	})
+}

@@ -32,7 +32,7 @@ func TestRuntimeExit(t *testing.T) {
 			t.Fatalf("told %s, want %s", got, want)
 		}
 		checkInterruptedFrame(t, tail[4].Payload, s.ID, turnID, "The codex runtime ended (signal SIGKILL) while this turn was running.")
-		if meta := metaOf(t, tail[4]); meta.Session == nil || meta.Session.Title != NewChatTitle || meta.TurnID != turnID || tail[4].Source != source {
+		if meta := metaOf(t, tail[4]); meta.Session == nil || meta.Session.Title != NewChatTitle || meta.TurnID != turnID || tail[4].Source != s.Runtime {
 			t.Errorf("meta %+v", meta)
 		}
 		if turn := k.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted || turn.failure == "" {

@@ -72,6 +72,9 @@ func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Re
 // once makes the unit of a batch move the position of its process, and the state after it, in the same transaction, and do nothing when the
 // position is there already. Service.order is held.
 func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
+	if batch.Offset == 0 && batch.State != nil {
+		return s.keepState(runtimeName, batch, unit)
+	}
 	if batch.Offset == 0 {
 		return unit
 	}
@@ -92,6 +95,44 @@ func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Uni
 		}
 		return unit(ctx, tx)
 	}
+}
+
+// keepState makes a unit store the translator's state, too, of a process whose output nobody reads again.
+func (s *Service) keepState(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
+	at := s.now()
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		_, err := tx.ExecContext(ctx, `insert into runtime_spools (generation, runtime, node_id, position, ended, updated_at, state)
+			values ($1, $2, $3, 0, 0, $4, $5) on conflict (generation) do update set updated_at = excluded.updated_at, state = excluded.state`,
+			batch.Generation, runtimeName, s.opts.NodeID, at, string(batch.State))
+		if err != nil {
+			return nil, fmt.Errorf("keep the state of runtime process %s: %w", batch.Generation, err)
+		}
+		return unit(ctx, tx)
+	}
+}
+
+// LastState is the last runtime.Batch.State of the processes that ran a session's turns, or, of no session (""), of all processes of a runtime
+// on this node; nil when there is none. It is kept for a week after the process ended. All that the runtime has said by now counts.
+func (s *Service) LastState(ctx context.Context, runtimeName, sessionID string) (json.RawMessage, error) {
+	if err := s.inOrder(ctx, func() journal.Unit { return nothing }); err != nil {
+		return nil, err
+	}
+	// A process may have ended before it left a state: those of the last turns are looked at.
+	query, key := `select s.state from (select generation, started_at, turn_id from turns where session_id = $3
+			order by started_at desc, turn_id desc limit 16) t join runtime_spools s on s.generation = t.generation
+		where s.runtime = $1 and s.node_id = $2 and s.state <> '' order by t.started_at desc, t.turn_id desc limit 1`, database.EncodeText(sessionID)
+	if sessionID == "" {
+		query = `select state from runtime_spools where runtime = $1 and node_id = $2 and state <> $3 order by updated_at desc, generation desc limit 1`
+	}
+	var state string
+	err := s.db.Read().QueryRowContext(ctx, query, runtimeName, s.opts.NodeID, key).Scan(&state)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read what the last %s process of session %s left: %w", runtimeName, sessionID, err)
+	}
+	return json.RawMessage(state), nil
 }
 
 // endSpool notes that a process said its last. False when that was noted before: the news of its end came twice.

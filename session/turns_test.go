@@ -3,10 +3,12 @@ package session
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 	"harness/stream"
 	"harness/transcript"
 )
@@ -188,7 +190,7 @@ func TestProcessEndsBeforeReplyIsStored(t *testing.T) {
 		}
 		frames := 0
 		for _, record := range k.events(stream.EventNotification) {
-			if record.Source == source && record.TurnID == turnID {
+			if record.TurnID == turnID && strings.Contains(string(record.Payload), wire.MethodTurnCompleted) {
 				frames++
 			}
 		}

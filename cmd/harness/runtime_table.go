@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"harness/runtime/codex"
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
+	"harness/runtime/stdio"
 )
 
 // runtimeMaker makes the adapter of one kind of runtime.
@@ -90,14 +92,45 @@ func (s *Server) stopRuntimes(ctx context.Context) error {
 	return errors.Join(errors.Join(errs...), s.removeMadeRoots())
 }
 
+// setup is what every adapter gets of this server. Families are the providers whose variables its agent inherits, its own by default.
+func (s *Server) setup(name string, confined confinement, families ...string) stdio.Setup {
+	return stdio.Setup{
+		Launch: stdio.Launch{
+			Name: name, Mark: process.Mark(s.dir.path, name), Confine: confined.plan, Stage: confined.stage,
+			Inherits: s.environment().Inherits(name, families...), Env: slices.Clone(confined.env),
+			Shims: s.runtimes.shims, Detach: s.cfg.RuntimeDetach, Logger: s.log.With().Str("room", name).Logger(),
+		},
+		Supervise: stdio.Options{
+			Sink: s.sessions.Sink(name), Resume: s.sessions.Resumption, KeepOnStop: s.cfg.KeepRuntimes,
+			StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout, HangAfter: s.cfg.RuntimeHang,
+		},
+		LastState: func(ctx context.Context, threadID string) (json.RawMessage, error) {
+			return s.sessions.LastState(ctx, name, threadID)
+		},
+		Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version,
+	}
+}
+
+// setupWithHome is setup for a runtime that keeps its logins and state in a home of its own (docs/operations.md#credentials).
+func (s *Server) setupWithHome(name string, confined confinement, families ...string) (stdio.Setup, error) {
+	home, confined, err := s.home(confined, name)
+	if err != nil {
+		return stdio.Setup{}, err
+	}
+	setup := s.setup(name, confined, families...)
+	setup.Home, setup.Launch.Env = home, append(setup.Launch.Env, home.Env()...)
+	return setup, nil
+}
+
 func newCodex(s *Server, confined confinement) (runtime.Adapter, error) {
+	setup := s.setup(codex.Name, confined)
+	launch, supervise := setup.Launch, setup.Supervise
 	s.codex = codex.New(codex.Options{
-		Bin: s.cfg.CodexBin, Home: s.cfg.CodexHome, Mark: process.Mark(s.dir.path, codex.Name), Sink: s.sessions.Sink(codex.Name),
-		Logger: s.log.With().Str("room", "codex").Logger(), ClientVersion: version,
-		StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout,
-		HangAfter: s.cfg.RuntimeHang, UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20,
-		Env: append(s.codexEnv(), confined.env...), Confine: confined.plan, Stage: confined.stage, Inherits: s.environment().Inherits(codex.Name),
-		Shims: s.runtimes.shims, Detach: s.cfg.RuntimeDetach, KeepOnStop: s.cfg.KeepRuntimes, Resume: s.sessions.Resumption,
+		Bin: s.cfg.CodexBin, Home: s.cfg.CodexHome, Mark: launch.Mark, Sink: supervise.Sink, Logger: launch.Logger, ClientVersion: setup.Version,
+		StartTimeout: supervise.StartTimeout, CallTimeout: supervise.CallTimeout, HangAfter: supervise.HangAfter,
+		UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20,
+		Env: append(s.codexEnv(), launch.Env...), Confine: launch.Confine, Stage: launch.Stage, Inherits: launch.Inherits,
+		Shims: launch.Shims, Detach: launch.Detach, KeepOnStop: supervise.KeepOnStop, Resume: supervise.Resume,
 	})
 	return s.codex, nil
 }

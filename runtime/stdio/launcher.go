@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -50,6 +51,16 @@ type Launch struct {
 	Shims  *shim.Host
 	Detach bool
 	Logger zerolog.Logger
+}
+
+// Program is what one process is started with beyond its Launch.
+type Program struct {
+	path string
+	// Args come after those of Launch.Command, Env after that of the Launch. Dir stands in for Launch.Dir when it is set.
+	Args, Env []string
+	Dir       string
+	// Keep are further folders that stay visible to it (confine.Plan.Keep).
+	Keep []string
 }
 
 // Launcher starts the processes of one runtime, and ends what they leave behind. All supervisors of a runtime share one: what it sweeps are the
@@ -109,18 +120,26 @@ func (l *Launcher) Found() []shim.Found {
 }
 
 // open starts a process, behind a shim when it is to outlive us. The link's end has to be told (over).
-func (l *Launcher) open(ctx context.Context, limit time.Duration) (*link, error) {
+func (l *Launcher) open(ctx context.Context, limit time.Duration, own func() (Program, error)) (*link, error) {
 	path, args, err := l.launch.Command()
 	if err != nil {
 		return nil, err
 	}
+	program := Program{Dir: l.launch.Dir}
+	if own != nil {
+		if program, err = own(); err != nil {
+			return nil, err
+		}
+		program.Dir = cmp.Or(program.Dir, l.launch.Dir)
+	}
+	program.path, program.Args = path, slices.Concat(args, program.Args)
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, fmt.Errorf("name a %s process: %w", l.launch.Name, err)
 	}
 	generation := id.String()
 	l.spare(generation)
-	opened, err := l.start(ctx, limit, generation, path, args)
+	opened, err := l.start(ctx, limit, generation, program)
 	if err != nil {
 		l.over(generation)
 		return nil, fmt.Errorf("%s does not start (%w): %s", l.launch.Name, err, l.launch.Remedy)
@@ -128,22 +147,24 @@ func (l *Launcher) open(ctx context.Context, limit time.Duration) (*link, error)
 	return opened, nil
 }
 
-func (l *Launcher) start(ctx context.Context, limit time.Duration, generation, path string, args []string) (*link, error) {
+func (l *Launcher) start(ctx context.Context, limit time.Duration, generation string, program Program) (*link, error) {
+	env, plan := append(l.environment(), program.Env...), l.launch.Confine
+	plan.Keep = slices.Concat(plan.Keep, program.Keep)
 	if l.launch.Shims != nil && l.launch.Detach {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		a, err := l.launch.Shims.Spawn(ctx, shim.Spec{
-			Generation: generation, Runtime: l.launch.Name, Path: path, Args: args, Dir: l.launch.Dir, Mark: l.launch.Mark, StopGrace: stopGrace,
-			Confine: l.launch.Confine, Stage: l.launch.Stage,
-		}, l.environment(), l.stderr(generation))
+			Generation: generation, Runtime: l.launch.Name, Path: program.path, Args: program.Args, Dir: program.Dir, Mark: l.launch.Mark,
+			StopGrace: stopGrace, Confine: plan, Stage: l.launch.Stage,
+		}, env, l.stderr(generation))
 		if err != nil {
 			return nil, err
 		}
 		return shimLink(generation, a), nil
 	}
 	p, err := process.Start(ctx, process.Spec{
-		Path: path, Args: args, Env: append(l.environment(), shim.GenerationVariable+"="+generation), Dir: l.launch.Dir, Mark: l.launch.Mark,
-		Stderr: l.stderr(generation), Confine: l.launch.Confine, Stage: l.launch.Stage,
+		Path: program.path, Args: program.Args, Env: append(env, shim.GenerationVariable+"="+generation), Dir: program.Dir, Mark: l.launch.Mark,
+		Stderr: l.stderr(generation), Confine: plan, Stage: l.launch.Stage,
 	})
 	if err != nil {
 		return nil, err

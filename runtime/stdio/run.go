@@ -15,7 +15,7 @@ const forgetLimit = 2 * time.Second
 
 // runOnce starts one process and returns when it is gone and everything about it was said. The error says why it is gone.
 func (s *Supervisor) runOnce(ctx context.Context) (ready bool, err error) {
-	l, err := s.launcher.open(ctx, s.options.StartTimeout)
+	l, err := s.launcher.open(ctx, s.options.StartTimeout, s.options.Program)
 	if err != nil {
 		return false, err
 	}

@@ -50,6 +50,8 @@ type Options struct {
 	Resume func(ctx context.Context, generation string) (runtime.Resumption, error)
 	// Inherit are the shims earlier servers left to this supervisor, oldest first; all of the launcher's runtime by default.
 	Inherit func() []shim.Found
+	// Program, when set, tells before each start what its process is started with beyond Launch: the arguments of one conversation.
+	Program func() (Program, error)
 	// Once ends the supervision with the first process, however it ends.
 	Once bool
 }

@@ -1,0 +1,26 @@
+package stdio
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"harness/runtime/environment"
+)
+
+// Setup is what a server gives to the adapter of a runtime whose agent is a program on standard pipes. The adapter adds what only it knows:
+// Launch.Command and Launch.Remedy, and of Supervise what the words of its agent need.
+type Setup struct {
+	Launch    Launch
+	Supervise Options
+	// Home is where the agent keeps its logins, settings and state.
+	Home environment.Home
+	// LastState is the last runtime.Batch.State of the process that served a conversation before, or, of none (""), of the runtime's last one:
+	// what the translator of the next process may go on with. nil when there is none.
+	LastState func(ctx context.Context, threadID string) (json.RawMessage, error)
+	// Idle and MaxProcesses are for a runtime with a process for each conversation (processes.Options).
+	Idle         time.Duration
+	MaxProcesses int
+	// Version is the server's, to be told to the agent.
+	Version string
+}
