@@ -28,7 +28,7 @@ const (
 // its neighbours as it finds: of three shims the best one counts.
 func TestWhatAShimCosts(t *testing.T) {
 	s := newSite(t)
-	host := shim.Host{RunDir: runDir(s.dataDir), Command: []string{s.build("../..", "cost"), "shim"}, Version: "cost"}
+	host := shim.Host{RunDir: runDir(s.dataDir), Command: []string{build(t, "../..", "cost"), "shim"}, Version: "cost"}
 	var (
 		added time.Duration
 		most  int

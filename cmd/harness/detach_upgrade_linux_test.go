@@ -1,37 +1,60 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"harness/internal/dbtest"
 )
 
-// A turn begun under the commit before this one is finished under this source: the upgrade a user makes, store and shim protocol included.
-// What another protocol version means is shown in package shim.
+// before is the last commit of a release whose events are of schema version 1.
+const before = "546f21bb20f4bcaaf71dce4c6fd5b397cc01201d"
+
+// A turn begun under a server of before schema version 2 is finished under this one: the upgrade a user makes, store and shim protocol included.
+// What the old server told clients is replayed as the same bytes. What another protocol version means is shown in package shim.
 func TestAnUpgradeDoesNotKillTurns(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, withEnv("HARNESS_RUNTIME_DETACH=true"))
-	before, now := s.build(s.previousSource(), "1.0.0-before"), s.build("../..", "2.0.0-now")
-	server := s.startBinary(before)
+	old := buildBefore(t)
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			upgrade(newSite(t, withEngine(engine), withEnv("HARNESS_RUNTIME_DETACH=true")), old)
+		})
+	}
+}
+
+func upgrade(s *site, old string) {
+	t := s.t
+	server := s.startBinary(old)
 	session := server.createSession(object{"approvalPolicy": "untrusted"})
+	live := server.follow("after=0&threadId=" + session)
+	if status := live.waitTurn(server.send(session, "MOCK_REASON MOCK_REPLY[Grüße <&> \u2028 end]")); status != "completed" {
+		t.Errorf("the turn before ended %s", status)
+	}
 	file := filepath.Join(s.workspace, "upgraded.txt")
-	early := server.follow("threadId=" + session)
 	turn := server.send(session, "MOCK_CMD[touch "+file+"]")
-	approval := text(early.waitType("approval").payload(), "approvalId")
+	asked := live.waitType("approval")
+	replayed := server.follow("after=0&threadId=" + session)
+	replayed.waitType("approval")
 	pid := server.runtimePID()
-	f := s.shim()
-	if f.State.Version != "1.0.0-before" {
+	if f := s.shim(); f.State.Version != "1.0.0-before" {
 		t.Errorf("the shim is of version %s", f.State.Version)
 	}
 	server.kill()
-	server = s.startBinary(now)
+	server = s.start()
 	server.waitRuntime()
 	if again := server.runtimePID(); again != pid {
 		t.Errorf("codex is process %d, was %d", again, pid)
 	}
-	late := server.follow("after=0")
-	server.decide(approval)
+	late := server.follow("after=0&threadId=" + session)
+	late.waitType("approval")
+	requireSameFrames(t, "in a replay", replayed.until(asked.Pos, true), late.until(asked.Pos, true))
+	// Pieces of texts are told live before they are stored, several together.
+	requireSameFrames(t, "live", live.until(asked.Pos, false), late.until(asked.Pos, false))
+	server.decide(text(asked.payload(), "approvalId"))
 	if status := late.waitTurn(turn); status != "completed" {
 		t.Errorf("the turn ended %s", status)
 	}
@@ -45,30 +68,74 @@ func TestAnUpgradeDoesNotKillTurns(t *testing.T) {
 	s.requireNoOrphans()
 }
 
-// previousSource is a folder with the source of the commit before the checked-out one. Where there is no such commit (an unpacked archive, a clone
-// of depth 1) it is this source, built as another version: still an upgrade, but not across a change.
-func (s *site) previousSource() string {
-	s.t.Helper()
-	dir := s.t.TempDir()
-	archive := filepath.Join(dir, "previous.tar")
-	if out, err := exec.Command("git", "-C", "../..", "archive", "-o", archive, "HEAD~1").CombinedOutput(); err != nil {
-		s.t.Logf("there is no commit before this one (%v: %s), so the upgrade is to the same source; in a shallow clone: git fetch --deepen=1", err, out)
-		return "../.."
+// until are the frames of events up to a position, with or without those of pieces of texts.
+func (f *follower) until(pos int64, pieces bool) (raw []string) {
+	for _, frame := range f.all() {
+		if frame.Pos > 0 && frame.Pos <= pos && (pieces || frame.Offset == nil) {
+			raw = append(raw, frame.raw)
+		}
 	}
-	if out, err := exec.Command("tar", "-xf", archive, "-C", dir).CombinedOutput(); err != nil {
-		s.t.Fatalf("unpack the commit before this one: %v: %s", err, out)
+	return raw
+}
+
+func requireSameFrames(t *testing.T, what string, was, is []string) {
+	t.Helper()
+	if len(was) < 10 || len(was) != len(is) {
+		t.Errorf("%d frames were told %s, %d are replayed", len(was), what, len(is))
 	}
-	return dir
+	for i := range min(len(was), len(is)) {
+		if was[i] != is[i] {
+			t.Fatalf("what was told %s as\n%s\nis replayed as\n%s", what, was[i], is[i])
+		}
+	}
+}
+
+// buildBefore makes the program of the commit before, once on a machine.
+func buildBefore(t *testing.T) string {
+	t.Helper()
+	cache := os.Getenv("HARNESS_CACHE")
+	if cache == "" {
+		cache = filepath.Join("..", "..", ".cache")
+	}
+	cache, err := filepath.Abs(filepath.Join(cache, "upgrade"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(cache, "harness-"+before)
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	source := t.TempDir()
+	archive := filepath.Join(source, "before.tar")
+	if out, err := exec.Command("git", "-C", "../..", "archive", "-o", archive, before).CombinedOutput(); err != nil {
+		t.Fatalf("the upgrade is tried from commit %s, so this has to be a clone with its history (git fetch --unshallow): %v: %s", before, err, out)
+	}
+	if out, err := exec.Command("tar", "-xf", archive, "-C", source).CombinedOutput(); err != nil {
+		t.Fatalf("unpack commit %s: %v: %s", before, err, out)
+	}
+	built := build(t, source, "1.0.0-before")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// Another test run may do the same: the name appears with the whole program.
+	fresh := fmt.Sprint(path, ".", os.Getpid())
+	if out, err := exec.Command("cp", built, fresh).CombinedOutput(); err != nil {
+		t.Fatalf("keep %s: %v: %s", built, err, out)
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // build makes the program of a source folder with a version, with the flags of vetting, so that what that has compiled is not compiled again.
-func (s *site) build(source, version string) string {
-	s.t.Helper()
-	path := filepath.Join(s.t.TempDir(), "harness-"+version)
+func build(t *testing.T, source, version string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "harness-"+version)
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/harness")
 	cmd.Dir = source
 	if out, err := cmd.CombinedOutput(); err != nil {
-		s.t.Fatalf("build %s: %v\n%s", version, err, out)
+		t.Fatalf("build %s: %v\n%s", version, err, out)
 	}
 	return path
 }
