@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"harness/runtime"
+	"harness/runtime/form"
 	"harness/runtime/wire"
 )
 
@@ -135,14 +136,12 @@ func (e elicitation) result(raw json.RawMessage) (result elicited, is bool) {
 	if json.Unmarshal(raw, &named) != nil || named["action"] == nil || json.Unmarshal(raw, &result) != nil {
 		return result, false
 	}
-	fields, _ := formOf(e.Schema)
-	asked := slices.ContainsFunc(fields, func(f field) bool { return f.name == "action" })
-	return result, !asked
+	return result, !form.Of(e.Schema).Has("action")
 }
 
 // content is what a form is answered with: given as it is, or made of the answers to the questions; what the form requires has to be there.
 func (e elicitation) content(given, answers json.RawMessage) (json.RawMessage, error) {
-	fields, required := formOf(e.Schema)
+	asked := form.Of(e.Schema)
 	name, content := "response", map[string]json.RawMessage{}
 	if string(given) != "null" {
 		if err := json.Unmarshal(given, &content); err != nil || content == nil {
@@ -151,12 +150,12 @@ func (e elicitation) content(given, answers json.RawMessage) (json.RawMessage, e
 	} else {
 		name = "answers"
 		var err error
-		if content, err = filled(fields, answers); err != nil {
+		if content, err = asked.Fill(answers); err != nil {
 			return nil, err
 		}
 		given = nil
 	}
-	for _, one := range required {
+	for _, one := range asked.Required {
 		if _, has := content[one]; !has {
 			return nil, &runtime.ReplyError{Field: name, Message: fmt.Sprintf("the form requires %q", one)}
 		}

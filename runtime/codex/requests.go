@@ -1,11 +1,13 @@
 package codex
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"harness/runtime"
+	"harness/runtime/form"
 	"harness/runtime/wire"
 )
 
@@ -43,11 +45,19 @@ func requested(method string, params json.RawMessage) (runtime.InteractiveReques
 			r.Asked.Subject, r.Asked.Arguments = runtime.SubjectTool, elicited.Meta.Arguments
 			r.Asked.Tool = wire.Clean(elicited.ServerName + "/" + elicited.Meta.ToolName)
 		} else {
-			r.Questions = questions(elicited.Schema)
+			r.Questions = encodeQuestions(form.Of(elicited.Schema))
 		}
 	}
 	r.Asked.Options = options(r.Decisions)
 	return r, true
+}
+
+func encodeQuestions(asked form.Form) json.RawMessage {
+	encoded, err := encode(asked.Questions())
+	if err != nil {
+		return nil // texts and flags always encode
+	}
+	return bytes.TrimSpace(encoded)
 }
 
 // encodeReply is the result this version of codex expects for a settled request.

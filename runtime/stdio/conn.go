@@ -34,6 +34,8 @@ type pipes struct {
 	// server. nil when only we talk to the process.
 	call    func(label string, line []byte) (int, error)
 	settled func(label string)
+	// note keeps a value for the next server; nil when there is none.
+	note func(value json.RawMessage)
 	// ack says up to which offset the process's output is stored for good; nil when nobody keeps it.
 	ack func(offset int64)
 }
@@ -63,6 +65,7 @@ type Conn struct {
 	requests map[string]openRequest
 	former   map[string]formerCall
 	lost     map[string]bool // threads of former calls that were reported as unanswered
+	labels   []string        // of earlier servers' SendOpen
 	dead     error
 
 	// gone is closed when nothing more will come from the process.

@@ -38,8 +38,8 @@ func formerCalls(f shim.Found, state shim.State, read int64, answered func(line 
 	from := read
 	for _, open := range state.Calls {
 		call := formerCall{label: open.Label}
-		if json.Unmarshal([]byte(open.Label), &call) != nil {
-			continue
+		if json.Unmarshal([]byte(open.Label), &call) != nil || call.ID == 0 {
+			continue // not of Call
 		}
 		calls[strconv.FormatInt(call.ID, 10)] = call
 		from = min(from, open.At)

@@ -39,7 +39,7 @@ func childLink(generation string, p *process.Process) *link {
 func shimLink(generation string, a *shim.Attached) *link {
 	return &link{
 		generation: generation, pid: a.PID(), done: a.Done(), exit: a.Exit, stop: a.Stop, release: a.Release, shim: a, hello: a.State.Note,
-		pipes: pipes{in: a, out: a, kill: a.Kill, once: a.WriteOnce, call: a.WriteCall, settled: a.Settled, ack: a.Ack},
+		pipes: pipes{in: a, out: a, kill: a.Kill, once: a.WriteOnce, call: a.WriteCall, settled: a.Settled, note: a.Note, ack: a.Ack},
 	}
 }
 
@@ -141,6 +141,10 @@ func (c *Conn) seed(l *link) {
 		c.requests[string(request.RequestID)] = openRequest{thread: request.ThreadID, turn: request.TurnID}
 	}
 	if l.found != nil {
+		c.hello = l.hello
+		for _, open := range l.shim.State.Calls {
+			c.labels = append(c.labels, open.Label)
+		}
 		var err error
 		if c.former, err = formerCalls(*l.found, l.shim.State, l.resume.Offset, c.protocol.AnswerIn); err != nil {
 			c.log.Warn().Err(err).Msg("the spool could not be searched for answers; a call of an earlier server may be reported although " +

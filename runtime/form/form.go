@@ -1,7 +1,11 @@
-package codex
+// Package form puts the forms of MCP, which tools and agents want filled in, into questions for a person and the answers into their content.
+//
+// It knows JSON schemas as far as MCP allows them; it must never know who asks.
+package form
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,7 +16,14 @@ import (
 	"harness/runtime/wire"
 )
 
-// field is a field of a form an MCP server wants to be filled in: MCP allows texts, numbers, flags and choices, and nothing nested.
+// Form is what is asked for.
+type Form struct {
+	fields []field
+	// Required are the fields that must be filled in.
+	Required []string
+}
+
+// field is a field of a form: MCP allows texts, numbers, flags and choices, and nothing nested.
 type field struct {
 	name        string
 	Type        string   `json:"type"`
@@ -33,16 +44,17 @@ type choice struct {
 	Title string `json:"title"`
 }
 
-// formOf reads the fields of a form, in their order. What cannot be read is no field.
-func formOf(schema json.RawMessage) (fields []field, required []string) {
+// Of reads the fields of a form, in their order. What cannot be read is no field.
+func Of(schema json.RawMessage) (form Form) {
 	var s struct {
 		Properties json.RawMessage `json:"properties"`
 		Required   []string        `json:"required"`
 	}
 	_ = json.Unmarshal(schema, &s)
+	form.Required = s.Required
 	decoder := json.NewDecoder(bytes.NewReader(s.Properties))
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
-		return nil, s.Required
+		return form
 	}
 	for decoder.More() {
 		name, err := decoder.Token()
@@ -56,9 +68,14 @@ func formOf(schema json.RawMessage) (fields []field, required []string) {
 		f := field{}
 		_ = json.Unmarshal(raw, &f)
 		f.name, _ = name.(string)
-		fields = append(fields, f)
+		form.fields = append(form.fields, f)
 	}
-	return fields, s.Required
+	return form
+}
+
+// Has tells whether it has a field of that name.
+func (form Form) Has(name string) bool {
+	return slices.ContainsFunc(form.fields, func(f field) bool { return f.name == name })
 }
 
 // choices are the values of a field, nil when any will do.
@@ -77,13 +94,12 @@ func (f field) choices() []choice {
 	return named
 }
 
-// questions words a form as the questions of the agent's own are, so that whoever can answer those can fill it in.
-func questions(schema json.RawMessage) json.RawMessage {
-	fields, required := formOf(schema)
-	asked := make([]wire.Question, 0, len(fields))
-	for _, f := range fields {
-		q := wire.Question{ID: wire.Clean(f.name), Header: wire.Clean(firstOf(f.Title, f.name)), Question: wire.Clean(firstOf(f.Description, f.Title, f.name))}
-		if !slices.Contains(required, f.name) {
+// Questions words a form as the questions of an agent are, so that whoever can answer those can fill it in.
+func (form Form) Questions() []wire.Question {
+	asked := make([]wire.Question, 0, len(form.fields))
+	for _, f := range form.fields {
+		q := wire.Question{ID: wire.Clean(f.name), Header: wire.Clean(cmp.Or(f.Title, f.name)), Question: wire.Clean(cmp.Or(f.Description, f.Title, f.name))}
+		if !slices.Contains(form.Required, f.name) {
 			q.Question += " (optional)"
 		}
 		for _, c := range f.choices() {
@@ -95,19 +111,15 @@ func questions(schema json.RawMessage) json.RawMessage {
 		}
 		asked = append(asked, q)
 	}
-	encoded, err := encode(asked)
-	if err != nil {
-		return nil // texts and flags always encode
-	}
-	return bytes.TrimSpace(encoded)
+	return asked
 }
 
-// filled makes the content of a form of the answers to its questions.
-func filled(fields []field, answers json.RawMessage) (map[string]json.RawMessage, error) {
+// Fill makes the content of a form of the answers to its questions ({"ID":{"answers":["..."]}}). *runtime.ReplyError for one that does not fit.
+func (form Form) Fill(answers json.RawMessage) (map[string]json.RawMessage, error) {
 	var given map[string]struct{ Answers []string }
 	_ = json.Unmarshal(answers, &given) // none when there are none
 	content := map[string]json.RawMessage{}
-	for _, f := range fields {
+	for _, f := range form.fields {
 		texts := slices.DeleteFunc(given[f.name].Answers, func(text string) bool { return strings.TrimSpace(text) == "" })
 		delete(given, f.name)
 		if len(texts) == 0 {
@@ -137,7 +149,7 @@ func (f field) value(texts []string) (json.RawMessage, error) {
 		}
 	}
 	if f.Type == "array" {
-		return encode(texts)
+		return json.Marshal(texts)
 	}
 	if len(texts) > 1 {
 		return nil, fmt.Errorf("takes one answer, not %d", len(texts))
@@ -156,7 +168,7 @@ func (f field) value(texts []string) (json.RawMessage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("is a number, not %q", text)
 		}
-		return encode(number)
+		return json.Marshal(number)
 	}
-	return encode(texts[0])
+	return json.Marshal(texts[0])
 }

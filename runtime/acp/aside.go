@@ -1,0 +1,39 @@
+package acp
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"harness/runtime"
+)
+
+// minuteLayout is how a history's file names the minute it was begun in.
+const minuteLayout = "2006-01-02T15-04"
+
+// putAside keeps a history from being emptied when it is loaded (Profile.History): the file an agent would begin anew gets the name of the minute
+// before. runtime.ErrTransient where that cannot be done: in a minute nothing is in danger any more.
+func (r *Runtime) putAside(native string) error {
+	if r.profile.History == "" || len(native) < 8 {
+		return nil
+	}
+	home, now := cmp.Or(r.options.Home, r.lookup("HOME")), time.Now().UTC()
+	name := func(at time.Time) string {
+		return strings.NewReplacer("{minute}", at.Format(minuteLayout), "{id}", native[:8]).Replace(r.profile.History)
+	}
+	found, err := filepath.Glob(filepath.Join(home, name(now)))
+	if err != nil {
+		return fmt.Errorf("look for the history of conversation %s: %w", native, err)
+	}
+	for _, path := range found {
+		earlier := filepath.Join(filepath.Dir(path), filepath.Base(name(now.Add(-time.Minute))))
+		if err := os.Rename(path, earlier); err != nil {
+			return fmt.Errorf("%w: %s would forget a conversation that was begun in this very minute (%w); send the message again in a minute",
+				runtime.ErrTransient, r.profile.title(), err)
+		}
+	}
+	return nil
+}

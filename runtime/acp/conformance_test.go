@@ -1,0 +1,202 @@
+package acp_test
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"harness/internal/agenttest"
+	"harness/internal/mockmodel"
+	"harness/runtime"
+	"harness/runtime/acp"
+	"harness/runtime/process"
+	"harness/runtime/process/shim"
+	"harness/runtime/runtimetest"
+)
+
+// The first argument makes the test binary a shim, whose folder follows; the variable makes it an agent that says nothing.
+const (
+	runAsShim = "test-shim"
+	runAsHung = "HARNESS_TEST_HUNG_AGENT"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == runAsShim {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		if shim.Run(ctx, os.Args[2], os.NewFile(3, "ready")) != nil {
+			os.Exit(1)
+		}
+		return
+	}
+	if os.Getenv(runAsHung) != "" {
+		select {}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// site is where one server after another drives one real agent after another.
+type site struct {
+	model   *mockmodel.Server
+	options acp.Options
+	dir     string
+}
+
+func newSite(t *testing.T, model *mockmodel.Server, profile acp.Profile, shims bool, env ...string) *site {
+	t.Helper()
+	s := &site{model: model, dir: t.TempDir()}
+	home := t.TempDir()
+	s.options = acp.Options{
+		Profile: profile, Dir: home, Home: home, Mark: process.Mark(home, profile.Name), BackoffMin: 10 * time.Millisecond, StartTimeout: patience,
+		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel), Env: append([]string{"HOME=" + home}, env...),
+		Inherits: func(name string) bool { return name == "PATH" || name == "TMPDIR" },
+	}
+	if shims {
+		s.options.Shims, s.options.Detach, s.options.KeepOnStop = runtimetest.Shims(t, runAsShim), true, true
+	}
+	return s
+}
+
+// patience bounds every wait; the machine may be busy.
+const patience = time.Minute
+
+func (s *site) start(t *testing.T, store interface {
+	Sink(runtime.Batch)
+	Resume(context.Context, string) (runtime.Resumption, error)
+}) *runtimetest.Agent {
+	t.Helper()
+	options := s.options
+	options.Sink, options.Resume = store.Sink, store.Resume
+	r := acp.New(options)
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stop := func(t *testing.T) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := r.Stop(ctx); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	}
+	t.Cleanup(func() { stop(t) })
+	agent := &runtimetest.Agent{Adapter: r, Dir: s.dir, Release: s.model.Release, AwaitHeld: s.model.WaitHeld,
+		Kill: func(t *testing.T, _ string) {
+			if err := syscall.Kill(r.Status().PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}}
+	if options.Shims != nil {
+		agent.Leave = stop
+		agent.Next = func(t *testing.T) *runtimetest.Agent { return s.start(t, store) }
+	}
+	return agent
+}
+
+// shared is one process for several tests, each of which hears of its own conversations.
+type shared struct {
+	*runtimetest.Agent
+	mu     sync.Mutex
+	stores map[string]*runtimetest.Store
+}
+
+func (s *shared) Sink(batch runtime.Batch) {
+	s.mu.Lock()
+	var store *runtimetest.Store
+	for _, signal := range batch.Signals {
+		if store == nil {
+			store = s.stores[signal.ThreadID]
+		}
+	}
+	s.mu.Unlock()
+	if store != nil {
+		batch.Offset = 0 // a store hears some lines of the process only
+		store.Sink(batch)
+	} else if batch.Stored != nil {
+		batch.Stored()
+	}
+}
+
+func (s *shared) Resume(context.Context, string) (runtime.Resumption, error) {
+	return runtime.Resumption{}, nil
+}
+
+// visitor is the shared agent as one test has it.
+type visitor struct {
+	runtime.Adapter
+	shared *shared
+	store  *runtimetest.Store
+}
+
+func (v *visitor) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
+	thread, err := v.Adapter.StartThread(ctx, in)
+	v.shared.mu.Lock()
+	defer v.shared.mu.Unlock()
+	v.shared.stores[thread.ID] = v.store
+	return thread, err
+}
+
+// target is a real agent, with one process for all tests but those that end theirs.
+func target(t *testing.T, script runtimetest.Script, new func(t *testing.T) *site) runtimetest.Target {
+	t.Helper()
+	site := new(t)
+	all := &shared{stores: map[string]*runtimetest.Store{}}
+	all.Agent = site.start(t, all)
+	broken := func(change func(*acp.Options)) func(*testing.T, *runtimetest.Store) *runtimetest.Agent {
+		return func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			s := new(t)
+			s.options.StartTimeout = 200 * time.Millisecond
+			change(&s.options)
+			return s.start(t, store)
+		}
+	}
+	return runtimetest.Target{
+		Script: script,
+		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			switch filepath.Base(t.Name()) {
+			case "a_killed_agent", "a_server_that_comes_back":
+				return new(t).start(t, store)
+			}
+			agent := *all.Agent
+			agent.Adapter, agent.Leave, agent.Next = &visitor{all.Adapter, all, store}, nil, nil
+			return &agent
+		},
+		Hanging: broken(func(o *acp.Options) {
+			o.Bin = runtimetest.Executable(t)
+			o.Env = append(o.Env, runAsHung+"=1")
+		}),
+		Missing: broken(func(o *acp.Options) { o.Bin = filepath.Join(t.TempDir(), "agent") }),
+	}
+}
+
+// script is what the model is told in the names of the tools an agent has.
+func script() runtimetest.Script {
+	return runtimetest.Script{
+		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string { return "MOCK_HOLD[" + name + "]" },
+		Fail: "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
+	}
+}
+
+// The real Gemini CLI, pinned, keeps what every adapter promises, behind a shim and as a child.
+func TestGeminiConforms(t *testing.T) {
+	t.Parallel()
+	for name, shims := range map[string]bool{"behind shims": true, "as children": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			model := mockmodel.Start(t)
+			runtimetest.Run(t, target(t, script(), func(t *testing.T) *site {
+				s := newSite(t, model, acp.Gemini(), shims, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.GeminiURL())
+				s.options.Bin = agenttest.Binary(t, "gemini")
+				return s
+			}))
+		})
+	}
+}

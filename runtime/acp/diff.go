@@ -1,0 +1,93 @@
+package acp
+
+import (
+	"fmt"
+	"strings"
+)
+
+// contextLines is how many lines around a change a diff shows.
+const contextLines = 3
+
+// editOf is a change of a file, of which an agent gives the text before and after.
+func editOf(c toolContent, deletes bool) edit {
+	e := edit{Path: bounds(c.Path, maxText), Kind: "update"}
+	switch {
+	case c.OldText == nil:
+		e.Kind, e.Diff = "add", c.NewText
+	default:
+		e.Diff = unified(*c.OldText, c.NewText)
+		if deletes {
+			e.Kind = "delete"
+		}
+	}
+	e.Diff = bounds(e.Diff, maxDiff)
+	return e
+}
+
+// unified is a unified diff of one hunk, "" when nothing changed: from the first line that differs to the last one. What an agent shows of an
+// edit is its surroundings at most, so more hunks would say no more.
+func unified(before, after string) string {
+	if before == after {
+		return ""
+	}
+	old, changed := lines(before), lines(after)
+	start := 0
+	for start < len(old) && start < len(changed) && old[start] == changed[start] {
+		start++
+	}
+	end := 0
+	for end < len(old)-start && end < len(changed)-start && old[len(old)-1-end] == changed[len(changed)-1-end] {
+		end++
+	}
+	first, rest := max(0, start-contextLines), max(0, end-contextLines)
+	var out strings.Builder
+	at := func(from, count int) string {
+		if count == 0 {
+			return fmt.Sprintf("%d,0", from)
+		}
+		return fmt.Sprintf("%d,%d", from+1, count)
+	}
+	fmt.Fprintf(&out, "@@ -%s +%s @@\n", at(first, len(old)-rest-first), at(first, len(changed)-rest-first))
+	write := func(sign string, some []string) {
+		for _, line := range some {
+			out.WriteString(sign + line)
+			if !strings.HasSuffix(line, "\n") {
+				out.WriteString("\n\\ No newline at end of file\n")
+			}
+		}
+	}
+	write(" ", old[first:start])
+	write("-", old[start:len(old)-end])
+	write("+", changed[start:len(changed)-end])
+	write(" ", old[len(old)-end:len(old)-rest])
+	return out.String()
+}
+
+// lines are those of a text, with their ends.
+func lines(text string) []string {
+	list := strings.SplitAfter(text, "\n")
+	if list[len(list)-1] == "" {
+		return list[:len(list)-1]
+	}
+	return list
+}
+
+// header and body are a change as a part of the diff of several files.
+func (e edit) header() string {
+	path := strings.TrimPrefix(e.Path, "/")
+	from, to := "a/"+path, "b/"+path
+	switch e.Kind {
+	case "add":
+		from = "/dev/null"
+	case "delete":
+		to = "/dev/null"
+	}
+	return fmt.Sprintf("diff --git a/%s b/%s\n--- %s\n+++ %s\n", path, path, from, to)
+}
+
+func (e edit) body() string {
+	if e.Kind == "add" {
+		return unified("", e.Diff)
+	}
+	return e.Diff
+}

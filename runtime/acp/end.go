@@ -1,0 +1,124 @@
+package acp
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"harness/runtime"
+	"harness/runtime/wire"
+)
+
+// outcome is what session/prompt is answered with.
+type outcome struct {
+	StopReason string `json:"stopReason"`
+	Usage      *struct {
+		Input      int64 `json:"inputTokens"`
+		Output     int64 `json:"outputTokens"`
+		CacheRead  int64 `json:"cachedReadTokens"`
+		CacheWrite int64 `json:"cachedWriteTokens"`
+		Thought    int64 `json:"thoughtTokens"`
+	} `json:"usage"`
+	Meta struct {
+		Quota struct {
+			Tokens struct {
+				Input  int64 `json:"input_tokens"`
+				Output int64 `json:"output_tokens"`
+			} `json:"token_count"`
+		} `json:"quota"`
+	} `json:"_meta"`
+}
+
+// end is what the answer to a turn's message means: everything that is open in the turn ends, and it.
+func (t *translator) end(of *talk, l *line, at int64) []runtime.Signal {
+	var out outcome
+	_ = json.Unmarshal(l.Result, &out) // members of another type than expected are skipped
+	turn := wire.Turn{ID: of.Turn, Status: runtime.TurnDone, StartedAt: of.StartedAt, CompletedAt: at}
+	switch {
+	case of.Silent != "" && (l.Error != nil || out.StopReason == "cancelled"):
+		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: "the agent said nothing for " + of.Silent +
+			" (HARNESS_TURN_IDLE_TIMEOUT_MS), so the turn was ended"}
+	case l.Error != nil && of.Cancelled:
+		turn.Status = runtime.TurnInterrupted
+	case l.Error != nil:
+		turn.Status, turn.Error = runtime.TurnFailed, failure(l.Error)
+	case out.StopReason == "cancelled" && (of.Cancelled || !of.Declined || !t.profile.RejectEndsTurn):
+		turn.Status = runtime.TurnInterrupted
+	case t.profile.ErrorsAsText && out.StopReason == "end_turn" && of.Text != nil && of.Text.Message == "" && !strings.HasPrefix(of.Text.Text, "Warning:"):
+		said := strings.TrimSpace(of.Text.Text)
+		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: said, Kind: failureKind(0, said)}
+	}
+	signals := of.closeText(at)
+	for len(of.Tools) > 0 {
+		one := of.Tools[0]
+		signals = append(append(signals, t.show(of, one, at)...), t.close(of, one, wire.StatusFailed, at)...)
+	}
+	for len(of.Asked) > 0 {
+		signals = append(signals, of.resolve(of.Asked[0])...)
+	}
+	if last, known := out.tokens(); known {
+		of.Total = add(of.Total, last)
+		signals = append(signals, wire.TokenUsage(of.place(), of.Total, last, of.Window))
+	}
+	return append(signals, wire.TurnCompleted(of.Thread, turn))
+}
+
+// tokens are what the turn used; what came from a cache counts as input.
+func (o *outcome) tokens() (used wire.Tokens, known bool) {
+	switch quota := o.Meta.Quota.Tokens; {
+	case o.Usage != nil:
+		used = wire.Tokens{Input: o.Usage.Input + o.Usage.CacheRead + o.Usage.CacheWrite, Cached: o.Usage.CacheRead,
+			Output: o.Usage.Output + o.Usage.Thought, Reasoning: o.Usage.Thought}
+	default:
+		used = wire.Tokens{Input: quota.Input, Output: quota.Output}
+	}
+	used.Total = used.Input + used.Output
+	return used, used.Total > 0
+}
+
+func add(a, b wire.Tokens) wire.Tokens {
+	return wire.Tokens{Total: a.Total + b.Total, Input: a.Input + b.Input, Cached: a.Cached + b.Cached, Output: a.Output + b.Output,
+		Reasoning: a.Reasoning + b.Reasoning}
+}
+
+// failure is why a turn failed, in the vocabulary's words.
+func failure(r *refusal) *wire.Failure {
+	message := r.Message
+	var nested struct {
+		Error struct {
+			Message string `json:"message"`
+			Details []struct {
+				Reason string `json:"reason"`
+			} `json:"details"`
+		} `json:"error"`
+	}
+	kind := r.Message + " " + string(r.Data)
+	if json.Unmarshal([]byte(r.Message), &nested) == nil && nested.Error.Message != "" {
+		message = nested.Error.Message // Gemini hands on what its model said
+		for _, detail := range nested.Error.Details {
+			kind += " " + detail.Reason
+		}
+	}
+	return &wire.Failure{Message: wire.Clean(message), Kind: failureKind(r.Code, kind)}
+}
+
+// failureKind is the vocabulary's word for a failure, nil when none fits. The protocol has codes of its own for few; beyond these agents put the
+// model's HTTP status, a word, or a sentence.
+func failureKind(code int, said string) json.RawMessage {
+	is := func(pattern string) bool { return regexp.MustCompile(`(?i)` + pattern).MatchString(said) }
+	word := ""
+	switch {
+	case code == codeAuthRequired || code == 401 || code == 403 ||
+		is(`API_KEY_INVALID|authentication|unauthorized|incorrect api key|invalid api key|missing environment variable|\b401\b`):
+		word = "unauthorized"
+	case code == 429 || is(`rate.?limit|quota|\b429\b`):
+		word = "usageLimitExceeded"
+	case is(`context.?(length|window|overflow)|maximum number of tokens|prompt is too long|prompt_too_long`):
+		word = "contextWindowExceeded"
+	case code >= 500 || is(`overloaded|\b5\d\d\b`):
+		word = "internalServerError"
+	default:
+		return nil
+	}
+	return json.RawMessage(`"` + word + `"`)
+}

@@ -1,0 +1,145 @@
+package acp
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// Methods of the protocol, version 1.
+const (
+	methodInitialize = "initialize"
+	methodNew        = "session/new"
+	methodLoad       = "session/load"
+	methodResume     = "session/resume"
+	methodClose      = "session/close"
+	methodPrompt     = "session/prompt"
+	methodCancel     = "session/cancel"
+	methodSetMode    = "session/set_mode"
+	methodSetModel   = "session/set_model"
+	methodSetOption  = "session/set_config_option"
+	methodUpdate     = "session/update"
+	methodPermission = "session/request_permission"
+	methodElicit     = "elicitation/create"
+	methodWithdraw   = "$/cancel_request"
+)
+
+// turnPrefix begins the id session/prompt is sent with: its answer ends exactly the turn it names, whoever reads it.
+const turnPrefix = "turn:"
+
+// line is a line of JSON-RPC, of either side.
+type line struct {
+	ID     json.RawMessage `json:"id,omitempty"`
+	Method string          `json:"method,omitempty"`
+	Params json.RawMessage `json:"params,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *refusal        `json:"error,omitempty"`
+}
+
+// refusal is an error an agent answers with.
+type refusal struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// turn is the turn a line's id names, "" for any other id.
+func (l *line) turn() string {
+	var id string
+	if len(l.ID) < len(turnPrefix)+2 || l.ID[0] != '"' || json.Unmarshal(l.ID, &id) != nil || len(id) <= len(turnPrefix) || id[:len(turnPrefix)] != turnPrefix {
+		return ""
+	}
+	return id[len(turnPrefix):]
+}
+
+// number is the decimal id of the request a line answers, "" when it answers none of ours.
+func (l *line) number() string {
+	if l.Method != "" || len(l.ID) == 0 || l.ID[0] < '0' || l.ID[0] > '9' {
+		return ""
+	}
+	return string(l.ID)
+}
+
+// written is a line to send, with its end.
+func written(value any) ([]byte, error) {
+	raw, err := json.Marshal(value)
+	return append(raw, '\n'), err
+}
+
+type message struct {
+	Version string `json:"jsonrpc"`
+	ID      any    `json:"id,omitempty"`
+	Method  string `json:"method,omitempty"`
+	Params  any    `json:"params,omitempty"`
+	Result  any    `json:"result,omitempty"`
+	Error   any    `json:"error,omitempty"`
+}
+
+func jsonInt(n int) string { return strconv.Itoa(n) }
+
+// update is what session/update says of a conversation, and what session/request_permission says of the tool call it asks for. Members of
+// another type than expected are skipped.
+type update struct {
+	Kind       string          `json:"sessionUpdate"`
+	MessageID  string          `json:"messageId"`
+	Title      string          `json:"title"`
+	Content    json.RawMessage `json:"content"` // a block of a text, a list for a tool call
+	ToolCallID string          `json:"toolCallId"`
+	Name       string          `json:"name"`
+	ToolKind   string          `json:"kind"`
+	Status     string          `json:"status"`
+	RawInput   json.RawMessage `json:"rawInput"`
+	RawOutput  json.RawMessage `json:"rawOutput"`
+	Locations  []struct {
+		Path string `json:"path"`
+	} `json:"locations"`
+	Entries []struct {
+		Content string `json:"content"`
+		Status  string `json:"status"`
+	} `json:"entries"`
+	Size int64 `json:"size"`
+	Meta meta  `json:"_meta"`
+}
+
+// meta are the members some agents add.
+type meta struct {
+	Claude struct {
+		Tool        string `json:"toolName"`
+		NotExecuted string `json:"nonExecutionKind"`
+	} `json:"claudeCode"`
+	Codex struct {
+		Error *struct {
+			Message   string          `json:"message"`
+			Kind      json.RawMessage `json:"codexErrorInfo"`
+			Details   *string         `json:"additionalDetails"`
+			WillRetry bool            `json:"willRetry"`
+		} `json:"error"`
+	} `json:"codex"`
+	Terminal struct {
+		Data string `json:"data"`
+	} `json:"terminal_output_delta"`
+	Exit struct {
+		Code *int `json:"exit_code"`
+	} `json:"terminal_exit"`
+	MCP bool `json:"is_mcp_tool_call"`
+}
+
+// block is a piece of content.
+type block struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+	URI  string `json:"uri"`
+	Name string `json:"name"`
+}
+
+// shown is a block as text.
+func (b block) shown() string {
+	switch {
+	case b.Type == "text":
+		return b.Text
+	case b.Type == "":
+		return ""
+	case b.URI != "":
+		return "[" + b.Type + "] " + b.URI
+	}
+	return "[" + b.Type + "]"
+}

@@ -1,0 +1,351 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"harness/runtime"
+	"harness/runtime/stdio"
+	"harness/runtime/wire"
+)
+
+// protocol is the conversation with one process (stdio.Protocol), which serves all sessions.
+type protocol struct {
+	*stdio.Conn
+	runtime *Runtime
+
+	mu         sync.Mutex
+	translator translator
+	// agent is what the process said of itself when it was greeted.
+	agent agent
+	// settings are the mode and the model conversations run with, as far as that is known.
+	settings map[string]settings
+	// heard is when an agent last said something in a turn, by turn.
+	heard map[string]time.Time
+	// totals are what the conversations have used, by session.
+	totals map[string]wire.Tokens
+	// unsent are turns of a server before this one whose message never reached the process.
+	unsent []runtime.RunningTurn
+	// reserved are the conversations a message is on its way to, labels those of turns whose message was sent.
+	reserved map[string]bool
+	labels   map[string]string
+}
+
+type settings struct{ mode, model string }
+
+// agent is what an agent says of itself.
+type agent struct {
+	Protocol int `json:"protocolVersion"`
+	Info     struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	} `json:"agentInfo"`
+	Can struct {
+		Load   bool `json:"loadSession"`
+		Prompt struct {
+			Image bool `json:"image"`
+		} `json:"promptCapabilities"`
+		Session struct {
+			Resume *struct{} `json:"resume"`
+			Close  *struct{} `json:"close"`
+		} `json:"sessionCapabilities"`
+	} `json:"agentCapabilities"`
+}
+
+// hello is what the next servers are given of a process: what it said of itself, and the conversations it has.
+type hello struct {
+	Agent   json.RawMessage   `json:"agent"`
+	Threads map[string]string `json:"threads,omitempty"`
+}
+
+// label is what is known of a turn's message from the moment the process has it.
+type label struct {
+	Turn   string `json:"turn"`
+	Native string `json:"native"`
+	Cwd    string `json:"cwd,omitempty"`
+}
+
+func protocolOf(c *stdio.Conn) *protocol {
+	if c == nil {
+		return nil
+	}
+	p, _ := c.Protocol().(*protocol)
+	return p
+}
+
+func (r *Runtime) speak(c *stdio.Conn) stdio.Protocol {
+	return &protocol{Conn: c, runtime: r, translator: translator{profile: &r.profile, threads: map[string]string{}},
+		settings: map[string]settings{}, heard: map[string]time.Time{}, totals: map[string]wire.Tokens{},
+		reserved: map[string]bool{}, labels: map[string]string{}}
+}
+
+// Greet implements stdio.Protocol.
+func (p *protocol) Greet(ctx context.Context) error {
+	result, err := p.Call(ctx, p.runtime.options.StartTimeout, methodInitialize, map[string]any{
+		"protocolVersion": 1,
+		"clientInfo":      map[string]string{"name": "harness", "title": "Harness", "version": p.runtime.options.ClientVersion},
+		"clientCapabilities": map[string]any{"fs": map[string]bool{"readTextFile": false, "writeTextFile": false}, "terminal": false,
+			"elicitation": map[string]any{"form": map[string]any{}}},
+	})
+	if err != nil {
+		return fmt.Errorf("%s does not answer as an agent of the Agent Client Protocol (%w); check its command line", p.runtime.profile.Name, err)
+	}
+	var a agent
+	if err := json.Unmarshal(result, &a); err != nil || a.Protocol != 1 {
+		return fmt.Errorf("%s speaks version %d of the Agent Client Protocol, this server version 1; install %s", p.runtime.profile.Name, a.Protocol,
+			p.runtime.profile.Tested)
+	}
+	return nil
+}
+
+// Resume implements stdio.Protocol.
+func (p *protocol) Resume(stored runtime.Resumption) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var h hello
+	_ = json.Unmarshal(p.Hello(), &h) // it may not have been greeted
+	p.known(h)
+	var before state
+	_ = json.Unmarshal(stored.State, &before) // it may have said nothing
+	prompts := map[string]label{}
+	for _, one := range p.Labels() {
+		var l label
+		if json.Unmarshal([]byte(one), &l) == nil && l.Turn != "" {
+			prompts[l.Turn] = l
+		}
+	}
+	native := map[string]string{}
+	for id, thread := range p.translator.threads {
+		native[thread] = id
+	}
+	p.translator.state.Talks = map[string]*talk{}
+	for _, running := range stored.Turns {
+		prompt, sent := prompts[running.TurnID]
+		delete(prompts, running.TurnID)
+		if sent {
+			p.labels[running.TurnID] = prompt.encode()
+		}
+		id := native[running.ThreadID]
+		if sent {
+			id = prompt.Native
+			p.translator.threads[id] = running.ThreadID
+		}
+		p.heard[running.TurnID] = time.Now()
+		if known := before.Talks[id]; known != nil && known.Turn == running.TurnID {
+			p.translator.state.Talks[id] = known
+			continue
+		}
+		if !sent {
+			p.unsent = append(p.unsent, running)
+		}
+		if id != "" {
+			p.translator.state.Talks[id] = &talk{Thread: running.ThreadID, Turn: running.TurnID, Cwd: prompt.Cwd}
+		}
+	}
+	for _, over := range prompts { // their ends are stored
+		p.Settle(over.encode())
+	}
+}
+
+func (l label) encode() string {
+	raw, _ := json.Marshal(l) // texts encode
+	return string(raw)
+}
+
+// known takes in what is known of a process. mu is held.
+func (p *protocol) known(h hello) {
+	_ = json.Unmarshal(h.Agent, &p.agent) // it was read when it came
+	maps.Copy(p.translator.threads, h.Threads)
+}
+
+// note keeps what is known of the process for the next servers. mu is held.
+func (p *protocol) note(agent json.RawMessage) json.RawMessage {
+	raw, _ := json.Marshal(hello{Agent: agent, Threads: p.translator.threads}) // JSON and texts encode
+	return raw
+}
+
+// opened notes that the process has a conversation.
+func (p *protocol) opened(native, thread string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.translator.threads[native] == thread {
+		return
+	}
+	p.translator.threads[native] = thread
+	p.Note(p.note(p.greeted()))
+}
+
+// greeted is what the process said when it was greeted.
+func (p *protocol) greeted() json.RawMessage {
+	var h hello
+	_ = json.Unmarshal(p.Hello(), &h) // it was made by note
+	return h.Agent
+}
+
+// Read implements stdio.Protocol.
+func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
+	var l line
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return stdio.Line{}, err
+	}
+	if number := l.number(); number != "" {
+		out := stdio.Line{Answer: number, Result: l.Result}
+		if refused := l.Error; refused != nil {
+			out.Refusal = func(method string) error { return refused.error(&p.runtime.profile, method) }
+		}
+		return out, nil
+	}
+	if l.Method == "" && l.turn() == "" {
+		return stdio.Line{}, errors.New("it is neither a request nor an answer")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	signals, changed := p.translator.said(&l, at.UnixMilli())
+	p.hears(&l, signals, at)
+	if len(signals) == 0 && !changed {
+		return stdio.Line{}, nil
+	}
+	for i := range signals {
+		signals[i].Generation, signals[i].ReceivedAt = p.Generation(), at
+	}
+	out := stdio.Line{Signals: signals, Native: json.RawMessage(raw)}
+	if changed {
+		out.State = p.translator.state.clone()
+	}
+	return out, nil
+}
+
+// hears notes that the agent is not silent, and what a turn that ended has used. mu is held.
+func (p *protocol) hears(l *line, signals []runtime.Signal, at time.Time) {
+	var in struct {
+		SessionID string `json:"sessionId"`
+	}
+	_ = json.Unmarshal(l.Params, &in) // most name one
+	if of := p.translator.state.Talks[in.SessionID]; of != nil {
+		p.heard[of.Turn] = at
+	}
+	for _, signal := range signals {
+		if end, is := signal.Change.(runtime.TurnCompleted); is {
+			delete(p.heard, end.TurnID)
+		}
+		if signal.Method == wire.MethodTokenUsage {
+			var used struct {
+				Usage struct {
+					Total wire.Tokens `json:"total"`
+				} `json:"tokenUsage"`
+			}
+			_ = json.Unmarshal(signal.Params, &used) // it was built just now
+			p.totals[signal.ThreadID] = used.Usage.Total
+		}
+	}
+}
+
+// AnswerIn implements stdio.Protocol.
+func (p *protocol) AnswerIn(raw []byte) string {
+	var l line
+	if json.Unmarshal(raw, &l) != nil {
+		return ""
+	}
+	return l.number()
+}
+
+// Answered implements stdio.Protocol.
+func (p *protocol) Answered(method, threadID string, result json.RawMessage) {
+	switch method {
+	case methodInitialize:
+		var a agent
+		if json.Unmarshal(result, &a) != nil || a.Protocol != 1 {
+			return // Greet says so
+		}
+		p.mu.Lock()
+		p.agent = a
+		greeted := p.note(result)
+		p.mu.Unlock()
+		p.Started(greeted)
+	case methodNew:
+		var made struct {
+			SessionID string `json:"sessionId"`
+		}
+		if json.Unmarshal(result, &made) == nil && made.SessionID != "" && threadID != "" {
+			p.opened(made.SessionID, threadID)
+		}
+	}
+}
+
+// about is the parameters of a request, and the session it is about.
+type about struct {
+	thread string
+	params any
+}
+
+// Describe implements stdio.Protocol.
+func (p *protocol) Describe(method string, params any) stdio.Call {
+	of, _ := params.(about)
+	return stdio.Call{ThreadID: of.thread, Harmless: method != methodNew && method != methodLoad}
+}
+
+// Frame implements stdio.Protocol.
+func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
+	if of, is := params.(about); is {
+		params = of.params
+	}
+	return written(message{Version: "2.0", ID: id, Method: method, Params: params})
+}
+
+// Refuse implements stdio.Protocol.
+func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) { return refuse(request) }
+
+// Overloaded implements stdio.Protocol.
+func (p *protocol) Overloaded(error) bool { return false }
+
+// Probe implements stdio.Protocol. The protocol has no request of that kind; one that is unknown is refused at once by an agent that is well.
+func (p *protocol) Probe() (method string, params any) { return "harness/probe", map[string]any{} }
+
+// settle answers a request of the agent, once.
+func (p *protocol) settle(ctx context.Context, id json.RawMessage, decision string, result json.RawMessage) error {
+	raw, err := written(message{Version: "2.0", ID: id, Result: result})
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.translator.told(id, decision)
+	p.mu.Unlock()
+	return p.SendOnce(ctx, id, raw)
+}
+
+// stop asks a turn to end. Some agents wait for their requests to be answered before they do, so that comes first. ErrNoActiveTurn.
+func (p *protocol) stop(ctx context.Context, turnID string) error {
+	p.mu.Lock()
+	native, of := p.translator.state.turn(turnID)
+	var thread string
+	forms := map[string]bool{}
+	if of != nil {
+		of.Cancelled, thread = true, of.Thread
+		for _, request := range of.Asked {
+			forms[string(request.ID)] = request.Form
+		}
+	}
+	p.mu.Unlock()
+	if of == nil {
+		return runtime.ErrNoActiveTurn
+	}
+	for _, id := range p.ClaimIn(thread) {
+		result := cancelled()
+		if forms[string(id)] {
+			result = json.RawMessage(`{"action":"cancel"}`)
+		}
+		if err := p.settle(ctx, id, actionCancel, result); err != nil {
+			return err
+		}
+	}
+	raw, err := written(message{Version: "2.0", Method: methodCancel, Params: map[string]string{"sessionId": native}})
+	if err != nil {
+		return err
+	}
+	return p.Send(ctx, raw)
+}

@@ -1,0 +1,267 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"harness/runtime"
+	"harness/runtime/stdio"
+)
+
+// offer is what an agent says of the modes and models of a conversation, in the ways agents have of saying it.
+type offer struct {
+	Modes struct {
+		Current string `json:"currentModeId"`
+	} `json:"modes"`
+	Models struct {
+		Current string `json:"currentModelId"`
+		All     []struct {
+			ID          string `json:"modelId"`
+			Name        string `json:"name"`
+			Description string `json:"description"`
+		} `json:"availableModels"`
+	} `json:"models"`
+	Options []struct {
+		ID       string `json:"id"`
+		Category string `json:"category"`
+		Current  string `json:"currentValue"`
+		Options  []struct {
+			Value       string `json:"value"`
+			Name        string `json:"name"`
+			Description string `json:"description"`
+		} `json:"options"`
+	} `json:"configOptions"`
+}
+
+// models are those offered, and the id of the option that sets one ("" where a method of its own does).
+func (o *offer) models(images bool) (models []runtime.Model, option string) {
+	models = []runtime.Model{}
+	for _, one := range o.Models.All {
+		models = append(models, runtime.Model{ID: one.ID, Name: cmp.Or(one.Name, one.ID), Description: one.Description, Default: one.ID == o.Models.Current,
+			Efforts: []string{}, Images: images})
+	}
+	for _, setting := range o.Options {
+		if len(models) > 0 || setting.Category != "model" {
+			continue
+		}
+		option = setting.ID
+		for _, one := range setting.Options {
+			models = append(models, runtime.Model{ID: one.Value, Name: cmp.Or(one.Name, one.Value), Description: one.Description,
+				Default: one.Value == setting.Current, Efforts: []string{}, Images: images})
+		}
+	}
+	return models, option
+}
+
+// Models implements runtime.Adapter. An agent tells of its models when a conversation is opened; one is for that when none has been yet.
+func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
+	if models, _ := r.offers(); len(models) > 0 {
+		return models, nil
+	}
+	conn, done, err := r.process.Use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if _, err := r.open(ctx, conn, "", r.options.Dir); err != nil {
+		return nil, err
+	}
+	models, _ := r.offers()
+	return models, nil
+}
+
+func (r *Runtime) offers() (models []runtime.Model, option string) {
+	images := r.Capabilities().Images
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.offered.models(images)
+}
+
+// open has the agent make a conversation. Its mode and model are known then.
+func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string) (native string, err error) {
+	result, err := conn.Call(ctx, r.options.CallTimeout, methodNew, about{thread, map[string]any{"cwd": cwd, "mcpServers": []any{}}})
+	if err != nil {
+		return "", err
+	}
+	var made struct {
+		SessionID string `json:"sessionId"`
+		offer
+	}
+	if err := json.Unmarshal(result, &made); made.SessionID == "" {
+		return "", fmt.Errorf("%s opened a conversation without an id (%w)", r.profile.title(), cmp.Or(err, error(runtime.ErrInvalidState)))
+	}
+	r.learn(conn, made.SessionID, made.offer)
+	return made.SessionID, nil
+}
+
+// learn takes in what an agent says of a conversation that was opened or loaded.
+func (r *Runtime) learn(conn *stdio.Conn, native string, said offer) {
+	r.mu.Lock()
+	if models, _ := said.models(false); len(models) > 0 {
+		r.offered = said
+	}
+	r.mu.Unlock()
+	now := settings{mode: said.Modes.Current, model: said.Models.Current}
+	for _, option := range said.Options {
+		if option.Category == "model" && now.model == "" {
+			now.model = option.Current
+		}
+	}
+	p := protocolOf(conn)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settings[native] = now
+}
+
+// set gives a conversation the mode of an approval policy, and a model; "" leaves either.
+func (r *Runtime) set(ctx context.Context, conn *stdio.Conn, thread, native, policy, model string) error {
+	p := protocolOf(conn)
+	p.mu.Lock()
+	now := p.settings[native]
+	p.mu.Unlock()
+	if mode := r.profile.Modes[policy]; mode != "" && mode != now.mode {
+		if _, err := conn.Call(ctx, r.options.CallTimeout, methodSetMode, about{thread, map[string]string{"sessionId": native, "modeId": mode}}); err != nil {
+			return fmt.Errorf("set the mode of approval policy %s: %w", policy, err)
+		}
+		now.mode = mode
+	}
+	if model != "" && model != now.model {
+		models, option := r.offers()
+		if !slices.ContainsFunc(models, func(one runtime.Model) bool { return one.ID == model }) {
+			return fmt.Errorf("%w: %s offers no model %q; it offers %s", runtime.ErrInvalidParams, r.profile.title(), model, modelIDs(models))
+		}
+		method, params := methodSetModel, map[string]string{"sessionId": native, "modelId": model}
+		if option != "" {
+			method, params = methodSetOption, map[string]string{"sessionId": native, "configId": option, "value": model}
+		}
+		if _, err := conn.Call(ctx, r.options.CallTimeout, method, about{thread, params}); err != nil {
+			return fmt.Errorf("set model %s: %w", model, err)
+		}
+		now.model = model
+	}
+	p.mu.Lock()
+	p.settings[native] = now
+	p.mu.Unlock()
+	return nil
+}
+
+func modelIDs(models []runtime.Model) string {
+	ids := make([]string, len(models))
+	for i, one := range models {
+		ids[i] = one.ID
+	}
+	return cmp.Or(strings.Join(ids, ", "), "none")
+}
+
+// StartThread implements runtime.Adapter.
+func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
+	if err := r.Capabilities().CheckControls(r.profile.Name, in.ApprovalPolicy, in.Sandbox, in.NetworkAccess); err != nil {
+		return runtime.Thread{}, err
+	}
+	if !filepath.IsAbs(in.Cwd) {
+		return runtime.Thread{}, fmt.Errorf("%w: the working folder %q is not an absolute path", runtime.ErrInvalidParams, in.Cwd)
+	}
+	conn, done, err := r.process.Use(ctx)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	defer done()
+	thread := cmp.Or(in.SessionID, uuid.NewString())
+	native, err := r.open(ctx, conn, thread, in.Cwd)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	if err := r.set(ctx, conn, thread, native, in.ApprovalPolicy, in.Model); err != nil {
+		return runtime.Thread{}, err
+	}
+	r.remember(thread, native, in.Cwd)
+	return runtime.Thread{ID: thread, NativeID: native, Cwd: in.Cwd, Model: in.Model, Source: r.profile.Name}, nil
+}
+
+// remember notes what a session is to the agent and where it works, and returns what is known of it by now.
+func (r *Runtime) remember(thread, native, cwd string) (knownNative, knownCwd string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if native != "" {
+		r.natives[thread] = native
+	}
+	if cwd != "" {
+		r.folders[thread] = cwd
+	}
+	return cmp.Or(r.natives[thread], thread), r.folders[thread]
+}
+
+// ResumeThread implements runtime.Adapter. A conversation whose folder is not known yet is loaded with its next message, which says it.
+func (r *Runtime) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
+	native, cwd := r.remember(in.ThreadID, in.NativeID, "")
+	thread := runtime.Thread{ID: in.ThreadID, NativeID: native, Cwd: cwd, Source: r.profile.Name}
+	conn, done, err := r.process.Use(ctx)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	defer done()
+	if cwd == "" {
+		return thread, nil
+	}
+	return thread, r.load(ctx, conn, in.ThreadID, native, cwd)
+}
+
+// load has the agent load a stored conversation, unless it has.
+func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cwd string) error {
+	p := protocolOf(conn)
+	p.mu.Lock()
+	loaded, can := p.translator.threads[native] == thread, p.agent.Can
+	p.mu.Unlock()
+	method := methodLoad
+	switch {
+	case loaded:
+		return nil
+	case can.Session.Resume != nil:
+		method = methodResume
+	case !can.Load:
+		return fmt.Errorf("%w: %s cannot load conversations of a process that has ended", runtime.ErrThreadNotFound, r.profile.title())
+	}
+	if err := r.putAside(native); err != nil {
+		return err
+	}
+	result, err := conn.Call(ctx, r.options.CallTimeout, method, about{thread, map[string]any{"sessionId": native, "cwd": cwd, "mcpServers": []any{}}})
+	if err != nil {
+		return err
+	}
+	var said offer
+	_ = json.Unmarshal(result, &said) // an agent may say nothing of them
+	r.learn(conn, native, said)
+	p.opened(native, thread)
+	return nil
+}
+
+// CloseThread implements runtime.Adapter: an agent that closes conversations is told to.
+func (r *Runtime) CloseThread(ctx context.Context, threadID string) error {
+	native, _ := r.remember(threadID, "", "")
+	conn := r.process.Current()
+	p := protocolOf(conn)
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	running, loaded, can := p.translator.state.Talks[native] != nil, p.translator.threads[native] == threadID, p.agent.Can
+	p.mu.Unlock()
+	switch {
+	case running:
+		return fmt.Errorf("%w: in session %s", runtime.ErrTurnActive, threadID)
+	case !loaded || can.Session.Close == nil || can.Session.Resume == nil && !can.Load:
+		return nil
+	}
+	if _, err := conn.Call(ctx, r.options.CallTimeout, methodClose, about{threadID, map[string]string{"sessionId": native}}); err != nil {
+		return err
+	}
+	p.closed(native)
+	return nil
+}

@@ -1,0 +1,278 @@
+package acp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"harness/runtime"
+	"harness/runtime/wire"
+)
+
+var writeGolden = flag.Bool("update", false, "write the golden files")
+
+// recorded is a line of a recording: what was said to the agent (In), or by it (Out).
+type recorded struct {
+	At   int64           `json:"at"`
+	Proc string          `json:"proc"`
+	In   json.RawMessage `json:"in"`
+	Out  json.RawMessage `json:"out"`
+}
+
+// player plays a recording: what was said to the agent changes the state as the adapter changes it, and what it said is translated. Between
+// every two lines the state goes through JSON.
+type player struct {
+	t       *testing.T
+	profile Profile
+	translator
+	proc    string
+	waiting []func() []runtime.Signal // messages to a busy conversation
+	opening []json.RawMessage         // ids of requests for a conversation
+	options map[string][]option
+	signals []runtime.Signal
+}
+
+func recordings(t testing.TB, profile string) map[string][]recorded {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", profile, "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings of %s: %v", profile, err)
+	}
+	out := map[string][]recorded{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewScanner(bytes.NewReader(raw)); ; {
+			lines.Buffer(nil, 1<<20)
+			for lines.Scan() {
+				var r recorded
+				if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+					t.Fatalf("%s: %v", file, err)
+				}
+				name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+				out[name] = append(out[name], r)
+			}
+			break
+		}
+	}
+	return out
+}
+
+func (p *player) play(r recorded) {
+	if r.Proc != p.proc {
+		p.proc, p.translator = r.Proc, translator{profile: &p.profile, threads: map[string]string{}}
+		p.options, p.waiting = map[string][]option{}, nil
+	}
+	var stored state
+	if err := json.Unmarshal(p.state.clone(), &stored); err != nil {
+		p.t.Fatal(err)
+	}
+	p.state = stored
+	raw := r.Out
+	if raw == nil {
+		raw = r.In
+	}
+	var l line
+	if err := json.Unmarshal(raw, &l); err != nil {
+		p.t.Fatal(err)
+	}
+	if r.In != nil {
+		p.sent(&l, r.At)
+		return
+	}
+	var made struct {
+		SessionID string `json:"sessionId"`
+	}
+	if json.Unmarshal(l.Result, &made) == nil && made.SessionID != "" {
+		p.threads[made.SessionID] = "thread-" + made.SessionID
+		return
+	}
+	if l.Method == "" { // the answer to a message goes by the turn's id
+		var id string
+		if json.Unmarshal(l.ID, &id) == nil {
+			l.ID, _ = json.Marshal(turnPrefix + p.proc + "-" + id)
+		}
+	}
+	if l.Method == methodPermission {
+		var asked params
+		if err := json.Unmarshal(l.Params, &asked); err != nil {
+			p.t.Fatal(err)
+		}
+		p.options[string(l.ID)] = asked.Options
+	}
+	signals, _ := p.said(&l, r.At)
+	p.signals = append(p.signals, signals...)
+	for i, begin := range p.waiting {
+		if begin != nil {
+			if signals := begin(); signals != nil {
+				p.signals, p.waiting[i] = append(p.signals, signals...), nil
+			}
+		}
+	}
+}
+
+// sent notes what was said to the agent.
+func (p *player) sent(l *line, at int64) {
+	var in struct {
+		SessionID string            `json:"sessionId"`
+		Prompt    []json.RawMessage `json:"prompt"`
+	}
+	_ = json.Unmarshal(l.Params, &in) // an answer has none
+	switch l.Method {
+	case methodPrompt:
+		var turn string
+		if err := json.Unmarshal(l.ID, &turn); err != nil {
+			p.t.Fatal(err)
+		}
+		turn = p.proc + "-" + turn
+		begin := func() []runtime.Signal {
+			if p.state.Talks[in.SessionID] != nil {
+				return nil
+			}
+			of := talk{Thread: "thread-" + in.SessionID, Turn: turn, Cwd: "/home/dev/work"}
+			return p.begin(in.SessionID, of, userItem{Type: wire.ItemUserMessage, ID: turn + ":user", Content: in.Prompt}, at)
+		}
+		if signals := begin(); signals != nil {
+			p.signals = append(p.signals, signals...)
+		} else {
+			p.waiting = append(p.waiting, begin)
+		}
+	case methodLoad, methodResume:
+		p.threads[in.SessionID] = "thread-" + in.SessionID
+	case methodCancel:
+		if of := p.state.Talks[in.SessionID]; of != nil {
+			of.Cancelled = true
+		}
+	case "":
+		var answer struct {
+			Action  string
+			Outcome struct{ Outcome, OptionID string }
+		}
+		_ = json.Unmarshal(l.Result, &answer) // an error has none
+		decision := answer.Action
+		for _, offered := range p.options[string(l.ID)] {
+			if offered.ID == answer.Outcome.OptionID {
+				decision = offered.neutral().Decision
+			}
+		}
+		if decision == "" {
+			decision = actionCancel
+		}
+		p.told(l.ID, decision)
+	}
+}
+
+// check holds what every turn keeps: it begins once and ends once, its items begin before they end, the pieces of a text are the text, and every
+// request is closed.
+func check(t *testing.T, signals []runtime.Signal, unfinished bool) {
+	t.Helper()
+	begun, ended, items, open := map[string]int{}, map[string]int{}, map[string]int{}, map[string]bool{}
+	texts := map[string]string{}
+	for _, s := range signals {
+		switch change := s.Change.(type) {
+		case runtime.TurnStarted:
+			begun[change.TurnID]++
+		case runtime.TurnCompleted:
+			ended[change.TurnID]++
+			for id, count := range items {
+				if strings.HasPrefix(id, change.TurnID+":") && count != 2 {
+					t.Errorf("the turn ends before item %s", id)
+				}
+			}
+			if len(open) > 0 && !unfinished {
+				t.Errorf("the turn ends before its requests %v are closed", slices.Collect(maps.Keys(open)))
+			}
+		case runtime.ItemChanged:
+			items[change.Item.ID]++
+			if want := 1; !change.Done && items[change.Item.ID] != want || change.Done && items[change.Item.ID] != 2 {
+				t.Errorf("item %s is told of %d times (done: %t)", change.Item.ID, items[change.Item.ID], change.Done)
+			}
+			if text := texts[change.Item.ID]; change.Done && text != "" && text != change.Item.Content {
+				t.Errorf("item %s is %q, its pieces are %q", change.Item.ID, change.Item.Content, text)
+			}
+		case runtime.TextDelta:
+			var piece string
+			if err := json.Unmarshal(s.Raw[change.Start:change.End], &piece); err != nil {
+				t.Error(err)
+			}
+			if change.Into == runtime.TextContent {
+				texts[s.ItemID] += piece
+			}
+		case runtime.InteractiveRequested:
+			open[string(s.RequestID)] = true
+		case runtime.RequestResolved:
+			if !open[string(change.RequestID)] {
+				t.Errorf("request %s is closed and was not open", change.RequestID)
+			}
+			delete(open, string(change.RequestID))
+		}
+		if s.TurnID != "" && (begun[s.TurnID] != 1 || ended[s.TurnID] > 1) {
+			t.Errorf("%s of turn %s, which began %d times and ended %d times", s.Method, s.TurnID, begun[s.TurnID], ended[s.TurnID])
+		}
+	}
+	for turn := range begun {
+		if ended[turn] != 1 && !unfinished {
+			t.Errorf("turn %s ended %d times", turn, ended[turn])
+		}
+	}
+}
+
+// Every recording of the real agents becomes the canonical lines that are written down, whatever the moment at which a server had to go on with
+// the state another one has stored.
+func TestRecordingsBecomeCanonicalLines(t *testing.T) {
+	t.Parallel()
+	for _, profile := range Shipped() {
+		t.Run(profile.Name, func(t *testing.T) {
+			t.Parallel()
+			var got bytes.Buffer
+			all := recordings(t, profile.Name)
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				p := &player{t: t, profile: profile}
+				for _, r := range all[name] {
+					p.play(r)
+				}
+				fmt.Fprintf(&got, "== %s\n", name)
+				for _, s := range p.signals {
+					fmt.Fprintf(&got, "%s\n", s.Raw)
+				}
+				t.Run(name, func(t *testing.T) {
+					// Killed agents, and one that never answered, leave turns behind that their processes' ends close.
+					check(t, p.signals, strings.HasPrefix(name, "kill9") || profile.Name == "gemini" && name == "err-429")
+				})
+			}
+			golden := filepath.Join("testdata", profile.Name+".golden")
+			if *writeGolden {
+				if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("the lines differ from %s: %s; see what changed with -update and git diff", golden, firstDifference(got.String(), string(want)))
+			}
+		})
+	}
+}
+
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return fmt.Sprintf("line %d is\n%s\nand not\n%s", i+1, g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("%d lines and not %d", len(g), len(w))
+}
