@@ -243,6 +243,9 @@ const (
 	RequestToolCall  RequestKind = "tool_call"
 )
 
+// LongItem is from which size (bytes) an item is given as Item.Long.
+const LongItem = 1 << 20
+
 // Item is one entry of a turn, already in the words of codex-manager's transcripts.
 type Item struct {
 	ID      string
@@ -250,6 +253,8 @@ type Item struct {
 	Type    string // the runtime's item type
 	Content string
 	Details string // 2-space JSON of the native item, "" for messages
+	// Long is the native item in place of Details, when it is too long to be held twice; nil for others.
+	Long json.RawMessage `json:",omitempty"`
 	// Times in ms, 0 when unknown.
 	StartedAt, CompletedAt int64
 	// Native is a message as the runtime describes it; nil of other items, whose Details say the same.

@@ -15,9 +15,7 @@ func entryOfItem(turnID string, change runtime.ItemChanged, receivedAt int64) tr
 	item := change.Item
 	entry := transcript.Entry{MessageID: item.ID, TurnID: turnID, Role: item.Role, Type: item.Type, Content: item.Content,
 		Status: transcript.Streaming}
-	if item.Details != "" {
-		entry.Details = &item.Details
-	}
+	setDetails(&entry, item)
 	if started := item.StartedAt; started != 0 {
 		entry.StartedAt = &started
 	} else if !change.Done {
@@ -32,6 +30,16 @@ func entryOfItem(turnID string, change runtime.ItemChanged, receivedAt int64) tr
 		entry.CompletedAt = &completed
 	}
 	return entry
+}
+
+// setDetails gives the entry of an item its details.
+func setDetails(entry *transcript.Entry, item runtime.Item) {
+	switch {
+	case item.Long != nil:
+		entry.Source = &transcript.Source{Details: item.Long}
+	case item.Details != "":
+		entry.Details = &item.Details
+	}
 }
 
 // words are how one kind of interactive request shows in the transcript and on the stream.

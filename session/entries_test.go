@@ -1,9 +1,11 @@
 package session
 
 import (
+	"strings"
 	"testing"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 	"harness/transcript"
 )
 
@@ -84,4 +86,25 @@ func TestEntryOfItemTimes(t *testing.T) {
 	if known := entryOfItem("t", runtime.ItemChanged{Item: item, Done: true}, 60); *known.StartedAt != 41 || *known.CompletedAt != 55 {
 		t.Errorf("with the runtime's own times %+v", known)
 	}
+}
+
+// A long item is shown as any other, with its details whole, whether it begins or ends so.
+func TestALongItemIsShownWhole(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		turn := k.send(s.ID)
+		raw := encode(map[string]any{"type": "commandExecution", "id": "c", "command": "yes", "aggregatedOutput": strings.Repeat("said \"\\n\"\n", runtime.LongItem/8)})
+		item, ok := wire.ReadItem(raw)
+		if !ok || item.Long == nil || item.Details != "" {
+			t.Fatalf("read as %.200v", item)
+		}
+		for _, done := range []bool{false, true} {
+			k.fake.item(s.ID, turn, item, done)
+			k.flush()
+			entries := k.stored(s.ID)
+			if len(entries) != 1 || entries[0].Details == nil || *entries[0].Details != indented(raw) || entries[0].Status.Final() != done {
+				t.Errorf("done %v: stored %d entries, the first %.200v", done, len(entries), entries[0])
+			}
+		}
+	})
 }

@@ -78,11 +78,8 @@ func importedTurns(sessionID string, turns []runtime.Turn) []transcript.Turn {
 			entry := transcript.Entry{MessageID: item.ID, TurnID: turn.ID, Role: item.Role, Type: item.Type, Content: item.Content,
 				StartedAt: instant(item.StartedAt, turn.StartedAt), CompletedAt: instant(item.CompletedAt, turn.CompletedAt),
 				Status: transcript.Complete}
-			if item.Details != "" {
-				details := item.Details
-				entry.Details = &details
-			}
-			imported.Entries = append(imported.Entries, entry)
+			setDetails(&entry, item)
+			imported.Entries = append(imported.Entries, entry.Whole())
 		}
 		if turn.Status == runtime.TurnFailed {
 			imported.Entries = append(imported.Entries, entryOfFailure(turnRow{sessionID: sessionID, turnID: turn.ID, failure: turn.Error,

@@ -8,6 +8,10 @@ import (
 
 // AppendJSON appends the entry as the wire spells it, which is what encoding/json makes of it without HTML escaping.
 func (e *Entry) AppendJSON(dst []byte) []byte {
+	if e.Source != nil {
+		whole := e.Whole()
+		return whole.AppendJSON(dst)
+	}
 	dst = appendText(append(dst, `{"messageId":`...), e.MessageID)
 	dst = appendText(append(dst, `,"turnId":`...), e.TurnID)
 	dst = appendText(append(dst, `,"role":`...), e.Role)
@@ -16,6 +20,11 @@ func (e *Entry) AppendJSON(dst []byte) []byte {
 	if e.Details != nil {
 		dst = appendText(append(dst, `,"details":`...), *e.Details)
 	}
+	return e.appendTail(dst)
+}
+
+// appendTail appends what follows the texts.
+func (e *Entry) appendTail(dst []byte) []byte {
 	if e.StartedAt != nil {
 		dst = strconv.AppendInt(append(dst, `,"startedAt":`...), *e.StartedAt, 10)
 	}
@@ -66,6 +75,9 @@ func (e *Entry) Size() int {
 	if e.Details != nil {
 		size += len(*e.Details)
 	}
+	if e.Source != nil {
+		size += len(e.Source.Details)
+	}
 	return size
 }
 
@@ -81,7 +93,11 @@ var verbatim = func() (is [256]bool) {
 
 // appendText appends a JSON string. Most bytes are copied in long runs.
 func appendText(dst []byte, text string) []byte {
-	dst = append(dst, '"')
+	return append(appendInner(append(dst, '"'), text), '"')
+}
+
+// appendInner is appendText without the quotes.
+func appendInner(dst []byte, text string) []byte {
 	start := 0
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -107,7 +123,7 @@ func appendText(dst []byte, text string) []byte {
 		}
 		i += size
 	}
-	return append(append(dst, text[start:]...), '"')
+	return append(dst, text[start:]...)
 }
 
 func appendEscaped(dst []byte, c byte) []byte {

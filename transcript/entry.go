@@ -26,4 +26,6 @@ type Entry struct {
 	StartedAt   *int64  `json:"startedAt,omitempty"`
 	CompletedAt *int64  `json:"completedAt,omitempty"`
 	Status      Status  `json:"status"`
+	// Source stands in for texts that are too long to be held twice, nil when there is none. Whole puts them in.
+	Source *Source `json:"-"`
 }

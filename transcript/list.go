@@ -68,11 +68,14 @@ func (s Store) ListEncoded(ctx context.Context, q database.Querier, sessionID st
 	return entries, encodings, nil
 }
 
+// encodedInJoin is encodedWhole where journal_events is joined, which has sessions, too.
+var encodedInJoin = strings.ReplaceAll(encodedWhole, " session_id", " transcript_entries.session_id")
+
 // list reads the entries that are stored as JSON, and where the others belong. One column instead of ten is half its time: the id of an entry
 // that is not stored as JSON stands in it behind a colon. number is about how many there are.
 func list(ctx context.Context, q database.Querier, session, kept string, number int64) (entries []Entry, encodings Encodings, missing map[string]int, err error) {
 	// A join, because SQLite looks up the events of entries one after the other with one cursor then, a subquery opens one for each.
-	rows, err := q.QueryContext(ctx, `select coalesce(encoded, `+journal.Payload+`, case when event_pos is null then ':' || message_id else '' end)
+	rows, err := q.QueryContext(ctx, `select coalesce(`+encodedInJoin+`, `+journal.Payload+`, case when event_pos is null then ':' || message_id else '' end)
 		from transcript_entries left join journal_events on journal_events.pos = event_pos
 		where transcript_entries.session_id = $1 and place >= 0`+kept+` order by place, ordinal`, session)
 	if err != nil {

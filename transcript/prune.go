@@ -29,6 +29,9 @@ func (Store) DeleteTurn(ctx context.Context, tx database.Tx, sessionID, turnID s
 	if err == nil {
 		_, err = tx.ExecContext(ctx, `delete from rolled_back_turns where session_id = $1 and turn_id = $2`, session, turn)
 	}
+	if err == nil {
+		err = sweepParts(ctx, tx, session)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
@@ -60,7 +63,7 @@ func (Store) DeleteOlder(ctx context.Context, tx database.Tx, sessionID string, 
 	if err != nil {
 		return 0, fmt.Errorf("delete old turns of session %s: %w", sessionID, err)
 	}
-	return gone, nil
+	return gone, sweepParts(ctx, tx, session)
 }
 
 // HasOlder tells whether DeleteOlder would find entries.
@@ -75,10 +78,14 @@ var olderEntries = fmt.Sprintf(`select message_id from (select message_id, coale
 
 // DeleteOldest removes up to limit of a session's entries, the first in reading order first. It returns how many went.
 func (Store) DeleteOldest(ctx context.Context, tx database.Tx, sessionID string, limit int) (int64, error) {
+	session := database.EncodeText(sessionID)
 	result, err := tx.ExecContext(ctx, `delete from transcript_entries where session_id = $1 and message_id in (
-		select message_id from transcript_entries where session_id = $1 order by place, ordinal limit $2)`, database.EncodeText(sessionID), limit)
+		select message_id from transcript_entries where session_id = $1 order by place, ordinal limit $2)`, session, limit)
 	if err != nil {
 		return 0, fmt.Errorf("delete the oldest entries of session %s: %w", sessionID, err)
+	}
+	if err := sweepParts(ctx, tx, session); err != nil {
+		return 0, err
 	}
 	return result.RowsAffected()
 }

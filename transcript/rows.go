@@ -12,7 +12,11 @@ import (
 
 // StoredEntry is, in a selection from transcript_entries, what an entry says: its own JSON, or the event that told of the entry as it is. It is
 // null for rows of before, which have it in columns (migration 0017). ContentOf reads it.
-const StoredEntry = `coalesce(encoded, ` + journal.PayloadAtEventPos + `)`
+const StoredEntry = `coalesce(` + encodedWhole + `, ` + journal.PayloadAtEventPos + `)`
+
+// encodedWhole is the column encoded, whole: the parts of a long entry (long.go) are in order in their index.
+const encodedWhole = `case when encoded = '' then (select string_agg(part, '') from (select part from transcript_parts
+	where session = session_id and message = message_id order by number) as parts) else encoded end`
 
 // entryColumns are what scanEntry scans.
 const entryColumns = `message_id, turn_id, role, type, content, details, status, started_at, completed_at, ` + StoredEntry + `, event_pos`
@@ -67,9 +71,12 @@ func values(session string, entry *Entry, pos int64) []any {
 		encoded sql.NullString
 		at      sql.NullInt64
 	)
-	if pos != 0 {
+	switch {
+	case pos != 0:
 		at = sql.NullInt64{Int64: pos, Valid: true}
-	} else {
+	case entry.long():
+		encoded.Valid = true // its parts follow (storeParts)
+	default:
 		text := entry.AppendJSON(make([]byte, 0, entry.Size()))
 		encoded = sql.NullString{String: unsafe.String(unsafe.SliceData(text), len(text)), Valid: true} // no copy: nobody changes it
 	}
@@ -82,15 +89,4 @@ func nullable(value *int64) sql.NullInt64 {
 		return sql.NullInt64{}
 	}
 	return sql.NullInt64{Int64: *value, Valid: true}
-}
-
-// KeepPruned is for the journal to call before it deletes the events below a position: what only they hold of an entry goes to its row.
-func (Store) KeepPruned(ctx context.Context, tx database.Tx, below int64) error {
-	_, err := tx.ExecContext(ctx, `update transcript_entries set encoded = v.payload, event_pos = null
-		from (select pos, session_id, item_id, `+journal.Payload+` as payload from journal_events where pos < $1) as v
-		where transcript_entries.session_id = v.session_id and transcript_entries.message_id = v.item_id and transcript_entries.event_pos = v.pos`, below)
-	if err != nil {
-		return fmt.Errorf("keep the entries of events below %d: %w", below, err)
-	}
-	return nil
 }

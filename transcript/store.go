@@ -25,6 +25,13 @@ func (Store) UpsertItem(ctx context.Context, tx database.Tx, sessionID string, e
 
 func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, item bool) (merged Entry, changed bool, err error) {
 	k := key{database.EncodeText(sessionID), database.EncodeText(entry.MessageID)}
+	if entry.Source != nil {
+		done, err := upsertLong(ctx, tx, k, entry, item)
+		if err != nil || done {
+			return entry, done, err
+		}
+		entry = entry.Whole()
+	}
 	old, err := scanEntry(ctx, tx.QueryRowContext(ctx,
 		`select `+entryColumns+` from transcript_entries where session_id = $1 and message_id = $2`, k.session, k.message))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -37,17 +44,26 @@ func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, 
 	if merged.Equal(old) {
 		return merged, false, nil
 	}
-	_, err = tx.ExecContext(ctx, `update transcript_entries
-		set turn_id = $3, role = $4, type = $5, status = $6, started_at = $7, completed_at = $8, encoded = $9, event_pos = $10, content = '', details = null
-		where session_id = $1 and message_id = $2`, values(k.session, &merged, 0)...)
+	_, err = tx.ExecContext(ctx, updateRow, values(k.session, &merged, 0)...)
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("update transcript entry %q of session %s: %w", entry.MessageID, sessionID, err)
 	}
-	if moves(old, merged) {
+	if old.long() {
+		err = dropParts(ctx, tx, k)
+	}
+	if err == nil {
+		err = storeParts(ctx, tx, k, &merged)
+	}
+	if err == nil && moves(old, merged) {
 		err = newPlacer(tx).move(ctx, k, &merged, item)
 	}
 	return merged, true, err
 }
+
+// updateRow takes what values gives.
+const updateRow = `update transcript_entries
+	set turn_id = $3, role = $4, type = $5, status = $6, started_at = $7, completed_at = $8, encoded = $9, event_pos = $10, content = '', details = null
+	where session_id = $1 and message_id = $2`
 
 // insert numbers the entry after the session's last one; the caller's transaction is the only writer (journal.Unit).
 func insert(ctx context.Context, tx database.Tx, k key, entry Entry, item bool) (Entry, bool, error) {
@@ -69,7 +85,7 @@ func insert(ctx context.Context, tx database.Tx, k key, entry Entry, item bool) 
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("insert transcript entry %q: %w", entry.MessageID, err)
 	}
-	return entry, true, nil
+	return entry, true, storeParts(ctx, tx, k, &entry)
 }
 
 // Last is the number of a session's newest entry, 0 when it has none: it grows with every new entry.
@@ -96,5 +112,5 @@ func (Store) Delete(ctx context.Context, tx database.Tx, sessionID string) error
 			return fmt.Errorf("delete transcript of session %s: %w", sessionID, err)
 		}
 	}
-	return nil
+	return sweepParts(ctx, tx, database.EncodeText(sessionID))
 }

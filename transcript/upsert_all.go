@@ -206,13 +206,25 @@ func (t *text) Scan(value any) error {
 
 func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*state, statement *database.Bulk, numbered bool) error {
 	args := make([]any, 0, 12*len(keys))
+	var long []key
 	for _, k := range keys {
 		args = append(args, values(k.session, &states[k].entry, states[k].pos)...)
+		if states[k].pos == 0 && states[k].entry.long() {
+			long = append(long, k)
+		}
 		if numbered {
 			args = append(args, states[k].ordinal, states[k].place)
 		}
 	}
-	return statement.Exec(ctx, tx, args)
+	if err := statement.Exec(ctx, tx, args); err != nil {
+		return err
+	}
+	for _, k := range long {
+		if err := storeParts(ctx, tx, k, &states[k].entry); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var (

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"harness/internal/dbtest"
@@ -101,17 +102,18 @@ func buildBefore(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(cache, "harness-"+before)
+	commit := commitBefore(t)
+	path := filepath.Join(cache, "harness-"+commit)
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
 	source := t.TempDir()
 	archive := filepath.Join(source, "before.tar")
-	if out, err := exec.Command("git", "-C", "../..", "archive", "-o", archive, before).CombinedOutput(); err != nil {
-		t.Fatalf("the upgrade is tried from commit %s, so this has to be a clone with its history (git fetch --unshallow): %v: %s", before, err, out)
+	if out, err := exec.Command("git", "-C", "../..", "archive", "-o", archive, commit).CombinedOutput(); err != nil {
+		t.Fatalf("take commit %s from the repository: %v: %s", commit, err, out)
 	}
 	if out, err := exec.Command("tar", "-xf", archive, "-C", source).CombinedOutput(); err != nil {
-		t.Fatalf("unpack commit %s: %v: %s", before, err, out)
+		t.Fatalf("unpack commit %s: %v: %s", commit, err, out)
 	}
 	built := build(t, source, "1.0.0-before")
 	if err := os.MkdirAll(cache, 0o755); err != nil {
@@ -126,6 +128,28 @@ func buildBefore(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// commitBefore is the commit to upgrade from: in a shallow clone the oldest one that it holds.
+func commitBefore(t *testing.T) string {
+	t.Helper()
+	git := func(args ...string) (string, error) {
+		out, err := exec.Command("git", append([]string{"-C", "../.."}, args...)...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	if _, err := git("cat-file", "-e", before+"^{commit}"); err == nil {
+		return before
+	}
+	if shallow, err := git("rev-parse", "--is-shallow-repository"); err != nil || shallow != "true" {
+		t.Fatalf("the upgrade is tried from commit %s, which is not in this repository's history: %v", before, err)
+	}
+	roots, err := git("rev-list", "--max-parents=0", "HEAD")
+	if err != nil || roots == "" {
+		t.Fatalf("find the oldest commit of this shallow clone: %v", err)
+	}
+	oldest := strings.Fields(roots)[0]
+	t.Logf("a shallow clone: the upgrade is tried from %s", oldest)
+	return oldest
 }
 
 // build makes the program of a source folder with a version, with the flags of vetting, so that what that has compiled is not compiled again.

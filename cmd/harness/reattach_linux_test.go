@@ -59,12 +59,16 @@ func onErrand(t *testing.T, options ...siteOption) (s *site, server *instance, s
 
 func (i *instance) errand(session, name string) { i.send(session, "errand "+name+" MOCK_REPLY[ok]") }
 
-// job is the errand's job.
+// job is the errand's job. Connections of the store that were ended while it refused may each cost a read.
 func (i *instance) job(session, name string) object {
 	i.t.Helper()
 	var job object
 	i.eventually("the job is queued", func() bool {
-		if found := i.jobsOf("session:"+session, name); len(found) == 1 {
+		status, answer := i.call(http.MethodGet, "/api/projects/session:"+session+"/orchestrator/jobs", nil)
+		if status == http.StatusServiceUnavailable {
+			return false
+		}
+		if found := jobsOf(answer, name); len(found) == 1 {
 			job = found[0]
 		}
 		return job != nil

@@ -32,8 +32,14 @@ func (i *instance) projectSession() (project, session string) {
 // jobsOf lists an owner's jobs of a kind.
 func (i *instance) jobsOf(owner, kind string) (found []object) {
 	i.t.Helper()
-	for _, job := range list(i.t, i, "/api/projects/"+owner+"/orchestrator/jobs") {
-		if text(job, "payload", "jobKind") == kind {
+	return jobsOf(i.want(http.StatusOK, http.MethodGet, "/api/projects/"+owner+"/orchestrator/jobs", nil), kind)
+}
+
+// jobsOf are those of a kind in a list of jobs.
+func jobsOf(listed object, kind string) (found []object) {
+	jobs, _ := listed["data"].([]any)
+	for _, one := range jobs {
+		if job, is := one.(object); is && text(job, "payload", "jobKind") == kind {
 			found = append(found, job)
 		}
 	}

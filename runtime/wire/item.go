@@ -90,7 +90,11 @@ func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
 	default:
 		item.Content = "[" + item.Type + "]"
 	}
-	if item.Native == nil {
+	switch {
+	case item.Native != nil:
+	case len(raw) > runtime.LongItem:
+		item.Long = raw
+	default:
 		item.Details = indented(raw)
 	}
 	item.Content = Clean(item.Content)

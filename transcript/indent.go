@@ -1,0 +1,92 @@
+package transcript
+
+import (
+	"unicode/utf8"
+	"unsafe"
+)
+
+// indent gives valid JSON as json.Indent makes it with 2 spaces, piece by piece, so that a long one is not held twice. No piece ends within a
+// character.
+func indent(raw []byte, yield func(piece string)) {
+	depth, empty := 0, false
+	line := func() {
+		yield("\n")
+		for range depth {
+			yield("  ")
+		}
+	}
+	for at := 0; at < len(raw); {
+		c := raw[at]
+		if c == ' ' || c == '\t' || c == '\n' || c == '\r' {
+			at++
+			continue
+		}
+		if empty && c != '}' && c != ']' {
+			depth++
+			line()
+			empty = false
+		}
+		end := at + 1
+		switch c {
+		case '{', '[':
+			empty = true
+			yield(asText(raw[at:end]))
+		case ',':
+			yield(",")
+			line()
+		case ':':
+			yield(": ")
+		case '}', ']':
+			if empty {
+				empty = false
+			} else {
+				depth--
+				line()
+			}
+			yield(asText(raw[at:end]))
+		case '"':
+			end = endOfString(raw, at)
+			inPieces(asText(raw[at:end]), yield)
+		default:
+			for end < len(raw) && !structural(raw[end]) {
+				end++
+			}
+			inPieces(asText(raw[at:end]), yield)
+		}
+		at = end
+	}
+}
+
+func asText(raw []byte) string { return unsafe.String(unsafe.SliceData(raw), len(raw)) } // no copy: nobody changes it
+
+// endOfString is where the JSON string that begins at a quote has ended.
+func endOfString(raw []byte, at int) int {
+	for at++; at < len(raw); at++ {
+		switch raw[at] {
+		case '\\':
+			at++
+		case '"':
+			return at + 1
+		}
+	}
+	return len(raw)
+}
+
+func structural(c byte) bool {
+	switch c {
+	case '{', '}', '[', ']', ',', ':', '"', ' ', '\t', '\n', '\r':
+		return true
+	}
+	return false
+}
+
+func inPieces(text string, yield func(piece string)) {
+	for len(text) > 0 {
+		size := min(len(text), pieceBytes)
+		for size < len(text) && size > 0 && !utf8.RuneStart(text[size]) {
+			size--
+		}
+		yield(text[:size])
+		text = text[size:]
+	}
+}
