@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"harness/api/compat"
 	"harness/api/rest"
 	"harness/api/schema"
 	"harness/database"
@@ -127,6 +128,10 @@ func requestFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	var refused *runtime.ReplyError
 	if errors.As(err, &refused) {
 		return invalid(schema.Custom(refused.Message, refused.Field)), true
+	}
+	var absent *missingRuntimeError
+	if errors.As(err, &absent) {
+		return problem(http.StatusNotFound, "unknown_runtime", absent.Error()), true
 	}
 	var unknown *session.UnknownRuntimeError
 	if errors.As(err, &unknown) {
@@ -307,7 +312,12 @@ func runtimeFailures(err error, rt *rest.Route, in *rest.Input) (failure, bool) 
 	var refusal *runtime.Error
 	var unsupported *runtime.UnsupportedError
 	var control *runtime.ControlError
+	var foreign *compat.NotSupportedError
 	switch {
+	case errors.As(err, &foreign):
+		return failure{status: http.StatusNotImplemented, body: errorBody{Status: "error", Code: "not_supported", Message: err.Error(), Details: struct {
+			Runtime string `json:"runtime"`
+		}{foreign.Runtime}}}, true
 	case errors.As(err, &unsupported):
 		return failure{status: http.StatusConflict, body: errorBody{Status: "error", Code: "unsupported_by_runtime", Message: err.Error(), Details: struct {
 			Runtime   string `json:"runtime"`

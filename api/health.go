@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"harness/api/rest"
+	"harness/api/schema"
 	"harness/database"
 	"harness/internal/javascript"
 	"harness/runtime"
@@ -13,7 +14,7 @@ import (
 
 func (s *server) healthRoutes() []rest.Route {
 	return append(s.documentRoutes(), []rest.Route{
-		{Method: http.MethodGet, Path: "/api/health", Agent: rest.AgentAnything, Handle: s.getHealth},
+		{Method: http.MethodGet, Path: "/api/health", Agent: rest.AgentAnything, Query: healthQuery, Handle: s.getHealth},
 		{Method: http.MethodGet, Path: "/api/ready", Agent: rest.AgentAnything, Handle: s.getReady},
 		{Method: http.MethodGet, Path: "/api", Handle: s.getRoot},
 	}...)
@@ -51,6 +52,8 @@ type healthBody struct {
 	Codex   codexHealth `json:"codex"`
 	Queue   queueHealth `json:"orchestratorQueue"`
 	Auth    AuthHealth  `json:"auth"`
+	// Credentials are ours, and those of the runtime the query names.
+	Credentials runtime.AuthState `json:"credentials,omitempty"`
 	// Runtimes are ours: every runtime of this server, the default one first.
 	Runtimes []runtimeHealth `json:"runtimes"`
 	// Store is ours, and there only while the store refuses writes.
@@ -117,12 +120,25 @@ func (s *server) queueHealth(ctx context.Context) queueHealth {
 	return queueHealth{true, &queueCounts{c.Queued, c.Running, c.Completed, c.Failed, c.Canceled, c.Projects}}
 }
 
-func (s *server) getHealth(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+var healthQuery = schema.Struct(rest.Optional("runtime", rest.RuntimeName))
+
+// getHealth tells of one runtime alone when the query names it: status is then whether sessions of that one can run.
+func (s *server) getHealth(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	name := in.Query.Get("runtime").Text()
 	body := healthBody{Status: "ok", Service: "api", Queue: s.queueHealth(ctx), Auth: s.Health.Auth(), Timestamp: javascript.ISOTime(s.Clock().UnixMilli())}
 	status := s.Health.Runtime()
 	ready := status.State == runtime.StateReady
 	for i, one := range s.Health.Runtimes() {
-		body.Runtimes = append(body.Runtimes, viewRuntime(one, i))
+		if name == "" || name == one.Name {
+			body.Runtimes = append(body.Runtimes, viewRuntime(one, i))
+		}
+	}
+	if name != "" {
+		asked, err := s.Operations.Runtime(ctx, name)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		body.Credentials = asked.Auth.State
 	}
 	if len(body.Runtimes) > 0 && body.Runtimes[0].State != runtime.StateReady {
 		body.Status = "degraded"

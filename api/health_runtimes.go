@@ -24,6 +24,8 @@ type processHealth struct {
 	State     runtime.State `json:"state"`
 	StartedAt string        `json:"startedAt,omitempty"`
 	Shim      *shimHealth   `json:"shim,omitempty"`
+	// SessionID is whose it is; health does not say it.
+	SessionID string `json:"sessionId,omitempty"`
 }
 
 func viewRuntime(one RuntimeHealth, position int) runtimeHealth {

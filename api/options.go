@@ -15,6 +15,7 @@ import (
 	"harness/journal"
 	"harness/operations"
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 // Health is what the health routes need to know. Its methods must not block.
@@ -86,7 +87,7 @@ func New(options Options) http.Handler {
 		options.Clock = time.Now
 	}
 	s := &server{Options: options, provider: compat.New(compat.Options{
-		Runtime: options.Runtime, Status: options.Health.Runtime, Clock: options.Clock,
+		Operations: options.Operations, Provider: wire.Origin, Runtime: options.Runtime, Status: options.Health.Runtime, Clock: options.Clock,
 	})}
 	handler := s.normaliseURL(mount(s, s.routes()))
 	if s.Guard != nil {

@@ -24,7 +24,7 @@ func (s *server) routes() []rest.Route {
 	var all []rest.Route
 	for _, resource := range [][]rest.Route{
 		s.healthRoutes(), s.projectRoutes(), s.sessionRoutes(), s.messageRoutes(), s.transcriptRoutes(), s.requestRoutes(), s.mountedRoutes(),
-		s.provider.Routes(), s.threadRoutes(), s.controlRoutes(), s.settingsRoutes(), s.jobRoutes(), s.suggestionRoutes(),
+		s.runtimeRoutes(), s.provider.Routes(), s.threadRoutes(), s.controlRoutes(), s.settingsRoutes(), s.jobRoutes(), s.suggestionRoutes(),
 	} {
 		all = append(all, resource...)
 	}

@@ -1,12 +1,17 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"harness/api"
 	"harness/runtime"
+	"harness/runtime/codex"
+	"harness/runtime/runtimetest/scripted"
 	"harness/session"
 )
 
@@ -48,5 +53,164 @@ func TestListOfARuntime(t *testing.T) {
 	}
 	if answer := b.send(http.MethodGet, "/api/sessions?runtime=", "", ""); answer.Code != http.StatusBadRequest {
 		t.Errorf("%d %s", answer.Code, answer.Body)
+	}
+}
+
+// twoRuntimes are codex, whose words the bundle's runtime answers, and one that is not, neither of them started.
+type twoRuntimes struct{ adapters []runtime.Adapter }
+
+func (r twoRuntimes) Runtimes() (names []string) {
+	for _, adapter := range r.adapters {
+		names = append(names, adapter.Name())
+	}
+	return names
+}
+
+func (r twoRuntimes) Chosen(name string) (runtime.Adapter, error) {
+	for _, adapter := range r.adapters {
+		if name == "" || adapter.Name() == name {
+			return adapter, nil
+		}
+	}
+	return nil, &session.UnknownRuntimeError{Runtime: name, Known: r.Runtimes()}
+}
+
+const plantedToken = "token-4711-planted"
+
+func setupTwo(t *testing.T) *harnessBundle {
+	t.Helper()
+	own := codex.New(codex.Options{Bin: "/nowhere/codex", Home: t.TempDir(), Inherits: func(string) bool { return false }})
+	other := scripted.New(scripted.Options{Env: []string{scripted.TokenVariable + "=" + plantedToken}})
+	b := setup(t, func(p *parts) { p.behind.Runtimes = twoRuntimes{[]runtime.Adapter{own, other}} })
+	b.runtime.result = json.RawMessage(`{"data":[{"id":"of codex"}]}`)
+	return b
+}
+
+// Routes about codex refuse another runtime by name, and are not asked of codex; who names none, or codex, gets codex's answer.
+func TestRoutesOfOneProvider(t *testing.T) {
+	t.Parallel()
+	b := setupTwo(t)
+	routes := 0
+	for _, operation := range api.Operations() {
+		about := slices.ContainsFunc([]string{"/api/account", "/api/config", "/api/skills", "/api/apps", "/api/mcp", "/api/commands", "/api/feedback",
+			"/api/features", "/api/collaboration"}, func(prefix string) bool { return strings.HasPrefix(operation.Path, prefix) })
+		if !about {
+			continue
+		}
+		routes++
+		body := map[string]string{
+			"/api/account/login/start": `{"type":"chatgpt"}`, "/api/account/login/cancel": `{"loginId":"x"}`, "/api/skills/config": `{"path":"p","enabled":true}`,
+			"/api/skills/remote": `{"hazelnutId":"h","isPreload":true}`, "/api/commands/exec": `{"command":["ls"]}`,
+			"/api/feedback": `{"classification":"c","includeLogs":false}`, "/api/config/value": `{"keyPath":"k","mergeStrategy":"replace","value":1}`,
+			"/api/config/batch": `{"edits":[{"keyPath":"k","mergeStrategy":"replace","value":1}]}`,
+		}[operation.Path]
+		kind := "application/json"
+		if operation.Method == http.MethodGet {
+			body, kind = "", ""
+		} else if body == "" {
+			body = "{}"
+		}
+		target := strings.Replace(operation.Path, "{serverName}", "s", 1)
+		b.runtime.calls = nil
+		refused := b.send(operation.Method, target+"?runtime=scripted", kind, body)
+		if text := refused.Body.String(); refused.Code != http.StatusNotImplemented || !strings.Contains(text, `"code":"not_supported"`) ||
+			!strings.Contains(text, `"details":{"runtime":"scripted"}`) || len(b.runtime.calls) != 0 {
+			t.Errorf("%s %s of another runtime: %d %s, codex was asked %q", operation.Method, target, refused.Code, text, b.runtime.calls)
+		}
+		unknown := b.send(operation.Method, target+"?runtime=cohdex", kind, body)
+		if text := unknown.Body.String(); unknown.Code != http.StatusBadRequest || !strings.Contains(text, "codex, scripted") || len(b.runtime.calls) != 0 {
+			t.Errorf("%s %s of an unknown runtime: %d %s", operation.Method, target, unknown.Code, text)
+		}
+		for _, query := range []string{"", "?runtime=codex"} {
+			if b.runtime.calls = nil; b.send(operation.Method, target+query, kind, body).Code != http.StatusOK || len(b.runtime.calls) != 1 ||
+				strings.Contains(b.runtime.calls[0], `"runtime"`) {
+				t.Errorf("%s %s%s: codex was asked %q", operation.Method, target, query, b.runtime.calls)
+			}
+		}
+	}
+	if routes < 20 {
+		t.Errorf("%d routes were tried", routes)
+	}
+	// A server without codex says so, instead of that something is missing.
+	none := setup(t, func(p *parts) {
+		p.Runtime = nil
+		p.behind.Runtimes = twoRuntimes{[]runtime.Adapter{scripted.New(scripted.Options{})}}
+	})
+	if got := none.send(http.MethodGet, "/api/account", "", ""); got.Code != http.StatusNotImplemented || !strings.Contains(got.Body.String(), `"runtime":"scripted"`) {
+		t.Errorf("without codex: %d %s", got.Code, got.Body)
+	}
+}
+
+// Models and capabilities are those of the runtime that is asked for, in the shape clients know.
+func TestModelsAndCapabilitiesOfARuntime(t *testing.T) {
+	t.Parallel()
+	b := setupTwo(t)
+	for _, query := range []string{"", "?runtime=codex"} {
+		expect(t, b.send(http.MethodGet, "/api/models"+query, "", ""), http.StatusOK, `{"data":[{"id":"of codex"}],"nextCursor":null}`)
+	}
+	quick := `{"id":"quick","model":"quick","displayName":"Quick","description":"","hidden":false,"supportedReasoningEfforts":[],` +
+		`"defaultReasoningEffort":null,"inputModalities":["text"],"isDefault":true}`
+	thorough := `{"id":"thorough","model":"thorough","displayName":"Thorough","description":"","hidden":false,"supportedReasoningEfforts":` +
+		`[{"reasoningEffort":"low","description":""},{"reasoningEffort":"high","description":""}],"defaultReasoningEffort":"low","inputModalities":["text"],"isDefault":false}`
+	for query, want := range map[string]string{
+		"": quick + "," + thorough + `],"nextCursor":null`, "&limit=1": quick + `],"nextCursor":"1"`, "&limit=1&cursor=1": thorough + `],"nextCursor":null`,
+	} {
+		expect(t, b.send(http.MethodGet, "/api/models?runtime=scripted"+query, "", ""), http.StatusOK, `{"data":[`+want+`}`)
+	}
+	can := b.send(http.MethodGet, "/api/capabilities?runtime=scripted", "", "").Body.String()
+	for _, part := range []string{`"initialized":false`, `"thread/fork":"disabled"`, `"item/tool/requestUserInput":"available"`, `"toolUserInput":true`,
+		`"turnSteer":false`, `"planUpdates":false`, `"reason":"the scripted runtime does not have it"`, `"capabilities":{"streaming":true`} {
+		if !strings.Contains(can, part) {
+			t.Errorf("capabilities without %s: %s", part, can)
+		}
+	}
+	if own := b.send(http.MethodGet, "/api/capabilities", "", "").Body.String(); strings.Contains(own, `"capabilities":`) {
+		t.Errorf("codex's answer has a new member: %s", own)
+	}
+	for _, target := range []string{"/api/models?runtime=cohdex", "/api/capabilities?runtime=cohdex", "/api/health?runtime=cohdex", "/api/models?runtime=scripted&cursor=x"} {
+		if got := b.send(http.MethodGet, target, "", ""); got.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", target, got.Code, got.Body)
+		}
+	}
+	if got := b.send(http.MethodGet, "/api/health?runtime=scripted", "", "").Body.String(); !strings.Contains(got, `"credentials":"found"`) {
+		t.Errorf("health of one: %s", got)
+	}
+	if got := b.send(http.MethodGet, "/api/health", "", "").Body.String(); strings.Contains(got, `"credentials"`) {
+		t.Errorf("health of all: %s", got)
+	}
+}
+
+// What a person needs to know of a runtime: how it is, what it can do, whether it is logged in and how to get there. No secret.
+func TestRuntimes(t *testing.T) {
+	t.Parallel()
+	b := setupTwo(t)
+	list := b.send(http.MethodGet, "/api/runtimes", "", "").Body.String()
+	for _, part := range []string{`{"data":[{"name":"codex","default":true,"state":`, `"auth":{"state":"missing","credentials":[],"remedy":"set OPENAI_API_KEY`,
+		`"login":true`, `"tested":["0.101.0","0.169.0"]`, `"setting":"CODEX_BIN"`, `"command":"npm install -g @openai/codex"`,
+		`{"name":"scripted","default":false,"state":"stopped","reason":"it is not started","version":"7.1","processes":[],"waiting":0,"capabilities":{`,
+		`"auth":{"state":"found","credentials":["apiKey"],"login":false}`} {
+		if !strings.Contains(list, part) {
+			t.Errorf("the list is without %s: %s", part, list)
+		}
+	}
+	one := b.send(http.MethodGet, "/api/runtimes/scripted", "", "").Body.String()
+	if !strings.Contains(one, `"models":[{"id":"quick","name":"Quick","default":true,"efforts":[],"images":false}`) || strings.Contains(one, "modelsReason") {
+		t.Errorf("one is %s", one)
+	}
+	if own := b.send(http.MethodGet, "/api/runtimes/codex", "", "").Body.String(); !strings.Contains(own, `"models":[],"modelsReason":"`) {
+		t.Errorf("one that cannot be asked is %s", own)
+	}
+	if strings.Contains(list+one+b.log.String(), plantedToken) {
+		t.Error("the token is told")
+	}
+	for target, status := range map[string]int{"/api/runtimes/cohdex": http.StatusNotFound, "/api/runtimes/cohdex/login": http.StatusNotFound,
+		"/api/runtimes/scripted/login": http.StatusConflict, "/api/runtimes/codex/login": http.StatusServiceUnavailable} {
+		method := http.MethodGet
+		if strings.HasSuffix(target, "login") {
+			method = http.MethodPost
+		}
+		if got := b.send(method, target, "", ""); got.Code != status {
+			t.Errorf("%s: %d %s", target, got.Code, got.Body)
+		}
 	}
 }

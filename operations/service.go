@@ -120,6 +120,8 @@ type Suggester interface {
 type Options struct {
 	Sessions Sessions
 	Controls Controls
+	// Runtimes are those sessions run in; nil: there are none.
+	Runtimes Runtimes
 	// DefaultsLocked refuses to change the controls of new sessions (*LockedError).
 	DefaultsLocked bool
 	// Jobs is the job queue, Suggestions keeps suggested requests, Suggester has them made. nil: ErrQueueOff.

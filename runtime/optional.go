@@ -80,6 +80,7 @@ const (
 	OpReview    = "review"
 	OpImages    = "images"
 	OpTools     = "client tools"
+	OpLogin     = "login"
 )
 
 // UnsupportedError says that a runtime cannot do what was asked. It matches ErrUnsupported.

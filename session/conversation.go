@@ -74,7 +74,7 @@ func act[Part, Result any](
 	session, adapter, err := s.owned(ctx, sessionID)
 	if errors.Is(err, ErrNotFound) {
 		session.ID = sessionID
-		adapter, err = s.chosen("")
+		adapter, err = s.Chosen("")
 	}
 	if err != nil {
 		return result, err

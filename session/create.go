@@ -15,7 +15,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return Session{}, err // before the runtime is told anything
 	}
-	adapter, err := s.chosen(in.Runtime)
+	adapter, err := s.Chosen(in.Runtime)
 	if err != nil {
 		return Session{}, err
 	}

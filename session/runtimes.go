@@ -42,8 +42,8 @@ func (s *Service) Runtimes() []string {
 	return names
 }
 
-// chosen finds the runtime of a new session, the default one for "". *UnknownRuntimeError.
-func (s *Service) chosen(name string) (runtime.Adapter, error) {
+// Chosen finds a runtime by its name, the default one for "". *UnknownRuntimeError.
+func (s *Service) Chosen(name string) (runtime.Adapter, error) {
 	if name == "" {
 		name = s.opts.DefaultRuntime
 	}
@@ -74,7 +74,7 @@ func (s *Service) allAdapters() []runtime.Adapter {
 
 // defaultsFor are the default controls for a runtime's sessions: a model is one of the default runtime's.
 func (s *Service) defaultsFor(runtimeName string, defaults Controls) Controls {
-	if preferred, err := s.chosen(""); err != nil || preferred.Name() != runtimeName {
+	if preferred, err := s.Chosen(""); err != nil || preferred.Name() != runtimeName {
 		defaults.Model = nil
 	}
 	return defaults

@@ -1,23 +1,18 @@
 package compat
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 	"sync"
 
 	"harness/api/rest"
-	"harness/api/schema"
 	"harness/internal/javascript"
 	"harness/runtime"
 )
 
-var capabilitiesQuery = schema.Struct(rest.Optional("refresh", rest.Flag))
-
-func (m *Mount) capabilityRoutes() []rest.Route {
-	return []rest.Route{{Method: http.MethodGet, Path: "/api/capabilities", Query: capabilitiesQuery, Handle: m.getCapabilities}}
-}
+var capabilitiesQuery = query(rest.Optional("refresh", rest.Flag))
 
 // The states of a runtime method.
 const (
@@ -58,6 +53,9 @@ type probe struct {
 	reason     string // why nothing is known
 	generation string // the process that said so
 	at         string
+	// lacks says why a method is not there, features are those that no method stands for; both have what is true of codex as their default.
+	lacks    string
+	features map[string]bool
 }
 
 // probes keeps the last one.
@@ -114,12 +112,15 @@ func (p probe) status(method string) (string, *string) {
 	case p.methods[method]:
 		return methodAvailable, nil
 	}
-	reason := "this version of the runtime does not have it"
+	reason := cmp.Or(p.lacks, "this version of the runtime does not have it")
 	return methodDisabled, &reason
 }
 
 // offers reports whether a feature works. Rolling back does on runtimes that can only revert, see rollback.
-func (p probe) offers(methods []string) bool {
+func (p probe) offers(name string, methods []string) bool {
+	if offered, said := p.features[name]; said {
+		return offered
+	}
 	for _, method := range methods {
 		if p.methods[method] || method == "thread/rollback" && p.methods["thread/revert"] {
 			continue
@@ -129,7 +130,20 @@ func (p probe) offers(methods []string) bool {
 	return true
 }
 
-func (p probe) body(initialized bool) any {
+type capabilitiesBody struct {
+	Status   string      `json:"status"`
+	Runtime  runtimeView `json:"runtime"`
+	Methods  ordered     `json:"methods"`
+	Details  ordered     `json:"details"`
+	Features ordered     `json:"features"`
+}
+
+type runtimeView struct {
+	Initialized bool   `json:"initialized"`
+	UpdatedAt   string `json:"capabilitiesLastUpdatedAt"`
+}
+
+func (p probe) body(initialized bool) capabilitiesBody {
 	type detail struct {
 		Status string  `json:"status"`
 		Reason *string `json:"reason"`
@@ -141,19 +155,9 @@ func (p probe) body(initialized bool) any {
 		details = append(details, pair{method, detail{status, reason}})
 	}
 	for _, feature := range capabilityFeatures {
-		features = append(features, pair{feature.name, p.offers(feature.methods)})
+		features = append(features, pair{feature.name, p.offers(feature.name, feature.methods)})
 	}
-	type runtimeView struct {
-		Initialized bool   `json:"initialized"`
-		UpdatedAt   string `json:"capabilitiesLastUpdatedAt"`
-	}
-	return struct {
-		Status   string      `json:"status"`
-		Runtime  runtimeView `json:"runtime"`
-		Methods  ordered     `json:"methods"`
-		Details  ordered     `json:"details"`
-		Features ordered     `json:"features"`
-	}{"ok", runtimeView{initialized, p.at}, methods, details, features}
+	return capabilitiesBody{"ok", runtimeView{initialized, p.at}, methods, details, features}
 }
 
 // ordered is a JSON object whose members keep their order.

@@ -10,11 +10,15 @@ import (
 	"time"
 
 	"harness/api/rest"
+	"harness/operations"
 	"harness/runtime"
 )
 
-// Options are what a Mount stands on. Status is required.
+// Options are what a Mount stands on. Runtime may be nil, Clock too.
 type Options struct {
+	// Operations tells of the runtimes of the server. Provider is the name of the one the routes are about.
+	Operations *operations.Service
+	Provider   string
 	// Runtime takes the requests that are passed through. nil: they are refused with runtime.ErrUnavailable.
 	Runtime runtime.Passer
 	// Status is the state of that runtime. It must not block.
@@ -37,11 +41,13 @@ func New(options Options) *Mount {
 	return &Mount{opts: options}
 }
 
-// Routes are all of them.
+// Routes are all of them. Those of models and capabilities answer for every runtime, the others for the provider alone.
 func (m *Mount) Routes() []rest.Route {
-	var all []rest.Route
-	for _, resource := range [][]rest.Route{m.providerRoutes(), m.accountRoutes(), m.configRoutes(), m.capabilityRoutes()} {
-		all = append(all, resource...)
+	all := m.modelRoutes()
+	for _, resource := range [][]rest.Route{m.providerRoutes(), m.accountRoutes(), m.configRoutes()} {
+		for _, route := range resource {
+			all = append(all, m.ownAlone(route))
+		}
 	}
 	return all
 }

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	configQuery  = schema.Struct(rest.Optional("cwd", rest.Name), rest.Optional("includeLayers", rest.Flag))
+	configQuery  = query(rest.Optional("cwd", rest.Name), rest.Optional("includeLayers", rest.Flag))
 	configEdit   = []schema.Field{rest.Required("keyPath", rest.Name), rest.Required("mergeStrategy", schema.Enum("replace", "upsert")), rest.Required("value", schema.Any())}
 	configTarget = []schema.Field{rest.Optional("expectedVersion", rest.Name), rest.Optional("filePath", rest.Name)}
 	configValue  = schema.Struct(append(append([]schema.Field{}, configEdit...), configTarget...)...)

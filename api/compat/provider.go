@@ -10,9 +10,9 @@ import (
 )
 
 var (
-	pageQuery   = schema.Struct(rest.Optional("cursor", rest.Cursor), rest.Optional("limit", rest.Limit))
-	appsQuery   = schema.Struct(rest.Optional("cursor", rest.Cursor), rest.Optional("limit", rest.Limit), rest.Optional("threadId", rest.Name), rest.Optional("forceRefetch", rest.Flag))
-	skillsQuery = schema.Struct(rest.Optional("forceReload", rest.Flag), rest.Optional("cwd", rest.Name))
+	pageQuery   = query(rest.Optional("cursor", rest.Cursor), rest.Optional("limit", rest.Limit))
+	appsQuery   = query(rest.Optional("cursor", rest.Cursor), rest.Optional("limit", rest.Limit), rest.Optional("threadId", rest.Name), rest.Optional("forceRefetch", rest.Flag))
+	skillsQuery = query(rest.Optional("forceReload", rest.Flag), rest.Optional("cwd", rest.Name))
 	skillConfig = schema.Struct(rest.Required("path", rest.Name), rest.Required("enabled", schema.Boolean()))
 	remoteSkill = schema.Struct(rest.Required("hazelnutId", rest.Name), rest.Required("isPreload", schema.Boolean()))
 	oauthBody   = schema.Optional(schema.Struct(
@@ -23,10 +23,9 @@ var (
 		rest.Required("classification", rest.Name), rest.Required("includeLogs", schema.Boolean()), rest.Optional("reason", rest.Name), rest.Optional("threadId", rest.Name))
 )
 
-// providerRoutes are about what the runtime offers: models, skills, apps, MCP servers, commands.
+// providerRoutes are about what the runtime offers: skills, apps, MCP servers, commands.
 func (m *Mount) providerRoutes() []rest.Route {
 	return []rest.Route{
-		{Method: http.MethodGet, Path: "/api/models", Query: pageQuery, Handle: m.passList("model/list", ofQuery)},
 		{
 			Method: http.MethodGet, Path: "/api/features/experimental", Query: pageQuery, Mapped: true,
 			Handle: m.passList("experimentalFeature/list", ofPage),

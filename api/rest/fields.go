@@ -12,6 +12,8 @@ var (
 	// Name is any identifier, Key one that is part of an index.
 	Name = schema.Text{}.Trim().Min(1)
 	Key  = schema.Text{}.Trim().Min(1).Max(database.MaxKey)
+	// RuntimeName names one of the server's runtimes.
+	RuntimeName = schema.Text{}.Trim().Min(1).Max(100)
 	// Limit and Cursor choose a page.
 	Limit  = schema.Integer().Coerce().Min(1).Max(200)
 	Cursor = schema.Text{}.Trim().Min(1)

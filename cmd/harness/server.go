@@ -260,7 +260,7 @@ func (s *Server) startHTTP(context.Context) error {
 // operations are the parts of what clients may ask. What there is not of the queue stays nil, and is refused.
 func (s *Server) operations() operations.Options {
 	parts := operations.Options{
-		Sessions: s.sessions, Controls: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked, Suggestions: s.queue.suggestions,
+		Sessions: s.sessions, Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked, Suggestions: s.queue.suggestions,
 	}
 	if s.queue.Queue != nil {
 		parts.Jobs = s.queue.Queue

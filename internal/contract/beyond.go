@@ -211,5 +211,11 @@ func Beyond() []Row {
 				"[stream.md](stream.md#which-events-there-are)",
 			Reason: "the original had codex only; frames of codex are byte for byte what they were",
 		},
+		{
+			What: "`?runtime=` of models, capabilities and health tells of that runtime; routes about codex are 501 `not_supported` for another one, " +
+				"and on a server without codex; `/api/runtimes` tells of all: [api.md](api.md#runtimes)",
+			Reason: "the original had codex only",
+			Routes: []string{"GET /api/models", "GET /api/capabilities", "GET /api/health"},
+		},
 	}
 }

@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,4 +86,38 @@ func HasAuthFile(home string) bool {
 	}
 	info, err := os.Stat(filepath.Join(home, "auth.json"))
 	return err == nil && info.Size() > 0
+}
+
+// Install implements runtime.Installer.
+func (c *Codex) Install() runtime.Install {
+	return runtime.Install{From: "0.101.0", Tested: []string{"0.101.0", "0.169.0"}, Command: "npm install -g @openai/codex", Setting: "CODEX_BIN",
+		Page: "https://github.com/openai/codex"}
+}
+
+// Login implements runtime.Authenticator: a person types a code in at a page of the provider's, on any machine. Versions that do not know how
+// are *runtime.UnsupportedError.
+func (c *Codex) Login(ctx context.Context) (runtime.Login, error) {
+	result, err := c.Call(ctx, "account/login/start", object{"type": "chatgptDeviceCode"})
+	if errors.Is(err, runtime.ErrInvalidParams) || unknownMethod(err) {
+		return runtime.Login{}, &runtime.UnsupportedError{Runtime: Name, Operation: runtime.OpLogin}
+	}
+	if err != nil {
+		return runtime.Login{}, err
+	}
+	return loginOf(result)
+}
+
+func loginOf(result json.RawMessage) (runtime.Login, error) {
+	var begun struct {
+		LoginID         string `json:"loginId"`
+		VerificationURL string `json:"verificationUrl"`
+		UserCode        string `json:"userCode"`
+	}
+	if err := json.Unmarshal(result, &begun); err != nil {
+		return runtime.Login{}, fmt.Errorf("read codex's answer to a login: %w", err)
+	}
+	if begun.VerificationURL == "" || begun.UserCode == "" {
+		return runtime.Login{}, errors.New("codex began a login without a page and a code for a person: log in with: codex login --device-auth")
+	}
+	return runtime.Login{ID: begun.LoginID, URL: begun.VerificationURL, Code: begun.UserCode}, nil
 }

@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"harness/api/rest"
+	"harness/operations"
+	"harness/runtime"
+	"harness/session"
+)
+
+func (s *server) runtimeRoutes() []rest.Route {
+	return []rest.Route{
+		{Method: http.MethodGet, Path: "/api/runtimes", Handle: s.listRuntimes},
+		{Method: http.MethodGet, Path: "/api/runtimes/:runtime", Handle: s.getRuntime},
+		{Method: http.MethodPost, Path: "/api/runtimes/:runtime/login", Mapped: true, Handle: s.loginRuntime},
+	}
+}
+
+// runtimeView is a runtime in the API.
+type runtimeView struct {
+	runtimeHealth
+	Capabilities runtime.Capabilities `json:"capabilities"`
+	Auth         authView             `json:"auth"`
+	Install      *runtime.Install     `json:"install,omitempty"`
+}
+
+type authView struct {
+	runtime.AuthStatus
+	// Login says that POST .../login works.
+	Login bool `json:"login"`
+}
+
+func viewRuntimeOf(one operations.Runtime) runtimeView {
+	position := 1
+	if one.Default {
+		position = 0
+	}
+	if one.Auth.Credentials == nil {
+		one.Auth.Credentials = []string{}
+	}
+	view := runtimeView{viewRuntime(RuntimeHealth{one.Name, one.Status}, position), one.Capabilities, authView{one.Auth, one.Login}, one.Install}
+	for i := range one.Status.Processes {
+		view.Processes[i].SessionID = one.Status.Processes[i].Serves
+	}
+	return view
+}
+
+func (s *server) listRuntimes(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+	all, err := s.Operations.Runtimes(ctx)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	list := rest.List[runtimeView]{Data: []runtimeView{}}
+	for _, one := range all {
+		list.Data = append(list.Data, viewRuntimeOf(one))
+	}
+	return rest.OK(list)
+}
+
+// getRuntime also tells the models; when the runtime cannot be asked for them, why.
+func (s *server) getRuntime(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	name := in.Params["runtime"]
+	one, err := s.Operations.Runtime(ctx, name)
+	if err != nil {
+		return rest.Reply{}, missing(err)
+	}
+	body := struct {
+		runtimeView
+		Models       []runtime.Model `json:"models"`
+		ModelsReason string          `json:"modelsReason,omitempty"`
+	}{runtimeView: viewRuntimeOf(one)}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if body.Models, err = s.Operations.Models(ctx, name); err != nil {
+		body.ModelsReason = err.Error()
+	}
+	if body.Models == nil {
+		body.Models = []runtime.Model{}
+	}
+	return rest.OK(body)
+}
+
+func (s *server) loginRuntime(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	login, err := s.Operations.Login(ctx, in.Params["runtime"])
+	if err != nil {
+		return rest.Reply{}, missing(err)
+	}
+	return rest.OK(login)
+}
+
+// missingRuntimeError is an unknown runtime that a path names.
+type missingRuntimeError struct{ *session.UnknownRuntimeError }
+
+// missing makes an unknown runtime one that is not found.
+func missing(err error) error {
+	var unknown *session.UnknownRuntimeError
+	if errors.As(err, &unknown) {
+		return &missingRuntimeError{unknown}
+	}
+	return err
+}

@@ -1,0 +1,105 @@
+package operations
+
+import (
+	"context"
+
+	"harness/runtime"
+	"harness/session"
+)
+
+// Runtimes is what the operations need of the runtimes. *session.Service implements it.
+type Runtimes interface {
+	// Runtimes are the names of those there are, the default one first.
+	Runtimes() []string
+	// Chosen finds one by its name, the default one by "". *session.UnknownRuntimeError.
+	Chosen(name string) (runtime.Adapter, error)
+}
+
+// Runtime is what is known of one of the server's runtimes.
+type Runtime struct {
+	Name         string
+	Default      bool
+	Status       runtime.Status
+	Capabilities runtime.Capabilities
+	Auth         runtime.AuthStatus
+	// Install is nil of a runtime whose adapter does not know how to get it. Login says that Login works.
+	Install *runtime.Install
+	Login   bool
+}
+
+// Runtimes are those of this server, the default one first.
+func (s *Service) Runtimes(ctx context.Context) ([]Runtime, error) {
+	all := []Runtime{}
+	for _, name := range s.runtimeNames() {
+		one, err := s.Runtime(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// Runtime is one of them, the default one for "". *session.UnknownRuntimeError.
+func (s *Service) Runtime(ctx context.Context, name string) (Runtime, error) {
+	adapter, err := s.chosen(name)
+	if err != nil {
+		return Runtime{}, err
+	}
+	auth, err := adapter.Auth(ctx)
+	if err != nil {
+		return Runtime{}, err
+	}
+	one := Runtime{Name: adapter.Name(), Default: adapter.Name() == s.DefaultRuntime(), Status: adapter.Status(),
+		Capabilities: runtime.CapabilitiesOf(adapter), Auth: auth}
+	if installer, ok := adapter.(runtime.Installer); ok {
+		install := installer.Install()
+		one.Install = &install
+	}
+	_, one.Login = runtime.Has[runtime.Authenticator](adapter, runtime.OpLogin)
+	return one, nil
+}
+
+// DefaultRuntime is the name of the runtime new sessions get, "" of a server without any.
+func (s *Service) DefaultRuntime() string {
+	if names := s.runtimeNames(); len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+// Models are those a runtime offers, the default one's for "". *session.UnknownRuntimeError.
+func (s *Service) Models(ctx context.Context, name string) ([]runtime.Model, error) {
+	adapter, err := s.chosen(name)
+	if err != nil {
+		return nil, err
+	}
+	return adapter.Models(ctx)
+}
+
+// Login begins a login of a runtime. *session.UnknownRuntimeError, *runtime.UnsupportedError.
+func (s *Service) Login(ctx context.Context, name string) (runtime.Login, error) {
+	adapter, err := s.chosen(name)
+	if err != nil {
+		return runtime.Login{}, err
+	}
+	authenticator, err := runtime.As[runtime.Authenticator](adapter, runtime.OpLogin)
+	if err != nil {
+		return runtime.Login{}, err
+	}
+	return authenticator.Login(ctx)
+}
+
+func (s *Service) runtimeNames() []string {
+	if s.opts.Runtimes == nil {
+		return nil
+	}
+	return s.opts.Runtimes.Runtimes()
+}
+
+func (s *Service) chosen(name string) (runtime.Adapter, error) {
+	if s.opts.Runtimes == nil {
+		return nil, &session.UnknownRuntimeError{Runtime: name}
+	}
+	return s.opts.Runtimes.Chosen(name)
+}
