@@ -71,6 +71,7 @@ func (s *Service) deleteThread(ctx context.Context, session Session, by time.Tim
 	if err == nil {
 		s.interruptFirst(ctx, adapter, session)
 		if err = ctx.Err(); err == nil {
+			s.giveBack(ctx, adapter, session)
 			files, err = deleteThread(ctx, adapter, session.RuntimeSessionID)
 		}
 	}
@@ -88,6 +89,17 @@ func deleteThread(ctx context.Context, adapter runtime.Adapter, threadID string)
 		return librarian.DeleteThread(ctx, threadID)
 	}
 	return 0, nil
+}
+
+// giveBack ends the process of a session that nobody goes on with for now, where its runtime has one for each. One that cannot be ended is
+// closed when it has been idle for long enough.
+func (s *Service) giveBack(ctx context.Context, adapter runtime.Adapter, session Session) {
+	if runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {
+		return
+	}
+	if err := adapter.CloseThread(ctx, session.ID); err != nil {
+		s.opts.Logger.Info().Err(err).Str("session", session.ID).Str("runtime", session.Runtime).Msg("the session's process goes on for now")
+	}
 }
 
 // interruptGrace is how long a deletion waits for the end of the turn it interrupted, so that clients hear of that first.

@@ -54,7 +54,8 @@ type fake struct {
 func (f *fake) Name() string { return cmp.Or(f.name, "codex") }
 
 func (f *fake) Capabilities() runtime.Capabilities {
-	return runtime.Capabilities{Interrupt: true, Approvals: true, DynamicTools: true, Images: true, ProcessPer: runtime.ProcessPerRuntime,
+	per := map[bool]string{true: runtime.ProcessPerThread, false: runtime.ProcessPerRuntime}[f.apart]
+	return runtime.Capabilities{Interrupt: true, Approvals: true, DynamicTools: true, Images: true, ProcessPer: per,
 		Sandboxes:        []string{"read-only", "workspace-write", "danger-full-access"},
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"}, NetworkAccess: []string{"restricted", "enabled"}}
 }

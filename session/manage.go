@@ -61,6 +61,7 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error
 				return nil, materialized(err)
 			}
 		}
+		s.giveBack(ctx, adapter, session)
 		var t runtime.Thread
 		if historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory); ok {
 			// Where it is kept has changed. Not to learn of that now is no failure of what was asked for.

@@ -345,3 +345,19 @@ func TestFramesNameTheirRuntime(t *testing.T) {
 		}
 	})
 }
+
+// A session that is put away or deleted gives its process back; the one process for all of another runtime is left alone.
+func TestWhatIsPutAwayKeepsNoProcess(t *testing.T) {
+	eachPair(t, func(t *testing.T, p pair) {
+		away, gone, codex := p.session("a"), p.session("b"), p.create()
+		for _, s := range []Session{away, codex} {
+			_, err := p.Archive(t.Context(), s.ID)
+			p.do(err)
+		}
+		_, err := p.Delete(t.Context(), gone.ID)
+		p.do(err)
+		if got := strings.Join(p.other.closed, " "); got != away.ID+" "+gone.ID || len(p.fake.closed) != 0 {
+			t.Errorf("closed %s, and %v of codex", got, p.fake.closed)
+		}
+	})
+}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"harness/api"
-	"harness/runtime/codex"
+	"harness/runtime"
 	"harness/runtime/process/callers"
 	"harness/runtime/process/shim"
 )
@@ -76,7 +76,30 @@ func (a *agents) find(r *http.Request, accepted time.Time) agent {
 	if !caller.Inside {
 		return agent{}
 	}
-	return agent{session: codex.Conversation(caller.PID), inside: true}
+	return agent{session: a.runtimes.sessionOf(caller), inside: true}
+}
+
+// sessionOf is the session a caller inside of a runtime belongs to, "" when nobody can tell: by the process that serves that session alone, or
+// by what a process for all says of what it started. What the caller itself says does not count.
+func (r runtimes) sessionOf(caller callers.Caller) string {
+	if caller.Runtime == 0 {
+		return ""
+	}
+	is := func(pid int, shim *runtime.ShimStatus) bool {
+		return pid == caller.Runtime || shim != nil && shim.PID == caller.Runtime
+	}
+	for _, adapter := range r.adapters {
+		status := adapter.Status()
+		for _, process := range status.Processes {
+			if is(process.PID, process.Shim) {
+				return process.Serves
+			}
+		}
+		if locator, ok := adapter.(runtime.Locator); ok && is(status.PID, status.Shim) {
+			return locator.Conversation(caller.PID)
+		}
+	}
+	return ""
 }
 
 // AgentScope implements api.Agents.

@@ -355,12 +355,15 @@ func (i *instance) transcript(session string) []object {
 	return entries
 }
 
-// waitRuntime returns when codex is usable; routes wait for it by themselves, this makes start-up no part of a test's timing.
+// waitRuntime returns when the default runtime is usable; routes wait for it by themselves, this makes start-up no part of a test's timing.
 func (i *instance) waitRuntime() {
 	i.t.Helper()
-	i.eventually("codex is initialized", func() bool {
+	i.eventually("the default runtime is ready", func() bool {
 		_, health := i.call(http.MethodGet, "/api/health", nil)
-		return health["codex"].(object)["initialized"] == true
+		if runtimes, told := health["runtimes"].([]any); told {
+			return text(runtimes[0], "state") == "ready"
+		}
+		return health["codex"].(object)["initialized"] == true // a build from before there were others
 	})
 }
 

@@ -13,8 +13,8 @@ import (
 func main() { os.Exit(execute()) }
 
 // execute runs the process's own command line. The first SIGINT or SIGTERM asks for an orderly end; from then on they have their usual
-// effect, so a second one ends a process whose orderly end takes too long.
-func execute() int {
+// effect, so a second one ends a process whose orderly end takes too long. Further runtimes are driven besides those of runtimeTable.
+func execute(further ...runtimeMaker) int {
 	ctx, end := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -28,7 +28,7 @@ func execute() int {
 		case <-ctx.Done():
 		}
 	}()
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr, further...)
 	end()
 	<-watched
 	return code

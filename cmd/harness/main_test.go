@@ -7,6 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"harness/internal/mcptest"
+	"harness/runtime/runtimetest/scripted"
 )
 
 // runAsHarness makes the test binary behave as the harness command: so end-to-end tests kill and restart a real process, which carries the
@@ -16,6 +17,9 @@ const runAsHarness = "HARNESS_TEST_RUN_AS_HARNESS"
 // runAsMCP makes the test binary the MCP server codex starts.
 const runAsMCP = "HARNESS_TEST_RUN_AS_MCP"
 
+// runAsAgent makes the test binary the scripted agent; its value is the agent's folder.
+const runAsAgent = "HARNESS_TEST_SCRIPTED_AGENT"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(runAsMCP) != "" {
 		if err := mcptest.Serve(os.Stdin, os.Stdout); err != nil {
@@ -23,8 +27,11 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if dir := os.Getenv(runAsAgent); dir != "" && !startedByServer() {
+		os.Exit(scripted.Agent(os.Stdin, os.Stdout, dir))
+	}
 	if os.Getenv(runAsHarness) != "" || startedByServer() {
-		os.Exit(execute())
+		os.Exit(execute(runtimeMaker{scripted.Name, newScripted}))
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if err := removePlainProgram(); err != nil {

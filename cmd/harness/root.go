@@ -21,8 +21,8 @@ const (
 )
 
 // run executes one command line and returns its exit code. Errors are one line on stderr.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRoot()
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, further ...runtimeMaker) int {
+	root := newRoot(further)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -56,7 +56,7 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-func newRoot() *cobra.Command {
+func newRoot(further []runtimeMaker) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "harness",
 		Short:         "A control plane for coding-agent runtimes",
@@ -72,6 +72,6 @@ func newRoot() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newServe(), newMigrate(), newConfig(), newHealthcheck(), newJobs(), newExtensions(), newRuntimes(), newTrust(), newDoctor(), newVersion(), newShim(), newConfine(), newTryConfine())
+	root.AddCommand(newServe(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(), newExtensions(), newRuntimes(), newTrust(), newDoctor(), newVersion(), newShim(), newConfine(), newTryConfine())
 	return root
 }

@@ -31,20 +31,21 @@ func runtimeTable() []runtimeMaker {
 
 // runtimes are those of a server, the default one first.
 type runtimes struct {
+	table    []runtimeMaker // those the server can drive
 	shims    *shim.Host
 	makers   []runtimeMaker
 	adapters []runtime.Adapter
 }
 
-// chosenRuntimes are the configured ones of those this program can drive, the default one first.
-func chosenRuntimes(cfg *config.Config) ([]runtimeMaker, error) {
-	table := runtimeTable()
+// chosen are the configured ones of those the server can drive, the default one first.
+func (r runtimes) chosen(cfg *config.Config) ([]runtimeMaker, error) {
+	table := r.table
 	var chosen []runtimeMaker
 	for _, name := range cfg.Runtimes {
 		i := slices.IndexFunc(table, func(one runtimeMaker) bool { return one.name == name })
 		if i < 0 {
 			return nil, &usageError{fmt.Errorf("HARNESS_RUNTIMES names %q, which this program cannot drive; it can drive %s",
-				name, strings.Join(runtimeNames(), ", "))}
+				name, strings.Join(namesOf(table), ", "))}
 		}
 		if name == cfg.DefaultRuntime {
 			chosen = slices.Insert(chosen, 0, table[i])
@@ -144,9 +145,11 @@ func (s *Server) codexEnv() []string {
 }
 
 // runtimeNames are the runtimes this program can drive.
-func runtimeNames() []string {
+func runtimeNames() []string { return namesOf(runtimeTable()) }
+
+func namesOf(table []runtimeMaker) []string {
 	var names []string
-	for _, one := range runtimeTable() {
+	for _, one := range table {
 		names = append(names, one.name)
 	}
 	return names

@@ -13,7 +13,7 @@ import (
 	"harness/telemetry"
 )
 
-func newServe() *cobra.Command {
+func newServe(further []runtimeMaker) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the REST API and the websocket stream",
@@ -25,7 +25,7 @@ func newServe() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), cfg)
+			return serve(cmd.Context(), cfg, further)
 		},
 	}
 	config.AddFlags(cmd.Flags())
@@ -33,7 +33,7 @@ func newServe() *cobra.Command {
 }
 
 // serve runs until ctx ends (SIGINT, SIGTERM) or a part fails.
-func serve(ctx context.Context, cfg *config.Config) error {
+func serve(ctx context.Context, cfg *config.Config, further []runtimeMaker) error {
 	if err := auth.CheckBind(cfg.Host, cfg.AuthToken != "", cfg.InsecureNoAuth); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func serve(ctx context.Context, cfg *config.Config) error {
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
-	server := NewServer(cfg, workspace, log)
+	server := NewServer(cfg, workspace, log, further...)
 	if err := server.Start(ctx); err != nil {
 		return errors.Join(err, server.Stop())
 	}

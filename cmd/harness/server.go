@@ -68,10 +68,11 @@ type Server struct {
 	failed  chan error
 }
 
-// NewServer makes a server that does nothing until Start. workspace is its working directory.
-func NewServer(cfg *config.Config, workspace string, log zerolog.Logger) *Server {
+// NewServer makes a server that does nothing until Start. workspace is its working directory. It can drive further runtimes besides those of
+// runtimeTable.
+func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further ...runtimeMaker) *Server {
 	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: newMetrics(), crowd: newCrowd(), failed: make(chan error, 1),
-		consents: newConsents(cfg.Trust)}
+		consents: newConsents(cfg.Trust), runtimes: runtimes{table: append(runtimeTable(), further...)}}
 	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, rooms, database.
 	s.parts = lifecycle.New(log, cfg.ShutdownTimeout,
 		lifecycle.Part{Name: "data directory", Start: s.openDir, Stop: s.closeDir, Bound: time.Second},
@@ -115,7 +116,7 @@ func (s *Server) fail(err error) {
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
 
 func (s *Server) openDir(context.Context) (err error) {
-	if s.runtimes.makers, err = chosenRuntimes(s.cfg); err != nil {
+	if s.runtimes.makers, err = s.runtimes.chosen(s.cfg); err != nil {
 		return err
 	}
 	if err := s.consents.claimDataDir(s.cfg); err != nil {

@@ -2,9 +2,8 @@ package codex
 
 import "harness/runtime/process"
 
-// Conversation is the thread for which codex started a process, "" when it does not say (versions before 0.169 do not). The process must be
-// right below codex: what that runs may have changed its own environment.
-func Conversation(pid int) string {
+// Conversation implements runtime.Locator. Versions before 0.169 do not say.
+func (c *Codex) Conversation(pid int) string {
 	if pid <= 0 {
 		return ""
 	}

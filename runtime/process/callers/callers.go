@@ -12,6 +12,8 @@ type Caller struct {
 	// PID is the process right below the runtime in whose tree the caller is: what the runtime started. It is the runtime's own id when the
 	// runtime itself calls, and 0 when the caller could not be found any more.
 	PID int
+	// Runtime is the one of the given processes in whose tree the caller is, 0 when PID is.
+	Runtime int
 }
 
 // Finder looks callers up. Use New.

@@ -17,8 +17,8 @@ import (
 // look is what was seen of the runtimes' processes.
 type look struct {
 	began time.Time
-	// sockets are those held inside, by number, with what the runtime started.
-	sockets map[uint32]int
+	// sockets are those held inside, by number, with who holds them.
+	sockets map[uint32]Caller
 	// closed tells that there are processes whose sockets cannot be seen: one of them may hold any socket.
 	closed bool
 }
@@ -41,8 +41,8 @@ func (f *Finder) Find(ctx context.Context, local, remote netip.AddrPort, accepte
 	if err != nil {
 		return Caller{}, err
 	}
-	if pid, inside := seen.sockets[number]; inside {
-		return Caller{Inside: true, PID: pid}, nil
+	if caller, inside := seen.sockets[number]; inside {
+		return caller, nil
 	}
 	if seen.closed {
 		return Caller{Inside: true}, nil
@@ -82,7 +82,7 @@ func (f *Finder) since(ctx context.Context, moment time.Time) (*look, error) {
 
 // lookAt lists the sockets of everything below the given processes.
 func lookAt(runtimes []int) (*look, error) {
-	seen := &look{began: time.Now(), sockets: map[uint32]int{}}
+	seen := &look{began: time.Now(), sockets: map[uint32]Caller{}}
 	if len(runtimes) == 0 {
 		return seen, nil
 	}
@@ -119,36 +119,36 @@ func (l *look) pass(runtimes []int, done map[int]bool) (left bool, err error) {
 		}
 	}
 	for pid := range parents {
-		below, inside, broken := started(pid, parents, runtimes)
+		caller, broken := started(pid, parents, runtimes)
 		left = left || broken && !done[pid]
-		if !inside || done[pid] {
+		if !caller.Inside || done[pid] {
 			continue
 		}
 		left = true
 		// The runtime itself may hide what it holds; it is trusted not to call for what it runs.
-		done[pid] = l.add(pid, below) || slices.Contains(runtimes, pid) || holdsNothing(pid)
+		done[pid] = l.add(pid, caller) || slices.Contains(runtimes, pid) || holdsNothing(pid)
 	}
 	return left, nil
 }
 
-// started is the process right below a runtime from which another descends, itself for the runtime. broken tells that a process between them
+// started tells from which process right below a runtime another descends, itself for the runtime. broken tells that a process between them
 // ended while this looked: its child has another parent by now.
-func started(pid int, parents map[int]int, runtimes []int) (below int, inside, broken bool) {
-	below = pid
+func started(pid int, parents map[int]int, runtimes []int) (caller Caller, broken bool) {
+	below := pid
 	for above := pid; above > 1; above = parents[above] {
 		if slices.Contains(runtimes, above) {
-			return below, true, false
+			return Caller{Inside: true, PID: below, Runtime: above}, false
 		}
 		if above != pid && parents[above] == 0 && process.Started(above) == 0 {
-			return 0, false, true
+			return Caller{}, true
 		}
 		below = above
 	}
-	return 0, false, false
+	return Caller{}, false
 }
 
 // add notes the sockets of a process; false when they cannot be seen.
-func (l *look) add(pid, below int) bool {
+func (l *look) add(pid int, caller Caller) bool {
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
 	open, err := os.ReadDir(folder)
 	if err != nil {
@@ -164,7 +164,7 @@ func (l *look) add(pid, below int) bool {
 			continue
 		}
 		if number, err := strconv.ParseUint(strings.TrimSuffix(text, "]"), 10, 32); err == nil {
-			l.sockets[uint32(number)] = below
+			l.sockets[uint32(number)] = caller
 		}
 	}
 	return true

@@ -86,6 +86,9 @@ func TestACallerIsFoundByItsProcess(t *testing.T) {
 			if err != nil || !caller.Inside {
 				t.Errorf("%s, %s: %+v, %v", address, name, caller, err)
 			}
+			if known := caller.PID != 0; known != (caller.Runtime == cmd.Process.Pid) {
+				t.Errorf("%s, %s: %+v, the runtime is %d", address, name, caller, cmd.Process.Pid)
+			}
 			if itself := name == "the runtime itself"; itself != (caller.PID == cmd.Process.Pid) {
 				t.Errorf("%s, %s: %+v of runtime %d", address, name, caller, cmd.Process.Pid)
 			}
