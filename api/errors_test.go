@@ -78,6 +78,13 @@ func TestErrorTable(t *testing.T) {
 		{name: "session gone meanwhile", err: session.ErrNotFound, status: 404, mapped: notFound},
 		{name: "deleted meanwhile", err: &session.DeletedError{SessionID: knownID, Title: "T", DeletedAt: 1795224496381}, status: 410,
 			mapped: `{"status":"deleted","sessionId":"` + knownID + `","title":"T","message":"This chat was permanently deleted and is no longer available.","deletedAt":"2026-11-21T01:28:16.381Z"}`},
+		{name: "not of this runtime", err: fmt.Errorf("send: %w", &runtime.UnsupportedError{Runtime: "other", Operation: runtime.OpFork}), status: 409,
+			mapped: `{"status":"error","code":"unsupported_by_runtime","message":"send: the other runtime cannot do this: fork; its capabilities tell what it can",` +
+				`"details":{"runtime":"other","operation":"fork"}}`},
+		{name: "a level nobody keeps", status: 400,
+			err: &runtime.ControlError{Runtime: "other", Field: "filesystemSandbox", Value: "read-only", Enforced: []string{"danger-full-access"}},
+			mapped: `{"status":"error","code":"unsupported_control","message":"the other runtime cannot enforce filesystemSandbox \"read-only\"; ` +
+				`it can enforce: danger-full-access","details":{"runtime":"other","field":"filesystemSandbox","value":"read-only","enforced":["danger-full-access"]}}`},
 		{name: "no turn", err: session.ErrNoActiveTurn, status: 409, mapped: `{"status":"no_active_turn","sessionId":"` + knownID + `"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,34 +6,26 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
-
 	"harness/database"
 	"harness/internal/dbtest"
 	"harness/runtime"
-	"harness/runtime/process"
-	"harness/runtime/runtimetest"
 	"harness/runtime/runtimetest/scripted"
 )
 
-// runAsAgent makes the test binary the scripted agent, whose folder it names.
-const runAsAgent = "HARNESS_TEST_SCRIPTED_AGENT"
-
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(runAsAgent); dir != "" {
-		os.Exit(scripted.Agent(os.Stdin, os.Stdout, dir))
+	if !scripted.Play() {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
 }
 
 // openScripted is a kit with a second runtime that is a real process, and the first one a fake.
 func openScripted(t *testing.T, db *database.DB) *kit {
 	t.Helper()
-	dir := t.TempDir()
 	var k *kit
-	agent := scripted.New(scripted.Options{Bin: runtimetest.Executable(t), Env: []string{runAsAgent + "=" + dir, scripted.TokenVariable + "=token"}, Mark: process.Mark(dir, scripted.Name),
-		Sink: func(batch runtime.Batch) { k.Sink(scripted.Name)(batch) }, Logger: zerolog.Nop(),
-		Resume: func(context.Context, string) (runtime.Resumption, error) { return runtime.Resumption{}, nil }})
+	options := scripted.Site{Dir: t.TempDir()}.Options(t)
+	options.Sink = func(batch runtime.Batch) { k.Sink(scripted.Name)(batch) }
+	options.Resume = func(context.Context, string) (runtime.Resumption, error) { return runtime.Resumption{}, nil }
+	agent := scripted.New(options)
 	k = openWith(t, db, "node", func(o *Options) { o.Runtimes = append(o.Runtimes, agent) })
 	k.do(agent.Start(t.Context()))
 	t.Cleanup(func() {

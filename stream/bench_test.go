@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"harness/runtime/runtimetest/scripted"
 )
 
 // The fan-out's price: server CPU per delivered frame, user and system, of one 1 KiB event to many sockets. The readers are another
@@ -39,8 +41,11 @@ func BenchmarkFanOut(b *testing.B) {
 
 const benchReaders = "HARNESS_BENCH_READERS"
 
-// TestMain also is the readers' process.
+// TestMain also is the readers' process, and the scripted agent.
 func TestMain(m *testing.M) {
+	if scripted.Play() {
+		return
+	}
 	if spec := os.Getenv(benchReaders); spec != "" {
 		readMany(spec)
 		return

@@ -1,0 +1,93 @@
+package extensions_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"harness/extensions"
+	"harness/extensions/action"
+	"harness/extensions/sdk"
+	"harness/internal/sessiontest"
+	"harness/runtime"
+	"harness/runtime/runtimetest/scripted"
+)
+
+func TestMain(m *testing.M) {
+	if !scripted.Play() {
+		os.Exit(m.Run())
+	}
+}
+
+// sessions are those of a site as extensions and their actions see them.
+type sessions struct{ *sessiontest.Site }
+
+func (s sessions) Describe(ctx context.Context, id string) (extensions.SessionInfo, error) {
+	found, err := s.Lookup(ctx, id)
+	return extensions.SessionInfo{ID: found.ID, Title: found.Title}, err
+}
+
+func (s sessions) RequestPending(ctx context.Context, _, id string) (bool, error) {
+	request, err := s.Request(ctx, id, runtime.RequestApproval)
+	return err == nil && request.Reply == nil, err
+}
+
+func (s sessions) Approval(ctx context.Context, id string) (action.Approval, error) {
+	request, err := s.Request(ctx, id, runtime.RequestApproval)
+	return action.Approval{SessionID: request.SessionID, TurnID: request.TurnID}, err
+}
+
+func (s sessions) Decide(ctx context.Context, d action.Decision) error {
+	_, err := s.Settle(ctx, d.ApprovalID, runtime.RequestApproval, runtime.Reply{Decision: d.Decision, Scope: d.Scope, Message: d.Message}, d.Actor)
+	return err
+}
+
+// An extension hears what an agent says that is not codex, and decides what it asks.
+func TestAnExtensionDecidesForTheScriptedAgent(t *testing.T) {
+	const asks = "app_server.request.item.command_execution.request_approval"
+	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
+		heard := make(chan string, 64)
+		decider := sdk.Extension{ModuleName: "decider", Register: func(on *sdk.Registry) {
+			on.On(asks, func(_ context.Context, event sdk.Event, _ sdk.Tools) (any, error) {
+				var asked struct{ RequestID, Runtime string }
+				if err := json.Unmarshal(event.Payload, &asked); err != nil {
+					return nil, err
+				}
+				heard <- fmt.Sprint("asked by ", asked.Runtime)
+				return sdk.NewAction(sdk.ActionApprovalDecide, map[string]string{"approvalId": asked.RequestID, "decision": "decline", "message": "not today"}), nil
+			})
+			on.On("app_server.turn.completed", func(context.Context, sdk.Event, sdk.Tools) (any, error) {
+				heard <- "over"
+				return nil, nil
+			})
+		}}
+		own := sessions{s}
+		actions := action.New(action.Options{Journal: s.Journal, DB: s.DB, Approvals: own, Logger: zerolog.Nop()})
+		r := registry(t, extensions.Options{Native: []sdk.Extension{decider}, Actions: actions})
+		for _, problem := range r.Load(t.Context()) {
+			t.Fatal(problem)
+		}
+		s.Start(extensions.NewDispatcher(extensions.DispatcherOptions{Registry: r, Journal: s.Journal, DB: s.DB, Sessions: own, NodeID: "node", Logger: zerolog.Nop()}))
+		id, file := s.NewSession(), s.Path("undecided")
+		turn := s.Say(id, "RUN[touch "+file+"]")
+		if state := s.Ended(id, turn); state.Status != runtime.TurnDone {
+			t.Errorf("the turn ended %+v", state)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Error("the command ran although the extension declined it")
+		}
+		entries, err := s.TurnEntries(t.Context(), id, turn)
+		if err != nil || entries[len(entries)-1].Content != "then not: not today" {
+			t.Errorf("the agent was told: %+v (%v)", entries, err)
+		}
+		for _, want := range []string{"asked by " + scripted.Name, "over"} {
+			if got := <-heard; got != want {
+				t.Errorf("the extension heard %q, not %q", got, want)
+			}
+		}
+	})
+}

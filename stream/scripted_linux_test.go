@@ -1,0 +1,80 @@
+package stream_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"harness/internal/sessiontest"
+	"harness/runtime"
+	"harness/runtime/runtimetest/scripted"
+	"harness/stream"
+)
+
+// wordsOf are a client's frames of one session up to one that ends them: the type of each, with the method and the text it carries.
+func wordsOf(t *testing.T, url, query, last string) (told []string, raw []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(url, "http")+"?"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	for {
+		_, data, err := conn.Read(ctx)
+		if err != nil {
+			t.Fatalf("before %s: %v; told %q", last, err, told)
+		}
+		var frame struct {
+			Type    string
+			Payload struct {
+				Method, Source, Runtime string
+				Params                  struct{ Delta string }
+			}
+		}
+		if err := json.Unmarshal(data, &frame); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(frame.Type, "app_server.") && frame.Payload.Runtime != scripted.Name {
+			t.Errorf("a frame is of runtime %q: %s", frame.Payload.Runtime, data)
+		}
+		told, raw = append(told, strings.TrimSpace(frame.Type+" "+frame.Payload.Params.Delta)), append(raw, string(data))
+		if frame.Type == last {
+			return told, raw
+		}
+	}
+}
+
+// What an agent says that is not codex comes as the frames clients know, live and when it is replayed.
+func TestFramesOfTheScriptedAgent(t *testing.T) {
+	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
+		hub := stream.NewHub(s.Journal, stream.Options{})
+		s.Start(hub)
+		server := httptest.NewServer(stream.NewHandler(hub, stream.HandlerOptions{}))
+		defer server.Close()
+		id := s.NewSession()
+		turn := s.Say(id, "RUN[true]")
+		asked := s.Asked(id)
+		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval, runtime.Reply{Decision: "accept", Scope: "turn"}, "user"); err != nil {
+			t.Fatal(err)
+		}
+		s.Ended(id, turn)
+		told, raw := wordsOf(t, server.URL, "after=0&threadId="+id, "app_server.turn.completed")
+		for _, want := range []string{"app_server.turn.started", "app_server.item.started", "app_server.request.item.command_execution.request_approval",
+			"approval", "approval_resolved", "app_server.item.agent_message.delta it ran", "app_server.item.completed"} {
+			if !slices.Contains(told, want) {
+				t.Errorf("no frame %s in %q", want, told)
+			}
+		}
+		if _, again := wordsOf(t, server.URL, "after=0&threadId="+id, "app_server.turn.completed"); !slices.Equal(raw[1:], again[1:]) {
+			t.Error("a second replay says something else")
+		}
+	})
+}
