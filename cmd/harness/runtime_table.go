@@ -12,6 +12,7 @@ import (
 
 	"harness/config"
 	"harness/runtime"
+	"harness/runtime/acp"
 	"harness/runtime/codex"
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
@@ -26,7 +27,11 @@ type runtimeMaker struct {
 
 // runtimeTable are the runtimes this program can drive. One more is one line here, and a function like newCodex beside its settings.
 func runtimeTable() []runtimeMaker {
-	return []runtimeMaker{{codex.Name, newCodex}}
+	table := []runtimeMaker{{codex.Name, newCodex}}
+	for _, profile := range acp.Shipped() {
+		table = append(table, acpMaker(profile))
+	}
+	return table
 }
 
 // runtimes are those of a server, the default one first.
@@ -39,12 +44,19 @@ type runtimes struct {
 // chosenRuntimes are the configured ones of those this program can drive, the default one first.
 func chosenRuntimes(cfg *config.Config) ([]runtimeMaker, error) {
 	table := runtimeTable()
+	own, err := acp.Configured(cfg.ACPAgents)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("HARNESS_ACP_AGENTS: %w", err)}
+	}
+	for _, profile := range own {
+		table = append(table, acpMaker(profile))
+	}
 	var chosen []runtimeMaker
 	for _, name := range cfg.Runtimes {
 		i := slices.IndexFunc(table, func(one runtimeMaker) bool { return one.name == name })
 		if i < 0 {
 			return nil, &usageError{fmt.Errorf("HARNESS_RUNTIMES names %q, which this program cannot drive; it can drive %s",
-				name, strings.Join(runtimeNames(), ", "))}
+				name, strings.Join(namesOf(table), ", "))}
 		}
 		if name == cfg.DefaultRuntime {
 			chosen = slices.Insert(chosen, 0, table[i])
@@ -144,9 +156,11 @@ func (s *Server) codexEnv() []string {
 }
 
 // runtimeNames are the runtimes this program can drive.
-func runtimeNames() []string {
+func runtimeNames() []string { return namesOf(runtimeTable()) }
+
+func namesOf(table []runtimeMaker) []string {
 	var names []string
-	for _, one := range runtimeTable() {
+	for _, one := range table {
 		names = append(names, one.name)
 	}
 	return names

@@ -31,8 +31,8 @@ type Options struct {
 	// Setup is what the server gives; its Launch names the runtime as the profile does.
 	Setup stdio.Setup
 	// Silence is how long an agent may say nothing in a turn before the turn is stopped, and half a minute more, or as long again, before the
-	// process is: nil for the profile's choice, 0 for ever.
-	Silence *time.Duration
+	// process is; 0 for ever.
+	Silence time.Duration
 }
 
 // defaultCallTimeout bounds a call, unless that is configured.
@@ -70,13 +70,10 @@ var (
 // New makes an adapter that is not started.
 func New(options Options) *Runtime {
 	launch, supervise := options.Setup.Launch, options.Setup.Supervise
-	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version, silence: options.Profile.Silence, log: launch.Logger,
+	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version, silence: options.Silence, log: launch.Logger,
 		calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout), starts: supervise.StartTimeout, store: supervise.Sink,
 		survives: launch.Shims != nil && launch.Detach, natives: map[string]string{}, folders: map[string]string{}}
 	r.starts = cmp.Or(r.starts, r.calls)
-	if options.Silence != nil {
-		r.silence = *options.Silence
-	}
 	r.env, r.inherits = launch.Env, launch.Inherits
 	launch.Command, launch.Remedy = r.command, r.remedy()
 	r.env = append(r.profileEnv(), launch.Env...)

@@ -3,7 +3,6 @@ package acp
 import (
 	"cmp"
 	"strings"
-	"time"
 )
 
 // Profile is what is to be known of an agent beyond what it says of itself. It is data: whatever an agent does differently is a member here.
@@ -41,14 +40,9 @@ type Profile struct {
 	// History is where the file of a conversation is that is emptied when it is loaded in the minute it was begun, below the home: {minute} stands
 	// for that one, {id} for the first 8 characters of the agent's id. "" for an agent that has no such fault.
 	History string
-	// Silence is how long it may say nothing in a turn, unless that is configured.
-	Silence time.Duration
 	// Preview says that nobody has tried this agent with this server.
 	Preview bool
 }
-
-// silence is the default of Profile.Silence.
-const silence = 10 * time.Minute
 
 // Gemini is Gemini CLI. Its settings are those of the system, which it puts above those of the user and of the workspace: nothing that
 // lies in a workspace can turn on hooks, or a login of another kind.
@@ -73,7 +67,7 @@ func Gemini() Profile {
 		Tested: "0.61.0", Install: "npm install -g @google/gemini-cli@0.61.0", Login: "set GEMINI_API_KEY, or log in as the server's user with: gemini",
 		Setting:      "GEMINI_BIN",
 		Modes:        map[string]string{"untrusted": "default", "on-request": "default", "never": "yolo"},
-		ToolNameInID: true, History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl", Silence: silence,
+		ToolNameInID: true, History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl",
 	}
 }
 
@@ -86,7 +80,6 @@ func ClaudeBridge() Profile {
 		Keys: []string{"ANTHROPIC_API_KEY"}, Logins: []string{"$HOME/.claude/.credentials.json"},
 		Tested: "0.100.0", Install: "npm install -g @agentclientprotocol/claude-agent-acp@0.100.0", Login: "set ANTHROPIC_API_KEY, or log in with: claude /login",
 		Modes: map[string]string{"untrusted": "default", "on-request": "default"}, Forms: true, QuestionTools: []string{"AskUserQuestion"},
-		Silence: silence,
 	}
 }
 
@@ -113,8 +106,7 @@ func OpenCode() Profile {
 			"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1", "OPENCODE_PURE=1"},
 		Logins: []string{"$XDG_DATA_HOME/opencode/auth.json", "$HOME/.local/share/opencode/auth.json"},
 		Tested: "1.18.33", Install: "npm install -g opencode-ai@1.18.33", Login: "log in with: opencode auth login",
-		Modes:   map[string]string{"untrusted": "build", "on-request": "build"},
-		Silence: silence,
+		Modes: map[string]string{"untrusted": "build", "on-request": "build"},
 	}
 }
 
