@@ -57,6 +57,9 @@ type Config struct {
 	RuntimeUser         string        // HARNESS_RUNTIME_USER; "" is the server's own
 	Workspace           string        // HARNESS_WORKSPACE, absolute after Load; "" is the working directory
 	KeepRuntimes        bool          // HARNESS_KEEP_RUNTIMES
+	TurnIdle            time.Duration // HARNESS_TURN_IDLE_TIMEOUT_MS, of all runtimes but codex; 0 waits for ever
+	GeminiBin           string        // GEMINI_BIN
+	ACPAgents           string        // HARNESS_ACP_AGENTS (secret: it may hold keys), JSON; see acp.Configured
 	RuntimeEnv          string        // HARNESS_RUNTIME_ENV: inherit or closed
 	RuntimeEnvAllow     []string      // HARNESS_RUNTIME_ENV_ALLOW: NAME, NAME* or RUNTIME:NAME
 	RuntimeCredentials  []string      // HARNESS_RUNTIME_CREDENTIALS: LEVEL or RUNTIME=LEVEL; see CredentialLevel

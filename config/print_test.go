@@ -99,7 +99,8 @@ func TestDocumentationIsCurrent(t *testing.T) {
 // Whatever holds a secret is named, so that a variable added later is kept from child processes, too.
 func TestSecretNames(t *testing.T) {
 	t.Parallel()
-	want := []string{"HARNESS_AUTH_TOKEN", "DATABASE_URL", "OPENAI_API_KEY", "AGENT_EXTENSION_RBAC_HEADER_SECRET", "AGENT_EXTENSION_RBAC_JWT_SECRET"}
+	want := []string{"HARNESS_AUTH_TOKEN", "DATABASE_URL", "OPENAI_API_KEY", "AGENT_EXTENSION_RBAC_HEADER_SECRET", "AGENT_EXTENSION_RBAC_JWT_SECRET",
+		"HARNESS_ACP_AGENTS"}
 	got := SecretNames()
 	for _, v := range Variables() {
 		telling := strings.HasSuffix(v.Name, "_SECRET") || strings.HasSuffix(v.Name, "_TOKEN") || strings.HasSuffix(v.Name, "_KEY") || strings.HasSuffix(v.Name, "PASSWORD")

@@ -185,6 +185,16 @@ func runtimeVariables() []Variable {
 		{Name: "HARNESS_KEEP_RUNTIMES", Default: "false",
 			Doc:   "Leave the runtimes running when the server is stopped, for the next one to go on with (an upgrade).",
 			field: func(c *Config) any { return &c.KeepRuntimes }},
+		{Name: "HARNESS_TURN_IDLE_TIMEOUT_MS", Default: "600000", check: zeroOrSecond, Allowed: "0, or at least 1000",
+			Doc: "Time an agent may say nothing in a turn, with nobody asked anything, before the turn is stopped; its process is ended when that does not help. " +
+				"Not of codex. 0 waits for ever.",
+			field: func(c *Config) any { return &c.TurnIdle }},
+		{Name: "GEMINI_BIN", Default: "gemini", check: notEmpty, Allowed: "a command name or a path",
+			Doc:   "Gemini CLI's executable, looked up on PATH when it has no slash.",
+			field: func(c *Config) any { return &c.GeminiBin }},
+		{Name: "HARNESS_ACP_AGENTS", Secret: true, Allowed: `JSON: {"NAME": "COMMAND LINE"}, or {"NAME": {"command": [...], "env": {...}, "modes": {...}}}`,
+			Doc:   "Further agents of the Agent Client Protocol, as runtimes acp:NAME (docs/runtimes/acp.md); HARNESS_RUNTIMES turns them on. They are a preview.",
+			field: func(c *Config) any { return &c.ACPAgents }},
 		{Name: "HARNESS_RUNTIME_ENV", Default: "inherit", Enum: []string{"inherit", "closed"},
 			Doc: "What codex gets of the server's environment: inherit is all but secrets of the server and variables of other runtimes' providers, closed " +
 				"is what every other runtime gets: PATH, HOME, the language, proxies, CA files and the variables of its own provider.",

@@ -12,6 +12,7 @@ import (
 
 	"harness/config"
 	"harness/runtime"
+	"harness/runtime/acp"
 	"harness/runtime/codex"
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
@@ -26,7 +27,11 @@ type runtimeMaker struct {
 
 // runtimeTable are the runtimes this program can drive. One more is one line here, and a function like newCodex beside its settings.
 func runtimeTable() []runtimeMaker {
-	return []runtimeMaker{{codex.Name, newCodex}}
+	table := []runtimeMaker{{codex.Name, newCodex}}
+	for _, profile := range acp.Shipped() {
+		table = append(table, acpMaker(profile))
+	}
+	return table
 }
 
 // runtimes are those of a server, the default one first.
@@ -39,7 +44,14 @@ type runtimes struct {
 
 // chosen are the configured ones of those the server can drive, the default one first.
 func (r runtimes) chosen(cfg *config.Config) ([]runtimeMaker, error) {
-	table := r.table
+	table := slices.Clone(r.table)
+	own, err := acp.Configured(cfg.ACPAgents)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("HARNESS_ACP_AGENTS: %w", err)}
+	}
+	for _, profile := range own {
+		table = append(table, acpMaker(profile))
+	}
 	var chosen []runtimeMaker
 	for _, name := range cfg.Runtimes {
 		i := slices.IndexFunc(table, func(one runtimeMaker) bool { return one.name == name })

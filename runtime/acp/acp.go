@@ -20,8 +20,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/runtime"
-	"harness/runtime/process/confine"
-	"harness/runtime/process/shim"
 	"harness/runtime/stdio"
 )
 
@@ -30,41 +28,28 @@ type Options struct {
 	Profile Profile
 	// Bin stands in for the program of the profile's command, "" for that one.
 	Bin string
-	// Dir is a folder of the runtime's own that its processes may read, for its settings. Home is where the agent is to keep logins and state, ""
-	// for the home of its user.
-	Dir, Home string
-	// Env, Inherits, Mark, Confine and Stage are as in stdio.Launch.
-	Env      []string
-	Inherits func(name string) bool
-	Mark     string
-	Confine  confine.Plan
-	Stage    []string
-
-	Sink          runtime.Sink
-	Resume        func(ctx context.Context, generation string) (runtime.Resumption, error)
-	Logger        zerolog.Logger
-	ClientVersion string
-	// StartTimeout and CallTimeout, HangAfter and the backoff are as in stdio.Options.
-	StartTimeout, CallTimeout, HangAfter, BackoffMin time.Duration
-	// Silence is how long an agent may say nothing in a turn before the turn is stopped, and as long again at most half a minute before the
-	// process is: nil for the profile's choice, 0 for ever.
-	Silence *time.Duration
-	// Shims is where processes that outlive a server are kept, nil for none; with Detach they are started there, and KeepOnStop leaves them.
-	Shims              *shim.Host
-	Detach, KeepOnStop bool
+	// Setup is what the server gives; its Launch names the runtime as the profile does.
+	Setup stdio.Setup
+	// Silence is how long an agent may say nothing in a turn before the turn is stopped, and half a minute more, or as long again, before the
+	// process is; 0 for ever.
+	Silence time.Duration
 }
 
-// Defaults of Options.
-const (
-	defaultStartTimeout = 30 * time.Second
-	defaultCallTimeout  = 120 * time.Second
-)
+// defaultCallTimeout bounds a call, unless that is configured.
+const defaultCallTimeout = 120 * time.Second
 
 // Runtime is the adapter.
 type Runtime struct {
-	options  Options
-	profile  Profile
-	silence  time.Duration
+	profile      Profile
+	bin, version string // of the program, and of this server
+	// silence is Options.Silence, starts and calls are the bounds of a greeting and of a call.
+	silence, starts, calls time.Duration
+	log                    zerolog.Logger
+	env                    []string
+	inherits               func(name string) bool
+	store                  runtime.Sink
+	survives               bool
+
 	launcher *stdio.Launcher
 	process  *stdio.Supervisor
 
@@ -84,53 +69,47 @@ var (
 
 // New makes an adapter that is not started.
 func New(options Options) *Runtime {
-	options.StartTimeout = cmp.Or(options.StartTimeout, defaultStartTimeout)
-	options.CallTimeout = cmp.Or(options.CallTimeout, defaultCallTimeout)
-	r := &Runtime{options: options, profile: options.Profile, silence: options.Profile.Silence,
-		natives: map[string]string{}, folders: map[string]string{}}
-	if options.Silence != nil {
-		r.silence = *options.Silence
-	}
-	remedy := "check its command line"
-	if r.profile.Install != "" {
-		remedy = "install it with: " + r.profile.Install
-	}
-	r.launcher = stdio.NewLauncher(stdio.Launch{
-		Name: r.profile.Name, Command: r.command, Remedy: remedy, Mark: options.Mark, Confine: options.Confine, Stage: options.Stage,
-		Env: append(r.environment(), options.Env...), Inherits: options.Inherits, Shims: options.Shims, Detach: options.Detach, Logger: options.Logger,
-	})
-	r.process = stdio.NewSupervisor(r.launcher, stdio.Options{
-		Speak: r.speak, Sink: r.sink, StartTimeout: options.StartTimeout, CallTimeout: options.CallTimeout, HangAfter: options.HangAfter,
-		BackoffMin: options.BackoffMin, Started: version, Attend: r.attend, KeepOnStop: options.KeepOnStop, Resume: options.Resume,
-	})
+	launch, supervise := options.Setup.Launch, options.Setup.Supervise
+	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version, silence: options.Silence, log: launch.Logger,
+		calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout), starts: supervise.StartTimeout, store: supervise.Sink,
+		survives: launch.Shims != nil && launch.Detach, natives: map[string]string{}, folders: map[string]string{}}
+	r.starts = cmp.Or(r.starts, r.calls)
+	r.env, r.inherits = launch.Env, launch.Inherits
+	launch.Command, launch.Remedy = r.command, r.remedy()
+	r.env = append(r.profileEnv(), launch.Env...)
+	launch.Env = r.env
+	supervise.Speak, supervise.Sink, supervise.Started, supervise.Attend = r.speak, r.sink, version, r.attend
+	r.launcher = stdio.NewLauncher(launch)
+	r.process = stdio.NewSupervisor(r.launcher, supervise)
 	return r
 }
 
-// settingsFile is where Profile.Settings are written.
-func (r *Runtime) settingsFile() string {
-	return filepath.Join(r.options.Dir, r.profile.Name+"-settings.json")
+// remedy says how to have the agent.
+func (r *Runtime) remedy() string {
+	if r.profile.Install == "" {
+		return "check its command line (HARNESS_ACP_AGENTS)"
+	}
+	return "install it with: " + r.profile.Install
 }
 
-// environment is what the processes are given by the profile.
-func (r *Runtime) environment() (env []string) {
+// settingsFile is where Profile.Settings are written: the agent's user can read it there.
+func (r *Runtime) settingsFile() string {
+	return filepath.Join(r.lookup("HOME"), ".harness-"+r.profile.Name+".json")
+}
+
+// profileEnv is what the processes are given by the profile.
+func (r *Runtime) profileEnv() (env []string) {
 	for _, assignment := range r.profile.Env {
-		if strings.Contains(assignment, "{home}") && r.options.Home == "" {
-			continue
-		}
-		env = append(env, strings.NewReplacer("{home}", r.options.Home, "{settings}", r.settingsFile()).Replace(assignment))
+		env = append(env, strings.ReplaceAll(assignment, "{settings}", r.settingsFile()))
 	}
 	return env
 }
 
 // command finds the program, and writes the settings it is to read.
 func (r *Runtime) command() (path string, args []string, err error) {
-	name := cmp.Or(r.options.Bin, r.profile.Command[0])
+	name := cmp.Or(r.bin, r.profile.Command[0])
 	if path, err = exec.LookPath(name); err != nil {
-		remedy := "check its command line (HARNESS_ACP_AGENTS)"
-		if r.profile.Install != "" {
-			remedy = "install it with: " + r.profile.Install
-		}
-		return "", nil, fmt.Errorf("%s is not there: %q is no program (%w); %s", r.profile.title(), name, err, remedy)
+		return "", nil, fmt.Errorf("%s is not there: %q is no program (%w); %s", r.profile.title(), name, err, r.remedy())
 	}
 	if r.profile.Settings != "" {
 		auth := ""
@@ -139,7 +118,7 @@ func (r *Runtime) command() (path string, args []string, err error) {
 		}
 		settings := strings.Replace(r.profile.Settings, "{auth}", auth, 1)
 		if err := os.WriteFile(r.settingsFile(), []byte(settings), 0o644); err != nil { //nolint:gosec // its user may be another one, and no secret is in there
-			return "", nil, fmt.Errorf("write the settings of %s: %w; make %s a folder the server can write to", r.profile.title(), err, r.options.Dir)
+			return "", nil, fmt.Errorf("write the settings of %s: %w; make %s a folder the server can write to", r.profile.title(), err, filepath.Dir(r.settingsFile()))
 		}
 	}
 	return path, r.profile.Command[1:], nil
@@ -156,7 +135,7 @@ func (r *Runtime) sink(batch runtime.Batch) {
 			}
 		}
 	}
-	r.options.Sink(batch)
+	r.store(batch)
 }
 
 // settled says that the end of a turn is stored.
@@ -189,7 +168,7 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 		p.mu.Unlock()
 	}
 	return runtime.Capabilities{Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: r.profile.Forms, ApproveForSession: true,
-		Plan: true, Usage: true, Images: images, SurvivesRestart: r.options.Shims != nil && r.options.Detach, ProcessPer: runtime.ProcessPerRuntime,
+		Plan: true, Usage: true, Images: images, SurvivesRestart: r.survives, ProcessPer: runtime.ProcessPerRuntime,
 		Sandboxes: []string{sandboxFull}, ApprovalPolicies: r.profile.policies(), NetworkAccess: []string{"enabled"}}
 }
 
@@ -213,12 +192,12 @@ func (r *Runtime) Install() runtime.Install {
 
 // lookup is a variable of the processes' environment.
 func (r *Runtime) lookup(name string) string {
-	for _, assignment := range slices.Backward(append(r.environment(), r.options.Env...)) {
+	for _, assignment := range slices.Backward(r.env) {
 		if value, is := strings.CutPrefix(assignment, name+"="); is {
 			return value
 		}
 	}
-	if r.options.Inherits != nil && !r.options.Inherits(name) {
+	if r.inherits != nil && !r.inherits(name) {
 		return ""
 	}
 	return os.Getenv(name)
@@ -234,9 +213,8 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 	if r.hasKey() {
 		status.Credentials = append(status.Credentials, runtime.CredentialAPIKey)
 	}
-	home := cmp.Or(r.options.Home, r.lookup("HOME"))
 	for _, login := range r.profile.Logins {
-		_, err := os.Stat(filepath.Join(home, login))
+		_, err := os.Stat(os.Expand(login, r.lookup))
 		if err == nil {
 			status.Credentials = append(status.Credentials, runtime.CredentialLogin)
 			break

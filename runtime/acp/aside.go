@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,7 +19,7 @@ func (r *Runtime) putAside(native string) error {
 	if r.profile.History == "" || len(native) < 8 {
 		return nil
 	}
-	home, now := cmp.Or(r.options.Home, r.lookup("HOME")), time.Now().UTC()
+	home, now := r.lookup("HOME"), time.Now().UTC()
 	name := func(at time.Time) string {
 		return strings.NewReplacer("{minute}", at.Format(minuteLayout), "{id}", native[:8]).Replace(r.profile.History)
 	}

@@ -2,6 +2,7 @@ package acp_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
 	"harness/runtime/runtimetest"
+	"harness/runtime/stdio"
 )
 
 // The first argument makes the test binary a shim, whose folder follows; the variable makes it an agent that says nothing.
@@ -29,6 +31,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if runtimetest.PlayProxy() {
+		return
+	}
 	if len(os.Args) > 1 && os.Args[1] == runAsShim {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
@@ -54,13 +59,14 @@ func newSite(t *testing.T, model *mockmodel.Server, profile acp.Profile, shims b
 	t.Helper()
 	s := &site{model: model, dir: t.TempDir()}
 	home := t.TempDir()
-	s.options = acp.Options{
-		Profile: profile, Dir: home, Home: home, Mark: process.Mark(home, profile.Name), BackoffMin: 10 * time.Millisecond, StartTimeout: patience,
-		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel), Env: append([]string{"HOME=" + home}, env...),
-		Inherits: func(name string) bool { return name == "PATH" || name == "TMPDIR" },
-	}
-	if shims {
-		s.options.Shims, s.options.Detach, s.options.KeepOnStop = runtimetest.Shims(t, runAsShim), true, true
+	s.options = acp.Options{Profile: profile, Setup: stdio.Setup{
+		Launch: stdio.Launch{Name: profile.Name, Mark: process.Mark(home, profile.Name), Env: append([]string{"HOME=" + home}, env...),
+			Inherits: func(name string) bool { return name == "PATH" || name == "TMPDIR" },
+			Logger:   zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)},
+		Supervise: stdio.Options{BackoffMin: 10 * time.Millisecond, StartTimeout: patience},
+	}}
+	if launch := &s.options.Setup.Launch; shims {
+		launch.Shims, launch.Detach, s.options.Setup.Supervise.KeepOnStop = runtimetest.Shims(t, runAsShim), true, true
 	}
 	return s
 }
@@ -74,7 +80,7 @@ func (s *site) start(t *testing.T, store interface {
 }) *runtimetest.Agent {
 	t.Helper()
 	options := s.options
-	options.Sink, options.Resume = store.Sink, store.Resume
+	options.Setup.Supervise.Sink, options.Setup.Supervise.Resume = store.Sink, store.Resume
 	r := acp.New(options)
 	if err := r.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -94,7 +100,7 @@ func (s *site) start(t *testing.T, store interface {
 				t.Fatal(err)
 			}
 		}}
-	if options.Shims != nil {
+	if options.Setup.Launch.Shims != nil {
 		agent.Leave = stop
 		agent.Next = func(t *testing.T) *runtimetest.Agent { return s.start(t, store) }
 	}
@@ -153,7 +159,7 @@ func target(t *testing.T, script runtimetest.Script, new func(t *testing.T) *sit
 	broken := func(change func(*acp.Options)) func(*testing.T, *runtimetest.Store) *runtimetest.Agent {
 		return func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			s := new(t)
-			s.options.StartTimeout = 200 * time.Millisecond
+			s.options.Setup.Supervise.StartTimeout = 200 * time.Millisecond
 			change(&s.options)
 			return s.start(t, store)
 		}
@@ -162,7 +168,7 @@ func target(t *testing.T, script runtimetest.Script, new func(t *testing.T) *sit
 		Script: script,
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			switch filepath.Base(t.Name()) {
-			case "a_killed_agent", "a_server_that_comes_back":
+			case "a_killed_agent", "a_server_that_comes_back", "a_server_that_dies_storing_nothing", "a_flood_for_a_slow_reader":
 				return new(t).start(t, store)
 			}
 			agent := *all.Agent
@@ -171,7 +177,7 @@ func target(t *testing.T, script runtimetest.Script, new func(t *testing.T) *sit
 		},
 		Hanging: broken(func(o *acp.Options) {
 			o.Bin = runtimetest.Executable(t)
-			o.Env = append(o.Env, runAsHung+"=1")
+			o.Setup.Launch.Env = append(o.Setup.Launch.Env, runAsHung+"=1")
 		}),
 		Missing: broken(func(o *acp.Options) { o.Bin = filepath.Join(t.TempDir(), "agent") }),
 	}
@@ -181,7 +187,8 @@ func target(t *testing.T, script runtimetest.Script, new func(t *testing.T) *sit
 func script() runtimetest.Script {
 	return runtimetest.Script{
 		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string { return "MOCK_HOLD[" + name + "]" },
-		Fail: "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
+		Flood: func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
+		Fail:  "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
 	}
 }
 
@@ -192,11 +199,34 @@ func TestGeminiConforms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			model := mockmodel.Start(t)
-			runtimetest.Run(t, target(t, script(), func(t *testing.T) *site {
-				s := newSite(t, model, acp.Gemini(), shims, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.GeminiURL())
+			made := func(t *testing.T, env ...string) *site {
+				s := newSite(t, model, acp.Gemini(), shims, env...)
 				s.options.Bin = agenttest.Binary(t, "gemini")
 				return s
-			}))
+			}
+			loggedIn := func(t *testing.T) *site {
+				return made(t, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.GeminiURL())
+			}
+			tried := target(t, script(), loggedIn)
+			if !shims { // what the lines are read from makes no difference to these
+				tried.Script.Flood = nil
+				runtimetest.Run(t, tried)
+				return
+			}
+			tried.LoggedOut = func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+				agent := made(t).start(t, store)
+				agent.NeedsLogin = func(ctx context.Context) error {
+					_, err := agent.StartThread(ctx, runtime.StartThread{Cwd: agent.Dir})
+					return err
+				}
+				return agent
+			}
+			tried.Proxied = func(t *testing.T, store *runtimetest.Store, proxy *runtimetest.Proxy) *runtimetest.Agent {
+				s := loggedIn(t)
+				s.options.Bin, proxy.Only = proxy.Program(t, s.options.Bin), "agent_message_chunk"
+				return s.start(t, store)
+			}
+			runtimetest.Run(t, tried)
 		})
 	}
 }

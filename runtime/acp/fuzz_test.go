@@ -41,14 +41,11 @@ func FuzzTranslator(f *testing.F) {
 				more, _ := tr.said(&l, 2)
 				signals = append(signals, more...)
 				tr.told(l.ID, actionDecline)
-				raw := tr.state.clone()
-				if len(raw) > maxState {
-					t.Fatalf("the state takes %d bytes", len(raw))
+				raw := tr.state.encode()
+				if len(raw) > maxState || !json.Valid(raw) {
+					t.Fatalf("the state takes %d bytes: %.200s", len(raw), raw)
 				}
-				tr.state = state{}
-				if err := json.Unmarshal(raw, &tr.state); err != nil {
-					t.Fatal(err)
-				}
+				tr.state = decodeState(raw)
 			}
 			more, _ := tr.said(&line{ID: json.RawMessage(`"turn:t"`), Result: json.RawMessage(`{"stopReason":"end_turn"}`)}, 3)
 			check(t, append(signals, more...), false)

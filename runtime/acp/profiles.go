@@ -3,7 +3,6 @@ package acp
 import (
 	"cmp"
 	"strings"
-	"time"
 )
 
 // Profile is what is to be known of an agent beyond what it says of itself. It is data: whatever an agent does differently is a member here.
@@ -12,8 +11,7 @@ type Profile struct {
 	Name, Title string
 	// Command is the program and its arguments; the program is looked for on the PATH.
 	Command []string
-	// Env is what its processes are given, as NAME=value. {home} stands for the folder of its credentials and state, an assignment with it is
-	// left out when there is none; {settings} is the file with Settings.
+	// Env is what its processes are given, as NAME=value; {settings} stands for the file with Settings.
 	Env []string
 	// Settings is a JSON file that is written before each start.
 	Settings string
@@ -21,7 +19,7 @@ type Profile struct {
 	Families []string
 	// Keys are variables of those that are credentials.
 	Keys []string
-	// Logins are the files of a login, in the folder of its credentials or the home of its user.
+	// Logins are the files of a login, by variables of its processes.
 	Logins []string
 	// Tested is the version all this was seen with, Install and Login are what to type to have it.
 	// Setting names the setting that says where its program is.
@@ -42,21 +40,16 @@ type Profile struct {
 	// History is where the file of a conversation is that is emptied when it is loaded in the minute it was begun, below the home: {minute} stands
 	// for that one, {id} for the first 8 characters of the agent's id. "" for an agent that has no such fault.
 	History string
-	// Silence is how long it may say nothing in a turn, unless that is configured.
-	Silence time.Duration
 	// Preview says that nobody has tried this agent with this server.
 	Preview bool
 }
-
-// silence is the default of Profile.Silence.
-const silence = 10 * time.Minute
 
 // Gemini is Gemini CLI. Its settings are those of the system, which it puts above those of the user and of the workspace: nothing that
 // lies in a workspace can turn on hooks, or a login of another kind.
 func Gemini() Profile {
 	return Profile{
 		Name: "gemini", Title: "Gemini CLI", Command: []string{"gemini", "--acp"},
-		Env: []string{"GEMINI_CLI_HOME={home}", "GEMINI_CLI_SYSTEM_SETTINGS_PATH={settings}", "GEMINI_CLI_TRUST_WORKSPACE=true",
+		Env: []string{"GEMINI_CLI_SYSTEM_SETTINGS_PATH={settings}", "GEMINI_CLI_TRUST_WORKSPACE=true",
 			"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_TELEMETRY_ENABLED=false", "GEMINI_FORCE_FILE_STORAGE=true", "NO_COLOR=1"},
 		Settings: `{
   "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "retryFetchErrors": false, "topicUpdateNarration": false},
@@ -70,11 +63,11 @@ func Gemini() Profile {
   "experimental": {"autoMemory": false, "enableAgents": false}{auth}
 }
 `,
-		Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Logins: []string{".gemini/oauth_creds.json"},
+		Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Logins: []string{"$HOME/.gemini/oauth_creds.json"},
 		Tested: "0.61.0", Install: "npm install -g @google/gemini-cli@0.61.0", Login: "set GEMINI_API_KEY, or log in as the server's user with: gemini",
 		Setting:      "GEMINI_BIN",
 		Modes:        map[string]string{"untrusted": "default", "on-request": "default", "never": "yolo"},
-		ToolNameInID: true, History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl", Silence: silence,
+		ToolNameInID: true, History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl",
 	}
 }
 
@@ -82,12 +75,11 @@ func Gemini() Profile {
 func ClaudeBridge() Profile {
 	return Profile{
 		Name: "claude-acp", Title: "Claude Code (ACP bridge)", Command: []string{"claude-agent-acp"}, Families: []string{"claude"},
-		Env: []string{"CLAUDE_CONFIG_DIR={home}/claude", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
+		Env: []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
 			"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_TERMINAL_TITLE=1", "CLAUDE_CODE_ATTRIBUTION_HEADER=0", "CLAUDE_CODE_MAX_RETRIES=2"},
-		Keys: []string{"ANTHROPIC_API_KEY"}, Logins: []string{"claude/.credentials.json", ".claude/.credentials.json"},
+		Keys: []string{"ANTHROPIC_API_KEY"}, Logins: []string{"$HOME/.claude/.credentials.json"},
 		Tested: "0.100.0", Install: "npm install -g @agentclientprotocol/claude-agent-acp@0.100.0", Login: "set ANTHROPIC_API_KEY, or log in with: claude /login",
 		Modes: map[string]string{"untrusted": "default", "on-request": "default"}, Forms: true, QuestionTools: []string{"AskUserQuestion"},
-		Silence: silence,
 	}
 }
 
@@ -95,8 +87,8 @@ func ClaudeBridge() Profile {
 func CodexBridge() Profile {
 	return Profile{
 		Name: "codex-acp", Title: "codex (ACP bridge)", Command: []string{"codex-acp"}, Families: []string{"codex"},
-		Env:  []string{"CODEX_HOME={home}/codex", "NO_BROWSER=1"},
-		Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Logins: []string{"codex/auth.json", ".codex/auth.json"},
+		Env:  []string{"NO_BROWSER=1"},
+		Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Logins: []string{"$HOME/.codex/auth.json"},
 		Tested: "2.6.0", Install: "npm install -g @agentclientprotocol/codex-acp@2.6.0", Login: "set OPENAI_API_KEY, or log in with: codex login",
 		// Its modes are sandboxes, too: with these, a person is asked before anything leaves them.
 		Modes:          map[string]string{"untrusted": "read-only", "on-request": "workspace-write", "never": "agent-full-access"},
@@ -108,14 +100,13 @@ func CodexBridge() Profile {
 func OpenCode() Profile {
 	return Profile{
 		Name: "opencode-acp", Title: "OpenCode (ACP)", Command: []string{"opencode", "acp"}, Families: []string{"opencode"},
-		Env: []string{"XDG_CONFIG_HOME={home}/config", "XDG_DATA_HOME={home}/data", "XDG_CACHE_HOME={home}/cache", "XDG_STATE_HOME={home}/state",
+		Env: []string{
 			`OPENCODE_PERMISSION={"bash":"ask","edit":"ask","webfetch":"ask","external_directory":"ask"}`,
 			"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_CLAUDE_CODE=1",
 			"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1", "OPENCODE_PURE=1"},
-		Logins: []string{"data/opencode/auth.json", ".local/share/opencode/auth.json"},
+		Logins: []string{"$XDG_DATA_HOME/opencode/auth.json", "$HOME/.local/share/opencode/auth.json"},
 		Tested: "1.18.33", Install: "npm install -g opencode-ai@1.18.33", Login: "log in with: opencode auth login",
-		Modes:   map[string]string{"untrusted": "build", "on-request": "build"},
-		Silence: silence,
+		Modes: map[string]string{"untrusted": "build", "on-request": "build"},
 	}
 }
 

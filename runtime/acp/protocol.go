@@ -86,9 +86,9 @@ func (r *Runtime) speak(c *stdio.Conn) stdio.Protocol {
 
 // Greet implements stdio.Protocol.
 func (p *protocol) Greet(ctx context.Context) error {
-	result, err := p.Call(ctx, p.runtime.options.StartTimeout, methodInitialize, map[string]any{
+	result, err := p.Call(ctx, p.runtime.starts, methodInitialize, map[string]any{
 		"protocolVersion": 1,
-		"clientInfo":      map[string]string{"name": "harness", "title": "Harness", "version": p.runtime.options.ClientVersion},
+		"clientInfo":      map[string]string{"name": "harness", "title": "Harness", "version": p.runtime.version},
 		"clientCapabilities": map[string]any{"fs": map[string]bool{"readTextFile": false, "writeTextFile": false}, "terminal": false,
 			"elicitation": map[string]any{"form": map[string]any{}}},
 	})
@@ -110,8 +110,7 @@ func (p *protocol) Resume(stored runtime.Resumption) {
 	var h hello
 	_ = json.Unmarshal(p.Hello(), &h) // it may not have been greeted
 	p.known(h)
-	var before state
-	_ = json.Unmarshal(stored.State, &before) // it may have said nothing
+	before := decodeState(stored.State)
 	prompts := map[string]label{}
 	for _, one := range p.Labels() {
 		var l label
@@ -215,7 +214,7 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 	}
 	out := stdio.Line{Signals: signals, Native: json.RawMessage(raw)}
 	if changed {
-		out.State = p.translator.state.clone()
+		out.State = p.translator.state.encode()
 	}
 	return out, nil
 }

@@ -37,9 +37,9 @@ func (r *Runtime) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 					Message: r.profile.title() + " was silent and is being restarted; send the message again"}
 			}
 			for _, turn := range silent {
-				r.options.Logger.Warn().Str("turn", turn).Dur("for", r.silence).Msg(r.profile.Name + " says nothing; ending the turn")
+				r.log.Warn().Str("turn", turn).Dur("for", r.silence).Msg(r.profile.Name + " says nothing; ending the turn")
 				if err := p.stop(ctx, turn); err != nil {
-					r.options.Logger.Warn().Err(err).Str("turn", turn).Msg("a silent turn could not be stopped")
+					r.log.Warn().Err(err).Str("turn", turn).Msg("a silent turn could not be stopped")
 				}
 			}
 		}

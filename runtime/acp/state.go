@@ -52,7 +52,15 @@ type text struct {
 	ID      string `json:"id"`
 	Thought bool   `json:"thought,omitempty"`
 	Message string `json:"message,omitempty"`
-	Text    string `json:"text"`
+	// Text is in the state beside the rest, as what is written of it here: it grows with every line, and is not to be encoded with every line.
+	Text    string `json:"-"`
+	written []byte
+}
+
+// add adds to the text.
+func (t *text) add(added string) {
+	raw, _ := json.Marshal(added) // texts encode
+	t.Text, t.written = t.Text+added, append(t.written, raw[1:len(raw)-1]...)
 }
 
 // asked is a request of the agent that was not seen to be settled. Tool is the call it is about, Answer the decision it got ("" for none yet).
@@ -63,12 +71,43 @@ type asked struct {
 	Answer string          `json:"answer,omitempty"`
 }
 
-func (s *state) clone() json.RawMessage {
-	raw, err := json.Marshal(s)
+// encode is the state as it is stored.
+func (s *state) encode() json.RawMessage {
+	raw, err := json.Marshal(struct {
+		Talks map[string]*talk `json:"talks"`
+	}{s.Talks})
 	if err != nil {
 		panic("acp: encode the translator's state: " + err.Error()) // texts and JSON that was read encode
 	}
-	return raw
+	raw = append(raw[:len(raw)-1], `,"texts":{`...)
+	first := len(raw)
+	for native, of := range s.Talks {
+		if of.Text == nil {
+			continue
+		}
+		if len(raw) > first {
+			raw = append(raw, ',')
+		}
+		key, _ := json.Marshal(native) // a text encodes
+		raw = append(append(append(append(raw, key...), `:"`...), of.Text.written...), '"')
+	}
+	return append(raw, "}}"...)
+}
+
+// decodeState reads what encode wrote. What cannot be read is an empty state.
+func decodeState(raw json.RawMessage) (s state) {
+	var stored struct {
+		Talks map[string]*talk  `json:"talks"`
+		Texts map[string]string `json:"texts"`
+	}
+	_ = json.Unmarshal(raw, &stored) // a process that has said nothing has none
+	s.Talks = stored.Talks
+	for native, said := range stored.Texts {
+		if of := s.Talks[native]; of != nil && of.Text != nil {
+			of.Text.add(said)
+		}
+	}
+	return s
 }
 
 // turn finds the conversation of a turn.

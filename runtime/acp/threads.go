@@ -70,7 +70,7 @@ func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
 		return nil, err
 	}
 	defer done()
-	if _, err := r.open(ctx, conn, "", r.options.Dir); err != nil {
+	if _, err := r.open(ctx, conn, "", r.lookup("HOME")); err != nil {
 		return nil, err
 	}
 	models, _ := r.offers()
@@ -86,7 +86,7 @@ func (r *Runtime) offers() (models []runtime.Model, option string) {
 
 // open has the agent make a conversation. Its mode and model are known then.
 func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string) (native string, err error) {
-	result, err := conn.Call(ctx, r.options.CallTimeout, methodNew, about{thread, map[string]any{"cwd": cwd, "mcpServers": []any{}}})
+	result, err := conn.Call(ctx, r.calls, methodNew, about{thread, map[string]any{"cwd": cwd, "mcpServers": []any{}}})
 	if err != nil {
 		return "", err
 	}
@@ -127,7 +127,7 @@ func (r *Runtime) set(ctx context.Context, conn *stdio.Conn, thread, native, pol
 	now := p.settings[native]
 	p.mu.Unlock()
 	if mode := r.profile.Modes[policy]; mode != "" && mode != now.mode {
-		if _, err := conn.Call(ctx, r.options.CallTimeout, methodSetMode, about{thread, map[string]string{"sessionId": native, "modeId": mode}}); err != nil {
+		if _, err := conn.Call(ctx, r.calls, methodSetMode, about{thread, map[string]string{"sessionId": native, "modeId": mode}}); err != nil {
 			return fmt.Errorf("set the mode of approval policy %s: %w", policy, err)
 		}
 		now.mode = mode
@@ -141,7 +141,7 @@ func (r *Runtime) set(ctx context.Context, conn *stdio.Conn, thread, native, pol
 		if option != "" {
 			method, params = methodSetOption, map[string]string{"sessionId": native, "configId": option, "value": model}
 		}
-		if _, err := conn.Call(ctx, r.options.CallTimeout, method, about{thread, params}); err != nil {
+		if _, err := conn.Call(ctx, r.calls, method, about{thread, params}); err != nil {
 			return fmt.Errorf("set model %s: %w", model, err)
 		}
 		now.model = model
@@ -231,7 +231,7 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 	if err := r.putAside(native); err != nil {
 		return err
 	}
-	result, err := conn.Call(ctx, r.options.CallTimeout, method, about{thread, map[string]any{"sessionId": native, "cwd": cwd, "mcpServers": []any{}}})
+	result, err := conn.Call(ctx, r.calls, method, about{thread, map[string]any{"sessionId": native, "cwd": cwd, "mcpServers": []any{}}})
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (r *Runtime) CloseThread(ctx context.Context, threadID string) error {
 	case !loaded || can.Session.Close == nil || can.Session.Resume == nil && !can.Load:
 		return nil
 	}
-	if _, err := conn.Call(ctx, r.options.CallTimeout, methodClose, about{threadID, map[string]string{"sessionId": native}}); err != nil {
+	if _, err := conn.Call(ctx, r.calls, methodClose, about{threadID, map[string]string{"sessionId": native}}); err != nil {
 		return err
 	}
 	p.closed(native)

@@ -139,11 +139,16 @@ func (of *talk) grow(u *update, alone bool, at int64) (signals []runtime.Signal)
 		of.Text = &text{ID: of.Turn + ":m" + jsonInt(of.Items), Thought: thought, Message: u.MessageID}
 		signals = append(signals, wire.ItemStarted(in, of.Text.item(), at))
 	}
-	of.Text.Text += added
+	of.Text.add(added)
 	if thought {
-		return append(signals, wire.ReasoningDelta(in, of.Text.ID, 0, added))
+		signals = append(signals, wire.ReasoningDelta(in, of.Text.ID, 0, added))
+	} else {
+		signals = append(signals, wire.MessageDelta(in, of.Text.ID, added))
 	}
-	return append(signals, wire.MessageDelta(in, of.Text.ID, added))
+	if len(added) > maxText { // too long to be remembered
+		signals = append(signals, of.closeText(at)...)
+	}
+	return signals
 }
 
 func (t *text) item() any {

@@ -73,11 +73,7 @@ func (p *player) play(r recorded) {
 		p.proc, p.translator = r.Proc, translator{profile: &p.profile, threads: map[string]string{}}
 		p.options, p.waiting = map[string][]option{}, nil
 	}
-	var stored state
-	if err := json.Unmarshal(p.state.clone(), &stored); err != nil {
-		p.t.Fatal(err)
-	}
-	p.state = stored
+	p.state = decodeState(p.state.encode())
 	raw := r.Out
 	if raw == nil {
 		raw = r.In

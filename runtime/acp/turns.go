@@ -61,7 +61,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 		return runtime.StartedTurn{TurnID: turn}, nil
 	}
 	if err := conn.SendOpen(ctx, label{Turn: turn, Native: native, Cwd: cwd}.encode(), line); err != nil {
-		r.options.Logger.Warn().Err(err).Str("turn", turn).Msg("a message did not reach " + r.profile.Name)
+		r.log.Warn().Err(err).Str("turn", turn).Msg("a message did not reach " + r.profile.Name)
 	}
 	return runtime.StartedTurn{TurnID: turn}, nil
 }

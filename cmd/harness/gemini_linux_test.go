@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"harness/internal/agenttest"
+	"harness/internal/dbtest"
+	"harness/runtime/process"
+)
+
+// A session of Gemini CLI over REST: the server is killed while its turn waits for an approval, the next one goes on with the same process, and
+// the answer ends the turn once. A level it does not enforce is refused, and the keys it was given reach it alone.
+func TestAGeminiTurnOutlivesItsServer(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			const key = "planted-gemini-key"
+			s := newSite(t, withEngine(engine), withEnv("HARNESS_RUNTIMES=codex,gemini", "GEMINI_BIN="+agenttest.Binary(t, "gemini"), "GEMINI_API_KEY="+key))
+			s.env = append(s.env, "GOOGLE_GEMINI_BASE_URL="+s.model.GeminiURL())
+			server := s.start()
+			refused := server.want(http.StatusBadRequest, http.MethodPost, "/api/sessions",
+				object{"runtime": "gemini", "filesystemSandbox": "read-only"})
+			if !strings.Contains(fmt.Sprint(refused), "danger-full-access") {
+				t.Errorf("a level it does not enforce: %v", refused)
+			}
+			session := server.createSession(object{"runtime": "gemini", "approvalPolicy": "untrusted", "networkAccess": "enabled"})
+			events := server.follow("after=0")
+			file := filepath.Join(s.workspace, "made.txt")
+			turn := server.send(session, "MOCK_CMD[touch "+file+"]")
+			asked := events.waitType("approval").payload()
+			if !strings.Contains(fmt.Sprint(asked), file) {
+				t.Errorf("asked %v", asked)
+			}
+			approval := text(asked, "approvalId")
+			before := s.runtimeProcesses("gemini")
+			requireKeyOnlyIn(t, key, before, s.runtimeProcesses("codex"))
+			seen := events.all()
+			server.kill()
+
+			server = s.start()
+			resumed := server.follow(fmt.Sprintf("after=%d", seen[len(seen)-1].Pos))
+			server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"})
+			if status := resumed.waitTurn(turn); status != "completed" {
+				t.Errorf("the turn ended %s", status)
+			}
+			if _, err := os.Stat(file); err != nil {
+				t.Error(err)
+			}
+			if after := s.runtimeProcesses("gemini"); !slices.Contains(after, before[0]) {
+				t.Errorf("its processes are %v, were %v", after, before)
+			}
+			if status := resumed.waitTurn(server.send(session, "MOCK_REPLY[still here]")); status != "completed" {
+				t.Errorf("the next turn ended %s", status)
+			}
+			var shown []string
+			for _, entry := range server.transcript(session) {
+				shown = append(shown, fmt.Sprintf("%v: %v", entry["type"], entry["content"]))
+			}
+			for _, want := range []string{"commandExecution: Command execution completed: touch " + file, "agentMessage: still here"} {
+				if !slices.Contains(shown, want) {
+					t.Errorf("the transcript lacks %q: %q", want, shown)
+				}
+			}
+			server.stop()
+			s.requireNoOrphans()
+			s.foldJournal(session) // gap-free
+			if strings.Contains(server.logTail(), key) {
+				t.Error("the key is in the log")
+			}
+		})
+	}
+}
+
+// runtimeProcesses are the living processes of a runtime and what they started.
+func (s *site) runtimeProcesses(runtime string) []int {
+	s.t.Helper()
+	pids, err := process.Marked(process.Mark(s.dataDir, runtime))
+	if err != nil || len(pids) == 0 {
+		s.t.Fatalf("no process of %s: %v", runtime, err)
+	}
+	slices.Sort(pids)
+	return pids
+}
+
+// requireKeyOnlyIn checks that a secret is in the environment of some processes, not in that of others, and in no command line.
+func requireKeyOnlyIn(t *testing.T, key string, with, without []int) {
+	t.Helper()
+	read := func(pid int, file string) []byte {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+		if err != nil {
+			t.Error(err)
+		}
+		return raw
+	}
+	for _, pid := range with {
+		if !bytes.Contains(read(pid, "environ"), []byte(key)) {
+			t.Errorf("process %d has no key: %s", pid, read(pid, "cmdline"))
+		}
+	}
+	for _, pid := range without {
+		if bytes.Contains(read(pid, "environ"), []byte(key)) {
+			t.Errorf("process %d has a key that is not its: %s", pid, read(pid, "cmdline"))
+		}
+	}
+	for _, pid := range append(with, without...) {
+		if bytes.Contains(read(pid, "cmdline"), []byte(key)) {
+			t.Errorf("the key is in the command line of process %d", pid)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package acp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ConfiguredPrefix begins the names of runtimes that are agents of a configuration.
+const ConfiguredPrefix = "acp:"
+
+// configured is an agent of a configuration: its command line, or more of it.
+type configured struct {
+	Command []string          `json:"command"`
+	Env     map[string]string `json:"env"`
+	// Modes are as in Profile; Families name the runtimes whose provider's variables it gets.
+	Modes    map[string]string `json:"modes"`
+	Families []string          `json:"families"`
+}
+
+// UnmarshalJSON takes a command line as well. Its words are cut at spaces; a command with spaces in a word is given as a list.
+func (c *configured) UnmarshalJSON(raw []byte) error {
+	var words string
+	if json.Unmarshal(raw, &words) == nil {
+		c.Command = strings.Fields(words)
+		return nil
+	}
+	type plain configured
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode((*plain)(c))
+}
+
+// Configured are the profiles of a configuration, {"NAME": "COMMAND LINE"} or {"NAME": {"command": ["..."], ...}}, by name. "" is none. Its error
+// says what to write.
+func Configured(text string) ([]Profile, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var agents map[string]configured
+	if err := json.Unmarshal([]byte(text), &agents); err != nil {
+		return nil, fmt.Errorf(`it is no JSON object of agents (%w); write {"NAME": "COMMAND LINE"}`, err)
+	}
+	var profiles []Profile
+	for _, name := range slices.Sorted(maps.Keys(agents)) {
+		agent := agents[name]
+		if !regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`).MatchString(name) {
+			return nil, fmt.Errorf("%q is no name for an agent: up to 32 small letters, digits, dots, dashes and underscores", name)
+		}
+		if len(agent.Command) == 0 {
+			return nil, fmt.Errorf("agent %q has no command line", name)
+		}
+		profile := Profile{Name: ConfiguredPrefix + name, Command: agent.Command, Modes: agent.Modes, Families: agent.Families, Forms: true, Preview: true}
+		if err := profile.checkModes(); err != nil {
+			return nil, fmt.Errorf("agent %q: %w", name, err)
+		}
+		for _, variable := range slices.Sorted(maps.Keys(agent.Env)) {
+			profile.Env = append(profile.Env, variable+"="+agent.Env[variable])
+		}
+		profiles = append(profiles, profile)
+	}
+	return profiles, nil
+}
+
+func (p *Profile) checkModes() error {
+	if len(p.policies()) < len(p.Modes) || slices.Contains(slices.Collect(maps.Values(p.Modes)), "") {
+		return errors.New("modes are the agent's modes by approval policy: untrusted, on-failure, on-request, never")
+	}
+	return nil
+}
