@@ -63,7 +63,7 @@ func (t *translation) ask(e *event) {
 		}
 		signal.Change = change
 	}
-	t.Asked = keep(t.Asked, maxAsked, asked{ID: e.RequestID, Rule: ruleOf(tool, in)})
+	t.Asked = keep(t.Asked, maxAsked, asked{ID: e.RequestID, Call: e.Request.ToolUse, Rule: ruleOf(tool, in)})
 	t.say(signal)
 }
 
@@ -113,13 +113,15 @@ func (s *state) permits(tool string, input json.RawMessage) bool {
 	return wanted.Tool != "" && slices.Contains(s.Allowed, wanted)
 }
 
-// forSession tells whether an answer of ours allows a use for the session.
-func forSession(response json.RawMessage) bool {
+// allowed tells what an answer of ours allows: this use, and others like it for the session.
+func allowed(response json.RawMessage) (once, forSession bool) {
 	var given struct {
 		Behavior string            `json:"behavior"`
 		Updated  []json.RawMessage `json:"updatedPermissions"`
 	}
-	return json.Unmarshal(response, &given) == nil && given.Behavior == "allow" && len(given.Updated) > 0
+	_ = json.Unmarshal(response, &given) // what is no answer allows nothing
+	once = given.Behavior == "allow"
+	return once, once && len(given.Updated) > 0
 }
 
 // sessionRule is how Claude Code is told to allow a use for the session.

@@ -69,8 +69,9 @@ type task struct {
 
 type asked struct {
 	ID string `json:"id"`
-	// Rule is what an approval for the session would allow.
-	Rule rule `json:"rule"`
+	// Call is the tool use it is about, Rule what an approval for the session would allow.
+	Call string `json:"call"`
+	Rule rule   `json:"rule"`
 }
 
 // rule is a use of a tool: of a shell with a command, of a file tool with a path, of others with anything ("").

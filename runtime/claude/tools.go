@@ -206,10 +206,14 @@ func (t *translation) toolResults(e *event) {
 		if p.IsError {
 			status = wire.StatusFailed
 		}
+		// What is stopped while it runs is "user-rejected", too; it may have done a part of its work.
 		for _, meta := range e.ToolMeta {
-			if meta.ID == ended.ID && meta.NotExecuted != "" || ended.Denied {
-				status = wire.StatusDeclined
+			if meta.ID == ended.ID && meta.NotExecuted != "" && meta.NotExecuted != "user-rejected" {
+				ended.Denied = true
 			}
+		}
+		if ended.Denied {
+			status = wire.StatusDeclined
 		}
 		if !ended.Silent {
 			out := outcome{text: p.Content.text(), failed: p.IsError, native: e.ToolUseResult, at: t.at}

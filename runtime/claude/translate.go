@@ -310,8 +310,12 @@ func (t *translation) resolved(requestID string, response json.RawMessage) {
 	if !open {
 		return
 	}
-	if one.Rule.Tool != "" && forSession(response) {
+	once, forSession := allowed(response)
+	if forSession && one.Rule.Tool != "" {
 		t.Allowed = keep(t.Allowed, maxAllowed, one.Rule)
+	}
+	if call := t.call(one.Call); call != nil && !once {
+		call.Denied = true
 	}
 	id, _ := json.Marshal(requestID) // a text encodes
 	t.say(wire.RequestResolved(t.Thread, id))
