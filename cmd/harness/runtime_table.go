@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 
 	"harness/config"
 	"harness/runtime"
+	"harness/runtime/claude"
 	"harness/runtime/codex"
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
@@ -26,7 +28,10 @@ type runtimeMaker struct {
 
 // runtimeTable are the runtimes this program can drive. One more is one line here, and a function like newCodex beside its settings.
 func runtimeTable() []runtimeMaker {
-	return []runtimeMaker{{codex.Name, newCodex}}
+	return []runtimeMaker{
+		{codex.Name, newCodex},
+		{claude.Name, newClaude},
+	}
 }
 
 // runtimes are those of a server, the default one first.
@@ -39,6 +44,9 @@ type runtimes struct {
 // chosenRuntimes are the configured ones of those this program can drive, the default one first.
 func chosenRuntimes(cfg *config.Config) ([]runtimeMaker, error) {
 	table := runtimeTable()
+	if len(cfg.Runtimes) == 0 {
+		cfg.Runtimes = foundRuntimes(cfg)
+	}
 	var chosen []runtimeMaker
 	for _, name := range cfg.Runtimes {
 		i := slices.IndexFunc(table, func(one runtimeMaker) bool { return one.name == name })
@@ -57,6 +65,17 @@ func chosenRuntimes(cfg *config.Config) ([]runtimeMaker, error) {
 			cfg.DefaultRuntime, strings.Join(cfg.Runtimes, ", "))}
 	}
 	return chosen, nil
+}
+
+// foundRuntimes are those of a server that nobody chose any for: codex, and what of the others is on this machine.
+func foundRuntimes(cfg *config.Config) []string {
+	found := []string{codex.Name}
+	for _, other := range []struct{ name, program string }{{claude.Name, cfg.ClaudeBin}} {
+		if _, err := exec.LookPath(other.program); err == nil {
+			found = append(found, other.name)
+		}
+	}
+	return found
 }
 
 // startRuntimes begins to supervise them. One that is missing shows in health, it is no error.
@@ -133,6 +152,14 @@ func newCodex(s *Server, confined confinement) (runtime.Adapter, error) {
 		Shims: launch.Shims, Detach: launch.Detach, KeepOnStop: supervise.KeepOnStop, Resume: supervise.Resume,
 	})
 	return s.codex, nil
+}
+
+func newClaude(s *Server, confined confinement) (runtime.Adapter, error) {
+	setup, err := s.setupWithHome(claude.Name, confined)
+	if err != nil {
+		return nil, err
+	}
+	return claude.New(s.cfg.ClaudeBin, setup), nil
 }
 
 // codexEnv hands on the model's key, wherever it came from; it is the only secret of our settings codex gets.
