@@ -37,9 +37,10 @@ type Config struct {
 	JournalKeepEvents int      // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
 	Retention         Retention
 
-	Runtimes            []string      // HARNESS_RUNTIMES
+	Runtimes            []string      // HARNESS_RUNTIMES; nil is codex, and what of the others is found
 	DefaultRuntime      string        // HARNESS_DEFAULT_RUNTIME; "" is the first of Runtimes
 	CodexBin            string        // CODEX_BIN
+	ClaudeBin           string        // CLAUDE_BIN
 	CodexHome           string        // CODEX_HOME, absolute after Load; "" leaves it to codex
 	OpenAIAPIKey        string        // OPENAI_API_KEY (secret)
 	RuntimeStartTimeout time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS

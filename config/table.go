@@ -125,8 +125,9 @@ func retentionVariables() []Variable {
 
 func runtimeVariables() []Variable {
 	return grouped("Runtimes", []Variable{
-		{Name: "HARNESS_RUNTIMES", Default: "codex", check: notEmpty, Allowed: "a comma-separated list of runtimes this program has: codex",
-			Doc:   "Runtimes this server drives. Sessions of others stay readable; turns of theirs that run are ended.",
+		{Name: "HARNESS_RUNTIMES", Allowed: "a comma-separated list of runtimes this program has: codex, claude",
+			Doc: "Runtimes this server drives. Sessions of others stay readable; turns of theirs that run are ended. Unset: codex, and claude when " +
+				"its program is found.",
 			field: func(c *Config) any { return &c.Runtimes }},
 		{Name: "HARNESS_DEFAULT_RUNTIME", Allowed: "one of HARNESS_RUNTIMES",
 			Doc:   "Runtime of sessions whose creator names none. Unset: the first of HARNESS_RUNTIMES.",
@@ -134,6 +135,9 @@ func runtimeVariables() []Variable {
 		{Name: "CODEX_BIN", Default: "codex", check: notEmpty, Allowed: "a command name or a path",
 			Doc:   "codex executable, looked up on PATH when it has no slash.",
 			field: func(c *Config) any { return &c.CodexBin }},
+		{Name: "CLAUDE_BIN", Default: "claude", check: notEmpty, Allowed: "a command name or a path",
+			Doc:   "Claude Code's executable, looked up on PATH when it has no slash.",
+			field: func(c *Config) any { return &c.ClaudeBin }},
 		{Name: "CODEX_HOME", path: true, Allowed: "a folder",
 			Doc:   "Folder where codex keeps its own state; unset leaves the choice to codex.",
 			field: func(c *Config) any { return &c.CodexHome }},

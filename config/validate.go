@@ -80,8 +80,8 @@ func isToken(s string) bool {
 // start-up refusals for extension access; the rule for the bind address lives
 // in the auth room, which knows what counts as authentication.
 func (c *Config) checkRules() error {
-	if len(c.Runtimes) == 0 || len(slices.Compact(slices.Sorted(slices.Values(c.Runtimes)))) < len(c.Runtimes) {
-		return &RuleError{"HARNESS_RUNTIMES", "it must name at least one runtime, and each once"}
+	if len(slices.Compact(slices.Sorted(slices.Values(c.Runtimes)))) < len(c.Runtimes) {
+		return &RuleError{"HARNESS_RUNTIMES", "it must name each runtime once"}
 	}
 	if err := c.checkAllowed(); err != nil {
 		return err

@@ -68,7 +68,7 @@ func (d *doctor) canHide(ctx context.Context) (bool, error) {
 // runtime tells whether codex starts, as its user, and may write what it needs to.
 func (d *doctor) runtime(ctx context.Context) {
 	const name = "runtime"
-	if !slices.Contains(d.cfg.Runtimes, codex.Name) {
+	if len(d.cfg.Runtimes) > 0 && !slices.Contains(d.cfg.Runtimes, codex.Name) {
 		d.ok(name, "codex is none of HARNESS_RUNTIMES")
 		return
 	}

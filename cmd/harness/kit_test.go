@@ -98,6 +98,8 @@ func newSite(t *testing.T, options ...siteOption) *site {
 	home := codextest.Home(t, model.URL(), append(o.home, codextest.For(o.codex))...)
 	s.env = append([]string{
 		runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + codextest.Binary(t, o.codex),
+		// Not what happens to be installed on this machine.
+		"HARNESS_RUNTIMES=codex",
 		"PORT=0", "DATA_DIR=" + s.dataDir, "HARNESS_LOG_FORMAT=json", "LOG_LEVEL=info", "DEFAULT_SANDBOX_MODE=danger-full-access",
 		// A test that is cut off must not leave runtimes behind for long.
 		"HARNESS_DETACH_GRACE_MS=120000", "DATABASE_URL=" + s.databaseURL,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"harness/config"
 	"harness/runtime"
 	"harness/runtime/acp"
+	"harness/runtime/claude"
 	"harness/runtime/codex"
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
@@ -27,7 +29,10 @@ type runtimeMaker struct {
 
 // runtimeTable are the runtimes this program can drive. One more is one line here, and a function like newCodex beside its settings.
 func runtimeTable() []runtimeMaker {
-	table := []runtimeMaker{{codex.Name, newCodex}}
+	table := []runtimeMaker{
+		{codex.Name, newCodex},
+		{claude.Name, newClaude},
+	}
 	for _, profile := range acp.Shipped() {
 		table = append(table, acpMaker(profile))
 	}
@@ -52,6 +57,9 @@ func (r runtimes) chosen(cfg *config.Config) ([]runtimeMaker, error) {
 	for _, profile := range own {
 		table = append(table, acpMaker(profile))
 	}
+	if len(cfg.Runtimes) == 0 {
+		cfg.Runtimes = foundRuntimes(cfg)
+	}
 	var chosen []runtimeMaker
 	for _, name := range cfg.Runtimes {
 		i := slices.IndexFunc(table, func(one runtimeMaker) bool { return one.name == name })
@@ -70,6 +78,19 @@ func (r runtimes) chosen(cfg *config.Config) ([]runtimeMaker, error) {
 			cfg.DefaultRuntime, strings.Join(cfg.Runtimes, ", "))}
 	}
 	return chosen, nil
+}
+
+// foundRuntimes are those of a server that nobody chose any for: codex, and what of the others is on this machine.
+func foundRuntimes(cfg *config.Config) []string {
+	found := []string{codex.Name}
+	for _, other := range []struct{ name, program string }{
+		{claude.Name, cfg.ClaudeBin}, {acp.Gemini().Name, cfg.GeminiBin},
+	} {
+		if _, err := exec.LookPath(other.program); err == nil {
+			found = append(found, other.name)
+		}
+	}
+	return found
 }
 
 // startRuntimes begins to supervise them. One that is missing shows in health, it is no error.
@@ -146,6 +167,14 @@ func newCodex(s *Server, confined confinement) (runtime.Adapter, error) {
 		Shims: launch.Shims, Detach: launch.Detach, KeepOnStop: supervise.KeepOnStop, Resume: supervise.Resume,
 	})
 	return s.codex, nil
+}
+
+func newClaude(s *Server, confined confinement) (runtime.Adapter, error) {
+	setup, err := s.setupWithHome(claude.Name, confined)
+	if err != nil {
+		return nil, err
+	}
+	return claude.New(s.cfg.ClaudeBin, setup), nil
 }
 
 // codexEnv hands on the model's key, wherever it came from; it is the only secret of our settings codex gets.

@@ -46,14 +46,19 @@ func (c *Conn) notice(signals []runtime.Signal) (refused <-chan struct{}) {
 
 // refuse answers a request that nobody can decide on, after what comes before it.
 func (c *Conn) refuse(s runtime.Signal, before <-chan struct{}) (refused <-chan struct{}) {
+	return c.reply(s.Method, func() error { return c.sendRefusal(context.Background(), s) }, before)
+}
+
+// reply answers a request without a person, after what comes before it. The channel is closed when that is done, nil when nobody has to wait.
+func (c *Conn) reply(method string, send func() error, before <-chan struct{}) <-chan struct{} {
 	done := make(chan struct{})
 	c.refusing.Go(func() {
 		defer close(done)
 		if before != nil {
 			<-before
 		}
-		if err := c.sendRefusal(context.Background(), s); err != nil {
-			c.log.Warn().Err(err).Str("method", s.Method).Msg("a request of " + c.name + " that nobody can answer could not be refused")
+		if err := send(); err != nil {
+			c.log.Warn().Err(err).Str("method", method).Msg("a request of " + c.name + " that nobody is asked could not be answered")
 		}
 	})
 	if c.pipes.ack == nil {

@@ -197,7 +197,11 @@ func (c *Conn) take(line []byte) (said Line, first <-chan struct{}) {
 		c.respond(said)
 		return Line{}, nil
 	}
-	return said, c.notice(said.Signals)
+	first = c.notice(said.Signals)
+	if said.Reply != nil {
+		first = c.reply(string(said.ReplyTo), func() error { return c.SendOnce(context.Background(), said.ReplyTo, said.Reply) }, first)
+	}
+	return said, first
 }
 
 func (c *Conn) respond(said Line) {

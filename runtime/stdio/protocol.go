@@ -53,13 +53,20 @@ type Line struct {
 	// Refusal makes the error of a refusal, given the request's method; nil when the answer is none.
 	Refusal func(method string) error
 
+	// Reply, when set, is the line, with its end, that answers a request of the agent which concerns nobody else; ReplyTo is the request's id,
+	// JSON. It is written, once, before anything after it is passed on.
+	Reply   []byte
+	ReplyTo json.RawMessage
+
 	// Signals, Native and State are those of the batch the line becomes. A request without a Change is refused before it is passed on.
 	Signals       []runtime.Signal
 	Native, State json.RawMessage
 }
 
 // silent tells a line that is passed on to nobody.
-func (l *Line) silent() bool { return len(l.Signals) == 0 && l.Native == nil && l.State == nil }
+func (l *Line) silent() bool {
+	return len(l.Signals) == 0 && l.Native == nil && l.State == nil && l.Reply == nil
+}
 
 // Call is what has to be known of a request to make it.
 type Call struct {

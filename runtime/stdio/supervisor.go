@@ -194,6 +194,13 @@ func (s *Supervisor) supervise(ctx context.Context) {
 	for ctx.Err() == nil && (!inherited || !s.options.Once) {
 		began := time.Now()
 		ready, err := s.runOnce(ctx)
+		if ctx.Err() == nil && s.options.Once && !ready && err != nil {
+			s.log.Error().Err(err).Msg(s.name + " does not start")
+			s.set(func(status *runtime.Status) {
+				status.State, status.Reason, status.PID = runtime.StateUnavailable, err.Error(), 0
+			})
+			return
+		}
 		if ctx.Err() != nil || s.options.Once {
 			break
 		}

@@ -1,0 +1,198 @@
+package claude
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"harness/runtime"
+	"harness/runtime/wire"
+)
+
+// maxAsked is how many requests may be open at once to be told apart.
+const maxAsked = 256
+
+// question is what is kept with a request to answer it with, also after a restart (runtime.Asked.Context).
+type question struct {
+	Tool  string          `json:"tool"`
+	Input json.RawMessage `json:"input"`
+}
+
+// ask passes on that the agent wants a person to decide.
+func (t *translation) ask(e *event) {
+	if e.RequestID == "" {
+		return
+	}
+	if t.Turn == "" { // an agent in the background asks when no turn runs
+		t.begin(e.RequestID)
+		t.Over = true
+	}
+	id, _ := json.Marshal(e.RequestID) // a text encodes
+	about := wire.Asking{Place: t.here(), ItemID: e.Request.ToolUse}
+	in := readInput(e.Request.Input)
+	var reason *string
+	if e.Request.Reason != "" && e.Request.Reason != askReason {
+		reason = &e.Request.Reason
+	}
+	tool := e.Request.Tool
+	var signal runtime.Signal
+	switch {
+	case tool == toolShell:
+		signal = wire.ApproveCommand(id, about, in.Command, t.Cwd, reason)
+	case edits(tool):
+		signal = wire.ApproveFileChange(id, about, []wire.FileEdit{edit(tool, in, nil)}, reason)
+	case tool == toolQuestion:
+		signal = wire.AskUser(id, about, questions(in)...)
+	case tool == toolNetwork:
+		text := "Network access: " + in.Host
+		about.ItemID = ""
+		signal = wire.ApproveTool(id, about, tool, e.Request.Input, &text)
+	default:
+		if tool == toolPlan {
+			text := "Leave plan mode"
+			reason = &text
+		}
+		signal = wire.ApproveTool(id, about, tool, arguments(e.Request.Input), reason)
+	}
+	if change, ok := signal.Change.(runtime.InteractiveRequested); ok {
+		change.Asked.Context = encode(question{tool, arguments(e.Request.Input)})
+		if tool == toolNetwork {
+			change.Asked.Subject, change.Summary = runtime.SubjectNetwork, "Network access approval required: "+wire.Clean(in.Host)
+		}
+		signal.Change = change
+	}
+	t.Asked = keep(t.Asked, maxAsked, asked{ID: e.RequestID, Call: e.Request.ToolUse, Rule: ruleOf(tool, in)})
+	t.say(signal)
+}
+
+func arguments(input json.RawMessage) json.RawMessage {
+	if len(input) == 0 {
+		return json.RawMessage("{}")
+	}
+	return input
+}
+
+func questions(in toolInput) []wire.Question {
+	var list []wire.Question
+	for i, q := range in.Questions {
+		one := wire.Question{ID: questionID(i), Header: q.Header, Question: q.Question, Options: []wire.Option{}, IsOther: true}
+		for _, o := range q.Options {
+			one.Options = append(one.Options, wire.Option{Label: o.Label, Description: o.Description})
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// questionID names the questions of a request, which have no names of their own.
+func questionID(i int) string { return fmt.Sprintf("q%d", i+1) }
+
+// ruleOf is what an approval of a request for the session allows; the zero rule when that cannot be.
+func ruleOf(tool string, in toolInput) rule {
+	switch {
+	case tool == toolQuestion || tool == toolPlan:
+		return rule{}
+	case tool == toolShell:
+		return rule{tool, short(in.Command)}
+	case edits(tool):
+		return rule{"Edit", short(in.path())}
+	case tool == toolNetwork:
+		return rule{tool, short(in.Host)}
+	}
+	return rule{Tool: short(tool)}
+}
+
+// short is a text that is remembered: itself, or when it is long something that stands for it.
+func short(text string) string { return runtime.KnownID(text) }
+
+// permits tells whether a person has allowed a use of a tool for the session.
+func (s *state) permits(tool string, input json.RawMessage) bool {
+	wanted := ruleOf(tool, readInput(input))
+	return wanted.Tool != "" && slices.Contains(s.Allowed, wanted)
+}
+
+// allowed tells what an answer of ours allows: this use, and others like it for the session.
+func allowed(response json.RawMessage) (once, forSession bool) {
+	var given struct {
+		Behavior string            `json:"behavior"`
+		Updated  []json.RawMessage `json:"updatedPermissions"`
+	}
+	_ = json.Unmarshal(response, &given) // what is no answer allows nothing
+	once = given.Behavior == "allow"
+	return once, once && len(given.Updated) > 0
+}
+
+// sessionRule is how Claude Code is told to allow a use for the session.
+func sessionRule(tool string, in toolInput) json.RawMessage {
+	type native struct {
+		Tool string `json:"toolName"`
+		What string `json:"ruleContent,omitempty"`
+	}
+	one := native{Tool: tool}
+	switch {
+	case tool == toolShell:
+		one.What = in.Command
+	case edits(tool):
+		one = native{"Edit", "/" + in.path()} // "//" begins an absolute path
+	case tool == toolNetwork:
+		one = native{"WebFetch", "domain:" + in.Host}
+	}
+	return encode([]any{struct {
+		Type        string   `json:"type"`
+		Rules       []native `json:"rules"`
+		Behavior    string   `json:"behavior"`
+		Destination string   `json:"destination"`
+	}{"addRules", []native{one}, "allow", "session"}})
+}
+
+// encode writes JSON in which < > & stay as they are.
+func encode(value any) json.RawMessage {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		panic("claude: " + err.Error()) // a fault of the program: what is encoded is declared here or JSON already
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+// verdict is the answer to a request for permission.
+type verdict struct {
+	Behavior  string          `json:"behavior"`
+	Input     json.RawMessage `json:"updatedInput,omitempty"`
+	Updated   json.RawMessage `json:"updatedPermissions,omitempty"`
+	Message   string          `json:"message,omitempty"`
+	Interrupt *bool           `json:"interrupt,omitempty"`
+}
+
+func denied(message string, interrupt bool) verdict {
+	return verdict{Behavior: "deny", Message: cmp.Or(message, "The user refused this."), Interrupt: &interrupt}
+}
+
+// controlResponse is the line, with its end, that answers a request of the agent.
+func controlResponse(requestID string, response any) []byte {
+	type inner struct {
+		Subtype   string `json:"subtype"`
+		RequestID string `json:"request_id"`
+		Response  any    `json:"response"`
+	}
+	return append(encode(struct {
+		Type     string `json:"type"`
+		Response inner  `json:"response"`
+	}{"control_response", inner{"success", requestID, response}}), '\n')
+}
+
+// controlRefusal is the line, with its end, that answers a request of the agent which nobody here can answer.
+func controlRefusal(requestID, why string) []byte {
+	type inner struct {
+		Subtype   string `json:"subtype"`
+		RequestID string `json:"request_id"`
+		Error     string `json:"error"`
+	}
+	return append(encode(struct {
+		Type     string `json:"type"`
+		Response inner  `json:"response"`
+	}{"control_response", inner{"error", requestID, why}}), '\n')
+}

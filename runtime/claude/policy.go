@@ -1,0 +1,74 @@
+package claude
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// askReason is what Claude Code is told why a person is asked; it is nothing to show.
+const askReason = "the approval policy of this session asks"
+
+// readers are the tools that change nothing outside the agent. What they start is seen by the hook, too.
+func readers() []string {
+	return []string{
+		"Read", "Glob", "Grep", "LS", "NotebookRead", "ToolSearch", "ListAgents", "TaskGet", "TaskList", "TaskOutput", "BashOutput", toolQuestion, toolPlan,
+		toolTodo, toolNewTask, toolTask, "TaskStop", "KillShell", "EnterPlanMode", "ReportFindings", "Agent", "Task", "SendMessage", "Skill",
+	}
+}
+
+// online are the tools that reach the network by themselves.
+func online() []string { return []string{"WebFetch", "WebSearch"} }
+
+// decision is what the hook before every use of a tool answers; the zero one leaves it to Claude Code's own rules.
+type decision struct {
+	// Permission is allow, ask or deny.
+	Permission, Reason string
+}
+
+// decide is where the policy of a session stands: it sees every use of a tool, those of sub-agents, too.
+func (c controls) decide(s *state, tool string, input json.RawMessage) decision {
+	reads, fetches := slices.Contains(readers(), tool), slices.Contains(online(), tool)
+	if c.Sandbox != fullAccess && c.Sandbox != workspaceWrite && !reads && (!fetches || c.Network != enabled) {
+		return decision{"deny", "This session is read-only: " + tool + " may not be used. Say what you would do instead."}
+	}
+	switch {
+	case c.Approval == never:
+		if fetches && c.Network != enabled {
+			return decision{"deny", "This session has no network access: " + tool + " may not be used."}
+		}
+		return decision{} // its mode decides, and asks nobody
+	case s.permits(tool, input):
+		return decision{"allow", "allowed for the session"}
+	case fetches && c.Network != enabled, c.Approval != onRequest && c.Approval != onFailure && !reads:
+		return decision{"ask", askReason}
+	}
+	return decision{}
+}
+
+// hookAnswer is the decision in Claude Code's words.
+func (d decision) hookAnswer() any {
+	type specific struct {
+		Event  string `json:"hookEventName"`
+		Choice string `json:"permissionDecision"`
+		Reason string `json:"permissionDecisionReason"`
+	}
+	if d == (decision{}) {
+		return struct{}{}
+	}
+	return struct {
+		Specific specific `json:"hookSpecificOutput"`
+	}{specific{"PreToolUse", d.Permission, d.Reason}}
+}
+
+// settled answers a request for permission without a person, where nobody is to be asked; false when a person is.
+func (c controls) settled(s *state, request control) (verdict, bool) {
+	switch {
+	case request.Tool == toolNetwork && (c.Network == enabled || s.permits(request.Tool, request.Input)):
+		return verdict{Behavior: "allow", Input: arguments(request.Input)}, true
+	case request.Tool == toolQuestion:
+		return verdict{}, false
+	case c.Approval == never:
+		return denied("This session asks nobody, and its policy does not allow "+request.Tool+" here.", false), true
+	}
+	return verdict{}, false
+}

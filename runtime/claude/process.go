@@ -1,0 +1,260 @@
+package claude
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"harness/runtime"
+	"harness/runtime/process/shim"
+	"harness/runtime/stdio"
+)
+
+// process serves one conversation.
+type process struct {
+	*stdio.Supervisor
+	retire chan struct{}
+	gone   func() // tells the set, nil for a process that serves nobody
+	// spoken is the conversation with it, nil until there is one.
+	spoken atomic.Pointer[protocol]
+}
+
+// busy is the turn that runs in it, "" when none does.
+func (p *process) busy() string {
+	spoken := p.spoken.Load()
+	if spoken == nil || p.Current() == nil {
+		return ""
+	}
+	return spoken.now().busy
+}
+
+// newProcess makes the supervisor of a conversation's process, which goes on with one that is inherited.
+func (r *Runtime) newProcess(t *talk, about hello, carried state, inherit []shim.Found) *process {
+	p := &process{retire: make(chan struct{})}
+	options := r.setup.Supervise
+	options.Serves, options.Once = t.thread, true
+	options.Inherit = func() []shim.Found { return inherit }
+	options.Program = func() (stdio.Program, error) { return r.program(about) }
+	options.Speak = func(line *stdio.Conn) stdio.Protocol {
+		spoken := newProtocol(line, about, carried, options.StartTimeout, r.models.learn)
+		p.spoken.Store(spoken)
+		return spoken
+	}
+	options.Started = func(*stdio.Conn) string {
+		version := p.spoken.Load().now().version
+		r.mu.Lock()
+		r.version = cmp.Or(version, r.version)
+		r.mu.Unlock()
+		return version
+	}
+	options.Sink = func(batch runtime.Batch) { r.sink(t, p, batch) }
+	options.Attend = func(ctx context.Context, _ *stdio.Conn, _ int) error {
+		select {
+		case <-p.retire:
+			return &stdio.RetiredError{Exit: "it was not used", Message: "it is resumed on demand"}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	p.Supervisor = stdio.NewSupervisor(r.launcher, options)
+	return p
+}
+
+// program is how the process of a conversation is started.
+func (r *Runtime) program(about hello) (stdio.Program, error) {
+	dir, err := r.configDir()
+	if err != nil {
+		return stdio.Program{}, err
+	}
+	resume, err := written(dir, about.Native)
+	if err != nil {
+		return stdio.Program{}, err
+	}
+	return stdio.Program{Args: about.Controls.arguments(about.Native, resume), Dir: about.Controls.Cwd}, nil
+}
+
+// sink passes on what a process says, and keeps it as long as it has something to do.
+func (r *Runtime) sink(t *talk, p *process, batch runtime.Batch) {
+	if t.thread == "" { // it serves nobody
+		if batch.Stored != nil {
+			batch.Stored()
+		}
+		return
+	}
+	r.setup.Supervise.Sink(batch)
+	for _, signal := range batch.Signals {
+		switch signal.Change.(type) {
+		case runtime.TurnStarted:
+			r.keep(t)
+		case runtime.TurnCompleted:
+			t.rest()
+		}
+		if signal.Kind == runtime.SignalExited {
+			t.rest()
+			if p.gone != nil {
+				p.gone() // whoever has heard of the end gets another one
+			}
+		}
+	}
+}
+
+// keep keeps the process of a turn that nobody asked for. It must not wait: it is called by the sink.
+func (r *Runtime) keep(t *talk) {
+	t.mu.Lock()
+	kept := t.release != nil
+	t.mu.Unlock()
+	if kept {
+		return
+	}
+	r.working.Go(func() {
+		p, release, err := r.set.Use(r.until, t.thread)
+		if err != nil {
+			return // it is being stopped
+		}
+		if !t.hold(release) {
+			release()
+			return
+		}
+		if p.busy() == "" {
+			t.rest() // the turn ended meanwhile
+		}
+	})
+}
+
+// attend waits for the end of a process.
+func (r *Runtime) attend(t *talk, p *process) {
+	r.working.Go(func() {
+		<-p.Done()
+		t.mu.Lock()
+		if t.live == p {
+			t.live = nil
+		}
+		if spoken := p.spoken.Load(); spoken != nil {
+			t.carried = spoken.now().carried
+		}
+		t.mu.Unlock()
+		t.rest()
+		p.gone()
+	})
+}
+
+// inherit goes on with one process, or tells its last words.
+func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
+	var about hello
+	var stored state
+	resumption, err := r.setup.Supervise.Resume(ctx, found.Generation)
+	if err == nil {
+		_ = json.Unmarshal(resumption.State, &stored) // it may have said nothing
+		var now shim.State
+		if now, err = shim.Status(ctx, found); err == nil {
+			_ = json.Unmarshal(now.Note, &about) // it may not have been greeted
+		}
+	}
+	about.Thread = cmp.Or(about.Thread, stored.Thread)
+	about.Controls = about.Controls.strict()
+	if about.Thread == "" {
+		r.setup.Launch.Logger.Warn().Err(err).Str("generation", found.Generation).Msg("a Claude Code of an earlier server serves nobody; ending it")
+		r.endStray(ctx, about, found)
+		return
+	}
+	t := r.talk(about.Thread, about.Native)
+	p := r.newProcess(t, about, stored, []shim.Found{found})
+	release, gone, adopted := r.set.Adopt(t.thread, p, time.Now())
+	p.gone = gone
+	if adopted {
+		t.mu.Lock()
+		t.live, t.controls, t.carried, t.recalled = p, about.Controls, stored.carry(), true
+		t.mu.Unlock()
+	}
+	_ = p.Start(ctx) // it has no failures of its own
+	if !adopted {
+		r.setup.Launch.Logger.Warn().Err(err).Str("generation", found.Generation).Msg("a session has two Claude Code processes; ending one")
+		close(p.retire)
+		r.working.Go(func() { <-p.Done() })
+		return
+	}
+	if len(resumption.Turns) == 0 || !t.hold(release) {
+		release()
+	}
+	r.attend(t, p)
+}
+
+// endStray ends a process that was started for nobody, and tells nobody.
+func (r *Runtime) endStray(ctx context.Context, about hello, found shim.Found) {
+	p := r.newProcess(&talk{}, about, state{}, []shim.Found{found})
+	close(p.retire)
+	_ = p.Start(ctx) // it has no failures of its own
+	r.working.Go(func() { <-p.Done() })
+}
+
+// recall takes what goes on of a conversation from its last process under an earlier server.
+func (r *Runtime) recall(ctx context.Context, t *talk) error {
+	t.mu.Lock()
+	recalled := t.recalled
+	t.mu.Unlock()
+	if recalled || r.setup.LastState == nil {
+		return nil
+	}
+	raw, err := r.setup.LastState(ctx, t.thread)
+	if err != nil {
+		return fmt.Errorf("recall what was allowed in session %s: %w", t.thread, err)
+	}
+	var last state
+	if len(raw) > 0 && json.Unmarshal(raw, &last) == nil {
+		t.mu.Lock()
+		t.carried = last.carry()
+		t.mu.Unlock()
+	}
+	return nil
+}
+
+// startProcess starts the process of a conversation.
+func (r *Runtime) startProcess(ctx context.Context, thread string, gone func()) (*process, error) {
+	t := r.talk(thread, "")
+	if err := r.recall(ctx, t); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	about, carried := hello{Thread: thread, Native: t.native, Controls: t.controls}, t.carried
+	t.recalled = true
+	t.mu.Unlock()
+	p := r.newProcess(t, about, carried, nil)
+	p.gone = gone
+	_ = p.Start(ctx) // it has no failures of its own
+	_, used, err := p.Use(ctx)
+	if err != nil {
+		err = errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
+	}
+	spoken := p.spoken.Load()
+	if refused := spoken != nil && spoken.now().failure != ""; !refused { // it is well, but for this conversation
+		r.mu.Lock()
+		r.failure = err
+		r.mu.Unlock()
+	}
+	if err != nil {
+		return nil, err
+	}
+	used()
+	t.mu.Lock()
+	t.live = p
+	t.mu.Unlock()
+	r.attend(t, p)
+	return p, nil
+}
+
+// endProcess ends the process of a conversation, or leaves it to the next server.
+func (r *Runtime) endProcess(_ string, p *process) {
+	r.mu.Lock()
+	keep := r.stopping && r.setup.Supervise.KeepOnStop
+	r.mu.Unlock()
+	if !keep {
+		close(p.retire)
+	} else if err := p.Stop(context.Background()); err != nil {
+		r.setup.Launch.Logger.Error().Err(err).Msg("a Claude Code process did not stop")
+	}
+	<-p.Done()
+}
