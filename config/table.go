@@ -125,7 +125,7 @@ func retentionVariables() []Variable {
 
 func runtimeVariables() []Variable {
 	return grouped("Runtimes", []Variable{
-		{Name: "HARNESS_RUNTIMES", Default: "codex", check: notEmpty, Allowed: "a comma-separated list of runtimes this program has: codex",
+		{Name: "HARNESS_RUNTIMES", Default: "codex", check: notEmpty, Allowed: "a comma-separated list of runtimes this program has: codex, opencode",
 			Doc:   "Runtimes this server drives. Sessions of others stay readable; turns of theirs that run are ended.",
 			field: func(c *Config) any { return &c.Runtimes }},
 		{Name: "HARNESS_DEFAULT_RUNTIME", Allowed: "one of HARNESS_RUNTIMES",
@@ -134,6 +134,9 @@ func runtimeVariables() []Variable {
 		{Name: "CODEX_BIN", Default: "codex", check: notEmpty, Allowed: "a command name or a path",
 			Doc:   "codex executable, looked up on PATH when it has no slash.",
 			field: func(c *Config) any { return &c.CodexBin }},
+		{Name: "OPENCODE_BIN", Default: "opencode", check: notEmpty, Allowed: "a command name or a path",
+			Doc:   "OpenCode executable, looked up on PATH when it has no slash.",
+			field: func(c *Config) any { return &c.OpenCodeBin }},
 		{Name: "CODEX_HOME", path: true, Allowed: "a folder",
 			Doc:   "Folder where codex keeps its own state; unset leaves the choice to codex.",
 			field: func(c *Config) any { return &c.CodexHome }},

@@ -13,6 +13,7 @@ import (
 	"harness/config"
 	"harness/runtime"
 	"harness/runtime/codex"
+	"harness/runtime/opencode"
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
 	"harness/runtime/stdio"
@@ -26,7 +27,10 @@ type runtimeMaker struct {
 
 // runtimeTable are the runtimes this program can drive. One more is one line here, and a function like newCodex beside its settings.
 func runtimeTable() []runtimeMaker {
-	return []runtimeMaker{{codex.Name, newCodex}}
+	return []runtimeMaker{
+		{codex.Name, newCodex},
+		{opencode.Name, newOpenCode},
+	}
 }
 
 // runtimes are those of a server, the default one first.

@@ -38,12 +38,12 @@ func (o *OpenCode) inherits(name string) bool {
 }
 
 func (o *OpenCode) handedOn(name string) bool {
-	return o.options.Inherits == nil || o.options.Inherits(name)
+	return o.options.Launch.Inherits == nil || o.options.Launch.Inherits(name)
 }
 
 // environment is what OpenCode gets besides what it inherits.
 func (o *OpenCode) environment() []string {
-	env := append(slices.Clone(o.options.Env), o.options.Home.Env()...)
+	env := append(slices.Clone(o.options.Launch.Env), o.options.Home.Env()...)
 	for _, name := range slices.Sorted(maps.Keys(usual())) {
 		if value := os.Getenv(name); value == "" || !o.handedOn(name) {
 			env = append(env, name+"="+usual()[name])
@@ -74,7 +74,7 @@ func (o *OpenCode) config() (string, error) {
 
 // operators is the configuration the operator gave.
 func (o *OpenCode) operators() string {
-	for _, assignment := range slices.Backward(o.options.Env) {
+	for _, assignment := range slices.Backward(o.options.Launch.Env) {
 		if value, is := strings.CutPrefix(assignment, configVariable+"="); is {
 			return value
 		}

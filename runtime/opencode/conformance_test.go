@@ -37,7 +37,8 @@ func TestConformance(t *testing.T) {
 		},
 		Hanging: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			s := newSite(t, store.Sink, store.Resume)
-			s.options.Bin, s.options.StartTimeout, s.options.KeepOnStop = runtimetest.Executable(t), 200*time.Millisecond, false
+			s.options.Bin = runtimetest.Executable(t)
+			s.options.Supervise.StartTimeout, s.options.Supervise.KeepOnStop = 200*time.Millisecond, false
 			return s.agent()
 		},
 		Missing: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {

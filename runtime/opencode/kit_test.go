@@ -24,6 +24,7 @@ import (
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
 	"harness/runtime/runtimetest"
+	"harness/runtime/stdio"
 )
 
 // What the test binary is when these are its first argument: a shim, the process beside OpenCode, and (called as OpenCode is) one in front of
@@ -88,11 +89,16 @@ func newSite(t *testing.T, sink runtime.Sink, resume func(context.Context, strin
 		t.Fatal(err)
 	}
 	s.options = opencode.Options{
-		Bin: agenttest.Binary(t, opencode.Name), Bridge: []string{runtimetest.Executable(t), runAsBridge}, Home: home, Dir: s.dir,
-		Inherits: environment.Policy{}.Inherits(opencode.Name), Mark: process.Mark(home.Dir, opencode.Name), Sink: sink, Resume: resume,
-		Env:    []string{"OPENCODE_CONFIG_CONTENT=" + configuration(t, s.model.URL())},
-		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel), BackoffMin: 10 * time.Millisecond, StartTimeout: patience,
-		Shims: runtimetest.Shims(t, runAsShim), Detach: true, KeepOnStop: true,
+		Bin: agenttest.Binary(t, opencode.Name), Bridge: []string{runtimetest.Executable(t), runAsBridge}, Dir: s.dir,
+		Setup: stdio.Setup{
+			Home: home,
+			Launch: stdio.Launch{
+				Name: opencode.Name, Mark: process.Mark(home.Dir, opencode.Name), Inherits: environment.Policy{}.Inherits(opencode.Name),
+				Env:   []string{"OPENCODE_CONFIG_CONTENT=" + configuration(t, s.model.URL())},
+				Shims: runtimetest.Shims(t, runAsShim), Detach: true, Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel),
+			},
+			Supervise: stdio.Options{Sink: sink, Resume: resume, BackoffMin: 10 * time.Millisecond, StartTimeout: patience, KeepOnStop: true},
+		},
 	}
 	return s
 }
@@ -167,7 +173,7 @@ func newShared(t *testing.T) *shared {
 	t.Helper()
 	s := &shared{stores: map[string]*runtimetest.Store{}}
 	s.site = newSite(t, s.sink, func(context.Context, string) (runtime.Resumption, error) { return runtime.Resumption{}, nil })
-	s.options.KeepOnStop = false
+	s.options.Supervise.KeepOnStop = false
 	s.OpenCode = s.site.start()
 	return s
 }

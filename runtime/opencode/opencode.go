@@ -17,13 +17,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"harness/runtime"
-	"harness/runtime/environment"
 	"harness/runtime/opencode/bridge"
-	"harness/runtime/process/confine"
-	"harness/runtime/process/shim"
 	"harness/runtime/stdio"
 )
 
@@ -42,27 +37,12 @@ const (
 
 // Options configure New.
 type Options struct {
+	stdio.Setup
 	// Bin is the opencode executable (opencode on PATH). Bridge is the program and first arguments that call bridge.Run.
 	Bin    string
 	Bridge []string
-	// Home is where OpenCode keeps its logins, settings and state.
-	Home environment.Home
 	// Dir is the folder of conversations that name none.
 	Dir string
-	// Inherits tells by name which variables of the server's environment OpenCode gets; nil is all. Env is added as NAME=value.
-	Inherits func(name string) bool
-	Env      []string
-	// Mark, Confine, Stage, Shims and Detach are as in stdio.Launch; the others as in stdio.Options.
-	Mark                                 string
-	Confine                              confine.Plan
-	Stage                                []string
-	Shims                                *shim.Host
-	Detach, KeepOnStop                   bool
-	Sink                                 runtime.Sink
-	Resume                               func(ctx context.Context, generation string) (runtime.Resumption, error)
-	Logger                               zerolog.Logger
-	StartTimeout, CallTimeout, HangAfter time.Duration
-	BackoffMin, BackoffMax               time.Duration
 }
 
 // OpenCode is the adapter. Create it with New.
@@ -87,26 +67,22 @@ func New(options Options) *OpenCode {
 	if options.Bin == "" {
 		options.Bin = Name
 	}
-	if options.StartTimeout <= 0 {
-		options.StartTimeout = defaultStartTimeout
+	if options.Supervise.CallTimeout <= 0 {
+		options.Supervise.CallTimeout = defaultCallTimeout
 	}
-	if options.CallTimeout <= 0 {
-		options.CallTimeout = defaultCallTimeout
+	if options.Supervise.StartTimeout <= 0 {
+		options.Supervise.StartTimeout = defaultStartTimeout
 	}
 	o := &OpenCode{options: options, names: newNames()}
-	o.launcher = stdio.NewLauncher(stdio.Launch{
-		Name: Name, Command: o.command, Remedy: "check that OPENCODE_BIN names an executable of this platform", Dir: options.Dir,
-		Mark: options.Mark, Confine: options.Confine, Stage: options.Stage, Inherits: o.inherits, Env: o.environment(),
-		Shims: options.Shims, Detach: options.Detach, Logger: options.Logger,
-	})
-	o.process = stdio.NewSupervisor(o.launcher, stdio.Options{
-		Speak: func(c *stdio.Conn) stdio.Protocol {
-			return &protocol{Conn: c, limit: options.StartTimeout, names: o.names}
-		},
-		Sink: options.Sink, StartTimeout: options.StartTimeout, CallTimeout: options.CallTimeout, HangAfter: options.HangAfter,
-		BackoffMin: options.BackoffMin, BackoffMax: options.BackoffMax, KeepOnStop: options.KeepOnStop, Resume: options.Resume,
-		Started: func(c *stdio.Conn) string { return hello(c).Version },
-	})
+	launch, supervise := options.Launch, options.Supervise
+	launch.Command, launch.Remedy = o.command, "check that OPENCODE_BIN names an executable of this platform"
+	launch.Inherits, launch.Env = o.inherits, o.environment()
+	o.launcher = stdio.NewLauncher(launch)
+	supervise.Speak = func(c *stdio.Conn) stdio.Protocol {
+		return &protocol{Conn: c, limit: supervise.StartTimeout, names: o.names}
+	}
+	supervise.Started = func(c *stdio.Conn) string { return hello(c).Version }
+	o.process = stdio.NewSupervisor(o.launcher, supervise)
 	return o
 }
 
@@ -146,7 +122,7 @@ func (o *OpenCode) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
 		Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true, Images: true, DenyReason: true, ApproveForSession: true,
 		Plan: true, Usage: true, Subagents: true, ParallelToolCalls: true, NativeToolsOff: true,
-		SurvivesRestart: o.options.Shims != nil && o.options.Detach, ProcessPer: runtime.ProcessPerRuntime,
+		SurvivesRestart: o.options.Launch.Shims != nil && o.options.Launch.Detach, ProcessPer: runtime.ProcessPerRuntime,
 		Sandboxes:        []string{sandboxReadOnly, sandboxFull},
 		ApprovalPolicies: []string{approveUntrusted, approveOnRequest, approveNever},
 		NetworkAccess:    []string{networkRestricted, networkEnabled},
@@ -184,7 +160,7 @@ func (o *OpenCode) use(ctx context.Context) (*line, error) {
 		return nil, err
 	}
 	p, _ := c.Protocol().(*protocol)
-	return &line{protocol: p, limit: o.options.CallTimeout, done: done}, nil
+	return &line{protocol: p, limit: o.options.Supervise.CallTimeout, done: done}, nil
 }
 
 // request makes one HTTP request about a conversation ("" for none) and reads its answer into out (nil: not read).
