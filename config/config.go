@@ -41,6 +41,7 @@ type Config struct {
 	DefaultRuntime      string        // HARNESS_DEFAULT_RUNTIME; "" is the first of Runtimes
 	CodexBin            string        // CODEX_BIN
 	ClaudeBin           string        // CLAUDE_BIN
+	OpenCodeBin         string        // OPENCODE_BIN
 	CodexHome           string        // CODEX_HOME, absolute after Load; "" leaves it to codex
 	OpenAIAPIKey        string        // OPENAI_API_KEY (secret)
 	RuntimeStartTimeout time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS

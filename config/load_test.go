@@ -67,7 +67,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL",
 		RuntimeIdle: 10 * time.Minute, RuntimeMaxProcesses: 8, TurnIdle: 10 * time.Minute, GeminiBin: "gemini",
-		CodexBin: "codex", ClaudeBin: "claude", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second,
+		CodexBin: "codex", ClaudeBin: "claude", OpenCodeBin: "opencode", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second,
 		RuntimeHang: 2 * time.Minute, RuntimeUnload: 30 * time.Minute, RuntimeRecycle: 512, RuntimeDetach: true, DetachGrace: 15 * time.Minute, SpoolBytes: 1 << 30, RuntimeConfine: "auto", KeepNative: "ring",
 		RuntimeEnv: "inherit", RuntimeCredentials: []string{"namespaced"}, CredentialNamespace: "default",
 		Retention: Retention{JournalDays: 90, RecordDays: 90, Records: 100_000, ArchivedDays: 365},

@@ -125,9 +125,10 @@ func retentionVariables() []Variable {
 
 func runtimeVariables() []Variable {
 	return grouped("Runtimes", []Variable{
-		{Name: "HARNESS_RUNTIMES", Allowed: "a comma-separated list of runtimes this program has: codex, claude",
-			Doc: "Runtimes this server drives. Sessions of others stay readable; turns of theirs that run are ended. Unset: codex, and claude when " +
-				"its program is found.",
+		{Name: "HARNESS_RUNTIMES", Allowed: "a comma-separated list of runtimes this program has: codex, claude, gemini, opencode, claude-acp, codex-acp, " +
+			"opencode-acp, or acp:NAME of HARNESS_ACP_AGENTS",
+			Doc: "Runtimes this server drives. Sessions of others stay readable; turns of theirs that run are ended. Unset: codex, and those of " +
+				"claude, gemini and opencode whose program is found.",
 			field: func(c *Config) any { return &c.Runtimes }},
 		{Name: "HARNESS_DEFAULT_RUNTIME", Allowed: "one of HARNESS_RUNTIMES",
 			Doc:   "Runtime of sessions whose creator names none. Unset: the first of HARNESS_RUNTIMES.",
@@ -138,6 +139,9 @@ func runtimeVariables() []Variable {
 		{Name: "CLAUDE_BIN", Default: "claude", check: notEmpty, Allowed: "a command name or a path",
 			Doc:   "Claude Code's executable, looked up on PATH when it has no slash.",
 			field: func(c *Config) any { return &c.ClaudeBin }},
+		{Name: "OPENCODE_BIN", Default: "opencode", check: notEmpty, Allowed: "a command name or a path",
+			Doc:   "OpenCode executable, looked up on PATH when it has no slash.",
+			field: func(c *Config) any { return &c.OpenCodeBin }},
 		{Name: "CODEX_HOME", path: true, Allowed: "a folder",
 			Doc:   "Folder where codex keeps its own state; unset leaves the choice to codex.",
 			field: func(c *Config) any { return &c.CodexHome }},

@@ -43,5 +43,6 @@ func TestMain(m *testing.M) {
 
 // startedByServer tells that the test binary is a shim or a stage, whose environment may be that of its runtime alone.
 func startedByServer() bool {
-	return len(os.Args) > 1 && (os.Args[1] == "shim" || os.Args[1] == confineCommand || os.Args[1] == tryConfineCommand)
+	return len(os.Args) > 1 && (os.Args[1] == "shim" || os.Args[1] == confineCommand || os.Args[1] == tryConfineCommand ||
+		os.Args[1] == bridgeCommand)
 }

@@ -72,6 +72,7 @@ func newRoot(further []runtimeMaker) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newServe(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(), newExtensions(), newRuntimes(), newTrust(), newDoctor(), newVersion(), newShim(), newConfine(), newTryConfine())
+	root.AddCommand(newServe(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(), newExtensions(), newRuntimes(), newTrust(), newDoctor(), newVersion(),
+		newShim(), newConfine(), newTryConfine(), newBridge())
 	return root
 }

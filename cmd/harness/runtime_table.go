@@ -16,6 +16,7 @@ import (
 	"harness/runtime/acp"
 	"harness/runtime/claude"
 	"harness/runtime/codex"
+	"harness/runtime/opencode"
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
 	"harness/runtime/stdio"
@@ -32,6 +33,7 @@ func runtimeTable() []runtimeMaker {
 	table := []runtimeMaker{
 		{codex.Name, newCodex},
 		{claude.Name, newClaude},
+		{opencode.Name, newOpenCode},
 	}
 	for _, profile := range acp.Shipped() {
 		table = append(table, acpMaker(profile))
@@ -84,7 +86,7 @@ func (r runtimes) chosen(cfg *config.Config) ([]runtimeMaker, error) {
 func foundRuntimes(cfg *config.Config) []string {
 	found := []string{codex.Name}
 	for _, other := range []struct{ name, program string }{
-		{claude.Name, cfg.ClaudeBin}, {acp.Gemini().Name, cfg.GeminiBin},
+		{claude.Name, cfg.ClaudeBin}, {acp.Gemini().Name, cfg.GeminiBin}, {opencode.Name, cfg.OpenCodeBin},
 	} {
 		if _, err := exec.LookPath(other.program); err == nil {
 			found = append(found, other.name)

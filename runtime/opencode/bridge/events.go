@@ -1,0 +1,238 @@
+package bridge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+const (
+	// maxLine bounds a line, in bytes; longer ones are skipped.
+	maxLine = 128 << 20
+	// again is how long to wait before the events are asked for again.
+	again = 100 * time.Millisecond
+	// lastMessages is how many messages of a conversation a snapshot has: a turn with more is rare, and items are told by then.
+	lastMessages = "200"
+)
+
+// errNotFound says that OpenCode knows no conversation of that id.
+var errNotFound = errors.New("no such conversation")
+
+// events passes on what OpenCode says, until it ends. When the stream broke off it tells how every conversation in a turn stands.
+func (b *bridge) events(ctx context.Context, logs *sharedLog) {
+	if _, _, err := b.whenUp(ctx); err != nil {
+		return
+	}
+	for first := true; ctx.Err() == nil; first = false {
+		err := b.listen(ctx, !first)
+		if ctx.Err() != nil {
+			return
+		}
+		logs.line([]byte(fmt.Sprintf("the stream of events broke off (%v); what was missed is read", err)))
+		timer := time.NewTimer(again)
+		select {
+		case <-timer.C:
+		case <-b.server.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+func (b *bridge) listen(ctx context.Context, missed bool) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/global/event", nil)
+	if err != nil {
+		return err
+	}
+	b.sign(request)
+	response, err := b.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d", response.StatusCode)
+	}
+	lines := newLineReader(response.Body)
+	for {
+		line, err := lines.next()
+		if err != nil {
+			return err
+		}
+		data, is := bytes.CutPrefix(line, []byte("data:"))
+		if !is {
+			continue
+		}
+		var said struct {
+			Directory string          `json:"directory"`
+			Payload   json.RawMessage `json:"payload"`
+		}
+		var event struct {
+			Type       string `json:"type"`
+			Properties struct {
+				Session string `json:"sessionID"`
+				Info    struct {
+					ID string `json:"id"`
+				} `json:"info"`
+				Status struct {
+					Type string `json:"type"`
+				} `json:"status"`
+			} `json:"properties"`
+		}
+		if json.Unmarshal(data, &said) != nil || json.Unmarshal(said.Payload, &event) != nil {
+			continue
+		}
+		if event.Type == "server.connected" && missed {
+			// Only now: what happens from here on is heard.
+			for _, session := range b.inTurn() {
+				if err := b.snapshot(ctx, session, false); err != nil && !errors.Is(err, errNotFound) {
+					return err
+				}
+			}
+		}
+		session := event.Properties.Session
+		if session == "" {
+			continue // of the server, its plug-ins, other conversations' files: nobody's turn
+		}
+		b.remember(session, said.Directory)
+		b.note(session, event.Type, event.Properties.Status.Type)
+		b.heard(event.Properties.Info.ID)
+		b.write(Line{Event: said.Payload, Directory: said.Directory})
+	}
+}
+
+// remember notes the folder of a conversation.
+func (b *bridge) remember(session, folder string) {
+	if session == "" || folder == "" {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.folders[session] = folder
+}
+
+// note keeps account of who may be in a turn. An idle one stays for what still comes of it, until it says no more.
+func (b *bridge) note(session, kind, status string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case kind == "session.deleted":
+		delete(b.folders, session)
+		delete(b.busy, session)
+	case kind == "session.idle":
+		delete(b.busy, session)
+	case kind == "session.status" && status != "idle", kind == "message.updated", kind == "message.part.updated", kind == "permission.asked", kind == "question.asked":
+		b.busy[session] = true
+	}
+}
+
+// sending notes a message that is sent, heard that it was heard of, or refused.
+func (b *bridge) sending(session, message string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unheard[message], b.busy[session] = session, true
+}
+
+func (b *bridge) heard(message string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.unheard, message)
+}
+
+func (b *bridge) inTurn() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sessions := make([]string, 0, len(b.busy))
+	for session := range b.busy {
+		sessions = append(sessions, session)
+	}
+	return sessions
+}
+
+// snapshot writes how a conversation stands. What is asked about last is never older than what was asked about before.
+func (b *bridge) snapshot(ctx context.Context, session string, aborted bool) error {
+	s := Snapshot{Session: session, Status: "idle", Aborted: aborted}
+	b.mu.Lock()
+	folder := b.folders[session]
+	for message, of := range b.unheard {
+		if of == session {
+			s.Unheard = append(s.Unheard, message)
+		}
+	}
+	b.mu.Unlock()
+	var statuses json.RawMessage
+	for _, part := range []struct {
+		path string
+		into *json.RawMessage
+	}{
+		{"/permission", &s.Permissions}, {"/question", &s.Questions}, {"/session/status", &statuses},
+		{"/session/" + url.PathEscape(session) + "/message?limit=" + lastMessages, &s.Messages},
+	} {
+		status, body, err := b.do(ctx, Step{Do: http.MethodGet, Path: part.path, Directory: folder})
+		if err != nil {
+			return err
+		}
+		if status == http.StatusNotFound {
+			return errNotFound
+		}
+		if status != http.StatusOK {
+			return fmt.Errorf("%s answers %d", part.path, status)
+		}
+		*part.into = body
+	}
+	var all map[string]struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(statuses, &all); err != nil {
+		return fmt.Errorf("read the status of conversations: %w", err)
+	}
+	if one, has := all[session]; has {
+		s.Status = one.Type
+	}
+	b.write(Line{Snapshot: &s, Directory: folder})
+	return nil
+}
+
+// lineReader reads lines and skips those above the limit.
+type lineReader struct{ *bufio.Reader }
+
+func newLineReader(r io.Reader) lineReader { return lineReader{bufio.NewReaderSize(r, 64<<10)} }
+
+func (l lineReader) next() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := l.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, err
+		}
+		if len(line) <= maxLine {
+			line = append(line, part...)
+		}
+		if err == nil {
+			if len(line) <= maxLine {
+				return bytes.TrimSpace(line), nil
+			}
+			line = nil
+		}
+	}
+}
+
+// sharedLog is where lines for people go.
+type sharedLog struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (l *sharedLog) line(line []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = l.out.Write(append(bytes.Clone(line), '\n'))
+}

@@ -1,0 +1,232 @@
+package opencode
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"harness/runtime/wire"
+)
+
+// kindReasoning is the item.Tool of what the agent thinks.
+const kindReasoning = "(reasoning)"
+
+// part takes a part of a message: an item that began, grew or ended.
+func (t *translation) part(in *talk, p part) {
+	if slices.Contains(in.Untold, p.MessageID) {
+		if p.Type == "text" && !p.Synthetic && !p.Ignored {
+			in.Untold = slices.DeleteFunc(in.Untold, func(id string) bool { return id == p.MessageID })
+			t.user(in, p.MessageID, p.Text)
+		}
+		return
+	}
+	if p.MessageID == "" || p.MessageID != in.Message || slices.Contains(in.Done, p.ID) {
+		return // of a message that is finished, or of nobody's turn
+	}
+	switch p.Type {
+	case "text", "reasoning":
+		t.text(in, p)
+	case "tool":
+		t.tool(in, p)
+	case "step-finish":
+		in.Done = append(in.Done, p.ID)
+		used := p.Tokens.wire()
+		in.Used = plus(in.Used, used)
+		t.say(wire.TokenUsage(in.in(), plus(in.Base, in.Used), in.Used, 0))
+	}
+}
+
+func (t *translation) text(in *talk, p part) {
+	open := in.find(p.ID)
+	if open == nil {
+		kind := ""
+		if p.Type == "reasoning" {
+			kind = kindReasoning
+		}
+		open = in.add(item{ID: p.ID, Tool: kind, Begun: true})
+		t.say(wire.ItemStarted(in.in(), textItem(open, ""), t.at))
+	}
+	if added := open.grown(p.Text); added != "" {
+		t.grow(in, open, added)
+	}
+	if p.Time.End != 0 {
+		t.say(wire.ItemCompleted(in.in(), textItem(open, p.Text), t.at))
+		in.over(p.ID)
+	}
+}
+
+func textItem(open *item, text string) any {
+	if open.Tool != kindReasoning {
+		return wire.AgentMessage(open.ID, text)
+	}
+	if text == "" {
+		return wire.Reasoning(open.ID, nil, nil)
+	}
+	return wire.Reasoning(open.ID, nil, []string{text})
+}
+
+// grow tells what was added to an item's text, which is taken as told.
+func (t *translation) grow(in *talk, open *item, added string) {
+	switch open.Tool {
+	case "":
+		t.say(wire.MessageDelta(in.in(), open.ID, added))
+	case kindReasoning:
+		t.say(wire.ReasoningDelta(in.in(), open.ID, 0, added))
+	default:
+		t.say(wire.CommandOutput(in.in(), open.ID, added))
+	}
+}
+
+func (t *translation) delta(in *talk, about said) {
+	open := in.find(about.PartID)
+	if open == nil || open.Stale || about.Field != "text" || about.Delta == "" || open.Tool != "" && open.Tool != kindReasoning {
+		return
+	}
+	open.tell(about.Delta)
+	t.grow(in, open, about.Delta)
+}
+
+// tool takes a call of a tool.
+func (t *translation) tool(in *talk, p part) {
+	open := in.find(p.ID)
+	if open == nil {
+		open = in.add(item{ID: p.ID, Call: p.CallID, Tool: p.Tool})
+	}
+	over := p.State.Status == "completed" || p.State.Status == "error"
+	if p.State.Status == "running" || over {
+		t.begin(in, open, p.State)
+	}
+	if p.Tool == toolShell && !over {
+		if added := open.grown(p.State.Metadata.Output); added != "" {
+			t.grow(in, open, added)
+		}
+	}
+	if over {
+		if shown(p.Tool) {
+			t.say(wire.ItemCompleted(in.in(), toolItem(in, open, p.State), t.at))
+		}
+		in.over(p.ID)
+	}
+}
+
+// begin tells that a tool is called, once.
+func (t *translation) begin(in *talk, open *item, now toolState) {
+	if open.Begun {
+		return
+	}
+	open.Begun = true
+	if shown(open.Tool) {
+		now.Status = "running"
+		t.say(wire.ItemStarted(in.in(), toolItem(in, open, now), t.at))
+	}
+}
+
+const toolShell = "bash"
+
+// shown tells the tools that are items: a question and a plan are told otherwise.
+func shown(tool string) bool {
+	return tool != "question" && tool != "todowrite" && tool != "todoread"
+}
+
+func toolItem(in *talk, open *item, now toolState) any {
+	word := map[string]string{"running": "inProgress", "completed": "completed", "error": "failed"}[now.Status]
+	if now.Status == "error" && (open.Declined || strings.HasPrefix(now.Error, "The user has specified a rule which prevents")) {
+		word = "declined"
+	}
+	var input toolInput
+	_ = json.Unmarshal(now.Input, &input) // members of another type than expected are skipped
+	over := now.Status != "running"
+	switch open.Tool {
+	case toolShell:
+		return shellItem(in, open, now, input, word, over)
+	case "edit", "write", "multiedit", "patch", "apply_patch":
+		return wire.FileChange(open.ID, word, edits(open.Tool, now, input)...)
+	}
+	call := wire.ToolCall{ID: open.ID, Server: Name, Tool: open.Tool, Status: word, Arguments: now.Input}
+	if now.Status == "completed" {
+		call.Result = encoded(map[string]any{"content": []any{map[string]string{"type": "text", "text": now.Output}}})
+	}
+	if now.Status == "error" {
+		call.Error = encoded(map[string]string{"message": now.Error})
+	}
+	return call
+}
+
+func shellItem(in *talk, open *item, now toolState, input toolInput, word string, over bool) any {
+	command := wire.Command{ID: open.ID, Command: input.Command, Cwd: input.Workdir, Status: word}
+	if command.Command == "" {
+		command.Command = now.Metadata.Command
+	}
+	if command.Cwd == "" {
+		command.Cwd = in.Dir
+	}
+	if !over {
+		return command
+	}
+	output, took := now.Output, max(0, now.Time.End-now.Time.Start)
+	if now.Status == "error" {
+		output = now.Error
+	}
+	command.Output, command.DurationMS, command.ExitCode = &output, &took, now.Metadata.Exit
+	if exit := now.Metadata.Exit; exit != nil && *exit != 0 {
+		command.Status = "failed"
+	}
+	return command
+}
+
+// edits are the files a tool changes.
+func edits(tool string, now toolState, input toolInput) []wire.FileEdit {
+	var out []wire.FileEdit
+	for _, file := range now.Metadata.Files {
+		kind := file.Type
+		if kind != "add" && kind != "delete" {
+			kind = "update"
+		}
+		out = append(out, wire.FileEdit{Path: file.Path, Kind: kind, Diff: file.Diff})
+	}
+	path := input.FilePath
+	if path == "" {
+		path = now.Metadata.FilePath
+	}
+	if len(out) > 0 || path == "" {
+		return out
+	}
+	edit := wire.FileEdit{Path: filepath.Clean(path), Kind: "update", Diff: now.Metadata.Diff}
+	if tool == "write" {
+		if exists := now.Metadata.Exists; exists == nil || !*exists {
+			edit.Kind = "add"
+		}
+		if edit.Diff == "" {
+			edit.Diff = input.Content
+		}
+	}
+	return []wire.FileEdit{edit}
+}
+
+// closeItems ends what a finished message left open. A text without an end has been told as far as it is known.
+func (t *translation) closeItems(in *talk) {
+	for _, open := range slices.Clone(in.Open) {
+		if open.Begun && open.Tool != "" && open.Tool != kindReasoning && shown(open.Tool) {
+			t.say(wire.ItemCompleted(in.in(), toolItem(in, &open, toolState{Status: "error", Error: "The call was cut short."}), t.at))
+		}
+	}
+	in.Open = nil
+}
+
+func encoded(value any) json.RawMessage {
+	raw, _ := json.Marshal(value) // texts encode
+	return raw
+}
+
+// wire counts as the vocabulary does: what came from a cache is input, and what was thought is output.
+func (t tokens) wire() wire.Tokens {
+	out := wire.Tokens{Input: t.Input + t.Cache.Read + t.Cache.Write, Cached: t.Cache.Read, Output: t.Output + t.Reasoning, Reasoning: t.Reasoning}
+	out.Total = out.Input + out.Output
+	return out
+}
+
+func plus(a, b wire.Tokens) wire.Tokens {
+	return wire.Tokens{Total: a.Total + b.Total, Input: a.Input + b.Input, Cached: a.Cached + b.Cached, Output: a.Output + b.Output,
+		Reasoning: a.Reasoning + b.Reasoning}
+}

@@ -1,0 +1,78 @@
+package opencode
+
+import (
+	"strings"
+	"sync"
+)
+
+// names tells which session a conversation of OpenCode's is, and where it works.
+type names struct {
+	mu       sync.Mutex
+	byNative map[string]known
+	natives  map[string]string
+}
+
+type known struct {
+	thread, folder string
+	// levels is what the conversation's permissions were made of last, "" when that has to be looked up.
+	levels levels
+}
+
+func newNames() *names { return &names{byNative: map[string]known{}, natives: map[string]string{}} }
+
+// learn notes a conversation; an empty folder leaves the one that is known.
+func (n *names) learn(thread, native, folder string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	one := n.byNative[native]
+	one.thread = thread
+	if folder != "" {
+		one.folder = folder
+	}
+	n.byNative[native], n.natives[thread] = one, native
+}
+
+// forget drops a conversation.
+func (n *names) forget(native string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.natives, n.byNative[native].thread)
+	delete(n.byNative, native)
+}
+
+// thread is the session of a conversation, "" when it is not known.
+func (n *names) thread(native string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.byNative[native].thread
+}
+
+// native is OpenCode's id of a session; an id of OpenCode's stands for itself. "" when it is not known.
+func (n *names) native(thread string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if native := n.natives[thread]; native != "" {
+		return native
+	}
+	if strings.HasPrefix(thread, "ses_") {
+		return thread
+	}
+	return ""
+}
+
+// of is what is known of a conversation.
+func (n *names) of(native string) known {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.byNative[native]
+}
+
+// apply notes the levels a conversation has.
+func (n *names) apply(native string, now levels) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if one, has := n.byNative[native]; has {
+		one.levels = now
+		n.byNative[native] = one
+	}
+}

@@ -1,0 +1,137 @@
+package opencode
+
+import (
+	"slices"
+
+	"harness/runtime/wire"
+)
+
+// state is all the translator has to remember from one line to the next: of conversations that are in a turn, and nothing of others. It is
+// stored with what the lines meant, so that whoever reads on knows what was told.
+type state struct {
+	// Talks are the conversations in a turn, by OpenCode's own id.
+	Talks map[string]*talk `json:"talks,omitempty"`
+	// Ended are the messages that began the last turns that are over: OpenCode may describe such a message once more.
+	Ended []string `json:"ended,omitempty"`
+}
+
+// maxEnded bounds state.Ended.
+const maxEnded = 8
+
+// talk is a conversation in a turn.
+type talk struct {
+	// Thread is the session's id, Dir the folder.
+	Thread string `json:"thread"`
+	Dir    string `json:"dir,omitempty"`
+	Title  string `json:"title,omitempty"`
+	// Turn is the message that began the turn, Started when (ms).
+	Turn    string `json:"turn"`
+	Started int64  `json:"started"`
+	// Users are the turn's messages of a person, Untold those whose text has not come yet.
+	Users  []string `json:"users"`
+	Untold []string `json:"untold,omitempty"`
+	// Message is the agent's message that is being written, Done its parts that are over, Through the last one that is finished.
+	Message string   `json:"message,omitempty"`
+	Done    []string `json:"done,omitempty"`
+	Through string   `json:"through,omitempty"`
+	// Busy says that the agent went to work.
+	Busy bool   `json:"busy,omitempty"`
+	Open []item `json:"open,omitempty"`
+	// Asked are the requests that wait, Children the conversations of its sub-agents.
+	Asked    []asked  `json:"asked,omitempty"`
+	Children []string `json:"children,omitempty"`
+	// Base is what the conversation had used before the turn, Used what the turn has.
+	Base  wire.Tokens `json:"base"`
+	Used  wire.Tokens `json:"used"`
+	Retry int         `json:"retry,omitempty"`
+	// Failure is why the turn is going to end badly, nil when it is not.
+	Failure *failure `json:"failure,omitempty"`
+}
+
+// item is one that is open: known, and perhaps not begun yet.
+type item struct {
+	// ID is the part's, Call the call it is of, Tool the tool ("" for a text) or kindReasoning.
+	ID    string `json:"id"`
+	Call  string `json:"call,omitempty"`
+	Tool  string `json:"tool,omitempty"`
+	Begun bool   `json:"begun,omitempty"`
+	// Told is how much (bytes) of its text was told, and Sum what that text adds up to. Stale says that it grew while nobody listened.
+	Told  int    `json:"told,omitempty"`
+	Sum   uint64 `json:"sum,omitempty"`
+	Stale bool   `json:"stale,omitempty"`
+	// Declined says that a person refused the call.
+	Declined bool `json:"declined,omitempty"`
+}
+
+// asked is a request that waits.
+type asked struct {
+	ID   string `json:"id"`
+	Call string `json:"call,omitempty"`
+}
+
+// failure is why a turn ends as it does.
+type failure struct {
+	Name    string `json:"name"`
+	Message string `json:"message"`
+	Status  int    `json:"status,omitempty"`
+}
+
+// find is an open item by its id, nil when there is none.
+func (t *talk) find(id string) *item {
+	i := slices.IndexFunc(t.Open, func(one item) bool { return one.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &t.Open[i]
+}
+
+// ofCall is the open item of a call, nil when there is none.
+func (t *talk) ofCall(call string) *item {
+	i := slices.IndexFunc(t.Open, func(one item) bool { return call != "" && one.Call == call })
+	if i < 0 {
+		return nil
+	}
+	return &t.Open[i]
+}
+
+// add makes an item known.
+func (t *talk) add(one item) *item {
+	t.Open = append(t.Open, one)
+	return &t.Open[len(t.Open)-1]
+}
+
+// over notes that an item has ended: nothing is told of it any more.
+func (t *talk) over(id string) {
+	t.Open = slices.DeleteFunc(t.Open, func(one item) bool { return one.ID == id })
+	t.Done = append(t.Done, id)
+}
+
+// in is where the turn is.
+func (t *talk) in() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
+
+// grown tells what has been added to a text since it was told last, and takes it as told. Nothing when the text is another one now.
+func (i *item) grown(full string) string {
+	if len(full) <= i.Told || sum(0, full[:i.Told]) != i.Sum && i.Told > 0 {
+		return ""
+	}
+	added := full[i.Told:]
+	i.tell(added)
+	return added
+}
+
+func (i *item) tell(added string) {
+	i.Sum = sum(i.Sum, added)
+	i.Told += len(added)
+}
+
+// sum goes on adding up a text (FNV-1a, 64 bits; from 0 it begins).
+func sum(so uint64, text string) uint64 {
+	const offset, prime = 14695981039346656037, 1099511628211
+	if so == 0 {
+		so = offset
+	}
+	for i := range len(text) {
+		so = (so ^ uint64(text[i])) * prime
+	}
+	return so
+}
