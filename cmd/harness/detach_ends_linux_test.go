@@ -187,7 +187,7 @@ func TestAGracefulStopKeepsRuntimesOnlyWhenAsked(t *testing.T) {
 // A runtime nobody comes back for ends after the grace, and the next server tells how its turn ended.
 func TestTheGraceEndsALonelyRuntime(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, withEnv("HARNESS_DETACH_GRACE_MS=100"))
+	s := newSite(t, withEnv("HARNESS_DETACH_GRACE_MS=3000")) // time enough to attach
 	server := s.start()
 	session := server.createSession(nil)
 	turn := server.send(session, "MOCK_HOLD[never]")

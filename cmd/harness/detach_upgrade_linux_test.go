@@ -152,14 +152,12 @@ func commitBefore(t *testing.T) string {
 	return oldest
 }
 
-// build makes the program of a source folder with a version, with the flags of vetting, so that what that has compiled is not compiled again.
+// build makes the program of a source folder with a version.
 func build(t *testing.T, source, version string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "harness-"+version)
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/harness")
-	cmd.Dir = source
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", version, err, out)
+	if err := goBuild(source, "./cmd/harness", path, "-ldflags", "-s -w -X main.version="+version); err != nil {
+		t.Fatal(err)
 	}
 	return path
 }

@@ -29,17 +29,24 @@ func program(t testing.TB, detect bool) string {
 	return path
 }
 
-// plainProgram is built once per test run, from what vetting has compiled already.
+// plainProgram is built once per test run.
 var plainProgram = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(plainFolder(), "harness")
 	if err := os.Mkdir(plainFolder(), 0o755); err != nil { //nolint:gosec // for servers of other users, too
 		return "", err
 	}
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the server: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, goBuild("../..", "./cmd/harness", path)
 })
+
+// goBuild builds a package of a source folder as it ships, and as `make test` vets, so that nothing is compiled twice.
+func goBuild(source, pkg, path string, flags ...string) error {
+	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=false", "-o", path}, append(flags, pkg)...)...)
+	cmd.Dir, cmd.Env = source, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return nil
+}
 
 // plainFolder is this test run's own.
 func plainFolder() string {

@@ -22,10 +22,8 @@ func TestTheSmokeScriptPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	watch := filepath.Join(t.TempDir(), "watch")
-	build := exec.CommandContext(ctx, "go", "build", "-o", watch, "./watch")
-	build.Dir = examples
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the websocket client: %v\n%s", err, out)
+	if err := goBuild(examples, "./watch", watch); err != nil {
+		t.Fatal(err)
 	}
 	smoke := exec.CommandContext(ctx, filepath.Join(examples, "smoke.sh"))
 	smoke.Env = append(os.Environ(), "URL="+server.url, "WATCH="+watch, "ASKING=MOCK_CMD[touch smoke.txt]", "LASTING=MOCK_SLOW[300]")
