@@ -12,8 +12,8 @@ TEST_FLAGS   ?=
 RUNTIMES     ?= claude gemini opencode
 # Each process of a test would wait a second at its end for races that others may still find.
 TEST_GORACE  ?= atexit_sleep_ms=0
-# The race detector looks at Go's memory only. SQLite, transpiled from C, keeps all of its own outside of it, so there is nothing to detect in
-# it; code that uses it, and its driver, are under the detector.
+# The race detector looks at Go's memory only. SQLite, transpiled from C, keeps its own outside of that, so in it there is nothing to detect
+# but it costs most of a test's time; its driver and all that uses it are under the detector.
 SQLITE_IN_C  := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false -gcflags=modernc.org/memory=-race=false
 PKG          ?= ./...
 
