@@ -4,7 +4,13 @@
 package dbtest
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"harness/database"
@@ -26,12 +32,45 @@ func Each(t *testing.T, test func(t *testing.T, db *database.DB)) {
 func Open(t testing.TB, engine database.Engine) *database.DB {
 	t.Helper()
 	opts := Options(t, engine)
+	if engine == database.SQLite {
+		file, err := migrated()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(opts.Path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Connect(t, opts)
+	}
 	db := Connect(t, opts)
-	if _, err := migrations.Up(t.Context(), db, filepath.Join(t.TempDir(), "migrate.lock")); err != nil {
+	if _, err := migrations.Up(t.Context(), db, ""); err != nil {
 		t.Fatal(err)
 	}
 	return db
 }
+
+// migrated is the file of an empty, migrated store. To migrate takes most of a short test's time, so it is done once in a test binary.
+var migrated = sync.OnceValues(func() (file []byte, err error) {
+	dir, err := os.MkdirTemp("", "harness-migrated-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "harness.db")
+	ctx := context.Background()
+	db, err := database.Open(ctx, database.Options{Path: path, Marker: migrations.Marker})
+	if err != nil {
+		return nil, err
+	}
+	_, err = migrations.Up(ctx, db, filepath.Join(dir, "migrate.lock"))
+	if err := errors.Join(err, db.Close()); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path + "-wal"); !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("not all of a closed store is in its file: %w", err)
+	}
+	return os.ReadFile(path)
+})
 
 // Options selects a fresh, empty store, for tests that open it themselves or in another process.
 func Options(t testing.TB, engine database.Engine) database.Options {
