@@ -47,6 +47,8 @@ type DB struct {
 	// writer is SQLite's, reads holds its readers' prepared statements; nil on Postgres, whose driver has its own.
 	writer *writer
 	reads  *statements
+	// silent looks after the connections to Postgres, nil on SQLite.
+	silent *lookout
 	// checkpoints is nil on Postgres.
 	checkpoints *checkpointer
 }
@@ -127,7 +129,11 @@ func (db *DB) Ping(ctx context.Context) error {
 // Close closes both pools. Calling it twice is allowed.
 func (db *DB) Close() error {
 	if db.writer == nil { // some may be the same
-		return errors.Join(db.write.Close(), db.read.Close(), db.raw.Close())
+		err := errors.Join(db.write.Close(), db.read.Close(), db.raw.Close())
+		if db.silent != nil {
+			db.silent.close()
+		}
+		return err
 	}
 	return errors.Join(db.checkpoints.close(), db.read.Close(), db.writer.close())
 }

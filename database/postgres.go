@@ -34,12 +34,13 @@ func openPostgres(ctx context.Context, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL is not a Postgres URL like postgres://user:password@host:5432/name: %w", redact(err))
 	}
+	silent := guard(config)
 	maxConns := opts.MaxConns
 	if maxConns == 0 {
 		maxConns = 16
 	}
 	db := &DB{
-		engine: Postgres,
+		engine: Postgres, silent: silent,
 		write: openPool(config, writeConns, map[string]time.Duration{
 			"idle_in_transaction_session_timeout": idleWrite, "lock_timeout": lockWait, "statement_timeout": longStatement,
 			"transaction_timeout": longTransaction,
@@ -60,10 +61,9 @@ func openPostgres(ctx context.Context, opts Options) (*DB, error) {
 // database sets stay as they are.
 func openPool(config *pgx.ConnConfig, conns int, timeouts map[string]time.Duration) *sql.DB {
 	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-		major, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), ".")
-		version, err := strconv.Atoi(major)
+		version, err := majorVersion(conn.PgConn().ParameterStatus("server_version"))
 		if err != nil {
-			return fmt.Errorf("read the version of Postgres: %w", err)
+			return err
 		}
 		var text strings.Builder
 		for name, timeout := range timeouts {
@@ -71,11 +71,26 @@ func openPool(config *pgx.ConnConfig, conns int, timeouts map[string]time.Durati
 				fmt.Fprintf(&text, "select set_config('%s', '%d', false) where current_setting('%[1]s') = '0';", name, timeout.Milliseconds())
 			}
 		}
-		_, err = conn.Exec(ctx, text.String())
-		return err
+		text.WriteString(`select pg_backend_pid()`)
+		results, err := conn.PgConn().Exec(ctx, text.String()).ReadAll()
+		if err != nil {
+			return err
+		}
+		identify(conn.PgConn(), results[len(results)-1].Rows[0][0])
+		return nil
 	}))
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
 	return pool
+}
+
+// majorVersion is that of a server which calls its version so: "15.4 (Debian)", "18beta1".
+func majorVersion(said string) (int, error) {
+	digits := strings.IndexFunc(said+".", func(r rune) bool { return r < '0' || r > '9' })
+	version, err := strconv.Atoi(said[:digits])
+	if err != nil {
+		return 0, fmt.Errorf("read the version of Postgres: it is called %q", said)
+	}
+	return version, nil
 }

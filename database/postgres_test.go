@@ -125,3 +125,43 @@ func TestTimeoutsOfConnections(t *testing.T) {
 		t.Errorf("writes %q, reads %q, others %q: %v", write, read, raw, err)
 	}
 }
+
+// A statement that takes long is not taken for a connection that is lost, nor is one that waits for a lock.
+func TestALongStatementIsNoSilence(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	seconds := database.Silence.Seconds() + 1
+	if _, err := db.Raw().ExecContext(t.Context(), `select pg_sleep($1)`, seconds); err != nil {
+		t.Errorf("a statement of %v s: %v", seconds, err)
+	}
+	begun := make(chan struct{})
+	held := make(chan error, 1)
+	go func() {
+		held <- db.Update(t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(t.Context(), `select pos from journal_head where id = 1 for update`)
+			close(begun)
+			if err == nil {
+				_, err = tx.ExecContext(t.Context(), `select pg_sleep($1)`, seconds)
+			}
+			return err
+		})
+	}()
+	<-begun
+	err := db.UpdateHolding(t.Context(), holdHead, func(database.Tx, int64) (database.Last, error) { return database.Last{}, nil })
+	if err := errors.Join(err, <-held); err != nil {
+		t.Errorf("a transaction that waits for another one: %v", err)
+	}
+}
+
+// Betas and distributions word their version in their own ways.
+func TestVersionsOfPostgres(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]int{"15.4": 15, "17.0 (Debian 17.0-1)": 17, "18beta1": 18, "19devel": 19, "16": 16} {
+		if got, err := database.MajorVersion(said); err != nil || got != want {
+			t.Errorf("%s is %d, %v", said, got, err)
+		}
+	}
+	if _, err := database.MajorVersion("pg 17"); err == nil {
+		t.Error("a version without a number is none")
+	}
+}

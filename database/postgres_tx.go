@@ -34,17 +34,25 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 		return fmt.Errorf("begin transaction: %w", err)
 	}
 	tx := &postgresTx{conn: conn}
+	own := tx.line()
 	committed := false
 	defer func() {
+		if err != nil && own != nil && own.cut.Load() {
+			err = errors.Join(errSilent, err)
+		}
 		if committed {
 			db.lost.Store(0)
 		} else if !tx.rollback(ctx) {
 			db.lost.Add(1)
 		}
 		_ = conn.Close() // back to the pool, or closed already
-		if isReadOnly(err) {
-			// Our connections are to a server that was demoted. Those opened from now on are to the one that took over, or to this one as it
-			// is when it may be written again.
+		silent := errors.Is(err, errSilent)
+		if silent {
+			db.silent.cutIdle()
+		}
+		if silent || isReadOnly(err) {
+			// Our connections are to a server that was demoted, or over a network that has forgotten them. Those opened from now on are to the
+			// one that took over, or to this one as it is when it may be written again.
 			for _, pool := range []*sql.DB{db.write, db.read} {
 				pool.SetMaxIdleConns(-1)
 				pool.SetMaxIdleConns(pool.Stats().MaxOpenConnections)
@@ -106,6 +114,15 @@ const maxPatience = 5
 // raw hands over the driver's connection.
 func (t *postgresTx) raw(fn func(conn *pgx.Conn) error) error {
 	return t.conn.Raw(func(conn any) error { return fn(conn.(*stdlib.Conn).Conn()) })
+}
+
+// line is the way of the transaction's connection, nil when it has none.
+func (t *postgresTx) line() (found *line) {
+	_ = t.raw(func(conn *pgx.Conn) error { // its errors are the next call's, too
+		found = lineOf(conn.PgConn())
+		return nil
+	})
+	return found
 }
 
 // rollback leaves no transaction open: the connection goes when Postgres cannot be told, or does not answer; false then.

@@ -44,7 +44,7 @@ func Refused(err error) bool {
 	case errors.As(err, &lite):
 		return transientCode(lite.Code())
 	}
-	return errors.As(err, new(*pgconn.ConnectError))
+	return errors.Is(err, errSilent) || errors.As(err, new(*pgconn.ConnectError))
 }
 
 // Reason words a store's error for those who are to know what it is and not how it is reached: without host, user or statement.

@@ -72,6 +72,12 @@ func faults() []*fault {
 		cut.refuse, cut.mend = proxy.Cut, proxy.Mend
 		return database.Options{URL: proxy.URL}
 	}
+	swallowed := &fault{name: "packets swallowed", cause: "database"}
+	swallowed.store = func(t *testing.T) database.Options {
+		proxy := dbtest.NewProxy(t, dbtest.NewRole(t).URL)
+		swallowed.refuse, swallowed.mend = proxy.Swallow, proxy.Mend
+		return database.Options{URL: proxy.URL}
+	}
 	full := &fault{name: "SQLite, disk full", cause: "disk is full"}
 	full.store = func(t *testing.T) database.Options {
 		disk := disktest.New(t, "4m")
@@ -83,7 +89,7 @@ func faults() []*fault {
 		locked(), raised("57014"),
 		onRole("too many connections", "53300", "connection limit 0", "connection limit -1"),
 		onRole("not let in", "28000", "nologin", "login"),
-		raised("53100"), raised("58030"), raised("40P01"), cut, full,
+		raised("53100"), raised("58030"), raised("40P01"), cut, swallowed, full,
 	}
 }
 

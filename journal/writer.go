@@ -334,6 +334,9 @@ func (j *Journal) committedAnyway(ctx context.Context, cause error, name string,
 	if !errors.Is(cause, database.ErrCommit) {
 		return false
 	}
+	if database.Refused(cause) {
+		j.refused(cause) // to ask may take long, and others wait
+	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		err := j.db.Update(ctx, func(tx database.Tx) error {
 			committed = false

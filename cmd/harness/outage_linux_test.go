@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -254,4 +255,47 @@ func (i *instance) tellsOutage() bool {
 	return ready == http.StatusServiceUnavailable && strings.Contains(text(why, "reason"), fmt.Sprint(engine)) && health["status"] == "degraded" &&
 		text(health, "store", "engine") == string(engine) && text(health, "store", "since") != "" && text(health, "store", "reason") != "" &&
 		strings.Contains(string(metrics), gauge+"1.")
+}
+
+// A network that swallows what is said to Postgres and tells nobody: requests that write are told to come again and the server that it is not
+// ready; what the runtime says meanwhile is stored in order and once when another connection gets through, although none of before ever does.
+func TestANetworkThatSwallowsPackets(t *testing.T) {
+	t.Parallel()
+	proxy := dbtest.NewProxy(t, dbtest.NewRole(t).URL)
+	s := newSite(t, withEnv("HARNESS_STORE_WAIT_MS=300"), func(o *siteOptions) { o.databaseURL = proxy.URL })
+	server := s.start()
+	session := server.createSession(nil)
+	events := server.follow("threadId=" + session)
+	turn := server.send(session, "MOCK_SLOW[100,20] MOCK_HOLD[end]")
+	events.wait("a token", func(f frame) bool { return text(f.payload(), "method") == agentDelta })
+	proxy.Swallow()
+	began := time.Now()
+	server.refused("/api/sessions/"+session+"/transcript/upsert", object{
+		"messageId": "m", "turnId": turn, "role": "system", "type": "note", "status": "complete", "content": "not stored"})
+	t.Logf("refused after %s", time.Since(began))
+	server.eventually("the server says that it is not ready", server.tellsOutage)
+	if err := s.model.WaitHeld(t.Context(), "end"); err != nil {
+		t.Fatal(err)
+	}
+	s.model.Release("end")
+	proxy.Mend()
+	if status := events.waitTurn(turn); status != "completed" {
+		t.Errorf("the turn ended %s", status)
+	}
+	var want strings.Builder
+	for n := range 100 {
+		fmt.Fprintf(&want, "word%d ", n)
+	}
+	var said []string
+	for _, entry := range server.transcript(session) {
+		if text(entry, "type") == "agentMessage" { // the upsert that was told to come again may have been stored later
+			said = append(said, text(entry, "content"))
+		}
+	}
+	if !slices.Equal(said, []string{want.String() + "released end"}) {
+		t.Errorf("the transcript is %q", said)
+	}
+	server.stop()
+	s.foldJournal(session) // gap-free
+	s.requireNoOrphans()
 }

@@ -2,7 +2,6 @@ package dbtest
 
 import (
 	"errors"
-	"io"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -10,7 +9,8 @@ import (
 	"testing"
 )
 
-// Proxy stands between a program and its Postgres, and can be cut: connections break, and none can be made until it is mended.
+// Proxy stands between a program and its Postgres, and can be cut: connections break, and none can be made until it is mended. Or it swallows
+// what is said.
 type Proxy struct {
 	// URL is the database through the proxy.
 	URL string
@@ -20,7 +20,9 @@ type Proxy struct {
 	pumps  sync.WaitGroup
 	mu     sync.Mutex
 	cut    bool
+	hole   bool
 	open   map[net.Conn]struct{}
+	lost   map[net.Conn]struct{} // what they say goes nowhere
 }
 
 // NewProxy makes a proxy in front of a database whose URL names a Unix socket's folder or a host.
@@ -30,7 +32,7 @@ func NewProxy(t testing.TB, databaseURL string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{open: map[net.Conn]struct{}{}}
+	p := &Proxy{open: map[net.Conn]struct{}{}, lost: map[net.Conn]struct{}{}}
 	query := parsed.Query()
 	network := "tcp"
 	p.target = parsed.Host
@@ -68,7 +70,25 @@ func (p *Proxy) Cut() {
 func (p *Proxy) Mend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cut = false
+	p.cut, p.hole = false, false
+}
+
+// Swallow takes whatever is said from now on and hands nothing on, on connections that are open, for good, and on new ones until it is mended: a
+// network that loses packets, and then has forgotten the connections. Nobody is told.
+func (p *Proxy) Swallow() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hole = true
+	for conn := range p.open {
+		p.lost[conn] = struct{}{}
+	}
+}
+
+func (p *Proxy) isLost(conn net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, lost := p.lost[conn]
+	return lost
 }
 
 func (p *Proxy) accept(network string) {
@@ -102,6 +122,9 @@ func (p *Proxy) take(conn net.Conn) bool {
 		return false
 	}
 	p.open[conn] = struct{}{}
+	if p.hole {
+		p.lost[conn] = struct{}{}
+	}
 	return true
 }
 
@@ -111,10 +134,23 @@ func (p *Proxy) drop(conns ...net.Conn) {
 	for _, conn := range conns {
 		_ = conn.Close()
 		delete(p.open, conn)
+		delete(p.lost, conn)
 	}
 }
 
 func (p *Proxy) pump(to, from net.Conn) {
-	_, _ = io.Copy(to, from) // its end, however it came, is the connection's
+	for buffer := make([]byte, 32<<10); ; {
+		n, err := from.Read(buffer)
+		if n > 0 && !p.isLost(from) && !p.isLost(to) {
+			_, err = to.Write(buffer[:n])
+		}
+		if err != nil {
+			break // its end, however it came, is the connection's
+		}
+	}
+	if p.isLost(from) || p.isLost(to) {
+		p.drop(from) // the other side does not hear of it
+		return
+	}
 	p.drop(to, from)
 }

@@ -1,0 +1,9 @@
+package database
+
+import "time"
+
+// Silence is how long a connection to Postgres may be silent before it is looked after.
+const Silence time.Duration = silence
+
+// MajorVersion is majorVersion.
+var MajorVersion = majorVersion
