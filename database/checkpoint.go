@@ -59,7 +59,7 @@ func (c *checkpointer) run(ctx context.Context) {
 			return
 		case <-c.due:
 		}
-		pages, err := checkpoint(ctx, c.pool, "passive")
+		pages, _, err := checkpoint(ctx, c.pool, "passive")
 		if err == nil && pages > c.pages {
 			pages, err = c.restart(ctx)
 		}
@@ -75,17 +75,31 @@ func (c *checkpointer) run(ctx context.Context) {
 // meanwhile reads the database, to which everything was moved.
 func (c *checkpointer) restart(ctx context.Context) (pages int, err error) {
 	err = c.writer.with(ctx, func(conn *sql.Conn) (err error) {
-		if err := patience(ctx, conn, restartWait); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, patience(context.WithoutCancel(ctx), conn, busyTimeout)) }()
-		pages, err = checkpoint(ctx, conn, "truncate")
+		pages, _, err = impatiently(ctx, conn, "truncate")
 		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("restart the log: %w", err)
 	}
 	return pages, nil
+}
+
+// moveAll moves all of the log into the database.
+func moveAll(ctx context.Context, conn *sql.Conn) error {
+	pages, moved, err := impatiently(ctx, conn, "full")
+	if err == nil && moved < pages {
+		err = fmt.Errorf("%d of %d pages of the log are moved", moved, pages)
+	}
+	return err
+}
+
+// impatiently is a checkpoint that waits for others no longer than restartWait.
+func impatiently(ctx context.Context, conn *sql.Conn, mode string) (pages, moved int, err error) {
+	if err := patience(ctx, conn, restartWait); err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, patience(context.WithoutCancel(ctx), conn, busyTimeout)) }()
+	return checkpoint(ctx, conn, mode)
 }
 
 // patience is how long a connection waits for others.
@@ -96,13 +110,14 @@ func patience(ctx context.Context, conn *sql.Conn, wait time.Duration) error {
 	return nil
 }
 
-// checkpoint tells how many pages the log has then. One that was kept from moving all of them is no error: the next one goes on.
-func checkpoint(ctx context.Context, on Querier, mode string) (pages int, err error) {
-	var busy, moved int
+// checkpoint tells how many pages the log has then, and how many of them are moved. One that was kept from moving all of them is no error: the
+// next one goes on.
+func checkpoint(ctx context.Context, on Querier, mode string) (pages, moved int, err error) {
+	var busy int
 	if err := on.QueryRowContext(ctx, "pragma wal_checkpoint("+mode+")").Scan(&busy, &pages, &moved); err != nil {
-		return 0, fmt.Errorf("move the log into the database: %w", err)
+		return 0, 0, fmt.Errorf("move the log into the database: %w", err)
 	}
-	return pages, nil
+	return pages, moved, nil
 }
 
 // committed is told each commit of the writer, with about how many bytes it wrote.

@@ -73,13 +73,21 @@ func (db *DB) Raw() *sql.DB { return db.raw }
 // write lock; fn closes the rows it asked for.
 func (db *DB) Update(ctx context.Context, fn func(tx Tx) error) error {
 	if db.writer != nil {
-		bytes, err := db.writer.update(ctx, fn)
-		if err == nil {
-			db.checkpoints.committed(bytes)
+		committed, err := db.updateSQLite(ctx, fn)
+		if err != nil {
+			return err
 		}
-		return err
+		return committed.Synced(context.WithoutCancel(ctx))
 	}
 	return db.updatePostgres(ctx, "", func(tx Tx, _ int64) (Last, error) { return Last{}, fn(tx) })
+}
+
+func (db *DB) updateSQLite(ctx context.Context, fn func(tx Tx) error) (Committed, error) {
+	committed, bytes, err := db.writer.update(ctx, fn)
+	if err == nil {
+		db.checkpoints.committed(bytes)
+	}
+	return committed, err
 }
 
 // Last is the last statement of a transaction. Row, which may be nil, is handed each row of its answer, possibly before it is certain that
@@ -93,11 +101,14 @@ type Last struct {
 // UpdateHolding is Update for a transaction others wait for: it runs hold first, a query of one number without parameters that locks what
 // they wait for, and hands fn its answer; fn may leave a last statement to run with the commit. On Postgres either costs no round trip of its
 // own, and statements of a Bulk may be sent later than they are made: their error is that of a later one.
-func (db *DB) UpdateHolding(ctx context.Context, hold string, fn func(tx Tx, held int64) (Last, error)) error {
+//
+// Unlike Update it returns before a commit of SQLite survives loss of power, so that the next transaction may begin: nobody is told of this one
+// before Committed.Synced. That is also how long reads take that see it.
+func (db *DB) UpdateHolding(ctx context.Context, hold string, fn func(tx Tx, held int64) (Last, error)) (Committed, error) {
 	if db.engine == Postgres {
-		return db.updatePostgres(ctx, hold, fn)
+		return Committed{}, db.updatePostgres(ctx, hold, fn)
 	}
-	return db.Update(ctx, func(tx Tx) error {
+	return db.updateSQLite(ctx, func(tx Tx) error {
 		var held int64
 		if err := tx.QueryRowContext(ctx, hold).Scan(&held); err != nil {
 			return err

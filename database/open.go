@@ -25,6 +25,8 @@ type Options struct {
 	Marker string
 	// Synchronous is SQLite's durability: FULL (default; a commit survives power loss) or NORMAL (it survives a crash of the process).
 	Synchronous string
+	// Sync brings SQLite's log to the disk with FULL; nil means (*os.File).Sync. Another one is for tests.
+	Sync func(log *os.File) error
 	// MaxConns bounds the Postgres pool; 0 means 16.
 	MaxConns int
 	// Checkpointed is told each time SQLite's log was moved into the database, how many pages (4 KiB) of log there are then; or why it
@@ -68,7 +70,7 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	// The writer's connection, and one for Raw, which is closed again when it is not in use.
 	write.SetMaxOpenConns(2)
 	write.SetMaxIdleConns(-1)
-	kept, err := openWriter(ctx, write)
+	kept, err := openWriter(ctx, write, synchronous == "FULL", opts.Sync)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s (is the data directory writable?): %w", opts.Path, err), write.Close())
 	}
@@ -82,7 +84,7 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, kept.close(), read.Close())
 	}
-	return &DB{engine: SQLite, write: write, read: read, raw: write, writer: kept, reads: newStatements(read), checkpoints: checkpoints}, nil
+	return &DB{engine: SQLite, write: write, read: read, raw: write, writer: kept, reads: newStatements(read, kept.log), checkpoints: checkpoints}, nil
 }
 
 func sqliteDSN(path string, params ...string) string {

@@ -18,7 +18,7 @@ func TestATransactionThatIdlesIsGivenUp(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
 	try := func(idle bool) (patience string, err error) {
-		err = db.UpdateHolding(t.Context(), holdHead, func(tx database.Tx, _ int64) (database.Last, error) {
+		_, err = db.UpdateHolding(t.Context(), holdHead, func(tx database.Tx, _ int64) (database.Last, error) {
 			var pid int
 			if err := tx.QueryRowContext(t.Context(), `select pg_backend_pid(), current_setting('idle_in_transaction_session_timeout')`).Scan(&pid, &patience); err != nil {
 				return database.Last{}, err
@@ -85,7 +85,7 @@ func TestStatementsThatAreSentLater(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = db.UpdateHolding(t.Context(), holdHead, func(tx database.Tx, _ int64) (database.Last, error) { return fn(tx) })
+		_, err = db.UpdateHolding(t.Context(), holdHead, func(tx database.Tx, _ int64) (database.Last, error) { return fn(tx) })
 		if err == nil || errors.Is(err, database.ErrCommit) || database.Transient(err) || name != "one whose error was dropped" && !strings.Contains(err.Error(), "23505") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -28,6 +28,9 @@ func (db *DB) Snapshot(ctx context.Context, fn func(q Querier) error) error {
 	if ended := tx.Rollback(); ended != nil && !errors.Is(ended, sql.ErrTxDone) && err == nil {
 		return fmt.Errorf("end reading: %w", ended)
 	}
+	if err == nil && db.reads != nil {
+		return db.reads.awaitSeen(ctx)
+	}
 	return err
 }
 

@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,14 +16,23 @@ const maxStatements = 512
 // A text is prepared once it was seen, beside the query that showed it.
 type statements struct {
 	pool *sql.DB
+	log  *logSync // nil when nothing that can be read is still to be synced
 
 	mu     sync.RWMutex
 	byText map[string]*sql.Stmt
 	seen   []string
 }
 
-func newStatements(pool *sql.DB) *statements {
-	return &statements{pool: pool, byText: map[string]*sql.Stmt{}}
+func newStatements(pool *sql.DB, log *logSync) *statements {
+	return &statements{pool: pool, log: log, byText: map[string]*sql.Stmt{}}
+}
+
+// awaitSeen returns once what a reader may have seen until now survives loss of power.
+func (s *statements) awaitSeen(ctx context.Context) error {
+	if s.log == nil {
+		return nil
+	}
+	return s.log.seen(ctx)
 }
 
 // find returns the prepared statement, nil when there is none yet.
@@ -114,19 +124,30 @@ func positional(text string) string {
 type reader struct{ *statements }
 
 // QueryContext implements Querier.
-func (r reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+func (r reader) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
 	if prepared := r.get(ctx, query); prepared != nil { //nolint:sqlclosecheck // kept for the next time; it goes with its pool
-		return prepared.QueryContext(ctx, args...)
+		rows, err = prepared.QueryContext(ctx, args...)
+	} else {
+		rows, err = r.pool.QueryContext(ctx, query, args...)
 	}
-	return r.pool.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.awaitSeen(ctx); err != nil {
+		return nil, errors.Join(err, rows.Close())
+	}
+	return rows, nil
 }
 
 // QueryRowContext implements Querier.
-func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) (row *sql.Row) {
 	if prepared := r.get(ctx, query); prepared != nil { //nolint:sqlclosecheck // kept for the next time; it goes with its pool
-		return prepared.QueryRowContext(ctx, args...)
+		row = prepared.QueryRowContext(ctx, args...)
+	} else {
+		row = r.pool.QueryRowContext(ctx, query, args...)
 	}
-	return r.pool.QueryRowContext(ctx, query, args...)
+	_ = r.awaitSeen(ctx) // a context that ends meanwhile ends the row, too, or nobody waits for it any more
+	return row
 }
 
 func (r reader) get(ctx context.Context, query string) *sql.Stmt {

@@ -43,6 +43,8 @@ func Refused(err error) bool {
 		return transientState(pg.Code)
 	case errors.As(err, &lite):
 		return transientCode(lite.Code())
+	case errors.As(err, new(*SyncError)):
+		return true
 	}
 	return errors.Is(err, errSilent) || errors.As(err, new(*pgconn.ConnectError))
 }
@@ -52,12 +54,15 @@ func Reason(err error) string {
 	var (
 		pg   *pgconn.PgError
 		lite *sqlite.Error
+		sync *SyncError
 	)
 	switch {
 	case errors.As(err, &pg):
 		return pg.Message + " (SQLSTATE " + pg.Code + ")"
 	case errors.As(err, &lite):
 		return lite.Error()
+	case errors.As(err, &sync):
+		return sync.Error()
 	}
 	return "it cannot be reached"
 }

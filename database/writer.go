@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 )
 
 // writer is the one connection on which SQLite is written, kept together with its prepared statements, those that begin and end a
@@ -14,6 +15,7 @@ import (
 type writer struct {
 	pool *sql.DB       // keeps no connection that is not in use
 	turn chan struct{} // holds one token while nobody has the turn
+	log  *logSync      // nil when a commit need not survive loss of power
 
 	// These belong to who has the turn.
 	conn     *sql.Conn // nil when it is to be opened anew
@@ -21,8 +23,12 @@ type writer struct {
 	bytes    int // of the parameters of the running transaction
 }
 
-func openWriter(ctx context.Context, pool *sql.DB) (*writer, error) {
+// openWriter opens the writer of a pool; synced is how its log is synced for each commit (Options.Sync), when full says that it is.
+func openWriter(ctx context.Context, pool *sql.DB, full bool, synced func(*os.File) error) (*writer, error) {
 	w := &writer{pool: pool, turn: make(chan struct{}, 1)}
+	if full {
+		w.log = newLogSync(synced, w.restore)
+	}
 	if err := w.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -39,8 +45,40 @@ func (w *writer) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the connection for writing: %w", err)
 	}
+	if w.log != nil {
+		if err := w.openLog(ctx, conn); err != nil {
+			return errors.Join(fmt.Errorf("open the log for syncing: %w", err), conn.Close())
+		}
+	}
 	w.conn, w.prepared = conn, map[string]*sql.Stmt{}
 	return nil
+}
+
+// openLog has the log of a connection synced by us instead of in COMMIT.
+func (w *writer) openLog(ctx context.Context, conn *sql.Conn) error {
+	var file string
+	if err := conn.QueryRowContext(ctx, `select file from pragma_database_list where name = 'main'`).Scan(&file); err != nil {
+		return err
+	}
+	if err := w.log.open(file + "-wal"); err != nil {
+		return err
+	}
+	_, err := conn.ExecContext(ctx, `pragma synchronous = normal`)
+	return err
+}
+
+// restore writes what is in the log to the database, and syncs that.
+func (w *writer) restore(ctx context.Context) error {
+	return w.with(ctx, func(conn *sql.Conn) error {
+		err := moveAll(ctx, conn)
+		if err == nil {
+			w.log.restored()
+		}
+		if isStale(err) {
+			err = errors.Join(err, w.drop())
+		}
+		return err
+	})
 }
 
 // take waits for the turn, or for ctx to end.
@@ -80,19 +118,19 @@ func (w *writer) drop() error {
 }
 
 // update runs fn in one transaction and tells how many bytes were handed over in it. The errors are those of DB.Update.
-func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (bytes int, err error) {
+func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (committed Committed, bytes int, err error) {
 	if err := w.take(ctx); err != nil {
-		return 0, fmt.Errorf("begin transaction: %w", err)
+		return Committed{}, 0, fmt.Errorf("begin transaction: %w", err)
 	}
 	defer w.release()
 	w.bytes = 0
 	if len(w.prepared) > maxStatements {
 		if err := w.forget(); err != nil {
-			return 0, fmt.Errorf("begin transaction: %w", err)
+			return Committed{}, 0, fmt.Errorf("begin transaction: %w", err)
 		}
 	}
 	if err := w.exec(ctx, "begin immediate"); err != nil {
-		return 0, errors.Join(fmt.Errorf("begin transaction: %w", err), w.rollback(ctx, err, true))
+		return Committed{}, 0, errors.Join(fmt.Errorf("begin transaction: %w", err), w.rollback(ctx, err, true))
 	}
 	ended := false
 	defer func() {
@@ -105,17 +143,20 @@ func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (bytes int, e
 	if err != nil {
 		// A failed write may have ended the transaction already: then there is nothing to roll back.
 		if rollbackErr := w.rollback(ctx, err, Transient(err)); rollbackErr != nil {
-			return 0, errors.Join(err, fmt.Errorf("roll back: %w", rollbackErr))
+			return Committed{}, 0, errors.Join(err, fmt.Errorf("roll back: %w", rollbackErr))
 		}
-		return 0, err
+		return Committed{}, 0, err
 	}
 	if err := ctx.Err(); err != nil {
-		return 0, errors.Join(err, w.rollback(ctx, err, false))
+		return Committed{}, 0, errors.Join(err, w.rollback(ctx, err, false))
 	}
 	if err := w.exec(ctx, "commit"); err != nil {
-		return 0, errors.Join(fmt.Errorf("%w: %w", ErrCommit, err), w.rollback(ctx, err, true))
+		return Committed{}, 0, errors.Join(fmt.Errorf("%w: %w", ErrCommit, err), w.rollback(ctx, err, true))
 	}
-	return w.bytes, nil
+	if w.log != nil {
+		committed = w.log.note()
+	}
+	return committed, w.bytes, nil
 }
 
 // rollback leaves no transaction open: when SQLite cannot roll back, or has done so already, the connection goes, and so it does when the
@@ -171,7 +212,11 @@ func (w *writer) forget() error {
 func (w *writer) close() error {
 	<-w.turn
 	defer w.release()
-	return errors.Join(w.drop(), w.pool.Close())
+	err := errors.Join(w.drop(), w.pool.Close())
+	if w.log != nil {
+		err = errors.Join(err, w.log.close())
+	}
+	return err
 }
 
 // writerTx is a transaction of the writer.

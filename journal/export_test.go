@@ -9,4 +9,4 @@ const DeltasOfItem = deltasOfItem
 const PartBytes = partBytes
 
 // LastCommitTook has the writer believe so; before Start.
-func (j *Journal) LastCommitTook(d time.Duration) { j.took = d }
+func (j *Journal) LastCommitTook(d time.Duration) { j.took.Store(int64(d)) }

@@ -18,8 +18,8 @@ import (
 // the same batch failed), so it must have no effect but through tx. Returning an error undoes it.
 type Unit func(ctx context.Context, tx database.Tx) ([]Event, error)
 
-// Done is told the outcome of a submitted unit after the commit and after subscribers have been handed the records. It runs on the
-// writer's goroutine and must not block.
+// Done is told the outcome of a submitted unit after the commit and after subscribers have been handed the records. The next units wait for
+// it: it must not block. Units after this one may have run already.
 type Done func(records []Record, err error)
 
 // Subscriber is handed committed records in pos order, without gaps or repeats, from one goroutine. It must not block, and must not call
@@ -75,10 +75,17 @@ type Journal struct {
 	// batchPrefix and batches name each transaction of this writer, so that one whose answer was lost is recognised.
 	batchPrefix string
 	batches     int64
-	took        time.Duration // by the last commit
+	took        atomic.Int64 // by the last commit, ns
 
-	outage atomic.Pointer[outage] // nil while the store takes writes
-	wrote  atomic.Int64           // when it last did, ms
+	syncing  chan *committed // to who publishes what is on its way to the disk
+	underWay atomic.Int64    // batches there, or about to be
+	alone    bool            // the writer's: nothing else was to be written while the last batch was synced
+	// runs and syncs are how long transactions take lately to run and to be synced, ns.
+	runs, syncs atomic.Int64
+
+	outage  atomic.Pointer[outage] // nil while the store takes writes
+	outages sync.Mutex             // held to change outage
+	wrote   atomic.Int64           // when it last did, ms
 
 	publishing  sync.Mutex
 	pruning     []func(ctx context.Context, tx database.Tx, below int64) error

@@ -42,8 +42,10 @@ func (j *Journal) Outage() *OutageError {
 // logOutageEvery is how often an outage that goes on with the same cause is logged.
 const logOutageEvery = time.Minute
 
-// refused notes that the store took a batch's transaction not.
-func (j *Journal) refused(cause error) {
+// refused notes that the store took a batch's transaction not, or could not make it last.
+func (j *Journal) refused(cause error) *outage {
+	j.outages.Lock()
+	defer j.outages.Unlock()
 	now := j.opts.Now()
 	next := &outage{OutageError: OutageError{Engine: j.db.Engine(), Since: now, Cause: cause}, over: make(chan struct{}), logged: now}
 	last := j.outage.Load()
@@ -59,15 +61,22 @@ func (j *Journal) refused(cause error) {
 	if j.opts.Refused != nil {
 		j.opts.Refused()
 	}
+	return next
 }
 
-// taken notes that the store took a batch.
-func (j *Journal) taken() {
+// taken notes that the store took a batch, which ends an outage unless that began later.
+func (j *Journal) taken(known *outage) {
 	j.wrote.Store(j.opts.Now().UnixMilli())
-	last := j.outage.Swap(nil)
-	if last == nil {
+	if j.outage.Load() == nil {
 		return
 	}
+	j.outages.Lock()
+	defer j.outages.Unlock()
+	last := j.outage.Load()
+	if last == nil || known == nil || known.over != last.over {
+		return
+	}
+	j.outage.Store(nil)
 	j.opts.Logger.Info().Dur("after", j.opts.Now().Sub(last.Since)).Msg("the store takes writes again")
 	close(last.over)
 }

@@ -39,12 +39,13 @@ func (j *Journal) Listen(fn Listener) (cancel func()) {
 }
 
 // tellFirst passes on what a batch tells before its first unit, and returns the rest.
-func (j *Journal) tellFirst(batch []*submission) []*submission {
-	for len(batch) > 0 && batch[0].unit == nil {
-		j.pass(batch[0].told)
-		batch = batch[1:]
+func (j *Journal) tellFirst(ctx context.Context, batch []*submission) []*submission {
+	n := 0
+	for n < len(batch) && batch[n].unit == nil {
+		n++
 	}
-	return batch
+	j.tell(ctx, batch[:n:n])
+	return batch[n:]
 }
 
 // toldBetween is what a committed batch tells, each with its place among the records.

@@ -17,6 +17,7 @@ import (
 func (j *Journal) run(ctx context.Context) {
 	defer close(j.finished)
 	defer j.refuseQueued()
+	defer j.startSyncing(ctx)()
 
 	var poll <-chan time.Time
 	if j.db.Engine() == database.Postgres {
@@ -90,7 +91,7 @@ func (j *Journal) awaitWhole(first *submission) []*submission {
 		return batch
 	default:
 	}
-	timeout := time.NewTimer(min(j.took/2, j.opts.Gather))
+	timeout := time.NewTimer(min(time.Duration(j.took.Load())/2, j.opts.Gather))
 	defer timeout.Stop()
 	select {
 	case <-first.whole:
@@ -123,7 +124,7 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 		return
 	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		batch = j.tellFirst(dropCanceled(batch))
+		batch = j.tellFirst(ctx, dropCanceled(batch))
 		if len(batch) == 0 {
 			if j.Outage() == nil {
 				return
@@ -132,7 +133,6 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 		}
 		left, err := j.commit(ctx, batch)
 		if err == nil {
-			j.taken()
 			j.process(ctx, left)
 			return
 		}
@@ -156,7 +156,8 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 		}
 		for _, s := range batch {
 			if s.unit == nil {
-				j.pass(s.told)
+				j.tell(ctx, []*submission{s})
+				continue
 			}
 			s.done(nil, err)
 		}
@@ -215,17 +216,17 @@ const (
 	maxBytes  = 2 << 20
 )
 
-// commit runs the batch, or as much of it as one transaction takes, publishes, and tells every unit it ran. It returns the rest. On an error
-// nobody has been told.
+// commit runs the batch, or as much of it as one transaction takes, and hands it over to be published. It returns the rest. On an error nobody
+// has been told.
 func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*submission, err error) {
-	began := time.Now()
+	began, overlaps := time.Now(), j.underWay.Load() > 0
 	j.batches++
 	name := j.batchPrefix + strconv.FormatInt(j.batches, 10)
 	var (
 		records  []Record
 		outcomes []outcome
 	)
-	err = j.db.UpdateHolding(ctx, headPosition+j.db.LockClause(), func(tx database.Tx, pos int64) (database.Last, error) {
+	transaction, err := j.db.UpdateHolding(ctx, headPosition+j.db.LockClause(), func(tx database.Tx, pos int64) (database.Last, error) {
 		records, outcomes = nil, nil
 		bytes := 0
 		running := withEarlier(ctx, pos, &records)
@@ -263,17 +264,10 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 			return nil, err
 		}
 	}
-	j.took = time.Since(began)
-	batch, left = batch[:len(outcomes)], batch[len(outcomes):]
-	j.publish(ctx, records, toldBetween(batch, outcomes))
-	for i, s := range batch {
-		out := outcomes[i]
-		s.done(records[out.first:out.first+out.count:out.first+out.count], out.err)
-		s.unit, s.done = nil, nil // left is in the same array, and would keep what they hold in memory
-	}
-	if j.opts.Observe != nil {
-		j.opts.Observe(len(batch), len(records), time.Since(began))
-	}
+	mean(&j.runs, time.Since(began))
+	ran, left := batch[:len(outcomes):len(outcomes)], batch[len(outcomes):]
+	j.handOver(ctx, &committed{transaction: transaction, batch: ran, outcomes: outcomes, records: records, began: began,
+		overlaps: overlaps, ends: j.outage.Load()})
 	return left, nil
 }
 

@@ -27,9 +27,10 @@ type upserts struct {
 
 	mu   sync.Mutex
 	open *upsertBatch // on its way to the writer, and takes more
-	// company is how many upserts were under way when the last unit ended. Clients that write one entry after the other are
-	// back in a moment: a unit of all of them costs little more than one of half of them.
-	company int
+	// company is how many upserts were under way when the last unit ended, running how many of them have left open. Clients that write one
+	// entry after the other are back in a moment: a unit of all of them costs little more than one of half of them. Where the next unit can run
+	// while one is brought to the disk, and that does not take long, the halves have turns.
+	company, running int
 }
 
 // maxManyEntries bounds the entries of upserts of several that wait for their turn: who comes with more waits without being encoded.
@@ -145,7 +146,11 @@ func (q *upserts) join(s *Service, u *upsert) (batch *upsertBatch, first bool) {
 		q.open = batch
 	}
 	batch.add(u)
-	if len(batch.all) >= q.company {
+	expected := q.company
+	if s.journal.Overlaps() {
+		expected = min((q.company+1)/2, q.company-q.running)
+	}
+	if len(batch.all) >= expected {
 		batch.complete()
 	}
 	return batch, first
@@ -155,9 +160,12 @@ func (q *upserts) join(s *Service, u *upsert) (batch *upsertBatch, first bool) {
 func (q *upserts) ended(b *upsertBatch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.company = len(b.all)
+	q.company = q.running
 	if q.open != nil {
 		q.company += len(q.open.all)
+	}
+	if b.left {
+		q.running -= len(b.all)
 	}
 }
 
@@ -168,6 +176,7 @@ type upsertBatch struct {
 	all       []*upsert
 	bytes     int
 	completed bool
+	left      bool // it takes no more
 
 	whole chan struct{} // closed when nobody else is expected to join
 }
@@ -191,6 +200,10 @@ func (b *upsertBatch) close() {
 	defer q.mu.Unlock()
 	if q.open == b {
 		q.open = nil
+	}
+	if !b.left {
+		b.left = true
+		q.running += len(b.all)
 	}
 }
 

@@ -1,0 +1,147 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+)
+
+// Committed is a transaction that took effect. The zero value survives whatever a commit does.
+type Committed struct {
+	log    *logSync // nil when nothing is left to wait for
+	number int64
+}
+
+// Synced returns when the transaction survives loss of power: until then nobody may be told of it. After an error, which is Transient, it may
+// be called again, for as long as that takes.
+func (c Committed) Synced(ctx context.Context) error {
+	if c.log == nil {
+		return nil
+	}
+	return c.log.await(ctx, c.number)
+}
+
+// Certain tells that Synced has nothing to wait for.
+func (c Committed) Certain() bool { return c.log == nil || c.log.synced.Load() >= c.number }
+
+// SyncError says that SQLite's log could not be brought to the disk.
+type SyncError struct{ Err error }
+
+func (e *SyncError) Error() string { return fmt.Sprintf("sync the log: %v", e.Err) }
+
+// Unwrap is what the system said.
+func (e *SyncError) Unwrap() error { return e.Err }
+
+// logSync brings SQLite's log to the disk beside the writer. With synchronous=FULL SQLite does so within COMMIT, and the writer, which is one
+// for all, stands still meanwhile; so its connection has synchronous=NORMAL, with which SQLite syncs where the order of its own writes depends
+// on it, and each commit is synced here, together with those made until then. The log is valid up to its last whole commit, whatever of it
+// reached the disk in which order.
+type logSync struct {
+	committed, synced atomic.Int64 // numbers of transactions
+	// failing is set from a sync that failed until restore, which writes all that is in the log to the database, did not: the system may take
+	// for written what is not, once it has said so.
+	failing atomic.Bool
+	restore func(ctx context.Context) error
+	sync    func(file *os.File) error
+	// turn holds a token while nobody syncs; file, the log, belongs to who has it.
+	turn chan struct{}
+	file *os.File
+}
+
+func newLogSync(sync func(file *os.File) error, restore func(ctx context.Context) error) *logSync {
+	if sync == nil {
+		sync = (*os.File).Sync
+	}
+	l := &logSync{restore: restore, sync: sync, turn: make(chan struct{}, 1)}
+	l.turn <- struct{}{}
+	return l
+}
+
+// open takes the log of a connection that is open: it stays the same file for as long as that is.
+func (l *logSync) open(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return &SyncError{err}
+	}
+	<-l.turn
+	defer func() { l.turn <- struct{}{} }()
+	if l.file != nil {
+		_ = l.file.Close() // nothing was written through it
+	}
+	l.file = file
+	return nil
+}
+
+// note counts a transaction that took effect.
+func (l *logSync) note() Committed { return Committed{l, l.committed.Add(1)} }
+
+// await returns when a transaction is on the disk. Its caller does not have the writer's turn.
+func (l *logSync) await(ctx context.Context, number int64) error {
+	if l.synced.Load() < number && l.failing.Load() {
+		if err := l.restore(ctx); err != nil {
+			return &SyncError{err}
+		}
+	}
+	return l.join(ctx, number)
+}
+
+// join syncs the log up to a transaction at least: who comes while another syncs waits for it, and syncs what was committed meanwhile.
+func (l *logSync) join(ctx context.Context, number int64) error {
+	if l.synced.Load() >= number {
+		return nil
+	}
+	select {
+	case <-l.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { l.turn <- struct{}{} }()
+	all := l.committed.Load()
+	switch {
+	case l.synced.Load() >= number:
+		return nil
+	case l.failing.Load():
+		return &SyncError{errors.New("it failed before")}
+	}
+	if err := l.sync(l.file); err != nil {
+		l.failing.Store(true)
+		return &SyncError{err}
+	}
+	l.synced.Store(all)
+	return nil
+}
+
+// restored notes that all there is was written to the database. Its caller has the writer's turn.
+func (l *logSync) restored() {
+	<-l.turn
+	defer func() { l.turn <- struct{}{} }()
+	l.synced.Store(l.committed.Load())
+	l.failing.Store(false)
+}
+
+// seen waits for what a reader may have seen to be on the disk. While that fails readers are not held up: what they see is held and tried
+// again until it is there.
+func (l *logSync) seen(ctx context.Context) error {
+	number := l.committed.Load()
+	if l.synced.Load() >= number || l.failing.Load() {
+		return nil
+	}
+	err := l.join(ctx, number)
+	if errors.As(err, new(*SyncError)) {
+		return nil
+	}
+	return err
+}
+
+func (l *logSync) close() error {
+	<-l.turn
+	defer func() { l.turn <- struct{}{} }()
+	if l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.file = nil
+	return err
+}
