@@ -7,10 +7,10 @@ import (
 // A unit of single upserts is whole when as many joined as were under way when the last one ended: those it stored and those that waited.
 func TestAUnitIsWholeWithTheCompanyOfTheLast(t *testing.T) {
 	t.Parallel()
-	q := &upserts{}
 	service := &Service{}
+	q := &service.upserts
 	join := func() *upsertBatch {
-		batch, _ := q.join(service, &upsert{})
+		batch, _ := q.join(service, &upsert{}, false)
 		return batch
 	}
 	whole := func(b *upsertBatch) bool {
@@ -21,11 +21,7 @@ func TestAUnitIsWholeWithTheCompanyOfTheLast(t *testing.T) {
 			return false
 		}
 	}
-	ran := func(b *upsertBatch) {
-		if q.open == b {
-			q.open = nil
-		}
-	}
+	ran := func(b *upsertBatch) { b.close() }
 
 	lone := join()
 	if !whole(lone) {
@@ -64,8 +60,8 @@ func TestAUnitIsWholeWithTheCompanyOfTheLast(t *testing.T) {
 func TestAFullUnitIsWhole(t *testing.T) {
 	t.Parallel()
 	q := &upserts{company: 10 * maxGathered}
-	first, _ := q.join(&Service{}, &upsert{bytes: maxGatheredBytes})
-	next, opened := q.join(&Service{}, &upsert{bytes: 1})
+	first, _ := q.join(&Service{}, &upsert{bytes: maxGatheredBytes}, false)
+	next, opened := q.join(&Service{}, &upsert{bytes: 1}, false)
 	if !opened || next == first {
 		t.Fatal("a full unit takes more")
 	}
@@ -74,4 +70,44 @@ func TestAFullUnitIsWhole(t *testing.T) {
 	default:
 		t.Fatal("a full unit waits for others")
 	}
+}
+
+// Where units overlap, half of the company is enough, and so is what of it is not on its way to the disk.
+func TestUnitsThatOverlapShareTheCompany(t *testing.T) {
+	t.Parallel()
+	service := &Service{}
+	q := &service.upserts
+	q.company = 5
+	// unit is one of so many that is not whole with fewer.
+	unit := func(n int) (batch *upsertBatch) {
+		t.Helper()
+		for i := range n {
+			batch, _ = q.join(service, &upsert{}, true)
+			select {
+			case <-batch.whole:
+				if i < n-1 {
+					t.Fatalf("whole with %d, want %d", i+1, n)
+				}
+			default:
+				if i == n-1 {
+					t.Fatalf("not whole with %d", n)
+				}
+			}
+		}
+		batch.close() // it runs
+		return batch
+	}
+	first := unit(3)
+	second := unit(2)
+	q.ended(first)
+	if q.company != 5 || q.running != 2 {
+		t.Fatalf("%d under way of %d", q.running, q.company)
+	}
+	third := unit(3)
+	q.ended(second)
+	q.ended(third) // the others stayed away
+	if q.company != 3 || q.running != 0 {
+		t.Fatalf("%d under way of %d", q.running, q.company)
+	}
+	unit(2)
 }

@@ -116,7 +116,7 @@ func (s *Service) UpsertTranscripts(ctx context.Context, sessionID string, entri
 
 func (s *Service) submitSingle(u *upsert) {
 	s.bulk.single.Store(time.Now().UnixNano())
-	if batch, first := s.upserts.join(s, u); first {
+	if batch, first := s.upserts.join(s, u, s.journal.Overlaps()); first {
 		// Not this caller's context: the unit is everybody's who joins it.
 		if err := s.journal.SubmitOpen(context.Background(), batch.run, batch.done, batch.whole); err != nil {
 			batch.done(nil, err)
@@ -133,8 +133,9 @@ func (q *upserts) admit(ctx context.Context, u *upsert) error {
 	return q.many.Acquire(ctx, u.weight)
 }
 
-// join puts an upsert into the unit that is open, or opens one, which is to be submitted then.
-func (q *upserts) join(s *Service, u *upsert) (batch *upsertBatch, first bool) {
+// join puts an upsert into the unit that is open, or opens one, which is to be submitted then. overlaps says that units of half the company are
+// better than units of all (journal.Overlaps).
+func (q *upserts) join(s *Service, u *upsert, overlaps bool) (batch *upsertBatch, first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	batch = q.open
@@ -147,7 +148,7 @@ func (q *upserts) join(s *Service, u *upsert) (batch *upsertBatch, first bool) {
 	}
 	batch.add(u)
 	expected := q.company
-	if s.journal.Overlaps() {
+	if overlaps {
 		expected = min((q.company+1)/2, q.company-q.running)
 	}
 	if len(batch.all) >= expected {
