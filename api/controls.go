@@ -13,8 +13,8 @@ import (
 
 var (
 	scopeField  = schema.Enum(string(operations.ScopeSession), string(operations.ScopeDefault))
-	actorField  = schema.Text{}.Trim().Min(1).Max(120)
-	sourceField = schema.Text{}.Trim().Min(1).Max(64)
+	actorField  = schema.Text{}.Trim().Min(1).Max(operations.MaxActor)
+	sourceField = schema.Text{}.Trim().Min(1).Max(operations.MaxSource)
 
 	controlsBody = schema.Struct(
 		rest.Required("scope", scopeField),

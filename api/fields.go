@@ -18,7 +18,7 @@ var (
 		rest.Required("name", rest.Name),
 		rest.Required("description", rest.Name),
 		rest.Required("inputSchema", schema.Record(schema.Any())),
-	)).Max(128)
+	)).Max(operations.MaxTools)
 )
 
 // fields are the issues of an operation's refusal as a validation words them.

@@ -19,10 +19,7 @@ var (
 )
 
 // imagesField takes images; what one may be is the operation's rule.
-var imagesField = schema.ListOf(schema.Any()).Max(maxImages)
-
-// maxImages is the most images of one message.
-const maxImages = 20
+var imagesField = schema.ListOf(schema.Any()).Max(operations.MaxImages)
 
 // imageURLs are the images of a message: texts or {"url": text}.
 func imageURLs(images []schema.Value) []string {

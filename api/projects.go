@@ -7,12 +7,13 @@ import (
 	"harness/api/rest"
 	"harness/api/schema"
 	"harness/internal/javascript"
+	"harness/operations"
 	"harness/session"
 )
 
 var (
-	projectNameField      = schema.Text{}.Trim().Min(1).Max(120)
-	workingDirectoryField = schema.Nullable(schema.Text{}.Trim().Min(1).Max(2000))
+	projectNameField      = schema.Text{}.Trim().Min(1).Max(operations.MaxProjectName)
+	workingDirectoryField = schema.Nullable(schema.Text{}.Trim().Min(1).Max(operations.MaxWorkingDirectory))
 	projectBody           = schema.Struct(rest.Required("name", projectNameField), rest.Optional("workingDirectory", workingDirectoryField))
 )
 

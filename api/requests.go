@@ -14,12 +14,9 @@ import (
 	"harness/stream"
 )
 
-// maxReason bounds a reason: it is stored with the decision and shown beside it.
-const maxReason = 4000
-
 var (
-	// reasonField is a person's reason, in at most maxReason characters.
-	reasonField          = rest.Optional("message", schema.Text{}.Max(maxReason))
+	// reasonField is a person's reason, which is stored with the decision and shown beside it.
+	reasonField          = rest.Optional("message", schema.Text{}.Max(operations.MaxReason))
 	decisionField        = schema.Enum("accept", "decline", "cancel")
 	approvalDecisionBody = schema.Struct(
 		rest.Required("decision", decisionField), schema.Field{Name: "scope", Schema: schema.Default(schema.Enum("turn", "session"), schema.StringValue("turn"))},

@@ -13,11 +13,8 @@ import (
 	"harness/session"
 )
 
-// largestWindow is the size of the largest window of a transcript, in entries.
-const largestWindow = 1000
-
 var readSessionQuery = schema.Struct(
-	rest.Optional("limit", schema.Integer().Coerce().Min(1).Max(largestWindow)), rest.Optional("before", rest.Cursor), rest.Optional("after", rest.Cursor))
+	rest.Optional("limit", schema.Integer().Coerce().Min(1).Max(operations.MaxWindow)), rest.Optional("before", rest.Cursor), rest.Optional("after", rest.Cursor))
 
 type sessionDetail struct {
 	Session    sessionView     `json:"session"`

@@ -10,20 +10,17 @@ import (
 	"harness/session"
 )
 
-// maxSearch is the longest text to look for.
-const maxSearch = 200
-
 var (
 	listSessionsQuery = schema.Struct(
 		rest.Optional("archived", rest.Flag), rest.Optional("cursor", rest.Cursor), rest.Optional("limit", rest.Limit), rest.Optional("includeSystemOwned", rest.Flag),
-		rest.Optional("q", schema.Text{}.Trim().Max(maxSearch)), rest.Optional("runtime", rest.RuntimeName))
+		rest.Optional("q", schema.Text{}.Trim().Max(operations.MaxSearch)), rest.Optional("runtime", rest.RuntimeName))
 	createSessionBody = schema.Optional(schema.Struct(
 		rest.Optional("cwd", schema.Text{}.Min(1)), rest.Optional("model", modelField), rest.Optional("approvalPolicy", approvalPolicyField),
 		rest.Optional("networkAccess", networkAccessField), rest.Optional("filesystemSandbox", filesystemSandboxField), rest.Optional("dynamicTools", dynamicToolsField),
 		rest.Optional("runtime", rest.RuntimeName)))
-	renameSessionBody = schema.Struct(rest.Required("title", schema.Text{}.Trim().Min(1).Max(200)))
+	renameSessionBody = schema.Struct(rest.Required("title", schema.Text{}.Trim().Min(1).Max(operations.MaxTitle)))
 	resumeSessionBody = schema.Optional(schema.Struct(rest.Optional("dynamicTools", dynamicToolsField)))
-	assignProjectBody = schema.Struct(rest.Required("projectId", schema.Nullable(schema.Text{}.Trim().Min(1).Max(200))))
+	assignProjectBody = schema.Struct(rest.Required("projectId", schema.Nullable(schema.Text{}.Trim().Min(1).Max(operations.MaxProjectID))))
 )
 
 func (s *server) sessionRoutes() []rest.Route {

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	settingsKeyField  = schema.Text{}.Trim().Min(1).Max(240)
+	settingsKeyField  = schema.Text{}.Trim().Min(1).Max(operations.MaxSettingKey)
 	readSettingsQuery = schema.Struct(schema.Field{Name: "scope", Schema: schema.Default(scopeField, schema.StringValue(string(operations.ScopeSession)))}, rest.Optional("key", settingsKeyField))
 	dropSettingsQuery = schema.Struct(
 		schema.Field{Name: "scope", Schema: schema.Default(scopeField, schema.StringValue(string(operations.ScopeSession)))}, rest.Optional("actor", actorField), rest.Optional("source", sourceField))

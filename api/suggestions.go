@@ -13,10 +13,10 @@ import (
 
 var (
 	suggestBody = schema.Optional(schema.Struct(
-		rest.Optional("model", modelField), rest.Optional("effort", effortField), rest.Optional("draft", schema.Text{}.Trim().Min(1).Max(4000))))
+		rest.Optional("model", modelField), rest.Optional("effort", effortField), rest.Optional("draft", schema.Text{}.Trim().Min(1).Max(operations.MaxDraft))))
 	suggestionUpsertBody = schema.Struct(
 		rest.Required("requestKey", rest.Key), rest.Required("status", schema.Enum("streaming", "complete", "error", "canceled")),
-		rest.Optional("suggestion", schema.Text{}.Trim().Min(1).Max(8000)), rest.Optional("error", schema.Text{}.Trim().Min(1).Max(4000)))
+		rest.Optional("suggestion", schema.Text{}.Trim().Min(1).Max(operations.MaxSuggestion)), rest.Optional("error", schema.Text{}.Trim().Min(1).Max(operations.MaxSuggestionError)))
 )
 
 func (s *server) suggestionRoutes() []rest.Route {

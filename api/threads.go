@@ -18,7 +18,7 @@ var (
 	reviewBody   = schema.Optional(schema.Struct(
 		rest.Optional("delivery", schema.Enum("inline", "detached")), rest.Optional("targetType", schema.Enum(
 			runtime.ReviewUncommitted, runtime.ReviewBranch, runtime.ReviewCommit, runtime.ReviewCustom)),
-		rest.Optional("branch", reviewText), rest.Optional("sha", reviewText), rest.Optional("title", reviewText.Max(300)), rest.Optional("instructions", reviewText)))
+		rest.Optional("branch", reviewText), rest.Optional("sha", reviewText), rest.Optional("title", reviewText.Max(operations.MaxReviewTitle)), rest.Optional("instructions", reviewText)))
 	steerBody = schema.Struct(rest.Required("input", rest.Name))
 )
 

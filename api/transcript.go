@@ -12,16 +12,13 @@ import (
 	"harness/transcript"
 )
 
-// maxUpserts is the most entries of one request.
-const maxUpserts = 1000
-
 var (
 	upsertBody = schema.Struct(
 		rest.Required("messageId", rest.Key), rest.Required("turnId", rest.Key), rest.Required("role", schema.Enum("user", "assistant", "system")),
 		rest.Required("type", rest.Name), rest.Required("content", schema.Text{}), rest.Optional("details", schema.Nullable(schema.Text{})),
 		rest.Optional("startedAt", schema.Integer().Min(0)), rest.Optional("completedAt", schema.Integer().Min(0)),
 		rest.Required("status", schema.Enum("streaming", "complete", "canceled", "error")))
-	upsertsBody = schema.Struct(rest.Required("entries", schema.ListOf(upsertBody).Min(1).Max(maxUpserts)))
+	upsertsBody = schema.Struct(rest.Required("entries", schema.ListOf(upsertBody).Min(1).Max(operations.MaxUpserts)))
 )
 
 func (s *server) transcriptRoutes() []rest.Route {

@@ -62,6 +62,9 @@ func (c Change) Applied() session.Controls {
 // SetControls replaces the controls of a scope; Settings nil keeps those there are. *LockedError, *session.SettingsLimitError,
 // *runtime.ControlError.
 func (s *Service) SetControls(ctx context.Context, sessionID string, scope Scope, next session.Controls, audit Audit) (Change, error) {
+	if err := audit.check(); err != nil {
+		return Change{}, err
+	}
 	next.Model = named(next.Model)
 	return s.edit(ctx, sessionID, scope, audit.entry("ui"), func(current session.Controls) session.Controls {
 		replaced := next
@@ -137,6 +140,11 @@ func (s *Service) EditSettings(ctx context.Context, sessionID string, scope Scop
 	if err := edit.check(); err != nil {
 		return Change{}, err
 	}
+	if edit.Key != nil {
+		if err := checkText("key", *edit.Key, MaxSettingKey); err != nil {
+			return Change{}, err
+		}
+	}
 	return s.editSettings(ctx, sessionID, scope, audit, edit.merged)
 }
 
@@ -154,6 +162,9 @@ func (s *Service) DeleteSetting(ctx context.Context, sessionID string, scope Sco
 func (s *Service) editSettings(
 	ctx context.Context, sessionID string, scope Scope, audit Audit, edit func(map[string]json.RawMessage) map[string]json.RawMessage,
 ) (Change, error) {
+	if err := audit.check(); err != nil {
+		return Change{}, err
+	}
 	return s.apply(ctx, sessionID, scope, audit.entry("api"), func(current session.Controls) session.Controls {
 		current.Settings = edit(maps.Clone(withSettings(current).Settings))
 		return current

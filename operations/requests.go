@@ -35,6 +35,9 @@ type ApprovalDecision struct {
 
 // DecideApproval settles an approval. session.ErrRequestNotFound, *session.SettledError, *runtime.ReplyError.
 func (s *Service) DecideApproval(ctx context.Context, requestID string, in ApprovalDecision, decidedBy string) (session.Request, error) {
+	if err := checkReply(in.Decision, in.Scope, in.Message); err != nil {
+		return session.Request{}, err
+	}
 	return s.opts.Sessions.Settle(ctx, requestID, runtime.RequestApproval,
 		runtime.Reply{Decision: in.Decision, Scope: in.Scope, Choice: in.Choice, Option: in.Option, Message: in.Message}, decidedBy)
 }
@@ -48,6 +51,9 @@ type ToolInputDecision struct {
 
 // DecideToolInput settles a request for input; errors as of DecideApproval, and *InvalidError for answers that would go nowhere.
 func (s *Service) DecideToolInput(ctx context.Context, requestID string, in ToolInputDecision, decidedBy string) (session.Request, error) {
+	if err := checkReply(in.Decision, "", in.Message); err != nil {
+		return session.Request{}, err
+	}
 	switch {
 	case !hasMembers(in.Answers):
 	case in.Response != nil:

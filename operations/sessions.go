@@ -18,6 +18,12 @@ const (
 
 // Create opens a session. A blank folder or model is none.
 func (s *Service) Create(ctx context.Context, in session.Create) (session.Session, error) {
+	var p problems
+	p.most("runtime", in.Runtime, MaxRuntimeName)
+	p.tools(in.DynamicTools)
+	if err := p.err(); err != nil {
+		return session.Session{}, err
+	}
 	in.Cwd, in.Model = strings.TrimSpace(in.Cwd), named(in.Model)
 	return s.opts.Sessions.Create(ctx, in)
 }
@@ -36,6 +42,12 @@ func named(model *string) *string {
 
 // List returns a page of sessions, newest first; a Limit of 0 is 100. session.ErrBadCursor.
 func (s *Service) List(ctx context.Context, query session.ListQuery) (session.Page, error) {
+	var p problems
+	p.count("limit", query.Limit, MaxPage)
+	p.most("q", query.Text, MaxSearch)
+	if err := p.err(); err != nil {
+		return session.Page{}, err
+	}
 	if query.Limit == 0 {
 		query.Limit = defaultPage
 	}
@@ -59,6 +71,10 @@ func (r Reading) window() (*transcript.Window, error) {
 	if r.Before != "" && r.After != "" {
 		return nil, invalid("after", "Give before or after, not both")
 	}
+	var p problems
+	if p.count("limit", r.Limit, MaxWindow); p != nil {
+		return nil, p.err()
+	}
 	window := &transcript.Window{Limit: r.Limit, Before: r.Before, After: r.After}
 	if window.Limit == 0 {
 		window.Limit = defaultWindow
@@ -79,9 +95,12 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (ses
 	return detail, window != nil, err
 }
 
-// Rename gives a session a title.
+// Rename gives a session a title. *InvalidError.
 func (s *Service) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
 	if err := s.Check(ctx, Rename, sessionID); err != nil {
+		return session.Session{}, err
+	}
+	if err := checkText("title", title, MaxTitle); err != nil {
 		return session.Session{}, err
 	}
 	return s.opts.Sessions.Rename(ctx, sessionID, title)
@@ -112,6 +131,9 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 	if err := s.Check(ctx, Resume, sessionID); err != nil {
 		return session.Session{}, err
 	}
+	if err := checkTools(dynamicTools); err != nil {
+		return session.Session{}, err
+	}
 	return s.opts.Sessions.Resume(ctx, sessionID, dynamicTools)
 }
 
@@ -131,6 +153,11 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 	if err != nil {
 		return session.Session{}, nil, err
 	}
+	if projectID != nil {
+		if err := checkText("projectId", *projectID, MaxProjectID); err != nil {
+			return session.Session{}, nil, err
+		}
+	}
 	assigned, err = s.opts.Sessions.AssignProject(ctx, sessionID, projectID)
 	if errors.Is(err, session.ErrProjectNotFound) && projectID != nil {
 		err = &UnknownProjectError{SessionID: sessionID, ProjectID: *projectID}
@@ -138,8 +165,11 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 	return assigned, found.ProjectID, err
 }
 
-// Upsert stores entries of a session's transcript, all or none, and returns them as JSON.
+// Upsert stores entries of a session's transcript, all or none, and returns them as JSON. *InvalidError.
 func (s *Service) Upsert(ctx context.Context, sessionID string, entries []transcript.Entry) ([]json.RawMessage, error) {
+	if err := checkEntries(entries); err != nil {
+		return nil, err
+	}
 	stored, err := s.opts.Sessions.UpsertTranscripts(ctx, sessionID, entries)
 	if !errors.Is(err, session.ErrNotFound) {
 		return stored, err

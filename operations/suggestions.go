@@ -3,6 +3,7 @@ package operations
 import (
 	"context"
 
+	"harness/database"
 	"harness/queue/jobs"
 	"harness/session"
 )
@@ -42,6 +43,10 @@ func (s *Service) suggestion(ctx context.Context, sessionID string, wish Suggest
 	if s.opts.Suggester == nil {
 		return jobs.SuggestPayload{}, ErrQueueOff
 	}
+	var p problems
+	if p.most("draft", wish.Draft, MaxDraft); p != nil {
+		return jobs.SuggestPayload{}, p.err()
+	}
 	payload := jobs.SuggestPayload{ProjectID: ownerOf(found), SourceSessionID: sessionID, Effort: wish.Effort, Draft: wish.Draft}
 	if model := named(wish.Model); model != nil {
 		payload.Model = *model
@@ -64,6 +69,13 @@ func (s *Service) StoreSuggestion(ctx context.Context, sessionID, requestKey str
 	}
 	if s.opts.Suggestions == nil {
 		return jobs.Suggestion{}, ErrQueueOff
+	}
+	var p problems
+	p.text("requestKey", requestKey, database.MaxKey)
+	p.most("suggestion", next.Suggestion, MaxSuggestion)
+	p.most("error", next.Error, MaxSuggestionError)
+	if err := p.err(); err != nil {
+		return jobs.Suggestion{}, err
 	}
 	if next.Status == jobs.SuggestionComplete && next.Suggestion == "" {
 		return jobs.Suggestion{}, ErrMissingSuggestion

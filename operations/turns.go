@@ -10,12 +10,13 @@ import (
 	"harness/session"
 )
 
-// Send starts a turn with a message, or steers it into the running one, and returns the turn's id. *InvalidError for images that are none.
+// Send starts a turn with a message, or steers it into the running one, and returns the turn's id. *InvalidError for no text, and for images that
+// are none.
 func (s *Service) Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error) {
 	if err := s.Check(ctx, Send, sessionID); err != nil {
 		return "", err
 	}
-	if err := checkImages(message.Images); err != nil {
+	if err := checkMessage(message); err != nil {
 		return "", err
 	}
 	message.Model = named(message.Model)
@@ -41,6 +42,9 @@ func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (inte
 // Steer adds a text to a running turn. The runtime's refusal is returned as it is.
 func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) error {
 	if err := s.Check(ctx, Steer, sessionID); err != nil {
+		return err
+	}
+	if err := checkText("input", text, 0); err != nil {
 		return err
 	}
 	return s.opts.Sessions.SteerTurn(ctx, sessionID, turnID, text)
@@ -133,6 +137,9 @@ func (r ReviewRequest) review() (runtime.Review, error) {
 // Review begins a review in a session and returns the runtime's answer.
 func (s *Service) Review(ctx context.Context, sessionID string, in ReviewRequest) (json.RawMessage, error) {
 	if err := s.Check(ctx, Review, sessionID); err != nil {
+		return nil, err
+	}
+	if err := in.check(); err != nil {
 		return nil, err
 	}
 	review, err := in.review()

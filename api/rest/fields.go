@@ -3,6 +3,7 @@ package rest
 import (
 	"harness/api/schema"
 	"harness/database"
+	"harness/operations"
 )
 
 // Rules that several bodies and queries share. Schemas are immutable.
@@ -13,9 +14,9 @@ var (
 	Name = schema.Text{}.Trim().Min(1)
 	Key  = schema.Text{}.Trim().Min(1).Max(database.MaxKey)
 	// RuntimeName names one of the server's runtimes.
-	RuntimeName = schema.Text{}.Trim().Min(1).Max(100)
+	RuntimeName = schema.Text{}.Trim().Min(1).Max(operations.MaxRuntimeName)
 	// Limit and Cursor choose a page.
-	Limit  = schema.Integer().Coerce().Min(1).Max(200)
+	Limit  = schema.Integer().Coerce().Min(1).Max(operations.MaxPage)
 	Cursor = schema.Text{}.Trim().Min(1)
 )
 

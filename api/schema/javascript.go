@@ -3,36 +3,12 @@ package schema
 import (
 	"math"
 	"strconv"
-	"strings"
-	"unicode/utf16"
+
+	"harness/internal/javascript"
 )
 
 // maxSafeInteger is JavaScript's Number.MAX_SAFE_INTEGER.
 const maxSafeInteger = 1<<53 - 1
-
-// trim is String.prototype.trim. It differs from strings.TrimSpace: U+FEFF is white space, U+0085 is not.
-func trim(text string) string {
-	return strings.TrimFunc(text, func(r rune) bool {
-		switch r {
-		case '\t', '\n', '\v', '\f', '\r', ' ', 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff:
-			return true
-		}
-		return r >= 0x2000 && r <= 0x200a
-	})
-}
-
-// length is String.prototype.length: UTF-16 units.
-func length(text string) int {
-	units := 0
-	for _, r := range text {
-		if n := utf16.RuneLen(r); n > 0 {
-			units += n
-		} else {
-			units++
-		}
-	}
-	return units
-}
 
 // toNumber is the Number function, which zod's coerce calls.
 func toNumber(v Value) float64 {
@@ -65,7 +41,7 @@ func toNumber(v Value) float64 {
 }
 
 func textToNumber(text string) float64 {
-	text = trim(text)
+	text = javascript.Trim(text)
 	if text == "" {
 		return 0
 	}

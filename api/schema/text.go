@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"harness/internal/javascript"
 )
 
 // Text accepts a string.
@@ -27,12 +29,12 @@ func (s Text) check(c *checker, v Value) Value {
 		return v
 	}
 	if s.trim {
-		if text := trim(v.text); text != v.text {
+		if text := javascript.Trim(v.text); text != v.text {
 			v = StringValue(text)
 		}
 	}
 	if s.min > 0 || s.max > 0 {
-		n := length(v.text)
+		n := javascript.Length(v.text)
 		if n < s.min {
 			c.tooSmall("string", strconv.Itoa(s.min), true, " characters")
 		}
