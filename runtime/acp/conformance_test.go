@@ -44,6 +44,10 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if mode := os.Getenv(runAsFake); mode != "" {
+		fakeAgent(mode)
+		return
+	}
 	if os.Getenv(runAsHung) != "" {
 		select {}
 	}
