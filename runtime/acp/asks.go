@@ -68,19 +68,23 @@ func (t *translator) permission(of *talk, id json.RawMessage, one *tool, p *para
 	}
 	change, _ := signal.Change.(runtime.InteractiveRequested) // the builders make one
 	for _, offered := range p.Options {
-		change.Asked.Options = append(change.Asked.Options, offered.neutral())
+		change.Asked.Options = append(change.Asked.Options, offered.neutral(t.profile))
 	}
 	signal.Change = change
 	return signal
 }
 
-// neutral is an option in the words of all runtimes.
-func (o option) neutral() runtime.Option {
-	out := runtime.Option{ID: wire.Clean(o.ID), Label: wire.Clean(o.Name), Decision: actionDecline, Scope: "turn"}
+// neutral is an option in the words of all runtimes. What holds for longer than the session, or nobody knows for how long, has no scope: it is
+// never chosen but by its id.
+func (o option) neutral(p *Profile) runtime.Option {
+	out := runtime.Option{ID: wire.Clean(o.ID), Label: wire.Clean(o.Name), Decision: actionDecline}
 	if strings.HasPrefix(o.Kind, "allow") {
 		out.Decision = actionAccept
 	}
-	if strings.HasSuffix(o.Kind, "_always") {
+	switch {
+	case strings.HasSuffix(o.Kind, "_once"):
+		out.Scope = "turn"
+	case slices.Contains(p.SessionOptions, o.ID):
 		out.Scope = "session"
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"harness/internal/agenttest"
+	"harness/internal/codextest"
 	"harness/internal/mockmodel"
 	"harness/runtime"
 	"harness/runtime/acp"
@@ -40,6 +42,10 @@ func TestMain(m *testing.M) {
 		if shim.Run(ctx, os.Args[2], os.NewFile(3, "ready")) != nil {
 			os.Exit(1)
 		}
+		return
+	}
+	if mode := os.Getenv(runAsFake); mode != "" {
+		fakeAgent(mode)
 		return
 	}
 	if os.Getenv(runAsHung) != "" {
@@ -229,4 +235,47 @@ func TestGeminiConforms(t *testing.T) {
 			runtimetest.Run(t, tried)
 		})
 	}
+}
+
+// The bridges of Claude Code and codex, and OpenCode's own server of the protocol, keep it with the real agents behind them.
+func TestOthersConform(t *testing.T) {
+	t.Parallel()
+	for name, made := range map[string]func(*testing.T, *mockmodel.Server, *runtimetest.Script) *site{
+		"claude-acp": claudeBridge, "codex-acp": codexBridge, "opencode-acp": openCode,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			model, words := mockmodel.Start(t), script()
+			words.Flood = nil
+			tried := target(t, words, func(t *testing.T) *site { return made(t, model, &words) })
+			tried.Script = words
+			runtimetest.Run(t, tried)
+		})
+	}
+}
+
+func claudeBridge(t *testing.T, model *mockmodel.Server, _ *runtimetest.Script) *site {
+	s := newSite(t, model, acp.ClaudeBridge(), false, "ANTHROPIC_API_KEY=test", "ANTHROPIC_BASE_URL="+strings.TrimSuffix(model.URL(), "/v1"),
+		"CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"))
+	s.options.Bin = agenttest.Binary(t, "claude-acp")
+	return s
+}
+
+func codexBridge(t *testing.T, model *mockmodel.Server, words *runtimetest.Script) *site {
+	// In this mode codex asks before a command leaves its sandbox.
+	words.Command = func(command string) string { return "MOCK_ESC[" + command + "]" }
+	home := codextest.Home(t, model.URL())
+	s := newSite(t, model, acp.CodexBridge(), false, "CODEX_HOME="+home, "CODEX_PATH="+codextest.Binary(t, codextest.Default), "OPENAI_API_KEY=test",
+		`DEFAULT_AUTH_REQUEST={"methodId":"api-key"}`)
+	s.options.Bin = agenttest.Binary(t, "codex-acp")
+	return s
+}
+
+func openCode(t *testing.T, model *mockmodel.Server, _ *runtimetest.Script) *site {
+	s := newSite(t, model, acp.OpenCode(), false, `OPENCODE_CONFIG_CONTENT={"enabled_providers":["mock"],"model":"mock/mock-model","small_model":"mock/mock-model",`+
+		`"share":"disabled","snapshot":false,"lsp":false,"formatter":false,"provider":{"mock":{"npm":"@ai-sdk/openai-compatible","name":"Mock",`+
+		`"options":{"baseURL":"`+model.URL()+`","apiKey":"test"},"models":{"mock-model":{"name":"Mock","tool_call":true,"limit":{"context":100000,"output":8000}}}}}}`,
+		"OPENCODE_DISABLE_MODELS_FETCH=1", "npm_config_registry=http://127.0.0.1:9")
+	s.options.Bin = agenttest.Binary(t, "opencode")
+	return s
 }

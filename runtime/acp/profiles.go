@@ -31,6 +31,9 @@ type Profile struct {
 	Forms bool
 	// QuestionTools are tools that show as the question they ask.
 	QuestionTools []string
+	// SessionOptions are the ids of the options of an approval that hold for the session and no longer. What an agent calls "always" may hold for
+	// all sessions of its process, or be written down for good.
+	SessionOptions []string
 	// RejectEndsTurn: when a request is declined, the turn ends.
 	RejectEndsTurn bool
 	// ErrorsAsText: a turn that failed ends as a good one does, with the error as a text of no message.
@@ -65,9 +68,10 @@ func Gemini() Profile {
 `,
 		Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Logins: []string{"$HOME/.gemini/oauth_creds.json"},
 		Tested: "0.61.0", Install: "npm install -g @google/gemini-cli@0.61.0", Login: "set GEMINI_API_KEY, or log in as the server's user with: gemini",
-		Setting:      "GEMINI_BIN",
-		Modes:        map[string]string{"untrusted": "default", "on-request": "default", "never": "yolo"},
-		ToolNameInID: true, History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl",
+		Setting:        "GEMINI_BIN",
+		Modes:          map[string]string{"untrusted": "default", "on-request": "default", "never": "yolo"},
+		SessionOptions: []string{"proceed_always", "proceed_always_tool", "proceed_always_server"},
+		ToolNameInID:   true, History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl",
 	}
 }
 
@@ -92,7 +96,7 @@ func CodexBridge() Profile {
 		Tested: "2.6.0", Install: "npm install -g @agentclientprotocol/codex-acp@2.6.0", Login: "set OPENAI_API_KEY, or log in with: codex login",
 		// Its modes are sandboxes, too: with these, a person is asked before anything leaves them.
 		Modes:          map[string]string{"untrusted": "read-only", "on-request": "workspace-write", "never": "agent-full-access"},
-		RejectEndsTurn: true, ErrorsAsText: true,
+		SessionOptions: []string{"allow_session"}, RejectEndsTurn: true, ErrorsAsText: true,
 	}
 }
 

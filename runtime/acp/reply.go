@@ -87,8 +87,7 @@ func chosen(asked runtime.Asked, reply runtime.Reply) (id string, err error) {
 	if reply.Decision == actionAccept {
 		return "", &runtime.ReplyError{Field: "scope", Message: "the agent does not offer to allow this once; it offers " + optionIDs(asked.Options)}
 	}
-	id, _ = find("session") // declined for good, or else by choosing nothing
-	return id, nil
+	return "", nil // declined by choosing nothing
 }
 
 func optionIDs(options []runtime.Option) string {

@@ -158,7 +158,7 @@ func (p *player) sent(l *line, at int64) {
 		decision := answer.Action
 		for _, offered := range p.options[string(l.ID)] {
 			if offered.ID == answer.Outcome.OptionID {
-				decision = offered.neutral().Decision
+				decision = offered.neutral(&p.profile).Decision
 			}
 		}
 		if decision == "" {

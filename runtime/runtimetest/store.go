@@ -233,6 +233,12 @@ func (s *Store) Asked(t *testing.T, turnID string, kind runtime.RequestKind) run
 	})
 }
 
+// Exited waits for the end of a process.
+func (s *Store) Exited(t *testing.T) runtime.Signal {
+	t.Helper()
+	return s.wait(t, "the end of a process", func(signal runtime.Signal) bool { return signal.Kind == runtime.SignalExited })
+}
+
 // Generations are the processes that were heard to start, in order.
 func (s *Store) Generations() (started []string) {
 	for _, signal := range s.Signals() {
