@@ -295,3 +295,26 @@ func (s *Store) check(t *testing.T, loose bool) {
 		}
 	}
 }
+
+// BegunAfter waits for the turn that begins after another one ended.
+func (s *Store) BegunAfter(t *testing.T, turnID string) string {
+	t.Helper()
+	ended := false
+	return s.wait(t, "a turn after "+turnID, func(signal runtime.Signal) bool {
+		switch change := signal.Change.(type) {
+		case runtime.TurnCompleted:
+			ended = ended || change.TurnID == turnID
+		case runtime.TurnStarted:
+			return ended
+		}
+		return false
+	}).TurnID
+}
+
+// Exited waits for the end of a process that serves a conversation.
+func (s *Store) Exited(t *testing.T, threadID string) {
+	t.Helper()
+	s.wait(t, "the end of the process of "+threadID, func(signal runtime.Signal) bool {
+		return signal.Kind == runtime.SignalExited && signal.Serves == threadID
+	})
+}
