@@ -42,6 +42,9 @@ type Config struct {
 	CodexBin            string        // CODEX_BIN
 	ClaudeBin           string        // CLAUDE_BIN
 	OpenCodeBin         string        // OPENCODE_BIN
+	ClaudeLevels        RuntimeLevels // HARNESS_RUNTIME_CLAUDE_SANDBOX, _APPROVAL
+	GeminiLevels        RuntimeLevels // HARNESS_RUNTIME_GEMINI_SANDBOX, _APPROVAL
+	OpenCodeLevels      RuntimeLevels // HARNESS_RUNTIME_OPENCODE_SANDBOX, _APPROVAL
 	CodexHome           string        // CODEX_HOME, absolute after Load; "" leaves it to codex
 	OpenAIAPIKey        string        // OPENAI_API_KEY (secret)
 	RuntimeStartTimeout time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS
@@ -170,3 +173,11 @@ func (c *Config) Source(name string) Source {
 // Files are where settings are read from, absolute: the working directory's .env, whether it is there or not, and the config file if one is
 // named. They may hold secrets.
 func (c *Config) Files() []string { return c.files }
+
+// RuntimeLevels are the levels of a runtime's sessions whose creator names none; "" is that of all runtimes.
+type RuntimeLevels struct{ Sandbox, Approval string }
+
+// LevelsOf are the levels of sessions of a runtime, by its name.
+func (c *Config) LevelsOf(runtime string) RuntimeLevels {
+	return map[string]RuntimeLevels{"claude": c.ClaudeLevels, "gemini": c.GeminiLevels, "opencode": c.OpenCodeLevels}[runtime]
+}

@@ -226,7 +226,28 @@ func runtimeVariables() []Variable {
 }
 
 func sessionVariables() []Variable {
-	return grouped("Session defaults", []Variable{
+	variables := sessionDefaults()
+	for _, runtime := range []struct {
+		id, name string
+		levels   func(*Config) *RuntimeLevels
+	}{
+		{"CLAUDE", "Claude Code", func(c *Config) *RuntimeLevels { return &c.ClaudeLevels }},
+		{"GEMINI", "Gemini CLI", func(c *Config) *RuntimeLevels { return &c.GeminiLevels }},
+		{"OPENCODE", "OpenCode", func(c *Config) *RuntimeLevels { return &c.OpenCodeLevels }},
+	} {
+		variables = append(variables,
+			Variable{Name: "HARNESS_RUNTIME_" + runtime.id + "_SANDBOX", Enum: []string{"read-only", "workspace-write", "danger-full-access"},
+				Doc:   "File-system sandbox of a new session of " + runtime.name + " whose creator names none. Unset: DEFAULT_SANDBOX_MODE.",
+				field: func(c *Config) any { return &runtime.levels(c).Sandbox }},
+			Variable{Name: "HARNESS_RUNTIME_" + runtime.id + "_APPROVAL", Enum: []string{"untrusted", "on-failure", "on-request", "never"},
+				Doc:   "Approval policy of a new session of " + runtime.name + " whose creator names none. Unset: DEFAULT_APPROVAL_POLICY.",
+				field: func(c *Config) any { return &runtime.levels(c).Approval }})
+	}
+	return grouped("Session defaults", variables)
+}
+
+func sessionDefaults() []Variable {
+	return []Variable{
 		{Name: "DEFAULT_APPROVAL_POLICY", Default: "untrusted", Enum: []string{"untrusted", "on-failure", "on-request", "never"},
 			Doc:   "Approval policy of a new session.",
 			field: func(c *Config) any { return &c.Defaults.ApprovalPolicy }},
@@ -239,7 +260,7 @@ func sessionVariables() []Variable {
 		{Name: "SESSION_DEFAULTS_LOCKED", Default: "false",
 			Doc:   "Refuse changes of the defaults over the API (423).",
 			field: func(c *Config) any { return &c.Defaults.Locked }},
-	})
+	}
 }
 
 // grouped writes the heading into every variable of one group.

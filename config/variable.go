@@ -85,7 +85,7 @@ func (v Variable) Accepts() string {
 
 // set parses raw into the field; false means raw is not allowed.
 func (v Variable) set(c *Config, raw, dir string) bool {
-	if len(v.Enum) > 0 && !contains(v.Enum, raw) {
+	if len(v.Enum) > 0 && raw != v.Default && !contains(v.Enum, raw) {
 		return false
 	}
 	switch p := v.field(c).(type) {

@@ -147,7 +147,7 @@ func TestALongStatementIsNoSilence(t *testing.T) {
 		})
 	}()
 	<-begun
-	err := db.UpdateHolding(t.Context(), holdHead, func(database.Tx, int64) (database.Last, error) { return database.Last{}, nil })
+	_, err := db.UpdateHolding(t.Context(), holdHead, func(database.Tx, int64) (database.Last, error) { return database.Last{}, nil })
 	if err := errors.Join(err, <-held); err != nil {
 		t.Errorf("a transaction that waits for another one: %v", err)
 	}

@@ -77,6 +77,8 @@ type ControlError struct {
 	// Field is approvalPolicy, filesystemSandbox or networkAccess.
 	Field, Value string
 	Enforced     []string
+	// Settings are those that choose the level of sessions whose creator named none, as this one's did; nil when it was named.
+	Settings []string
 }
 
 // Error implements error.
@@ -84,5 +86,9 @@ func (e *ControlError) Error() string {
 	if len(e.Enforced) == 0 {
 		return fmt.Sprintf("the %s runtime cannot enforce any %s, so it cannot be opened with %q", e.Runtime, e.Field, e.Value)
 	}
-	return fmt.Sprintf("the %s runtime cannot enforce %s %q; it can enforce: %s", e.Runtime, e.Field, e.Value, strings.Join(e.Enforced, ", "))
+	text := fmt.Sprintf("the %s runtime cannot enforce %s %q; it can enforce: %s", e.Runtime, e.Field, e.Value, strings.Join(e.Enforced, ", "))
+	if len(e.Settings) > 0 {
+		text += "; name one of them, or set " + strings.Join(e.Settings, " or ") + " for who names none"
+	}
+	return text
 }

@@ -3,6 +3,8 @@ package session
 import (
 	"cmp"
 	"context"
+	"errors"
+	"strings"
 
 	"harness/database"
 	"harness/journal"
@@ -29,7 +31,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	}
 	controls := defaults.with(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox).complete()
 	if err := checkControls(adapter, controls); err != nil {
-		return Session{}, err
+		return Session{}, in.settled(err)
 	}
 	if len(in.DynamicTools) > 0 && !runtime.CapabilitiesOf(adapter).DynamicTools {
 		return Session{}, &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpTools}
@@ -45,7 +47,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 		ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox, NetworkAccess: controls.NetworkAccess,
 		DynamicTools: in.DynamicTools, RawEvents: true})
 	if err != nil {
-		return Session{}, err
+		return Session{}, in.settled(err)
 	}
 	t.NativeID, t.ID = t.Native(), cmp.Or(t.ID, id)
 	// Naming also makes the runtime write it to disk: an unnamed, unused conversation would not survive a restart.
@@ -87,4 +89,22 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 		}
 	})
 	return session, held(err)
+}
+
+// settled adds to the refusal of a level that nobody named which settings chose it.
+func (in Create) settled(err error) error {
+	var control *runtime.ControlError
+	if !errors.As(err, &control) {
+		return err
+	}
+	own := "HARNESS_RUNTIME_" + strings.ToUpper(control.Runtime)
+	switch {
+	case control.Field == "filesystemSandbox" && in.FilesystemSandbox == nil:
+		control.Settings = []string{own + "_SANDBOX", "DEFAULT_SANDBOX_MODE"}
+	case control.Field == "approvalPolicy" && in.ApprovalPolicy == nil:
+		control.Settings = []string{own + "_APPROVAL", "DEFAULT_APPROVAL_POLICY"}
+	case control.Field == "networkAccess" && in.NetworkAccess == nil:
+		control.Settings = []string{"DEFAULT_NETWORK_ACCESS"}
+	}
+	return err
 }

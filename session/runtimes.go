@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -72,8 +73,12 @@ func (s *Service) allAdapters() []runtime.Adapter {
 	return slices.Clone(s.adapters)
 }
 
-// defaultsFor are the default controls for a runtime's sessions: a model is one of the default runtime's.
+// defaultsFor are the default controls for a runtime's sessions: a model is one of the default runtime's, and it may have levels of its own.
 func (s *Service) defaultsFor(runtimeName string, defaults Controls) Controls {
+	if s.opts.RuntimeLevels != nil {
+		approval, sandbox := s.opts.RuntimeLevels(runtimeName)
+		defaults.ApprovalPolicy, defaults.FilesystemSandbox = cmp.Or(approval, defaults.ApprovalPolicy), cmp.Or(sandbox, defaults.FilesystemSandbox)
+	}
 	if preferred, err := s.Chosen(""); err != nil || preferred.Name() != runtimeName {
 		defaults.Model = nil
 	}

@@ -123,8 +123,20 @@ func TestClaudeCodeRefusesWhatItCannotEnforce(t *testing.T) {
 			t.Errorf("%s: %s", field, refused)
 		}
 	}
+	// Who names no level gets the operator's for this runtime; a refusal says which settings those are.
+	refused := fmt.Sprint(server.want(http.StatusBadRequest, http.MethodPost, "/api/sessions", object{"runtime": "claude"}))
+	if !strings.Contains(refused, "DEFAULT_NETWORK_ACCESS") {
+		t.Errorf("defaults that cannot be enforced: %s", refused)
+	}
 	if listed := server.want(http.StatusOK, http.MethodGet, "/api/sessions", nil)["data"].([]any); len(listed) != 0 {
 		t.Errorf("a refused session is there: %v", listed)
+	}
+	server.stop()
+	server = s.start("HARNESS_RUNTIME_CLAUDE_SANDBOX=read-only", "HARNESS_RUNTIME_CLAUDE_APPROVAL=never")
+	opened := server.createSession(object{"runtime": "claude"})
+	read := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+opened, nil)
+	if shown := fmt.Sprint(read); !strings.Contains(shown, "filesystemSandbox:read-only") || !strings.Contains(shown, "approvalPolicy:never") {
+		t.Errorf("it has %s", shown)
 	}
 }
 

@@ -215,6 +215,10 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode, NetworkAccess: s.cfg.Defaults.NetworkAccess,
 		},
+		RuntimeLevels: func(name string) (approvalPolicy, sandbox string) {
+			levels := s.cfg.LevelsOf(name)
+			return levels.Approval, levels.Sandbox
+		},
 		KeepNative: s.cfg.KeepNative, NativeLines: nativelog.New(filepath.Join(s.dir.path, "native")),
 		Logger: s.log.With().Str("room", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
 	})

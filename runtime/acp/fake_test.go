@@ -92,7 +92,7 @@ func TestASilentAgentIsEnded(t *testing.T) {
 	store := runtimetest.NewStore()
 	agent := fake(t, "ignore", false, store, 50*time.Millisecond)
 	begin(t, agent)
-	gone := store.Exited(t)
+	gone := store.Exited(t, "")
 	if gone.Exit == nil || !strings.Contains(gone.Exit.Reason, "said nothing") {
 		t.Errorf("its end says %+v", gone.Exit)
 	}

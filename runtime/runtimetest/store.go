@@ -233,12 +233,6 @@ func (s *Store) Asked(t *testing.T, turnID string, kind runtime.RequestKind) run
 	})
 }
 
-// Exited waits for the end of a process.
-func (s *Store) Exited(t *testing.T) runtime.Signal {
-	t.Helper()
-	return s.wait(t, "the end of a process", func(signal runtime.Signal) bool { return signal.Kind == runtime.SignalExited })
-}
-
 // Generations are the processes that were heard to start, in order.
 func (s *Store) Generations() (started []string) {
 	for _, signal := range s.Signals() {
@@ -300,4 +294,27 @@ func (s *Store) check(t *testing.T, loose bool) {
 			t.Errorf("turn %s ended, and began %d times", turn, begun[turn])
 		}
 	}
+}
+
+// BegunAfter waits for the turn that begins after another one ended.
+func (s *Store) BegunAfter(t *testing.T, turnID string) string {
+	t.Helper()
+	ended := false
+	return s.wait(t, "a turn after "+turnID, func(signal runtime.Signal) bool {
+		switch change := signal.Change.(type) {
+		case runtime.TurnCompleted:
+			ended = ended || change.TurnID == turnID
+		case runtime.TurnStarted:
+			return ended
+		}
+		return false
+	}).TurnID
+}
+
+// Exited waits for the end of a process: that of a conversation, or that of the whole runtime when threadID is "".
+func (s *Store) Exited(t *testing.T, threadID string) runtime.Signal {
+	t.Helper()
+	return s.wait(t, "the end of the process of "+threadID, func(signal runtime.Signal) bool {
+		return signal.Kind == runtime.SignalExited && signal.Serves == threadID
+	})
 }

@@ -1,0 +1,239 @@
+package claude_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"harness/runtime"
+	"harness/runtime/runtimetest"
+)
+
+// stage is a conversation with the real Claude Code whose requests are answered as they come.
+type stage struct {
+	*rig
+	*runtimetest.Store
+	*runtimetest.Agent
+	t        *testing.T
+	thread   string
+	controls runtime.StartThread
+
+	mu    sync.Mutex
+	reply func(runtime.Signal) runtime.Reply
+	asked []runtime.Signal
+}
+
+// newStage opens a conversation. Whatever is asked is accepted until onAsk says otherwise.
+func newStage(t *testing.T, controls runtime.StartThread, change func(*rig)) *stage {
+	t.Helper()
+	s := prepared(t, controls, change)
+	thread, err := s.StartThread(t.Context(), s.controls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.thread = thread.ID
+	return s
+}
+
+func prepared(t *testing.T, controls runtime.StartThread, change func(*rig)) *stage {
+	t.Helper()
+	s := &stage{Store: runtimetest.NewStore(), t: t, controls: controls, reply: func(runtime.Signal) runtime.Reply { return runtime.Reply{Decision: "accept"} }}
+	s.rig = newRig(t, s.Store, false)
+	s.controls.Cwd = s.rig.dir
+	if change != nil {
+		change(s.rig)
+	}
+	var answering sync.WaitGroup
+	t.Cleanup(answering.Wait)
+	s.setup.Supervise.Sink = func(batch runtime.Batch) {
+		s.Sink(batch)
+		for _, signal := range batch.Signals {
+			if _, is := signal.Change.(runtime.InteractiveRequested); !is {
+				continue
+			}
+			s.mu.Lock()
+			s.asked = append(s.asked, signal)
+			given := s.reply(signal)
+			s.mu.Unlock()
+			answering.Go(func() {
+				if err := s.Answer(t.Context(), runtimetest.Ref(signal), given); err != nil && t.Context().Err() == nil {
+					t.Errorf("answer %s: %v", signal.Params, err)
+				}
+			})
+		}
+	}
+	s.Agent = s.rig.start(t)
+	return s
+}
+
+func (s *stage) onAsk(reply runtime.Reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reply = func(runtime.Signal) runtime.Reply { return reply }
+}
+
+// turn says something, waits for the end and tells how often it was asked.
+func (s *stage) turn(text string) (end runtime.TurnCompleted, asked []runtime.Signal) {
+	s.t.Helper()
+	s.mu.Lock()
+	before := len(s.asked)
+	s.mu.Unlock()
+	end = s.End(s.t, s.say(runtimetest.Text(text)))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return end, s.asked[before:]
+}
+
+func (s *stage) say(input []json.RawMessage) string {
+	s.t.Helper()
+	started, err := s.StartTurn(s.t.Context(), runtime.StartTurn{ThreadID: s.thread, Input: input})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return started.TurnID
+}
+
+func (s *stage) made(name string) bool {
+	_, err := os.Stat(filepath.Join(s.rig.dir, name))
+	return err == nil
+}
+
+func (s *stage) heard(match func(string) bool) bool {
+	for _, output := range s.model.Outputs() {
+		if match(output.Text) {
+			return true
+		}
+	}
+	return false
+}
+
+func open() runtime.StartThread {
+	return runtime.StartThread{ApprovalPolicy: "untrusted", Sandbox: "danger-full-access", NetworkAccess: "enabled"}
+}
+
+// What a person answers reaches Claude Code as it was meant, and what is allowed for the session stays allowed in its next process.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, open(), nil)
+	const reason = "not before the freeze is over"
+	s.onAsk(runtime.Reply{Decision: "decline", Message: reason})
+	if _, asked := s.turn("MOCK_CMD[touch refused]"); len(asked) != 1 || s.made("refused") || !s.heard(func(text string) bool { return strings.Contains(text, reason) }) {
+		t.Errorf("refused: asked %d times, ran %t; the model heard %v", len(asked), s.made("refused"), s.model.Outputs())
+	}
+	s.onAsk(runtime.Reply{Decision: "accept", UpdatedInput: json.RawMessage(`{"command":"touch better","description":"other"}`)})
+	if s.turn("MOCK_CMD[touch worse]"); s.made("worse") || !s.made("better") {
+		t.Error("the edited command did not run in place of the asked one")
+	}
+	s.onAsk(runtime.Reply{Decision: "accept", Scope: "session"})
+	if _, asked := s.turn("MOCK_CMD[echo x >> often] MOCK_CMD[echo x >> often]"); len(asked) != 1 {
+		t.Errorf("allowed for the session: asked %d times in its turn", len(asked))
+	}
+	if _, asked := s.turn("MOCK_PATCH[often2] MOCK_CALL[Edit|{\"file_path\":\"often2\",\"old_string\":\"mock\",\"new_string\":\"you\"}]END"); len(asked) != 1 {
+		t.Errorf("a file allowed for the session: asked %d times", len(asked))
+	}
+	if raw, err := os.ReadFile(filepath.Join(s.rig.dir, "often2")); err != nil || string(raw) != "hello from you\n" {
+		t.Errorf("the file is %q, %v", raw, err)
+	}
+	s.onAsk(runtime.Reply{Decision: "decline"})
+	s.Kill(t, s.thread)
+	s.Exited(t, s.thread)
+	if _, asked := s.turn("MOCK_CMD[echo x >> often]"); len(asked) != 0 {
+		t.Errorf("allowed for the session: asked %d times in its next process", len(asked))
+	}
+	if raw, err := os.ReadFile(filepath.Join(s.rig.dir, "often")); err != nil || string(raw) != "x\nx\nx\n" {
+		t.Errorf("it ran %q, %v", raw, err)
+	}
+	ref := runtimetest.Ref(s.asked[0])
+	for _, wrong := range []runtime.Reply{{Decision: "accept", UpdatedInput: json.RawMessage(`[]`)}, {Decision: "accept", Remember: json.RawMessage(`{}`)},
+		{Decision: "accept", Choice: json.RawMessage(`"x"`)}} {
+		var refused *runtime.ReplyError
+		if err := s.CheckReply(ref, wrong); !errors.As(err, &refused) {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+}
+
+// A sub-agent's calls are asked about, too; one item stands for it. What it leaves behind may begin a turn of its own.
+func TestSubagents(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, open(), nil)
+	text := `MOCK_CALL[Agent|{"description":"d","prompt":"MOCK_CMD[touch below]","subagent_type":"general-purpose","run_in_background":false}]END`
+	end, asked := s.turn(text)
+	if end.Status != runtime.TurnDone || len(asked) != 1 || !s.made("below") {
+		t.Errorf("it ended %+v, asked %d times, made %t", end, len(asked), s.made("below"))
+	}
+	shown := 0
+	for _, signal := range s.Signals() {
+		if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.Item.Type != "userMessage" && change.Item.Type != "agentMessage" {
+			shown++
+		}
+	}
+	if shown != 1 {
+		t.Errorf("%d items show a sub-agent's work", shown)
+	}
+	strict := open()
+	strict.Sandbox, strict.NetworkAccess = "read-only", "restricted"
+	s = newStage(t, strict, nil)
+	if _, asked := s.turn(text); len(asked) != 0 || s.made("below") {
+		t.Errorf("read-only: asked %d times, made %t", len(asked), s.made("below"))
+	}
+}
+
+// A message that comes too late for the running turn becomes the turn after it; images, usage and models are told.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, open(), nil)
+	first := s.say(runtimetest.Text("MOCK_HOLD[m]"))
+	if err := s.AwaitHeld(t.Context(), "m"); err != nil {
+		t.Fatal(err)
+	}
+	late, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: s.thread, ActiveTurnID: first, Input: runtimetest.Text("MOCK_REPLY[late]")})
+	if err != nil || !late.Steered || late.TurnID != first {
+		t.Fatalf("it became %+v, %v", late, err)
+	}
+	s.Release("m")
+	s.End(t, first)
+	second := s.BegunAfter(t, first)
+	if end := s.End(t, second); end.Status != runtime.TurnDone {
+		t.Errorf("the late message's turn ended %+v", end)
+	}
+	const image = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	input := append(runtimetest.Text("MOCK_REPLY[seen]"), json.RawMessage(`{"type":"image","url":"data:image/png;base64,`+image+`"}`))
+	if end := s.End(t, s.say(input)); end.Status != runtime.TurnDone {
+		t.Errorf("the turn with an image ended %+v", end)
+	}
+	requests := s.model.Requests()
+	if !strings.Contains(string(requests[len(requests)-1].Body), image) {
+		t.Error("the image did not reach the model")
+	}
+	usage := ""
+	for _, signal := range s.Signals() {
+		if signal.Method == "thread/tokenUsage/updated" {
+			usage = string(signal.Params)
+		}
+	}
+	if !strings.Contains(usage, `"cachedInputTokens":30`) || !strings.Contains(usage, `"inputTokens":150`) {
+		t.Errorf("the usage is %s", usage)
+	}
+	for _, wrong := range []string{`{"type":"image","url":"data:text/plain;base64,aGk="}`, `{"type":"image","url":"file:///etc/passwd"}`, `{"type":"hologram"}`, `7`} {
+		_, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: s.thread, Input: []json.RawMessage{json.RawMessage(wrong)}})
+		if !errors.Is(err, runtime.ErrInvalidParams) {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+	// Another model, and stricter levels, count from the next turn on, and the conversation goes on.
+	started, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: s.thread, Model: "claude-sonnet-4-5", Sandbox: "read-only", NetworkAccess: "restricted",
+		Input: runtimetest.Text("MOCK_CMD[touch late]")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.End(t, started.TurnID)
+	last := s.model.Requests()[len(s.model.Requests())-1]
+	if s.made("late") || !strings.Contains(string(last.Body), `"model":"claude-sonnet-4-5"`) || !strings.Contains(string(last.Body), "MOCK_REPLY[late]") {
+		t.Errorf("made %t; the model was asked %.200s", s.made("late"), last.Body)
+	}
+}
