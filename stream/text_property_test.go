@@ -24,7 +24,7 @@ func TestTextProperty(t *testing.T) {
 	}
 }
 
-// talker says texts as the session room does: pieces told at once, stored joined.
+// talker says texts as package session does: pieces told at once, stored joined.
 type talker struct {
 	t       *testing.T
 	random  *rand.Rand
