@@ -307,7 +307,7 @@ func interactiveFailures(err error, _ *rest.Route, in *rest.Input) (failure, boo
 	return failure{status: http.StatusNotFound, body: body}, true
 }
 
-// runtimeFailures are about the runtime and the store behind the rooms.
+// runtimeFailures are about the runtime and the store behind the packages below.
 func runtimeFailures(err error, rt *rest.Route, in *rest.Input) (failure, bool) {
 	var refusal *runtime.Error
 	var unsupported *runtime.UnsupportedError

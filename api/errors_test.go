@@ -19,7 +19,7 @@ import (
 	"harness/session"
 )
 
-// TestErrorTable: each error of the rooms below, as a mapped route (messages) and an unmapped one (rename) word it.
+// TestErrorTable: each error of the packages below, as a mapped route (messages) and an unmapped one (rename) word it.
 func TestErrorTable(t *testing.T) {
 	t.Parallel()
 	refusal := func(code int, message string) error {

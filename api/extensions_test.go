@@ -14,7 +14,7 @@ import (
 	"harness/operations"
 )
 
-// lifecycle is a room of extensions that answers as told, and the record of attempts.
+// lifecycle is a registry of extensions that answers as told, and the record of attempts.
 type lifecycle struct {
 	result  extensions.ReloadResult
 	health  extensions.HealthState
@@ -76,8 +76,8 @@ func as(b *harnessBundle, method, path, role, contentType, body string) (int, st
 // LC-01, LC-03: the listing in codex-manager's keys; a module that is not well says so.
 func TestListExtensions_LC01_LC03(t *testing.T) {
 	t.Parallel()
-	room := &lifecycle{health: extensions.HealthOK}
-	b := setup(t, withLifecycle(room, nil))
+	registry := &lifecycle{health: extensions.HealthOK}
+	b := setup(t, withLifecycle(registry, nil))
 	want := `{"status":"ok","snapshotVersion":"v1","loadedAt":"2026-11-21T01:33:59.995Z","modules":[{"moduleName":"m","name":"@t/m","version":"1.0.0","agentId":"m",` +
 		`"displayName":"M","manifestPath":"/x/extension.manifest.json","entrypointPath":"/x/events.js","events":["e"],"origin":{"type":"repo_local","path":"/x"},` +
 		`"compatibility":{"apiVersion":null,"apiVersionRange":null,"runtimeVersion":1,"profileId":"codex-manager","profileVersion":"1.0.0","compatible":true,"reasons":[]},` +
@@ -85,14 +85,14 @@ func TestListExtensions_LC01_LC03(t *testing.T) {
 	if code, body := as(b, http.MethodGet, "/api/agents/extensions", "member", "", ""); code != 200 || body != want {
 		t.Errorf("got %d %s", code, body)
 	}
-	room.health = extensions.HealthQuarantined
+	registry.health = extensions.HealthQuarantined
 	if _, body := as(b, http.MethodGet, "/api/agents/extensions", "member", "", ""); !strings.Contains(body, `"diagnostics":[],"health":{"state":"quarantined","restarts":0}`) {
 		t.Errorf("got %s", body)
 	}
 	if code, body := as(b, http.MethodGet, "/api/agents/extensions", "", "", ""); code != 401 || body != `{"status":"unauthorized","code":"missing_header_token"}` {
 		t.Errorf("got %d %s", code, body)
 	}
-	if len(room.audit) != 0 {
+	if len(registry.audit) != 0 {
 		t.Error("a listing is no attempt to reload")
 	}
 }
@@ -128,19 +128,19 @@ func TestReloadExtensions_LC04_LC05_LC06_LC13_LC17(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			room, told := &lifecycle{result: c.result}, 0
-			b := setup(t, withLifecycle(room, func() { told++ }))
+			registry, told := &lifecycle{result: c.result}, 0
+			b := setup(t, withLifecycle(registry, func() { told++ }))
 			code, body := as(b, http.MethodPost, "/api/agents/extensions/reload", c.role, c.contentType, c.body)
 			if c.record == "" {
-				if code != c.code || body != c.want || len(room.audit) != 0 {
-					t.Errorf("got %d %s, %d records", code, body, len(room.audit))
+				if code != c.code || body != c.want || len(registry.audit) != 0 {
+					t.Errorf("got %d %s, %d records", code, body, len(registry.audit))
 				}
 				return
 			}
-			if len(room.audit) != 1 {
-				t.Fatalf("%d records", len(room.audit))
+			if len(registry.audit) != 1 {
+				t.Fatalf("%d records", len(registry.audit))
 			}
-			record := room.audit[0]
+			record := registry.audit[0]
 			if body = strings.ReplaceAll(body, record.ReloadID, "ID"); code != c.code || !strings.Contains(body, c.want) {
 				t.Errorf("got  %d %s\nwant %d %s", code, body, c.code, c.want)
 			}
@@ -155,8 +155,8 @@ func TestReloadExtensions_LC04_LC05_LC06_LC13_LC17(t *testing.T) {
 			if known := c.by != "unknown"; known != (record.ActorID != nil && *record.ActorID == "alice") {
 				t.Errorf("LC-13: actor %v", record.ActorID)
 			}
-			if wantReloads := map[bool]int{true: 0, false: 1}[c.record == "forbidden"]; room.reloads != wantReloads || told != map[bool]int{true: 1}[c.code == 200] {
-				t.Errorf("%d reloads, told %d times", room.reloads, told)
+			if wantReloads := map[bool]int{true: 0, false: 1}[c.record == "forbidden"]; registry.reloads != wantReloads || told != map[bool]int{true: 1}[c.code == 200] {
+				t.Errorf("%d reloads, told %d times", registry.reloads, told)
 			}
 		})
 	}
@@ -165,14 +165,14 @@ func TestReloadExtensions_LC04_LC05_LC06_LC13_LC17(t *testing.T) {
 // An attempt that cannot be recorded is not answered with success.
 func TestReloadWithoutRecord(t *testing.T) {
 	t.Parallel()
-	room := &lifecycle{fail: errors.New("disk full"), result: extensions.ReloadResult{Code: extensions.Reloaded}}
-	code, body := as(setup(t, withLifecycle(room, nil)), http.MethodPost, "/api/agents/extensions/reload", "admin", "", "")
+	registry := &lifecycle{fail: errors.New("disk full"), result: extensions.ReloadResult{Code: extensions.Reloaded}}
+	code, body := as(setup(t, withLifecycle(registry, nil)), http.MethodPost, "/api/agents/extensions/reload", "admin", "", "")
 	if code != 500 || strings.Contains(body, "disk") {
 		t.Errorf("got %d %s", code, body)
 	}
 }
 
-// Without the room its routes do not exist.
+// Without the registry its routes do not exist.
 func TestNoLifecycle(t *testing.T) {
 	t.Parallel()
 	if code, _ := as(setup(t), http.MethodGet, "/api/agents/extensions", "admin", "", ""); code != 404 {

@@ -24,7 +24,7 @@ const (
 	knownID   = "01a1fbb7-e748-7863-a3f3-39c361908c54"
 )
 
-// fakeSessions is the session room as a table of canned facts. A test sets what it needs, under mu when requests already run.
+// fakeSessions is package session as a table of canned facts. A test sets what it needs, under mu when requests already run.
 func (f *fakeSessions) SessionOfRequest(context.Context, string, runtime.RequestKind) (string, error) {
 	return f.requestOf, nil
 }

@@ -20,7 +20,7 @@ func (s *server) healthRoutes() []rest.Route {
 	}...)
 }
 
-// mountedRoutes are served by other rooms' handlers.
+// mountedRoutes are served by other packages' handlers.
 func (s *server) mountedRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/stream", Raw: upgradesOnly(s.Stream)},

@@ -183,7 +183,7 @@ func TestDocumentPage(t *testing.T) {
 	}
 }
 
-// recordings reads every recorded exchange there is: those of this room and the whole recordings of the contract test.
+// recordings reads every recorded exchange there is: those of this package and the whole recordings of the contract test.
 func recordings(t *testing.T) []exchange {
 	t.Helper()
 	all := readExchanges(t)

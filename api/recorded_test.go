@@ -279,7 +279,7 @@ func TestRecorded(t *testing.T) {
 			status, reply = betterStatus, betterReply
 			deliberate++
 		}
-		// The recorded queue counts are another room's; ours says it is off until there is one.
+		// The recorded queue counts are another package's; ours says it is off until there is one.
 		if at := strings.Index(reply, `"orchestratorQueue":`); at >= 0 {
 			end := at + strings.Index(reply[at:], "}") + 1
 			reply = reply[:at] + `"orchestratorQueue":{"enabled":false}` + reply[end:]

@@ -104,7 +104,7 @@ var (
 		"details": `"{}"`, "startedAt": `1`, "completedAt": `2`, "status": `"streaming"`}
 )
 
-// effect is everything that comes of a request: its answer, and what the rooms behind the handler and the runtime were told.
+// effect is everything that comes of a request: its answer, and what the packages behind the handler and the runtime were told.
 func effect(t *testing.T, method, target, body string) string {
 	t.Helper()
 	controls, suggester := newFakeControls("untrusted", "restricted", "read-only"), &fakeSuggester{}

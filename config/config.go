@@ -7,12 +7,12 @@
 // validation, Print and docs/configuration.md all derive from it.
 //
 // The package must never know what a value is used for: it opens nothing,
-// listens nowhere and imports no other room.
+// listens nowhere and imports no other package.
 package config
 
 import "time"
 
-// Config is the complete, validated configuration. It is a value: rooms take
+// Config is the complete, validated configuration. It is a value: packages take
 // the few fields they need, nobody changes it after Load. Field comments name
 // the variable; units are in the type.
 type Config struct {

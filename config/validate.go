@@ -78,7 +78,7 @@ func isToken(s string) bool {
 
 // checkRules tests what no single value shows. The rules are codex-manager's
 // start-up refusals for extension access; the rule for the bind address lives
-// in the auth room, which knows what counts as authentication.
+// in package auth, which knows what counts as authentication.
 func (c *Config) checkRules() error {
 	if len(slices.Compact(slices.Sorted(slices.Values(c.Runtimes)))) < len(c.Runtimes) {
 		return &RuleError{"HARNESS_RUNTIMES", "it must name each runtime once"}

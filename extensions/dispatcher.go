@@ -15,7 +15,7 @@ import (
 	"harness/journal"
 )
 
-// Journal is what this room needs of the event log; *journal.Journal implements it.
+// Journal is what this package needs of the event log; *journal.Journal implements it.
 type Journal interface {
 	Subscribe(fn journal.Subscriber) (head int64, cancel func())
 	Bounds(ctx context.Context) (oldest, head int64, err error)
@@ -25,7 +25,7 @@ type Journal interface {
 	Head() int64
 }
 
-// Sessions is what synthesised events need to know of a session; cmd/harness adapts the session room to it.
+// Sessions is what synthesised events need to know of a session; cmd/harness adapts package session to it.
 type Sessions interface {
 	// Describe returns what is stored of a session, ErrSessionGone when it was deleted or never existed.
 	Describe(ctx context.Context, sessionID string) (SessionInfo, error)

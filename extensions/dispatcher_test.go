@@ -91,14 +91,14 @@ func queued(string, int) any {
 	return sdk.EnqueueOutcome{Status: sdk.Enqueued, Job: sdk.Job{ID: "j", Type: "t", ProjectID: "p", State: "queued"}}
 }
 
-// rooms are the sessions a dispatcher sees.
-type rooms struct {
+// hosted are the sessions a dispatcher sees.
+type hosted struct {
 	mu      sync.Mutex
 	infos   map[string]extensions.SessionInfo
 	settled map[string]bool
 }
 
-func (r *rooms) Describe(_ context.Context, id string) (extensions.SessionInfo, error) {
+func (r *hosted) Describe(_ context.Context, id string) (extensions.SessionInfo, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if info, ok := r.infos[id]; ok {
@@ -107,7 +107,7 @@ func (r *rooms) Describe(_ context.Context, id string) (extensions.SessionInfo, 
 	return extensions.SessionInfo{}, fmt.Errorf("%s: %w", id, extensions.ErrSessionGone)
 }
 
-func (r *rooms) RequestPending(_ context.Context, _, id string) (bool, error) {
+func (r *hosted) RequestPending(_ context.Context, _, id string) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.settled[id], nil
@@ -118,7 +118,7 @@ type site struct {
 	t       *testing.T
 	db      *database.DB
 	journal *journal.Journal
-	rooms   *rooms
+	hosted  *hosted
 }
 
 func newSite(t *testing.T, db *database.DB) *site {
@@ -135,7 +135,7 @@ func newSite(t *testing.T, db *database.DB) *site {
 		}
 	})
 	project := "p1"
-	return &site{t: t, db: db, journal: j, rooms: &rooms{settled: map[string]bool{}, infos: map[string]extensions.SessionInfo{
+	return &site{t: t, db: db, journal: j, hosted: &hosted{settled: map[string]bool{}, infos: map[string]extensions.SessionInfo{
 		"s1": {ID: "s1", Title: "One", ProjectID: &project}, "s2": {ID: "s2", Title: "Two"},
 		"worker": {ID: "worker", ProjectID: &project, SystemOwned: true},
 	}}}
@@ -148,7 +148,7 @@ func (s *site) start(l *listener, change func(*extensions.DispatcherOptions), ty
 	for _, problem := range r.Load(s.t.Context()) {
 		s.t.Fatal(problem)
 	}
-	opts := extensions.DispatcherOptions{Registry: r, Journal: s.journal, DB: s.db, Sessions: s.rooms, NodeID: "n1", Logger: zerolog.Nop(),
+	opts := extensions.DispatcherOptions{Registry: r, Journal: s.journal, DB: s.db, Sessions: s.hosted, NodeID: "n1", Logger: zerolog.Nop(),
 		Retry: []time.Duration{time.Millisecond, 2 * time.Millisecond}}
 	if change != nil {
 		change(&opts)
@@ -401,7 +401,7 @@ func TestReconcile_EX38(t *testing.T) {
 		s.fileChange("s1", "t1", "item-2", "r2")
 		s.mark("s1")
 		deaf.expect(t, marker)
-		s.rooms.settled["r2"] = true
+		s.hosted.settled["r2"] = true
 		stop()
 		l := newListener(queued)
 		d, _, _ := s.start(l, nil, extensions.EventFileChange, marker)

@@ -3,5 +3,5 @@
 //
 // It owns the words of the extension contract, discovery, manifests, compatibility, trust, the registry, the dispatcher and the record of
 // reloads. It must never know HTTP, how an extension's code is executed (extensions/js, extensions/process) or how an action changes the
-// product (extensions/action and the rooms behind its interfaces).
+// product (extensions/action and the packages behind its interfaces).
 package extensions

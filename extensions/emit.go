@@ -43,7 +43,7 @@ type Jobs interface {
 	EnqueueJob(ctx context.Context, input sdk.EnqueueInput) (sdk.EnqueueOutcome, error)
 }
 
-// Settings reads session settings for handlers; the session room implements it.
+// Settings reads session settings for handlers; package session implements it.
 type Settings interface {
 	SessionSettings(ctx context.Context, sessionID string) (map[string]json.RawMessage, error)
 }

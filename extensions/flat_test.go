@@ -22,7 +22,7 @@ func TestEventsOfATurnAreFlat(t *testing.T) {
 		project := "p1"
 		took := map[string]time.Duration{"short": time.Hour, "long": time.Hour}
 		for id, turns := range map[string]int{"short": 10, "long": 1200} {
-			s.rooms.infos[id] = extensions.SessionInfo{ID: id, ProjectID: &project}
+			s.hosted.infos[id] = extensions.SessionInfo{ID: id, ProjectID: &project}
 			s.live(id, turns)
 		}
 		s.start(l, nil, extensions.EventFileChange, extensions.EventTurnCompleted)

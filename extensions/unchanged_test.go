@@ -149,7 +149,7 @@ func TestTheManifestDecidesTheHost(t *testing.T) {
 	}
 }
 
-// recorder is a queue and a room of actions that keep what they are asked for.
+// recorder is a queue and an executor of actions that keep what they are asked for.
 type recorder struct {
 	mu       sync.Mutex
 	payloads []string

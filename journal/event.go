@@ -1,7 +1,7 @@
 // Package journal is the append-only event log every view is derived from.
 //
 // It owns the order of events (global pos, per-session seq), the group-commit writer through which every state change of the product goes,
-// and cursor reads. It must never know what an event means: types and payloads belong to the rooms that append them.
+// and cursor reads. It must never know what an event means: types and payloads belong to the packages that append them.
 package journal
 
 import "encoding/json"
@@ -16,11 +16,11 @@ type Event struct {
 	SessionID string
 	// TurnID and ItemID are set when known.
 	TurnID, ItemID string
-	// Type is the event's name in the vocabulary of the room that appends it, for example "runtime.notification".
+	// Type is the event's name in the vocabulary of the package that appends it, for example "runtime.notification".
 	Type string
 	// Time is in ms since the epoch; 0 means now.
 	Time int64
-	// Source is the room or runtime the event came from, Actor who caused it ("" when nobody did).
+	// Source is the package or runtime the event came from, Actor who caused it ("" when nobody did).
 	Source, Actor string
 	// Broadcast marks an event that concerns every reader, whatever session it follows.
 	Broadcast bool

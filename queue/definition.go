@@ -40,7 +40,7 @@ const (
 	InterruptTurn CancelMode = "interrupt_turn"
 )
 
-// Contribution adds rows and events of other rooms to a change of a job: they commit in the job's own transaction. It may run more than
+// Contribution adds rows and events of other packages to a change of a job: they commit in the job's own transaction. It may run more than
 // once and must have no effect but through tx.
 type Contribution func(ctx context.Context, tx database.Tx, job Job) ([]journal.Event, error)
 

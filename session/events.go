@@ -10,7 +10,7 @@ import (
 	"harness/transcript"
 )
 
-// Types of events the room also hears, when another node caused them.
+// Types of events this package also hears, when another node caused them.
 const (
 	eventProjectUpdated = "session_project_updated"
 	eventSessionDeleted = "session_deleted"
@@ -21,7 +21,7 @@ const (
 	eventTranscriptUpdated = "transcript_updated"
 )
 
-// source names this room in the events it causes itself.
+// source names this package in the events it causes itself.
 const source = "harness"
 
 // deletedMessage is what clients of a deleted session are told.

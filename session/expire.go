@@ -13,7 +13,7 @@ import (
 	"harness/stream"
 )
 
-// Types of the room's internal events: kept for the record, shown to no client.
+// Types of the package's internal events: kept for the record, shown to no client.
 const (
 	eventRuntimeStarted = "runtime.started"
 	eventRuntimeExited  = "runtime.exited"
@@ -145,7 +145,7 @@ func absent(err error) bool {
 	return errors.As(err, &gone) || errors.Is(err, ErrNotFound)
 }
 
-// interrupt ends a turn whose runtime process is gone. The runtime can not say so, so the room says it in the runtime's words: clients
+// interrupt ends a turn whose runtime process is gone. The runtime can not say so, so this package says it in the runtime's words: clients
 // that only know codex's own turn/completed stop waiting.
 func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) ([]journal.Event, error) {
 	turn.status, turn.failure, turn.completedAt = runtime.TurnInterrupted, reason, max(at, turn.startedAt)

@@ -52,7 +52,7 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	}
 	s.submit(runtimeName, batch, s.once(runtimeName, batch, after(natives, inSequence(units))))
 	if exited {
-		delete(s.texts.speeches, batch.Generation)
+		delete(s.texts.buffers, batch.Generation)
 	}
 	return nativeOf
 }
@@ -73,7 +73,7 @@ func (s *Service) heardBefore(runtimeName string, batch runtime.Batch) bool {
 	if batch.Offset == 0 {
 		return false
 	}
-	p := s.speech(runtimeName, batch.Generation)
+	p := s.textBuffer(runtimeName, batch.Generation)
 	if batch.Offset <= p.heard {
 		return true
 	}

@@ -22,7 +22,7 @@ func onlyTexts(batch runtime.Batch) bool {
 
 // takePieces takes a batch of pieces of text: listeners are told at once, the store gets it with the ones around it. Service.order is held.
 func (s *Service) takePieces(runtimeName string, batch runtime.Batch, natives []journal.Event) {
-	p := s.speech(runtimeName, batch.Generation)
+	p := s.textBuffer(runtimeName, batch.Generation)
 	for _, signal := range batch.Signals {
 		if delta, ok := signal.Change.(runtime.TextDelta); ok {
 			s.takePiece(p, signal, delta)
@@ -47,7 +47,7 @@ func (s *Service) takePieces(runtimeName string, batch runtime.Batch, natives []
 }
 
 // takePiece tells listeners of a piece and keeps it for the store.
-func (s *Service) takePiece(p *speech, signal runtime.Signal, delta runtime.TextDelta) {
+func (s *Service) takePiece(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) {
 	a, text, ref := s.hearPiece(p, signal, delta)
 	group := text.group
 	if group == nil {
@@ -70,7 +70,7 @@ func (s *Service) takePiece(p *speech, signal runtime.Signal, delta runtime.Text
 
 // wholePiece is a piece that is stored as it is, because other news came in the same line. Service.order is held.
 func (s *Service) wholePiece(runtimeName string, signal runtime.Signal, delta runtime.TextDelta) arrival {
-	a, _, ref := s.hearPiece(s.speech(runtimeName, signal.Generation), signal, delta)
+	a, _, ref := s.hearPiece(s.textBuffer(runtimeName, signal.Generation), signal, delta)
 	s.texts.lastGroup++
 	ref.Group = s.texts.lastGroup
 	a.meta.Text = &ref
@@ -78,7 +78,7 @@ func (s *Service) wholePiece(runtimeName string, signal runtime.Signal, delta ru
 }
 
 // hearPiece notes that a text grew, and where the piece stands in it.
-func (s *Service) hearPiece(p *speech, signal runtime.Signal, delta runtime.TextDelta) (arrival, *knownText, stream.TextRef) {
+func (s *Service) hearPiece(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) (arrival, *knownText, stream.TextRef) {
 	key := textKey{signal.ThreadID, signal.ItemID, delta.Key}
 	text := p.known[key]
 	if text == nil {
@@ -106,7 +106,7 @@ func (s *Service) tell(a arrival, ref stream.TextRef) {
 
 // flushTexts queues what was heard of a process's texts, one event for each, and how far that was. Service.order is held.
 func (s *Service) flushTexts(generation string) {
-	p := s.texts.speeches[generation]
+	p := s.texts.buffers[generation]
 	if p == nil || p.batches == 0 {
 		return
 	}
@@ -144,14 +144,14 @@ func (g *textGroup) join() arrival {
 }
 
 func (s *Service) flushAllTexts() {
-	for generation := range s.texts.speeches {
+	for generation := range s.texts.buffers {
 		s.flushTexts(generation)
 	}
 }
 
 // endTexts forgets the texts a signal ends: its item's, which are complete or begin anew, or those of the turn that is over.
 func (s *Service) endTexts(a arrival) {
-	p := s.texts.speeches[a.signal.Generation]
+	p := s.texts.buffers[a.signal.Generation]
 	if p == nil {
 		return
 	}
@@ -189,7 +189,7 @@ func (s *Service) flushDue() (next time.Duration) {
 	s.order.Lock()
 	defer s.order.Unlock()
 	now := time.Now()
-	for generation, p := range s.texts.speeches {
+	for generation, p := range s.texts.buffers {
 		if p.batches == 0 {
 			continue
 		}

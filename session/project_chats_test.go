@@ -11,7 +11,7 @@ import (
 	"harness/journal"
 )
 
-// fakeWorkers is the room that keeps worker sessions, as far as this room needs it.
+// fakeWorkers is what keeps worker sessions, as far as this package needs it.
 type fakeWorkers struct{ k *kit }
 
 func (f fakeWorkers) WorkerSessions(ctx context.Context, owner string) (found []AgentSession, err error) {

@@ -131,7 +131,7 @@ func scanTurn(row database.Row) (turn turnRow, err error) {
 	return turn, err
 }
 
-// times are the turns' times as the transcript room wants them: a completion only for turns that are over.
+// times are the turns' times as package transcript wants them: a completion only for turns that are over.
 func times(turns []turnRow) map[string]transcript.TurnTimes {
 	out := make(map[string]transcript.TurnTimes, len(turns))
 	for _, turn := range turns {

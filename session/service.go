@@ -54,7 +54,7 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// Service is the session room: the one place where runtime signals and client wishes become stored state and events.
+// Service is the one place where runtime signals and client wishes become stored state and events.
 type Service struct {
 	opts     Options
 	journal  *journal.Journal

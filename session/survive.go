@@ -78,7 +78,7 @@ func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Uni
 	if batch.Offset == 0 {
 		return unit
 	}
-	at, texts := s.now(), s.speech(runtimeName, batch.Generation).changedTexts()
+	at, texts := s.now(), s.textBuffer(runtimeName, batch.Generation).changedTexts()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		result, err := tx.ExecContext(ctx, `insert into runtime_spools (generation, runtime, node_id, position, ended, updated_at, texts, state)
 			values ($1, $2, $3, $4, 0, $5, $6, $7)

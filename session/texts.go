@@ -20,18 +20,18 @@ const (
 
 // texts are the words runtimes are in the middle of. Each piece is told to listeners as it comes; the pieces of one text are stored together.
 type texts struct {
-	speeches  map[string]*speech // by generation
+	buffers   map[string]*textBuffer // by generation
 	lastGroup int64
-	wake      chan struct{} // a speech has something to be stored again
+	wake      chan struct{} // a buffer has something to be stored again
 }
 
 // newTexts: groups are numbered from the time on, so that no two servers on one store number alike.
 func newTexts(now time.Time) texts {
-	return texts{speeches: map[string]*speech{}, lastGroup: now.UnixNano(), wake: make(chan struct{}, 1)}
+	return texts{buffers: map[string]*textBuffer{}, lastGroup: now.UnixNano(), wake: make(chan struct{}, 1)}
 }
 
-// speech is what one runtime process says. All its pieces are stored at once, because its output has one position.
-type speech struct {
+// textBuffer is what one runtime process is in the middle of saying. All its pieces are stored at once, because its output has one position.
+type textBuffer struct {
 	runtime string
 	// known are the texts that may go on, changed says that what is stored of them is out of date.
 	known   map[textKey]*knownText
@@ -65,18 +65,18 @@ type textGroup struct {
 	text       []byte // JSON, without the quotes
 }
 
-func (s *Service) speech(runtimeName, generation string) *speech {
-	known := s.texts.speeches[generation]
+func (s *Service) textBuffer(runtimeName, generation string) *textBuffer {
+	known := s.texts.buffers[generation]
 	if known == nil {
-		known = &speech{known: map[textKey]*knownText{}}
-		s.texts.speeches[generation] = known
+		known = &textBuffer{known: map[textKey]*knownText{}}
+		s.texts.buffers[generation] = known
 	}
 	known.runtime = cmp.Or(known.runtime, runtimeName)
 	return known
 }
 
 // end forgets texts nobody will add to.
-func (p *speech) end(over func(textKey, *knownText) bool) {
+func (p *textBuffer) end(over func(textKey, *knownText) bool) {
 	for key, text := range p.known {
 		if over(key, text) {
 			delete(p.known, key)
@@ -96,7 +96,7 @@ type storedText struct {
 }
 
 // changedTexts are the known texts to be stored, "" when they are as they were.
-func (p *speech) changedTexts() string {
+func (p *textBuffer) changedTexts() string {
 	if !p.changed {
 		return ""
 	}
@@ -125,10 +125,10 @@ func (s *Service) resumeTexts(generation string, heard int64, stored string) err
 	}
 	s.order.Lock()
 	defer s.order.Unlock()
-	if s.texts.speeches[generation] != nil {
+	if s.texts.buffers[generation] != nil {
 		return nil
 	}
-	p := s.speech("", generation)
+	p := s.textBuffer("", generation)
 	p.heard = heard
 	for _, t := range all {
 		p.known[textKey{t.Session, t.Item, t.Key}] = &knownText{turn: t.Turn, length: t.Length, outlives: t.Outlives}

@@ -222,7 +222,7 @@ func TestTextsAreStoredInTime(t *testing.T) {
 func (k *kit) heard() int {
 	k.order.Lock()
 	defer k.order.Unlock()
-	return k.speech("codex", k.fake.generation).batches
+	return k.textBuffer("codex", k.fake.generation).batches
 }
 
 // The end of a process, and the end of the server, come after all that was heard.
@@ -239,8 +239,8 @@ func TestTextsEndWithTheirProcess(t *testing.T) {
 			t.Error("the text was not stored before the news of the end")
 		}
 		k.order.Lock()
-		if len(k.texts.speeches) != 0 {
-			t.Errorf("%d speeches of dead processes are kept", len(k.texts.speeches))
+		if len(k.texts.buffers) != 0 {
+			t.Errorf("%d buffers of dead processes are kept", len(k.texts.buffers))
 		}
 		k.order.Unlock()
 		k.fake.started(newID())

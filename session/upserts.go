@@ -80,7 +80,7 @@ func (s *Service) UpsertTranscript(ctx context.Context, sessionID string, entry 
 	return err
 }
 
-// UpsertTranscripts stores entries one after the other by the rules of the transcript room and announces each as it was sent: all of them
+// UpsertTranscripts stores entries one after the other by the rules of package transcript and announces each as it was sent: all of them
 // or, with an error, none; of a great many, readers may see the first before the last. It returns each as JSON. It costs no runtime call: a
 // session nobody here knows is ErrNotFound, a deleted one *DeletedError. When ctx ends before, the store refuses
 // meanwhile, or fails between the transactions of a great many, they may still be stored.

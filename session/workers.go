@@ -16,18 +16,18 @@ type AgentSession struct {
 	SessionID string
 }
 
-// Workers is the room that gives owners their worker sessions. An owner is a project's id, or "session:<id>" for a session outside projects.
+// Workers is what gives owners their worker sessions. An owner is a project's id, or "session:<id>" for a session outside projects.
 type Workers interface {
 	// WorkerSessions lists the owner's workers by agent; an owner nobody works for has none.
 	WorkerSessions(ctx context.Context, owner string) ([]AgentSession, error)
-	// DismissWorkersIn drops the owner's workers from the mapping, as part of a unit of this room, and returns their sessions; the next
+	// DismissWorkersIn drops the owner's workers from the mapping, as part of a unit of this package, and returns their sessions; the next
 	// job gets a new worker.
 	DismissWorkersIn(ctx context.Context, tx database.Tx, owner string) (sessionIDs []string, err error)
 	// Works tells whether a session is anybody's worker.
 	Works(ctx context.Context, sessionID string) (bool, error)
 }
 
-// SetWorkers tells who keeps the worker sessions. That room needs this one, so it comes after New; until then nobody has workers.
+// SetWorkers tells who keeps the worker sessions. It needs this package, so it comes after New; until then nobody has workers.
 func (s *Service) SetWorkers(workers Workers) {
 	s.adaptersMu.Lock()
 	defer s.adaptersMu.Unlock()

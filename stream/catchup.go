@@ -57,11 +57,11 @@ func (c *client) writeAll(batch []*Message) bool {
 	return true
 }
 
-// next gathers what may be written now: answers, what was owed before, the verdict, frames of the page at hand. An empty batch asks for
+// next gathers what may be written now: answers, what was owed before, the resume status, frames of the page at hand. An empty batch asks for
 // another round; on is false when there is nothing to catch up with any more.
 func (c *client) next(batch []*Message, work *page) (out []*Message, on bool) {
 	c.mu.Lock()
-	if c.goodbye != nil {
+	if c.closing != nil {
 		c.mu.Unlock()
 		return batch, false
 	}
@@ -78,9 +78,9 @@ func (c *client) next(batch []*Message, work *page) (out []*Message, on bool) {
 			c.queued -= frame.size()
 		}
 		c.queue = c.queue[len(batch):]
-	case c.verdict != nil:
-		batch = append(batch, c.verdict)
-		c.verdict = nil
+	case c.resumeStatus != nil:
+		batch = append(batch, c.resumeStatus)
+		c.resumeStatus = nil
 	case work.pending():
 		c.mu.Unlock()
 		return c.fromPage(batch, work, positions), true
@@ -165,15 +165,15 @@ func (c *client) failed(err error) {
 	c.end(0, "")
 }
 
-// leave says goodbye. It runs once, when nobody else writes.
+// leave closes the connection with its reason. It runs once, when nobody else writes.
 func (c *client) leave() {
 	defer close(c.done)
 	c.mu.Lock()
-	goodbye := *c.goodbye
+	closing := *c.closing
 	c.mu.Unlock()
-	if goodbye.code == 0 {
+	if closing.code == 0 {
 		c.conn.Abort()
 		return
 	}
-	c.conn.Close(goodbye.code, goodbye.reason)
+	c.conn.Close(closing.code, closing.reason)
 }

@@ -42,8 +42,8 @@ type span struct {
 	filter string
 }
 
-// farewell is why a connection ends.
-type farewell struct {
+// closeReason is why a connection ends.
+type closeReason struct {
 	code   int
 	reason string
 }
@@ -67,31 +67,31 @@ type client struct {
 	slot int    // place among the view's members
 	at   uint64 // number of the next frame in the view's ring
 
-	mu        sync.Mutex
-	drained   sync.Cond // answers were taken, or the client ended
-	goodbye   *farewell
-	busy      bool
-	met       bool   // greeted is closed
-	pinged    bool   // the next tick looks for a sign of life
-	filter    string // changed under hub.mu and mu, so reading it under either is safe
-	positions bool   // frames carry pos and seq
-	mode      mode
-	answers   []*Message // they go before events
-	queue     []*shared  // owed from before the ring: frames of an earlier view, and what a full connection gave back
-	heard     []heard    // groups of pieces of text the client is in the middle of
-	queued    int        // bytes of queue, estimated
-	verdict   *Message
-	epoch     uint64 // changes when resume throws away what was owed
-	cursor    int64  // everything up to here was taken from ring or journal
-	joinAt    int64  // joining: journal position up to which the journal is read
-	past      []span // not live: filters that still apply to events before their until
-	short     bool   // the last page reached the head it aimed at
-	shrink    uint   // halvings of the page while records are large; catchUp alone uses it and told
-	told      int64  // the client knows that frames up to here may be missing
+	mu           sync.Mutex
+	drained      sync.Cond // answers were taken, or the client ended
+	closing      *closeReason
+	busy         bool
+	met          bool   // greeted is closed
+	pinged       bool   // the next tick looks for a sign of life
+	filter       string // changed under hub.mu and mu, so reading it under either is safe
+	positions    bool   // frames carry pos and seq
+	mode         mode
+	answers      []*Message // they go before events
+	queue        []*shared  // owed from before the ring: frames of an earlier view, and what a full connection gave back
+	heard        []heard    // groups of pieces of text the client is in the middle of
+	queued       int        // bytes of queue, estimated
+	resumeStatus *Message
+	epoch        uint64 // changes when resume throws away what was owed
+	cursor       int64  // everything up to here was taken from ring or journal
+	joinAt       int64  // joining: journal position up to which the journal is read
+	past         []span // not live: filters that still apply to events before their until
+	short        bool   // the last page reached the head it aimed at
+	shrink       uint   // halvings of the page while records are large; catchUp alone uses it and told
+	told         int64  // the client knows that frames up to here may be missing
 }
 
 // attach adds a connection; first is the message before everything else. Call detach when its reader ends.
-func (h *Hub) attach(conn Conn, filter string, first *Message, at *verdict) (*client, error) {
+func (h *Hub) attach(conn Conn, filter string, first *Message, at *resumeStatus) (*client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &client{
 		hub: h, conn: conn, filter: filter, answers: []*Message{first}, greeted: make(chan struct{}), done: make(chan struct{}),
@@ -143,10 +143,10 @@ func (c *client) end(code int, reason string) {
 // answer queues a message that goes before events. A client that asks without reading answers is made to wait.
 func (c *client) answer(message *Message) {
 	c.mu.Lock()
-	for len(c.answers) >= maxControls && c.goodbye == nil {
+	for len(c.answers) >= maxControls && c.closing == nil {
 		c.drained.Wait()
 	}
-	if c.goodbye == nil {
+	if c.closing == nil {
 		c.answers = append(c.answers, message)
 	}
 	c.mu.Unlock()
@@ -173,7 +173,7 @@ func (c *client) setFilter(filter string) {
 	defer h.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.goodbye != nil || c.filter == filter {
+	if c.closing != nil || c.filter == filter {
 		return
 	}
 	if c.mode == live && !c.keepOwed() {
@@ -235,13 +235,13 @@ func (c *client) fallBehind() {
 }
 
 // resume replaces the filter and starts over from a cursor. Frames not yet written are dropped: the replay repeats them.
-func (c *client) resume(filter string, at verdict) {
+func (c *client) resume(filter string, at resumeStatus) {
 	h := c.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.goodbye != nil {
+	if c.closing != nil {
 		return
 	}
 	h.exit(c)
@@ -251,12 +251,12 @@ func (c *client) resume(filter string, at verdict) {
 	c.shard.enqueue(c)
 }
 
-// restart turns the client to the journal at the cursor of a verdict.
-func (c *client) restart(at verdict) {
+// restart turns the client to the journal at the cursor of a resume status.
+func (c *client) restart(at resumeStatus) {
 	c.positions = true
 	c.mode, c.short = behind, false
 	c.queue, c.queued, c.past, c.heard = nil, 0, nil, nil
-	c.verdict, c.cursor = at.message, at.cursor
+	c.resumeStatus, c.cursor = at.message, at.cursor
 	c.epoch++
 	c.hub.opts.Metrics.CatchUp("resume")
 }
@@ -269,10 +269,10 @@ func (c *client) trimPast() {
 }
 
 func (c *client) endLocked(code int, reason string) {
-	if c.goodbye != nil {
+	if c.closing != nil {
 		return
 	}
-	c.goodbye = &farewell{code, reason}
+	c.closing = &closeReason{code, reason}
 	c.queue, c.queued, c.past, c.heard = nil, 0, nil, nil
 	c.cancel()
 	c.timer.Stop()
@@ -283,7 +283,7 @@ func (c *client) endLocked(code int, reason string) {
 // tick pings, and some time later looks for a sign of life.
 func (c *client) tick() {
 	c.mu.Lock()
-	if c.goodbye != nil {
+	if c.closing != nil {
 		c.mu.Unlock()
 		return
 	}
@@ -307,7 +307,7 @@ func (c *client) tick() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.goodbye == nil {
+	if c.closing == nil {
 		c.timer.Reset(c.hub.opts.PingEvery - c.hub.opts.PingTimeout)
 	}
 }

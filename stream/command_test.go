@@ -84,7 +84,7 @@ func FuzzParseCursor(f *testing.F) {
 			if want, err := strconv.ParseUint(text, 10, 63); err != nil || int64(want) != got.after { //nolint:gosec // 63 bits
 				t.Errorf("%q is taken as %d", text, got.after)
 			}
-			// Every cursor belongs to exactly one event and can be judged.
+			// Every cursor belongs to exactly one event and can be status.
 			if event := eventOf(got.after); startOf(event) > got.after || endOf(event) < got.after && event > 0 {
 				t.Errorf("cursor %d is outside its event %d", got.after, event)
 			}

@@ -1,7 +1,7 @@
 // Package stream shows the journal to clients: frames derived from events by pure functions, filters, and the websocket at /api/stream.
 //
 // It owns the codex-manager wire words of the stream and the order, filtering and resuming of frames.
-// It must never know the session room, HTTP resources, or a runtime process; of runtimes it knows the canonical vocabulary alone.
+// It must never know package session, HTTP resources, or a runtime process; of runtimes it knows the canonical vocabulary alone.
 package stream
 
 import (

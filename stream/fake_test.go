@@ -272,13 +272,13 @@ func stopHub(t *testing.T, h *Hub) {
 func join(t *testing.T, h *Hub, filter string, after ...int64) (*client, *fakeConn) {
 	t.Helper()
 	conn := newFakeConn()
-	var at *verdict
+	var at *resumeStatus
 	if len(after) > 0 {
-		judged, err := h.judge(t.Context(), cursor{after: after[0]})
+		status, err := h.compare(t.Context(), cursor{after: after[0]})
 		if err != nil {
 			t.Fatal(err)
 		}
-		at = &judged
+		at = &status
 	}
 	c, err := h.attach(conn, filter, textMessage("ready"), at)
 	if err != nil {

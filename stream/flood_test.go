@@ -53,8 +53,8 @@ func said(text string) []byte {
 	return frame
 }
 
-// goodbye reads until the server ends the connection and returns the close frame's code and reason; it never answers it.
-func goodbye(t *testing.T, reader *bufio.Reader) (code int, reason string) {
+// awaitClose reads until the server ends the connection and returns the close frame's code and reason; it never answers it.
+func awaitClose(t *testing.T, reader *bufio.Reader) (code int, reason string) {
 	t.Helper()
 	for {
 		header := make([]byte, 2)
@@ -114,10 +114,10 @@ func TestFloodsAreClosed(t *testing.T) {
 						return
 					}
 				}
-				// It says goodbye in the end, as a library would: the server need not wait for it.
+				// It closes in the end, as a library would: the server need not wait for it.
 				_, _ = conn.Write(append(masked(0x88, 2)[:6], 0x03, 0xe8))
 			}()
-			if code, reason := goodbye(t, reader); code != closePolicy || reason != "too many messages" {
+			if code, reason := awaitClose(t, reader); code != closePolicy || reason != "too many messages" {
 				t.Errorf("closed with %d %q", code, reason)
 			}
 			<-written
@@ -167,7 +167,7 @@ func TestUnfinishedMessagesAreReaped(t *testing.T) {
 					}
 				}
 			}()
-			if code, reason := goodbye(t, reader); code != closePolicy || reason != "message not finished in time" {
+			if code, reason := awaitClose(t, reader); code != closePolicy || reason != "message not finished in time" {
 				t.Errorf("closed with %d %q", code, reason)
 			}
 			if took := time.Since(began); took < timeout || took > timeout+shortClose+shortened*2*time.Second {
@@ -222,7 +222,7 @@ func TestAPeerThatStopsWhileItIsClosedIsReaped(t *testing.T) {
 			if _, err := conn.Write(test.sent); err != nil {
 				t.Fatal(err)
 			}
-			if code, _ := goodbye(t, reader); code != test.code {
+			if code, _ := awaitClose(t, reader); code != test.code {
 				t.Errorf("closed with %d", code)
 			}
 			requireEmpty(t, h)
@@ -268,7 +268,7 @@ func TestLargeMessagesShareABudget(t *testing.T) {
 	if _, err := conn.Write(masked(0x82, 200<<10)); err != nil {
 		t.Fatal(err)
 	}
-	if code, reason := goodbye(t, reader); code != closeBusy || reason != "too many large messages at once" {
+	if code, reason := awaitClose(t, reader); code != closeBusy || reason != "too many large messages at once" {
 		t.Errorf("closed with %d %q", code, reason)
 	}
 	conn, reader = small()

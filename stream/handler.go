@@ -53,7 +53,7 @@ func NewHandler(hub *Hub, opts HandlerOptions) *Handler {
 	return &Handler{
 		hub: hub, opts: opts, memory: newVectors(), admission: newAdmission(opts.MaxConnections, opts.MaxPerAddress),
 		limits: &intakeLimits{
-			rate: float64(opts.Rate), burst: float64(opts.Burst), largest: uint64(opts.ReadLimit), patience: opts.MessageTimeout, goodbye: opts.CloseTimeout,
+			rate: float64(opts.Rate), burst: float64(opts.Burst), largest: uint64(opts.ReadLimit), patience: opts.MessageTimeout, closeWait: opts.CloseTimeout,
 		},
 	}
 }
@@ -98,7 +98,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // resumeAt judges the cursor of a handshake, nil when it has none; a bad one is answered.
-func (h *Handler) resumeAt(w http.ResponseWriter, r *http.Request) (at *verdict, ok bool) {
+func (h *Handler) resumeAt(w http.ResponseWriter, r *http.Request) (at *resumeStatus, ok bool) {
 	values, resumes := r.URL.Query()["after"]
 	if !resumes {
 		return nil, true
@@ -111,17 +111,17 @@ func (h *Handler) resumeAt(w http.ResponseWriter, r *http.Request) (at *verdict,
 		refuse(w, http.StatusBadRequest, "invalid_request", "after must be one non-negative integer or latest")
 		return nil, false
 	}
-	judged, err := h.hub.judge(r.Context(), from)
+	status, err := h.hub.compare(r.Context(), from)
 	if err != nil {
 		h.hub.opts.Logger.Error().Err(err).Msg("cannot resume a stream")
 		refuse(w, http.StatusServiceUnavailable, "journal_unavailable", "the event log cannot be read; connect again in a moment")
 		return nil, false
 	}
-	return &judged, true
+	return &status, true
 }
 
 // serve makes the connection, and tells whether it did; then leave is called at its end.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *verdict, leave func()) bool {
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *resumeStatus, leave func()) bool {
 	wrapped := &hijacker{ResponseWriter: w, stall: h.opts.Stall, memory: h.memory, limits: h.limits}
 	ws, err := websocket.Accept(wrapped, r, &websocket.AcceptOptions{
 		Subprotocols: firstSubprotocol(r),
@@ -198,7 +198,7 @@ func (h *Handler) read(client *client, conn *websocketConn) (code int, reason st
 		case asked.kind == commandSubscribe && asked.cursor == nil:
 			client.setFilter(asked.filter)
 		case asked.kind == commandSubscribe:
-			at, err := h.hub.judge(client.ctx, *asked.cursor)
+			at, err := h.hub.compare(client.ctx, *asked.cursor)
 			if err != nil {
 				client.answer(textMessage(`{"type":"error","message":"journal unavailable"}`))
 				continue

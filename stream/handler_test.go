@@ -321,7 +321,7 @@ func TestStalledSocket(t *testing.T) {
 	healthy.want(`{"type":"transcript_updated","threadId":"H","payload":"still here"}`)
 }
 
-// A text message that is still coming in when the server says goodbye is read by one goroutine at a time: the reader may not look into what
+// A text message that is still coming in when the server closes is read by one goroutine at a time: the reader may not look into what
 // the close is emptying. Only -race sees it.
 func TestCloseInTheMiddleOfAText(t *testing.T) {
 	t.Parallel()

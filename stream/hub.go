@@ -85,7 +85,7 @@ type Options struct {
 	CatchUpPage, CatchUpReads int
 	// PingEvery is the time between pings (30 s), PingTimeout the time a peer has for any sign of life after one (15 s).
 	PingEvery, PingTimeout time.Duration
-	// StopTimeout bounds the goodbye to open connections on Stop (5 s).
+	// StopTimeout bounds the closing of open connections on Stop (5 s).
 	StopTimeout time.Duration
 	Metrics     Metrics
 }

@@ -70,7 +70,7 @@ func TestReplayObeysFilterRules(t *testing.T) {
 	j := newMemoryJournal()
 	h := startHub(t, j, Options{CatchUpPage: 2})
 	_, live := join(t, h, "A", 0)
-	live.wait(t, "the verdict", func() bool { return len(live.received) == 2 })
+	live.wait(t, "the resume status", func() bool { return len(live.received) == 2 })
 	appendAll(t, j, tokenEvent("A", "1"), tokenEvent("B", "2"), accountEvent("3"), plainEvent("", "4"), systemOwned(broadcastEvent("S", "5")), plainEvent("A", "6"))
 	live.wait(t, "five frames", func() bool { return len(live.received) == 2+5 })
 	_, replayed := join(t, h, "A", 0)
@@ -113,7 +113,7 @@ func TestEncodedOnce(t *testing.T) {
 	for range 5 {
 		_, p := join(t, h, "A")
 		_, q := join(t, h, "", 0)
-		q.wait(t, "the verdict", func() bool { return len(q.received) == 2 })
+		q.wait(t, "the resume status", func() bool { return len(q.received) == 2 })
 		plain, positioned = append(plain, p), append(positioned, q)
 	}
 	appendAll(t, j, plainEvent("A", "x"))
@@ -286,10 +286,10 @@ func TestJournalFailure(t *testing.T) {
 	_, healthy := join(t, h, "")
 	conn := newFakeConn()
 	j.failWith(errors.New("disk gone"))
-	if _, err := h.judge(t.Context(), cursor{}); err == nil {
-		t.Error("a cursor was judged without a journal")
+	if _, err := h.compare(t.Context(), cursor{}); err == nil {
+		t.Error("a cursor was status without a journal")
 	}
-	c, err := h.attach(conn, "", textMessage("ready"), &verdict{verdictMessage("resumed", 0, 31, 0), 0})
+	c, err := h.attach(conn, "", textMessage("ready"), &resumeStatus{resumeStatusMessage("resumed", 0, 31, 0), 0})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +348,7 @@ func TestStartStop(t *testing.T) {
 	}
 }
 
-// A connection that does not take its goodbye is cut off when the bound is over.
+// A connection that does not take its close frame is cut off when the bound is over.
 func TestStopIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -43,7 +43,7 @@ func (f *inflow) read(p []byte) (int, error) {
 	for {
 		if f.fault != nil && !f.told {
 			f.told = true
-			f.aim(time.Now().Add(f.intake.limits.goodbye))
+			f.aim(time.Now().Add(f.intake.limits.closeWait))
 			return 0, f.fault
 		}
 		draining := f.told
@@ -118,6 +118,6 @@ func (f *inflow) closeSent() {
 	defer f.mu.Unlock()
 	if !f.closing {
 		f.closing = true
-		_ = f.conn.SetReadDeadline(time.Now().Add(f.intake.limits.goodbye))
+		_ = f.conn.SetReadDeadline(time.Now().Add(f.intake.limits.closeWait))
 	}
 }

@@ -41,7 +41,7 @@ type intakeLimits struct {
 	rate, burst float64       // frames per second, and at once
 	largest     uint64        // bytes of a message; longer ones are refused anyway
 	patience    time.Duration // for a whole message
-	goodbye     time.Duration // for the answer to a close frame
+	closeWait   time.Duration // for the answer to a close frame
 }
 
 func newIntake(limits *intakeLimits, now time.Time) intake {

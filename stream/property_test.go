@@ -47,7 +47,7 @@ type walker struct {
 	client  *client
 	conn    *fakeConn
 	session *session
-	marker  string // the verdict before the current session's event frames
+	marker  string // the resume status before the current session's event frames
 	count   int
 	last    int64
 }
@@ -146,9 +146,9 @@ func (w *walker) alive() bool {
 	return false
 }
 
-// verdict judges the cursor as a handler would, and marks the session it begins.
-func (w *walker) verdict() verdict {
-	at, err := w.hub.judge(w.t.Context(), cursor{after: w.last})
+// resumeStatus compares the cursor as a handler would, and marks the session it begins.
+func (w *walker) resumeStatus() resumeStatus {
+	at, err := w.hub.compare(w.t.Context(), cursor{after: w.last})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func (w *walker) verdict() verdict {
 }
 
 func (w *walker) connect() {
-	filter, at := randomFilter(w.random), w.verdict()
+	filter, at := randomFilter(w.random), w.resumeStatus()
 	w.conn = newFakeConn()
 	c, err := w.hub.attach(w.conn, filter, textMessage("ready"), &at)
 	if err != nil {
@@ -172,7 +172,7 @@ func (w *walker) connect() {
 	w.client, w.session = c, newSession(w.last, filter)
 }
 
-// resume starts over on the open connection, from what has arrived so far. Frames of a batch being written may still come before the verdict.
+// resume starts over on the open connection, from what has arrived so far. Frames of a batch being written may still come before the resume status.
 func (w *walker) resume() {
 	w.seen.resumes.Add(1)
 	w.checkPrefix()
@@ -180,7 +180,7 @@ func (w *walker) resume() {
 		w.last = endOf(int64(len(w.records())))
 	}
 	filter := randomFilter(w.random)
-	w.client.resume(filter, w.verdict())
+	w.client.resume(filter, w.resumeStatus())
 	w.session = newSession(w.last, filter)
 }
 

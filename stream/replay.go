@@ -63,7 +63,7 @@ func (c *client) replay(work *page) bool {
 			return false
 		}
 		c.hub.opts.Metrics.Gap("pruned")
-		gap = verdictMessage("gap", target.cursor, endOf(target.limit), oldest)
+		gap = resumeStatusMessage("gap", target.cursor, endOf(target.limit), oldest)
 	}
 	c.adaptPage(bytes)
 	c.cursor, c.short = max(c.cursor, next), reached

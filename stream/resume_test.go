@@ -36,7 +36,7 @@ func stopJournal(t *testing.T, j *journal.Journal) {
 	}
 }
 
-// Every verdict, by query and by command: first the verdict, then exactly the missed frames, then live ones, all with pos and seq.
+// Every resume status, by query and by command: first the resume status, then exactly the missed frames, then live ones, all with pos and seq.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -83,7 +83,7 @@ func TestVerdicts(t *testing.T) {
 		appendAll(t, j, plainEvent("A", "9"))
 		command.want(frame("A", "9", 144, 6))
 
-		// Pruned: the verdict says so, then what is still there.
+		// Pruned: the resume status says so, then what is still there.
 		if _, err := j.Prune(t.Context(), 3); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestPrunedWhileCatchingUp(t *testing.T) {
 	for _, conn := range []*fakeConn{told, plain} {
 		conn.wait(t, "its first frames", func() bool { return len(conn.received) > 0 })
 	}
-	told.wait(t, "the verdict", func() bool { return len(told.received) == 2 })
+	told.wait(t, "the resume status", func() bool { return len(told.received) == 2 })
 	for _, conn := range []*fakeConn{told, plain} {
 		conn.set(func() { conn.blocked = true })
 	}
@@ -142,7 +142,7 @@ func TestCursorAheadOfTheHub(t *testing.T) {
 	_, end := join(t, h, "A", endOf(3))
 	_, start := join(t, h, "A", 0)
 	for _, conn := range []*fakeConn{middle, end, start} {
-		conn.wait(t, "the verdict", func() bool { return len(conn.received) >= 2 })
+		conn.wait(t, "the resume status", func() bool { return len(conn.received) >= 2 })
 	}
 	j.lag(false)
 	appendAll(t, j, plainEvent("A", "4"))
@@ -288,7 +288,7 @@ func (s *site) resume(last int64, filter string, byQuery bool) *peer {
 	if byQuery {
 		p := dial(s.t, s.server, fmt.Sprintf("?after=%d&threadId=%s", last, filter))
 		p.read()
-		s.verdict(p, last)
+		s.resumeStatus(p, last)
 		return p
 	}
 	p := dial(s.t, s.server, "?threadId=B")
@@ -298,12 +298,12 @@ func (s *site) resume(last int64, filter string, byQuery bool) *peer {
 		thread = `"` + filter + `"`
 	}
 	p.send(fmt.Sprintf(`{"type":"subscribe","threadId":%s,"after":%d}`, thread, last))
-	s.verdict(p, last)
+	s.resumeStatus(p, last)
 	return p
 }
 
-// verdict reads up to the verdict: frames of the old filter may come before it.
-func (s *site) verdict(p *peer, last int64) {
+// resumeStatus reads up to the resume status: frames of the old filter may come before it.
+func (s *site) resumeStatus(p *peer, last int64) {
 	s.t.Helper()
 	for {
 		text := p.read()
@@ -311,7 +311,7 @@ func (s *site) verdict(p *peer, last int64) {
 			return
 		}
 		if strings.Contains(text, `"pos":`) || strings.HasPrefix(text, `{"type":"gap"`) && !strings.Contains(text, `"skipped":`) || strings.HasPrefix(text, `{"type":"ahead"`) {
-			s.t.Fatalf("instead of the verdict: %s", text)
+			s.t.Fatalf("instead of the resume status: %s", text)
 		}
 	}
 }

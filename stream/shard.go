@@ -145,7 +145,7 @@ type claim struct {
 	epoch     uint64
 }
 
-// serve does what a client needs now. What would wait - a full connection, the journal, a goodbye - goes to a goroutine that lives only
+// serve does what a client needs now. What would wait - a full connection, the journal, a close - goes to a goroutine that lives only
 // as long.
 func (s *shard) serve(c *client) {
 	taken := c.claim(s.frames[:0])
@@ -187,9 +187,9 @@ func (c *client) claim(frames []*shared) claim {
 	switch {
 	case c.busy:
 		return taken
-	case c.goodbye != nil:
+	case c.closing != nil:
 		taken.task = taskLeave
-	case c.verdict != nil || c.mode != live:
+	case c.resumeStatus != nil || c.mode != live:
 		taken.task = taskCatchUp
 	default:
 		taken.answers = c.takeAnswers()
@@ -263,7 +263,7 @@ func (c *client) write(batch []*Message, taken *claim) (full, ok bool) {
 		if sent < len(taken.answers) {
 			c.answers = append(taken.answers[sent:len(taken.answers):len(taken.answers)], c.answers...)
 		}
-		if left := taken.frames[max(0, sent-len(taken.answers)):]; c.epoch == taken.epoch && c.goodbye == nil {
+		if left := taken.frames[max(0, sent-len(taken.answers)):]; c.epoch == taken.epoch && c.closing == nil {
 			c.queue = append(append(make([]*shared, 0, len(left)+len(c.queue)), left...), c.queue...)
 			for _, frame := range left {
 				c.queued += frame.size()
@@ -282,7 +282,7 @@ func (c *client) write(batch []*Message, taken *claim) (full, ok bool) {
 func (c *client) settle(more bool) {
 	c.mu.Lock()
 	c.busy = false
-	more = more || c.goodbye != nil || c.verdict != nil || c.mode != live || len(c.answers) > 0 || len(c.queue) > 0
+	more = more || c.closing != nil || c.resumeStatus != nil || c.mode != live || len(c.answers) > 0 || len(c.queue) > 0
 	c.mu.Unlock()
 	if more {
 		c.shard.enqueue(c)

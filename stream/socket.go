@@ -284,7 +284,7 @@ func (s *socket) shut() error {
 		s.grace.Stop()
 	}
 	conn := s.Conn
-	// TLS would say goodbye first, and wait for seconds to be heard by a peer that did not take what was begun.
+	// TLS would send its alert first, and wait for seconds to be heard by a peer that did not take what was begun.
 	if secure, is := conn.(interface{ NetConn() net.Conn }); is && len(s.rest) > 0 {
 		conn = secure.NetConn()
 	}

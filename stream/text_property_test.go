@@ -24,7 +24,7 @@ func TestTextProperty(t *testing.T) {
 	}
 }
 
-// talker says texts as the session room does: pieces told at once, stored joined.
+// talker says texts as package session does: pieces told at once, stored joined.
 type talker struct {
 	t       *testing.T
 	random  *rand.Rand
@@ -101,17 +101,17 @@ type reader struct {
 	others  []string            // frames of other events
 	gaps    bool
 	resumes int
-	await   string // the verdict of a resume; what comes before it is dropped
+	await   string // the resume status of a resume; what comes before it is dropped
 }
 
 func (r *reader) connect() {
-	var at *verdict
+	var at *resumeStatus
 	if !r.plain {
-		judged, err := r.hub.judge(r.t.Context(), cursor{after: r.last})
+		status, err := r.hub.compare(r.t.Context(), cursor{after: r.last})
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		at = &judged
+		at = &status
 	}
 	r.conn, r.seen, r.ends, r.await = newFakeConn(), 0, map[string]int{}, ""
 	c, err := r.hub.attach(r.conn, r.filter, textMessage(`{"type":"ready"}`), at)
@@ -222,7 +222,7 @@ func (r *reader) step(random *rand.Rand) {
 		r.connect()
 	case what == 6 && !r.plain:
 		r.read()
-		at, err := r.hub.judge(r.t.Context(), cursor{after: r.last})
+		at, err := r.hub.compare(r.t.Context(), cursor{after: r.last})
 		if err != nil {
 			r.t.Fatal(err)
 		}

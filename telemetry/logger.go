@@ -2,7 +2,7 @@
 // metrics and trace ids, and that no secret is ever among them.
 //
 // It must never know what a session or a runtime is beyond its id, and it
-// imports no other room: settings and secrets are handed in.
+// imports no other package: settings and secrets are handed in.
 package telemetry
 
 import (
@@ -44,7 +44,7 @@ func level(name string) zerolog.Level {
 		return zerolog.InfoLevel
 	}
 	l, err := zerolog.ParseLevel(name)
-	if err != nil { // the config room refuses such names; be loud, not silent
+	if err != nil { // package config refuses such names; be loud, not silent
 		return zerolog.InfoLevel
 	}
 	return l

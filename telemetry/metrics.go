@@ -6,7 +6,7 @@ import (
 )
 
 // NewRegistry gives a registry of our own with the Go runtime's and the
-// process's metrics. Rooms register theirs on it: names are
+// process's metrics. Packages register theirs on it: names are
 // harness_<subsystem>_<unit> in base units (see MetricName), and no id is
 // ever a label.
 func NewRegistry() *prometheus.Registry {

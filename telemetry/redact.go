@@ -12,7 +12,7 @@ import (
 const Redacted = "[redacted]"
 
 // minSecret is the length below which a value is no secret worth replacing:
-// hiding every "abc" would destroy lines and protect nothing. The config room
+// hiding every "abc" would destroy lines and protect nothing. Package config
 // refuses shorter secrets of ours.
 const minSecret = 4
 

@@ -44,10 +44,10 @@ type extensionParts struct {
 
 // startActions makes what executes actions, before the queue whose workers ask for them.
 func (s *Server) startActions(ctx context.Context) error {
-	room := actionRooms{s.sessions}
+	parts := actionParts{s.sessions}
 	s.extensions.actions = action.New(action.Options{
-		Journal: s.journal, DB: s.db, Transcripts: room, Approvals: room, Turns: room, Titles: room, Jobs: extensionJobs{s},
-		Logger: s.log.With().Str("room", "actions").Logger(),
+		Journal: s.journal, DB: s.db, Transcripts: parts, Approvals: parts, Turns: parts, Titles: parts, Jobs: extensionJobs{s},
+		Logger: s.log.With().Str("package", "actions").Logger(),
 	})
 	if err := s.loadExtensions(ctx); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *Server) startActions(ctx context.Context) error {
 // cannot be loaded is left out and logged.
 func (s *Server) loadExtensions(ctx context.Context) error {
 	e := &s.extensions
-	log := s.log.With().Str("room", "extensions").Logger()
+	log := s.log.With().Str("package", "extensions").Logger()
 	hosts, err := extensionHosts(ctx, filepath.Join(s.dir.path, "extensions"), s.cfg.Extensions.PassEnv, s.listener.Addr().String, log)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (s *Server) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 // startExtensions begins telling the extensions of events.
 func (s *Server) startExtensions(ctx context.Context) error {
 	e := &s.extensions
-	log := s.log.With().Str("room", "extensions").Logger()
+	log := s.log.With().Str("package", "extensions").Logger()
 	e.dispatcher = extensions.NewDispatcher(extensions.DispatcherOptions{
 		Registry: e.registry, Journal: s.journal, DB: s.db, Sessions: extensionSessions{s.sessions}, NodeID: s.dir.nodeID, Observe: e.catchUps, Logger: log,
 	})
@@ -256,11 +256,11 @@ func (e extensionJobs) EnqueueJob(ctx context.Context, in sdk.EnqueueInput) (sdk
 		Job: sdk.Job{ID: out.Job.ID, Type: out.Job.Type, ProjectID: out.Job.ProjectID, State: string(out.Job.State)}}, nil
 }
 
-// actionRooms are the rooms actions change.
-type actionRooms struct{ sessions *session.Service }
+// actionParts is what actions change.
+type actionParts struct{ sessions *session.Service }
 
 // UpsertTranscript implements action.Transcripts.
-func (a actionRooms) UpsertTranscript(ctx context.Context, id string, entry transcript.Entry) error {
+func (a actionParts) UpsertTranscript(ctx context.Context, id string, entry transcript.Entry) error {
 	err := a.sessions.UpsertTranscript(ctx, id, entry)
 	if gone(err) {
 		return fmt.Errorf("%w: %w", action.ErrGone, err)
@@ -269,7 +269,7 @@ func (a actionRooms) UpsertTranscript(ctx context.Context, id string, entry tran
 }
 
 // Approval implements action.Approvals.
-func (a actionRooms) Approval(ctx context.Context, id string) (action.Approval, error) {
+func (a actionParts) Approval(ctx context.Context, id string) (action.Approval, error) {
 	request, err := a.sessions.Request(ctx, id, runtime.RequestApproval)
 	if errors.Is(err, session.ErrRequestNotFound) {
 		return action.Approval{}, fmt.Errorf("%w: %w", action.ErrGone, err)
@@ -278,7 +278,7 @@ func (a actionRooms) Approval(ctx context.Context, id string) (action.Approval, 
 }
 
 // Decide implements action.Approvals.
-func (a actionRooms) Decide(ctx context.Context, d action.Decision) error {
+func (a actionParts) Decide(ctx context.Context, d action.Decision) error {
 	_, err := a.sessions.Settle(ctx, d.ApprovalID, runtime.RequestApproval,
 		runtime.Reply{Decision: d.Decision, Scope: d.Scope, Message: d.Message}, d.Actor)
 	var settled *session.SettledError
@@ -295,7 +295,7 @@ func (a actionRooms) Decide(ctx context.Context, d action.Decision) error {
 }
 
 // Steer implements action.Turns.
-func (a actionRooms) Steer(ctx context.Context, id, turnID, text string) error {
+func (a actionParts) Steer(ctx context.Context, id, turnID, text string) error {
 	err := a.sessions.Steer(ctx, id, turnID, text)
 	switch {
 	case errors.Is(err, session.ErrNoActiveTurn), errors.Is(err, session.ErrWrongTurn), isElsewhere(err):
@@ -307,7 +307,7 @@ func (a actionRooms) Steer(ctx context.Context, id, turnID, text string) error {
 }
 
 // Rename implements action.Titles.
-func (a actionRooms) Rename(ctx context.Context, id, title, onlyFrom string) error {
+func (a actionParts) Rename(ctx context.Context, id, title, onlyFrom string) error {
 	_, err := a.sessions.RenameFrom(ctx, id, title, onlyFrom)
 	var other *session.TitleError
 	switch {

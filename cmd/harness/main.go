@@ -1,6 +1,6 @@
 // Command harness is the control plane for coding-agent runtimes: one binary that serves, migrates and tells about itself.
 //
-// It is the only place that wires rooms together. It must never hold a rule of its own: those live in the rooms.
+// It is the only place that wires packages together. It must never hold a rule of its own: those live in the packages.
 package main
 
 import (

@@ -8,7 +8,7 @@ import (
 	"harness/telemetry"
 )
 
-// metrics are the process's own; rooms report through plain functions and know no metrics library.
+// metrics are the process's own; packages report through plain functions and know no metrics library.
 type metrics struct {
 	registry *prometheus.Registry
 

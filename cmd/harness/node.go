@@ -19,7 +19,7 @@ func (s *Server) startNode(ctx context.Context) error {
 		return fmt.Errorf("find the name of this machine: %w", err)
 	}
 	s.node, err = cluster.Acquire(ctx, cluster.Options{
-		DB: s.db, NodeID: s.dir.nodeID, Place: s.dir.place(), Logger: s.log.With().Str("room", "cluster").Logger(),
+		DB: s.db, NodeID: s.dir.nodeID, Place: s.dir.place(), Logger: s.log.With().Str("package", "cluster").Logger(),
 		Owner: fmt.Sprintf("process %d on %s with DATA_DIR=%s", os.Getpid(), host, s.dir.path),
 		Lost:  s.fail,
 	})

@@ -11,7 +11,7 @@ import (
 	"harness/telemetry"
 )
 
-// jobQueue is the queue with the rooms its jobs need.
+// jobQueue is the queue with what its jobs need.
 type jobQueue struct {
 	*queue.Queue
 	workers     *jobs.Workers
@@ -29,7 +29,7 @@ func (s *Server) startQueue(ctx context.Context) error {
 	q := &s.queue
 	q.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions)
 	q.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: s.sessions, NodeID: s.dir.nodeID,
-		Policies: q.policies, MaxTurns: s.cfg.Agent.MaxSessionTurns, Logger: s.log.With().Str("room", "jobs").Logger()})
+		Policies: q.policies, MaxTurns: s.cfg.Agent.MaxSessionTurns, Logger: s.log.With().Str("package", "jobs").Logger()})
 	s.sessions.SetWorkers(q.workers)
 	if !s.cfg.Queue.Enabled {
 		return nil
@@ -43,7 +43,7 @@ func (s *Server) startQueue(ctx context.Context) error {
 			DefaultTimeout: settings.DefaultTimeout,
 		},
 		Definitions: s.jobDefinitions(), LeaveRunning: s.cfg.KeepRuntimes && s.cfg.RuntimeDetach,
-		Logger: s.log.With().Str("room", "queue").Logger(),
+		Logger: s.log.With().Str("package", "queue").Logger(),
 	})
 	s.metrics.registry.MustRegister(unrunnableJobs{q.Queue, prometheus.NewDesc(telemetry.MetricName("queue", "unrunnable_jobs"),
 		"Queued jobs of types this server does not have; they wait for one that has.", []string{"type"}, nil)})
@@ -78,7 +78,7 @@ func (s *Server) jobDefinitions() []queue.Definition {
 			UntrustedTerminal: agent.UntrustedTerminalGrace, EmptyTurn: agent.EmptyTurnGrace},
 		AttemptTimeout: s.cfg.Queue.DefaultTimeout, SuggestWait: s.cfg.Queue.SuggestRequestWait,
 		SuggestEnabled: s.cfg.Queue.SuggestRequestEnabled,
-		Logger:         s.log.With().Str("room", "jobs").Logger(),
+		Logger:         s.log.With().Str("package", "jobs").Logger(),
 	}
 	return jobs.Definitions(options)
 }

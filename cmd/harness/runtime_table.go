@@ -134,7 +134,7 @@ func (s *Server) setup(name string, confined confinement, families ...string) st
 		Launch: stdio.Launch{
 			Name: name, Mark: process.Mark(s.dir.path, name), Confine: confined.plan, Stage: confined.stage,
 			Inherits: s.environment().Inherits(name, families...), Env: slices.Clone(confined.env),
-			Shims: s.runtimes.shims, Detach: s.cfg.RuntimeDetach, Logger: s.log.With().Str("room", name).Logger(),
+			Shims: s.runtimes.shims, Detach: s.cfg.RuntimeDetach, Logger: s.log.With().Str("package", name).Logger(),
 		},
 		Supervise: stdio.Options{
 			Sink: s.sessions.Sink(name), Resume: s.sessions.Resumption, KeepOnStop: s.cfg.KeepRuntimes,

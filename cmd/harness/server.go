@@ -33,8 +33,8 @@ import (
 	"harness/stream"
 )
 
-// streamGoodbye is how long clients have to answer 1012; those that do not are cut off within the stream's bound, which is no failure.
-const streamGoodbye = 2 * time.Second
+// streamCloseWait is how long clients have to answer 1012; those that do not are cut off within the stream's bound, which is no failure.
+const streamCloseWait = 2 * time.Second
 
 // Server is the whole program as one value: end-to-end tests start the very same.
 type Server struct {
@@ -73,7 +73,7 @@ type Server struct {
 func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further ...runtimeMaker) *Server {
 	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: newMetrics(), crowd: newCrowd(), failed: make(chan error, 1),
 		consents: newConsents(cfg.Trust), runtimes: runtimes{table: append(runtimeTable(), further...)}}
-	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, rooms, database.
+	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, services, database.
 	s.parts = lifecycle.New(log, cfg.ShutdownTimeout,
 		lifecycle.Part{Name: "data directory", Start: s.openDir, Stop: s.closeDir, Bound: time.Second},
 		lifecycle.Part{Name: "listener", Start: s.listen, Stop: s.closeListener, Bound: time.Second},
@@ -143,7 +143,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 func (s *Server) startGate(context.Context) error {
 	s.gate = api.NewStartupGate()
 	s.limiter = api.NewConnLimiter(api.ConnLimiterOptions{
-		MaxConnections: s.cfg.Limits.HTTPConnections, Metrics: s.metrics.http.options(), Logger: s.log.With().Str("room", "api").Logger(),
+		MaxConnections: s.cfg.Limits.HTTPConnections, Metrics: s.metrics.http.options(), Logger: s.log.With().Str("package", "api").Logger(),
 	})
 	s.http, s.served = s.limiter.Server(s.gate), make(chan struct{})
 	go func() {
@@ -187,7 +187,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 func (s *Server) closeDatabase(context.Context) error { return s.db.Close() }
 
 func (s *Server) startJournal(ctx context.Context) error {
-	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("room", "journal").Logger(), Observe: s.metrics.observeBatch, Origin: origin,
+	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("package", "journal").Logger(), Observe: s.metrics.observeBatch, Origin: origin,
 		Upcast: stream.Upcast, Refused: s.metrics.database.refusals.Inc})
 	s.metrics.database.watch(s.db.Engine(), s.journal)
 	return s.journal.Start(ctx)
@@ -220,7 +220,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 			return levels.Approval, levels.Sandbox
 		},
 		KeepNative: s.cfg.KeepNative, NativeLines: nativelog.New(filepath.Join(s.dir.path, "native")),
-		Logger: s.log.With().Str("room", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
+		Logger: s.log.With().Str("package", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
 	})
 	return s.sessions.Start(ctx)
 }
@@ -234,7 +234,7 @@ func (s *Server) stopSessions(ctx context.Context) error { return s.sessions.Sto
 
 func (s *Server) startStream(ctx context.Context) error {
 	s.hub = stream.NewHub(s.journal, stream.Options{
-		Logger: s.log.With().Str("room", "stream").Logger(), Metrics: s.metrics.stream.options(s.crowd.joined), StopTimeout: streamGoodbye,
+		Logger: s.log.With().Str("package", "stream").Logger(), Metrics: s.metrics.stream.options(s.crowd.joined), StopTimeout: streamCloseWait,
 	})
 	return s.hub.Start(ctx)
 }
@@ -253,7 +253,7 @@ func (s *Server) startHTTP(context.Context) error {
 		}),
 		Agents: agents,
 		Actor:  actor,
-		Logger: s.log.With().Str("room", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait, Lifecycle: s.lifecycle(),
+		Logger: s.log.With().Str("package", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait, Lifecycle: s.lifecycle(),
 	}
 	if s.codex != nil {
 		options.Runtime = s.codex

@@ -16,7 +16,7 @@ import (
 	"harness/transcript"
 )
 
-// Outcomes of the rooms behind the interfaces, to be wrapped by their adapters. Any other error is a failure.
+// Outcomes of the packages behind the interfaces, to be wrapped by their adapters. Any other error is a failure.
 var (
 	// ErrGone: what the action is about was deleted or never existed.
 	ErrGone = errors.New("there is nothing left to act on")
@@ -24,16 +24,16 @@ var (
 	ErrResolved = errors.New("already resolved")
 	// ErrConflict: the state does not allow it now, for example no such turn is running.
 	ErrConflict = errors.New("the state does not allow it")
-	// ErrInvalid: the room refused the payload.
+	// ErrInvalid: the package refused the payload.
 	ErrInvalid = errors.New("invalid request")
 )
 
-// Transcripts writes entries; the session room implements it.
+// Transcripts writes entries; package session implements it.
 type Transcripts interface {
 	UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error
 }
 
-// Approvals reads and decides interactive requests; the session room implements it.
+// Approvals reads and decides interactive requests; package session implements it.
 type Approvals interface {
 	// Approval tells what a request is about, ErrGone when there is none of that id.
 	Approval(ctx context.Context, approvalID string) (Approval, error)
@@ -58,7 +58,7 @@ type Journal interface {
 	Commit(ctx context.Context, unit journal.Unit) ([]journal.Record, error)
 }
 
-// Options are what an Executor is built from. Journal and DB are required; an action whose room is nil fails.
+// Options are what an Executor is built from. Journal and DB are required; an action whose package is nil fails.
 type Options struct {
 	Journal     Journal
 	DB          *database.DB
@@ -159,7 +159,7 @@ func (e *Executor) execute(ctx context.Context, call extensions.ActionCall, resu
 	return e.once(ctx, hash(call.Extension, key), signature, call.Scope.SessionID, act)
 }
 
-// byError turns a room's error into an outcome.
+// byError turns a package's error into an outcome.
 func byError(err error) outcome {
 	switch {
 	case err == nil:

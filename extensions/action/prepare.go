@@ -39,8 +39,8 @@ func invalid(message string) (prepared, *outcome) {
 	return refuse(sdk.Invalid, "invalid_payload", message)
 }
 
-func unavailable(room string) (prepared, *outcome) {
-	return refuse(sdk.Failed, "unavailable", "this server has no "+room)
+func unavailable(part string) (prepared, *outcome) {
+	return refuse(sdk.Failed, "unavailable", "this server has no "+part)
 }
 
 func scopeRefusal(problems ...string) *outcome {

@@ -10,7 +10,7 @@ import (
 // maxTitle bounds a title in bytes.
 const maxTitle = 200
 
-// Titles names sessions; the session room implements it.
+// Titles names sessions; package session implements it.
 type Titles interface {
 	// Rename gives a session a title. With onlyFrom it must have that title until then: ErrResolved when it has another.
 	Rename(ctx context.Context, sessionID, title, onlyFrom string) error

@@ -28,7 +28,7 @@ const patience = 60 * time.Second
 // interrupted.
 type answer func(done <-chan struct{}, message string) (string, error)
 
-// fakeSessions is the session room with workers that answer at once. Transcripts are real rows.
+// fakeSessions is package session with workers that answer at once. Transcripts are real rows.
 type fakeSessions struct {
 	journal *journal.Journal
 

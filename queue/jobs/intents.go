@@ -37,7 +37,7 @@ type ActionResult struct {
 	Replayed   bool            `json:"replayed,omitempty"`
 }
 
-// ActionExecutor runs actions under trust, capabilities and idempotency. The extensions room implements it.
+// ActionExecutor runs actions under trust, capabilities and idempotency. Package extensions implements it.
 type ActionExecutor interface {
 	Execute(ctx context.Context, intent Intent) (ActionResult, error)
 }

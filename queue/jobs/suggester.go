@@ -36,7 +36,7 @@ type Suggester struct {
 	wait  time.Duration
 }
 
-// NewSuggester makes the room behind the suggested-request routes.
+// NewSuggester makes what is behind the suggested-request routes.
 func NewSuggester(suggestions *Suggestions, q Queue, wait time.Duration) *Suggester {
 	return &Suggester{Suggestions: suggestions, queue: q, wait: wait}
 }

@@ -21,7 +21,7 @@ import (
 	"harness/transcript"
 )
 
-// Sessions is what workers need of the session room. *session.Service implements it.
+// Sessions is what workers need of package session. *session.Service implements it.
 type Sessions interface {
 	Transcripts
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
@@ -111,7 +111,7 @@ type WorkersOptions struct {
 	Logger   zerolog.Logger
 }
 
-// NewWorkers makes the room of workers.
+// NewWorkers makes what keeps the workers.
 func NewWorkers(o WorkersOptions) *Workers {
 	return &Workers{db: o.DB, journal: o.Journal, sessions: o.Sessions, nodeID: o.NodeID, policies: o.Policies, maxTurns: o.MaxTurns, log: o.Logger}
 }

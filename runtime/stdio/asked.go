@@ -115,5 +115,5 @@ func (c *Conn) AsksIn(threadID string) bool {
 func (c *Conn) Quiet(since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.requests) == 0 && len(c.former) == 0 && time.Unix(0, c.spoke.Load()).Before(since) && c.stored.Load() >= c.told.Load()
+	return len(c.requests) == 0 && len(c.orphaned) == 0 && time.Unix(0, c.spoke.Load()).Before(since) && c.stored.Load() >= c.told.Load()
 }

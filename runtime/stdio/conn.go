@@ -63,8 +63,8 @@ type Conn struct {
 	nextID   int64
 	pending  map[string]*pending
 	requests map[string]openRequest
-	former   map[string]formerCall
-	lost     map[string]bool // threads of former calls that were reported as unanswered
+	orphaned map[string]orphanedCall
+	lost     map[string]bool // threads of orphaned calls that were reported as unanswered
 	labels   []string        // of earlier servers' SendOpen
 	dead     error
 
@@ -210,7 +210,7 @@ func (c *Conn) respond(said Line) {
 	delete(c.pending, said.Answer)
 	c.mu.Unlock()
 	if p == nil {
-		if !c.formerAnswered(said) {
+		if !c.orphanAnswered(said) {
 			c.counters.Late.Add(1)
 			if said.Refusal == nil {
 				c.protocol.Answered("", "", said.Result) // what the request did shows in what the agent says

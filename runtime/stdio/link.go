@@ -146,7 +146,7 @@ func (c *Conn) seed(l *link) {
 			c.labels = append(c.labels, open.Label)
 		}
 		var err error
-		if c.former, err = formerCalls(*l.found, l.shim.State, l.resume.Offset, c.protocol.AnswerIn); err != nil {
+		if c.orphaned, err = orphanedCalls(*l.found, l.shim.State, l.resume.Offset, c.protocol.AnswerIn); err != nil {
 			c.log.Warn().Err(err).Msg("the spool could not be searched for answers; a call of an earlier server may be reported although " +
 				c.name + " answered it")
 		}

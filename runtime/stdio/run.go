@@ -60,7 +60,7 @@ func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 		s.launcher.sweep()
 	}
 	<-conn.gone
-	conn.reportFormer()
+	conn.reportOrphaned()
 	l.release()
 	exit := l.exit()
 	if hung != nil {
@@ -150,7 +150,7 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 		case err := <-retired:
 			return err
 		case <-overdue.C:
-			conn.reportFormer()
+			conn.reportOrphaned()
 			continue
 		case <-looks:
 			if err := s.examine(&health); err != nil {

@@ -12,9 +12,9 @@ import (
 	"harness/runtime/process/shim"
 )
 
-// formerCall is a request of a server before this one whose answer that server did not say to have got. It is never sent again: what it did
+// orphanedCall is a request of a server before this one whose answer that server did not say to have got. It is never sent again: what it did
 // shows in what the agent says, and when it answers, that is all there is to know. Without an answer it is reported.
-type formerCall struct {
+type orphanedCall struct {
 	ID     int64  `json:"id"`
 	Method string `json:"method"`
 	Thread string `json:"thread,omitempty"`
@@ -24,20 +24,20 @@ type formerCall struct {
 
 // labelOf names a call for whoever attaches to the process next.
 func labelOf(id int64, method, thread string) string {
-	label, err := json.Marshal(formerCall{ID: id, Method: method, Thread: thread})
+	label, err := json.Marshal(orphanedCall{ID: id, Method: method, Thread: thread})
 	if err != nil {
 		return ""
 	}
 	return string(label)
 }
 
-// formerCalls are the open calls a shim remembers, without those whose answers the server before us has read (up to an offset) but had no time
+// orphanedCalls are the open calls a shim remembers, without those whose answers the server before us has read (up to an offset) but had no time
 // to settle. answered tells which request a line answers, "" for none.
-func formerCalls(f shim.Found, state shim.State, read int64, answered func(line []byte) string) (map[string]formerCall, error) {
-	calls := map[string]formerCall{}
+func orphanedCalls(f shim.Found, state shim.State, read int64, answered func(line []byte) string) (map[string]orphanedCall, error) {
+	calls := map[string]orphanedCall{}
 	from := read
 	for _, open := range state.Calls {
-		call := formerCall{label: open.Label}
+		call := orphanedCall{label: open.Label}
 		if json.Unmarshal([]byte(open.Label), &call) != nil || call.ID == 0 {
 			continue // not of Call
 		}
@@ -63,11 +63,11 @@ func formerCalls(f shim.Found, state shim.State, read int64, answered func(line 
 	}
 }
 
-// formerAnswered takes the answer to a call of a server before us; false when it is none.
-func (c *Conn) formerAnswered(said Line) bool {
+// orphanAnswered takes the answer to a call of a server before us; false when it is none.
+func (c *Conn) orphanAnswered(said Line) bool {
 	c.mu.Lock()
-	call, was := c.former[said.Answer]
-	delete(c.former, said.Answer)
+	call, was := c.orphaned[said.Answer]
+	delete(c.orphaned, said.Answer)
 	c.mu.Unlock()
 	if !was {
 		return false
@@ -81,11 +81,11 @@ func (c *Conn) formerAnswered(said Line) bool {
 	return true
 }
 
-// reportFormer reports the calls of servers before us that the agent has not answered, and will not or is overdue with.
-func (c *Conn) reportFormer() {
+// reportOrphaned reports the calls of servers before us that the agent has not answered, and will not or is overdue with.
+func (c *Conn) reportOrphaned() {
 	c.mu.Lock()
-	calls := slices.SortedFunc(maps.Values(c.former), func(a, b formerCall) int { return int(a.ID - b.ID) })
-	clear(c.former)
+	calls := slices.SortedFunc(maps.Values(c.orphaned), func(a, b orphanedCall) int { return int(a.ID - b.ID) })
+	clear(c.orphaned)
 	for _, call := range calls {
 		c.lost[call.Thread] = true
 	}
@@ -104,7 +104,7 @@ func (c *Conn) reportFormer() {
 func (c *Conn) Recalled(threadID string) (open, lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, call := range c.former {
+	for _, call := range c.orphaned {
 		open = open || call.Thread == threadID
 	}
 	return open, c.lost[threadID]

@@ -45,7 +45,7 @@ func (s *Service) TurnEntries(ctx context.Context, sessionID, turnID string) (en
 	})
 }
 
-// UpsertTranscriptIn is UpsertTranscript as part of another room's unit: entry and event commit with that room's own rows. A session that
+// UpsertTranscriptIn is UpsertTranscript as part of another package's unit: entry and event commit with that package's own rows. A session that
 // is not there (any more) has nothing upserted, and an entry that changes nothing is not announced.
 func (s *Service) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) ([]journal.Event, error) {
 	systemOwned, err := presence(ctx, tx, sessionID)
@@ -63,7 +63,7 @@ func (s *Service) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessio
 	return []journal.Event{event}, nil
 }
 
-// PresentIn tells, as part of another room's unit, whether a session is there.
+// PresentIn tells, as part of another package's unit, whether a session is there.
 func (s *Service) PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error) {
 	_, err := presence(ctx, tx, sessionID)
 	if absent(err) {

@@ -6,29 +6,29 @@ import (
 	"strconv"
 )
 
-// verdict is the answer to a cursor: what the client is told, and where its frames begin.
-type verdict struct {
+// resumeStatus is the answer to a cursor: what the client is told, and where its frames begin.
+type resumeStatus struct {
 	message *Message
 	cursor  int64
 }
 
-// judge compares a cursor with what the journal still has.
-func (h *Hub) judge(ctx context.Context, at cursor) (verdict, error) {
+// compare compares a cursor with what the journal still has.
+func (h *Hub) compare(ctx context.Context, at cursor) (resumeStatus, error) {
 	oldest, headEvent, err := h.journal.Bounds(ctx)
 	if err != nil {
-		return verdict{}, fmt.Errorf("compare a cursor with the journal: %w", err)
+		return resumeStatus{}, fmt.Errorf("compare a cursor with the journal: %w", err)
 	}
 	head := endOf(headEvent)
 	switch {
 	case at.latest:
-		return verdict{verdictMessage("resumed", head, head, 0), head}, nil
+		return resumeStatus{resumeStatusMessage("resumed", head, head, 0), head}, nil
 	case at.after > head:
-		return verdict{verdictMessage("ahead", at.after, head, 0), head}, nil
+		return resumeStatus{resumeStatusMessage("ahead", at.after, head, 0), head}, nil
 	case lost(at.after, oldest):
 		h.opts.Metrics.Gap("resume")
-		return verdict{verdictMessage("gap", at.after, head, oldest), startOf(oldest) - 1}, nil
+		return resumeStatus{resumeStatusMessage("gap", at.after, head, oldest), startOf(oldest) - 1}, nil
 	default:
-		return verdict{verdictMessage("resumed", at.after, head, 0), at.after}, nil
+		return resumeStatus{resumeStatusMessage("resumed", at.after, head, 0), at.after}, nil
 	}
 }
 
@@ -39,8 +39,8 @@ func lost(cursor, oldest int64) bool {
 	return oldest > event+1 || oldest == event+1 && midEvent(cursor)
 }
 
-// verdictMessage is a resume control frame; oldest is the oldest journal position still kept, 0 when it is not told.
-func verdictMessage(kind string, from, to, oldest int64) *Message {
+// resumeStatusMessage is a resume control frame; oldest is the oldest journal position still kept, 0 when it is not told.
+func resumeStatusMessage(kind string, from, to, oldest int64) *Message {
 	return newMessage(96, func(dst []byte) []byte {
 		dst = append(dst, `{"type":"`...)
 		dst = append(dst, kind...)
