@@ -88,9 +88,10 @@ type Last struct {
 	Row   func(row interface{ Scan(dest ...any) error }) error
 }
 
-// UpdateHolding is Update for a transaction others wait for: it runs hold first, a query of one number without parameters that locks what
-// they wait for, and hands fn its answer; fn may leave a last statement to run with the commit. On Postgres either costs no round trip of its
-// own, and statements of a Bulk may be sent later than they are made: their error is that of a later one.
+// UpdateHolding is Update for a transaction others wait for: it runs hold first, a query of one number without
+// parameters that locks what they wait for, and hands fn its answer; fn may leave a last statement to run with the
+// commit. On Postgres either costs no round trip of its own, and statements of a Bulk may be sent later than they are
+// made: their error is that of a later one.
 func (db *DB) UpdateHolding(ctx context.Context, hold string, fn func(tx Tx, held int64) (Last, error)) error {
 	if db.engine == Postgres {
 		return db.updatePostgres(ctx, hold, fn)
