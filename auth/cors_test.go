@@ -73,8 +73,8 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// A page must be able to read why it was refused, and its preflight request, which carries no token, needs none. The name it calls the server
-// by is checked before.
+// A page must be able to read why it was refused, and its preflight request, which carries no token, needs none. The
+// name it calls the server by is checked before.
 func TestCORSOfRefusals(t *testing.T) {
 	t.Parallel()
 	guard := auth.Guard(auth.Options{BoundHost: "127.0.0.1", AllowedOrigins: []string{"http://localhost:5173"}, Token: token})

@@ -20,7 +20,8 @@ type Options struct {
 	AllowedOrigins []string // HARNESS_ALLOWED_ORIGINS
 	Token          string   // HARNESS_AUTH_TOKEN; "" asks for none
 
-	// Agent tells whether a request comes from inside of a runtime, and for which session that works, "" when it is not known. nil: none does.
+	// Agent tells whether a request comes from inside of a runtime, and for which session that works, "" when it is not
+	// known. nil: none does.
 	Agent func(r *http.Request) (session string, inside bool)
 
 	// Refused is told the code of every refusal; nil is told nothing.

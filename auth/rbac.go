@@ -236,7 +236,8 @@ func (r *RBAC) verify(token string) (jwt.MapClaims, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A time that is no number is no time; the library overlooks it in maps only where it is absent, and reads one beyond int64 as long ago.
+	// A time that is no number is no time; the library overlooks it in maps only where it is absent, and reads one
+	// beyond int64 as long ago.
 	for _, name := range []string{"exp", "nbf", "iat"} {
 		if value, ok := claims[name]; ok {
 			if at, isNumber := value.(float64); !isNumber || math.Abs(at) > latestTime {

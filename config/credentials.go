@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// CredentialLevel is the level of a runtime's credentials: what was said of it, else of all, else namespaced. Of two that say the same the last one counts.
+// CredentialLevel is the level of a runtime's credentials: what was said of it, else of all, else namespaced. Of two
+// that say the same the last one counts.
 func (c *Config) CredentialLevel(runtime string) string {
 	var all, own string
 	for _, entry := range c.RuntimeCredentials {

@@ -9,8 +9,9 @@ import (
 	"os"
 )
 
-// Look opens a store that is there to read from it: it makes no file, changes none, and takes no lock that a server would wait for. A SQLite
-// file that does not exist is fs.ErrNotExist, one that Open would refuse *FileError. ErrReadOnly says, beside the store, that it takes no writes. The caller closes what it is given.
+// Look opens a store that is there to read from it: it makes no file, changes none, and takes no lock that a server
+// would wait for. A SQLite file that does not exist is fs.ErrNotExist, one that Open would refuse *FileError.
+// ErrReadOnly says, beside the store, that it takes no writes. The caller closes what it is given.
 func Look(ctx context.Context, opts Options) (*DB, error) {
 	if opts.URL != "" {
 		opts.MaxConns = 1

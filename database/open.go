@@ -20,8 +20,8 @@ type Options struct {
 	URL string
 	// Path is the SQLite file. Its folder is made when missing.
 	Path string
-	// Marker is a table that every store of this program has: a SQLite file with tables but without it belongs to another one and is refused
-	// with a *FileError. "" does not look.
+	// Marker is a table that every store of this program has: a SQLite file with tables but without it belongs to
+	// another one and is refused with a *FileError. "" does not look.
 	Marker string
 	// Synchronous is SQLite's durability: FULL (default; a commit survives power loss) or NORMAL (it survives a crash of the process).
 	Synchronous string

@@ -12,8 +12,8 @@ import (
 
 const holdHead = `select pos from journal_head where id = 1 for update`
 
-// A transaction whose process says nothing for too long is given up by Postgres: it fails as one to be tried again, and nothing of it is there.
-// A process that is slow, not frozen, gets more time with each try, until it has committed.
+// A transaction whose process says nothing for too long is given up by Postgres: it fails as one to be tried again, and
+// nothing of it is there. A process that is slow, not frozen, gets more time with each try, until it has committed.
 func TestATransactionThatIdlesIsGivenUp(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)

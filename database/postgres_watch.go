@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// stalled is how long somebody may keep others waiting for a lock while Postgres waits for its next word, or for it to read an answer, in the
-// middle of a statement: no time-out of Postgres ends that.
+// stalled is how long somebody may keep others waiting for a lock while Postgres waits for its next word, or for it to
+// read an answer, in the middle of a statement: no time-out of Postgres ends that.
 const stalled = 2 * time.Second
 
 // endStalled ends the transactions that a connection waits for and that are stuck with their clients within a statement.

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxKey is how many characters (UTF-16 units) a text may have that becomes part of an index: with 3 bytes each it leaves room for a session's
-// id in the 2704 bytes that Postgres takes for all of an index row.
+// MaxKey is how many characters (UTF-16 units) a text may have that becomes part of an index: with 3 bytes each it
+// leaves room for a session's id in the 2704 bytes that Postgres takes for all of an index row.
 const MaxKey = 512
 
 // maxKeyBytes is MaxKey as EncodeText stores it.
@@ -35,8 +35,9 @@ func CheckKeys(namesAndTexts ...string) error {
 	return nil
 }
 
-// Postgres refuses U+0000 and invalid UTF-8 in text, SQLite takes both; clients may send either. Text a client chose goes through EncodeText
-// on its way in and DecodeText on its way out, so that both engines give back the same. Nearly all text is stored as it is.
+// Postgres refuses U+0000 and invalid UTF-8 in text, SQLite takes both; clients may send either. Text a client chose
+// goes through EncodeText on its way in and DecodeText on its way out, so that both engines give back the same. Nearly
+// all text is stored as it is.
 var (
 	encodeText = strings.NewReplacer("\x00", "\x010", "\x01", "\x011")
 	decodeText = strings.NewReplacer("\x010", "\x00", "\x011", "\x01")

@@ -159,9 +159,9 @@ func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (committed Co
 	return committed, w.bytes, nil
 }
 
-// rollback leaves no transaction open: when SQLite cannot roll back, or has done so already, the connection goes, and so it does when the
-// cause says that its files may not be what they were. Then there may be nothing to complain about (inDoubt): a failed BEGIN or COMMIT leaves
-// a transaction or none.
+// rollback leaves no transaction open: when SQLite cannot roll back, or has done so already, the connection goes, and
+// so it does when the cause says that its files may not be what they were. Then there may be nothing to complain about
+// (inDoubt): a failed BEGIN or COMMIT leaves a transaction or none.
 func (w *writer) rollback(ctx context.Context, cause error, inDoubt bool) error {
 	if isStale(cause) {
 		return w.drop()

@@ -80,8 +80,8 @@ func TestAgentConfig(t *testing.T) {
 	}
 }
 
-// A file holds for the agent of its folder's name and of its manifest, whether or not the extension loads; where it is open which file holds,
-// no worker runs.
+// A file holds for the agent of its folder's name and of its manifest, whether or not the extension loads; where it is
+// open which file holds, no worker runs.
 func TestAgentPoliciesAreFoundAndFailClosed(t *testing.T) {
 	t.Parallel()
 	const narrow, manifest = `{"sandbox":"read-only"}`, `{"name":"n","version":"1","displayName":"d","agentId":"`

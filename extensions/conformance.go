@@ -43,7 +43,8 @@ type ConformanceEvent struct {
 	Results []sdk.EmitResult `json:"results"`
 }
 
-// conformanceProfiles are the two runtimes an extension is tried in; the second exists nowhere, so only what is in the contract works there.
+// conformanceProfiles are the two runtimes an extension is tried in; the second exists nowhere, so only what is in the
+// contract works there.
 func conformanceProfiles() []sdk.Profile {
 	return []sdk.Profile{
 		{RuntimeProfileID: "codex-manager", RuntimeProfileVersion: "1.0.0", CoreAPIVersion: sdk.AgentRuntimeCoreAPIVersion},

@@ -87,10 +87,11 @@ func (o *DispatcherOptions) setDefaults() {
 	}
 }
 
-// Dispatcher feeds extensions from the journal: app-server signals as they are, and the events synthesised from them. It takes records over
-// without blocking and works on goroutines of its own, so the stream never waits for an extension; a lane that cannot keep up reads the
-// journal from its cursor, so no signal is lost. After a crash, synthesised events are caught up from the stored cursor; plain signals of the
-// time in between are not told again, their moment is over.
+// Dispatcher feeds extensions from the journal: app-server signals as they are, and the events synthesised from them.
+// It takes records over without blocking and works on goroutines of its own, so the stream never waits for an
+// extension; a lane that cannot keep up reads the journal from its cursor, so no signal is lost. After a crash,
+// synthesised events are caught up from the stored cursor; plain signals of the time in between are not told again,
+// their moment is over.
 type Dispatcher struct {
 	opts  DispatcherOptions
 	names names

@@ -12,7 +12,8 @@ import (
 	"harness/extensions/sdk"
 )
 
-// Scope is what an event is about. What a handler asks for may only touch this (project, source session, turn); an empty field binds nothing.
+// Scope is what an event is about. What a handler asks for may only touch this (project, source session, turn); an
+// empty field binds nothing.
 type Scope struct {
 	ProjectID, SessionID, TurnID string
 }

@@ -102,9 +102,9 @@ type Source struct {
 	Runtime RuntimeWish
 	// HostCapabilities is capabilities.host: what a process asks of the machine ("fs.read:.", "net:api.example.com", "exec").
 	HostCapabilities []string
-	// Consent asks whether the operator consented to the extension's folder and to further files it runs, as they are now. A host that gives
-	// an extension the rights of a process calls it after it read the code and before each start, and starts nothing on an error. nil: it
-	// need not be asked.
+	// Consent asks whether the operator consented to the extension's folder and to further files it runs, as they are
+	// now. A host that gives an extension the rights of a process calls it after it read the code and before each
+	// start, and starts nothing on an error. nil: it need not be asked.
 	Consent func(further []string) error
 }
 

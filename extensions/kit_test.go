@@ -16,7 +16,8 @@ import (
 	"harness/extensions/sdk"
 )
 
-// script is what the test host makes of an entrypoint: one line per handler, "<event> <priority|-> <timeoutMs|-> <JSON result | !error | @wait>".
+// script is what the test host makes of an entrypoint: one line per handler, "<event> <priority|-> <timeoutMs|-> <JSON
+// result | !error | @wait>".
 type script struct {
 	subscriptions []extensions.Subscription
 	answers       []string

@@ -18,8 +18,8 @@ type Retention struct {
 	Max int
 }
 
-// Prune removes what nobody will ask for any more, in small transactions, and tells pruned of what went by table. A dispatch that nobody took
-// for as long as others are remembered is one of a node that did not come back.
+// Prune removes what nobody will ask for any more, in small transactions, and tells pruned of what went by table. A
+// dispatch that nobody took for as long as others are remembered is one of a node that did not come back.
 func Prune(ctx context.Context, j *journal.Journal, q database.Querier, now time.Time, keep Retention, pruned func(table string, rows int64)) error {
 	before := now.Add(-keepRows).UnixMilli()
 	for _, one := range []struct{ table, key, gone string }{

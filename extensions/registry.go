@@ -23,8 +23,9 @@ type Options struct {
 	// enforced only when ProcessAllowed names them (by manifest name).
 	Hosts          []Host
 	ProcessAllowed []string
-	// Consent asks whether the operator consented to what an extension runs in a process: everything in its folder, and further files outside
-	// of it. Its error says how to. It is asked before each start of such a process, in every trust mode; nil consents to all.
+	// Consent asks whether the operator consented to what an extension runs in a process: everything in its folder, and
+	// further files outside of it. Its error says how to. It is asked before each start of such a process, in every
+	// trust mode; nil consents to all.
 	Consent func(folder string, further []string) error
 	// Runtimes are the names agent.config.json may choose a worker's runtime from.
 	Runtimes []string
@@ -33,7 +34,8 @@ type Options struct {
 	Profile sdk.Profile
 	// HandlerTimeout bounds one handler run that names no timeout (30 s), LoadTimeout the load of one extension (10 s).
 	HandlerTimeout, LoadTimeout time.Duration
-	// Jobs, Settings and Actions are what handlers act through; each may be nil: enqueueJob then fails, the getters are absent, actions fail.
+	// Jobs, Settings and Actions are what handlers act through; each may be nil: enqueueJob then fails, the getters are
+	// absent, actions fail.
 	Jobs     Jobs
 	Settings Settings
 	Actions  Actions

@@ -18,7 +18,8 @@ import (
 	"harness/journal"
 )
 
-// LC-04: 50 extensions are swapped while emits run. No result fails, every emit sees all old or all new handlers, and the old modules are closed.
+// LC-04: 50 extensions are swapped while emits run. No result fails, every emit sees all old or all new handlers, and
+// the old modules are closed.
 func TestReloadIsAtomicUnderEmits_LC04(t *testing.T) {
 	t.Parallel()
 	const modules, reloads, emitters = 50, 12, 4

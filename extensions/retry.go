@@ -52,8 +52,8 @@ func (r *retries) take(now time.Time) (due []dispatch, wait time.Duration) {
 	return due, wait
 }
 
-// retryLoop takes up what an earlier run left, then tries again what is due: side by side, as many as there are lanes, so that a handler that
-// takes its time over one does not hold up the others.
+// retryLoop takes up what an earlier run left, then tries again what is due: side by side, as many as there are lanes,
+// so that a handler that takes its time over one does not hold up the others.
 func (d *Dispatcher) retryLoop(ctx context.Context, left []dispatch) {
 	var tries errgroup.Group
 	defer func() { _ = tries.Wait() }() // a try tells of its failure itself
@@ -95,8 +95,9 @@ func (d *Dispatcher) try(ctx context.Context, job dispatch) {
 	}
 }
 
-// Reconcile offers every file change that still waits for a decision, and that no extension acted on, again (sourceEvent approvals_reconcile).
-// Call it after a reload: what came in before an extension was there is not lost to it. One that was acted on is never offered twice.
+// Reconcile offers every file change that still waits for a decision, and that no extension acted on, again
+// (sourceEvent approvals_reconcile). Call it after a reload: what came in before an extension was there is not lost to
+// it. One that was acted on is never offered twice.
 func (d *Dispatcher) Reconcile(ctx context.Context) error {
 	left, err := pendingDispatches(ctx, d.opts.DB.Read(), d.opts.NodeID)
 	if err != nil {

@@ -99,8 +99,8 @@ func (r *Registry) perform(ctx context.Context, declared *Capabilities, call Act
 	return done
 }
 
-// PerformForWorker has an action executed that a worker of an agent asks for in its answer. It is held to what the agent's extension declared
-// as if a handler had asked; an agent of no loaded extension declared nothing.
+// PerformForWorker has an action executed that a worker of an agent asks for in its answer. It is held to what the
+// agent's extension declared as if a handler had asked; an agent of no loaded extension declared nothing.
 func (r *Registry) PerformForWorker(ctx context.Context, agent string, call ActionCall) sdk.EmitResult {
 	s := r.acquire()
 	defer s.release()
@@ -111,8 +111,9 @@ func (r *Registry) PerformForWorker(ctx context.Context, agent string, call Acti
 	return r.perform(ctx, declared, call)
 }
 
-// mayInstruct tells whether a module may queue a job: what an agent's worker asks for is held to what the agent's extension declared, so that
-// nobody may have it asked by another one's. reason is set when the agent is another one's, allowed or not.
+// mayInstruct tells whether a module may queue a job: what an agent's worker asks for is held to what the agent's
+// extension declared, so that nobody may have it asked by another one's. reason is set when the agent is another one's,
+// allowed or not.
 func (r *Registry) mayInstruct(moduleName string, job sdk.EnqueueInput) (allowed bool, reason string) {
 	var instruction struct {
 		Agent string `json:"agent"`

@@ -103,9 +103,10 @@ func chaosOptions(db *database.DB, j *journal.Journal, node string, log zerolog.
 		}}
 }
 
-// Chaos: processes run 400 jobs of 20 projects while one of them is killed every half second in which a job ended, and another comes in its
-// place, and on Postgres all their connections are cut for half a second in between. All jobs end, none twice, each with its events complete
-// and in order; an observer never sees two jobs of a project or more than the limit running.
+// Chaos: processes run 400 jobs of 20 projects while one of them is killed every half second in which a job ended, and
+// another comes in its place, and on Postgres all their connections are cut for half a second in between. All jobs end,
+// none twice, each with its events complete and in order; an observer never sees two jobs of a project or more than the
+// limit running.
 func TestChaosOfKilledProcesses(t *testing.T) {
 	for engine, processes := range map[database.Engine]int{database.Postgres: 4, database.SQLite: 2} {
 		t.Run(string(engine), func(t *testing.T) {

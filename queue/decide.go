@@ -174,8 +174,8 @@ func (d decider) capacity(ctx context.Context, tx database.Tx, projectID string)
 	return nil
 }
 
-// claim starts jobs that are this node's to run while there are free slots, and returns the ones started; a job that can not be run is ended
-// instead.
+// claim starts jobs that are this node's to run while there are free slots, and returns the ones started; a job that
+// can not be run is ended instead.
 func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, now int64) ([]Job, []journal.Event, error) {
 	running, err := count(ctx, tx, `state = 'running'`)
 	if err != nil {

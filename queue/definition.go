@@ -76,8 +76,9 @@ type Definition struct {
 	OnQueued, OnStarted, OnTerminal Contribution
 }
 
-// registry are the definitions by type; immutable once the queue is made. A type it lacks may be known to another node on the same store, one of
-// another version or with other settings: its jobs are that node's, they are neither started nor ended here.
+// registry are the definitions by type; immutable once the queue is made. A type it lacks may be known to another node
+// on the same store, one of another version or with other settings: its jobs are that node's, they are neither started
+// nor ended here.
 type registry map[string]Definition
 
 func newRegistry(definitions []Definition) registry {

@@ -147,8 +147,8 @@ func (q *Queue) look(ctx context.Context) (time.Duration, error) {
 	return time.Duration(max(wait, 1)) * time.Millisecond, nil
 }
 
-// settleOverdue recovers the jobs whose processes are silent. This one is not: when the store did not let it say so, its jobs are still its own,
-// unless another process has taken them meanwhile.
+// settleOverdue recovers the jobs whose processes are silent. This one is not: when the store did not let it say so,
+// its jobs are still its own, unless another process has taken them meanwhile.
 func (q *Queue) settleOverdue(ctx context.Context) error {
 	return q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
 		for id, attempt := range q.ownRuns() {
@@ -220,8 +220,8 @@ func (q *Queue) follow(running []Job) {
 	}
 }
 
-// renewLeases keeps the jobs of this process its own. When a store that others share was out of reach for a whole lease, they may have taken
-// them.
+// renewLeases keeps the jobs of this process its own. When a store that others share was out of reach for a whole
+// lease, they may have taken them.
 func (q *Queue) renewLeases(ctx context.Context) {
 	ticker := time.NewTicker(q.opts.Lease / 3)
 	defer ticker.Stop()

@@ -61,9 +61,10 @@ type Candidate struct {
 	Burst int
 }
 
-// Pick chooses the next job to start at now (ms): first each project names its own, then forced ones go before interactive before background
-// ones, older before younger. An aged background job is forced once its project had a full burst of interactive ones. It is a pure function
-// of its arguments; candidates hold at most one job per project and priority. false means there is none.
+// Pick chooses the next job to start at now (ms): first each project names its own, then forced ones go before
+// interactive before background ones, older before younger. An aged background job is forced once its project had a
+// full burst of interactive ones. It is a pure function of its arguments; candidates hold at most one job per project
+// and priority. false means there is none.
 func (p Policy) Pick(candidates []Candidate, now int64) (Candidate, bool) {
 	var (
 		best     Candidate
@@ -127,7 +128,8 @@ func Transient(err error) error { return transient{err} }
 // Unwrap makes errors.Is match what was marked.
 func (t transient) Unwrap() error { return t.error }
 
-// Retryable is the shared classification of an attempt's error: passing trouble of a runtime or its conversations, and whatever took too long.
+// Retryable is the shared classification of an attempt's error: passing trouble of a runtime or its conversations, and
+// whatever took too long.
 func Retryable(err error) bool {
 	if errors.As(err, new(transient)) {
 		return true

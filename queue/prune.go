@@ -10,8 +10,8 @@ import (
 	"harness/journal"
 )
 
-// Retention is how long, and how many, ended jobs are kept in the whole store, besides the bound of each project (Policy.Retention); 0 keeps
-// all. Jobs that still owe something stay.
+// Retention is how long, and how many, ended jobs are kept in the whole store, besides the bound of each project
+// (Policy.Retention); 0 keeps all. Jobs that still owe something stay.
 type Retention struct {
 	Age time.Duration
 	Max int

@@ -17,8 +17,9 @@ const (
 	reconciliationKept    = 24 * time.Hour
 )
 
-// reconcile does what finished jobs still owe (Definition.OnTerminal failed when they ended), each in a unit of its own so that one does not
-// keep another. Any node may: the debt is in the job's row, put there by the transaction that ended it.
+// reconcile does what finished jobs still owe (Definition.OnTerminal failed when they ended), each in a unit of its own
+// so that one does not keep another. Any node may: the debt is in the job's row, put there by the transaction that
+// ended it.
 func (q *Queue) reconcile(ctx context.Context) error {
 	mine, args := q.owing(2)
 	owing, err := readJobs(ctx, q.db.Read(), `reconcile_at <= $1 and `+mine, append([]any{q.now()}, args...)...)

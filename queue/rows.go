@@ -106,7 +106,8 @@ func readJobs(ctx context.Context, q database.Querier, condition string, args ..
 	return database.ReadAll(ctx, q, "read jobs", scanJob, `select `+jobColumns+` from jobs where `+condition+` order by created_at, id`, args...)
 }
 
-// notElsewhere leaves a job about a session to the node that owns the session: its directory and its runtime are there. $2 is the node's id.
+// notElsewhere leaves a job about a session to the node that owns the session: its directory and its runtime are there.
+// $2 is the node's id.
 const notElsewhere = `(source_session_id is null or not exists (
 	select 1 from sessions s where s.id = jobs.source_session_id and s.node_id <> $2))`
 

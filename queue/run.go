@@ -62,14 +62,14 @@ func (r *Run) takeProgress() json.RawMessage {
 	return report
 }
 
-// SetContext stores where the attempt works ("" for unknown), so that a cancel from anywhere finds the turn to interrupt, and its checkpoint
-// with it (SetCheckpoint). ErrLost when the job is not this attempt's any more.
+// SetContext stores where the attempt works ("" for unknown), so that a cancel from anywhere finds the turn to
+// interrupt, and its checkpoint with it (SetCheckpoint). ErrLost when the job is not this attempt's any more.
 func (r *Run) SetContext(ctx context.Context, threadID, turnID string, checkpoint json.RawMessage) error {
 	return r.change(ctx, checkpoint, func(job *Job) { job.ThreadID, job.TurnID = textOrNil(threadID), textOrNil(turnID) })
 }
 
-// SetCheckpoint stores how far the attempt got, nil for nothing to go on from. Of a Resumable definition another process, or a later attempt,
-// finds it with Checkpoint. ErrLost when the job is not this attempt's any more.
+// SetCheckpoint stores how far the attempt got, nil for nothing to go on from. Of a Resumable definition another
+// process, or a later attempt, finds it with Checkpoint. ErrLost when the job is not this attempt's any more.
 func (r *Run) SetCheckpoint(ctx context.Context, checkpoint json.RawMessage) error {
 	return r.change(ctx, checkpoint, func(*Job) {})
 }

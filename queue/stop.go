@@ -10,9 +10,10 @@ import (
 	"harness/journal"
 )
 
-// Stop takes no more jobs, lets running ones finish for Drain, then asks them to end, and after the grace ends them as canceled. Queued
-// jobs stay queued, and with Options.LeaveRunning those that can be gone on with stay running. It waits for all of that; a handler that
-// ignores its context is named in the log and left behind. Calling it twice is allowed: later calls wait for the first, until their ctx ends.
+// Stop takes no more jobs, lets running ones finish for Drain, then asks them to end, and after the grace ends them as
+// canceled. Queued jobs stay queued, and with Options.LeaveRunning those that can be gone on with stay running. It
+// waits for all of that; a handler that ignores its context is named in the log and left behind. Calling it twice is
+// allowed: later calls wait for the first, until their ctx ends.
 func (q *Queue) Stop(ctx context.Context) error {
 	q.lifecycle.Lock()
 	before := q.state
@@ -93,7 +94,8 @@ func (q *Queue) leaves(run *Run) bool {
 	return q.opts.LeaveRunning && q.definitions[run.job.Type].Resumable
 }
 
-// leave keeps a job running for this node's next process to go on with. One that has not got anywhere is queued as if it had not been started.
+// leave keeps a job running for this node's next process to go on with. One that has not got anywhere is queued as if
+// it had not been started.
 func (q *Queue) leave(ctx context.Context, run *Run) error {
 	_, err := q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		d := q.decider()

@@ -50,8 +50,9 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// A node that lacks a job type neither starts nor ends jobs of it: not when it starts, not when it looks for work, not when it is the only one.
-// They wait for a node that has the type, take no room from other jobs and are to be seen; canceling them works.
+// A node that lacks a job type neither starts nor ends jobs of it: not when it starts, not when it looks for work, not
+// when it is the only one. They wait for a node that has the type, take no room from other jobs and are to be seen;
+// canceling them works.
 func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -116,8 +117,8 @@ func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 	})
 }
 
-// What a dead node leaves running of a type nobody here has goes back into the queue, so that its project is free; with no attempt left it ends,
-// and what its end owes is left to who knows the type.
+// What a dead node leaves running of a type nobody here has goes back into the queue, so that its project is free; with
+// no attempt left it ends, and what its end owes is left to who knows the type.
 func TestAbandonedJobsOfUnknownTypes(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {

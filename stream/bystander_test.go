@@ -11,8 +11,8 @@ import (
 	"harness/journal"
 )
 
-// bystander is a client without positions of the property test. It may miss frames that a later one replaces, but only such that a gap frame
-// before their place tells of.
+// bystander is a client without positions of the property test. It may miss frames that a later one replaces, but only
+// such that a gap frame before their place tells of.
 type bystander struct {
 	t       *testing.T
 	journal *memoryJournal

@@ -345,7 +345,8 @@ func TestRequestPayloadOddParams(t *testing.T) {
 	}
 }
 
-// What another runtime says names it, in every frame of its line; what codex says, and rows from before there were others, show what they showed.
+// What another runtime says names it, in every frame of its line; what codex says, and rows from before there were
+// others, show what they showed.
 func TestFramesNameTheirRuntime(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ kind, line, want string }{

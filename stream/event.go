@@ -37,8 +37,9 @@ type Meta struct {
 	SystemOwned bool `json:"systemOwned,omitempty"`
 	// Purged: the session is deleted; no app_server signal is made.
 	Purged bool `json:"purged,omitempty"`
-	// RequestID is our id of the interactive request a line is about, "" when it is about none: set on every EventRequest, and on the news that
-	// a request is closed. Rows from before one id held everywhere have none; their signals show the runtime's id, as they did.
+	// RequestID is our id of the interactive request a line is about, "" when it is about none: set on every
+	// EventRequest, and on the news that a request is closed. Rows from before one id held everywhere have none; their
+	// signals show the runtime's id, as they did.
 	RequestID *string `json:"requestId,omitempty"`
 	// Request is set on an EventRequest that waits for a person.
 	Request *RequestRef `json:"request,omitempty"`

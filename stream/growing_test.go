@@ -16,8 +16,8 @@ func deltaRecord(into, literal string, offset int64) journal.Record {
 	return journal.Record{Pos: 1, Event: journal.Event{Payload: json.RawMessage(payload), Meta: EncodeMeta(Meta{Text: &ref})}}
 }
 
-// Stored deltas make the texts their offsets say: apart by where they go, whole over cut characters, begun anew at 0, and as much as is left
-// of one whose beginning was pruned.
+// Stored deltas make the texts their offsets say: apart by where they go, whole over cut characters, begun anew at 0,
+// and as much as is left of one whose beginning was pruned.
 func TestGrowTexts(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -81,7 +81,8 @@ type Options struct {
 	RingFrames, RingBytes int
 	// Shards is the number of writers (GOMAXPROCS).
 	Shards int
-	// CatchUpPage is how many records a connection that catches up reads at a time (128), CatchUpReads how many connections read at once (8).
+	// CatchUpPage is how many records a connection that catches up reads at a time (128), CatchUpReads how many
+	// connections read at once (8).
 	CatchUpPage, CatchUpReads int
 	// PingEvery is the time between pings (30 s), PingTimeout the time a peer has for any sign of life after one (15 s).
 	PingEvery, PingTimeout time.Duration

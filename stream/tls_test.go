@@ -217,8 +217,8 @@ func TestASlowReaderUnderTLS(t *testing.T) {
 	}
 }
 
-// A reader over TLS that stops for good is found out and cut off: a close code can not be told any more, since a record was begun. The others
-// are served, and nothing is left of it.
+// A reader over TLS that stops for good is found out and cut off: a close code can not be told any more, since a record
+// was begun. The others are served, and nothing is left of it.
 func TestAStalledReaderUnderTLS(t *testing.T) {
 	ignore := goleak.IgnoreCurrent()
 	var counted told

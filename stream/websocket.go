@@ -32,8 +32,8 @@ func (w *websocketConn) Ping() {
 	_, _ = w.socket.Write([]byte{0x89, 0})
 }
 
-// Alive implements Conn: whatever the peer sent since the ping is a sign of life. So are frames it took: the pong of a slow reader may be far
-// behind them, and a dead one soon takes no more.
+// Alive implements Conn: whatever the peer sent since the ping is a sign of life. So are frames it took: the pong of a
+// slow reader may be far behind them, and a dead one soon takes no more.
 func (w *websocketConn) Alive() bool { return w.socket.lastMove.Load() >= w.pinged.Load() }
 
 // Close implements Conn. The library waits up to five seconds for the peer's close frame, reading on meanwhile: closing with unread data
@@ -48,7 +48,8 @@ func (w *websocketConn) Abort() {
 	_ = w.ws.CloseNow()
 }
 
-// readFailure is the close code owed to a peer after a failed read, 0 when the connection is gone or closed properly; label is for the metrics.
+// readFailure is the close code owed to a peer after a failed read, 0 when the connection is gone or closed properly;
+// label is for the metrics.
 func readFailure(err error) (code int, reason, label string) {
 	var network net.Error
 	switch {

@@ -79,8 +79,8 @@ func (a *agents) find(r *http.Request, accepted time.Time) agent {
 	return agent{session: a.runtimes.sessionOf(caller), inside: true}
 }
 
-// sessionOf is the session a caller inside of a runtime belongs to, "" when nobody can tell: by the process that serves that session alone, or
-// by what a process for all says of what it started. What the caller itself says does not count.
+// sessionOf is the session a caller inside of a runtime belongs to, "" when nobody can tell: by the process that serves
+// that session alone, or by what a process for all says of what it started. What the caller itself says does not count.
 func (r runtimes) sessionOf(caller callers.Caller) string {
 	if caller.Runtime == 0 {
 		return ""

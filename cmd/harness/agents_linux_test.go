@@ -95,8 +95,8 @@ func (i *instance) answer(session, message string) string {
 	return answer
 }
 
-// A worker of the queue may do over HTTP what its job is about, and nothing beside it: read the session, write and suggest into it, rename it,
-// decide its approvals, steer its turn.
+// A worker of the queue may do over HTTP what its job is about, and nothing beside it: read the session, write and
+// suggest into it, rename it, decide its approvals, steer its turn.
 func TestAWorkerMayDoItsJob(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

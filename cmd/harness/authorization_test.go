@@ -35,8 +35,9 @@ func (i *instance) ask(method, path string, headers map[string]string) (int, str
 	return response.StatusCode, string(body)
 }
 
-// No operation is forgotten: with a token each refuses who does not have it, but for the probes of health; without one each refuses a foreign
-// page what changes state, and everybody who calls the server by another name. None is reached by another spelling of an open path.
+// No operation is forgotten: with a token each refuses who does not have it, but for the probes of health; without one
+// each refuses a foreign page what changes state, and everybody who calls the server by another name. None is reached
+// by another spelling of an open path.
 func TestEveryOperationIsGuarded(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-this-test"

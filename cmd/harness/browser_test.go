@@ -66,9 +66,9 @@ func webUI(t *testing.T, server *instance, attempts []attempt) (address string, 
 	return strings.TrimPrefix(pages.URL, "http://"), told
 }
 
-// In a real browser, the web UI's documented setup works with the default settings: pages of a dev server on port 5173 write, and follow the
-// stream, through that server as well as directly. Pages of any other loopback port do not, though they are on the same machine, and what
-// they try blindly changes nothing.
+// In a real browser, the web UI's documented setup works with the default settings: pages of a dev server on port 5173
+// write, and follow the stream, through that server as well as directly. Pages of any other loopback port do not,
+// though they are on the same machine, and what they try blindly changes nothing.
 func TestTheWebUIInARealBrowser(t *testing.T) {
 	t.Parallel()
 	server := newSite(t, withRaceDetector()).start()

@@ -32,8 +32,8 @@ func (s *site) requireCommand(code int, says string, args ...string) {
 	}
 }
 
-// A data directory that comes with the folder, though it be a whole one of another folder of this user, is not used and not changed, until it is
-// named, or consented to.
+// A data directory that comes with the folder, though it be a whole one of another folder of this user, is not used and
+// not changed, until it is named, or consented to.
 func TestTheDataDirectoryOfACloneIsNotUsed(t *testing.T) {
 	t.Parallel()
 	made := withoutDataDir(t)

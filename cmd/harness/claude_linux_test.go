@@ -41,8 +41,8 @@ func (i *instance) claudeProcess() string {
 	return ""
 }
 
-// Unchanged routes drive the real Claude Code: a turn waits for an approval, the server is killed, the next one goes on with the same process,
-// the answer reaches it, and the turn ends once. The key of its model is its own.
+// Unchanged routes drive the real Claude Code: a turn waits for an approval, the server is killed, the next one goes on
+// with the same process, the answer reaches it, and the turn ends once. The key of its model is its own.
 func TestClaudeCodeOutlivesItsServer(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

@@ -12,8 +12,9 @@ const (
 	crowdQuiet = 500 * time.Millisecond // after the last of them
 )
 
-// crowd gives memory back to the system when many stream connections came and are quiet. Their handshakes leave about as much garbage as the
-// connections keep, and on a server that does nothing but hold them the next collection may be minutes away.
+// crowd gives memory back to the system when many stream connections came and are quiet. Their handshakes leave about
+// as much garbage as the connections keep, and on a server that does nothing but hold them the next collection may be
+// minutes away.
 type crowd struct {
 	came chan struct{} // each connection, as long as there is room
 	free func()        // debug.FreeOSMemory

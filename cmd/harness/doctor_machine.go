@@ -111,7 +111,8 @@ func (d *doctor) runtime(ctx context.Context) {
 	d.ok(name, "%s at %s", said, path)
 }
 
-// asRuntime runs a program as the user of runtimes and returns what it says. codex makes files in its home whatever it is asked: it gets another.
+// asRuntime runs a program as the user of runtimes and returns what it says. codex makes files in its home whatever it
+// is asked: it gets another.
 func (d *doctor) asRuntime(ctx context.Context, path string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
 	defer cancel()

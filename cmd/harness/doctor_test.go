@@ -58,8 +58,8 @@ func (s *site) requireFinding(found map[string][]finding, name, status, says str
 	s.t.Errorf("%s is not %s with %q: %v", name, status, says, found[name])
 }
 
-// A machine on which a server works has nothing broken: before its first start, while it runs, and after it was stopped or killed. Nothing is
-// made or changed by asking.
+// A machine on which a server works has nothing broken: before its first start, while it runs, and after it was stopped
+// or killed. Nothing is made or changed by asking.
 func TestTheDoctorOfAServerThatWorks(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

@@ -15,9 +15,9 @@ import (
 // unprivileged is a user without rights, for a server that does not run as root.
 const unprivileged = 65534
 
-// What an agent runs does not see the server's data directory or settings and cannot change the code of extensions, in any sandbox, with the
-// network or without, on the newest codex and the oldest, as root and as somebody else. As root in danger-full-access it could: that is
-// said in docs/security.md, and not tried here.
+// What an agent runs does not see the server's data directory or settings and cannot change the code of extensions, in
+// any sandbox, with the network or without, on the newest codex and the oldest, as root and as somebody else. As root
+// in danger-full-access it could: that is said in docs/security.md, and not tried here.
 func TestAnAgentCannotReachItsKeeper(t *testing.T) {
 	t.Parallel()
 	for _, version := range []codextest.Version{codextest.Default, codextest.Oldest} {

@@ -48,7 +48,8 @@ func broken(results []sdk.EmitResult) bool {
 	return slices.ContainsFunc(results, func(r sdk.EmitResult) bool { return r.Kind == sdk.HandlerError })
 }
 
-// ask emits suggest_request.requested; handled is false when no extension listens, or one that does is broken: then the built-in job serves.
+// ask emits suggest_request.requested; handled is false when no extension listens, or one that does is broken: then the
+// built-in job serves.
 func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (out jobs.Suggested, handled bool, err error) {
 	if !e.extensions.registry.Subscribed(extensions.EventSuggestRequest) {
 		return out, false, nil

@@ -49,8 +49,9 @@ func reviewerManifest(version string) string {
 		`"entrypoints":{"events":"./events.ts"},"capabilities":{"events":["file_change.approval_requested","turn.completed","app_server.turn.started"],"actions":["approval.decide","transcript.upsert"]}}`
 }
 
-// EX-21, EX-23, EX-36, EX-39, LC-01, LC-04, LC-05: a TypeScript extension decides a real codex's file change and writes into its transcript,
-// on both stores, in trust mode enforced and beside a handler that never ends; a reload picks up an edited helper, a broken one changes nothing.
+// EX-21, EX-23, EX-36, EX-39, LC-01, LC-04, LC-05: a TypeScript extension decides a real codex's file change and writes
+// into its transcript, on both stores, in trust mode enforced and beside a handler that never ends; a reload picks up
+// an edited helper, a broken one changes nothing.
 func TestExtensionReviewsFileChanges(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

@@ -20,8 +20,9 @@ import (
 // frozenFor is how long a node that is frozen while it holds the journal's head may keep the others waiting.
 const frozenFor = 3 * time.Second
 
-// A node that is frozen within a transaction, while it holds the row every writer needs, holds up the others for a moment. When it goes on, it
-// learns that its transaction is gone and does it again: nothing is lost, and nothing is there twice.
+// A node that is frozen within a transaction, while it holds the row every writer needs, holds up the others for a
+// moment. When it goes on, it learns that its transaction is gone and does it again: nothing is lost, and nothing is
+// there twice.
 func TestAFrozenNodeDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	siteA := newSite(t, withEngine(database.Postgres))

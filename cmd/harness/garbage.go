@@ -5,8 +5,9 @@ import (
 	"runtime"
 )
 
-// heldHeap is about how much garbage, in bytes, there is before it is collected, beyond what is in use. Go collects when the heap has doubled:
-// that of most servers has a few MiB in use, and a busy one would collect fifty times a second, which is a fifth of its CPU.
+// heldHeap is about how much garbage, in bytes, there is before it is collected, beyond what is in use. Go collects
+// when the heap has doubled: that of most servers has a few MiB in use, and a busy one would collect fifty times a
+// second, which is a fifth of its CPU.
 const heldHeap = 24 << 20
 
 // collectLess makes collections rarer until done: memory that is never written to counts as heap in use, and takes none of the machine's.

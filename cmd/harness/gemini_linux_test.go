@@ -15,8 +15,9 @@ import (
 	"harness/runtime/process"
 )
 
-// A session of Gemini CLI over REST: the server is killed while its turn waits for an approval, the next one goes on with the same process, and
-// the answer ends the turn once. A level it does not enforce is refused, and the keys it was given reach it alone.
+// A session of Gemini CLI over REST: the server is killed while its turn waits for an approval, the next one goes on
+// with the same process, and the answer ends the turn once. A level it does not enforce is refused, and the keys it was
+// given reach it alone.
 func TestAGeminiTurnOutlivesItsServer(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

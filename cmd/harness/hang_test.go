@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A codex that stops in the middle of turns is told as unresponsive wherever its state is read, and then replaced: its turns are interrupted
-// with a remedy, its approvals expire, clients hear of both, and the session goes on.
+// A codex that stops in the middle of turns is told as unresponsive wherever its state is read, and then replaced: its
+// turns are interrupted with a remedy, its approvals expire, clients hear of both, and the session goes on.
 func TestAHangingRuntimeIsToldAndReplaced(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start("HARNESS_RUNTIME_HANG_MS=4000")

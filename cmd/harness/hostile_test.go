@@ -121,7 +121,8 @@ func TestHostileInputIsNoFault(t *testing.T) {
 	}
 }
 
-// A document nested as deep as can be is refused, or kept and given back: it never makes a session, or with the defaults the server, unreadable.
+// A document nested as deep as can be is refused, or kept and given back: it never makes a session, or with the
+// defaults the server, unreadable.
 func TestDeepNestingBreaksNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

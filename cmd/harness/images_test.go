@@ -51,7 +51,8 @@ func images(t *testing.T, r mockmodel.Request) (urls []string) {
 	return urls
 }
 
-// The images of a message reach the model, in a new turn and in one that runs; the transcript names them, without their data, in every read.
+// The images of a message reach the model, in a new turn and in one that runs; the transcript names them, without their
+// data, in every read.
 func TestImagesOfAMessageReachTheModel(t *testing.T) {
 	t.Parallel()
 	for _, version := range codextest.Versions() {

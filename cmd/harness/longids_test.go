@@ -13,8 +13,8 @@ import (
 	"harness/internal/dbtest"
 )
 
-// longIDsCodex is a codex whose ids are $LONG and a letter: t for the thread, u for its turn, i for an item of it, r for a request. It writes
-// what it is told to $HEARD, and ends its turn when the request is answered.
+// longIDsCodex is a codex whose ids are $LONG and a letter: t for the thread, u for its turn, i for an item of it, r
+// for a request. It writes what it is told to $HEARD, and ends its turn when the request is answered.
 const longIDsCodex = `#!/bin/sh
 say() { printf '%s\n' "$1"; }
 while IFS= read -r line; do

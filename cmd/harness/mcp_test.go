@@ -42,8 +42,8 @@ func (i *instance) listed(session, list string) object {
 	return data[0].(object)
 }
 
-// A tool of an MCP server that does not say it only reads is asked about like a command: shown in the stream and in REST, decided once, with
-// a reason, for a call or for the session.
+// A tool of an MCP server that does not say it only reads is asked about like a command: shown in the stream and in
+// REST, decided once, with a reason, for a call or for the session.
 func TestAnMCPToolIsAnApproval(t *testing.T) {
 	eachMCP(t, func(t *testing.T, s *site) {
 		server := s.start()

@@ -45,8 +45,8 @@ func (i *instance) openCodePID() string {
 	return pid
 }
 
-// A session of OpenCode through REST alone: an approval outlives a killed server, is answered once, and the turn ends once. What OpenCode inherits
-// holds none of the server's secrets, nor its own password where others could read it.
+// A session of OpenCode through REST alone: an approval outlives a killed server, is answered once, and the turn ends
+// once. What OpenCode inherits holds none of the server's secrets, nor its own password where others could read it.
 func TestASessionOfOpenCode(t *testing.T) {
 	t.Parallel()
 	const token, others = "canary-token-0123456789", "canary-of-another-provider"

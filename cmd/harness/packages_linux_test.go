@@ -118,8 +118,8 @@ func (i *instance) run(session, command string) string {
 	return answer
 }
 
-// The container's start makes the data directory the server's that an image of before left to the user of agents, and runs without that user
-// where it is not root.
+// The container's start makes the data directory the server's that an image of before left to the user of agents, and
+// runs without that user where it is not root.
 func TestTheContainersStart(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -49,8 +49,8 @@ func encoded(t *testing.T, value any) string {
 	return string(raw)
 }
 
-// A turn that fails says why and what to do: in the transcript as a whole and in windows, live, in lists, once in the log, and after a restart.
-// One that was interrupted on purpose has not failed.
+// A turn that fails says why and what to do: in the transcript as a whole and in windows, live, in lists, once in the
+// log, and after a restart. One that was interrupted on purpose has not failed.
 func TestAFailedTurnIsVisible(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start()

@@ -14,7 +14,8 @@ import (
 	"harness/runtime/process/shim"
 )
 
-// lineErrand queues a job for each message that begins with "errand NAME": its worker writes one line into NAME.txt and then waits for NAME.
+// lineErrand queues a job for each message that begins with "errand NAME": its worker writes one line into NAME.txt and
+// then waits for NAME.
 const lineErrand = `
 export function registerAgentEvents(registry) {
   registry.on("app_server.item.started", (event, tools) => {
@@ -104,8 +105,8 @@ func (s *site) held(name string) {
 	}
 }
 
-// The server is killed, or stopped for an upgrade, while a job's turn runs: the next one goes on with that turn as the same attempt, also when
-// it ends while no server is there, and the instruction runs once.
+// The server is killed, or stopped for an upgrade, while a job's turn runs: the next one goes on with that turn as the
+// same attempt, also when it ends while no server is there, and the instruction runs once.
 func TestAJobGoesOnWithItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -158,8 +159,8 @@ func TestAReattachedJobIsCanceled(t *testing.T) {
 	}
 }
 
-// The server is killed after it asked codex, which is frozen, for the job's turn and before it heard of one: the turn is found when codex goes
-// on; when codex dies instead there was none, and the job runs then.
+// The server is killed after it asked codex, which is frozen, for the job's turn and before it heard of one: the turn
+// is found when codex goes on; when codex dies instead there was none, and the job runs then.
 func TestAJobWhoseTurnNobodyHeardOf(t *testing.T) {
 	t.Parallel()
 	for _, dies := range []bool{false, true} {

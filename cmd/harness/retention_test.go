@@ -33,8 +33,8 @@ func (s *site) pass(days int64) {
 	}
 }
 
-// Years pass, with the settings as they are shipped: the events are gone and who resumes is told so, the session that is not archived is as it
-// was, and the archived one comes back from codex when somebody reads it.
+// Years pass, with the settings as they are shipped: the events are gone and who resumes is told so, the session that
+// is not archived is as it was, and the archived one comes back from codex when somebody reads it.
 func TestYearsWithTheDefaults(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

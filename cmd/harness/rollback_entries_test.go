@@ -41,8 +41,9 @@ func dialogue(words ...string) (texts []string) {
 	return texts
 }
 
-// Turns that were taken back leave the transcript, with what clients put into them, and stay away: whatever is said next comes after what is
-// left, also after restarts of everything and in forks. Clients are told which turns went; the journal keeps them.
+// Turns that were taken back leave the transcript, with what clients put into them, and stay away: whatever is said
+// next comes after what is left, also after restarts of everything and in forks. Clients are told which turns went; the
+// journal keeps them.
 func TestRolledBackTurnsLeaveTheTranscript(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start()

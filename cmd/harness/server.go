@@ -68,8 +68,8 @@ type Server struct {
 	failed  chan error
 }
 
-// NewServer makes a server that does nothing until Start. workspace is its working directory. It can drive further runtimes besides those of
-// runtimeTable.
+// NewServer makes a server that does nothing until Start. workspace is its working directory. It can drive further
+// runtimes besides those of runtimeTable.
 func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further ...runtimeMaker) *Server {
 	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: newMetrics(), crowd: newCrowd(), failed: make(chan error, 1),
 		consents: newConsents(cfg.Trust), runtimes: runtimes{table: append(runtimeTable(), further...)}}
@@ -277,8 +277,8 @@ func (s *Server) operations() operations.Options {
 	return parts
 }
 
-// stopHTTP lets requests under way finish. What is left at the bound is cut off, which is an orderly end all the same: a client may wait for
-// its turn or send its body as long as it likes. Sockets are hijacked and belong to the stream.
+// stopHTTP lets requests under way finish. What is left at the bound is cut off, which is an orderly end all the same:
+// a client may wait for its turn or send its body as long as it likes. Sockets are hijacked and belong to the stream.
 func (s *Server) stopHTTP(ctx context.Context) error {
 	// The last tenth of the bound is for cutting off.
 	if deadline, ok := ctx.Deadline(); ok {

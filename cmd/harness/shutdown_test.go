@@ -48,8 +48,8 @@ func TestAServerThatStartsSaysSo(t *testing.T) {
 	server.stop()
 }
 
-// Whatever peers hold open - a browser's spare connection, half a request, a kept connection, a stream that does not answer the close frame -
-// an orderly end stays one.
+// Whatever peers hold open - a browser's spare connection, half a request, a kept connection, a stream that does not
+// answer the close frame - an orderly end stays one.
 func TestOpenConnectionsDoNotSpoilTheEnd(t *testing.T) {
 	t.Parallel()
 	server := newSite(t, withEnv("CODEX_BIN=/nonexistent")).start()
@@ -72,7 +72,8 @@ func TestOpenConnectionsDoNotSpoilTheEnd(t *testing.T) {
 	}
 }
 
-// A request that takes longer than an orderly end may is cut off; the end is orderly all the same, so no service manager takes it for a crash.
+// A request that takes longer than an orderly end may is cut off; the end is orderly all the same, so no service
+// manager takes it for a crash.
 func TestARequestCutOffDoesNotSpoilTheEnd(t *testing.T) {
 	t.Parallel()
 	server := newSite(t, withEnv("CODEX_BIN=/nonexistent")).start()

@@ -9,8 +9,8 @@ import (
 	"harness/database"
 )
 
-// Two servers on one Postgres, one of them without suggestions: it leaves the other's queued suggestion alone when it starts, shows operators
-// that it waits, and the other one makes it.
+// Two servers on one Postgres, one of them without suggestions: it leaves the other's queued suggestion alone when it
+// starts, shows operators that it waits, and the other one makes it.
 func TestAServerLeavesJobsOfTypesItLacksToAnother(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withEngine(database.Postgres), withEnv("ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=50000"))

@@ -80,7 +80,8 @@ func TestSuggestionStoredByAWorkerIsTheAnswer(t *testing.T) {
 	}
 }
 
-// What a job owes about a file change stands behind the change, the explanation before the insight: on the stream, in whole reads and in windows.
+// What a job owes about a file change stands behind the change, the explanation before the insight: on the stream, in
+// whole reads and in windows.
 func TestExplanationComesBeforeInsight(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withEnv("DEFAULT_SANDBOX_MODE=read-only"))

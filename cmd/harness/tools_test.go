@@ -11,8 +11,9 @@ func tool(name, description string) object {
 	return object{"name": name, "description": description, "inputSchema": object{"type": "object", "properties": object{"id": object{"type": "string"}}}}
 }
 
-// A session has the tools it was made with, which codex takes at no other time. A message or a resumption that asks for others is refused and
-// says what to do, and nothing of it happens; one that names those it has is taken, after a restart, too.
+// A session has the tools it was made with, which codex takes at no other time. A message or a resumption that asks for
+// others is refused and says what to do, and nothing of it happens; one that names those it has is taken, after a
+// restart, too.
 func TestToolsAreTakenOrRefused(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start()

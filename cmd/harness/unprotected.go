@@ -15,10 +15,11 @@ import (
 	"harness/internal/trust"
 )
 
-// A folder of extensions that does not exist cannot be protected from runtimes: a mount needs something to stand on. So an empty one is made
-// for as long as runtimes live, and removed after them unless something was put there. One that cannot be made is noted in the data directory,
-// which runtimes do not see: what is found there later may be an agent's and counts only with the operator's consent. With that and no runtime
-// left from before, the folder is protected and the note goes.
+// A folder of extensions that does not exist cannot be protected from runtimes: a mount needs something to stand on. So
+// an empty one is made for as long as runtimes live, and removed after them unless something was put there. One that
+// cannot be made is noted in the data directory, which runtimes do not see: what is found there later may be an agent's
+// and counts only with the operator's consent. With that and no runtime left from before, the folder is protected and
+// the note goes.
 
 const (
 	// unprotectedFile notes the roots that could not be protected, madeFile those that were made.

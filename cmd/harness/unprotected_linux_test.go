@@ -29,8 +29,9 @@ func (s *site) says(server *instance, session, command string) string {
 	return string(text)
 }
 
-// Where there is no folder of extensions an agent cannot make one, nor put anything into the empty one that stands there meanwhile; what the
-// operator puts there is loaded as always. Without that, nothing is there when the server and its runtimes are gone, a killed one's included.
+// Where there is no folder of extensions an agent cannot make one, nor put anything into the empty one that stands
+// there meanwhile; what the operator puts there is loaded as always. Without that, nothing is there when the server and
+// its runtimes are gone, a killed one's included.
 func TestAMissingFolderOfExtensionsIsProtected(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -66,8 +67,9 @@ func TestAMissingFolderOfExtensionsIsProtected(t *testing.T) {
 	}
 }
 
-// What an agent makes where there was no .env and no folder of extensions is neither obeyed nor run, though it would run in the sandbox: by no
-// reload and no restart, until the operator consents to it. With consent it is protected from the next start on, and is then like any other.
+// What an agent makes where there was no .env and no folder of extensions is neither obeyed nor run, though it would
+// run in the sandbox: by no reload and no restart, until the operator consents to it. With consent it is protected from
+// the next start on, and is then like any other.
 func TestWhatAnAgentPutsInAMissingPlaceIsNotUsed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withEnv("AGENT_EXTENSION_CONFIGURED_ROOTS=deep/agents"))

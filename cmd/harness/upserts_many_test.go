@@ -11,8 +11,9 @@ import (
 	"harness/internal/dbtest"
 )
 
-// Requests of 1,000 upserts, several at once: together more than the stream keeps for its readers. Each reader gets a frame per entry, those
-// of a request in their order and next to each other; one that begins in the middle of a request gets the rest of it.
+// Requests of 1,000 upserts, several at once: together more than the stream keeps for its readers. Each reader gets a
+// frame per entry, those of a request in their order and next to each other; one that begins in the middle of a request
+// gets the rest of it.
 func TestManyUpsertsReachEveryReader(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

@@ -15,9 +15,9 @@ import (
 	"harness/journal"
 )
 
-// The server is killed with SIGKILL at random moments while clients post 1,000 requests, half of them of many upserts. Every acknowledged one
-// is there afterwards, of those without an answer the whole request or nothing, the journal has no gap, and the transcript equals the fold of
-// the journal's events (TR-12, EV-02).
+// The server is killed with SIGKILL at random moments while clients post 1,000 requests, half of them of many upserts.
+// Every acknowledged one is there afterwards, of those without an answer the whole request or nothing, the journal has
+// no gap, and the transcript equals the fold of the journal's events (TR-12, EV-02).
 func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -37,7 +37,8 @@ func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 			)
 			kills := 0
 			for next < total {
-				// Counted, not timed: however busy the machine is, writes are acknowledged between two kills. The other clients are anywhere then.
+				// Counted, not timed: however busy the machine is, writes are acknowledged between two kills. The other
+				// clients are anywhere then.
 				var group sync.WaitGroup
 				left, due := 1+random.IntN(80), make(chan struct{})
 				for range clients {

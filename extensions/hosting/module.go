@@ -1,5 +1,5 @@
-// Package hosting is what the hosts of extensions share: the queue of an extension's events, the life of the worker that runs its handlers (a
-// JavaScript machine, a child process) and the tools handlers call.
+// Package hosting is what the hosts of extensions share: the queue of an extension's events, the life of the worker
+// that runs its handlers (a JavaScript machine, a child process) and the tools handlers call.
 //
 // It must never know what a worker is, or what events mean.
 package hosting
@@ -18,8 +18,8 @@ import (
 	"harness/extensions"
 )
 
-// Module is one extension that workers of type W run; S is what a host keeps of each invocation. A host's own module embeds it, and with that
-// implements extensions.Module.
+// Module is one extension that workers of type W run; S is what a host keeps of each invocation. A host's own module
+// embeds it, and with that implements extensions.Module.
 type Module[W comparable, S any] struct {
 	host     Host[W, S]
 	source   extensions.Source

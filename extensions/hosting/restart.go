@@ -2,8 +2,8 @@ package hosting
 
 import "time"
 
-// How long an extension that broke its worker waits before it gets another one: the first restarts within the span come at once, because a worker costs milliseconds; each further one waits twice as long as
-// the one before.
+// How long an extension that broke its worker waits before it gets another one: the first restarts within the span come
+// at once, because a worker costs milliseconds; each further one waits twice as long as the one before.
 const (
 	Free    = 5
 	Span    = time.Minute

@@ -21,8 +21,8 @@ const (
 // hostCall is the only way out of the machine: an operation, the invocation it belongs to and a text. Only some operations have an answer.
 type hostCall func(operation string, invocation int, text string) string
 
-// engine is one QuickJS machine with the prelude in it. All methods but interrupt belong to the goroutine that owns it. This is the seam for
-// another engine: nothing else in the package knows QuickJS.
+// engine is one QuickJS machine with the prelude in it. All methods but interrupt belong to the goroutine that owns it.
+// This is the seam for another engine: nothing else in the package knows QuickJS.
 type engine struct {
 	vm                                  *quickjs.VM
 	register, invoke, settle, fire, end quickjs.Value
@@ -42,7 +42,8 @@ func compilePrelude() ([]byte, error) {
 	return code, nil
 }
 
-// newEngine makes a machine with a heap of at most memory bytes and the compiled prelude in it; settings is what that is called with, as JSON.
+// newEngine makes a machine with a heap of at most memory bytes and the compiled prelude in it; settings is what that
+// is called with, as JSON.
 func newEngine(memory int, prelude, settings []byte, host hostCall) (*engine, error) {
 	vm, err := quickjs.NewVM()
 	if err != nil {

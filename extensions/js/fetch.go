@@ -99,7 +99,8 @@ func (m *module) fetch(ctx context.Context, _ *invocation, _, arguments string) 
 	return json.Marshal(response)
 }
 
-// hopByHop are headers that belong to the connection, which is not the extension's; without Accept-Encoding what is compressed arrives plain.
+// hopByHop are headers that belong to the connection, which is not the extension's; without Accept-Encoding what is
+// compressed arrives plain.
 func hopByHop(name string) bool {
 	switch name = http.CanonicalHeaderKey(name); name {
 	case "Host", "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Te", "Trailer", "Upgrade", "Expect", "Accept-Encoding":

@@ -142,7 +142,8 @@ func TestFetchWithoutADeclaration(t *testing.T) {
 	}
 }
 
-// No declaration, name or redirect leads to this server, to this machine unasked, or to what serves credentials to whoever is on the machine.
+// No declaration, name or redirect leads to this server, to this machine unasked, or to what serves credentials to
+// whoever is on the machine.
 func TestFetchStaysAwayFromWhatTrustsThisMachine(t *testing.T) {
 	t.Parallel()
 	own, _ := site(t)

@@ -23,8 +23,8 @@ type instance struct {
 	// wake is signalled when there is something to do; stop is closed when the instance should end.
 	wake chan struct{}
 	stop chan struct{}
-	// ready gets the outcome of loading, once. done is closed when no JavaScript runs any more and reason is set; freeing the machine, which
-	// takes a while when it is full, follows and is part of the module's Work.
+	// ready gets the outcome of loading, once. done is closed when no JavaScript runs any more and reason is set;
+	// freeing the machine, which takes a while when it is full, follows and is part of the module's Work.
 	ready    chan error
 	done     chan struct{}
 	disowned sync.Once

@@ -13,7 +13,8 @@ import (
 	whatwg "github.com/nlnwa/whatwg-url/url"
 )
 
-// netRule is one host a manifest declares: "net:HOST" in capabilities.host, HOST a name, an address, "*.name" or "*", with or without a port.
+// netRule is one host a manifest declares: "net:HOST" in capabilities.host, HOST a name, an address, "*.name" or "*",
+// with or without a port.
 type netRule struct {
 	host string // lower case, ASCII; without the "*" of a wildcard
 	wild bool
@@ -58,8 +59,8 @@ func (r netRule) covers(host, port string) bool {
 	return r.host == host
 }
 
-// dialer connects to what the rules name. What is decided is decided about the address that is connected to, after the name was resolved and
-// for every redirect, so that no name and no redirect leads past it.
+// dialer connects to what the rules name. What is decided is decided about the address that is connected to, after the
+// name was resolved and for every redirect, so that no name and no redirect leads past it.
 type dialer struct {
 	rules []netRule
 	// own is where this server listens, "" for nowhere.
@@ -98,8 +99,8 @@ const (
 	public
 )
 
-// judge refuses addresses a declaration does not mean: this machine must be named with a port, a private network by the host's name, and the
-// server's own address is out of reach, since it trusts callers on this machine.
+// judge refuses addresses a declaration does not mean: this machine must be named with a port, a private network by the
+// host's name, and the server's own address is out of reach, since it trusts callers on this machine.
 func (d dialer) judge(address string, named, withPort bool) error {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // maxURL is the longest URL in bytes; a longer one is an invalid one.
 const maxURL = 128 << 10
 
-// askURL serves web/url.js: ["parse", url, base or null] and ["set", href, member, value] are answered with the URL's members as JSON, in the
-// order url.js has them, and with "" when there is no such URL.
+// askURL serves web/url.js: ["parse", url, base or null] and ["set", href, member, value] are answered with the URL's
+// members as JSON, in the order url.js has them, and with "" when there is no such URL.
 func askURL(text string) string {
 	var request []*string
 	if len(text) > maxURL || json.Unmarshal([]byte(text), &request) != nil || len(request) < 3 || request[1] == nil {

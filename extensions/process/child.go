@@ -122,7 +122,8 @@ func signal(wake chan struct{}) {
 	}
 }
 
-// write owns stdin. A child that does not read blocks it; the clock of the invocation that waits then fails the child, and its end the write.
+// write owns stdin. A child that does not read blocks it; the clock of the invocation that waits then fails the child,
+// and its end the write.
 func (c *child) write() {
 	defer close(c.writeDone)
 	for {

@@ -1,8 +1,9 @@
-// Package process runs extensions as child processes: one supervised child per extension that speaks JSON lines over stdin and stdout, either
-// Node with the built-in script or any command the manifest names.
+// Package process runs extensions as child processes: one supervised child per extension that speaks JSON lines over
+// stdin and stdout, either Node with the built-in script or any command the manifest names.
 //
-// It owns the child's life (start, handshake, hang, restart, end), the line protocol (wire.go) and what the child may take of the machine. It
-// must never know what events mean, which extensions exist or what a tool does; those are the root package's.
+// It owns the child's life (start, handshake, hang, restart, end), the line protocol (wire.go) and what the child may
+// take of the machine. It must never know what events mean, which extensions exist or what a tool does; those are the
+// root package's.
 package process
 
 import (
@@ -130,8 +131,8 @@ func New(ctx context.Context, o Options) (*Host, error) {
 // Kind implements extensions.Host.
 func (h *Host) Kind() string { return Kind }
 
-// Load starts the extension's child and waits until it has registered its handlers. Whether the extension may have a process at all (trust) was
-// decided by the registry.
+// Load starts the extension's child and waits until it has registered its handlers. Whether the extension may have a
+// process at all (trust) was decided by the registry.
 func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.Module, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.limits.LoadTimeout)
 	defer cancel()

@@ -91,7 +91,8 @@ func TestBadHandshakes(t *testing.T) {
 	})
 }
 
-// What a child does after it got ready: the caller is answered in time, the child is replaced, the next event is answered, and nothing stays.
+// What a child does after it got ready: the caller is answered in time, the child is replaced, the next event is
+// answered, and nothing stays.
 func TestMisbehavingChildren(t *testing.T) {
 	t.Parallel()
 	for name, misdeed := range map[string]string{

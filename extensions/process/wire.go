@@ -54,8 +54,8 @@ type outgoing struct {
 	Type     string `json:"type"`
 	Protocol int    `json:"protocol,omitempty"`
 
-	// load: the extension, its folder and the file with its handlers. script is the bundle made for the built-in Node child, uses the globals
-	// in it: the child knows which of them its Node has.
+	// load: the extension, its folder and the file with its handlers. script is the bundle made for the built-in Node
+	// child, uses the globals in it: the child knows which of them its Node has.
 	Name    string   `json:"name,omitempty"`
 	Version string   `json:"version,omitempty"`
 	Root    string   `json:"root,omitempty"`

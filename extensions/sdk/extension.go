@@ -28,7 +28,8 @@ type Event struct {
 type Tools interface {
 	// EnqueueJob queues a job.
 	EnqueueJob(ctx context.Context, input EnqueueInput) (EnqueueOutcome, error)
-	// SessionSettings are a session's settings, SessionSetting is one of them (nil when there is none). An error when the server supplies none.
+	// SessionSettings are a session's settings, SessionSetting is one of them (nil when there is none). An error when
+	// the server supplies none.
 	SessionSettings(ctx context.Context, sessionID string) (map[string]json.RawMessage, error)
 	SessionSetting(ctx context.Context, sessionID, key string) (json.RawMessage, error)
 	// Log writes a line of the extension's log; level is debug, info, warn or error.

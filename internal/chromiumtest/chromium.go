@@ -22,8 +22,8 @@ var names = [...]string{
 	"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 }
 
-// Binary is the path of Chromium: HARNESS_TEST_CHROMIUM if that is set, else what is installed. It fails the test with the remedy when there
-// is none.
+// Binary is the path of Chromium: HARNESS_TEST_CHROMIUM if that is set, else what is installed. It fails the test with
+// the remedy when there is none.
 func Binary(t testing.TB) string {
 	t.Helper()
 	candidates := names[:]

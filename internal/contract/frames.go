@@ -107,8 +107,9 @@ func (r *replay) pair(s *socket, frames []arrived) map[string]int {
 	return lacking
 }
 
-// anytime tells of kinds of frames whose place is codex's luck. It says that the model's answer ended while it acts on the calls in it, and that
-// a refused command ended while another of its tasks says that the thread waits no more (thread/status/changed).
+// anytime tells of kinds of frames whose place is codex's luck. It says that the model's answer ended while it acts on
+// the calls in it, and that a refused command ended while another of its tasks says that the thread waits no more
+// (thread/status/changed).
 func anytime(kind string) bool {
 	return strings.HasSuffix(kind, "rawResponse/completed") || strings.HasSuffix(kind, "item/completed commandExecution")
 }

@@ -13,8 +13,9 @@ var (
 	transcriptFence = regexp.MustCompile("(?s)(```transcript\\.md\\n).*?(\\n```)")
 )
 
-// recordedSupervisor is an extension that queues what the recorded one queued when a chat without a name hears its user, and when a suggestion is
-// asked for: the payloads are those in the recording, with this server's ids in them. Its workers run as the recorded ones did.
+// recordedSupervisor is an extension that queues what the recorded one queued when a chat without a name hears its
+// user, and when a suggestion is asked for: the payloads are those in the recording, with this server's ids in them.
+// Its workers run as the recorded ones did.
 func recordedSupervisor(topic string) map[string]string {
 	templates, err := recordedPayloads(topic)
 	if err != nil {

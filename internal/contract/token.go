@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// freshen moves the times of a recorded bearer token to now and signs it again. A token the recorded server could not verify stays as it is.
+// freshen moves the times of a recorded bearer token to now and signs it again. A token the recorded server could not
+// verify stays as it is.
 func freshen(token, secret string, now time.Time) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 || secret == "" {

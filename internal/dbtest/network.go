@@ -27,8 +27,8 @@ type Network struct {
 	conns []net.Conn
 }
 
-// NewNetwork puts a network in front of the store of a DATABASE_URL that delays whatever is said by delay in each direction. It is gone at the
-// end of the test.
+// NewNetwork puts a network in front of the store of a DATABASE_URL that delays whatever is said by delay in each
+// direction. It is gone at the end of the test.
 func NewNetwork(t testing.TB, databaseURL string, delay time.Duration) *Network {
 	t.Helper()
 	parsed, err := url.Parse(databaseURL)

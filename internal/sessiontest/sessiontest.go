@@ -1,4 +1,5 @@
-// Package sessiontest runs real sessions with an agent that is not codex (runtime/runtimetest/scripted), for tests of what stands on sessions.
+// Package sessiontest runs real sessions with an agent that is not codex (runtime/runtimetest/scripted), for tests of
+// what stands on sessions.
 //
 // A test binary that uses it begins its TestMain with scripted.Play.
 package sessiontest

@@ -11,8 +11,8 @@ import (
 	"harness/transcript"
 )
 
-// phase is one turn of a worker as the worker's own transcript shows it to whoever looks into what it did: one entry, which says what is under
-// way and then what came of it, in codex-manager's words.
+// phase is one turn of a worker as the worker's own transcript shows it to whoever looks into what it did: one entry,
+// which says what is under way and then what came of it, in codex-manager's words.
 type phase struct {
 	id            string // of the entry, between its prefix and the turn
 	running, name string

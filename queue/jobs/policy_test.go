@@ -10,8 +10,8 @@ import (
 	"harness/queue/jobs"
 )
 
-// A worker begins under its agent's start policy, is prepared under one and instructed under the other; what a policy says holds for workers
-// that exist already, too.
+// A worker begins under its agent's start policy, is prepared under one and instructed under the other; what a policy
+// says holds for workers that exist already, too.
 func TestWorkersRunUnderTheirAgentsPolicy(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		policy := jobs.AgentPolicy{
@@ -63,7 +63,8 @@ func TestAWorkerFollowsItsAgentsRuntime(t *testing.T) {
 	})
 }
 
-// Without a policy that can be understood no worker is made and none is told anything; trying again does not help, whatever the reason quotes.
+// Without a policy that can be understood no worker is made and none is told anything; trying again does not help,
+// whatever the reason quotes.
 func TestARefusedWorkerIsNotTriedAgain(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) {

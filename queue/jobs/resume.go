@@ -16,8 +16,8 @@ import (
 // stepJob is the step of a job's own instruction; the others are what a worker is told to prepare it (its prepared keys).
 const stepJob = "job"
 
-// step is the turn an attempt is in, as its job's checkpoint: stored before the turn is asked for, and with its id as soon as there is one. It
-// lets the next process go on with the turn, and keeps it from asking for another one.
+// step is the turn an attempt is in, as its job's checkpoint: stored before the turn is asked for, and with its id as
+// soon as there is one. It lets the next process go on with the turn, and keeps it from asking for another one.
 type step struct {
 	Name      string           `json:"step"`
 	SessionID string           `json:"sessionId"`
@@ -33,8 +33,8 @@ type step struct {
 // errOutcomeUnknown ends a job of which nobody can tell whether its instruction was carried out. It is not tried again.
 var errOutcomeUnknown = errors.New("outcome unknown")
 
-// begin asks for a turn of its own in a session, as a step of the job. A turn that runs there already is waited for: what is steered into it
-// would run as that turn may, and end with it.
+// begin asks for a turn of its own in a session, as a step of the job. A turn that runs there already is waited for:
+// what is steered into it would run as that turn may, and end with it.
 func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message, heard *hearing) (step, error) {
 	message.Alone = true
 	limit := time.NewTimer(t.timing.Turn)

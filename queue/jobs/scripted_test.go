@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// A job of an agent whose runtime is not codex runs its turn in a worker of that runtime, what the worker wants to do is decided as its policy
-// says, and the job tells what it said.
+// A job of an agent whose runtime is not codex runs its turn in a worker of that runtime, what the worker wants to do
+// is decided as its policy says, and the job tells what it said.
 func TestAJobRunsInTheScriptedAgent(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
 		level := jobs.TurnPolicy{ApprovalPolicy: "untrusted", NetworkAccess: "enabled", FilesystemSandbox: "danger-full-access"}

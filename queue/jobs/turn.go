@@ -57,9 +57,9 @@ const leastPatience = 10 * time.Second
 // settledBy is who decides what workers ask: there is no person to ask.
 const settledBy = "orchestrator"
 
-// run has a message carried out in a turn of its own, as a step of the job, and waits for the end of the turn; one that an earlier process
-// began is waited for instead. began is told the turn; early, when not nil, ends the wait before the turn does. A turn that is not waited for
-// to its end is interrupted, unless another process is to go on with it.
+// run has a message carried out in a turn of its own, as a step of the job, and waits for the end of the turn; one that
+// an earlier process began is waited for instead. began is told the turn; early, when not nil, ends the wait before the
+// turn does. A turn that is not waited for to its end is interrupted, unless another process is to go on with it.
 func (t turns) run(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message, began func(step) error, early <-chan struct{},
 ) (turnID string, err error) {
 	// The subscription comes before the turn: nothing of it can be missed.
@@ -168,8 +168,8 @@ func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan st
 	}
 }
 
-// patiently reads from the store, again while that is out of reach: a turn goes on meanwhile, and how it ended can be read afterwards. The time
-// of the attempt bounds it.
+// patiently reads from the store, again while that is out of reach: a turn goes on meanwhile, and how it ended can be
+// read afterwards. The time of the attempt bounds it.
 func patiently[T any](ctx context.Context, interval time.Duration, read func() (T, error)) (T, error) {
 	value, err := read()
 	if !database.Transient(err) {
@@ -271,7 +271,8 @@ func newHearing(sessionID string) *hearing {
 	return &hearing{sessionID: sessionID, news: make(chan struct{}, 1), item: make(chan struct{}, 1)}
 }
 
-// hear is a journal.Subscriber: it never blocks. Most of what is heard are the words of an item, which neither end a turn nor ask for anything.
+// hear is a journal.Subscriber: it never blocks. Most of what is heard are the words of an item, which neither end a
+// turn nor ask for anything.
 func (h *hearing) hear(records []journal.Record) {
 	for _, record := range records {
 		if record.SessionID != h.sessionID {

@@ -184,8 +184,9 @@ func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID stri
 	return made, nil
 }
 
-// retire removes a worker whose session has had its turns, or is of another runtime than its agent's by now, and says so with sql.ErrNoRows.
-// What is left behind by a kill in between goes at the next start, as every session of a worker that works for nobody.
+// retire removes a worker whose session has had its turns, or is of another runtime than its agent's by now, and says
+// so with sql.ErrNoRows. What is left behind by a kill in between goes at the next start, as every session of a worker
+// that works for nobody.
 func (w *Workers) retire(ctx context.Context, one worker, runtimeName string) (worker, error) {
 	why, err := w.outdated(ctx, one, runtimeName)
 	if err != nil || why == "" {
