@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,11 +19,11 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// openScripted is a kit with a second runtime that is a real process, and the first one a fake.
-func openScripted(t *testing.T, db *database.DB) *kit {
+// openScripted is a kit with a second runtime that is a real process with a folder, and the first one a fake.
+func openScripted(t *testing.T, db *database.DB) (k *kit, dir string) {
 	t.Helper()
-	var k *kit
-	options := scripted.Site{Dir: t.TempDir()}.Options(t)
+	dir = t.TempDir()
+	options := scripted.Site{Dir: dir}.Options(t)
 	options.Sink = func(batch runtime.Batch) { k.Sink(scripted.Name)(batch) }
 	options.Resume = func(context.Context, string) (runtime.Resumption, error) { return runtime.Resumption{}, nil }
 	agent := scripted.New(options)
@@ -35,7 +36,16 @@ func openScripted(t *testing.T, db *database.DB) *kit {
 			t.Error(err)
 		}
 	})
-	return k
+	return k, dir
+}
+
+// scripted opens a session of the scripted agent.
+func (k *kit) scripted() Session {
+	k.t.Helper()
+	network, sandbox := "enabled", "danger-full-access"
+	own, err := k.Create(k.t.Context(), Create{Runtime: scripted.Name, NetworkAccess: &network, FilesystemSandbox: &sandbox})
+	k.do(err)
+	return own
 }
 
 // An agent that asks in the name of a session that is not its own, of a deleted one or of none is told no, and its turn goes on; nobody is
@@ -43,13 +53,11 @@ func openScripted(t *testing.T, db *database.DB) *kit {
 func TestAStrangeRequestIsAnswered(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
-		k := openScripted(t, db)
-		network, sandbox := "enabled", "danger-full-access"
-		own, err := k.Create(t.Context(), Create{Runtime: scripted.Name, NetworkAccess: &network, FilesystemSandbox: &sandbox})
-		k.do(err)
+		k, _ := openScripted(t, db)
+		own := k.scripted()
 		foreign := k.create()
 		gone := k.create()
-		_, err = k.Delete(t.Context(), gone.ID)
+		_, err := k.Delete(t.Context(), gone.ID)
 		k.do(err)
 		for _, named := range []string{foreign.ID, gone.ID} {
 			turnID, err := k.Send(t.Context(), own.ID, Message{Text: "STRAY[" + named + "]"})
@@ -70,6 +78,43 @@ func TestAStrangeRequestIsAnswered(t *testing.T) {
 		}
 		if refused := k.events(eventRuntimeRefused); len(refused) == 0 {
 			t.Error("the journal does not say what was refused")
+		}
+	})
+}
+
+// An agent whose names are too long to be known by is told them in full, whichever adapter is its.
+func TestLongNamesAreGivenBack(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		k, dir := openScripted(t, db)
+		k.do(os.WriteFile(filepath.Join(dir, scripted.LongIDs), nil, 0o600))
+		own := k.scripted()
+		ends := func(text string, meanwhile func(turnID string)) turnRow {
+			t.Helper()
+			turnID, err := k.Send(t.Context(), own.ID, Message{Text: text})
+			k.do(err)
+			if !runtime.StandsForLonger(turnID) {
+				t.Fatalf("the turn is known by %q", turnID)
+			}
+			meanwhile(turnID)
+			k.eventually("the turn ends", func() bool { return k.turn(own.ID, turnID).status != runtime.TurnInProgress })
+			return k.turn(own.ID, turnID)
+		}
+		interrupt := func(turnID string) {
+			k.eventually("the turn is known to run", func() bool { return k.turn(own.ID, turnID).status == runtime.TurnInProgress })
+			_, err := k.Interrupt(t.Context(), own.ID, turnID)
+			k.do(err)
+		}
+		if turn := ends("HOLD[a]", interrupt); turn.status != runtime.TurnInterrupted {
+			t.Errorf("the turn that was interrupted ended %s", turn.status)
+		}
+		turn := ends("RUN[true]", func(string) {
+			k.eventually("it asks", func() bool { return len(k.pending(own.ID, runtime.RequestApproval)) == 1 })
+			_, err := k.Settle(t.Context(), k.pending(own.ID, runtime.RequestApproval)[0].ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "")
+			k.do(err)
+		})
+		if turn.status != runtime.TurnDone {
+			t.Errorf("the turn that asked ended %s", turn.status)
 		}
 	})
 }

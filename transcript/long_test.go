@@ -64,7 +64,7 @@ func TestIndentsAsTheStandardLibrary(t *testing.T) {
 
 // longItem is an item as a runtime describes it, somewhat longer than an entry that is stored in one piece.
 func longItem(word string) json.RawMessage {
-	raw, _ := json.Marshal(map[string]any{"type": "commandExecution", "id": "c", "aggregatedOutput": strings.Repeat(word+" \"é\" \\ 😀\u2028\n", longEntry/16)})
+	raw, _ := json.Marshal(map[string]any{"type": "commandExecution", "id": "c", "aggregatedOutput": strings.Repeat(word+" \"é\" \\ 😀\u2028\n", longEntry/26)})
 	return raw
 }
 

@@ -90,7 +90,6 @@ type Codex struct {
 	counters counters
 	launcher *stdio.Launcher
 	process  *stdio.Supervisor
-	natives  *natives
 
 	mu sync.Mutex
 	// loginUntil is when a login that was begun is given up: a browser brings its end to this process.
@@ -142,7 +141,7 @@ func New(options Options) *Codex {
 	}
 	options.Bin = firstOf(options.Bin, "codex")
 	options.ClientVersion = firstOf(options.ClientVersion, "0.0.0")
-	c := &Codex{options: options, natives: newNatives()}
+	c := &Codex{options: options}
 	var env []string
 	if options.Home != "" {
 		env = append(env, "CODEX_HOME="+options.Home)

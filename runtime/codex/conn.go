@@ -30,7 +30,7 @@ type conn struct {
 // speak makes the conversation with a process.
 func (c *Codex) speak(line *stdio.Conn) stdio.Protocol {
 	turns := newTracker()
-	turns.natives = c.natives
+	turns.natives = c.launcher.Natives
 	return &conn{Conn: line, codex: c, turns: turns}
 }
 
@@ -85,11 +85,6 @@ func (c *Codex) started(line *stdio.Conn) string {
 
 // Resume implements stdio.Protocol.
 func (c *conn) Resume(stored runtime.Resumption) {
-	for _, described := range stored.Described {
-		var named withID
-		_ = json.Unmarshal(described, &named) // one without an id is named again by what it says next
-		c.codex.natives.known(named.ID)
-	}
 	for _, turn := range stored.Turns {
 		c.turns.notice(runtime.Signal{ThreadID: turn.ThreadID, Change: runtime.TurnStarted{TurnID: turn.TurnID}})
 	}
@@ -115,10 +110,10 @@ func (c *conn) Read(line []byte, at time.Time) (stdio.Line, error) {
 		return stdio.Line{}, nil
 	}
 	s := classify(f, line, c.Generation(), at)
-	c.codex.natives.hear(s)
 	if s.Kind == runtime.SignalNotification {
 		c.turns.notice(s)
 		if hydrationNotice(s) || c.turns.hides(s.ThreadID, s.Method) {
+			c.codex.launcher.Natives.Hear(&s)
 			return stdio.Line{}, nil
 		}
 	}
@@ -186,10 +181,9 @@ func (c *conn) Overloaded(err error) bool {
 // Probe implements stdio.Protocol.
 func (c *conn) Probe() (method string, params any) { return probeMethod, object{"limit": 1} }
 
-// encode writes a frame as codex is to read it, with its own ids.
+// encode writes a frame as codex is to read it.
 func (c *conn) encode(frame outgoing) ([]byte, error) {
-	line, err := encode(frame)
-	return c.codex.natives.restore(line), err
+	return encode(frame)
 }
 
 func (c *conn) send(ctx context.Context, frame outgoing) error {

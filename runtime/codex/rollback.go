@@ -32,7 +32,7 @@ func (c *Codex) LastTurns(ctx context.Context, threadID string, limit int) ([]ru
 		}
 		for _, raw := range listed.Data {
 			turn := wire.ReadTurn(raw)
-			c.natives.described(turn.ID, raw)
+			c.launcher.Natives.Described(turn.ID, raw)
 			turns = append(turns, runtime.Turn{ID: turn.ID, Status: turn.Status})
 		}
 		if listed.NextCursor == "" || listed.NextCursor == cursor {

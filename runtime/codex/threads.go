@@ -117,7 +117,7 @@ func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtim
 		if err != nil {
 			return runtime.ThreadPage{}, err
 		}
-		c.natives.described(thread.ID, raw)
+		c.launcher.Natives.Described(thread.ID, raw)
 		thread.Archived = in.Archived
 		out.Threads = append(out.Threads, thread)
 	}

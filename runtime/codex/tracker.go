@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"harness/runtime"
+	"harness/runtime/stdio"
 	"harness/runtime/wire"
 )
 
@@ -20,7 +21,7 @@ type tracker struct {
 	// room is how many threads there may be before those are forgotten that were not used for the longest time.
 	room int
 	// natives is told the ids that answers name.
-	natives *natives
+	natives *stdio.Natives
 }
 
 // keptThreads is how many threads are remembered when it can be.
@@ -136,7 +137,7 @@ func (t *tracker) answered(method, thread string, result json.RawMessage) {
 	case "thread/start", "thread/resume", "thread/fork":
 		var named ids
 		_ = json.Unmarshal(result, &named)
-		t.update(t.natives.known(named.Thread.ID), func(s *threadState) {
+		t.update(t.natives.Known(named.Thread.ID), func(s *threadState) {
 			s.loaded, s.parked, s.last = true, false, time.Now()
 			s.stored = s.stored || method == "thread/resume"
 		})
@@ -145,7 +146,7 @@ func (t *tracker) answered(method, thread string, result json.RawMessage) {
 	case "turn/start":
 		var named ids
 		_ = json.Unmarshal(result, &named)
-		turn := t.natives.known(named.Turn.ID)
+		turn := t.natives.Known(named.Turn.ID)
 		t.update(thread, func(s *threadState) {
 			if turn != "" && s.ended != turn && s.active != turn {
 				s.active, s.announced = turn, false

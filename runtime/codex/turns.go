@@ -118,7 +118,7 @@ func (c *Codex) steer(ctx context.Context, conn *conn, threadID, turnID string, 
 		return object{"threadId": threadID, "expectedTurnId": expected, "input": input}
 	}
 	result, err := conn.Call(ctx, c.options.CallTimeout, "turn/steer", params(turnID))
-	if found := c.natives.known(activeTurnIn(err)); found != "" && found != turnID {
+	if found := c.launcher.Natives.Known(activeTurnIn(err)); found != "" && found != turnID {
 		turnID = found
 		result, err = conn.Call(ctx, c.options.CallTimeout, "turn/steer", params(found))
 	}

@@ -53,6 +53,7 @@ type Conn struct {
 	log        zerolog.Logger
 	out        *queue
 	counters   *Counters
+	natives    *Natives
 	protocol   Protocol
 	pulse      pulse
 
@@ -91,9 +92,9 @@ const (
 	positionStep = 1 << 20
 )
 
-func newConn(name, generation string, p pipes, out *queue, counters *Counters, log zerolog.Logger, speak func(*Conn) Protocol) *Conn {
+func newConn(name, generation string, p pipes, out *queue, counters *Counters, natives *Natives, log zerolog.Logger, speak func(*Conn) Protocol) *Conn {
 	c := &Conn{
-		name: name, generation: generation, pipes: p, log: log, out: out, counters: counters, pulse: pulse{source: p.out},
+		name: name, generation: generation, pipes: p, log: log, out: out, counters: counters, natives: natives, pulse: pulse{source: p.out},
 		slots: make(chan struct{}, maxInFlight), writing: make(chan struct{}, 1), onStarted: func() {},
 		pending: map[string]*pending{}, requests: map[string]openRequest{}, lost: map[string]bool{}, gone: make(chan struct{}),
 	}
@@ -197,6 +198,9 @@ func (c *Conn) take(line []byte) (said Line, first <-chan struct{}) {
 		c.respond(said)
 		return Line{}, nil
 	}
+	for i := range said.Signals {
+		c.natives.Hear(&said.Signals[i])
+	}
 	first = c.notice(said.Signals)
 	if said.Reply != nil {
 		first = c.reply(string(said.ReplyTo), func() error { return c.SendOnce(context.Background(), said.ReplyTo, said.Reply) }, first)
@@ -242,7 +246,7 @@ func (c *Conn) fail(cause error) {
 	clear(c.requests)
 }
 
-// Send writes a line, with its end.
+// Send writes a line, with its end. Ids of the agent's that are known by shorter ones are put back into it.
 func (c *Conn) Send(ctx context.Context, line []byte) error {
 	return c.write(ctx, line, c.pipes.in.Write)
 }
@@ -270,7 +274,7 @@ func (c *Conn) write(ctx context.Context, line []byte, write func(line []byte) (
 		return dead
 	}
 	_ = c.pipes.in.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if _, err := write(line); err != nil {
+	if _, err := write(c.natives.restore(line)); err != nil {
 		cause := fmt.Errorf("%w: writing to the %s process failed: %w", runtime.ErrUnavailable, c.name, err)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			c.log.Error().Dur("after", writeTimeout).Msg(c.name + " does not read its input; killing it")

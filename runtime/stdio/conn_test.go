@@ -23,7 +23,7 @@ func (gate) SetWriteDeadline(time.Time) error { return nil }
 
 // plainConn is a connection to a process whose output is written by the test.
 func plainConn(g gate, in io.Reader, ack func(int64)) *Conn {
-	return newConn("plain", "g", pipes{in: g, out: in, kill: func() {}, ack: ack}, newQueue(), &Counters{}, zerolog.Nop(), speakPlain)
+	return newConn("plain", "g", pipes{in: g, out: in, kill: func() {}, ack: ack}, newQueue(), &Counters{}, newNatives(), zerolog.Nop(), speakPlain)
 }
 
 // A request that is refused is not told to anybody, so not stored either, before the refusal is on its way: a server that dies in between is

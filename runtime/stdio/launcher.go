@@ -68,6 +68,8 @@ type Program struct {
 type Launcher struct {
 	launch   Launch
 	Counters Counters
+	// Natives are the long ids of this runtime.
+	Natives *Natives
 
 	mu     sync.Mutex
 	living map[string]bool
@@ -75,7 +77,7 @@ type Launcher struct {
 
 // NewLauncher makes a Launcher. It starts nothing.
 func NewLauncher(launch Launch) *Launcher {
-	return &Launcher{launch: launch, living: map[string]bool{}}
+	return &Launcher{launch: launch, Natives: newNatives(), living: map[string]bool{}}
 }
 
 // spare excepts the process of a generation, and what it starts, from being swept.

@@ -150,6 +150,9 @@ func (c *Conn) seed(l *link) {
 			c.log.Warn().Err(err).Msg("the spool could not be searched for answers; a call of an earlier server may be reported although " +
 				c.name + " answered it")
 		}
+		for _, described := range l.resume.Described {
+			c.natives.describe(described)
+		}
 		c.protocol.Resume(l.resume)
 	}
 }

@@ -25,7 +25,7 @@ func (s *Supervisor) runOnce(ctx context.Context) (ready bool, err error) {
 // run is runOnce for a process that runs, or ran, already. A process that is to outlive us is left to its shim when the context ends.
 func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 	log := s.log.With().Str("generation", l.generation).Logger()
-	conn := newConn(s.name, l.generation, l.pipes, s.out, &s.launcher.Counters, log, s.options.Speak)
+	conn := newConn(s.name, l.generation, l.pipes, s.out, &s.launcher.Counters, s.launcher.Natives, log, s.options.Speak)
 	conn.seed(l)
 	conn.onStarted = sync.OnceFunc(func() { s.started(conn, l) })
 	if len(l.hello) > 0 && !l.over {

@@ -358,7 +358,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	if err := json.Unmarshal(result, &w); err != nil {
 		return runtime.StartedTurn{}, fmt.Errorf("begin a turn of the scripted agent: %w", err)
 	}
-	return runtime.StartedTurn{TurnID: w.Round}, nil
+	return runtime.StartedTurn{TurnID: r.launcher.Natives.Known(w.Round)}, nil
 }
 
 func text(input []json.RawMessage) string {
@@ -381,14 +381,14 @@ func (r *Runtime) call(ctx context.Context, p *process, method string, params or
 }
 
 // InterruptTurn implements runtime.Adapter.
-func (r *Runtime) InterruptTurn(ctx context.Context, threadID, _ string) error {
+func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) error {
 	r.mu.Lock()
 	p := r.live[threadID]
 	r.mu.Unlock()
 	if p == nil {
 		return runtime.ErrNoActiveTurn
 	}
-	_, err := r.call(ctx, p, "halt", order{})
+	_, err := r.call(ctx, p, "halt", order{Of: turnID})
 	return err
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"harness/runtime"
 )
 
 // order is a line to the agent, word one from it. Requests have a number (No), which the answer names (Done, or Failed with Why).
@@ -20,7 +22,7 @@ type order struct {
 	No   int64  `json:"no,omitempty"`
 	Talk string `json:"talk,omitempty"`
 	Text string `json:"text,omitempty"`
-	// Verdict (yes, always, no, abort) settles what the agent wants to do (Of).
+	// Verdict (yes, always, no, abort) settles what the agent wants to do (Of). To halt names the round (Of).
 	Verdict string `json:"verdict,omitempty"`
 	Of      string `json:"of,omitempty"`
 	Why     string `json:"why,omitempty"`
@@ -47,7 +49,8 @@ type word struct {
 
 // agent is the program: one conversation, whose rounds it counts in a file.
 type agent struct {
-	dir string
+	dir     string
+	padding string // of the names of rounds
 
 	mu       sync.Mutex
 	out      io.Writer
@@ -56,6 +59,9 @@ type agent struct {
 	halt     chan struct{}
 	verdicts map[string]chan order
 }
+
+// LongIDs is the file in the agent's folder that has it name its rounds at length.
+const LongIDs = "long-ids"
 
 // Agent plays the agent until in ends, and returns the exit code. It keeps its conversations in dir, where a hold of that name shows as
 // held-NAME and ends with free-NAME.
@@ -95,6 +101,9 @@ func (a *agent) take(o order) {
 		a.talk = o.Talk
 		if a.talk == "" {
 			a.talk = fmt.Sprintf("talk-%d-%d", os.Getpid(), time.Now().UnixNano())
+			if _, err := os.Stat(filepath.Join(a.dir, LongIDs)); err == nil {
+				a.padding = strings.Repeat("-long", runtime.MaxID)
+			}
 		}
 		a.say(word{Done: o.No, Talk: a.talk, Version: "7.1"})
 	case o.Do == "tell" && os.Getenv(TokenVariable) == "":
@@ -103,7 +112,7 @@ func (a *agent) take(o order) {
 		a.say(word{Failed: o.No, Why: "busy"})
 	case o.Do == "tell":
 		a.tell(o)
-	case o.Do == "halt" && round == "":
+	case o.Do == "halt" && (round == "" || round != o.Of):
 		a.say(word{Failed: o.No, Why: "idle"})
 	case o.Do == "halt":
 		close(halt)
@@ -122,7 +131,7 @@ func (a *agent) tell(o order) {
 		return
 	}
 	a.mu.Lock()
-	a.round, a.halt = fmt.Sprintf("%s/%d", a.talk, len(before)+1), make(chan struct{})
+	a.round, a.halt = fmt.Sprintf("%s/%d", a.talk, len(before)+1)+a.padding, make(chan struct{})
 	round, halt := a.round, a.halt
 	a.mu.Unlock()
 	a.say(word{Done: o.No, Round: round})

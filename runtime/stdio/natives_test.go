@@ -1,6 +1,7 @@
-package codex
+package stdio
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,17 +11,22 @@ func TestNativesAreRestoredWhereAFrameNamesThem(t *testing.T) {
 	t.Parallel()
 	n := newNatives()
 	long := strings.Repeat("x", 600) + `"\`
-	id, unknown := n.known(long), newNatives().known(strings.Repeat("y", 600))
+	id, unknown := n.Known(long), newNatives().Known(strings.Repeat("y", 600))
 	said := fmt.Sprintf(`[{"type":"text","text":"\"threadId\":\"%s\""},{"text":%q}]`, id, id)
 	frame := fmt.Sprintf(`{"params":{"input":%s,"threadId":%q,"turnId":%q,"expectedTurnId":%q}}`, said, id, unknown, id)
-	want := fmt.Sprintf(`{"params":{"input":%s,"threadId":%s,"turnId":%q,"expectedTurnId":%s}}`, said, rawString(long), unknown, rawString(long))
+	want := fmt.Sprintf(`{"params":{"input":%s,"threadId":%s,"turnId":%q,"expectedTurnId":%s}}`, said, quoted(long), unknown, quoted(long))
 	if got := string(n.restore([]byte(frame))); got != want {
-		t.Errorf("codex is told\n%s\nwant\n%s", got, want)
+		t.Errorf("the agent is told\n%s\nwant\n%s", got, want)
 	}
 	for i := range 3 { // a runtime that makes up ids does not fill the memory
-		n.known(strings.Repeat("z", maxNatives/2) + fmt.Sprint(i))
+		n.Known(strings.Repeat("z", maxNatives/2) + fmt.Sprint(i))
 	}
 	if n.bytes > maxNatives {
 		t.Errorf("%d bytes of ids are remembered", n.bytes)
 	}
+}
+
+func quoted(text string) string {
+	raw, _ := json.Marshal(text) // texts encode
+	return string(raw)
 }
