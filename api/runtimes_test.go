@@ -81,7 +81,7 @@ func setupTwo(t *testing.T) *harnessBundle {
 	t.Helper()
 	own := codex.New(codex.Options{Bin: "/nowhere/codex", Home: t.TempDir(), Inherits: func(string) bool { return false }})
 	other := scripted.New(scripted.Options{Env: []string{scripted.TokenVariable + "=" + plantedToken}})
-	b := setup(t, func(p *parts) { p.behind.Runtimes = twoRuntimes{[]runtime.Adapter{own, other}} })
+	b := setup(t, func(p *parts) { p.Runtimes = twoRuntimes{[]runtime.Adapter{own, other}} })
 	b.runtime.result = json.RawMessage(`{"data":[{"id":"of codex"}]}`)
 	return b
 }
@@ -134,7 +134,7 @@ func TestRoutesOfOneProvider(t *testing.T) {
 	// A server without codex says so, instead of that something is missing.
 	none := setup(t, func(p *parts) {
 		p.Runtime = nil
-		p.behind.Runtimes = twoRuntimes{[]runtime.Adapter{scripted.New(scripted.Options{})}}
+		p.Runtimes = twoRuntimes{[]runtime.Adapter{scripted.New(scripted.Options{})}}
 	})
 	if got := none.send(http.MethodGet, "/api/account", "", ""); got.Code != http.StatusNotImplemented || !strings.Contains(got.Body.String(), `"runtime":"scripted"`) {
 		t.Errorf("without codex: %d %s", got.Code, got.Body)
