@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// floodPieces are so many that they do not fit into what an adapter may read ahead, aheadPieces is more than that.
-	floodPieces, aheadPieces = 20_000, 9_000
+	// aheadPieces is more than an adapter may read ahead, and leastPieces, which do not fit into that, are a flood.
+	aheadPieces, leastPieces = 6_000, 10_000
 	// lull is how long the reader of a flood takes nothing.
 	lull = 200 * time.Millisecond
 )
@@ -29,7 +29,7 @@ func flooded(t *testing.T, s *scene) {
 	}
 	thread, pieces := s.open(), floodPieces
 	if s.Old {
-		pieces /= 2 // it says each of them three times
+		pieces = leastPieces // it says each of them three times
 	}
 	reached, resume := s.stallAt(func(batch runtime.Batch) bool {
 		return len(batch.Signals) > 0 && grows(batch.Signals[len(batch.Signals)-1])

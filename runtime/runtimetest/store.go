@@ -13,8 +13,8 @@ import (
 	"harness/runtime"
 )
 
-// patience bounds every wait; only a fault uses it up.
-const patience = time.Minute
+// patience bounds every wait; only a fault uses it up. A line of 64 MiB takes seconds on a quiet machine.
+const patience = 3 * time.Minute
 
 // Store is what takes an adapter's batches in, in place of the sessions: it remembers how far each process was heard and in what state the
 // translator was, and tells that to the adapter of the next server.
