@@ -44,7 +44,7 @@ test: ## install what the tests need, then vet and test everything with -race
 
 .PHONY: fuzz
 fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs
-	scripts/fuzz.sh
+	$(SHIPPED) scripts/fuzz.sh
 
 .PHONY: histories
 histories: ## HARNESS_HISTORIES (500) random kills, freezes, stops and outages of the store over jobs on each engine (half an hour)
