@@ -279,3 +279,41 @@ func openCode(t *testing.T, model *mockmodel.Server, _ *runtimetest.Script) *sit
 	s.options.Bin = agenttest.Binary(t, "opencode")
 	return s
 }
+
+// What Gemini tells of earlier turns when it loads a conversation is no part of the turn that follows.
+func TestALoadedHistoryIsNotToldAgain(t *testing.T) {
+	t.Parallel()
+	store, model := runtimetest.NewStore(), mockmodel.Start(t)
+	s := newSite(t, model, acp.Gemini(), false, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.GeminiURL())
+	s.options.Bin = agenttest.Binary(t, "gemini")
+	agent := s.start(t, store)
+	thread, err := agent.StartThread(t.Context(), runtime.StartThread{Cwd: s.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(text string) (said string) {
+		started, err := agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text("MOCK_REPLY[" + text + "]")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.End(t, started.TurnID)
+		for _, signal := range store.Signals() {
+			if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.TurnID == started.TurnID && change.Item.Role != "user" {
+				said += change.Item.Content
+			}
+		}
+		return said
+	}
+	for _, text := range []string{"one", "two", "three"} {
+		say(text)
+	}
+	agent.Kill(t, thread.ID)
+	store.Exited(t, "")
+	if said := say("four"); said != "four" {
+		t.Errorf("it said %q", said)
+	}
+	requests := model.Requests()
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "MOCK_REPLY[one]") {
+		t.Errorf("the model was not told of earlier turns: %s", last)
+	}
+}
