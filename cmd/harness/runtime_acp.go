@@ -19,10 +19,7 @@ func acpMaker(profile acp.Profile) runtimeMaker {
 		if err != nil {
 			return nil, err
 		}
-		options := acp.Options{Profile: profile, Setup: setup, Silence: s.cfg.TurnIdle}
-		if profile.Setting == acp.Gemini().Setting {
-			options.Bin = s.cfg.GeminiBin
-		}
-		return acp.New(options), nil
+		bin := map[string]string{"GEMINI_BIN": s.cfg.GeminiBin, "OPENCODE_BIN": s.cfg.OpenCodeBin}[profile.Setting]
+		return acp.New(acp.Options{Profile: profile, Bin: bin, Setup: setup, Silence: s.cfg.TurnIdle}), nil
 	}}
 }

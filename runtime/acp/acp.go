@@ -117,11 +117,23 @@ func (r *Runtime) command() (path string, args []string, err error) {
 			auth = ",\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}"
 		}
 		settings := strings.Replace(r.profile.Settings, "{auth}", auth, 1)
-		if err := os.WriteFile(r.settingsFile(), []byte(settings), 0o644); err != nil { //nolint:gosec // its user may be another one, and no secret is in there
-			return "", nil, fmt.Errorf("write the settings of %s: %w; make %s a folder the server can write to", r.profile.title(), err, filepath.Dir(r.settingsFile()))
+		if err := r.writeSettings(settings); err != nil {
+			return "", nil, fmt.Errorf("write the settings of %s: %w; make %s a folder the server can write to", r.profile.title(), err,
+				r.lookup("HOME"))
 		}
 	}
 	return path, r.profile.Command[1:], nil
+}
+
+// writeSettings writes the settings into the home, for a user who may be another one; no secret is in there. The home is the agent's to write
+// to: what it may have put there does not lead out of it.
+func (r *Runtime) writeSettings(settings string) error {
+	home, err := os.OpenRoot(r.lookup("HOME"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = home.Close() }() // it was read only
+	return home.WriteFile(filepath.Base(r.settingsFile()), []byte(settings), 0o644)
 }
 
 // sink passes on what was said. The message of a turn is settled once the turn's end is stored.

@@ -2,8 +2,9 @@ package acp
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"strings"
 	"time"
 
@@ -19,17 +20,22 @@ func (r *Runtime) putAside(native string) error {
 	if r.profile.History == "" || len(native) < 8 {
 		return nil
 	}
-	home, now := r.lookup("HOME"), time.Now().UTC()
+	now := time.Now().UTC()
 	name := func(at time.Time) string {
 		return strings.NewReplacer("{minute}", at.Format(minuteLayout), "{id}", native[:8]).Replace(r.profile.History)
 	}
-	found, err := filepath.Glob(filepath.Join(home, name(now)))
+	home, err := os.OpenRoot(r.lookup("HOME")) // what an agent put there must not lead out of it
 	if err != nil {
 		return fmt.Errorf("look for the history of conversation %s: %w", native, err)
 	}
-	for _, path := range found {
-		earlier := filepath.Join(filepath.Dir(path), filepath.Base(name(now.Add(-time.Minute))))
-		if err := os.Rename(path, earlier); err != nil {
+	defer func() { _ = home.Close() }() // it was read only
+	found, err := fs.Glob(home.FS(), name(now))
+	if err != nil {
+		return fmt.Errorf("look for the history of conversation %s: %w", native, err)
+	}
+	for _, file := range found {
+		earlier := path.Join(path.Dir(file), path.Base(name(now.Add(-time.Minute))))
+		if err := home.Rename(file, earlier); err != nil {
 			return fmt.Errorf("%w: %s would forget a conversation that was begun in this very minute (%w); send the message again in a minute",
 				runtime.ErrTransient, r.profile.title(), err)
 		}

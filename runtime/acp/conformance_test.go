@@ -237,19 +237,57 @@ func TestGeminiConforms(t *testing.T) {
 	}
 }
 
-// The bridges of Claude Code and codex, and OpenCode's own server of the protocol, keep it with the real agents behind them.
-func TestOthersConform(t *testing.T) {
+// The bridges of Claude Code and codex, and OpenCode's own server of the protocol, with the real agents behind them: one conversation each, with
+// what they do in their own ways. They are too heavy to be started for each promise.
+func TestOthersKeepTheirPromises(t *testing.T) {
 	t.Parallel()
 	for name, made := range map[string]func(*testing.T, *mockmodel.Server, *runtimetest.Script) *site{
 		"claude-acp": claudeBridge, "codex-acp": codexBridge, "opencode-acp": openCode,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			model, words := mockmodel.Start(t), script()
-			words.Flood = nil
-			tried := target(t, words, func(t *testing.T) *site { return made(t, model, &words) })
-			tried.Script = words
-			runtimetest.Run(t, tried)
+		t.Run(name, func(t *testing.T) { // one after the other
+			store, model, words := runtimetest.NewStore(), mockmodel.Start(t), script()
+			agent := made(t, model, &words).start(t, store)
+			thread, err := agent.StartThread(t.Context(), runtime.StartThread{Cwd: agent.Dir, ApprovalPolicy: "untrusted"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			say := func(text string) string {
+				started, err := agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text(text)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return started.TurnID
+			}
+			for decision, scope := range map[string]string{"accept": "session", "decline": "turn"} {
+				file := filepath.Join(agent.Dir, decision)
+				turn := say(words.Command("touch " + file))
+				ref := runtimetest.Ref(store.Asked(t, turn, runtime.RequestApproval))
+				if err := agent.Answer(t.Context(), ref, runtime.Reply{Decision: decision, Scope: scope}); err != nil {
+					t.Fatal(err)
+				}
+				if end := store.End(t, turn); end.Status != runtime.TurnDone {
+					t.Errorf("%s: the turn ended %+v", decision, end)
+				}
+				if _, err := os.Stat(file); (err == nil) != (decision == "accept") {
+					t.Errorf("%s: the file: %v", decision, err)
+				}
+			}
+			turn := say(words.Hold("h"))
+			if err := agent.AwaitHeld(t.Context(), "h"); err != nil {
+				t.Fatal(err)
+			}
+			if err := agent.InterruptTurn(t.Context(), thread.ID, turn); err != nil {
+				t.Fatal(err)
+			}
+			if end := store.End(t, turn); end.Status != runtime.TurnInterrupted {
+				t.Errorf("the turn ended %+v", end)
+			}
+			if end := store.End(t, say(words.Fail)); end.Status != runtime.TurnFailed || end.Error == "" {
+				t.Errorf("a turn that fails ended %+v", end)
+			}
+			if end := store.End(t, say(words.Reply("fine"))); end.Status != runtime.TurnDone {
+				t.Errorf("the last turn ended %+v", end)
+			}
 		})
 	}
 }
@@ -278,4 +316,42 @@ func openCode(t *testing.T, model *mockmodel.Server, _ *runtimetest.Script) *sit
 		"OPENCODE_DISABLE_MODELS_FETCH=1", "npm_config_registry=http://127.0.0.1:9")
 	s.options.Bin = agenttest.Binary(t, "opencode")
 	return s
+}
+
+// What Gemini tells of earlier turns when it loads a conversation is no part of the turn that follows.
+func TestALoadedHistoryIsNotToldAgain(t *testing.T) {
+	t.Parallel()
+	store, model := runtimetest.NewStore(), mockmodel.Start(t)
+	s := newSite(t, model, acp.Gemini(), false, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.GeminiURL())
+	s.options.Bin = agenttest.Binary(t, "gemini")
+	agent := s.start(t, store)
+	thread, err := agent.StartThread(t.Context(), runtime.StartThread{Cwd: s.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(text string) (said string) {
+		started, err := agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text("MOCK_REPLY[" + text + "]")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.End(t, started.TurnID)
+		for _, signal := range store.Signals() {
+			if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.TurnID == started.TurnID && change.Item.Role != "user" {
+				said += change.Item.Content
+			}
+		}
+		return said
+	}
+	for _, text := range []string{"one", "two", "three"} {
+		say(text)
+	}
+	agent.Kill(t, thread.ID)
+	store.Exited(t, "")
+	if said := say("four"); said != "four" {
+		t.Errorf("it said %q", said)
+	}
+	requests := model.Requests()
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "MOCK_REPLY[one]") {
+		t.Errorf("the model was not told of earlier turns: %s", last)
+	}
 }

@@ -11,14 +11,13 @@ const contextLines = 3
 // editOf is a change of a file, of which an agent gives the text before and after.
 func editOf(c toolContent, deletes bool) edit {
 	e := edit{Path: bounds(c.Path, maxText), Kind: "update"}
-	switch {
-	case c.OldText == nil:
+	if c.OldText == nil {
 		e.Kind, e.Diff = "add", c.NewText
-	default:
+	} else {
 		e.Diff = unified(*c.OldText, c.NewText)
-		if deletes {
-			e.Kind = "delete"
-		}
+	}
+	if deletes {
+		e.Kind = "delete"
 	}
 	e.Diff = bounds(e.Diff, maxDiff)
 	return e

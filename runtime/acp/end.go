@@ -106,7 +106,7 @@ func failure(r *refusal) *wire.Failure {
 // model's HTTP status, a word, or a sentence.
 func failureKind(code int, said string) json.RawMessage {
 	is := func(pattern string) bool { return regexp.MustCompile(`(?i)` + pattern).MatchString(said) }
-	word := ""
+	var word string
 	switch {
 	case code == codeAuthRequired || code == 401 || code == 403 ||
 		is(`API_KEY_INVALID|authentication|unauthorized|incorrect api key|invalid api key|missing environment variable|\b401\b`):

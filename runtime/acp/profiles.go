@@ -110,7 +110,7 @@ func OpenCode() Profile {
 			"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1", "OPENCODE_PURE=1"},
 		Logins: []string{"$XDG_DATA_HOME/opencode/auth.json", "$HOME/.local/share/opencode/auth.json"},
 		Tested: "1.18.33", Install: "npm install -g opencode-ai@1.18.33", Login: "log in with: opencode auth login",
-		Modes: map[string]string{"untrusted": "build", "on-request": "build"},
+		Setting: "OPENCODE_BIN", Modes: map[string]string{"untrusted": "build", "on-request": "build"},
 	}
 }
 

@@ -34,6 +34,8 @@ type protocol struct {
 	// reserved are the conversations a message is on its way to, labels those of turns whose message was sent.
 	reserved map[string]bool
 	labels   map[string]string
+	// loading counts what was said of the conversations that are being loaded.
+	loading map[string]int
 }
 
 type settings struct{ mode, model string }
@@ -81,7 +83,7 @@ func protocolOf(c *stdio.Conn) *protocol {
 func (r *Runtime) speak(c *stdio.Conn) stdio.Protocol {
 	return &protocol{Conn: c, runtime: r, translator: translator{profile: &r.profile, threads: map[string]string{}},
 		settings: map[string]settings{}, heard: map[string]time.Time{}, totals: map[string]wire.Tokens{},
-		reserved: map[string]bool{}, labels: map[string]string{}}
+		reserved: map[string]bool{}, labels: map[string]string{}, loading: map[string]int{}}
 }
 
 // Greet implements stdio.Protocol.
@@ -225,6 +227,9 @@ func (p *protocol) hears(l *line, signals []runtime.Signal, at time.Time) {
 		SessionID string `json:"sessionId"`
 	}
 	_ = json.Unmarshal(l.Params, &in) // most name one
+	if _, loads := p.loading[in.SessionID]; loads {
+		p.loading[in.SessionID]++
+	}
 	if of := p.translator.state.Talks[in.SessionID]; of != nil {
 		p.heard[of.Turn] = at
 	}

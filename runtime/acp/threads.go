@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -94,8 +96,8 @@ func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string
 		SessionID string `json:"sessionId"`
 		offer
 	}
-	if err := json.Unmarshal(result, &made); made.SessionID == "" {
-		return "", fmt.Errorf("%s opened a conversation without an id (%w)", r.profile.title(), cmp.Or(err, error(runtime.ErrInvalidState)))
+	if err := json.Unmarshal(result, &made); err != nil || made.SessionID == "" {
+		return "", fmt.Errorf("%w: %s opened a conversation without an id (%.200s)", runtime.ErrInvalidState, r.profile.title(), result)
 	}
 	r.learn(conn, made.SessionID, made.offer)
 	return made.SessionID, nil
@@ -231,6 +233,14 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 	if err := r.putAside(native); err != nil {
 		return err
 	}
+	p.mu.Lock()
+	p.loading[native] = 0
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.loading, native)
+	}()
 	result, err := conn.Call(ctx, r.calls, method, about{thread, map[string]any{"sessionId": native, "cwd": cwd, "mcpServers": []any{}}})
 	if err != nil {
 		return err
@@ -238,7 +248,35 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 	var said offer
 	_ = json.Unmarshal(result, &said) // an agent may say nothing of them
 	r.learn(conn, native, said)
+	if err := p.awaitHistory(ctx, r.calls, native); err != nil {
+		return fmt.Errorf("hear the history of conversation %s: %w", native, err)
+	}
 	p.opened(native, thread)
+	return nil
+}
+
+// quietProbes are as many answers in a row with no word of a conversation between them that its history is taken to be told.
+const quietProbes = 2
+
+// awaitHistory returns when an agent has told the history of a conversation that it loads. It should have by the time it answers, but not every
+// agent has, and what it tells of old turns must not be taken for words of the next one.
+func (p *protocol) awaitHistory(ctx context.Context, limit time.Duration, native string) error {
+	said := func() int {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.loading[native]
+	}
+	for quiet, before := 0, said(); quiet < quietProbes; {
+		method, params := p.Probe()
+		var refused *runtime.Error
+		if _, err := p.Call(ctx, limit, method, params); err != nil && !errors.As(err, &refused) {
+			return err
+		}
+		now := said()
+		if quiet++; now != before {
+			quiet, before = 0, now
+		}
+	}
 	return nil
 }
 

@@ -35,7 +35,6 @@ type player struct {
 	translator
 	proc    string
 	waiting []func() []runtime.Signal // messages to a busy conversation
-	opening []json.RawMessage         // ids of requests for a conversation
 	options map[string][]option
 	signals []runtime.Signal
 }
