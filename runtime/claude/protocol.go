@@ -289,13 +289,13 @@ type moment struct {
 	// turn runs; busy is it, or the one that begins in a moment.
 	turn, busy string
 	// over and asked are as in state.
-	over    bool
-	asked   []string
+	over  bool
+	asked []string
 	// background counts what works on behind the turns.
 	background int
-	version string
-	failure string
-	carried state
+	version    string
+	failure    string
+	carried    state
 	// changed is closed when another line was read.
 	changed <-chan struct{}
 }
