@@ -58,7 +58,7 @@ func TestTheStateIsBounded(t *testing.T) {
 	s := state{Thread: "thread-1"}
 	feed := func(e event) { s.translate(&e, 1) }
 	feed(event{Type: "command_lifecycle", State: "started", Command: "turn"})
-	input, err := json.Marshal(map[string]string{"command": strings.Repeat("x", maxDetail+1)})
+	input, err := json.Marshal(map[string]string{"command": strings.Repeat("x", 100)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,12 @@ func TestTheStateIsBounded(t *testing.T) {
 		feed(event{Type: "control_request", RequestID: id, Request: control{Subtype: "can_use_tool", Tool: toolShell, Input: input, ToolUse: id}})
 		feed(event{Type: "stream_event", Event: streamed{Type: "content_block_start", Index: i, Block: part{Type: "text"}}})
 	}
-	if stored := encode(s); len(stored) > 8<<20 {
-		t.Errorf("the state has %d bytes", len(stored))
+	if len(s.Tools) != maxTools || len(s.Asked) != maxAsked || len(s.Blocks) > maxBlocks {
+		t.Errorf("it remembers %d calls, %d requests, %d blocks", len(s.Tools), len(s.Asked), len(s.Blocks))
+	}
+	long := encode(map[string]string{"command": strings.Repeat("x", 2*maxDetail)})
+	feed(event{Type: "assistant", Message: message{ID: "m", Content: parts{{Type: "tool_use", ID: "long", Name: toolShell, Input: long}}}})
+	if call := s.call("long"); call == nil || len(call.Input) > maxDetail {
+		t.Errorf("it remembers %+v", call)
 	}
 }
