@@ -25,9 +25,18 @@ type decision struct {
 	Permission, Reason string
 }
 
+// writesTree tells that a sub-agent is to get a working tree of its own, which is written for it.
+func writesTree(input json.RawMessage) bool {
+	var agent struct {
+		Isolation string `json:"isolation"`
+	}
+	_ = json.Unmarshal(input, &agent) // arguments of other tools have none
+	return agent.Isolation != ""
+}
+
 // decide is where the policy of a session stands: it sees every use of a tool, those of sub-agents, too.
 func (c controls) decide(s *state, tool string, input json.RawMessage) decision {
-	reads, fetches := slices.Contains(readers(), tool), slices.Contains(online(), tool)
+	reads, fetches := slices.Contains(readers(), tool) && !writesTree(input), slices.Contains(online(), tool)
 	if c.Sandbox != fullAccess && c.Sandbox != workspaceWrite && !reads && (!fetches || c.Network != enabled) {
 		return decision{"deny", "This session is read-only: " + tool + " may not be used. Say what you would do instead."}
 	}

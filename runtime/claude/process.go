@@ -86,18 +86,24 @@ func (r *Runtime) sink(t *talk, p *process, batch runtime.Batch) {
 		return
 	}
 	r.setup.Supervise.Sink(batch)
+	ended := len(batch.Signals) == 0 // what worked in the background may have
 	for _, signal := range batch.Signals {
 		switch signal.Change.(type) {
 		case runtime.TurnStarted:
 			r.keep(t)
 		case runtime.TurnCompleted:
-			t.rest()
+			ended = true
 		}
 		if signal.Kind == runtime.SignalExited {
 			t.rest()
 			if p.gone != nil {
 				p.gone() // whoever has heard of the end gets another one
 			}
+		}
+	}
+	if spoken := p.spoken.Load(); ended && spoken != nil {
+		if m := spoken.now(); m.busy == "" && m.background == 0 {
+			t.rest()
 		}
 	}
 }

@@ -145,9 +145,6 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 		close(p.changed)
 		p.changed = make(chan struct{})
 	}
-	if len(said.Signals) == 0 && said.State == nil {
-		said.Native = nil // it concerns nobody
-	}
 	return said, nil
 }
 
@@ -292,11 +289,13 @@ type moment struct {
 	// turn runs; busy is it, or the one that begins in a moment.
 	turn, busy string
 	// over and asked are as in state.
-	over    bool
-	asked   []string
-	version string
-	failure string
-	carried state
+	over  bool
+	asked []string
+	// background counts what works on behind the turns.
+	background int
+	version    string
+	failure    string
+	carried    state
 	// changed is closed when another line was read.
 	changed <-chan struct{}
 }
@@ -304,7 +303,7 @@ type moment struct {
 func (p *protocol) now() moment {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m := moment{turn: p.state.Turn, busy: p.state.busy(), over: p.state.Over, version: p.hello.Version, failure: p.failure,
+	m := moment{turn: p.state.Turn, busy: p.state.busy(), over: p.state.Over, background: p.state.Background, version: p.hello.Version, failure: p.failure,
 		carried: p.state.carry(), changed: p.changed}
 	for _, one := range p.state.Asked {
 		m.asked = append(m.asked, one.ID)

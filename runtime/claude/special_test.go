@@ -8,8 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"harness/runtime"
+	"harness/runtime/claude"
 	"harness/runtime/runtimetest"
 )
 
@@ -235,5 +237,46 @@ func TestMessages(t *testing.T) {
 	last := s.model.Requests()[len(s.model.Requests())-1]
 	if s.made("late") || !strings.Contains(string(last.Body), `"model":"claude-sonnet-4-5"`) || !strings.Contains(string(last.Body), "MOCK_REPLY[late]") {
 		t.Errorf("made %t; the model was asked %.200s", s.made("late"), last.Body)
+	}
+}
+
+// Whatever it does, a healthy process answers the probe: one that did not would be killed as hanging.
+func TestABusyProcessAnswersTheProbe(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, open(), nil)
+	probe := func(when string) {
+		if err := s.Adapter.(*claude.Runtime).Probe(t.Context(), s.thread); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	probe("idle")
+	turn := s.say(runtimetest.Text("MOCK_HOLD[p]"))
+	if err := s.AwaitHeld(t.Context(), "p"); err != nil {
+		t.Fatal(err)
+	}
+	probe("while the model answers")
+	s.Release("p")
+	s.End(t, turn)
+	fifo := filepath.Join(s.rig.dir, "fifo")
+	turn = s.say(runtimetest.Text("MOCK_CMD[mkfifo " + fifo + "; touch runs; cat " + fifo + "]"))
+	s.await("runs")
+	probe("while a command runs")
+	if err := os.WriteFile(fifo, []byte("on"), 0); err != nil {
+		t.Error(err)
+	}
+	s.End(t, turn)
+}
+
+// await waits for a file in the folder of the conversation.
+func (s *stage) await(name string) {
+	s.t.Helper()
+	looks := time.NewTicker(5 * time.Millisecond)
+	defer looks.Stop()
+	for !s.made(name) {
+		select {
+		case <-looks.C:
+		case <-s.t.Context().Done():
+			s.t.Fatal("there is no " + name)
+		}
 	}
 }
