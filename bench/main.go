@@ -45,6 +45,7 @@ func programs() []program {
 		{"pair-upserts", "against another build (-before), in turns: single upserts; only when named", paired(pairSingle)},
 		{"pair-beside", "against another build: single upserts beside bulk ones; only when named", paired(pairBeside)},
 		{"pair-turns", "against another build: turns from a recorded app-server stream; only when named", paired(pairTurns)},
+		{"pair-original", "against a stand-in for codex-manager's storage, on Node and the real codex: single upserts; only when named", original},
 		{"pair-reads", "against another build: whole reads of 5,000 entries; only when named", paired(pairWhole)},
 	}
 }

@@ -131,7 +131,7 @@ func (j *Journal) awaitSynced(ctx context.Context, c *committed) error {
 // can run meanwhile, which on Postgres is so.
 func (j *Journal) Overlaps() bool {
 	sync := j.syncs.Load()
-	return sync > 0 && sync < 2*j.runs.Load()
+	return sync > 0 && sync < j.runs.Load()
 }
 
 // mean notes how long something took, smoothed over the last few times.
