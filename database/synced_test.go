@@ -68,9 +68,9 @@ func TestNothingIsSeenBeforeItIsSynced(t *testing.T) {
 	}()
 	go func() { read <- count(db.Read()) }()
 	go func() {
-		rows, err := db.Read().QueryContext(t.Context(), `select v from t`)
+		rows, err := db.Read().QueryContext(t.Context(), `select v from t`) //nolint:rowserrcheck // whether it begins is the question
 		if err == nil {
-			err = rows.Close()
+			err = rows.Close() //nolint:sqlclosecheck // its error counts
 		}
 		read <- err
 	}()

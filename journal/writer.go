@@ -137,7 +137,7 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 			return
 		}
 		if database.Transient(err) {
-			j.refused(err)
+			_ = j.refused(err)
 			if j.pause(ctx, wait) {
 				continue
 			}
@@ -329,7 +329,7 @@ func (j *Journal) committedAnyway(ctx context.Context, cause error, name string,
 		return false
 	}
 	if database.Refused(cause) {
-		j.refused(cause) // to ask may take long, and others wait
+		_ = j.refused(cause) // to ask may take long, and others wait
 	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		err := j.db.Update(ctx, func(tx database.Tx) error {
@@ -357,7 +357,7 @@ func (j *Journal) committedAnyway(ctx context.Context, cause error, name string,
 		if !database.Transient(err) {
 			return false
 		}
-		j.refused(err)
+		_ = j.refused(err)
 		if !j.pause(ctx, wait) {
 			return false
 		}

@@ -26,7 +26,7 @@ func wordsOf(t *testing.T, url, query, last string) (told []string, raw []string
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.CloseNow()
+	defer func() { _ = conn.CloseNow() }()
 	for {
 		_, data, err := conn.Read(ctx)
 		if err != nil {

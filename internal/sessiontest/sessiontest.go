@@ -150,11 +150,11 @@ func (s *Site) Asked(sessionID string) (asked session.Request) {
 func (s *Site) Ended(sessionID, turnID string) (state session.TurnState) {
 	s.t.Helper()
 	s.Until("the end of turn "+turnID, func(ctx context.Context) bool {
-		known := false
-		var err error
-		if state, known, err = s.Turn(ctx, sessionID, turnID); err != nil {
+		now, known, err := s.Turn(ctx, sessionID, turnID)
+		if err != nil {
 			s.t.Fatal(err)
 		}
+		state = now
 		return known && state.Status != runtime.TurnInProgress
 	})
 	return state

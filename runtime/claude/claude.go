@@ -111,7 +111,7 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 func (r *Runtime) lookUp() (string, error) {
 	path, err := exec.LookPath(r.bin)
 	if err != nil {
-		return "", fmt.Errorf("Claude Code is not installed (%w): install it with %s, or name the program in CLAUDE_BIN", err, r.Install().Command)
+		return "", fmt.Errorf("the program of Claude Code is missing (%w): install it with %s, or name the program in CLAUDE_BIN", err, r.Install().Command)
 	}
 	return filepath.Abs(path)
 }
@@ -180,7 +180,7 @@ func (r *Runtime) configDir() (string, error) {
 	}
 	home := r.launcher.Variable("HOME")
 	if home == "" {
-		return "", errors.New("Claude Code needs a home: set HOME")
+		return "", errors.New("no home for Claude Code: set HOME")
 	}
 	return filepath.Join(home, ".claude"), nil
 }

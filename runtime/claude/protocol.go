@@ -91,7 +91,7 @@ func (p *protocol) Greet(ctx context.Context) error {
 	if p.failure != "" {
 		return &refusedStart{said: p.failure}
 	}
-	return fmt.Errorf("Claude Code does not answer (%w): check that the program named by CLAUDE_BIN or on PATH is Claude Code %s or newer; "+
+	return fmt.Errorf("no answer of Claude Code (%w): check that the program named by CLAUDE_BIN or on PATH is Claude Code %s or newer; "+
 		"its stderr is in the log", err, Tested)
 }
 
@@ -140,7 +140,7 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	}
 	if delta := e.Type == "stream_event" && e.Event.Type == "content_block_delta"; !delta {
 		if now := encode(p.state); !bytes.Equal(now, p.told) {
-			said.State, p.told = json.RawMessage(now), now
+			said.State, p.told = now, now
 		}
 		close(p.changed)
 		p.changed = make(chan struct{})

@@ -76,13 +76,13 @@ func TestLevelsThatCannotBeEnforced(t *testing.T) {
 		refused["approvalPolicy"] = runtime.StartThread{Sandbox: "danger-full-access", ApprovalPolicy: "never", NetworkAccess: "enabled"}
 	}
 	for field, controls := range refused {
-		controls.Cwd = s.rig.dir
+		controls.Cwd = s.dir
 		var control *runtime.ControlError
 		if _, err := s.StartThread(t.Context(), controls); !errors.As(err, &control) || control.Field != field || len(control.Enforced) == 0 {
 			t.Errorf("%+v: %v", controls, err)
 		}
 	}
-	if _, err := s.StartThread(t.Context(), runtime.StartThread{Cwd: filepath.Join(s.rig.dir, "nowhere")}); !errors.Is(err, runtime.ErrInvalidParams) {
+	if _, err := s.StartThread(t.Context(), runtime.StartThread{Cwd: filepath.Join(s.dir, "nowhere")}); !errors.Is(err, runtime.ErrInvalidParams) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	if processes := s.Status().Processes; len(processes) != 0 {

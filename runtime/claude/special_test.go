@@ -45,7 +45,7 @@ func prepared(t *testing.T, controls runtime.StartThread, change func(*rig)) *st
 	t.Helper()
 	s := &stage{Store: runtimetest.NewStore(), t: t, controls: controls, reply: func(runtime.Signal) runtime.Reply { return runtime.Reply{Decision: "accept"} }}
 	s.rig = newRig(t, s.Store, false)
-	s.controls.Cwd = s.rig.dir
+	s.controls.Cwd = s.dir
 	if change != nil {
 		change(s.rig)
 	}
@@ -68,7 +68,7 @@ func prepared(t *testing.T, controls runtime.StartThread, change func(*rig)) *st
 			})
 		}
 	}
-	s.Agent = s.rig.start(t)
+	s.Agent = s.start(t)
 	return s
 }
 
@@ -100,7 +100,7 @@ func (s *stage) say(input []json.RawMessage) string {
 }
 
 func (s *stage) made(name string) bool {
-	_, err := os.Stat(filepath.Join(s.rig.dir, name))
+	_, err := os.Stat(filepath.Join(s.dir, name))
 	return err == nil
 }
 
@@ -137,7 +137,7 @@ func TestAnswers(t *testing.T) {
 	if _, asked := s.turn("MOCK_PATCH[often2] MOCK_CALL[Edit|{\"file_path\":\"often2\",\"old_string\":\"mock\",\"new_string\":\"you\"}]END"); len(asked) != 1 {
 		t.Errorf("a file allowed for the session: asked %d times", len(asked))
 	}
-	if raw, err := os.ReadFile(filepath.Join(s.rig.dir, "often2")); err != nil || string(raw) != "hello from you\n" {
+	if raw, err := os.ReadFile(filepath.Join(s.dir, "often2")); err != nil || string(raw) != "hello from you\n" {
 		t.Errorf("the file is %q, %v", raw, err)
 	}
 	s.onAsk(runtime.Reply{Decision: "decline"})
@@ -146,7 +146,7 @@ func TestAnswers(t *testing.T) {
 	if _, asked := s.turn("MOCK_CMD[echo x >> often]"); len(asked) != 0 {
 		t.Errorf("allowed for the session: asked %d times in its next process", len(asked))
 	}
-	if raw, err := os.ReadFile(filepath.Join(s.rig.dir, "often")); err != nil || string(raw) != "x\nx\nx\n" {
+	if raw, err := os.ReadFile(filepath.Join(s.dir, "often")); err != nil || string(raw) != "x\nx\nx\n" {
 		t.Errorf("it ran %q, %v", raw, err)
 	}
 	ref := runtimetest.Ref(s.asked[0])
@@ -257,7 +257,7 @@ func TestABusyProcessAnswersTheProbe(t *testing.T) {
 	probe("while the model answers")
 	s.Release("p")
 	s.End(t, turn)
-	fifo := filepath.Join(s.rig.dir, "fifo")
+	fifo := filepath.Join(s.dir, "fifo")
 	turn = s.say(runtimetest.Text("MOCK_CMD[mkfifo " + fifo + "; touch runs; cat " + fifo + "]"))
 	s.await("runs")
 	probe("while a command runs")

@@ -112,8 +112,11 @@ func spoil(dir string, out io.Reader, agent *os.Process) error {
 		if _, failed := os.Stdout.Write(line); failed != nil {
 			return failed
 		}
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return nil // it is gone, with what it said last
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
