@@ -31,8 +31,8 @@ const Tested = "1.18.33"
 const (
 	defaultStartTimeout = 30 * time.Second
 	defaultCallTimeout  = 120 * time.Second
-	// untitled is the title of a conversation nobody has named: without one OpenCode asks its model for one.
-	untitled = "harness"
+	// untitled begins the title of a conversation nobody has named: without one OpenCode asks its model for one.
+	untitled = "untitled session of harness"
 )
 
 // Options configure New.
