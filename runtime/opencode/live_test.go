@@ -93,9 +93,16 @@ func TestOpenCode(t *testing.T) {
 // What the levels promise is what happens: inside, outside, over the network.
 func levelsHold(t *testing.T, s *shared, store *runtimetest.Store) {
 	dir, outside := folder(t), folder(t)
+	private := filepath.Join(outside, "private")
+	if err := os.WriteFile(private, []byte("private-canary"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tries := func(name string) string {
 		return "MOCK_CMD[touch " + filepath.Join(dir, name+"-sh") + "] MOCK_PATCH[" + filepath.Join(dir, name+"-in") + "] MOCK_PATCH[" +
-			filepath.Join(outside, name+"-out") + "] MOCK_CALL[webfetch|{\"url\":\"" + s.model.Root() + "/from-" + name + "\",\"format\":\"text\"}]END"
+			filepath.Join(outside, name+"-out") + "] MOCK_CALL[webfetch|{\"url\":\"" + s.model.Root() + "/from-" + name + "\",\"format\":\"text\"}]END MOCK_CALL[read|{\"filePath\":\"" + private + "\"}]END"
+	}
+	leaked := func() bool {
+		return slices.ContainsFunc(s.model.Outputs(), func(o mockmodel.Output) bool { return strings.Contains(o.Text, "private-canary") })
 	}
 	for name, in := range map[string]runtime.StartThread{
 		"none": {Cwd: dir}, "read": {Cwd: dir, Sandbox: "read-only", NetworkAccess: "restricted", ApprovalPolicy: "never"},
@@ -108,8 +115,14 @@ func levelsHold(t *testing.T, s *shared, store *runtimetest.Store) {
 			}
 		}
 	}
+	if leaked() {
+		t.Error("a file outside was read")
+	}
 	k := s.talk(t, store, full(dir, "never"))
 	k.done(k.say(tries("all")))
+	if !leaked() {
+		t.Error("the test lost its point: nothing outside can be read")
+	}
 	for _, path := range []string{filepath.Join(dir, "all-sh"), filepath.Join(dir, "all-in"), filepath.Join(outside, "all-out")} {
 		if !exists(path) {
 			t.Errorf("%s was not written", path)
