@@ -55,14 +55,14 @@ func (t *translation) permission(raw json.RawMessage) {
 	}
 	id := rawText(p.ID)
 	var signal runtime.Signal
-	switch {
-	case p.Permission == toolShell:
+	switch p.Permission {
+	case toolShell:
 		command := meta.Command
 		if command == "" {
 			command = strings.Join(p.Patterns, " && ")
 		}
 		signal = wire.ApproveCommand(id, asking, command, in.Dir, nil)
-	case p.Permission == "edit":
+	case "edit":
 		kind := "update"
 		if strings.Contains(meta.Diff, "\n@@ -0,0 ") {
 			kind = "add"

@@ -174,7 +174,7 @@ func newShared(t *testing.T) *shared {
 	s := &shared{stores: map[string]*runtimetest.Store{}}
 	s.site = newSite(t, s.sink, func(context.Context, string) (runtime.Resumption, error) { return runtime.Resumption{}, nil })
 	s.options.Supervise.KeepOnStop = false
-	s.OpenCode = s.site.start()
+	s.OpenCode = s.start()
 	return s
 }
 

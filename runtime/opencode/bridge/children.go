@@ -53,12 +53,12 @@ func (b *bridge) answerChild(ctx context.Context, session string, payload json.R
 	if err := json.Unmarshal(payload, &asked); err != nil {
 		return false, err
 	}
-	status, body, err := b.do(ctx, Step{Do: http.MethodGet, Path: "/session/" + url.PathEscape(parent)})
-	if err == nil && status == http.StatusOK {
+	body, err := b.ok(ctx, Step{Do: http.MethodGet, Path: "/session/" + url.PathEscape(parent)})
+	if err == nil {
 		err = json.Unmarshal(body, &info)
 	}
-	if err != nil || status != http.StatusOK {
-		return false, fmt.Errorf("the permissions of its agent cannot be read (status %d, %v)", status, err)
+	if err != nil {
+		return false, fmt.Errorf("read the permissions of its agent: %w", err)
 	}
 	reply := map[string]string{"reply": "once"}
 	switch verdict(info.Permission, asked.Properties.Permission, asked.Properties.Patterns) {
@@ -73,10 +73,19 @@ func (b *bridge) answerChild(ctx context.Context, session string, payload json.R
 		return false, err
 	}
 	step := Step{Do: http.MethodPost, Path: "/permission/" + url.PathEscape(asked.Properties.ID) + "/reply", Directory: folder, Body: body}
-	if status, _, err = b.do(ctx, step); err != nil || status != http.StatusOK {
-		return false, fmt.Errorf("it cannot be answered (status %d, %v)", status, err)
+	if _, err = b.ok(ctx, step); err != nil {
+		return false, fmt.Errorf("answer it: %w", err)
 	}
 	return true, nil
+}
+
+// ok is do for a request that is to go well.
+func (b *bridge) ok(ctx context.Context, step Step) (json.RawMessage, error) {
+	status, body, err := b.do(ctx, step)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s answers %d", step.Path, status)
+	}
+	return body, err
 }
 
 // verdict is what permissions say of a call: the narrowest of what they say of its patterns.
