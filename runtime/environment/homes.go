@@ -81,7 +81,7 @@ func (h Homes) Root(level Level, runtime string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = root.Close() }() // nothing was written through it
+	defer func() { _ = root.Close() }()
 	if err := root.MkdirAll(below, 0o711); err != nil {
 		return "", fmt.Errorf("make the folder of %s: %w", runtime, err)
 	}
@@ -101,7 +101,7 @@ func (h Homes) Forget(runtime, session string) error {
 	if err != nil {
 		return fmt.Errorf("forget the home of a session: %w", err)
 	}
-	defer func() { _ = root.Close() }() // nothing was written through it
+	defer func() { _ = root.Close() }()
 	return root.RemoveAll(below)
 }
 
@@ -133,7 +133,7 @@ func (h Homes) prepare(below string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // nothing was written through it
+	defer func() { _ = root.Close() }()
 	if err := root.MkdirAll(path.Dir(below), 0o711); err != nil {
 		return err
 	}

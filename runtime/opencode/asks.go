@@ -48,8 +48,10 @@ func (t *translation) permission(raw json.RawMessage) {
 	_ = json.Unmarshal(p.Metadata, &meta) // members of another type than expected are skipped
 	asking := wire.Asking{Place: in.in()}
 	if open := in.ofCall(p.Tool.CallID); open != nil {
-		t.begin(in, open, toolState{Metadata: meta, Input: encoded(toolInput{Command: meta.Command, FilePath: meta.FilePath})})
 		asking.ItemID = open.ID
+		if p.Permission == toolShell || p.Permission == "edit" { // of others the arguments come with their begin
+			t.begin(in, open, toolState{Metadata: meta, Input: encoded(toolInput{Command: meta.Command, FilePath: meta.FilePath})})
+		}
 	}
 	id := rawText(p.ID)
 	var signal runtime.Signal

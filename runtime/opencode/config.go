@@ -68,6 +68,12 @@ func (o *OpenCode) config() (string, error) {
 		}
 	}
 	config["autoupdate"], config["share"] = false, "disabled"
+	// What nobody said anything about is asked for. Conversations have rules of their own above these.
+	permissions := map[string]string{"*": ask}
+	for _, tool := range looks() {
+		permissions[tool] = allow
+	}
+	config["permission"] = permissions
 	raw, err := json.Marshal(config)
 	return string(raw), err
 }

@@ -22,7 +22,8 @@ func (o *OpenCode) ListThreads(ctx context.Context, in runtime.ListThreads) (run
 	if limit <= 0 {
 		limit = 50
 	}
-	query := url.Values{"roots": {"true"}, "archived": {strconv.FormatBool(in.Archived)}, "limit": {strconv.Itoa(limit)}}
+	// "archived" asks for all of them; one that was taken back is not among the others.
+	query := url.Values{"roots": {"true"}, "archived": {"true"}, "limit": {strconv.Itoa(limit)}}
 	if in.Cursor != "" {
 		query.Set("cursor", in.Cursor)
 	}
@@ -72,7 +73,7 @@ func (o *OpenCode) ReadThread(ctx context.Context, threadID string, withTurns bo
 // from what began a turn by whether the agent's last message was finished for good. running is the turn that runs, "" for none.
 func turns(native, folder string, messages []message, running string) []runtime.Turn {
 	var out []runtime.Turn
-	t := &translation{state: &state{}, dir: folder, name: func(native string) string { return native }}
+	t := &translation{state: &state{}, past: true, dir: folder, name: func(native string) string { return native }}
 	take := func() {
 		for _, signal := range t.out {
 			switch change := signal.Change.(type) {
@@ -92,7 +93,7 @@ func turns(native, folder string, messages []message, running string) []runtime.
 	}
 	finish := func() {
 		if in := t.Talks[native]; in != nil && in.Turn != running {
-			if in.Message != "" { // its process ended while it wrote
+			if in.Message != "" && !in.Finished { // its process ended while it wrote
 				in.fail(&nativeError{Name: errorAborted})
 			}
 			t.end(native, in)

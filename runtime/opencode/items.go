@@ -47,8 +47,11 @@ func (t *translation) text(in *talk, p part) {
 		open = in.add(item{ID: p.ID, Tool: kind, Begun: true})
 		t.say(wire.ItemStarted(in.in(), textItem(open, ""), t.at))
 	}
-	if added := open.grown(p.Text); added != "" {
-		t.grow(in, open, added)
+	// What an unfinished one says here its pieces say, too; unless they are past.
+	if p.Time.End != 0 || open.Stale || t.past {
+		if added := open.grown(p.Text); added != "" {
+			t.grow(in, open, added)
+		}
 	}
 	if p.Time.End != 0 {
 		t.say(wire.ItemCompleted(in.in(), textItem(open, p.Text), t.at))

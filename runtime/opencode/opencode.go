@@ -31,8 +31,8 @@ const Tested = "1.18.33"
 const (
 	defaultStartTimeout = 30 * time.Second
 	defaultCallTimeout  = 120 * time.Second
-	// untitled is the title of a conversation nobody has named: without one OpenCode asks its model for one.
-	untitled = "harness"
+	// untitled begins the title of a conversation nobody has named: without one OpenCode asks its model for one.
+	untitled = "untitled session of harness"
 )
 
 // Options configure New.
@@ -193,10 +193,10 @@ func pathOf(native, rest string) string { return "/session/" + url.PathEscape(na
 
 // homeFile is a file of OpenCode's home, by the variable of its folder and what that is by default.
 func (o *OpenCode) homeFile(variable, otherwise string, rest ...string) (string, error) {
-	var dir string
+	dir := o.launcher.Variable(variable)
 	if o.options.Home.Dir != "" {
 		dir = filepath.Join(o.options.Home.Dir, map[string]string{"XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "config"}[variable])
-	} else if dir = o.launcher.Variable(variable); dir == "" {
+	} else if dir == "" {
 		home := o.launcher.Variable("HOME")
 		if home == "" {
 			var err error

@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,7 +53,7 @@ type awaited struct {
 	outcome chan outcome
 }
 
-// outcome is what became of a message: the turn it is in, or why it is in none.
+// outcome is what became of a message: the turn it is in, or what its conversation complained of meanwhile.
 type outcome struct {
 	turn string
 	err  error
@@ -117,7 +118,7 @@ func (p *protocol) settle(l bridge.Line) {
 	tell := func(message string, told outcome) {
 		if waits, is := p.awaited[message]; is {
 			delete(p.awaited, message)
-			waits.outcome <- told
+			waits.outcome <- told // there is room: a complaint takes one place, this is the only other one
 		}
 	}
 	for _, in := range p.state.Talks {
@@ -138,16 +139,19 @@ func (p *protocol) settle(l bridge.Line) {
 	if json.Unmarshal(l.Event, &e) != nil || e.Type != "session.error" || e.Properties.Error == nil || p.state.Talks[e.Properties.Session] != nil {
 		return
 	}
-	for message, waits := range p.awaited {
+	for _, waits := range p.awaited {
 		if waits.native == e.Properties.Session {
-			tell(message, outcome{err: e.Properties.Error.refusal()})
+			if len(waits.outcome) == 0 { // it stays awaited: the complaint may be about the message before
+				waits.outcome <- outcome{err: e.Properties.Error.refusal()}
+			}
 		}
 	}
 }
 
 // refusal is an error of a conversation as the answer to a message that begins no turn.
 func (e *nativeError) refusal() error {
-	out := &runtime.Error{Runtime: Name, Method: "send", Code: e.Data.StatusCode, Message: strings.TrimSpace(e.Name + " " + e.Data.Message), Kind: runtime.ErrInvalidParams}
+	message, _, _ := strings.Cut(e.Data.Message, "\n")
+	out := &runtime.Error{Runtime: Name, Method: "send", Code: e.Data.StatusCode, Message: cmp.Or(message, e.Name), Kind: runtime.ErrInvalidParams}
 	if e.Name == errorAuth {
 		out.Kind = runtime.ErrAuthRequired
 	}
@@ -156,7 +160,7 @@ func (e *nativeError) refusal() error {
 
 // await has what becomes of a message told, once; given up with forget.
 func (p *protocol) await(message, native string) (told <-chan outcome, forget func()) {
-	waits := awaited{native: native, outcome: make(chan outcome, 1)}
+	waits := awaited{native: native, outcome: make(chan outcome, 2)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.awaited == nil {

@@ -55,7 +55,7 @@ func proxied(ctx context.Context, command []string) int {
 	if err != nil {
 		return 1
 	}
-	fmt.Printf("opencode server listening on http://%s\n", listener.Addr()) // it is what OpenCode prints
+	fmt.Printf("opencode server listening on http://%s\n", listener.Addr())
 	go func() {
 		_ = http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // a test's
 			if r.URL.Path == "/global/event" {

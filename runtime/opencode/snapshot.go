@@ -12,6 +12,8 @@ import (
 // messages are taken as if they had just been said, requests that wait and are not known are asked, known ones that wait no more are closed.
 func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
 	in := t.Talks[s.Session]
+	t.past = true
+	t.sent = func(message string) bool { return slices.Contains(s.Unheard, message) }
 	var messages []message
 	_ = json.Unmarshal(s.Messages, &messages) // a list that is none has nothing new
 	for _, one := range messages {
@@ -32,7 +34,7 @@ func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
 		in.Busy = true
 		return t.out
 	}
-	if s.Aborted && in.Message == "" && in.Through == "" {
+	if s.Aborted && in.Message == "" {
 		in.fail(&nativeError{Name: errorAborted}) // it was called off before the agent went to work, which nothing else tells
 	}
 	t.idle(s.Session, in)
@@ -48,13 +50,13 @@ func news(in *talk, info messageInfo, unheard []string) bool {
 	case info.Role == "user":
 		return slices.Contains(in.Users, info.ID) || slices.Contains(unheard, info.ID)
 	}
-	return info.ID > in.Through
+	return info.ID >= in.Message
 }
 
 // again takes a listed message as if it were said now.
 func (t *translation) again(native string, one message, info messageInfo) {
 	begun := info
-	begun.Time.Completed, begun.Error = 0, nil
+	begun.Time.Completed, begun.Error, begun.Summary = 0, nil, nil
 	t.message(native, encoded(begun))
 	in := t.Talks[native]
 	if in == nil {
@@ -86,7 +88,7 @@ func (t *translation) waiting(s bridge.Snapshot) {
 		}
 		waits = append(waits, one.ID)
 		switch in := t.asker(one.SessionID); {
-		case in == nil || one.SessionID == s.Session && one.Tool.MessageID != "" && one.Tool.MessageID != in.Message:
+		case in == nil || one.SessionID == s.Session && one.Tool.MessageID != "" && (one.Tool.MessageID != in.Message || in.Finished):
 			// Of a turn that was interrupted, or a message that is finished: it stays in the list, and waits for nobody.
 		case i < len(permissions):
 			t.permission(raw)

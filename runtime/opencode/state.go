@@ -30,10 +30,11 @@ type talk struct {
 	// Users are the turn's messages of a person, Untold those whose text has not come yet.
 	Users  []string `json:"users"`
 	Untold []string `json:"untold,omitempty"`
-	// Message is the agent's message that is being written, Done its parts that are over, Through the last one that is finished.
-	Message string   `json:"message,omitempty"`
-	Done    []string `json:"done,omitempty"`
-	Through string   `json:"through,omitempty"`
+	// Message is the agent's last message, Done its parts that are over. Finished says that it is; parts of it may come even so: OpenCode writes
+	// an event down when it is sent, and says then how things are by now.
+	Message  string   `json:"message,omitempty"`
+	Finished bool     `json:"finished,omitempty"`
+	Done     []string `json:"done,omitempty"`
 	// Busy says that the agent went to work.
 	Busy bool   `json:"busy,omitempty"`
 	Open []item `json:"open,omitempty"`

@@ -68,7 +68,7 @@ func parseModel(text string) (nameModel, error) {
 func (o *OpenCode) described(info sessionInfo) runtime.Thread {
 	thread := runtime.Thread{ID: o.names.thread(info.ID), NativeID: info.ID, Cwd: info.Directory, Source: Name, CreatedAt: info.Time.Created,
 		UpdatedAt: info.Time.Updated, Archived: info.Time.Archived != 0, Raw: encoded(info)}
-	if info.Title != untitled {
+	if !strings.HasPrefix(info.Title, untitled) {
 		thread.Name = info.Title
 	}
 	if info.Model != nil {
@@ -179,9 +179,12 @@ func (o *OpenCode) DeleteThread(ctx context.Context, threadID string) (int, erro
 		return 0, err
 	}
 	defer l.done()
-	native := o.native(threadID)
+	native := o.names.native(threadID)
+	if native == "" {
+		return 0, nil
+	}
 	err = l.request(ctx, "delete", native, bridge.Step{Do: http.MethodDelete, Path: pathOf(native, "")}, nil)
-	if errors.Is(err, runtime.ErrNotFound) || errors.Is(err, runtime.ErrInvalidParams) && !strings.HasPrefix(native, "ses") {
+	if errors.Is(err, runtime.ErrNotFound) {
 		return 0, nil
 	}
 	if err != nil {

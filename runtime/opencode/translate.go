@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"harness/runtime"
 	"harness/runtime/opencode/bridge"
@@ -17,13 +18,17 @@ type translation struct {
 	at   int64
 	name func(native string) string
 	dir  string
+	// sent tells the messages that were sent from here.
+	sent func(message string) bool
+	// past says that what is taken happened before, and the pieces of texts with it.
+	past bool
 	// out are the signals so far.
 	out []runtime.Signal
 }
 
 // translate tells what a line means, and changes the state. known is false for a line that is about no turn.
 func (s *state) translate(line bridge.Line, at int64, name func(native string) string) (signals []runtime.Signal, known bool) {
-	t := &translation{state: s, at: at, name: name, dir: line.Directory}
+	t := &translation{state: s, at: at, name: name, dir: line.Directory, sent: func(string) bool { return line.Sent }}
 	switch {
 	case line.Snapshot != nil:
 		return t.snapshot(*line.Snapshot), true
@@ -120,7 +125,7 @@ func (t *translation) updated(about said, in *talk) {
 	if in != nil && in.Used == (wire.Tokens{}) {
 		in.Base = info.Tokens.wire()
 	}
-	if info.Title == "" || info.Title == untitled || in != nil && in.Title == info.Title {
+	if info.Title == "" || strings.HasPrefix(info.Title, untitled) || in != nil && in.Title == info.Title {
 		return
 	}
 	thread := t.name(about.SessionID)
@@ -143,19 +148,16 @@ func (t *translation) message(native string, raw json.RawMessage) {
 		t.prompted(native, in, info)
 		return
 	}
-	if in == nil || !slices.Contains(in.Users, info.ParentID) || info.ID <= in.Through {
+	if in == nil || !slices.Contains(in.Users, info.ParentID) || info.ID < in.Message {
 		return
 	}
 	t.flushUsers(in)
 	if in.Message != info.ID {
-		in.Message, in.Done = info.ID, nil
+		t.closeItems(in)
+		in.Message, in.Finished, in.Done = info.ID, false, nil
 	}
-	if !info.finished() {
-		return
-	}
-	t.closeItems(in)
+	in.Finished = in.Finished || info.finished()
 	in.fail(info.Error)
-	in.Message, in.Done, in.Through = "", nil, info.ID
 }
 
 // prompted takes a message of a person: it begins a turn, or belongs to the one that runs.
@@ -163,6 +165,8 @@ func (t *translation) prompted(native string, in *talk, info messageInfo) {
 	switch {
 	case in == nil && (info.Summary != nil || slices.Contains(t.Ended, info.ID)):
 		return // an old one is described again
+	case in == nil && (t.asker(native) != nil || t.name(native) == "" && !t.sent(info.ID)):
+		return // what an agent says to its sub-agent, or what is none of ours
 	case in == nil:
 		in = &talk{Thread: cmp.Or(t.name(native), native), Dir: t.dir, Turn: info.ID, Started: info.Time.Created}
 		if t.Talks == nil {
@@ -227,7 +231,7 @@ const (
 // idle ends the turn, unless there is more to come: after an abort or an error OpenCode is idle before it has told how its last message ended,
 // and is idle again then; and one that has not begun to work is not idle again.
 func (t *translation) idle(native string, in *talk) {
-	if in.Message != "" || in.Through == "" && !in.Busy && in.Failure == nil {
+	if in.Message != "" && !in.Finished || in.Message == "" && !in.Busy && in.Failure == nil {
 		return
 	}
 	t.end(native, in)

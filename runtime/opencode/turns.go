@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -126,15 +127,33 @@ func (l *line) send(ctx context.Context, native string, p *prompt) (turn string,
 	if err := l.command(ctx, "send", native, c, nil); err != nil {
 		return "", missing(err)
 	}
-	select {
-	case in := <-told:
-		return in.turn, in.err
-	case <-l.Gone():
-		return "", fmt.Errorf("%w: opencode ended while it took a message", runtime.ErrUnavailable)
-	case <-ctx.Done():
-		return "", l.Overdue(ctx, "send")
+	var complaint error
+	var looks <-chan time.Time
+	for {
+		select {
+		case in := <-told:
+			if in.err == nil {
+				return in.turn, nil
+			}
+			complaint = in.err
+			ticker := time.NewTicker(complaintGrace)
+			defer ticker.Stop()
+			looks = ticker.C
+		case <-looks:
+			step := bridge.Step{Do: http.MethodGet, Path: pathOf(native, "/message/"+url.PathEscape(p.MessageID))}
+			if err := l.request(ctx, "look", native, step, nil); errors.Is(err, runtime.ErrNotFound) {
+				return "", complaint
+			}
+		case <-l.Gone():
+			return "", fmt.Errorf("%w: opencode ended while it took a message", runtime.ErrUnavailable)
+		case <-ctx.Done():
+			return "", l.Overdue(ctx, "send")
+		}
 	}
 }
+
+// complaintGrace is how long a message may take to show after its conversation complained of something, which may be a message before it.
+const complaintGrace = 5 * time.Second
 
 // SteerTurn implements runtime.Steerer.
 func (o *OpenCode) SteerTurn(ctx context.Context, threadID, turnID string, input []json.RawMessage) error {

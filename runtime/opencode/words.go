@@ -48,7 +48,7 @@ type messageInfo struct {
 	ID       string          `json:"id"`
 	Role     string          `json:"role"`
 	ParentID string          `json:"parentID"`
-	Summary  json.RawMessage `json:"summary"`
+	Summary  json.RawMessage `json:"summary,omitempty"`
 	Error    *nativeError    `json:"error"`
 	Time     struct {
 		Created   int64 `json:"created"`

@@ -3,7 +3,7 @@
 // no server listens waits in the shim's spool, and an answer is given once however many servers give it.
 //
 // It owns the password of the OpenCode server, which nobody else learns, and that nothing is lost when the stream of events breaks off: it
-// then tells how each conversation stands (Snapshot). It must never know what an event means.
+// then tells how each conversation stands (Snapshot). Of what an event means it knows whose it is, and what a sub-agent may.
 package bridge
 
 import (
@@ -72,7 +72,9 @@ type Line struct {
 	// Event is what OpenCode said, Directory the folder of its conversation.
 	Event     json.RawMessage `json:"event,omitempty"`
 	Directory string          `json:"directory,omitempty"`
-	Snapshot  *Snapshot       `json:"snapshot,omitempty"`
+	// Sent says that the event is the first one of a message that was sent from here.
+	Sent     bool      `json:"sent,omitempty"`
+	Snapshot *Snapshot `json:"snapshot,omitempty"`
 }
 
 // Snapshot is how a conversation stands: all there is to know when events were missed.
@@ -118,6 +120,8 @@ type bridge struct {
 	folders map[string]string
 	busy    map[string]bool
 	unheard map[string]string
+	// parents are the conversations that sub-agents work for.
+	parents map[string]string
 }
 
 // Run starts the OpenCode at a path and serves until it ends, or in does, or the context; it returns how OpenCode ended. Lines of OpenCode's
@@ -128,7 +132,7 @@ func Run(ctx context.Context, path string, in io.Reader, out, log io.Writer) err
 		return fmt.Errorf("make a password: %w", err)
 	}
 	b := &bridge{password: hex.EncodeToString(secret), http: &http.Client{Transport: &http.Transport{}}, up: make(chan struct{}), out: out,
-		folders: map[string]string{}, busy: map[string]bool{}, unheard: map[string]string{}}
+		folders: map[string]string{}, busy: map[string]bool{}, unheard: map[string]string{}, parents: map[string]string{}}
 	defer b.http.CloseIdleConnections()
 	logs := &sharedLog{out: log}
 	server, err := process.Start(ctx, process.Spec{

@@ -32,7 +32,7 @@ func (b *bridge) events(ctx context.Context, logs *sharedLog) {
 		return
 	}
 	for first := true; ctx.Err() == nil; first = false {
-		err := b.listen(ctx, !first)
+		err := b.listen(ctx, !first, logs)
 		if ctx.Err() != nil {
 			return
 		}
@@ -47,7 +47,7 @@ func (b *bridge) events(ctx context.Context, logs *sharedLog) {
 	}
 }
 
-func (b *bridge) listen(ctx context.Context, missed bool) error {
+func (b *bridge) listen(ctx context.Context, missed bool, logs *sharedLog) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/global/event", nil)
 	if err != nil {
 		return err
@@ -80,7 +80,8 @@ func (b *bridge) listen(ctx context.Context, missed bool) error {
 			Properties struct {
 				Session string `json:"sessionID"`
 				Info    struct {
-					ID string `json:"id"`
+					ID     string `json:"id"`
+					Parent string `json:"parentID"`
 				} `json:"info"`
 				Status struct {
 					Type string `json:"type"`
@@ -103,9 +104,20 @@ func (b *bridge) listen(ctx context.Context, missed bool) error {
 			continue // of the server, its plug-ins, other conversations' files: nobody's turn
 		}
 		b.remember(session, said.Directory)
+		if parent := event.Properties.Info.Parent; event.Type == "session.created" && parent != "" {
+			b.adopt(session, parent)
+		}
+		if event.Type == "permission.asked" {
+			answered, err := b.answerChild(ctx, session, said.Payload)
+			if err != nil {
+				logs.line([]byte("what a sub-agent asks is left to a person: " + err.Error()))
+			}
+			if answered {
+				continue
+			}
+		}
 		b.note(session, event.Type, event.Properties.Status.Type)
-		b.heard(event.Properties.Info.ID)
-		b.write(Line{Event: said.Payload, Directory: said.Directory})
+		b.write(Line{Event: said.Payload, Directory: said.Directory, Sent: b.heard(event.Properties.Info.ID)})
 	}
 }
 
@@ -134,17 +146,19 @@ func (b *bridge) note(session, kind, status string) {
 	}
 }
 
-// sending notes a message that is sent, heard that it was heard of, or refused.
+// sending notes a message that is sent; heard that it was heard of, or refused, and tells whether that was waited for.
 func (b *bridge) sending(session, message string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.unheard[message], b.busy[session] = session, true
 }
 
-func (b *bridge) heard(message string) {
+func (b *bridge) heard(message string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	_, waited := b.unheard[message]
 	delete(b.unheard, message)
+	return waited
 }
 
 func (b *bridge) inTurn() []string {

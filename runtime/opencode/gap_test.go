@@ -1,0 +1,115 @@
+package opencode_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"harness/internal/mockmodel"
+	"harness/runtime"
+	"harness/runtime/opencode"
+	"harness/runtime/runtimetest"
+)
+
+// The stream of events breaks off while one turn goes on to its end, another asks and a third begins: all of it is told once it is back, once.
+func TestEventsThatWereMissed(t *testing.T) {
+	t.Parallel()
+	store := runtimetest.NewStore()
+	s := newSite(t, store.Sink, store.Resume)
+	s.options.Launch.Env = append(s.options.Launch.Env, proxyVariable+"="+s.options.Bin)
+	s.options.Bin, s.options.Supervise.KeepOnStop = runtimetest.Executable(t), false
+	o := s.start()
+	open := func() talk {
+		thread, err := o.StartThread(t.Context(), full(s.dir, "untrusted"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return talk{t, o, store, thread}
+	}
+	goesOn, asks, begins := open(), open(), open()
+	first := goesOn.say("MOCK_HOLD[gap]")
+	if err := s.model.WaitHeld(t.Context(), "gap"); err != nil {
+		t.Fatal(err)
+	}
+	second := asks.say("MOCK_HOLD[ask]")
+	if err := s.model.WaitHeld(t.Context(), "ask"); err != nil {
+		t.Fatal(err)
+	}
+	goesOn.eventually("the first piece", func() bool { return grown(store, first) != "" })
+
+	tell := func(signal syscall.Signal) {
+		if err := syscall.Kill(o.Status().PID, signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(syscall.SIGUSR1)
+	s.model.Release("gap")
+	goesOn.eventually("the end of a turn that nobody hears", func() bool {
+		read, err := o.ReadThread(t.Context(), goesOn.thread.Native(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(read.Turns) == 1 && len(read.Turns[0].Items) == 2 && strings.Contains(read.Turns[0].Items[1].Content, "released gap")
+	})
+	third := make(chan string, 1)
+	go func() { third <- begins.say("MOCK_REPLY[begun in the dark]") }()
+	if _, err := s.waitAsked(t, "begun in the dark"); err != nil {
+		t.Fatal(err)
+	}
+	tell(syscall.SIGUSR2)
+
+	goesOn.done(first)
+	if text := grown(store, first); text != "holding released gap" {
+		t.Errorf("its pieces are %q", text)
+	}
+	goesOn.done(<-third)
+	s.model.Release("ask")
+	asks.done(second)
+	next := asks.say("MOCK_CMD[true]")
+	asks.answer(next, runtime.Reply{Decision: "accept"})
+	asks.done(next)
+	stop(t, o)
+	var signals []runtime.Signal
+	for _, signal := range store.Signals() {
+		if signal.ThreadID != "" {
+			signals = append(signals, signal)
+		}
+	}
+	opencode.CheckRules(t, signals, false)
+}
+
+// waitAsked waits until the model was asked something.
+func (s *site) waitAsked(t *testing.T, text string) (mockmodel.Request, error) {
+	for n := 1; ; n++ {
+		request, err := s.model.WaitRequest(t.Context(), n)
+		if err != nil || strings.Contains(request.UserText, text) {
+			return request, err
+		}
+	}
+}
+
+// grown is what the pieces of a turn's messages add up to.
+func grown(store *runtimetest.Store, turn string) (text string) {
+	for _, signal := range store.Signals() {
+		if change, is := signal.Change.(runtime.TextDelta); is && signal.TurnID == turn && change.Into == runtime.TextContent {
+			text += strings.Trim(string(signal.Raw[change.Start:change.End]), `"`)
+		}
+	}
+	return text
+}
+
+// eventually polls for what no event tells.
+func (k talk) eventually(what string, condition func() bool) {
+	k.Helper()
+	looks, deadline := time.NewTicker(20*time.Millisecond), time.NewTimer(patience)
+	defer looks.Stop()
+	defer deadline.Stop()
+	for !condition() {
+		select {
+		case <-looks.C:
+		case <-deadline.C:
+			k.Fatalf("never: %s", what)
+		}
+	}
+}
