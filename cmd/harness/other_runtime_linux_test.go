@@ -12,7 +12,7 @@ import (
 // this one, its agents are known by their processes, and workers and extensions name it by configuration.
 func TestAServerOfAnotherRuntime(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, withRaceDetector()) // only the test binary can drive that agent
 	folder := filepath.Join(s.workspace, "agents", "helper")
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // like any extension
 		t.Fatal(err)

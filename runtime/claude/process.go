@@ -95,6 +95,9 @@ func (r *Runtime) sink(t *talk, p *process, batch runtime.Batch) {
 			ended = true
 		}
 		if signal.Kind == runtime.SignalExited {
+			t.mu.Lock()
+			t.carryOn(p)
+			t.mu.Unlock()
 			t.rest()
 			if p.gone != nil {
 				p.gone() // whoever has heard of the end gets another one
@@ -105,6 +108,13 @@ func (r *Runtime) sink(t *talk, p *process, batch runtime.Batch) {
 		if m := spoken.now(); m.busy == "" && m.background == 0 {
 			t.rest()
 		}
+	}
+}
+
+// carryOn keeps what goes on in the next process, which may start as soon as this one is gone. Its caller holds mu.
+func (t *talk) carryOn(p *process) {
+	if spoken := p.spoken.Load(); spoken != nil {
+		t.carried = spoken.now().carried
 	}
 }
 
@@ -137,10 +147,8 @@ func (r *Runtime) attend(t *talk, p *process) {
 		<-p.Done()
 		t.mu.Lock()
 		if t.live == p {
+			t.carryOn(p)
 			t.live = nil
-		}
-		if spoken := p.spoken.Load(); spoken != nil {
-			t.carried = spoken.now().carried
 		}
 		t.mu.Unlock()
 		t.rest()

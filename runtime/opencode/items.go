@@ -9,8 +9,12 @@ import (
 	"harness/runtime/wire"
 )
 
-// kindReasoning is the item.Tool of what the agent thinks.
-const kindReasoning = "(reasoning)"
+const (
+	// partReasoning is OpenCode's type of what the agent thinks, which is also the vocabulary's.
+	partReasoning = wire.ItemReasoning
+	// kindReasoning is the item.Tool of it.
+	kindReasoning = "(thought)"
+)
 
 // part takes a part of a message: an item that began, grew or ended.
 func (t *translation) part(in *talk, p part) {
@@ -25,7 +29,7 @@ func (t *translation) part(in *talk, p part) {
 		return // of a message that is finished, or of nobody's turn
 	}
 	switch p.Type {
-	case "text", "reasoning":
+	case "text", partReasoning:
 		t.text(in, p)
 	case "tool":
 		t.tool(in, p)
@@ -41,7 +45,7 @@ func (t *translation) text(in *talk, p part) {
 	open := in.find(p.ID)
 	if open == nil {
 		kind := ""
-		if p.Type == "reasoning" {
+		if p.Type == partReasoning {
 			kind = kindReasoning
 		}
 		open = in.add(item{ID: p.ID, Tool: kind, Begun: true})
