@@ -2,8 +2,8 @@
 // on its own standard pipes, as agents do that package stdio drives. So OpenCode is kept by a shim like every other agent: what it says while
 // no server listens waits in the shim's spool, and an answer is given once however many servers give it.
 //
-// It owns the password of the OpenCode server, which nobody else learns, and that nothing is lost when the stream of events breaks off: it
-// then tells how each conversation stands (Snapshot). Of what an event means it knows whose it is, and what a sub-agent may.
+// It owns the password of the OpenCode server, which no server of ours learns but commands that OpenCode runs do, and that nothing is lost when
+// the stream of events breaks off: it then tells how each conversation stands (Snapshot). Of what an event means it knows whose it is, and what a sub-agent may.
 package bridge
 
 import (
