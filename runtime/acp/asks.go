@@ -118,11 +118,11 @@ func (t *translator) told(id json.RawMessage, decision string) {
 	}
 }
 
-// answered closes the requests that got an answer, once the agent says more; about is the call it says that of, goesOn that this one waits no
-// more, whoever answered. A call that was declined ends with its request, unless the agent itself is telling of it: not every agent does.
-func (t *translator) answered(of *talk, about string, goesOn bool, at int64) (signals []runtime.Signal) {
+// answered closes the requests that got an answer, once the agent says more; about is the call it says that of, over that this one is,
+// whoever answered. A call that was declined ends with its request, unless the agent itself is telling of it: not every agent does.
+func (t *translator) answered(of *talk, about string, over bool, at int64) (signals []runtime.Signal) {
 	for _, request := range slices.Clone(of.Asked) {
-		if request.Answer == "" && (!goesOn || request.Tool != about) {
+		if request.Answer == "" && (!over || request.Tool != about) {
 			continue
 		}
 		signals = append(signals, of.resolve(request)...)

@@ -94,8 +94,8 @@ func (t *translator) update(of *talk, u *update, at int64) (signals []runtime.Si
 	case "agent_message_chunk", "agent_thought_chunk":
 		signals = append(t.answered(of, "", false, at), of.grow(u, t.profile.ErrorsAsText, at)...)
 	case "tool_call", "tool_call_update":
-		goesOn := u.Status == "in_progress" || ended(u.Status)
-		signals = append(t.answered(of, u.ToolCallID, goesOn, at), t.call(of, u, at)...)
+		// "in_progress" says nothing: OpenCode says it of a call before it asks, and what it says may come after the request.
+		signals = append(t.answered(of, u.ToolCallID, ended(u.Status), at), t.call(of, u, at)...)
 	case "plan":
 		steps := make([]wire.Step, 0, len(u.Entries))
 		for _, entry := range u.Entries {
