@@ -391,17 +391,20 @@ func (f *fakeRuntime) Call(_ context.Context, method string, params any) (json.R
 
 // fakeHealth is the state of a process.
 type fakeHealth struct {
-	status   runtime.Status // of codex
-	others   []api.RuntimeHealth
-	notReady error
-	outage   *journal.OutageError
+	status       runtime.Status // of codex
+	others       []api.RuntimeHealth
+	notReady     error
+	storeRefuses error
+	outage       *journal.OutageError
 }
 
 func (f *fakeHealth) Runtime() runtime.Status { return f.status }
 func (f *fakeHealth) Runtimes() []api.RuntimeHealth {
 	return append([]api.RuntimeHealth{{Name: "codex", Status: f.status}}, f.others...)
 }
-func (f *fakeHealth) Ready(context.Context) error { return f.notReady }
+func (f *fakeHealth) Serving() error { return f.notReady }
+
+func (f *fakeHealth) StoreReady(context.Context) error { return f.storeRefuses }
 
 // Store implements api.Health.
 func (f *fakeHealth) Store() *journal.OutageError { return f.outage }

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"harness/api/rest"
 	"harness/api/schema"
@@ -16,6 +15,8 @@ func (s *server) healthRoutes() []rest.Route {
 	return append(s.documentRoutes(), []rest.Route{
 		{Method: http.MethodGet, Path: "/api/health", Agent: rest.AgentAnything, Query: healthQuery, Handle: s.getHealth},
 		{Method: http.MethodGet, Path: "/api/ready", Agent: rest.AgentAnything, Handle: s.getReady},
+		{Method: http.MethodGet, Path: "/readyz", Agent: rest.AgentAnything, Handle: s.getReady},
+		{Method: http.MethodGet, Path: "/healthz", Agent: rest.AgentAnything, Handle: getAlive},
 		{Method: http.MethodGet, Path: "/api", Handle: s.getRoot},
 	}...)
 }
@@ -162,26 +163,6 @@ func (s *server) getHealth(ctx context.Context, in *rest.Input) (rest.Reply, err
 			Reason: database.Reason(outage.Cause)}
 	}
 	return rest.OK(body)
-}
-
-// readyTimeout bounds the readiness check: an orchestrator's probe must not hang on a store that does.
-const readyTimeout = 2 * time.Second
-
-// getReady is for orchestrators: 200 when this process should get work, 503 when it should not (draining, store down). A missing runtime
-// does not make it unready: projects, transcripts and the stream work without.
-func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	if err := s.Health.Ready(ctx); err != nil {
-		return rest.Reply{Status: http.StatusServiceUnavailable, Body: struct {
-			Status string `json:"status"`
-			Reason string `json:"reason"`
-		}{"not_ready", err.Error()}}, nil
-	}
-	return rest.OK(struct {
-		Status  string `json:"status"`
-		Version string `json:"version,omitempty"`
-	}{"ready", s.Version})
 }
 
 // apiVersion is the version of the wire contract, which is codex-manager's.

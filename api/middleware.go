@@ -57,7 +57,8 @@ func (s *server) observe(next http.Handler) http.Handler {
 
 func logRequest(ctx context.Context, r *http.Request, seen *responseWatcher, n *requestNote, took time.Duration) {
 	level := zerolog.InfoLevel
-	if r.URL.Path == "/api/health" || r.URL.Path == "/api/ready" || r.URL.Path == "/metrics" {
+	switch r.URL.Path {
+	case "/api/health", "/api/ready", "/readyz", "/healthz", "/metrics":
 		level = zerolog.DebugLevel // probes would drown the rest
 	}
 	event := telemetry.Line(ctx, level).Str("method", r.Method).Str("path", r.URL.Path).Int("status", seen.status).Int64("bytes", seen.bytes).

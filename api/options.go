@@ -28,8 +28,10 @@ type Health interface {
 	Auth() AuthHealth
 	// Store tells since when the store refuses writes, nil while it takes them.
 	Store() *journal.OutageError
-	// Ready says why this process should get no new work (draining, store down), nil when it should.
-	Ready(ctx context.Context) error
+	// Serving says why this process takes no work (it is starting or draining), nil when it does.
+	Serving() error
+	// StoreReady writes to the store, unless that was done just now, and says why it cannot be written to.
+	StoreReady(ctx context.Context) error
 }
 
 // RuntimeHealth is the state of a runtime.

@@ -79,12 +79,31 @@ func TestRetryAfterAnOutage(t *testing.T) {
 	}
 }
 
+// Readiness names the store and every runtime, and asks for one runtime that can take a turn; that the process lives asks for nothing.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	expect(t, b.send(http.MethodGet, "/api/ready", "", ""), http.StatusOK, `{"status":"ready","version":"test"}`)
+	for _, path := range []string{"/api/ready", "/readyz"} {
+		expect(t, b.send(http.MethodGet, path, "", ""), http.StatusOK,
+			`{"status":"ready","version":"test","store":{"ready":true},"runtimes":[{"name":"codex","state":"ready"}]}`)
+	}
+	b.health.status = runtime.Status{State: runtime.StateUnavailable, Reason: "install it"}
+	gone := `"runtimes":[{"name":"codex","state":"unavailable","reason":"install it"}]}`
+	expect(t, b.send(http.MethodGet, "/readyz", "", ""), http.StatusServiceUnavailable,
+		`{"status":"not_ready","reason":"no runtime is available; `+"`harness doctor`"+` says what each needs","store":{"ready":true},`+gone)
+	b.health.others = []api.RuntimeHealth{{Name: "claude", Status: runtime.Status{State: runtime.StateReady}}}
+	if got := b.send(http.MethodGet, "/readyz", "", ""); got.Code != http.StatusOK {
+		t.Errorf("with another runtime it says %d %s", got.Code, got.Body)
+	}
+	b.health.storeRefuses = &journal.OutageError{Engine: database.SQLite, Cause: errors.New("dial tcp 10.0.0.7:5432")}
+	if got := b.send(http.MethodGet, "/readyz", "", "").Body.String(); !strings.Contains(got, `"store":{"ready":false,"reason":`) || strings.Contains(got, "10.0.0.7") {
+		t.Errorf("a store that refuses is told as %s", got)
+	}
 	b.health.notReady = errors.New("draining")
-	expect(t, b.send(http.MethodGet, "/api/ready", "", ""), http.StatusServiceUnavailable, `{"status":"not_ready","reason":"draining"}`)
+	if got := b.send(http.MethodGet, "/readyz", "", ""); got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), `"reason":"draining"`) {
+		t.Errorf("while draining it says %d %s", got.Code, got.Body)
+	}
+	expect(t, b.send(http.MethodGet, "/healthz", "", ""), http.StatusOK, `{"status":"alive"}`)
 }
 
 func TestRequestID(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 const startupPatience = 5 * time.Second
 
 // StartupGate is the handler of a server that starts: requests wait for it to open, not longer than 5 s; then they get 503 with Retry-After.
-// GET /api/ready is answered at once. Open it once.
+// Readiness is answered at once, and so is that the process lives. Open it once.
 type StartupGate struct {
 	opened  chan struct{}
 	handler http.Handler
@@ -26,12 +26,23 @@ func (g *StartupGate) Open(handler http.Handler) {
 
 // ServeHTTP implements http.Handler.
 func (g *StartupGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !g.isOpen() && (r.URL.Path == "/api/ready" || !g.wait(r)) {
-		w.Header().Set("Retry-After", "1")
-		writeRaw(w, http.StatusServiceUnavailable, jsonType, startingBody())
+	if g.isOpen() {
+		g.handler.ServeHTTP(w, r)
 		return
 	}
-	g.handler.ServeHTTP(w, r)
+	switch r.URL.Path {
+	case "/healthz":
+		writeRaw(w, http.StatusOK, jsonType, []byte(aliveBody))
+		return
+	case "/api/ready", "/readyz":
+	default:
+		if g.wait(r) {
+			g.handler.ServeHTTP(w, r)
+			return
+		}
+	}
+	w.Header().Set("Retry-After", "1")
+	writeRaw(w, http.StatusServiceUnavailable, jsonType, startingBody())
 }
 
 func (g *StartupGate) isOpen() bool {

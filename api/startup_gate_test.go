@@ -19,12 +19,15 @@ func TestDoor(t *testing.T) {
 			gate.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 			return w, time.Since(began)
 		}
-		for path, wait := range map[string]time.Duration{"/api/ready": 0, "/api/sessions": startupPatience} {
+		for path, wait := range map[string]time.Duration{"/api/ready": 0, "/readyz": 0, "/api/sessions": startupPatience} {
 			w, took := ask(path)
 			if w.Code != http.StatusServiceUnavailable || took != wait || w.Header().Get("Retry-After") == "" ||
 				w.Header().Get("Content-Type") != jsonType || !strings.Contains(w.Body.String(), `"code":"starting"`) {
 				t.Errorf("%s: %d %s after %v", path, w.Code, w.Body, took)
 			}
+		}
+		if w, took := ask("/healthz"); w.Code != http.StatusOK || took != 0 || w.Body.String() != aliveBody {
+			t.Errorf("while it starts the process is %d %s after %v", w.Code, w.Body, took)
 		}
 		waited := make(chan int)
 		go func() {

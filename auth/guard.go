@@ -11,6 +11,7 @@ import (
 const (
 	streamPath = "/api/stream"
 	healthPath = "/api/health"
+	readyPath  = "/api/ready"
 )
 
 // Options are the rules of one server.
@@ -126,7 +127,7 @@ func isOpen(r *http.Request) bool {
 		return false
 	}
 	switch r.URL.Path {
-	case healthPath, "/healthz", "/readyz":
+	case healthPath, readyPath, "/healthz", "/readyz":
 		return r.Header.Get("Upgrade") == ""
 	}
 	return false

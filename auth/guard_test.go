@@ -125,6 +125,9 @@ func TestGuardToken(t *testing.T) {
 		{name: "health", method: "GET", path: "/api/health", want: 200},
 		{name: "health head", method: "HEAD", path: "/api/health", want: 200},
 		{name: "ready", method: "GET", path: "/readyz", want: 200},
+		{name: "alive", method: "GET", path: "/healthz", want: 200},
+		{name: "ready below api", method: "GET", path: "/api/ready", want: 200},
+		{name: "readiness by POST", method: "POST", path: "/api/ready", want: 401, code: "unauthorized"},
 		{name: "stream by header", method: "GET", path: "/api/stream", headers: append([]string{bearer}, ws...), want: 200},
 		{name: "stream by query", method: "GET", path: "/api/stream?access_token=" + token, headers: ws, want: 200},
 

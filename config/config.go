@@ -81,6 +81,7 @@ type Config struct {
 
 	sources map[string]Source
 	files   []string
+	unknown []string
 }
 
 // Limits bound how many connections are open at once; 0 is no bound.
@@ -173,6 +174,9 @@ func (c *Config) Source(name string) Source {
 // Files are where settings are read from, absolute: the working directory's .env, whether it is there or not, and the config file if one is
 // named. They may hold secrets.
 func (c *Config) Files() []string { return c.files }
+
+// Unknown are the names in the environment and the .env that begin like this program's settings and are none, in order: they have no effect.
+func (c *Config) Unknown() []string { return c.unknown }
 
 // RuntimeLevels are the levels of a runtime's sessions whose creator names none; "" is that of all runtimes.
 type RuntimeLevels struct{ Sandbox, Approval string }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"regexp"
 	"strings"
@@ -13,8 +14,9 @@ import (
 
 // dotenvFile is what a `.env` gives: values by Key and the config file it names.
 type dotenvFile struct {
-	values map[string]any
-	path   string
+	values  map[string]any
+	path    string
+	unknown []string
 }
 
 // dotenvLayer reads a `.env`; a missing one is an empty layer. Variables that
@@ -37,7 +39,7 @@ func dotenvLayer(path string, consent Consent) (dotenvFile, error) {
 		// The parser's message quotes the line, and with it perhaps a secret.
 		return dotenvFile{}, &FileError{Path: path, Reason: fmt.Sprintf("line %d is not NAME=value", badLine(string(text)))}
 	}
-	f := dotenvFile{values: make(map[string]any), path: parsed[configEnv]}
+	f := dotenvFile{values: make(map[string]any), path: parsed[configEnv], unknown: unknownNames(maps.Keys(parsed))}
 	for _, v := range Variables() {
 		if raw, set := parsed[v.Name]; raw != "" || set && v.emptySet {
 			f.values[v.Key()] = raw

@@ -42,36 +42,42 @@ func Load(o Options) (*Config, error) {
 	if trust {
 		o.Consent = nil
 	}
-	layers, files, err := readLayers(o, dir)
+	read, err := readSources(o, dir)
 	if err != nil {
 		return nil, err
 	}
 	merged := koanf.New("\x00") // keys are flat: a delimiter that no key contains
-	sources := make(map[string]Source)
-	for _, l := range layers {
+	origins := make(map[string]Source)
+	for _, l := range read.layers {
 		if err := merged.Load(confmap.Provider(l.values, ""), nil); err != nil {
 			return nil, fmt.Errorf("config: merge the values of %s: %w", l.source, err)
 		}
 		for key := range l.values {
-			sources[strings.ToUpper(key)] = l.source
+			origins[strings.ToUpper(key)] = l.source
 		}
 	}
-	c, err := build(merged, sources, dir)
+	c, err := build(merged, origins, dir)
 	if err == nil {
-		c.files, c.Trust = files, trust
+		c.files, c.unknown, c.Trust = read.files, read.unknown, trust
 	}
 	return c, err
 }
 
-// readLayers gives the sources weakest first, and the files that are or would be among them.
-func readLayers(o Options, dir string) (layers []layer, files []string, err error) {
-	env := environLayer(o.Environ)
-	files = []string{filepath.Join(dir, ".env")}
-	dotenv, err := dotenvLayer(files[0], o.Consent)
+// sources are the layers, weakest first, the files that are or would be among them, and the names that begin like ours and are no setting.
+type sources struct {
+	layers  []layer
+	files   []string
+	unknown []string
+}
+
+func readSources(o Options, dir string) (sources, error) {
+	file := filepath.Join(dir, ".env")
+	dotenv, err := dotenvLayer(file, o.Consent)
 	if err != nil {
-		return nil, nil, err
+		return sources{}, err
 	}
-	layers = []layer{{SourceDefault, defaults()}}
+	read := sources{layers: []layer{{SourceDefault, defaults()}}, files: []string{file}}
+	read.unknown = append(unknownNames(environNames(o.Environ)), dotenv.unknown...)
 	if path := configPath(o.Flags, o.Environ); path != "" || dotenv.path != "" {
 		consent := Consent(nil) // who names it on the command line or in the environment means it
 		if path == "" {
@@ -80,11 +86,12 @@ func readLayers(o Options, dir string) (layers []layer, files []string, err erro
 		path = absolute(dir, path)
 		file, err := fileLayer(path, consent)
 		if err != nil {
-			return nil, nil, err
+			return sources{}, err
 		}
-		layers, files = append(layers, file), append(files, path)
+		read.layers, read.files = append(read.layers, file), append(read.files, path)
 	}
-	return append(layers, layer{SourceDotenv, dotenv.values}, env, flagLayer(o.Flags)), files, nil
+	read.layers = append(read.layers, layer{SourceDotenv, dotenv.values}, environLayer(o.Environ), flagLayer(o.Flags))
+	return read, nil
 }
 
 func build(merged *koanf.Koanf, sources map[string]Source, dir string) (*Config, error) {

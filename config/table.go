@@ -27,7 +27,7 @@ func serverVariables() []Variable {
 			Doc:   "TCP port to listen on; 0 lets the system choose a free one.",
 			field: func(c *Config) any { return &c.Port }},
 		{Name: "HARNESS_AUTH_TOKEN", Secret: true, Min: 16, Allowed: "at least 16 printable ASCII characters without spaces", check: isToken,
-			Doc:   "Bearer token that every /api request but GET /api/health must carry. Unset: no token is asked for, loopback only.",
+			Doc:   "Bearer token that every request must carry but GET /api/health, /api/ready, /readyz and /healthz. Unset: no token is asked for, loopback only.",
 			field: func(c *Config) any { return &c.AuthToken }},
 		{Name: "HARNESS_INSECURE_NO_AUTH", Default: "false",
 			Doc:   "Allow listening off loopback without a token, for a container behind a proxy that authenticates.",

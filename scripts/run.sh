@@ -14,4 +14,4 @@ if ! named && ! command -v codex >/dev/null 2>&1; then
 		echo "run.sh: starting without codex; see above" >&2
 	fi
 fi
-exec ./bin/harness serve "$@"
+exec "$PWD/bin/harness" serve "$@" # by its whole path, so that it can be told from servers of other folders

@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"harness/database"
@@ -34,6 +38,11 @@ func TestBadSettingsAreOneLineAndExitCodeTwo(t *testing.T) {
 		"bad flag":            {args: []string{"serve", "--port", "80000"}, code: 2, says: []string{"PORT", `"80000"`}},
 		"unknown flag":        {args: []string{"serve", "--nonsense"}, code: 2, says: []string{"--nonsense"}},
 		"unknown command":     {args: []string{"bogus"}, code: 2, says: []string{`"bogus"`}},
+		"unknown of config":   {args: []string{"config", "bogus"}, code: 2, says: []string{`"bogus"`, "harness config --help"}},
+		"unknown of jobs":     {args: []string{"jobs", "bogus"}, code: 2, says: []string{`"bogus"`, "harness jobs --help"}},
+		"unknown of runtimes": {args: []string{"runtimes", "bogus"}, code: 2, says: []string{`"bogus"`, "harness runtimes --help"}},
+		"unknown extensions":  {args: []string{"extensions", "bogus"}, code: 2, says: []string{`"bogus"`, "harness extensions --help"}},
+		"no data directory":   {args: []string{"runtimes", "list"}, code: 2, says: []string{"there is no data directory", "--data-dir"}},
 		"open bind":           {env: []string{"HOST=0.0.0.0"}, args: []string{"serve"}, code: 2, says: []string{"HOST", "HARNESS_AUTH_TOKEN"}},
 		"bad secret is quiet": {env: []string{"HARNESS_AUTH_TOKEN=canary-7"}, args: []string{"serve"}, code: 2, says: []string{"HARNESS_AUTH_TOKEN"}},
 		"newer schema":        {env: []string{"DATA_DIR=" + filepath.Dir(newer.Path)}, args: []string{"serve"}, code: 2, says: []string{"newer harness"}},
@@ -103,23 +112,57 @@ func TestSmallCommandsTellWhatTheyAreAskedFor(t *testing.T) {
 	if code := run(t.Context(), []string{"version"}, &out, &out); code != 0 || !strings.HasPrefix(out.String(), "harness ") {
 		t.Errorf("version: %d %q", code, out.String())
 	}
+	named := out.String()
+	out.Reset()
+	if code := run(t.Context(), []string{"--version"}, &out, &out); code != 0 || out.String() != named {
+		t.Errorf("--version: %d %q, want %q", code, out.String(), named)
+	}
 	out.Reset()
 	if code := run(t.Context(), []string{}, &out, &out); code != 0 || !strings.Contains(out.String(), "harness serve") {
 		t.Errorf("no command: %d %q", code, out.String())
 	}
 }
 
-// A container's health check needs the token, and finds a server that listens on every address.
-func TestHealthcheckFindsTheServer(t *testing.T) {
+// A container's health check finds a server that listens on every address; liveness and readiness need no token, and readiness is about
+// runtimes, too.
+func TestHealthcheckTellsWhetherThereIsARuntime(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, withEnv("HARNESS_AUTH_TOKEN=a-token-of-sixteen-chars", "CODEX_BIN=/nowhere/codex"))
-	server := s.start("HOST=0.0.0.0")
-	_, port, err := net.SplitHostPort(strings.TrimPrefix(server.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
+	for codex, want := range map[string]int{"": http.StatusOK, "CODEX_BIN=/nowhere/codex": http.StatusServiceUnavailable} {
+		s := newSite(t, withEnv("HARNESS_AUTH_TOKEN=a-token-of-sixteen-chars", "HARNESS_RUNTIMES=codex", codex))
+		server := s.start("HOST=0.0.0.0")
+		_, port, err := net.SplitHostPort(strings.TrimPrefix(server.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func() (int, string) { return s.command("healthcheck", "--host", "0.0.0.0", "--port", port) }
+		if want == http.StatusOK {
+			server.eventually("it is ready", func() bool { code, _ := check(); return code == 0 })
+		} else if code, out := check(); code != 1 || !strings.Contains(out, "no runtime is available") || strings.Count(out, "\n") != 1 {
+			t.Errorf("healthcheck: %d %q", code, out)
+		}
+		for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": want, "/api/ready": want} {
+			answer, err := http.Get(server.url + path) //nolint:noctx // the server is on loopback
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(answer.Body)
+			if err := errors.Join(err, answer.Body.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if answer.StatusCode != want || path != "/healthz" && !strings.Contains(string(body), `"store":{"ready":true},"runtimes":[{"name":"codex","state":"`) {
+				t.Errorf("%s without the token: %d %s", path, answer.StatusCode, body)
+			}
+		}
+		server.stop()
 	}
-	if code, out := s.command("healthcheck", "--host", "0.0.0.0", "--port", port); code != 0 {
-		t.Errorf("healthcheck: %d %q", code, out)
+}
+
+// SIGHUP, which a closed terminal sends, ends a server in order; started under nohup it does not end it.
+func TestAClosedTerminalEndsAServerInOrder(t *testing.T) {
+	t.Parallel()
+	server := newSite(t, withEnv("CODEX_BIN=/nowhere/codex")).start()
+	server.stopBy(syscall.SIGHUP)
+	if !strings.Contains(server.logTail(), "stopping") {
+		t.Errorf("it did not stop in order:\n%s", server.logTail())
 	}
-	server.stop()
 }

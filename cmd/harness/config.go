@@ -7,7 +7,6 @@ import (
 )
 
 func newConfig() *cobra.Command {
-	parent := &cobra.Command{Use: "config", Short: "Look at the configuration", Args: cobra.NoArgs}
 	show := &cobra.Command{
 		Use:   "print",
 		Short: "Print every setting with its value and where it came from; secrets are redacted",
@@ -21,6 +20,5 @@ func newConfig() *cobra.Command {
 		},
 	}
 	config.AddFlags(show.Flags())
-	parent.AddCommand(show)
-	return parent
+	return newGroup("config", "Look at the configuration", show)
 }

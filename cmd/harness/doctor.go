@@ -77,7 +77,11 @@ func examine(ctx context.Context, flags *pflag.FlagSet) ([]finding, error) {
 	if d.own, err = os.Executable(); err != nil {
 		return nil, fmt.Errorf("find the own program: %w", err)
 	}
-	d.ok("settings", "they can be used; harness config print shows them")
+	if unknown := cfg.Unknown(); len(unknown) > 0 {
+		d.warn("settings", strings.Join(unknown, ", ")+" in the environment or .env: no such setting, so without effect", "harness config print lists them")
+	} else {
+		d.ok("settings", "they can be used; harness config print shows them")
+	}
 	d.confinement(ctx)
 	d.runtime(ctx)
 	if d.dataDir() {

@@ -24,7 +24,6 @@ import (
 
 // newExtensions are the commands around extensions: two ask a running server, two look at a folder without one.
 func newExtensions() *cobra.Command {
-	cmd := &cobra.Command{Use: "extensions", Short: "List, reload, check and certify extensions", Args: cobra.NoArgs}
 	lifecycle := &lifecycleClient{}
 	ask := func(use, short string, do func(context.Context, *lifecycleClient, io.Writer) error) *cobra.Command {
 		one := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,7 +44,7 @@ func newExtensions() *cobra.Command {
 			return withHosts(cmd, args[0], do)
 		}}
 	}
-	cmd.AddCommand(
+	return newGroup("extensions", "List, reload, check and certify extensions",
 		ask("list", "List what a running server has loaded", func(ctx context.Context, c *lifecycleClient, out io.Writer) error { return c.list(ctx, out) }),
 		ask("reload", "Have a running server load its extensions anew; all or nothing", func(ctx context.Context, c *lifecycleClient, out io.Writer) error {
 			return c.reload(ctx, out)
@@ -53,7 +52,6 @@ func newExtensions() *cobra.Command {
 		folder("check", "Load the extension in DIR in a sandbox and print what is wrong with it; no server is touched", checkExtension),
 		folder("conformance", "Run the extension in DIR under two runtime profiles and write a JSON report", conformance),
 	)
-	return cmd
 }
 
 // withHosts runs a command over a folder with hosts of its own, whose children live in a temporary folder. Whoever names the folder consents to

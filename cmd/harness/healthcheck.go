@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -44,16 +47,17 @@ func checkReady(ctx context.Context, cfg *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if cfg.AuthToken != "" {
-		request.Header.Set("Authorization", "Bearer "+cfg.AuthToken)
-	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return fmt.Errorf("no server answers at %s: %w", address, err)
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode == http.StatusOK {
+		return nil
+	}
+	var body struct{ Reason, Message string }
+	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&body); err != nil {
 		return fmt.Errorf("the server at %s is not ready: %s", address, response.Status)
 	}
-	return nil
+	return fmt.Errorf("the server at %s is not ready: %s", address, cmp.Or(body.Reason, body.Message, response.Status))
 }

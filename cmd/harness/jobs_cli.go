@@ -21,7 +21,7 @@ import (
 
 // newJobs are the operator's commands over the job queue of a running server.
 func newJobs() *cobra.Command {
-	cmd := &cobra.Command{Use: "jobs", Short: "List, show, cancel and wait for jobs of a running server", Args: cobra.NoArgs}
+	cmd := newGroup("jobs", "List, show, cancel and wait for jobs of a running server")
 	var base string
 	cmd.PersistentFlags().StringVar(&base, "url", "", "base URL of the server (default: where this configuration serves)")
 	client := func(cmd *cobra.Command) (*jobsClient, error) {

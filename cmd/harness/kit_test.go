@@ -225,6 +225,11 @@ func (i *instance) awaitReady() {
 	}
 }
 
+// isServing knows the line of this release and that of earlier ones.
+func isServing(message string) bool {
+	return strings.HasPrefix(message, "harness is serving") || strings.HasPrefix(message, "harness is ready")
+}
+
 func (i *instance) readLog(stderr io.Reader) {
 	reader := bufio.NewReader(stderr)
 	for {
@@ -233,7 +238,7 @@ func (i *instance) readLog(stderr io.Reader) {
 		i.log.Write(line)
 		i.mu.Unlock()
 		var entry struct{ URL, Message string }
-		if json.Unmarshal(line, &entry) == nil && strings.HasPrefix(entry.Message, "harness is ready") {
+		if json.Unmarshal(line, &entry) == nil && isServing(entry.Message) {
 			i.ready <- entry.URL
 		}
 		if err != nil {
@@ -259,7 +264,13 @@ func (i *instance) kill() {
 // stop ends the server with SIGTERM and checks that it ends well and in time.
 func (i *instance) stop() {
 	i.t.Helper()
-	if err := i.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	i.stopBy(syscall.SIGTERM)
+}
+
+// stopBy is stop with another signal.
+func (i *instance) stopBy(signal syscall.Signal) {
+	i.t.Helper()
+	if err := i.cmd.Process.Signal(signal); err != nil {
 		i.t.Fatal(err)
 	}
 	select {

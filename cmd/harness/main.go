@@ -12,12 +12,16 @@ import (
 
 func main() { os.Exit(execute()) }
 
-// execute runs the process's own command line. The first SIGINT or SIGTERM asks for an orderly end; from then on they have their usual
-// effect, so a second one ends a process whose orderly end takes too long. Further runtimes are driven besides those of runtimeTable.
+// execute runs the process's own command line. The first SIGINT, SIGTERM or SIGHUP (the terminal is gone; with
+// nohup it stays ignored) asks for an orderly end; from then on they have their usual effect, so a second one ends a process whose orderly end
+// takes too long. Further runtimes are driven besides those of runtimeTable.
 func execute(further ...runtimeMaker) int {
 	ctx, end := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)

@@ -63,16 +63,30 @@ func newRoot(further []runtimeMaker) *cobra.Command {
 		Long:          "harness supervises coding-agent runtimes (codex app-server) and serves them over REST and a websocket stream.\n\nStart with:  harness serve",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &usageError{fmt.Errorf("there is no command %q; harness --help lists them", args[0])}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version:       versionLine(),
+		Args:          noSuchCommand,
+		RunE:          printHelp,
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(newServe(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(), newExtensions(), newRuntimes(), newTrust(), newDoctor(), newVersion(),
 		newShim(), newConfine(), newTryConfine(), newBridge())
 	return root
+}
+
+// newGroup makes a command that only holds others: alone it says which.
+func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{Use: use, Short: short, Args: noSuchCommand, RunE: printHelp}
+	group.AddCommand(commands...)
+	return group
+}
+
+func printHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// noSuchCommand refuses arguments of a command that has only sub-commands: cobra hands it what it does not know.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return &usageError{fmt.Errorf("there is no command %q; %s --help lists them", args[0], cmd.CommandPath())}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"text/tabwriter"
 	"time"
@@ -18,7 +20,6 @@ import (
 const stopLimit = 15 * time.Second
 
 func newRuntimes() *cobra.Command {
-	parent := &cobra.Command{Use: "runtimes", Short: "Look at the runtimes that outlive servers", Args: cobra.NoArgs}
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "List the runtimes of this data directory, running or with something left to read",
@@ -46,8 +47,7 @@ func newRuntimes() *cobra.Command {
 		},
 	}
 	config.AddFlags(stop.Flags())
-	parent.AddCommand(list, stop)
-	return parent
+	return newGroup("runtimes", "Look at the runtimes that outlive servers", list, stop)
 }
 
 func findRuntimes(cmd *cobra.Command) ([]shim.Found, error) {
@@ -61,6 +61,9 @@ func findRuntimes(cmd *cobra.Command) ([]shim.Found, error) {
 	path, err := filepath.Abs(cfg.DataDir)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, &usageError{fmt.Errorf("there is no data directory %s: name the server's with --data-dir, or run this where the server runs", path)}
 	}
 	return shim.Discover(runDir(path))
 }

@@ -39,6 +39,9 @@ func serve(ctx context.Context, cfg *config.Config, further []runtimeMaker) erro
 	}
 	defer collectLess()()
 	log := telemetry.NewLogger(telemetry.LogOptions{Level: cfg.LogLevel, Format: cfg.LogFormat, Out: os.Stderr, Secrets: cfg.Secrets()})
+	for _, name := range cfg.Unknown() {
+		log.Warn().Str("name", name).Msg("this name in the environment or .env is no setting and has no effect; harness config print lists them")
+	}
 	if err := keepPrivate(); err != nil {
 		return err
 	}
@@ -51,7 +54,7 @@ func serve(ctx context.Context, cfg *config.Config, further []runtimeMaker) erro
 		return errors.Join(err, server.Stop())
 	}
 	log.Info().Str("url", server.URL()).Str("data", cfg.DataDir).Str("node", server.dir.nodeID).
-		Msg("harness is ready: open a session with  curl -X POST " + server.URL() + "/api/sessions")
+		Msg("harness is serving: " + server.URL() + "/readyz tells what is missing, if anything; open a session with  curl -X POST " + server.URL() + "/api/sessions")
 	var failed error
 	select {
 	case <-ctx.Done():

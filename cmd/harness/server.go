@@ -357,11 +357,16 @@ func (h health) Auth() api.AuthHealth {
 // Store implements api.Health.
 func (h health) Store() *journal.OutageError { return h.journal.Outage() }
 
-// Ready implements api.Health.
-func (h health) Ready(ctx context.Context) error {
+// Serving implements api.Health.
+func (h health) Serving() error {
 	if !h.ready.Load() {
 		return errors.New("the server is starting or draining")
 	}
+	return nil
+}
+
+// StoreReady implements api.Health.
+func (h health) StoreReady(ctx context.Context) error {
 	if outage := h.Store(); outage != nil {
 		return outage
 	}

@@ -17,10 +17,14 @@ func newVersion() *cobra.Command {
 		Short: "Print the version of this binary",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "harness %s (%s, %s/%s, commit %s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
 			return err
 		},
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("harness %s (%s, %s/%s, commit %s)", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit())
 }
 
 func commit() string {

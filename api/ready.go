@@ -1,0 +1,84 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"harness/api/rest"
+	"harness/database"
+	"harness/runtime"
+)
+
+// readyTimeout bounds the readiness check: an orchestrator's probe must not hang on a store that does.
+const readyTimeout = 2 * time.Second
+
+// readyBody names what this process needs to do its work, each with its state.
+type readyBody struct {
+	Status string `json:"status"`
+	// Reason is the first of what is missing.
+	Reason   string         `json:"reason,omitempty"`
+	Version  string         `json:"version,omitempty"`
+	Store    readyPart      `json:"store"`
+	Runtimes []readyRuntime `json:"runtimes"`
+}
+
+type readyPart struct {
+	Ready  bool   `json:"ready"`
+	Reason string `json:"reason,omitempty"`
+}
+
+type readyRuntime struct {
+	Name   string        `json:"name"`
+	State  runtime.State `json:"state"`
+	Reason string        `json:"reason,omitempty"`
+}
+
+// getReady is for orchestrators: 200 when this process should get work, 503 when it should not (starting or draining, a store that refuses
+// writes, or no runtime that could take a turn). It is open to everybody, as probes carry no token.
+func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	body := readyBody{Status: "ready", Version: s.Version, Store: readyPart{Ready: true}, Runtimes: []readyRuntime{}}
+	if err := s.Health.Serving(); err != nil {
+		body.Reason = err.Error()
+	}
+	if err := s.Health.StoreReady(ctx); err != nil {
+		body.Store = readyPart{Reason: database.Reason(err)}
+		body.Reason = firstOf(body.Reason, "the store does not take writes: "+body.Store.Reason)
+	}
+	available := false
+	for _, one := range s.Health.Runtimes() {
+		seen := readyRuntime{Name: one.Name, State: one.Status.State}
+		if seen.State == runtime.StateReady {
+			available = true
+		} else {
+			seen.Reason = one.Status.Reason
+		}
+		body.Runtimes = append(body.Runtimes, seen)
+	}
+	if !available {
+		body.Reason = firstOf(body.Reason, "no runtime is available; `harness doctor` says what each needs")
+	}
+	if body.Reason != "" {
+		body.Status, body.Version = "not_ready", ""
+		return rest.Reply{Status: http.StatusServiceUnavailable, Body: body}, nil
+	}
+	return rest.OK(body)
+}
+
+func firstOf(reason, further string) string {
+	if reason != "" {
+		return reason
+	}
+	return further
+}
+
+// aliveBody is the answer to whether the process lives, whatever else is wrong.
+const aliveBody = `{"status":"alive"}`
+
+// getAlive is for whoever restarts processes: it needs neither store nor runtime.
+func getAlive(context.Context, *rest.Input) (rest.Reply, error) {
+	return rest.OK(json.RawMessage(aliveBody))
+}

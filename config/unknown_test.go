@@ -1,0 +1,20 @@
+package config
+
+import (
+	"slices"
+	"testing"
+)
+
+// A name that begins like a setting and is none has no effect, and is told.
+func TestNamesThatAreNoSettingAreTold(t *testing.T) {
+	t.Parallel()
+	p := envPlace(t, "HARNESS_PROT=1", "HARNESS_TRUST=false", "HARNESS_TEST_X=1", "HARNESS_KEEP_RUNTIMES=true", "OTHER=1").
+		file(".env", "HARNESS_ALOWED_HOSTS=x\nCOMPANY=1\n")
+	c, err := p.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.Unknown(), []string{"HARNESS_PROT", "HARNESS_ALOWED_HOSTS"}; !slices.Equal(got, want) {
+		t.Errorf("unknown are %v, want %v", got, want)
+	}
+}
