@@ -154,6 +154,9 @@ func TestHealthcheckTellsWhetherThereIsARuntime(t *testing.T) {
 			}
 		}
 		server.stop()
+		if strings.Contains(server.logTail(), "left behind") {
+			t.Errorf("a shim that ends is told as a leftover:\n%s", server.logTail())
+		}
 	}
 }
 

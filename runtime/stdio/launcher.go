@@ -209,7 +209,10 @@ func (l *Launcher) sweep() {
 	// Not the supervision's context: leftovers go away at the end, too.
 	ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
 	defer cancel()
-	killed, err := process.Sweep(ctx, l.launch.Mark, spared...)
+	killed, err := process.Sweep(ctx, l.launch.Mark, append(spared, shim.Own)...)
+	if err == nil {
+		_, err = process.Sweep(ctx, l.launch.Mark, spared...) // shims, which end with their runtime and are no leftovers
+	}
 	if err != nil {
 		l.launch.Logger.Error().Err(err).Msg("leftover " + l.launch.Name + " processes remain")
 	}

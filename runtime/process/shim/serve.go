@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -113,7 +114,7 @@ func start(ctx context.Context, dir string) (*server, *socket, error) {
 		return nil, nil, err
 	}
 	s.process, err = process.Start(ctx, process.Spec{
-		Path: s.spec.Path, Args: s.spec.Args, Env: os.Environ(), Dir: s.spec.Dir, Mark: s.spec.Mark, Stderr: s.stderrLine, DieWithParent: true,
+		Path: s.spec.Path, Args: s.spec.Args, Env: slices.DeleteFunc(os.Environ(), func(a string) bool { return a == Own }), Dir: s.spec.Dir, Mark: s.spec.Mark, Stderr: s.stderrLine, DieWithParent: true,
 		Confine: s.spec.Confine, Stage: s.spec.Stage,
 	})
 	if err != nil {

@@ -35,6 +35,10 @@ const (
 // GenerationVariable is the environment variable that names the shim a process belongs to, inherited by everything the runtime starts.
 const GenerationVariable = "HARNESS_RUNTIME_GENERATION"
 
+// Own is an assignment in the environment of a shim itself, and of nothing it runs: what carries it is no leftover of a runtime, but a shim
+// that is about to end.
+const Own = "HARNESS_RUNTIME_SHIM=1"
+
 // Files of one shim in its folder, which is named by the generation.
 const (
 	specFile   = "spec.json"

@@ -93,7 +93,7 @@ func (h Host) launch(ctx context.Context, dir string, spec Spec, env []string) (
 	}
 	defer func() { _ = ready.Close() }()
 	cmd := exec.Command(h.Command[0], append(append([]string{}, h.Command[1:]...), dir)...) //nolint:gosec // our own binary
-	cmd.Env = append(append([]string{}, env...), GenerationVariable+"="+spec.Generation)
+	cmd.Env = append(append([]string{}, env...), GenerationVariable+"="+spec.Generation, Own)
 	if spec.Mark != "" {
 		cmd.Env = append(cmd.Env, process.MarkVariable+"="+spec.Mark)
 	}
