@@ -1,13 +1,16 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
 	"harness/api/rest"
 	"harness/database"
+	"harness/journal"
 	"harness/runtime"
 )
 
@@ -45,8 +48,8 @@ func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error
 		body.Reason = err.Error()
 	}
 	if err := s.Health.StoreReady(ctx); err != nil {
-		body.Store = readyPart{Reason: database.Reason(err)}
-		body.Reason = firstOf(body.Reason, "the store does not take writes: "+body.Store.Reason)
+		body.Store.Ready, body.Store.Reason = false, storeReason(err)
+		body.Reason = cmp.Or(body.Reason, body.Store.Reason)
 	}
 	available := false
 	for _, one := range s.Health.Runtimes() {
@@ -59,7 +62,7 @@ func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error
 		body.Runtimes = append(body.Runtimes, seen)
 	}
 	if !available {
-		body.Reason = firstOf(body.Reason, "no runtime is available; `harness doctor` says what each needs")
+		body.Reason = cmp.Or(body.Reason, "no runtime is available; `harness doctor` says what each needs")
 	}
 	if body.Reason != "" {
 		body.Status, body.Version = "not_ready", ""
@@ -68,11 +71,12 @@ func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error
 	return rest.OK(body)
 }
 
-func firstOf(reason, further string) string {
-	if reason != "" {
-		return reason
+// storeReason names no host, as it is told to everybody.
+func storeReason(err error) string {
+	if outage := (*journal.OutageError)(nil); errors.As(err, &outage) {
+		return outage.Error()
 	}
-	return further
+	return "the store takes no writes: " + database.Reason(err)
 }
 
 // aliveBody is the answer to whether the process lives, whatever else is wrong.

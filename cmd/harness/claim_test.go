@@ -75,7 +75,7 @@ func TestTheDataDirectoryOfACloneIsNotUsed(t *testing.T) {
 			s.requireCommand(2, remedy, "migrate")
 			s.trust(map[string][]string{"copied": {}, "of an earlier release": {s.dataDir}}[kind]...)
 			server := s.start()
-			server.want(http.StatusOK, http.MethodGet, "/api/ready", nil)
+			server.want(http.StatusOK, http.MethodGet, "/api/projects", nil)
 			server.kill()
 			s.start().stop()
 			s.requireCommand(0, "nothing here needs consent", "trust")

@@ -86,10 +86,7 @@ func TestTheDoctorOfAServerThatWorks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			server.eventually("it is ready", func() bool {
-				status, _ := server.call(http.MethodGet, "/readyz", nil)
-				return status == http.StatusOK
-			})
+			server.awaitRuntime()
 			code, found := s.doctor("--port", port)
 			if code != 0 {
 				t.Errorf("exit code %d: %v", code, found)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -96,10 +95,7 @@ func (h *history) refuse() string {
 	o.refuse(h.server)
 	h.wait()
 	o.mend(h.server)
-	h.server.eventually("the store is well again", func() bool {
-		status, _ := h.server.call(http.MethodGet, "/api/ready", nil)
-		return status == http.StatusOK
-	})
+	h.server.awaitRuntime()
 	return o.name
 }
 

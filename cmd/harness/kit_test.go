@@ -225,6 +225,15 @@ func (i *instance) awaitReady() {
 	}
 }
 
+// awaitRuntime waits until the server says that it is ready, which it is once a runtime is.
+func (i *instance) awaitRuntime() {
+	i.t.Helper()
+	i.eventually("it is ready for work", func() bool {
+		status, _ := i.call(http.MethodGet, "/readyz", nil)
+		return status == http.StatusOK
+	})
+}
+
 // isServing knows the line of this release and that of earlier ones.
 func isServing(message string) bool {
 	return strings.HasPrefix(message, "harness is serving") || strings.HasPrefix(message, "harness is ready")

@@ -125,10 +125,7 @@ func (s *site) outlive(outages []outage) (entries, frames []string) {
 		server.refused(path+"/messages", object{"text": "MOCK_REPLY[not said]"})
 		server.eventually(o.name+": the server says that it is not ready", server.tellsOutage)
 		o.mend(server)
-		server.eventually(o.name+": it goes on when the store does", func() bool {
-			status, _ := server.call(http.MethodGet, "/api/ready", nil)
-			return status == http.StatusOK
-		})
+		server.awaitRuntime()
 	}
 
 	during(0, func() {}) // before the turn

@@ -44,7 +44,7 @@ func TestAServerThatStartsSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.awaitReady()
-	server.want(http.StatusOK, http.MethodGet, "/api/ready", nil)
+	server.awaitRuntime()
 	server.stop()
 }
 
