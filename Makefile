@@ -56,7 +56,7 @@ bench: ## measure the real server against baselines of the same run (minutes; ta
 	cd bench && go run . $(BENCH_FLAGS)
 
 .PHONY: lint
-lint: ## golangci-lint as pinned in tools/go.mod
+lint: ## golangci-lint as pinned in scripts/lint/go.mod
 	@tool=$$(scripts/lint-tool.sh) && $(SHIPPED) "$$tool" run $(PKG)
 
 .PHONY: docs

@@ -1,6 +1,6 @@
 // The build-time tools live in a module of their own, so that their many
 // dependencies stay out of the product's go.mod.
-module harness/tools
+module harness/scripts/lint
 
 go 1.26.0
 

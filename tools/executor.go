@@ -1,0 +1,202 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Options are the parts of an Executor.
+type Options struct {
+	Registry *Registry
+	Recorder Recorder
+	Approver Approver
+	// Sandboxes say by class in what a tool runs. A class without one does not run at all.
+	Sandboxes map[Class]Sandbox
+	// Limits of each class; Timeout bounds a run of a tool without a bound of its own (default 2 minutes).
+	Limits  map[Class]Limits
+	Timeout time.Duration
+	// Artifacts keeps long results; nil cuts them.
+	Artifacts Artifacts
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Bounds of what stands in an event: a result above inlineBytes is an artifact with a preview.
+const (
+	inlineBytes  = 8000
+	previewRunes = 512
+	defaultRun   = 2 * time.Minute
+	defaultSaid  = 1 << 20
+)
+
+// Executor lets calls run: the one way by which an agent reaches a tool.
+type Executor struct{ opts Options }
+
+// NewExecutor makes one.
+func NewExecutor(opts Options) *Executor {
+	if opts.Timeout <= 0 {
+		opts.Timeout = defaultRun
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	return &Executor{opts: opts}
+}
+
+// Registry is what can be called.
+func (e *Executor) Registry() *Registry { return e.opts.Registry }
+
+// Outcome is what the agent is told of its call.
+type Outcome struct {
+	CallID string
+	// Output is what the tool answered, as its output schema has it; of one that failed or was denied {"error": ...}.
+	Output json.RawMessage
+	// IsError says that it failed or was denied, Denied the latter.
+	IsError, Denied bool
+	Snapshot        Snapshot
+}
+
+// Do lets a call run when its input, the policy and, where they are asked, a person allow it. runtime is what the agent's runtime thought of the
+// call, nil when that was not asked. An error is one of this server (its store refuses, nobody could be asked) or ctx's: then nothing runs any
+// more. Whatever is wrong with the call itself is an Outcome.
+func (e *Executor) Do(ctx context.Context, call Call, policy Policy, runtime *Opinion) (Outcome, error) {
+	var err error
+	if call.InputHash, err = Hash(call.Input); err != nil {
+		return Outcome{}, fmt.Errorf("the input of a call of %s: %w", call.Tool, err)
+	}
+	tool, known := e.opts.Registry.find(call.Tool)
+	if known {
+		call.Tool = tool.Name
+	}
+	call, cutOff, err := e.opts.Recorder.Open(ctx, call, Requested{Class: tool.Class})
+	if err != nil {
+		return Outcome{}, err
+	}
+	d := decision{Executor: e, call: call, tool: tool, policy: policy}
+	if runtime != nil {
+		d.opinions = append(d.opinions, Opinion{SourceRuntime, runtime.Result, runtime.Rule})
+	}
+	return d.run(ctx, d.ours(ctx, known, cutOff))
+}
+
+// decision is a call on its way.
+type decision struct {
+	*Executor
+	call     Call
+	tool     registered
+	policy   Policy
+	opinions []Opinion
+	// refusal is what is wrong with the call, in words for the agent; "" when nothing is.
+	refusal string
+	answer  Answer
+}
+
+// ours is this server's opinion.
+func (d *decision) ours(ctx context.Context, known, cutOff bool) Opinion {
+	refuse := func(rule, why string) Opinion {
+		d.refusal = why
+		return Opinion{SourceHarness, Deny, rule}
+	}
+	if !known {
+		return refuse("unknown_tool", "unknown tool: "+d.call.Tool)
+	}
+	if wrong := d.tool.input.check(d.call.Input); len(wrong) > 0 {
+		return refuse("input_schema", "invalid tool input: "+strings.Join(wrong, "; "))
+	}
+	own := d.policy.Judge(d.tool.Name, d.tool.Class)
+	if own.Result == Deny {
+		return own
+	}
+	// What cannot be held runs nowhere, and nobody is asked about it.
+	sandbox := d.opts.Sandboxes[d.tool.Class]
+	if sandbox == nil {
+		return refuse("no_sandbox", fmt.Sprintf("tools of class %s have no sandbox to run in; the operator has to configure one", d.tool.Class))
+	}
+	if err := sandbox.Check(ctx); err != nil {
+		return refuse("sandbox_unavailable", fmt.Sprintf("the sandbox %s does not work here: %v", sandbox.Name(), err))
+	}
+	if cutOff && own.Result == Allow && d.tool.Class != ReadOnly {
+		// What was cut off may have done its work: to do it again is a new decision, whatever the mode.
+		return Opinion{SourceHarness, Ask, "replay:requires_reapproval"}
+	}
+	return own
+}
+
+func (d *decision) run(ctx context.Context, own Opinion) (Outcome, error) {
+	d.opinions = append(d.opinions, own)
+	evaluated := make([]Event, 0, len(d.opinions))
+	for _, one := range d.opinions {
+		evaluated = append(evaluated, Evaluated{one})
+	}
+	if err := d.opts.Recorder.Record(ctx, d.call, evaluated...); err != nil {
+		return Outcome{}, err
+	}
+	snapshot := d.policy.Settle(d.opinions...)
+	if snapshot.Decision == Ask {
+		answer, err := d.opts.Approver.Ask(ctx, d.call, d.tool.Class, d.tool.Description)
+		if gone := ctx.Err(); gone != nil {
+			return Outcome{}, errors.Join(gone, d.cancelled(ctx, snapshot))
+		}
+		if err != nil {
+			return d.deny(ctx, snapshot, "nobody could be asked: "+err.Error())
+		}
+		d.answer = answer
+		opinion := Opinion{SourceUser, Deny, "user_denied"}
+		if answer.Allow {
+			opinion = Opinion{SourceUser, Allow, "user_approved"}
+		}
+		d.opinions = append(d.opinions, opinion)
+		if err := d.opts.Recorder.Record(ctx, d.call, Evaluated{opinion}); err != nil {
+			return Outcome{}, err
+		}
+		snapshot = d.policy.Settle(d.opinions...)
+	}
+	if snapshot.Decision != Allow {
+		return d.deny(ctx, snapshot, d.reason(snapshot))
+	}
+	return d.execute(ctx, snapshot)
+}
+
+// reason is why the call is denied, in the same words each time.
+func (d *decision) reason(snapshot Snapshot) string {
+	switch {
+	case d.refusal != "":
+		return d.refusal
+	case d.answer.Actor != "" && d.answer.Reason != "":
+		return fmt.Sprintf("denied by %s: %s", d.answer.Actor, d.answer.Reason)
+	case d.answer.Actor != "":
+		return "denied by " + d.answer.Actor
+	}
+	return snapshot.Reason()
+}
+
+func (d *decision) deny(ctx context.Context, snapshot Snapshot, reason string) (Outcome, error) {
+	snapshot.Decision = Deny
+	denied := Denied{Snapshot: snapshot, Actor: d.answer.Actor, Reason: reason}
+	if err := d.opts.Recorder.Record(ctx, d.call, denied); err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{CallID: d.call.ID, Output: failure(reason), IsError: true, Denied: true, Snapshot: snapshot}, nil
+}
+
+// cancelled records that the agent gave the call up before it was decided.
+func (d *decision) cancelled(ctx context.Context, snapshot Snapshot) error {
+	snapshot.Decision = Deny
+	snapshot.Sources = append(snapshot.Sources, Opinion{SourceRuntime, Deny, "cancelled"})
+	return d.opts.Recorder.Record(context.WithoutCancel(ctx), d.call,
+		Denied{Snapshot: snapshot, Reason: "cancelled: the agent gave the call up", Cancelled: true})
+}
+
+func failure(message string) json.RawMessage {
+	out, err := json.Marshal(struct {
+		Error string `json:"error"`
+	}{strings.ToValidUTF8(message, "\uFFFD")})
+	if err != nil {
+		panic("tools: a text has no JSON: " + err.Error()) // a fault of the program
+	}
+	return out
+}

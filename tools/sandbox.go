@@ -1,0 +1,59 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// InProcess is the name of the sandbox that is none: tools of ours that keep to the workspace by themselves.
+const InProcess = "in_process"
+
+// Sandbox runs a tool confined.
+type Sandbox interface {
+	// Name is what events call it.
+	Name() string
+	// Check says why it does not work on this machine and what to do; nil when it works.
+	Check(ctx context.Context) error
+	// Run does a job of a tool and returns its output. It ends soon after ctx, and leaves no process behind.
+	Run(ctx context.Context, tool Tool, job Job, limits Limits) (json.RawMessage, error)
+	// Confinement tells how a job with these limits is held.
+	Confinement(limits Limits) Confinement
+}
+
+// Limits bound one run.
+type Limits struct {
+	// Network lets it reach other machines, ReadOnly keeps it from changing the workspace.
+	Network, ReadOnly bool
+	// OutputBytes bounds what it says, each of stdout, stderr and result; MemoryBytes, Processes and CPUSeconds what it uses, where the sandbox
+	// can hold a run to it; 0 is no bound.
+	OutputBytes, MemoryBytes int64
+	Processes, CPUSeconds    int
+}
+
+// inProcess runs the tool's own function.
+type inProcess struct{}
+
+// NewInProcess makes the sandbox that is none.
+func NewInProcess() Sandbox { return inProcess{} }
+
+// Name implements Sandbox.
+func (inProcess) Name() string { return InProcess }
+
+// Check implements Sandbox.
+func (inProcess) Check(context.Context) error { return nil }
+
+// Confinement implements Sandbox.
+func (inProcess) Confinement(limits Limits) Confinement {
+	return Confinement{Kind: InProcess, Network: limits.Network}
+}
+
+// Run implements Sandbox. A run that panics has failed, and harms no other.
+func (inProcess) Run(ctx context.Context, tool Tool, job Job, _ Limits) (output json.RawMessage, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			output, err = nil, fmt.Errorf("the tool %s broke: %v", tool.Name, fault)
+		}
+	}()
+	return tool.Run(ctx, job)
+}

@@ -1,0 +1,74 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// outputError says that a run said more than it may.
+type outputError struct {
+	what  string
+	limit int64
+}
+
+// Error implements error.
+func (e *outputError) Error() string {
+	return fmt.Sprintf("the tool's %s is above its limit of %d bytes; it was stopped", e.what, e.limit)
+}
+
+// stream takes what a run says: each piece is told at once, the first part kept for its end. Too much stops the run.
+type stream struct {
+	name  string
+	limit int64
+	tell  func(delta string) error
+	stop  context.CancelCauseFunc
+
+	mu    sync.Mutex
+	kept  strings.Builder
+	bytes int64
+	half  []byte // the begin of a character whose end has not come yet
+}
+
+// Write implements io.Writer.
+func (s *stream) Write(piece []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bytes += int64(len(piece)); s.bytes > s.limit {
+		err := &outputError{s.name, s.limit}
+		s.stop(err)
+		return 0, err
+	}
+	text := append(s.half, piece...)
+	whole := len(text)
+	for cut := 1; cut < utf8.UTFMax && cut <= len(text); cut++ {
+		if utf8.RuneStart(text[len(text)-cut]) {
+			if !utf8.FullRune(text[len(text)-cut:]) {
+				whole = len(text) - cut
+			}
+			break
+		}
+	}
+	s.half = append([]byte(nil), text[whole:]...)
+	delta := strings.ToValidUTF8(string(text[:whole]), "\uFFFD")
+	if delta == "" {
+		return len(piece), nil
+	}
+	if room := inlineBytes - s.kept.Len(); room > 0 {
+		s.kept.WriteString(strings.ToValidUTF8(delta[:min(room, len(delta))], ""))
+	}
+	if err := s.tell(delta); err != nil {
+		s.stop(err)
+		return 0, err
+	}
+	return len(piece), nil
+}
+
+// first is the first part of what was said.
+func (s *stream) first() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept.String()
+}

@@ -1,0 +1,59 @@
+// Package tools owns the tools that this server gives to agents itself: what there are (Registry), whether a call may run (Policy), and how one
+// runs, with what is told of it (Executor).
+//
+// It must never know a runtime, a protocol or a route: tools/mcphost offers the tools to agents, and whoever keeps sessions asks a person.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Class is what a tool can do to the world, from harmless to anything.
+type Class string
+
+// The classes of tools.
+const (
+	ReadOnly  Class = "read-only" // reads the workspace
+	Write     Class = "write"     // changes the workspace
+	Network   Class = "network"   // talks to other machines
+	Dangerous Class = "dangerous" // runs programs
+)
+
+// Classes lists them all.
+func Classes() []Class { return []Class{ReadOnly, Write, Network, Dangerous} }
+
+// Tool is one tool.
+type Tool struct {
+	// Name has a namespace: "workspace.read". Description is for the model.
+	Name, Description string
+	Class             Class
+	// Input and Output are JSON Schemas of objects. What they do not allow is neither run nor answered with.
+	Input, Output json.RawMessage
+	// Timeout bounds a run; 0 means the executor's default.
+	Timeout time.Duration
+	// Run does the work. Its error is told to the agent in its own words; it must end when ctx does.
+	Run func(ctx context.Context, job Job) (json.RawMessage, error)
+}
+
+// Job is what a run gets. Its input was validated.
+type Job struct {
+	Tool  string          `json:"tool"`
+	Input json.RawMessage `json:"input"`
+	// Workspace is the folder that the tool works in, absolute.
+	Workspace string `json:"workspace"`
+	// Stdout and Stderr take what a run says before its end. Never nil; they fail when nobody wants it any more.
+	Stdout, Stderr io.Writer `json:"-"`
+}
+
+// Error is a failure of a run in words for the agent. Any other error of Run is told in its own words, too; this one says nothing else.
+type Error struct{ Message string }
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+// Failf makes an Error.
+func Failf(format string, args ...any) error { return &Error{Message: fmt.Sprintf(format, args...)} }
