@@ -1,0 +1,181 @@
+// Package workspace has the tools for the files of a session's folder: workspace.read, workspace.list, workspace.write and patch.apply.
+//
+// It owns that nothing outside of the folder is read or changed, whatever a path, a link or a race says: every access goes through an os.Root.
+package workspace
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"harness/tools"
+)
+
+// Limits bound what one call reads and writes, in bytes and entries; 0 takes the default.
+type Limits struct {
+	// ReadBytes is the most one read returns (default 1 MiB), WriteBytes the largest file that is written or patched (default 10 MiB), PatchBytes
+	// the largest patch (default 1 MiB).
+	ReadBytes, WriteBytes, PatchBytes int64
+	// Entries is the most one list returns (default 10,000).
+	Entries int
+}
+
+// Tools makes the tools.
+func Tools(limits Limits) []tools.Tool {
+	or := func(value *int64, usual int64) {
+		if *value <= 0 {
+			*value = usual
+		}
+	}
+	or(&limits.ReadBytes, 1<<20)
+	or(&limits.WriteBytes, 10<<20)
+	or(&limits.PatchBytes, 1<<20)
+	if limits.Entries <= 0 {
+		limits.Entries = 10_000
+	}
+	return []tools.Tool{limits.read(), limits.list(), limits.write(), limits.patch()}
+}
+
+// run opens the workspace for a call and closes it behind it.
+func run[In, Out any](work func(ctx context.Context, root *os.Root, in In) (Out, error)) func(context.Context, tools.Job) (json.RawMessage, error) {
+	return func(ctx context.Context, job tools.Job) (json.RawMessage, error) {
+		var in In
+		if err := json.Unmarshal(job.Input, &in); err != nil {
+			return nil, fmt.Errorf("read the input: %w", err)
+		}
+		if !filepath.IsAbs(job.Workspace) {
+			return nil, errors.New("the session has no folder to work in")
+		}
+		root, err := os.OpenRoot(job.Workspace)
+		if err != nil {
+			return nil, fmt.Errorf("open the workspace: %w", told(err))
+		}
+		defer root.Close()
+		out, err := work(ctx, root, in)
+		if err != nil {
+			return nil, told(err)
+		}
+		return json.Marshal(out)
+	}
+}
+
+// told is an error without the place of the workspace, which is no business of an agent's log.
+func told(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return fmt.Errorf("%s: %w", at.Path, at.Err)
+	}
+	var between *os.LinkError
+	if errors.As(err, &between) {
+		return fmt.Errorf("%s: %w", between.New, between.Err)
+	}
+	return err
+}
+
+// local checks the spelling of a path and cleans it. What links make of it the os.Root decides.
+func local(name string) (string, error) {
+	switch {
+	case name == "":
+		return "", errors.New("a path is needed")
+	case strings.ContainsRune(name, 0):
+		return "", errors.New("a path has no zero byte")
+	case path.IsAbs(name) || filepath.IsAbs(name):
+		return "", errors.New("absolute paths are not allowed; name a path within the workspace")
+	case !filepath.IsLocal(name):
+		return "", errors.New("the path escapes the workspace")
+	}
+	return filepath.Clean(name), nil
+}
+
+// writable is local for what is to be changed. git runs what its folder says: who writes there runs programs.
+func writable(name string) (string, error) {
+	name, err := local(name)
+	if err != nil {
+		return "", err
+	}
+	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
+		if strings.EqualFold(part, ".git") {
+			return "", errors.New("the files of git itself cannot be changed with this tool")
+		}
+	}
+	if name == "." {
+		return "", errors.New("the path names the workspace itself")
+	}
+	return name, nil
+}
+
+// open opens a regular file to read. Nothing is waited for: a pipe without a writer is refused, not read.
+func open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", name)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	return file, info, nil
+}
+
+// replace writes a file beside its place and moves it there: readers see the old or the new one, and what a link or a second name of the old one
+// leads to stays as it is.
+func replace(root *os.Root, name string, content []byte, perm fs.FileMode) (err error) {
+	temporary, err := prepare(root, name, content, perm)
+	if err != nil {
+		return err
+	}
+	return commit(root, temporary, name)
+}
+
+func prepare(root *os.Root, name string, content []byte, perm fs.FileMode) (temporary string, err error) {
+	if err := replaceable(root, name); err != nil {
+		return "", err
+	}
+	if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return "", err
+	}
+	temporary = filepath.Join(filepath.Dir(name), ".harness-"+rand.Text())
+	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(content)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return "", errors.Join(err, root.Remove(temporary))
+	}
+	return temporary, nil
+}
+
+func commit(root *os.Root, temporary, name string) error {
+	if err := root.Rename(temporary, name); err != nil {
+		return errors.Join(err, root.Remove(temporary))
+	}
+	return nil
+}
+
+// replaceable refuses to put a file in the place of what is none: a folder, a device, a link.
+func replaceable(root *os.Root, name string) error {
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("%s is a link; change what it leads to by its own path", name)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no regular file", name)
+	}
+	return nil
+}
