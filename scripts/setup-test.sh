@@ -1,6 +1,6 @@
 #!/bin/sh
 # Brings the parts that the tests need: go, a C compiler for the race detector, npm, both pinned codex versions, the other pinned
-# agents, the Postgres server binaries, and Chromium. Nothing is skipped: what is missing and cannot be installed here is named in one line,
+# agents, bubblewrap, the Postgres server binaries, and Chromium. Nothing is skipped: what is missing and cannot be installed here is named in one line,
 # and the exit code is 1. Running it again is cheap. It starts nothing: the Go test kit (internal/dbtest) starts its own private cluster.
 set -eu
 
@@ -112,4 +112,5 @@ check_cc
 check_npm
 check_postgres
 check_chromium
+"$here/bwrap.sh" >/dev/null
 "$here/agents.sh" >/dev/null

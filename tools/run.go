@@ -66,7 +66,7 @@ func (d *decision) work(ctx context.Context, sandbox Sandbox, limits Limits, tim
 		}}
 	}
 	said := saying{open("stdout"), open("stderr")}
-	job := Job{Tool: d.tool.Name, Input: d.call.Input, Workspace: d.call.Workspace, Stdout: said.stdout, Stderr: said.stderr}
+	job := Job{Tool: d.tool.Name, Input: d.call.Input, Config: d.tool.Config, Workspace: d.call.Workspace, Stdout: said.stdout, Stderr: said.stderr}
 	output, err := sandbox.Run(stopped, d.tool.Tool, job, limits)
 	var tooMuch *outputError
 	switch {

@@ -33,6 +33,8 @@ type Tool struct {
 	Class             Class
 	// Input and Output are JSON Schemas of objects. What they do not allow is neither run nor answered with.
 	Input, Output json.RawMessage
+	// Config is what a run is told besides its input: that it was configured with.
+	Config json.RawMessage
 	// Timeout bounds a run; 0 means the executor's default.
 	Timeout time.Duration
 	// Run does the work. Its error is told to the agent in its own words; it must end when ctx does.
@@ -43,6 +45,8 @@ type Tool struct {
 type Job struct {
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input"`
+	// Config is the tool's.
+	Config json.RawMessage `json:"config,omitempty"`
 	// Workspace is the folder that the tool works in, absolute.
 	Workspace string `json:"workspace"`
 	// Stdout and Stderr take what a run says before its end. Never nil; they fail when nobody wants it any more.

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"errors"
+
+	"harness/tools"
+)
+
+// bound leaves it to the container.
+func bound(tools.Limits) error { return nil }
+
+func canBound() error { return errors.New("bubblewrap is there on Linux only") }
+
+func group(int, tools.Limits) (func(), error) { return nil, canBound() }
