@@ -62,19 +62,34 @@ func (c *conn) Greet(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("codex failed to initialize: %w; its stderr is in the log", err)
 	}
+	if told := versionOf(c.Conn); told.tooOld() {
+		return fmt.Errorf("codex %s is too old: at least %s is needed; install it with: %s", told, oldest, installCommand)
+	}
 	if err := c.send(ctx, outgoing{Method: "initialized"}); err != nil {
 		return fmt.Errorf("codex failed to initialize: %w", err)
+	}
+	if err := c.logIn(ctx); err != nil {
+		c.codex.options.Logger.Warn().Err(err).Msg("codex could not be logged in with " + keyVariable)
 	}
 	return nil
 }
 
+// hello is what codex says about itself.
+type hello struct {
+	UserAgent string `json:"userAgent"`
+	Home      string `json:"codexHome"`
+}
+
+func helloOf(line *stdio.Conn) (h hello) {
+	_ = json.Unmarshal(line.Hello(), &h)
+	return h
+}
+
+func versionOf(line *stdio.Conn) version { return parseVersion(helloOf(line).UserAgent) }
+
 // started reads what codex says about itself; its version is that of the process from here on.
 func (c *Codex) started(line *stdio.Conn) string {
-	var hello struct {
-		UserAgent string `json:"userAgent"`
-		Home      string `json:"codexHome"`
-	}
-	_ = json.Unmarshal(line.Hello(), &hello)
+	hello := helloOf(line)
 	own := connOf(line)
 	own.version = parseVersion(hello.UserAgent)
 	c.mu.Lock()
