@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,24 +15,21 @@ func realCodex(dir, modelURL string) (binary, home string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	pinned, err := os.ReadFile(filepath.Join(root, "scripts", "codex.versions"))
+	pinned, err := os.ReadFile(filepath.Join(root, "scripts", "agents.versions"))
 	if err != nil {
 		return "", "", err
 	}
-	number := ""
+	var version, entry string
 	for line := range strings.Lines(string(pinned)) {
-		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "default" {
-			number = fields[1]
+		if fields := strings.Fields(line); len(fields) == 4 && fields[0] == "codex" {
+			version, entry = fields[1], fields[3]
 		}
 	}
-	cache := os.Getenv("HARNESS_CACHE")
-	if cache == "" {
-		cache = filepath.Join(root, ".cache")
-	}
-	installed := filepath.Join(cache, "codex", number)
-	path, err := os.ReadFile(filepath.Join(installed, "path"))
-	if err != nil {
-		return "", "", fmt.Errorf("codex %s is not in the cache: %w; install it with: %s %s", number, err, filepath.Join(root, "scripts", "codex.sh"), number)
+	cache := cmp.Or(os.Getenv("HARNESS_CACHE"), filepath.Join(root, ".cache"))
+	installed, err := filepath.Glob(filepath.Join(cache, "codex", version, entry))
+	if err != nil || len(installed) != 1 {
+		return "", "", fmt.Errorf("codex %s is not in the cache (%s); install it with: %s codex", version, cache,
+			filepath.Join(root, "scripts", "agents.sh"))
 	}
 	catalog, err := os.ReadFile(filepath.Join(root, "internal", "codextest", "catalog.json"))
 	if err != nil {
@@ -52,5 +50,5 @@ func realCodex(dir, modelURL string) (binary, home string, err error) {
 			return "", "", err
 		}
 	}
-	return filepath.Join(installed, strings.TrimSpace(string(path))), home, nil
+	return installed[0], home, nil
 }

@@ -9,13 +9,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"harness/database"
+	"harness/internal/lifecycle"
 )
 
 // The pace of leases.
@@ -68,8 +68,7 @@ func (e *LostError) Error() string {
 type Lease struct {
 	opts    Options
 	process string
-	cancel  context.CancelFunc
-	beating sync.WaitGroup
+	beating lifecycle.Loops
 }
 
 // Acquire makes the node id this process's. A running server that has it is noticed by its next beat: *HeldError. One that fell silent is
@@ -85,10 +84,10 @@ func Acquire(ctx context.Context, opts Options) (*Lease, error) {
 	if err := l.take(ctx); err != nil {
 		return nil, err
 	}
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l.cancel = cancel
-	l.beating.Go(func() { l.beat(running) })
-	return l, nil
+	return l, l.beating.Start(ctx, func(context.Context) error {
+		l.beating.Go(l.beat)
+		return nil
+	})
 }
 
 // holder is who has a node id.
@@ -213,8 +212,9 @@ func (l *Lease) beatOnce(ctx context.Context) (lost *LostError, err error) {
 
 // Release gives the node id up. A lease that was lost is left to who has it.
 func (l *Lease) Release(ctx context.Context) error {
-	l.cancel()
-	l.beating.Wait()
+	if _, err := l.beating.Stop(ctx, "the beat of this node"); err != nil {
+		return err
+	}
 	err := l.opts.DB.Update(ctx, func(tx database.Tx) error {
 		_, err := tx.ExecContext(ctx, `update nodes set process = '', place = '' where node_id = $1 and process = $2`, l.opts.NodeID, l.process)
 		return err

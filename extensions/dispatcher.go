@@ -3,15 +3,14 @@ package extensions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/maphash"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"harness/database"
 	"harness/extensions/sdk"
+	"harness/internal/lifecycle"
 	"harness/journal"
 )
 
@@ -99,12 +98,9 @@ type Dispatcher struct {
 	lanes []*lane
 	retry retries
 
-	lifecycle   sync.Mutex
-	cancel      context.CancelFunc
-	unsubscribe func()
-	running     sync.WaitGroup
-	saved       int64
-	liveAfter   int64
+	loops     lifecycle.Loops
+	saved     int64
+	liveAfter int64
 }
 
 // NewDispatcher makes a dispatcher that does nothing until Start.
@@ -119,11 +115,10 @@ func NewDispatcher(opts DispatcherOptions) *Dispatcher {
 
 // Start subscribes to the journal and takes up what an earlier run of this node left. Calling it twice is allowed.
 func (d *Dispatcher) Start(ctx context.Context) error {
-	d.lifecycle.Lock()
-	defer d.lifecycle.Unlock()
-	if d.cancel != nil {
-		return nil
-	}
+	return d.loops.Start(ctx, func(context.Context) error { return d.begin(ctx) })
+}
+
+func (d *Dispatcher) begin(ctx context.Context) error {
 	cursor, known, err := readCursor(ctx, d.opts.DB.Read(), d.opts.NodeID)
 	if err != nil {
 		return err
@@ -146,43 +141,29 @@ func (d *Dispatcher) Start(ctx context.Context) error {
 	}
 	head, unsubscribe := d.opts.Journal.Subscribe(d.publish)
 	cursor = min(cursor, head) // a cursor ahead of the journal is one of a store that was replaced
-	d.unsubscribe, d.saved, d.liveAfter = unsubscribe, cursor, head
+	d.saved, d.liveAfter = cursor, head
 	for _, l := range d.lanes {
 		l.seen, l.cursor, l.behind = head, cursor, cursor < head
 		l.mu.Unlock()
 	}
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	d.cancel = cancel
 	for _, l := range d.lanes {
-		d.running.Go(func() { d.work(running, l) })
+		d.loops.Go(func(running context.Context) { d.work(running, l) })
 		l.signal()
 	}
-	d.running.Go(func() { d.save(running) })
-	d.running.Go(func() { d.retryLoop(running, left) })
+	d.loops.Go(func(running context.Context) {
+		defer unsubscribe()
+		d.save(running)
+	})
+	d.loops.Go(func(running context.Context) { d.retryLoop(running, left) })
 	return nil
 }
 
 // Stop ends dispatching: handlers under way are cut off, their events are caught up after the next start as far as they are synthesised.
 // Calling it twice is allowed.
 func (d *Dispatcher) Stop(ctx context.Context) error {
-	d.lifecycle.Lock()
-	defer d.lifecycle.Unlock()
-	if d.cancel == nil {
-		return nil
+	if ended, err := d.loops.Stop(ctx, "the dispatching to extensions"); !ended {
+		return err
 	}
-	d.unsubscribe()
-	d.cancel()
-	done := make(chan struct{})
-	go func() {
-		d.running.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return fmt.Errorf("extensions were still busy: %w", ctx.Err())
-	}
-	d.cancel = nil
 	return d.saveCursor(ctx)
 }
 

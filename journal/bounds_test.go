@@ -68,7 +68,7 @@ func TestATransactionIsBounded(t *testing.T) {
 					})
 					told := fmt.Sprintf("e%d-told", i)
 					want = append(want, told)
-					if err := j.Tell(t.Context(), journal.Event{Type: told}); err != nil {
+					if err := j.PublishEphemeral(t.Context(), journal.Event{Type: told}); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -63,11 +63,11 @@ func (j *Journal) handOver(ctx context.Context, c *committed) {
 	}
 }
 
-// tell passes on what is told between batches, in its place.
-func (j *Journal) tell(ctx context.Context, told []*submission) {
-	if len(told) > 0 {
+// publishEphemeral passes on ephemeral events between batches, in their place.
+func (j *Journal) publishEphemeral(ctx context.Context, batch []*submission) {
+	if len(batch) > 0 {
 		alone := j.alone
-		j.handOver(ctx, &committed{batch: told, outcomes: make([]outcome, len(told))})
+		j.handOver(ctx, &committed{batch: batch, outcomes: make([]outcome, len(batch))})
 		j.alone = alone
 	}
 }
@@ -91,7 +91,7 @@ func (j *Journal) conclude(ctx context.Context, c *committed) {
 		j.taken(c.ends)
 		j.took.Store(int64(time.Since(c.began)))
 	}
-	j.publish(ctx, c.records, toldBetween(c.batch, c.outcomes))
+	j.publish(ctx, c.records, ephemeralBetween(c.batch, c.outcomes))
 	for i, s := range c.batch {
 		out := c.outcomes[i]
 		s.done(c.records[out.first:out.first+out.count:out.first+out.count], out.err)

@@ -90,19 +90,19 @@ type Journal struct {
 	publishing  sync.Mutex
 	pruning     []func(ctx context.Context, tx database.Tx, below int64) error
 	subscribers map[int]Subscriber
-	listeners   map[int]Listener
+	ephemeral   map[int]EphemeralSubscriber
 	nextID      int
 	head        atomic.Int64
 }
 
 // submission is a unit on its way. Its caller may leave while it is waiting; once it runs, its outcome is waited for.
 type submission struct {
-	ctx   context.Context //nolint:containedctx // a queued unit carries its caller's deadline and trace to the writer
-	unit  Unit
-	done  Done
-	whole <-chan struct{} // closed when a unit that takes more expects no more; nil for any other
-	told  []Event         // instead of a unit: passed on to listeners, not stored
-	state atomic.Int32
+	ctx       context.Context //nolint:containedctx // a queued unit carries its caller's deadline and trace to the writer
+	unit      Unit
+	done      Done
+	whole     <-chan struct{} // closed when a unit that takes more expects no more; nil for any other
+	ephemeral []Event         // instead of a unit: passed on, not stored
+	state     atomic.Int32
 }
 
 const (
@@ -147,7 +147,7 @@ func New(db *database.DB, opts Options) *Journal {
 		batchPrefix: uuid.Must(uuid.NewV7()).String() + "/",
 		finished:    make(chan struct{}),
 		subscribers: map[int]Subscriber{},
-		listeners:   map[int]Listener{},
+		ephemeral:   map[int]EphemeralSubscriber{},
 	}
 }
 

@@ -22,12 +22,12 @@ func (j *Journal) Head() int64 { return j.head.Load() }
 
 // publish hands out records this process just committed, after those of other processes that were committed before them, and what was told
 // between them.
-func (j *Journal) publish(ctx context.Context, records []Record, told []told) {
+func (j *Journal) publish(ctx context.Context, records []Record, between []ephemeral) {
 	if len(records) > 0 && records[0].Pos != j.head.Load()+1 && !j.catchUp(ctx, records[0].Pos) {
 		return // what was told would come before what was said earlier
 	}
 	done := 0
-	for _, t := range told {
+	for _, t := range between {
 		j.deliver(records[done:t.after])
 		done = t.after
 		j.pass(t.events)

@@ -47,7 +47,7 @@ func TestTheNextTransactionRunsWhileOneIsSynced(t *testing.T) {
 			heard <- r.Type
 		}
 	})
-	j.Listen(func(events []journal.Event) {
+	j.SubscribeEphemeral(func(events []journal.Event) {
 		for _, e := range events {
 			heard <- e.Type
 		}
@@ -78,7 +78,7 @@ func TestTheNextTransactionRunsWhileOneIsSynced(t *testing.T) {
 	if got := <-ran; got != "second" {
 		t.Fatalf("%s ran", got)
 	}
-	if err := j.Tell(t.Context(), journal.Event{SessionID: "s", Type: "told"}); err != nil {
+	if err := j.PublishEphemeral(t.Context(), journal.Event{SessionID: "s", Type: "told"}); err != nil {
 		t.Fatal(err)
 	}
 	say("third")

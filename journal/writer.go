@@ -63,7 +63,7 @@ func (j *Journal) gather(first *submission) []*submission {
 	}
 	timeout := time.NewTimer(j.opts.Gather)
 	defer timeout.Stop()
-	for units := 1; units < j.opts.MaxBatch && len(batch) < maxTold*j.opts.MaxBatch; {
+	for units := 1; units < j.opts.MaxBatch && len(batch) < maxEphemeral*j.opts.MaxBatch; {
 		select {
 		case next := <-j.queue:
 			batch = append(batch, next)
@@ -102,8 +102,8 @@ func (j *Journal) awaitWhole(first *submission) []*submission {
 	return batch
 }
 
-// maxTold bounds a batch in multiples of MaxBatch when much is told between its units.
-const maxTold = 8
+// maxEphemeral bounds a batch in multiples of MaxBatch when there are many ephemeral events between its units.
+const maxEphemeral = 8
 
 func (j *Journal) refuseQueued() {
 	for {
@@ -124,7 +124,7 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 		return
 	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		batch = j.tellFirst(ctx, dropCanceled(batch))
+		batch = j.publishLeading(ctx, dropCanceled(batch))
 		if len(batch) == 0 {
 			if j.Outage() == nil {
 				return
@@ -156,7 +156,7 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 		}
 		for _, s := range batch {
 			if s.unit == nil {
-				j.tell(ctx, []*submission{s})
+				j.publishEphemeral(ctx, []*submission{s})
 				continue
 			}
 			s.done(nil, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/database"
+	"harness/internal/lifecycle"
 	"harness/journal"
 )
 
@@ -55,11 +56,10 @@ type Queue struct {
 
 	lifecycle sync.Mutex
 	state     lifeState
-	accepts   atomic.Bool   // jobs are taken in; asked inside units, where lifecycle must not be
-	stopped   chan struct{} // closed when Stop is through
-	running   context.Context
-	cancel    context.CancelFunc
-	loops     sync.WaitGroup
+	accepts   atomic.Bool     // jobs are taken in; asked inside units, where lifecycle must not be
+	stopped   chan struct{}   // closed when Stop is through
+	running   context.Context //nolint:containedctx // of runs
+	loops     lifecycle.Loops
 
 	claiming sync.Mutex // from the claim of jobs until their runs are known
 	draining bool       // under claiming
@@ -127,17 +127,18 @@ func (q *Queue) Start(ctx context.Context) error {
 	if err := q.recover(ctx); err != nil {
 		return fmt.Errorf("settle the jobs an earlier run left: %w", err)
 	}
-	// The loops outlive the call that started them; Stop ends them.
-	q.running, q.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	_, unsubscribe := q.journal.Subscribe(q.hear)
-	q.loops.Go(func() {
-		defer unsubscribe()
-		q.dispatch(q.running)
+	return q.loops.Start(ctx, func(running context.Context) error {
+		q.running = running
+		_, unsubscribe := q.journal.Subscribe(q.hear)
+		q.loops.Go(func(running context.Context) {
+			defer unsubscribe()
+			q.dispatch(running)
+		})
+		q.loops.Go(q.renewLeases)
+		q.state = started
+		q.accepts.Store(true)
+		return nil
 	})
-	q.loops.Go(func() { q.renewLeases(q.running) })
-	q.state = started
-	q.accepts.Store(true)
-	return nil
 }
 
 func (q *Queue) recover(ctx context.Context) error {

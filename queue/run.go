@@ -130,7 +130,7 @@ func (q *Queue) begin(job Job) {
 	q.runs[job.ID] = run
 	q.begun[job.ID] = job.Attempts
 	q.mu.Unlock()
-	q.loops.Go(func() {
+	q.loops.Go(func(context.Context) {
 		defer q.release(run)
 		q.attempt(run)
 	})

@@ -33,12 +33,11 @@ func (q *Queue) Stop(ctx context.Context) error {
 	}
 	defer close(q.stopped)
 	err := q.drain(ctx)
-	q.cancel()
-	q.loops.Wait()
+	_, stopping := q.loops.Stop(context.WithoutCancel(ctx), "the queue")
 	if !q.handlersEnd(ctx) {
 		q.log.Error().Msg("a job's handler ignores the shutdown; it is left behind")
 	}
-	return err
+	return errors.Join(err, stopping)
 }
 
 func (q *Queue) drain(ctx context.Context) error {

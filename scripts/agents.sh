@@ -1,18 +1,18 @@
 #!/bin/sh
 # Installs pinned coding agents into a cache folder and prints the path of each one's executable, one line per agent.
 #
-#   scripts/agents.sh [NAME...]       names of scripts/agents.versions (claude, opencode, gemini, claude-acp, codex-acp); none means all
+#   scripts/agents.sh [NAME[@VERSION]...]     names of scripts/agents.versions (codex, claude, gemini, ...); none means all
 #
-# Codex has a script of its own (codex.sh). HARNESS_CACHE names the cache folder (default: .cache in the repository). Running it again is
-# cheap. Native binaries are taken out of their platform packages and not from the npm wrappers, because a wrapper is a node parent: signals
-# and the process id would be the wrong ones. Agents with dependencies (package "-") are installed from scripts/agents/NAME/package-lock.json,
-# without their optional dependencies: those are second copies of the agents themselves.
+# HARNESS_CACHE names the cache folder (default: .cache in the repository). Running it again is cheap. Native binaries are taken out of
+# their platform packages and not from the npm wrappers, because a wrapper is a node parent: signals and the process id would be the wrong
+# ones. Agents with dependencies (package "-") are installed from scripts/agents/NAME/package-lock.json, without their optional
+# dependencies: those are second copies of the agents themselves.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 cache=${HARNESS_CACHE:-$here/../.cache}
-mkdir -p "$cache/agents"
-cache=$(CDPATH='' cd -- "$cache/agents" && pwd)
+mkdir -p "$cache/agents" "$cache/codex"
+cache=$(CDPATH='' cd -- "$cache" && pwd)
 
 fail() {
 	echo "agents.sh: $*" >&2
@@ -40,11 +40,22 @@ avx2() {
 	if [ "$os" = linux ]; then grep -qw avx2 /proc/cpuinfo; else sysctl -n machdep.cpu.leaf7_features 2>/dev/null | grep -qw AVX2; fi
 }
 
-# package NAME TEMPLATE prints the npm package of this platform.
+# package NAME VERSION TEMPLATE prints the npm package of this platform.
 package() {
 	platform=$os-$cpu
 	if [ "$1" = opencode ] && ! avx2; then platform=$platform-baseline; fi
-	echo "$2" | sed "s/PLATFORM/$platform/"
+	echo "$3" | sed "s/PLATFORM/$platform/; s/VERSION/$2/"
+}
+
+# executable FOLDER ENTRY prints the path of an installed agent, whose entry may be a pattern.
+executable() {
+	for file in "$1"/$2; do
+		if [ -x "$file" ]; then
+			echo "$file"
+			return
+		fi
+	done
+	return 1
 }
 
 # fetch SPEC FOLDER unpacks a checked npm package into FOLDER/package.
@@ -71,37 +82,45 @@ locked() {
 
 install_one() {
 	name=$1 version=$2 template=$3 entry=$4
-	target=$cache/$name-$version
-	if [ -x "$target/$entry" ]; then
-		echo "$target/$entry"
-		return
-	fi
+	case $name in
+	codex | codex-oldest) target=$cache/codex/$version ;;
+	*) target=$cache/agents/$name-$version ;;
+	esac
+	if executable "$target" "$entry"; then return; fi
 	command -v npm >/dev/null 2>&1 || fail "npm is missing; install Node.js with npm (Debian/Ubuntu: apt-get install npm, macOS: brew install node)"
-	work=$(mktemp -d "$cache/.tmp-$name-XXXXXX")
+	work=$(mktemp -d "$cache/agents/.tmp-$name-XXXXXX")
 	trap 'rm -rf "$work"' EXIT INT TERM HUP
-	if [ "$template" = - ]; then locked "$name" "$work"; else fetch "$(package "$name" "$template")@$version" "$work"; fi
-	[ -f "$work/package/$entry" ] || fail "there is no $entry inside $name $version"
-	chmod +x "$work/package/$entry"
+	if [ "$template" = - ]; then locked "$name" "$work"; else fetch "$(package "$name" "$version" "$template")" "$work"; fi
+	# Scripts come without the permission. Everything a package holds stays beside its executable, which finds its helpers there.
+	for file in "$work/package"/$entry; do
+		[ -f "$file" ] || fail "there is no $entry inside $name $version"
+		chmod +x "$file"
+	done
 	if ! mv "$work/package" "$target" 2>/dev/null || [ -d "$target/package" ]; then
 		# Somebody else installed it meanwhile (mv then moves into the folder, or refuses), or a broken folder stands in the way.
 		if [ -d "$target/package" ]; then
 			mv "$target/package" "$work/package"
 		fi
-		if [ ! -x "$target/$entry" ]; then
+		if ! executable "$target" "$entry" >/dev/null; then
 			mv "$target" "$work/broken"
 			mv "$work/package" "$target"
 		fi
 	fi
 	rm -rf "$work"
 	trap - EXIT INT TERM HUP
-	echo "$target/$entry"
+	executable "$target" "$entry"
 }
 
+set -f # entries are patterns, but not yet
 if [ $# -eq 0 ]; then
 	set -- $(awk '{print $1}' "$here/agents.versions")
 fi
 for arg in "$@"; do
-	line=$(awk -v n="$arg" '$1 == n' "$here/agents.versions")
+	line=$(awk -v n="${arg%%@*}" '$1 == n' "$here/agents.versions")
 	[ -n "$line" ] || fail "scripts/agents.versions pins no agent called $arg; it has: $(awk '{print $1}' "$here/agents.versions" | tr '\n' ' ')"
-	install_one $line
+	set -- $line
+	case $arg in *@*) set -- "$1" "${arg#*@}" "$3" "$4" ;; esac
+	set +f
+	install_one "$@"
+	set -f
 done

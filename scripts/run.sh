@@ -8,7 +8,7 @@ cd "$(dirname -- "$0")/.."
 named() { [ -n "${CODEX_BIN:-}" ] || { [ -f .env ] && grep -Eq '^[[:space:]]*(export[[:space:]]+)?CODEX_BIN[[:space:]]*=[[:space:]]*[^[:space:]]' .env; }; }
 
 if ! named && ! command -v codex >/dev/null 2>&1; then
-	if found=$(scripts/codex.sh default); then
+	if found=$(scripts/agents.sh codex); then
 		export CODEX_BIN="$found"
 	else
 		echo "run.sh: starting without codex; see above" >&2

@@ -112,5 +112,4 @@ check_cc
 check_npm
 check_postgres
 check_chromium
-"$here/codex.sh" >/dev/null
 "$here/agents.sh" >/dev/null

@@ -39,7 +39,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 				return nil, err
 			}
 		}
-		return append(events, lifecycle(eventRuntimeStarted, name, signal, at)), nil
+		return append(events, runtimeEvent(eventRuntimeStarted, name, signal, at)), nil
 	}
 }
 
@@ -55,7 +55,7 @@ func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit
 		if err != nil {
 			return nil, err
 		}
-		return append(events, lifecycle(eventRuntimeExited, name, signal, at)), nil
+		return append(events, runtimeEvent(eventRuntimeExited, name, signal, at)), nil
 	}
 }
 
@@ -207,7 +207,8 @@ func exitReason(name string, exit *runtime.Exit) string {
 	return fmt.Sprintf("The %s runtime ended%s while this turn was running.", name, how)
 }
 
-func lifecycle(kind, name string, signal runtime.Signal, at int64) journal.Event {
+// runtimeEvent says that a process of a runtime began or ended.
+func runtimeEvent(kind, name string, signal runtime.Signal, at int64) journal.Event {
 	return journal.Event{Type: kind, Time: at, Source: name, Payload: encode(struct {
 		Runtime    string        `json:"runtime"`
 		Generation string        `json:"generation"`

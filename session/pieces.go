@@ -64,7 +64,7 @@ func (s *Service) takePiece(p *textBuffer, signal runtime.Signal, delta runtime.
 	group.text = append(group.text, literal...)
 	p.bytes += len(literal)
 	if group.first.thread.known {
-		s.tell(a, ref)
+		s.publishEphemeral(a, ref)
 	}
 }
 
@@ -93,13 +93,13 @@ func (s *Service) hearPiece(p *textBuffer, signal runtime.Signal, delta runtime.
 	return a, text, ref
 }
 
-// tell passes a piece on. Of a conversation nobody here knows it is not yet clear who may see it.
-func (s *Service) tell(a arrival, ref stream.TextRef) {
+// publishEphemeral passes a piece on before it is stored. Of a conversation nobody here knows it is not yet clear who may see it.
+func (s *Service) publishEphemeral(a arrival, ref stream.TextRef) {
 	meta := a.meta
 	meta.Text = &ref
 	event := a.event()
 	event.Known = &meta // it is not stored
-	if err := s.journal.Tell(context.Background(), event); err != nil {
+	if err := s.journal.PublishEphemeral(context.Background(), event); err != nil {
 		s.opts.Logger.Debug().Err(err).Str("session", a.signal.ThreadID).Msg("a piece of text was not told early")
 	}
 }

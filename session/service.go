@@ -13,6 +13,7 @@ import (
 
 	"harness/database"
 	"harness/internal/keylock"
+	"harness/internal/lifecycle"
 	"harness/journal"
 	"harness/runtime"
 	"harness/session/nativelog"
@@ -83,11 +84,8 @@ type Service struct {
 	serving      map[string]string
 	nativeFailed atomic.Bool
 
-	lifeMu  sync.Mutex
-	started bool
-	begun   int64 // ms
-	cancel  context.CancelFunc
-	done    chan struct{}
+	loops lifecycle.Loops
+	begun int64 // ms
 }
 
 // New builds a Service. It does nothing until Start, except that its sinks take signals.
@@ -126,11 +124,10 @@ const longBatch = 1 << 20
 // adopting the conversations runtimes have stored. It must come after the journal's start and before
 // clients are served and adapters start. Calling it twice is allowed.
 func (s *Service) Start(ctx context.Context) error {
-	s.lifeMu.Lock()
-	defer s.lifeMu.Unlock()
-	if s.started {
-		return nil
-	}
+	return s.loops.Start(ctx, func(context.Context) error { return s.begin(ctx) })
+}
+
+func (s *Service) begin(ctx context.Context) error {
 	_, unsubscribe := s.journal.Subscribe(s.hear)
 	if err := s.recover(ctx); err != nil {
 		unsubscribe()
@@ -140,44 +137,27 @@ func (s *Service) Start(ctx context.Context) error {
 		return err
 	}
 	s.begun = s.now()
-	// The worker outlives the call that started it; Stop ends it.
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s.started, s.cancel, s.done = true, cancel, make(chan struct{})
-	go func() {
-		defer close(s.done)
+	s.loops.Go(func(running context.Context) {
 		defer unsubscribe()
 		var loops sync.WaitGroup
-		loops.Go(func() { s.textLoop(running) })
-		loops.Go(func() { s.deliverLoop(running) })
-		loops.Go(func() { s.deletionLoop(running) })
-		loops.Go(func() { s.sweepNatives(running) })
-		loops.Go(func() { s.bulkLoop(running) })
-		loops.Go(func() { s.importLoop(running) })
-		s.adoptLoop(running)
+		for _, loop := range []func(context.Context){
+			s.textLoop, s.deliverLoop, s.deletionLoop, s.sweepNatives, s.bulkLoop, s.importLoop, s.adoptLoop,
+		} {
+			loops.Go(func() { loop(running) })
+		}
 		loops.Wait()
 		s.order.Lock()
 		defer s.order.Unlock()
 		s.flushAllTexts()
-	}()
+	})
 	return nil
 }
 
 // Stop ends the background work, stores the texts heard so far, and waits for both. Adapters are stopped before it, the journal after. Calling
 // it twice is allowed.
 func (s *Service) Stop(ctx context.Context) error {
-	s.lifeMu.Lock()
-	defer s.lifeMu.Unlock()
-	if !s.started {
-		return nil
-	}
-	s.cancel()
-	select {
-	case <-s.done:
-		s.started = false
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("session service did not stop: %w", ctx.Err())
-	}
+	_, err := s.loops.Stop(ctx, "the session service")
+	return err
 }
 
 // now is the time in ms.

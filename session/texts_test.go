@@ -125,7 +125,7 @@ func (k *kit) listen() func() []delta {
 		mu   sync.Mutex
 		told []delta
 	)
-	cancel := k.log.Listen(func(events []journal.Event) {
+	cancel := k.log.SubscribeEphemeral(func(events []journal.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, event := range events {

@@ -23,7 +23,7 @@ type memoryJournal struct {
 	seqs        map[string]int64
 	oldest      int64
 	subscribers map[int]journal.Subscriber
-	listeners   map[int]journal.Listener
+	listeners   map[int]journal.EphemeralSubscriber
 	next        int
 	fail        error
 	late        []journal.Record // committed, not handed out yet: what another process wrote
@@ -33,7 +33,7 @@ type memoryJournal struct {
 }
 
 func newMemoryJournal() *memoryJournal {
-	return &memoryJournal{seqs: map[string]int64{}, oldest: 1, subscribers: map[int]journal.Subscriber{}, listeners: map[int]journal.Listener{}}
+	return &memoryJournal{seqs: map[string]int64{}, oldest: 1, subscribers: map[int]journal.Subscriber{}, listeners: map[int]journal.EphemeralSubscriber{}}
 }
 
 func (m *memoryJournal) Append(_ context.Context, events ...journal.Event) ([]journal.Record, error) {
@@ -82,7 +82,7 @@ func (m *memoryJournal) Subscribe(fn journal.Subscriber) (int64, func()) {
 	}
 }
 
-func (m *memoryJournal) Tell(events ...journal.Event) {
+func (m *memoryJournal) PublishEphemeral(events ...journal.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, fn := range m.listeners {
@@ -90,7 +90,7 @@ func (m *memoryJournal) Tell(events ...journal.Event) {
 	}
 }
 
-func (m *memoryJournal) Listen(fn journal.Listener) func() {
+func (m *memoryJournal) SubscribeEphemeral(fn journal.EphemeralSubscriber) func() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id := m.next

@@ -19,8 +19,8 @@ import (
 type Journal interface {
 	// Subscribe hands committed records to fn, in order, from one goroutine; head is the position before the first of them.
 	Subscribe(fn journal.Subscriber) (head int64, cancel func())
-	// Listen hands fn what is told before it is stored, in order with the records and from the same goroutine.
-	Listen(fn journal.Listener) (cancel func())
+	// SubscribeEphemeral hands fn what is told before it is stored, in order with the records and from the same goroutine.
+	SubscribeEphemeral(fn journal.EphemeralSubscriber) (cancel func())
 	// Bounds are the oldest position still kept and the last committed one.
 	Bounds(ctx context.Context) (oldest, head int64, err error)
 	// Read returns committed records after a position; with Session set, that session's, global ones and broadcasts.
@@ -173,8 +173,8 @@ func (h *Hub) Start(context.Context) error {
 	h.shards = shards
 	h.mu.Unlock()
 	head, unsubscribe := h.journal.Subscribe(h.publish)
-	unlisten := h.journal.Listen(h.overhear)
-	h.cancel = func() { unsubscribe(); unlisten() }
+	unsubscribeEphemeral := h.journal.SubscribeEphemeral(h.publishEphemeral)
+	h.cancel = func() { unsubscribe(); unsubscribeEphemeral() }
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.head = max(h.head, head)
@@ -273,8 +273,8 @@ func (h *Hub) publish(records []journal.Record) {
 	h.mu.Unlock()
 }
 
-// overhear is publish for what is told before it is stored. Whoever joins meanwhile gets it from the store.
-func (h *Hub) overhear(events []journal.Event) {
+// publishEphemeral is publish for what is told before it is stored. Whoever joins meanwhile gets it from the store.
+func (h *Hub) publishEphemeral(events []journal.Event) {
 	for i := range events {
 		record := journal.Record{Event: events[i]}
 		h.mu.Lock()

@@ -71,7 +71,7 @@ func (w *talker) say() {
 	piece.Group = g.ref.Group
 	w.texts[[2]string{thread, item}] = before + text
 	if w.random.IntN(20) > 0 { // now and then a journal that cannot read what others stored loses one
-		w.journal.Tell(w.event(thread, item, text, piece))
+		w.journal.PublishEphemeral(w.event(thread, item, text, piece))
 	}
 }
 

@@ -61,13 +61,13 @@ func TestWhoGetsPiecesAndWhoTheJoinedText(t *testing.T) {
 	early := joinAtHead(t, h, "")
 	_, plain := join(t, h, "A")
 	mover, moved := join(t, h, "")
-	j.Tell(textEvent("A", "one ", TextRef{Group: 1, First: true}))
+	j.PublishEphemeral(textEvent("A", "one ", TextRef{Group: 1, First: true}))
 	late := joinAtHead(t, h, "")
 	early.wait(t, "a piece", func() bool { return len(early.received) == 3 }) // ready, two frames
-	j.Tell(textEvent("A", "two ", TextRef{Group: 1, Offset: 4}))
+	j.PublishEphemeral(textEvent("A", "two ", TextRef{Group: 1, Offset: 4}))
 	mover.setFilter("A") // what it is owed stays owed, and it goes on with the next piece
 	appendAll(t, j, textEvent("A", "one two ", TextRef{Group: 1}))
-	j.Tell(textEvent("A", "three", TextRef{Group: 2, Offset: 8, First: true}))
+	j.PublishEphemeral(textEvent("A", "three", TextRef{Group: 2, Offset: 8, First: true}))
 	appendAll(t, j, textEvent("A", "three", TextRef{Group: 2, Offset: 8}), broadcastEvent("B", "the end"))
 
 	notifications := func(conn *fakeConn) string {
@@ -127,11 +127,11 @@ func TestTheRestComesFromTheJournal(t *testing.T) {
 			if positions {
 				conn = joinAtHead(t, h, "A")
 			}
-			j.Tell(textEvent("A", "😀 ", TextRef{Group: 1, First: true}))
+			j.PublishEphemeral(textEvent("A", "😀 ", TextRef{Group: 1, First: true}))
 			conn.wait(t, "a piece", func() bool { return strings.Contains(strings.Join(conn.received, ""), `"notification"`) })
 			conn.set(func() { conn.blocked = true })
 			for n := range 4 {
-				j.Tell(textEvent("A", "more ", TextRef{Group: 1, Offset: int64(3 + 5*n)}))
+				j.PublishEphemeral(textEvent("A", "more ", TextRef{Group: 1, Offset: int64(3 + 5*n)}))
 			}
 			appendAll(t, j, textEvent("A", "😀 more more more more ", TextRef{Group: 1}), broadcastEvent("B", "the end"))
 			conn.set(func() { conn.blocked = false })

@@ -3,8 +3,9 @@ package main
 import (
 	"context"
 	"runtime/debug"
-	"sync"
 	"time"
+
+	"harness/internal/lifecycle"
 )
 
 const (
@@ -19,8 +20,7 @@ type crowd struct {
 	came chan struct{} // each connection, as long as there is room
 	free func()        // debug.FreeOSMemory
 
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	loop lifecycle.Loops
 }
 
 func newCrowd() *crowd { return &crowd{came: make(chan struct{}, crowdSize), free: debug.FreeOSMemory} }
@@ -34,18 +34,15 @@ func (c *crowd) joined() {
 }
 
 func (c *crowd) start(ctx context.Context) error {
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c.cancel = cancel
-	c.done.Go(func() { c.run(running) })
-	return nil
+	return c.loop.Start(ctx, func(context.Context) error {
+		c.loop.Go(c.run)
+		return nil
+	})
 }
 
-func (c *crowd) stop(context.Context) error {
-	if c.cancel != nil {
-		c.cancel()
-	}
-	c.done.Wait()
-	return nil
+func (c *crowd) stop(ctx context.Context) error {
+	_, err := c.loop.Stop(ctx, "the wait for crowds")
+	return err
 }
 
 func (c *crowd) run(ctx context.Context) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
@@ -21,6 +20,7 @@ import (
 	"harness/extensions/js"
 	"harness/extensions/process"
 	"harness/extensions/sdk"
+	"harness/internal/lifecycle"
 	"harness/operations"
 	"harness/queue"
 	"harness/queue/jobs"
@@ -36,10 +36,8 @@ type extensionParts struct {
 	dispatcher *extensions.Dispatcher
 	actions    *action.Executor
 	catchUps   func(lane int)
-	// after are reconciliations under way after reloads; stop ends them.
-	after   sync.WaitGroup
-	stop    context.CancelFunc
-	stopped context.Context //nolint:containedctx // it spans the part's life, not a call's
+	// after are reconciliations under way after reloads.
+	after lifecycle.Loops
 }
 
 // startActions makes what executes actions, before the queue whose workers ask for them.
@@ -114,16 +112,13 @@ func (s *Server) startExtensions(ctx context.Context) error {
 	e.dispatcher = extensions.NewDispatcher(extensions.DispatcherOptions{
 		Registry: e.registry, Journal: s.journal, DB: s.db, Sessions: extensionSessions{s.sessions}, NodeID: s.dir.nodeID, Observe: e.catchUps, Logger: log,
 	})
-	e.stopped, e.stop = context.WithCancel(context.WithoutCancel(ctx))
-	return e.dispatcher.Start(ctx)
+	return e.after.Start(ctx, func(context.Context) error { return e.dispatcher.Start(ctx) })
 }
 
 func (s *Server) stopExtensions(ctx context.Context) error {
 	e := &s.extensions
-	e.stop()
-	err := e.dispatcher.Stop(ctx)
-	e.after.Wait()
-	return err
+	_, err := e.after.Stop(ctx, "the reconciliation after a reload")
+	return errors.Join(err, e.dispatcher.Stop(ctx))
 }
 
 // lifecycle is what the extension routes stand on.
@@ -133,8 +128,8 @@ func (s *Server) lifecycle() *api.Lifecycle {
 		Extensions: e.registry, Audit: extensions.NewAudit(s.journal, s.db, nil),
 		Reloaded: func() {
 			// What waits for a decision is offered to the extensions that are there now.
-			e.after.Go(func() {
-				if err := e.dispatcher.Reconcile(e.stopped); err != nil && e.stopped.Err() == nil {
+			e.after.Go(func(running context.Context) {
+				if err := e.dispatcher.Reconcile(running); err != nil && running.Err() == nil {
 					s.log.Warn().Err(err).Msg("pending file changes were not offered to the reloaded extensions")
 				}
 			})

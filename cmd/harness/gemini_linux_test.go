@@ -25,7 +25,7 @@ func TestAGeminiTurnOutlivesItsServer(t *testing.T) {
 			t.Parallel()
 			const key = "planted-gemini-key"
 			s := newSite(t, withEngine(engine), withEnv("HARNESS_RUNTIMES=codex,gemini", "GEMINI_BIN="+agenttest.Binary(t, "gemini"), "GEMINI_API_KEY="+key))
-			s.env = append(s.env, "GOOGLE_GEMINI_BASE_URL="+s.model.GeminiURL())
+			s.env = append(s.env, "GOOGLE_GEMINI_BASE_URL="+s.model.Root())
 			server := s.start()
 			refused := server.want(http.StatusBadRequest, http.MethodPost, "/api/sessions",
 				object{"runtime": "gemini", "filesystemSandbox": "read-only"})

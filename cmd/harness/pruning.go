@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"harness/cluster"
@@ -20,24 +19,19 @@ const (
 	pruneOldEvery = time.Hour
 )
 
-// pruning is the background part that removes what the settings keep no longer.
-type pruning struct {
-	cancel context.CancelFunc
-	done   sync.WaitGroup
-}
-
+// startPruning begins to remove what the settings keep no longer.
 func (s *Server) startPruning(ctx context.Context) error {
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s.pruning.cancel = cancel
-	s.every(running, pruneEvery, "prune the journal", s.pruneJournal)
-	s.every(running, pruneOldEvery, "prune the journal's old events", s.pruneOldEvents)
-	s.every(running, retainEvery, "prune what is over", s.pruneRecords)
-	return nil
+	return s.pruning.Start(ctx, func(context.Context) error {
+		s.every(pruneEvery, "prune the journal", s.pruneJournal)
+		s.every(pruneOldEvery, "prune the journal's old events", s.pruneOldEvents)
+		s.every(retainEvery, "prune what is over", s.pruneRecords)
+		return nil
+	})
 }
 
-// every does something now and again and again until the context ends.
-func (s *Server) every(ctx context.Context, pause time.Duration, what string, do func(context.Context) error) {
-	s.pruning.done.Go(func() {
+// every does something now and again and again until pruning ends.
+func (s *Server) every(pause time.Duration, what string, do func(context.Context) error) {
+	s.pruning.Go(func(ctx context.Context) {
 		ticker := time.NewTicker(pause)
 		defer ticker.Stop()
 		for {
@@ -53,12 +47,9 @@ func (s *Server) every(ctx context.Context, pause time.Duration, what string, do
 	})
 }
 
-func (s *Server) stopPruning(context.Context) error {
-	if s.pruning.cancel != nil {
-		s.pruning.cancel()
-	}
-	s.pruning.done.Wait()
-	return nil
+func (s *Server) stopPruning(ctx context.Context) error {
+	_, err := s.pruning.Stop(ctx, "pruning")
+	return err
 }
 
 // pruned counts and logs what went.

@@ -63,7 +63,7 @@ type Server struct {
 	extensions extensionParts
 	consents   *consents
 
-	pruning pruning
+	pruning lifecycle.Loops
 	ready   atomic.Bool
 	failed  chan error
 }

@@ -1,33 +1,38 @@
-// Package agenttest gives tests the real coding agents beside codex (internal/codextest has that one): their executables in the cache.
+// Package agenttest gives tests the real coding agents: their executables in the cache. What codex needs besides is in internal/codextest.
 //
 // It owns where the cached executables lie. It must never install anything by itself and never skip: a missing one fails the test with the
 // command that installs it.
 package agenttest
 
 import (
-	"fmt"
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// Binary is the path of an agent's cached executable: claude, opencode, gemini, claude-acp or codex-acp, as pinned in
+// Binary is the path of an agent's cached executable: codex, codex-oldest, claude, opencode, gemini, claude-acp or codex-acp, as pinned in
 // scripts/agents.versions. Gemini and the two bridges are scripts of Node.js. It fails the test with the remedy when it is missing.
 func Binary(t testing.TB, name string) string {
 	t.Helper()
 	root := root(t)
 	pinned := pin(t, root, name)
-	cache := os.Getenv("HARNESS_CACHE")
-	if cache == "" {
-		cache = filepath.Join(root, ".cache")
+	cache := cmp.Or(os.Getenv("HARNESS_CACHE"), filepath.Join(root, ".cache"))
+	folder := filepath.Join(cache, "agents", name+"-"+pinned.version)
+	if name == "codex" || name == "codex-oldest" {
+		folder = filepath.Join(cache, "codex", pinned.version)
 	}
-	binary := filepath.Join(cache, "agents", name+"-"+pinned.version, pinned.entry)
-	if info, err := os.Stat(binary); err != nil || info.Mode()&0o111 == 0 {
-		t.Fatalf("%s %s is not in the cache (%s, %v); %s", name, pinned.version, binary, err,
-			fmt.Sprintf("install it with: %s %s", filepath.Join(root, "scripts", "agents.sh"), name))
+	found, err := filepath.Glob(filepath.Join(folder, pinned.entry))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s %s is not in the cache (%s, %v); install it with: %s %s", name, pinned.version, folder, err,
+			filepath.Join(root, "scripts", "agents.sh"), name)
 	}
-	return binary
+	if info, err := os.Stat(found[0]); err != nil || info.Mode()&0o111 == 0 {
+		t.Fatalf("%s %s is broken in the cache (%s, %v); remove %s, and install it with: %s %s", name, pinned.version, found[0], err, folder,
+			filepath.Join(root, "scripts", "agents.sh"), name)
+	}
+	return found[0]
 }
 
 // Version is the pinned version of an agent, for example "2.1.330".

@@ -1,29 +1,29 @@
-// Package codextest gives tests the real codex: its binaries, and a CODEX_HOME that talks to a mock model.
+// Package codextest gives tests the real codex, in the versions the harness is held to, and a CODEX_HOME that talks to a mock model.
 //
-// It owns where the cached binaries lie and how codex is configured for tests. It must never install anything by itself and never skip: a
-// missing binary fails the test with the command that installs it.
+// It owns how codex is configured for tests; where its binaries lie is internal/agenttest's.
 package codextest
 
 import (
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"harness/internal/agenttest"
 )
 
-// Version names one of the pinned codex versions of scripts/codex.versions.
+// Version names one of the codex versions pinned in scripts/agents.versions.
 type Version string
 
 // The pinned versions.
 const (
 	// Default is the version the harness is built for.
-	Default Version = "default"
+	Default Version = "codex"
 	// Oldest is the oldest version the harness supports.
-	Oldest Version = "oldest"
+	Oldest Version = "codex-oldest"
 )
 
 // Versions are all pinned versions, for tests that run on each of them.
@@ -35,40 +35,13 @@ var catalog []byte
 // Binary is the path of the cached native codex binary. It fails the test with the remedy when the binary is missing.
 func Binary(t testing.TB, version Version) string {
 	t.Helper()
-	root := root(t)
-	number := Number(t, version)
-	remedy := fmt.Sprintf("install it with: %s %s", filepath.Join(root, "scripts", "codex.sh"), number)
-	cache := os.Getenv("HARNESS_CACHE")
-	if cache == "" {
-		cache = filepath.Join(root, ".cache")
-	}
-	dir := filepath.Join(cache, "codex", number)
-	path, err := os.ReadFile(filepath.Join(dir, "path"))
-	if err != nil {
-		t.Fatalf("codex %s is not in the cache (%v); %s", number, err, remedy)
-	}
-	binary := filepath.Join(dir, strings.TrimSpace(string(path)))
-	if info, err := os.Stat(binary); err != nil || info.Mode()&0o111 == 0 {
-		t.Fatalf("codex %s is broken in the cache (%s, %v); remove %s and %s", number, binary, err, dir, remedy)
-	}
-	return binary
+	return agenttest.Binary(t, string(version))
 }
 
 // Number is the version number a pinned version stands for, for example "0.169.0".
 func Number(t testing.TB, version Version) string {
 	t.Helper()
-	path := filepath.Join(root(t), "scripts", "codex.versions")
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("read the pinned codex versions: %v", err)
-	}
-	for line := range strings.Lines(string(raw)) {
-		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == string(version) {
-			return fields[1]
-		}
-	}
-	t.Fatalf("%s pins no version called %q", path, version)
-	return ""
+	return agenttest.Version(t, string(version))
 }
 
 // Model is the name of the model a version of codex is configured with. It decides which tools codex offers, so it must be one it knows.
@@ -151,22 +124,5 @@ func write(t testing.TB, path string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatalf("write codex home: %v", err)
-	}
-}
-
-// root is the repository: tests run in their package's folder, somewhere below go.mod.
-func root(t testing.TB) string {
-	t.Helper()
-	start, err := os.Getwd()
-	if err != nil {
-		t.Fatalf("find the repository: %v", err)
-	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatalf("there is no go.mod above %s; run tests from the repository", start)
-		}
 	}
 }

@@ -1,8 +1,8 @@
-// Package lifecycle starts the parts of the process in order and stops them in
-// the opposite order, each within a bound and all within a total bound.
+// Package lifecycle starts the parts of the process in order (Group) and stops them in the opposite order, each within a bound and all within
+// a total bound, and keeps the goroutines a part has in the background (Loops).
 //
-// It must never know what a part does. A part that hangs is abandoned and
-// named in the error; it cannot keep the parts after it from being stopped.
+// It must never know what a part does. A part that hangs is abandoned and named in the error; it cannot keep the parts after it from being
+// stopped.
 package lifecycle
 
 import (

@@ -2,18 +2,13 @@ package mockmodel
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 )
 
-// Root is the address without a path, for example http://127.0.0.1:41500: what ANTHROPIC_BASE_URL takes. There the server speaks the Messages
-// API, with the same script language.
-func (s *Server) Root() string { return "http://" + s.listener.Addr().String() }
-
 // anthropicRequest reads a request of the Messages API.
-func anthropicRequest(body []byte, at time.Time) (Request, bool, error) {
+func anthropicRequest(body []byte, at time.Time) (Request, error) {
 	var wire struct {
 		Messages []struct {
 			Role    string          `json:"role"`
@@ -25,9 +20,9 @@ func anthropicRequest(body []byte, at time.Time) (Request, bool, error) {
 		Stream bool `json:"stream"`
 	}
 	if err := json.Unmarshal(body, &wire); err != nil {
-		return Request{}, false, err
+		return Request{}, err
 	}
-	r := Request{At: at, Body: body, customTools: map[string]bool{}}
+	r := Request{At: at, Body: body, whole: !wire.Stream}
 	for _, message := range wire.Messages {
 		if message.Role != "user" {
 			continue
@@ -46,7 +41,9 @@ func anthropicRequest(body []byte, at time.Time) (Request, bool, error) {
 	for _, tool := range wire.Tools {
 		r.Tools = append(r.Tools, tool.Name)
 	}
-	return r, wire.Stream, nil
+	// Side requests of an agent (a title, a probe) offer no tools.
+	r.aside = len(r.Tools) == 0
+	return r, nil
 }
 
 type anthropicPart struct {
@@ -67,37 +64,14 @@ func anthropicParts(content json.RawMessage) []anthropicPart {
 }
 
 func (s *Server) messages(w http.ResponseWriter, req *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
-		return
-	}
-	r, stream, err := anthropicRequest(body, time.Now())
-	if err != nil {
-		refuseAnthropic(w, http.StatusBadRequest, "mock model can not read the request: "+err.Error())
-		return
-	}
-	// Side requests of an agent (a title, a probe) offer no tools; the script is not for them.
-	p := plan{message: "Mock title"}
-	if len(r.Tools) > 0 {
-		s.record(r)
-		s.mu.Lock()
-		number := len(s.requests)
-		s.mu.Unlock()
-		p = script(r, number)
-	}
+	r, p, asked := s.ask(w, req, anthropicRequest, refuseAnthropic)
 	switch {
-	case p.status != 0:
-		refuseAnthropic(w, p.status, "mock model was told to fail")
-	case !stream:
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(object{"id": s.nextID("msg"), "type": "message", "role": "assistant", "model": "mock", "stop_reason": "end_turn",
+	case !asked:
+	case r.whole:
+		writeJSON(w, http.StatusOK, object{"id": s.nextID("msg"), "type": "message", "role": "assistant", "model": "mock", "stop_reason": "end_turn",
 			"content": []object{{"type": "text", "text": p.message}}, "usage": object{"input_tokens": 100, "output_tokens": 5}})
 	default:
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(http.StatusOK)
-		s.streamAnthropic(req, &sse{w: w, ok: true}, r, p)
+		s.streamAnthropic(req, stream(w), r, p)
 	}
 }
 
@@ -108,9 +82,7 @@ func refuseAnthropic(w http.ResponseWriter, status int, message string) {
 	if kind == "" {
 		kind = "api_error"
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(object{"type": "error", "error": object{"type": kind, "message": message}})
+	writeJSON(w, status, object{"type": "error", "error": object{"type": kind, "message": message}})
 }
 
 func (s *Server) streamAnthropic(req *http.Request, events *sse, r Request, p plan) {
@@ -176,12 +148,9 @@ func anthropicCall(r Request, c toolCall) (name, arguments string) {
 	case callPatch:
 		name = offered("Write", "write")
 		path := map[string]string{"Write": "file_path", "write": "filePath"}[name]
-		return name, encode(object{path: c.arg, "content": "hello from mock\n"})
+		return name, encode(object{path: c.arg, "content": written})
 	case callAsk:
-		return offered("AskUserQuestion", "question"), encode(object{"questions": []object{{
-			"header": "Pick", "question": "Which one?", "multiSelect": false,
-			"options": []object{{"label": "A", "description": "first"}, {"label": "B", "description": "second"}},
-		}}})
+		return offered("AskUserQuestion", "question"), encode(question("multiSelect", false))
 	default:
 		if server, tool, ok := strings.Cut(c.name, "/"); ok {
 			return offered("mcp__"+server+"__"+tool, server+"_"+tool), c.arg

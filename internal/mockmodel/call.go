@@ -17,7 +17,7 @@ func (s *Server) call(events *sse, r Request, c toolCall) {
 		}
 		item["name"], item["arguments"] = name, encode(args)
 	case callPatch:
-		patch := "*** Begin Patch\n*** Add File: " + c.arg + "\n+hello from mock\n*** End Patch\n"
+		patch := "*** Begin Patch\n*** Add File: " + c.arg + "\n+" + written + "*** End Patch\n"
 		item["name"] = "apply_patch"
 		switch {
 		case r.customTools["apply_patch"]:
@@ -31,10 +31,7 @@ func (s *Server) call(events *sse, r Request, c toolCall) {
 		}
 	case callAsk:
 		item["name"] = "request_user_input"
-		item["arguments"] = encode(object{"questions": []object{{
-			"id": "q1", "header": "Pick", "question": "Which one?",
-			"options": []object{{"label": "A", "description": "first"}, {"label": "B", "description": "second"}},
-		}}})
+		item["arguments"] = encode(question("id", "q1"))
 	case callTool:
 		item["name"], item["arguments"] = c.name, c.arg
 		if server, tool, ok := strings.Cut(c.name, "/"); ok {
@@ -42,6 +39,19 @@ func (s *Server) call(events *sse, r Request, c toolCall) {
 		}
 	}
 	events.send("response.output_item.done", object{"output_index": 0, "item": item})
+}
+
+// written is what a file of MOCK_PATCH holds.
+const written = "hello from mock\n"
+
+// question are the arguments of the tool that asks the user; fields are those a dialect's question has besides, by name and value.
+func question(fields ...any) object {
+	one := object{"header": "Pick", "question": "Which one?",
+		"options": []object{{"label": "A", "description": "first"}, {"label": "B", "description": "second"}}}
+	for i := 0; i < len(fields); i += 2 {
+		one[fields[i].(string)] = fields[i+1]
+	}
+	return object{"questions": []object{one}}
 }
 
 func shell(r Request, command string) (string, object) {

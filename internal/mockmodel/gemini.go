@@ -2,15 +2,10 @@ package mockmodel
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 )
-
-// GeminiURL is the provider's address for agents that speak Google's Generative Language API (GOOGLE_GEMINI_BASE_URL).
-func (s *Server) GeminiURL() string { return "http://" + s.listener.Addr().String() }
 
 // geminiPart is a piece of what was said: a text, a tool call of the model, or what came of one.
 type geminiPart struct {
@@ -77,46 +72,22 @@ func geminiOutput(raw json.RawMessage) string {
 
 // generate answers POST /v1beta/models/MODEL:streamGenerateContent, and :generateContent, which agents ask on the side.
 func (s *Server) generate(w http.ResponseWriter, req *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
-		return
-	}
 	model, method, _ := strings.Cut(req.PathValue("call"), ":")
-	r, err := parseGemini(body, time.Now())
-	switch {
-	case err != nil:
-		refuseGemini(w, http.StatusBadRequest, "mock model can not read the request: "+err.Error())
+	switch method {
+	case "streamGenerateContent":
+	case "countTokens":
+		writeJSON(w, http.StatusOK, object{"totalTokens": 100})
 		return
-	case method == "countTokens":
-		writeJSON(w, object{"totalTokens": 100})
-		return
-	case method != "streamGenerateContent":
-		writeJSON(w, geminiChunk(model, "STOP", object{"text": "{}"}))
+	default:
+		writeJSON(w, http.StatusOK, geminiChunk(model, "STOP", object{"text": "{}"}))
 		return
 	}
-	s.record(r)
-	s.mu.Lock()
-	number := len(s.requests)
-	s.mu.Unlock()
-	p := script(r, number)
-	if p.status != 0 {
-		refuseGemini(w, p.status, "mock model was told to fail")
+	_, p, asked := s.ask(w, req, parseGemini, refuseGemini)
+	if !asked {
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	ok := true
-	say := func(finish string, parts ...object) {
-		raw, err := json.Marshal(geminiChunk(model, finish, parts...))
-		if err == nil && ok {
-			_, err = fmt.Fprintf(w, "data: %s\n\n", raw)
-		}
-		if err == nil && ok {
-			err = http.NewResponseController(w).Flush()
-		}
-		ok = ok && err == nil
-	}
+	events := stream(w)
+	say := func(finish string, parts ...object) { events.data(geminiChunk(model, finish, parts...)) }
 	if p.reason {
 		say("", object{"text": "**Thinking** about the mock answer", "thought": true})
 	}
@@ -144,10 +115,9 @@ func geminiChunk(model, finish string, parts ...object) object {
 func geminiCall(c toolCall) (name string, args any) {
 	switch c.kind {
 	case callPatch:
-		return "write_file", object{"file_path": c.arg, "content": "hello from mock\n"}
+		return "write_file", object{"file_path": c.arg, "content": written}
 	case callAsk:
-		return "ask_user", object{"questions": []object{{"header": "Pick", "question": "Which one?", "type": "choice",
-			"options": []object{{"label": "A", "description": "first"}, {"label": "B", "description": "second"}}}}}
+		return "ask_user", question("type", "choice")
 	case callTool:
 		if server, tool, ok := strings.Cut(c.name, "/"); ok {
 			return "mcp_" + server + "_" + tool, json.RawMessage(c.arg)
@@ -158,12 +128,5 @@ func geminiCall(c toolCall) (name string, args any) {
 }
 
 func refuseGemini(w http.ResponseWriter, status int, message string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(object{"error": object{"code": status, "message": message, "status": "MOCK_ERROR"}})
-}
-
-func writeJSON(w http.ResponseWriter, value object) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value)
+	writeJSON(w, status, object{"error": object{"code": status, "message": message, "status": "MOCK_ERROR"}})
 }

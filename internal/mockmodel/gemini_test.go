@@ -18,7 +18,7 @@ func TestScriptInGeminisDialect(t *testing.T) {
 	ask := func(contents string) (status int, parts []map[string]any) {
 		body := `{"contents":[` + contents + `],"tools":[{"functionDeclarations":[{"name":"run_shell_command"}]}]}`
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
-			model.GeminiURL()+"/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", strings.NewReader(body))
+			model.Root()+"/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

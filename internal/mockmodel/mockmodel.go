@@ -1,9 +1,9 @@
 // Package mockmodel is a scripted language model for tests and demonstrations: a server on loopback that answers the real agents
 // without an account and without the internet.
 //
-// It owns the wire shapes a model provider has towards codex (server-sent events of `POST /v1/responses`) and Claude Code (of
-// `POST /v1/messages`, anthropic.go), and the small script language a user text can carry (see script.go). It must never know the harness: to
-// it, an agent is just an HTTP client.
+// It owns the wire shapes model providers have towards codex (`POST /v1/responses`), Claude Code (`POST /v1/messages`, anthropic.go), Gemini
+// CLI (gemini.go) and OpenCode (`POST /v1/chat/completions`, openai.go), and the small script language a user text can carry (see script.go).
+// It must never know the harness: to it, an agent is just an HTTP client.
 package mockmodel
 
 import (
@@ -95,8 +95,11 @@ func Start(t TB) *Server {
 	return s
 }
 
-// URL is the provider's base_url, for example http://127.0.0.1:41500/v1.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/v1" }
+// Root is the address without a path, for example http://127.0.0.1:41500: what ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL take.
+func (s *Server) Root() string { return "http://" + s.listener.Addr().String() }
+
+// URL is the address codex and OpenAI-compatible providers take, for example http://127.0.0.1:41500/v1.
+func (s *Server) URL() string { return s.Root() + "/v1" }
 
 // Close ends the server, cutting responses that are still held. Calling it twice is allowed.
 func (s *Server) Close() {
@@ -185,7 +188,8 @@ func (s *Server) wait(ctx context.Context, what string, done func() bool) error 
 	}
 }
 
-func (s *Server) record(r Request) {
+// record keeps a request and tells how many there are now.
+func (s *Server) record(r Request) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, r)
@@ -196,6 +200,7 @@ func (s *Server) record(r Request) {
 		}
 	}
 	s.wakeLocked()
+	return len(s.requests)
 }
 
 func (s *Server) wakeLocked() {

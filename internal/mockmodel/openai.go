@@ -3,7 +3,6 @@ package mockmodel
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -26,7 +25,7 @@ func openAIRequest(body []byte, at time.Time) (Request, error) {
 	if err := json.Unmarshal(body, &wire); err != nil {
 		return Request{}, err
 	}
-	r := Request{At: at, Body: body, customTools: map[string]bool{}}
+	r := Request{At: at, Body: body}
 	for _, message := range wire.Messages {
 		switch text := contentText(message.Content); message.Role {
 		case "user":
@@ -42,37 +41,17 @@ func openAIRequest(body []byte, at time.Time) (Request, error) {
 	for _, tool := range wire.Tools {
 		r.Tools = append(r.Tools, tool.Function.Name)
 	}
+	// Side requests of an agent (a title) offer no tools.
+	r.aside = len(r.Tools) == 0
 	return r, nil
 }
 
 func (s *Server) complete(w http.ResponseWriter, req *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+	_, p, asked := s.ask(w, req, openAIRequest, refuse)
+	if !asked {
 		return
 	}
-	r, err := openAIRequest(body, time.Now())
-	if err != nil {
-		refuse(w, http.StatusBadRequest, "mock model can not read the request: "+err.Error())
-		return
-	}
-	// Side requests of an agent (a title) offer no tools; the script is not for them.
-	p := plan{message: "Mock title"}
-	if len(r.Tools) > 0 {
-		s.record(r)
-		s.mu.Lock()
-		number := len(s.requests)
-		s.mu.Unlock()
-		p = script(r, number)
-	}
-	if p.status != 0 {
-		refuse(w, p.status, "mock model was told to fail")
-		return
-	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusOK)
-	chunks := &chunks{sse: &sse{w: w, ok: true}, id: s.nextID("chatcmpl")}
+	chunks := &chunks{sse: stream(w), id: s.nextID("chatcmpl")}
 	finish := "stop"
 	if p.reason {
 		for _, part := range pieces("Thinking about the mock answer") {
@@ -84,8 +63,8 @@ func (s *Server) complete(w http.ResponseWriter, req *http.Request) {
 		name, arguments := openAICall(*p.call)
 		chunks.delta(object{"tool_calls": []object{{"index": 0, "id": s.nextID("call"), "type": "function",
 			"function": object{"name": name, "arguments": arguments}}}})
-	} else if !s.completeMessage(req, chunks, p) {
-		return
+	} else if !s.words(req, p, func(text string) { chunks.delta(object{"content": text}) }) {
+		return // cut: the client is gone or the server closes
 	}
 	chunks.end(finish)
 }
@@ -94,40 +73,13 @@ func (s *Server) complete(w http.ResponseWriter, req *http.Request) {
 func openAICall(c toolCall) (name, arguments string) {
 	switch c.kind {
 	case callPatch:
-		return "write", encode(object{"filePath": c.arg, "content": "hello from mock\n"})
+		return "write", encode(object{"filePath": c.arg, "content": written})
 	case callAsk:
-		return "question", encode(object{"questions": []object{{"header": "Pick", "question": "Which one?", "options": []object{
-			{"label": "A", "description": "first"}, {"label": "B", "description": "second"}}}}})
+		return "question", encode(question())
 	case callTool:
 		return strings.ReplaceAll(c.name, "/", "_"), c.arg
 	}
 	return "bash", encode(object{"command": c.arg, "description": "run what the script says"})
-}
-
-// completeMessage streams an assistant message; false when it was cut.
-func (s *Server) completeMessage(req *http.Request, out *chunks, p plan) bool {
-	say := func(text string) { out.delta(object{"content": text}) }
-	for i := range p.words {
-		if i > 0 && !pause(req, p.pause) {
-			return false
-		}
-		say(fmt.Sprintf("word%d ", i))
-	}
-	switch {
-	case p.hold != "":
-		if p.words == 0 {
-			say("holding ")
-		}
-		if !s.held(req, p.hold) {
-			return false
-		}
-		say("released " + p.hold)
-	case p.words == 0:
-		for _, part := range pieces(p.message) {
-			say(part)
-		}
-	}
-	return out.ok
 }
 
 // chunks writes the parts of one chat completion.
@@ -137,18 +89,8 @@ type chunks struct {
 }
 
 func (c *chunks) write(data object) {
-	if !c.ok {
-		return
-	}
 	data["id"], data["object"], data["created"], data["model"] = c.id, "chat.completion.chunk", time.Now().Unix(), "mock"
-	raw, err := json.Marshal(data)
-	if err == nil {
-		_, err = fmt.Fprintf(c.w, "data: %s\n\n", raw)
-	}
-	if err == nil {
-		err = http.NewResponseController(c.w).Flush()
-	}
-	c.ok = err == nil
+	c.data(data)
 }
 
 func (c *chunks) delta(delta object) {

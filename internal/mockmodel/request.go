@@ -19,6 +19,8 @@ type Request struct {
 	Body  json.RawMessage
 
 	customTools map[string]bool
+	// aside says that the script is not for it, whole that it asks for an answer in one piece.
+	aside, whole bool
 }
 
 // Output is what codex told the model about one tool call.

@@ -27,9 +27,19 @@ func (e *sse) send(kind string, data object) {
 		return
 	}
 	data["type"] = kind
+	_, err := fmt.Fprintf(e.w, "event: %s\n", kind)
+	e.ok = err == nil
+	e.data(data)
+}
+
+// data writes an event without a name.
+func (e *sse) data(data object) {
+	if !e.ok {
+		return
+	}
 	raw, err := json.Marshal(data)
 	if err == nil {
-		_, err = fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", kind, raw)
+		_, err = fmt.Fprintf(e.w, "data: %s\n\n", raw)
 	}
 	if err == nil && !e.together {
 		err = http.NewResponseController(e.w).Flush()
@@ -37,31 +47,50 @@ func (e *sse) send(kind string, data object) {
 	e.ok = err == nil
 }
 
-func (s *Server) respond(w http.ResponseWriter, req *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
-		return
-	}
-	r, err := parseRequest(body, time.Now())
-	if err != nil {
-		refuse(w, http.StatusBadRequest, "mock model can not read the request: "+err.Error())
-		return
-	}
-	s.record(r)
-	s.mu.Lock()
-	number := len(s.requests)
-	s.mu.Unlock()
-
-	p := script(r, number)
-	if p.status != 0 {
-		refuse(w, p.status, "mock model was told to fail")
-		return
-	}
+// stream begins an answer of server-sent events.
+func stream(w http.ResponseWriter) *sse {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
-	events := &sse{w: w, ok: true}
+	return &sse{w: w, ok: true}
+}
+
+func writeJSON(w http.ResponseWriter, status int, value object) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value) // who does not hear it is gone
+}
+
+// ask reads a request in a dialect and says how to answer it; false when it was refused, in the dialect's words.
+func (s *Server) ask(w http.ResponseWriter, req *http.Request, read func(body []byte, at time.Time) (Request, error),
+	refuse func(w http.ResponseWriter, status int, message string)) (Request, plan, bool) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return Request{}, plan{}, false
+	}
+	r, err := read(body, time.Now())
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "mock model can not read the request: "+err.Error())
+		return r, plan{}, false
+	}
+	p := plan{message: "Mock title"}
+	if !r.aside {
+		p = script(r, s.record(r))
+	}
+	if p.status != 0 {
+		refuse(w, p.status, "mock model was told to fail")
+		return r, p, false
+	}
+	return r, p, true
+}
+
+func (s *Server) respond(w http.ResponseWriter, req *http.Request) {
+	r, p, asked := s.ask(w, req, parseRequest, refuse)
+	if !asked {
+		return
+	}
+	events := stream(w)
 	id := s.nextID("resp")
 	events.send("response.created", object{"response": object{"id": id}})
 	if p.reason {
@@ -84,9 +113,7 @@ func (s *Server) respond(w http.ResponseWriter, req *http.Request) {
 }
 
 func refuse(w http.ResponseWriter, status int, message string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(object{"error": object{"message": message, "type": "mock_error", "code": "mock_error"}})
+	writeJSON(w, status, object{"error": object{"message": message, "type": "mock_error", "code": "mock_error"}})
 }
 
 // message streams an assistant message; false when it was cut.

@@ -211,7 +211,7 @@ func TestGeminiConforms(t *testing.T) {
 				return s
 			}
 			loggedIn := func(t *testing.T) *site {
-				return made(t, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.GeminiURL())
+				return made(t, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.Root())
 			}
 			tried := target(t, script(), loggedIn)
 			if !shims { // what the lines are read from makes no difference to these
@@ -322,7 +322,7 @@ func openCode(t *testing.T, model *mockmodel.Server, _ *runtimetest.Script) *sit
 func TestALoadedHistoryIsNotToldAgain(t *testing.T) {
 	t.Parallel()
 	store, model := runtimetest.NewStore(), mockmodel.Start(t)
-	s := newSite(t, model, acp.Gemini(), false, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.GeminiURL())
+	s := newSite(t, model, acp.Gemini(), false, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.Root())
 	s.options.Bin = agenttest.Binary(t, "gemini")
 	agent := s.start(t, store)
 	thread, err := agent.StartThread(t.Context(), runtime.StartThread{Cwd: s.dir})

@@ -233,3 +233,22 @@ func (s *Set[P]) List() (processes []Info[P], waiting int) {
 	slices.SortFunc(processes, func(a, b Info[P]) int { return a.StartedAt.Compare(b.StartedAt) })
 	return processes, len(s.waiting)
 }
+
+// Report adds a Set's processes, as each tells of itself, and how many uses wait to the status of its runtime. One that is still being made
+// is left out.
+func Report[P interface {
+	comparable
+	Status() runtime.Status
+}](s *Set[P], status *runtime.Status) {
+	var none P
+	list, waiting := s.List()
+	status.Waiting = waiting
+	for _, one := range list {
+		if one.Process == none {
+			continue
+		}
+		own := one.Process.Status()
+		status.Processes = append(status.Processes, runtime.ProcessStatus{PID: own.PID, Generation: own.Generation, Serves: one.ThreadID,
+			State: own.State, Shim: own.Shim, StartedAt: one.StartedAt})
+	}
+}

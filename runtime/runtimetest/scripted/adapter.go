@@ -132,16 +132,7 @@ func (r *Runtime) Status() runtime.Status {
 		status.State, status.Reason = runtime.StateUnavailable, r.failure.Error()
 	}
 	r.mu.Unlock()
-	list, waiting := r.set.List()
-	status.Waiting = waiting
-	for _, one := range list {
-		if one.Process == nil {
-			continue
-		}
-		own := one.Process.Status()
-		status.Processes = append(status.Processes, runtime.ProcessStatus{PID: own.PID, Generation: own.Generation, Serves: one.ThreadID,
-			State: own.State, Shim: own.Shim, StartedAt: one.StartedAt})
-	}
+	processes.Report(r.set, &status)
 	return status
 }
 

@@ -28,7 +28,7 @@ func listen(j *journal.Journal) *heard {
 			h.add(r.Type)
 		}
 	})
-	j.Listen(func(events []journal.Event) {
+	j.SubscribeEphemeral(func(events []journal.Event) {
 		for _, e := range events {
 			h.add(e.Type)
 		}
@@ -97,7 +97,7 @@ func TestToldKeepsItsPlace(t *testing.T) {
 						return []journal.Event{{SessionID: "s", Type: name}}, nil
 					}, nil)
 				default:
-					err = j.Tell(t.Context(), journal.Event{SessionID: "s", Type: name})
+					err = j.PublishEphemeral(t.Context(), journal.Event{SessionID: "s", Type: name})
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -144,7 +144,7 @@ func TestToldNeedsNoCommit(t *testing.T) {
 		case err := <-done:
 			t.Fatal(err)
 		}
-		if err := j.Tell(t.Context(), journal.Event{Type: "told"}); err != nil {
+		if err := j.PublishEphemeral(t.Context(), journal.Event{Type: "told"}); err != nil {
 			t.Fatal(err)
 		}
 		h.until(t, "told", "")
@@ -161,7 +161,7 @@ func TestToldSurvivesItsNeighbours(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		j := start(t, db, journal.Options{Gather: 50 * time.Millisecond})
 		h := listen(j)
-		cancel := j.Listen(func([]journal.Event) { t.Error("a listener that left was told") })
+		cancel := j.SubscribeEphemeral(func([]journal.Event) { t.Error("a listener that left was told") })
 		cancel()
 		cancel()
 		bad := errors.New("bad unit")
@@ -173,7 +173,7 @@ func TestToldSurvivesItsNeighbours(t *testing.T) {
 				return []journal.Event{{Type: fmt.Sprintf("unit %d", i)}}, nil
 			}, nil)
 			if err == nil {
-				err = j.Tell(t.Context(), journal.Event{Type: fmt.Sprintf("told %d", i)})
+				err = j.PublishEphemeral(t.Context(), journal.Event{Type: fmt.Sprintf("told %d", i)})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -190,7 +190,7 @@ func TestToldSurvivesItsNeighbours(t *testing.T) {
 		t.Parallel()
 		j := start(t, dbtest.Open(t, database.SQLite), journal.Options{})
 		stop(t, j)
-		if err := j.Tell(t.Context(), journal.Event{}); !errors.Is(err, journal.ErrStopped) {
+		if err := j.PublishEphemeral(t.Context(), journal.Event{}); !errors.Is(err, journal.ErrStopped) {
 			t.Errorf("telling a stopped journal: %v", err)
 		}
 	})

@@ -1,0 +1,68 @@
+package journal
+
+import (
+	"context"
+)
+
+// EphemeralSubscriber is handed ephemeral events, in order with the records Subscribers are handed and from the same goroutine. The rules of
+// Subscriber apply.
+type EphemeralSubscriber func(events []Event)
+
+// ephemeral are events that are passed on after so many records of a batch, and not stored.
+type ephemeral struct {
+	after  int
+	events []Event
+}
+
+// PublishEphemeral passes events on to the ephemeral subscribers of this process without storing them: early news of what a later unit stores. They keep their
+// place between the units submitted before and after, but no unit's commit is begun or waited for on their account. They have no position,
+// and are lost when the process or its database ends first; nothing may depend on them alone. It blocks and fails as Submit does.
+func (j *Journal) PublishEphemeral(ctx context.Context, events ...Event) error {
+	for i := range events {
+		events[i] = j.record(events[i], Origin{}).Event
+	}
+	return j.submit(&submission{ctx: ctx, ephemeral: events, done: func([]Record, error) {}})
+}
+
+// SubscribeEphemeral adds a receiver of ephemeral events. cancel removes it; calling it twice is allowed.
+func (j *Journal) SubscribeEphemeral(fn EphemeralSubscriber) (cancel func()) {
+	j.publishing.Lock()
+	defer j.publishing.Unlock()
+	id := j.nextID
+	j.nextID++
+	j.ephemeral[id] = fn
+	return func() {
+		j.publishing.Lock()
+		defer j.publishing.Unlock()
+		delete(j.ephemeral, id)
+	}
+}
+
+// publishLeading passes on the ephemeral events of a batch before its first unit, and returns the rest.
+func (j *Journal) publishLeading(ctx context.Context, batch []*submission) []*submission {
+	n := 0
+	for n < len(batch) && batch[n].unit == nil {
+		n++
+	}
+	j.publishEphemeral(ctx, batch[:n:n])
+	return batch[n:]
+}
+
+// ephemeralBetween are the ephemeral events of a committed batch, each with its place among the records.
+func ephemeralBetween(batch []*submission, outcomes []outcome) []ephemeral {
+	var all []ephemeral
+	for i, s := range batch {
+		if s.unit == nil {
+			all = append(all, ephemeral{after: outcomes[i].first, events: s.ephemeral})
+		}
+	}
+	return all
+}
+
+func (j *Journal) pass(events []Event) {
+	j.publishing.Lock()
+	defer j.publishing.Unlock()
+	for _, fn := range j.ephemeral {
+		fn(events)
+	}
+}
