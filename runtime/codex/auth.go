@@ -17,10 +17,12 @@ const keyVariable = "OPENAI_API_KEY"
 
 const installCommand = "npm install -g @openai/codex"
 
+func (c *Codex) key() string { return c.launcher.Variable(keyVariable) }
+
 // logIn gives codex the key of its environment when its model asks for a login and there is none: codex sends the key of the variable alone
 // to nobody. It keeps it in its home, as `codex login` does.
 func (c *conn) logIn(ctx context.Context) error {
-	key := c.codex.launcher.Variable(keyVariable)
+	key := c.codex.key()
 	if key == "" {
 		return nil
 	}
@@ -45,7 +47,7 @@ func (c *conn) logIn(ctx context.Context) error {
 // Auth implements runtime.Adapter. A provider of codex's config.toml may need neither.
 func (c *Codex) Auth(context.Context) (runtime.AuthStatus, error) {
 	status := runtime.AuthStatus{State: runtime.AuthFound, Credentials: []string{}}
-	if c.launcher.Variable(keyVariable) != "" {
+	if c.key() != "" {
 		status.Credentials = append(status.Credentials, runtime.CredentialAPIKey)
 	}
 	if HasAuthFile(c.options.Home) {

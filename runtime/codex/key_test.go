@@ -15,6 +15,7 @@ import (
 	"harness/internal/mockmodel"
 	"harness/runtime"
 	"harness/runtime/codex"
+	"harness/runtime/process"
 )
 
 // authorizations passes requests on to a model and keeps what they were authorized with.
@@ -65,7 +66,7 @@ func TestTheKeyOfTheEnvironmentLogsIn(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				b.codex = codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: b.home, Mark: filepath.Base(b.home) + name, Sink: b.sink,
+				b.codex = codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: b.home, Mark: process.Mark(b.home, "codex"), Sink: b.sink,
 					Logger: logger(t), Env: []string{"HOME=" + b.home, "OPENAI_API_KEY=" + key}})
 				start(t, b.codex)
 				turn := b.turn(t, runtime.StartTurn{ThreadID: b.thread(t, runtime.StartThread{})}, "MOCK_REPLY[hello]")
