@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -55,6 +56,7 @@ type home struct {
 	version                   Version
 	approval, sandbox, config string
 	features                  string
+	login                     bool
 }
 
 // Option changes what Home writes.
@@ -75,6 +77,9 @@ func Config(toml string) Option { return func(h *home) { h.config += toml + "\n"
 
 // Feature switches a feature of codex on.
 func Feature(name string) Option { return func(h *home) { h.features += name + " = true\n" } }
+
+// NeedsLogin makes the model one that codex talks to with an account or a key only.
+func NeedsLogin() Option { return func(h *home) { h.login = true } }
 
 // Home makes a CODEX_HOME whose model is the mock model at modelURL, and returns its path. It goes away with the test.
 func Home(t testing.TB, modelURL string, options ...Option) string {
@@ -98,7 +103,7 @@ func Home(t testing.TB, modelURL string, options ...Option) string {
 	}
 	lines = append(lines,
 		"", "[model_providers.mock]", `name = "Mock"`, "base_url = "+quote(modelURL), `wire_api = "responses"`,
-		"requires_openai_auth = false", "supports_websockets = false",
+		"requires_openai_auth = "+strconv.FormatBool(h.login), "supports_websockets = false",
 		"request_max_retries = 1", "stream_max_retries = 1", "stream_idle_timeout_ms = 60000",
 		"", "[features]", "default_mode_request_user_input = true", h.features, h.config,
 	)

@@ -15,10 +15,39 @@ import (
 // keyVariable is where codex's own model provider looks for a key.
 const keyVariable = "OPENAI_API_KEY"
 
+const installCommand = "npm install -g @openai/codex"
+
+func (c *Codex) key() string { return c.launcher.Variable(keyVariable) }
+
+// logIn gives codex the key of its environment when its model asks for a login and there is none: codex sends the key of the variable alone
+// to nobody. It keeps it in its home, as `codex login` does.
+func (c *conn) logIn(ctx context.Context) error {
+	key := c.codex.key()
+	if key == "" {
+		return nil
+	}
+	answer, err := c.Call(ctx, c.codex.options.CallTimeout, "account/read", object{})
+	if err != nil {
+		return err
+	}
+	var now struct {
+		Account       json.RawMessage `json:"account"`
+		LoginRequired bool            `json:"requiresOpenaiAuth"`
+	}
+	if err := json.Unmarshal(answer, &now); err != nil {
+		return fmt.Errorf("read whether codex is logged in: %w", err)
+	}
+	if !now.LoginRequired || len(now.Account) > 0 && string(now.Account) != "null" {
+		return nil
+	}
+	_, err = c.Call(ctx, c.codex.options.CallTimeout, "account/login/start", object{"type": "apiKey", "apiKey": key})
+	return err
+}
+
 // Auth implements runtime.Adapter. A provider of codex's config.toml may need neither.
 func (c *Codex) Auth(context.Context) (runtime.AuthStatus, error) {
 	status := runtime.AuthStatus{State: runtime.AuthFound, Credentials: []string{}}
-	if c.launcher.Variable(keyVariable) != "" {
+	if c.key() != "" {
 		status.Credentials = append(status.Credentials, runtime.CredentialAPIKey)
 	}
 	if HasAuthFile(c.options.Home) {
@@ -90,7 +119,7 @@ func HasAuthFile(home string) bool {
 
 // Install implements runtime.Installer.
 func (c *Codex) Install() runtime.Install {
-	return runtime.Install{From: "0.101.0", Tested: []string{"0.101.0", "0.169.0"}, Command: "npm install -g @openai/codex", Setting: "CODEX_BIN",
+	return runtime.Install{From: oldest.String(), Tested: []string{"0.101.0", "0.169.0"}, Command: installCommand, Setting: "CODEX_BIN",
 		Page: "https://github.com/openai/codex"}
 }
 

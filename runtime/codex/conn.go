@@ -50,7 +50,7 @@ func (c *conn) Greet(ctx context.Context) error {
 		"clientInfo":   object{"name": "harness", "title": "Harness", "version": options.ClientVersion},
 		"capabilities": object{"experimentalApi": true, "requestAttestation": false},
 	}
-	_, err := c.Call(ctx, options.StartTimeout, methodInitialize, hello)
+	said, err := c.Call(ctx, options.StartTimeout, methodInitialize, hello)
 	if c.Inherited() && alreadyInitialized(err) {
 		// The server before us got that far and no further.
 		c.Started(nil)
@@ -62,19 +62,33 @@ func (c *conn) Greet(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("codex failed to initialize: %w; its stderr is in the log", err)
 	}
+	if told := parseVersion(helloOf(said).UserAgent); told.tooOld() {
+		return fmt.Errorf("codex %s is too old: at least %s is needed; install it with: %s", told, oldest, installCommand)
+	}
+	if err := c.logIn(ctx); err != nil {
+		c.codex.options.Logger.Warn().Err(err).Msg("codex could not be logged in with " + keyVariable)
+	}
+	c.Started(said) // unless it was when the answer came
 	if err := c.send(ctx, outgoing{Method: "initialized"}); err != nil {
 		return fmt.Errorf("codex failed to initialize: %w", err)
 	}
 	return nil
 }
 
+// hello is what codex says about itself.
+type hello struct {
+	UserAgent string `json:"userAgent"`
+	Home      string `json:"codexHome"`
+}
+
+func helloOf(said json.RawMessage) (h hello) {
+	_ = json.Unmarshal(said, &h) // what cannot be read says nothing
+	return h
+}
+
 // started reads what codex says about itself; its version is that of the process from here on.
 func (c *Codex) started(line *stdio.Conn) string {
-	var hello struct {
-		UserAgent string `json:"userAgent"`
-		Home      string `json:"codexHome"`
-	}
-	_ = json.Unmarshal(line.Hello(), &hello)
+	hello := helloOf(line.Hello())
 	own := connOf(line)
 	own.version = parseVersion(hello.UserAgent)
 	c.mu.Lock()
@@ -132,7 +146,10 @@ func (c *conn) AnswerIn(line []byte) string {
 func (c *conn) Answered(method, threadID string, result json.RawMessage) {
 	switch method {
 	case methodInitialize:
-		c.Started(result)
+		// With a key it can be used once it is logged in, see Greet.
+		if c.codex.key() == "" && !parseVersion(helloOf(result).UserAgent).tooOld() {
+			c.Started(result)
+		}
 	case "":
 		var hello struct {
 			UserAgent string `json:"userAgent"`

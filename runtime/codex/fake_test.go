@@ -91,7 +91,11 @@ func waitForever() {
 func (f *fake) handle(frame fakeFrame, line []byte) int {
 	switch frame.Method {
 	case "initialize":
-		f.result(frame.ID, `{"userAgent":"harness/0.999.0 (fake)"}`)
+		agent := "harness/0.999.0 (fake)"
+		if f.mode == "old" {
+			agent = "harness/0.98.1 (fake)"
+		}
+		f.result(frame.ID, `{"userAgent":"`+agent+`"}`)
 	case "initialized":
 		f.initialized()
 	case "silent":

@@ -91,6 +91,19 @@ func TestHangingStartIsBounded(t *testing.T) {
 	}
 }
 
+// A codex older than what was tried is not driven: who asks is told which version is needed and how to get it.
+func TestACodexThatIsTooOldIsNamed(t *testing.T) {
+	t.Parallel()
+	b := misbehaving(t, "old", nil)
+	b.wait(t, "the end of the old codex", func(s runtime.Signal) bool { return s.Kind == runtime.SignalExited })
+	var err error
+	for err == nil || !strings.Contains(err.Error(), "codex 0.98.1 is too old: at least 0.101.0 is needed; install it with: npm install -g @openai/codex") {
+		if _, err = b.codex.Call(t.Context(), "model/list", nil); !errors.Is(err, runtime.ErrUnavailable) {
+			t.Fatalf("call: %v", err)
+		}
+	}
+}
+
 func TestCrashingStartBacksOff(t *testing.T) {
 	t.Parallel()
 	b := misbehaving(t, "crash", nil)

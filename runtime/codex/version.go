@@ -34,6 +34,12 @@ func (v version) String() string {
 	return strings.Join([]string{strconv.Itoa(v.major), strconv.Itoa(v.minor), strconv.Itoa(v.patch)}, ".")
 }
 
+// oldest is the oldest version this adapter was tried with.
+var oldest = version{0, 101, 0}
+
+// tooOld is whether it cannot be driven; what is unknown may be a build of somebody's own.
+func (v version) tooOld() bool { return v != (version{}) && oldest.after(v) }
+
 // lastOnFailure is the last version known to take the approval policy on-failure.
 var lastOnFailure = version{0, 101, 0}
 

@@ -1,0 +1,93 @@
+package codex_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"harness/internal/codextest"
+	"harness/internal/mockmodel"
+	"harness/runtime"
+	"harness/runtime/codex"
+	"harness/runtime/process"
+)
+
+// authorizations passes requests on to a model and keeps what they were authorized with.
+type authorizations struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (a *authorizations) before(t *testing.T, model string) string {
+	t.Helper()
+	target, err := url.Parse(strings.TrimSuffix(model, "/v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := httputil.NewSingleHostReverseProxy(target)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.mu.Lock()
+		a.seen = append(a.seen, r.Header.Get("Authorization"))
+		a.mu.Unlock()
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/v1"
+}
+
+// The key of the environment is what a codex without a login uses where its model asks for one, and nowhere else; a login that is there stays.
+func TestTheKeyOfTheEnvironmentLogsIn(t *testing.T) {
+	const key = "sk-of-the-environment"
+	onEach(t, func(t *testing.T, version codextest.Version) {
+		for name, c := range map[string]struct {
+			options []codextest.Option
+			login   string
+			want    string
+		}{
+			"asked for":     {options: []codextest.Option{codextest.NeedsLogin()}, want: "Bearer " + key},
+			"not asked for": {},
+			"logged in":     {options: []codextest.Option{codextest.NeedsLogin()}, login: `{"OPENAI_API_KEY":"sk-of-the-login"}`, want: "Bearer sk-of-the-login"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				var seen authorizations
+				model := mockmodel.Start(t)
+				b := &bundle{recorder: newRecorder(), version: version, model: model, cwd: t.TempDir()}
+				b.home = codextest.Home(t, seen.before(t, model.URL()), append(c.options, codextest.For(version))...)
+				stored := filepath.Join(b.home, "auth.json")
+				if c.login != "" {
+					if err := os.WriteFile(stored, []byte(c.login), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				b.codex = codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: b.home, Mark: process.Mark(b.home, "codex"), Sink: b.sink,
+					Logger: logger(t), Env: []string{"HOME=" + b.home, "OPENAI_API_KEY=" + key}})
+				start(t, b.codex)
+				turn := b.turn(t, runtime.StartTurn{ThreadID: b.thread(t, runtime.StartThread{})}, "MOCK_REPLY[hello]")
+				if done := b.completed(t, turn); done.Status != "completed" {
+					t.Fatalf("the turn is %+v", done)
+				}
+				if status, err := b.codex.Auth(t.Context()); err != nil || status.State != runtime.AuthFound {
+					t.Errorf("auth is %+v, %v", status, err)
+				}
+				text, err := os.ReadFile(stored)
+				if kept := strings.Contains(string(text), key); kept != (name == "asked for") {
+					t.Errorf("its home keeps the key: %v (%v)", kept, err)
+				}
+				seen.mu.Lock()
+				defer seen.mu.Unlock()
+				for _, got := range seen.seen {
+					if got != c.want && !(c.want == "" && !strings.Contains(got, "Bearer")) {
+						t.Errorf("a request carried %q, want %q", got, c.want)
+					}
+				}
+			})
+		}
+	})
+}
