@@ -134,7 +134,7 @@ func runtimeVariables() []Variable {
 			Doc:   "Runtime of sessions whose creator names none. Unset: the first of HARNESS_RUNTIMES.",
 			field: func(c *Config) any { return &c.DefaultRuntime }},
 		{Name: "CODEX_BIN", Default: "codex", check: notEmpty, Allowed: "a command name or a path",
-			Doc:   "codex executable, looked up on PATH when it has no slash.",
+			Doc:   "codex executable, looked up on PATH when it has no slash; unset and not on PATH: the one beside harness's own executable.",
 			field: func(c *Config) any { return &c.CodexBin }},
 		{Name: "CLAUDE_BIN", Default: "claude", check: notEmpty, Allowed: "a command name or a path",
 			Doc:   "Claude Code's executable, looked up on PATH when it has no slash.",

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Starts ./bin/harness serve with a codex: the one named by CODEX_BIN (environment or .env), else the one on PATH, else the pinned version,
-# installed into the cache. Without npm the server still starts; its health answer then says that codex is missing and what to do.
+# installed into the cache and named by bin/codex. Without npm the server still starts; its health answer then says that codex is missing and what to do.
 set -eu
 
 cd "$(dirname -- "$0")/.."
@@ -9,7 +9,7 @@ named() { [ -n "${CODEX_BIN:-}" ] || { [ -f .env ] && grep -Eq '^[[:space:]]*(ex
 
 if ! named && ! command -v codex >/dev/null 2>&1; then
 	if found=$(scripts/agents.sh codex); then
-		export CODEX_BIN="$found"
+		ln -sf "$found" bin/codex # harness looks there when there is none on PATH
 	else
 		echo "run.sh: starting without codex; see above" >&2
 	fi

@@ -124,7 +124,7 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 			plan.Hide = append(plan.Hide, path)
 		}
 	}
-	for _, needed := range []string{s.cfg.CodexHome, s.cfg.CodexBin, s.cfg.ClaudeBin} {
+	for _, needed := range []string{s.cfg.CodexHome, codexBin(s.cfg), s.cfg.ClaudeBin} {
 		if path, err := realPath(needed); needed != "" && err == nil && within(data, path) && path != data {
 			plan.Keep = append(plan.Keep, path)
 		}

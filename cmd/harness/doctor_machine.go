@@ -72,7 +72,7 @@ func (d *doctor) runtime(ctx context.Context) {
 		d.ok(name, "codex is none of HARNESS_RUNTIMES")
 		return
 	}
-	path, err := exec.LookPath(d.cfg.CodexBin)
+	path, err := exec.LookPath(codexBin(d.cfg))
 	if err != nil {
 		d.broken(name, fmt.Sprintf("codex is missing: %s", err), "set CODEX_BIN to the codex executable, or: npm install -g @openai/codex")
 		return
@@ -105,7 +105,7 @@ func (d *doctor) runtime(ctx context.Context) {
 		}
 	}
 	if d.cfg.OpenAIAPIKey == "" && os.Getenv("OPENAI_API_KEY") == "" && !codex.HasAuthFile(d.cfg.CodexHome) {
-		d.warn(name, fmt.Sprintf("%s at %s has no login", said, path), "codex login as the user of runtimes, or OPENAI_API_KEY; a model provider of your own needs neither")
+		d.warn(name, fmt.Sprintf("%s at %s has no login", said, path), "harness login as the user of runtimes, or OPENAI_API_KEY; a model provider of your own needs neither")
 		return
 	}
 	d.ok(name, "%s at %s", said, path)

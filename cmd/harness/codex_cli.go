@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"harness/config"
+)
+
+// newCodexCommand runs the codex of this configuration, with its home: who installs it by `make run` has none on PATH.
+func newCodexCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "codex [-- ARGUMENT...]",
+		Short: "Run the codex that a server of this configuration runs, with the same home: harness codex -- login status",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return becomeCodex(cmd, args)
+		},
+	}
+	config.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// newLogin logs codex in where servers of this configuration look.
+func newLogin() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "login [-- ARGUMENT...]",
+		Short: "Log codex in where a server of this configuration looks (harness login -- --device-auth on a machine without a browser)",
+		Long: "Log codex in where a server of this configuration looks: it runs `codex login` with the arguments after --, as this user.\n" +
+			"How the other runtimes log in:  curl http://127.0.0.1:3001/api/runtimes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return becomeCodex(cmd, append([]string{"login"}, args...))
+		},
+	}
+	config.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// becomeCodex replaces this process, so that terminal, signals and exit code are codex's own. It returns on failure only.
+func becomeCodex(cmd *cobra.Command, args []string) error {
+	cfg, err := loadConfig(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	path, err := exec.LookPath(codexBin(cfg))
+	if err != nil {
+		return fmt.Errorf("codex is missing: %w; set CODEX_BIN to its executable, or: npm install -g @openai/codex", err)
+	}
+	env := os.Environ()
+	if cfg.CodexHome != "" {
+		env = append(env, "CODEX_HOME="+cfg.CodexHome)
+	}
+	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, append([]string{"codex"}, args...), env)) //nolint:gosec // what the operator named
+}
+
+// codexBin is CODEX_BIN; where nobody names one and there is none on PATH it is the one beside this program, which `make run` puts there.
+func codexBin(cfg *config.Config) string {
+	if cfg.Source("CODEX_BIN") != config.SourceDefault {
+		return cfg.CodexBin
+	}
+	if _, err := exec.LookPath(cfg.CodexBin); !errors.Is(err, exec.ErrNotFound) {
+		return cfg.CodexBin
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return cfg.CodexBin
+	}
+	beside := filepath.Join(filepath.Dir(own), "codex")
+	if _, err := os.Stat(beside); err != nil {
+		return cfg.CodexBin
+	}
+	return beside
+}
