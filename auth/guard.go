@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -20,6 +22,8 @@ type Options struct {
 	AllowedHosts   []string // HARNESS_ALLOWED_HOSTS
 	AllowedOrigins []string // HARNESS_ALLOWED_ORIGINS
 	Token          string   // HARNESS_AUTH_TOKEN; "" asks for none
+	// TrustedProxies may say in X-Forwarded-Proto that the browser's connection to them was TLS (HARNESS_TRUSTED_PROXIES).
+	TrustedProxies []netip.Prefix
 
 	// Agent tells whether a request comes from inside of a runtime, and for which session that works, "" when it is not
 	// known. nil: none does.
@@ -59,7 +63,7 @@ func Guard(o Options) func(http.Handler) http.Handler {
 			if allowCORS(w, r, o.AllowedOrigins) {
 				return
 			}
-			if originMatters(r) && !requestOriginAllowed(r, o.AllowedOrigins) {
+			if originMatters(r) && !o.originAllowed(r) {
 				refuse(w, http.StatusForbidden, "forbidden_origin",
 					fmt.Sprintf("origin %s may not do this; the operator can add it to HARNESS_ALLOWED_ORIGINS", quoted(r.Header.Get("Origin"))))
 				return
@@ -103,7 +107,7 @@ func originMatters(r *http.Request) bool {
 	return true
 }
 
-func requestOriginAllowed(r *http.Request, allowed []string) bool {
+func (o Options) originAllowed(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	switch len(origins) {
 	case 0:
@@ -111,23 +115,37 @@ func requestOriginAllowed(r *http.Request, allowed []string) bool {
 		// state; should one do, this newer header still tells.
 		return !strings.EqualFold(r.Header.Get("Sec-Fetch-Site"), "cross-site")
 	case 1:
-		scheme := "http"
-		if r.TLS != nil {
-			scheme = "https"
-		}
-		return OriginAllowed(origins[0], scheme, r.Host, allowed)
+		return OriginAllowed(origins[0], o.scheme(r), r.Host, o.AllowedOrigins)
 	default:
 		return false
 	}
 }
 
-// isOpen lists what needs no token: an orchestrator's probes have none.
+// scheme is that of the browser's connection, as far as it is known.
+func (o Options) scheme(r *http.Request) string {
+	told := r.Header.Values("X-Forwarded-Proto")
+	if r.TLS != nil || len(told) == 1 && strings.EqualFold(told[0], "https") && o.fromTrustedProxy(r) {
+		return "https"
+	}
+	return "http"
+}
+
+func (o Options) fromTrustedProxy(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	address := peer.Addr().Unmap()
+	return slices.ContainsFunc(o.TrustedProxies, func(trusted netip.Prefix) bool { return trusted.Contains(address) })
+}
+
+// isOpen lists what needs no token: an orchestrator's probes have none, nor has a browser that looks at the documentation.
 func isOpen(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	switch r.URL.Path {
-	case healthPath, readyPath, "/healthz", "/readyz":
+	case healthPath, readyPath, "/healthz", "/readyz", "/api/docs", "/api/openapi.json":
 		return r.Header.Get("Upgrade") == ""
 	}
 	return false

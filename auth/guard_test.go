@@ -127,6 +127,8 @@ func TestGuardToken(t *testing.T) {
 		{name: "ready", method: "GET", path: "/readyz", want: 200},
 		{name: "alive", method: "GET", path: "/healthz", want: 200},
 		{name: "ready below api", method: "GET", path: "/api/ready", want: 200},
+		{name: "documentation", method: "GET", path: "/api/docs", want: 200},
+		{name: "its document", method: "GET", path: "/api/openapi.json", want: 200},
 		{name: "readiness by POST", method: "POST", path: "/api/ready", want: 401, code: "unauthorized"},
 		{name: "stream by header", method: "GET", path: "/api/stream", headers: append([]string{bearer}, ws...), want: 200},
 		{name: "stream by query", method: "GET", path: "/api/stream?access_token=" + token, headers: ws, want: 200},

@@ -20,6 +20,7 @@ type Config struct {
 	Port            int           // PORT; 0 lets the system choose
 	AllowedOrigins  []string      // HARNESS_ALLOWED_ORIGINS
 	AllowedHosts    []string      // HARNESS_ALLOWED_HOSTS
+	TrustedProxies  []string      // HARNESS_TRUSTED_PROXIES
 	AuthToken       string        // HARNESS_AUTH_TOKEN (secret)
 	InsecureNoAuth  bool          // HARNESS_INSECURE_NO_AUTH
 	ShutdownTimeout time.Duration // HARNESS_SHUTDOWN_TIMEOUT_MS

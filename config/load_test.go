@@ -163,6 +163,7 @@ func otherValue(v Variable) string {
 	special := map[string]string{
 		"HOST": "localhost", "DATABASE_URL": "postgres://u:p@h:5432/n",
 		"HARNESS_ALLOWED_ORIGINS": "https://a.example,http://b.example:81", "HARNESS_ALLOWED_HOSTS": "a.example,b.example:81",
+		"HARNESS_TRUSTED_PROXIES":   "10.0.0.0/8,::1",
 		"HARNESS_RUNTIME_ENV_ALLOW": "COMPANY_*,opencode:KEY", "HARNESS_RUNTIME_CREDENTIALS": "shared,claude=ephemeral",
 	}
 	if s, ok := special[v.Name]; ok {

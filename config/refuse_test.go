@@ -30,6 +30,7 @@ func TestBadValueIsOneLineThatNamesEverything(t *testing.T) {
 		{"HARNESS_ALLOWED_ORIGINS", "null", "no path"},
 		{"HARNESS_ALLOWED_HOSTS", "https://x.example", "no scheme"},
 		{"HARNESS_ALLOWED_HOSTS", "*.example", "no *"},
+		{"HARNESS_TRUSTED_PROXIES", "proxy.example", "IP addresses or networks"},
 		{"HARNESS_RUNTIME_ENV_ALLOW", "*", "at least 3 characters"},
 		{"HARNESS_RUNTIME_ENV_ALLOW", "A=b", "RUNTIME:NAME"},
 		{"HARNESS_RUNTIME_CREDENTIALS", "private", "shared, namespaced, ephemeral"},

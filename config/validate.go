@@ -2,6 +2,7 @@ package config
 
 import (
 	"net"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -34,6 +35,20 @@ func isHostPort(s string) bool {
 	}
 	host, port, err := net.SplitHostPort(s)
 	return err == nil && isHost(host) && isPort(port)
+}
+
+// isNetwork accepts an IP address, or a network as address/bits.
+func isNetwork(s string) bool {
+	_, err := ParseNetwork(s)
+	return err == nil
+}
+
+// ParseNetwork reads an entry of HARNESS_TRUSTED_PROXIES; an address alone is a network of one.
+func ParseNetwork(s string) (netip.Prefix, error) {
+	if address, err := netip.ParseAddr(s); err == nil {
+		return address.Prefix(address.BitLen())
+	}
+	return netip.ParsePrefix(s)
 }
 
 func isPort(s string) bool {

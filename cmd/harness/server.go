@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -249,7 +250,8 @@ func (s *Server) startHTTP(context.Context) error {
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
 			BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins, Token: s.cfg.AuthToken,
-			Agent: agents.of, Refused: s.metrics.http.guardRefused,
+			TrustedProxies: trustedProxies(s.cfg),
+			Agent:          agents.of, Refused: s.metrics.http.guardRefused,
 		}),
 		Agents: agents,
 		Actor:  actor,
@@ -260,6 +262,16 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	s.gate.Open(api.New(options))
 	return nil
+}
+
+// trustedProxies were checked when the configuration was read.
+func trustedProxies(cfg *config.Config) (all []netip.Prefix) {
+	for _, entry := range cfg.TrustedProxies {
+		if network, err := config.ParseNetwork(entry); err == nil {
+			all = append(all, network)
+		}
+	}
+	return all
 }
 
 // operations are the parts of what clients may ask. What there is not of the queue stays nil, and is refused.
