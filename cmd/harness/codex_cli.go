@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -51,11 +53,19 @@ func becomeCodex(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("codex is missing: %w; set CODEX_BIN to its executable, or: npm install -g @openai/codex", err)
 	}
-	env := os.Environ()
+	env := slices.DeleteFunc(os.Environ(), isServerSecret)
 	if cfg.CodexHome != "" {
 		env = append(env, "CODEX_HOME="+cfg.CodexHome)
 	}
 	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, append([]string{"codex"}, args...), env)) //nolint:gosec // what the operator named
+}
+
+// isServerSecret tells what codex is not given: what is secret here, but for its own key.
+func isServerSecret(assignment string) bool {
+	name, _, _ := strings.Cut(assignment, "=")
+	return slices.ContainsFunc(config.Variables(), func(v config.Variable) bool {
+		return v.Name == name && (v.Secret || name == "DATABASE_URL") && name != "OPENAI_API_KEY"
+	})
 }
 
 // codexBin is CODEX_BIN; where nobody names one and there is none on PATH it is the one beside this program, which `make run` puts there.
