@@ -313,11 +313,21 @@ func runtimeFailures(err error, rt *rest.Route, in *rest.Input) (failure, bool) 
 	var unsupported *runtime.UnsupportedError
 	var control *runtime.ControlError
 	var foreign *compat.NotSupportedError
+	var limit *session.LimitError
 	switch {
 	case errors.As(err, &foreign):
 		return failure{status: http.StatusNotImplemented, body: errorBody{Status: "error", Code: "not_supported", Message: err.Error(), Details: struct {
 			Runtime string `json:"runtime"`
 		}{foreign.Runtime}}}, true
+	case errors.As(err, &limit):
+		f := failure{status: http.StatusTooManyRequests, retry: true, body: errorBody{Status: "error", Code: "limit_reached", Message: err.Error(),
+			Details: struct {
+				Runtime   string `json:"runtime"`
+				SessionID string `json:"sessionId,omitempty"`
+				Limit     int    `json:"limit"`
+				Setting   string `json:"setting"`
+			}{limit.Runtime, limit.SessionID, limit.Limit, limit.Setting}}}
+		return f, true
 	case errors.As(err, &unsupported):
 		return failure{status: http.StatusConflict, body: errorBody{Status: "error", Code: "unsupported_by_runtime", Message: err.Error(), Details: struct {
 			Runtime   string `json:"runtime"`

@@ -14,11 +14,16 @@ import (
 // Send starts a turn with a message, or steers it into the running one, and returns the turn's id; where the runtime cannot steer, it waits for
 // the running turn's end first. Sends to one session go one after the other, so two at once make one turn. Options given become the session's
 // controls once the runtime took the message. *ToolsError for client tools that are not the session's, *runtime.ControlError for levels its
-// runtime does not enforce, *runtime.UnsupportedError for images it does not take.
+// runtime does not enforce, *runtime.UnsupportedError for images it does not take, *LimitError when too many messages are on their way.
 func (s *Service) Send(ctx context.Context, sessionID string, message Message) (string, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return "", err // before the runtime is told anything
 	}
+	leave, err := s.comeIn(ctx, sessionID)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
 	session, adapter, release, err := s.forMessage(ctx, sessionID, message.Alone)
 	if err != nil {
 		return "", err
@@ -57,14 +62,21 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 }
 
 // forMessage takes the lock of a session for a message: at once where the message can be steered into a running turn, else as soon as no turn
-// runs. Messages that wait come in the order they were sent; one that is to be alone is refused with runtime.ErrTurnActive instead.
+// runs, and its runtime may have one more. Messages that wait come in the order they were sent; one that is to be alone is refused with
+// runtime.ErrTurnActive instead while a turn runs.
 func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) (session Session, adapter runtime.Adapter, release func(), err error) {
 	next, err := s.locks.Acquire(ctx, "message "+sessionID)
 	if err != nil {
 		return Session{}, nil, nil, err
 	}
 	defer next()
-	for {
+	giveBack := func() {} // of the place among the turns of its runtime
+	defer func() {
+		if err != nil {
+			giveBack()
+		}
+	}()
+	for placed := false; ; {
 		if release, err = s.locks.Acquire(ctx, sessionID); err != nil {
 			return Session{}, nil, nil, err
 		}
@@ -72,12 +84,22 @@ func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) 
 		if session, adapter, err = s.owned(ctx, sessionID); err == nil {
 			idle, err = s.turnToAwait(session, adapter, alone)
 		}
-		if err == nil && idle == nil {
-			return session, adapter, release, nil
+		waits := err == nil && idle == nil && !placed && s.needsPlace(session)
+		if err == nil && idle == nil && !waits {
+			free := release
+			return session, adapter, func() { free(); giveBack() }, nil
 		}
 		release()
 		if err != nil {
 			return Session{}, nil, nil, err
+		}
+		if waits {
+			if giveBack, err = s.view.limits.place(ctx, session.Runtime); err != nil {
+				giveBack = func() {}
+				return Session{}, nil, nil, err
+			}
+			placed = true
+			continue
 		}
 		select {
 		case <-idle:

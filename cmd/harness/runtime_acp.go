@@ -20,6 +20,6 @@ func acpMaker(profile acp.Profile) runtimeMaker {
 			return nil, err
 		}
 		bin := map[string]string{"GEMINI_BIN": s.cfg.GeminiBin, "OPENCODE_BIN": s.cfg.OpenCodeBin}[profile.Setting]
-		return acp.New(acp.Options{Profile: profile, Bin: bin, Setup: setup, Silence: s.cfg.TurnIdle}), nil
+		return acp.New(acp.Options{Profile: profile, Bin: bin, Setup: setup}), nil
 	}}
 }

@@ -143,7 +143,7 @@ func (s *Server) setup(name string, confined confinement, families ...string) st
 		LastState: func(ctx context.Context, threadID string) (json.RawMessage, error) {
 			return s.sessions.LastState(ctx, name, threadID)
 		},
-		Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version,
+		Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version, Silence: stdio.Silence(s.cfg.TurnIdle),
 	}
 }
 

@@ -217,5 +217,11 @@ func Beyond() []Row {
 			Reason: "the original had codex only",
 			Routes: []string{"GET /api/models", "GET /api/capabilities", "GET /api/health"},
 		},
+		{
+			What: "a message or a new session is refused with 429 `limit_reached` and `Retry-After` when 4,096 are on their way to its runtime, or 256 to its " +
+				"session; the turns of a runtime can be bounded, too: [limits.md](limits.md#runtimes)",
+			Reason: "in the original they waited without bound, each with its body in memory",
+			Routes: []string{"POST /api/sessions", "POST /api/sessions/{sessionId}/messages"},
+		},
 	}
 }

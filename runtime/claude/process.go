@@ -52,14 +52,7 @@ func (r *Runtime) newProcess(t *talk, about hello, carried state, inherit []shim
 		return version
 	}
 	options.Sink = func(batch runtime.Batch) { r.sink(t, p, batch) }
-	options.Attend = func(ctx context.Context, _ *stdio.Conn, _ int) error {
-		select {
-		case <-p.retire:
-			return &stdio.RetiredError{Exit: "it was not used", Message: "it is resumed on demand"}
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	options.Attend = func(ctx context.Context, line *stdio.Conn, _ int) error { return r.attendTo(ctx, p, line) }
 	p.Supervisor = stdio.NewSupervisor(r.launcher, options)
 	return p
 }

@@ -21,6 +21,8 @@ type Setup struct {
 	// Idle and MaxProcesses are for a runtime with a process for each conversation (processes.Options).
 	Idle         time.Duration
 	MaxProcesses int
+	// Silence is how long an agent may say nothing in a turn.
+	Silence Silence
 	// Version is the server's, to be told to the agent.
 	Version string
 }
