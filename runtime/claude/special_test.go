@@ -13,6 +13,7 @@ import (
 	"harness/runtime"
 	"harness/runtime/claude"
 	"harness/runtime/runtimetest"
+	"harness/runtime/stdio"
 )
 
 // stage is a conversation with the real Claude Code whose requests are answered as they come.
@@ -265,6 +266,23 @@ func TestABusyProcessAnswersTheProbe(t *testing.T) {
 		t.Error(err)
 	}
 	s.End(t, turn)
+}
+
+// A turn in which the model says nothing ends, and says why; the conversation goes on.
+func TestASilentTurnIsEnded(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, open(), func(g *rig) { g.setup.Silence = stdio.Silence(2 * time.Second) })
+	if end, _ := s.turn("MOCK_HOLD[for ever]"); end.Status != runtime.TurnFailed || !strings.Contains(end.Error, "said nothing for 2s (HARNESS_TURN_IDLE") {
+		t.Errorf("it ended %+v", end)
+	}
+	if end, _ := s.turn("MOCK_REPLY[again]"); end.Status != runtime.TurnDone {
+		t.Errorf("the next one ended %+v", end)
+	}
+	for _, signal := range s.Signals() {
+		if signal.Kind == runtime.SignalExited {
+			t.Errorf("its process ended: %+v", signal.Exit)
+		}
+	}
 }
 
 // await waits for a file in the folder of the conversation.
