@@ -59,7 +59,8 @@ func (r *Runtime) newProcess(t *talk, about hello, carried state, inherit []shim
 
 // program is how the process of a conversation is started.
 func (r *Runtime) program(about hello) (stdio.Program, error) {
-	dir, err := r.configDir()
+	session := cmp.Or(about.Thread, about.Native)
+	dir, err := r.stateOf(session)
 	if err != nil {
 		return stdio.Program{}, err
 	}
@@ -67,7 +68,12 @@ func (r *Runtime) program(about hello) (stdio.Program, error) {
 	if err != nil {
 		return stdio.Program{}, err
 	}
-	return stdio.Program{Args: about.Controls.arguments(about.Native, resume), Dir: about.Controls.Cwd}, nil
+	program := stdio.Program{Args: about.Controls.arguments(about.Native, resume), Dir: about.Controls.Cwd}
+	home, keep, err := r.home(session)
+	if err == nil && home.Dir != "" {
+		program.Env, program.Keep = append(home.Env(), "CLAUDE_CONFIG_DIR="+dir), keep
+	}
+	return program, err
 }
 
 // sink passes on what a process says, and keeps it as long as it has something to do.
