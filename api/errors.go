@@ -282,6 +282,14 @@ func projectFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 
 // turnFailures are about the running turn of a session.
 func turnFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
+	var refused *session.NotRetryableError
+	if errors.As(err, &refused) {
+		return failure{status: http.StatusConflict, body: errorBody{Status: "error", Code: "not_retryable", Message: err.Error(), Details: struct {
+			SessionID string `json:"sessionId"`
+			TurnID    string `json:"turnId"`
+			Reason    string `json:"reason"`
+		}{refused.SessionID, refused.TurnID, refused.Reason}}}, true
+	}
 	if !errors.Is(err, session.ErrNoActiveTurn) && !errors.Is(err, session.ErrWrongTurn) && !errors.Is(err, runtime.ErrNoActiveTurn) {
 		return failure{}, false
 	}

@@ -58,6 +58,22 @@ func TestAMessageTooMany(t *testing.T) {
 	}
 }
 
+// A turn is tried again by its id; one that is not tells why.
+func TestATurnIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const path = "/api/sessions/" + knownID + "/turns/t1/retry"
+	if got := b.send(http.MethodPost, path, "", ""); got.Code != http.StatusAccepted ||
+		got.Body.String() != `{"status":"accepted","sessionId":"`+knownID+`","turnId":"after t1 of `+knownID+`"}` {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	b.sessions.fail = &session.NotRetryableError{SessionID: knownID, TurnID: "t1", Reason: "a tool has run in it"}
+	if got := b.send(http.MethodPost, path, "", ""); got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), `"code":"not_retryable"`) ||
+		!strings.Contains(got.Body.String(), `"details":{"sessionId":"`+knownID+`","turnId":"t1","reason":"a tool has run in it"}`) {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+}
+
 // A list is of one runtime when asked for.
 func TestListOfARuntime(t *testing.T) {
 	t.Parallel()

@@ -24,11 +24,17 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		return "", err
 	}
 	defer leave()
-	session, adapter, release, err := s.forMessage(ctx, sessionID, message.Alone)
+	session, adapter, release, err := s.forMessage(ctx, sessionID, message.Alone || message.retries != "")
 	if err != nil {
 		return "", err
 	}
 	defer release()
+	retries := message.retries
+	if retries != "" {
+		if message, err = s.again(ctx, sessionID, retries); err != nil {
+			return "", err
+		}
+	}
 	if len(message.Images) > 0 && !runtime.CapabilitiesOf(adapter).Images {
 		return "", &runtime.UnsupportedError{Runtime: session.Runtime, Operation: runtime.OpImages}
 	}
@@ -55,6 +61,9 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		Model: controls.model(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox,
 		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
 	})
+	if retries != "" && errors.Is(err, runtime.ErrTurnActive) {
+		err = &NotRetryableError{SessionID: sessionID, TurnID: retries, Reason: "a turn runs in its session"}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -156,7 +165,7 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, turnID stri
 			if err := s.storeWishes(ctx, tx, session.ID, message); err != nil {
 				return nil, err
 			}
-			turn := turnRow{sessionID: session.ID, turnID: turnID, generation: generation, nodeID: s.opts.NodeID, startedAt: at}
+			turn := turnRow{sessionID: session.ID, turnID: turnID, generation: generation, nodeID: s.opts.NodeID, startedAt: at, input: message.kept()}
 			if err := errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, session.ID, at)); err != nil || !down {
 				return nil, err
 			}

@@ -223,5 +223,10 @@ func Beyond() []Row {
 			Reason: "in the original they waited without bound, each with its body in memory",
 			Routes: []string{"POST /api/sessions", "POST /api/sessions/{sessionId}/messages"},
 		},
+		{
+			What: "a turn that was cut off by the end of its runtime or of the server before any tool ran is offered as `retryableTurnId` of its session, and " +
+				"`POST /api/sessions/{id}/turns/{turnId}/retry` sends what it was asked once more: [api.md](api.md#what-a-session-is-doing-ours)",
+			Reason: "the original left a person to find the message and type it again; nothing is tried again unasked, nor after a tool ran",
+		},
 	}
 }
