@@ -282,6 +282,14 @@ func projectFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 
 // turnFailures are about the running turn of a session.
 func turnFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
+	var refused *session.NotRetryableError
+	if errors.As(err, &refused) {
+		return failure{status: http.StatusConflict, body: errorBody{Status: "error", Code: "not_retryable", Message: err.Error(), Details: struct {
+			SessionID string `json:"sessionId"`
+			TurnID    string `json:"turnId"`
+			Reason    string `json:"reason"`
+		}{refused.SessionID, refused.TurnID, refused.Reason}}}, true
+	}
 	if !errors.Is(err, session.ErrNoActiveTurn) && !errors.Is(err, session.ErrWrongTurn) && !errors.Is(err, runtime.ErrNoActiveTurn) {
 		return failure{}, false
 	}
@@ -313,11 +321,21 @@ func runtimeFailures(err error, rt *rest.Route, in *rest.Input) (failure, bool) 
 	var unsupported *runtime.UnsupportedError
 	var control *runtime.ControlError
 	var foreign *compat.NotSupportedError
+	var limit *session.LimitError
 	switch {
 	case errors.As(err, &foreign):
 		return failure{status: http.StatusNotImplemented, body: errorBody{Status: "error", Code: "not_supported", Message: err.Error(), Details: struct {
 			Runtime string `json:"runtime"`
 		}{foreign.Runtime}}}, true
+	case errors.As(err, &limit):
+		f := failure{status: http.StatusTooManyRequests, retry: true, body: errorBody{Status: "error", Code: "limit_reached", Message: err.Error(),
+			Details: struct {
+				Runtime   string `json:"runtime"`
+				SessionID string `json:"sessionId,omitempty"`
+				Limit     int    `json:"limit"`
+				Setting   string `json:"setting"`
+			}{limit.Runtime, limit.SessionID, limit.Limit, limit.Setting}}}
+		return f, true
 	case errors.As(err, &unsupported):
 		return failure{status: http.StatusConflict, body: errorBody{Status: "error", Code: "unsupported_by_runtime", Message: err.Error(), Details: struct {
 			Runtime   string `json:"runtime"`

@@ -233,6 +233,13 @@ func (f *fakeSessions) Send(_ context.Context, _ string, m session.Message) (str
 	return f.next.turnID, f.fail
 }
 
+func (f *fakeSessions) Retry(_ context.Context, id, turnID string) (string, error) {
+	if f.fail != nil {
+		return "", f.fail
+	}
+	return "after " + turnID + " of " + id, nil
+}
+
 func (f *fakeSessions) Interrupt(_ context.Context, _, turnID string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

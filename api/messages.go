@@ -36,6 +36,7 @@ func imageURLs(images []schema.Value) []string {
 func (s *server) messageRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/messages", Operation: operations.Send, Body: sendMessageBody, Mapped: true, Handle: s.sendMessage},
+		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/turns/:turnId/retry", Operation: operations.Retry, Mapped: true, Handle: s.retry},
 		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/interrupt", Operation: operations.Interrupt, Body: interruptBody, Handle: s.interrupt},
 	}
 }
@@ -52,6 +53,15 @@ func (s *server) sendMessage(ctx context.Context, in *rest.Input) (rest.Reply, e
 		ApprovalPolicy: in.Body.Get("approvalPolicy").TextPointer(), NetworkAccess: in.Body.Get("networkAccess").TextPointer(),
 		FilesystemSandbox: in.Body.Get("filesystemSandbox").TextPointer(), DynamicTools: in.Body.Get("dynamicTools").JSON(),
 	})
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	noteTurn(ctx, turnID)
+	return rest.Reply{Status: http.StatusAccepted, Body: turnBody{"accepted", in.SessionID(), turnID}}, nil
+}
+
+func (s *server) retry(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	turnID, err := s.Operations.Retry(ctx, in.SessionID(), in.Params["turnId"])
 	if err != nil {
 		return rest.Reply{}, err
 	}

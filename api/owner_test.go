@@ -23,7 +23,7 @@ func TestAnotherNodesSessionIsMisdirected(t *testing.T) {
 		return session.Session{ID: id, NodeID: "elsewhere", SystemOwned: id == systemID}, nil
 	}
 	for _, op := range []struct{ method, path string }{
-		{http.MethodPost, "/messages"}, {http.MethodPost, "/interrupt"}, {http.MethodPost, "/turns/t/steer"}, {http.MethodPost, "/rename"},
+		{http.MethodPost, "/messages"}, {http.MethodPost, "/interrupt"}, {http.MethodPost, "/turns/t/steer"}, {http.MethodPost, "/turns/t/retry"}, {http.MethodPost, "/rename"},
 		{http.MethodPost, "/archive"}, {http.MethodPost, "/unarchive"}, {http.MethodPost, "/fork"}, {http.MethodPost, "/compact"},
 		{http.MethodPost, "/rollback"}, {http.MethodPost, "/review"}, {http.MethodPost, "/background-terminals/clean"},
 		{http.MethodPost, "/suggested-request"}, {http.MethodPost, "/suggested-request/jobs"}, {http.MethodDelete, ""},

@@ -25,6 +25,18 @@ type runtimeView struct {
 	Capabilities runtime.Capabilities `json:"capabilities"`
 	Auth         authView             `json:"auth"`
 	Install      *runtime.Install     `json:"install,omitempty"`
+	Limits       limitsView           `json:"limits"`
+}
+
+// limitsView is what a runtime has to do now, and the most it may have; 0 is no bound.
+type limitsView struct {
+	Turns              int `json:"turns"`
+	MaxTurns           int `json:"maxTurns"`
+	Messages           int `json:"messages"`
+	MaxMessages        int `json:"maxMessages"`
+	MaxSessionMessages int `json:"maxSessionMessages"`
+	// Waiting are the messages that wait for a turn of another session to end.
+	Waiting int `json:"waiting"`
 }
 
 type authView struct {
@@ -41,7 +53,8 @@ func viewRuntimeOf(one operations.Runtime) runtimeView {
 	if one.Auth.Credentials == nil {
 		one.Auth.Credentials = []string{}
 	}
-	view := runtimeView{viewRuntime(RuntimeHealth{one.Name, one.Status}, position), one.Capabilities, authView{one.Auth, one.Login}, one.Install}
+	view := runtimeView{viewRuntime(RuntimeHealth{one.Name, one.Status}, position), one.Capabilities, authView{one.Auth, one.Login}, one.Install,
+		limitsView{one.Load.Turns, one.Load.Limits.Turns, one.Load.Messages, one.Load.Limits.Messages, one.Load.Limits.SessionMessages, one.Load.Waiting}}
 	for i := range one.Status.Processes {
 		view.Processes[i].SessionID = one.Status.Processes[i].Serves
 	}

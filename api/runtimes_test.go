@@ -44,6 +44,36 @@ func TestRuntimeOfANewSession(t *testing.T) {
 	}
 }
 
+// A message that is one too many is refused with what is full, and when to come again. RA-28
+func TestAMessageTooMany(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.sessions.next.session = session.Session{ID: "s", Title: "A chat"}
+	b.sessions.fail = &session.LimitError{Runtime: "codex", SessionID: "s", Limit: 256, Setting: "HARNESS_SESSION_MAX_MESSAGES"}
+	answer := b.send(http.MethodPost, "/api/sessions", "application/json", `{}`)
+	want := `"details":{"runtime":"codex","sessionId":"s","limit":256,"setting":"HARNESS_SESSION_MAX_MESSAGES"}`
+	if text := answer.Body.String(); answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") != "5" ||
+		!strings.Contains(text, `"code":"limit_reached"`) || !strings.Contains(text, "HARNESS_SESSION_MAX_MESSAGES") || !strings.Contains(text, want) {
+		t.Errorf("%d, Retry-After %q, %s", answer.Code, answer.Header().Get("Retry-After"), text)
+	}
+}
+
+// A turn is tried again by its id; one that is not tells why.
+func TestATurnIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const path = "/api/sessions/" + knownID + "/turns/t1/retry"
+	if got := b.send(http.MethodPost, path, "", ""); got.Code != http.StatusAccepted ||
+		got.Body.String() != `{"status":"accepted","sessionId":"`+knownID+`","turnId":"after t1 of `+knownID+`"}` {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	b.sessions.fail = &session.NotRetryableError{SessionID: knownID, TurnID: "t1", Reason: "a tool has run in it"}
+	if got := b.send(http.MethodPost, path, "", ""); got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), `"code":"not_retryable"`) ||
+		!strings.Contains(got.Body.String(), `"details":{"sessionId":"`+knownID+`","turnId":"t1","reason":"a tool has run in it"}`) {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+}
+
 // A list is of one runtime when asked for.
 func TestListOfARuntime(t *testing.T) {
 	t.Parallel()
@@ -64,6 +94,10 @@ func (r twoRuntimes) Runtimes() (names []string) {
 		names = append(names, adapter.Name())
 	}
 	return names
+}
+
+func (r twoRuntimes) Load(string) session.Load {
+	return session.Load{Limits: session.RuntimeLimits{Turns: 2, Messages: 8, SessionMessages: 4}, Turns: 1, Messages: 3, Waiting: 1}
 }
 
 func (r twoRuntimes) Chosen(name string) (runtime.Adapter, error) {

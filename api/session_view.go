@@ -24,6 +24,8 @@ type sessionView struct {
 	ActiveTurnID *string        `json:"activeTurnId"`
 	PendingCount int64          `json:"pendingCount"`
 	LastError    *turnErrorView `json:"lastError"`
+	// RetryableTurnID is the last turn when it can be tried again.
+	RetryableTurnID string `json:"retryableTurnId,omitempty"`
 	// Runtime is the name of what drives it; codex-manager has codex only.
 	Runtime string `json:"runtime"`
 }
@@ -44,6 +46,7 @@ func viewSession(s session.Session) sessionView {
 		ApprovalPolicy: controls.ApprovalPolicy, SessionControls: controls,
 		CreatedAt: s.CreatedAt / 1000, UpdatedAt: s.UpdatedAt / 1000, Cwd: s.Cwd, Source: s.Source, ProjectID: s.ProjectID,
 		State: s.Activity.State, ActiveTurnID: textOrNull(s.Activity.ActiveTurnID), PendingCount: s.Activity.PendingCount, Runtime: s.Runtime,
+		RetryableTurnID: s.Activity.RetryableTurnID,
 	}
 	if view.State == "" {
 		view.State = session.StateIdle

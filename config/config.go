@@ -64,6 +64,9 @@ type Config struct {
 	Workspace           string        // HARNESS_WORKSPACE, absolute after Load; "" is the working directory
 	KeepRuntimes        bool          // HARNESS_KEEP_RUNTIMES
 	TurnIdle            time.Duration // HARNESS_TURN_IDLE_TIMEOUT_MS, of all runtimes but codex; 0 waits for ever
+	RuntimeMaxTurns     []string      // HARNESS_RUNTIME_MAX_TURNS: N or RUNTIME=N; see TurnLimit
+	RuntimeMaxMessages  []string      // HARNESS_RUNTIME_MAX_MESSAGES: N or RUNTIME=N; see MessageLimit
+	SessionMaxMessages  int           // HARNESS_SESSION_MAX_MESSAGES; 0 is no bound
 	GeminiBin           string        // GEMINI_BIN
 	ACPAgents           string        // HARNESS_ACP_AGENTS (secret: it may hold keys), JSON; see acp.Configured
 	RuntimeEnv          string        // HARNESS_RUNTIME_ENV: inherit or closed

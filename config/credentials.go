@@ -12,16 +12,21 @@ import (
 // CredentialLevel is the level of a runtime's credentials: what was said of it, else of all, else namespaced. Of two
 // that say the same the last one counts.
 func (c *Config) CredentialLevel(runtime string) string {
+	return cmp.Or(saidOf(runtime, c.RuntimeCredentials), "namespaced")
+}
+
+// saidOf is the value for a runtime in a list of VALUE and RUNTIME=VALUE: what was said of it, else of all, else "".
+func saidOf(runtime string, list []string) string {
 	var all, own string
-	for _, entry := range c.RuntimeCredentials {
-		whose, level, scoped := strings.Cut(entry, "=")
+	for _, entry := range list {
+		whose, value, scoped := strings.Cut(entry, "=")
 		if !scoped {
 			all = entry
 		} else if whose == runtime {
-			own = level
+			own = value
 		}
 	}
-	return cmp.Or(own, all, "namespaced")
+	return cmp.Or(own, all)
 }
 
 // providerKeys are secrets of this server that are a runtime's credentials: an operator may hand them to others.

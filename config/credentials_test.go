@@ -38,3 +38,15 @@ func TestSecretsOfTheServerAreNotAllowed(t *testing.T) {
 		t.Errorf("no runtime gets %v", kept)
 	}
 }
+
+func TestLimitsOfARuntime(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for setting, want := range map[string]int{"": 0, "8": 8, "8,claude=2": 2, "claude=0,8": 0, "gemini=3": 0} {
+		p.env = []string{"HARNESS_RUNTIME_MAX_TURNS=" + setting}
+		c := p.mustLoad()
+		if got := c.TurnLimit("claude"); got != want || c.MessageLimit("claude") != 4096 || c.SessionMaxMessages != 256 {
+			t.Errorf("%q: %d turns, %d messages, %d of a session", setting, got, c.MessageLimit("claude"), c.SessionMaxMessages)
+		}
+	}
+}

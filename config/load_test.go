@@ -165,6 +165,7 @@ func otherValue(v Variable) string {
 		"HARNESS_ALLOWED_ORIGINS": "https://a.example,http://b.example:81", "HARNESS_ALLOWED_HOSTS": "a.example,b.example:81",
 		"HARNESS_TRUSTED_PROXIES":   "10.0.0.0/8,::1",
 		"HARNESS_RUNTIME_ENV_ALLOW": "COMPANY_*,opencode:KEY", "HARNESS_RUNTIME_CREDENTIALS": "shared,claude=ephemeral",
+		"HARNESS_RUNTIME_MAX_TURNS": "8,claude=2", "HARNESS_RUNTIME_MAX_MESSAGES": "0,acp:own=1",
 	}
 	if s, ok := special[v.Name]; ok {
 		return s

@@ -22,6 +22,7 @@ const (
 	AssignProject  Operation = "assign project"
 	Send           Operation = "send"
 	Interrupt      Operation = "interrupt"
+	Retry          Operation = "retry"
 	Steer          Operation = "steer"
 	Fork           Operation = "fork"
 	Compact        Operation = "compact"
@@ -56,7 +57,7 @@ func rulesOf(op Operation) rules {
 		return known
 	case ReadControls, EditControls, StoreSuggested:
 		return userSession
-	case Rename, Archive, Unarchive, Resume, Delete, Send, Suggest:
+	case Rename, Archive, Unarchive, Resume, Delete, Send, Retry, Suggest:
 		return ownedSession
 	case Interrupt, Steer, Fork, Compact, CleanTerminals, RollBack, Review:
 		return notSystem | owned

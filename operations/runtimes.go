@@ -13,6 +13,8 @@ type Runtimes interface {
 	Runtimes() []string
 	// Chosen finds one by its name, the default one by "". *session.UnknownRuntimeError.
 	Chosen(name string) (runtime.Adapter, error)
+	// Load is what one has to do now.
+	Load(name string) session.Load
 }
 
 // Runtime is what is known of one of the server's runtimes.
@@ -25,6 +27,7 @@ type Runtime struct {
 	// Install is nil of a runtime whose adapter does not know how to get it. Login says that Login works.
 	Install *runtime.Install
 	Login   bool
+	Load    session.Load
 }
 
 // Runtimes are those of this server, the default one first.
@@ -51,7 +54,7 @@ func (s *Service) Runtime(ctx context.Context, name string) (Runtime, error) {
 		return Runtime{}, err
 	}
 	one := Runtime{Name: adapter.Name(), Default: adapter.Name() == s.DefaultRuntime(), Status: adapter.Status(),
-		Capabilities: runtime.CapabilitiesOf(adapter), Auth: auth}
+		Capabilities: runtime.CapabilitiesOf(adapter), Auth: auth, Load: s.opts.Runtimes.Load(adapter.Name())}
 	if installer, ok := adapter.(runtime.Installer); ok {
 		install := installer.Install()
 		one.Install = &install

@@ -23,6 +23,15 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	return s.opts.Sessions.Send(ctx, sessionID, message)
 }
 
+// Retry tries a session's last turn again, one that was cut off before any tool ran, and returns the id of the new one.
+// *session.NotRetryableError.
+func (s *Service) Retry(ctx context.Context, sessionID, turnID string) (string, error) {
+	if err := s.Check(ctx, Retry, sessionID); err != nil {
+		return "", err
+	}
+	return s.opts.Sessions.Retry(ctx, sessionID, turnID)
+}
+
 // Interrupt ends the running turn, whichever it is for turnID "", and returns its id. session.ErrNoActiveTurn, session.ErrWrongTurn.
 func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error) {
 	_, found, err := s.find(ctx, Interrupt, sessionID)

@@ -30,6 +30,13 @@ type Librarian interface {
 	DeleteThread(ctx context.Context, threadID string) (deletedFiles int, err error)
 }
 
+// Forgetter is a runtime that is no Librarian, and has files of a conversation that are to go with it.
+type Forgetter interface {
+	// ForgetThread removes what is stored of a conversation, ends its process, and returns how many files went. Unknown ones are no error.
+	// ErrTurnActive while it is used.
+	ForgetThread(ctx context.Context, in ResumeThread) (deletedFiles int, err error)
+}
+
 // Reverter is a runtime that can take back the last turns of a conversation.
 type Reverter interface {
 	// LastTurns lists the last turns, newest first, at most limit.

@@ -27,6 +27,7 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 	// The limit keeps Postgres from looking for the last turn again for each use of it.
 	const failure = ` from transcript_entries where session_id = a.id and message_id = '` + turnErrorPrefix + `' || a.last)`
 	rows, err := q.QueryContext(ctx, `select a.id, a.running, a.waiting, a.last,
+			(select count(*) from turns t where t.session_id = a.id and t.turn_id = a.last and t.status = 'interrupted' and t.input <> ''),
 			(select content`+failure+`, (select `+transcript.StoredEntry+failure+` from (select s.id as id,
 			coalesce((select t.turn_id from turns t where t.session_id = s.id and t.status = 'inProgress'
 				order by t.started_at desc, t.turn_id desc limit 1), '') as running,
@@ -43,12 +44,16 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 		var (
 			id, last        string
 			content, stored sql.NullString
+			cutOff          int64
 			now             Activity
 		)
-		if err := rows.Scan(&id, &now.ActiveTurnID, &now.PendingCount, &last, &content, &stored); err != nil {
+		if err := rows.Scan(&id, &now.ActiveTurnID, &now.PendingCount, &last, &cutOff, &content, &stored); err != nil {
 			return fmt.Errorf("read what goes on in %d sessions: %w", len(sessions), err)
 		}
 		now.ActiveTurnID = database.DecodeText(now.ActiveTurnID)
+		if cutOff > 0 && now.ActiveTurnID == "" {
+			now.RetryableTurnID = database.DecodeText(last)
+		}
 		if content.Valid {
 			message, err := transcript.ContentOf(content.String, stored)
 			if err != nil {

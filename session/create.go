@@ -12,7 +12,7 @@ import (
 )
 
 // Create opens a conversation in a runtime and stores it with its controls. The reply says Materialized false, as clients expect of a
-// session nobody has written to. *UnknownRuntimeError, and runtime.ErrUnavailable with the cause and the remedy.
+// session nobody has written to. *UnknownRuntimeError, *LimitError, and runtime.ErrUnavailable with the cause and the remedy.
 func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return Session{}, err // before the runtime is told anything
@@ -21,6 +21,11 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
+	leave, err := s.view.limits.enter(adapter.Name(), "")
+	if err != nil {
+		return Session{}, err
+	}
+	defer leave()
 	defaults, err := s.defaults(ctx, s.db.Read())
 	if err != nil {
 		return Session{}, err

@@ -72,10 +72,10 @@ func (s *Service) deleteThread(ctx context.Context, session Session, by time.Tim
 		s.interruptFirst(ctx, adapter, session)
 		if err = ctx.Err(); err == nil {
 			s.giveBack(ctx, adapter, session)
-			files, err = deleteThread(ctx, adapter, session.RuntimeSessionID)
+			files, err = deleteThread(ctx, adapter, session)
 		}
 	}
-	if noAnswer(err) {
+	if noAnswer(err) || errors.Is(err, runtime.ErrTurnActive) {
 		s.opts.Logger.Warn().Err(err).Str("session", session.ID).
 			Msg("the runtime does not answer: the session is deleted here, and the runtime is told when it answers again")
 		return 0, false, nil
@@ -84,9 +84,12 @@ func (s *Service) deleteThread(ctx context.Context, session Session, by time.Tim
 }
 
 // deleteThread has a runtime delete a conversation, if it keeps any.
-func deleteThread(ctx context.Context, adapter runtime.Adapter, threadID string) (files int, err error) {
+func deleteThread(ctx context.Context, adapter runtime.Adapter, session Session) (files int, err error) {
 	if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
-		return librarian.DeleteThread(ctx, threadID)
+		return librarian.DeleteThread(ctx, session.RuntimeSessionID)
+	}
+	if forgetter, ok := adapter.(runtime.Forgetter); ok {
+		return forgetter.ForgetThread(ctx, runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID})
 	}
 	return 0, nil
 }

@@ -108,7 +108,7 @@ func (s *Service) tellDeletion(ctx context.Context, session Session) error {
 	}
 	asking, cancel := context.WithTimeout(ctx, deletionCall)
 	defer cancel()
-	if _, err := deleteThread(asking, adapter, session.RuntimeSessionID); err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
+	if _, err := deleteThread(asking, adapter, session); err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
 		return err
 	}
 	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

@@ -148,8 +148,8 @@ func absent(err error) bool {
 // interrupt ends a turn whose runtime process is gone. The runtime can not say so, so this package says it in the runtime's words: clients
 // that only know codex's own turn/completed stop waiting.
 func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) ([]journal.Event, error) {
-	turn.status, turn.failure, turn.completedAt = runtime.TurnInterrupted, reason, max(at, turn.startedAt)
-	if err := errors.Join(closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn)); err != nil {
+	turn.status, turn.failure, turn.completedAt, turn.cutOff = runtime.TurnInterrupted, reason, max(at, turn.startedAt), true
+	if err := errors.Join(closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn)); err != nil {
 		return nil, err
 	}
 	meta, runtimeName := stream.Meta{Purged: true}, ""

@@ -376,7 +376,9 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	if turn.completedAt == 0 {
 		turn.completedAt = a.receivedAt
 	}
-	if err := errors.Join(closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), touch(ctx, tx, turn.sessionID, a.receivedAt)); err != nil {
+	turn.cutOff = turn.status == runtime.TurnInterrupted && turn.failure != "" // who stops a turn needs no reason
+	err := errors.Join(closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn), touch(ctx, tx, turn.sessionID, a.receivedAt))
+	if err != nil {
 		return nil, err
 	}
 	// Whatever this turn asked can no longer be answered (not every runtime says so of every kind of request).

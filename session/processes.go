@@ -40,13 +40,13 @@ func (v *view) runtimeExited(key processKey, generation string) {
 func (v *view) restServed(key processKey) {
 	if key.serves != "" {
 		if t, ok := v.threads[key.serves]; ok {
-			t.rest()
+			v.rest(t)
 		}
 		return
 	}
 	for id, t := range v.threads {
 		if _, served := v.live[processKey{key.runtime, id}]; t.runtime == key.runtime && !served {
-			t.rest()
+			v.rest(t)
 		}
 	}
 }

@@ -17,10 +17,13 @@ import (
 
 // turnRow is one stored turn. Times are in ms, 0 when unknown.
 type turnRow struct {
-	sessionID, turnID      string
-	status                 runtime.TurnStatus
-	failure                string
-	native                 json.RawMessage // the runtime's description of it
+	sessionID, turnID string
+	status            runtime.TurnStatus
+	failure           string
+	native            json.RawMessage // the runtime's description of it
+	// input is what it is asked (Message.kept), to be stored with its start; cutOff keeps that beyond its end.
+	input                  string
+	cutOff                 bool
 	generation, nodeID     string
 	startedAt, completedAt int64
 }
@@ -28,12 +31,14 @@ type turnRow struct {
 // openTurn notes that a turn runs. A turn that is stored already keeps its state: its end may have overtaken the news of its start.
 func openTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
 	_, err := tx.ExecContext(ctx, `insert into turns
-		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native)
-		values ($1, $2, 'inProgress', '', $3, $4, $5, 0, $6)
+		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native, input)
+		values ($1, $2, 'inProgress', '', $3, $4, $5, 0, $6, $7)
 		on conflict (session_id, turn_id) do update set
+			input = case when turns.status = 'inProgress' then turns.input || excluded.input else turns.input end,
 			started_at = case when turns.started_at = 0 then excluded.started_at else turns.started_at end,
 			native = case when turns.native = '' then excluded.native else turns.native end`,
-		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), turn.generation, turn.nodeID, turn.startedAt, string(turn.native))
+		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), turn.generation, turn.nodeID, turn.startedAt, string(turn.native),
+		database.EncodeText(turn.input))
 	if err != nil {
 		return fmt.Errorf("store turn %s: %w", turn.turnID, err)
 	}
@@ -47,11 +52,11 @@ func closeTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
 		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		on conflict (session_id, turn_id) do update set status = excluded.status, error = excluded.error,
-			completed_at = excluded.completed_at, native = case when excluded.native = '' then turns.native else excluded.native end,
+			completed_at = excluded.completed_at, input = case when $10 = 1 then turns.input else '' end, native = case when excluded.native = '' then turns.native else excluded.native end,
 			started_at = case when excluded.started_at = 0 or turns.started_at - excluded.started_at between 0 and 999 then turns.started_at
 				else excluded.started_at end`,
 		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), string(turn.status), database.EncodeText(turn.failure),
-		turn.generation, turn.nodeID, turn.startedAt, turn.completedAt, string(turn.native))
+		turn.generation, turn.nodeID, turn.startedAt, turn.completedAt, string(turn.native), flag(turn.cutOff))
 	if err != nil {
 		return fmt.Errorf("store the end of turn %s: %w", turn.turnID, err)
 	}

@@ -14,16 +14,27 @@ import (
 // Send starts a turn with a message, or steers it into the running one, and returns the turn's id; where the runtime cannot steer, it waits for
 // the running turn's end first. Sends to one session go one after the other, so two at once make one turn. Options given become the session's
 // controls once the runtime took the message. *ToolsError for client tools that are not the session's, *runtime.ControlError for levels its
-// runtime does not enforce, *runtime.UnsupportedError for images it does not take.
+// runtime does not enforce, *runtime.UnsupportedError for images it does not take, *LimitError when too many messages are on their way.
 func (s *Service) Send(ctx context.Context, sessionID string, message Message) (string, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return "", err // before the runtime is told anything
 	}
-	session, adapter, release, err := s.forMessage(ctx, sessionID, message.Alone)
+	leave, err := s.comeIn(ctx, sessionID)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	session, adapter, release, err := s.forMessage(ctx, sessionID, message.Alone || message.retries != "")
 	if err != nil {
 		return "", err
 	}
 	defer release()
+	retries := message.retries
+	if retries != "" {
+		if message, err = s.again(ctx, sessionID, retries); err != nil {
+			return "", err
+		}
+	}
 	if len(message.Images) > 0 && !runtime.CapabilitiesOf(adapter).Images {
 		return "", &runtime.UnsupportedError{Runtime: session.Runtime, Operation: runtime.OpImages}
 	}
@@ -50,6 +61,9 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		Model: controls.model(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox,
 		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
 	})
+	if retries != "" && errors.Is(err, runtime.ErrTurnActive) {
+		err = &NotRetryableError{SessionID: sessionID, TurnID: retries, Reason: "a turn runs in its session"}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -57,14 +71,21 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 }
 
 // forMessage takes the lock of a session for a message: at once where the message can be steered into a running turn, else as soon as no turn
-// runs. Messages that wait come in the order they were sent; one that is to be alone is refused with runtime.ErrTurnActive instead.
+// runs, and its runtime may have one more. Messages that wait come in the order they were sent; one that is to be alone is refused with
+// runtime.ErrTurnActive instead while a turn runs.
 func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) (session Session, adapter runtime.Adapter, release func(), err error) {
 	next, err := s.locks.Acquire(ctx, "message "+sessionID)
 	if err != nil {
 		return Session{}, nil, nil, err
 	}
 	defer next()
-	for {
+	giveBack := func() {} // of the place among the turns of its runtime
+	defer func() {
+		if err != nil {
+			giveBack()
+		}
+	}()
+	for placed := false; ; {
 		if release, err = s.locks.Acquire(ctx, sessionID); err != nil {
 			return Session{}, nil, nil, err
 		}
@@ -72,12 +93,22 @@ func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) 
 		if session, adapter, err = s.owned(ctx, sessionID); err == nil {
 			idle, err = s.turnToAwait(session, adapter, alone)
 		}
-		if err == nil && idle == nil {
-			return session, adapter, release, nil
+		waits := err == nil && idle == nil && !placed && s.needsPlace(session)
+		if err == nil && idle == nil && !waits {
+			free := release
+			return session, adapter, func() { free(); giveBack() }, nil
 		}
 		release()
 		if err != nil {
 			return Session{}, nil, nil, err
+		}
+		if waits {
+			if giveBack, err = s.view.limits.place(ctx, session.Runtime); err != nil {
+				giveBack = func() {}
+				return Session{}, nil, nil, err
+			}
+			placed = true
+			continue
 		}
 		select {
 		case <-idle:
@@ -134,7 +165,7 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, turnID stri
 			if err := s.storeWishes(ctx, tx, session.ID, message); err != nil {
 				return nil, err
 			}
-			turn := turnRow{sessionID: session.ID, turnID: turnID, generation: generation, nodeID: s.opts.NodeID, startedAt: at}
+			turn := turnRow{sessionID: session.ID, turnID: turnID, generation: generation, nodeID: s.opts.NodeID, startedAt: at, input: message.kept()}
 			if err := errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, session.ID, at)); err != nil || !down {
 				return nil, err
 			}

@@ -43,6 +43,8 @@ type Options struct {
 	// RuntimeLevels are the approval policy and the sandbox of sessions of a runtime whose creator names none, in place of the defaults of all;
 	// "" keeps those. nil is none for any runtime.
 	RuntimeLevels func(runtime string) (approvalPolicy, sandbox string)
+	// RuntimeLimits bound what a runtime has to do at once; nil is no bounds for any runtime.
+	RuntimeLimits func(runtime string) RuntimeLimits
 	// DefaultsLocked makes Defaults the only ones: they are not to be edited (SESSION_DEFAULTS_LOCKED).
 	DefaultsLocked bool
 	// WorkspaceRoot is where sessions work whose creator named no directory.
@@ -100,7 +102,7 @@ func New(opts Options) *Service {
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
 		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()), serving: map[string]string{},
 	}
-	s.view = newView(s.now)
+	s.view = newView(s.now, newLimits(opts.RuntimeLimits))
 	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s
 }
@@ -132,6 +134,10 @@ func (s *Service) begin(ctx context.Context) error {
 	if err := s.recover(ctx); err != nil {
 		unsubscribe()
 		return fmt.Errorf("settle what the last run left open: %w", err)
+	}
+	if err := s.countTurns(ctx); err != nil {
+		unsubscribe()
+		return err
 	}
 	if err := s.completeBulks(ctx); err != nil {
 		return err

@@ -85,6 +85,8 @@ type Activity struct {
 	PendingCount int64
 	// LastError is why the last turn failed; nil when it did not, and once another one runs.
 	LastError *TurnError
+	// RetryableTurnID is the last turn when it was cut off before any tool ran, so that it can be tried again (Service.Retry); "" otherwise.
+	RetryableTurnID string
 }
 
 // TurnError is why a turn failed.
@@ -173,6 +175,8 @@ type Message struct {
 	CollaborationMode json.RawMessage
 	// Alone asks for a turn of its own: while another one runs the message is refused with runtime.ErrTurnActive.
 	Alone bool
+	// retries is the turn whose messages it stands for (Service.Retry).
+	retries string
 }
 
 // Deleted reports a deletion.

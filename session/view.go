@@ -19,6 +19,7 @@ type view struct {
 	trimmed int64 // when (ms) it was last tried to make room
 	// natives are the threads whose runtime has an id of its own for them.
 	natives map[nativeKey]string
+	limits  *limits
 	// live are the running generations, exited the last one that ended of each process that is for a whole runtime.
 	live   map[processKey]string
 	exited map[string]string
@@ -55,8 +56,8 @@ type thread struct {
 
 const rememberedTurns = 8
 
-func newView(now func() int64) *view {
-	return &view{now: now, keep: keptThreads, threads: map[string]*thread{}, natives: map[nativeKey]string{},
+func newView(now func() int64, limits *limits) *view {
+	return &view{now: now, keep: keptThreads, threads: map[string]*thread{}, natives: map[nativeKey]string{}, limits: limits,
 		live: map[processKey]string{}, exited: map[string]string{}}
 }
 
@@ -94,6 +95,7 @@ func (v *view) put(id string, t thread) (crowded bool) {
 		v.use(&t)
 		v.threads[id] = &t
 		v.bind(id, &t, t.native)
+		v.count(&t, false)
 	}
 	return v.crowded()
 }
@@ -120,6 +122,23 @@ func (v *view) bind(id string, t *thread, native string) {
 	}
 }
 
+// count tells the limits when a thread's turn began or ended; had says whether one ran before. mu is held.
+func (v *view) count(t *thread, had bool) {
+	switch has := t.activeTurn != ""; {
+	case has && !had:
+		v.limits.turn(t.runtime, 1)
+	case had && !has:
+		v.limits.turn(t.runtime, -1)
+	}
+}
+
+// rest notes that no turn runs in a thread. mu is held.
+func (v *view) rest(t *thread) {
+	had := t.activeTurn != ""
+	t.rest()
+	v.count(t, had)
+}
+
 // drop takes a thread out of the view. mu is held.
 func (v *view) drop(id string, t *thread) {
 	delete(v.natives, nativeKey{t.runtime, t.native})
@@ -132,7 +151,9 @@ func (v *view) change(id string, edit func(*thread)) {
 	defer v.mu.Unlock()
 	if t, ok := v.threads[id]; ok {
 		v.use(t)
+		had := t.activeTurn != ""
 		edit(t)
+		v.count(t, had)
 	}
 }
 
@@ -153,7 +174,7 @@ func (v *view) forget(id string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if t, ok := v.threads[id]; ok {
-		t.rest()
+		v.rest(t)
 		v.drop(id, t)
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"harness/internal/agenttest"
@@ -87,6 +89,35 @@ func TestClaudeCodeOutlivesItsServer(t *testing.T) {
 			s.requireNoOrphans()
 			s.foldJournal(session) // gap-free
 		})
+	}
+}
+
+// A turn whose Claude Code was killed before a tool ran is tried again when somebody asks for it, with its message.
+func TestATurnOfClaudeCodeIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := withClaude(t)
+	server := s.start()
+	session := server.claudeSession()
+	events := server.follow("after=0")
+	turn := server.send(session, "MOCK_HOLD[cut off]")
+	if err := s.model.WaitHeld(t.Context(), "cut off"); err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(server.claudeProcess())
+	if err != nil || syscall.Kill(pid, syscall.SIGKILL) != nil {
+		t.Fatalf("its process is %d, %v", pid, err)
+	}
+	if status := events.waitTurn(turn); status != "interrupted" {
+		t.Errorf("the turn ended %s", status)
+	}
+	s.model.Release("cut off")
+	again := server.tryAgain(session, turn)
+	if status := events.waitTurn(again); status != "completed" {
+		t.Errorf("the next turn ended %s", status)
+	}
+	requests := s.model.Requests()
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "MOCK_HOLD[cut off]") {
+		t.Errorf("the model was asked %.300s", last)
 	}
 }
 

@@ -92,11 +92,31 @@ func TestCodexKilledInATurnIsRestarted(t *testing.T) {
 		if again := int(health["codex"].(object)["pid"].(float64)); again == pid {
 			t.Errorf("health still shows pid %d", pid)
 		}
-		if status := events.waitTurn(server.send(session, "MOCK_REPLY[again]")); status != "completed" {
+		// Nobody allowed the command, so no tool has run: the turn is offered to be tried again, and asks again.
+		again := server.tryAgain(session, turn)
+		server.eventually("it asks again", func() bool { return len(server.approvals(session)) == 1 })
+		server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(server.approvals(session)[0], "approvalId")+"/decision", object{"decision": "accept"})
+		if status := events.waitTurn(again); status != "completed" {
 			t.Errorf("the next turn ended %s", status)
 		}
+		server.want(http.StatusConflict, http.MethodPost, "/api/sessions/"+session+"/turns/"+again+"/retry", nil)
 		server.stop()
 	})
+}
+
+// tryAgain has a turn tried again that its session offers, and returns the new one.
+func (i *instance) tryAgain(session, turn string) string {
+	i.t.Helper()
+	read := i.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil)
+	if offered := text(read, "session", "retryableTurnId"); offered != turn {
+		i.t.Errorf("%q is offered to be tried again, not %s", offered, turn)
+	}
+	return text(i.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/turns/"+turn+"/retry", nil), "turnId")
+}
+
+func (i *instance) approvals(session string) []any {
+	i.t.Helper()
+	return i.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any)
 }
 
 // Without codex the server still starts, says so, and answers 503 with the remedy where it needs it.

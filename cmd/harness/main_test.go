@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		os.Exit(scripted.Agent(os.Stdin, os.Stdout, dir))
 	}
 	if os.Getenv(runAsHarness) != "" || startedByServer() {
-		os.Exit(execute(runtimeMaker{scripted.Name, newScripted}))
+		os.Exit(execute(runtimeMaker{name: scripted.Name, make: newScripted}))
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if err := removePlainProgram(); err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"harness/runtime"
-	"harness/runtime/environment"
 	"harness/runtime/opencode"
 	"harness/runtime/opencode/bridge"
 )
@@ -29,10 +28,6 @@ func newBridge() *cobra.Command {
 }
 
 func newOpenCode(s *Server, confined confinement) (runtime.Adapter, error) {
-	if s.cfg.CredentialLevel(opencode.Name) == string(environment.LevelEphemeral) {
-		return nil, &usageError{fmt.Errorf("HARNESS_RUNTIME_CREDENTIALS: opencode has one process for all sessions, so it cannot be ephemeral; "+
-			"it can be opencode=%s or opencode=%s", environment.LevelNamespaced, environment.LevelShared)}
-	}
 	own, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the program to start OpenCode with: %w", err)

@@ -40,6 +40,17 @@ func (s *Server) home(confined confinement, runtime string) (environment.Home, c
 	return home, confined, err
 }
 
+// sessionHome is the home of one session of a runtime whose sessions have one each, and the folder that has to stay visible for it.
+func (s *Server) sessionHome(homes environment.Homes, confined confinement, runtime, session string) (environment.Home, []string, error) {
+	home, err := homes.Of(environment.LevelEphemeral, runtime, "", session)
+	if err != nil {
+		return environment.Home{}, nil, err
+	}
+	confined.plan.Keep = nil
+	confined, err = confined.keeping(home.Dir)
+	return home, confined.plan.Keep, err
+}
+
 // keeping is a confinement in which a folder that may be in a hidden one stays visible, "" for none.
 func (c confinement) keeping(folder string) (confinement, error) {
 	if folder == "" {

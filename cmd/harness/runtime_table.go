@@ -16,24 +16,37 @@ import (
 	"harness/runtime/acp"
 	"harness/runtime/claude"
 	"harness/runtime/codex"
+	"harness/runtime/environment"
 	"harness/runtime/opencode"
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
 	"harness/runtime/stdio"
+	"harness/runtime/unavailable"
 )
 
 // runtimeMaker makes the adapter of one kind of runtime.
 type runtimeMaker struct {
 	name string
 	make func(*Server, confinement) (runtime.Adapter, error)
+	// unfit tells why it cannot be driven as the server is set up, and what to do, "" when it can; nil when nothing keeps it from that. Such a
+	// runtime is there and unavailable.
+	unfit func(*config.Config) string
+}
+
+// why is what unfit tells.
+func (m runtimeMaker) why(cfg *config.Config) string {
+	if m.unfit == nil {
+		return ""
+	}
+	return m.unfit(cfg)
 }
 
 // runtimeTable are the runtimes this program can drive. One more is one line here, and a function like newCodex beside its settings.
 func runtimeTable() []runtimeMaker {
 	table := []runtimeMaker{
-		{codex.Name, newCodex},
-		{claude.Name, newClaude},
-		{opencode.Name, newOpenCode},
+		{name: codex.Name, make: newCodex},
+		{name: claude.Name, make: newClaude},
+		{name: opencode.Name, make: newOpenCode, unfit: oneForAll(opencode.Name)},
 	}
 	for _, profile := range acp.Shipped() {
 		table = append(table, acpMaker(profile))
@@ -102,7 +115,7 @@ func (s *Server) startRuntimes(ctx context.Context) error {
 		return err
 	}
 	for _, one := range s.runtimes.makers {
-		adapter, err := one.make(s, confined)
+		adapter, err := s.makeRuntime(one, confined)
 		if err != nil {
 			return fmt.Errorf("make the %s runtime: %w", one.name, err)
 		}
@@ -116,6 +129,15 @@ func (s *Server) startRuntimes(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// makeRuntime makes an adapter; one of a runtime that cannot be driven as the server is set up says so.
+func (s *Server) makeRuntime(one runtimeMaker, confined confinement) (runtime.Adapter, error) {
+	if why := one.why(s.cfg); why != "" {
+		s.log.Warn().Str("runtime", one.name).Msg(why)
+		return unavailable.New(one.name, why), nil
+	}
+	return one.make(s, confined)
 }
 
 func (s *Server) stopRuntimes(ctx context.Context) error {
@@ -143,19 +165,43 @@ func (s *Server) setup(name string, confined confinement, families ...string) st
 		LastState: func(ctx context.Context, threadID string) (json.RawMessage, error) {
 			return s.sessions.LastState(ctx, name, threadID)
 		},
-		Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version,
+		Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version, Silence: stdio.Silence(s.cfg.TurnIdle),
 	}
 }
 
 // setupWithHome is setup for a runtime that keeps its logins and state in a home of its own (docs/operations.md#credentials).
 func (s *Server) setupWithHome(name string, confined confinement, families ...string) (stdio.Setup, error) {
+	homes, level, err := s.homes(confined, name)
+	if err != nil {
+		return stdio.Setup{}, err
+	}
+	forget := func(session string) error { return homes.Forget(name, session) }
+	if level == environment.LevelEphemeral {
+		setup := s.setup(name, confined, families...)
+		setup.ForgetHome = forget
+		setup.SessionHome = func(session string) (environment.Home, []string, error) {
+			return s.sessionHome(homes, confined, name, session)
+		}
+		return setup, nil
+	}
 	home, confined, err := s.home(confined, name)
 	if err != nil {
 		return stdio.Setup{}, err
 	}
 	setup := s.setup(name, confined, families...)
-	setup.Home, setup.Launch.Env = home, append(setup.Launch.Env, home.Env()...)
+	setup.Home, setup.Launch.Env, setup.ForgetHome = home, append(setup.Launch.Env, home.Env()...), forget
 	return setup, nil
+}
+
+// oneForAll tells why a runtime with one process for all sessions cannot be driven as the server is set up, "" when it can.
+func oneForAll(name string) func(*config.Config) string {
+	return func(cfg *config.Config) string {
+		if environment.Level(cfg.CredentialLevel(name)) != environment.LevelEphemeral {
+			return ""
+		}
+		return fmt.Sprintf("%s has one process for all sessions, so their credentials cannot be each session's own (HARNESS_RUNTIME_CREDENTIALS): "+
+			"add %s=%s or %s=%s, and restart the server", name, name, environment.LevelNamespaced, name, environment.LevelShared)
+	}
 }
 
 func newCodex(s *Server, confined confinement) (runtime.Adapter, error) {
@@ -223,13 +269,13 @@ func (s *Server) endStrangers(ctx context.Context) error {
 	return err
 }
 
-// foundShims are the shims of earlier servers: those of this server's runtimes, and the others.
+// foundShims are the shims of earlier servers: those of runtimes that this server drives, and the others.
 func (s *Server) foundShims() (own, strange []shim.Found, err error) {
 	found, err := shim.Discover(s.runtimes.shims.RunDir)
 	for _, f := range found {
 		// One that never came up may not say whose it was: it is codex's, which looks after those.
 		name := cmp.Or(f.State.Runtime, codex.Name)
-		if slices.ContainsFunc(s.runtimes.makers, func(one runtimeMaker) bool { return one.name == name }) {
+		if slices.ContainsFunc(s.runtimes.makers, func(one runtimeMaker) bool { return one.name == name && one.why(s.cfg) == "" }) {
 			own = append(own, f)
 		} else {
 			strange = append(strange, f)

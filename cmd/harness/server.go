@@ -220,6 +220,9 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 			levels := s.cfg.LevelsOf(name)
 			return levels.Approval, levels.Sandbox
 		},
+		RuntimeLimits: func(name string) session.RuntimeLimits {
+			return session.RuntimeLimits{Turns: s.cfg.TurnLimit(name), Messages: s.cfg.MessageLimit(name), SessionMessages: s.cfg.SessionMaxMessages}
+		},
 		KeepNative: s.cfg.KeepNative, NativeLines: nativelog.New(filepath.Join(s.dir.path, "native")),
 		Logger: s.log.With().Str("package", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
 	})

@@ -217,5 +217,16 @@ func Beyond() []Row {
 			Reason: "the original had codex only",
 			Routes: []string{"GET /api/models", "GET /api/capabilities", "GET /api/health"},
 		},
+		{
+			What: "a message or a new session is refused with 429 `limit_reached` and `Retry-After` when 4,096 are on their way to its runtime, or 256 to its " +
+				"session; the turns of a runtime can be bounded, too: [limits.md](limits.md#runtimes)",
+			Reason: "in the original they waited without bound, each with its body in memory",
+			Routes: []string{"POST /api/sessions", "POST /api/sessions/{sessionId}/messages"},
+		},
+		{
+			What: "a turn that was cut off by the end of its runtime or of the server before any tool ran is offered as `retryableTurnId` of its session, and " +
+				"`POST /api/sessions/{id}/turns/{turnId}/retry` sends what it was asked once more: [api.md](api.md#what-a-session-is-doing-ours)",
+			Reason: "the original left a person to find the message and type it again; nothing is tried again unasked, nor after a tool ran",
+		},
 	}
 }

@@ -36,25 +36,29 @@ type Site struct {
 }
 
 // Each runs a test on a site of its own on every engine.
-func Each(t *testing.T, test func(t *testing.T, s *Site)) {
+func Each(t *testing.T, test func(t *testing.T, s *Site), edits ...func(*session.Options)) {
 	t.Helper()
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			test(t, Open(t, dbtest.Open(t, engine)))
+			test(t, Open(t, dbtest.Open(t, engine), edits...))
 		})
 	}
 }
 
 // Open starts a site, which ends with the test. Its sessions are opened with what the agent can keep.
-func Open(t *testing.T, db *database.DB) *Site {
+func Open(t *testing.T, db *database.DB, edits ...func(*session.Options)) *Site {
 	t.Helper()
 	s := &Site{t: t, DB: db, Agent: scripted.Site{Dir: t.TempDir()}}
 	s.Journal = journal.New(db, journal.Options{Logger: zerolog.Nop(), Upcast: stream.Upcast})
 	s.Start(s.Journal)
-	s.Service = session.New(session.Options{Journal: s.Journal, DB: db, NodeID: "node", WorkspaceRoot: s.Agent.Dir, Logger: zerolog.Nop(),
-		Defaults: session.Controls{ApprovalPolicy: "untrusted", NetworkAccess: "enabled", FilesystemSandbox: "danger-full-access"}})
+	sessions := session.Options{Journal: s.Journal, DB: db, NodeID: "node", WorkspaceRoot: s.Agent.Dir, Logger: zerolog.Nop(),
+		Defaults: session.Controls{ApprovalPolicy: "untrusted", NetworkAccess: "enabled", FilesystemSandbox: "danger-full-access"}}
+	for _, edit := range edits {
+		edit(&sessions)
+	}
+	s.Service = session.New(sessions)
 	options := s.Agent.Options(t)
 	options.Sink, options.Resume = s.Sink(scripted.Name), s.Resumption
 	s.Runtime = scripted.New(options)

@@ -34,7 +34,7 @@ type step struct {
 var errOutcomeUnknown = errors.New("outcome unknown")
 
 // begin asks for a turn of its own in a session, as a step of the job. A turn that runs there already is waited for:
-// what is steered into it would run as that turn may, and end with it.
+// what is steered into it would run as that turn may, and end with it. So is a runtime that takes no more messages for now.
 func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message, heard *hearing) (step, error) {
 	message.Alone = true
 	limit := time.NewTimer(t.timing.Turn)
@@ -64,7 +64,7 @@ func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string
 		if err := t.forget(ctx, run); err != nil {
 			return step{}, err
 		}
-		if !errors.Is(err, runtime.ErrTurnActive) {
+		if !errors.Is(err, runtime.ErrTurnActive) && !crowded(err) {
 			return step{}, err
 		}
 		select {
@@ -82,8 +82,14 @@ func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string
 func refused(err error) bool {
 	var native *runtime.Error
 	var elsewhere *session.NotOwnerError
-	return stale(err) || errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &native) && !errors.Is(err, runtime.ErrTimeout) ||
+	return stale(err) || crowded(err) || errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &native) && !errors.Is(err, runtime.ErrTimeout) ||
 		errors.As(err, &elsewhere)
+}
+
+// crowded tells that a runtime or a session has as much to do as it may: a job waits then.
+func crowded(err error) bool {
+	var limit *session.LimitError
+	return errors.As(err, &limit)
 }
 
 // resume is the step of this name that an earlier process or attempt left with its turn; false when there is none, so that the turn is to

@@ -8,6 +8,7 @@ import (
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/runtime"
+	"harness/session"
 )
 
 // What a runtime says to an instruction decides whether it is sent again: not when it may have been taken, and only as a turn of its own.
@@ -20,6 +21,7 @@ func TestAnInstructionIsSentAgainOnlyWhenItWasNotTaken(t *testing.T) {
 			sent    int
 		}{
 			"another turn runs":              {[]error{runtime.ErrTurnActive, runtime.ErrTurnActive}, queue.Completed, "", 1},
+			"its runtime takes no more":      {[]error{&session.LimitError{Runtime: "codex", Limit: 1}, &session.LimitError{Runtime: "codex", Limit: 1}}, queue.Completed, "", 1},
 			"no answer, which may come late": {[]error{runtime.ErrTimeout}, queue.Failed, "outcome unknown", 0},
 			"its process ended before":       {[]error{runtime.ErrUnavailable}, queue.Completed, "", 1},
 		} {

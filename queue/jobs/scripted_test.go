@@ -13,6 +13,7 @@ import (
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/runtime/runtimetest/scripted"
+	"harness/session"
 )
 
 func TestMain(m *testing.M) {
@@ -21,44 +22,99 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// jobsIn runs a queue of jobs whose workers are the scripted agent's, and returns how one is told to say something.
+func jobsIn(t *testing.T, s *sessiontest.Site) (q *queue.Queue, instruct func(instruction string) (jobID string)) {
+	t.Helper()
+	level := jobs.TurnPolicy{ApprovalPolicy: "untrusted", NetworkAccess: "enabled", FilesystemSandbox: "danger-full-access"}
+	policies := func(string) (jobs.AgentPolicy, error) {
+		return jobs.AgentPolicy{Runtime: scripted.Name, Start: level, Prepare: level, Instruct: level}, nil
+	}
+	workers := jobs.NewWorkers(jobs.WorkersOptions{DB: s.DB, Journal: s.Journal, Sessions: s, NodeID: "node", Policies: policies, Logger: zerolog.Nop()})
+	q = queue.New(queue.Options{Journal: s.Journal, DB: s.DB, NodeID: "node", Logger: zerolog.Nop(), Definitions: jobs.Definitions(jobs.Options{
+		Sessions: s, Journal: s.Journal, Workers: workers, Suggestions: jobs.NewSuggestions(s.DB, s.Journal, s), SuggestWait: time.Minute,
+		Timing: jobs.Timing{Turn: patience, Poll: 20 * time.Millisecond, IncludeTurns: patience, UntrustedTerminal: patience, EmptyTurn: patience},
+		Logger: zerolog.Nop()})})
+	s.Start(q)
+	project, err := s.CreateProject(t.Context(), "P", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := s.NewSession()
+	return q, func(instruction string) string {
+		t.Helper()
+		payload, err := json.Marshal(object{"agent": "supervisor", "jobKind": "review", "projectId": project.ID, "sourceSessionId": source, "threadId": source,
+			"turnId": "t-1", "instructionText": instruction})
+		if err != nil {
+			t.Fatal(err)
+		}
+		queued, err := q.Enqueue(t.Context(), jobs.NewRequest(jobs.TypeAgentInstruction, project.ID, nil, payload))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return queued.Job.ID
+	}
+}
+
+// ended is a job that is over.
+func ended(t *testing.T, q *queue.Queue, jobID string) queue.Job {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	job, err := q.WaitForTerminal(ctx, jobID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+// eventually waits for what no event tells.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline, again := time.After(patience), time.NewTicker(10*time.Millisecond)
+	defer again.Stop()
+	for !holds() {
+		select {
+		case <-again.C:
+		case <-deadline:
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// A job whose runtime has all the turns it may waits for one to end, and then does what it is for. RA-28
+func TestAJobWaitsForARuntimeThatIsBusy(t *testing.T) {
+	one := func(o *session.Options) {
+		o.RuntimeLimits = func(string) session.RuntimeLimits { return session.RuntimeLimits{Turns: 1} }
+	}
+	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
+		q, instruct := jobsIn(t, s)
+		busy := s.NewSession()
+		turn := s.Say(busy, "HOLD[busy]")
+		job := instruct("REPLY[all is well]")
+		eventually(t, "the job waits", func() bool { return s.Load(scripted.Name).Waiting == 1 })
+		if err := s.Agent.Release("busy"); err != nil {
+			t.Fatal(err)
+		}
+		s.Ended(busy, turn)
+		if job := ended(t, q, job); job.State != queue.Completed || string(job.Result) != `{"status":"ok","outputText":"all is well"}` {
+			t.Errorf("it ended as %+v with %s", job, job.Result)
+		}
+	}, one)
+}
+
 // A job of an agent whose runtime is not codex runs its turn in a worker of that runtime, what the worker wants to do
 // is decided as its policy says, and the job tells what it said.
 func TestAJobRunsInTheScriptedAgent(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
-		level := jobs.TurnPolicy{ApprovalPolicy: "untrusted", NetworkAccess: "enabled", FilesystemSandbox: "danger-full-access"}
-		policies := func(string) (jobs.AgentPolicy, error) {
-			return jobs.AgentPolicy{Runtime: scripted.Name, Start: level, Prepare: level, Instruct: level}, nil
-		}
-		workers := jobs.NewWorkers(jobs.WorkersOptions{DB: s.DB, Journal: s.Journal, Sessions: s, NodeID: "node", Policies: policies, Logger: zerolog.Nop()})
-		q := queue.New(queue.Options{Journal: s.Journal, DB: s.DB, NodeID: "node", Logger: zerolog.Nop(), Definitions: jobs.Definitions(jobs.Options{
-			Sessions: s, Journal: s.Journal, Workers: workers, Suggestions: jobs.NewSuggestions(s.DB, s.Journal, s), SuggestWait: time.Minute,
-			Timing: jobs.Timing{Turn: patience, Poll: 20 * time.Millisecond, IncludeTurns: patience, UntrustedTerminal: patience, EmptyTurn: patience},
-			Logger: zerolog.Nop()})})
-		s.Start(q)
-		project, err := s.CreateProject(t.Context(), "P", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		source := s.NewSession()
+		q, instruct := jobsIn(t, s)
 		file := s.Path("by the worker")
 		for instruction, want := range map[string]string{
 			"REPLY[all is well]":        `{"status":"ok","outputText":"all is well"}`,
 			"RUN[touch '" + file + "']": `{"status":"ok","outputText":"then not: "}`,
 		} {
-			payload, err := json.Marshal(object{"agent": "supervisor", "jobKind": "review", "projectId": project.ID, "sourceSessionId": source, "threadId": source,
-				"turnId": "t-1", "instructionText": instruction})
-			if err != nil {
-				t.Fatal(err)
-			}
-			queued, err := q.Enqueue(t.Context(), jobs.NewRequest(jobs.TypeAgentInstruction, project.ID, nil, payload))
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			job, err := q.WaitForTerminal(ctx, queued.Job.ID)
-			cancel()
-			if err != nil || job.State != queue.Completed || string(job.Result) != want {
-				t.Fatalf("%s ended as %+v with %s (%v)", instruction, job, job.Result, err)
+			job := ended(t, q, instruct(instruction))
+			if job.State != queue.Completed || string(job.Result) != want {
+				t.Fatalf("%s ended as %+v with %s", instruction, job, job.Result)
 			}
 			worker, err := s.Lookup(t.Context(), *job.ThreadID)
 			if err != nil || worker.Runtime != scripted.Name || !worker.SystemOwned {

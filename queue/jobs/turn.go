@@ -171,16 +171,21 @@ func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan st
 // patiently reads from the store, again while that is out of reach: a turn goes on meanwhile, and how it ended can be
 // read afterwards. The time of the attempt bounds it.
 func patiently[T any](ctx context.Context, interval time.Duration, read func() (T, error)) (T, error) {
-	value, err := read()
-	if !database.Transient(err) {
+	return again(ctx, interval, database.Transient, read)
+}
+
+// again does something until it does not fail in a way that passes.
+func again[T any](ctx context.Context, interval time.Duration, passes func(error) bool, do func() (T, error)) (T, error) {
+	value, err := do()
+	if !passes(err) {
 		return value, err
 	}
 	poll := time.NewTicker(interval)
 	defer poll.Stop()
-	for database.Transient(err) {
+	for passes(err) {
 		select {
 		case <-poll.C:
-			value, err = read()
+			value, err = do()
 		case <-ctx.Done():
 			return value, context.Cause(ctx)
 		}

@@ -246,8 +246,10 @@ func (w *Workers) create(ctx context.Context, owner, agent, sourceSessionID stri
 		return worker{}, err
 	}
 	may := policy.Start
-	made, err := w.sessions.Create(ctx, session.Create{Cwd: cwd, Runtime: policy.Runtime, Model: optional(policy.Model), SystemOwned: true,
-		ApprovalPolicy: optional(may.ApprovalPolicy), NetworkAccess: optional(may.NetworkAccess), FilesystemSandbox: optional(may.FilesystemSandbox)})
+	made, err := again(ctx, DefaultTiming().Poll, crowded, func() (session.Session, error) {
+		return w.sessions.Create(ctx, session.Create{Cwd: cwd, Runtime: policy.Runtime, Model: optional(policy.Model), SystemOwned: true,
+			ApprovalPolicy: optional(may.ApprovalPolicy), NetworkAccess: optional(may.NetworkAccess), FilesystemSandbox: optional(may.FilesystemSandbox)})
+	})
 	if err != nil {
 		return worker{}, err
 	}

@@ -30,9 +30,6 @@ type Options struct {
 	Bin string
 	// Setup is what the server gives; its Launch names the runtime as the profile does.
 	Setup stdio.Setup
-	// Silence is how long an agent may say nothing in a turn before the turn is stopped, and half a minute more, or as long again, before the
-	// process is; 0 for ever.
-	Silence time.Duration
 }
 
 // defaultCallTimeout bounds a call, unless that is configured.
@@ -42,13 +39,14 @@ const defaultCallTimeout = 120 * time.Second
 type Runtime struct {
 	profile      Profile
 	bin, version string // of the program, and of this server
-	// silence is Options.Silence, starts and calls are the bounds of a greeting and of a call.
-	silence, starts, calls time.Duration
-	log                    zerolog.Logger
-	env                    []string
-	inherits               func(name string) bool
-	store                  runtime.Sink
-	survives               bool
+	silence      stdio.Silence
+	// starts and calls are the bounds of a greeting and of a call.
+	starts, calls time.Duration
+	log           zerolog.Logger
+	env           []string
+	inherits      func(name string) bool
+	store         runtime.Sink
+	survives      bool
 
 	launcher *stdio.Launcher
 	process  *stdio.Supervisor
@@ -70,7 +68,7 @@ var (
 // New makes an adapter that is not started.
 func New(options Options) *Runtime {
 	launch, supervise := options.Setup.Launch, options.Setup.Supervise
-	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version, silence: options.Silence, log: launch.Logger,
+	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version, silence: options.Setup.Silence, log: launch.Logger,
 		calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout), starts: supervise.StartTimeout, store: supervise.Sink,
 		survives: launch.Shims != nil && launch.Detach, natives: map[string]string{}, folders: map[string]string{}}
 	r.starts = cmp.Or(r.starts, r.calls)

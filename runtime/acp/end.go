@@ -36,8 +36,7 @@ func (t *translator) end(of *talk, l *line, at int64) []runtime.Signal {
 	turn := wire.Turn{ID: of.Turn, Status: runtime.TurnDone, StartedAt: of.StartedAt, CompletedAt: at}
 	switch {
 	case of.Silent != "" && (l.Error != nil || out.StopReason == "cancelled"):
-		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: "the agent said nothing for " + of.Silent +
-			" (HARNESS_TURN_IDLE_TIMEOUT_MS), so the turn was ended"}
+		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: of.Silent}
 	case l.Error != nil && of.Cancelled:
 		turn.Status = runtime.TurnInterrupted
 	case l.Error != nil:

@@ -13,6 +13,7 @@ import (
 	"harness/runtime"
 	"harness/runtime/acp"
 	"harness/runtime/runtimetest"
+	"harness/runtime/stdio"
 	"harness/runtime/wire"
 )
 
@@ -55,7 +56,7 @@ func fake(t *testing.T, mode string, shims bool, store *runtimetest.Store, silen
 	t.Helper()
 	profile := acp.Profile{Name: "acp:fake", Command: []string{runtimetest.Executable(t)}}
 	s := newSite(t, mockmodel.Start(t), profile, shims, runAsFake+"="+mode)
-	s.options.Silence = silence
+	s.options.Setup.Silence = stdio.Silence(silence)
 	return s.start(t, store)
 }
 

@@ -40,8 +40,8 @@ type talk struct {
 	// Window is the model's context in tokens, Total what the conversation used before this turn.
 	Window int64       `json:"window,omitempty"`
 	Total  wire.Tokens `json:"total,omitzero"`
-	// Cancelled says that the turn was to end, Silent for how long (a duration) the agent had said nothing when it was, Declined that a person
-	// has declined a request of it.
+	// Cancelled says that the turn was to end, Silent why when it was because the agent said nothing, Declined that a person has declined a
+	// request of it.
 	Cancelled bool   `json:"cancelled,omitempty"`
 	Silent    string `json:"silent,omitempty"`
 	Declined  bool   `json:"declined,omitempty"`

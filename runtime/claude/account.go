@@ -23,15 +23,16 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 			status.Credentials = []string{runtime.CredentialAPIKey}
 		}
 	}
-	dir, err := r.configDir()
-	if err != nil {
-		return status, err
+	login := r.launcher.Variable("CLAUDE_CODE_OAUTH_TOKEN") != ""
+	if r.setup.SessionHome == nil { // nobody logs in to a home of a session's own
+		_, err := os.Stat(filepath.Join(r.configDir(), ".credentials.json"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return status, fmt.Errorf("look for a login of Claude Code: %w", err)
+		}
+		login = login || err == nil
 	}
-	_, err = os.Stat(filepath.Join(dir, ".credentials.json"))
-	if err == nil || r.launcher.Variable("CLAUDE_CODE_OAUTH_TOKEN") != "" {
+	if login {
 		status.Credentials = append(status.Credentials, runtime.CredentialLogin)
-	} else if !errors.Is(err, os.ErrNotExist) {
-		return status, fmt.Errorf("look for a login of Claude Code: %w", err)
 	}
 	if len(status.Credentials) > 0 {
 		status.State = runtime.AuthFound
@@ -108,5 +109,9 @@ func (r *Runtime) askModels(ctx context.Context) error {
 	if err == nil {
 		used()
 	}
-	return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
+	err = errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
+	if r.setup.ForgetHome != nil {
+		err = errors.Join(err, r.setup.ForgetHome(t.native))
+	}
+	return err
 }

@@ -8,7 +8,6 @@ package claude
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -50,6 +49,7 @@ var (
 	_ runtime.Adapter   = (*Runtime)(nil)
 	_ runtime.Steerer   = (*Runtime)(nil)
 	_ runtime.Installer = (*Runtime)(nil)
+	_ runtime.Forgetter = (*Runtime)(nil)
 )
 
 // New makes an adapter that is not started, of the program named ("claude").
@@ -71,7 +71,7 @@ func New(bin string, setup stdio.Setup) *Runtime {
 	}
 	launch.Env = append(settled(), launch.Env...)
 	if setup.Home.Dir != "" {
-		launch.Env = append(launch.Env, "CLAUDE_CONFIG_DIR="+filepath.Join(setup.Home.Dir, "claude"))
+		launch.Env = append(launch.Env, "CLAUDE_CONFIG_DIR="+filepath.Join(setup.Home.Dir, stateFolder))
 	}
 	r.until, r.over = context.WithCancel(context.Background())
 	r.launcher = stdio.NewLauncher(*launch)
@@ -162,16 +162,4 @@ func (r *Runtime) Stop(ctx context.Context) error {
 		r.working.Wait()
 	}
 	return err
-}
-
-// configDir is where the agents keep their state.
-func (r *Runtime) configDir() (string, error) {
-	if dir := r.launcher.Variable("CLAUDE_CONFIG_DIR"); dir != "" {
-		return dir, nil
-	}
-	home := r.launcher.Variable("HOME")
-	if home == "" {
-		return "", errors.New("no home for Claude Code: set HOME")
-	}
-	return filepath.Join(home, ".claude"), nil
 }

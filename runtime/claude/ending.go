@@ -27,6 +27,8 @@ func (t *translation) result(e *event) {
 	}
 	turn := wire.Turn{Status: runtime.TurnDone}
 	switch {
+	case strings.HasPrefix(e.TerminalReason, "aborted") && t.Silent != "":
+		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: t.Silent}
 	case strings.HasPrefix(e.TerminalReason, "aborted"):
 		turn.Status = runtime.TurnInterrupted
 	case e.IsError:
@@ -62,7 +64,7 @@ func (t *translation) end(turn wire.Turn) {
 	}
 	turn.ID, turn.StartedAt, turn.CompletedAt = t.Turn, t.Began, t.at
 	t.say(wire.TurnCompleted(t.Thread, turn))
-	t.Turn, t.Began, t.Message, t.Blocks, t.Tools, t.Asked, t.Failure, t.Over = "", 0, "", nil, nil, nil, "", false
+	t.Turn, t.Began, t.Message, t.Blocks, t.Tools, t.Asked, t.Failure, t.Over, t.Silent = "", 0, "", nil, nil, nil, "", false, ""
 }
 
 func (t *translation) usage(e *event) {

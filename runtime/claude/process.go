@@ -52,21 +52,15 @@ func (r *Runtime) newProcess(t *talk, about hello, carried state, inherit []shim
 		return version
 	}
 	options.Sink = func(batch runtime.Batch) { r.sink(t, p, batch) }
-	options.Attend = func(ctx context.Context, _ *stdio.Conn, _ int) error {
-		select {
-		case <-p.retire:
-			return &stdio.RetiredError{Exit: "it was not used", Message: "it is resumed on demand"}
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	options.Attend = func(ctx context.Context, line *stdio.Conn, _ int) error { return r.attendTo(ctx, p, line) }
 	p.Supervisor = stdio.NewSupervisor(r.launcher, options)
 	return p
 }
 
 // program is how the process of a conversation is started.
 func (r *Runtime) program(about hello) (stdio.Program, error) {
-	dir, err := r.configDir()
+	session := cmp.Or(about.Thread, about.Native)
+	dir, err := r.stateOf(session)
 	if err != nil {
 		return stdio.Program{}, err
 	}
@@ -74,7 +68,12 @@ func (r *Runtime) program(about hello) (stdio.Program, error) {
 	if err != nil {
 		return stdio.Program{}, err
 	}
-	return stdio.Program{Args: about.Controls.arguments(about.Native, resume), Dir: about.Controls.Cwd}, nil
+	program := stdio.Program{Args: about.Controls.arguments(about.Native, resume), Dir: about.Controls.Cwd}
+	home, keep, err := r.home(session)
+	if err == nil && home.Dir != "" {
+		program.Env, program.Keep = append(home.Env(), "CLAUDE_CONFIG_DIR="+dir), keep
+	}
+	return program, err
 }
 
 // sink passes on what a process says, and keeps it as long as it has something to do.

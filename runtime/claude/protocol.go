@@ -39,6 +39,8 @@ type protocol struct {
 	mu    sync.Mutex
 	state state
 	told  []byte // the state as it was told last
+	// heard is when something was said last, but for answers to requests of ours.
+	heard time.Time
 	// failure is what a process said that could not start.
 	failure string
 	changed chan struct{}
@@ -53,7 +55,7 @@ type hello struct {
 }
 
 func newProtocol(c *stdio.Conn, about hello, carried state, limit time.Duration, greeted func(json.RawMessage)) *protocol {
-	p := &protocol{Conn: c, hello: about, limit: limit, greeted: greeted, changed: make(chan struct{}), state: carried}
+	p := &protocol{Conn: c, hello: about, limit: limit, greeted: greeted, changed: make(chan struct{}), state: carried, heard: time.Now()}
 	p.state.Thread, p.state.Cwd, p.state.Model = about.Thread, about.Controls.Cwd, about.Controls.Model
 	sum := sha256.Sum256([]byte(c.Generation()))
 	copy(p.marker[:], sum[:])
@@ -121,6 +123,9 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if e.Type != "control_response" && e.Type != "keep_alive" {
+		p.heard = at
+	}
 	said, mine := p.answer(&e)
 	if mine {
 		return said, nil

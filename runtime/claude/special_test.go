@@ -13,6 +13,7 @@ import (
 	"harness/runtime"
 	"harness/runtime/claude"
 	"harness/runtime/runtimetest"
+	"harness/runtime/stdio"
 )
 
 // stage is a conversation with the real Claude Code whose requests are answered as they come.
@@ -265,6 +266,85 @@ func TestABusyProcessAnswersTheProbe(t *testing.T) {
 		t.Error(err)
 	}
 	s.End(t, turn)
+}
+
+// A turn in which the model says nothing ends, and says why; the conversation goes on.
+func TestASilentTurnIsEnded(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, open(), func(g *rig) { g.setup.Silence = stdio.Silence(2 * time.Second) })
+	if end, _ := s.turn("MOCK_HOLD[for ever]"); end.Status != runtime.TurnFailed || !strings.Contains(end.Error, "said nothing for 2s (HARNESS_TURN_IDLE") {
+		t.Errorf("it ended %+v", end)
+	}
+	if end, _ := s.turn("MOCK_REPLY[again]"); end.Status != runtime.TurnDone {
+		t.Errorf("the next one ended %+v", end)
+	}
+	for _, signal := range s.Signals() {
+		if signal.Kind == runtime.SignalExited {
+			t.Errorf("its process ended: %+v", signal.Exit)
+		}
+	}
+}
+
+// What is written down of a conversation goes with it, and nothing of another one, nor what a link leads to.
+func TestAForgottenConversation(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, open(), nil)
+	other, err := s.StartThread(t.Context(), s.controls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	history := func() (found []string) {
+		found, err := filepath.Glob(filepath.Join(s.setup.Home.Dir, "claude", "projects", "*", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	s.turn("MOCK_REPLY[one]")
+	started, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: other.ID, Input: runtimetest.Text("MOCK_HOLD[two]")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AwaitHeld(t.Context(), "two"); err != nil {
+		t.Fatal(err)
+	}
+	forgetter := s.Adapter.(runtime.Forgetter)
+	if _, err := forgetter.ForgetThread(t.Context(), runtime.ResumeThread{ThreadID: other.ID}); !errors.Is(err, runtime.ErrTurnActive) {
+		t.Errorf("one in a turn: %v", err)
+	}
+	outside := filepath.Join(t.TempDir(), s.thread+".jsonl")
+	link := filepath.Join(s.setup.Home.Dir, "claude", "projects", "link")
+	if err := errors.Join(os.WriteFile(outside, nil, 0o600), os.Symlink(filepath.Dir(outside), link)); err != nil {
+		t.Fatal(err)
+	}
+	files, err := forgetter.ForgetThread(t.Context(), runtime.ResumeThread{ThreadID: s.thread})
+	if err != nil || files == 0 {
+		t.Errorf("%d files went, %v", files, err)
+	}
+	s.Release("two")
+	s.End(t, started.TurnID)
+	if _, err := os.Stat(outside); err != nil {
+		t.Errorf("what a link leads to: %v", err)
+	}
+	if err := os.Remove(link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range history() {
+		if strings.Contains(path, s.thread) {
+			t.Errorf("%s is left", path)
+		}
+	}
+	if _, err := s.ResumeThread(t.Context(), runtime.ResumeThread{ThreadID: other.ID}); err != nil {
+		t.Errorf("the other conversation: %v", err)
+	}
+	s.Kill(t, other.ID)
+	s.Exited(t, other.ID)
+	if _, err := s.ResumeThread(t.Context(), runtime.ResumeThread{ThreadID: s.thread}); !errors.Is(err, runtime.ErrThreadNotFound) {
+		t.Errorf("the forgotten one: %v", err)
+	}
+	if files, err := forgetter.ForgetThread(t.Context(), runtime.ResumeThread{ThreadID: s.thread}); err != nil || files != 0 {
+		t.Errorf("forgotten again: %d files, %v", files, err)
+	}
 }
 
 // await waits for a file in the folder of the conversation.

@@ -37,6 +37,8 @@ type state struct {
 	Allowed []rule  `json:"allowed,omitempty"`
 	// Background counts what works on behind the turns.
 	Background int `json:"background,omitempty"`
+	// Silent is why the turn was to end when the agent said nothing in it.
+	Silent string `json:"silent,omitempty"`
 	// Failure is the last error of the model's server in this turn. Over says that the turn is, but for what works on in the background and
 	// waits for a person.
 	Failure string `json:"failure,omitempty"`

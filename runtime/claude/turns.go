@@ -30,6 +30,9 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 	t.mu.Unlock()
 	_, release, err := r.set.Use(ctx, t.thread)
 	if err != nil {
+		if r.setup.ForgetHome != nil { // nobody will know of the conversation
+			err = errors.Join(err, r.setup.ForgetHome(t.thread))
+		}
 		return runtime.Thread{}, err
 	}
 	release()
@@ -41,7 +44,7 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 func (r *Runtime) ResumeThread(_ context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	t := r.talk(in.ThreadID, in.NativeID)
 	if t.process() == nil {
-		dir, err := r.configDir()
+		dir, err := r.stateOf(in.ThreadID)
 		if err != nil {
 			return runtime.Thread{}, err
 		}

@@ -16,6 +16,7 @@ import (
 	"harness/runtime"
 	"harness/runtime/opencode"
 	"harness/runtime/runtimetest"
+	"harness/runtime/stdio"
 )
 
 // talk is a conversation with the real OpenCode in a test.
@@ -87,6 +88,26 @@ func TestOpenCode(t *testing.T) {
 			test(t, common, store)
 			opencode.CheckRules(t, store.Signals(), false)
 		})
+	}
+}
+
+// A turn in which the model says nothing ends, and says why.
+func TestASilentTurnIsEnded(t *testing.T) {
+	t.Parallel()
+	store := runtimetest.NewStore()
+	site := newSite(t, store.Sink, store.Resume)
+	site.options.Supervise.KeepOnStop, site.options.Silence = false, stdio.Silence(2*time.Second)
+	agent := site.agent()
+	thread, err := agent.StartThread(t.Context(), runtime.StartThread{SessionID: uuid.NewString(), Cwd: site.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	started, err := agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text("MOCK_HOLD[for ever]")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end := store.End(t, started.TurnID); end.Status != runtime.TurnFailed || !strings.Contains(end.Error, "said nothing for 2s (HARNESS_TURN_IDLE") {
+		t.Errorf("it ended %+v", end)
 	}
 }
 

@@ -82,6 +82,7 @@ func New(options Options) *OpenCode {
 		return &protocol{Conn: c, limit: supervise.StartTimeout, names: o.names}
 	}
 	supervise.Started = func(c *stdio.Conn) string { return hello(c).Version }
+	supervise.Attend = o.attend
 	o.process = stdio.NewSupervisor(o.launcher, supervise)
 	return o
 }

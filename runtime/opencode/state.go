@@ -45,8 +45,11 @@ type talk struct {
 	Base  wire.Tokens `json:"base"`
 	Used  wire.Tokens `json:"used"`
 	Retry int         `json:"retry,omitempty"`
-	// Failure is why the turn is going to end badly, nil when it is not.
+	// Failure is why the turn is going to end badly, nil when it is not. Silent is why it was to end when the agent said nothing in it.
 	Failure *failure `json:"failure,omitempty"`
+	Silent  string   `json:"silent,omitempty"`
+	// heard is when (ms) something was said in it last, 0 when nobody listened yet.
+	heard int64
 }
 
 // item is one that is open: known, and perhaps not begun yet.

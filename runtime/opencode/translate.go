@@ -46,6 +46,9 @@ func (s *state) translate(line bridge.Line, at int64, name func(native string) s
 	_ = json.Unmarshal(e.Properties, &about) // members of another type than expected are skipped
 	known = s.Talks[about.SessionID] != nil
 	t.event(e, about)
+	if in := t.asker(about.SessionID); in != nil {
+		in.heard = at
+	}
 	return t.out, known || len(t.out) > 0
 }
 
@@ -244,7 +247,9 @@ func (t *translation) end(native string, in *talk) {
 		t.say(wire.RequestResolved(in.Thread, rawText(open.ID)))
 	}
 	turn := wire.Turn{ID: in.Turn, Status: runtime.TurnDone, StartedAt: in.Started, CompletedAt: max(t.at, in.Started)}
-	if f := in.Failure; f != nil && f.Name == errorAborted {
+	if f := in.Failure; f != nil && f.Name == errorAborted && in.Silent != "" {
+		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: in.Silent}
+	} else if f != nil && f.Name == errorAborted {
 		turn.Status = runtime.TurnInterrupted
 	} else if f != nil {
 		turn.Status, turn.Error = runtime.TurnFailed, f.wire()

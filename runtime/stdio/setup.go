@@ -15,12 +15,18 @@ type Setup struct {
 	Supervise Options
 	// Home is where the agent keeps its logins, settings and state.
 	Home environment.Home
+	// SessionHome makes and returns the home of a session, and the folders that have to stay visible for it (Program.Keep), where each session
+	// has one of its own (environment.LevelEphemeral); nil where Home is that of all. ForgetHome removes what there is of one, nil for nothing.
+	SessionHome func(session string) (home environment.Home, keep []string, err error)
+	ForgetHome  func(session string) error
 	// LastState is the last runtime.Batch.State of the process that served a conversation before, or, of none (""), of the runtime's last one:
 	// what the translator of the next process may go on with. nil when there is none.
 	LastState func(ctx context.Context, threadID string) (json.RawMessage, error)
 	// Idle and MaxProcesses are for a runtime with a process for each conversation (processes.Options).
 	Idle         time.Duration
 	MaxProcesses int
+	// Silence is how long an agent may say nothing in a turn.
+	Silence Silence
 	// Version is the server's, to be told to the agent.
 	Version string
 }

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"harness/internal/agenttest"
+)
+
+// Credentials of a session's own: its home outlives a restart of the server with the conversation in it, no other session sees it, and it goes
+// with the session. A runtime with one process for all sessions, merely found, is there and says why it cannot be used. RA-09
+func TestASessionHasAHomeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := withClaude(t, withEnv("HARNESS_RUNTIME_CREDENTIALS=ephemeral", "OPENCODE_BIN="+agenttest.Binary(t, "opencode"), "GEMINI_BIN=/nowhere/gemini"))
+	s.env = append(s.env, "HARNESS_RUNTIMES=")
+	server := s.start()
+	if got := server.runtimeNames(); got != "codex claude opencode" {
+		t.Errorf("it drives %s", got)
+	}
+	absent := server.want(http.StatusOK, http.MethodGet, "/api/runtimes/opencode", nil)
+	if reason := text(absent, "reason"); text(absent, "state") != "unavailable" || !strings.Contains(reason, "opencode=namespaced") {
+		t.Errorf("opencode is %s: %s", text(absent, "state"), reason)
+	}
+	refused := server.want(http.StatusServiceUnavailable, http.MethodPost, "/api/sessions", object{"runtime": "opencode", "networkAccess": "enabled"})
+	if !strings.Contains(text(refused, "message"), "opencode=namespaced") {
+		t.Errorf("a session of it is refused with %v", refused)
+	}
+	one, two := server.claudeSession(), server.claudeSession()
+	homes := filepath.Join(s.dataDir, "credentials", "sessions", "claude")
+	home := func(session string) string { return filepath.Join(homes, session) }
+	events := server.follow("after=0")
+	said := fmt.Sprintf("MOCK_REPLY[first] of %s", one)
+	events.waitTurn(server.send(one, said))
+	peek := server.send(two, "MOCK_CMD[ls "+home(two)+" && ls "+home(one)+"/claude]")
+	server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(events.waitType("approval").payload(), "approvalId")+"/decision", object{"decision": "accept"})
+	events.waitTurn(peek)
+	seen := fmt.Sprint(server.transcript(two))
+	if own, other := strings.Contains(seen, "config"), strings.Contains(seen, "projects"); !own || other {
+		t.Errorf("a session sees its own home: %t; that of another one: %t; %s", own, other, seen)
+	}
+	server.stop()
+
+	server = s.start()
+	events = server.follow("")
+	events.waitTurn(server.send(one, "MOCK_REPLY[second]"))
+	requests := s.model.Requests()
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, said) {
+		t.Errorf("after a restart the conversation is not gone on with: %.300s", last)
+	}
+	server.want(http.StatusOK, http.MethodDelete, "/api/sessions/"+one, nil)
+	if _, err := os.Stat(home(one)); !os.IsNotExist(err) {
+		t.Errorf("the home of a deleted session: %v", err)
+	}
+	if _, err := os.Stat(home(two)); err != nil {
+		t.Error(err)
+	}
+	server.want(http.StatusOK, http.MethodGet, "/api/runtimes/claude", nil) // asks for the models in a home for that
+	if left, err := os.ReadDir(homes); err != nil || len(left) != 1 {
+		t.Errorf("homes left: %v, %v", left, err)
+	}
+}

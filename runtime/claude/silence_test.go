@@ -1,0 +1,29 @@
+package claude
+
+import (
+	"testing"
+	"time"
+)
+
+// A turn is silent when the model is waited for, not a person or a command.
+func TestWhoIsSilent(t *testing.T) {
+	t.Parallel()
+	long := time.Now().Add(-time.Hour)
+	for name, c := range map[string]struct {
+		state
+		watched, silent bool
+	}{
+		"nothing runs":        {state{}, false, false},
+		"the model":           {state{Turn: "t"}, true, true},
+		"a message is queued": {state{Owed: "t"}, true, true},
+		"a person is asked":   {state{Turn: "t", Asked: []asked{{ID: "a"}}}, true, false},
+		"a command runs":      {state{Turn: "t", Tools: []toolCall{{ID: "c", Name: toolShell}}}, true, false},
+		"a sub-agent":         {state{Turn: "t", Tools: []toolCall{{ID: "c", Name: "Agent"}}}, true, true},
+	} {
+		p := &protocol{state: c.state, heard: long}
+		turns := p.watched()
+		if watched := len(turns) == 1; watched != c.watched || watched && turns[0].Heard.Equal(long) != c.silent {
+			t.Errorf("%s: %+v", name, turns)
+		}
+	}
+}
