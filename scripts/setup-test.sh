@@ -1,7 +1,8 @@
 #!/bin/sh
 # Brings the parts that the tests need: go, a C compiler for the race detector, npm, both pinned codex versions, the other pinned
-# agents, bubblewrap, the Postgres server binaries, and Chromium. Nothing is skipped: what is missing and cannot be installed here is named in one line,
-# and the exit code is 1. Running it again is cheap. It starts nothing: the Go test kit (internal/dbtest) starts its own private cluster.
+# agents, what commands are confined with (bubblewrap, socat), the Postgres server binaries, and Chromium. Nothing is skipped: what is missing
+# and cannot be installed here is named in one line, and the exit code is 1. Running it again is cheap. It starts nothing: the Go test kit
+# (internal/dbtest) starts its own private cluster.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -107,10 +108,25 @@ check_chromium() {
 	chromium_bin >/dev/null || fail "the package chromium brought no chromium (on Ubuntu it is a snap); install Google Chrome, or name a browser in HARNESS_TEST_CHROMIUM"
 }
 
+# check_sandbox: on macOS Claude Code takes what the system has.
+check_sandbox() {
+	[ "$(uname -s)" = Linux ] || return 0
+	missing=
+	have bwrap || missing=bubblewrap
+	have socat || missing="$missing socat"
+	if [ -n "$missing" ]; then
+		apt_root || fail "Claude Code's sandbox is missing:" $missing "(Debian/Ubuntu, as root: apt-get install" $missing")"
+		apt_install $missing
+	fi
+	# The same as Claude Code asks of it: a namespace of its own without a network.
+	said=$(bwrap --ro-bind / / --unshare-net --unshare-pid --proc /proc --dev /dev true 2>&1) ||
+		fail "bubblewrap does not work here ($said); allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, on Ubuntu also kernel.apparmor_restrict_unprivileged_userns=0)"
+}
+
 check_go
 check_cc
 check_npm
+check_sandbox
 check_postgres
 check_chromium
-"$here/bwrap.sh" >/dev/null
 "$here/agents.sh" >/dev/null

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 
@@ -97,8 +98,13 @@ func (r *Runtime) confines() bool {
 	if runtime.GOOS == "darwin" {
 		return true
 	}
+	// Where its processes look for them.
+	folders := filepath.SplitList(r.launcher.Variable("PATH"))
 	for _, program := range []string{"bwrap", "socat"} {
-		if _, err := exec.LookPath(program); err != nil {
+		if !slices.ContainsFunc(folders, func(folder string) bool {
+			_, err := exec.LookPath(filepath.Join(folder, program))
+			return err == nil
+		}) {
 			return false
 		}
 	}

@@ -4,43 +4,74 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"harness/internal/agenttest"
 	"harness/runtime"
+	"harness/runtime/runtimetest"
 )
 
-// confines tells whether this machine has what Claude Code confines commands with.
-func confines() bool {
-	if goruntime.GOOS == "darwin" {
-		return true
+// machine is what there is to confine commands with.
+type machine string
+
+const (
+	equipped   machine = "with bubblewrap"
+	unequipped machine = "without bubblewrap"
+	crippled   machine = "with a bubblewrap that does not work"
+)
+
+// on has Claude Code, and what looks after it, find the programs of a machine.
+func on(t *testing.T, m machine) func(*rig) {
+	t.Helper()
+	path := os.Getenv("PATH")
+	switch m {
+	case equipped:
+		agenttest.RequireSandbox(t)
+	case unequipped:
+		path = agenttest.PathWithout(t, "bwrap")
+	case crippled:
+		folder := t.TempDir()
+		if err := os.WriteFile(filepath.Join(folder, "bwrap"), []byte("#!/bin/sh\necho no namespaces here >&2\nexit 1\n"), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+		path = folder + string(filepath.ListSeparator) + path
 	}
-	_, noBwrap := exec.LookPath("bwrap")
-	_, noSocat := exec.LookPath("socat")
-	return noBwrap == nil && noSocat == nil
+	return func(g *rig) { g.setup.Launch.Env = append(g.setup.Launch.Env, "PATH="+path) }
 }
 
-// What a level promises is what happens, though a person allows whatever is asked: an agent tries to write inside and outside of its folder,
-// with a command and with its file tool, and to reach the network.
+// What a level promises is what happens, though a person allows whatever is asked but the network: an agent tries to write inside and outside of
+// its folder, with a command and with its file tool, and to reach the network.
 func TestLevelsAreEnforced(t *testing.T) {
 	t.Parallel()
-	type happens struct{ command, file, outside, network bool }
-	levels := map[string]happens{"read-only": {}, "danger-full-access": {true, true, true, true}}
-	if confines() {
-		levels["workspace-write"] = happens{command: true, file: true}
-	}
-	for level, want := range levels {
-		t.Run(level, func(t *testing.T) {
+	for _, test := range []struct {
+		on              machine
+		level, approval string
+		want            runtimetest.Reach
+	}{
+		{equipped, "read-only", "untrusted", runtimetest.Reach{}},
+		{unequipped, "read-only", "untrusted", runtimetest.Reach{}},
+		// Its file tool asks for each file, wherever that is.
+		{equipped, "workspace-write", "untrusted", runtimetest.Reach{Command: true, File: true, OutsideFile: true}},
+		{equipped, "workspace-write", "never", runtimetest.Reach{Command: true}},
+		{crippled, "workspace-write", "never", runtimetest.Reach{}},
+		{equipped, "danger-full-access", "untrusted", runtimetest.Everything()},
+		{unequipped, "danger-full-access", "untrusted", runtimetest.Everything()},
+	} {
+		t.Run(fmt.Sprintf("%s, %s, %s", test.level, test.approval, test.on), func(t *testing.T) {
 			t.Parallel()
-			controls := runtime.StartThread{ApprovalPolicy: "untrusted", Sandbox: level, NetworkAccess: "restricted"}
-			if level == "danger-full-access" {
+			controls := runtime.StartThread{ApprovalPolicy: test.approval, Sandbox: test.level, NetworkAccess: "restricted"}
+			if test.level == "danger-full-access" {
 				controls.NetworkAccess = "enabled"
 			}
-			s := newStage(t, controls, nil)
+			s := prepared(t, controls, on(t, test.on))
+			thread, err := s.StartThread(t.Context(), s.controls)
+			if err != nil && test.on != crippled {
+				t.Fatal(err)
+			}
+			s.thread = thread.ID
 			s.mu.Lock()
 			s.reply = func(asked runtime.Signal) runtime.Reply {
 				if change, _ := asked.Change.(runtime.InteractiveRequested); change.Asked.Subject == runtime.SubjectNetwork {
@@ -49,12 +80,15 @@ func TestLevelsAreEnforced(t *testing.T) {
 				return runtime.Reply{Decision: "accept"}
 			}
 			s.mu.Unlock()
-			outside := filepath.Join(t.TempDir(), "outside")
-			s.turn(fmt.Sprintf("MOCK_CMD[touch command] MOCK_PATCH[file] MOCK_CMD[touch %s] MOCK_CMD[curl -s -m 5 %s/ > network || rm -f network]",
-				outside, s.model.Root()))
-			_, err := os.Stat(outside)
-			if got := (happens{s.made("command"), s.made("file"), err == nil, s.made("network")}); got != want {
-				t.Errorf("it could %+v, promised is %+v; the model heard %v", got, want, s.model.Outputs())
+			ground := runtimetest.NewGround(t, s.dir)
+			if err == nil {
+				words := target(false).Script
+				s.turn(ground.Tries(words.Command, func(file string) string { return "MOCK_PATCH[" + file + "]" }))
+			} else {
+				t.Logf("it is not opened: %v", err)
+			}
+			if got := ground.Reached(); got != test.want {
+				t.Errorf("it could %+v, promised is %+v; the model heard %v", got, test.want, s.model.Outputs())
 			}
 		})
 	}
@@ -63,30 +97,36 @@ func TestLevelsAreEnforced(t *testing.T) {
 // A level that cannot be enforced is refused, whatever else is asked for; nothing is weakened.
 func TestLevelsThatCannotBeEnforced(t *testing.T) {
 	t.Parallel()
-	s := prepared(t, open(), nil)
-	offered := s.Capabilities().Sandboxes
-	if slices.Contains(offered, "workspace-write") != confines() || offered[0] != "read-only" {
-		t.Errorf("it offers %v", offered)
-	}
-	refused := map[string]runtime.StartThread{"networkAccess": {Sandbox: "danger-full-access", NetworkAccess: "restricted"}}
-	if !confines() {
-		refused["filesystemSandbox"] = runtime.StartThread{Sandbox: "workspace-write"}
-	}
-	if os.Getuid() == 0 {
-		refused["approvalPolicy"] = runtime.StartThread{Sandbox: "danger-full-access", ApprovalPolicy: "never", NetworkAccess: "enabled"}
-	}
-	for field, controls := range refused {
-		controls.Cwd = s.dir
-		var control *runtime.ControlError
-		if _, err := s.StartThread(t.Context(), controls); !errors.As(err, &control) || control.Field != field || len(control.Enforced) == 0 {
-			t.Errorf("%+v: %v", controls, err)
-		}
-	}
-	if _, err := s.StartThread(t.Context(), runtime.StartThread{Cwd: filepath.Join(s.dir, "nowhere")}); !errors.Is(err, runtime.ErrInvalidParams) {
-		t.Errorf("a folder that is not there: %v", err)
-	}
-	if processes := s.Status().Processes; len(processes) != 0 {
-		t.Errorf("%v were started for what was refused", processes)
+	for m, offered := range map[machine][]string{
+		equipped: {"read-only", "workspace-write", "danger-full-access"}, unequipped: {"read-only", "danger-full-access"},
+	} {
+		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
+			s := prepared(t, open(), on(t, m))
+			if got := s.Capabilities().Sandboxes; !slices.Equal(got, offered) {
+				t.Errorf("it offers %v", got)
+			}
+			refused := map[string]runtime.StartThread{"networkAccess": {Sandbox: "danger-full-access", NetworkAccess: "restricted"}}
+			if m == unequipped {
+				refused["filesystemSandbox"] = runtime.StartThread{Sandbox: "workspace-write"}
+			}
+			if os.Getuid() == 0 {
+				refused["approvalPolicy"] = runtime.StartThread{Sandbox: "danger-full-access", ApprovalPolicy: "never", NetworkAccess: "enabled"}
+			}
+			for field, controls := range refused {
+				controls.Cwd = s.dir
+				var control *runtime.ControlError
+				if _, err := s.StartThread(t.Context(), controls); !errors.As(err, &control) || control.Field != field || len(control.Enforced) == 0 {
+					t.Errorf("%+v: %v", controls, err)
+				}
+			}
+			if _, err := s.StartThread(t.Context(), runtime.StartThread{Cwd: filepath.Join(s.dir, "nowhere")}); !errors.Is(err, runtime.ErrInvalidParams) {
+				t.Errorf("a folder that is not there: %v", err)
+			}
+			if processes := s.Status().Processes; len(processes) != 0 {
+				t.Errorf("%v were started for what was refused", processes)
+			}
+		})
 	}
 }
 

@@ -111,42 +111,36 @@ func TestASilentTurnIsEnded(t *testing.T) {
 	}
 }
 
-// What the levels promise is what happens: inside, outside, over the network.
+// What the levels promise is what happens: inside, outside, over the network, by a command as by a tool of its own.
 func levelsHold(t *testing.T, s *shared, store *runtimetest.Store) {
-	dir, outside := folder(t), folder(t)
-	private := filepath.Join(outside, "private")
+	private := filepath.Join(folder(t), "private")
 	if err := os.WriteFile(private, []byte("private-canary"), 0o600); err != nil {
 		t.Fatal(err)
-	}
-	tries := func(name string) string {
-		return "MOCK_CMD[touch " + filepath.Join(dir, name+"-sh") + "] MOCK_PATCH[" + filepath.Join(dir, name+"-in") + "] MOCK_PATCH[" +
-			filepath.Join(outside, name+"-out") + "] MOCK_CALL[webfetch|{\"url\":\"" + s.model.Root() + "/from-" + name + "\",\"format\":\"text\"}]END MOCK_CALL[read|{\"filePath\":\"" + private + "\"}]END"
 	}
 	leaked := func() bool {
 		return slices.ContainsFunc(s.model.Outputs(), func(o mockmodel.Output) bool { return strings.Contains(o.Text, "private-canary") })
 	}
-	for name, in := range map[string]runtime.StartThread{
-		"none": {Cwd: dir}, "read": {Cwd: dir, Sandbox: "read-only", NetworkAccess: "restricted", ApprovalPolicy: "never"},
+	for _, test := range []struct {
+		levels runtime.StartThread
+		want   runtimetest.Reach
+		// fetches: its own tool reaches the network. A command does only where it may run.
+		fetches bool
+	}{
+		{runtime.StartThread{}, runtimetest.Reach{}, false},
+		{runtime.StartThread{Sandbox: "read-only", NetworkAccess: "restricted", ApprovalPolicy: "never"}, runtimetest.Reach{}, false},
+		{runtime.StartThread{Sandbox: "read-only", NetworkAccess: "enabled", ApprovalPolicy: "never"}, runtimetest.Reach{}, true},
+		{full("", "never"), runtimetest.Everything(), true},
 	} {
-		k := s.talk(t, store, in)
-		k.done(k.say(tries(name)))
-		for _, path := range []string{filepath.Join(dir, name+"-sh"), filepath.Join(dir, name+"-in"), filepath.Join(outside, name+"-out")} {
-			if exists(path) {
-				t.Errorf("%s: %s was written", name, path)
-			}
+		ground, web := runtimetest.NewGround(t, folder(t)), runtimetest.NewGround(t, "")
+		test.levels.Cwd = ground.Dir
+		k := s.talk(t, store, test.levels)
+		k.done(k.say(ground.Tries(script().Command, func(file string) string { return "MOCK_PATCH[" + file + "]" }) +
+			` MOCK_CALL[webfetch|{"url":"` + web.URL + `","format":"text"}]END MOCK_CALL[read|{"filePath":"` + private + `"}]END`))
+		if got := ground.Reached(); got != test.want || web.Reached().Network != test.fetches {
+			t.Errorf("%+v: it could %+v and fetched: %t; the model heard %v", test.levels, got, web.Reached().Network, s.model.Outputs())
 		}
-	}
-	if leaked() {
-		t.Error("a file outside was read")
-	}
-	k := s.talk(t, store, full(dir, "never"))
-	k.done(k.say(tries("all")))
-	if !leaked() {
-		t.Error("the test lost its point: nothing outside can be read")
-	}
-	for _, path := range []string{filepath.Join(dir, "all-sh"), filepath.Join(dir, "all-in"), filepath.Join(outside, "all-out")} {
-		if !exists(path) {
-			t.Errorf("%s was not written", path)
+		if all := test.want == runtimetest.Everything(); leaked() != all {
+			t.Errorf("%+v: a file outside was read: %t", test.levels, leaked())
 		}
 	}
 	for _, in := range []runtime.StartThread{{Sandbox: "workspace-write"}, {Sandbox: "danger-full-access"}, {ApprovalPolicy: "on-failure"},

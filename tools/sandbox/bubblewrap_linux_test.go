@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"harness/internal/bwraptest"
+	"harness/internal/agenttest"
 	"harness/tools"
 	"harness/tools/sandbox"
 )
@@ -30,7 +30,7 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	above := t.TempDir()
-	s := &site{t: t, box: sandbox.NewBubblewrap(bwraptest.Binary(t), program(t)...), folder: filepath.Join(above, "workspace"), outside: filepath.Join(above, "secret"),
+	s := &site{t: t, box: sandbox.NewBubblewrap(bubblewrap(t), program(t)...), folder: filepath.Join(above, "workspace"), outside: filepath.Join(above, "secret"),
 		limits: tools.Limits{Processes: 64, MemoryBytes: 512 << 20, CPUSeconds: 20}}
 	if err := errors.Join(os.Mkdir(s.folder, 0o755), os.WriteFile(s.outside, []byte("secret"), 0o600)); err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestAMissingSandboxRunsNothing(t *testing.T) {
 		"no namespaces":   {sandbox.NewBubblewrap(broken, program(t)...), "no permission to make namespaces"},
 		"no client":       {sandbox.NewDocker("/nonexistent/docker", "debian", program(t)...), "install Docker"},
 		"no image":        {sandbox.NewDocker("", "", program(t)...), "no image"},
-		"another program": {sandbox.NewBubblewrap(bwraptest.Binary(t), "/bin/true"), "without a result"},
+		"another program": {sandbox.NewBubblewrap(bubblewrap(t), "/bin/true"), "without a result"},
 	} {
 		err := c.box.Check(t.Context())
 		if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -250,4 +250,10 @@ func TestAMissingSandboxRunsNothing(t *testing.T) {
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 		t.Errorf("the workspace has %v (%v)", left, err)
 	}
+}
+
+func bubblewrap(t *testing.T) string {
+	t.Helper()
+	agenttest.RequireSandbox(t)
+	return "bwrap"
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"harness/runtime"
+	"harness/runtime/acp"
+	"harness/runtime/claude"
+	"harness/runtime/codex"
+	"harness/runtime/opencode"
+	"harness/runtime/process/shim"
+	"harness/runtime/stdio"
+)
+
+const matrixPage = "../../docs/runtimes/README.md"
+
+// RA-01: what each adapter says its runtime can do is what the page says. HARNESS_UPDATE=1 writes it anew.
+func TestTheCapabilityMatrixIsCurrent(t *testing.T) {
+	t.Parallel()
+	const begin = "<!-- made from the adapters: HARNESS_UPDATE=1 go test ./cmd/harness -run TestTheCapabilityMatrixIsCurrent -->\n"
+	const end = "<!-- end -->\n"
+	written, err := os.ReadFile(matrixPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(written), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s has no place for the matrix", matrixPage)
+	}
+	page := before + begin + capabilityMatrix(everyAdapter(t)) + end + after
+	if os.Getenv("HARNESS_UPDATE") != "" {
+		if err := os.WriteFile(matrixPage, []byte(page), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(written) != page {
+		t.Errorf("%s is out of date; write it anew with HARNESS_UPDATE=1", matrixPage)
+	}
+	for _, name := range runtimeNames() {
+		if !strings.Contains(page, "| `"+name+"` |") {
+			t.Errorf("the page does not tell how to install %s", name)
+		}
+	}
+}
+
+// everyAdapter is one of each runtime, and of an agent that is configured, as a server on a machine with bubblewrap makes them.
+func everyAdapter(t *testing.T) (adapters []runtime.Adapter) {
+	t.Helper()
+	programs := t.TempDir()
+	for _, name := range []string{"bwrap", "socat"} {
+		if err := os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	setup := func(name string) stdio.Setup {
+		return stdio.Setup{Launch: stdio.Launch{Name: name, Shims: &shim.Host{RunDir: t.TempDir()}, Detach: true, Env: []string{"PATH=" + programs}}}
+	}
+	adapters = []runtime.Adapter{
+		codex.New(codex.Options{Shims: &shim.Host{RunDir: t.TempDir()}, Detach: true}), claude.New("", setup(claude.Name)),
+		opencode.New(opencode.Options{Setup: setup(opencode.Name), Bridge: []string{"harness"}}),
+	}
+	own, err := acp.Configured(`{"NAME":"any command"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, profile := range append(acp.Shipped(), own...) {
+		adapters = append(adapters, acp.New(acp.Options{Profile: profile, Setup: setup(profile.Name)}))
+	}
+	return adapters
+}
+
+// capabilityMatrix has a row for each capability and a column for each adapter.
+func capabilityMatrix(adapters []runtime.Adapter) string {
+	var out strings.Builder
+	head, rule := "|", "|---|"
+	for _, adapter := range adapters {
+		head += " | " + adapter.Name()
+		rule += "---|"
+	}
+	fmt.Fprintf(&out, "%s |\n%s\n", head, rule)
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[runtime.Capabilities]()) {
+		fmt.Fprintf(&out, "| `%s`", field.Tag.Get("json"))
+		for _, adapter := range adapters {
+			fmt.Fprintf(&out, " | %s", cell(reflect.ValueOf(runtime.CapabilitiesOf(adapter)).FieldByIndex(field.Index).Interface()))
+		}
+		out.WriteString(" |\n")
+	}
+	return out.String()
+}
+
+func cell(value any) string {
+	switch value := value.(type) {
+	case bool:
+		return map[bool]string{true: "yes", false: "no"}[value]
+	case []string:
+		return strings.Join(value, ", ")
+	default:
+		return fmt.Sprint(value)
+	}
+}

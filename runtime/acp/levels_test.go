@@ -1,0 +1,74 @@
+package acp_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"harness/internal/agenttest"
+	"harness/internal/mockmodel"
+	"harness/runtime"
+	"harness/runtime/acp"
+	"harness/runtime/runtimetest"
+	"harness/runtime/stdio"
+)
+
+// refuser is a store whose person declines whatever is asked.
+type refuser struct {
+	*runtimetest.Store
+	t        *testing.T
+	agent    *runtimetest.Agent
+	answered sync.WaitGroup
+}
+
+func (r *refuser) Sink(batch runtime.Batch) {
+	r.Store.Sink(batch)
+	for _, signal := range batch.Signals {
+		if _, is := signal.Change.(runtime.InteractiveRequested); is {
+			r.answered.Go(func() {
+				if err := r.agent.Answer(r.t.Context(), runtimetest.Ref(signal), runtime.Reply{Decision: "decline"}); err != nil {
+					r.t.Errorf("decline %s: %v", signal.Params, err)
+				}
+			})
+		}
+	}
+}
+
+// TestNothingIsConfined: an agent of the protocol is opened with the one level that promises nothing, and gets as far as its user does; where
+// a person is asked first, not a step further than that person lets it. Any other level is refused before an agent hears of it.
+func TestNothingIsConfined(t *testing.T) {
+	t.Parallel()
+	person := &refuser{Store: runtimetest.NewStore(), t: t}
+	model := mockmodel.Start(t)
+	s := newSite(t, model, acp.Gemini(), false, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.GeminiURL())
+	s.options.Bin = agenttest.Binary(t, "gemini")
+	t.Cleanup(person.answered.Wait)
+	person.agent = s.start(t, person)
+	never := runtimetest.Everything()
+	never.OutsideFile = false // Gemini's own tool keeps to the folder, a command does not
+	for policy, want := range map[string]runtimetest.Reach{"never": never, "untrusted": {}} {
+		ground := runtimetest.NewGround(t, t.TempDir())
+		thread, err := person.agent.StartThread(t.Context(), runtime.StartThread{Cwd: ground.Dir, ApprovalPolicy: policy, Sandbox: "danger-full-access",
+			NetworkAccess: "enabled"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tries := ground.Tries(script().Command, func(file string) string { return "MOCK_PATCH[" + file + "]" })
+		turn, err := person.agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text(tries)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		person.End(t, turn.TurnID)
+		if got := ground.Reached(); got != want {
+			t.Errorf("%s: it could %+v, promised is %+v; the model heard %v", policy, got, want, model.Outputs())
+		}
+	}
+	for _, profile := range acp.Shipped() {
+		for _, levels := range []runtime.StartThread{{Sandbox: "read-only"}, {Sandbox: "workspace-write"}, {NetworkAccess: "restricted"}} {
+			var refused *runtime.ControlError
+			if _, err := acp.New(acp.Options{Profile: profile, Setup: stdio.Setup{}}).StartThread(t.Context(), levels); !errors.As(err, &refused) {
+				t.Errorf("%s takes %+v: %v", profile.Name, levels, err)
+			}
+		}
+	}
+}

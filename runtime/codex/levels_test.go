@@ -1,0 +1,51 @@
+package codex_test
+
+import (
+	"testing"
+
+	"harness/internal/codextest"
+	"harness/runtime"
+	"harness/runtime/runtimetest"
+)
+
+// What a level promises is what happens, on each pinned codex: it tries to write inside and outside of its folder, with a command and with a
+// patch, and to reach the network, and nobody is there to ask.
+func TestLevelsAreEnforced(t *testing.T) {
+	t.Parallel()
+	for _, version := range codextest.Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			t.Parallel()
+			store := runtimetest.NewStore()
+			agent := newSite(t, version, store).agent()
+			for _, test := range []struct {
+				level, network string
+				want           runtimetest.Reach
+			}{
+				{"read-only", "restricted", runtimetest.Reach{}},
+				{"workspace-write", "restricted", runtimetest.Reach{Command: true, File: true}},
+				{"workspace-write", "enabled", runtimetest.Reach{Command: true, File: true, Network: true}},
+				{"danger-full-access", "enabled", runtimetest.Everything()},
+			} {
+				t.Run(test.level+", "+test.network, func(t *testing.T) {
+					t.Parallel()
+					ground := runtimetest.NewGround(t, t.TempDir())
+					levels := runtime.StartThread{Cwd: ground.Dir, ApprovalPolicy: "never", Sandbox: test.level, NetworkAccess: test.network}
+					thread, err := agent.StartThread(t.Context(), levels)
+					if err != nil {
+						t.Fatal(err)
+					}
+					script := ground.Tries(target(version).Script.Command, func(file string) string { return "MOCK_PATCH[" + file + "]" })
+					turn, err := agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text(script),
+						ApprovalPolicy: levels.ApprovalPolicy, Sandbox: levels.Sandbox, NetworkAccess: levels.NetworkAccess})
+					if err != nil {
+						t.Fatal(err)
+					}
+					store.End(t, turn.TurnID)
+					if got := ground.Reached(); got != test.want {
+						t.Errorf("it could %+v, promised is %+v", got, test.want)
+					}
+				})
+			}
+		})
+	}
+}

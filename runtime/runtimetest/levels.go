@@ -1,0 +1,65 @@
+package runtimetest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// Reach is what an agent got done of what levels are about: it wrote in its folder and elsewhere, with a command and with its file tool, and a
+// command reached the network.
+type Reach struct{ Command, File, Outside, OutsideFile, Network bool }
+
+// Everything is the reach of an agent that nothing holds back.
+func Everything() Reach { return Reach{true, true, true, true, true} }
+
+// Ground is where an agent tries how far it gets.
+type Ground struct {
+	// Dir is its folder, Outside another one, in none of the folders for temporary files: some sandboxes leave those open. URL is a server's
+	// beyond the network.
+	Dir, Outside, URL string
+
+	visits atomic.Int64
+}
+
+// NewGround makes a ground around an agent's folder.
+func NewGround(t *testing.T, dir string) *Ground {
+	t.Helper()
+	outside, err := os.MkdirTemp("/var/tmp", "harness-outside-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(outside); err != nil {
+			t.Error(err)
+		}
+	})
+	g := &Ground{Dir: dir, Outside: outside}
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { g.visits.Add(1) }))
+	t.Cleanup(server.Close)
+	g.URL = server.URL
+	return g
+}
+
+// Tries has a scripted model try all of it, given how it is told to run a command and to write a file.
+func (g *Ground) Tries(command, file func(string) string) string {
+	return strings.Join([]string{
+		command("touch " + filepath.Join(g.Dir, "command")), file(filepath.Join(g.Dir, "file")),
+		command("touch " + filepath.Join(g.Outside, "command")), file(filepath.Join(g.Outside, "file")),
+		command("curl --noproxy '' -s -m 5 -o /dev/null " + g.URL),
+	}, " ")
+}
+
+// Reached is what got done so far.
+func (g *Ground) Reached() Reach {
+	there := func(folder, name string) bool {
+		_, err := os.Stat(filepath.Join(folder, name))
+		return err == nil
+	}
+	return Reach{Command: there(g.Dir, "command"), File: there(g.Dir, "file"), Outside: there(g.Outside, "command"), OutsideFile: there(g.Outside, "file"),
+		Network: g.visits.Load() > 0}
+}
