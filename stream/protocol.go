@@ -97,3 +97,16 @@ func (s *Socket) Context() context.Context { return s.client.ctx }
 func NewMessage(capacity int, fill func(dst []byte) []byte) *Message {
 	return newMessage(capacity, fill)
 }
+
+// Tell is Send for what may be left out: it does not wait, and a socket that has too much to take does not get it.
+func (s *Socket) Tell(message *Message) { s.client.tell(message) }
+
+// Drain waits until what was sent is on its way, or the socket has ended.
+func (s *Socket) Drain() {
+	c := s.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.replies) > 0 && c.closing == nil {
+		c.drained.Wait()
+	}
+}

@@ -15,13 +15,28 @@ type reply struct {
 
 // give queues a reply, or waits while too many are queued; false when the connection ends.
 func (c *client) give(message *Message) bool {
-	frame := &shared{reply: message}
-	h := c.hub
 	c.mu.Lock()
 	for len(c.replies) >= maxReplies && c.closing == nil {
 		c.drained.Wait()
 	}
 	c.mu.Unlock()
+	return c.place(message)
+}
+
+// tell is give for what nobody waits for: it is left out while too much is queued.
+func (c *client) tell(message *Message) {
+	c.mu.Lock()
+	full := len(c.replies) >= maxReplies
+	c.mu.Unlock()
+	if !full {
+		c.place(message)
+	}
+}
+
+// place queues a reply behind the events that are there.
+func (c *client) place(message *Message) bool {
+	frame := &shared{reply: message}
+	h := c.hub
 	h.mu.Lock()
 	c.mu.Lock()
 	open := c.closing == nil

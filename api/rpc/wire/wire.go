@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"harness/internal/javascript"
 )
 
 // The error codes of JSON-RPC 2.0.
@@ -117,20 +119,9 @@ type answer struct {
 	Error   *Error          `json:"error,omitempty"`
 }
 
-// encode is JSON without HTML's escapes.
-func encode(value any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
-}
-
 // Result is the answer to a request that succeeded.
 func Result(id json.RawMessage, result any) json.RawMessage {
-	encoded, err := encode(result)
+	encoded, err := javascript.Encode(result)
 	if err != nil {
 		return Failure(id, &Error{Code: CodeInternal, Message: "Internal error"})
 	}
@@ -147,9 +138,18 @@ func Failure(id json.RawMessage, failed *Error) json.RawMessage {
 
 func whole(a answer) json.RawMessage {
 	a.Version = "2.0"
-	encoded, err := encode(a)
+	encoded, err := javascript.Encode(a)
 	if err != nil { // the data of an error of ours
 		return json.RawMessage(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`)
 	}
 	return encoded
+}
+
+// Notice is a notification.
+func Notice(method string, params any) json.RawMessage {
+	return javascript.MustEncode(struct {
+		Version string `json:"jsonrpc"`
+		Method  string `json:"method"`
+		Params  any    `json:"params"`
+	}{"2.0", method, params})
 }
