@@ -23,19 +23,19 @@ const (
 type RuntimeState struct {
 	Name    string
 	Default bool
-	// Offered is the operator's word, or RuntimeDisabled for a runtime whose program is not on this machine; Reason says why it is disabled.
+	// Offered is the operator's word, or RuntimeDisabled for a runtime whose program is not on this machine (Missing).
 	Offered      RuntimeStatus
-	Reason       string
+	Missing      bool
 	Status       runtime.Status
 	Capabilities runtime.Capabilities
 }
 
 // DisabledRuntimeError refuses what would be done by a runtime that the operator switched off.
-type DisabledRuntimeError struct{ Runtime, Reason string }
+type DisabledRuntimeError struct{ Runtime string }
 
 // Error implements error.
 func (e *DisabledRuntimeError) Error() string {
-	return fmt.Sprintf("the %s runtime is disabled: %s", e.Runtime, e.Reason)
+	return fmt.Sprintf("the %s runtime is disabled: the operator switched it off (HARNESS_RUNTIME_STATUS)", e.Runtime)
 }
 
 // RuntimeStates are those of all runtimes, the default one first. Nothing is asked of any.
@@ -51,23 +51,18 @@ func (s *Service) RuntimeStates() ([]RuntimeState, error) {
 		if word, said := s.opts.RuntimeStatus[name]; said {
 			one.Offered = word
 		}
-		switch {
-		case one.Offered == RuntimeDisabled:
-			one.Reason = disabledReason
-		case one.Status.State == runtime.StateUnavailable && one.Status.Missing:
-			one.Offered, one.Reason = RuntimeDisabled, name+" is not installed: "+one.Status.Reason
+		if one.Offered != RuntimeDisabled && one.Status.State == runtime.StateUnavailable && one.Status.Missing {
+			one.Offered, one.Missing = RuntimeDisabled, true
 		}
 		all = append(all, one)
 	}
 	return all, nil
 }
 
-const disabledReason = "the operator switched it off (HARNESS_RUNTIME_STATUS)"
-
 // checkEnabled refuses a runtime that the operator switched off: *DisabledRuntimeError.
 func (s *Service) checkEnabled(name string) error {
 	if s.opts.RuntimeStatus[name] == RuntimeDisabled {
-		return &DisabledRuntimeError{Runtime: name, Reason: disabledReason}
+		return &DisabledRuntimeError{Runtime: name}
 	}
 	return nil
 }

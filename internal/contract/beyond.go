@@ -217,5 +217,10 @@ func Beyond() []Row {
 			Reason: "the original had codex only",
 			Routes: []string{"GET /api/models", "GET /api/capabilities", "GET /api/health"},
 		},
+		{
+			What:   "`/rpc` and `/ws` speak JSON-RPC 2.0 with a registry of the runtimes: [json-rpc.md](json-rpc.md); a runtime the operator disabled is 409 `runtime_disabled`",
+			Reason: "the original had one runtime and no such protocol; its own routes are what they were",
+			Routes: []string{"POST /api/sessions", "POST /api/sessions/{sessionId}/messages"},
+		},
 	}
 }

@@ -65,13 +65,15 @@ func (d *derivation) requested(ref stream.RequestRef, method string, params json
 
 // questions are those a person is asked, as the request has them.
 func questions(ref stream.RequestRef, params json.RawMessage) json.RawMessage {
-	if ref.Questions != nil {
-		return json.RawMessage(`{"questions":` + string(ref.Questions) + `}`)
+	asked := ref.Questions
+	if asked == nil {
+		var given struct {
+			Questions json.RawMessage `json:"questions"`
+		}
+		_ = json.Unmarshal(params, &given) // of another shape: none
+		asked = given.Questions
 	}
-	if len(params) == 0 {
-		return json.RawMessage("{}")
-	}
-	return params
+	return object("questions", asked)
 }
 
 // resolved tells how a request ended.

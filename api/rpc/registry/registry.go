@@ -128,7 +128,7 @@ func Build(states []operations.RuntimeState) Registry {
 		if state.Offered == operations.RuntimeDisabled {
 			// Not why in detail: an error of the system may name a path.
 			reason := "switched off by the operator"
-			if state.Status.Missing {
+			if state.Missing {
 				reason = one.DisplayName + " is not installed on the server"
 			}
 			one.StatusReason = &reason
