@@ -129,6 +129,10 @@ func requestFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	if errors.As(err, &refused) {
 		return invalid(schema.Custom(refused.Message, refused.Field)), true
 	}
+	var disabled *operations.DisabledRuntimeError
+	if errors.As(err, &disabled) {
+		return problem(http.StatusConflict, "runtime_disabled", disabled.Error()), true
+	}
 	var absent *missingRuntimeError
 	if errors.As(err, &absent) {
 		return problem(http.StatusNotFound, "unknown_runtime", absent.Error()), true

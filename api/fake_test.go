@@ -10,6 +10,7 @@ import (
 
 	"harness/api"
 	"harness/journal"
+	"harness/operations"
 	"harness/runtime"
 	"harness/session"
 	"harness/transcript"
@@ -34,6 +35,7 @@ type fakeSessions struct {
 	runtime   *fakeRuntime
 
 	fakeChats
+	operations.Attended // nil: REST asks nothing of it
 
 	mu       sync.Mutex
 	deleted  map[string]int64

@@ -26,6 +26,10 @@ func (s *server) mountedRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/stream", Raw: upgradesOnly(s.Stream)},
 		{Method: http.MethodGet, Path: "/metrics", Raw: s.orNotFound(s.Metrics)},
+		{Method: http.MethodGet, Path: "/rpc", Raw: s.orNotFound(s.RPC.Sockets["/rpc"])},
+		{Method: http.MethodGet, Path: "/ws", Raw: s.orNotFound(s.RPC.Sockets["/ws"])},
+		{Method: http.MethodPost, Path: "/rpc", Raw: s.orNotFound(s.RPC.Post)},
+		{Method: http.MethodGet, Path: "/rpc/openrpc.json", Raw: s.orNotFound(s.RPC.Document)},
 	}
 }
 

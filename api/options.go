@@ -57,6 +57,8 @@ type Options struct {
 	Lifecycle *Lifecycle
 	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.
 	Stream, Metrics http.Handler
+	// RPC serves JSON-RPC.
+	RPC RPC
 	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
 	Guard func(http.Handler) http.Handler
 	// Agents tells what the agent of a session may touch. nil: nothing.
@@ -70,6 +72,13 @@ type Options struct {
 	Version string
 	// Clock is time.Now when nil.
 	Clock func() time.Time
+}
+
+// RPC are the handlers of JSON-RPC; those that are nil are answered 404.
+type RPC struct {
+	// Sockets are by path, /rpc and /ws.
+	Sockets        map[string]http.Handler
+	Post, Document http.Handler
 }
 
 // server is the state behind the handlers.

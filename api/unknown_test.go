@@ -61,7 +61,7 @@ func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
 	}
 	checked := 0
 	for _, r := range readDocument(t).routes {
-		raw := r.path == "/metrics" || r.path == "/api/stream" || r.path == "/api/openapi.json" || r.path == "/api/docs" || strings.HasPrefix(r.path, "/api/agents")
+		raw := r.path == "/metrics" || r.path == "/api/stream" || strings.HasPrefix(r.path, "/rpc") || r.path == "/ws" || r.path == "/api/openapi.json" || r.path == "/api/docs" || strings.HasPrefix(r.path, "/api/agents")
 		if raw {
 			continue
 		}

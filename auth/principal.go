@@ -52,3 +52,6 @@ func PrincipalFrom(ctx context.Context) (Principal, bool) {
 	p, ok := ctx.Value(principalKey{}).(Principal)
 	return p, ok
 }
+
+// Named tells a principal that is somebody, from those that everybody without a token is.
+func (p Principal) Named() bool { return p.Role == RoleOwner || p.Role == RoleSystem }

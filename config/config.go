@@ -38,6 +38,8 @@ type Config struct {
 	JournalKeepEvents int      // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
 	Retention         Retention
 
+	RPC                 RPC           // the JSON-RPC API
+	RuntimeStatus       []string      // HARNESS_RUNTIME_STATUS: RUNTIME=STATUS; see RuntimeStatuses
 	Runtimes            []string      // HARNESS_RUNTIMES; nil is codex, and what of the others is found
 	DefaultRuntime      string        // HARNESS_DEFAULT_RUNTIME; "" is the first of Runtimes
 	CodexBin            string        // CODEX_BIN
@@ -93,6 +95,14 @@ type Limits struct {
 	HTTPConnections   int // HARNESS_HTTP_MAX_CONNECTIONS
 	Streams           int // HARNESS_WS_MAX_CONNECTIONS
 	StreamsPerAddress int // HARNESS_WS_MAX_PER_ADDRESS
+}
+
+// RPC is how JSON-RPC is served.
+type RPC struct {
+	Paths  []string // HARNESS_RPC_PATHS
+	Strict bool     // HARNESS_RPC_STRICT
+	Rate   int      // HARNESS_RPC_RATE: messages per minute; 0 is no bound
+	Yolo   bool     // HARNESS_ALLOW_YOLO
 }
 
 // Retention is for how many days, and how many of it, what is over is kept; 0 keeps all.

@@ -7,7 +7,7 @@ package config
 func Variables() []Variable {
 	var all []Variable
 	for _, group := range [][]Variable{
-		serverVariables(), limitVariables(), logVariables(), storeVariables(), retentionVariables(), runtimeVariables(),
+		serverVariables(), rpcVariables(), limitVariables(), logVariables(), storeVariables(), retentionVariables(), runtimeVariables(),
 		sessionVariables(), queueVariables(), agentVariables(), extensionVariables(),
 	} {
 		all = append(all, group...)
@@ -224,6 +224,10 @@ func runtimeVariables() []Variable {
 			Allowed: "a comma-separated list of NAME, PREFIX* (at least 3 characters) or RUNTIME:NAME",
 			Doc:     "Further variables of the server's environment that runtimes get, all of them or one. Never a secret of the server.",
 			field:   func(c *Config) any { return &c.RuntimeEnvAllow }},
+		{Name: "HARNESS_RUNTIME_STATUS", check: isRuntimeStatus,
+			Allowed: "a comma-separated list of RUNTIME=STATUS with active, preview, deprecated or disabled",
+			Doc:     "What clients are told of runtimes; active unless named. A disabled one does nothing new, whoever asks.",
+			field:   func(c *Config) any { return &c.RuntimeStatus }},
 		{Name: "HARNESS_RUNTIME_CREDENTIALS", Default: "namespaced", check: isCredentialLevel,
 			Allowed: "a comma-separated list of shared, namespaced, ephemeral and RUNTIME=LEVEL",
 			Doc: "Where runtimes but codex (CODEX_HOME) keep logins, settings and state: the home of their user (shared), a folder of the namespace, or one " +

@@ -44,6 +44,7 @@ const (
 	notSystem rules = 1 << iota // *SystemSessionError
 	known                       // session.ErrNotFound
 	owned                       // *session.NotOwnerError: it needs the session's runtime
+	enabled                     // *DisabledRuntimeError: its runtime does something new
 
 	userSession  = notSystem | known
 	ownedSession = userSession | owned
@@ -57,14 +58,18 @@ func rulesOf(op Operation) rules {
 		return known
 	case ReadControls, EditControls, StoreSuggested:
 		return userSession
-	case Rename, Archive, Unarchive, Resume, Delete, Send, Retry, Suggest:
+	case Rename, Archive, Unarchive, Delete, Suggest:
 		return ownedSession
-	case Interrupt, Steer, Fork, Compact, CleanTerminals, RollBack, Review:
+	case Resume, Send, Retry:
+		return ownedSession | enabled
+	case Interrupt, CleanTerminals, RollBack:
 		return notSystem | owned
+	case Steer, Fork, Compact, Review:
+		return notSystem | owned | enabled
 	case AssignProject, ListRequests: // the project is looked for before the session
 		return notSystem
 	}
-	return ownedSession // what nobody thought of is not for everybody
+	return ownedSession | enabled // what nobody thought of is not for everybody
 }
 
 // SystemSessionError refuses a session that belongs to the server's own workers.
@@ -76,7 +81,7 @@ func (e *SystemSessionError) Error() string {
 }
 
 // Check tells whether an operation may be done on a session: *session.DeletedError, *SystemSessionError, session.ErrNotFound or
-// *session.NotOwnerError when it may not. Every operation checks this itself; who has found something wrong with a request asks first, so
+// *session.NotOwnerError or *DisabledRuntimeError when it may not. Every operation checks this itself; who has found something wrong with a request asks first, so
 // that what is wrong with the session is told before.
 func (s *Service) Check(ctx context.Context, op Operation, sessionID string) error {
 	_, _, err := s.find(ctx, op, sessionID)
@@ -99,6 +104,9 @@ func (s *Service) find(ctx context.Context, op Operation, sessionID string) (ses
 		return session.Session{}, false, &SystemSessionError{SessionID: sessionID}
 	case must&owned != 0:
 		err = s.opts.Sessions.CheckOwner(found)
+	}
+	if err == nil && must&enabled != 0 {
+		err = s.checkEnabled(found.Runtime)
 	}
 	return found, true, err
 }

@@ -21,6 +21,7 @@ import (
 // Sessions is what the operations need of sessions. *session.Service implements it.
 type Sessions interface {
 	Projects
+	Attended
 
 	// Lookup finds a session in the stored rows, adopting one the runtime knows and we do not. It returns *session.DeletedError for a
 	// deleted one and session.ErrNotFound for an unknown one. Rows are read first: a known session costs no runtime call.
@@ -66,6 +67,19 @@ type Sessions interface {
 	Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (session.Request, error)
 	// SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound.
 	SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string, err error)
+}
+
+// Attended is what the operations need for clients that follow sessions as they are opened, ask and stop.
+type Attended interface {
+	// PromiseSession gives out a temporary id for a session that KeepPromise then opens; RealID is the session's own for it.
+	PromiseSession(ctx context.Context, runtimeName, projectID string) (session.Temporary, error)
+	KeepPromise(ctx context.Context, t session.Temporary, in session.Create, word func(error) string) error
+	RealID(ctx context.Context, id string) (string, error)
+	// AnnounceStop tells that a client ended what a session was doing.
+	AnnounceStop(ctx context.Context, sessionID string) error
+	// Pending lists the pending requests of a session, oldest first, AllPending those of all but workers.
+	Pending(ctx context.Context, sessionID string) ([]session.Request, error)
+	AllPending(ctx context.Context) ([]session.Request, error)
 }
 
 // Projects is what the operations need of projects; there is no rule beyond its own.
@@ -124,6 +138,8 @@ type Options struct {
 	Controls Controls
 	// Runtimes are those sessions run in; nil: there are none.
 	Runtimes Runtimes
+	// RuntimeStatus is what the operator says of runtimes, by name; those it does not name are active.
+	RuntimeStatus map[string]RuntimeStatus
 	// DefaultsLocked refuses to change the controls of new sessions (*LockedError).
 	DefaultsLocked bool
 	// Jobs is the job queue, Suggestions keeps suggested requests, Suggester has them made. nil: ErrQueueOff.

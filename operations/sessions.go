@@ -18,14 +18,26 @@ const (
 
 // Create opens a session. A blank folder or model is none.
 func (s *Service) Create(ctx context.Context, in session.Create) (session.Session, error) {
+	in, err := s.prepare(in)
+	if err != nil {
+		return session.Session{}, err
+	}
+	return s.opts.Sessions.Create(ctx, in)
+}
+
+// prepare checks what a client wants of a new session and fills in the runtime it gets.
+func (s *Service) prepare(in session.Create) (session.Create, error) {
 	var p problems
 	p.most("runtime", in.Runtime, MaxRuntimeName)
 	p.tools(in.DynamicTools)
 	if err := p.err(); err != nil {
-		return session.Session{}, err
+		return in, err
+	}
+	if in.Runtime == "" {
+		in.Runtime = s.DefaultRuntime()
 	}
 	in.Cwd, in.Model = strings.TrimSpace(in.Cwd), named(in.Model)
-	return s.opts.Sessions.Create(ctx, in)
+	return in, s.checkEnabled(in.Runtime)
 }
 
 // named is a model's name without blanks around it; a blank one is no model.

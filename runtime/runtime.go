@@ -432,7 +432,9 @@ type Status struct {
 	Generation string
 	Version    string // as the runtime reports it, "" before it did
 	// Reason says in one line why the runtime is not ready and what to do about it.
-	Reason   string
+	Reason string
+	// Missing says of an unavailable runtime that its program is not on this machine.
+	Missing  bool
 	LastExit *Exit
 	// Shim is the process that keeps the runtime running while servers come and go, nil for a child of this server.
 	Shim     *ShimStatus

@@ -47,7 +47,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	}
 	// A conversation that exists must not be left without a row by a caller who goes away. The calls have deadlines of their own.
 	ctx = context.WithoutCancel(ctx)
-	id := newID()
+	id := cmp.Or(in.ID, newID())
 	t, err := adapter.StartThread(ctx, runtime.StartThread{SessionID: id, Cwd: cwd, Model: controls.model(),
 		ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox, NetworkAccess: controls.NetworkAccess,
 		DynamicTools: in.DynamicTools, RawEvents: true})

@@ -113,7 +113,6 @@ func (s *Service) storedIn(ctx context.Context, q database.Querier, sessionID st
 // there are more.
 const (
 	listed      = `archived = $1 and system_owned <= $2 and (updated_at < $3 or (updated_at = $3 and id < $4))`
-	ofRuntime   = ` and runtime = $5`
 	newestFirst = ` order by updated_at desc, id desc`
 )
 
@@ -157,7 +156,11 @@ func (s *Service) list(ctx context.Context, q database.Querier, query ListQuery)
 			return Page{}, err
 		}
 		args = append(args, query.Runtime)
-		where += ofRuntime
+		where += ` and runtime = $` + strconv.Itoa(len(args))
+	}
+	if query.ProjectID != "" {
+		args = append(args, database.EncodeText(query.ProjectID))
+		where += ` and project_id = $` + strconv.Itoa(len(args))
 	}
 	if query.Text != "" {
 		var found string

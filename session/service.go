@@ -69,7 +69,9 @@ type Service struct {
 	imports  *imports
 	delivery *delivery
 	bulk     *bulkUpserts
-	upserts  upserts
+	// temporaries are those of this process.
+	temporaries temporaries
+	upserts     upserts
 	// deletions wakes who tells runtimes of deletions; deletePatience is how long a deletion waits for its runtime.
 	deletions      deletions
 	deletePatience time.Duration
@@ -140,6 +142,9 @@ func (s *Service) begin(ctx context.Context) error {
 		return err
 	}
 	if err := s.completeBulks(ctx); err != nil {
+		return err
+	}
+	if err := s.settleTemporaries(ctx); err != nil {
 		return err
 	}
 	s.begun = s.now()

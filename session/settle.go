@@ -20,6 +20,17 @@ func (s *Service) Pending(ctx context.Context, sessionID string) ([]Request, err
 	return requests, err
 }
 
+// AllPending is Pending of every session that is no worker's.
+func (s *Service) AllPending(ctx context.Context) ([]Request, error) {
+	rows, err := queryRequests(ctx, s.db.Read(), `where status = 'pending' and not exists (select 1 from sessions
+		where sessions.id = r.session_id and system_owned = 1) order by created_at, id`)
+	requests := make([]Request, 0, len(rows))
+	for _, row := range rows {
+		requests = append(requests, row.Request)
+	}
+	return requests, err
+}
+
 // Requests is Pending of one kind.
 func (s *Service) Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]Request, error) {
 	requests, err := s.Pending(ctx, sessionID)

@@ -129,6 +129,8 @@ type Reading struct {
 // Create are the wishes of a new session; nil fields take the stored defaults. Runtime is the server's default one when "". A system-owned
 // session without a Model has its runtime's.
 type Create struct {
+	// ID is that of the session where its runtime takes one, "" for a new one.
+	ID                string
 	Cwd               string
 	Runtime           string
 	Model             *string
@@ -144,7 +146,9 @@ type ListQuery struct {
 	// Text selects those in whose title or first message it occurs, however it is capitalised; "" selects all.
 	Text string
 	// Runtime selects those of one runtime, "" those of all.
-	Runtime            string
+	Runtime string
+	// ProjectID selects those of one project, "" those of all.
+	ProjectID          string
 	Archived           bool
 	Cursor             string
 	Limit              int

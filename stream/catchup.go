@@ -8,13 +8,13 @@ import (
 
 // page is a piece of the journal a client that catches up is working through.
 type page struct {
-	records []journal.Record
-	filter  string
-	after   int64 // frames up to this cursor are not wanted
-	head    int64 // the journal position that was the last one then
-	epoch   uint64
-	gap     *Message
-	ready   []*shared // frames of the record at hand
+	records  []journal.Record
+	audience audience
+	after    int64 // frames up to this cursor are not wanted
+	head     int64 // the journal position that was the last one then
+	epoch    uint64
+	gap      *Message
+	ready    []*shared // frames of the record at hand
 }
 
 func (p *page) pending() bool { return p.gap != nil || len(p.ready) > 0 || len(p.records) > 0 }
@@ -84,6 +84,8 @@ func (c *client) next(batch []*Message, work *page) (out []*Message, on bool) {
 	case work.pending():
 		c.mu.Unlock()
 		return c.fromPage(batch, work, positions), true
+	case len(c.replies) > 0 && c.replies[0].pos <= c.cursor:
+		batch = append(batch, c.takeReply().message(positions))
 	case c.mode == live:
 		c.mu.Unlock()
 		return batch, false
@@ -108,12 +110,12 @@ func (c *client) fromPage(batch []*Message, work *page, positions bool) []*Messa
 			if len(work.records) == 0 {
 				return batch
 			}
-			work.ready = c.hub.derive(work.records[0])
+			work.ready = c.hub.derive(work.audience.channel, work.records[0])
 			work.records = work.records[1:]
 		}
 		frame := work.ready[0]
 		work.ready = work.ready[1:]
-		if frame.Pos <= work.after || !frame.visible(work.filter) {
+		if frame.Pos <= work.after || !work.audience.sees(&frame.Frame) {
 			continue
 		}
 		if frame.Text != nil {
@@ -129,7 +131,7 @@ func (c *client) fromPage(batch []*Message, work *page, positions bool) []*Messa
 			if frame.Pos > c.told {
 				c.told = endOf(work.head)
 				c.hub.opts.Metrics.Gap("skipped")
-				batch = append(batch, skippedMessage(frame.Pos-1, c.told))
+				batch = append(batch, work.audience.notice(skipped(frame.Pos-1, c.told)))
 			}
 			continue
 		}

@@ -36,10 +36,10 @@ const (
 	joining
 )
 
-// span is a filter that applied up to and including a journal position.
-type span struct {
-	until  int64
-	filter string
+// stretch is an audience up to and including a journal position.
+type stretch struct {
+	until    int64
+	audience audience
 }
 
 // closeReason is why a connection ends.
@@ -71,35 +71,45 @@ type client struct {
 	drained      sync.Cond // answers were taken, or the client ended
 	closing      *closeReason
 	busy         bool
-	met          bool   // greeted is closed
-	pinged       bool   // the next tick looks for a sign of life
-	filter       string // changed under hub.mu and mu, so reading it under either is safe
-	positions    bool   // frames carry pos and seq
+	met          bool     // greeted is closed
+	pinged       bool     // the next tick looks for a sign of life
+	audience     audience // changed under hub.mu and mu, so reading it under either is safe
+	positions    bool     // frames carry pos and seq
 	mode         mode
 	answers      []*Message // they go before events
+	replies      []reply    // each goes behind the events before it
 	queue        []*shared  // owed from before the ring: frames of an earlier view, and what a full connection gave back
 	heard        []heard    // groups of pieces of text the client is in the middle of
 	queued       int        // bytes of queue, estimated
 	resumeStatus *Message
-	epoch        uint64 // changes when resume throws away what was owed
-	cursor       int64  // everything up to here was taken from ring or journal
-	joinAt       int64  // joining: journal position up to which the journal is read
-	past         []span // not live: filters that still apply to events before their until
-	short        bool   // the last page reached the head it aimed at
-	shrink       uint   // halvings of the page while records are large; catchUp alone uses it and told
-	told         int64  // the client knows that frames up to here may be missing
+	epoch        uint64    // changes when resume throws away what was owed
+	cursor       int64     // everything up to here was taken from ring or journal
+	joinAt       int64     // joining: journal position up to which the journal is read
+	past         []stretch // not live: audiences that still apply to events before their until
+	short        bool      // the last page reached the head it aimed at
+	shrink       uint      // halvings of the page while records are large; catchUp alone uses it and told
+	told         int64     // the client knows that frames up to here may be missing
 }
 
 // attach adds a connection; first is the message before everything else. Call detach when its reader ends.
 func (h *Hub) attach(conn Conn, filter string, first *Message, at *resumeStatus) (*client, error) {
+	return h.attachTo(conn, func() audience { return h.byThread(filter) }, first, at)
+}
+
+// attachTo is attach for any channel; choose is called under h.mu. Without a first message the connection counts as greeted.
+func (h *Hub) attachTo(conn Conn, choose func() audience, first *Message, at *resumeStatus) (*client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &client{
-		hub: h, conn: conn, filter: filter, answers: []*Message{first}, greeted: make(chan struct{}), done: make(chan struct{}),
-		ctx: ctx, cancel: cancel,
-	}
+	c := &client{hub: h, conn: conn, greeted: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel}
 	c.drained.L = &c.mu
+	if first != nil {
+		c.answers = []*Message{first}
+	} else {
+		c.met = true
+		close(c.greeted)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	c.audience = choose()
 	if !h.open {
 		cancel()
 		return nil, ErrStopped
@@ -171,9 +181,15 @@ func (c *client) setFilter(filter string) {
 	h := c.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	c.setAudience(h.byThread(filter))
+}
+
+// setAudience is setFilter for any channel; h.mu is held.
+func (c *client) setAudience(next audience) {
+	h := c.hub
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closing != nil || c.filter == filter {
+	if c.closing != nil || c.audience.key == next.key {
 		return
 	}
 	if c.mode == live && !c.keepOwed() {
@@ -189,11 +205,12 @@ func (c *client) setFilter(filter string) {
 				c.endLocked(closePolicy, "too many filter changes while behind")
 				return
 			}
-			c.past = append(c.past, span{until: h.head, filter: c.filter})
+			c.past = append(c.past, stretch{until: h.head, audience: c.audience})
 		}
+		c.loosenReplies()
 	}
 	h.exit(c)
-	c.filter = filter
+	c.audience = next
 	h.enter(c)
 	// A visit for the old view's sake would not find the client there any more.
 	if len(c.queue) > 0 {
@@ -214,11 +231,21 @@ func (c *client) keepOwed() bool {
 	if len(owed) > 0 && (len(c.queue)+len(owed) > frames || c.queued+bytes > min(maxOwedBytes, c.hub.opts.RingBytes)) {
 		return false
 	}
+	keep := func(frame *shared) {
+		c.queue = append(c.queue, frame)
+		c.queued += frame.size()
+	}
 	for _, frame := range owed {
-		if frame = c.share(frame); frame != nil {
-			c.queue = append(c.queue, frame)
-			c.queued += frame.size()
+		for c.replyDue() {
+			keep(c.takeReply())
 		}
+		c.at++
+		if frame = c.share(frame); frame != nil {
+			keep(frame)
+		}
+	}
+	for c.replyDue() {
+		keep(c.takeReply())
 	}
 	c.cursor = max(c.cursor, endOf(c.hub.head))
 	return true
@@ -239,13 +266,19 @@ func (c *client) resume(filter string, at resumeStatus) {
 	h := c.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	c.resumeAs(h.byThread(filter), at)
+}
+
+// resumeAs is resume for any channel; h.mu is held.
+func (c *client) resumeAs(next audience, at resumeStatus) {
+	h := c.hub
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing != nil {
 		return
 	}
 	h.exit(c)
-	c.filter = filter
+	c.audience = next
 	h.enter(c)
 	c.restart(at)
 	c.shard.enqueue(c)
@@ -255,6 +288,7 @@ func (c *client) resume(filter string, at resumeStatus) {
 func (c *client) restart(at resumeStatus) {
 	c.positions = true
 	c.mode, c.short = behind, false
+	c.freeReplies()
 	c.queue, c.queued, c.past, c.heard = nil, 0, nil, nil
 	c.resumeStatus, c.cursor = at.message, at.cursor
 	c.epoch++
@@ -273,6 +307,7 @@ func (c *client) endLocked(code int, reason string) {
 		return
 	}
 	c.closing = &closeReason{code, reason}
+	c.replies = nil
 	c.queue, c.queued, c.past, c.heard = nil, 0, nil, nil
 	c.cancel()
 	c.timer.Stop()

@@ -30,6 +30,8 @@ type Frame struct {
 	Early bool
 	// Runtime is who said it, "" when nobody did or wire.Origin.
 	Runtime string
+	// About is the feed's own word on whom the frame is for; the stream's has none.
+	About any
 	// Pos is the frame's position (journal pos*16 + index within the event), Seq its event's number within the session.
 	Pos, Seq int64
 }

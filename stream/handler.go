@@ -37,7 +37,8 @@ type Handler struct {
 	limits    *intakeLimits
 	memory    *vectors
 	admission *admission
-	large     budget
+	large     *budget
+	protocol  Protocol // nil: the stream's own
 }
 
 // NewHandler makes the websocket route of a hub.
@@ -51,7 +52,7 @@ func NewHandler(hub *Hub, opts HandlerOptions) *Handler {
 	opts.MessageTimeout = positive(opts.MessageTimeout, 10*time.Second)
 	opts.CloseTimeout = min(positive(opts.CloseTimeout, libraryCloseWait), libraryCloseWait)
 	return &Handler{
-		hub: hub, opts: opts, memory: newVectors(), admission: newAdmission(opts.MaxConnections, opts.MaxPerAddress),
+		hub: hub, opts: opts, memory: newVectors(), admission: newAdmission(opts.MaxConnections, opts.MaxPerAddress), large: &budget{},
 		limits: &intakeLimits{
 			rate: float64(opts.Rate), burst: float64(opts.Burst), largest: uint64(opts.ReadLimit), patience: opts.MessageTimeout, closeWait: opts.CloseTimeout,
 		},
@@ -92,7 +93,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			leave()
 		}
 	}()
-	if at, ok := h.resumeAt(w, r); ok {
+	if h.protocol != nil {
+		followed = h.serveProtocol(w, r, leave)
+	} else if at, ok := h.resumeAt(w, r); ok {
 		followed = h.serve(w, r, at, leave)
 	}
 }
@@ -120,8 +123,8 @@ func (h *Handler) resumeAt(w http.ResponseWriter, r *http.Request) (at *resumeSt
 	return &status, true
 }
 
-// serve makes the connection, and tells whether it did; then leave is called at its end.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *resumeStatus, leave func()) bool {
+// accept does the handshake; nil when it fails.
+func (h *Handler) accept(w http.ResponseWriter, r *http.Request) *websocketConn {
 	wrapped := &hijacker{ResponseWriter: w, stall: h.opts.Stall, memory: h.memory, limits: h.limits}
 	ws, err := websocket.Accept(wrapped, r, &websocket.AcceptOptions{
 		Subprotocols: firstSubprotocol(r),
@@ -131,10 +134,18 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *resumeStatus
 	})
 	if err != nil {
 		h.hub.opts.Logger.Debug().Err(err).Msg("websocket handshake failed")
-		return false
+		return nil
 	}
 	ws.SetReadLimit(h.opts.ReadLimit)
-	conn := &websocketConn{ws: ws, socket: wrapped.socket}
+	return &websocketConn{ws: ws, socket: wrapped.socket}
+}
+
+// serve makes the connection, and tells whether it did; then leave is called at its end.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *resumeStatus, leave func()) bool {
+	conn := h.accept(w, r)
+	if conn == nil {
+		return false
+	}
 	filter := threadOf(r.URL.Query())
 	ready := newMessage(64, func(dst []byte) []byte {
 		dst = appendNullable(append(dst, `{"type":"ready","threadId":`...), filter)
@@ -161,12 +172,11 @@ func (h *Handler) follow(client *client, conn *websocketConn) {
 	case <-client.greeted:
 	case <-client.done:
 	}
-	client.end(h.read(client, conn))
+	client.end(h.read(client, conn, ownListener{h, client}))
 }
 
-// read obeys the client until the connection fails or breaks a rule, and returns the close code owed.
-func (h *Handler) read(client *client, conn *websocketConn) (code int, reason string) {
-	pong, invalid := textMessage(`{"type":"pong"}`), textMessage(invalidCommand)
+// read hands the listener what the connection says until it fails or breaks a rule, and returns the close code owed.
+func (h *Handler) read(client *client, conn *websocketConn, listener Listener) (code int, reason string) {
 	var earlier int64 // bytes of the messages that were read
 	for {
 		// No context: the hub ends the connection itself, and a deadline per message would cost more than the message.
@@ -186,27 +196,38 @@ func (h *Handler) read(client *client, conn *websocketConn) (code int, reason st
 		if err != nil {
 			return h.owed(err)
 		}
-		if len(data) == 0 {
-			continue
+		listener.Hear(data)
+	}
+}
+
+// ownListener obeys the commands of the stream.
+type ownListener struct {
+	handler *Handler
+	client  *client
+}
+
+// Hear implements Listener.
+func (l ownListener) Hear(data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	asked := parseCommand(data)
+	switch {
+	case asked.kind == commandPing:
+		l.client.answer(textMessage(`{"type":"pong"}`))
+	case asked.kind == commandUnsubscribe:
+		l.client.setFilter("")
+	case asked.kind == commandSubscribe && asked.cursor == nil:
+		l.client.setFilter(asked.filter)
+	case asked.kind == commandSubscribe:
+		at, err := l.handler.hub.compare(l.client.ctx, *asked.cursor)
+		if err != nil {
+			l.client.answer(textMessage(`{"type":"error","message":"journal unavailable"}`))
+			return
 		}
-		asked := parseCommand(data)
-		switch {
-		case asked.kind == commandPing:
-			client.answer(pong)
-		case asked.kind == commandUnsubscribe:
-			client.setFilter("")
-		case asked.kind == commandSubscribe && asked.cursor == nil:
-			client.setFilter(asked.filter)
-		case asked.kind == commandSubscribe:
-			at, err := h.hub.compare(client.ctx, *asked.cursor)
-			if err != nil {
-				client.answer(textMessage(`{"type":"error","message":"journal unavailable"}`))
-				continue
-			}
-			client.resume(asked.filter, at)
-		default:
-			client.answer(invalid)
-		}
+		l.client.resume(asked.filter, at)
+	default:
+		l.client.answer(textMessage(invalidCommand))
 	}
 }
 

@@ -143,8 +143,10 @@ type Hub struct {
 	head     int64 // journal position of the last record handed out
 	attached uint64
 	clients  map[*client]struct{}
-	views    map[string]*view // by filter
-	log      []*shared        // the frames of all views, oldest first
+	views    map[string]*view // by their audience's key
+	own      *channel
+	channels []*channel // own among them
+	log      []*shared  // the frames of all views, oldest first
 	logBytes int
 	shards   []*shard
 }
@@ -152,9 +154,11 @@ type Hub struct {
 // NewHub makes a hub over a journal. Start it before serving.
 func NewHub(source Journal, opts Options) *Hub {
 	opts.setDefaults()
-	return &Hub{
+	h := &Hub{
 		journal: source, opts: opts, reads: make(chan struct{}, opts.CatchUpReads), clients: map[*client]struct{}{}, views: map[string]*view{},
 	}
+	h.own = h.channelOf(ownFeed{})
+	return h
 }
 
 // Start subscribes to the journal. Calling it twice is allowed.
@@ -247,24 +251,19 @@ func (h *Hub) isOpen() bool {
 // so a client that joins or changes its filter does so between two events, never inside one.
 func (h *Hub) publish(records []journal.Record) {
 	// An event nobody would get is not derived. The others are, outside the lock; whoever joins meanwhile does so before these.
-	derived := make([][]*shared, len(records))
-	wanted := make([]bool, len(records))
+	told := make([]derived, len(records))
 	h.mu.Lock()
 	for i := range records {
-		wanted[i] = h.wants(&records[i])
+		told[i].wanted = h.wanting(&records[i])
 	}
 	h.mu.Unlock()
 	for i := range records {
-		if wanted[i] {
-			derived[i] = h.derive(records[i])
-		}
+		told[i].by(h, told[i].wanted, records[i])
 	}
 	h.mu.Lock()
 	for i := range records {
-		if !wanted[i] && h.wants(&records[i]) {
-			derived[i] = h.derive(records[i])
-		}
-		for _, frame := range derived[i] {
+		told[i].by(h, h.wanting(&records[i]), records[i])
+		for _, frame := range told[i].frames {
 			h.offer(frame)
 		}
 		h.head = max(h.head, records[i].Pos)
@@ -273,19 +272,36 @@ func (h *Hub) publish(records []journal.Record) {
 	h.mu.Unlock()
 }
 
+// derived are the frames of a record in the channels that wanted it.
+type derived struct {
+	wanted, done []*channel
+	frames       []*shared
+}
+
+// by adds the frames of channels whose are not there yet.
+func (d *derived) by(h *Hub, channels []*channel, record journal.Record) {
+	for _, c := range channels {
+		if !slices.Contains(d.done, c) {
+			d.done = append(d.done, c)
+			d.frames = append(d.frames, h.derive(c, record)...)
+		}
+	}
+}
+
 // publishEphemeral is publish for what is told before it is stored. Whoever joins meanwhile gets it from the store.
 func (h *Hub) publishEphemeral(events []journal.Event) {
 	for i := range events {
 		record := journal.Record{Event: events[i]}
 		h.mu.Lock()
-		wanted := h.wants(&record)
+		wanted := h.wanting(&record)
 		h.mu.Unlock()
-		if !wanted {
+		if len(wanted) == 0 {
 			continue
 		}
-		frames := h.derive(record)
+		var told derived
+		told.by(h, wanted, record)
 		h.mu.Lock()
-		for _, frame := range frames {
+		for _, frame := range told.frames {
 			frame.Early = true
 			h.offer(frame)
 		}
@@ -303,26 +319,35 @@ func (h *Hub) wakeShards() {
 	}
 }
 
-// wants tells whether a record may have a frame for anybody; h.mu is held.
-func (h *Hub) wants(record *journal.Record) bool {
-	return len(h.views) > 0 && (record.Broadcast || h.views[""] != nil || h.views[record.SessionID] != nil)
+// wanting are the channels in which a record may have a frame for anybody; h.mu is held.
+func (h *Hub) wanting(record *journal.Record) (wanting []*channel) {
+	for _, c := range h.channels {
+		if c.wants(record) {
+			wanting = append(wanting, c)
+		}
+	}
+	return wanting
 }
 
 // derive makes the frames of a record. One that cannot be read is skipped, live and on replay alike: it would otherwise end the stream for
 // everybody, for ever.
-func (h *Hub) derive(record journal.Record) []*shared {
-	frames, err := Frames(record)
+func (h *Hub) derive(c *channel, record journal.Record) []*shared {
+	frames, err := c.feed.Frames(record)
 	if err != nil {
 		h.opts.Logger.Error().Err(err).Int64("pos", record.Pos).Msg("event is not shown on the stream")
 		return nil
 	}
 	out := make([]*shared, len(frames))
+	var text *shared
 	for i := range frames {
-		out[i] = &shared{Frame: frames[i]}
+		out[i] = &shared{Frame: frames[i], channel: c}
 		if frames[i].Text != nil {
 			kept := record // of other events the record is not kept
-			out[i].record, out[i].last = &kept, i == len(frames)-1
+			out[i].record, text = &kept, out[i]
 		}
+	}
+	if text != nil {
+		text.last = true
 	}
 	return out
 }

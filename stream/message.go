@@ -53,6 +53,8 @@ func (m *Message) Websocket() []byte { return m.wire }
 // shared is a frame on its way to many receivers. Each of its two variants is encoded once, when the first receiver needs it.
 type shared struct {
 	Frame
+	channel *channel // nil of a reply
+	reply   *Message // stands in for the frame
 	// Of frames that add to a text: the record they come from, and whether this is its last one.
 	record                    *journal.Record
 	last                      bool
@@ -60,7 +62,18 @@ type shared struct {
 	plainOnce, positionedOnce sync.Once
 }
 
+// size estimates the encoded length.
+func (s *shared) size() int {
+	if s.reply != nil {
+		return len(s.reply.wire)
+	}
+	return s.Frame.size()
+}
+
 func (s *shared) message(positions bool) *Message {
+	if s.reply != nil {
+		return s.reply
+	}
 	if positions {
 		s.positionedOnce.Do(func() { s.positioned = s.encode(true) })
 		return s.positioned
@@ -70,5 +83,5 @@ func (s *shared) message(positions bool) *Message {
 }
 
 func (s *shared) encode(positions bool) *Message {
-	return newMessage(s.size(), func(dst []byte) []byte { return s.AppendJSON(dst, positions) })
+	return newMessage(s.size(), func(dst []byte) []byte { return s.channel.feed.AppendFrame(dst, &s.Frame, positions) })
 }

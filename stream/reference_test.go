@@ -141,3 +141,9 @@ func requireEqual(t *testing.T, what string, got, want []string) {
 }
 
 func eventName(seed uint64, n int) string { return fmt.Sprintf("%d/%d", seed, n) }
+
+// span is a filter that applied up to and including a journal position.
+type span struct {
+	until  int64
+	filter string
+}

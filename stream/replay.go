@@ -11,11 +11,11 @@ const largePage = 1 << 20
 
 // aim is what the next page is read for.
 type aim struct {
-	epoch  uint64
-	cursor int64
-	limit  int64 // journal position to read up to
-	head   int64 // the last journal position handed out
-	filter string
+	epoch    uint64
+	cursor   int64
+	limit    int64 // journal position to read up to
+	head     int64 // the last journal position handed out
+	audience audience
 }
 
 // replay moves a client that is not live one step: it reads the next page, or finds that the client has caught up and makes it live. It
@@ -63,11 +63,11 @@ func (c *client) replay(work *page) bool {
 			return false
 		}
 		c.hub.opts.Metrics.Gap("pruned")
-		gap = resumeStatusMessage("gap", target.cursor, endOf(target.limit), oldest)
+		gap = target.audience.notice(notice("gap", target.cursor, endOf(target.limit), oldest))
 	}
 	c.adaptPage(bytes)
 	c.cursor, c.short = max(c.cursor, next), reached
-	*work = page{records: records, filter: target.filter, after: target.cursor, head: target.head, epoch: target.epoch, gap: gap}
+	*work = page{records: records, audience: target.audience, after: target.cursor, head: target.head, epoch: target.epoch, gap: gap}
 	return true
 }
 
@@ -83,12 +83,12 @@ func (c *client) aim() (target aim, caughtUp bool) {
 		// One page from the head: what comes now waits in the ring, so that a busy journal cannot keep the client behind for ever.
 		c.mode, c.joinAt, c.at = joining, h.head, c.view.head()
 	}
-	target = aim{epoch: c.epoch, cursor: c.cursor, limit: h.head, head: h.head, filter: c.filter}
+	target = aim{epoch: c.epoch, cursor: c.cursor, limit: h.head, head: h.head, audience: c.audience}
 	if c.mode == joining {
 		target.limit = c.joinAt
 	}
 	if len(c.past) > 0 {
-		target.limit, target.filter = min(target.limit, c.past[0].until), c.past[0].filter
+		target.limit, target.audience = min(target.limit, c.past[0].until), c.past[0].audience
 	}
 	if c.cursor < endOf(target.limit) {
 		return target, false
@@ -113,7 +113,7 @@ func (c *client) read(target aim) ([]journal.Record, int64, error) {
 	if midEvent(target.cursor) {
 		after--
 	}
-	records, err := h.journal.Read(c.ctx, journal.Query{After: after, Session: target.filter, Limit: c.pageLimit()})
+	records, err := h.journal.Read(c.ctx, journal.Query{After: after, Session: target.audience.session(), Limit: c.pageLimit()})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -14,21 +14,27 @@ type resumeStatus struct {
 
 // compare compares a cursor with what the journal still has.
 func (h *Hub) compare(ctx context.Context, at cursor) (resumeStatus, error) {
+	told, from, err := h.judge(ctx, at)
+	return resumeStatus{noticeMessage(told), from}, err
+}
+
+// judge is compare in any words: what to tell of a cursor, and where frames begin.
+func (h *Hub) judge(ctx context.Context, at cursor) (told Notice, from int64, err error) {
 	oldest, headEvent, err := h.journal.Bounds(ctx)
 	if err != nil {
-		return resumeStatus{}, fmt.Errorf("compare a cursor with the journal: %w", err)
+		return Notice{}, 0, fmt.Errorf("compare a cursor with the journal: %w", err)
 	}
 	head := endOf(headEvent)
 	switch {
 	case at.latest:
-		return resumeStatus{resumeStatusMessage("resumed", head, head, 0), head}, nil
+		return notice("resumed", head, head, 0), head, nil
 	case at.after > head:
-		return resumeStatus{resumeStatusMessage("ahead", at.after, head, 0), head}, nil
+		return notice("ahead", at.after, head, 0), head, nil
 	case lost(at.after, oldest):
 		h.opts.Metrics.Gap("resume")
-		return resumeStatus{resumeStatusMessage("gap", at.after, head, oldest), startOf(oldest) - 1}, nil
+		return notice("gap", at.after, head, oldest), startOf(oldest) - 1, nil
 	default:
-		return resumeStatus{resumeStatusMessage("resumed", at.after, head, 0), at.after}, nil
+		return notice("resumed", at.after, head, 0), at.after, nil
 	}
 }
 
@@ -41,29 +47,40 @@ func lost(cursor, oldest int64) bool {
 
 // resumeStatusMessage is a resume control frame; oldest is the oldest journal position still kept, 0 when it is not told.
 func resumeStatusMessage(kind string, from, to, oldest int64) *Message {
-	return newMessage(96, func(dst []byte) []byte {
-		dst = append(dst, `{"type":"`...)
-		dst = append(dst, kind...)
-		dst = append(dst, `","from":`...)
-		dst = strconv.AppendInt(dst, from, 10)
-		dst = append(dst, `,"to":`...)
-		dst = strconv.AppendInt(dst, to, 10)
-		if oldest > 0 {
-			dst = append(dst, `,"oldest":`...)
-			dst = strconv.AppendInt(dst, startOf(oldest), 10)
-		}
-		return append(dst, '}')
-	})
+	return noticeMessage(notice(kind, from, to, oldest))
 }
 
-// skippedMessage tells a client without positions, which reads too slowly, that frames of replaceable kinds between two positions may be
-// missing; all others are not.
-func skippedMessage(from, to int64) *Message {
-	return newMessage(96, func(dst []byte) []byte {
-		dst = append(dst, `{"type":"gap","from":`...)
-		dst = strconv.AppendInt(dst, from, 10)
-		dst = append(dst, `,"to":`...)
-		dst = strconv.AppendInt(dst, to, 10)
-		return append(dst, `,"skipped":"replaceable"}`...)
-	})
+func noticeMessage(n Notice) *Message {
+	return newMessage(96, func(dst []byte) []byte { return appendNotice(dst, n) })
+}
+
+func notice(kind string, from, to, oldest int64) Notice {
+	n := Notice{Kind: kind, From: from, To: to}
+	if oldest > 0 {
+		n.Oldest = startOf(oldest)
+	}
+	return n
+}
+
+// skipped tells a client without positions, which reads too slowly, that frames of replaceable kinds between two positions may be missing;
+// all others are not.
+func skipped(from, to int64) Notice {
+	return Notice{Kind: "gap", From: from, To: to, Skipped: true}
+}
+
+func appendNotice(dst []byte, n Notice) []byte {
+	dst = append(dst, `{"type":"`...)
+	dst = append(dst, n.Kind...)
+	dst = append(dst, `","from":`...)
+	dst = strconv.AppendInt(dst, n.From, 10)
+	dst = append(dst, `,"to":`...)
+	dst = strconv.AppendInt(dst, n.To, 10)
+	if n.Oldest > 0 {
+		dst = append(dst, `,"oldest":`...)
+		dst = strconv.AppendInt(dst, n.Oldest, 10)
+	}
+	if n.Skipped {
+		dst = append(dst, `,"skipped":"replaceable"`...)
+	}
+	return append(dst, '}')
 }

@@ -226,6 +226,10 @@ func (c *client) takeFrames(frames []*shared, limit int) (taken []*shared, more 
 		return frames, true
 	}
 	for _, frame := range c.view.after(c.at) {
+		for c.replyDue() && len(frames) < limit && bytes < maxBatchBytes {
+			frames = append(frames, c.takeReply())
+			bytes += frames[len(frames)-1].size()
+		}
 		if len(frames) >= limit || bytes >= maxBatchBytes {
 			return frames, true
 		}
@@ -237,6 +241,13 @@ func (c *client) takeFrames(frames []*shared, limit int) (taken []*shared, more 
 		frames = append(frames, frame)
 	}
 	c.cursor = max(c.cursor, endOf(c.hub.head))
+	for c.replyDue() {
+		if len(frames) >= limit || bytes >= maxBatchBytes {
+			return frames, true
+		}
+		frames = append(frames, c.takeReply())
+		bytes += frames[len(frames)-1].size()
+	}
 	return frames, false
 }
 
@@ -263,7 +274,11 @@ func (c *client) write(batch []*Message, taken *claim) (full, ok bool) {
 		if sent < len(taken.answers) {
 			c.answers = append(taken.answers[sent:len(taken.answers):len(taken.answers)], c.answers...)
 		}
-		if left := taken.frames[max(0, sent-len(taken.answers)):]; c.epoch == taken.epoch && c.closing == nil {
+		left := taken.frames[max(0, sent-len(taken.answers)):]
+		if c.epoch != taken.epoch {
+			left = c.spareReplies(left)
+		}
+		if c.closing == nil {
 			c.queue = append(append(make([]*shared, 0, len(left)+len(c.queue)), left...), c.queue...)
 			for _, frame := range left {
 				c.queued += frame.size()
@@ -282,7 +297,7 @@ func (c *client) write(batch []*Message, taken *claim) (full, ok bool) {
 func (c *client) settle(more bool) {
 	c.mu.Lock()
 	c.busy = false
-	more = more || c.closing != nil || c.resumeStatus != nil || c.mode != live || len(c.answers) > 0 || len(c.queue) > 0
+	more = more || c.closing != nil || c.resumeStatus != nil || c.mode != live || len(c.answers) > 0 || len(c.replies) > 0 || len(c.queue) > 0
 	c.mu.Unlock()
 	if more {
 		c.shard.enqueue(c)

@@ -3,6 +3,7 @@ package stream
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"harness/journal"
 )
@@ -65,8 +66,9 @@ func (h *Hub) rest(frame *shared, from int64) *shared {
 	record, err := restOf(*frame.record, from)
 	if err == nil {
 		var frames []Frame
-		if frames, err = Frames(record); err == nil {
-			return &shared{Frame: frames[frame.Pos%framesPerEvent]}
+		if frames, err = frame.channel.feed.Frames(record); err == nil {
+			at := slices.IndexFunc(frames, func(f Frame) bool { return f.Pos == frame.Pos })
+			return &shared{Frame: frames[at], channel: frame.channel}
 		}
 	}
 	// It was readable a moment ago.

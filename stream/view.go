@@ -1,11 +1,11 @@
 package stream
 
-// view is what sockets of one filter share: a ring of the frames that pass it, oldest first, and the sockets themselves. Hub.mu guards it.
+// view is what sockets of one audience share: a ring of its frames, oldest first, and the sockets themselves. Hub.mu guards it.
 type view struct {
-	filter  string
-	frames  []*shared
-	base    uint64 // number of frames[0]; numbers grow by one and are never used again
-	members []members
+	audience audience
+	frames   []*shared
+	base     uint64 // number of frames[0]; numbers grow by one and are never used again
+	members  []members
 }
 
 // members are a view's sockets served by one shard.
@@ -18,8 +18,8 @@ type members struct {
 	markPos int64
 }
 
-func newView(filter string, shards int) *view {
-	return &view{filter: filter, members: make([]members, shards)}
+func newView(audience audience, shards int) *view {
+	return &view{audience: audience, members: make([]members, shards)}
 }
 
 // head is the number of the next frame.
@@ -30,7 +30,7 @@ func (v *view) after(number uint64) []*shared { return v.frames[number-v.base:] 
 
 // drop forgets the oldest frame if it is this one.
 func (v *view) drop(frame *shared) {
-	if v == nil || len(v.frames) == 0 || v.frames[0] != frame {
+	if len(v.frames) == 0 || v.frames[0] != frame {
 		return
 	}
 	v.frames[0] = nil
@@ -47,12 +47,13 @@ func (v *view) empty() bool {
 	return true
 }
 
-// enter puts a client into the view of its filter, at the head of its ring; h.mu is held.
+// enter puts a client into the view of its audience, at the head of its ring; h.mu is held.
 func (h *Hub) enter(c *client) {
-	v := h.views[c.filter]
+	v := h.views[c.audience.key]
 	if v == nil {
-		v = newView(c.filter, len(h.shards))
-		h.views[c.filter] = v
+		v = newView(c.audience, len(h.shards))
+		h.views[c.audience.key] = v
+		v.audience.channel.add(v)
 	}
 	m := &v.members[c.shard.number]
 	c.view, c.slot, c.at = v, len(m.clients), v.head()
@@ -68,7 +69,8 @@ func (h *Hub) exit(c *client) {
 	m.clients[last] = nil
 	m.clients = m.clients[:last]
 	if c.view.empty() {
-		delete(h.views, c.view.filter)
+		delete(h.views, c.view.audience.key)
+		c.view.audience.channel.remove(c.view)
 	}
 	if len(h.views) == 0 {
 		h.log, h.logBytes = nil, 0
@@ -77,21 +79,13 @@ func (h *Hub) exit(c *client) {
 
 // offer puts a frame into the rings of the views it belongs to: an event costs its views, not its readers. h.mu is held.
 func (h *Hub) offer(frame *shared) {
-	own := h.views[frame.ThreadID]
 	kept := false
-	switch {
-	case frame.SystemOwned:
-		kept = frame.ThreadID != "" && h.push(own, frame)
-	case frame.Broadcast:
-		for _, v := range h.views {
-			kept = h.push(v, frame) || kept
+	frame.channel.offered(&frame.Frame, func(v *view) {
+		if v.audience.sees(&frame.Frame) {
+			h.push(v, frame)
+			kept = true
 		}
-	default:
-		kept = h.push(h.views[""], frame)
-		if frame.ThreadID != "" {
-			kept = h.push(own, frame) || kept
-		}
-	}
+	})
 	if !kept {
 		return
 	}
@@ -102,11 +96,8 @@ func (h *Hub) offer(frame *shared) {
 	}
 }
 
-// push appends to one ring and tells whether there is one.
-func (h *Hub) push(v *view, frame *shared) bool {
-	if v == nil {
-		return false
-	}
+// push appends to one ring.
+func (h *Hub) push(v *view, frame *shared) {
 	for i := range v.members {
 		if m := &v.members[i]; !m.dirty && len(m.clients) > 0 {
 			m.dirty, m.mark, m.markPos = true, v.head(), frame.Pos-1
@@ -117,7 +108,6 @@ func (h *Hub) push(v *view, frame *shared) bool {
 		}
 	}
 	v.frames = append(v.frames, frame)
-	return true
 }
 
 // evict forgets the oldest frame of all. It is the oldest of every ring that still has it.
@@ -126,12 +116,5 @@ func (h *Hub) evict() {
 	h.log[0] = nil
 	h.log = h.log[1:]
 	h.logBytes -= frame.size()
-	if frame.Broadcast && !frame.SystemOwned {
-		for _, v := range h.views {
-			v.drop(frame)
-		}
-		return
-	}
-	h.views[""].drop(frame)
-	h.views[frame.ThreadID].drop(frame)
+	frame.channel.offered(&frame.Frame, func(v *view) { v.drop(frame) })
 }

@@ -54,7 +54,7 @@ func withEveryRuntime(t *testing.T, options ...siteOption) *site {
 	}
 	s.env = append(s.env, "PATH="+programs+string(filepath.ListSeparator)+os.Getenv("PATH"), "HARNESS_RUNTIMES="+strings.Join(runtimeNames(), ","),
 		"CLAUDE_BIN="+agenttest.Binary(t, "claude"), "CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"), "ANTHROPIC_API_KEY="+claudeKey,
-		"ANTHROPIC_BASE_URL="+s.model.Root(), "GEMINI_BIN="+agenttest.Binary(t, "gemini"), "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+s.model.GeminiURL(),
+		"ANTHROPIC_BASE_URL="+s.model.Root(), "GEMINI_BIN="+agenttest.Binary(t, "gemini"), "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+s.model.Root(),
 		"CODEX_PATH="+codextest.Binary(t, codextest.Default), "OPENAI_API_KEY=test", `DEFAULT_AUTH_REQUEST={"methodId":"api-key"}`,
 		"HARNESS_RUNTIME_ENV_ALLOW=codex-acp:DEFAULT_AUTH_REQUEST")
 	return s

@@ -20,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/api"
+	"harness/api/rpc"
 	"harness/auth"
 	"harness/cluster"
 	"harness/config"
@@ -53,6 +54,7 @@ type Server struct {
 	codex    *codex.Codex // nil unless it is one of the runtimes
 	runtimes runtimes
 	hub      *stream.Hub
+	rpc      *rpc.Server
 	crowd    *crowd
 	queue    jobQueue
 	listener net.Listener
@@ -90,6 +92,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "queue", Start: s.startQueue, Stop: s.stopQueue, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "extensions", Start: s.startExtensions, Stop: s.stopExtensions, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "pruning", Start: s.startPruning, Stop: s.stopPruning, Bound: 2 * time.Second},
+		lifecycle.Part{Name: "JSON-RPC", Start: s.startRPC, Stop: s.stopRPC, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "http", Start: s.startHTTP, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "readiness", Start: s.startReady, Stop: s.stopReady, Bound: time.Second},
 	)
@@ -247,9 +250,9 @@ func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) 
 
 func (s *Server) startHTTP(context.Context) error {
 	agents := newAgents(s)
+	sockets := stream.NewHandler(s.hub, stream.HandlerOptions{MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress})
 	options := api.Options{
-		Operations: operations.New(s.operations()), Health: health{s},
-		Stream:  stream.NewHandler(s.hub, stream.HandlerOptions{MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress}),
+		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
 			BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins, Token: s.cfg.AuthToken,
@@ -281,6 +284,10 @@ func trustedProxies(cfg *config.Config) (all []netip.Prefix) {
 func (s *Server) operations() operations.Options {
 	parts := operations.Options{
 		Sessions: s.sessions, Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked, Suggestions: s.queue.suggestions,
+		RuntimeStatus: map[string]operations.RuntimeStatus{},
+	}
+	for name, status := range s.cfg.RuntimeStatuses() {
+		parts.RuntimeStatus[name] = operations.RuntimeStatus(status)
 	}
 	if s.queue.Queue != nil {
 		parts.Jobs = s.queue.Queue

@@ -228,5 +228,10 @@ func Beyond() []Row {
 				"`POST /api/sessions/{id}/turns/{turnId}/retry` sends what it was asked once more: [api.md](api.md#what-a-session-is-doing-ours)",
 			Reason: "the original left a person to find the message and type it again; nothing is tried again unasked, nor after a tool ran",
 		},
+		{
+			What:   "`/rpc` and `/ws` speak JSON-RPC 2.0 with a registry of the runtimes: [json-rpc.md](json-rpc.md); a runtime the operator disabled is 409 `runtime_disabled`",
+			Reason: "the original had one runtime and no such protocol; its own routes are what they were",
+			Routes: []string{"POST /api/sessions", "POST /api/sessions/{sessionId}/messages"},
+		},
 	}
 }

@@ -125,7 +125,7 @@ func (r *Runtime) Status() runtime.Status {
 	case !r.started || r.stopping:
 		status.State, status.Reason = runtime.StateStopped, Name+" is not started"
 	case missing != nil:
-		status.State, status.Reason = runtime.StateUnavailable, missing.Error()
+		status.State, status.Reason, status.Missing = runtime.StateUnavailable, missing.Error(), true
 	case r.failure != nil:
 		status.State, status.Reason = runtime.StateUnavailable, r.failure.Error()
 	}

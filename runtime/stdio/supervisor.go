@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os/exec"
 	"sync"
 	"time"
 
@@ -197,7 +199,7 @@ func (s *Supervisor) supervise(ctx context.Context) {
 		if ctx.Err() == nil && s.options.Once && !ready && err != nil {
 			s.log.Error().Err(err).Msg(s.name + " does not start")
 			s.set(func(status *runtime.Status) {
-				status.State, status.Reason, status.PID = runtime.StateUnavailable, err.Error(), 0
+				status.State, status.Reason, status.PID, status.Missing = runtime.StateUnavailable, err.Error(), 0, missing(err)
 			})
 			return
 		}
@@ -224,12 +226,15 @@ func (s *Supervisor) supervise(ctx context.Context) {
 	})
 }
 
+// missing tells of a process that could not be started because there is no such program.
+func missing(err error) bool { return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) }
+
 // down notes that a process is gone and when another follows. One that was fine until now is back in a moment (soon): callers wait for it
 // instead of failing.
 func (s *Supervisor) down(err error, retry time.Duration, soon bool) {
 	s.log.Error().Err(err).Dur("retry_in", retry).Msg(s.name + " is down")
 	s.set(func(status *runtime.Status) {
-		status.State, status.Reason = runtime.StateUnavailable, err.Error()
+		status.State, status.Reason, status.Missing = runtime.StateUnavailable, err.Error(), missing(err)
 		if soon {
 			status.State = runtime.StateStarting
 		}

@@ -1,0 +1,214 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"harness/api/rpc/registry"
+	"harness/api/rpc/wire"
+	"harness/auth"
+	"harness/operations"
+	"harness/runtime"
+	"harness/session"
+	"harness/telemetry"
+)
+
+const agentField = registry.AgentField
+
+// call is one request of a method, read and routed.
+type call struct {
+	server  *Server
+	peer    *peer
+	method  *method
+	request wire.Request
+	params  map[string]any
+	// agent is the runtime it goes to, of a runtime's method; session is the one it names, nil when it names none.
+	agent   string
+	session *session.Session
+}
+
+func (c *call) ops() *operations.Service { return c.server.opts.Operations }
+
+// text is a member that is a text, "" when it is not given.
+func (c *call) text(name string) string {
+	s, _ := c.params[name].(string)
+	return s
+}
+
+func (c *call) flag(name string) bool {
+	b, _ := c.params[name].(bool)
+	return b
+}
+
+// count is a member that is a number, fallback when it is not given or 0.
+func (c *call) count(name string, fallback int64) int64 {
+	if n, given := c.params[name].(int64); given && n > 0 {
+		return n
+	}
+	return fallback
+}
+
+// member is a member of params that is an object.
+func (c *call) member(name string) map[string]json.RawMessage {
+	o, _ := c.params[name].(map[string]json.RawMessage)
+	return o
+}
+
+// call implements wire.Call.
+func (p *peer) call(ctx context.Context, request wire.Request) (result any, failed *wire.Error) {
+	m := p.server.methods[request.Method]
+	if m == nil {
+		return nil, &wire.Error{Code: wire.CodeMethodNotFound, Message: "Method not found: " + shown(request.Method), Data: struct {
+			Method string `json:"method"`
+		}{shown(request.Method)}}
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			telemetry.Log(ctx).Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Str("method", m.name).Msg("JSON-RPC handler panicked")
+			result, failed = nil, failure(failedInternal, m.name, "Internal error", false)
+		}
+	}()
+	c := &call{server: p.server, peer: p, method: m, request: request}
+	if failed := c.admit(); failed != nil {
+		return nil, failed
+	}
+	if c.params, failed = m.read(request.Params); failed != nil {
+		return nil, failed
+	}
+	if err := c.route(ctx); err != nil {
+		return nil, c.failed(ctx, err)
+	}
+	result, err := m.handle(ctx, c)
+	if err != nil {
+		return nil, c.failed(ctx, err)
+	}
+	return result, nil
+}
+
+// shown bounds a name of a client in an answer.
+func shown(name string) string {
+	const most = 100
+	if runes := []rune(name); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return name
+}
+
+// admit tells whether the caller may call the method here.
+func (c *call) admit() *wire.Error {
+	if !allows(c.peer.principal.Role, c.method.role) {
+		return forbidden(c.method.name, c.method.role)
+	}
+	if (c.method.scope == scopeSocket || c.method.socket) && c.peer.socket == nil {
+		return &wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: " + c.method.name + " needs a websocket"}
+	}
+	if c.server.opts.Strict && c.peer.socket != nil && c.method.role != "" && c.method.name != methodInitialize && !c.peer.hasInitialized() {
+		return &wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: not initialized"}
+	}
+	return nil
+}
+
+// allows tells whether a role of the server is enough for what a method needs.
+func allows(has auth.Role, needs role) bool {
+	switch has {
+	case auth.RoleOwner, auth.RoleSystem, auth.RoleAdmin:
+		return true
+	case auth.RoleMember:
+		return needs == roleViewer
+	}
+	return false
+}
+
+// route finds the session and the runtime a call is about, in the order clients are told: the runtime known, enabled and up, the session
+// there and of that runtime.
+func (c *call) route(ctx context.Context) error {
+	if c.method.scope != scopeRuntime {
+		return nil
+	}
+	c.agent = strings.ToLower(strings.TrimSpace(c.text(agentField)))
+	named := c.agent != ""
+	id := c.text("session_id")
+	if id == "" {
+		id = c.text("resume_session_id")
+	}
+	states, err := c.ops().RuntimeStates()
+	if err != nil {
+		return err
+	}
+	if !named {
+		if c.session, err = c.find(ctx, id); err != nil {
+			return err
+		}
+		switch {
+		case c.session != nil:
+			c.agent = c.session.Runtime
+		case len(states) > 0:
+			c.agent = states[0].Name
+		}
+	}
+	if err := c.usable(states, c.agent); err != nil {
+		return err
+	}
+	if named {
+		if c.session, err = c.find(ctx, id); err != nil {
+			return err
+		}
+	}
+	if c.session != nil && c.session.Runtime != c.agent {
+		return invalidParams(agentField, "session belongs to "+c.session.Runtime, "The session belongs to another runtime")
+	}
+	return nil
+}
+
+// usable refuses a runtime that is unknown, disabled, or down while the method has work for it.
+func (c *call) usable(states []operations.RuntimeState, agent string) *wire.Error {
+	at := slices.IndexFunc(states, func(one operations.RuntimeState) bool { return one.Name == agent })
+	if at < 0 {
+		return unknownAgent(agent, c.method.name, registry.Build(states).IDs())
+	}
+	state := states[at]
+	switch {
+	case state.Offered == operations.RuntimeDisabled:
+		reason := *registry.Build(states).Runtimes[at].StatusReason
+		return c.away(failedDisabled, string(state.Offered), reason, false)
+	case !c.method.works:
+	case state.Status.State == runtime.StateUnavailable:
+		return c.away(failedUnavailable, string(state.Offered), "the runtime is down; it is started again by itself", true)
+	case state.Status.State == runtime.StateStopped:
+		return c.away(failedUnavailable, string(state.Offered), "the runtime is stopped", true)
+	}
+	return nil
+}
+
+// find is the session of an id, which may be a temporary one; nil for none. session/start takes unknown ids.
+func (c *call) find(ctx context.Context, id string) (*session.Session, error) {
+	if id == "" {
+		return nil, nil
+	}
+	real, err := c.ops().RealID(ctx, id)
+	var found session.Session
+	if err == nil {
+		found, err = c.ops().Find(ctx, real)
+	}
+	if err != nil {
+		if worded := c.sessionFailure(err); worded != nil && worded.Code == codeSessionNotFound {
+			if c.method.name == registry.Start {
+				return nil, nil
+			}
+			return nil, sessionNotFound(id)
+		}
+		return nil, err
+	}
+	return &found, nil
+}
+
+// workspaceOf is the workspace of a session: its project, or one of its own.
+func workspaceOf(s session.Session) string {
+	if s.ProjectID != nil {
+		return *s.ProjectID
+	}
+	return "session:" + s.ID
+}

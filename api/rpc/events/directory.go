@@ -1,0 +1,62 @@
+package events
+
+import "sync"
+
+// Place is where a session belongs: its workspace, "" for none, and its runtime.
+type Place struct{ Workspace, Runtime string }
+
+// Directory knows the places of the sessions somebody watches.
+type Directory struct {
+	mu      sync.Mutex
+	entries map[string]*entry
+}
+
+type entry struct {
+	place Place
+	uses  int
+	since int64 // the record that moved it
+}
+
+// NewDirectory makes an empty one.
+func NewDirectory() *Directory { return &Directory{entries: map[string]*entry{}} }
+
+// Use notes where a session belongs; call Drop as often.
+func (d *Directory) Use(session string, place Place) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := d.entries[session]; known != nil {
+		known.uses++
+		return
+	}
+	d.entries[session] = &entry{place: place, uses: 1}
+}
+
+// Drop takes a Use back.
+func (d *Directory) Drop(session string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := d.entries[session]; known != nil {
+		if known.uses--; known.uses <= 0 {
+			delete(d.entries, session)
+		}
+	}
+}
+
+// of is a session's place, the zero value of one that nobody watches.
+func (d *Directory) of(session string) Place {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := d.entries[session]; known != nil {
+		return known.place
+	}
+	return Place{}
+}
+
+// moved notes that a session was put into another workspace, by the record at a position. A replay of older records changes nothing.
+func (d *Directory) moved(session, workspace string, pos int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := d.entries[session]; known != nil && pos > known.since {
+		known.place.Workspace, known.since = workspace, pos
+	}
+}

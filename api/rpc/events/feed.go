@@ -1,0 +1,287 @@
+// Package events shows the journal as JSON-RPC notifications: cdev's, under the names its clients know, and event/harness, which carries the
+// frames of /api/stream as they are.
+//
+// It is a function of the record and of where its session belongs. It must never know a socket or a method.
+package events
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"harness/internal/javascript"
+	"harness/journal"
+	"harness/runtime/wire"
+	"harness/session"
+	"harness/stream"
+)
+
+// Methods of notifications.
+const (
+	Message            = "event/claude_message"
+	Status             = "event/claude_status"
+	Waiting            = "event/claude_waiting"
+	Permission         = "event/pty_permission"
+	PermissionResolved = "event/pty_permission_resolved"
+	IDResolved         = "event/session_id_resolved"
+	IDFailed           = "event/session_id_failed"
+	Stopped            = "event/session_stopped"
+	Joined             = "event/session_joined"
+	Left               = "event/session_left"
+	ReadComplete       = "event/stream_read_complete"
+	WorkspaceRemoved   = "event/workspace_removed"
+	Heartbeat          = "event/heartbeat"
+	Gap                = "event/gap"
+	Harness            = "event/harness"
+)
+
+// Names are all of them.
+func Names() []string {
+	return []string{Message, Status, Waiting, Permission, PermissionResolved, IDResolved, IDFailed, Stopped, Joined, Left, ReadComplete,
+		WorkspaceRemoved, Heartbeat, Gap, Harness}
+}
+
+// firstOwn is the index of the first notification of cdev's among the frames of a record: those of the stream, of which there are three at
+// most, keep their positions, so that cursors mean the same on both.
+const firstOwn = 4
+
+// Feed implements stream.Feed.
+type Feed struct{ directory *Directory }
+
+// NewFeed makes the feed of sessions whose places a directory has.
+func NewFeed(directory *Directory) *Feed { return &Feed{directory} }
+
+// Subject is who a frame is for (stream.Frame.About).
+type Subject struct {
+	// Workspace it is about, "" for none; Everyone says that it goes to every socket.
+	Workspace string
+	Everyone  bool
+}
+
+// derivation is the work on one record.
+type derivation struct {
+	record journal.Record
+	place  Place
+	frames []stream.Frame
+	own    int
+}
+
+// Frames implements stream.Feed.
+func (f *Feed) Frames(record journal.Record) ([]stream.Frame, error) {
+	d := &derivation{record: record}
+	if record.SessionID != "" {
+		if record.Type == "session_project_updated" {
+			f.moved(record)
+		}
+		d.place = f.directory.of(record.SessionID)
+	}
+	shown, err := stream.Frames(record)
+	if err != nil {
+		return nil, err
+	}
+	for i := range shown {
+		d.harness(shown[i])
+	}
+	return d.frames, d.derive()
+}
+
+// moved follows a session into another workspace.
+func (f *Feed) moved(record journal.Record) {
+	var to struct {
+		ProjectID string `json:"projectId"`
+	}
+	if json.Unmarshal(record.Payload, &to) == nil {
+		f.directory.moved(record.SessionID, to.ProjectID, record.Pos)
+	}
+}
+
+// harness adds a frame of the stream. Its payload is made when it is sent: most readers do not want it.
+func (d *derivation) harness(frame stream.Frame) {
+	frame.About = &harness{kind: frame.Type, context: d.context(frame.Runtime)}
+	frame.Type = Harness
+	d.frames = append(d.frames, frame)
+}
+
+// harness is what event/harness says beside the payload.
+type harness struct {
+	kind    string
+	context []byte
+}
+
+// add adds a notification. params are its own members; those every notification has follow them.
+func (d *derivation) add(method string, params any, subject Subject) {
+	body := javascript.MustEncode(params)
+	body = body[:len(body)-1]
+	if len(body) > 1 {
+		body = append(body, ',')
+	}
+	index := firstOwn + d.own
+	d.own++
+	d.frames = append(d.frames, stream.Frame{
+		Type: method, ThreadID: d.record.SessionID, Payload: append(body, d.context("")...), Broadcast: d.record.Broadcast,
+		Pos: stream.FramePosition(d.record, index), Seq: d.record.Seq, About: &subject,
+	})
+}
+
+// context are the members that every notification has. Who said the record is its runtime; of others it is the session's.
+func (d *derivation) context(said string) []byte {
+	runtime := d.place.Runtime
+	if said != "" {
+		runtime = said
+	}
+	out := append([]byte{}, `"workspace_id":`...)
+	out = append(out, javascript.MustEncode(d.place.Workspace)...)
+	out = append(out, `,"session_id":`...)
+	out = append(out, javascript.MustEncode(d.record.SessionID)...)
+	out = append(out, `,"agent_type":`...)
+	out = append(out, javascript.MustEncode(runtime)...)
+	out = append(out, `,"timestamp":"`...)
+	out = append(out, javascript.ISOTime(d.record.Time)...)
+	return append(out, '"')
+}
+
+// AppendFrame implements stream.Feed.
+func (f *Feed) AppendFrame(dst []byte, frame *stream.Frame, positions bool) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","method":"`...)
+	dst = append(dst, frame.Type...)
+	dst = append(dst, `","params":`...)
+	if native, is := frame.About.(*harness); is {
+		dst = append(dst, `{"type":`...)
+		dst = append(dst, javascript.MustEncode(native.kind)...)
+		dst = append(dst, `,"payload":`...)
+		if len(frame.Payload) == 0 {
+			dst = append(dst, "null"...)
+		}
+		dst = append(append(dst, frame.Payload...), ',')
+		dst = append(dst, native.context...)
+		if positions && frame.Text != nil {
+			dst = strconv.AppendInt(append(dst, `,"offset":`...), frame.Text.Offset, 10)
+		}
+	} else {
+		dst = append(dst, frame.Payload...)
+	}
+	if positions && !frame.Early {
+		dst = strconv.AppendInt(append(dst, `,"pos":`...), frame.Pos, 10)
+		dst = strconv.AppendInt(append(dst, `,"seq":`...), frame.Seq, 10)
+	}
+	return append(dst, "}}"...)
+}
+
+// AppendNotice implements stream.Feed.
+func (f *Feed) AppendNotice(dst []byte, n stream.Notice) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","method":"`+Gap+`","params":`...)
+	return append(append(dst, javascript.MustEncode(VerdictOf(n))...), '}')
+}
+
+// Verdict is how a cursor stands to what is kept.
+type Verdict struct {
+	Verdict string `json:"verdict"`
+	From    int64  `json:"from"`
+	To      int64  `json:"to"`
+	Oldest  *int64 `json:"oldest"`
+	Skipped bool   `json:"skipped,omitempty"`
+}
+
+// VerdictOf words a notice.
+func VerdictOf(n stream.Notice) Verdict {
+	v := Verdict{Verdict: n.Kind, From: n.From, To: n.To, Skipped: n.Skipped}
+	if n.Oldest > 0 {
+		v.Oldest = &n.Oldest
+	}
+	return v
+}
+
+// Sees tells whether a socket gets a frame: what it watches of sessions, what it subscribed to of workspaces, and what is for everyone.
+func Sees(frame *stream.Frame, watches func(session string) bool, subscribed func(workspace string) bool) bool {
+	subject, own := frame.About.(*Subject)
+	watching := frame.ThreadID != "" && watches(frame.ThreadID)
+	switch {
+	case !own && frame.SystemOwned:
+		return watching
+	case !own:
+		return watching || frame.Broadcast || frame.ThreadID == ""
+	case subject.Everyone || watching:
+		return true
+	}
+	return subject.Workspace != "" && subscribed(subject.Workspace)
+}
+
+// derive adds cdev's notifications of a record.
+func (d *derivation) derive() error {
+	switch d.record.Type {
+	case stream.EventNotification, stream.EventRequest:
+		return d.line()
+	case "approval_resolved", "tool_user_input_resolved":
+		d.resolved()
+	case "session_deleted":
+		d.add(Stopped, struct {
+			Reason string `json:"reason"`
+		}{"deleted"}, Subject{Workspace: d.place.Workspace})
+	case session.EventStopped:
+		d.add(Stopped, struct{}{}, Subject{Workspace: d.place.Workspace})
+	case session.EventIDResolved, session.EventIDFailed:
+		d.idNews()
+	case "project_deleted":
+		d.workspaceRemoved()
+	}
+	return nil
+}
+
+func (d *derivation) line() error {
+	meta, err := stream.MetaOf(&d.record.Event)
+	if err != nil {
+		return err
+	}
+	line, ok := stream.LineOf(&d.record.Event, meta)
+	if !ok {
+		return nil
+	}
+	if d.place.Runtime == "" && !strings.EqualFold(d.record.Source, "harness") {
+		d.place.Runtime = d.record.Source
+	}
+	if meta.Request != nil {
+		d.requested(*meta.Request, wire.Text(line.Method), line.Params)
+		return nil
+	}
+	if d.record.Type == stream.EventNotification {
+		d.notified(wire.Text(line.Method), line.Params)
+	}
+	return nil
+}
+
+// idNews tells what became of a temporary id: to everyone, since who waits for it may have come back on another socket.
+func (d *derivation) idNews() {
+	var news session.IDNews
+	if json.Unmarshal(d.record.Payload, &news) != nil {
+		return
+	}
+	d.place = Place{Workspace: news.ProjectID, Runtime: news.Runtime}
+	if d.record.Type == session.EventIDResolved {
+		d.record.SessionID = news.RealID
+		d.add(IDResolved, struct {
+			TemporaryID string  `json:"temporary_id"`
+			RealID      string  `json:"real_id"`
+			SessionFile *string `json:"session_file"`
+		}{news.TemporaryID, news.RealID, nil}, Subject{Everyone: true})
+		return
+	}
+	d.record.SessionID = news.TemporaryID
+	d.add(IDFailed, struct {
+		TemporaryID string `json:"temporary_id"`
+		Reason      string `json:"reason"`
+		Message     string `json:"message"`
+	}{news.TemporaryID, news.Reason, news.Message}, Subject{Everyone: true})
+}
+
+func (d *derivation) workspaceRemoved() {
+	var gone struct {
+		ProjectID string `json:"projectId"`
+	}
+	if json.Unmarshal(d.record.Payload, &gone) != nil {
+		return
+	}
+	d.place.Workspace = gone.ProjectID
+	d.add(WorkspaceRemoved, struct {
+		ID string `json:"id"`
+	}{gone.ProjectID}, Subject{Everyone: true})
+}

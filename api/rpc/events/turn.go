@@ -1,0 +1,111 @@
+package events
+
+import (
+	"encoding/json"
+
+	"harness/runtime"
+	"harness/runtime/wire"
+	"harness/stream"
+)
+
+// state is the payload of Status.
+type state struct {
+	State string `json:"state"`
+	Error string `json:"error,omitempty"`
+}
+
+// notified adds what a notification of a runtime says.
+func (d *derivation) notified(method string, params json.RawMessage) {
+	var named struct {
+		Item json.RawMessage `json:"item"`
+		Turn json.RawMessage `json:"turn"`
+	}
+	_ = json.Unmarshal(params, &named) // of another shape: there is neither
+	own := Subject{Workspace: d.place.Workspace}
+	switch method {
+	case wire.MethodItemCompleted:
+		for _, message := range Messages(named.Item) {
+			d.add(Message, message, Subject{})
+		}
+	case wire.MethodTurnStarted:
+		d.add(Status, state{State: "running"}, own)
+	case wire.MethodTurnCompleted:
+		turn := wire.ReadTurn(named.Turn)
+		ended := state{State: "idle"}
+		if turn.Status == runtime.TurnFailed {
+			ended = state{State: "error", Error: turn.Error}
+		}
+		d.add(Status, ended, own)
+		d.add(ReadComplete, struct {
+			TurnID string `json:"turn_id"`
+		}{turn.ID}, Subject{})
+	}
+}
+
+// requested adds what a runtime asks.
+func (d *derivation) requested(ref stream.RequestRef, method string, params json.RawMessage) {
+	asked, ok := wire.Requested(method, params)
+	if !ok {
+		return
+	}
+	own := Subject{Workspace: d.place.Workspace}
+	switch asked.Kind {
+	case runtime.RequestApproval:
+		d.add(Permission, PermissionOf(ref.ID, ref.Summary, asked.Asked), Subject{})
+		d.add(Status, state{State: "waiting"}, own)
+	case runtime.RequestToolInput:
+		d.add(Waiting, struct {
+			ToolUseID string          `json:"tool_use_id"`
+			ToolName  string          `json:"tool_name"`
+			Input     json.RawMessage `json:"input"`
+		}{ref.ID, "AskUserQuestion", questions(ref, params)}, Subject{})
+		d.add(Status, state{State: "waiting"}, own)
+	}
+}
+
+// questions are those a person is asked, as the request has them.
+func questions(ref stream.RequestRef, params json.RawMessage) json.RawMessage {
+	asked := ref.Questions
+	if asked == nil {
+		var given struct {
+			Questions json.RawMessage `json:"questions"`
+		}
+		_ = json.Unmarshal(params, &given) // of another shape: none
+		asked = given.Questions
+	}
+	return object("questions", asked)
+}
+
+// resolved tells how a request ended.
+func (d *derivation) resolved() {
+	var told struct {
+		ApprovalID string `json:"approvalId"`
+		RequestID  string `json:"requestId"`
+		Status     string `json:"status"`
+		Decision   string `json:"decision"`
+	}
+	if json.Unmarshal(d.record.Payload, &told) != nil {
+		return
+	}
+	id, by := told.ApprovalID+told.RequestID, d.record.Actor
+	if by == "" {
+		by = told.Status
+	}
+	d.add(PermissionResolved, struct {
+		ToolUseID  string `json:"tool_use_id"`
+		ResolvedBy string `json:"resolved_by"`
+		Decision   string `json:"decision"`
+		Status     string `json:"status"`
+	}{id, by, allowed(told.Decision), told.Status}, Subject{})
+}
+
+// allowed is a decision in cdev's words.
+func allowed(decision string) string {
+	switch decision {
+	case "accept":
+		return "allow"
+	case "":
+		return ""
+	}
+	return "deny"
+}

@@ -1,0 +1,87 @@
+package rpc
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"harness/api/rpc/wire"
+	"harness/internal/javascript"
+)
+
+// maxPost is the longest message of a POST, as of a socket.
+const maxPost = 1 << 20
+
+// Post serves POST /rpc: one message or batch, without a socket.
+func (s *Server) Post() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+			writeJSON(w, http.StatusUnsupportedMediaType, wire.Failure(nil, &wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: the content type is not application/json"}))
+			return
+		}
+		message, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPost))
+		var long *http.MaxBytesError
+		switch {
+		case errors.As(err, &long):
+			writeJSON(w, http.StatusRequestEntityTooLarge, wire.Failure(nil, &wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: the message is longer than 1 MiB"}))
+			return
+		case err != nil:
+			writeJSON(w, http.StatusBadRequest, wire.Failure(nil, &wire.Error{Code: wire.CodeParse, Message: "Parse error: the message could not be read"}))
+			return
+		}
+		p := s.newPeer(r, nil)
+		if wait := s.limiter.take(p.rateKey); wait > 0 {
+			writeReply(w, wire.Refuse(message, rateLimited(wait)))
+			return
+		}
+		if !s.begin() {
+			writeReply(w, wire.Refuse(message, failure(failedStopping, "", "The server is shutting down", true)))
+			return
+		}
+		defer s.running.Done()
+		outcome := wire.Serve(p.ctx, message, p.call)
+		writeReply(w, outcome.Reply)
+		outcome.After()
+	})
+}
+
+func writeReply(w http.ResponseWriter, reply []byte) {
+	if len(reply) == 0 {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	writeJSON(w, http.StatusOK, reply)
+}
+
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that went away is not ours to mend
+}
+
+// Document serves GET /rpc/openrpc.json.
+func (s *Server) Document() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		document, err := s.document()
+		if err != nil {
+			http.Error(w, "the document cannot be made", http.StatusInternalServerError)
+			return
+		}
+		writeJSON(w, http.StatusOK, javascript.MustEncode(document))
+	})
+}
+
+// Upgrades lets a handler of sockets see handshakes only; others are told what to do.
+func Upgrades(sockets http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+			w.Header().Set("Upgrade", "websocket")
+			writeJSON(w, http.StatusUpgradeRequired, wire.Failure(nil, &wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: open a websocket here, or POST to /rpc"}))
+			return
+		}
+		sockets.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,146 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"harness/api/rpc/events"
+	"harness/api/rpc/registry"
+	"harness/api/rpc/wire"
+)
+
+// protocolVersion is the version of the protocol, which all of its first major version agree with.
+const protocolVersion = "1.0"
+
+const methodInitialize = "initialize"
+
+func lifecycleMethods() []method {
+	return []method{
+		{name: methodInitialize, summary: "Say who calls; learn the runtimes, what each can do and the methods to call.", role: roleViewer,
+			params: []param{text("protocolVersion", "1.0"), members("clientInfo", "{name, version}"), members("client_info", "The same, as some clients spell it."),
+				members("capabilities", "notifications: the methods wanted, runtimes: any, cursor: true for positions."), text("rootPath", "Unused.")},
+			result: ref("InitializeResult"), handle: initialize},
+		{name: "initialized", summary: "Say that initialize was understood.", role: roleViewer, result: schema{"type": "object"},
+			handle: func(context.Context, *call) (any, error) { return struct{}{}, nil }},
+		{name: "shutdown", summary: "Close this socket after the answer.", role: roleViewer, scope: scopeSocket, result: object("success"), handle: shutdown},
+		{name: "rpc.discover", summary: "The OpenRPC document.", role: roleViewer, result: schema{"type": "object"},
+			handle: func(_ context.Context, c *call) (any, error) { return c.server.document() }},
+	}
+}
+
+// named is a program and its version.
+type named struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// initializeResult is the answer to initialize. Where clients and servers disagree about a name, both are there.
+type initializeResult struct {
+	ProtocolVersion string       `json:"protocolVersion"`
+	ServerInfo      named        `json:"serverInfo"`
+	ServerInfoToo   named        `json:"server_info"`
+	ClientID        string       `json:"clientId"`
+	Capabilities    capabilities `json:"capabilities"`
+}
+
+type capabilities struct {
+	Agent           map[string]bool   `json:"agent"`
+	Git             map[string]bool   `json:"git"`
+	File            map[string]bool   `json:"file"`
+	Repository      map[string]bool   `json:"repository"`
+	Notifications   []string          `json:"notifications"`
+	SupportedAgents []string          `json:"supportedAgents"`
+	Resume          map[string]bool   `json:"resume"`
+	RuntimeRegistry registry.Registry `json:"runtimeRegistry"`
+}
+
+// none are capabilities this server does not have.
+func none(names ...string) map[string]bool {
+	all := map[string]bool{}
+	for _, name := range names {
+		all[name] = false
+	}
+	return all
+}
+
+func initialize(_ context.Context, c *call) (any, error) {
+	if asked := c.text("protocolVersion"); asked != "" {
+		if major, _, _ := strings.Cut(asked, "."); major != "1" {
+			return nil, &wire.Error{Code: wire.CodeInvalidParams, Message: "protocolVersion is not supported", Data: struct {
+				Supported []string `json:"supported"`
+			}{[]string{protocolVersion}}}
+		}
+	}
+	if err := c.peer.introduce(c); err != nil {
+		return nil, err
+	}
+	made, err := c.server.registry()
+	if err != nil {
+		return nil, err
+	}
+	self := named{"harness", c.server.opts.Version}
+	return initializeResult{
+		ProtocolVersion: protocolVersion, ServerInfo: self, ServerInfoToo: self, ClientID: c.peer.id,
+		Capabilities: capabilities{
+			Agent: map[string]bool{"run": false, "stop": true, "respond": true, "sessions": true, "sessionWatch": true},
+			Git:   none("status", "diff", "stage", "unstage", "discard", "commit", "push", "pull", "branches", "checkout"),
+			File:  none("get", "list"), Repository: none("index", "search", "list", "tree", "stats", "rebuild"),
+			Notifications: events.Names(), SupportedAgents: made.IDs(), Resume: map[string]bool{"cursor": true}, RuntimeRegistry: made,
+		},
+	}, nil
+}
+
+// introduce notes what a socket says of itself, the first time it does.
+func (p *peer) introduce(c *call) error {
+	info := c.member("clientInfo")
+	if info == nil {
+		info = c.member("client_info")
+	}
+	told := c.member("capabilities")
+	var wanted []string
+	if raw, listed := told["notifications"]; listed && string(raw) != "null" && json.Unmarshal(raw, &wanted) != nil {
+		return invalidParams("capabilities", "notifications must be a list of texts", "capabilities.notifications must be a list of texts")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.initialized {
+		return nil
+	}
+	p.initialized = true
+	_ = json.Unmarshal(info["name"], &p.client.name) // who does not say is nobody in particular
+	_ = json.Unmarshal(info["version"], &p.client.version)
+	_ = json.Unmarshal(told["cursor"], &p.cursor)
+	_, p.runtimes = told["runtimes"]
+	if wanted != nil {
+		p.wanted = map[string]bool{}
+		for _, name := range wanted {
+			p.wanted[name] = slices.Contains(events.Names(), name)
+		}
+	}
+	if p.socket != nil && p.cursor {
+		p.socket.ShowPositions()
+	}
+	p.see()
+	return nil
+}
+
+func (p *peer) hasInitialized() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.initialized
+}
+
+func shutdown(ctx context.Context, c *call) (any, error) {
+	wire.Later(ctx, func() {
+		c.peer.socket.Drain()
+		c.peer.socket.Close(closeNormal, "as asked")
+	})
+	return success{true}, nil
+}
+
+// success is the result of what only succeeds.
+type success struct {
+	Success bool `json:"success"`
+}

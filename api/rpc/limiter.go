@@ -1,0 +1,59 @@
+package rpc
+
+import (
+	"sync"
+	"time"
+)
+
+// limiter bounds the messages of each caller: as many at once as may be sent in a minute, and then at that rate.
+type limiter struct {
+	rate int // messages per minute; 0 is no bound
+	now  func() time.Time
+
+	mu      sync.Mutex
+	callers map[string]*tokens
+}
+
+type tokens struct {
+	left float64
+	at   time.Time
+}
+
+// maxCallers is how many callers are remembered; those who could send as many as ever are forgotten first.
+const maxCallers = 10_000
+
+// take counts a message, and tells how long to wait when there are too many.
+func (l *limiter) take(caller string) (wait time.Duration) {
+	if l.rate <= 0 {
+		return 0
+	}
+	now, each := l.now(), time.Minute/time.Duration(l.rate)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.callers == nil || len(l.callers) >= maxCallers {
+		l.forget(now)
+	}
+	t := l.callers[caller]
+	if t == nil {
+		t = &tokens{left: float64(l.rate), at: now}
+		l.callers[caller] = t
+	}
+	t.left = min(float64(l.rate), t.left+float64(now.Sub(t.at))/float64(each))
+	t.at = now
+	if t.left < 1 {
+		return time.Duration((1 - t.left) * float64(each))
+	}
+	t.left--
+	return 0
+}
+
+// forget drops who has not sent anything for a minute; mu is held.
+func (l *limiter) forget(now time.Time) {
+	kept := map[string]*tokens{}
+	for caller, t := range l.callers {
+		if now.Sub(t.at) < time.Minute {
+			kept[caller] = t
+		}
+	}
+	l.callers = kept
+}

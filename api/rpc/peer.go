@@ -1,0 +1,191 @@
+package rpc
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"harness/api/rpc/events"
+	"harness/api/rpc/wire"
+	"harness/auth"
+	"harness/stream"
+)
+
+// peer is who calls: a socket with what it said of itself and what it follows, or the caller of one POST.
+type peer struct {
+	server    *Server
+	id        string
+	principal auth.Principal
+	rateKey   string
+	ctx       context.Context
+	socket    *stream.Socket // nil of a POST
+	places    chan struct{}  // one per message that is being carried out
+
+	mu          sync.Mutex
+	gone        bool
+	client      client
+	initialized bool
+	wanted      map[string]bool // notifications it listed, nil for cdev's
+	cursor      bool
+	runtimes    bool
+	watches     map[string]events.Place
+	workspaces  map[string]bool
+	allSpaces   bool
+	focus       focus
+}
+
+// client is what a caller says it is.
+type client struct{ name, version string }
+
+// focus is the session a socket has on its screen.
+type focus struct{ workspace, session string }
+
+func (s *Server) newPeer(r *http.Request, socket *stream.Socket) *peer {
+	principal, _ := auth.PrincipalFrom(r.Context())
+	p := &peer{server: s, id: uuid.NewString(), principal: principal, socket: socket, ctx: s.opts.Context(r.Context()),
+		watches: map[string]events.Place{}, workspaces: map[string]bool{}}
+	p.rateKey = "caller " + principal.Actor
+	if !principal.Named() {
+		p.rateKey = "connection " + p.id
+		if socket == nil {
+			host, _, _ := net.SplitHostPort(r.RemoteAddr)
+			p.rateKey = "address " + cmp.Or(host, r.RemoteAddr)
+		}
+	}
+	if socket != nil {
+		// The request ends with the handshake; what it carried stays.
+		ctx, cancel := context.WithCancel(context.WithoutCancel(p.ctx))
+		context.AfterFunc(socket.Context(), cancel)
+		p.ctx, p.places = ctx, make(chan struct{}, maxInFlight)
+	}
+	return p
+}
+
+// Hear implements stream.Listener.
+func (p *peer) Hear(message []byte) {
+	s := p.server
+	if wait := s.limiter.take(p.rateKey); wait > 0 {
+		p.reply(wire.Refuse(message, rateLimited(wait)))
+		return
+	}
+	if !s.begin() {
+		p.reply(wire.Refuse(message, failure(failedStopping, "", "The server is shutting down", true)))
+		return
+	}
+	select {
+	case p.places <- struct{}{}:
+	default:
+		s.running.Done()
+		p.reply(wire.Refuse(message, failure(failedBusy, "", "Too many requests of this socket are in flight", true)))
+		return
+	}
+	go func() {
+		defer s.running.Done()
+		outcome := wire.Serve(p.ctx, message, p.call)
+		<-p.places
+		p.reply(outcome.Reply)
+		outcome.After()
+	}()
+}
+
+// reply sends an answer, behind the events that were committed before it.
+func (p *peer) reply(answer []byte) {
+	if len(answer) > 0 {
+		p.socket.Send(stream.NewMessage(len(answer), func(dst []byte) []byte { return append(dst, answer...) }))
+	}
+}
+
+// legacy tells cdev's mobile client before its version 2.
+func (p *peer) legacy() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first, _, _ := strings.Cut(p.client.version, ".")
+	major, err := strconv.Atoi(first)
+	return p.client.name == "cdev-ios" && (err != nil || major < 2)
+}
+
+// wants tells whether the socket gets notifications of a method.
+func (p *peer) wants(method string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.wantsLocked(method)
+}
+
+func (p *peer) wantsLocked(method string) bool {
+	if p.wanted == nil {
+		return method != events.Harness
+	}
+	return p.wanted[method] || method == events.Gap
+}
+
+// see tells the stream what the socket is to be shown; p.mu is held. Sockets that follow the same share one ring.
+func (p *peer) see() {
+	if p.socket == nil || p.gone {
+		return
+	}
+	watches := maps.Clone(p.watches)
+	spaces, all := maps.Clone(p.workspaces), p.allSpaces
+	wanted := p.wanted
+	wants := func(method string) bool { return method != events.Harness }
+	if wanted != nil {
+		wants = func(method string) bool { return wanted[method] }
+	}
+	sessions := slices.Sorted(maps.Keys(watches))
+	key := strings.Join([]string{
+		strings.Join(sessions, "\x01"), strings.Join(slices.Sorted(maps.Keys(spaces)), "\x01"), strconv.FormatBool(all),
+		strconv.FormatBool(wanted == nil), strings.Join(slices.Sorted(maps.Keys(wanted)), "\x01"),
+	}, "\x00")
+	p.socket.See(stream.Audience{Key: key, Sessions: sessions, Sees: func(frame *stream.Frame) bool {
+		return wants(frame.Type) && events.Sees(frame,
+			func(session string) bool { _, watched := watches[session]; return watched },
+			func(workspace string) bool { return all || spaces[workspace] })
+	}})
+}
+
+// watch follows a session from now on.
+func (p *peer) watch(session string, place events.Place) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, already := p.watches[session]; already || p.gone {
+		return
+	}
+	p.server.directory.Use(session, place)
+	p.watches[session] = place
+	p.see()
+}
+
+// unwatch stops to; session "" is the first one of a runtime in order. It returns what was followed.
+func (p *peer) unwatch(session, agent string) (string, events.Place) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range slices.Sorted(maps.Keys(p.watches)) {
+		place := p.watches[one]
+		if one == session || session == "" && place.Runtime == agent {
+			delete(p.watches, one)
+			p.server.directory.Drop(one)
+			p.see()
+			return one, place
+		}
+	}
+	return "", events.Place{}
+}
+
+// forget ends what the socket followed.
+func (p *peer) forget() {
+	p.setFocus(focus{})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gone = true
+	for session := range p.watches {
+		p.server.directory.Drop(session)
+	}
+	p.watches = map[string]events.Place{}
+}

@@ -1,0 +1,254 @@
+package rpc
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"harness/api/rpc/events"
+	"harness/api/rpc/registry"
+	"harness/internal/javascript"
+	"harness/operations"
+	"harness/session"
+	"harness/transcript"
+)
+
+const (
+	defaultHistory  = 50
+	defaultMessages = 50
+	mostMessages    = 500
+)
+
+func readMethods() []method {
+	sessionID := text("session_id", "The session.")
+	page := func(needs ...param) []param {
+		return append(needs, count("limit", "At most so many, 500."), count("offset", "Leave so many out."), text("order", "").of("asc", "desc"), agentParam())
+	}
+	history := []param{text("workspace_id", "The project.").must(), count("limit", "At most so many, 50."), agentParam()}
+	return []method{
+		{name: registry.History, summary: "The sessions of a workspace, newest first.", role: roleViewer, scope: scopeRuntime, params: history,
+			result: ref("HistoryPage"), handle: listHistory},
+		{name: "session/history", summary: "As workspace/session/history.", role: roleViewer, scope: scopeRuntime, params: history,
+			result: ref("HistoryPage"), handle: listHistory},
+		{name: registry.Messages, summary: "What was said in a session, by page.", role: roleViewer, scope: scopeRuntime,
+			params: page(text("workspace_id", "The project.").must(), sessionID.must()), result: ref("MessagePage"), handle: listMessages},
+		{name: "session/messages", summary: "As workspace/session/messages.", role: roleViewer, scope: scopeRuntime,
+			params: page(sessionID.must()), result: ref("MessagePage"), handle: listMessages},
+		{name: registry.State, summary: "What a session does and waits for.", role: roleViewer, scope: scopeRuntime, params: []param{sessionID.must()},
+			result: ref("SessionState"), handle: sessionState},
+		{name: "session/info", summary: "A session.", role: roleViewer, scope: scopeRuntime, params: []param{sessionID.must()}, result: ref("Session"), handle: sessionInfo},
+		{name: "session/get", summary: "As session/info.", role: roleViewer, scope: scopeRuntime, params: []param{sessionID.must(), agentParam()},
+			result: ref("Session"), handle: sessionInfo},
+		{name: "session/active", summary: "The sessions in which a turn runs.", role: roleViewer, params: []param{text("workspace_id", "Of this project only.")},
+			result: object("sessions"), handle: listActive},
+		{name: "session/list", summary: "Sessions, newest first.", role: roleViewer,
+			params: []param{text(agentField, "Of this runtime only."), text("workspace_id", "Of this project only."), count("limit", "At most so many, 50.")},
+			result: object("sessions", "total"), handle: listSessions},
+	}
+}
+
+// sessionView is a session in a list. Its id stands under both names clients know.
+type sessionView struct {
+	SessionID   string  `json:"session_id"`
+	ID          string  `json:"id"`
+	WorkspaceID string  `json:"workspace_id"`
+	AgentType   string  `json:"agent_type"`
+	Summary     string  `json:"summary"`
+	ProjectPath string  `json:"project_path"`
+	Status      string  `json:"status"`
+	StartedAt   string  `json:"started_at"`
+	LastUpdated string  `json:"last_updated"`
+	LastActive  string  `json:"last_active"`
+	Model       *string `json:"model,omitempty"`
+}
+
+func viewSession(s session.Session) sessionView {
+	updated := javascript.ISOTime(s.UpdatedAt)
+	v := sessionView{SessionID: s.ID, ID: s.ID, WorkspaceID: workspaceOf(s), AgentType: s.Runtime, Summary: s.Title, ProjectPath: s.Cwd,
+		Status: "historical", StartedAt: javascript.ISOTime(s.CreatedAt), LastUpdated: updated, LastActive: updated, Model: s.Controls.Model}
+	if turning(s.Activity.State) {
+		v.Status = "running"
+	}
+	return v
+}
+
+// every calls fn with the sessions a query selects, all pages of them, until it returns false.
+func (c *call) every(ctx context.Context, query session.ListQuery, fn func(session.Session) bool) error {
+	query.Limit = operations.MaxPage
+	for {
+		page, err := c.ops().List(ctx, query)
+		if err != nil {
+			return err
+		}
+		for _, one := range page.Sessions {
+			if !fn(one) {
+				return nil
+			}
+		}
+		if query.Cursor = page.NextCursor; query.Cursor == "" {
+			return nil
+		}
+	}
+}
+
+// page lists the first sessions of a query, and counts them all.
+func (c *call) page(ctx context.Context, query session.ListQuery, limit int64) (list []sessionView, total int, err error) {
+	list = []sessionView{}
+	err = c.every(ctx, query, func(one session.Session) bool {
+		if c.shows(one.Runtime, query.Runtime) {
+			if total++; int64(len(list)) < limit {
+				list = append(list, viewSession(one))
+			}
+		}
+		return true
+	})
+	return list, total, err
+}
+
+// shows tells whether the client can be shown sessions of a runtime: one that did not say it knows of runtimes may know two only.
+func (c *call) shows(agent, asked string) bool {
+	c.peer.mu.Lock()
+	defer c.peer.mu.Unlock()
+	return agent == asked || c.peer.runtimes || agent == "claude" || agent == "codex"
+}
+
+func listHistory(ctx context.Context, c *call) (any, error) {
+	space, err := c.workspace(ctx, c.text("workspace_id"))
+	if err != nil {
+		return nil, err
+	}
+	list, total, err := c.page(ctx, session.ListQuery{ProjectID: space.ID, Runtime: c.agent}, c.count("limit", defaultHistory))
+	return historyPage{list, total}, err
+}
+
+type historyPage struct {
+	Sessions []sessionView `json:"sessions"`
+	Total    int           `json:"total"`
+}
+
+func listSessions(ctx context.Context, c *call) (any, error) {
+	list, total, err := c.page(ctx, session.ListQuery{ProjectID: c.text("workspace_id"), Runtime: c.text(agentField)}, c.count("limit", defaultHistory))
+	return historyPage{list, total}, err
+}
+
+func listActive(ctx context.Context, c *call) (any, error) {
+	list := []sessionView{}
+	err := c.every(ctx, session.ListQuery{ProjectID: c.text("workspace_id")}, func(one session.Session) bool {
+		if turning(one.Activity.State) && c.shows(one.Runtime, "") {
+			list = append(list, viewSession(one))
+		}
+		return true
+	})
+	return struct {
+		Sessions []sessionView `json:"sessions"`
+	}{list}, err
+}
+
+// read is a session with what goes on in it.
+func (c *call) read(ctx context.Context, sessionID string) (session.Session, error) {
+	detail, _, err := c.ops().Read(ctx, sessionID, operations.Reading{Limit: 1})
+	return detail.Session, err
+}
+
+func sessionInfo(ctx context.Context, c *call) (any, error) {
+	read, err := c.read(ctx, c.session.ID)
+	return viewSession(read), err
+}
+
+// stateResult is what a session does. The names with claude in them are what cdev's clients read, of every runtime.
+type stateResult struct {
+	sessionView
+	RuntimeState    string   `json:"runtime_state"`
+	ClaudeState     string   `json:"claude_state"`
+	ClaudeSessionID string   `json:"claude_session_id"`
+	IsRunning       bool     `json:"is_running"`
+	Waiting         bool     `json:"waiting_for_input"`
+	PendingID       string   `json:"pending_tool_use_id,omitempty"`
+	PendingName     string   `json:"pending_tool_name,omitempty"`
+	Error           string   `json:"error,omitempty"`
+	Viewers         []string `json:"viewers"`
+}
+
+func sessionState(ctx context.Context, c *call) (any, error) {
+	read, err := c.read(ctx, c.session.ID)
+	if err != nil {
+		return nil, err
+	}
+	result := stateResult{sessionView: viewSession(read), ClaudeSessionID: read.RuntimeSessionID, RuntimeState: "idle",
+		IsRunning: turning(read.Activity.State), Viewers: c.server.viewers(read.ID, nil)}
+	if result.Status != "running" {
+		result.Status = "stopped"
+	}
+	switch read.Activity.State {
+	case session.StateRunning, session.StateUnresponsive:
+		result.RuntimeState = "running"
+	case session.StateWaiting:
+		result.RuntimeState = "waiting"
+	case session.StateError:
+		result.RuntimeState, result.Status = "error", "error"
+		if failed := read.Activity.LastError; failed != nil {
+			result.Error = failed.Message
+		}
+	}
+	result.ClaudeState = result.RuntimeState
+	open, err := c.open(ctx, read.ID)
+	if err == nil && len(open) > 0 {
+		first := open[0]
+		result.Waiting, result.PendingID = true, first.ID
+		result.PendingName = events.PermissionOf(first.ID, first.Summary, first.Asked).ToolName
+	}
+	return result, err
+}
+
+// messageView is one message of a transcript. Its number is its place in it, from 1.
+type messageView struct {
+	ID        int64              `json:"id"`
+	SessionID string             `json:"session_id"`
+	Type      string             `json:"type"`
+	UUID      string             `json:"uuid"`
+	TurnID    string             `json:"turn_id"`
+	Timestamp string             `json:"timestamp,omitempty"`
+	Message   events.ChatMessage `json:"message"`
+}
+
+type messagePage struct {
+	SessionID string        `json:"session_id"`
+	Messages  []messageView `json:"messages"`
+	Total     int64         `json:"total"`
+	Limit     int64         `json:"limit"`
+	Offset    int64         `json:"offset"`
+	HasMore   bool          `json:"has_more"`
+	QueryTime float64       `json:"query_time_ms"`
+}
+
+func listMessages(ctx context.Context, c *call) (any, error) {
+	began := time.Now()
+	detail, _, err := c.ops().Read(ctx, c.session.ID, operations.Reading{})
+	if err != nil {
+		return nil, err
+	}
+	all := []messageView{}
+	for _, entry := range detail.Transcript {
+		all = appendMessages(all, c.session.ID, entry)
+	}
+	if c.text("order") == "desc" {
+		slices.Reverse(all)
+	}
+	page := messagePage{SessionID: c.session.ID, Total: int64(len(all)), Limit: min(c.count("limit", defaultMessages), mostMessages), Offset: c.count("offset", 0)}
+	from := min(page.Offset, page.Total)
+	to := min(from+page.Limit, page.Total)
+	page.Messages, page.HasMore = all[from:to], to < page.Total
+	page.QueryTime = float64(time.Since(began).Microseconds()) / 1000
+	return page, nil
+}
+
+func appendMessages(all []messageView, sessionID string, entry transcript.Entry) []messageView {
+	for _, message := range events.Stored(entry) {
+		one := messageView{ID: int64(len(all)) + 1, SessionID: sessionID, Type: message.Type, UUID: entry.MessageID, TurnID: entry.TurnID, Message: message}
+		if entry.StartedAt != nil {
+			one.Timestamp = javascript.ISOTime(*entry.StartedAt)
+		}
+		all = append(all, one)
+	}
+	return all
+}

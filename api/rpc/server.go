@@ -1,0 +1,240 @@
+// Package rpc serves JSON-RPC 2.0: a client says initialize and learns which runtimes there are, what each can do and which methods to call;
+// every later call goes to the runtime it names.
+//
+// It owns the methods, their names on the wire and the words of their errors; what is done is an operation (package operations), as for REST.
+// It must never know a runtime's protocol, SQL, or how bytes leave a socket.
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"harness/api/rpc/events"
+	"harness/api/rpc/registry"
+	"harness/api/rpc/wire"
+	"harness/auth"
+	"harness/internal/javascript"
+	"harness/operations"
+	"harness/stream"
+)
+
+// Options are what a Server stands on. Operations is required; zero fields take the defaults named.
+type Options struct {
+	Operations *operations.Service
+	// Version is the server's.
+	Version string
+	// Strict refuses other methods of a socket before initialize.
+	Strict bool
+	// Rate is how many messages one caller may send per minute; 0 is no bound.
+	Rate int
+	// Yolo lets clients switch sandbox and approvals off.
+	Yolo bool
+	// Heartbeat is the time between heartbeats (30 s).
+	Heartbeat time.Duration
+	// Context, when set, puts into the context of each call what the server's services look for there.
+	Context func(ctx context.Context) context.Context
+	// Clock is time.Now when nil.
+	Clock func() time.Time
+}
+
+// maxInFlight is how many messages of one socket are carried out at once.
+const maxInFlight = 64
+
+// Server carries out calls, and tells sockets what happens. Start it before it serves.
+type Server struct {
+	opts      Options
+	methods   map[string]*method
+	directory *events.Directory
+	feed      *events.Feed
+	stamp     registry.Stamp
+	limiter   limiter
+	began     time.Time
+
+	mu      sync.Mutex
+	peers   map[*peer]struct{}
+	running sync.WaitGroup // one per message, one per promise of a session
+	stopped bool
+	quit    chan struct{}
+	beats   sync.WaitGroup
+}
+
+// New makes a Server. It fails when the registry names a method that is not in the table.
+func New(options Options) (*Server, error) {
+	if options.Heartbeat <= 0 {
+		options.Heartbeat = 30 * time.Second
+	}
+	if options.Clock == nil {
+		options.Clock = time.Now
+	}
+	if options.Context == nil {
+		options.Context = func(ctx context.Context) context.Context { return ctx }
+	}
+	directory := events.NewDirectory()
+	s := &Server{opts: options, methods: map[string]*method{}, directory: directory, feed: events.NewFeed(directory),
+		limiter: limiter{rate: options.Rate, now: options.Clock}, began: options.Clock(), peers: map[*peer]struct{}{}, quit: make(chan struct{})}
+	for _, m := range table() {
+		if s.methods[m.name] != nil {
+			return nil, fmt.Errorf("JSON-RPC method %s stands in the table twice", m.name)
+		}
+		s.methods[m.name] = &m
+	}
+	for _, name := range registry.Named() {
+		if s.methods[name] == nil {
+			return nil, fmt.Errorf("the runtime registry names the method %s, which is not served", name)
+		}
+	}
+	return s, nil
+}
+
+// Start begins the heartbeats.
+func (s *Server) Start(context.Context) error {
+	s.beats.Go(s.beat)
+	return nil
+}
+
+// Stop takes no more messages and waits, within ctx, for those that are being carried out. Sockets are the stream's to close.
+func (s *Server) Stop(ctx context.Context) error {
+	s.mu.Lock()
+	first := !s.stopped
+	s.stopped = true
+	s.mu.Unlock()
+	if first {
+		close(s.quit)
+	}
+	s.beats.Wait()
+	done := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("JSON-RPC calls are still running: %w", ctx.Err())
+	}
+}
+
+// begin counts something that Stop waits for; false once the server stops. Call running.Done after it.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return false
+	}
+	s.running.Add(1)
+	return true
+}
+
+// beat sends heartbeats: clients take silence for a dead connection.
+func (s *Server) beat() {
+	ticker := time.NewTicker(s.opts.Heartbeat)
+	defer ticker.Stop()
+	for sequence := 1; ; sequence++ {
+		select {
+		case <-s.quit:
+			return
+		case <-ticker.C:
+		}
+		now := javascript.ISOTime(s.opts.Clock().UnixMilli())
+		beat := notification(events.Heartbeat, struct {
+			ServerTime string `json:"server_time"`
+			Sequence   int    `json:"sequence"`
+			common
+		}{now, sequence, common{Timestamp: now}})
+		s.each(func(p *peer) {
+			if p.wants(events.Heartbeat) {
+				p.socket.Tell(beat)
+			}
+		})
+	}
+}
+
+// common are the members every notification has.
+type common struct {
+	WorkspaceID string `json:"workspace_id"`
+	SessionID   string `json:"session_id"`
+	AgentType   string `json:"agent_type"`
+	Timestamp   string `json:"timestamp"`
+}
+
+// notification is one of the server's own, for any number of sockets.
+func notification(method string, params any) *stream.Message {
+	body := wire.Notice(method, params)
+	return stream.NewMessage(len(body), func(dst []byte) []byte { return append(dst, body...) })
+}
+
+// each calls fn with every open socket.
+func (s *Server) each(fn func(*peer)) {
+	s.mu.Lock()
+	peers := make([]*peer, 0, len(s.peers))
+	for p := range s.peers {
+		peers = append(peers, p)
+	}
+	s.mu.Unlock()
+	for _, p := range peers {
+		fn(p)
+	}
+}
+
+// Expel closes the sockets of callers who may not be here any more, whose token was revoked or whose role was lowered, with 1008, and tells
+// how many they were.
+func (s *Server) Expel(unwelcome func(auth.Principal) bool) (expelled int) {
+	s.each(func(p *peer) {
+		if unwelcome(p.principal) {
+			p.socket.Close(closePolicy, "access was withdrawn")
+			expelled++
+		}
+	})
+	return expelled
+}
+
+const (
+	closeNormal = 1000
+	closePolicy = 1008
+)
+
+// Feed implements stream.Protocol.
+func (s *Server) Feed() stream.Feed { return s.feed }
+
+// Join implements stream.Protocol.
+func (s *Server) Join(r *http.Request, socket *stream.Socket) stream.Listener {
+	p := s.newPeer(r, socket)
+	s.mu.Lock()
+	s.peers[p] = struct{}{}
+	s.mu.Unlock()
+	context.AfterFunc(socket.Context(), func() { s.leave(p) })
+	return p
+}
+
+func (s *Server) leave(p *peer) {
+	s.mu.Lock()
+	delete(s.peers, p)
+	s.mu.Unlock()
+	p.forget()
+}
+
+// Registry is what clients are told of the runtimes now.
+func (s *Server) registry() (registry.Registry, error) {
+	states, err := s.opts.Operations.RuntimeStates()
+	if err != nil {
+		return registry.Registry{}, err
+	}
+	r := registry.Build(states)
+	s.stamp.Set(&r, s.opts.Clock())
+	return r, nil
+}
+
+// agents are the names of the runtimes.
+func (s *Server) agents() []string {
+	states, err := s.opts.Operations.RuntimeStates()
+	if err != nil {
+		return nil
+	}
+	return registry.Build(states).IDs()
+}
+
+var _ stream.Protocol = (*Server)(nil)

@@ -1,0 +1,309 @@
+package rpc
+
+import (
+	"context"
+	"slices"
+
+	"harness/api/rpc/registry"
+	"harness/api/rpc/wire"
+	"harness/internal/javascript"
+	"harness/session"
+	"harness/telemetry"
+)
+
+// permissionModes are cdev's words for how much an agent may do unasked.
+var permissionModes = [...]string{"", "default", "acceptEdits", "bypassPermissions", "plan", "interactive"}
+
+// agentParam names the runtime of a call.
+func agentParam() param {
+	return text(agentField, "The runtime; the session's, or the default one, when left out.")
+}
+
+func permissionParams() []param {
+	return []param{text("permission_mode", "How much is done unasked.").of(permissionModes[:]...), flag("yolo_mode", "As permission_mode bypassPermissions."), agentParam()}
+}
+
+func sessionMethods() []method {
+	return []method{
+		{name: registry.Start, summary: "Open a session in a workspace, or take one up.", role: roleOperator, scope: scopeRuntime, works: true,
+			params: append([]param{text("workspace_id", "The project.").must(), text("session_id", "The session to take up; without one, the newest, or a new one."),
+				text("resume_session_id", "The same, as some clients spell it."), text("mode", "new makes a session whatever there is.").of("new", "resume"),
+				text("model", "The model of a new session."), text("prompt", "What to say first.")}, permissionParams()...),
+			result: ref("StartResult"), handle: start},
+		{name: registry.Send, summary: "Say something in a session; a turn begins, or the running one hears it.", role: roleOperator, scope: scopeRuntime, works: true,
+			params: append([]param{text("prompt", "What to say.").must(), text("session_id", "The session."), text("workspace_id", "Without a session: open one here."),
+				text("mode", "").of("new", "continue")}, permissionParams()...),
+			result: ref("SendResult"), handle: send},
+		{name: registry.Stop, summary: "End what a session is doing.", role: roleOperator, scope: scopeRuntime, works: true,
+			params: []param{text("session_id", "The session.").must(), agentParam()}, result: ref("StopResult"), handle: stop},
+	}
+}
+
+// controls are those a permission mode asks for, nil where it asks for nothing.
+type controls struct{ approval, sandbox *string }
+
+func (c *call) controls() (controls, error) {
+	word := func(s string) *string { return &s }
+	mode := c.text("permission_mode")
+	switch {
+	case c.flag("yolo_mode"), mode == "bypassPermissions":
+		if !c.server.opts.Yolo {
+			field := "permission_mode"
+			if c.flag("yolo_mode") {
+				field = "yolo_mode"
+			}
+			return controls{}, invalidParams(field, "not allowed by the server", field+" is not allowed by the server (HARNESS_ALLOW_YOLO)")
+		}
+		return controls{word("never"), word("danger-full-access")}, nil
+	case mode == "acceptEdits":
+		return controls{approval: word("on-request")}, nil
+	case mode == "plan":
+		return controls{sandbox: word("read-only")}, nil
+	}
+	return controls{}, nil
+}
+
+// startResult is what became of session/start.
+type startResult struct {
+	SessionID   string  `json:"session_id"`
+	ID          string  `json:"id"`
+	WorkspaceID string  `json:"workspace_id"`
+	AgentType   string  `json:"agent_type"`
+	Status      string  `json:"status"`
+	Source      string  `json:"source"`
+	Message     string  `json:"message"`
+	StartedAt   *string `json:"started_at,omitempty"`
+	Pending     *bool   `json:"has_pending_permission,omitempty"`
+}
+
+func start(ctx context.Context, c *call) (any, error) {
+	space, err := c.workspace(ctx, c.text("workspace_id"))
+	if err != nil {
+		return nil, err
+	}
+	wants, err := c.controls()
+	if err != nil {
+		return nil, err
+	}
+	named := c.text("session_id") + c.text("resume_session_id")
+	switch found, err := c.toTakeUp(ctx, space.ID, named); {
+	case err != nil:
+		return nil, err
+	case found != nil:
+		return c.takeUp(ctx, *found, wants)
+	case named != "":
+		return startResult{WorkspaceID: space.ID, AgentType: c.agent, Status: "not_found",
+			Message: "No session of this id; workspace/session/history lists those there are"}, nil
+	}
+	return c.openNew(ctx, space, wants)
+}
+
+// toTakeUp is the session session/start is about: the one it names, else the newest of the workspace and runtime; nil for a new one.
+func (c *call) toTakeUp(ctx context.Context, workspaceID, named string) (*session.Session, error) {
+	if named != "" {
+		return c.session, nil
+	}
+	if c.text("mode") == "new" {
+		return nil, nil
+	}
+	page, err := c.ops().List(ctx, session.ListQuery{ProjectID: workspaceID, Runtime: c.agent, Limit: 1})
+	if err != nil || len(page.Sessions) == 0 {
+		return nil, err
+	}
+	return &page.Sessions[0], nil
+}
+
+// takeUp goes on with a session. It is loaded by the next message, not before: to look at it costs nothing.
+func (c *call) takeUp(ctx context.Context, found session.Session, wants controls) (any, error) {
+	if err := c.setControls(ctx, found.ID, wants); err != nil {
+		return nil, err
+	}
+	if prompt := c.text("prompt"); prompt != "" {
+		if _, err := c.ops().Send(ctx, found.ID, session.Message{Text: prompt}); err != nil {
+			return nil, err
+		}
+	}
+	read, err := c.read(ctx, found.ID)
+	if err != nil {
+		return nil, err
+	}
+	result := startResult{SessionID: found.ID, ID: found.ID, WorkspaceID: workspaceOf(found), AgentType: found.Runtime, Status: "attached", Source: "history",
+		Message: "The session is ready", StartedAt: isoOf(found.CreatedAt)}
+	if turning(read.Activity.State) {
+		pending := read.Activity.PendingCount > 0
+		result.Status, result.Source, result.Message, result.Pending = "existing", "managed", "The session is running", &pending
+	}
+	return result, nil
+}
+
+func (c *call) setControls(ctx context.Context, sessionID string, wants controls) error {
+	if wants.approval == nil && wants.sandbox == nil {
+		return nil
+	}
+	current, _, err := c.ops().Controls(ctx, sessionID)
+	if err != nil {
+		return err
+	}
+	if wants.approval != nil {
+		current.ApprovalPolicy = *wants.approval
+	}
+	if wants.sandbox != nil {
+		current.FilesystemSandbox = *wants.sandbox
+	}
+	_, err = c.ops().SetControls(ctx, sessionID, "session", current, c.audit())
+	return err
+}
+
+// openNew makes a session. Where the registry says that new ids are resolved, the client gets a temporary one and is told the other by an event.
+func (c *call) openNew(ctx context.Context, space session.Project, wants controls) (any, error) {
+	in := session.Create{Runtime: c.agent, ApprovalPolicy: wants.approval, FilesystemSandbox: wants.sandbox}
+	if space.WorkingDirectory != nil {
+		in.Cwd = *space.WorkingDirectory
+	}
+	if model := c.text("model"); model != "" {
+		in.Model = &model
+	}
+	result := startResult{WorkspaceID: space.ID, AgentType: c.agent, Status: "started", Source: "managed", Message: "A new session was started",
+		StartedAt: isoOf(c.server.opts.Clock().UnixMilli())}
+	if registry.ResolvesNewIDs(c.agent) {
+		promise, err := c.ops().CreateLater(ctx, in, space.ID)
+		if err != nil {
+			return nil, err
+		}
+		result.SessionID, result.ID = promise.ID, promise.ID
+		c.later(ctx, func(ctx context.Context) error {
+			if err := promise.Keep(ctx, c.word(ctx)); err != nil {
+				return err
+			}
+			return c.sayFirst(ctx, promise.ID)
+		})
+		return result, nil
+	}
+	made, err := c.ops().Create(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	result.SessionID, result.ID = made.ID, made.ID
+	if _, _, err = c.ops().AssignProject(ctx, made.ID, &space.ID); err != nil {
+		return nil, err
+	}
+	return result, c.sayFirst(ctx, made.ID)
+}
+
+// sayFirst sends the prompt of session/start, if it has one.
+func (c *call) sayFirst(ctx context.Context, sessionID string) error {
+	prompt := c.text("prompt")
+	if prompt == "" {
+		return nil
+	}
+	real, err := c.ops().RealID(ctx, sessionID)
+	if err == nil {
+		_, err = c.ops().Send(ctx, real, session.Message{Text: prompt})
+	}
+	return err
+}
+
+// later runs something behind the answer, whatever becomes of the socket; the server waits for it when it stops.
+func (c *call) later(ctx context.Context, fn func(context.Context) error) {
+	ctx = context.WithoutCancel(ctx)
+	c.server.running.Add(1) // the call itself is counted, so nobody waits for none yet
+	wire.Later(ctx, func() {
+		go func() {
+			defer c.server.running.Done()
+			if err := fn(ctx); err != nil {
+				telemetry.Log(ctx).Warn().Err(err).Str("method", c.method.name).Msg("what was answered already failed afterwards")
+			}
+		}()
+	})
+}
+
+// word is how an error is told in an event.
+func (c *call) word(ctx context.Context) func(error) string {
+	return func(err error) string { return c.failed(ctx, err).Message }
+}
+
+func isoOf(ms int64) *string {
+	iso := javascript.ISOTime(ms)
+	return &iso
+}
+
+func turning(state session.State) bool {
+	return slices.Contains([]session.State{session.StateRunning, session.StateWaiting, session.StateUnresponsive}, state)
+}
+
+// sendResult is what became of session/send.
+type sendResult struct {
+	Status      string `json:"status"`
+	SessionID   string `json:"session_id"`
+	AgentType   string `json:"agent_type"`
+	TurnID      string `json:"turn_id"`
+	Steered     bool   `json:"steered"`
+	WorkspaceID string `json:"workspace_id,omitempty"`
+	AutoCreated bool   `json:"auto_created,omitempty"`
+}
+
+func send(ctx context.Context, c *call) (any, error) {
+	wants, err := c.controls()
+	if err != nil {
+		return nil, err
+	}
+	result := sendResult{Status: "sent", AgentType: c.agent}
+	to := c.session
+	if to == nil {
+		if to, err = c.sessionToSendTo(ctx, wants, &result); err != nil {
+			return nil, err
+		}
+	}
+	result.SessionID = to.ID
+	before, err := c.read(ctx, to.ID)
+	if err != nil {
+		return nil, err
+	}
+	result.TurnID, err = c.ops().Send(ctx, to.ID, session.Message{Text: c.text("prompt"), ApprovalPolicy: wants.approval, FilesystemSandbox: wants.sandbox})
+	if err != nil {
+		return nil, err
+	}
+	result.Steered = before.Activity.ActiveTurnID != "" && before.Activity.ActiveTurnID == result.TurnID
+	return result, nil
+}
+
+// sessionToSendTo is the session of a message that names none: the newest of its workspace to continue, or a new one.
+func (c *call) sessionToSendTo(ctx context.Context, wants controls, result *sendResult) (*session.Session, error) {
+	workspace := c.text("workspace_id")
+	if workspace == "" {
+		return nil, invalidParams("session_id", "required", "either session_id or workspace_id is required")
+	}
+	space, err := c.workspace(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	result.WorkspaceID = space.ID
+	if c.text("mode") == "continue" {
+		found, err := c.toTakeUp(ctx, space.ID, "")
+		if found != nil || err != nil {
+			return found, err
+		}
+	}
+	in := session.Create{Runtime: c.agent, ApprovalPolicy: wants.approval, FilesystemSandbox: wants.sandbox, Cwd: *space.WorkingDirectory}
+	made, err := c.ops().Create(ctx, in)
+	if err == nil {
+		result.AutoCreated = true
+		_, _, err = c.ops().AssignProject(ctx, made.ID, &space.ID)
+	}
+	return &made, err
+}
+
+// stopResult is what became of session/stop.
+type stopResult struct {
+	Success   bool   `json:"success"`
+	Status    string `json:"status"`
+	SessionID string `json:"session_id"`
+	AgentType string `json:"agent_type"`
+}
+
+func stop(ctx context.Context, c *call) (any, error) {
+	if err := c.ops().Stop(ctx, c.session.ID); err != nil {
+		return nil, err
+	}
+	return stopResult{true, "stopped", c.session.ID, c.agent}, nil
+}

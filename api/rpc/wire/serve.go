@@ -1,0 +1,105 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+)
+
+// Call carries out one request. Its error is an *Error or of the server's making, which it words itself: every error comes as *Error.
+type Call func(ctx context.Context, request Request) (result any, failed *Error)
+
+// Sent is the result of a call that has sent its answer by itself.
+type Sent struct{}
+
+// batchWidth is how many requests of a batch run at once.
+const batchWidth = 8
+
+// Outcome is what a message came to.
+type Outcome struct {
+	// Reply is the answer, nil when there is none to give.
+	Reply json.RawMessage
+	after []func()
+}
+
+// After runs what was put off until the answer is on its way.
+func (o Outcome) After() {
+	for _, fn := range o.after {
+		fn()
+	}
+}
+
+type laterKey struct{}
+
+type later struct {
+	mu  sync.Mutex
+	fns []func()
+}
+
+// Later puts something off until the answer to the message that is being carried out is on its way.
+func Later(ctx context.Context, fn func()) {
+	if l, ok := ctx.Value(laterKey{}).(*later); ok {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.fns = append(l.fns, fn)
+		return
+	}
+	fn()
+}
+
+// Serve has a message carried out and words the answer. Requests of a batch run side by side; answers stand in their order.
+func Serve(ctx context.Context, text []byte, call Call) Outcome {
+	put := &later{}
+	ctx = context.WithValue(ctx, laterKey{}, put)
+	m := read(text)
+	if !m.batch {
+		reply := m.parts[0].serve(ctx, call)
+		return Outcome{Reply: reply, after: put.fns}
+	}
+	replies := make([]json.RawMessage, len(m.parts))
+	places := make(chan struct{}, batchWidth)
+	var running sync.WaitGroup
+	for i := range m.parts {
+		places <- struct{}{}
+		running.Go(func() {
+			defer func() { <-places }()
+			replies[i] = m.parts[i].serve(ctx, call)
+		})
+	}
+	running.Wait()
+	out := Outcome{after: put.fns}
+	for _, reply := range replies {
+		if reply == nil {
+			continue
+		}
+		lead := byte('[')
+		if out.Reply != nil {
+			lead = ','
+		}
+		out.Reply = append(append(out.Reply, lead), reply...)
+	}
+	if out.Reply != nil {
+		out.Reply = append(out.Reply, ']')
+	}
+	return out
+}
+
+// Refuse is the answer to a message none of whose requests is carried out, nil when nobody waits for one.
+func Refuse(text []byte, failed *Error) json.RawMessage {
+	return Serve(context.Background(), text, func(context.Context, Request) (any, *Error) { return nil, failed }).Reply
+}
+
+func (p part) serve(ctx context.Context, call Call) json.RawMessage {
+	id := p.request.ID
+	if p.refused != nil {
+		return Failure(id, p.refused)
+	}
+	result, failed := call(ctx, p.request)
+	switch _, sent := result.(Sent); {
+	case p.request.Notification(), sent && failed == nil:
+		return nil
+	case failed != nil:
+		return Failure(id, failed)
+	}
+	return Result(id, result)
+}

@@ -1,0 +1,155 @@
+// Package wire is JSON-RPC 2.0 without a transport: it reads messages and batches, has every request carried out and words the answers.
+//
+// It owns what is a request and which error a malformed one gets. It must never know what a method does.
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"harness/internal/javascript"
+)
+
+// The error codes of JSON-RPC 2.0.
+const (
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602
+	CodeInternal       = -32603
+)
+
+// MaxBatch is the most messages of a batch.
+const MaxBatch = 100
+
+// Error is the error of an answer.
+type Error struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+}
+
+// Error implements error.
+func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
+
+// Request is one call. ID is as the client wrote it, nil of a notification, which gets no answer. Params are nil when there are none.
+type Request struct {
+	ID      json.RawMessage
+	Method  string
+	Params  json.RawMessage
+	Batched bool
+}
+
+// Notification tells a request that gets no answer.
+func (r Request) Notification() bool { return r.ID == nil }
+
+// message is what was sent: requests, and in the place of those that are none the error they get.
+type message struct {
+	batch bool
+	parts []part
+}
+
+type part struct {
+	request Request
+	refused *Error
+}
+
+func invalid(reason string) *Error {
+	return &Error{Code: CodeInvalidRequest, Message: "Invalid request: " + reason}
+}
+
+// read takes a message apart.
+func read(text []byte) message {
+	if !json.Valid(text) {
+		return message{parts: []part{{refused: &Error{Code: CodeParse, Message: "Parse error: the message is not JSON"}}}}
+	}
+	text = bytes.TrimSpace(text)
+	if text[0] != '[' {
+		return message{parts: []part{readPart(text)}}
+	}
+	var parts []json.RawMessage
+	_ = json.Unmarshal(text, &parts) // it is an array of JSON
+	switch {
+	case len(parts) == 0:
+		return message{parts: []part{{refused: invalid("the batch is empty")}}}
+	case len(parts) > MaxBatch:
+		return message{parts: []part{{refused: invalid(fmt.Sprintf("a batch has at most %d messages", MaxBatch))}}}
+	}
+	m := message{batch: true, parts: make([]part, len(parts))}
+	for i, one := range parts {
+		m.parts[i] = readPart(one)
+		m.parts[i].request.Batched = true
+	}
+	return m
+}
+
+// readPart reads one message. Members are matched exactly and unknown ones ignored.
+func readPart(text json.RawMessage) (p part) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) != nil || members == nil {
+		p.refused = invalid("a message is an object")
+		return p
+	}
+	if id, given := members["id"]; given {
+		if id[0] == '{' || id[0] == '[' || id[0] == 't' || id[0] == 'f' {
+			p.refused = invalid("id is a string, a number or null")
+			return p
+		}
+		p.request.ID = id
+	}
+	if string(members["jsonrpc"]) != `"2.0"` {
+		p.refused = invalid(`jsonrpc is not "2.0"`)
+		return p
+	}
+	method, given := members["method"]
+	if !given || method[0] != '"' || json.Unmarshal(method, &p.request.Method) != nil {
+		p.refused = invalid("method is not a text")
+		return p
+	}
+	p.request.Params = members["params"]
+	return p
+}
+
+// answer is an answer on the wire; Result or Error is there, never both.
+type answer struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *Error          `json:"error,omitempty"`
+}
+
+// Result is the answer to a request that succeeded.
+func Result(id json.RawMessage, result any) json.RawMessage {
+	encoded, err := javascript.Encode(result)
+	if err != nil {
+		return Failure(id, &Error{Code: CodeInternal, Message: "Internal error"})
+	}
+	return whole(answer{ID: id, Result: encoded})
+}
+
+// Failure is the answer to a request that failed. A nil id is null.
+func Failure(id json.RawMessage, failed *Error) json.RawMessage {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	return whole(answer{ID: id, Error: failed})
+}
+
+func whole(a answer) json.RawMessage {
+	a.Version = "2.0"
+	encoded, err := javascript.Encode(a)
+	if err != nil { // the data of an error of ours
+		return json.RawMessage(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`)
+	}
+	return encoded
+}
+
+// Notice is a notification.
+func Notice(method string, params any) json.RawMessage {
+	return javascript.MustEncode(struct {
+		Version string `json:"jsonrpc"`
+		Method  string `json:"method"`
+		Params  any    `json:"params"`
+	}{"2.0", method, params})
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"harness/internal/dbtest"
+)
+
+// TestRuntimeCalls: R8 to R12, R14, R18, R20 to R22 on one server of each engine.
+func TestRuntimeCalls(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			server := rpcServer(t, engine, "HARNESS_RUNTIMES=scripted,codex,claude,gemini", "HARNESS_RUNTIME_STATUS=scripted=deprecated,gemini=disabled", "CODEX_BIN=/bin/false")
+			server.awaitRuntime()
+			socket := server.dialRPC(t, "/rpc", nil)
+			socket.call("initialize", object{"capabilities": object{"runtimes": object{}, "cursor": true}})
+			space := socket.workspaceFor(server.workspace)
+			t.Run("R8 R12 the default runtime, deprecated", func(t *testing.T) {
+				started := socket.call("session/start", object{"workspace_id": space, "mode": "new", "strange": true})
+				if text(started, "agent_type") != "scripted" || text(started, "status") != "started" || text(started, "id") != text(started, "session_id") {
+					t.Errorf("%v", started)
+				}
+			})
+			t.Run("R9 an unknown runtime", func(t *testing.T) {
+				for _, method := range []string{"session/start", "session/send", "session/stop", "session/input", "session/respond", "workspace/session/history"} {
+					failed := socket.refused(-32602, method, allParams(space, "nope", " WHO "))
+					if fmt.Sprint(failed.Data) != fmt.Sprint(object{"agent_type": "who", "method": method, "supported_agent_types": []any{"claude", "codex", "gemini", "scripted"}}) {
+						t.Errorf("%s: %v", method, failed.Data)
+					}
+				}
+			})
+			t.Run("R11 a disabled runtime", func(t *testing.T) { checkDisabled(t, server, socket, space) })
+			t.Run("R14 R20 R21 R22 a turn", func(t *testing.T) { checkFollowing(t, server, socket, space) })
+			t.Run("R10 a runtime that is down", func(t *testing.T) { checkAway(t, server, socket, space) })
+		})
+	}
+}
+
+// allParams has what any method of a runtime may need.
+func allParams(space, session, agent string) object {
+	return object{"workspace_id": space, "session_id": session, "prompt": "x", "type": "permission", "response": "yes", "input": "x", "agent_type": agent, "mode": nil}
+}
+
+func checkDisabled(t *testing.T, server *instance, socket *rpcSocket, space string) {
+	before := len(server.want(http.StatusOK, http.MethodGet, "/api/sessions", nil)["data"].([]any))
+	for agent, reason := range map[string]string{"gemini": "operator", "claude": "not installed"} {
+		for _, method := range []string{"session/start", "session/send", "session/stop", "session/input", "session/respond", "workspace/session/history",
+			"workspace/session/messages", "workspace/session/watch", "workspace/session/unwatch"} {
+			failed := socket.refused(-32603, method, allParams(space, "nope", agent))
+			if d := failed.Data; text(d, "code") != "runtime_disabled" || text(d, "agent_type") != agent || text(d, "method") != method ||
+				text(d, "status") != "disabled" || !strings.Contains(text(d, "reason"), reason) || text(d, "retryable") != "false" {
+				t.Errorf("%s of %s: %v", method, agent, d)
+			}
+		}
+	}
+	refused := server.want(http.StatusConflict, http.MethodPost, "/api/sessions", object{"runtime": "gemini"})
+	if text(refused, "code") != "runtime_disabled" {
+		t.Errorf("REST: %v", refused)
+	}
+	if after := len(server.want(http.StatusOK, http.MethodGet, "/api/sessions", nil)["data"].([]any)); after != before {
+		t.Errorf("%d sessions became %d", before, after)
+	}
+}
+
+func checkCodes(t *testing.T, socket *rpcSocket, space string) {
+	if failed := socket.refused(-32601, "git/status", nil); text(failed.Data, "method") != "git/status" {
+		t.Errorf("%v", failed)
+	}
+	for _, one := range []struct {
+		method string
+		params object
+		field  string
+	}{
+		{"session/start", object{}, "workspace_id"},
+		{"session/start", object{"workspace_id": 7}, "workspace_id"},
+		{"session/start", object{"workspace_id": space, "permission_mode": "bogus"}, "permission_mode"},
+		{"session/start", object{"workspace_id": space, "yolo_mode": true}, "yolo_mode"},
+		{"session/start", object{"workspace_id": space, "permission_mode": "bypassPermissions"}, "permission_mode"},
+		{"session/send", object{}, "prompt"},
+		{"session/send", object{"prompt": "x"}, "session_id"},
+		{"session/stop", object{}, "session_id"},
+		{"session/respond", object{"session_id": "s", "response": "x", "type": "weird"}, "type"},
+		{"workspace/session/messages", object{"workspace_id": space}, "session_id"},
+		{"permission/respond", object{"tool_use_id": "x", "decision": "maybe"}, "decision"},
+	} {
+		if failed := socket.refused(-32602, one.method, one.params); text(failed.Data, "field") != one.field {
+			t.Errorf("%s %v: %v", one.method, one.params, failed)
+		}
+	}
+	socket.refused(-32602, "session/start", []any{1, 2})
+	for _, method := range []string{"session/state", "session/info", "session/get", "session/stop", "session/send", "workspace/session/watch"} {
+		if failed := socket.refused(-32010, method, object{"workspace_id": space, "session_id": "nope", "prompt": "x"}); text(failed.Data, "session_id") != "nope" {
+			t.Errorf("%s: %v", method, failed)
+		}
+	}
+	if failed := socket.refused(-32603, "session/start", object{"workspace_id": "nope"}); text(failed.Data, "code") != "workspace_not_found" {
+		t.Errorf("%v", failed)
+	}
+	if failed := socket.refused(-32603, "permission/respond", object{"tool_use_id": "nope", "decision": "allow"}); text(failed.Data, "code") != "no_pending_request" {
+		t.Errorf("%v", failed)
+	}
+	if found := socket.call("session/start", object{"workspace_id": space, "session_id": "nope"}); text(found, "status") != "not_found" || text(found, "session_id") != "" {
+		t.Errorf("%v", found)
+	}
+}
+
+// checkFollowing: a turn with a permission and a question, seen by the socket that watches and by no other; a slow call does not hold up
+// a fast one; what was missed is repeated behind a position.
+func checkFollowing(t *testing.T, server *instance, socket *rpcSocket, space string) {
+	other := server.dialRPC(t, "/ws", nil)
+	other.call("initialize", object{})
+	session := text(socket.call("session/start", object{"workspace_id": space, "mode": "new"}), "session_id")
+	socket.call("workspace/session/watch", object{"workspace_id": space, "session_id": session, "agent_type": "scripted"})
+	file := filepath.Join(server.workspace, "made")
+	sent := socket.call("session/send", object{"session_id": session, "prompt": "RUN[touch " + file + "]", "mode": "continue", "permission_mode": "interactive"})
+	if text(sent, "status") != "sent" || text(sent, "turn_id") == "" || text(sent, "agent_type") != "scripted" {
+		t.Errorf("%v", sent)
+	}
+	asked := socket.toldOf("event/pty_permission", nil)
+	if text(asked, "type") != "bash_command" || !strings.Contains(text(asked, "target"), "touch") || len(asked["options"].([]any)) != 3 {
+		t.Errorf("%v", asked)
+	}
+	requireContext(t, asked, space, session)
+	state := socket.call("session/state", object{"session_id": session})
+	if text(state, "pending_tool_use_id") != text(asked, "tool_use_id") || text(state, "waiting_for_input") != "true" || text(state, "runtime_state") != "waiting" ||
+		text(state, "is_running") != "true" || text(state, "status") != "running" {
+		t.Errorf("%v", state)
+	}
+	waiting := socket.call("permission/pending", object{})
+	if text(waiting, "count") != "1" || text(waiting["requests"].([]any)[0], "tool_use_id") != text(asked, "tool_use_id") {
+		t.Errorf("%v", waiting)
+	}
+	if decided := socket.call("permission/respond", object{"tool_use_id": text(asked, "tool_use_id"), "decision": "allow", "scope": "once"}); text(decided, "success") != "true" {
+		t.Errorf("%v", decided)
+	}
+	late := socket.call("permission/respond", object{"tool_use_id": text(asked, "tool_use_id"), "decision": "deny"})
+	if text(late, "success") != "false" || text(late, "resolution", "decision") != "allow" || text(late, "resolution", "decided_by") == "" {
+		t.Errorf("%v", late)
+	}
+	socket.toldOf("event/pty_permission_resolved", func(p object) bool { return text(p, "decision") == "allow" })
+	socket.toldOf("event/claude_message", func(p object) bool { return strings.Contains(fmt.Sprint(p["content"]), "it ran") })
+	idle := socket.toldOf("event/claude_status", func(p object) bool { return text(p, "state") == "idle" })
+	requireContext(t, idle, space, session)
+	socket.toldOf("event/stream_read_complete", nil)
+	page := socket.call("workspace/session/messages", object{"workspace_id": space, "session_id": session, "limit": 2, "order": "desc"})
+	if text(page, "has_more") != "true" || len(page["messages"].([]any)) != 2 || !strings.Contains(fmt.Sprint(page["messages"].([]any)[0]), "it ran") {
+		t.Errorf("%v", page)
+	}
+	slowThenFast(t, socket, session)
+	socket.call("session/send", object{"session_id": session, "prompt": "ASK"})
+	question := socket.toldOf("event/claude_waiting", nil)
+	if !strings.Contains(fmt.Sprint(question["input"]), "Which one?") {
+		t.Errorf("%v", question)
+	}
+	socket.call("session/respond", object{"session_id": session, "type": "question", "response": "the red one"})
+	socket.toldOf("event/claude_message", func(p object) bool { return strings.Contains(fmt.Sprint(p["content"]), "the red one") })
+	if failed := socket.refused(-32603, "session/respond", object{"session_id": session, "type": "question", "response": "again"}); text(failed.Data, "code") != "no_pending_request" {
+		t.Errorf("%v", failed)
+	}
+	// What the other socket was told it can be told in order now: an answer that comes behind it.
+	other.call("status/health", nil)
+	for _, one := range other.notifications("") {
+		if text(one.Params, "session_id") == session {
+			t.Errorf("a socket that does not watch is told %s", one.raw)
+		}
+	}
+	resumesAfter(t, server, socket, space, session, idle)
+}
+
+// requireContext: the members cdev's clients drop a notification without.
+func requireContext(t *testing.T, params object, space, session string) {
+	t.Helper()
+	if text(params, "workspace_id") != space || text(params, "session_id") != session || text(params, "agent_type") != "scripted" || text(params, "timestamp") == "" ||
+		params["pos"] == nil || params["seq"] == nil {
+		t.Errorf("its context is %v", params)
+	}
+}
+
+// slowThenFast: a message waits for the running turn, since this agent cannot be steered; calls behind it do not.
+func slowThenFast(t *testing.T, socket *rpcSocket, session string) {
+	socket.call("session/send", object{"session_id": session, "prompt": "HOLD[slow" + session + "]"})
+	socket.send(`{"jsonrpc":"2.0","id":"slow","method":"session/send","params":{"session_id":"` + session + `","prompt":"REPLY[late]"}}`)
+	socket.call("status/health", nil)
+	socket.mu.Lock()
+	from := len(socket.all)
+	socket.mu.Unlock()
+	stopped := socket.call("session/stop", object{"session_id": session})
+	if text(stopped, "status") != "stopped" {
+		t.Errorf("%v", stopped)
+	}
+	_, _ = socket.find(from, "the slow answer", func(m rpcMessage) bool { return string(m.ID) == `"slow"` })
+	socket.toldOf("event/session_stopped", nil)
+	socket.toldOf("event/claude_message", func(p object) bool { return strings.Contains(fmt.Sprint(p["content"]), "late") })
+}
+
+// resumesAfter: behind a position a new socket gets what came later, the same as was told live, and after the verdict.
+func resumesAfter(t *testing.T, server *instance, socket *rpcSocket, space, session string, after object) {
+	again := server.dialRPC(t, "/rpc", nil)
+	again.call("initialize", object{"capabilities": object{"cursor": true}})
+	again.call("workspace/session/watch", object{"workspace_id": space, "session_id": session})
+	from := int64(after["pos"].(float64))
+	verdict := again.call("events/resume", object{"after": from})
+	if text(verdict, "verdict") != "resumed" {
+		t.Errorf("%v", verdict)
+	}
+	last := socket.notifications("event/claude_message")
+	again.toldOf("event/claude_message", func(p object) bool { return fmt.Sprint(p["pos"]) == fmt.Sprint(last[len(last)-1].Params["pos"]) })
+	missed := map[string]string{}
+	for _, one := range socket.notifications("") {
+		if pos, has := one.Params["pos"].(float64); has && int64(pos) > from && text(one.Params, "session_id") == session {
+			missed[fmt.Sprint(pos)] = one.raw
+		}
+	}
+	for _, one := range again.notifications("") {
+		if pos, has := one.Params["pos"].(float64); has {
+			if int64(pos) <= from || missed[fmt.Sprint(pos)] != one.raw && text(one.Params, "session_id") == session {
+				t.Errorf("repeated %s\nwas %s", one.raw, missed[fmt.Sprint(pos)])
+			}
+		}
+	}
+	if ahead := again.call("events/resume", object{"after": int64(1) << 40}); text(ahead, "verdict") != "ahead" {
+		t.Errorf("%v", ahead)
+	}
+}
+
+// checkAway: codex is there and does not start. Who says to be cdev's old client is told in its words.
+func checkAway(t *testing.T, server *instance, socket *rpcSocket, space string) {
+	server.eventually("codex is down", func() bool {
+		return strings.Contains(fmt.Sprint(server.want(http.StatusOK, http.MethodGet, "/api/runtimes/codex", nil)), "state:unavailable")
+	})
+	for _, method := range []string{"session/start", "session/send", "session/stop", "session/input", "session/respond"} {
+		failed := socket.refused(-32603, method, allParams(space, "any", "codex"))
+		if d := failed.Data; text(d, "code") != "runtime_unavailable" || text(d, "agent_type") != "codex" || text(d, "method") != method ||
+			text(d, "status") != "active" || text(d, "reason") == "" || text(d, "retryable") != "true" {
+			t.Errorf("%s: %v", method, d)
+		}
+	}
+	old := server.dialRPC(t, "/ws", nil)
+	old.call("initialize", object{"client_info": object{"name": "cdev-ios", "version": "1.0.0"}})
+	failed := old.refused(-32004, "session/start", allParams(space, "", "codex"))
+	if fmt.Sprint(failed.Data) != fmt.Sprint(object{"agent_type": "codex", "method": "session/start"}) {
+		t.Errorf("%v", failed)
+	}
+}

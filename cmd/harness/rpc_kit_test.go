@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// rpcSocket is a JSON-RPC client that collects everything and checks nothing by itself.
+type rpcSocket struct {
+	t     *testing.T
+	conn  *websocket.Conn
+	mu    sync.Mutex
+	next  int
+	told  []rpcMessage // notifications, and answers nobody asked for by number
+	all   []rpcMessage
+	marks int
+	news  chan struct{}
+	ended chan struct{}
+	err   error
+}
+
+// rpcMessage is an answer or a notification.
+type rpcMessage struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  object          `json:"params"`
+	Result  json.RawMessage `json:"result"`
+	Error   *rpcError       `json:"error"`
+	raw     string
+}
+
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    object `json:"data"`
+}
+
+func (m rpcMessage) result() object {
+	var decoded object
+	_ = json.Unmarshal(m.Result, &decoded)
+	return decoded
+}
+
+// dialRPC opens a socket; it fails the test when the server refuses it.
+func (i *instance) dialRPC(t *testing.T, path string, header http.Header) *rpcSocket {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(i.url, "http")+path, &websocket.DialOptions{HTTPHeader: header})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.SetReadLimit(-1)
+	s := &rpcSocket{t: t, conn: conn, news: make(chan struct{}), ended: make(chan struct{})}
+	go s.collect()
+	t.Cleanup(func() {
+		_ = conn.CloseNow()
+		<-s.ended
+	})
+	return s
+}
+
+func (s *rpcSocket) collect() {
+	defer close(s.ended)
+	for {
+		_, data, err := s.conn.Read(context.Background())
+		s.mu.Lock()
+		if err != nil {
+			s.err = err
+			s.mu.Unlock()
+			return
+		}
+		var m rpcMessage
+		if data[0] != '[' {
+			if err := json.Unmarshal(data, &m); err != nil || m.Version != "2.0" {
+				s.t.Errorf("no JSON-RPC message: %q", data)
+			}
+		}
+		m.raw = string(data)
+		s.all = append(s.all, m)
+		close(s.news)
+		s.news = make(chan struct{})
+		s.mu.Unlock()
+	}
+}
+
+// send sends a text as it is.
+func (s *rpcSocket) send(text string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// find waits for the first message from a place on that fits, and returns it with its place.
+func (s *rpcSocket) find(from int, what string, fits func(rpcMessage) bool) (rpcMessage, int) {
+	s.t.Helper()
+	deadline := time.After(patience)
+	for {
+		s.mu.Lock()
+		for k := from; k < len(s.all); k++ {
+			if fits(s.all[k]) {
+				found := s.all[k]
+				s.mu.Unlock()
+				return found, k
+			}
+		}
+		from = len(s.all)
+		news := s.news
+		s.mu.Unlock()
+		select {
+		case <-news:
+		case <-s.ended:
+			s.t.Fatalf("the socket ended (%v) before %s", s.err, what)
+		case <-deadline:
+			s.t.Fatalf("never came: %s; there were\n%s", what, s.seen())
+		}
+	}
+}
+
+// ask calls a method and returns the whole answer.
+func (s *rpcSocket) ask(method string, params any) rpcMessage {
+	s.t.Helper()
+	s.mu.Lock()
+	s.next++
+	id, from := fmt.Sprint(s.next), len(s.all)
+	s.mu.Unlock()
+	encoded, err := json.Marshal(object{"jsonrpc": "2.0", "id": s.next, "method": method, "params": params})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.send(string(encoded))
+	answer, _ := s.find(from, "the answer to "+method, func(m rpcMessage) bool { return m.Method == "" && string(m.ID) == id })
+	return answer
+}
+
+// call is ask for a call that must succeed.
+func (s *rpcSocket) call(method string, params any) object {
+	s.t.Helper()
+	answer := s.ask(method, params)
+	if answer.Error != nil {
+		s.t.Fatalf("%s %v failed: %s", method, params, answer.raw)
+	}
+	return answer.result()
+}
+
+// refused is ask for a call that must fail with a code.
+func (s *rpcSocket) refused(code int, method string, params any) rpcError {
+	s.t.Helper()
+	answer := s.ask(method, params)
+	if answer.Error == nil || answer.Error.Code != code {
+		s.t.Fatalf("%s %v is answered %s, want the error %d", method, params, answer.raw, code)
+	}
+	return *answer.Error
+}
+
+// told waits for the next notification, after the last one waited for, of a method whose params fit.
+func (s *rpcSocket) toldOf(method string, fits func(object) bool) object {
+	s.t.Helper()
+	found, at := s.find(s.marks, method, func(m rpcMessage) bool { return m.Method == method && (fits == nil || fits(m.Params)) })
+	s.marks = at + 1
+	return found.Params
+}
+
+// notifications are those so far, of a method or of all for "".
+func (s *rpcSocket) notifications(method string) (found []rpcMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.all {
+		if m.Method != "" && (method == "" || m.Method == method) {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+func (s *rpcSocket) seen() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lines []string
+	for _, m := range s.all {
+		lines = append(lines, m.raw[:min(len(m.raw), 300)])
+	}
+	if len(lines) > 40 {
+		lines = lines[len(lines)-40:]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// post sends one message by POST and returns status and body.
+func (i *instance) post(body string, headers map[string]string) (int, string) {
+	i.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, i.url+"/rpc", strings.NewReader(body))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	response, err := i.client().Do(request)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return response.StatusCode, string(readAll(i.t, response.Body))
+}
+
+// workspaceFor makes a workspace of the site's folder and returns its id.
+func (s *rpcSocket) workspaceFor(path string) string {
+	s.t.Helper()
+	return text(s.call("workspace/add", object{"name": "space " + fmt.Sprint(time.Now().UnixNano()), "path": path}), "id")
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"harness/database"
+	"harness/internal/codextest"
+	"harness/internal/dbtest"
+)
+
+func readAll(t *testing.T, body io.ReadCloser) []byte {
+	t.Helper()
+	defer body.Close()
+	raw, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// rpcServer is a server of the scripted agent, codex and whatever else is named. The scripted one is its default.
+func rpcServer(t *testing.T, engine database.Engine, env ...string) *instance {
+	t.Helper()
+	s := newSite(t, withRaceDetector(), withEngine(engine), withEnv(append([]string{"HARNESS_RUNTIMES=scripted,codex,claude",
+		"CLAUDE_BIN=/nowhere/claude", "DEFAULT_APPROVAL_POLICY=untrusted", "DEFAULT_NETWORK_ACCESS=enabled"}, env...)...))
+	return s.start()
+}
+
+// jsonAs decodes a value once more.
+func jsonAs[T any](t *testing.T, value any) (out T) {
+	t.Helper()
+	raw, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+type registryReply struct {
+	SchemaVersion, GeneratedAt, DefaultRuntime string
+	Routing                                    struct {
+		AgentTypeField, DefaultAgentType string
+		RequiredOnMethods                []string
+	}
+	Runtimes []struct {
+		ID, DisplayName, Status string
+		StatusReason            *string
+		Activation              bool `json:"requiresWorkspaceActivationOnResume"`
+		Resolution              bool `json:"requiresSessionResolutionOnNewSession"`
+		Methods                 map[string]string
+	}
+}
+
+// TestTheRuntimeRegistry: R1 to R7, R13 to R17 on one server of each engine.
+func TestTheRuntimeRegistry(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			const secret = "sk-planted-in-the-registry"
+			server := rpcServer(t, engine, "OPENAI_API_KEY="+secret, "HARNESS_RUNTIME_STATUS=codex=preview")
+			server.awaitRuntime()
+			socket := server.dialRPC(t, "/rpc", nil)
+			answer := socket.ask("initialize", object{"protocolVersion": "1.0", "clientInfo": object{"name": "test"}, "unknown": object{"a": 1}})
+			capabilities := answer.result()["capabilities"].(object)
+			registry := jsonAs[registryReply](t, capabilities["runtimeRegistry"])
+			var ids []string
+			for _, one := range registry.Runtimes {
+				ids = append(ids, one.ID)
+			}
+			t.Run("R1 R2 R4 the answer follows its schema", func(t *testing.T) { checkSchema(t, server, "InitializeResult", answer.Result) })
+			t.Run("R2 R3 routing", func(t *testing.T) {
+				if registry.SchemaVersion != "1.0" || registry.DefaultRuntime != "scripted" || registry.Routing.DefaultAgentType != "scripted" ||
+					registry.Routing.AgentTypeField != "agent_type" || !slices.Equal(registry.Routing.RequiredOnMethods,
+					[]string{"session/start", "session/send", "session/stop", "session/input", "session/respond"}) {
+					t.Errorf("%+v", registry)
+				}
+			})
+			t.Run("R6 it is what the adapters are", func(t *testing.T) {
+				if !slices.Equal(ids, []string{"scripted", "codex", "claude"}) || fmt.Sprint(capabilities["supportedAgents"]) != fmt.Sprint(ids) {
+					t.Errorf("runtimes %v, agents %v", ids, capabilities["supportedAgents"])
+				}
+			})
+			t.Run("R7 what Claude needs", func(t *testing.T) {
+				for _, one := range registry.Runtimes {
+					if is := one.ID == "claude"; one.Activation != is || one.Resolution != is {
+						t.Errorf("%+v", one)
+					}
+				}
+				if claude := registry.Runtimes[2]; claude.Status != "disabled" || claude.StatusReason == nil || strings.Contains(*claude.StatusReason, "/nowhere") {
+					t.Errorf("a missing program is %+v", claude)
+				}
+				if registry.Runtimes[1].Status != "preview" || registry.Runtimes[0].Status != "active" {
+					t.Errorf("%+v", registry.Runtimes)
+				}
+			})
+			t.Run("R13 no secret", func(t *testing.T) {
+				for _, hidden := range []string{secret, plantedToken, server.dataDir, codextest.Binary(t, codextest.Default)} {
+					if strings.Contains(answer.raw, hidden) {
+						t.Errorf("it tells %s", hidden)
+					}
+				}
+			})
+			t.Run("R15 made when it changed", func(t *testing.T) {
+				again := server.dialRPC(t, "/ws", nil).ask("initialize", object{})
+				var first, second struct {
+					Capabilities struct{ RuntimeRegistry json.RawMessage }
+				}
+				if json.Unmarshal(answer.Result, &first) != nil || json.Unmarshal(again.Result, &second) != nil ||
+					string(first.Capabilities.RuntimeRegistry) != string(second.Capabilities.RuntimeRegistry) {
+					t.Errorf("%s\nand then\n%s", first.Capabilities.RuntimeRegistry, second.Capabilities.RuntimeRegistry)
+				}
+			})
+			t.Run("R5 R16 the document", func(t *testing.T) { checkDocument(t, server, socket, registry, ids) })
+			t.Run("R18 codes", func(t *testing.T) { checkCodes(t, socket, socket.workspaceFor(server.workspace)) })
+			t.Run("versions", func(t *testing.T) {
+				refused := server.dialRPC(t, "/rpc", nil).refused(-32602, "initialize", object{"protocolVersion": "99.0"})
+				if fmt.Sprint(refused.Data["supported"]) != "[1.0]" {
+					t.Errorf("%v", refused)
+				}
+				socket.refused(-32602, "initialize", object{"protocolVersion": 7})
+			})
+		})
+	}
+}
+
+// checkDocument: the same document by method and by GET, every reference resolves, and what the registry names is in it (R5, R16).
+func checkDocument(t *testing.T, server *instance, socket *rpcSocket, registry registryReply, ids []string) {
+	t.Helper()
+	document := socket.ask("rpc.discover", nil).Result
+	status, body := server.ask("GET", "/rpc/openrpc.json", nil)
+	if status != 200 || body != string(document) {
+		t.Errorf("GET is answered %d, and differs: %v", status, body != string(document))
+	}
+	whole := jsonAs[object](t, document)
+	methods := map[string]object{}
+	for _, one := range whole["methods"].([]any) {
+		methods[text(one, "name")] = one.(object)
+	}
+	for _, one := range registry.Runtimes {
+		if len(one.Methods) != 10 {
+			t.Errorf("%s has the methods %v", one.ID, one.Methods)
+		}
+		for use, name := range one.Methods {
+			if methods[name] == nil {
+				t.Errorf("%s of %s is %s, which is no method", use, one.ID, name)
+			}
+		}
+	}
+	for name, method := range methods {
+		for _, p := range method["params"].([]any) {
+			if text(p, "name") == "agent_type" && fmt.Sprint(p.(object)["schema"].(object)["enum"]) != fmt.Sprint(ids) {
+				t.Errorf("agent_type of %s is one of %v", name, p)
+			}
+		}
+	}
+	if references := walkReferences(whole, whole, t); references < 50 {
+		t.Errorf("only %d references were looked at", references)
+	}
+}
+
+// walkReferences counts the references of a document, and reports those that lead nowhere.
+func walkReferences(whole, at any, t *testing.T) (seen int) {
+	t.Helper()
+	switch value := at.(type) {
+	case object:
+		if to, is := value["$ref"].(string); is {
+			seen++
+			var found any = whole
+			for _, step := range strings.Split(strings.TrimPrefix(to, "#/"), "/") {
+				members, _ := found.(object)
+				found = members[step]
+			}
+			if found == nil {
+				t.Errorf("%s leads nowhere", to)
+			}
+		}
+		for _, inner := range value {
+			seen += walkReferences(whole, inner, t)
+		}
+	case []any:
+		for _, inner := range value {
+			seen += walkReferences(whole, inner, t)
+		}
+	}
+	return seen
+}

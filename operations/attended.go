@@ -1,0 +1,53 @@
+package operations
+
+import (
+	"context"
+	"errors"
+
+	"harness/session"
+)
+
+// Promise is a session that is being opened, by the temporary id a client has for it.
+type Promise struct {
+	ID   string
+	keep func(ctx context.Context, word func(error) string) error
+}
+
+// Keep opens the session, and tells how that went by an event. It goes on when ctx ends; word puts an error for clients.
+func (p Promise) Keep(ctx context.Context, word func(error) string) error { return p.keep(ctx, word) }
+
+// CreateLater is Create in a project for a client that is told the session's id afterwards. Call Keep of what it returns.
+func (s *Service) CreateLater(ctx context.Context, in session.Create, projectID string) (Promise, error) {
+	in, err := s.prepare(in)
+	if err != nil {
+		return Promise{}, err
+	}
+	t, err := s.opts.Sessions.PromiseSession(ctx, in.Runtime, projectID)
+	return Promise{ID: t.ID, keep: func(ctx context.Context, word func(error) string) error {
+		return s.opts.Sessions.KeepPromise(ctx, t, in, word)
+	}}, err
+}
+
+// RealID is the session's own id for a temporary one; others are returned as they are. session.ErrNotFound.
+func (s *Service) RealID(ctx context.Context, id string) (string, error) {
+	return s.opts.Sessions.RealID(ctx, id)
+}
+
+// Stop ends what a session is doing, if anything, and tells everybody who follows it.
+func (s *Service) Stop(ctx context.Context, sessionID string) error {
+	if _, err := s.Interrupt(ctx, sessionID, ""); err != nil && !errors.Is(err, session.ErrNoActiveTurn) {
+		return err
+	}
+	return s.opts.Sessions.AnnounceStop(ctx, sessionID)
+}
+
+// Pending lists the pending requests of a session, of all but workers for "", oldest first.
+func (s *Service) Pending(ctx context.Context, sessionID string) ([]session.Request, error) {
+	if sessionID == "" {
+		return s.opts.Sessions.AllPending(ctx)
+	}
+	if err := s.Check(ctx, ListRequests, sessionID); err != nil {
+		return nil, err
+	}
+	return s.opts.Sessions.Pending(ctx, sessionID)
+}

@@ -1,0 +1,84 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+
+	"harness/runtime"
+	"harness/session"
+)
+
+// RuntimeStatus is whether a runtime may be used, as its operator says.
+type RuntimeStatus string
+
+// The statuses of runtimes. All but RuntimeDisabled work alike; clients are told.
+const (
+	RuntimeActive     RuntimeStatus = "active"
+	RuntimePreview    RuntimeStatus = "preview"
+	RuntimeDeprecated RuntimeStatus = "deprecated"
+	RuntimeDisabled   RuntimeStatus = "disabled"
+)
+
+// RuntimeState is what a runtime is to clients now.
+type RuntimeState struct {
+	Name    string
+	Default bool
+	// Offered is the operator's word, or RuntimeDisabled for a runtime whose program is not on this machine (Missing).
+	Offered      RuntimeStatus
+	Missing      bool
+	Status       runtime.Status
+	Capabilities runtime.Capabilities
+}
+
+// DisabledRuntimeError refuses what would be done by a runtime that the operator switched off.
+type DisabledRuntimeError struct{ Runtime string }
+
+// Error implements error.
+func (e *DisabledRuntimeError) Error() string {
+	return fmt.Sprintf("the %s runtime is disabled: the operator switched it off (HARNESS_RUNTIME_STATUS)", e.Runtime)
+}
+
+// RuntimeStates are those of all runtimes, the default one first. Nothing is asked of any.
+func (s *Service) RuntimeStates() ([]RuntimeState, error) {
+	var all []RuntimeState
+	for _, name := range s.runtimeNames() {
+		adapter, err := s.chosen(name)
+		if err != nil {
+			return nil, err
+		}
+		one := RuntimeState{Name: name, Default: name == s.DefaultRuntime(), Offered: RuntimeActive, Status: adapter.Status(),
+			Capabilities: runtime.CapabilitiesOf(adapter)}
+		if word, said := s.opts.RuntimeStatus[name]; said {
+			one.Offered = word
+		}
+		if one.Offered != RuntimeDisabled && one.Status.State == runtime.StateUnavailable && one.Status.Missing {
+			one.Offered, one.Missing = RuntimeDisabled, true
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// checkEnabled refuses a runtime that the operator switched off: *DisabledRuntimeError.
+func (s *Service) checkEnabled(name string) error {
+	if s.opts.RuntimeStatus[name] == RuntimeDisabled {
+		return &DisabledRuntimeError{Runtime: name}
+	}
+	return nil
+}
+
+// RuntimeOfRequest is the runtime that asked an interactive request. session.ErrRequestNotFound.
+func (s *Service) RuntimeOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (string, error) {
+	sessionID, err := s.SessionOfRequest(ctx, requestID, kind)
+	if err != nil {
+		return "", err
+	}
+	found, err := s.opts.Sessions.Lookup(ctx, sessionID)
+	return found.Runtime, err
+}
+
+// Find is the session of an id, whatever is to be done with it: errors as of Check with Read. Its Activity is not filled in.
+func (s *Service) Find(ctx context.Context, sessionID string) (session.Session, error) {
+	found, _, err := s.find(ctx, Read, sessionID)
+	return found, err
+}

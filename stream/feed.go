@@ -1,0 +1,159 @@
+package stream
+
+import (
+	"harness/journal"
+)
+
+// Feed is the journal in the words of a protocol: what its connections are shown. One value of it serves them all; it must be comparable.
+type Feed interface {
+	// Frames are those of a record, in the order of their positions (FramePosition). It must give the same for the same record, live and
+	// on replay.
+	Frames(record journal.Record) ([]Frame, error)
+	// AppendFrame appends a frame as it is sent, with its position and number for who asked for them.
+	AppendFrame(dst []byte, frame *Frame, positions bool) []byte
+	// AppendNotice appends what a connection is told about frames it does not get.
+	AppendNotice(dst []byte, notice Notice) []byte
+}
+
+// Notice is how a connection stands to the journal: after a cursor it came with, or when frames between two positions are missing.
+type Notice struct {
+	// Kind is resumed, gap or ahead.
+	Kind string
+	// From and To are positions; Oldest is the first one still kept, 0 when it is not told.
+	From, To, Oldest int64
+	// Skipped says that only replaceable frames are missing.
+	Skipped bool
+}
+
+// Audience chooses frames of a feed. Those with the same Key choose the same, and share one ring and one encoding.
+type Audience struct {
+	Key string
+	// Sessions are those whose events are wanted; broadcasts of others are offered, too.
+	Sessions []string
+	// Sees chooses among them. It is called by several goroutines.
+	Sees func(frame *Frame) bool
+}
+
+// FramePosition is the position of the frame with an index (below 16) among those of a record.
+func FramePosition(record journal.Record, index int) int64 { return startOf(record.Pos) + int64(index) }
+
+// ownFeed is what /api/stream shows.
+type ownFeed struct{}
+
+// Frames implements Feed.
+func (ownFeed) Frames(record journal.Record) ([]Frame, error) { return Frames(record) }
+
+// AppendFrame implements Feed.
+func (ownFeed) AppendFrame(dst []byte, frame *Frame, positions bool) []byte {
+	return frame.AppendJSON(dst, positions)
+}
+
+// AppendNotice implements Feed.
+func (ownFeed) AppendNotice(dst []byte, n Notice) []byte { return appendNotice(dst, n) }
+
+// channel is a feed with the views of its connections; Hub.mu guards it.
+type channel struct {
+	feed Feed
+	all  map[*view]struct{}
+	// wide are the views of everything, of those of some sessions.
+	wide map[*view]struct{}
+	of   map[string]map[*view]struct{}
+}
+
+func newChannel(feed Feed) *channel {
+	return &channel{feed: feed, all: map[*view]struct{}{}, wide: map[*view]struct{}{}, of: map[string]map[*view]struct{}{}}
+}
+
+// wants tells whether a record may have a frame for anybody.
+func (c *channel) wants(record *journal.Record) bool {
+	return len(c.all) > 0 && (record.Broadcast || len(c.wide) > 0 || len(c.of[record.SessionID]) > 0)
+}
+
+// offered calls fn with every view that a frame may belong to.
+func (c *channel) offered(frame *Frame, fn func(*view)) {
+	if frame.Broadcast {
+		for v := range c.all {
+			fn(v)
+		}
+		return
+	}
+	for v := range c.wide {
+		fn(v)
+	}
+	for v := range c.of[frame.ThreadID] {
+		fn(v)
+	}
+}
+
+func (c *channel) add(v *view) {
+	c.all[v] = struct{}{}
+	if v.audience.wide() {
+		c.wide[v] = struct{}{}
+	}
+	for _, session := range v.audience.sessions {
+		if c.of[session] == nil {
+			c.of[session] = map[*view]struct{}{}
+		}
+		c.of[session][v] = struct{}{}
+	}
+}
+
+func (c *channel) remove(v *view) {
+	delete(c.all, v)
+	delete(c.wide, v)
+	for _, session := range v.audience.sessions {
+		if delete(c.of[session], v); len(c.of[session]) == 0 {
+			delete(c.of, session)
+		}
+	}
+}
+
+// audience is Audience with its channel; the stream's own are by thread.
+type audience struct {
+	channel  *channel
+	key      string // among the views of all channels
+	sessions []string
+	sees     func(*Frame) bool
+}
+
+// byThread is the audience of a filter of the stream, "" for everything.
+func (h *Hub) byThread(filter string) audience {
+	a := audience{channel: h.own, key: filter, sees: func(f *Frame) bool { return f.visible(filter) }}
+	if filter != "" {
+		a.sessions = []string{filter}
+	}
+	return a
+}
+
+// notice is a notice as its connections get it.
+func (a audience) notice(n Notice) *Message {
+	return newMessage(96, func(dst []byte) []byte { return a.channel.feed.AppendNotice(dst, n) })
+}
+
+// wide tells that events of all sessions are wanted.
+func (a audience) wide() bool { return a.channel.feed == ownFeed{} && a.key == "" }
+
+// session is the only one whose events are wanted, "" when there are others: a query of the journal for it finds all an audience sees.
+func (a audience) session() string {
+	if len(a.sessions) == 1 {
+		return a.sessions[0]
+	}
+	return ""
+}
+
+// channelOf finds the channel of a feed, or makes it; h.mu is held.
+func (h *Hub) channelOf(feed Feed) *channel {
+	for _, c := range h.channels {
+		if c.feed == feed {
+			return c
+		}
+	}
+	c := newChannel(feed)
+	h.channels = append(h.channels, c)
+	return c
+}
+
+// audience is the audience of another protocol's connection; h.mu is held.
+func (h *Hub) audience(feed Feed, a Audience) audience {
+	return audience{channel: h.channelOf(feed), key: "\x00" + a.Key, sessions: a.Sessions, sees: a.Sees}
+}

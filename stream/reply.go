@@ -1,0 +1,90 @@
+package stream
+
+// A reply is a message to one connection that keeps its place among the events: it leaves behind those that were there when it was given,
+// and before those that came later. Answers (client.answer) do not.
+
+// maxReplies bounds the replies of a connection that wait; who gives one more is made to wait.
+const maxReplies = 256
+
+// reply is a message and its place: the number of the next frame in the ring of its time, and the cursor behind the last event.
+type reply struct {
+	frame *shared
+	at    uint64
+	pos   int64
+}
+
+// give queues a reply, or waits while too many are queued; false when the connection ends.
+func (c *client) give(message *Message) bool {
+	c.mu.Lock()
+	for len(c.replies) >= maxReplies && c.closing == nil {
+		c.drained.Wait()
+	}
+	c.mu.Unlock()
+	return c.place(message)
+}
+
+// tell is give for what nobody waits for: it is left out while too much is queued.
+func (c *client) tell(message *Message) {
+	c.mu.Lock()
+	full := len(c.replies) >= maxReplies
+	c.mu.Unlock()
+	if !full {
+		c.place(message)
+	}
+}
+
+// place queues a reply behind the events that are there.
+func (c *client) place(message *Message) bool {
+	frame := &shared{reply: message}
+	h := c.hub
+	h.mu.Lock()
+	c.mu.Lock()
+	open := c.closing == nil
+	if open {
+		c.replies = append(c.replies, reply{frame, c.view.head(), endOf(h.head)})
+	}
+	c.mu.Unlock()
+	h.mu.Unlock()
+	c.shard.enqueue(c)
+	return open
+}
+
+// replyDue tells whether a reply goes before the next frame of the ring; c.mu is held.
+func (c *client) replyDue() bool { return len(c.replies) > 0 && c.replies[0].at <= c.at }
+
+// takeReply takes the next reply; c.mu is held.
+func (c *client) takeReply() *shared {
+	frame := c.replies[0].frame
+	if c.replies = c.replies[1:]; len(c.replies) == 0 {
+		c.replies = nil
+	}
+	c.drained.Broadcast()
+	return frame
+}
+
+// loosenReplies is for a client that reads the journal and changes its ring: their cursors alone say where its replies belong. c.mu is held.
+func (c *client) loosenReplies() {
+	for i := range c.replies {
+		c.replies[i].at = 0
+	}
+}
+
+// spareReplies are the replies among frames that are dropped.
+func (c *client) spareReplies(dropped []*shared) (replies []*shared) {
+	for _, frame := range dropped {
+		if frame.reply != nil {
+			replies = append(replies, frame)
+		}
+	}
+	return replies
+}
+
+// freeReplies has the replies leave before what a client that starts over is owed: the frames they waited for are dropped. c.mu is held.
+func (c *client) freeReplies() {
+	for _, frame := range c.spareReplies(c.queue) {
+		c.answers = append(c.answers, frame.reply)
+	}
+	for len(c.replies) > 0 {
+		c.answers = append(c.answers, c.takeReply().reply)
+	}
+}
