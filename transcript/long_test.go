@@ -175,6 +175,17 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		shows("after its event", true, whole)
+
+		// Again by its event, in more words and in fewer: nothing of the longer ones is left when it is pruned.
+		for _, times := range []int{4, 2} {
+			text := strings.Repeat("other words ", times*longEntry/12-longEntry/24)
+			whole.Details = &text
+			k.tell(whole)
+			if _, err := k.log.Prune(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+			shows("after its event in other words", true, whole)
+		}
 		k.tell(Entry{MessageID: "c", TurnID: "t2", Role: "system", Type: "commandExecution", Content: "moved", Status: Complete})
 		whole.TurnID, whole.Content = "t2", "moved"
 		shows("in another turn", true, whole)
