@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"harness/api/rest"
@@ -53,23 +52,22 @@ func (s *server) requestRoutes() []rest.Route {
 }
 
 func (s *server) listRequests(ctx context.Context, in *rest.Input, kind runtime.RequestKind) (rest.Reply, error) {
-	body := rest.List[json.RawMessage]{Data: []json.RawMessage{}}
 	requests, err := s.Operations.Requests(ctx, in.SessionID(), kind)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	for _, request := range requests {
-		body.Data = append(body.Data, requestPayload(request))
+	body := []byte(`{"data":[`) // as rest.List; requests may be long
+	for i, r := range requests {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		// As the stream's frames word it.
+		body = stream.AppendRequestPayload(body, stream.RequestRef{
+			ID: r.ID, Kind: string(r.Kind), Summary: r.Summary, ThreadID: r.SessionID, TurnID: r.TurnID, ItemID: r.ItemID, CreatedAt: r.CreatedAt,
+			Decisions: r.Decisions, Questions: r.Questions,
+		}, r.Method, r.Params)
 	}
-	return rest.OK(body)
-}
-
-// requestPayload words a request as the stream's frames do.
-func requestPayload(r session.Request) json.RawMessage {
-	return stream.RequestPayload(stream.RequestRef{
-		ID: r.ID, Kind: string(r.Kind), Summary: r.Summary, ThreadID: r.SessionID, TurnID: r.TurnID, ItemID: r.ItemID, CreatedAt: r.CreatedAt,
-		Decisions: r.Decisions, Questions: r.Questions,
-	}, r.Method, r.Params)
+	return rest.OK(encoded(append(body, "]}"...)))
 }
 
 func (s *server) decideApproval(ctx context.Context, in *rest.Input) (rest.Reply, error) {

@@ -128,9 +128,9 @@ func (d *Dispatcher) reconcile(ctx context.Context, job dispatch) {
 		return
 	}
 	if change.summary = entry.Content; entry.Details != nil {
-		change.details = *entry.Details
+		change.details = json.RawMessage(*entry.Details)
 		var details struct{ ItemID string }
-		if json.Unmarshal([]byte(change.details), &details) == nil {
+		if json.Unmarshal(change.details, &details) == nil {
 			change.itemID = details.ItemID
 		}
 	}

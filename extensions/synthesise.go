@@ -69,10 +69,13 @@ func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Recor
 	if len(params) == 0 {
 		params = json.RawMessage("null")
 	}
-	d.fileChange(ctx, job, fileChange{summary: request.Summary, details: string(params), itemID: request.ItemID, source: sourceRequest})
+	d.fileChange(ctx, job, fileChange{summary: request.Summary, details: params, itemID: request.ItemID, source: sourceRequest})
 }
 
-type fileChange struct{ summary, details, itemID, source string }
+type fileChange struct {
+	summary, itemID, source string
+	details                 json.RawMessage
+}
 
 // fileChange emits one file_change.approval_requested. Only sessions of a project are reviewed, as in codex-manager.
 func (d *Dispatcher) fileChange(ctx context.Context, job dispatch, change fileChange) {
@@ -97,7 +100,7 @@ func (d *Dispatcher) fileChange(ctx context.Context, job dispatch, change fileCh
 		FileChangeStatus string       `json:"fileChangeStatus"`
 	}{eventContext{ProjectID: *info.ProjectID, SourceSessionID: job.sessionID, ThreadID: job.sessionID, TurnID: job.turnID, ItemID: change.itemID,
 		ApprovalID: job.requestID, AnchorItemID: change.itemID, UserRequest: turn.request, TurnTranscript: turn.transcript},
-		change.summary, change.details, change.source, "pending_approval"}
+		change.summary, string(change.details), change.source, "pending_approval"}
 	results := d.emit(ctx, job, EventFileChange, encode(payload), *info.ProjectID)
 	job.attempts++
 	if actionable(results) {

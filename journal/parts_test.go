@@ -15,7 +15,7 @@ import (
 // longPayloads are events around the length from which they are stored in parts, with characters of several bytes where a part ends.
 func longPayloads() []json.RawMessage {
 	var payloads []json.RawMessage
-	for _, size := range []int{journal.PartBytes - 1, journal.PartBytes, journal.PartBytes + 1, 3*journal.PartBytes + 7} {
+	for _, size := range []int{database.PartBytes - 1, database.PartBytes, database.PartBytes + 1, 3*database.PartBytes + 7} {
 		for _, letter := range []string{"a", "é", "€", "😀"} {
 			payload := []byte(`{"delta":"`)
 			for len(payload) < size { // no two parts are the same
@@ -62,7 +62,7 @@ func TestLongEventsAreStoredInPartsAndReadBackByteForByte(t *testing.T) {
 			}
 		}
 		if longest := number(t, db, `select max(greatest) from (select max(length(payload)) as greatest from journal_events
-			union all select max(length(part)) from journal_parts) as v`); longest > journal.PartBytes {
+			union all select max(length(part)) from journal_parts) as v`); longest > database.PartBytes {
 			t.Errorf("a text of %d characters was written at once", longest)
 		}
 	})

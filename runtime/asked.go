@@ -19,7 +19,8 @@ const (
 // Asked is an interactive request in neutral words, stored with it.
 type Asked struct {
 	Subject Subject `json:"subject,omitempty"`
-	// Tool is the tool it is about ("" for none), Arguments the JSON it would be called with (nil when unknown).
+	// Tool is the tool it is about ("" for none), Arguments the JSON it would be called with (nil when unknown, or when they are so long,
+	// LongItem, that they stand in the request's parameters alone).
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Options are the answers the runtime offers beside the plain decisions, in its order.

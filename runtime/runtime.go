@@ -243,7 +243,7 @@ const (
 	RequestToolCall  RequestKind = "tool_call"
 )
 
-// LongItem is from which size (bytes) an item is given as Item.Long.
+// LongItem is from which size (bytes) an item is given as Item.Long and Item.LongContent, and of a request no arguments are given (Asked).
 const LongItem = 1 << 20
 
 // Item is one entry of a turn, already in the words of codex-manager's transcripts.
@@ -255,6 +255,8 @@ type Item struct {
 	Details string // 2-space JSON of the native item, "" for messages
 	// Long is the native item in place of Details, when it is too long to be held twice; nil for others.
 	Long json.RawMessage `json:",omitempty"`
+	// LongContent stands in for Content, when that is too long to be held twice: JSON strings whose texts, one after the other, are the content.
+	LongContent []json.RawMessage `json:",omitempty"`
 	// Times in ms, 0 when unknown.
 	StartedAt, CompletedAt int64
 	// Native is a message as the runtime describes it; nil of other items, whose Details say the same.

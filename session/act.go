@@ -12,6 +12,9 @@ import (
 // Request reads an interactive request in whatever state it is. ErrRequestNotFound for an unknown id.
 func (s *Service) Request(ctx context.Context, requestID string, kind runtime.RequestKind) (Request, error) {
 	row, err := readRequest(ctx, s.db.Read(), requestID, kind)
+	if err == nil {
+		row, err = row.withParams(ctx, s.db.Read())
+	}
 	return row.Request, err
 }
 

@@ -137,6 +137,9 @@ func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error
 func (s *Service) deliver(ctx context.Context, request requestRow) {
 	adapter, err := s.adapter(request.runtime)
 	if err == nil {
+		request, err = request.withParams(ctx, s.db.Read())
+	}
+	if err == nil {
 		err = adapter.Answer(ctx, request.ref(), *request.Reply)
 	}
 	if err != nil {

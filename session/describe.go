@@ -99,13 +99,23 @@ func (s *Service) opening(ctx context.Context, q database.Querier, sessionID str
 
 // readMessages reads a session's messages as their runtime describes them, by id.
 func readMessages(ctx context.Context, q database.Querier, sessionID string) (map[string]json.RawMessage, error) {
-	messages := map[string]json.RawMessage{}
-	return messages, database.ReadEach(ctx, q, "read the messages of session "+sessionID, func(row database.Row) error {
+	messages, session := map[string]json.RawMessage{}, database.EncodeText(sessionID)
+	var long []string
+	err := database.ReadEach(ctx, q, "read the messages of session "+sessionID, func(row database.Row) error {
 		var id, native string
 		err := row.Scan(&id, &native)
 		messages[database.DecodeText(id)] = json.RawMessage(native)
+		if native == "" {
+			long = append(long, id)
+		}
 		return err
-	}, `select message_id, native from runtime_messages where session_id = $1`, database.EncodeText(sessionID))
+	}, `select message_id, native from runtime_messages where session_id = $1`, session)
+	for _, id := range long {
+		if err == nil {
+			messages[database.DecodeText(id)], err = database.ReadParts(ctx, q, messageParts([]any{session, id}))
+		}
+	}
+	return messages, err
 }
 
 // nativeTurns are a session's turns with the items that ended, in the order of the transcript.

@@ -32,13 +32,17 @@ func entryOfItem(turnID string, change runtime.ItemChanged, receivedAt int64) tr
 	return entry
 }
 
-// setDetails gives the entry of an item its details.
+// setDetails gives the entry of an item its details, and what is too long to be held twice.
 func setDetails(entry *transcript.Entry, item runtime.Item) {
-	switch {
-	case item.Long != nil:
-		entry.Source = &transcript.Source{Details: item.Long}
-	case item.Details != "":
+	if item.Details != "" {
 		entry.Details = &item.Details
+	}
+	if item.Long == nil && item.LongContent == nil {
+		return
+	}
+	entry.Source = &transcript.Source{Content: item.LongContent}
+	if item.Long != nil {
+		entry.Source.Details = [][]byte{item.Long}
 	}
 }
 
@@ -65,13 +69,16 @@ func wordsOf(kind runtime.RequestKind) words {
 // entryOfRequest is the one entry an interactive request has; entryOfResolution turns it into its end.
 func entryOfRequest(r Request) transcript.Entry {
 	w := wordsOf(r.Kind)
-	if r.Questions != nil {
-		// A form's questions are not in its parameters.
-		r.Params = jsonobject.Parse(r.Params).Set("questions", r.Questions).Encode()
+	entry := transcript.Entry{MessageID: w.prefix + r.ID, TurnID: r.TurnID, Role: "system", Type: w.typeStem + ".request",
+		Content: r.Summary, StartedAt: &r.CreatedAt, Status: transcript.Complete}
+	fields := requestDetails(r, w.leading)
+	if len(r.Params) > runtime.LongItem {
+		entry.Source = &transcript.Source{Details: fields.Pieces()}
+		return entry
 	}
-	details := requestDetails(r, w.leading)
-	return transcript.Entry{MessageID: w.prefix + r.ID, TurnID: r.TurnID, Role: "system", Type: w.typeStem + ".request",
-		Content: r.Summary, Details: &details, StartedAt: &r.CreatedAt, Status: transcript.Complete}
+	details := indented(fields.Encode())
+	entry.Details = &details
+	return entry
 }
 
 func entryOfResolution(r Request) transcript.Entry {
@@ -122,18 +129,24 @@ func scope(reply *runtime.Reply) string {
 }
 
 // requestDetails is what a reader can unfold: when and what was asked, then the request's own parameters as they came.
-func requestDetails(r Request, leading []string) string {
+func requestDetails(r Request, leading []string) jsonobject.Object {
 	params := jsonobject.Parse(r.Params)
+	if r.Questions != nil {
+		params = params.Set("questions", r.Questions) // a form's questions are not in its parameters
+	}
 	fields := jsonobject.Object{}.Set("method", quote(r.Method)).Set("createdAt", quote(isoTime(r.CreatedAt)))
 	for _, key := range leading {
 		if value := params.Get(key); value != nil {
 			fields = fields.Set(key, value)
 		}
 	}
+	known := len(fields)
 	for _, field := range params {
-		fields = fields.Set(field.Name, field.Value)
+		if !fields[:known].Replace(field.Name, field.Value) {
+			fields = append(fields, field)
+		}
 	}
-	return indented(fields.Encode())
+	return fields
 }
 
 func indented(raw json.RawMessage) string {

@@ -105,11 +105,26 @@ func storeMessage(ctx context.Context, tx database.Tx, sessionID string, item ru
 	if len(item.Native) == 0 {
 		return nil
 	}
+	key := []any{database.EncodeText(sessionID), database.EncodeText(item.ID)}
+	native, parts := "", messageParts(key)
+	if len(item.Native) <= database.PartBytes {
+		native = string(item.Native)
+	}
 	_, err := tx.ExecContext(ctx, `insert into runtime_messages (session_id, message_id, native) values ($1, $2, $3)
-		on conflict (session_id, message_id) do update set native = excluded.native`,
-		database.EncodeText(sessionID), database.EncodeText(item.ID), string(item.Native))
+		on conflict (session_id, message_id) do update set native = excluded.native`, append(key, native)...)
 	if err != nil {
 		return fmt.Errorf("store message %s as its runtime describes it: %w", item.ID, err)
 	}
-	return nil
+	if native != "" {
+		return nil // parts of an earlier word of it are not looked at
+	}
+	if err := database.DeleteParts(ctx, tx, parts); err != nil {
+		return err
+	}
+	return database.WriteParts(ctx, tx, parts, database.Parts(item.Native))
+}
+
+// messageParts names the parts of a message by its key in runtime_messages.
+func messageParts(key []any) database.PartKey {
+	return database.PartKey{Table: "message_parts", Columns: []string{"session", "message"}, Values: key}
 }

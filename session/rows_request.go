@@ -33,16 +33,38 @@ func insertRequest(ctx context.Context, tx database.Tx, r requestRow) error {
 	if known != string(r.nativeID) {
 		long = string(r.nativeID)
 	}
+	params := ""
+	if len(r.Params) <= database.PartBytes {
+		params = string(r.Params)
+	}
 	_, err := tx.ExecContext(ctx, `insert into interactive_requests (`+requestColumns+`)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', '', '', $13, 0, $14, $15, $16, $17)`,
 		r.ID, string(r.Kind), database.EncodeText(r.SessionID), database.EncodeText(r.TurnID), database.EncodeText(r.ItemID),
-		database.EncodeText(r.Method), database.EncodeText(r.Summary), string(r.Params), r.runtime, r.generation,
+		database.EncodeText(r.Method), database.EncodeText(r.Summary), params, r.runtime, r.generation,
 		database.EncodeText(known), r.nodeID, r.CreatedAt, string(r.Decisions), string(r.Questions), string(encode(r.Asked)),
 		database.EncodeText(long))
 	if err != nil {
 		return fmt.Errorf("store interactive request %s: %w", r.ID, err)
 	}
-	return nil
+	if params != "" {
+		return nil
+	}
+	return database.WriteParts(ctx, tx, r.parts(), database.Parts(r.Params))
+}
+
+// parts names those of long parameters.
+func (r requestRow) parts() database.PartKey {
+	return database.PartKey{Table: "request_parts", Columns: []string{"request"}, Values: []any{database.EncodeText(r.ID)}}
+}
+
+// withParams is a request with its parameters, also long ones, which reading it leaves out.
+func (r requestRow) withParams(ctx context.Context, q database.Querier) (requestRow, error) {
+	if len(r.Params) > 0 {
+		return r, nil
+	}
+	params, err := database.ReadParts(ctx, q, r.parts())
+	r.Params = params
+	return r, err
 }
 
 // settleRequest is the compare-and-set: false when the request is no longer pending. Only an expiry takes back a decision, one that the
@@ -66,7 +88,7 @@ func settleRequest(ctx context.Context, tx database.Tx, r requestRow) (bool, err
 	return affected == 1, err
 }
 
-// readRequest returns ErrRequestNotFound for an unknown id.
+// readRequest reads a request without parameters that are long. ErrRequestNotFound for an unknown id.
 func readRequest(ctx context.Context, q database.Querier, id string, kind runtime.RequestKind) (requestRow, error) {
 	row, err := scanRequest(q.QueryRowContext(ctx, `select `+requestColumns+` from interactive_requests where id = $1 and kind = $2`,
 		database.EncodeText(id), string(kind)))
@@ -90,7 +112,7 @@ func found(row requestRow, err error) (requestRow, error) {
 	return row, nil
 }
 
-// pendingOfSession, pendingOfNode: oldest first.
+// pendingOfSession, pendingOfNode: oldest first, without parameters that are long.
 func pendingOfSession(ctx context.Context, q database.Querier, sessionID string) ([]requestRow, error) {
 	return queryRequests(ctx, q, `where session_id = $1 and status = 'pending' order by created_at, id`, database.EncodeText(sessionID))
 }

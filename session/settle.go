@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"harness/database"
 	"harness/journal"
@@ -12,12 +11,7 @@ import (
 
 // Pending lists the pending interactive requests of a session, oldest first. An unknown session has none.
 func (s *Service) Pending(ctx context.Context, sessionID string) ([]Request, error) {
-	rows, err := pendingOfSession(ctx, s.db.Read(), sessionID)
-	requests := make([]Request, 0, len(rows))
-	for _, row := range rows {
-		requests = append(requests, row.Request)
-	}
-	return requests, err
+	return s.pending(ctx, sessionID, func(Request) bool { return true })
 }
 
 // AllPending is Pending of every session that is no worker's.
@@ -33,8 +27,23 @@ func (s *Service) AllPending(ctx context.Context) ([]Request, error) {
 
 // Requests is Pending of one kind.
 func (s *Service) Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]Request, error) {
-	requests, err := s.Pending(ctx, sessionID)
-	return slices.DeleteFunc(requests, func(r Request) bool { return r.Kind != kind }), err
+	return s.pending(ctx, sessionID, func(r Request) bool { return r.Kind == kind })
+}
+
+func (s *Service) pending(ctx context.Context, sessionID string, wanted func(Request) bool) ([]Request, error) {
+	var requests []Request
+	err := s.db.Snapshot(ctx, func(q database.Querier) error {
+		requests = []Request{}
+		rows, err := pendingOfSession(ctx, q, sessionID)
+		for _, row := range rows {
+			if err == nil && wanted(row.Request) {
+				row, err = row.withParams(ctx, q)
+				requests = append(requests, row.Request)
+			}
+		}
+		return err
+	})
+	return requests, err
 }
 
 // SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound for an unknown id.
@@ -63,6 +72,9 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 		}
 		if request.Status != RequestPending {
 			return nil, journal.Refuse(&SettledError{Request: request.Request})
+		}
+		if request, err = request.withParams(ctx, tx); err != nil {
+			return nil, err
 		}
 		if err := s.checkReply(request, reply); err != nil {
 			return nil, journal.Refuse(err)

@@ -1,6 +1,11 @@
 package stream
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+
+	"harness/runtime/wire"
+)
 
 // The kinds of RequestRef.Kind; anything else is shown as an approval.
 const (
@@ -12,23 +17,35 @@ const (
 // tool_call_requested frames, and an entry of the REST lists (the golden recordings have the same object in both). params are the runtime's
 // own, passed through byte for byte as details.
 func RequestPayload(ref RequestRef, method string, params json.RawMessage) json.RawMessage {
-	// A request whose params are no object has no members to show; the ones read below are then null.
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(params, &fields)
+	return AppendRequestPayload(nil, ref, method, params)
+}
+
+// AppendRequestPayload appends what RequestPayload is, of which a long one is not copied on the way.
+func AppendRequestPayload(out []byte, ref RequestRef, method string, params json.RawMessage) []byte {
+	// A request whose params are no object has no members to show; these are then null.
+	shown := []string{"callId", "tool", "arguments"}
+	fields := wire.Members(params, append(shown, "questions")...)
+	asked := fields[len(shown)]
 
 	idName, itemID := "requestId", ref.ItemID
 	switch ref.Kind {
 	case kindToolInput:
 	case kindToolCall:
 		if itemID == "" {
-			_ = json.Unmarshal(fields["callId"], &itemID)
+			itemID = wire.Text(fields[0])
 		}
 	default:
 		idName = "approvalId"
 	}
 
-	out := make([]byte, 0, 2*len(params)+512)
-	out = append(out, '{')
+	size := len(params) + len(ref.Summary) + len(ref.Decisions) + 512
+	switch ref.Kind {
+	case kindToolCall:
+		size += len(fields[0]) + len(fields[1]) + len(fields[2])
+	case kindToolInput:
+		size += max(len(asked), len(ref.Questions))
+	}
+	out = append(slices.Grow(out, size), '{')
 	out = appendMember(out, idName)
 	out = appendString(out, ref.ID)
 	out = appendMember(out, "method")
@@ -40,9 +57,9 @@ func RequestPayload(ref RequestRef, method string, params json.RawMessage) json.
 	out = appendMember(out, "itemId")
 	out = appendNullable(out, itemID)
 	if ref.Kind == kindToolCall {
-		for _, name := range []string{"callId", "tool", "arguments"} {
+		for i, name := range shown {
 			out = appendMember(out, name)
-			out = appendRaw(out, fields[name], "null")
+			out = appendRaw(out, fields[i], "null")
 		}
 	}
 	out = appendMember(out, "summary")
@@ -50,7 +67,7 @@ func RequestPayload(ref RequestRef, method string, params json.RawMessage) json.
 	if ref.Kind == kindToolInput {
 		questions := ref.Questions
 		if questions == nil {
-			questions = fields["questions"]
+			questions = asked
 		}
 		out = appendMember(out, "questions")
 		out = appendQuestions(out, questions)
@@ -69,29 +86,23 @@ func RequestPayload(ref RequestRef, method string, params json.RawMessage) json.
 
 // appendQuestions rewrites the questions with the original's members in the original's order; the values stay as the runtime wrote them.
 func appendQuestions(dst []byte, raw json.RawMessage) []byte {
-	var questions []json.RawMessage
-	_ = json.Unmarshal(raw, &questions)
+	members := []string{"id", "header", "question", "options", "isOther", "isSecret"}
+	missing := []string{`""`, `""`, `""`, "null", "false", "false"}
 	dst = append(dst, '[')
-	for i, question := range questions {
-		if i > 0 {
+	first := true
+	for question := range wire.Elements(raw) {
+		if !first {
 			dst = append(dst, ',')
 		}
-		var fields map[string]json.RawMessage
-		if err := json.Unmarshal(question, &fields); err != nil || fields == nil {
+		first = false
+		if question[0] != '{' {
 			dst = append(dst, question...)
 			continue
 		}
 		dst = append(dst, '{')
-		for _, member := range []struct{ name, fallback string }{
-			{"id", `""`},
-			{"header", `""`},
-			{"question", `""`},
-			{"options", "null"},
-			{"isOther", "false"},
-			{"isSecret", "false"},
-		} {
-			dst = appendMember(dst, member.name)
-			dst = appendRaw(dst, fields[member.name], member.fallback)
+		for i, value := range wire.Members(question, members...) {
+			dst = appendMember(dst, members[i])
+			dst = appendRaw(dst, value, missing[i])
 		}
 		dst = append(dst, '}')
 	}

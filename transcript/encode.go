@@ -76,7 +76,7 @@ func (e *Entry) Size() int {
 		size += len(*e.Details)
 	}
 	if e.Source != nil {
-		size += len(e.Source.Details)
+		size += e.Source.size()
 	}
 	return size
 }

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// indent gives valid JSON as json.Indent makes it with 2 spaces, piece by piece, so that a long one is not held twice. No piece ends within a
-// character.
-func indent(raw []byte, yield func(piece string)) {
+// indent gives valid JSON as json.Indent makes it with 2 spaces, piece by piece, so that a long one is not held twice. It is given in pieces
+// of which none ends within a value; none of those yielded ends within a character.
+func indent(pieces [][]byte, yield func(piece string)) {
 	depth, empty := 0, false
 	line := func() {
 		yield("\n")
@@ -15,18 +15,17 @@ func indent(raw []byte, yield func(piece string)) {
 			yield("  ")
 		}
 	}
-	for at := 0; at < len(raw); {
+	one := func(raw []byte, at int) (end int) {
 		c := raw[at]
 		if c == ' ' || c == '\t' || c == '\n' || c == '\r' {
-			at++
-			continue
+			return at + 1
 		}
 		if empty && c != '}' && c != ']' {
 			depth++
 			line()
 			empty = false
 		}
-		end := at + 1
+		end = at + 1
 		switch c {
 		case '{', '[':
 			empty = true
@@ -53,7 +52,12 @@ func indent(raw []byte, yield func(piece string)) {
 			}
 			inPieces(asText(raw[at:end]), yield)
 		}
-		at = end
+		return end
+	}
+	for _, raw := range pieces {
+		for at := 0; at < len(raw); {
+			at = one(raw, at)
+		}
 	}
 }
 

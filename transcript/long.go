@@ -4,17 +4,15 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
-	"unsafe"
 
 	"harness/database"
 )
 
 // longEntry is from which size (bytes) an entry is stored in parts of about that size; an empty text, which is no JSON, stands in its row then.
-// To bind a long text, and to build a row of it, takes several times its size of memory, on either engine.
-const longEntry = 1 << 20
+const longEntry = database.PartBytes
 
 // pieceBytes is how much of a text is encoded at a time.
 const pieceBytes = 32 << 10
@@ -22,8 +20,10 @@ const pieceBytes = 32 << 10
 // Source is where texts of an entry stand in what a runtime said, when they are too long to be held in another form as well. Entries that
 // are read have none.
 type Source struct {
-	// Details is JSON that is the details when it is indented by 2 spaces; nil for Entry.Details.
-	Details json.RawMessage
+	// Content are JSON strings whose texts, one after the other, are the content; nil for Entry.Content.
+	Content []json.RawMessage
+	// Details is JSON in pieces of which none ends within a value, that is the details when it is indented by 2 spaces; nil for Entry.Details.
+	Details [][]byte
 }
 
 // Whole is the entry with all its texts in memory.
@@ -31,11 +31,39 @@ func (e Entry) Whole() Entry {
 	if e.Source == nil {
 		return e
 	}
-	var details []byte
-	indent(e.Source.Details, func(piece string) { details = append(details, piece...) })
-	text := unsafe.String(unsafe.SliceData(details), len(details)) // no copy: nobody changes it
-	e.Details, e.Source = &text, nil
+	whole := func(give func(yield func(piece string))) string {
+		var text []byte
+		give(func(piece string) { text = append(text, piece...) })
+		return asText(text)
+	}
+	source := e.Source
+	e.Source = nil
+	if source.Content != nil {
+		e.Content = whole(source.content)
+	}
+	if source.Details != nil {
+		details := whole(source.details)
+		e.Details = &details
+	}
 	return e
+}
+
+func (s *Source) content(yield func(piece string)) {
+	for _, one := range s.Content {
+		unquote(one, yield)
+	}
+}
+
+func (s *Source) details(yield func(piece string)) { indent(s.Details, yield) }
+
+func (s *Source) size() (size int) {
+	for _, one := range s.Content {
+		size += len(one)
+	}
+	for _, one := range s.Details {
+		size += len(one)
+	}
+	return size
 }
 
 func (e *Entry) long() bool { return e.Size() > longEntry }
@@ -49,10 +77,13 @@ func (e *Entry) eachPart(yield func(part string) bool) {
 	w.member(`","role":"`, e.Role)
 	w.member(`","type":"`, e.Type)
 	w.member(`","content":"`, e.Content)
+	if e.Source != nil {
+		e.Source.content(w.text)
+	}
 	switch {
-	case e.Source != nil:
+	case e.Source != nil && e.Source.Details != nil:
 		w.member(`","details":"`, "")
-		indent(e.Source.Details, w.text)
+		e.Source.details(w.text)
 	case e.Details != nil:
 		w.member(`","details":"`, *e.Details)
 	}
@@ -96,67 +127,72 @@ func (w *partWriter) flush() {
 	w.part = w.part[:0]
 }
 
+// partsOf names the parts of an entry.
+func partsOf(k key) database.PartKey {
+	return database.PartKey{Table: "transcript_parts", Columns: []string{"session", "message"}, Values: []any{k.session, k.message}}
+}
+
 // storeParts writes the parts of entries whose rows were written by values without an event that tells of them.
 func storeParts(ctx context.Context, tx database.Tx, k key, entry *Entry) error {
 	if !entry.long() {
 		return nil
 	}
-	if err := dropParts(ctx, tx, k); err != nil {
+	if err := database.DeleteParts(ctx, tx, partsOf(k)); err != nil {
 		return err
 	}
-	err := database.InsertEach(ctx, tx, "transcript_parts", []string{"session", "message", "number", "part"}, func(yield func([]any) bool) {
-		number := int64(0)
-		entry.eachPart(func(part string) bool {
-			number++
-			return yield([]any{k.session, k.message, number, part})
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("insert the parts of transcript entry %q: %w", entry.MessageID, err)
-	}
-	return nil
+	return database.WriteParts(ctx, tx, partsOf(k), entry.eachPart)
 }
 
-// upsertLong is upsert of an entry with a Source, without what is stored of it being read whole. done is false when that is needed, and nothing
-// is written then.
-func upsertLong(ctx context.Context, tx database.Tx, k key, entry Entry, item bool) (done bool, err error) {
+// hasDetails tells whether an entry that is stored in parts has details.
+func hasDetails(ctx context.Context, tx database.Tx, k key) (has bool, err error) {
+	const name = `","details":"` // within a text its quotes would be escaped
+	before := ""
+	err = database.ReadEach(ctx, tx, "look for the details of a transcript entry", func(row database.Row) error {
+		var part string
+		err := row.Scan(&part)
+		has = has || strings.Contains(part, name) || strings.Contains(before+part[:min(len(part), len(name))], name)
+		before = part[max(0, len(part)-len(name)):]
+		return err
+	}, `select part from transcript_parts where session = $1 and message = $2 order by number`, k.session, k.message)
+	return has, err
+}
+
+// upsertLong is upsert for an entry that is stored in parts, without these being read. done is false when that is needed, and nothing is
+// written then.
+func upsertLong(ctx context.Context, tx database.Tx, k key, entry Entry) (merged Entry, done bool, err error) {
 	old := Entry{MessageID: entry.MessageID}
 	var started, completed sql.NullInt64
-	err = tx.QueryRowContext(ctx, `select turn_id, status, started_at, completed_at from transcript_entries where session_id = $1 and message_id = $2`,
-		k.session, k.message).Scan(&old.TurnID, &old.Status, &started, &completed)
-	if errors.Is(err, sql.ErrNoRows) {
-		_, _, err = insert(ctx, tx, k, settleTimes(entry), item)
-		return true, err
-	}
+	err = tx.QueryRowContext(ctx, `select turn_id, role, type, status, started_at, completed_at from transcript_entries
+		where session_id = $1 and message_id = $2`, k.session, k.message).Scan(&old.TurnID, &old.Role, &old.Type, &old.Status, &started, &completed)
 	if err != nil {
-		return false, fmt.Errorf("read transcript entry %q: %w", entry.MessageID, err)
+		return entry, false, fmt.Errorf("read transcript entry %q: %w", entry.MessageID, err)
 	}
-	old.TurnID = database.DecodeText(old.TurnID)
+	for _, text := range []*string{&old.TurnID, &old.Role, &old.Type} {
+		*text = database.DecodeText(*text)
+	}
 	if started.Valid {
 		old.StartedAt = &started.Int64
 	}
 	if completed.Valid {
 		old.CompletedAt = &completed.Int64
 	}
-	if synthetic(entry.MessageID) || old.TurnID != entry.TurnID || old.Status.Final() && !entry.Status.Final() {
-		return false, nil
+	changes := entry.Source != nil || old.Type != entry.Type || old.Status != entry.Status
+	if !changes || old.TurnID != entry.TurnID || old.Status.Final() && !entry.Status.Final() || anchor(entry) != "" {
+		return entry, false, nil
 	}
-	merged := Merge(old, entry)
+	if entry.Details == nil && (entry.Source == nil || entry.Source.Details == nil) {
+		if keeps, err := hasDetails(ctx, tx, k); err != nil || keeps {
+			return entry, false, err
+		}
+	}
+	merged = Merge(old, entry)
 	if _, err = tx.ExecContext(ctx, updateRow, values(k.session, &merged, 0)...); err != nil {
-		return false, fmt.Errorf("update transcript entry %q: %w", entry.MessageID, err)
+		return entry, false, fmt.Errorf("update transcript entry %q: %w", entry.MessageID, err)
 	}
 	if !merged.long() {
-		return true, dropParts(ctx, tx, k)
+		return merged, true, database.DeleteParts(ctx, tx, partsOf(k))
 	}
-	return true, storeParts(ctx, tx, k, &merged)
-}
-
-// dropParts deletes the parts of an entry.
-func dropParts(ctx context.Context, tx database.Tx, k key) error {
-	if _, err := tx.ExecContext(ctx, `delete from transcript_parts where session = $1 and message = $2`, k.session, k.message); err != nil {
-		return fmt.Errorf("delete the parts of a transcript entry: %w", err)
-	}
-	return nil
+	return merged, true, storeParts(ctx, tx, k, &merged)
 }
 
 // sweepParts deletes the parts of a session's entries that are gone.
@@ -172,12 +208,18 @@ func sweepParts(ctx context.Context, tx database.Tx, session string) error {
 // KeepPruned is for the journal to call before it deletes the events below a position: what only they hold of an entry goes to its row, and
 // the parts of a long one to its parts.
 func (Store) KeepPruned(ctx context.Context, tx database.Tx, below int64) error {
-	_, err := tx.ExecContext(ctx, `insert into transcript_parts (session, message, number, part)
+	// Parts of what such an entry said before are not written over one by one: there may be more of them.
+	_, err := tx.ExecContext(ctx, `delete from transcript_parts where exists (select 1 from transcript_entries e
+		join journal_events j on j.pos = e.event_pos and j.session_id = e.session_id and j.item_id = e.message_id
+		where e.session_id = transcript_parts.session and e.message_id = transcript_parts.message and e.event_pos < $1)`, below)
+	if err != nil {
+		return fmt.Errorf("delete what entries said before the events below %d: %w", below, err)
+	}
+	_, err = tx.ExecContext(ctx, `insert into transcript_parts (session, message, number, part)
 		select session_id, message_id, number, part from journal_parts join (select j.pos, e.session_id, e.message_id from journal_events j
 			join transcript_entries e on e.session_id = j.session_id and e.message_id = j.item_id and e.event_pos = j.pos
 			where j.pos < $1 and j.payload = '') as v on v.pos = journal_parts.pos
-		where journal_parts.pos < $1
-		on conflict (session, message, number) do update set part = excluded.part`, below)
+		where journal_parts.pos < $1`, below)
 	if err == nil {
 		_, err = tx.ExecContext(ctx, `update transcript_entries set encoded = v.payload, event_pos = null
 			from (select pos, session_id, item_id, payload from journal_events where pos < $1) as v

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"harness/database"
 	"harness/internal/dbtest"
@@ -55,9 +56,39 @@ func TestIndentsAsTheStandardLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got, escaped []byte
-		indent(raw, func(piece string) { got, escaped = append(got, piece...), appendInner(escaped, piece) })
+		indent([][]byte{raw}, func(piece string) { got, escaped = append(got, piece...), appendInner(escaped, piece) })
 		if !bytes.Equal(got, want.Bytes()) || !bytes.Equal(escaped, appendInner(nil, want.String())) {
 			t.Fatalf("%s\nbecame %s\nwant   %s", raw, got, &want)
+		}
+	}
+}
+
+// unquote is what the standard library reads, in pieces of whole characters, without NUL.
+func TestUnquotesAsTheStandardLibrary(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	parts := []string{"a", "é", "€", "😀", `\n`, `\"`, `\\`, `\/`, `\u0000`, `\u00e9`, `\ud83d`, `\ude00`, `\ud83d\ude00`, `\ud83d\ud83d\uDE00`, `\b\f\r\t`,
+		strings.Repeat("x", 100), strings.Repeat("😀", 30)}
+	for range 60 {
+		quoted := []byte{'"'}
+		for size := random.IntN(3 * pieceBytes); len(quoted) < size; {
+			quoted = append(quoted, parts[random.IntN(len(parts))]...)
+		}
+		quoted = append(quoted, '"')
+		var want string
+		if err := json.Unmarshal(quoted, &want); err != nil {
+			t.Fatal(err)
+		}
+		want = strings.ReplaceAll(want, "\x00", "\uFFFD")
+		var got []byte
+		unquote(quoted, func(piece string) {
+			if !utf8.ValidString(piece) {
+				t.Fatalf("a piece ends within a character: %q", piece[max(0, len(piece)-8):])
+			}
+			got = append(got, piece...)
+		})
+		if string(got) != want {
+			t.Fatalf("%.300q\nis not %.300q", got, want)
 		}
 	}
 }
@@ -90,7 +121,7 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 		}
 		item := func(status Status, word string) Entry {
 			e := Entry{MessageID: "c", TurnID: "t", Role: "system", Type: "commandExecution", Content: "ran " + word, Status: status,
-				StartedAt: instant(5), Source: &Source{Details: longItem(word)}}
+				StartedAt: instant(5), Source: &Source{Details: [][]byte{longItem(word)}}}
 			if status.Final() {
 				e.CompletedAt = instant(9)
 			}
@@ -144,6 +175,17 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		shows("after its event", true, whole)
+
+		// Again by its event, in more words and in fewer: nothing of the longer ones is left when it is pruned.
+		for _, times := range []int{4, 2} {
+			text := strings.Repeat("other words ", times*longEntry/12-longEntry/24)
+			whole.Details = &text
+			k.tell(whole)
+			if _, err := k.log.Prune(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+			shows("after its event in other words", true, whole)
+		}
 		k.tell(Entry{MessageID: "c", TurnID: "t2", Role: "system", Type: "commandExecution", Content: "moved", Status: Complete})
 		whole.TurnID, whole.Content = "t2", "moved"
 		shows("in another turn", true, whole)

@@ -9,11 +9,11 @@ func (s Status) Final() bool { return s != Streaming }
 func Merge(old, next Entry) Entry {
 	merged := next
 	merged.MessageID = old.MessageID
-	if next.Details == nil {
+	if next.Details == nil && (next.Source == nil || next.Source.Details == nil) {
 		merged.Details = old.Details
 	}
 	if old.Status.Final() && !next.Status.Final() {
-		merged.Status, merged.Content, merged.Details = old.Status, old.Content, old.Details
+		merged.Status, merged.Content, merged.Details, merged.Source = old.Status, old.Content, old.Details, old.Source
 	}
 	merged.StartedAt = earlier(old.StartedAt, next.StartedAt)
 	merged.CompletedAt = later(old.CompletedAt, next.CompletedAt)
@@ -49,9 +49,9 @@ func later(a, b *int64) *int64 {
 	return b
 }
 
-// Equal tells whether two entries are the same to a reader.
+// Equal tells whether two entries are the same to a reader. One with a Source counts as another: to compare it would cost more than to store it.
 func (e Entry) Equal(other Entry) bool {
-	return e.MessageID == other.MessageID && e.TurnID == other.TurnID && e.Role == other.Role && e.Type == other.Type &&
+	return e.Source == nil && other.Source == nil && e.MessageID == other.MessageID && e.TurnID == other.TurnID && e.Role == other.Role && e.Type == other.Type &&
 		e.Content == other.Content && e.Status == other.Status && same(e.Details, other.Details) &&
 		same(e.StartedAt, other.StartedAt) && same(e.CompletedAt, other.CompletedAt)
 }

@@ -3,6 +3,7 @@ package transcript
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -19,7 +20,15 @@ const encodedWhole = `case when encoded = '' then (select string_agg(part, '') f
 	where session = session_id and message = message_id order by number) as parts) else encoded end`
 
 // entryColumns are what scanEntry scans.
-const entryColumns = `message_id, turn_id, role, type, content, details, status, started_at, completed_at, ` + StoredEntry + `, event_pos`
+const entryColumns = entryHead + StoredEntry + `, event_pos`
+
+const entryHead = `message_id, turn_id, role, type, content, details, status, started_at, completed_at, `
+
+// shortColumns are entryColumns without the parts of a long entry: errInParts.
+const shortColumns = entryHead + `coalesce(encoded, ` + journal.PayloadAtEventPos + `), event_pos`
+
+// errInParts says that an entry is stored in parts which were not read.
+var errInParts = errors.New("the entry is stored in parts")
 
 func scanEntry(ctx context.Context, row database.Row) (Entry, error) {
 	var (
@@ -41,6 +50,9 @@ func scanEntry(ctx context.Context, row database.Row) (Entry, error) {
 		stored = sql.NullString{String: string(payload), Valid: true}
 	}
 	if stored.Valid {
+		if stored.String == "" {
+			return Entry{}, errInParts
+		}
 		return decodeEntry(cutEntry(stored.String))
 	}
 	for _, text := range []*string{&entry.MessageID, &entry.TurnID, &entry.Role, &entry.Type, &entry.Content} {

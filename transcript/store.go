@@ -25,15 +25,22 @@ func (Store) UpsertItem(ctx context.Context, tx database.Tx, sessionID string, e
 
 func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, item bool) (merged Entry, changed bool, err error) {
 	k := key{database.EncodeText(sessionID), database.EncodeText(entry.MessageID)}
-	if entry.Source != nil {
-		done, err := upsertLong(ctx, tx, k, entry, item)
-		if err != nil || done {
-			return entry, done, err
-		}
+	if entry.Source != nil && synthetic(entry.MessageID) {
 		entry = entry.Whole()
 	}
-	old, err := scanEntry(ctx, tx.QueryRowContext(ctx,
-		`select `+entryColumns+` from transcript_entries where session_id = $1 and message_id = $2`, k.session, k.message))
+	read := func(columns string) (Entry, error) {
+		return scanEntry(ctx, tx.QueryRowContext(ctx, `select `+columns+` from transcript_entries where session_id = $1 and message_id = $2`, k.session, k.message))
+	}
+	old, err := read(shortColumns)
+	inParts := errors.Is(err, errInParts)
+	if inParts {
+		var done bool
+		if merged, done, err = upsertLong(ctx, tx, k, entry); err != nil || done {
+			return merged, done, err
+		}
+		entry = entry.Whole()
+		old, err = read(entryColumns)
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return insert(ctx, tx, k, settleTimes(entry), item)
 	}
@@ -48,8 +55,8 @@ func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, 
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("update transcript entry %q of session %s: %w", entry.MessageID, sessionID, err)
 	}
-	if old.long() {
-		err = dropParts(ctx, tx, k)
+	if inParts {
+		err = database.DeleteParts(ctx, tx, partsOf(k))
 	}
 	if err == nil {
 		err = storeParts(ctx, tx, k, &merged)

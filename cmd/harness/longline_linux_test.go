@@ -2,40 +2,32 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 
-	"harness/database"
 	"harness/internal/dbtest"
 )
 
-// longLineCodex is a codex that says LONG_LINES lines of LONG_BYTES when it is asked for its models: of a method nobody knows, or with
-// LONG_ITEMS the ends of commands, whose output it is.
+// longLineCodex is a codex that says a line of LONG_BYTES whenever it is asked for its account's limits: the file LONG_LINES/head, a text, and
+// the file tail.
 const longLineCodex = `#!/bin/sh
 while IFS= read -r line; do
 	id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
 	case "$line" in
 	*'"initialize"'*) echo '{"id":'$id',"result":{"userAgent":"harness/0.999.0 (fake)"}}' ;;
-	*'"model/list"'*)
-		for n in $(seq "$LONG_LINES"); do
-			if [ -n "$LONG_ITEMS" ]; then
-				printf '{"method":"item/completed","params":{"threadId":"'$LONG_ITEMS'","turnId":"t","item":{"type":"commandExecution","id":"c'$n'",'
-				printf '"command":"yes","status":"completed","aggregatedOutput":"'
-				yes 'said \"\\n\"\n' | tr -d '\n' | head -c "$((LONG_BYTES / 14 * 14))"
-				printf '"}}}\n'
-			else
-				printf '{"method":"huge/line","params":{"text":"'
-				head -c "$LONG_BYTES" /dev/zero | tr '\0' h
-				printf '"}}\n'
-			fi
-		done
-		echo '{"id":'$id',"result":{"data":[],"nextCursor":null}}' ;;
+	*'"account/rateLimits/read"'*)
+		cat "$LONG_LINES/head"
+		[ -e "$LONG_LINES/short" ] || yes 'said \"\\n\"\n' | tr -d '\n' | head -c "$((LONG_BYTES / 14 * 14))"
+		cat "$LONG_LINES/tail"
+		echo '{"id":'$id',"result":{"rateLimits":{}}}' ;;
 	*'"id"'*) echo '{"id":'$id',"result":{"data":[],"nextCursor":null}}' ;;
 	esac
 done
@@ -65,44 +57,140 @@ func forgetPeak(t *testing.T, pid int) {
 }
 
 // longLineCost is how many times its size a line may cost until it is stored. To read it costs once (runtime/codex), to store it next to
-// nothing (journal: parts).
+// nothing (database: parts).
 const longLineCost = 2
 
-// A line of 64 MiB is taken in and stored at a bounded cost, on either engine; also one that the transcript shows.
-func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
-	t.Parallel()
-	for _, engine := range dbtest.Engines() {
-		for _, lines := range []int{1, 4} {
-			t.Run(fmt.Sprintf("%s/%d", engine, lines), func(t *testing.T) { storeLongLines(t, engine, lines, "") })
-		}
-		t.Run(string(engine)+"/item", func(t *testing.T) { storeLongLines(t, engine, 1, uuid.NewString()) })
+// longLine is a line whose text is long: what stands before that and behind it.
+type longLine struct{ head, tail string }
+
+// longLines are lines with long texts, of everything that is stored: runtime/codex reads all others as these.
+func longLines(session string) map[string]longLine {
+	about := `"threadId":"` + session + `","turnId":"t"`
+	item := func(id, what string) string {
+		return `{"method":"item/completed","params":{` + about + `,"item":{"id":"` + id + `",` + what
+	}
+	asks := func(id, method, what string) string {
+		return `{"id":"` + id + `","method":"` + method + `","params":{` + about + `,"itemId":"i",` + what
+	}
+	return map[string]longLine{
+		"answer":   {item("a", `"type":"agentMessage","text":"`), `"}}}`},
+		"approval": {asks("1", "item/commandExecution/requestApproval", `"cwd":"/","command":"`), `"}}`},
+		"message":  {item("m", `"type":"userMessage","content":[{"type":"text","text":"`), `"}]}}}`},
+		"output":   {item("o", `"type":"commandExecution","command":"yes","status":"completed","aggregatedOutput":"`), `"}}}`},
+		"unknown":  {`{"method":"huge/line","params":{"text":"`, `"}}`},
 	}
 }
 
-// storeLongLines has a codex say long lines, which are items of a session when one is named.
-func storeLongLines(t *testing.T, engine database.Engine, lines int, session string) {
-	t.Helper()
-	mib, bound := 64, longLineCost
-	s := newSite(t, withEngine(engine))
-	if s.detecting {
-		// Every byte takes longer, and its bookkeeping is resident, too.
-		mib, lines, bound = 24, min(lines, 2), 3*longLineCost
-	}
-	s.env = append(s.env, "LONG_LINES="+strconv.Itoa(lines), "LONG_BYTES="+strconv.Itoa(mib<<20), "LONG_ITEMS="+session)
-	script := filepath.Join(s.workspace, "codex")
+// longLineSays is a server whose codex says long lines of so many MiB.
+type longLineSays struct {
+	*instance
+	folder string
+	mib    int
+}
+
+func sayLongLines(s *site, mib int) *longLineSays {
+	s.t.Helper()
+	says := &longLineSays{folder: s.t.TempDir(), mib: mib}
+	script := filepath.Join(says.folder, "codex")
 	if err := os.WriteFile(script, []byte(longLineCodex), 0o755); err != nil { //nolint:gosec // a program
+		s.t.Fatal(err)
+	}
+	says.instance = s.start("CODEX_BIN="+script, "LONG_LINES="+says.folder, "LONG_BYTES="+strconv.Itoa(mib<<20))
+	says.waitRuntime()
+	return says
+}
+
+// say has the codex say a line, and waits until it is stored.
+func (l *longLineSays) say(line longLine) {
+	l.t.Helper()
+	for name, text := range map[string]string{"head": line.head, "tail": line.tail + "\n"} {
+		if err := os.WriteFile(filepath.Join(l.folder, name), []byte(text), 0o600); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	events := l.metric("harness_journal_events_total")
+	l.want(http.StatusOK, http.MethodGet, "/api/account/rate-limits", nil)
+	l.eventually("the line is stored", func() bool { return l.metric("harness_journal_events_total") > events })
+}
+
+// A line of 64 MiB is taken in and stored at a bounded cost, on either engine, whatever it says: also after others.
+func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			s, mib, bound := newSite(t, withEngine(engine)), 64, longLineCost
+			if s.detecting {
+				// Every byte takes longer, and its bookkeeping is resident, too.
+				mib, bound = 24, 3*longLineCost
+			}
+			server := sayLongLines(s, mib)
+			pid := server.cmd.Process.Pid
+			forgetPeak(t, pid)
+			before := peakKiB(t, pid)
+			lines := longLines(uuid.NewString())
+			for _, kind := range slices.Sorted(maps.Keys(lines)) {
+				forgetPeak(t, pid)
+				server.say(lines[kind])
+				cost := peakKiB(t, pid) - before
+				t.Logf("%s: a line of %d MiB costs %d MiB", kind, mib, cost>>10)
+				if cost > bound*mib<<10 {
+					t.Errorf("%s: a line of %d MiB costs %d MiB, more than %d times its size", kind, mib, cost>>10, bound)
+				}
+			}
+		})
+	}
+}
+
+// A long request reaches whoever is to decide, whole: by the stream and by REST, at a bounded cost. An extension that has no room for it is told
+// to fail, visibly, and goes on with the next event.
+func TestALongRequestIsShownWhole(t *testing.T) {
+	t.Parallel()
+	s, mib := newSite(t), 40
+	s.extension("narrow", map[string]string{
+		"extension.json": `{"name":"@t/narrow","version":"1.0.0","agentId":"narrow","displayName":"Narrow","runtime":{"coreApiVersion":1,` +
+			`"profiles":[{"name":"codex-manager","versionRange":">=1 <2"}]},"entrypoints":{"events":"./events.js"},` +
+			`"capabilities":{"events":["app_server.request.item.command_execution.request_approval"]}}`,
+		"events.js": `export function registerAgentEvents(registry) {
+			registry.on("app_server.request.item.command_execution.request_approval", (event, tools) => { tools.logger.info({}, "asked for " + event.payload.params.command.length) });
+		}`,
+	})
+	server := sayLongLines(s, mib)
+	session := uuid.NewString()
+	line := longLines(session)["approval"]
+	frames := server.follow("threadId=" + session)
+	pid := server.cmd.Process.Pid
+	forgetPeak(t, pid)
+	before := peakKiB(t, pid)
+	server.say(line)
+	frame := frames.waitType("approval")
+	// For all readers together: three frames tell of a request, and the extension's machine has 64 MiB.
+	if cost := peakKiB(t, pid) - before; cost > 24*mib<<10 && !s.detecting {
+		t.Errorf("to show a request of %d MiB costs %d MiB", mib, cost>>10)
+	}
+	command := text(frame.payload(), "details", "command")
+	if want := mib << 20 / 14 * 14; len(command) < want/14*8 || !strings.HasPrefix(command, "said") {
+		t.Errorf("the frame's command has %d bytes of %d", len(command), want)
+	}
+	if summary := text(frame.payload(), "summary"); len(summary) > 70<<10 || !strings.Contains(summary, "cut here") {
+		t.Errorf("the summary has %d bytes", len(summary))
+	}
+	forgetPeak(t, pid)
+	before = peakKiB(t, pid)
+	listed := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)
+	if cost := peakKiB(t, pid) - before; cost > 6*mib<<10 && !s.detecting {
+		t.Errorf("to read a request of %d MiB costs %d MiB", mib, cost>>10)
+	}
+	data, _ := listed["data"].([]any)
+	if len(data) != 1 || text(data[0], "details", "command") != command || text(data[0], "approvalId") != text(frame.payload(), "approvalId") {
+		t.Errorf("REST shows %d requests, or another one than the frame", len(data))
+	}
+	server.eventually("the extension has failed visibly", func() bool { return strings.Contains(server.logTail(), "ran out of memory") })
+	server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(data[0], "approvalId")+"/decision", object{"decision": "accept"})
+	frames.waitType("approval_resolved")
+	line.head = strings.Replace(line.head, `"id":"1"`, `"id":"2"`, 1)
+	if err := os.WriteFile(filepath.Join(server.folder, "short"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server := s.start("CODEX_BIN=" + script)
-	server.waitRuntime()
-	forgetPeak(t, server.cmd.Process.Pid)
-	before := peakKiB(t, server.cmd.Process.Pid)
-	events := server.metric("harness_journal_events_total")
-	server.want(http.StatusOK, http.MethodGet, "/api/models", nil)
-	server.eventually("the lines are stored", func() bool { return server.metric("harness_journal_events_total") >= events+float64(lines) })
-	cost := peakKiB(t, server.cmd.Process.Pid) - before
-	t.Logf("%d lines of %d MiB cost %d MiB", lines, mib, cost>>10)
-	if cost > bound*mib<<10 {
-		t.Errorf("%d lines of %d MiB cost %d MiB, more than %d times the size of one", lines, mib, cost>>10, bound)
-	}
+	server.say(line)
+	server.eventually("the extension hears of the next one", func() bool { return strings.Contains(server.logTail(), "asked for 0") })
 }

@@ -233,5 +233,11 @@ func Beyond() []Row {
 			Reason: "the original had one runtime and no such protocol; its own routes are what they were",
 			Routes: []string{"POST /api/sessions", "POST /api/sessions/{sessionId}/messages"},
 		},
+		{
+			What: "the summary of a request ends after 64 KiB, and says so and how long it is; `details` has all of it. A form of an MCP server above 1 MiB " +
+				"is refused to the server, and a list of `availableDecisions` above 1 MiB is left out beside `details`",
+			Reason: "lists and every event about the request repeat the summary; nobody can choose from a megabyte",
+			Routes: []string{"GET /api/sessions/{sessionId}/approvals", "GET /api/sessions/{sessionId}/tool-input", "GET /api/sessions/{sessionId}/tool-calls"},
+		},
 	}
 }

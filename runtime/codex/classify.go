@@ -45,6 +45,7 @@ func classify(f frame, raw []byte, generation string, at time.Time) runtime.Sign
 		s.ThreadID = runtime.KnownID(named.ConversationID)
 	}
 	if s.Kind == runtime.SignalRequest {
+		s.Change = nil
 		if asked, ok := requested(f.Method, f.Params); ok {
 			s.Change = asked
 		}

@@ -10,6 +10,7 @@ import (
 
 	"harness/runtime"
 	"harness/runtime/stdio"
+	"harness/runtime/wire"
 )
 
 // probeMethod is the health probe. Every supported version answers it within milliseconds while turns run, tool calls are quiet and
@@ -183,7 +184,10 @@ func (c *conn) Frame(id int64, method string, params any) ([]byte, error) {
 // Refuse implements stdio.Protocol.
 func (c *conn) Refuse(request runtime.Signal) ([]byte, error) {
 	message := "method not supported by this client: " + request.Method
-	if request.Change != nil {
+	switch {
+	case request.Method == wire.MethodElicit && request.Change == nil:
+		message = fmt.Sprintf("nobody can be asked: a form has at most %d bytes", runtime.LongItem)
+	case request.Change != nil:
 		message = "nobody can be asked: this client has no such thread of yours"
 	}
 	return c.encode(outgoing{ID: request.RequestID, Error: &rpcError{Code: codeMethodNotFound, Message: message}})

@@ -21,39 +21,32 @@ const (
 // elicitation is what the parameters of wire.MethodElicit say: what an MCP server asks its user through codex, and how codex asks whether a
 // tool of one may run.
 type elicitation struct {
-	ServerName string          `json:"serverName"`
-	Mode       string          `json:"mode"`
-	Message    string          `json:"message"`
-	Title      string          `json:"title"`
-	URL        string          `json:"url"`
-	Schema     json.RawMessage `json:"requestedSchema"`
-	Meta       struct {
-		Kind      string          `json:"codex_approval_kind"`
-		ToolName  string          `json:"tool_name"`
-		Arguments json.RawMessage `json:"tool_params"`
-		Persist   json.RawMessage `json:"persist"`
-	} `json:"_meta"`
+	server, mode, url, kind, tool string
+	// message, schema, arguments and persist are JSON, pieces of the parameters.
+	message, title, schema, arguments, persist json.RawMessage
 }
 
 func elicitationOf(params json.RawMessage) elicitation {
-	var e elicitation
-	// Members of another type than expected are skipped, the others are still read.
-	_ = json.Unmarshal(params, &e)
-	return e
+	given := wire.Members(params, "serverName", "mode", "url", "message", "title", "requestedSchema", "_meta")
+	meta := wire.Members(given[6], "codex_approval_kind", "tool_name", "tool_params", "persist")
+	return elicitation{
+		server: wire.Line(given[0]), mode: wire.Line(given[1]), url: wire.Line(given[2]), kind: wire.Line(meta[0]), tool: wire.Line(meta[1]),
+		message: given[3], title: given[4], schema: given[5], arguments: meta[2], persist: meta[3],
+	}
 }
 
 // approval tells whether the runtime itself asks if a tool may run. Everything else is a question of the MCP server, whose answer is content.
-func (e elicitation) approval() bool { return e.Meta.Kind == "mcp_tool_call" }
+func (e elicitation) approval() bool { return e.kind == "mcp_tool_call" }
 
 // form tells whether the answer is content that follows the schema; a URL is opened or not.
-func (e elicitation) form() bool { return strings.HasSuffix(strings.ToLower(e.Mode), "form") }
+func (e elicitation) form() bool { return strings.HasSuffix(strings.ToLower(e.mode), "form") }
 
 // forSession tells whether the tool can be allowed for the rest of the session. codex says so with one word or a list of them.
 func (e elicitation) forSession() bool {
 	var one string
 	var some []string
-	_ = json.Unmarshal(e.Meta.Persist, &one)
-	_ = json.Unmarshal(e.Meta.Persist, &some)
+	_ = json.Unmarshal(e.persist, &one)
+	_ = json.Unmarshal(e.persist, &some)
 	return one == "session" || slices.Contains(some, "session")
 }
 
@@ -65,17 +58,20 @@ func (e elicitation) decisions() json.RawMessage {
 	return json.RawMessage(`["accept","decline","cancel"]`)
 }
 
+// tooLong tells of a form that nobody could fill in.
+func (e elicitation) tooLong() bool { return !e.approval() && len(e.schema) > runtime.LongItem }
+
 func (e elicitation) summary() string {
-	server := wire.Clean(firstOf(e.ServerName, "an MCP server"))
+	server := firstOf(e.server, "an MCP server")
 	if e.approval() {
-		return "MCP tool approval required: " + server + "/" + wire.Clean(firstOf(e.Meta.ToolName, "unknown"))
+		return "MCP tool approval required: " + server + "/" + firstOf(e.tool, "unknown")
 	}
 	asked := "Tool input required by " + server
-	if message := wire.Clean(firstOf(e.Message, e.Title)); message != "" {
+	if message := firstOf(wire.Line(e.message), wire.Line(e.title)); message != "" {
 		asked += ": " + message
 	}
-	if e.URL != "" {
-		asked += " (" + wire.Clean(e.URL) + ")"
+	if e.url != "" {
+		asked += " (" + e.url + ")"
 	}
 	return asked
 }
@@ -136,12 +132,12 @@ func (e elicitation) result(raw json.RawMessage) (result elicited, is bool) {
 	if json.Unmarshal(raw, &named) != nil || named["action"] == nil || json.Unmarshal(raw, &result) != nil {
 		return result, false
 	}
-	return result, !form.Of(e.Schema).Has("action")
+	return result, !form.Of(e.schema).Has("action")
 }
 
 // content is what a form is answered with: given as it is, or made of the answers to the questions; what the form requires has to be there.
 func (e elicitation) content(given, answers json.RawMessage) (json.RawMessage, error) {
-	asked := form.Of(e.Schema)
+	asked := form.Of(e.schema)
 	name, content := "response", map[string]json.RawMessage{}
 	if string(given) != "null" {
 		if err := json.Unmarshal(given, &content); err != nil || content == nil {

@@ -39,13 +39,18 @@ func requested(method string, params json.RawMessage) (runtime.InteractiveReques
 	}
 	if method == wire.MethodElicit {
 		elicited := elicitationOf(params)
+		if elicited.tooLong() {
+			return r, false
+		}
 		r.Summary, r.Decisions = elicited.summary(), nil
 		if elicited.approval() {
 			r.Kind, r.Decisions = runtime.RequestApproval, elicited.decisions()
-			r.Asked.Subject, r.Asked.Arguments = runtime.SubjectTool, elicited.Meta.Arguments
-			r.Asked.Tool = wire.Clean(elicited.ServerName + "/" + elicited.Meta.ToolName)
+			r.Asked.Subject, r.Asked.Tool = runtime.SubjectTool, elicited.server+"/"+elicited.tool
+			if len(elicited.arguments) <= runtime.LongItem {
+				r.Asked.Arguments = elicited.arguments
+			}
 		} else {
-			r.Questions = encodeQuestions(form.Of(elicited.Schema))
+			r.Questions = encodeQuestions(form.Of(elicited.schema))
 		}
 	}
 	r.Asked.Options = options(r.Decisions)

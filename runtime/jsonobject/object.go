@@ -6,6 +6,7 @@ package jsonobject
 import (
 	"bytes"
 	"encoding/json"
+	"unicode/utf8"
 )
 
 // Object is a JSON object as the list of its members; names do not repeat.
@@ -17,25 +18,26 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Parse reads an object, nil when raw is none. Of members that have one name the last one counts, in the place of the first.
+// Parse reads an object, nil when raw is none. Values are pieces of raw, not copies: nobody changes it from here on. Of members that have one
+// name the last one counts, in the place of the first.
 func Parse(raw json.RawMessage) Object {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
+	if start := space(raw); start == len(raw) || raw[start] != '{' || !json.Valid(raw) {
 		return nil
 	}
-	o := Object{}
-	for decoder.More() {
-		token, err := decoder.Token()
-		name, isName := token.(string)
-		var value json.RawMessage
-		if err != nil || !isName || decoder.Decode(&value) != nil {
-			return nil
+	o, places := Object{}, map[string]int{}
+	Each(raw, 0, func(written []byte, start, end int) {
+		value := raw[start:end:end]
+		name := string(written)
+		if bytes.IndexByte(written, '\\') >= 0 || !utf8.Valid(written) {
+			_ = json.Unmarshal([]byte(`"`+name+`"`), &name) // what was read before is a string
 		}
-		o = o.Set(name, value)
-	}
-	if _, err := decoder.Token(); err != nil {
-		return nil // it does not end
-	}
+		if at, again := places[name]; again {
+			o[at].Value = value
+			return
+		}
+		places[name] = len(o)
+		o = append(o, Member{name, value})
+	})
 	return o
 }
 
@@ -76,20 +78,26 @@ func (o Object) Set(name string, value json.RawMessage) Object {
 }
 
 // Encode writes the object without spaces; < > & in names stay as they are.
-func (o Object) Encode() json.RawMessage {
-	var out bytes.Buffer
-	names := json.NewEncoder(&out)
-	names.SetEscapeHTML(false)
-	out.WriteByte('{')
+func (o Object) Encode() json.RawMessage { return bytes.Join(o.Pieces(), nil) }
+
+// Pieces is what Encode writes, in pieces of which none ends within a value. Values are not copied.
+func (o Object) Pieces() [][]byte {
+	pieces := make([][]byte, 0, 2*len(o)+1)
 	for i, member := range o {
-		if i > 0 {
-			out.WriteByte(',')
+		between := byte(',')
+		if i == 0 {
+			between = '{'
 		}
+		name := bytes.NewBuffer([]byte{between})
+		names := json.NewEncoder(name)
+		names.SetEscapeHTML(false)
 		_ = names.Encode(member.Name) // every string has JSON
-		out.Truncate(out.Len() - 1)   // the encoder ends the line
-		out.WriteByte(':')
-		out.Write(member.Value)
+		name.Truncate(name.Len() - 1) // the encoder ends the line
+		name.WriteByte(':')
+		pieces = append(pieces, name.Bytes(), member.Value)
 	}
-	out.WriteByte('}')
-	return out.Bytes()
+	if len(o) == 0 {
+		return append(pieces, []byte("{}"))
+	}
+	return append(pieces, []byte("}"))
 }

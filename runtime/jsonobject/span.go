@@ -29,6 +29,28 @@ func Each(raw []byte, object int, visit func(name []byte, start, end int)) {
 	}
 }
 
+// EachElement visits the elements of the list that begins at a place of valid JSON, in order: where each begins and ends. It visits nothing
+// when another value stands there.
+func EachElement(raw []byte, list int, visit func(start, end int)) {
+	at := list + space(raw[list:])
+	if at >= len(raw) || raw[at] != '[' {
+		return
+	}
+	for at++; ; {
+		at += space(raw[at:])
+		switch raw[at] {
+		case ']':
+			return
+		case ',':
+			at++
+			continue
+		}
+		size := value(raw[at:])
+		visit(at, at+size)
+		at += size
+	}
+}
+
 // space is how much white space something begins with.
 func space(raw []byte) (n int) {
 	for n < len(raw) && (raw[n] == ' ' || raw[n] == '\t' || raw[n] == '\r' || raw[n] == '\n') {

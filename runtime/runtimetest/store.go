@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"harness/runtime"
+	"harness/runtime/wire"
 )
 
 // patience bounds every wait; only a fault uses it up. A line of 64 MiB takes seconds on a quiet machine.
@@ -284,8 +285,8 @@ func (s *Store) check(t *testing.T, loose bool) {
 			if began := items[id]; began != 1 && (!loose || began != 0) {
 				t.Errorf("item %s (%s) ended, and began %d times", id, change.Item.Type, items[id])
 			}
-			if text := texts[id]; text != "" && !strings.HasSuffix(change.Item.Content, text) {
-				t.Errorf("item %s is %q, its pieces are %q", id, change.Item.Content, text)
+			if text, said := texts[id], contentOf(change.Item); text != "" && !strings.HasSuffix(said, text) {
+				t.Errorf("item %s is %.200q, its pieces are %.200q", id, said, text)
 			}
 		}
 	}
@@ -317,4 +318,14 @@ func (s *Store) Exited(t *testing.T, threadID string) runtime.Signal {
 	return s.wait(t, "the end of the process of "+threadID, func(signal runtime.Signal) bool {
 		return signal.Kind == runtime.SignalExited && signal.Serves == threadID
 	})
+}
+
+// contentOf is the content of an item, however long it is.
+func contentOf(item runtime.Item) string {
+	var said strings.Builder
+	said.WriteString(item.Content)
+	for _, one := range item.LongContent {
+		said.WriteString(wire.Text(one))
+	}
+	return said.String()
 }

@@ -200,7 +200,7 @@ func (s *scene) answer(asked runtime.Signal, reply runtime.Reply) {
 func (s *scene) said(turn string) (text string) {
 	for _, signal := range s.Signals() {
 		if change, ok := signal.Change.(runtime.ItemChanged); ok && change.Done && change.TurnID == turn && change.Item.Role == "assistant" {
-			text += change.Item.Content
+			text += contentOf(change.Item)
 		}
 	}
 	return text

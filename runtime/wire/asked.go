@@ -8,43 +8,40 @@ import (
 
 // askedOf is a request in neutral words: what it is about, the tool, and what a person decides about.
 func askedOf(method string, params json.RawMessage) runtime.Asked {
-	var p struct {
-		Network   json.RawMessage `json:"networkApprovalContext"`
-		Server    string          `json:"serverName"`
-		Tool      string          `json:"tool"`
-		Arguments json.RawMessage `json:"arguments"`
-	}
-	_ = json.Unmarshal(params, &p) // members of another type than expected are skipped
+	given := Members(params, "networkApprovalContext", "serverName", "tool", "arguments")
+	network, server, tool, called := given[0], given[1], given[2], given[3]
 	a := runtime.Asked{Subject: Lookup(method).Subject}
 	switch method {
 	case MethodApproveCommand:
 		a.Tool, a.Arguments = "shell", arguments(params, "command", "cwd")
-		if len(p.Network) > 0 && string(p.Network) != "null" {
-			a.Subject, a.Tool, a.Arguments = runtime.SubjectNetwork, "", p.Network
+		if len(network) > 0 && string(network) != "null" {
+			a.Subject, a.Tool, a.Arguments = runtime.SubjectNetwork, "", network
 		}
 	case MethodApproveFileChange:
 		a.Arguments = arguments(params, "fileChanges", "changes", "grantRoot")
 	case MethodApprovePermissions:
 		a.Arguments = arguments(params, "permissions")
 	case MethodElicit:
-		a.Tool = Clean(p.Server)
+		a.Tool = Line(server)
 	case MethodApproveTool, MethodCallTool:
-		a.Tool, a.Arguments = Clean(p.Tool), p.Arguments
+		a.Tool, a.Arguments = Line(tool), called
+	}
+	if len(a.Arguments) > runtime.LongItem {
+		a.Arguments = nil
 	}
 	return a
 }
 
-// arguments are some members of params as an object, nil when it has none of them.
+// arguments are some members of params as an object, nil when it has none of them, or too much.
 func arguments(params json.RawMessage, names ...string) json.RawMessage {
-	var given map[string]json.RawMessage
-	_ = json.Unmarshal(params, &given)
-	kept := map[string]json.RawMessage{}
-	for _, name := range names {
-		if value, ok := given[name]; ok && string(value) != "null" {
-			kept[name] = value
+	kept, size := map[string]json.RawMessage{}, 0
+	for i, value := range Members(params, names...) {
+		if len(value) > 0 && string(value) != "null" {
+			kept[names[i]] = value
+			size += len(value)
 		}
 	}
-	if len(kept) == 0 {
+	if len(kept) == 0 || size > runtime.LongItem {
 		return nil
 	}
 	return encode(kept)

@@ -68,36 +68,42 @@ func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
 	if item.ID == "" || item.Type == "" {
 		return runtime.Item{}, false
 	}
-	word := func(at runtime.Span) string { return Text(at.Of(raw)) }
+	var said words
+	word := func(at runtime.Span) json.RawMessage { return at.Of(raw) }
 	switch item.Type {
 	case ItemUserMessage:
-		item.Role, item.Content, item.Native = "user", userText(content.Of(raw)), raw
+		item.Role, item.Native = "user", raw
+		said = userText(content.Of(raw))
 	case ItemAgentMessage:
-		item.Role, item.Content, item.Native = "assistant", word(text), raw
+		item.Role, item.Native = "assistant", raw
+		said = words{word(text)}
 	case ItemCommand:
 		item.Outlives = true // an interrupted turn leaves it running
-		item.Content = "Command execution " + word(status) + ": " + commandText(command.Of(raw))
+		said = append(words{json.RawMessage(`"Command execution "`), word(status), json.RawMessage(`": "`)}, commandText(command.Of(raw))...)
 	case ItemFileChange:
-		var listed []json.RawMessage
-		_ = json.Unmarshal(changes.Of(raw), &listed) // none when there are none
-		item.Content = "File change " + word(status) + ": " + counted(len(listed), "change")
+		said = words{json.RawMessage(`"File change "`), word(status), quoted(": " + counted(count(changes.Of(raw)), "change"))}
 	case ItemToolCall:
-		item.Content = "Tool " + word(server) + "/" + word(tool) + " " + word(status)
+		said = words{json.RawMessage(`"Tool "`), word(server), json.RawMessage(`"/"`), word(tool), json.RawMessage(`" "`), word(status)}
 	case ItemReasoning:
-		item.Content = "Reasoning update"
+		said = words{json.RawMessage(`"Reasoning update"`)}
 	case ItemPlan:
-		item.Content = "Plan: " + word(text)
+		said = words{json.RawMessage(`"Plan: "`), word(text)}
 	default:
-		item.Content = "[" + item.Type + "]"
+		said = words{quoted("[" + item.Type + "]")}
 	}
+	long := len(raw) > runtime.LongItem
 	switch {
 	case item.Native != nil:
-	case len(raw) > runtime.LongItem:
+	case long:
 		item.Long = raw
 	default:
 		item.Details = indented(raw)
 	}
-	item.Content = Clean(item.Content)
+	if long && said.size() > runtime.LongItem {
+		item.LongContent = said.strings()
+	} else {
+		item.Content = said.text()
+	}
 	return item, true
 }
 
@@ -107,25 +113,19 @@ func Refused(item json.RawMessage) bool {
 	return json.Unmarshal(item, &kind) == nil && kind.Type == ItemCommand && kind.Status == StatusDeclined
 }
 
-func userText(content json.RawMessage) string {
-	var parts []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-		URL  string `json:"url"`
-		Path string `json:"path"`
-		Name string `json:"name"`
-	}
-	_ = json.Unmarshal(content, &parts) // a part of another shape shows as far as it is known
-	lines := make([]string, 0, len(parts))
-	for _, p := range parts {
-		switch p.Type {
-		case "text":
-			lines = append(lines, p.Text)
-		default:
-			lines = append(lines, strings.TrimSpace("["+p.Type+"] "+firstOf(withoutData(p.URL), p.Name, p.Path)))
+func userText(content json.RawMessage) (said words) {
+	for part := range Elements(content) {
+		if said != nil {
+			said = append(said, json.RawMessage(`"\n"`))
 		}
+		given := Members(part, "type", "text", "url", "path", "name")
+		kind, text, url, path, name := Text(given[0]), given[1], Text(given[2]), Text(given[3]), Text(given[4])
+		if kind != "text" {
+			text = quoted(strings.TrimSpace("[" + kind + "] " + firstOf(withoutData(url), name, path)))
+		}
+		said = append(said, text)
 	}
-	return strings.Join(lines, "\n")
+	return said
 }
 
 // withoutData is a URL for people to read: of a data URL its type and how long (bytes) it is, since the data is nothing to read and may be a

@@ -1,9 +1,7 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
-	"strings"
 
 	"harness/runtime"
 )
@@ -19,59 +17,48 @@ func Requested(method string, params json.RawMessage) (asked runtime.Interactive
 	return asked, true
 }
 
-// Offered is the list of decisions an approval offers, nil when it offers none.
+// Offered is the list of decisions an approval offers, nil when it offers none. One that is longer than a person can choose from
+// (runtime.LongItem) stands in the parameters alone: the plain decisions hold.
 func Offered(params json.RawMessage) json.RawMessage {
-	var p struct {
-		Decisions json.RawMessage `json:"availableDecisions"`
-	}
-	if json.Unmarshal(params, &p) != nil || !bytes.HasPrefix(p.Decisions, []byte("[")) {
+	offered := Members(params, "availableDecisions")[0]
+	if len(offered) == 0 || offered[0] != '[' || len(offered) > runtime.LongItem {
 		return nil
 	}
-	return p.Decisions
+	return offered
 }
 
 // summarise is the one line a request is shown by.
 func summarise(method string, params json.RawMessage) string {
-	var p struct {
-		Command   json.RawMessage   `json:"command"`
-		Questions []json.RawMessage `json:"questions"`
-		Tool      string            `json:"tool"`
-		Reason    string            `json:"reason"`
-		Message   string            `json:"message"`
-	}
-	_ = json.Unmarshal(params, &p) // members of another type than expected are skipped
-	with := func(what, detail string) string {
-		if detail = Clean(detail); detail == "" {
+	given := Members(params, "command", "questions", "tool", "reason", "message")
+	command, questions, tool, reason, message := given[0], given[1], given[2], given[3], given[4]
+	with := func(what string, detail ...json.RawMessage) string {
+		said := words(detail).line()
+		if said == "" {
 			return what
 		}
-		return what + ": " + detail
+		return what + ": " + said
+	}
+	orElse := func(first, second json.RawMessage) json.RawMessage {
+		if len(first) > 2 && first[0] == '"' {
+			return first
+		}
+		return second
 	}
 	switch method {
 	case MethodApproveCommand:
-		return with("Command approval required", commandText(p.Command))
+		return with("Command approval required", commandText(command)...)
 	case MethodApproveFileChange:
 		return "File change approval required"
 	case MethodApprovePermissions:
-		return with("Permissions approval required", p.Reason)
+		return with("Permissions approval required", reason)
 	case MethodApproveTool:
-		return with("Tool approval required", firstOf(p.Tool, p.Reason))
+		return with("Tool approval required", orElse(tool, reason))
 	case MethodAskUser:
-		return "Tool input required (" + counted(len(p.Questions), "question") + ")"
+		return "Tool input required (" + counted(count(questions), "question") + ")"
 	case MethodElicit:
-		return with("Tool input required", p.Message)
+		return with("Tool input required", message)
 	case MethodCallTool:
-		return with("Tool call requested", firstOf(p.Tool, "unknown"))
+		return with("Tool call requested", orElse(tool, json.RawMessage(`"unknown"`)))
 	}
 	return method
-}
-
-// commandText reads a command given as text or as a list of words.
-func commandText(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return Clean(text)
-	}
-	var words []string
-	_ = json.Unmarshal(raw, &words) // none when it is neither
-	return Clean(strings.Join(words, " "))
 }

@@ -1,0 +1,84 @@
+package transcript
+
+import (
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// unquote gives the text of a JSON string piece by piece, so that a long one is not held twice. A piece does not end within a character, and is
+// gone when yield returns. NUL characters, which Postgres does not store, are replaced.
+func unquote(quoted []byte, yield func(piece string)) {
+	if len(quoted) < 2 || quoted[0] != '"' {
+		return
+	}
+	piece := make([]byte, 0, pieceBytes)
+	for inner := quoted[1 : len(quoted)-1]; len(inner) > 0; {
+		if len(piece) > pieceBytes-utf8.UTFMax {
+			yield(asText(piece))
+			piece = piece[:0]
+		}
+		if inner[0] != '\\' {
+			size := plain(inner, pieceBytes-len(piece))
+			piece, inner = append(piece, inner[:size]...), inner[size:]
+			continue
+		}
+		character, size := escaped(inner)
+		if character == 0 {
+			character = utf8.RuneError
+		}
+		piece, inner = utf8.AppendRune(piece, character), inner[size:]
+	}
+	if len(piece) > 0 {
+		yield(asText(piece))
+	}
+}
+
+// plain is how many bytes, most of them at most, of the inside of a JSON string are whole characters that stand for themselves.
+func plain(inner []byte, most int) int {
+	size := 0
+	for size < len(inner) && size < most && inner[size] != '\\' {
+		size++
+	}
+	for size < len(inner) && !utf8.RuneStart(inner[size]) {
+		size--
+	}
+	return size
+}
+
+// escaped is the character that the inside of a JSON string begins with, and how long its escape is.
+func escaped(inner []byte) (character rune, size int) {
+	switch inner[1] {
+	case 'u':
+		first := hexadecimal(inner)
+		if !utf16.IsSurrogate(first) {
+			return first, 6
+		}
+		if len(inner) >= 12 && inner[6] == '\\' && inner[7] == 'u' {
+			if both := utf16.DecodeRune(first, hexadecimal(inner[6:])); both != utf8.RuneError {
+				return both, 12
+			}
+		}
+		return utf8.RuneError, 6
+	case 'b':
+		return '\b', 2
+	case 'f':
+		return '\f', 2
+	case 'n':
+		return '\n', 2
+	case 'r':
+		return '\r', 2
+	case 't':
+		return '\t', 2
+	}
+	return rune(inner[1]), 2
+}
+
+// hexadecimal is the number of an escape \uXXXX.
+func hexadecimal(escape []byte) rune {
+	code, err := strconv.ParseUint(asText(escape[2:6]), 16, 16)
+	if err != nil {
+		return utf8.RuneError // what was read before is a string
+	}
+	return rune(code)
+}
