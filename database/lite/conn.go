@@ -36,6 +36,7 @@ type Conn struct {
 	// texts is memory outside of Go's heap for the parameters of a statement that is run to its end.
 	texts  block
 	values []any
+	log    uintptr // of a logFile, 0 for none
 }
 
 // Open opens a database by its URI and runs pragmas ("name(value)") in order.
@@ -48,6 +49,9 @@ func Open(uri string, pragmas ...string) (*Conn, error) {
 		if _, err := c.Exec("pragma "+pragma, nil); err != nil {
 			return nil, errors.Join(fmt.Errorf("pragma %s: %w", pragma, err), c.Close())
 		}
+	}
+	if err := c.holdLog(); err != nil {
+		return nil, errors.Join(fmt.Errorf("look for the log: %w", err), c.Close())
 	}
 	c.Forget()
 	return c, nil
@@ -107,15 +111,16 @@ func (c *Conn) Close() error {
 	}
 	c.Forget()
 	c.free(&c.texts)
-	var err error
-	if c.db != 0 {
-		if code := sqlite3.Xsqlite3_close_v2(c.tls, c.db); code != sqlite3.SQLITE_OK {
-			err = c.failure(code)
-		}
+	if code := sqlite3.Xsqlite3_close(c.tls, c.db); code != sqlite3.SQLITE_OK {
+		return c.failure(code)
+	}
+	if c.log != 0 {
+		libc.Xfree(c.tls, logAt(c.log).held)
+		libc.Xfree(c.tls, c.log)
 	}
 	c.tls.Close()
-	c.tls, c.db = nil, 0
-	return err
+	c.tls, c.db, c.log = nil, 0, 0
+	return nil
 }
 
 // block is memory outside of Go's heap, which SQLite may refer to between two calls.
@@ -142,7 +147,12 @@ func (c *Conn) free(b *block) {
 }
 
 // word is the address that stands at an address.
-func word(at uintptr) uintptr { return **(**uintptr)(unsafe.Pointer(&at)) }
+func word(at uintptr) uintptr { return *(*uintptr)(address(at)) }
 
 // memory is what stands at an address. It is not Go's, and gone when SQLite or free says so.
-func memory(at uintptr, size int) []byte { return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), size) }
+func memory(at uintptr, size int) []byte { return unsafe.Slice((*byte)(address(at)), size) }
+
+// address is an address outside of Go's heap as a pointer. Inlined, the compiler takes the number for a pointer where it expects none.
+//
+//go:noinline
+func address(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }

@@ -79,10 +79,18 @@ func (c *Conn) finalize(s *statement) {
 // over ends a run.
 func (c *Conn) over(s *statement) {
 	s.open = false
+	defer c.ended()
 	if s.kept {
 		sqlite3.Xsqlite3_reset(c.tls, s.at) // its code is that of the run
 	} else {
 		c.finalize(s)
+	}
+}
+
+// ended has what is held of the log forgotten when no transaction is open.
+func (c *Conn) ended() {
+	if c.log != 0 && sqlite3.Xsqlite3_get_autocommit(c.tls, c.db) != 0 {
+		logAt(c.log).forget()
 	}
 }
 
