@@ -146,5 +146,5 @@ func (db *DB) Close() error {
 		}
 		return err
 	}
-	return errors.Join(db.checkpoints.close(), db.read.Close(), db.writer.close())
+	return errors.Join(db.checkpoints.close(), db.read.Close(), db.raw.Close(), db.writer.close())
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"modernc.org/sqlite"
 )
 
 // checkBound is how long Open may look for damage inside a file; a larger file is looked through in part.
@@ -37,7 +35,7 @@ func damaged(path string, err error) error {
 	const corrupt, notADatabase = 11, 26
 	var (
 		found *damage
-		lite  *sqlite.Error
+		lite  sqliteError
 	)
 	if errors.As(err, &found) || errors.As(err, &lite) && (lite.Code()&0xff == corrupt || lite.Code() == notADatabase) {
 		return &FileError{path, "is damaged: " + err.Error()}

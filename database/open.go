@@ -12,6 +12,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the SQLite driver
+
+	"harness/database/lite"
 )
 
 // Options select the store.
@@ -61,34 +63,42 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	if synchronous == "" {
 		synchronous = "FULL"
 	}
-	write, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_txlock=immediate", "_pragma=journal_mode(WAL)", "_pragma=synchronous("+synchronous+")", "_pragma=foreign_keys(1)",
-		"_pragma=cache_size(-16384)", fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", logPages),
-		"_pragma=temp_store(MEMORY)")) // where a statement of many rows notes what it would have to undo: a file of its own is a tenth of the writer's time
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", opts.Path, err)
+	pragmas := []string{
+		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(" + synchronous + ")", "foreign_keys(1)",
+		"cache_size(-16384)", fmt.Sprintf("wal_autocheckpoint(%d)", logPages),
+		"temp_store(MEMORY)", // where a statement of many rows notes what it would have to undo: a file of its own is a tenth of the writer's time
 	}
-	// The writer's connection, and one for Raw, which is closed again when it is not in use.
-	write.SetMaxOpenConns(2)
-	write.SetMaxIdleConns(-1)
-	kept, err := openWriter(ctx, write, synchronous == "FULL", opts.Sync)
+	kept, err := openWriter(ctx, func() (*lite.Conn, error) { return lite.Open(sqliteURI(opts.Path), pragmas...) }, synchronous == "FULL", opts.Sync)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s (is the data directory writable?): %w", opts.Path, err), write.Close())
+		return nil, fmt.Errorf("open %s (is the data directory writable?): %w", opts.Path, err)
 	}
+	var params []string
+	for _, pragma := range pragmas {
+		params = append(params, "_pragma="+pragma)
+	}
+	raw, err := sql.Open("sqlite", sqliteDSN(opts.Path, append(params, "_txlock=immediate")...))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", opts.Path, err), kept.close())
+	}
+	raw.SetMaxOpenConns(1)
+	raw.SetMaxIdleConns(-1) // it is closed again when it is not in use
 	read, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_pragma=query_only(1)", "_pragma=cache_size(-8192)"))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s for reading: %w", opts.Path, err), kept.close())
+		return nil, errors.Join(fmt.Errorf("open %s for reading: %w", opts.Path, err), kept.close(), raw.Close())
 	}
 	read.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
 	read.SetMaxIdleConns(4)
 	checkpoints, err := startCheckpointer(opts, kept, logPages)
 	if err != nil {
-		return nil, errors.Join(err, kept.close(), read.Close())
+		return nil, errors.Join(err, kept.close(), raw.Close(), read.Close())
 	}
-	return &DB{engine: SQLite, write: write, read: read, raw: write, writer: kept, reads: newStatements(read, kept.log), checkpoints: checkpoints}, nil
+	return &DB{engine: SQLite, write: raw, read: read, raw: raw, writer: kept, reads: newStatements(read, kept.log), checkpoints: checkpoints}, nil
 }
 
+func sqliteURI(path string) string { return "file:" + (&url.URL{Path: path}).EscapedPath() }
+
 func sqliteDSN(path string, params ...string) string {
-	dsn := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)", (&url.URL{Path: path}).EscapedPath(), busyTimeout.Milliseconds())
+	dsn := fmt.Sprintf("%s?_pragma=busy_timeout(%d)", sqliteURI(path), busyTimeout.Milliseconds())
 	for _, param := range params {
 		dsn += "&" + param
 	}

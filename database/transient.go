@@ -9,9 +9,14 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
+
+// sqliteError is an error of SQLite, whichever way it was called.
+type sqliteError interface {
+	error
+	Code() int // with its extension
+}
 
 // Transient tells whether an error is the store's condition and not the transaction's fault: the connection broke, the
 // server is restarting or read-only, the disk is full or fails, a lock was not to be had in time. The same transaction
@@ -24,7 +29,7 @@ func Transient(err error) bool {
 		return false
 	case Refused(err):
 		return true
-	case errors.As(err, new(*pgconn.PgError)), errors.As(err, new(*sqlite.Error)):
+	case errors.As(err, new(*pgconn.PgError)), errors.As(err, new(sqliteError)):
 		return false
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return true
@@ -37,7 +42,7 @@ func Transient(err error) bool {
 func Refused(err error) bool {
 	var (
 		pg   *pgconn.PgError
-		lite *sqlite.Error
+		lite sqliteError
 	)
 	switch {
 	case errors.As(err, &pg):
@@ -54,7 +59,7 @@ func Refused(err error) bool {
 func Reason(err error) string {
 	var (
 		pg   *pgconn.PgError
-		lite *sqlite.Error
+		lite sqliteError
 		sync *SyncError
 	)
 	switch {
@@ -117,6 +122,6 @@ func stale(code int) bool {
 }
 
 func isStale(err error) bool {
-	var lite *sqlite.Error
+	var lite sqliteError
 	return errors.As(err, &lite) && stale(lite.Code())
 }

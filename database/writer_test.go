@@ -103,7 +103,7 @@ func TestTheWriterIsWaitedForAndForgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectOnly(t, db, "kept after many statements")
-	if kept := len(db.writer.prepared); kept > 8 {
+	if kept := db.writer.lite.Statements(); kept > 8 {
 		t.Errorf("%d statements are kept", kept)
 	}
 }

@@ -1,0 +1,233 @@
+package lite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/binary"
+	"errors"
+	"unsafe"
+
+	"modernc.org/libc"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// SQLite writes its log (WAL) frame by frame, and of each the header and the page by themselves: a transaction of some upserts is a hundred
+// system calls. Here the frames are held as they come, and written together with the one that completes the transaction, before SQLite hears
+// that this one is written, and so before anybody can see the transaction.
+//
+// What is written is the same, and in the same order. Whatever else is done with the file comes after what is held. What is held when a
+// transaction has ended is of one that was given up, and is forgotten: from then on others may write to its place.
+
+// logFile is what stands in place of SQLite's own methods for the file of its log, outside of Go's heap.
+type logFile struct {
+	methods sqlite3.Tsqlite3_io_methods // first: SQLite looks here
+	inner   uintptr                     // SQLite's own
+	held    uintptr                     // frames that are not written
+	used    int32                       // bytes of them
+	at      int64                       // where they go
+	end     int64                       // behind the last frame, 0 while that is not known
+	page    int64                       // where a page is expected whose header was passed on, 0 for nowhere
+	headed  bool                        // what is held ends with a header
+	last    bool                        // and its frame completes a transaction
+}
+
+const (
+	frameHeader = 24
+	// heldBytes is how much is held at most, writeBytes how much is written at once: SQLite's own method takes less than 128 KiB.
+	heldBytes  = 256 << 10
+	writeBytes = 64 << 10
+)
+
+var errNoLog = errors.New("it is not open")
+
+// holdLog has the connection write its log as described above, if it has one.
+func (c *Conn) holdLog() error {
+	if _, err := c.Exec(`select 1 from sqlite_schema`, nil); err != nil { // which opens it
+		return err
+	}
+	if mode, err := c.text(`pragma journal_mode`); err != nil || mode != "wal" {
+		return err
+	}
+	out, err := c.allocate(wordSize)
+	if err != nil {
+		return err
+	}
+	defer c.free(&out)
+	if code := sqlite3.Xsqlite3_file_control(c.tls, c.db, 0, sqlite3.SQLITE_FCNTL_JOURNAL_POINTER, out.at); code != sqlite3.SQLITE_OK {
+		return c.failure(code)
+	}
+	file := methodsOf(word(out.at))
+	if *file == 0 {
+		return errNoLog
+	}
+	at := libc.Xcalloc(c.tls, 1, libc.Tsize_t(unsafe.Sizeof(logFile{})))
+	held := libc.Xmalloc(c.tls, heldBytes)
+	if at == 0 || held == 0 {
+		libc.Xfree(c.tls, at)
+		libc.Xfree(c.tls, held)
+		return errNoMemory
+	}
+	log := logAt(at)
+	c.log = at
+	log.inner, log.held = *file, held
+	log.methods = *methodsAt(log.inner)
+	log.methods.FxClose = pointer(closeLog)
+	log.methods.FxRead = pointer(readLog)
+	log.methods.FxWrite = pointer(writeLog)
+	log.methods.FxTruncate = pointer(truncateLog)
+	log.methods.FxSync = pointer(syncLog)
+	log.methods.FxFileSize = pointer(sizeOfLog)
+	*file = at
+	return nil
+}
+
+// text is the only column of a query's first row.
+func (c *Conn) text(query string) (text string, err error) {
+	found, err := session{c}.QueryContext(context.Background(), query, nil)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	row := make([]driver.Value, 1)
+	err = found.Next(row)
+	text, _ = row[0].(string)
+	return text, err
+}
+
+func writeLog(tls *libc.TLS, file, from uintptr, size int32, at int64) int32 {
+	log := logOf(file)
+	bytes := memory(from, int(size))
+	switch {
+	case size == frameHeader && at == log.end && at != 0 && !log.headed && log.used+size <= heldBytes:
+		// Not one that is written anew within the transaction: that stands before the end.
+		log.hold(bytes, at)
+		log.headed = true
+		log.last = binary.BigEndian.Uint32(bytes[4:]) != 0 // the size of the database after the transaction, 0 within it
+		return sqlite3.SQLITE_OK
+	case log.headed && at == log.end+frameHeader && log.used+size <= heldBytes:
+		log.hold(bytes, at)
+		log.headed, log.end = false, at+int64(size)
+		if log.last {
+			return log.flush(tls, file)
+		}
+		return sqlite3.SQLITE_OK
+	}
+	if code := log.flush(tls, file); code != sqlite3.SQLITE_OK {
+		return code
+	}
+	code := log.write(tls, file, from, size, at)
+	switch {
+	case code != sqlite3.SQLITE_OK:
+		log.end, log.page = 0, 0
+	case at == 0: // the log's own header: it begins anew
+		log.end, log.page = int64(size), 0
+	case size == frameHeader:
+		log.page = at + frameHeader
+	case at == log.page:
+		log.end, log.page = at+int64(size), 0
+	default:
+		log.page = 0
+	}
+	return code
+}
+
+// hold keeps what goes to a place: behind what is held, if anything is.
+func (l *logFile) hold(bytes []byte, at int64) {
+	if l.used == 0 {
+		l.at = at
+	}
+	copy(memory(l.held+uintptr(l.used), len(bytes)), bytes)
+	l.used += int32(len(bytes))
+	l.page = 0
+}
+
+// flush writes what is held. After an error it is forgotten: SQLite gives the transaction up.
+func (l *logFile) flush(tls *libc.TLS, file uintptr) int32 {
+	if l.used == 0 {
+		return sqlite3.SQLITE_OK
+	}
+	code := int32(sqlite3.SQLITE_OK)
+	for done := int32(0); done < l.used && code == sqlite3.SQLITE_OK; done += writeBytes {
+		code = l.write(tls, file, l.held+uintptr(done), min(l.used-done, writeBytes), l.at+int64(done))
+	}
+	if l.headed || code != sqlite3.SQLITE_OK {
+		l.end = 0
+	}
+	l.used, l.headed = 0, false
+	return code
+}
+
+func (l *logFile) write(tls *libc.TLS, file, from uintptr, size int32, at int64) int32 {
+	return call[func(*libc.TLS, uintptr, uintptr, int32, int64) int32](methodsAt(l.inner).FxWrite)(tls, file, from, size, at)
+}
+
+// flushed writes what is held and returns SQLite's own methods; after an error there is no further call.
+func flushed(tls *libc.TLS, file uintptr) (inner *sqlite3.Tsqlite3_io_methods, code int32) {
+	log := logOf(file)
+	code = log.flush(tls, file)
+	return methodsAt(log.inner), code
+}
+
+func readLog(tls *libc.TLS, file, into uintptr, size int32, at int64) int32 {
+	inner, code := flushed(tls, file)
+	if code != sqlite3.SQLITE_OK {
+		return code
+	}
+	return call[func(*libc.TLS, uintptr, uintptr, int32, int64) int32](inner.FxRead)(tls, file, into, size, at)
+}
+
+func truncateLog(tls *libc.TLS, file uintptr, size int64) int32 {
+	inner, code := flushed(tls, file)
+	if code != sqlite3.SQLITE_OK {
+		return code
+	}
+	logOf(file).end = 0
+	return call[func(*libc.TLS, uintptr, int64) int32](inner.FxTruncate)(tls, file, size)
+}
+
+func syncLog(tls *libc.TLS, file uintptr, how int32) int32 {
+	inner, code := flushed(tls, file)
+	if code != sqlite3.SQLITE_OK {
+		return code
+	}
+	return call[func(*libc.TLS, uintptr, int32) int32](inner.FxSync)(tls, file, how)
+}
+
+func sizeOfLog(tls *libc.TLS, file, into uintptr) int32 {
+	inner, code := flushed(tls, file)
+	if code != sqlite3.SQLITE_OK {
+		return code
+	}
+	return call[func(*libc.TLS, uintptr, uintptr) int32](inner.FxFileSize)(tls, file, into)
+}
+
+func closeLog(tls *libc.TLS, file uintptr) int32 {
+	log := logOf(file)
+	log.forget()
+	*methodsOf(file) = log.inner
+	return call[func(*libc.TLS, uintptr) int32](methodsAt(log.inner).FxClose)(tls, file)
+}
+
+// forget drops what is held.
+func (l *logFile) forget() {
+	if l.used > 0 {
+		l.used, l.headed, l.end = 0, false, 0
+	}
+}
+
+// methodsOf is where a file has the address of its methods.
+func methodsOf(file uintptr) *uintptr { return (*uintptr)(address(file)) }
+
+func methodsAt(at uintptr) *sqlite3.Tsqlite3_io_methods {
+	return (*sqlite3.Tsqlite3_io_methods)(address(at))
+}
+
+func logAt(at uintptr) *logFile { return (*logFile)(address(at)) }
+
+func logOf(file uintptr) *logFile { return logAt(*methodsOf(file)) }
+
+// pointer is a function, which is none that captures anything, as SQLite calls it.
+func pointer[F any](function F) uintptr { return *(*uintptr)(unsafe.Pointer(&function)) }
+
+// call is the function that SQLite calls by an address.
+func call[F any](at uintptr) F { return *(*F)(unsafe.Pointer(&struct{ at uintptr }{at})) }
