@@ -66,6 +66,7 @@ type Service struct {
 	adoption *adoption
 	imports  *imports
 	delivery *delivery
+	asking   *asking
 	bulk     *bulkUpserts
 	upserts  upserts
 	// deletions wakes who tells runtimes of deletions; deletePatience is how long a deletion waits for its runtime.
@@ -95,7 +96,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), deletions: newDeletions(), deletePatience: deletePatience,
+		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), asking: newAsking(), deletions: newDeletions(), deletePatience: deletePatience,
 		order:   newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
 		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()), serving: map[string]string{},
