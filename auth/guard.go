@@ -11,6 +11,7 @@ import (
 const (
 	streamPath = "/api/stream"
 	healthPath = "/api/health"
+	toolsPath  = "/mcp"
 	readyPath  = "/api/ready"
 )
 
@@ -121,8 +122,11 @@ func requestOriginAllowed(r *http.Request, allowed []string) bool {
 	}
 }
 
-// isOpen lists what needs no token: an orchestrator's probes have none.
+// isOpen lists what needs no token: an orchestrator's probes have none, and agents show a bearer of their session's, which is checked there.
 func isOpen(r *http.Request) bool {
+	if r.URL.Path == toolsPath {
+		return r.Header.Get("Upgrade") == ""
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}

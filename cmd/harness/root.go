@@ -70,7 +70,7 @@ func newRoot(further []runtimeMaker) *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(newServe(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(), newExtensions(), newRuntimes(), newTrust(), newDoctor(), newVersion(),
-		newShim(), newConfine(), newTryConfine(), newBridge())
+		newShim(), newMCP(), newRunTool(), newConfine(), newTryConfine(), newBridge())
 	return root
 }
 

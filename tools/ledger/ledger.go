@@ -74,23 +74,35 @@ func (l *Ledger) Open(ctx context.Context, call tools.Call, about tools.Requeste
 	return call, cutOff, err
 }
 
-// latest is the attempt that a call repeats; 0 when it repeats none.
+// latest is the attempt that a call repeats, and its status; 0 when it repeats none. One that was denied did nothing: it counts as an attempt, and
+// says nothing of what was done before.
 func latest(ctx context.Context, tx database.Tx, call tools.Call) (attempt int, status string, err error) {
-	query, args := `select attempt, status from tool_calls where session_id = $1 and native_id = $2 and tool = $3
-		order by attempt desc, id desc limit 1`, []any{database.EncodeText(call.SessionID), database.EncodeText(call.NativeID), database.EncodeText(call.Tool)}
+	session, tool := database.EncodeText(call.SessionID), database.EncodeText(call.Tool)
 	if call.NativeID != "" {
-		err = tx.QueryRowContext(ctx, query, args...).Scan(&attempt, &status)
-		if !errors.Is(err, sql.ErrNoRows) {
-			return attempt, status, read(err)
+		attempt, status, err = attemptsOf(ctx, tx, `session_id = $1 and tool = $2 and native_id = $3`, session, tool, database.EncodeText(call.NativeID))
+		if err != nil || attempt > 0 {
+			return attempt, status, err
 		}
 	}
-	// A runtime that is told of no end asks again under another name. What it was told the end of it may have done twice.
-	err = tx.QueryRowContext(ctx, `select attempt, status from tool_calls where session_id = $1 and tool = $2 and input_hash = $3
-		order by created_at desc, id desc limit 1`, database.EncodeText(call.SessionID), database.EncodeText(call.Tool), call.InputHash).Scan(&attempt, &status)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && status != interrupted {
-		return 0, "", nil
+	// A runtime that was not told of the end asks again under another name.
+	attempt, status, err = attemptsOf(ctx, tx, `session_id = $1 and tool = $2 and input_hash = $3`, session, tool, call.InputHash)
+	if status != interrupted {
+		return 0, "", err
 	}
-	return attempt, status, read(err)
+	return attempt, status, err
+}
+
+// attemptsOf reads the attempts of a call: the highest, and what became of the last one that was not denied.
+func attemptsOf(ctx context.Context, tx database.Tx, where string, args ...any) (attempt int, status string, err error) {
+	var highest sql.NullInt64
+	if err := tx.QueryRowContext(ctx, `select max(attempt) from tool_calls where `+where, args...).Scan(&highest); err != nil {
+		return 0, "", read(err)
+	}
+	err = tx.QueryRowContext(ctx, `select status from tool_calls where `+where+` and status <> '`+denied+`' order by created_at desc, id desc limit 1`, args...).Scan(&status)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return int(highest.Int64), status, read(err)
 }
 
 func read(err error) error {
