@@ -13,6 +13,7 @@ import (
 const (
 	streamPath = "/api/stream"
 	healthPath = "/api/health"
+	toolsPath  = "/mcp"
 	readyPath  = "/api/ready"
 )
 
@@ -139,8 +140,12 @@ func (o Options) fromTrustedProxy(r *http.Request) bool {
 	return slices.ContainsFunc(o.TrustedProxies, func(trusted netip.Prefix) bool { return trusted.Contains(address) })
 }
 
-// isOpen lists what needs no token: an orchestrator's probes have none, nor has a browser that looks at the documentation.
+// isOpen lists what needs no token: an orchestrator's probes have none, nor has a browser that looks at the documentation, and agents show a
+// bearer of their session's, which is checked there.
 func isOpen(r *http.Request) bool {
+	if r.URL.Path == toolsPath {
+		return r.Header.Get("Upgrade") == ""
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}

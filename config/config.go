@@ -77,6 +77,7 @@ type Config struct {
 	CredentialNamespace string        // HARNESS_CREDENTIAL_NAMESPACE
 	CredentialDir       string        // HARNESS_CREDENTIAL_DIR, absolute after Load; "" is a folder of DataDir
 
+	Tools      Tools
 	Defaults   SessionDefaults
 	Queue      Queue
 	Agent      Agent
@@ -111,6 +112,18 @@ type Retention struct {
 	RecordDays, Records    int // HARNESS_RECORDS_KEEP_DAYS, HARNESS_RECORDS_KEEP
 	ArchivedDays, Archived int // HARNESS_ARCHIVED_KEEP_DAYS, HARNESS_ARCHIVED_KEEP
 	TurnDays, Turns        int // HARNESS_TURNS_KEEP_DAYS, HARNESS_TURNS_KEEP
+}
+
+// Tools are the tools of this server that agents are given, and under which policy (HARNESS_TOOLS_*).
+type Tools struct {
+	Names       []string // HARNESS_TOOLS; none gives none
+	Mode        string   // HARNESS_TOOLS_MODE: ask, auto or yolo
+	AllowYolo   bool     // HARNESS_ALLOW_YOLO
+	Allow, Deny []string // HARNESS_TOOLS_ALLOW, HARNESS_TOOLS_DENY: names of tools and classes
+	Programs    []string // HARNESS_TOOLS_PROGRAMS
+	Sandbox     string   // HARNESS_TOOLS_SANDBOX: docker or bubblewrap
+	Image       string   // HARNESS_TOOLS_IMAGE
+	Hosts       []string // HARNESS_TOOLS_HOSTS
 }
 
 // SessionDefaults are the controls a new session gets.

@@ -8,7 +8,7 @@ func Variables() []Variable {
 	var all []Variable
 	for _, group := range [][]Variable{
 		serverVariables(), rpcVariables(), limitVariables(), logVariables(), storeVariables(), retentionVariables(), runtimeVariables(),
-		sessionVariables(), queueVariables(), agentVariables(), extensionVariables(),
+		sessionVariables(), toolVariables(), queueVariables(), agentVariables(), extensionVariables(),
 	} {
 		all = append(all, group...)
 	}

@@ -131,6 +131,15 @@ func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error
 	return nil
 }
 
+// delivered notes that who asked knows the decision.
+func delivered(ctx context.Context, tx database.Tx, requestID string, at int64) error {
+	_, err := tx.ExecContext(ctx, `update interactive_requests set delivered_at = $2 where id = $1`, requestID, at)
+	if err != nil {
+		return fmt.Errorf("store that request %s was answered: %w", requestID, err)
+	}
+	return nil
+}
+
 // deliver tells the runtime a decision this caller has taken, and stores that it did. The shim passes an answer on once, so that it does no
 // harm when the server dies in between and the next one tells it again. The decision stands whatever comes of it: a process that is gone
 // takes its turn with it, and that is told to clients by the news of its end.
@@ -150,11 +159,7 @@ func (s *Service) deliver(ctx context.Context, request requestRow) {
 	}
 	at := s.now()
 	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		_, err := tx.ExecContext(ctx, `update interactive_requests set delivered_at = $2 where id = $1`, request.ID, at)
-		if err != nil {
-			return nil, fmt.Errorf("store that request %s was answered: %w", request.ID, err)
-		}
-		return nil, nil
+		return nil, delivered(ctx, tx, request.ID, at)
 	}
 	noted := func(_ []journal.Record, err error) {
 		s.delivery.release(request.ID)

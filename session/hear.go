@@ -19,6 +19,7 @@ func (s *Service) hear(records []journal.Record) {
 		case eventSessionRenamed, eventProjectUpdated:
 		case eventApprovalResolved, eventToolInputResolved, eventToolCallResolved:
 			s.delivery.want()
+			s.asking.wake(record)
 			continue
 		case eventTranscriptUpdated:
 			if strings.HasPrefix(record.ItemID, turnErrorPrefix) {

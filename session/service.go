@@ -68,6 +68,7 @@ type Service struct {
 	adoption *adoption
 	imports  *imports
 	delivery *delivery
+	asking   *asking
 	bulk     *bulkUpserts
 	// temporaries are those of this process.
 	temporaries temporaries
@@ -99,7 +100,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), deletions: newDeletions(), deletePatience: deletePatience,
+		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), asking: newAsking(), deletions: newDeletions(), deletePatience: deletePatience,
 		order:   newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
 		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()), serving: map[string]string{},

@@ -93,7 +93,11 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 			return nil, err
 		}
 		settled = request
-		if request.nodeID == s.opts.NodeID {
+		if request.runtime == source {
+			if err := delivered(ctx, tx, requestID, request.SettledAt); err != nil {
+				return nil, err
+			}
+		} else if request.nodeID == s.opts.NodeID {
 			// Ours to deliver from here on: the journal tells of the decision before this call goes on.
 			ours = s.delivery.take(requestID) || ours
 		}
@@ -113,6 +117,9 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 
 // checkReply refuses what the runtime that asked would not take; one this server does not have is not known to refuse anything.
 func (s *Service) checkReply(request requestRow, reply runtime.Reply) error {
+	if request.runtime == source {
+		return checkOwnReply(reply)
+	}
 	if adapter, err := s.adapter(request.runtime); err == nil {
 		return adapter.CheckReply(request.ref(), reply)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Options are the parts of an Executor.
@@ -64,6 +65,9 @@ type Outcome struct {
 // call, nil when that was not asked. An error is one of this server (its store refuses, nobody could be asked) or ctx's: then nothing runs any
 // more. Whatever is wrong with the call itself is an Outcome.
 func (e *Executor) Do(ctx context.Context, call Call, policy Policy, runtime *Opinion) (Outcome, error) {
+	if !utf8.Valid(call.Input) {
+		return Outcome{}, fmt.Errorf("the input of a call of %s is no UTF-8", call.Tool)
+	}
 	var err error
 	if call.InputHash, err = Hash(call.Input); err != nil {
 		return Outcome{}, fmt.Errorf("the input of a call of %s: %w", call.Tool, err)

@@ -63,6 +63,7 @@ type Server struct {
 	http     *http.Server
 	served   chan struct{} // closed when http accepts no more
 
+	tools      *ownedTools // nil when no tool is given to agents
 	extensions extensionParts
 	consents   *consents
 
@@ -85,6 +86,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "node", Start: s.startNode, Stop: s.stopNode, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "tools", Start: s.startTools, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "runtimes", Start: s.startRuntimes, Stop: s.stopRuntimes, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "memory of crowds", Start: s.crowd.start, Stop: s.crowd.stop, Bound: time.Second},
 		lifecycle.Part{Name: "stream", Start: s.startStream, Stop: s.stopStream, Bound: 3 * time.Second},
@@ -266,7 +268,7 @@ func (s *Server) startHTTP(context.Context) error {
 	if s.codex != nil {
 		options.Runtime = s.codex
 	}
-	s.gate.Open(api.New(options))
+	s.gate.Open(s.tools.beside(options.Guard, api.New(options)))
 	return nil
 }
 
@@ -321,6 +323,9 @@ func (s *Server) stopHTTP(ctx context.Context) error {
 	}
 	return err
 }
+
+// nothingToStop ends a part that works on nothing by itself.
+func nothingToStop(context.Context) error { return nil }
 
 func (s *Server) startReady(context.Context) error {
 	s.ready.Store(true)

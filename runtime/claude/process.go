@@ -41,6 +41,10 @@ func (r *Runtime) newProcess(t *talk, about hello, carried state, inherit []shim
 	options.Program = func() (stdio.Program, error) { return r.program(about) }
 	options.Speak = func(line *stdio.Conn) stdio.Protocol {
 		spoken := newProtocol(line, about, carried, options.StartTimeout, r.models.learn)
+		if r.setup.Tools != nil && about.Thread != "" {
+			server := r.setup.Tools.Of(about.Thread)
+			spoken.tools = &server
+		}
 		p.spoken.Store(spoken)
 		return spoken
 	}

@@ -35,6 +35,8 @@ type protocol struct {
 	limit   time.Duration
 	greeted func(json.RawMessage)
 	marker  [10]byte // begins the ids of our messages to this process
+	// tools is where it reaches the tools of this server, nil for nowhere.
+	tools *runtime.ToolServer
 
 	mu    sync.Mutex
 	state state
@@ -193,6 +195,9 @@ func (p *protocol) settle(e *event) []byte {
 	case "hook_callback":
 		var hook hookInput
 		_ = json.Unmarshal(e.Request.Input, &hook) // a hook without a tool is denied below
+		if p.isOurs(hook.Tool) {
+			return controlResponse(e.RequestID, decision{"allow", "this server decides about its own tools"}.hookAnswer())
+		}
 		return controlResponse(e.RequestID, p.hello.Controls.decide(&p.state, hook.Tool, hook.Input).hookAnswer())
 	case "can_use_tool":
 		if given, ok := p.hello.Controls.settled(&p.state, e.Request); ok {
@@ -262,9 +267,11 @@ func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
 	type request struct {
 		Subtype string            `json:"subtype"`
 		Hooks   map[string][]hook `json:"hooks,omitempty"`
+		Servers map[string]any    `json:"mcpServers,omitempty"`
 	}
 	out := request{Subtype: method}
 	if method == callInitialize {
+		out.Servers = p.servers()
 		out.Hooks = map[string][]hook{"PreToolUse": {{nil, []string{"pre"}}}}
 	}
 	return append(encode(struct {
@@ -272,6 +279,24 @@ func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
 		ID      string  `json:"request_id"`
 		Request request `json:"request"`
 	}{"control_request", strconv.FormatInt(id, 10), out}), '\n'), nil
+}
+
+// servers are the MCP servers of the process. They are told here and not on its command line, which others could read.
+func (p *protocol) servers() map[string]any {
+	if p.tools == nil {
+		return nil
+	}
+	type server struct {
+		Type    string            `json:"type"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers"`
+	}
+	return map[string]any{p.tools.Name: server{"http", p.tools.URL, map[string]string{"Authorization": "Bearer " + p.tools.Token}}}
+}
+
+// isOurs tells whether a tool is one of this server, which decides about it when it is called.
+func (p *protocol) isOurs(tool string) bool {
+	return p.tools != nil && strings.HasPrefix(tool, "mcp__"+p.tools.Name+"__")
 }
 
 // Refuse implements stdio.Protocol.

@@ -44,6 +44,8 @@ type Options struct {
 	Bin string
 	// Home is CODEX_HOME, "" for codex's own default.
 	Home string
+	// Tools gives conversations access to the tools of this server; nil gives none.
+	Tools runtime.ToolAccess
 	// Dir is the working directory of the process, "" for the server's.
 	Dir string
 	// Mark names this server's codex for process.Sweep, see process.Mark. It must not be shared with another runtime that is up.

@@ -9,7 +9,16 @@ import (
 
 // ForkThread implements runtime.Forker.
 func (c *Codex) ForkThread(ctx context.Context, threadID string) (runtime.Thread, error) {
-	return threadIn(c.Call(ctx, "thread/fork", object{"threadId": threadID}))
+	params, config := object{"threadId": threadID}, object{}
+	bind := c.offerTools(config)
+	if len(config) > 0 {
+		params["config"] = config
+	}
+	thread, err := threadIn(c.Call(ctx, "thread/fork", params))
+	if err == nil {
+		err = bind(ctx, thread.ID)
+	}
+	return thread, err
 }
 
 // CompactThread implements runtime.Compactor.

@@ -49,8 +49,12 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 		config["project_doc_max_bytes"] = 0
 	}
 	params["config"] = config
-	result, err := conn.Call(ctx, c.options.CallTimeout, "thread/start", params)
-	return threadIn(result, err)
+	bind := c.offerTools(config)
+	thread, err := threadIn(conn.Call(ctx, c.options.CallTimeout, "thread/start", params))
+	if err == nil {
+		err = bind(ctx, thread.ID)
+	}
+	return thread, err
 }
 
 // ResumeThread implements runtime.Adapter.
@@ -64,7 +68,11 @@ func (c *Codex) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runt
 }
 
 func (c *Codex) resume(ctx context.Context, conn *conn, in runtime.ResumeThread) (runtime.Thread, error) {
-	params := object{"threadId": in.ThreadID, "config": object{unloadDelay: 0}}
+	config := object{unloadDelay: 0}
+	if c.options.Tools != nil {
+		serveTools(config, c.options.Tools.Of(in.ThreadID))
+	}
+	params := object{"threadId": in.ThreadID, "config": config}
 	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
 	defer cancel()
 	for {

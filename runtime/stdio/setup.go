@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"harness/runtime"
 	"harness/runtime/environment"
 )
 
@@ -22,6 +23,8 @@ type Setup struct {
 	// LastState is the last runtime.Batch.State of the process that served a conversation before, or, of none (""), of the runtime's last one:
 	// what the translator of the next process may go on with. nil when there is none.
 	LastState func(ctx context.Context, threadID string) (json.RawMessage, error)
+	// Tools gives conversations access to the tools of this server; nil gives none.
+	Tools runtime.ToolAccess
 	// Idle and MaxProcesses are for a runtime with a process for each conversation (processes.Options).
 	Idle         time.Duration
 	MaxProcesses int

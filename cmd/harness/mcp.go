@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"harness/config"
+	"harness/tools/mcphost"
+	"harness/tools/sandbox"
+)
+
+// newMCP offers the tools of a session over standard pipes, for agents that know no HTTP.
+func newMCP() *cobra.Command {
+	var sessionID, server string
+	cmd := &cobra.Command{
+		Use:   "mcp --session ID",
+		Short: "Offer the server's tools to an agent over standard input and output (MCP)",
+		Long: "Offer the server's tools to an agent over standard input and output (MCP), in the name of a session.\n\n" +
+			"It runs beside the server, as its user: what shows the session is signed with the secret in DATA_DIR. Calls are decided about and\n" +
+			"recorded as those of the session's own agent.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := loadConfig(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			secret, err := os.ReadFile(filepath.Join(cfg.DataDir, toolSecretFile))
+			if err != nil {
+				return fmt.Errorf("the server of DATA_DIR=%s gives no tools (set HARNESS_TOOLS and start it): %w", cfg.DataDir, err)
+			}
+			grants, err := mcphost.NewGrants(secret, nil, nil, nil)
+			if err != nil {
+				return err
+			}
+			if server == "" {
+				server = fmt.Sprintf("http://127.0.0.1:%d", cfg.Port)
+			}
+			return mcphost.Bridge(cmd.Context(), server+mcpPath, grants.Token(sessionID), os.Stdin, os.Stdout)
+		},
+	}
+	cmd.Flags().StringVar(&sessionID, "session", "", "the session's id")
+	cmd.Flags().StringVar(&server, "server", "", "the server's URL (default: this machine, PORT)")
+	if err := cmd.MarkFlagRequired("session"); err != nil {
+		panic(err) // a fault of the program: the flag is the one above
+	}
+	config.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// newRunTool is this program within a sandbox. Only servers start it.
+func newRunTool() *cobra.Command {
+	return &cobra.Command{
+		Use:    runToolCommand,
+		Short:  "Run one tool (started by serve, within a sandbox)",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := allTools(nil, nil) // a job brings its tool's configuration
+			if err != nil {
+				return err
+			}
+			return sandbox.Child(context.WithoutCancel(cmd.Context()), os.Stdin, os.Stdout, all)
+		},
+	}
+}

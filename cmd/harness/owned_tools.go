@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"harness/config"
+	"harness/runtime"
+	"harness/session"
+	"harness/tools"
+	"harness/tools/command"
+	"harness/tools/fetch"
+	"harness/tools/ledger"
+	"harness/tools/mcphost"
+	"harness/tools/sandbox"
+	"harness/tools/workspace"
+)
+
+// mcpPath is where agents reach the tools of this server.
+const mcpPath = "/mcp"
+
+// runToolCommand is the command as which this program runs a tool within a sandbox.
+const runToolCommand = "run-tool"
+
+// execTimeout bounds workspace.exec.
+const execTimeout = 5 * time.Minute
+
+// ownedTools are the tools that this server gives to agents; nil gives none.
+type ownedTools struct {
+	*Server
+	policy tools.Policy
+	grants *mcphost.Grants
+	host   *mcphost.Host
+}
+
+// allTools are those there are, before anybody switched them on.
+func allTools(programs, hosts []string) ([]tools.Tool, error) {
+	exec, err := command.Tool(execTimeout, programs...)
+	return append(workspace.Tools(workspace.Limits{}), fetch.Tool(fetch.Options{Hosts: hosts}), exec), err
+}
+
+// chosenTools are those that the configuration switches on.
+func chosenTools(cfg config.Tools) (*tools.Registry, error) {
+	all, err := allTools(cfg.Programs, cfg.Hosts)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("HARNESS_TOOLS_PROGRAMS: %w", err)}
+	}
+	var chosen []tools.Tool
+	for _, name := range cfg.Names {
+		at := slices.IndexFunc(all, func(t tools.Tool) bool { return t.Name == name })
+		if at < 0 {
+			return nil, &usageError{fmt.Errorf("HARNESS_TOOLS names %q, which is no tool of this server; there are %s", name, strings.Join(namesOfTools(all), ", "))}
+		}
+		chosen = append(chosen, all[at])
+	}
+	if slices.Contains(cfg.Names, command.Name) && len(cfg.Programs) == 0 {
+		return nil, &usageError{fmt.Errorf("%s may run no program: name some in HARNESS_TOOLS_PROGRAMS, or leave it out of HARNESS_TOOLS", command.Name)}
+	}
+	// To name one is to switch its class on.
+	registry, err := tools.NewRegistry(tools.RegistryOptions{AllowDangerous: true, AllowNetwork: true}, chosen...)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("HARNESS_TOOLS: %w", err)}
+	}
+	return registry, nil
+}
+
+func namesOfTools(all []tools.Tool) (names []string) {
+	for _, one := range all {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+// toolPolicy is what the configuration says of calls.
+func toolPolicy(cfg config.Tools) (tools.Policy, error) {
+	policy := tools.Policy{Mode: tools.Mode(cfg.Mode)}
+	split := func(setting string, words []string) (names []string, classes []tools.Class, err error) {
+		for _, word := range words {
+			switch {
+			case slices.Contains(tools.Classes(), tools.Class(word)):
+				classes = append(classes, tools.Class(word))
+			case strings.Contains(word, "."):
+				names = append(names, word)
+			default:
+				return nil, nil, fmt.Errorf("%s: %q is neither a tool nor a class; the classes are %v", setting, word, tools.Classes())
+			}
+		}
+		return names, classes, nil
+	}
+	var err, denyErr error
+	policy.AllowTools, policy.AllowClasses, err = split("HARNESS_TOOLS_ALLOW", cfg.Allow)
+	policy.DenyTools, policy.DenyClasses, denyErr = split("HARNESS_TOOLS_DENY", cfg.Deny)
+	if err := errors.Join(err, denyErr, tools.CheckPolicy(policy, cfg.AllowYolo)); err != nil {
+		return policy, &usageError{err}
+	}
+	return policy, nil
+}
+
+// startTools settles the calls that an earlier server left, and makes the door to the tools.
+func (s *Server) startTools(ctx context.Context) error {
+	records := ledger.New(s.journal, s.dir.nodeID, nil)
+	if err := records.Recover(ctx); err != nil {
+		return fmt.Errorf("settle the tool calls of an earlier server: %w", err)
+	}
+	if len(s.cfg.Tools.Names) == 0 {
+		return nil
+	}
+	registry, err := chosenTools(s.cfg.Tools)
+	if err != nil {
+		return err
+	}
+	owned := &ownedTools{Server: s}
+	if owned.policy, err = toolPolicy(s.cfg.Tools); err != nil {
+		return err
+	}
+	secret, err := toolSecret(filepath.Join(s.dir.path, toolSecretFile))
+	if err != nil {
+		return err
+	}
+	if owned.grants, err = mcphost.NewGrants(secret, s.db, s.journal, nil); err != nil {
+		return err
+	}
+	in, err := s.sandboxes()
+	if err != nil {
+		return err
+	}
+	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: records, Approver: toolApprover{s.sessions}, Sandboxes: in,
+		Limits: map[tools.Class]tools.Limits{tools.Dangerous: {MemoryBytes: 2 << 30, Processes: 256, CPUSeconds: 300}}})
+	owned.host = mcphost.New(mcphost.Options{Executor: executor, Grants: owned.grants, Session: owned.session, Version: version,
+		Logger: s.log.With().Str("package", "mcphost").Logger()})
+	s.tools = owned
+	return nil
+}
+
+// sandboxes say in what tools run: those of ours that keep to the workspace in this process, programs in what the operator chose.
+func (s *Server) sandboxes() (map[tools.Class]tools.Sandbox, error) {
+	program, err := sandbox.Program(runToolCommand)
+	if err != nil {
+		return nil, fmt.Errorf("find the program to run tools with: %w", err)
+	}
+	in := map[tools.Class]tools.Sandbox{}
+	for _, class := range []tools.Class{tools.ReadOnly, tools.Write, tools.Network} {
+		in[class] = tools.NewInProcess()
+	}
+	in[tools.Dangerous] = sandbox.NewDocker("", s.cfg.Tools.Image, program...)
+	if s.cfg.Tools.Sandbox == "bubblewrap" {
+		in[tools.Dangerous] = sandbox.NewBubblewrap("", program...)
+	}
+	return in, nil
+}
+
+// toolSecretFile is where the secret that signs the bearers of sessions is kept: agents outlive servers.
+const toolSecretFile = "tools.key"
+
+// toolSecret reads the secret, or makes it.
+func toolSecret(path string) ([]byte, error) {
+	secret, err := os.ReadFile(path)
+	if err == nil && len(secret) == mcphost.SecretBytes {
+		return secret, nil
+	}
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the secret %s cannot be read or is damaged; remove it, and agents that run are started anew: %w", path, errors.Join(err))
+	}
+	secret = make([]byte, mcphost.SecretBytes)
+	if _, err := rand.Read(secret); err != nil {
+		return nil, err
+	}
+	return secret, os.WriteFile(path, secret, 0o600)
+}
+
+// session is what a call has to know of its session. The levels of the session hold for these tools, too.
+func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, error) {
+	stored, err := o.sessions.Lookup(ctx, id)
+	if err != nil {
+		return mcphost.Session{}, err
+	}
+	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.ActiveTurn(id), Policy: narrowed(o.policy, stored.Controls)}, nil
+}
+
+// narrowed narrows a policy to what a session may do: nobody is asked where its policy asks nobody, all is asked where nothing is trusted, and what
+// its sandbox does not let do no tool does.
+func narrowed(policy tools.Policy, controls session.Controls) tools.Policy {
+	policy.DenyClasses = slices.Clone(policy.DenyClasses)
+	switch controls.ApprovalPolicy {
+	case "never":
+		policy.NonInteractive = true
+	case "untrusted":
+		policy.Mode = tools.ModeAsk
+	}
+	if controls.FilesystemSandbox == "read-only" {
+		policy.DenyClasses = append(policy.DenyClasses, tools.Write, tools.Dangerous)
+	}
+	if controls.NetworkAccess != "enabled" {
+		policy.DenyClasses = append(policy.DenyClasses, tools.Network)
+	}
+	return policy
+}
+
+// toolApprover asks by the approvals of sessions.
+type toolApprover struct{ *session.Service }
+
+// Ask implements tools.Approver.
+func (a toolApprover) Ask(ctx context.Context, call tools.Call, class tools.Class, description string) (tools.Answer, error) {
+	answer, err := a.AskAboutTool(ctx, session.ToolQuestion{SessionID: call.SessionID, TurnID: call.TurnID, CallID: call.ID, Tool: call.Tool,
+		Arguments: call.Input, Reason: fmt.Sprintf("%s (%s)", description, class)})
+	return tools.Answer(answer), err
+}
+
+// access is what adapters give to conversations; nil when there are no tools.
+func (o *ownedTools) access() runtime.ToolAccess {
+	if o == nil {
+		return nil
+	}
+	return o
+}
+
+// Of implements runtime.ToolAccess.
+func (o *ownedTools) Of(sessionID string) runtime.ToolServer { return o.at(o.grants.Token(sessionID)) }
+
+// Unnamed implements runtime.ToolAccess.
+func (o *ownedTools) Unnamed() (runtime.ToolServer, func(context.Context, string) error) {
+	token, bind := o.grants.Unnamed()
+	return o.at(token), bind
+}
+
+func (o *ownedTools) at(token string) runtime.ToolServer {
+	return runtime.ToolServer{Name: mcphost.ServerName, URL: "http://" + reachable(o.listener.Addr()) + mcpPath, Token: token}
+}
+
+// reachable is the address by which an agent of this machine reaches a listener.
+func reachable(addr net.Addr) string {
+	if tcp, is := addr.(*net.TCPAddr); is && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
+	}
+	return addr.String()
+}
+
+// beside serves the door to the tools, behind the same guard as everything else; all other requests are next's.
+func (o *ownedTools) beside(guard func(http.Handler) http.Handler, next http.Handler) http.Handler {
+	if o == nil {
+		return next
+	}
+	door := guard(o.host)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == mcpPath {
+			door.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"harness/database"
+	"harness/internal/dbtest"
+)
+
+// ownedTool is a message that has a tool of the server called.
+func ownedTool(tool, input string) string { return "MOCK_CALL[harness/" + tool + "|" + input + "]END" }
+
+// toolWrite is one that writes a file of the workspace.
+func toolWrite(name string) string {
+	return ownedTool("workspace_write", `{"path":"`+name+`","content":"owned"}`)
+}
+
+// called are the ends of a session's calls of the server's tools, in order.
+func (s *site) called(session string) []string {
+	s.t.Helper()
+	ends, err := database.ReadTexts(s.t.Context(), dbtest.Connect(s.t, s.store()).Read(), "read tool calls",
+		`select tool || ' ' || status || ' ' || attempt from tool_calls where session_id = $1 order by created_at, id`, session)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ends
+}
+
+// TL-10, TL-23, TL-24, TL-29: the real codex and the real Claude Code are given the same tools, under the same policy: what reads runs, what
+// writes is an ordinary approval, a reason reaches the model, and a call that was given up does not run when it is approved late.
+func TestAgentsAreGivenTheToolsOfTheServer(t *testing.T) {
+	t.Parallel()
+	for n, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			s := withClaude(t, withEngine(engine), withEnv("HARNESS_TOOLS=workspace.read,workspace.write"))
+			if err := os.WriteFile(filepath.Join(s.workspace, "note.txt"), []byte("the note"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			server := s.start()
+			// One runtime on each engine: what they share does not depend on both.
+			runtimeName := []string{"codex", "claude"}[n]
+			t.Run(runtimeName, func(t *testing.T) {
+				session := server.createSession(object{"runtime": runtimeName, "approvalPolicy": "on-request", "filesystemSandbox": "danger-full-access", "networkAccess": "enabled"})
+				events := server.follow("threadId=" + session)
+				there := func(name string) bool {
+					_, err := os.Stat(filepath.Join(s.workspace, runtimeName+name))
+					return err == nil
+				}
+				finish := func(turn, said string) {
+					t.Helper()
+					if status := events.waitTurn(turn); status != "completed" {
+						t.Errorf("the turn ended %s", status)
+					}
+					if told := s.told(); !strings.Contains(told, said) {
+						t.Errorf("the model was told %q, want %q", told, said)
+					}
+				}
+				finish(server.send(session, ownedTool("workspace_read", `{"path":"note.txt"}`)), "the note")
+				finish(server.send(session, ownedTool("workspace_read", `{"path":"../secret"}`)), "the path escapes the workspace")
+
+				turn := server.send(session, toolWrite(runtimeName+"yes"))
+				shown := events.waitType("approval").payload()
+				if text(shown, "summary") != "Tool approval required: workspace.write" || text(shown, "turnId") != turn || there("yes") {
+					t.Errorf("shown is %v", shown)
+				}
+				server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(shown, "approvalId")+"/decision", object{"decision": "accept"})
+				finish(turn, "bytes_written")
+				if !there("yes") {
+					t.Error("what was approved did not run")
+				}
+
+				turn = server.send(session, toolWrite(runtimeName+"no"))
+				shown = events.waitType("approval").payload()
+				server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(shown, "approvalId")+"/decision", object{"decision": "decline", "message": "not on a Friday"})
+				finish(turn, "denied by local: not on a Friday")
+
+				turn = server.send(session, toolWrite(runtimeName+"late"))
+				shown = events.waitType("approval").payload()
+				server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/interrupt", nil)
+				events.waitTurn(turn)
+				server.eventually("the call that was given up is settled", func() bool {
+					ends := s.called(session)
+					return strings.HasSuffix(ends[len(ends)-1], "denied 1")
+				})
+				server.want(http.StatusNotFound, http.MethodPost, "/api/approvals/"+text(shown, "approvalId")+"/decision", object{"decision": "accept"})
+				if there("late") || there("no") {
+					t.Error("a call ran that was not approved")
+				}
+				want := "[workspace.read completed 1 workspace.read completed 1 workspace.write completed 1 workspace.write denied 1 workspace.write denied 1]"
+				if ends := fmt.Sprint(s.called(session)); ends != want {
+					t.Errorf("the calls ended %s, want %s", ends, want)
+				}
+				reads := server.createSession(object{"runtime": runtimeName, "approvalPolicy": "never", "filesystemSandbox": "read-only"})
+				events = server.follow("threadId=" + reads)
+				finish(server.send(reads, toolWrite(runtimeName+"readonly")), "denied by policy: override:deny_permission")
+				if there("readonly") {
+					t.Error("a read-only session wrote")
+				}
+			})
+			server.stop()
+		})
+	}
+}
+
+// TL-28: a server is killed while a call waits to be decided: the next one says so, the approval is over, and nothing runs by it.
+func TestACallDoesNotOutliveItsServer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, withEnv("HARNESS_TOOLS=workspace.write"))
+	free, err := net.Listen("tcp", "127.0.0.1:0") // its agent goes on, and calls the next server where it called this one
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := fmt.Sprintf("PORT=%d", free.Addr().(*net.TCPAddr).Port)
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server := s.start(port)
+	session := server.createSession(object{"approvalPolicy": "on-request"})
+	turn := server.send(session, toolWrite("killed"))
+	shown := server.follow("threadId=" + session + "&after=0").waitType("approval").payload()
+	server.kill()
+
+	server = s.start(port)
+	events := server.follow("threadId=" + session + "&after=0")
+	server.want(http.StatusNotFound, http.MethodPost, "/api/approvals/"+text(shown, "approvalId")+"/decision", object{"decision": "accept"})
+	if status := events.waitTurn(turn); status != "completed" {
+		t.Errorf("the turn ended %s", status)
+	}
+	turn = server.send(session, toolWrite("again"))
+	shown = events.wait("the next approval", func(f frame) bool { return f.Type == "approval" && text(f.payload(), "turnId") == turn }).payload()
+	server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(shown, "approvalId")+"/decision", object{"decision": "accept"})
+	if status := events.waitTurn(turn); status != "completed" {
+		t.Errorf("the turn after it ended %s", status)
+	}
+	if ends := fmt.Sprint(s.called(session)); ends != "[workspace.write denied 1 workspace.write completed 1]" {
+		t.Errorf("the calls ended %s", ends)
+	}
+	if _, err := os.Stat(filepath.Join(s.workspace, "killed")); err == nil {
+		t.Error("a call ran that nobody approved")
+	}
+	server.stop()
+}

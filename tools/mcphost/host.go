@@ -1,0 +1,173 @@
+// Package mcphost offers the tools of this server to agents over MCP: as streamable HTTP with a bearer for each session, and over standard pipes
+// (Bridge). It translates only: whether and how a call runs is decided by package tools.
+package mcphost
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rs/zerolog"
+
+	"harness/tools"
+)
+
+// ServerName is what agents know the server by.
+const ServerName = "harness"
+
+// DefaultProgress is how often an agent is told that its call still waits: some give up after a minute of silence.
+const DefaultProgress = 15 * time.Second
+
+// maxRequest bounds a request: a patch or a file to write, in JSON.
+const maxRequest = 32 << 20
+
+// callHeader names the request that a call came with. What a client sends under this name is not taken.
+const callHeader = "X-Harness-Tool-Call"
+
+// Session is what a call has to know of the session that it is made in.
+type Session struct {
+	// Workspace is its folder, TurnID the turn that runs, "" for none.
+	Workspace, TurnID string
+	Policy            tools.Policy
+}
+
+// Options are the parts of a Host. All but Progress and Version are required.
+type Options struct {
+	Executor *tools.Executor
+	Grants   *Grants
+	// Session looks a session up.
+	Session  func(ctx context.Context, id string) (Session, error)
+	Progress time.Duration
+	Version  string
+	Logger   zerolog.Logger
+}
+
+// Host is the door: an http.Handler for one path.
+type Host struct {
+	opts Options
+	mcp  http.Handler
+
+	mu    sync.Mutex
+	next  int64
+	calls map[string]*running
+}
+
+// running is a request for a call whose answer is waited for.
+type running struct {
+	ctx    context.Context //nolint:containedctx // who waits for the answer, which the protocol's own context does not say
+	cancel context.CancelFunc
+	// by is the bearer and the id of the request, by which it can be cancelled.
+	by string
+}
+
+// New makes a host.
+func New(opts Options) *Host {
+	opts.Progress = cmp.Or(opts.Progress, DefaultProgress)
+	h := &Host{opts: opts, calls: map[string]*running{}}
+	server := mcp.NewServer(&mcp.Implementation{Name: ServerName, Version: cmp.Or(opts.Version, "dev")}, nil)
+	for _, tool := range opts.Executor.Registry().Tools() {
+		readOnly, destructive := tool.Class == tools.ReadOnly, tool.Class != tools.ReadOnly
+		server.AddTool(&mcp.Tool{Name: tools.WireName(tool.Name), Description: tool.Description, InputSchema: tool.Input, OutputSchema: tool.Output,
+			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: readOnly, DestructiveHint: &destructive}}, h.call)
+	}
+	// Each request is complete in itself: an agent goes on with a server that was started anew, and needs no session of the protocol. Who may
+	// ask at all is the business of the guard before this handler.
+	h.mcp = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: maxRequest})
+	return h
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	token := bearer(r.Header)
+	if _, _, ok := h.opts.Grants.genuine(token); !ok {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="harness tools"`)
+		http.Error(w, "a session's bearer is required", http.StatusUnauthorized)
+		return
+	}
+	r.Header.Del(callHeader)
+	if r.Method != http.MethodPost {
+		h.mcp.ServeHTTP(w, r)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		http.Error(w, "the request is above its limit of "+strconv.Itoa(maxRequest)+" bytes, or broke off", http.StatusRequestEntityTooLarge)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var message struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params struct {
+			RequestID json.RawMessage `json:"requestId"`
+		} `json:"params"`
+	}
+	_ = json.Unmarshal(body, &message) // what is no message is refused by the protocol
+	switch message.Method {
+	case "tools/call":
+		number, done := h.begin(r.Context(), token+" "+string(message.ID))
+		defer done()
+		r.Header.Set(callHeader, number)
+	case "notifications/cancelled":
+		h.cancel(token + " " + string(message.Params.RequestID))
+	}
+	h.mcp.ServeHTTP(w, r)
+}
+
+func bearer(header http.Header) string {
+	scheme, token, _ := strings.Cut(header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// begin notes a call as long as its answer is waited for.
+func (h *Host) begin(ctx context.Context, by string) (number string, done func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.next++
+	number = strconv.FormatInt(h.next, 10)
+	ctx, cancel := context.WithCancel(ctx)
+	h.calls[number] = &running{ctx, cancel, by}
+	return number, func() {
+		cancel()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.calls, number)
+	}
+}
+
+// cancel ends the calls that are known by this; another one by the same id of the same agent is not told apart, and better not run.
+func (h *Host) cancel(by string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, one := range h.calls {
+		if one.by == by {
+			one.cancel()
+		}
+	}
+}
+
+// waiting is the context of who waits for a call's answer; false when nobody does any more.
+func (h *Host) waiting(number string) (context.Context, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one := h.calls[number]
+	if one == nil {
+		return nil, false
+	}
+	return one.ctx, true
+}
+
+var errGone = errors.New("the caller is gone")
