@@ -23,6 +23,7 @@ type Config struct {
 	TrustedProxies  []string      // HARNESS_TRUSTED_PROXIES
 	AuthToken       string        // HARNESS_AUTH_TOKEN (secret)
 	InsecureNoAuth  bool          // HARNESS_INSECURE_NO_AUTH
+	AllowYolo       bool          // HARNESS_ALLOW_YOLO
 	ShutdownTimeout time.Duration // HARNESS_SHUTDOWN_TIMEOUT_MS
 	StoreWait       time.Duration // HARNESS_STORE_WAIT_MS
 
@@ -103,7 +104,6 @@ type RPC struct {
 	Paths  []string // HARNESS_RPC_PATHS
 	Strict bool     // HARNESS_RPC_STRICT
 	Rate   int      // HARNESS_RPC_RATE: messages per minute; 0 is no bound
-	Yolo   bool     // HARNESS_ALLOW_YOLO
 }
 
 // Retention is for how many days, and how many of it, what is over is kept; 0 keeps all.
@@ -118,7 +118,6 @@ type Retention struct {
 type Tools struct {
 	Names       []string // HARNESS_TOOLS; none gives none
 	Mode        string   // HARNESS_TOOLS_MODE: ask, auto or yolo
-	AllowYolo   bool     // HARNESS_ALLOW_YOLO
 	Allow, Deny []string // HARNESS_TOOLS_ALLOW, HARNESS_TOOLS_DENY: names of tools and classes
 	Programs    []string // HARNESS_TOOLS_PROGRAMS
 	Sandbox     string   // HARNESS_TOOLS_SANDBOX: docker or bubblewrap

@@ -13,9 +13,6 @@ func rpcVariables() []Variable {
 		{Name: "HARNESS_RPC_RATE", Default: "600",
 			Doc:   "JSON-RPC messages one caller may send per minute, a token's bearer or, without tokens, a connection; more are answered rate_limited. 0: no limit.",
 			field: func(c *Config) any { return &c.RPC.Rate }},
-		{Name: "HARNESS_ALLOW_YOLO", Default: "false",
-			Doc:   "Let JSON-RPC clients open sessions without sandbox and approvals by permission_mode bypassPermissions or yolo_mode.",
-			field: func(c *Config) any { return &c.RPC.Yolo }},
 	})
 }
 
