@@ -38,6 +38,7 @@ require (
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
+	github.com/sourcegraph/jsonrpc2 v0.2.3 // indirect
 )
 
 require (

@@ -63,6 +63,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		Host: "127.0.0.1", Port: 3001, ShutdownTimeout: 10 * time.Second, StoreWait: 10 * time.Second,
 		AllowedOrigins: []string{"http://127.0.0.1:5173", "http://localhost:5173"},
 
+		RPC:      RPC{Paths: []string{"/rpc", "/ws"}, Rate: 600},
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL",
@@ -166,6 +167,7 @@ func otherValue(v Variable) string {
 		"HARNESS_TRUSTED_PROXIES":   "10.0.0.0/8,::1",
 		"HARNESS_RUNTIME_ENV_ALLOW": "COMPANY_*,opencode:KEY", "HARNESS_RUNTIME_CREDENTIALS": "shared,claude=ephemeral",
 		"HARNESS_RUNTIME_MAX_TURNS": "8,claude=2", "HARNESS_RUNTIME_MAX_MESSAGES": "0,acp:own=1",
+		"HARNESS_RUNTIME_STATUS": "gemini=preview,claude=disabled", "HARNESS_RPC_PATHS": "/rpc",
 	}
 	if s, ok := special[v.Name]; ok {
 		return s

@@ -182,8 +182,13 @@ func (c *call) sessionFailure(err error) *wire.Error {
 
 // runtimeFailure is about a runtime that does nothing now.
 func (c *call) runtimeFailure(err error) *wire.Error {
-	var disabled *operations.DisabledRuntimeError
+	var (
+		disabled *operations.DisabledRuntimeError
+		limit    *session.LimitError
+	)
 	switch {
+	case errors.As(err, &limit):
+		return failure("limit_reached", c.method.name, limit.Error(), true)
 	case errors.As(err, &disabled):
 		return c.away(failedDisabled, string(operations.RuntimeDisabled), "switched off by the operator", false)
 	case errors.Is(err, runtime.ErrUnavailable):

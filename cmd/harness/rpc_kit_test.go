@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -165,10 +166,12 @@ func (s *rpcSocket) refused(code int, method string, params any) rpcError {
 	return *answer.Error
 }
 
-// told waits for the next notification, after the last one waited for, of a method whose params fit.
-func (s *rpcSocket) toldOf(method string, fits func(object) bool) object {
+// toldOf waits for the next notification, after the last one waited for, of a method, or one of some, whose params fit.
+func (s *rpcSocket) toldOf(method string, fits func(object) bool, or ...string) object {
 	s.t.Helper()
-	found, at := s.find(s.marks, method, func(m rpcMessage) bool { return m.Method == method && (fits == nil || fits(m.Params)) })
+	found, at := s.find(s.marks, method, func(m rpcMessage) bool {
+		return slices.Contains(append(or, method), m.Method) && (fits == nil || fits(m.Params))
+	})
 	s.marks = at + 1
 	return found.Params
 }

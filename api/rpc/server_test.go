@@ -1,0 +1,438 @@
+package rpc_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/rs/zerolog"
+	"github.com/sourcegraph/jsonrpc2"
+	"go.uber.org/goleak"
+
+	"harness/api/rpc"
+	"harness/auth"
+	"harness/database"
+	"harness/internal/dbtest"
+	"harness/internal/sessiontest"
+	"harness/operations"
+	"harness/runtime/runtimetest/scripted"
+	"harness/stream"
+)
+
+const patience = time.Minute
+
+func TestMain(m *testing.M) {
+	if scripted.Play() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// bench is a server of JSON-RPC on real sessions of the scripted agent.
+type bench struct {
+	*sessiontest.Site
+	server *rpc.Server
+	url    string
+	role   auth.Role // of everybody who comes
+	t      *testing.T
+}
+
+func setup(t *testing.T, change func(*rpc.Options)) *bench {
+	t.Helper()
+	b := &bench{Site: sessiontest.Open(t, dbtest.Open(t, database.SQLite)), role: auth.RoleAdmin, t: t}
+	options := rpc.Options{Operations: operations.New(operations.Options{Sessions: b.Service, Controls: b.Service, Runtimes: b.Service}), Version: "1"}
+	if change != nil {
+		change(&options)
+	}
+	var err error
+	if b.server, err = rpc.New(options); err != nil {
+		t.Fatal(err)
+	}
+	hub := stream.NewHub(b.Journal, stream.Options{Logger: zerolog.Nop()})
+	b.Start(hub)
+	b.Start(b.server)
+	sockets := stream.NewHandler(hub, stream.HandlerOptions{}).For(b.server)
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.WithContext(auth.WithPrincipal(r.Context(), auth.Principal{Actor: r.Header.Get("Actor"), Role: b.role}))
+		if r.Method == http.MethodPost {
+			b.server.Post().ServeHTTP(w, r)
+			return
+		}
+		rpc.Upgrades(sockets).ServeHTTP(w, r)
+	}))
+	t.Cleanup(served.Close)
+	b.url = served.URL
+	return b
+}
+
+// socket is one connection.
+type socket struct {
+	t    *testing.T
+	conn *websocket.Conn
+}
+
+func (b *bench) dial(t *testing.T, actor string) *socket {
+	t.Helper()
+	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(b.url, "http"), &websocket.DialOptions{HTTPHeader: http.Header{"Actor": {actor}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	return &socket{t, conn}
+}
+
+func (s *socket) send(text string) {
+	s.t.Helper()
+	if err := s.conn.Write(s.t.Context(), websocket.MessageText, []byte(text)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *socket) read() string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	_, text, err := s.conn.Read(ctx)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// R19: whatever is said, the socket stays and says what JSON-RPC 2.0 asks for.
+func TestMalformedInputKeepsTheSocket(t *testing.T) {
+	t.Parallel()
+	s := setup(t, nil).dial(t, "somebody")
+	for _, one := range []struct{ said, want string }{
+		{`not json`, `"id":null,"error":{"code":-32700`},
+		{``, `"id":null,"error":{"code":-32700`},
+		{`{"jsonrpc":"2.0","id":1,"method":`, `"id":null,"error":{"code":-32700`},
+		{`[1,2`, `"id":null,"error":{"code":-32700`},
+		{`7`, `"id":null,"error":{"code":-32600`},
+		{`null`, `"id":null,"error":{"code":-32600`},
+		{`{}`, `"id":null,"error":{"code":-32600`},
+		{`[]`, `"id":null,"error":{"code":-32600`},
+		{`[1]`, `[{"jsonrpc":"2.0","id":null,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":7.9,"method":"status/health"}`, `"id":7.9,"result"`},
+		{`{"jsonrpc":"2.0","id":[1],"method":"status/health"}`, `"id":null,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":false,"method":"status/health"}`, `"id":null,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":9007199254740993,"method":"status/health"}`, `"id":9007199254740993,"result"`},
+		{`{"jsonrpc":"2.0","id":null,"method":"status/health"}`, `"id":null,"result"`},
+		{`{"id":2,"method":"status/health"}`, `"id":2,"error":{"code":-32600`},
+		{`{"jsonrpc":2.0,"id":2,"method":"status/health"}`, `"id":2,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":3}`, `"id":3,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":3,"method":9}`, `"id":3,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":4,"method":"session/start","params":"text"}`, `"id":4,"error":{"code":-32602`},
+		{`{"jsonrpc":"2.0","id":4,"method":"session/start","params":[1]}`, `"id":4,"error":{"code":-32602`},
+		{`{"jsonrpc":"2.0","id":5,"method":"none/such","params":{}}`, `"id":5,"error":{"code":-32601`},
+		{`{"jsonrpc":"2.0","id":6,"method":"status/health","more":1,"params":{"strange":[{}]}}`, `"id":6,"result"`},
+		{strings.Repeat("[", 20_000), `"id":null,"error":{"code":-32700`},
+	} {
+		s.send(`{"jsonrpc":"2.0","method":"none/such"}`) // a notification is not answered, whatever it is
+		s.send(one.said)
+		if got := s.read(); !strings.Contains(got, one.want) || strings.Contains(got, "json:") || strings.Contains(got, ".go") {
+			t.Errorf("%.80s is answered\n%s, want\n%s", one.said, got, one.want)
+		}
+	}
+}
+
+// An answer leaves behind every event that was committed before it, and before those that come later.
+func TestNoAnswerOvertakesAnEvent(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *rpc.Options) { o.Rate = 0 })
+	s := b.dial(t, "somebody")
+	session := b.NewSession()
+	s.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"notifications":["event/harness"],"cursor":true}}}`)
+	s.read()
+	s.send(`{"jsonrpc":"2.0","id":0,"method":"session/watch","params":{"session_id":"` + session + `"}}`)
+	s.read()
+	const times = 200
+	told := make(map[int]bool)
+	for n := range times {
+		if err := b.AnnounceStop(t.Context(), session); err != nil { // an internal event: it shows no frame of the stream
+			t.Fatal(err)
+		}
+		if _, err := b.Rename(t.Context(), session, fmt.Sprint("title ", n)); err != nil {
+			t.Fatal(err)
+		}
+		b.upsert(session, n)
+		// What was stored before the call is there before its answer.
+		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"status/health"}`, n+1))
+		for answered := false; !answered; {
+			var m struct {
+				ID     *int `json:"id"`
+				Params struct {
+					Type    string `json:"type"`
+					Payload struct {
+						Message struct {
+							ID string `json:"messageId"`
+						} `json:"entry"`
+					} `json:"payload"`
+				} `json:"params"`
+			}
+			text := s.read()
+			if err := json.Unmarshal([]byte(text), &m); err != nil {
+				t.Fatal(err)
+			}
+			if m.ID == nil {
+				told[n] = told[n] || strings.Contains(text, fmt.Sprintf("entry-%d\"", n))
+				continue
+			}
+			if answered = true; !told[n] {
+				t.Fatalf("answer %d came before the event of entry %d", *m.ID, n)
+			}
+		}
+	}
+}
+
+// Who may not be here any more is closed with 1008, and nobody else; a role that is not enough is told so.
+func TestAccessIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	revoked, other := b.dial(t, "revoked"), b.dial(t, "other")
+	for _, s := range []*socket{revoked, other} {
+		s.send(`{"jsonrpc":"2.0","id":1,"method":"status/health"}`)
+		s.read()
+	}
+	if n := b.server.Expel(func(p auth.Principal) bool { return p.Actor == "revoked" }); n != 1 {
+		t.Errorf("%d sockets were closed", n)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, _, err := revoked.conn.Read(ctx); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
+		t.Errorf("its socket ended with %v", err)
+	}
+	other.send(`{"jsonrpc":"2.0","id":2,"method":"status/health"}`)
+	if got := other.read(); !strings.Contains(got, `"id":2,"result"`) {
+		t.Error(got)
+	}
+	b.role = auth.RoleMember
+	viewer := b.dial(t, "viewer")
+	for method, role := range map[string]string{"session/start": "operator", "permission/respond": "operator", "workspace/add": "admin", "status/get": ""} {
+		viewer.send(`{"jsonrpc":"2.0","id":3,"method":"` + method + `"}`)
+		if got := viewer.read(); strings.Contains(got, "-32013") != (role != "") || role != "" && !strings.Contains(got, `"required_role":"`+role+`"`) {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+}
+
+// Heartbeats come by themselves; too many messages are answered, not punished; shutdown ends the socket it came from.
+func TestHeartbeatsRateAndShutdown(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *rpc.Options) { o.Heartbeat, o.Rate = 5*time.Millisecond, 3 })
+	s := b.dial(t, "eager")
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"notifications":[]}}}`)
+	for range 2 {
+		s.send(`{"jsonrpc":"2.0","id":2,"method":"status/health"}`)
+	}
+	s.send(`{"jsonrpc":"2.0","id":3,"method":"status/health"}`)
+	limited := false
+	for range 200 { // heartbeats until initialize is read, which wants none
+		if text := s.read(); strings.Contains(text, "rate_limited") {
+			limited = strings.Contains(text, `"id":3`) && strings.Contains(text, "retry_after_ms")
+			break
+		}
+	}
+	if !limited {
+		t.Error("the fourth message of a minute with three was carried out")
+	}
+	quiet := b.dial(t, "quiet")
+	for {
+		if text := quiet.read(); strings.Contains(text, "event/heartbeat") {
+			if !strings.Contains(text, `"server_time"`) || !strings.Contains(text, `"sequence"`) {
+				t.Error(text)
+			}
+			break
+		}
+	}
+	quiet.send(`{"jsonrpc":"2.0","id":9,"method":"shutdown"}`)
+	answered := false
+	for {
+		_, text, err := quiet.conn.Read(t.Context())
+		if err != nil {
+			if !answered || websocket.CloseStatus(err) != websocket.StatusNormalClosure {
+				t.Errorf("answered %v, then %v", answered, err)
+			}
+			break
+		}
+		answered = answered || strings.Contains(string(text), `"id":9,"result":{"success":true}`)
+	}
+}
+
+// 64 messages of a socket are carried out at once; the next one is told so, and the socket goes on.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *rpc.Options) { o.Rate = 0 })
+	session := b.NewSession()
+	b.Say(session, "HOLD[busy]")
+	s := b.dial(t, "eager")
+	for n := range 65 {
+		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"session/send","params":{"session_id":%q,"prompt":"REPLY[%d]"}}`, n, session, n))
+	}
+	if text := s.read(); !strings.Contains(text, `"code":"busy"`) || !strings.Contains(text, `"retryable":true`) {
+		t.Error(text)
+	}
+	if err := b.Agent.Release("busy"); err != nil {
+		t.Fatal(err)
+	}
+	answers := map[string]bool{}
+	for len(answers) < 64 {
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Result json.RawMessage `json:"result"`
+		}
+		if err := json.Unmarshal([]byte(s.read()), &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.ID != nil {
+			answers[string(m.ID)] = true
+		}
+	}
+}
+
+// objects carries a client of another maker over a websocket.
+type objects struct{ conn *websocket.Conn }
+
+func (o objects) WriteObject(v any) error {
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = o.conn.Write(context.Background(), websocket.MessageText, text)
+	}
+	return err
+}
+
+func (o objects) ReadObject(v any) error {
+	_, text, err := o.conn.Read(context.Background())
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	return err
+}
+
+func (o objects) Close() error { return o.conn.CloseNow() }
+
+// notes collects notifications.
+type notes struct {
+	mu   sync.Mutex
+	seen []string
+	news chan struct{}
+}
+
+func (n *notes) Handle(_ context.Context, _ *jsonrpc2.Conn, r *jsonrpc2.Request) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.seen = append(n.seen, r.Method)
+	select {
+	case n.news <- struct{}{}:
+	default:
+	}
+}
+
+func (n *notes) await(t *testing.T, method string) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		n.mu.Lock()
+		found := strings.Contains(strings.Join(n.seen, " ")+" ", method+" ")
+		n.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-n.news:
+		case <-deadline:
+			t.Fatalf("never told %s", method)
+		}
+	}
+}
+
+// A JSON-RPC client that is not ours drives a turn, gets its errors with their data, and hears the notifications.
+func TestAnIndependentClient(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	heard := &notes{news: make(chan struct{}, 1)}
+	client := jsonrpc2.NewConn(t.Context(), objects{b.dial(t, "independent").conn}, heard)
+	t.Cleanup(func() { _ = client.Close() })
+	var hello struct {
+		Capabilities struct {
+			RuntimeRegistry struct {
+				DefaultRuntime string
+				Runtimes       []struct {
+					ID      string
+					Methods map[string]string
+				}
+			}
+		}
+	}
+	if err := client.Call(t.Context(), "initialize", map[string]any{"protocolVersion": "1.0"}, &hello); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Notify(t.Context(), "initialized", nil); err != nil {
+		t.Fatal(err)
+	}
+	known := hello.Capabilities.RuntimeRegistry.Runtimes[0]
+	session := b.NewSession()
+	params := func(more map[string]any) map[string]any {
+		all := map[string]any{"session_id": session, "workspace_id": "session:" + session, "agent_type": known.ID}
+		for name, value := range more {
+			all[name] = value
+		}
+		return all
+	}
+	var result map[string]any
+	for _, step := range []struct {
+		use  string
+		more map[string]any
+	}{{"watch", nil}, {"send", map[string]any{"prompt": "REPLY[hello there]"}}, {"state", nil}} {
+		if err := client.Call(t.Context(), known.Methods[step.use], params(step.more), &result); err != nil {
+			t.Fatalf("%s: %v", step.use, err)
+		}
+	}
+	heard.await(t, "event/claude_message")
+	heard.await(t, "event/stream_read_complete")
+	if err := client.Call(t.Context(), known.Methods["messages"], params(nil), &result); err != nil || !strings.Contains(fmt.Sprint(result), "hello there") {
+		t.Errorf("%v: %v", err, result)
+	}
+	var refused *jsonrpc2.Error
+	err := client.Call(t.Context(), known.Methods["send"], map[string]any{"prompt": "x", "agent_type": "nobody"}, nil)
+	if !errors.As(err, &refused) || refused.Code != -32602 || !strings.Contains(string(*refused.Data), `"supported_agent_types":["scripted"]`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// POST answers one message or batch, nothing to notifications, and refuses what needs a socket.
+func TestPost(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	for _, one := range []struct {
+		said, kind string
+		status     int
+		want       string
+	}{
+		{`{"jsonrpc":"2.0","id":1,"method":"status/health"}`, "application/json", 200, `"id":1,"result":{"status":"ok"`},
+		{`[{"jsonrpc":"2.0","id":1,"method":"status/health"},{"jsonrpc":"2.0","id":2,"method":"none"}]`, "application/json; charset=utf-8", 200, `},{"jsonrpc":"2.0","id":2,"error"`},
+		{`{"jsonrpc":"2.0","method":"initialized"}`, "application/json", 204, ``},
+		{`{"jsonrpc":"2.0","id":1,"method":"workspace/session/watch","params":{"workspace_id":"w","session_id":"s"}}`, "application/json", 200, `-32600,"message":"Invalid request: workspace/session/watch needs a websocket"`},
+		{`{"jsonrpc":"2.0","id":1,"method":"events/resume","params":{"after":0}}`, "application/json", 200, `needs a websocket`},
+		{`{"jsonrpc":"2.0","id":1,"method":"status/health"}`, "text/plain", 415, `-32600`},
+		{`{"pad":"` + strings.Repeat("x", 1<<20) + `"}`, "application/json", 413, `-32600`},
+	} {
+		response, err := http.Post(b.url, one.kind, strings.NewReader(one.said))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := readAll(t, response)
+		if response.StatusCode != one.status || !strings.Contains(body, one.want) || one.want == "" && body != "" {
+			t.Errorf("%.80s is answered %d %s", one.said, response.StatusCode, body)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
