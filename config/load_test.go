@@ -63,7 +63,8 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		Host: "127.0.0.1", Port: 3001, ShutdownTimeout: 10 * time.Second, StoreWait: 10 * time.Second,
 		AllowedOrigins: []string{"http://127.0.0.1:5173", "http://localhost:5173"},
 
-		RPC:      RPC{Paths: []string{"/rpc", "/ws"}, Rate: 600},
+		RPC:             RPC{Paths: []string{"/rpc", "/ws"}, Rate: 600},
+		RuntimeMaxTurns: []string{"0"}, RuntimeMaxMessages: []string{"4096"}, SessionMaxMessages: 256, Tools: Tools{Mode: "auto", Sandbox: "docker"},
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL",

@@ -82,7 +82,7 @@ func namesOfTools(all []tools.Tool) (names []string) {
 }
 
 // toolPolicy is what the configuration says of calls.
-func toolPolicy(cfg config.Tools) (tools.Policy, error) {
+func toolPolicy(cfg config.Tools, yolo bool) (tools.Policy, error) {
 	policy := tools.Policy{Mode: tools.Mode(cfg.Mode)}
 	split := func(setting string, words []string) (names []string, classes []tools.Class, err error) {
 		for _, word := range words {
@@ -100,7 +100,7 @@ func toolPolicy(cfg config.Tools) (tools.Policy, error) {
 	var err, denyErr error
 	policy.AllowTools, policy.AllowClasses, err = split("HARNESS_TOOLS_ALLOW", cfg.Allow)
 	policy.DenyTools, policy.DenyClasses, denyErr = split("HARNESS_TOOLS_DENY", cfg.Deny)
-	if err := errors.Join(err, denyErr, tools.CheckPolicy(policy, cfg.AllowYolo)); err != nil {
+	if err := errors.Join(err, denyErr, tools.CheckPolicy(policy, yolo)); err != nil {
 		return policy, &usageError{err}
 	}
 	return policy, nil
@@ -120,7 +120,7 @@ func (s *Server) startTools(ctx context.Context) error {
 		return err
 	}
 	owned := &ownedTools{Server: s}
-	if owned.policy, err = toolPolicy(s.cfg.Tools); err != nil {
+	if owned.policy, err = toolPolicy(s.cfg.Tools, s.cfg.AllowYolo); err != nil {
 		return err
 	}
 	secret, err := toolSecret(filepath.Join(s.dir.path, toolSecretFile))
