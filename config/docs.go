@@ -58,7 +58,8 @@ An empty variable counts as unset, but for ` + "`HARNESS_ALLOWED_ORIGINS`" + `. 
 separated by commas (extension roots by ` + "`:`" + `); a config file may use a real list. Relative paths start at the working directory.
 A value of ours in ` + "`.env`" + ` that contains ` + "`$`" + ` must stand in single quotes.
 
-A ` + "`.env`" + ` that sets a variable of ours and is not consented to, or was edited since, stops every command with exit code 2, its hash and the
+A ` + "`.env`" + ` that sets a variable of ours and is not consented to, or was edited since, stops every command with exit code 2,` +
+	` its hash and the
 command to consent with. ` + "`--trust`, or `HARNESS_TRUST=true`" + ` in the environment, consents for one run: for scripts and containers.
 
 A value that is not allowed stops the start with exit code 2 and one line that names the variable, the value and what is allowed.

@@ -80,7 +80,8 @@ This page is made from the tables the contract test uses, so it can not disagree
 
 How it is known: recordings of codex-manager answering its clients (21 topics, about 1,200 exchanges and 6,000 websocket frames, with codex
 0.169.0 and a scripted model) are replayed request by request against a real server process with the real codex. Status, content type, body
-and frames are compared after ids, times, folders and the model's own words are normalised; frames are compared in their order per socket and
+and frames are compared after ids, times, folders and the model's own words are normalised;` +
+	` frames are compared in their order per socket and
 thread. ` + "`go test ./cmd/harness -run TestTheRecordedContractHolds -v`" + ` prints a line per topic.
 
 `

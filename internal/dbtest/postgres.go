@@ -68,7 +68,8 @@ func startCluster() (*runningCluster, error) {
 	}
 	// A watcher shell keeps the cluster exactly as long as our end of its stdin is open: when the test binary ends in whatever way, read
 	// returns and the cluster and its folder go.
-	script := `"$0" -D "$1" -k "$2" -c listen_addresses= -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=300 -c shared_buffers=64MB >"$2/log" 2>&1 & pg=$!
+	script := `"$0" -D "$1" -k "$2" -c listen_addresses= -c fsync=off -c synchronous_commit=off \
+		-c full_page_writes=off -c max_connections=300 -c shared_buffers=64MB >"$2/log" 2>&1 & pg=$!
 read -r _; kill -QUIT $pg; wait $pg; rm -rf "$2"`
 	watcher := command(credential, "/bin/sh", "-c", script, filepath.Join(bin, "postgres"), data, dir)
 	lifeline, err := watcher.StdinPipe()
