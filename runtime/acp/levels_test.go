@@ -40,7 +40,7 @@ func TestNothingIsConfined(t *testing.T) {
 	t.Parallel()
 	person := &refuser{Store: runtimetest.NewStore(), t: t}
 	model := mockmodel.Start(t)
-	s := newSite(t, model, acp.Gemini(), false, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.GeminiURL())
+	s := newSite(t, model, acp.Gemini(), false, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.Root())
 	s.options.Bin = agenttest.Binary(t, "gemini")
 	t.Cleanup(person.answered.Wait)
 	person.agent = s.start(t, person)
