@@ -108,25 +108,27 @@ check_chromium() {
 	chromium_bin >/dev/null || fail "the package chromium brought no chromium (on Ubuntu it is a snap); install Google Chrome, or name a browser in HARNESS_TEST_CHROMIUM"
 }
 
-# check_sandbox: on macOS Claude Code takes what the system has.
-check_sandbox() {
+# check_socat: Claude Code's sandbox is bubblewrap and socat on Linux, and what the system has on macOS.
+check_socat() {
+	if [ "$(uname -s)" != Linux ] || have socat; then return 0; fi
+	apt_root || fail "socat is missing; as root: apt-get install socat"
+	apt_install socat
+}
+
+# check_bubblewrap CODEX tries the one that codex brings, as Claude Code uses it. It is taken for both: codex does not get on with the older one
+# of some distributions while its home is a temporary folder, as it is in tests.
+check_bubblewrap() {
 	[ "$(uname -s)" = Linux ] || return 0
-	missing=
-	have bwrap || missing=bubblewrap
-	have socat || missing="$missing socat"
-	if [ -n "$missing" ]; then
-		apt_root || fail "Claude Code's sandbox is missing:" $missing "(Debian/Ubuntu, as root: apt-get install" $missing")"
-		apt_install $missing
-	fi
-	# The same as Claude Code asks of it: a namespace of its own without a network.
-	said=$(bwrap --ro-bind / / --unshare-net --unshare-pid --proc /proc --dev /dev true 2>&1) ||
+	bwrap=$(dirname -- "$(dirname -- "$1")")/codex-resources/bwrap
+	said=$("$bwrap" --ro-bind / / --unshare-net --unshare-pid --proc /proc --dev /dev true 2>&1) ||
 		fail "bubblewrap does not work here ($said); allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, on Ubuntu also kernel.apparmor_restrict_unprivileged_userns=0)"
 }
 
 check_go
 check_cc
 check_npm
-check_sandbox
+check_socat
 check_postgres
 check_chromium
+check_bubblewrap "$("$here/agents.sh" codex)"
 "$here/agents.sh" >/dev/null

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"harness/internal/agenttest"
-	"harness/internal/dbtest"
 )
 
 // claudeKey is the key of Claude Code's model in these tests. It is looked for where it must not be.
@@ -41,55 +39,6 @@ func (i *instance) claudeProcess() string {
 		}
 	}
 	return ""
-}
-
-// Unchanged routes drive the real Claude Code: a turn waits for an approval, the server is killed, the next one goes on
-// with the same process, the answer reaches it, and the turn ends once. The key of its model is its own.
-func TestClaudeCodeOutlivesItsServer(t *testing.T) {
-	t.Parallel()
-	for _, engine := range dbtest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			s := withClaude(t, withEngine(engine))
-			server := s.start()
-			session := server.claudeSession()
-			events := server.follow("after=0")
-			file := filepath.Join(s.workspace, "made.txt")
-			turn := server.send(session, "MOCK_CMD[touch "+file+"]")
-			approval := text(events.waitType("approval").payload(), "approvalId")
-			pid := server.claudeProcess()
-			if pid == "" {
-				t.Fatal("health does not tell of its process")
-			}
-			s.requireKeyKept(server, pid)
-			seen := events.all()
-			server.kill()
-
-			server = s.start()
-			resumed := server.follow(fmt.Sprintf("after=%d", seen[len(seen)-1].Pos))
-			server.eventually("the process is taken over", func() bool { return server.claudeProcess() == pid })
-			if _, err := os.Stat(file); err == nil {
-				t.Error("it ran before it was allowed")
-			}
-			server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"})
-			if status := resumed.waitTurn(turn); status != "completed" {
-				t.Errorf("the turn ended %s", status)
-			}
-			if _, err := os.Stat(file); err != nil {
-				t.Error(err)
-			}
-			if status := resumed.waitTurn(server.send(session, "MOCK_REPLY[still here]")); status != "completed" {
-				t.Errorf("the next turn ended %s", status)
-			}
-			said := fmt.Sprint(server.transcript(session))
-			if strings.Count(said, "Command execution completed: touch") != 1 || !strings.Contains(said, "still here") {
-				t.Errorf("the transcript is %s", said)
-			}
-			server.stop()
-			s.requireNoOrphans()
-			s.foldJournal(session) // gap-free
-		})
-	}
 }
 
 // A turn whose Claude Code was killed before a tool ran is tried again when somebody asks for it, with its message.

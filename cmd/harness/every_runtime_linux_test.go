@@ -2,17 +2,28 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"harness/database"
 	"harness/internal/agenttest"
-	"harness/internal/codextest"
 	"harness/internal/dbtest"
+	"harness/internal/mockmodel"
+)
+
+// Secrets of a server and of its runtimes' providers. They are looked for where they must not be.
+const (
+	geminiKey  = "planted-gemini-key-51f0"
+	openAIKey  = "sk-planted-openai-77ab"
+	rbacSecret = "planted-rbac-secret-0123456789abcdef"
 )
 
 // driven is a runtime as the tests that drive all of them with one server need it.
@@ -20,7 +31,11 @@ type driven struct {
 	name string
 	// command is how its model is told to run one that a person is asked about.
 	command func(string) string
-	levels  object
+	// plan is how its model is told to make one, "" where it has no tool for that: codex gives the models of the tests none.
+	plan   string
+	levels object
+	// refused is a level it does not enforce.
+	refused object
 }
 
 // everyRuntime are all a server can drive but codex, which most other tests are about: only approvals stand in the way of their sessions.
@@ -29,17 +44,18 @@ func everyRuntime() []driven {
 		return func(command string) string { return marker + "[" + command + "]" }
 	}
 	open := object{"approvalPolicy": "untrusted", "filesystemSandbox": "danger-full-access", "networkAccess": "enabled"}
-	all := []driven{}
-	for _, name := range runtimeNames() {
-		switch name {
-		case "codex":
-		case "codex-acp": // it asks before a command leaves its sandbox
-			all = append(all, driven{name, run("MOCK_ESC"), open})
-		default:
-			all = append(all, driven{name, run("MOCK_CMD"), open})
-		}
+	const (
+		todo  = `MOCK_CALL[todowrite|{"todos":[{"content":"one","status":"in_progress","priority":"high","id":"1"}]}]END`
+		tasks = `MOCK_CALL[TaskCreate|{"subject":"one","description":"one"}]END`
+	)
+	unconfined := object{"filesystemSandbox": "workspace-write"}
+	return []driven{
+		{"claude", run("MOCK_CMD"), tasks, open, nil}, {"claude-acp", run("MOCK_CMD"), tasks, open, unconfined},
+		// codex asks before a command leaves its sandbox.
+		{"codex-acp", run("MOCK_ESC"), "", open, unconfined}, {"gemini", run("MOCK_CMD"), "", open, unconfined},
+		// The heavy ones come up meanwhile.
+		{"opencode", run("MOCK_CMD"), todo, open, unconfined}, {"opencode-acp", run("MOCK_CMD"), "", open, unconfined},
 	}
-	return all
 }
 
 // withEveryRuntime makes a site whose servers drive every real agent, with the scripted model behind each.
@@ -54,8 +70,8 @@ func withEveryRuntime(t *testing.T, options ...siteOption) *site {
 	}
 	s.env = append(s.env, "PATH="+programs+string(filepath.ListSeparator)+os.Getenv("PATH"), "HARNESS_RUNTIMES="+strings.Join(runtimeNames(), ","),
 		"CLAUDE_BIN="+agenttest.Binary(t, "claude"), "CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"), "ANTHROPIC_API_KEY="+claudeKey,
-		"ANTHROPIC_BASE_URL="+s.model.Root(), "GEMINI_BIN="+agenttest.Binary(t, "gemini"), "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+s.model.Root(),
-		"CODEX_PATH="+codextest.Binary(t, codextest.Default), "OPENAI_API_KEY=test", `DEFAULT_AUTH_REQUEST={"methodId":"api-key"}`,
+		"ANTHROPIC_BASE_URL="+s.model.Root(), "GEMINI_BIN="+agenttest.Binary(t, "gemini"), "GEMINI_API_KEY="+geminiKey, "GOOGLE_GEMINI_BASE_URL="+s.model.Root(),
+		"CODEX_PATH="+agenttest.Binary(t, "codex"), "OPENAI_API_KEY="+openAIKey, "AGENT_EXTENSION_RBAC_JWT_SECRET="+rbacSecret, `DEFAULT_AUTH_REQUEST={"methodId":"api-key"}`,
 		"HARNESS_RUNTIME_ENV_ALLOW=codex-acp:DEFAULT_AUTH_REQUEST")
 	return s
 }
@@ -79,7 +95,7 @@ type conversation struct {
 	pid                           int
 }
 
-// The conformance of whole servers with every real agent at once, two sessions of each: a turn of each waits for an approval when the server is
+// RA-20, RA-22, RA-23: whole servers with every real agent at once, two sessions of each: a turn of each waits for an approval when the server is
 // killed; the next one takes all agents over, the answers reach them, and each turn ends once. Then each agent is killed in a turn: that
 // one is interrupted, and the next message goes on with the conversation.
 func TestEveryRuntimeOutlivesItsServer(t *testing.T) {
@@ -89,35 +105,26 @@ func TestEveryRuntimeOutlivesItsServer(t *testing.T) {
 			t.Parallel()
 			s := withEveryRuntime(t, withEngine(engine))
 			server := s.start()
+			server.waitRuntime()
 			events := server.follow("after=0")
 			var all []*conversation
 			for _, one := range everyRuntime() {
-				body := object{"runtime": one.name}
-				for name, level := range one.levels {
-					body[name] = level
-				}
-				c := &conversation{driven: one, session: server.createSession(body), file: filepath.Join(s.workspace, one.name)}
-				c.turn = server.send(c.session, one.command("touch "+c.file))
-				all = append(all, c)
-				beside := server.createSession(body)
-				if status := events.turnStatus(server.send(beside, "MOCK_REPLY[beside]")); status != "completed" {
-					t.Errorf("%s: the turn of another session ended %s", one.name, status)
+				all = append(all, &conversation{driven: one, file: filepath.Join(s.workspace, one.name)})
+			}
+			each := func(name string, do func(c *conversation, t *testing.T)) {
+				for _, c := range all {
+					t.Run(c.name+" "+name, func(t *testing.T) { do(c, t) })
 				}
 			}
-			for _, c := range all {
-				c.approval = events.approvalOf(c.session)
-				if c.pid = server.processOf(c.name, c.session); c.pid == 0 {
-					t.Errorf("%s: nothing serves it", c.name)
-				}
-			}
+			each("begins", func(c *conversation, t *testing.T) { c.begins(t, server, events, engine == database.SQLite) })
+			s.requireKeysKept(server, all)
 			seen := events.all()
 			server.kill()
 
 			server = s.start()
 			events = server.follow(fmt.Sprintf("after=%d", seen[len(seen)-1].Pos))
-			for _, c := range all {
-				t.Run(c.name, func(t *testing.T) { c.goesOn(t, server, events) })
-			}
+			each("goes on", func(c *conversation, t *testing.T) { c.goesOn(t, server, events) })
+			each("is killed", func(c *conversation, t *testing.T) { c.isKilled(t, server, events) })
 			server.stop()
 			s.requireNoOrphans()
 			s.foldJournal("") // gap-free
@@ -125,7 +132,90 @@ func TestEveryRuntimeOutlivesItsServer(t *testing.T) {
 	}
 }
 
-// goesOn is the second half of the test above for one agent, with the server that came back.
+// begins leaves a turn that waits for an approval, beside another session in which a whole one is over.
+func (c *conversation) begins(t *testing.T, server *instance, events *follower, whole bool) {
+	for field, level := range c.refused {
+		answer := server.want(http.StatusBadRequest, http.MethodPost, "/api/sessions", object{"runtime": c.name, field: level})
+		if said := fmt.Sprint(answer); !strings.Contains(said, field) || !strings.Contains(said, "unsupported_control") {
+			t.Errorf("%s %s is refused with %s", field, level, said)
+		}
+	}
+	body := object{"runtime": c.name}
+	for name, level := range c.levels {
+		body[name] = level
+	}
+	c.session = server.createSession(body)
+	c.turn = server.send(c.session, c.command("touch "+c.file))
+	beside := server.createSession(body)
+	if whole {
+		c.wholeTurn(t, server, events, beside)
+	} else if status := events.turnStatus(server.send(beside, "MOCK_REPLY[beside]")); status != "completed" {
+		t.Errorf("the turn of another session ended %s", status)
+	}
+	c.approval = text(events.approval(c.session, 0), "approvalId")
+	if c.pid = server.processOf(c.name, c.session); c.pid == 0 {
+		t.Error("nothing serves it")
+	}
+}
+
+// wholeTurn is what clients that know codex alone see of a turn: they get the frames and entries they know, and what they show of them.
+func (c *conversation) wholeTurn(t *testing.T, server *instance, events *follower, session string) {
+	made := filepath.Join(server.workspace, c.name+".txt")
+	turn := server.send(session, c.command("echo said-by-"+c.name)+" MOCK_PATCH["+made+"] "+c.plan)
+	asked := 0
+	for approval := events.approval(session, 0); approval != nil; approval = events.approval(session, asked) {
+		asked++
+		if text(approval, "summary") == "" {
+			t.Errorf("an approval without a summary: %v", approval)
+		}
+		server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(approval, "approvalId")+"/decision", object{"decision": "accept"})
+	}
+	if status := events.turnStatus(turn); status != "completed" || asked == 0 {
+		t.Errorf("the turn ended %s, and asked %d times", status, asked)
+	}
+	told := map[string]int{}
+	for _, f := range events.all() {
+		if f.ThreadID == nil || *f.ThreadID != session {
+			continue
+		}
+		told[f.Type]++
+		if f.Type == "notification" {
+			told[text(f.payload(), "method")]++
+			told[text(f.payload(), "method")+" "+text(f.payload(), "params", "item", "type")]++
+		}
+		if f.Type == "turn_diff_updated" && !strings.Contains(text(f.payload(), "diff"), "+hello from mock") {
+			t.Errorf("a diff without what was written: %s", f.raw)
+		}
+	}
+	expected := []string{"turn/started", "item/started commandExecution", "item/completed commandExecution", "item/completed fileChange",
+		"item/agentMessage/delta", "item/completed agentMessage", "approval", "approval_resolved", "thread_token_usage_updated", "turn_diff_updated"}
+	if c.plan != "" {
+		expected = append(expected, "turn_plan_updated")
+	}
+	if can := server.want(http.StatusOK, http.MethodGet, "/api/capabilities?runtime="+c.name, nil); c.plan != "" && text(can, "capabilities", "plan") != "true" {
+		t.Errorf("its capabilities are %v", can["capabilities"])
+	}
+	for _, one := range expected {
+		if told[one] == 0 {
+			t.Errorf("no %s among %v; it said %v", one, slices.Sorted(maps.Keys(told)), server.entries(session, "agentMessage"))
+		}
+	}
+	entries := server.transcript(session)
+	for kind, says := range map[string]string{"userMessage": "MOCK_", "commandExecution": "Command execution completed: ", "fileChange": "File change completed",
+		"agentMessage": "Tool said: ", "approval.resolved": ""} {
+		if found := entry(t, entries, kind); !strings.Contains(text(found, "content"), says) {
+			t.Errorf("an entry of type %s says %v", kind, found["content"])
+		}
+	}
+	if !strings.Contains(text(entry(t, entries, "fileChange"), "details"), "hello from mock") {
+		t.Errorf("no diff in %v", entry(t, entries, "fileChange"))
+	}
+	if models, listed := server.want(http.StatusOK, http.MethodGet, "/api/models?runtime="+c.name, nil)["data"].([]any); !listed || len(models) == 0 {
+		t.Error("no models")
+	}
+}
+
+// goesOn answers, with the server that came back, what the one before it was asked.
 func (c *conversation) goesOn(t *testing.T, server *instance, events *follower) {
 	server.eventually("its process is taken over", func() bool { return server.processOf(c.name, c.session) == c.pid })
 	if _, err := os.Stat(c.file); err == nil {
@@ -141,9 +231,12 @@ func (c *conversation) goesOn(t *testing.T, server *instance, events *follower) 
 	if commands := server.entries(c.session, "commandExecution"); len(commands) != 1 {
 		t.Errorf("the transcript has commands %v", commands)
 	}
+}
 
-	held := server.send(c.session, "MOCK_HOLD["+c.name+server.databaseURL+"]")
-	if err := server.model.WaitHeld(t.Context(), c.name+server.databaseURL); err != nil {
+// isKilled kills the agent in a turn.
+func (c *conversation) isKilled(t *testing.T, server *instance, events *follower) {
+	held := server.send(c.session, "MOCK_HOLD["+c.name+"]")
+	if err := server.model.WaitHeld(t.Context(), c.name); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(server.processOf(c.name, c.session), syscall.SIGKILL); err != nil {
@@ -152,16 +245,17 @@ func (c *conversation) goesOn(t *testing.T, server *instance, events *follower) 
 	if status := events.turnStatus(held); status != "interrupted" {
 		t.Errorf("the turn of a killed agent ended %s", status)
 	}
-	if status := events.turnStatus(server.send(c.session, "MOCK_REPLY[still here]")); status != "completed" {
+	if status := events.turnStatus(server.send(c.session, "MOCK_REPLY["+c.name+" is still here]")); status != "completed" {
 		t.Errorf("the turn after it ended %s", status)
 	}
 	said := server.entries(c.session, "agentMessage")
-	if len(said) == 0 || text(said[len(said)-1], "content") != "still here" {
+	if len(said) == 0 || text(said[len(said)-1], "content") != c.name+" is still here" {
 		t.Errorf("it said %v", said)
 	}
-	requests := server.model.Requests()
-	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "touch "+c.file) {
-		t.Errorf("the model was not told of the first turn: %.2000s", last)
+	if !slices.ContainsFunc(server.model.Requests(), func(r mockmodel.Request) bool {
+		return strings.Contains(string(r.Body), c.name+" is still here") && strings.Contains(string(r.Body), "touch "+c.file)
+	}) {
+		t.Error("the model was not told of the first turn")
 	}
 	ended := map[string]int{}
 	for _, f := range events.all() {
@@ -176,18 +270,42 @@ func (c *conversation) goesOn(t *testing.T, server *instance, events *follower) 
 	}
 }
 
-// find returns the first of all frames that fits, now or later; unlike wait it takes none of them away.
+// requireKeysKept looks for what the agents got of secrets where it must not be.
+func (s *site) requireKeysKept(server *instance, all []*conversation) {
+	s.t.Helper()
+	for _, c := range all {
+		switch c.name {
+		case "claude":
+			s.requireKeyKept(server, strconv.Itoa(c.pid))
+		case "gemini":
+			requireKeyOnlyIn(s.t, geminiKey, s.runtimeProcesses(c.name), s.runtimeProcesses("codex"))
+		case "opencode":
+			s.requireSecretsKept(server, strconv.Itoa(c.pid), claudeKey, geminiKey, openAIKey, rbacSecret)
+		}
+	}
+}
+
+// find returns the first of all frames that fits, now or later. Unlike wait it takes none of them away.
 func (f *follower) find(what string, fits func(frame) bool) frame {
 	f.t.Helper()
-	f.mu.Lock()
-	marker := f.marker
-	f.marker = 0
-	f.mu.Unlock()
-	found := f.wait(what, fits)
-	f.mu.Lock()
-	f.marker = marker
-	f.mu.Unlock()
-	return found
+	deadline := time.After(3 * patience) // agents are heavy to start again
+	for next := 0; ; {
+		f.mu.Lock()
+		frames, news := f.frames, f.news
+		f.mu.Unlock()
+		for ; next < len(frames); next++ {
+			if fits(frames[next]) {
+				return frames[next]
+			}
+		}
+		select {
+		case <-news:
+		case <-f.ended:
+			f.t.Fatalf("the stream ended (%v) before %s; it had %s", f.err, what, f.types())
+		case <-deadline:
+			f.t.Fatalf("no frame: %s; there were %s", what, f.types())
+		}
+	}
 }
 
 // turnStatus waits for the end of a turn, whatever ended before it.
@@ -199,9 +317,20 @@ func (f *follower) turnStatus(turn string) string {
 	return text(found.payload(), "params", "turn", "status")
 }
 
-// approvalOf waits for what a session asks.
-func (f *follower) approvalOf(session string) string {
+// approval waits for what a session asks, after it has asked so many times before; nil when its first turn is over by then.
+func (f *follower) approval(session string, before int) object {
 	f.t.Helper()
-	found := f.find("an approval of session "+session, func(f frame) bool { return f.Type == "approval" && f.ThreadID != nil && *f.ThreadID == session })
-	return text(found.payload(), "approvalId")
+	found := f.find("an approval of session "+session, func(f frame) bool {
+		if f.ThreadID == nil || *f.ThreadID != session {
+			return false
+		}
+		if f.Type == "approval" {
+			before--
+		}
+		return before < 0 || text(f.payload(), "method") == "turn/completed"
+	})
+	if found.Type != "approval" {
+		return nil
+	}
+	return found.payload()
 }

@@ -3,82 +3,12 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
-	"harness/internal/agenttest"
-	"harness/internal/dbtest"
 	"harness/runtime/process"
 )
-
-// A session of Gemini CLI over REST: the server is killed while its turn waits for an approval, the next one goes on
-// with the same process, and the answer ends the turn once. A level it does not enforce is refused, and the keys it was
-// given reach it alone.
-func TestAGeminiTurnOutlivesItsServer(t *testing.T) {
-	t.Parallel()
-	for _, engine := range dbtest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			const key = "planted-gemini-key"
-			s := newSite(t, withEngine(engine), withEnv("HARNESS_RUNTIMES=codex,gemini", "GEMINI_BIN="+agenttest.Binary(t, "gemini"), "GEMINI_API_KEY="+key))
-			s.env = append(s.env, "GOOGLE_GEMINI_BASE_URL="+s.model.Root())
-			server := s.start()
-			refused := server.want(http.StatusBadRequest, http.MethodPost, "/api/sessions",
-				object{"runtime": "gemini", "filesystemSandbox": "read-only"})
-			if !strings.Contains(fmt.Sprint(refused), "danger-full-access") {
-				t.Errorf("a level it does not enforce: %v", refused)
-			}
-			session := server.createSession(object{"runtime": "gemini", "approvalPolicy": "untrusted", "networkAccess": "enabled"})
-			events := server.follow("after=0")
-			file := filepath.Join(s.workspace, "made.txt")
-			turn := server.send(session, "MOCK_CMD[touch "+file+"]")
-			asked := events.waitType("approval").payload()
-			if !strings.Contains(fmt.Sprint(asked), file) {
-				t.Errorf("asked %v", asked)
-			}
-			approval := text(asked, "approvalId")
-			before := s.runtimeProcesses("gemini")
-			requireKeyOnlyIn(t, key, before, s.runtimeProcesses("codex"))
-			seen := events.all()
-			server.kill()
-
-			server = s.start()
-			resumed := server.follow(fmt.Sprintf("after=%d", seen[len(seen)-1].Pos))
-			server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"})
-			if status := resumed.waitTurn(turn); status != "completed" {
-				t.Errorf("the turn ended %s", status)
-			}
-			if _, err := os.Stat(file); err != nil {
-				t.Error(err)
-			}
-			if after := s.runtimeProcesses("gemini"); !slices.Contains(after, before[0]) {
-				t.Errorf("its processes are %v, were %v", after, before)
-			}
-			if status := resumed.waitTurn(server.send(session, "MOCK_REPLY[still here]")); status != "completed" {
-				t.Errorf("the next turn ended %s", status)
-			}
-			var shown []string
-			for _, entry := range server.transcript(session) {
-				shown = append(shown, fmt.Sprintf("%v: %v", entry["type"], entry["content"]))
-			}
-			for _, want := range []string{"commandExecution: Command execution completed: touch " + file, "agentMessage: still here"} {
-				if !slices.Contains(shown, want) {
-					t.Errorf("the transcript lacks %q: %q", want, shown)
-				}
-			}
-			server.stop()
-			s.requireNoOrphans()
-			s.foldJournal(session) // gap-free
-			if strings.Contains(server.logTail(), key) {
-				t.Error("the key is in the log")
-			}
-		})
-	}
-}
 
 // runtimeProcesses are the living processes of a runtime and what they started.
 func (s *site) runtimeProcesses(runtime string) []int {

@@ -2,16 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"harness/internal/agenttest"
-	"harness/internal/dbtest"
-	"harness/runtime/process"
 )
 
 // withOpenCode makes a site whose servers drive the real OpenCode beside codex, with the scripted model.
@@ -27,88 +23,6 @@ func withOpenCode(t *testing.T, options ...siteOption) *site {
 	}
 	s.env = append(s.env, "OPENCODE_CONFIG_CONTENT="+string(configuration))
 	return s
-}
-
-// openCodePID is OpenCode's process once it is up.
-func (i *instance) openCodePID() string {
-	i.t.Helper()
-	pid := ""
-	i.eventually("OpenCode is up", func() bool {
-		_, health := i.call(http.MethodGet, "/api/health", nil)
-		for _, one := range health["runtimes"].([]any) {
-			if text(one, "name") == "opencode" && text(one, "state") == "ready" {
-				pid = text(one.(object)["processes"].([]any)[0], "pid")
-			}
-		}
-		return pid != ""
-	})
-	return pid
-}
-
-// A session of OpenCode through REST alone: an approval outlives a killed server, is answered once, and the turn ends
-// once. What OpenCode inherits holds none of the server's secrets, nor its own password where others could read it.
-func TestASessionOfOpenCode(t *testing.T) {
-	t.Parallel()
-	const token, others = "canary-token-0123456789", "canary-of-another-provider"
-	for _, engine := range dbtest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			s := withOpenCode(t, withEngine(engine), withEnv("ANTHROPIC_API_KEY="+others, "OPENAI_API_KEY="+others, "AGENT_EXTENSION_RBAC_JWT_SECRET="+token))
-			server := s.start()
-			pid := server.openCodePID()
-			session := server.createSession(object{"runtime": "opencode", "approvalPolicy": "untrusted", "networkAccess": "enabled"})
-			events := server.follow("after=0")
-			file := filepath.Join(s.workspace, "made.txt")
-			turn := server.send(session, "MOCK_CMD[touch "+file+"]")
-			approval := text(events.waitType("approval").payload(), "approvalId")
-			seen := events.all()
-			server.kill()
-
-			server = s.start()
-			resumed := server.follow(fmt.Sprintf("after=%d", seen[len(seen)-1].Pos))
-			if again := server.openCodePID(); again != pid {
-				t.Errorf("OpenCode is process %s, was %s", again, pid)
-			}
-			if _, err := os.Stat(file); err == nil {
-				t.Error("it ran before it was allowed")
-			}
-			server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"})
-			if status := resumed.waitTurn(turn); status != "completed" {
-				t.Errorf("the turn ended %s", status)
-			}
-			if _, err := os.Stat(file); err != nil {
-				t.Error(err)
-			}
-			if commands := server.entries(session, "commandExecution"); len(commands) != 1 {
-				t.Errorf("the transcript has commands %v", commands)
-			}
-			if status := resumed.waitTurn(server.send(session, "MOCK_REPLY[still here]")); status != "completed" {
-				t.Errorf("the next turn ended %s", status)
-			}
-			// The narrowest levels are the rule: with them it has nothing to write with.
-			narrow := server.want(http.StatusOK, http.MethodPost, "/api/sessions",
-				object{"runtime": "opencode", "filesystemSandbox": "read-only", "networkAccess": "restricted", "approvalPolicy": "never"})
-			forbidden := filepath.Join(s.workspace, "forbidden.txt")
-			resumed.waitTurn(server.send(text(narrow, "session", "sessionId"), "MOCK_CMD[touch "+forbidden+"] MOCK_PATCH["+forbidden+"]"))
-			if _, err := os.Stat(forbidden); err == nil {
-				t.Error("a session that may only read wrote a file")
-			}
-			for name, body := range map[string]object{
-				"a sandbox":       {"runtime": "opencode", "filesystemSandbox": "workspace-write"},
-				"half a sandbox":  {"runtime": "opencode", "filesystemSandbox": "danger-full-access", "networkAccess": "restricted"},
-				"a policy of its": {"runtime": "opencode", "approvalPolicy": "on-failure"},
-			} {
-				if status, answer := server.call(http.MethodPost, "/api/sessions", body); status != http.StatusBadRequest {
-					t.Errorf("%s is answered %d %v", name, status, answer)
-				}
-			}
-			s.requireSecretsKept(server, pid, token, others)
-			server.stop()
-			if left, err := process.Marked(process.Mark(s.dataDir, "opencode")); err != nil || len(left) != 0 {
-				t.Errorf("%v of OpenCode are left, %v", left, err)
-			}
-		})
-	}
 }
 
 // requireSecretsKept looks for secrets where they must not be, and for OpenCode's password in its command line and in the log.

@@ -66,7 +66,7 @@ func everyAdapter(t *testing.T) (adapters []runtime.Adapter) {
 		codex.New(codex.Options{Shims: &shim.Host{RunDir: t.TempDir()}, Detach: true}), claude.New("", setup(claude.Name)),
 		opencode.New(opencode.Options{Setup: setup(opencode.Name), Bridge: []string{"harness"}}),
 	}
-	own, err := acp.Configured(`{"NAME":"any command"}`)
+	own, err := acp.Configured(`{"name":"any command"}`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,17 +9,27 @@ import (
 	"testing"
 )
 
-// RequireSandbox fails the test where Claude Code finds nothing to confine commands with: bubblewrap and socat on Linux.
-func RequireSandbox(t testing.TB) {
+// Bubblewrap is the bubblewrap that codex brings, for Linux: one of a known version, whatever the machine has.
+func Bubblewrap(t testing.TB) string {
 	t.Helper()
+	return filepath.Join(filepath.Dir(filepath.Dir(Binary(t, "codex"))), "codex-resources", "bwrap")
+}
+
+// SandboxPath is a PATH with what Claude Code confines commands with: on Linux bubblewrap, and socat, without which it fails the test.
+func SandboxPath(t testing.TB) string {
+	t.Helper()
+	path := os.Getenv("PATH")
 	if runtime.GOOS != "linux" {
-		return
+		return path
 	}
-	for _, program := range []string{"bwrap", "socat"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("%v; install what the tests need with: %s", err, filepath.Join(root(t), "scripts", "setup-test.sh"))
-		}
+	if _, err := exec.LookPath("socat"); err != nil {
+		t.Fatalf("%v; install what the tests need with: %s", err, filepath.Join(root(t), "scripts", "setup-test.sh"))
 	}
+	folder := t.TempDir()
+	if err := os.Symlink(Bubblewrap(t), filepath.Join(folder, "bwrap")); err != nil {
+		t.Fatal(err)
+	}
+	return folder + string(filepath.ListSeparator) + path
 }
 
 // PathWithout is a PATH of the programs of this machine without some.

@@ -178,7 +178,7 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 		p.mu.Unlock()
 	}
 	return runtime.Capabilities{Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: r.profile.Forms, ApproveForSession: len(r.profile.SessionOptions) > 0,
-		Plan: true, Usage: true, Images: images, SurvivesRestart: r.survives, ProcessPer: runtime.ProcessPerRuntime,
+		Plan: !r.profile.NoPlan, Usage: true, Images: images, SurvivesRestart: r.survives, ProcessPer: runtime.ProcessPerRuntime,
 		Sandboxes: []string{sandboxFull}, ApprovalPolicies: r.profile.policies(), NetworkAccess: []string{"enabled"}}
 }
 

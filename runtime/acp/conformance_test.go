@@ -2,10 +2,12 @@ package acp_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -272,6 +274,9 @@ func TestOthersKeepTheirPromises(t *testing.T) {
 					t.Errorf("%s: the file: %v", decision, err)
 				}
 			}
+			if agent.Capabilities().ToolInput {
+				answerQuestion(t, agent, store, model, say)
+			}
 			turn := say(words.Hold("h"))
 			if err := agent.AwaitHeld(t.Context(), "h"); err != nil {
 				t.Fatal(err)
@@ -289,6 +294,38 @@ func TestOthersKeepTheirPromises(t *testing.T) {
 				t.Errorf("the last turn ended %+v", end)
 			}
 		})
+	}
+}
+
+// answerQuestion has an agent ask a person by a form, and the model hear the answer.
+func answerQuestion(t *testing.T, agent *runtimetest.Agent, store *runtimetest.Store, model *mockmodel.Server, say func(string) string) {
+	t.Helper()
+	turn := say("MOCK_ASK")
+	asked := store.Asked(t, turn, runtime.RequestToolInput)
+	var form struct {
+		Questions []struct{ ID, Question string }
+	}
+	if err := json.Unmarshal(asked.Params, &form); err != nil || len(form.Questions) == 0 || form.Questions[0].Question == "" {
+		t.Fatalf("it asks %s, %v", asked.Params, err)
+	}
+	answers, err := json.Marshal(map[string]any{form.Questions[0].ID: map[string]any{"answers": []string{"B"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := runtime.Reply{Decision: "accept", Answers: answers}
+	if err := agent.CheckReply(runtimetest.Ref(asked), reply); err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Answer(t.Context(), runtimetest.Ref(asked), reply); err != nil {
+		t.Fatal(err)
+	}
+	if end := store.End(t, turn); end.Status != runtime.TurnDone {
+		t.Errorf("the turn that asked ended %+v", end)
+	}
+	if !slices.ContainsFunc(model.Outputs(), func(o mockmodel.Output) bool {
+		return strings.Contains(o.Text, `"B"`) || strings.Contains(o.Text, "=B")
+	}) {
+		t.Errorf("the model heard %v", model.Outputs())
 	}
 }
 

@@ -70,23 +70,3 @@ func lines(text string) []string {
 	}
 	return list
 }
-
-// header and body are a change as a part of the diff of several files.
-func (e edit) header() string {
-	path := strings.TrimPrefix(e.Path, "/")
-	from, to := "a/"+path, "b/"+path
-	switch e.Kind {
-	case "add":
-		from = "/dev/null"
-	case "delete":
-		to = "/dev/null"
-	}
-	return fmt.Sprintf("diff --git a/%s b/%s\n--- %s\n+++ %s\n", path, path, from, to)
-}
-
-func (e edit) body() string {
-	if e.Kind == "add" {
-		return unified("", e.Diff)
-	}
-	return e.Diff
-}

@@ -29,6 +29,8 @@ type Profile struct {
 	Modes map[string]string
 	// Forms says that it asks persons questions.
 	Forms bool
+	// NoPlan says that it does not tell what it plans.
+	NoPlan bool
 	// QuestionTools are tools that show as the question they ask.
 	QuestionTools []string
 	// SessionOptions are the ids of the options of an approval that hold for the session and no longer. What an agent calls "always" may hold for
@@ -71,7 +73,7 @@ func Gemini() Profile {
 		Setting:        "GEMINI_BIN",
 		Modes:          map[string]string{"untrusted": "default", "on-request": "default", "never": "yolo"},
 		SessionOptions: []string{"proceed_always", "proceed_always_tool", "proceed_always_server"},
-		ToolNameInID:   true, History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl",
+		NoPlan:         true, ToolNameInID: true, History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl",
 	}
 }
 
@@ -80,7 +82,8 @@ func ClaudeBridge() Profile {
 	return Profile{
 		Name: "claude-acp", Title: "Claude Code (ACP bridge)", Command: []string{"claude-agent-acp"}, Families: []string{"claude"},
 		Env: []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
-			"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_TERMINAL_TITLE=1", "CLAUDE_CODE_ATTRIBUTION_HEADER=0", "CLAUDE_CODE_MAX_RETRIES=2"},
+			"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_TERMINAL_TITLE=1", "CLAUDE_CODE_ATTRIBUTION_HEADER=0", "CLAUDE_CODE_MAX_RETRIES=2",
+			"CLAUDE_CODE_ENABLE_TODO_TOOLS=1"},
 		Keys: []string{"ANTHROPIC_API_KEY"}, Logins: []string{"$HOME/.claude/.credentials.json"},
 		Tested: "0.100.0", Install: "npm install -g @agentclientprotocol/claude-agent-acp@0.100.0", Login: "set ANTHROPIC_API_KEY, or log in with: claude /login",
 		Modes: map[string]string{"untrusted": "default", "on-request": "default"}, Forms: true, QuestionTools: []string{"AskUserQuestion"},
@@ -110,7 +113,7 @@ func OpenCode() Profile {
 			"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1", "OPENCODE_PURE=1"},
 		Logins: []string{"$XDG_DATA_HOME/opencode/auth.json", "$HOME/.local/share/opencode/auth.json"},
 		Tested: "1.18.33", Install: "npm install -g opencode-ai@1.18.33", Login: "log in with: opencode auth login",
-		Setting: "OPENCODE_BIN", Modes: map[string]string{"untrusted": "build", "on-request": "build"},
+		Setting: "OPENCODE_BIN", Modes: map[string]string{"untrusted": "build", "on-request": "build"}, NoPlan: true,
 	}
 }
 

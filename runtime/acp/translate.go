@@ -247,11 +247,11 @@ func (t *translator) close(of *talk, one *tool, status string, at int64) (signal
 	of.Ended = keepLast(of.Ended, one.ID, maxEnded)
 	signals = []runtime.Signal{wire.ItemCompleted(of.place(), one.item(t.profile, of.Cwd, status), at)}
 	if status == wire.StatusCompleted && one.Type == wire.ItemFileChange {
-		diff := of.Diff
-		for _, e := range one.Edits {
-			diff += e.header() + e.body()
+		var edits []wire.FileEdit
+		if one.Edits != nil {
+			edits = one.fileEdits()
 		}
-		if diff != of.Diff && len(diff) <= maxDiff {
+		if diff := wire.TurnDiff(of.Diff, of.Cwd, edits); diff != of.Diff && len(diff) <= maxDiff {
 			of.Diff = diff
 			signals = append(signals, wire.DiffUpdated(of.place(), diff))
 		}

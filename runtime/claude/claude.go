@@ -80,11 +80,13 @@ func New(bin string, setup stdio.Setup) *Runtime {
 	return r
 }
 
-// settled are the variables every process gets: it keeps to what it is asked, and gives up on a model's server that fails.
+// settled are the variables every process gets: it keeps to what it is asked, gives up on a model's server that fails, and keeps a list of
+// tasks with every model: newer ones have none otherwise, and their sessions no plan.
 func settled() []string {
 	return []string{
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_TERMINAL_TITLE=1", "CLAUDE_CODE_ATTRIBUTION_HEADER=0", "CLAUDE_CODE_MAX_RETRIES=2",
+		"CLAUDE_CODE_ENABLE_TODO_TOOLS=1",
 	}
 }
 

@@ -64,7 +64,7 @@ func (t *translation) end(turn wire.Turn) {
 	}
 	turn.ID, turn.StartedAt, turn.CompletedAt = t.Turn, t.Began, t.at
 	t.say(wire.TurnCompleted(t.Thread, turn))
-	t.Turn, t.Began, t.Message, t.Blocks, t.Tools, t.Asked, t.Failure, t.Over, t.Silent = "", 0, "", nil, nil, nil, "", false, ""
+	t.Turn, t.Began, t.Message, t.Blocks, t.Tools, t.Asked, t.Failure, t.Over, t.Silent, t.Diff = "", 0, "", nil, nil, nil, "", false, "", ""
 }
 
 func (t *translation) usage(e *event) {

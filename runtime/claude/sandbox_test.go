@@ -29,7 +29,7 @@ func on(t *testing.T, m machine) func(*rig) {
 	path := os.Getenv("PATH")
 	switch m {
 	case equipped:
-		agenttest.RequireSandbox(t)
+		path = agenttest.SandboxPath(t)
 	case unequipped:
 		path = agenttest.PathWithout(t, "bwrap")
 	case crippled:

@@ -30,6 +30,8 @@ type state struct {
 	Blocks  []block `json:"blocks,omitempty"`
 	// Tools are the calls that have not ended.
 	Tools []toolCall `json:"tools,omitempty"`
+	// Diff is what the turn has changed so far, in files.
+	Diff string `json:"diff,omitempty"`
 	// Plan are the agent's tasks, in order.
 	Plan []task `json:"plan,omitempty"`
 	// Asked are the open requests and Allowed what a person has allowed for the session.

@@ -218,9 +218,20 @@ func (t *translation) toolResults(e *event) {
 		if !ended.Silent {
 			out := outcome{text: p.Content.text(), failed: p.IsError, native: e.ToolUseResult, at: t.at}
 			t.say(wire.ItemCompleted(t.here(), t.tool(ended, status, &out), t.at))
+			if status == wire.StatusCompleted && edits(ended.Name) {
+				t.changed(edit(ended.Name, readInput(ended.Input), &out))
+			}
 		} else if status == wire.StatusCompleted {
 			t.planned(ended, e.ToolUseResult)
 		}
+	}
+}
+
+// changed tells what the turn has changed so far, as long as that can be remembered.
+func (t *translation) changed(change wire.FileEdit) {
+	if diff := wire.TurnDiff(t.Diff, t.Cwd, []wire.FileEdit{change}); len(diff) <= maxDetail {
+		t.Diff = diff
+		t.say(wire.DiffUpdated(t.here(), diff))
 	}
 }
 

@@ -36,7 +36,7 @@ func (t *translation) whole(item any) {
 
 func (t *translation) begin(turn string) {
 	t.Turn, t.Began, t.Failure, t.Over = runtime.KnownID(turn), t.at, "", false
-	t.Message, t.Blocks, t.Silent = "", nil, ""
+	t.Message, t.Blocks, t.Silent, t.Diff = "", nil, "", ""
 	t.say(wire.TurnStarted(t.Thread, wire.Turn{ID: t.Turn, StartedAt: t.at}))
 }
 

@@ -16,7 +16,8 @@ func TestLevelsAreEnforced(t *testing.T) {
 		t.Run(string(version), func(t *testing.T) {
 			t.Parallel()
 			store := runtimetest.NewStore()
-			agent := newSite(t, version, store).agent()
+			s := newSite(t, version, store)
+			agent := s.agent()
 			for _, test := range []struct {
 				level, network string
 				want           runtimetest.Reach
@@ -25,6 +26,8 @@ func TestLevelsAreEnforced(t *testing.T) {
 				{"workspace-write", "restricted", runtimetest.Reach{Command: true, File: true}},
 				{"workspace-write", "enabled", runtimetest.Reach{Command: true, File: true, Network: true}},
 				{"danger-full-access", "enabled", runtimetest.Everything()},
+				// Nothing is promised here but what codex has.
+				{"danger-full-access", "restricted", runtimetest.Everything()},
 			} {
 				t.Run(test.level+", "+test.network, func(t *testing.T) {
 					t.Parallel()
@@ -40,9 +43,9 @@ func TestLevelsAreEnforced(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					store.End(t, turn.TurnID)
-					if got := ground.Reached(); got != test.want {
-						t.Errorf("it could %+v, promised is %+v", got, test.want)
+					end := store.End(t, turn.TurnID)
+					if got := ground.Reached(); got != test.want || end.Status != runtime.TurnDone {
+						t.Errorf("it could %+v, promised is %+v; the turn ended %+v, the model heard %v", got, test.want, end, s.model.Outputs())
 					}
 				})
 			}

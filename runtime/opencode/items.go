@@ -14,6 +14,8 @@ const (
 	partReasoning = wire.ItemReasoning
 	// kindReasoning is the item.Tool of it.
 	kindReasoning = "(thought)"
+	// maxDiff bounds talk.Diff, in bytes.
+	maxDiff = 64 << 10
 )
 
 // part takes a part of a message: an item that began, grew or ended.
@@ -113,7 +115,25 @@ func (t *translation) tool(in *talk, p part) {
 		if shown(p.Tool) {
 			t.say(wire.ItemCompleted(in.in(), toolItem(in, open, p.State), t.at))
 		}
+		if changesFiles(p.Tool) && p.State.Status == "completed" {
+			t.changed(in, p)
+		}
 		in.over(p.ID)
+	}
+}
+
+// changesFiles tells the tools that show as changes of files.
+func changesFiles(tool string) bool {
+	return slices.Contains([]string{"edit", "write", "multiedit", "patch", "apply_patch"}, tool)
+}
+
+// changed tells what the turn has changed so far, as long as that can be remembered.
+func (t *translation) changed(in *talk, p part) {
+	var input toolInput
+	_ = json.Unmarshal(p.State.Input, &input) // as in toolItem
+	if diff := wire.TurnDiff(in.Diff, in.Dir, edits(p.Tool, p.State, input)); len(diff) <= maxDiff {
+		in.Diff = diff
+		t.say(wire.DiffUpdated(in.in(), diff))
 	}
 }
 
@@ -144,10 +164,10 @@ func toolItem(in *talk, open *item, now toolState) any {
 	var input toolInput
 	_ = json.Unmarshal(now.Input, &input) // members of another type than expected are skipped
 	over := now.Status != "running"
-	switch open.Tool {
-	case toolShell:
+	if open.Tool == toolShell {
 		return shellItem(in, open, now, input, word, over)
-	case "edit", "write", "multiedit", "patch", "apply_patch":
+	}
+	if changesFiles(open.Tool) {
 		return wire.FileChange(open.ID, word, edits(open.Tool, now, input)...)
 	}
 	call := wire.ToolCall{ID: open.ID, Server: Name, Tool: open.Tool, Status: word, Arguments: now.Input}

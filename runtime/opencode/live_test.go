@@ -80,7 +80,7 @@ func TestOpenCode(t *testing.T) {
 	common := newShared(t)
 	for name, test := range map[string]func(*testing.T, *shared, *runtimetest.Store){
 		"levels": levelsHold, "approvals for the session": approvalsStay, "sub-agents": subAgents, "conversations": library, "files": files,
-		"levels that change": levelsChange, "what a message may be": inputs,
+		"levels that change": levelsChange, "what commands get": commandsEnvironment, "what a message may be": inputs,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -345,6 +345,21 @@ func files(t *testing.T, s *shared, store *runtimetest.Store) {
 	edits.done(turn)
 	if !exists(filepath.Join(dir, "free.txt")) || exists(outside) {
 		t.Error("on-request does not ask for what is outside alone")
+	}
+}
+
+// A command gets OpenCode's environment, and the shell of its user, but not the password of OpenCode's server: what it prints is a transcript's.
+func commandsEnvironment(t *testing.T, s *shared, store *runtimetest.Store) {
+	k := s.talk(t, store, full(folder(t), "never"))
+	k.done(k.say("MOCK_CMD[env; echo name=$0]"))
+	printed := ""
+	for _, output := range s.model.Outputs() {
+		if strings.Contains(output.Text, "name=") {
+			printed = output.Text
+		}
+	}
+	if strings.Contains(printed, "OPENCODE_SERVER_PASSWORD") || strings.Contains(printed, "OPENCODE_CONFIG_CONTENT") || !strings.Contains(printed, "HOME="+s.options.Home.Dir) || strings.Contains(printed, "/shell/") {
+		t.Errorf("it printed %s", printed)
 	}
 }
 

@@ -45,6 +45,8 @@ type talk struct {
 	Base  wire.Tokens `json:"base"`
 	Used  wire.Tokens `json:"used"`
 	Retry int         `json:"retry,omitempty"`
+	// Diff is what the turn has changed so far, in files.
+	Diff string `json:"diff,omitempty"`
 	// Failure is why the turn is going to end badly, nil when it is not. Silent is why it was to end when the agent said nothing in it.
 	Failure *failure `json:"failure,omitempty"`
 	Silent  string   `json:"silent,omitempty"`

@@ -254,6 +254,5 @@ func TestAMissingSandboxRunsNothing(t *testing.T) {
 
 func bubblewrap(t *testing.T) string {
 	t.Helper()
-	agenttest.RequireSandbox(t)
-	return "bwrap"
+	return agenttest.Bubblewrap(t)
 }

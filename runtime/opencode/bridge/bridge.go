@@ -2,7 +2,7 @@
 // on its own standard pipes, as agents do that package stdio drives. So OpenCode is kept by a shim like every other agent: what it says while
 // no server listens waits in the shim's spool, and an answer is given once however many servers give it.
 //
-// It owns the password of the OpenCode server, which no server of ours learns but commands that OpenCode runs do, and that nothing is lost when
+// It owns the password of the OpenCode server, which no server of ours learns, and that nothing is lost when
 // the stream of events breaks off: it then tells how each conversation stands (Snapshot). Of what an event means it knows whose it is, and what a sub-agent may.
 package bridge
 
@@ -135,8 +135,12 @@ func Run(ctx context.Context, path string, in io.Reader, out, log io.Writer) err
 		folders: map[string]string{}, busy: map[string]bool{}, unheard: map[string]string{}, parents: map[string]string{}}
 	defer b.http.CloseIdleConnections()
 	logs := &sharedLog{out: log}
+	shell, err := commandShell()
+	if err != nil {
+		return err
+	}
 	server, err := process.Start(ctx, process.Spec{
-		Path: path, Args: []string{"serve", "--hostname", "127.0.0.1", "--port", "0"}, Env: append(os.Environ(), passwordVariable+"="+b.password),
+		Path: path, Args: []string{"serve", "--hostname", "127.0.0.1", "--port", "0"}, Env: append(os.Environ(), passwordVariable+"="+b.password, "SHELL="+shell),
 		Stderr: logs.line, DieWithParent: true,
 	})
 	if err != nil {
