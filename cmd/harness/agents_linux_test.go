@@ -19,14 +19,24 @@ func (i *instance) request(method, path, body string) string {
 		strings.Replace(host, ":", "/", 1), method, path, host, len(body), strings.ReplaceAll(body, `"`, `\\\"`))
 }
 
-// An agent with the network, in any sandbox, on both versions, cannot use the API: it opens no session with more rights, reads nothing and
-// decides nothing, also when it hangs up at once or found the token.
+// An agent with the network, in any sandbox, on both versions, as root and as somebody else, cannot use the API: it opens no session with more
+// rights, reads nothing and decides nothing, also when it hangs up at once or found the token; the log names each attempt. Without the network it
+// does not reach the server at all.
 func TestAnAgentIsNoLocalUser(t *testing.T) {
 	t.Parallel()
-	for _, version := range []codextest.Version{codextest.Default, codextest.Oldest} {
-		t.Run(string(version), func(t *testing.T) {
+	for name, version := range map[string]codextest.Version{"newest": codextest.Default, "oldest": codextest.Oldest, "without rights": codextest.Default} {
+		if name == "without rights" && os.Geteuid() != 0 {
+			continue // the others have none either
+		}
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := newSite(t, withCodex(version)).start()
+			s := newSite(t, withCodex(version))
+			if name == "without rights" {
+				s.become(unprivileged)
+				s.own(s.workspace)
+			}
+			server := s.start()
+			server.waitRuntime()
 			victim := server.createSession(object{})
 			for _, sandbox := range []string{"read-only", "workspace-write", "danger-full-access"} {
 				session := server.createSession(object{"filesystemSandbox": sandbox, "networkAccess": "enabled", "approvalPolicy": "never", "cwd": server.workspace})
@@ -60,8 +70,27 @@ func TestAnAgentIsNoLocalUser(t *testing.T) {
 				if len(attacks) > 0 {
 					t.Errorf("%s: not tried: %v\n%s", sandbox, attacks, answer)
 				}
+				for _, route := range []string{"POST /api/sessions", "GET /api/sessions", "POST /api/sessions/:sessionId/messages", "POST /api/agents/extensions/reload"} {
+					words := []string{"refused a request from inside of a runtime", `"route":"` + route + `"`, `"agent_session":"` + session + `"`}
+					if version == codextest.Oldest {
+						words = words[:2] // it does not say which session a command belongs to
+						if sandbox == "read-only" {
+							continue // nothing arrived
+						}
+					}
+					if !server.logged(words...) {
+						t.Errorf("%s: the log does not name the attempt of %s", sandbox, route)
+					}
+				}
 				if after := server.sessionIDs(); after != before {
 					t.Errorf("%s: sessions were opened: %s, before %s", sandbox, after, before)
+				}
+				if sandbox != "danger-full-access" { // which has no walls
+					restricted := server.createSession(object{"filesystemSandbox": sandbox, "networkAccess": "restricted", "approvalPolicy": "never", "cwd": server.workspace})
+					answer := server.answer(restricted, "MOCK_CMD[("+server.request("GET", "/api/sessions", "")+") 2>&1; echo tried]")
+					if strings.Contains(answer, "HTTP/1.1") || !strings.Contains(answer, "tried") {
+						t.Errorf("%s without the network: %s", sandbox, answer)
+					}
 				}
 			}
 			server.stop()

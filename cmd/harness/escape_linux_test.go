@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +105,12 @@ func (i *instance) tryToEscape(user int, sandbox, network string) {
 		}
 		return answer != ""
 	})
+	// What failed at a wall of the kernel asked nobody here: it is named where everything is that an agent did.
+	if !slices.ContainsFunc(i.transcript(session), func(entry object) bool {
+		return entry["type"] == "commandExecution" && strings.Contains(text(entry, "details"), i.dataDir+"/harness.db") && strings.Contains(text(entry, "details"), "run/*/token")
+	}) {
+		i.t.Errorf("%s, network %s: the transcript does not name the attempt", sandbox, network)
+	}
 	results := strings.Split(answer, "\n== ")
 	if len(results) != len(attacks)+1 {
 		i.t.Errorf("%s, network %s: %d of %d attacks ran: %s", sandbox, network, len(results)-1, len(attacks), answer)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -262,6 +263,18 @@ func (i *instance) logTail() string {
 	defer i.mu.Unlock()
 	text := i.log.String()
 	return text[max(0, len(text)-4_000):]
+}
+
+// logged tells whether one line of the server's log has all the words.
+func (i *instance) logged(words ...string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for line := range strings.Lines(i.log.String()) {
+		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // kill ends the server with SIGKILL and waits until it is gone.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,8 +29,7 @@ type outage struct {
 	refuse, mend func(*instance)
 }
 
-// outages are a site's whose store can refuse, and the ways it can: one for each point of a turn that is tried. The first of them is also there
-// when the server is not. size is the disk's.
+// outages are a site's whose store can refuse, and the ways it can. The first of them is also there when the server is not. size is the disk's.
 func outages(t *testing.T, engine database.Engine, size string) (*site, []outage) {
 	wait, detect := withEnv("HARNESS_STORE_WAIT_MS=300"), withRaceDetector()
 	if engine == database.SQLite {
@@ -40,7 +40,7 @@ func outages(t *testing.T, engine database.Engine, size string) (*site, []outage
 		full := outage{"the disk is full", func(*instance) { disk.Fill() }, func(*instance) { disk.Free() }}
 		// The kernel refuses the server's writes, which is an I/O error to SQLite.
 		broken := outage{"I/O error", func(i *instance) { i.limitWrites(1 << 10) }, func(i *instance) { i.limitWrites(unix.RLIM_INFINITY) }}
-		return s, []outage{full, broken, full, broken, full}
+		return s, []outage{full, broken}
 	}
 	role := dbtest.NewRole(t)
 	proxy := dbtest.NewProxy(t, role.URL)
@@ -59,12 +59,27 @@ func outages(t *testing.T, engine database.Engine, size string) (*site, []outage
 	}, func(*instance) { role.Do(`drop trigger refuse on journal_events`) }}
 	var unlock func()
 	locked := outage{"55P03", func(*instance) { unlock = role.Lock(`select pos from journal_head for update`) }, func(*instance) { unlock() }}
+	timedOut := onRole("57014", "set statement_timeout = 200", "reset statement_timeout")
+	slow, quick := timedOut.refuse, timedOut.mend
+	timedOut.refuse = func(i *instance) {
+		role.Do(`create or replace function dawdle() returns trigger language plpgsql as $$ begin perform pg_sleep(60); return null; end $$`)
+		role.Do(`create trigger dawdle before insert on journal_events for each statement execute function dawdle()`)
+		slow(i)
+	}
+	timedOut.mend = func(i *instance) {
+		role.Do(`drop trigger dawdle on journal_events`)
+		quick(i)
+	}
 	return newSite(t, wait, detect, func(o *siteOptions) { o.databaseURL = proxy.URL }), []outage{
 		onRole("25006", "set default_transaction_read_only = on", "reset default_transaction_read_only"),
 		full, {"connection lost", func(*instance) { proxy.Cut() }, func(*instance) { proxy.Mend() }}, locked,
-		onRole("53300", "connection limit 0", "connection limit -1"),
+		onRole("53300", "connection limit 0", "connection limit -1"), timedOut,
 	}
 }
+
+// outageRounds is how many turns run on each engine, of which each has every outage at another of its points; as many as there are outages try
+// each of them at every point.
+const outageRounds = "HARNESS_OUTAGE_ROUNDS"
 
 // outageTurn asks twice, with a command in between that takes until the file gate is there, and then writes tokens until end is released.
 func outageTurn(gate, ran string) string {
@@ -77,34 +92,44 @@ func outageTurn(gate, ran string) string {
 func TestAnOutageOfTheStoreLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	type outcome struct{ entries, frames []string }
-	engines := dbtest.Engines()
-	var want outcome
-	got := make([]outcome, len(engines))
+	var (
+		want outcome
+		lock sync.Mutex
+	)
+	got := map[string]outcome{}
 	t.Run("runs", func(t *testing.T) {
 		t.Run("undisturbed", func(t *testing.T) {
 			t.Parallel()
 			want.entries, want.frames = newSite(t).outlive(nil)
 		})
-		for n, engine := range engines {
-			t.Run(string(engine), func(t *testing.T) {
-				t.Parallel()
-				s, all := outages(t, engine, "24m")
-				got[n].entries, got[n].frames = s.outlive(all)
-			})
+		for _, engine := range dbtest.Engines() {
+			least := map[database.Engine]int{database.SQLite: 2, database.Postgres: 1}[engine]
+			for round := range number(t, outageRounds, least) {
+				name := fmt.Sprintf("%s from %d", engine, round)
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					s, all := outages(t, engine, "24m")
+					var one outcome
+					one.entries, one.frames = s.outlive(func(point int) outage { return all[(point+round)%len(all)] })
+					lock.Lock()
+					got[name] = one
+					lock.Unlock()
+				})
+			}
 		}
 	})
-	for n, engine := range engines {
-		if !slices.Equal(got[n].entries, want.entries) {
-			t.Errorf("%s: the transcript is\n%s\nwant\n%s", engine, strings.Join(got[n].entries, "\n"), strings.Join(want.entries, "\n"))
+	for name, one := range got {
+		if !slices.Equal(one.entries, want.entries) {
+			t.Errorf("%s: the transcript is\n%s\nwant\n%s", name, strings.Join(one.entries, "\n"), strings.Join(want.entries, "\n"))
 		}
-		if !slices.Equal(got[n].frames, want.frames) {
-			t.Errorf("%s: %d frames of the turn, want %d: %s", engine, len(got[n].frames), len(want.frames), firstDifference(got[n].frames, want.frames))
+		if !slices.Equal(one.frames, want.frames) {
+			t.Errorf("%s: %d frames of the turn, want %d: %s", name, len(one.frames), len(want.frames), firstDifference(one.frames, want.frames))
 		}
 	}
 }
 
 // outlive runs the turn with an outage at each of its points, none without any, and returns its transcript and its frames.
-func (s *site) outlive(outages []outage) (entries, frames []string) {
+func (s *site) outlive(outages func(point int) outage) (entries, frames []string) {
 	t := s.t
 	t.Helper()
 	gate, ran := filepath.Join(s.workspace, "gate"), filepath.Join(s.workspace, "ran.txt")
@@ -118,7 +143,7 @@ func (s *site) outlive(outages []outage) (entries, frames []string) {
 			do()
 			return
 		}
-		o := outages[n]
+		o := outages(n)
 		o.refuse(server)
 		server.awaitOutage(other)
 		do()
@@ -155,7 +180,7 @@ func (s *site) outlive(outages []outage) (entries, frames []string) {
 		t.Errorf("the turn ended %s", status)
 	}
 	if outages != nil {
-		server.expireInOutage(other, outages[4])
+		server.expireInOutage(other, outages(4))
 	}
 	entries = s.plain(server.transcript(session))
 	server.stop()
