@@ -71,7 +71,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		RuntimeIdle: 10 * time.Minute, RuntimeMaxProcesses: 8, TurnIdle: 10 * time.Minute, GeminiBin: "gemini",
 		CodexBin: "codex", ClaudeBin: "claude", OpenCodeBin: "opencode", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second,
 		RuntimeHang: 2 * time.Minute, RuntimeUnload: 30 * time.Minute, RuntimeRecycle: 512, RuntimeDetach: true, DetachGrace: 15 * time.Minute, SpoolBytes: 1 << 30, RuntimeConfine: "auto", KeepNative: "ring",
-		RuntimeEnv: "inherit", RuntimeCredentials: []string{"namespaced"}, CredentialNamespace: "default",
+		RuntimeEnv: "inherit", RuntimeCredentials: []string{"namespaced"}, CredentialNamespace: "default", Tools: Tools{Mode: "auto", Sandbox: "docker"},
 		Retention: Retention{JournalDays: 90, RecordDays: 90, Records: 100_000, ArchivedDays: 365},
 		Defaults:  SessionDefaults{ApprovalPolicy: "untrusted", SandboxMode: "read-only", NetworkAccess: "restricted"},
 		Queue: Queue{Enabled: true, GlobalConcurrency: 2, MaxPerProject: 100, MaxGlobal: 500, MaxAttempts: 2,
