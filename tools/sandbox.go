@@ -25,6 +25,8 @@ type Sandbox interface {
 type Limits struct {
 	// Network lets it reach other machines, ReadOnly keeps it from changing the workspace.
 	Network, ReadOnly bool
+	// Hidden are places (real paths, absolute) that are not there for a run though they are within the workspace.
+	Hidden []string
 	// OutputBytes bounds what it says, each of stdout, stderr and result; MemoryBytes, Processes and CPUSeconds what it uses, where the sandbox
 	// can hold a run to it; 0 is no bound.
 	OutputBytes, MemoryBytes int64

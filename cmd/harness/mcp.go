@@ -11,6 +11,7 @@ import (
 	"harness/config"
 	"harness/tools/mcphost"
 	"harness/tools/sandbox"
+	"harness/tools/workspace"
 )
 
 // newMCP offers the tools of a session over standard pipes, for agents that know no HTTP.
@@ -59,7 +60,7 @@ func newRunTool() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := allTools(nil, nil) // a job brings its tool's configuration
+			all, err := allTools(workspace.Limits{}, nil, nil) // a job brings its tool's configuration
 			if err != nil {
 				return err
 			}

@@ -44,14 +44,14 @@ type ownedTools struct {
 }
 
 // allTools are those there are, before anybody switched them on.
-func allTools(programs, hosts []string) ([]tools.Tool, error) {
+func allTools(limits workspace.Limits, programs, hosts []string) ([]tools.Tool, error) {
 	exec, err := command.Tool(execTimeout, programs...)
-	return append(workspace.Tools(workspace.Limits{}), fetch.Tool(fetch.Options{Hosts: hosts}), exec), err
+	return append(workspace.Tools(limits), fetch.Tool(fetch.Options{Hosts: hosts}), exec), err
 }
 
 // chosenTools are those that the configuration switches on.
-func chosenTools(cfg config.Tools) (*tools.Registry, error) {
-	all, err := allTools(cfg.Programs, cfg.Hosts)
+func chosenTools(cfg config.Tools, limits workspace.Limits) (*tools.Registry, error) {
+	all, err := allTools(limits, cfg.Programs, cfg.Hosts)
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("HARNESS_TOOLS_PROGRAMS: %w", err)}
 	}
@@ -115,7 +115,14 @@ func (s *Server) startTools(ctx context.Context) error {
 	if len(s.cfg.Tools.Names) == 0 {
 		return nil
 	}
-	registry, err := chosenTools(s.cfg.Tools)
+	if s.cfg.RuntimeUser != "" {
+		return &usageError{errors.New("HARNESS_TOOLS is set, and so is HARNESS_RUNTIME_USER: tools work as the server's user, which the agents are not; unset one of them")}
+	}
+	limits, err := s.ownPlaces()
+	if err != nil {
+		return fmt.Errorf("find what tools must not touch: %w", err)
+	}
+	registry, err := chosenTools(s.cfg.Tools, limits)
 	if err != nil {
 		return err
 	}
@@ -135,11 +142,42 @@ func (s *Server) startTools(ctx context.Context) error {
 		return err
 	}
 	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: records, Approver: toolApprover{s.sessions}, Sandboxes: in,
-		Limits: map[tools.Class]tools.Limits{tools.Dangerous: {MemoryBytes: 2 << 30, Processes: 256, CPUSeconds: 300}}})
+		Limits: map[tools.Class]tools.Limits{tools.Dangerous: {Hidden: limits.Hidden, MemoryBytes: 2 << 30, Processes: 256, CPUSeconds: 300}}})
 	owned.host = mcphost.New(mcphost.Options{Executor: executor, Grants: owned.grants, Session: owned.session, Version: version,
 		Logger: s.log.With().Str("package", "mcphost").Logger()})
 	s.tools = owned
 	return nil
+}
+
+// ownPlaces are those of the server that may stand within a workspace: its data and settings are hidden, and what it runs is not changed.
+func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
+	for _, path := range append([]string{s.dir.path, s.cfg.CredentialDir}, s.cfg.Files()...) {
+		if path == "" {
+			continue
+		}
+		place, err := realPath(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			place, err = entryPlace(path) // nobody is to make it
+		}
+		if err != nil {
+			return limits, err
+		}
+		limits.Hidden = append(limits.Hidden, place)
+	}
+	for _, root := range extensionRoots(s.cfg, s.workspace) {
+		place, err := realPath(root.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			place, err = entryPlace(root.Path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // nor is the folder above it
+		}
+		if err != nil {
+			return limits, err
+		}
+		limits.Fixed = append(limits.Fixed, place)
+	}
+	return limits, nil
 }
 
 // sandboxes say in what tools run: those of ours that keep to the workspace in this process, programs in what the operator chose.

@@ -9,6 +9,7 @@ import (
 	"harness/extensions"
 	"harness/queue"
 	"harness/session"
+	"harness/tools/ledger"
 )
 
 // The journal is kept near its number of events; the rest goes by days.
@@ -91,6 +92,7 @@ func (s *Server) pruneRecords(ctx context.Context) error {
 		}, s.pruned),
 		queue.Prune(ctx, s.journal, s.db.Read(), now, queue.Retention{Age: days(keep.RecordDays), Max: keep.Records}, s.pruned),
 		extensions.Prune(ctx, s.journal, s.db.Read(), now, extensions.Retention{Age: days(keep.RecordDays), Max: keep.Records}, s.pruned),
+		ledger.Prune(ctx, s.journal, s.db.Read(), now, ledger.Retention{Age: days(keep.RecordDays), Max: keep.Records}, s.pruned),
 		cluster.Prune(ctx, s.journal, now, days(keep.RecordDays), "extension_cursors", s.pruned),
 	)
 }

@@ -119,8 +119,37 @@ func (b *Bubblewrap) command(workspace string, limits tools.Limits) []string {
 	} else {
 		args = append(args, "--bind", workspace, workspaceDir)
 	}
+	for _, place := range masked(workspace, limits.Hidden) {
+		if place.folder {
+			args = append(args, "--tmpfs", place.at)
+		} else {
+			args = append(args, "--ro-bind", "/dev/null", place.at)
+		}
+	}
 	args = append(args, "--remount-ro", "/", "--chdir", workspaceDir, "--", programPath)
 	return append(args, b.program[1:]...)
+}
+
+// mask is a place within a sandbox at which nothing is shown.
+type mask struct {
+	at     string
+	folder bool
+}
+
+// masked are the places of what is hidden and there, as the sandbox has them.
+func masked(workspace string, hidden []string) (all []mask) {
+	real, err := filepath.EvalSymlinks(workspace)
+	if err != nil {
+		return nil // a workspace that is not there cannot be mounted, either
+	}
+	for _, place := range hidden {
+		info, err := os.Stat(place)
+		inside, relErr := filepath.Rel(real, place)
+		if err == nil && relErr == nil && filepath.IsLocal(inside) {
+			all = append(all, mask{filepath.Join(workspaceDir, inside), info.IsDir()})
+		}
+	}
+	return all
 }
 
 // Program is this program with the arguments given, for NewBubblewrap and NewDocker.

@@ -101,6 +101,20 @@ func TestASandboxSeesItsWorkspaceOnly(t *testing.T) {
 	if content, err := os.ReadFile(filepath.Join(s.folder, "made")); err != nil || string(content) != "owned" {
 		t.Errorf("the workspace has %q (%v)", content, err)
 	}
+	folder, err := filepath.EvalSymlinks(s.folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(folder, ".data"), 0o755), os.WriteFile(filepath.Join(folder, ".data", "db"), []byte("secret"), 0o600),
+		os.WriteFile(filepath.Join(folder, ".env"), []byte("secret"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s.limits.Hidden = []string{filepath.Join(folder, ".data"), filepath.Join(folder, ".env"), s.outside, filepath.Join(folder, "none")}
+	for _, name := range []string{".data/db", ".env"} {
+		if out, err := s.run(t.Context(), "test.attack", `{"read":"/workspace/`+name+`"}`); strings.Contains(fmt.Sprint(out, err), "secret") {
+			t.Errorf("%s is not hidden: %v", name, out)
+		}
+	}
 	out, err := s.run(t.Context(), "test.attack", `{}`)
 	if told := fmt.Sprint(out); err != nil || strings.Contains(told, "HARNESS") || len(strings.Fields(told)) > 8 {
 		t.Errorf("its environment is %v (%v)", out, err)

@@ -96,6 +96,13 @@ func (d *Docker) command(name, workspace string, limits tools.Limits) []string {
 	args := []string{d.bin, "run", "--rm", "--interactive", "--init", "--pull", "never", "--name", name, "--cap-drop", "ALL", "--security-opt",
 		"no-new-privileges", "--read-only", "--tmpfs", "/tmp", "--user", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--workdir", workspaceDir,
 		"--mount", mount, "--mount", "type=bind,source=" + d.program[0] + ",target=" + programPath + ",readonly"}
+	for _, place := range masked(workspace, limits.Hidden) {
+		if place.folder {
+			args = append(args, "--mount", "type=tmpfs,target="+place.at)
+		} else {
+			args = append(args, "--mount", "type=bind,source=/dev/null,target="+place.at+",readonly")
+		}
+	}
 	if !limits.Network {
 		args = append(args, "--network", "none")
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"harness/tools/workspace"
 )
 
 // outward is a patch that makes a file.
@@ -215,5 +217,54 @@ func TestTheLimits(t *testing.T) {
 	group.Wait()
 	if out := s.must("workspace.list", object{"path": "many", "limit": 10}); len(out["entries"].([]any)) != 10 || out["truncated"] != true {
 		t.Errorf("listed %v", out)
+	}
+}
+
+// What is the server's own within a workspace is not there for the tools, whatever leads to it; what is fixed can be read.
+func TestTheServersOwnIsHidden(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	folder, err := filepath.EvalSymlinks(s.folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.put(".data/harness.db", "rows")
+	s.put(".env", "TOKEN=1")
+	s.put("agents/helper/events.mjs", "code")
+	s.put("a.txt", "a")
+	s.link(".data", "link")
+	s.link(".env", "env")
+	for _, one := range workspace.Tools(workspace.Limits{Hidden: []string{filepath.Join(folder, ".data"), filepath.Join(folder, ".env")}, Fixed: []string{filepath.Join(folder, "agents")}}) {
+		s.tools[one.Name] = one
+	}
+	for _, name := range []string{".data/harness.db", "link/harness.db", ".env", "env", "agents/../.env"} {
+		if out, err := s.call("workspace.read", object{"path": name}); err == nil {
+			t.Errorf("read %s: %v", name, out)
+		}
+	}
+	for _, name := range []string{".data/new", "link/new/deep", ".env", "agents/helper/events.mjs", "agents/new.mjs", "agents"} {
+		if out, err := s.call("workspace.write", object{"path": name, "content": "owned"}); err == nil {
+			t.Errorf("wrote %s: %v", name, out)
+		}
+		if out, err := s.call("patch.apply", object{"patch": outward(name)}); err == nil {
+			t.Errorf("patched %s: %v", name, out)
+		}
+	}
+	for _, name := range []string{".data", "link"} {
+		if out, err := s.call("workspace.list", object{"path": name}); err == nil {
+			t.Errorf("listed %s: %v", name, out)
+		}
+	}
+	if _, err := s.call("patch.apply", object{"patch": "--- a/.env\n+++ /dev/null\n@@ -1 +0,0 @@\n-TOKEN=1\n\\ No newline at end of file\n"}); err == nil {
+		t.Error("the settings were removed")
+	}
+	if listed := fmt.Sprint(s.must("workspace.list", object{"recursive": true})); strings.Contains(listed, "harness.db") || strings.Contains(listed, "path:.env") || !strings.Contains(listed, "events.mjs") {
+		t.Errorf("listed are %s", listed)
+	}
+	if s.must("workspace.read", object{"path": "agents/helper/events.mjs"})["content"] != "code" || s.content(".env") != "TOKEN=1" || s.must("workspace.write", object{"path": "a.txt", "content": "b"})["created"] != false {
+		t.Error("what is not hidden is not as it should be")
+	}
+	if left, err := os.ReadDir(filepath.Join(s.folder, ".data")); err != nil || len(left) != 1 {
+		t.Errorf("the data directory has %v (%v)", left, err)
 	}
 }

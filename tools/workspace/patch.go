@@ -54,7 +54,7 @@ func (l Limits) patch() tools.Tool {
 				fmt.Fprintln(&told, one.String())
 			}
 			if !in.Check {
-				err = apply(root, changes)
+				err = l.apply(root, changes)
 			}
 			return patchResult{OK: err == nil, Checked: in.Check, Stdout: told.String()}, err
 		}),
@@ -184,10 +184,10 @@ func (l Limits) changeOf(root *os.Root, file *gitdiff.File) (c change, err error
 		if c.from, err = writable(file.OldName); err != nil {
 			return c, fmt.Errorf("%s: %w", file.OldName, err)
 		}
-		if err := replaceable(root, c.from); err != nil {
+		if err := errors.Join(replaceable(root, c.from), l.changeable(root, c.from)); err != nil {
 			return c, err
 		}
-		opened, info, err := open(root, c.from)
+		opened, info, err := l.open(root, c.from)
 		if err != nil {
 			return c, err
 		}
@@ -200,6 +200,9 @@ func (l Limits) changeOf(root *os.Root, file *gitdiff.File) (c change, err error
 	if !file.IsDelete {
 		if c.to, err = writable(file.NewName); err != nil {
 			return c, fmt.Errorf("%s: %w", file.NewName, err)
+		}
+		if err := l.changeable(root, c.to); err != nil {
+			return c, err
 		}
 		if c.from != c.to {
 			if _, there := permissions(root, c.to); there {
@@ -297,33 +300,33 @@ func equal(lines, was []string) bool {
 func abs(n int) int { return max(n, -n) }
 
 // apply makes the changes: every new file is written beside its place before the first one is moved there.
-func apply(root *os.Root, changes []change) (err error) {
-	written := map[string]string{}
+func (l Limits) apply(root *os.Root, changes []change) (err error) {
+	var written []*pending
 	defer func() {
-		for _, temporary := range written {
-			err = errors.Join(err, root.Remove(temporary))
+		for _, one := range written {
+			err = errors.Join(err, one.drop())
 		}
 	}()
 	for _, one := range changes {
 		if one.to == "" {
 			continue
 		}
-		temporary, err := prepare(root, one.to, one.content, one.perm)
+		next, err := l.prepare(root, one.to, one.content, one.perm)
 		if err != nil {
 			return err
 		}
-		written[one.to] = temporary
+		written = append(written, next)
 	}
 	for _, one := range changes {
 		if one.to != "" {
-			temporary := written[one.to]
-			delete(written, one.to)
-			if err := commit(root, temporary, one.to); err != nil {
+			next := written[0]
+			written = written[1:]
+			if err := next.commit(); err != nil {
 				return err
 			}
 		}
 		if one.from != "" && one.from != one.to {
-			if err := root.Remove(one.from); err != nil {
+			if err := l.remove(root, one.from); err != nil {
 				return err
 			}
 		}

@@ -55,7 +55,7 @@ func (l Limits) read() tools.Tool {
 				}
 				limit = int64(min(*in.MaxBytes, float64(limit)))
 			}
-			file, info, err := open(root, name)
+			file, info, err := l.open(root, name)
 			if err != nil {
 				return readResult{}, err
 			}
@@ -148,22 +148,28 @@ func (l Limits) list() tools.Tool {
 				return listResult{}, err
 			}
 			defer folder.Close()
+			at, err := l.placeOf(folder)
+			if err != nil {
+				return listResult{}, err
+			}
 			out := listResult{Path: in.Path, Entries: []entry{}}
-			err = fs.WalkDir(folder.FS(), ".", func(at string, found fs.DirEntry, err error) error {
+			err = fs.WalkDir(folder.FS(), ".", func(name string, found fs.DirEntry, err error) error {
 				switch {
 				case ctx.Err() != nil:
 					return ctx.Err()
-				case err != nil && at == ".":
+				case err != nil && name == ".":
 					return err
 				case err != nil:
 					return nil //nolint:nilerr // a folder that cannot be read, or is gone, is listed without what is in it
-				case at == ".":
+				case name == ".":
 					return nil
+				case refused(filepath.Join(at, name), l.Hidden) != nil:
+					return skip(found)
 				case len(out.Entries) == in.Limit:
 					out.Truncated = true
 					return fs.SkipAll
 				}
-				out.Entries = append(out.Entries, described(path.Join(filepath.ToSlash(name), at), found))
+				out.Entries = append(out.Entries, described(path.Join(filepath.ToSlash(in.Path), name), found))
 				if found.IsDir() && !in.Recursive {
 					return fs.SkipDir
 				}
@@ -172,6 +178,14 @@ func (l Limits) list() tools.Tool {
 			return out, err
 		}),
 	}
+}
+
+// skip leaves an entry out, with what is in it.
+func skip(found fs.DirEntry) error {
+	if found.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
 }
 
 func described(at string, found fs.DirEntry) entry {

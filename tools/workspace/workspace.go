@@ -26,6 +26,9 @@ type Limits struct {
 	ReadBytes, WriteBytes, PatchBytes int64
 	// Entries is the most one list returns (default 10,000).
 	Entries int
+	// Hidden are places (real paths, absolute) that no tool reads or changes though they are within a workspace, Fixed those that none changes:
+	// the server's own.
+	Hidden, Fixed []string
 }
 
 // Tools makes the tools.
@@ -113,7 +116,7 @@ func writable(name string) (string, error) {
 }
 
 // open opens a regular file to read. Nothing is waited for: a pipe without a writer is refused, not read.
-func open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+func (l Limits) open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
@@ -122,47 +125,85 @@ func open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is no regular file", name)
 	}
+	if err == nil {
+		err = l.visible(file)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
 	return file, info, nil
 }
 
+// pending is a file that is written and not yet in its place.
+type pending struct {
+	folder          *os.Root // the folder itself, whatever becomes of its name meanwhile
+	temporary, name string
+}
+
 // replace writes a file beside its place and moves it there: readers see the old or the new one, and what a link or a second name of the old one
 // leads to stays as it is.
-func replace(root *os.Root, name string, content []byte, perm fs.FileMode) (err error) {
-	temporary, err := prepare(root, name, content, perm)
+func (l Limits) replace(root *os.Root, name string, content []byte, perm fs.FileMode) (err error) {
+	written, err := l.prepare(root, name, content, perm)
 	if err != nil {
 		return err
 	}
-	return commit(root, temporary, name)
+	return written.commit()
 }
 
-func prepare(root *os.Root, name string, content []byte, perm fs.FileMode) (temporary string, err error) {
-	if err := replaceable(root, name); err != nil {
-		return "", err
+func (l Limits) prepare(root *os.Root, name string, content []byte, perm fs.FileMode) (*pending, error) {
+	if err := errors.Join(replaceable(root, name), l.changeable(root, name)); err != nil {
+		return nil, err
 	}
 	if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return "", err
+		return nil, err
 	}
-	temporary = filepath.Join(filepath.Dir(name), ".harness-"+rand.Text())
-	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	folder, err := l.folderOf(root, name)
 	if err != nil {
-		return "", err
+		return nil, err
+	}
+	one := &pending{folder, ".harness-" + rand.Text(), filepath.Base(name)}
+	file, err := folder.OpenFile(one.temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return nil, errors.Join(err, folder.Close())
 	}
 	_, err = file.Write(content)
 	if err := errors.Join(err, file.Close()); err != nil {
-		return "", errors.Join(err, root.Remove(temporary))
+		return nil, errors.Join(err, one.drop())
 	}
-	return temporary, nil
+	return one, nil
 }
 
-func commit(root *os.Root, temporary, name string) error {
-	if err := root.Rename(temporary, name); err != nil {
-		return errors.Join(err, root.Remove(temporary))
+// folderOf opens the folder in which a file is to be changed, which is then the one that was looked at.
+func (l Limits) folderOf(root *os.Root, name string) (*os.Root, error) {
+	folder, err := root.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	if err := l.changeable(folder, filepath.Base(name)); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return folder, nil
 }
+
+// remove takes a file away.
+func (l Limits) remove(root *os.Root, name string) error {
+	folder, err := l.folderOf(root, name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Remove(filepath.Base(name)), folder.Close())
+}
+
+// commit puts the file in its place.
+func (p *pending) commit() error {
+	if err := p.folder.Rename(p.temporary, p.name); err != nil {
+		return errors.Join(err, p.drop())
+	}
+	return p.folder.Close()
+}
+
+// drop gives the file up.
+func (p *pending) drop() error { return errors.Join(p.folder.Remove(p.temporary), p.folder.Close()) }
 
 // replaceable refuses to put a file in the place of what is none: a folder, a device, a link.
 func replaceable(root *os.Root, name string) error {

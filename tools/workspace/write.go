@@ -50,7 +50,7 @@ func (l Limits) write() tools.Tool {
 				return writeResult{}, fmt.Errorf("the content has %d bytes, above the limit of %d", len(content), l.WriteBytes)
 			}
 			perm, there := permissions(root, name)
-			err = replace(root, name, content, perm)
+			err = l.replace(root, name, content, perm)
 			return writeResult{Path: in.Path, BytesWritten: len(content), Created: !there}, err
 		}),
 	}
