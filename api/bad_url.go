@@ -19,13 +19,17 @@ type requestHead struct {
 	answered bool // by a handler, from here to the next request
 }
 
-// read remembers what came from the peer.
+// read remembers what came from the peer, up to the end of the request line.
 func (h *requestHead) read(p []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.answered {
-		h.sent = append(h.sent, p[:min(len(p), rememberedHead-len(h.sent))]...)
+	if h.answered || bytes.IndexByte(h.sent, '\n') >= 0 {
+		return
 	}
+	if end := bytes.IndexByte(p, '\n'); end >= 0 {
+		p = p[:end+1]
+	}
+	h.sent = append(h.sent, p[:min(len(p), rememberedHead-len(h.sent))]...)
 }
 
 // begin says that a handler answers the request, end that the next one is waited for.

@@ -81,7 +81,11 @@ func (c *committed) park() {
 
 // conclude publishes a batch and tells every unit.
 func (j *Journal) conclude(ctx context.Context, c *committed) {
-	if err := j.awaitSynced(ctx, c); err != nil {
+	err := j.awaitSynced(ctx, c)
+	if !c.began.IsZero() {
+		j.unheard.Add(-1)
+	}
+	if err != nil {
 		for _, s := range c.batch {
 			s.done(nil, err)
 		}

@@ -79,6 +79,7 @@ type Journal struct {
 
 	syncing  chan *committed // to who publishes what is on its way to the disk
 	underWay atomic.Int64    // batches there, or about to be
+	unheard  atomic.Int64    // batches that are being written, or are and subscribers do not have them
 	alone    bool            // the writer's: nothing else was to be written while the last batch was synced
 	// runs and syncs are how long transactions take lately to run and to be synced, ns.
 	runs, syncs atomic.Int64
@@ -204,6 +205,9 @@ func (j *Journal) Stop(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
+
+// Pending tells whether subscribers are about to be handed more: something is being written, or waits for that.
+func (j *Journal) Pending() bool { return j.unheard.Load() > 0 || len(j.queue) > 0 }
 
 // Stopping is closed when the journal takes no new units any more.
 func (j *Journal) Stopping() <-chan struct{} { return j.stopping }

@@ -220,6 +220,7 @@ const (
 // has been told.
 func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*submission, err error) {
 	began, overlaps := time.Now(), j.underWay.Load() > 0
+	j.unheard.Add(1)
 	j.batches++
 	name := j.batchPrefix + strconv.FormatInt(j.batches, 10)
 	var (
@@ -261,6 +262,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 			s.park()
 		}
 		if !j.committedAnyway(ctx, err, name, records) {
+			j.unheard.Add(-1)
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ type memoryJournal struct {
 	isLate      bool
 	reads       int
 	forgetful   bool // keeps no records: for benchmarks
+	pending     atomic.Bool
 }
 
 func newMemoryJournal() *memoryJournal {
@@ -103,6 +105,8 @@ func (m *memoryJournal) SubscribeEphemeral(fn journal.EphemeralSubscriber) func(
 	}
 }
 
+func (m *memoryJournal) Pending() bool { return m.pending.Load() }
+
 func (m *memoryJournal) Bounds(context.Context) (int64, int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,6 +158,7 @@ type fakeConn struct {
 	aborted  bool
 	pings    int
 	dead     bool
+	writes   int
 }
 
 var errBroken = errors.New("broken by the test")
@@ -168,6 +173,7 @@ func newFakeConn() *fakeConn {
 func (f *fakeConn) Write(messages []*Message) (sent int, full bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.writes++
 	if f.begun != nil {
 		panic("a write before the last one was waited for")
 	}

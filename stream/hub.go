@@ -21,6 +21,8 @@ type Journal interface {
 	Subscribe(fn journal.Subscriber) (head int64, cancel func())
 	// SubscribeEphemeral hands fn what is told before it is stored, in order with the records and from the same goroutine.
 	SubscribeEphemeral(fn journal.EphemeralSubscriber) (cancel func())
+	// Pending tells whether more is about to be handed to fn: something is being written, or waits for that.
+	Pending() bool
 	// Bounds are the oldest position still kept and the last committed one.
 	Bounds(ctx context.Context) (oldest, head int64, err error)
 	// Read returns committed records after a position; with Session set, that session's, global ones and broadcasts.

@@ -11,7 +11,8 @@ func TestACrowdsMemoryIsGivenBackOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var freed atomic.Int32
-		c := newCrowd()
+		var head atomic.Int64
+		c := newCrowd(head.Load)
 		c.free = func() { freed.Add(1) }
 		join := func(n int) {
 			for range n {
@@ -33,6 +34,13 @@ func TestACrowdsMemoryIsGivenBackOnce(t *testing.T) {
 		}
 		if synctest.Wait(); freed.Load() != 0 {
 			t.Errorf("freed %d times while they came", freed.Load())
+		}
+		for range 10 { // they are there, and are handed events
+			head.Add(1)
+			<-time.After(crowdQuiet * 9 / 10)
+		}
+		if synctest.Wait(); freed.Load() != 0 {
+			t.Errorf("freed %d times while there were events", freed.Load())
 		}
 		<-time.After(time.Hour) // of the fake clock
 		if synctest.Wait(); freed.Load() != 1 {

@@ -75,8 +75,9 @@ type Server struct {
 // NewServer makes a server that does nothing until Start. workspace is its working directory. It can drive further
 // runtimes besides those of runtimeTable.
 func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further ...runtimeMaker) *Server {
-	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: newMetrics(), crowd: newCrowd(), failed: make(chan error, 1),
+	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: newMetrics(), failed: make(chan error, 1),
 		consents: newConsents(cfg.Trust), runtimes: runtimes{table: append(runtimeTable(), further...)}}
+	s.crowd = newCrowd(func() int64 { return s.journal.Head() })
 	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, services, database.
 	s.parts = lifecycle.New(log, cfg.ShutdownTimeout,
 		lifecycle.Part{Name: "data directory", Start: s.openDir, Stop: s.closeDir, Bound: time.Second},
