@@ -143,6 +143,8 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 			}
 			j.opts.Logger.Error().Err(err).Int("units", len(batch)).Msg("stopped while the store takes no writes; what was held is not stored")
 			err = errors.Join(ErrStopped, err)
+		} else if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
+			err = errors.Join(ErrStopped, err) // in the middle of a try
 		}
 		if len(batch) > 1 && ctx.Err() == nil {
 			for _, s := range batch {
