@@ -30,8 +30,7 @@ type sized struct {
 	text string
 }
 
-// sqliteRows is for how many rows there is a text each; beyond that they double, within sqliteParameters: the driver
-// looks for each parameter among all those before it.
+// sqliteRows is for how many rows there is a text each; beyond that they double, within sqliteParameters: SQLite keeps a program for each text.
 const (
 	sqliteRows       = 8
 	sqliteParameters = 128
