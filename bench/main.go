@@ -41,6 +41,8 @@ func programs() []program {
 		{"stalled", "one stalled reader among 1,000", stalled},
 		{"turns", "turns and deltas per second from a recorded app-server stream", turns},
 		{"fanout", "CPU per delivered frame at 200, 1,000 and 5,000 sockets against three other ways", fanout},
+		{"runtimes", "20 idle sessions of each real agent: memory, start and turn; an agent's line to its frame, and CPU per line, against codex's",
+			func(opts *options) error { return errors.Join(lines(opts), agents(opts)) }},
 		{"soak", "all of it at once for a time (-length, an hour by hand, at least a minute): what grows? fails when something does", soak},
 		{"pair-upserts", "against another build (-before), in turns: single upserts; only when named", paired(pairSingle)},
 		{"pair-beside", "against another build: single upserts beside bulk ones; only when named", paired(pairBeside)},
@@ -62,6 +64,10 @@ func run(args []string) error {
 		switch args[0] {
 		case "app-server":
 			return playRuntime()
+		case "-p": // called as Claude Code is
+			return playClaude(os.Stdin, os.Stdout)
+		case "acp-agent":
+			return playACP(os.Stdin, os.Stdout)
 		case "baseline":
 			return serveBaseline(args[1:])
 		case "inserts":
