@@ -22,6 +22,9 @@ func agents(opts *options) error {
 	t := newTable(fmt.Sprintf("%d idle sessions of each real agent, opened one after the other, each after one turn", agentSessions),
 		"runtime", "processes", "memory of one session, MiB (PSS, with shims)", "of all", "per session more", "POST session p50 ms", "max", "first turn p50 ms", "max", "later turn p50 ms")
 	for _, name := range []string{"codex", "claude", "gemini", "opencode"} {
+		if opts.agent != "" && opts.agent != name {
+			continue
+		}
 		if err := agent(opts, name, t); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
