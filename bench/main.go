@@ -25,6 +25,7 @@ type options struct {
 	sockets int    // of the fan-out, 0 for all
 	store   string // measures only stores whose name has this text
 	before  string // another build's executable, to compare with
+	agent   string // of the runtimes, "" for all
 }
 
 type program struct {
@@ -41,6 +42,8 @@ func programs() []program {
 		{"stalled", "one stalled reader among 1,000", stalled},
 		{"turns", "turns and deltas per second from a recorded app-server stream", turns},
 		{"fanout", "CPU per delivered frame at 200, 1,000 and 5,000 sockets against three other ways", fanout},
+		{"lines", "an agent's line to its frame, and CPU per line, of each kind of runtime against codex's", lines},
+		{"runtimes", "20 idle sessions of each real agent: memory, start and turn", agents},
 		{"soak", "all of it at once for a time (-length, an hour by hand, at least a minute): what grows? fails when something does", soak},
 		{"pair-upserts", "against another build (-before), in turns: single upserts; only when named", paired(pairSingle)},
 		{"pair-beside", "against another build: single upserts beside bulk ones; only when named", paired(pairBeside)},
@@ -62,6 +65,10 @@ func run(args []string) error {
 		switch args[0] {
 		case "app-server":
 			return playRuntime()
+		case "-p": // called as Claude Code is
+			return playClaude(os.Stdin, os.Stdout)
+		case "acp-agent":
+			return playACP(os.Stdin, os.Stdout)
 		case "baseline":
 			return serveBaseline(args[1:])
 		case "inserts":
@@ -76,6 +83,7 @@ func run(args []string) error {
 	flags.IntVar(&opts.clients, "clients", 0, "upserts, pair-upserts: only with so many clients")
 	flags.StringVar(&opts.before, "before", "", "pair-...: the executable to compare with")
 	flags.IntVar(&opts.sockets, "sockets", 0, "fanout: only with so many sockets")
+	flags.StringVar(&opts.agent, "agent", "", "runtimes: only this one, e.g. claude")
 	flags.BoolVar(&opts.full, "full", true, "all sizes; false leaves out the largest")
 	flags.Usage = func() {
 		fmt.Fprintln(flags.Output(), "usage: bench [flags] [program...]   (all programs when none is named)")

@@ -79,6 +79,12 @@ func playRuntime() error {
 				}
 			}
 			answer(`{"turn":{"id":"` + turn + `","items":[],"status":"inProgress","error":null}}`)
+			if len(asked.Params.Input) > 0 {
+				if wanted, is := parseStamped(asked.Params.Input[0].Text); is {
+					go wanted.playCodex(say, asked.Params.ThreadID, turn)
+					continue
+				}
+			}
 			go say(replay(asked.Params.ThreadID, turn, repeat)...)
 		default:
 			answer(`{}`)

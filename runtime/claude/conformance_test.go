@@ -14,7 +14,11 @@ func TestConformance(t *testing.T) {
 	for name, shims := range map[string]bool{"behind shims": true, "as children": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runtimetest.Run(t, target(shims))
+			tried := target(shims)
+			if !shims { // what the lines are read from makes no difference to these
+				tried.Proxied = nil
+			}
+			runtimetest.Run(t, tried)
 		})
 	}
 }
@@ -27,6 +31,11 @@ func target(shims bool) runtimetest.Target {
 		},
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			return newRig(t, store, shims).start(t)
+		},
+		Proxied: func(t *testing.T, store *runtimetest.Store, proxy *runtimetest.Proxy) *runtimetest.Agent {
+			g := newRig(t, store, shims)
+			g.bin, proxy.Only = proxy.Program(t, g.bin), `"content_block_delta"|"type":"assistant"`
+			return g.start(t)
 		},
 		Hanging: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			g := newRig(t, store, shims)

@@ -28,6 +28,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if runtimetest.PlayProxy() {
+		return
+	}
 	if len(os.Args) > 1 && os.Args[1] == runAsShim {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()

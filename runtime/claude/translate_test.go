@@ -76,7 +76,7 @@ func TestRecordings(t *testing.T) {
 			replay(t, name)
 		})
 	}
-	if tried < 25 {
+	if tried < 45 {
 		t.Errorf("only %d recordings", tried)
 	}
 }

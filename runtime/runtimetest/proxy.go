@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,7 +22,8 @@ const runAsProxy = "test-proxy"
 // Proxy stands between an adapter and its agent and spoils what the agent says, so that a real agent shows what it would do only when it or
 // its machine is in trouble. It knows nothing but lines.
 type Proxy struct {
-	// Only is what a line has to have to be swollen, for an agent that says everything several times; "" for nothing.
+	// Only is what a line has to have to be swollen, for an agent that says everything several times: one of several things with "|" between
+	// them; "" for nothing.
 	Only string
 
 	dir string
@@ -105,7 +107,7 @@ func spoil(dir string, out io.Reader, agent *os.Process) error {
 		}
 		if text, swell := order(dir, "swell"); swell {
 			parts := strings.SplitN(text, " ", 3)
-			if size, _ := strconv.Atoi(parts[0]); bytes.Contains(line, []byte(parts[2])) { // Swell wrote it
+			if size, _ := strconv.Atoi(parts[0]); slices.ContainsFunc(strings.Split(parts[2], "|"), func(one string) bool { return bytes.Contains(line, []byte(one)) }) { // Swell wrote it
 				line = bytes.Replace(line, []byte(parts[1]), bytes.Repeat([]byte("w"), size), 1)
 			}
 		}
