@@ -51,6 +51,15 @@ histories: ## HARNESS_HISTORIES (500) random kills, freezes, stops and outages o
 	scripts/setup-test.sh
 	HARNESS_HISTORIES=$${HARNESS_HISTORIES:-500} go test -v -timeout 4h -run TestRandomEndsRunNoInstructionTwice ./cmd/harness
 
+.PHONY: outages
+outages: ## every way a store can refuse at every point of a turn, on each engine (two minutes; make test tries each once)
+	scripts/setup-test.sh
+	HARNESS_OUTAGE_ROUNDS=$${HARNESS_OUTAGE_ROUNDS:-6} go test -v -timeout 30m -run TestAnOutageOfTheStoreLeavesNoTrace ./cmd/harness
+
+.PHONY: soak
+soak: ## all of it at once for SOAK_LENGTH (3m, an hour before a release): fails when memory, descriptors, goroutines or files grow
+	cd bench && go run . soak -length $${SOAK_LENGTH:-3m}
+
 .PHONY: bench
 bench: ## measure the real server against baselines of the same run (minutes; tables as in docs/performance.md)
 	cd bench && go run . $(BENCH_FLAGS)
