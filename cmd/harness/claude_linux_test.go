@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -53,34 +52,7 @@ func TestClaudeCodeOutlivesItsServer(t *testing.T) {
 			s := withClaude(t, withEngine(engine))
 			server := s.start()
 			session := server.claudeSession()
-			events := server.follow("after=0")
-			file := filepath.Join(s.workspace, "made.txt")
-			turn := server.send(session, "MOCK_CMD[touch "+file+"]")
-			approval := text(events.waitType("approval").payload(), "approvalId")
-			pid := server.claudeProcess()
-			if pid == "" {
-				t.Fatal("health does not tell of its process")
-			}
-			s.requireKeyKept(server, pid)
-			seen := events.all()
-			server.kill()
-
-			server = s.start()
-			resumed := server.follow(fmt.Sprintf("after=%d", seen[len(seen)-1].Pos))
-			server.eventually("the process is taken over", func() bool { return server.claudeProcess() == pid })
-			if _, err := os.Stat(file); err == nil {
-				t.Error("it ran before it was allowed")
-			}
-			server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"})
-			if status := resumed.waitTurn(turn); status != "completed" {
-				t.Errorf("the turn ended %s", status)
-			}
-			if _, err := os.Stat(file); err != nil {
-				t.Error(err)
-			}
-			if status := resumed.waitTurn(server.send(session, "MOCK_REPLY[still here]")); status != "completed" {
-				t.Errorf("the next turn ended %s", status)
-			}
+			server, _ = s.requireOutlives(server, session, (*instance).claudeProcess, func(object) { s.requireKeyKept(server, server.claudeProcess()) })
 			said := fmt.Sprint(server.transcript(session))
 			if strings.Count(said, "Command execution completed: touch") != 1 || !strings.Contains(said, "still here") {
 				t.Errorf("the transcript is %s", said)

@@ -33,34 +33,14 @@ func TestAGeminiTurnOutlivesItsServer(t *testing.T) {
 				t.Errorf("a level it does not enforce: %v", refused)
 			}
 			session := server.createSession(object{"runtime": "gemini", "approvalPolicy": "untrusted", "networkAccess": "enabled"})
-			events := server.follow("after=0")
 			file := filepath.Join(s.workspace, "made.txt")
-			turn := server.send(session, "MOCK_CMD[touch "+file+"]")
-			asked := events.waitType("approval").payload()
-			if !strings.Contains(fmt.Sprint(asked), file) {
-				t.Errorf("asked %v", asked)
-			}
-			approval := text(asked, "approvalId")
-			before := s.runtimeProcesses("gemini")
-			requireKeyOnlyIn(t, key, before, s.runtimeProcesses("codex"))
-			seen := events.all()
-			server.kill()
-
-			server = s.start()
-			resumed := server.follow(fmt.Sprintf("after=%d", seen[len(seen)-1].Pos))
-			server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"})
-			if status := resumed.waitTurn(turn); status != "completed" {
-				t.Errorf("the turn ended %s", status)
-			}
-			if _, err := os.Stat(file); err != nil {
-				t.Error(err)
-			}
-			if after := s.runtimeProcesses("gemini"); !slices.Contains(after, before[0]) {
-				t.Errorf("its processes are %v, were %v", after, before)
-			}
-			if status := resumed.waitTurn(server.send(session, "MOCK_REPLY[still here]")); status != "completed" {
-				t.Errorf("the next turn ended %s", status)
-			}
+			first := func(*instance) string { return fmt.Sprint(s.runtimeProcesses("gemini")[0]) }
+			server, _ = s.requireOutlives(server, session, first, func(approval object) {
+				if !strings.Contains(fmt.Sprint(approval), file) {
+					t.Errorf("asked %v", approval)
+				}
+				requireKeyOnlyIn(t, key, s.runtimeProcesses("gemini"), s.runtimeProcesses("codex"))
+			})
 			var shown []string
 			for _, entry := range server.transcript(session) {
 				shown = append(shown, fmt.Sprintf("%v: %v", entry["type"], entry["content"]))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -55,36 +54,9 @@ func TestASessionOfOpenCode(t *testing.T) {
 			t.Parallel()
 			s := withOpenCode(t, withEngine(engine), withEnv("ANTHROPIC_API_KEY="+others, "OPENAI_API_KEY="+others, "AGENT_EXTENSION_RBAC_JWT_SECRET="+token))
 			server := s.start()
-			pid := server.openCodePID()
+			server.openCodePID()
 			session := server.createSession(object{"runtime": "opencode", "approvalPolicy": "untrusted", "networkAccess": "enabled"})
-			events := server.follow("after=0")
-			file := filepath.Join(s.workspace, "made.txt")
-			turn := server.send(session, "MOCK_CMD[touch "+file+"]")
-			approval := text(events.waitType("approval").payload(), "approvalId")
-			seen := events.all()
-			server.kill()
-
-			server = s.start()
-			resumed := server.follow(fmt.Sprintf("after=%d", seen[len(seen)-1].Pos))
-			if again := server.openCodePID(); again != pid {
-				t.Errorf("OpenCode is process %s, was %s", again, pid)
-			}
-			if _, err := os.Stat(file); err == nil {
-				t.Error("it ran before it was allowed")
-			}
-			server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"})
-			if status := resumed.waitTurn(turn); status != "completed" {
-				t.Errorf("the turn ended %s", status)
-			}
-			if _, err := os.Stat(file); err != nil {
-				t.Error(err)
-			}
-			if commands := server.entries(session, "commandExecution"); len(commands) != 1 {
-				t.Errorf("the transcript has commands %v", commands)
-			}
-			if status := resumed.waitTurn(server.send(session, "MOCK_REPLY[still here]")); status != "completed" {
-				t.Errorf("the next turn ended %s", status)
-			}
+			server, resumed := s.requireOutlives(server, session, (*instance).openCodePID, nil)
 			// The narrowest levels are the rule: with them it has nothing to write with.
 			narrow := server.want(http.StatusOK, http.MethodPost, "/api/sessions",
 				object{"runtime": "opencode", "filesystemSandbox": "read-only", "networkAccess": "restricted", "approvalPolicy": "never"})
@@ -102,7 +74,7 @@ func TestASessionOfOpenCode(t *testing.T) {
 					t.Errorf("%s is answered %d %v", name, status, answer)
 				}
 			}
-			s.requireSecretsKept(server, pid, token, others)
+			s.requireSecretsKept(server, server.openCodePID(), token, others)
 			server.stop()
 			if left, err := process.Marked(process.Mark(s.dataDir, "opencode")); err != nil || len(left) != 0 {
 				t.Errorf("%v of OpenCode are left, %v", left, err)
