@@ -76,31 +76,11 @@ func outageTurn(gate, ran string) string {
 // matter, and goes on by itself when the store does.
 func TestAnOutageOfTheStoreLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	type outcome struct{ entries, frames []string }
-	engines := dbtest.Engines()
-	var want outcome
-	got := make([]outcome, len(engines))
-	t.Run("runs", func(t *testing.T) {
-		t.Run("undisturbed", func(t *testing.T) {
-			t.Parallel()
-			want.entries, want.frames = newSite(t).outlive(nil)
+	requireNoTrace(t, func(t *testing.T) (entries, frames []string) { return newSite(t).outlive(nil) },
+		func(t *testing.T, _ int, engine database.Engine) (entries, frames []string) {
+			s, all := outages(t, engine, "24m")
+			return s.outlive(all)
 		})
-		for n, engine := range engines {
-			t.Run(string(engine), func(t *testing.T) {
-				t.Parallel()
-				s, all := outages(t, engine, "24m")
-				got[n].entries, got[n].frames = s.outlive(all)
-			})
-		}
-	})
-	for n, engine := range engines {
-		if !slices.Equal(got[n].entries, want.entries) {
-			t.Errorf("%s: the transcript is\n%s\nwant\n%s", engine, strings.Join(got[n].entries, "\n"), strings.Join(want.entries, "\n"))
-		}
-		if !slices.Equal(got[n].frames, want.frames) {
-			t.Errorf("%s: %d frames of the turn, want %d: %s", engine, len(got[n].frames), len(want.frames), firstDifference(got[n].frames, want.frames))
-		}
-	}
 }
 
 // outlive runs the turn with an outage at each of its points, none without any, and returns its transcript and its frames.
