@@ -11,6 +11,7 @@ import (
 	"harness/cluster"
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/lifecycle/lifecycletest"
 	"harness/journal"
 )
 
@@ -123,10 +124,7 @@ func TestNodesOfLongAgoAreForgotten(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		log := journal.New(db, journal.Options{})
-		if err := log.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = log.Stop(context.WithoutCancel(t.Context())) })
+		lifecycletest.Run(t, log)
 		mustStart(t, db, "a", beat)
 		err := db.Update(t.Context(), func(tx database.Tx) error {
 			_, err := tx.ExecContext(t.Context(), `insert into nodes (node_id, process, place, owner, beat, seen_at) values ('gone', 'p', '', '', 1, 5)`)

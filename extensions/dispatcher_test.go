@@ -16,6 +16,7 @@ import (
 	"harness/extensions"
 	"harness/extensions/sdk"
 	"harness/internal/dbtest"
+	"harness/internal/lifecycle/lifecycletest"
 	"harness/journal"
 	"harness/stream"
 	"harness/transcript"
@@ -124,16 +125,7 @@ type site struct {
 func newSite(t *testing.T, db *database.DB) *site {
 	t.Helper()
 	j := journal.New(db, journal.Options{Logger: zerolog.Nop()})
-	if err := j.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := j.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	lifecycletest.Run(t, j)
 	project := "p1"
 	return &site{t: t, db: db, journal: j, hosted: &hosted{settled: map[string]bool{}, infos: map[string]extensions.SessionInfo{
 		"s1": {ID: "s1", Title: "One", ProjectID: &project}, "s2": {ID: "s2", Title: "Two"},

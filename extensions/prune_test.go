@@ -1,7 +1,6 @@
 package extensions
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"testing"
@@ -9,6 +8,7 @@ import (
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/lifecycle/lifecycletest"
 	"harness/journal"
 )
 
@@ -17,10 +17,7 @@ func TestWhatExtensionsDidIsForgotten(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		log := journal.New(db, journal.Options{})
-		if err := log.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = log.Stop(context.WithoutCancel(t.Context())) })
+		lifecycletest.Run(t, log)
 		now := time.Now()
 		err := db.Update(t.Context(), func(tx database.Tx) error {
 			for i, days := range []int{1, 29, 31, 100} {

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"harness/database"
+	"harness/internal/lifecycle/lifecycletest"
 	"harness/journal"
 	"harness/operations"
 	"harness/queue"
@@ -37,19 +38,19 @@ type site struct {
 func open(t *testing.T, db *database.DB, adapter func(sink func(name string) runtime.Sink) runtime.Adapter, edit ...func(*operations.Options)) *site {
 	t.Helper()
 	s := &site{t: t, dir: t.TempDir(), journal: journal.New(db, journal.Options{Logger: zerolog.Nop()})}
-	s.start(s.journal)
+	lifecycletest.Run(t, s.journal)
 	s.sessions = session.New(session.Options{Journal: s.journal, DB: db, NodeID: "node", WorkspaceRoot: s.dir, Logger: zerolog.Nop(),
 		Defaults: session.Controls{ApprovalPolicy: "untrusted", NetworkAccess: "restricted", FilesystemSandbox: "read-only"}})
-	s.start(s.sessions)
+	lifecycletest.Run(t, s.sessions)
 	one := adapter(s.sessions.Sink)
 	s.sessions.Attach(one)
-	s.start(one)
+	lifecycletest.Run(t, one)
 	waiting := queue.New(queue.Options{Journal: s.journal, DB: db, NodeID: "node", Logger: zerolog.Nop(), Definitions: []queue.Definition{{
 		Type: jobs.TypeSuggestRequest, Run: func(ctx context.Context, _ *queue.Run) (json.RawMessage, error) {
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
 		}}}})
-	s.start(waiting)
+	lifecycletest.Run(t, waiting)
 	suggestions := jobs.NewSuggestions(db, s.journal, s.sessions)
 	options := operations.Options{Sessions: s.sessions, Controls: s.sessions, Jobs: waiting, Suggestions: suggestions,
 		Suggester: jobs.NewSuggester(suggestions, waiting, time.Second)}
@@ -58,23 +59,6 @@ func open(t *testing.T, db *database.DB, adapter func(sink func(name string) run
 	}
 	s.Service = operations.New(options)
 	return s
-}
-
-func (s *site) start(part interface {
-	Start(ctx context.Context) error
-	Stop(ctx context.Context) error
-}) {
-	s.t.Helper()
-	s.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := part.Stop(ctx); err != nil {
-			s.t.Error(err)
-		}
-	})
-	if err := part.Start(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
 }
 
 func (s *site) do(err error) {

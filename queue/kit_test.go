@@ -11,6 +11,7 @@ import (
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/lifecycle/lifecycletest"
 	"harness/journal"
 	"harness/queue"
 )
@@ -33,16 +34,7 @@ func newStore(t *testing.T, db *database.DB) *store {
 func startJournal(t *testing.T, db *database.DB) *journal.Journal {
 	t.Helper()
 	j := journal.New(db, journal.Options{Logger: zerolog.Nop(), PollInterval: 20 * time.Millisecond})
-	if err := j.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := j.Stop(ctx); err != nil {
-			t.Errorf("stop the journal: %v", err)
-		}
-	})
+	lifecycletest.Run(t, j)
 	return j
 }
 

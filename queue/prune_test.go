@@ -1,13 +1,13 @@
 package queue
 
 import (
-	"context"
 	"maps"
 	"testing"
 	"time"
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/lifecycle/lifecycletest"
 	"harness/journal"
 )
 
@@ -17,10 +17,7 @@ func TestEndedJobsGo(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		log := journal.New(db, journal.Options{})
-		if err := log.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = log.Stop(context.WithoutCancel(t.Context())) })
+		lifecycletest.Run(t, log)
 		now := time.Now()
 		ago := func(days int) *int64 { at := now.Add(-time.Duration(days) * 24 * time.Hour).UnixMilli(); return &at }
 		jobs := []Job{

@@ -9,6 +9,7 @@ import (
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/lifecycle/lifecycletest"
 	"harness/runtime"
 	"harness/runtime/runtimetest/scripted"
 )
@@ -28,14 +29,7 @@ func openScripted(t *testing.T, db *database.DB) (k *kit, dir string) {
 	options.Resume = func(context.Context, string) (runtime.Resumption, error) { return runtime.Resumption{}, nil }
 	agent := scripted.New(options)
 	k = openWith(t, db, "node", func(o *Options) { o.Runtimes = append(o.Runtimes, agent) })
-	k.do(agent.Start(t.Context()))
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := agent.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	lifecycletest.Run(t, agent)
 	return k, dir
 }
 

@@ -13,7 +13,6 @@ import (
 type IDs struct {
 	Request string
 	Session string
-	Turn    string
 	Trace   Trace
 }
 
@@ -41,11 +40,6 @@ func WithRequest(ctx context.Context, id string) context.Context {
 // WithSession adds the id of the session that the work belongs to.
 func WithSession(ctx context.Context, id string) context.Context {
 	return derive(ctx, func(s *scope) { s.ids.Session = id })
-}
-
-// WithTurn adds the id of the turn that the work belongs to.
-func WithTurn(ctx context.Context, id string) context.Context {
-	return derive(ctx, func(s *scope) { s.ids.Turn = id })
 }
 
 // WithTrace adds the trace that the work belongs to.
@@ -114,7 +108,7 @@ func (s *scope) logger() *zerolog.Logger {
 func (s *scope) fields() iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for _, f := range [...]struct{ name, value string }{
-			{"request_id", s.ids.Request}, {"session_id", s.ids.Session}, {"turn_id", s.ids.Turn},
+			{"request_id", s.ids.Request}, {"session_id", s.ids.Session},
 			{"trace_id", s.ids.Trace.TraceID}, {"span_id", s.ids.Trace.SpanID},
 		} {
 			if f.value != "" && !yield(f.name, f.value) {

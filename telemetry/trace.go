@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"crypto/rand"
 	"encoding/hex"
 	"strings"
 )
@@ -33,14 +32,6 @@ func ParseTraceparent(header string) (Trace, bool) {
 		return Trace{}, false
 	}
 	return Trace{TraceID: parts[1], SpanID: parts[2], Sampled: flags[0]&1 == 1}, true
-}
-
-// NewTrace starts a trace with random ids.
-func NewTrace() Trace {
-	// rand.Read never fails: it ends the process when the system has no randomness.
-	id := make([]byte, 24)
-	_, _ = rand.Read(id)
-	return Trace{TraceID: hex.EncodeToString(id[:16]), SpanID: hex.EncodeToString(id[16:])}
 }
 
 // Traceparent gives the header to hand on, "" for no trace.

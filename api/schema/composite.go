@@ -139,21 +139,3 @@ func (s taggedSchema) check(c *checker, v Value) Value {
 	c.path = c.path[:len(c.path)-1]
 	return v
 }
-
-// OneOf accepts what any of the options accepts; the first that does wins.
-func OneOf(options ...Schema) Schema { return oneOfSchema{options: options} }
-
-type oneOfSchema struct{ options []Schema }
-
-func (s oneOfSchema) check(c *checker, v Value) Value {
-	errors := make([][]Issue, 0, len(s.options))
-	for _, option := range s.options {
-		checked, issues := CheckRefusing(option, v, c.refuse)
-		if len(issues) == 0 {
-			return checked
-		}
-		errors = append(errors, issues)
-	}
-	c.add("Invalid input", issueMember{"code", "invalid_union"}, issueMember{"errors", errors})
-	return v
-}

@@ -6,18 +6,15 @@ import (
 	"strconv"
 )
 
-// Numeric accepts a number.
+// Numeric accepts an integer of JavaScript's safe range.
 type Numeric struct {
-	coerce, integer       bool
+	coerce                bool
 	hasMin, hasMax, above bool
 	min, max              float64
 }
 
 // Integer accepts an integer of JavaScript's safe range.
-func Integer() Numeric { return Numeric{integer: true} }
-
-// Float accepts any finite number.
-func Float() Numeric { return Numeric{} }
+func Integer() Numeric { return Numeric{} }
 
 // Coerce converts the value with JavaScript's Number first, as query parameters and some bodies have it: "" is 0, "abc" is NaN.
 func (s Numeric) Coerce() Numeric { s.coerce = true; return s }
@@ -54,7 +51,7 @@ func (s Numeric) check(c *checker, v Value) Value {
 		c.notNumber("Infinity")
 		return v
 	}
-	if s.integer && !s.checkInteger(c, number) {
+	if !s.checkInteger(c, number) {
 		return v
 	}
 	if s.hasMin && (number < s.min || s.above && number == s.min) {

@@ -37,7 +37,7 @@ func TestIssues(t *testing.T) {
 	t.Parallel()
 	text := schema.Text{}.Trim().Min(2).Max(3)
 	limit := schema.Integer().Coerce().Min(1).Max(200)
-	tagged := schema.Tagged("type", schema.Variant{Tag: "a", Schema: schema.Struct(schema.Field{Name: "n", Schema: schema.Float().Above(0)})})
+	tagged := schema.Tagged("type", schema.Variant{Tag: "a", Schema: schema.Struct(schema.Field{Name: "n", Schema: schema.Integer().Above(0)})})
 	for _, c := range []struct {
 		schema      schema.Schema
 		value, want string
@@ -58,7 +58,7 @@ func TestIssues(t *testing.T) {
 		{schema.Integer(), `1.0`, `null`},
 		{schema.Integer(), `1.5`, `[{"expected":"int","format":"safeint","code":"invalid_type","path":[],"message":"Invalid input: expected int, received number"}]`},
 		{schema.Integer(), `-1e21`, `[{"code":"too_small","minimum":-9007199254740991,"note":"Integers must be within the safe integer range.","origin":"int","inclusive":true,"path":[],"message":"Too small: expected int to be >=-9007199254740991"}]`},
-		{schema.Float().Above(0), `0`, `[{"origin":"number","code":"too_small","minimum":0,"inclusive":false,"path":[],"message":"Too small: expected number to be >0"}]`},
+		{schema.Integer().Above(0), `0`, `[{"origin":"number","code":"too_small","minimum":0,"inclusive":false,"path":[],"message":"Too small: expected number to be >0"}]`},
 		{schema.ListOf(schema.Boolean()).Min(1).Max(1), `[1,2]`, `[{"expected":"boolean","code":"invalid_type","path":[0],"message":"Invalid input: expected boolean, received number"},` +
 			`{"expected":"boolean","code":"invalid_type","path":[1],"message":"Invalid input: expected boolean, received number"},` +
 			`{"origin":"array","code":"too_big","maximum":1,"inclusive":true,"path":[],"message":"Too big: expected array to have <=1 items"}]`},
@@ -67,9 +67,6 @@ func TestIssues(t *testing.T) {
 		{tagged, `{"type":"a","n":1}`, `null`},
 		{tagged, `{"type":"b"}`, `[{"code":"invalid_union","errors":[],"note":"No matching discriminator","discriminator":"type","path":["type"],"message":"Invalid input"}]`},
 		{tagged, `1`, `[{"code":"invalid_type","expected":"object","path":[],"message":"Invalid input: expected object, received number"}]`},
-		{schema.OneOf(schema.Boolean(), schema.Enum("a")), `"a"`, `null`},
-		{schema.OneOf(schema.Boolean(), schema.Enum("a")), `1`, `[{"code":"invalid_union","errors":[[{"expected":"boolean","code":"invalid_type","path":[],"message":"Invalid input: expected boolean, received number"}],` +
-			`[{"code":"invalid_value","values":["a"],"path":[],"message":"Invalid option: expected one of \"a\""}]],"path":[],"message":"Invalid input"}]`},
 	} {
 		if got := issuesOf(t, c.schema, parse(t, c.value)); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.value, got, c.want)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/database"
 	"harness/internal/dbtest"
 	"harness/journal"
 )
@@ -32,6 +33,16 @@ func killMessage(file string) string {
 // journal has no gap.
 func TestTwentyKillsInOneTurnLeaveNoTrace(t *testing.T) {
 	t.Parallel()
+	requireNoTrace(t, func(t *testing.T) (entries, frames []string) { return newSite(t).undisturbed() },
+		func(t *testing.T, n int, engine database.Engine) (entries, frames []string) {
+			return newSite(t, withEngine(engine)).killed(rand.New(rand.NewPCG(7, uint64(n))))
+		})
+}
+
+// requireNoTrace runs a turn undisturbed, and disturbed on each engine: transcript and frames are the same.
+func requireNoTrace(t *testing.T, undisturbed func(*testing.T) (entries, frames []string),
+	disturbed func(t *testing.T, n int, engine database.Engine) (entries, frames []string)) {
+	t.Helper()
 	type outcome struct{ entries, frames []string }
 	engines := dbtest.Engines()
 	var want outcome
@@ -39,13 +50,12 @@ func TestTwentyKillsInOneTurnLeaveNoTrace(t *testing.T) {
 	t.Run("runs", func(t *testing.T) {
 		t.Run("undisturbed", func(t *testing.T) {
 			t.Parallel()
-			want.entries, want.frames = newSite(t).undisturbed()
+			want.entries, want.frames = undisturbed(t)
 		})
 		for n, engine := range engines {
 			t.Run(string(engine), func(t *testing.T) {
 				t.Parallel()
-				s := newSite(t, withEngine(engine))
-				got[n].entries, got[n].frames = s.killed(rand.New(rand.NewPCG(7, uint64(n))))
+				got[n].entries, got[n].frames = disturbed(t, n, engine)
 			})
 		}
 	})
@@ -54,7 +64,8 @@ func TestTwentyKillsInOneTurnLeaveNoTrace(t *testing.T) {
 			t.Errorf("%s: the transcript is\n%s\nwant\n%s", engine, strings.Join(got[n].entries, "\n"), strings.Join(want.entries, "\n"))
 		}
 		if !slices.Equal(got[n].frames, want.frames) {
-			t.Errorf("%s: %d frames of the turn, want %d: %s", engine, len(got[n].frames), len(want.frames), firstDifference(got[n].frames, want.frames))
+			t.Errorf("%s: %d frames of the turn, want %d: %s", engine, len(got[n].frames), len(want.frames),
+				firstDifference(got[n].frames, want.frames))
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"harness/extensions/action"
 	"harness/extensions/sdk"
 	"harness/internal/dbtest"
+	"harness/internal/lifecycle/lifecycletest"
 	"harness/journal"
 	"harness/transcript"
 )
@@ -91,16 +92,7 @@ func (p *product) EnqueueJob(_ context.Context, in sdk.EnqueueInput) (sdk.Enqueu
 func executor(t *testing.T, db *database.DB, p *product) *action.Executor {
 	t.Helper()
 	j := journal.New(db, journal.Options{Logger: zerolog.Nop()})
-	if err := j.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := j.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	lifecycletest.Run(t, j)
 	return action.New(action.Options{Journal: j, DB: db, Transcripts: p, Approvals: p, Turns: p, Jobs: p, Logger: zerolog.Nop()})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/lifecycle/lifecycletest"
 	"harness/journal"
 	"harness/runtime"
 	"harness/runtime/runtimetest/scripted"
@@ -68,25 +69,10 @@ func Open(t *testing.T, db *database.DB, edits ...func(*session.Options)) *Site 
 	return s
 }
 
-// Part is what begins and ends with a site.
-type Part interface {
-	Start(ctx context.Context) error
-	Stop(ctx context.Context) error
-}
-
 // Start starts a part and stops it at the test's end.
-func (s *Site) Start(part Part) {
+func (s *Site) Start(part lifecycletest.Part) {
 	s.t.Helper()
-	s.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := part.Stop(ctx); err != nil {
-			s.t.Error(err)
-		}
-	})
-	if err := part.Start(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	lifecycletest.Run(s.t, part)
 }
 
 // Path is a file in the agent's folder.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +22,6 @@ import (
 	"harness/runtime"
 	"harness/runtime/acp"
 	"harness/runtime/process"
-	"harness/runtime/process/shim"
 	"harness/runtime/runtimetest"
 	"harness/runtime/stdio"
 )
@@ -38,12 +36,7 @@ func TestMain(m *testing.M) {
 	if runtimetest.PlayProxy() {
 		return
 	}
-	if len(os.Args) > 1 && os.Args[1] == runAsShim {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		defer stop()
-		if shim.Run(ctx, os.Args[2], os.NewFile(3, "ready")) != nil {
-			os.Exit(1)
-		}
+	if runtimetest.PlayShim(runAsShim) {
 		return
 	}
 	if mode := os.Getenv(runAsFake); mode != "" {

@@ -3,7 +3,6 @@ package claude_test
 import (
 	"context"
 	"os"
-	"os/signal"
 	"syscall"
 	"testing"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"harness/runtime/claude"
 	"harness/runtime/environment"
 	"harness/runtime/process"
-	"harness/runtime/process/shim"
 	"harness/runtime/runtimetest"
 	"harness/runtime/stdio"
 )
@@ -28,15 +26,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if runtimetest.PlayProxy() {
-		return
-	}
-	if len(os.Args) > 1 && os.Args[1] == runAsShim {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		defer stop()
-		if shim.Run(ctx, os.Args[2], os.NewFile(3, "ready")) != nil {
-			os.Exit(1)
-		}
+	if runtimetest.PlayProxy() || runtimetest.PlayShim(runAsShim) {
 		return
 	}
 	if os.Getenv(runSilent) != "" {

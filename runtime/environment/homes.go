@@ -25,9 +25,6 @@ const (
 	LevelEphemeral Level = "ephemeral"
 )
 
-// Levels are all levels, widest first.
-func Levels() []Level { return []Level{LevelShared, LevelNamespaced, LevelEphemeral} }
-
 // MaxName is how long (bytes) the name of a namespace, a session or a runtime may be.
 const MaxName = 64
 

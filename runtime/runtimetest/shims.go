@@ -3,7 +3,9 @@ package runtimetest
 import (
 	"context"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"harness/runtime/process/shim"
@@ -25,6 +27,19 @@ func Shims(t *testing.T, argument string) *shim.Host {
 		}
 	})
 	return host
+}
+
+// PlayShim makes a test binary that was called with the argument of Shims a shim, and tells whether it was. TestMain begins with it.
+func PlayShim(argument string) bool {
+	if len(os.Args) < 3 || os.Args[1] != argument {
+		return false
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	if shim.Run(ctx, os.Args[2], os.NewFile(3, "ready")) != nil {
+		os.Exit(1)
+	}
+	return true
 }
 
 // Executable is the test binary.

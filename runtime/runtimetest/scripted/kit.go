@@ -3,17 +3,14 @@ package scripted
 import (
 	"context"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
-	"harness/runtime/process/shim"
 	"harness/runtime/runtimetest"
 )
 
@@ -32,12 +29,7 @@ func Play() bool {
 	if runtimetest.PlayProxy() {
 		return true
 	}
-	if len(os.Args) > 1 && os.Args[1] == runAsShim {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		defer stop()
-		if shim.Run(ctx, os.Args[2], os.NewFile(3, "ready")) != nil {
-			os.Exit(1)
-		}
+	if runtimetest.PlayShim(runAsShim) {
 		return true
 	}
 	switch dir := os.Getenv(runAsAgent); dir {
