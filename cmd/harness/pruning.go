@@ -86,6 +86,7 @@ func (s *Server) pruneOldEvents(ctx context.Context) error {
 func (s *Server) pruneRecords(ctx context.Context) error {
 	keep, now := s.cfg.Retention, time.Now()
 	return errors.Join(
+		s.pruneArtifacts(ctx),
 		s.sessions.Prune(ctx, session.Retention{
 			Records: days(keep.RecordDays), MaxRecords: keep.Records, Archived: days(keep.ArchivedDays), MaxArchived: keep.Archived,
 			Turns: days(keep.TurnDays), MaxTurns: keep.Turns, InUse: queue.Remembered,
@@ -95,4 +96,14 @@ func (s *Server) pruneRecords(ctx context.Context) error {
 		ledger.Prune(ctx, s.journal, s.db.Read(), now, ledger.Retention{Age: days(keep.RecordDays), Max: keep.Records}, s.pruned),
 		cluster.Prune(ctx, s.journal, now, days(keep.RecordDays), "extension_cursors", s.pruned),
 	)
+}
+
+// pruneArtifacts removes those of sessions that are gone.
+func (s *Server) pruneArtifacts(ctx context.Context) error {
+	if s.tools == nil {
+		return nil
+	}
+	rows, err := s.tools.artifacts.Prune(ctx)
+	s.pruned("artifacts", rows)
+	return err
 }
