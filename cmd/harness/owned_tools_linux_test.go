@@ -163,4 +163,29 @@ func TestACallDoesNotOutliveItsServer(t *testing.T) {
 		t.Error("a call ran that nobody approved")
 	}
 	server.stop()
+	s.requireAudited(session)
+}
+
+// requireAudited fails unless the audit log of the site is whole, has the calls and decisions of a session, and tells when it was changed.
+func (s *site) requireAudited(session string) {
+	s.t.Helper()
+	code, exported := s.command("audit", "export", "--session", session)
+	for _, kind := range []string{"tool.call.started", "tool.call.completed", "tool.call.denied", "approval_resolved"} {
+		if code != 0 || !strings.Contains(exported, `"kind":"`+kind+`"`) {
+			s.t.Errorf("%s is not audited: %d %s", kind, code, exported)
+		}
+	}
+	if code, said := s.command("audit", "verify"); code != 0 || !strings.Contains(said, "the audit log is whole") {
+		s.t.Errorf("%d %s", code, said)
+	}
+	err := dbtest.Connect(s.t, s.store()).Update(s.t.Context(), func(tx database.Tx) error {
+		_, err := tx.ExecContext(s.t.Context(), `update audit_log set actor = 'nobody' where kind = 'approval_resolved'`)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if code, said := s.command("audit", "verify"); code != 1 || !strings.Contains(said, "(approval_resolved of session") {
+		s.t.Errorf("changed: %d %s", code, said)
+	}
 }
