@@ -22,6 +22,7 @@ require (
 	github.com/spf13/cobra v1.10.2
 	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v3 v3.0.5
+	golang.org/x/mod v0.42.0
 	modernc.org/sqlite v1.60.0
 	pgregory.net/rapid v1.3.0
 )

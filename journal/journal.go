@@ -44,6 +44,9 @@ type Options struct {
 	Upcast func(version int, event Event) Event
 	// Origin, when set, tells from a unit's context who caused it and in which trace; events that say so themselves keep their own.
 	Origin func(ctx context.Context) Origin
+	// Before, when set, is told the events of a transaction before they are stored, within it; first is the position of the first of them. Their
+	// own numbers are not set yet. Its error undoes the transaction, as one of a unit.
+	Before func(ctx context.Context, tx database.Tx, first int64, events []Record) error
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Observe, when set, is told the size and duration of every committed batch, Refused each time the store refuses one.

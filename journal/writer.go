@@ -257,6 +257,11 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 				records = append(records, j.record(events[i], origin))
 			}
 		}
+		if j.opts.Before != nil {
+			if err := j.opts.Before(ctx, tx, pos+1, records); err != nil {
+				return database.Last{}, err
+			}
+		}
 		return j.append(ctx, tx, name, pos, records)
 	})
 	if err != nil {

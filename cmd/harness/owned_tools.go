@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,9 +15,12 @@ import (
 	"strings"
 	"time"
 
+	"harness/artifact"
+	"harness/auth"
 	"harness/config"
 	"harness/runtime"
 	"harness/session"
+	"harness/telemetry"
 	"harness/tools"
 	"harness/tools/command"
 	"harness/tools/fetch"
@@ -38,9 +42,10 @@ const execTimeout = 5 * time.Minute
 // ownedTools are the tools that this server gives to agents; nil gives none.
 type ownedTools struct {
 	*Server
-	policy tools.Policy
-	grants *mcphost.Grants
-	host   *mcphost.Host
+	policy    tools.Policy
+	grants    *mcphost.Grants
+	host      *mcphost.Host
+	artifacts *artifact.Store
 }
 
 // allTools are those there are, before anybody switched them on.
@@ -141,7 +146,10 @@ func (s *Server) startTools(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: records, Approver: toolApprover{s.sessions}, Sandboxes: in,
+	secrets := telemetry.NewRedactor(s.cfg.Secrets()...)
+	owned.artifacts = artifact.New(artifact.Options{DB: s.db, Journal: s.journal, Dir: filepath.Join(s.dir.path, "artifacts"),
+		Redact: func(content []byte) []byte { return []byte(secrets.String(string(content))) }})
+	executor := tools.NewExecutor(tools.Options{Registry: registry, Artifacts: toolResults{owned.artifacts}, Recorder: records, Approver: toolApprover{s.sessions}, Sandboxes: in,
 		Limits: map[tools.Class]tools.Limits{tools.Dangerous: {Hidden: limits.Hidden, MemoryBytes: 2 << 30, Processes: 256, CPUSeconds: 300}}})
 	owned.host = mcphost.New(mcphost.Options{Executor: executor, Grants: owned.grants, Session: owned.session, Version: version,
 		Logger: s.log.With().Str("package", "mcphost").Logger()})
@@ -254,6 +262,18 @@ func (a toolApprover) Ask(ctx context.Context, call tools.Call, class tools.Clas
 	return tools.Answer(answer), err
 }
 
+// toolResults keeps results that are too long for an event.
+type toolResults struct{ *artifact.Store }
+
+// Keep implements tools.Artifacts.
+func (r toolResults) Keep(ctx context.Context, call tools.Call, name, contentType string, content []byte) (json.RawMessage, error) {
+	ref, err := r.Put(ctx, call.SessionID, name, contentType, content)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(ref)
+}
+
 // access is what adapters give to conversations; nil when there are no tools.
 func (o *ownedTools) access() runtime.ToolAccess {
 	if o == nil {
@@ -283,17 +303,45 @@ func reachable(addr net.Addr) string {
 	return addr.String()
 }
 
-// beside serves the door to the tools, behind the same guard as everything else; all other requests are next's.
+// artifactPath is where artifacts are read, with "/download" behind the id to be stored by a browser.
+const artifactPath = "/v1/artifacts/"
+
+// serveArtifact answers with an artifact. Agents are told what a call came to by the call; what others made is none of theirs.
+func (o *ownedTools) serveArtifact(w http.ResponseWriter, r *http.Request) {
+	if who, known := auth.PrincipalFrom(r.Context()); !known || who.Role == auth.RoleAgent {
+		http.Error(w, `{"error":"agent_forbidden"}`, http.StatusForbidden)
+		return
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, `{"error":"method_not_allowed"}`, http.StatusMethodNotAllowed)
+		return
+	}
+	id, download := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, artifactPath), "/download")
+	err := o.artifacts.Serve(w, r, id, download)
+	switch {
+	case errors.Is(err, artifact.ErrNotFound):
+		http.Error(w, `{"error":"artifact_not_found"}`, http.StatusNotFound)
+	case err != nil:
+		o.log.Error().Err(err).Str("artifact", id).Msg("an artifact cannot be read")
+		http.Error(w, `{"error":"store_unavailable"}`, http.StatusServiceUnavailable)
+	}
+}
+
+// beside serves the door to the tools and their artifacts, behind the same guard as everything else; all other requests are next's.
 func (o *ownedTools) beside(guard func(http.Handler) http.Handler, next http.Handler) http.Handler {
 	if o == nil {
 		return next
 	}
-	door := guard(o.host)
+	door, artifacts := guard(o.host), guard(http.HandlerFunc(o.serveArtifact))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == mcpPath {
+		switch {
+		case r.URL.Path == mcpPath:
 			door.ServeHTTP(w, r)
-			return
+		case strings.HasPrefix(r.URL.Path, artifactPath):
+			artifacts.ServeHTTP(w, r)
+		default:
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
 }

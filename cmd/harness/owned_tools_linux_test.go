@@ -64,6 +64,23 @@ func TestAgentsAreGivenTheToolsOfTheServer(t *testing.T) {
 				}
 				finish(server.send(session, ownedTool("workspace_read", `{"path":"note.txt"}`)), "the note")
 				finish(server.send(session, ownedTool("workspace_read", `{"path":"../secret"}`)), "the path escapes the workspace")
+				// A long result is an artifact.
+				if err := os.WriteFile(filepath.Join(s.workspace, "long.txt"), []byte(strings.Repeat("long ", 4000)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				finish(server.send(session, ownedTool("workspace_read", `{"path":"long.txt"}`)), "long")
+				kept, err := database.ReadTexts(t.Context(), dbtest.Connect(t, s.store()).Read(), "read artifacts", `select id from artifacts where session_id = $1`, session)
+				if err != nil || len(kept) != 1 {
+					t.Fatalf("the artifacts are %v (%v)", kept, err)
+				}
+				if _, whole, err := server.try(http.MethodGet, "/v1/artifacts/"+kept[0], nil); err != nil || !strings.Contains(string(whole), strings.Repeat("long ", 4000)) {
+					t.Errorf("the artifact is %.100s (%v)", whole, err)
+				}
+				for _, none := range []string{"..", "x", strings.Repeat("0", 36)} {
+					if status, _, err := server.try(http.MethodGet, "/v1/artifacts/"+none, nil); err != nil || status == http.StatusOK {
+						t.Errorf("artifact %q: %d, %v", none, status, err)
+					}
+				}
 
 				turn := server.send(session, toolWrite(runtimeName+"yes"))
 				shown := events.waitType("approval").payload()
@@ -93,7 +110,7 @@ func TestAgentsAreGivenTheToolsOfTheServer(t *testing.T) {
 				if there("late") || there("no") {
 					t.Error("a call ran that was not approved")
 				}
-				want := "[workspace.read completed 1 workspace.read completed 1 workspace.write completed 1 workspace.write denied 1 workspace.write denied 1]"
+				want := "[workspace.read completed 1 workspace.read completed 1 workspace.read completed 1 workspace.write completed 1 workspace.write denied 1 workspace.write denied 1]"
 				if ends := fmt.Sprint(s.called(session)); ends != want {
 					t.Errorf("the calls ended %s, want %s", ends, want)
 				}
@@ -146,4 +163,29 @@ func TestACallDoesNotOutliveItsServer(t *testing.T) {
 		t.Error("a call ran that nobody approved")
 	}
 	server.stop()
+	s.requireAudited(session)
+}
+
+// requireAudited fails unless the audit log of the site is whole, has the calls and decisions of a session, and tells when it was changed.
+func (s *site) requireAudited(session string) {
+	s.t.Helper()
+	code, exported := s.command("audit", "export", "--session", session)
+	for _, kind := range []string{"tool.call.started", "tool.call.completed", "tool.call.denied", "approval_resolved"} {
+		if code != 0 || !strings.Contains(exported, `"kind":"`+kind+`"`) {
+			s.t.Errorf("%s is not audited: %d %s", kind, code, exported)
+		}
+	}
+	if code, said := s.command("audit", "verify"); code != 0 || !strings.Contains(said, "the audit log is whole") {
+		s.t.Errorf("%d %s", code, said)
+	}
+	err := dbtest.Connect(s.t, s.store()).Update(s.t.Context(), func(tx database.Tx) error {
+		_, err := tx.ExecContext(s.t.Context(), `update audit_log set actor = 'nobody' where kind = 'approval_resolved'`)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if code, said := s.command("audit", "verify"); code != 1 || !strings.Contains(said, "(approval_resolved of session") {
+		s.t.Errorf("changed: %d %s", code, said)
+	}
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"time"
 
+	"harness/audit"
 	"harness/cluster"
 	"harness/extensions"
 	"harness/queue"
@@ -16,6 +18,8 @@ import (
 const (
 	pruneEvery  = time.Minute
 	retainEvery = 10 * time.Minute
+	// What is cut off the audit log is missed as far as it was signed.
+	signEvery = time.Minute
 	// Rarely, because each time what readers have of transcripts counts as old (a cursor in it may be lost).
 	pruneOldEvery = time.Hour
 )
@@ -24,6 +28,7 @@ const (
 func (s *Server) startPruning(ctx context.Context) error {
 	return s.pruning.Start(ctx, func(context.Context) error {
 		s.every(pruneEvery, "prune the journal", s.pruneJournal)
+		s.every(signEvery, "sign the audit log", s.signAudit)
 		s.every(pruneOldEvery, "prune the journal's old events", s.pruneOldEvents)
 		s.every(retainEvery, "prune what is over", s.pruneRecords)
 		return nil
@@ -86,6 +91,7 @@ func (s *Server) pruneOldEvents(ctx context.Context) error {
 func (s *Server) pruneRecords(ctx context.Context) error {
 	keep, now := s.cfg.Retention, time.Now()
 	return errors.Join(
+		s.pruneArtifacts(ctx), s.pruneAudit(ctx),
 		s.sessions.Prune(ctx, session.Retention{
 			Records: days(keep.RecordDays), MaxRecords: keep.Records, Archived: days(keep.ArchivedDays), MaxArchived: keep.Archived,
 			Turns: days(keep.TurnDays), MaxTurns: keep.Turns, InUse: queue.Remembered,
@@ -95,4 +101,40 @@ func (s *Server) pruneRecords(ctx context.Context) error {
 		ledger.Prune(ctx, s.journal, s.db.Read(), now, ledger.Retention{Age: days(keep.RecordDays), Max: keep.Records}, s.pruned),
 		cluster.Prune(ctx, s.journal, now, days(keep.RecordDays), "extension_cursors", s.pruned),
 	)
+}
+
+// pruneArtifacts removes those of sessions that are gone.
+func (s *Server) pruneArtifacts(ctx context.Context) error {
+	if s.tools == nil {
+		return nil
+	}
+	rows, err := s.tools.artifacts.Prune(ctx)
+	s.pruned("artifacts", rows)
+	return err
+}
+
+// auditKeyFile is where the key that signs the audit log is kept.
+const auditKeyFile = "audit.key"
+
+func (s *Server) signAudit(ctx context.Context) error {
+	key, err := audit.ReadKey(filepath.Join(s.dir.path, auditKeyFile))
+	if err != nil {
+		return err
+	}
+	_, err = audit.Checkpoint(ctx, s.journal, key, time.Now().UnixMilli())
+	return err
+}
+
+func (s *Server) pruneAudit(ctx context.Context) error {
+	if s.cfg.Retention.RecordDays == 0 {
+		return nil
+	}
+	key, err := audit.ReadKey(filepath.Join(s.dir.path, auditKeyFile))
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	rows, err := audit.Prune(ctx, s.journal, key, now.Add(-days(s.cfg.Retention.RecordDays)).UnixMilli(), now.UnixMilli())
+	s.pruned("audit_log", rows)
+	return err
 }

@@ -21,6 +21,7 @@ import (
 
 	"harness/api"
 	"harness/api/rpc"
+	"harness/audit"
 	"harness/auth"
 	"harness/cluster"
 	"harness/config"
@@ -195,7 +196,7 @@ func (s *Server) closeDatabase(context.Context) error { return s.db.Close() }
 
 func (s *Server) startJournal(ctx context.Context) error {
 	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("package", "journal").Logger(), Observe: s.metrics.observeBatch, Origin: origin,
-		Upcast: stream.Upcast, Refused: s.metrics.database.refusals.Inc})
+		Before: audit.NewWriter().Write, Upcast: stream.Upcast, Refused: s.metrics.database.refusals.Inc})
 	s.metrics.database.watch(s.db.Engine(), s.journal)
 	return s.journal.Start(ctx)
 }

@@ -1,0 +1,76 @@
+package artifact
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"harness/database"
+	"harness/journal"
+)
+
+// files keeps contents as files named by their hash.
+type files struct{ dir string }
+
+func (f *files) path(hash string) string { return filepath.Join(f.dir, hash[:2], hash) }
+
+// put writes a content beside its place and moves it there, synced: a row that refers to it never finds half of it.
+func (f *files) put(hash string, content []byte) (_ journal.Unit, err error) {
+	target := f.path(hash)
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return nil, err
+	}
+	temporary := target + "." + rand.Text()
+	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_, err = file.Write(content)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(temporary, target)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(temporary))
+	}
+	// Written anew though it may be there: whoever drops it just now looks at the rows in the transaction that comes before this one's.
+	return func(context.Context, database.Tx) ([]journal.Event, error) {
+		if _, err := os.Stat(target); errors.Is(err, fs.ErrNotExist) {
+			_, err = f.put(hash, content)
+			return nil, err
+		}
+		return nil, syncDir(filepath.Dir(target))
+	}, nil
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+func (f *files) open(_ context.Context, hash string, _ int64) (io.ReadSeekCloser, error) {
+	file, err := os.Open(f.path(hash))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+func (f *files) drop(_ context.Context, _ database.Tx, hash string) error {
+	if err := os.Remove(f.path(hash)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

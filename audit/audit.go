@@ -1,0 +1,137 @@
+// Package audit keeps one log of who did what, sealed so that nobody changes it unseen: requests, decisions, tool runs, failures of runtimes,
+// changes of extensions.
+//
+// It owns which events of the journal are part of it, the chain of hashes over them, and how that is checked. A row is written in the transaction
+// of the event it is of: there is no act without its row, and no row without its act.
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"harness/database"
+	"harness/journal"
+)
+
+// Row is one entry of the log.
+type Row struct {
+	Seq       int64  `json:"seq"`
+	Pos       int64  `json:"pos"`
+	SessionID string `json:"session_id"`
+	// At is in ms.
+	At     int64           `json:"at"`
+	Actor  string          `json:"actor"`
+	Kind   string          `json:"kind"`
+	Detail json.RawMessage `json:"detail"`
+	Hash   string          `json:"hash"`
+}
+
+// seal is the hash of a row that comes after one with the hash before, "" for the first. What an event says is sealed as a text: whatever it is,
+// it has a hash.
+func (r Row) seal(before string) string {
+	text, err := json.Marshal([]any{before, r.Seq, r.Pos, r.SessionID, r.At, r.Actor, r.Kind, string(r.Detail)})
+	if err != nil {
+		panic("audit: numbers and texts have no JSON: " + err.Error()) // a fault of the program
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// maxDetail bounds what of an event stands in the log, in bytes: the event has the rest, as long as it is kept, and the log its hash.
+const maxDetail = 16 << 10
+
+// kinds are the events that are part of the log.
+func kinds() map[string]bool {
+	all := map[string]bool{}
+	for _, kind := range []string{
+		"approval_resolved", "tool_user_input_resolved", "tool_call_resolved", "session_deleted", "session_project_updated", "session_rolled_back",
+		"project_upserted", "project_deleted", "session.renamed", "runtime.started", "runtime.exited", "runtime.refused", "extension.reload",
+		"tool.call.requested", "tool.call.policy_evaluated", "tool.call.approved", "tool.call.denied", "tool.call.started", "tool.call.completed",
+	} {
+		all[kind] = true
+	}
+	return all
+}
+
+// Writer seals events as they are stored. Make it with NewWriter and hand Write to the journal (journal.Options.Before).
+type Writer struct{ kinds map[string]bool }
+
+// NewWriter makes a writer.
+func NewWriter() *Writer { return &Writer{kinds()} }
+
+// Write adds the rows of events that are about to be stored, in their transaction; first is the position of the first of them. The journal's writer
+// holds the lock that orders all servers, so that the chain has one end.
+func (w *Writer) Write(ctx context.Context, tx database.Tx, first int64, events []journal.Record) error {
+	var last *Row
+	for i, event := range events {
+		if !w.kinds[event.Type] {
+			continue
+		}
+		if last == nil {
+			found, err := end(ctx, tx)
+			if err != nil {
+				return err
+			}
+			last = &found
+		}
+		row := Row{Seq: last.Seq + 1, Pos: first + int64(i), SessionID: event.SessionID, At: event.Time, Actor: event.Actor, Kind: event.Type, Detail: detail(event.Payload)}
+		row.Hash = row.seal(last.Hash)
+		_, err := tx.ExecContext(ctx, `insert into audit_log (seq, pos, session_id, at, actor, kind, detail, hash) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			row.Seq, row.Pos, row.SessionID, row.At, row.Actor, row.Kind, string(row.Detail), row.Hash)
+		if err != nil {
+			return fmt.Errorf("write audit row %d: %w", row.Seq, err)
+		}
+		last = &row
+	}
+	return nil
+}
+
+// end is the last row of the log, the zero one of an empty log.
+func end(ctx context.Context, q database.Querier) (Row, error) {
+	row, err := scan(q.QueryRowContext(ctx, `select `+columns+` from audit_log order by seq desc limit 1`))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Row{}, nil
+	}
+	if err != nil {
+		return Row{}, fmt.Errorf("read the end of the audit log: %w", err)
+	}
+	return row, nil
+}
+
+// detail is an event's payload, or of a long one its hash and size.
+func detail(payload json.RawMessage) json.RawMessage {
+	if len(payload) <= maxDetail {
+		return payload
+	}
+	sum := sha256.Sum256(payload)
+	return json.RawMessage(fmt.Sprintf(`{"payload_hash":"sha256:%s","payload_bytes":%d}`, hex.EncodeToString(sum[:]), len(payload)))
+}
+
+const columns = `seq, pos, session_id, at, actor, kind, detail, hash`
+
+func scan(row database.Row) (r Row, err error) {
+	var detail string
+	err = row.Scan(&r.Seq, &r.Pos, &r.SessionID, &r.At, &r.Actor, &r.Kind, &detail, &r.Hash)
+	r.Detail = json.RawMessage(detail)
+	return r, err
+}
+
+// Each calls fn with every row in order; sessionID selects those of one session, "" all.
+func Each(ctx context.Context, q database.Querier, sessionID string, fn func(Row) error) error {
+	where, args := "", []any(nil)
+	if sessionID != "" {
+		where, args = ` where session_id = $1`, []any{database.EncodeText(sessionID)}
+	}
+	return database.ReadEach(ctx, q, "read the audit log", func(one database.Row) error {
+		row, err := scan(one)
+		if err != nil {
+			return err
+		}
+		return fn(row)
+	}, `select `+columns+` from audit_log`+where+` order by seq`, args...)
+}
