@@ -68,7 +68,7 @@ func withEveryRuntime(t *testing.T, options ...siteOption) *site {
 			t.Fatal(err)
 		}
 	}
-	s.env = append(s.env, "PATH="+programs+string(filepath.ListSeparator)+os.Getenv("PATH"), "HARNESS_RUNTIMES="+strings.Join(runtimeNames(), ","),
+	s.env = append(s.env, "PATH="+programs+string(filepath.ListSeparator)+agenttest.PathWithout(t, "bwrap"), "HARNESS_RUNTIMES="+strings.Join(runtimeNames(), ","),
 		"CLAUDE_BIN="+agenttest.Binary(t, "claude"), "CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"), "ANTHROPIC_API_KEY="+claudeKey,
 		"ANTHROPIC_BASE_URL="+s.model.Root(), "GEMINI_BIN="+agenttest.Binary(t, "gemini"), "GEMINI_API_KEY="+geminiKey, "GOOGLE_GEMINI_BASE_URL="+s.model.Root(),
 		"CODEX_PATH="+agenttest.Binary(t, "codex"), "OPENAI_API_KEY="+openAIKey, "AGENT_EXTENSION_RBAC_JWT_SECRET="+rbacSecret, `DEFAULT_AUTH_REQUEST={"methodId":"api-key"}`,

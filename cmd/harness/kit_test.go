@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"harness/database"
+	"harness/internal/agenttest"
 	"harness/internal/codextest"
 	"harness/internal/dbtest"
 	"harness/internal/mcptest"
@@ -98,7 +99,7 @@ func newSite(t *testing.T, options ...siteOption) *site {
 	s.program = program(t, s.detecting)
 	home := codextest.Home(t, model.URL(), append(o.home, codextest.For(o.codex))...)
 	s.env = append([]string{
-		runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + codextest.Binary(t, o.codex),
+		runAsHarness + "=1", "PATH=" + agenttest.PathWithout(t, "bwrap"), "HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + codextest.Binary(t, o.codex),
 		// Not what happens to be installed on this machine.
 		"HARNESS_RUNTIMES=codex",
 		"PORT=0", "DATA_DIR=" + s.dataDir, "HARNESS_LOG_FORMAT=json", "LOG_LEVEL=info", "DEFAULT_SANDBOX_MODE=danger-full-access",

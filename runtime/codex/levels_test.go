@@ -3,6 +3,7 @@ package codex_test
 import (
 	"testing"
 
+	"harness/internal/agenttest"
 	"harness/internal/codextest"
 	"harness/runtime"
 	"harness/runtime/runtimetest"
@@ -17,6 +18,8 @@ func TestLevelsAreEnforced(t *testing.T) {
 			t.Parallel()
 			store := runtimetest.NewStore()
 			s := newSite(t, version, store)
+			// codex does not get on with an older bubblewrap on the PATH while its home is a temporary folder; it brings one.
+			s.options.Env = append(s.options.Env, "PATH="+agenttest.PathWithout(t, "bwrap"))
 			agent := s.agent()
 			for _, test := range []struct {
 				level, network string
