@@ -81,6 +81,25 @@ func Feature(name string) Option { return func(h *home) { h.features += name + "
 // NeedsLogin makes the model one that codex talks to with an account or a key only.
 func NeedsLogin() Option { return func(h *home) { h.login = true } }
 
+// folder is t.TempDir() outside of the folder for temporary files. Below that, codex makes no links to its helpers, without which it cannot use a
+// bubblewrap of the system that is older than 0.9.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "codex-home-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("remove a CODEX_HOME: %v", err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as t.TempDir, also for other users
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // Home makes a CODEX_HOME whose model is the mock model at modelURL, and returns its path. It goes away with the test.
 func Home(t testing.TB, modelURL string, options ...Option) string {
 	t.Helper()
@@ -88,7 +107,7 @@ func Home(t testing.TB, modelURL string, options ...Option) string {
 	for _, option := range options {
 		option(&h)
 	}
-	dir := t.TempDir()
+	dir := folder(t)
 	lines := []string{
 		"model = " + quote(Model(h.version)),
 		`model_provider = "mock"`,
