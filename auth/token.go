@@ -44,11 +44,29 @@ func (t tokenCheck) accepts(r *http.Request) bool {
 	if headers := r.Header.Values(tokenHeader); len(headers) == 1 && t.equal(headers[0]) {
 		return true
 	}
+	if offered, is := offeredToken(r); is && t.equal(offered) {
+		return true
+	}
 	if isStreamUpgrade(r) {
 		tokens := r.URL.Query()[queryToken]
 		return len(tokens) == 1 && t.equal(tokens[0])
 	}
 	return false
+}
+
+// offeredToken is the token in the subprotocols of a websocket's handshake, the one header a browser lets a page choose there.
+func offeredToken(r *http.Request) (token string, is bool) {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return "", false
+	}
+	for _, values := range r.Header.Values("Sec-WebSocket-Protocol") {
+		for value := range strings.SplitSeq(values, ",") {
+			if token, is = strings.CutPrefix(strings.TrimSpace(value), "bearer."); is {
+				return token, true
+			}
+		}
+	}
+	return "", false
 }
 
 func (t tokenCheck) equal(given string) bool {

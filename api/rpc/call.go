@@ -78,6 +78,11 @@ func (p *peer) call(ctx context.Context, request wire.Request) (result any, fail
 	if c.params, failed = m.read(request.Params); failed != nil {
 		return nil, failed
 	}
+	if m.check != nil {
+		if err := m.check(c); err != nil {
+			return nil, c.failed(ctx, err)
+		}
+	}
 	if err := c.route(ctx); err != nil {
 		return nil, c.failed(ctx, err)
 	}

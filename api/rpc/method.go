@@ -39,6 +39,8 @@ type method struct {
 	works bool
 	// socket says of a runtime's method that it needs a websocket.
 	socket bool
+	// check, when set, refuses params that do not go together, before the runtime is looked for.
+	check  func(c *call) error
 	handle func(ctx context.Context, c *call) (any, error)
 }
 

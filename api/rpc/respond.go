@@ -20,7 +20,7 @@ func requestMethods() []method {
 		{name: registry.Input, summary: "Type into a session: an answer, a message, or a key.", role: roleOperator, scope: scopeRuntime, works: true,
 			params: []param{text("session_id", "The session.").must(), text("input", "A text: it answers the open question, else it is sent."),
 				text("key", "escape interrupts; enter, digits, y and n choose of what is asked."), agentParam()},
-			result: ref("InputResult"), handle: input},
+			result: ref("InputResult"), check: checkInput, handle: input},
 		{name: registry.Respond, summary: "Answer what a session asks first.", role: roleOperator, scope: scopeRuntime, works: true,
 			params: []param{text("session_id", "The session.").must(), text("type", "What is answered.").must().of("permission", "question"),
 				text("response", "yes or no; or the answer.").must(), agentParam()},
@@ -147,19 +147,33 @@ type inputResult struct {
 	Key       string `json:"key,omitempty"`
 }
 
-func input(ctx context.Context, c *call) (any, error) {
-	typed, key := c.text("input"), strings.ToLower(strings.TrimSpace(c.text("key")))
-	switch {
+// keys are those of session/input and what they say to what is asked; escape says nothing to it.
+func keys() map[string]string {
+	return map[string]string{"escape": "", "esc": "", "enter": "yes", "return": "yes", "y": "yes", events.KeyAllow: "yes", events.KeyAllowSession: "session",
+		events.KeyDeny: "no", "3": "no"}
+}
+
+func (c *call) key() string { return strings.ToLower(strings.TrimSpace(c.text("key"))) }
+
+func checkInput(c *call) error {
+	typed, key := c.text("input"), c.key()
+	switch _, known := keys()[key]; {
 	case typed != "" && key != "":
-		return nil, invalidParams("key", "give input or key, not both", "give input or key, not both")
+		return invalidParams("key", "give input or key, not both", "give input or key, not both")
 	case typed == "" && key == "":
-		return nil, invalidParams("input", "required", "either input or key is required")
+		return invalidParams("input", "required", "either input or key is required")
+	case key != "" && !known:
+		return invalidParams("key", "not_a_terminal", "key must be escape, enter, y, n or the key of an option: there is no terminal")
 	}
-	result := inputResult{Status: "sent", AgentType: c.agent, Key: key}
-	if typed != "" {
+	return nil
+}
+
+func input(ctx context.Context, c *call) (any, error) {
+	result := inputResult{Status: "sent", AgentType: c.agent, Key: c.key()}
+	if typed := c.text("input"); typed != "" {
 		return result, c.typeText(ctx, typed)
 	}
-	return result, c.press(ctx, key)
+	return result, c.press(ctx, result.Key)
 }
 
 // typeText answers the open question, or is a message.
@@ -177,22 +191,13 @@ func (c *call) typeText(ctx context.Context, typed string) error {
 
 // press is a key: escape ends the turn, the others choose of what is asked.
 func (c *call) press(ctx context.Context, key string) error {
-	switch key {
-	case "escape", "esc":
+	word := keys()[key]
+	if word == "" {
 		_, err := c.ops().Interrupt(ctx, c.session.ID, "")
 		if errors.Is(err, session.ErrNoActiveTurn) {
 			return nil
 		}
 		return err
-	case "enter", "return":
-		key = events.KeyAllow
-	case "y":
-		key = events.KeyAllow
-	}
-	words := map[string]string{events.KeyAllow: "yes", events.KeyAllowSession: "session", events.KeyDeny: "no", "3": "no"}
-	word, known := words[key]
-	if !known {
-		return invalidParams("key", "not_a_terminal", "key must be escape, enter, y, n or the key of an option: there is no terminal")
 	}
 	open, err := c.oldest(ctx, runtime.RequestApproval)
 	if err != nil {

@@ -45,8 +45,8 @@ type workspaceView struct {
 	ActiveSession   string        `json:"active_session_id"`
 	ActiveAgentType string        `json:"active_agent_type,omitempty"`
 	// Watched and WatchedSession are part of workspace/status only.
-	Watched        *bool  `json:"is_being_watched,omitempty"`
-	WatchedSession string `json:"watched_session_id,omitempty"`
+	Watched        *bool   `json:"is_being_watched,omitempty"`
+	WatchedSession *string `json:"watched_session_id,omitempty"`
 }
 
 // workspaces are the projects with a folder.
@@ -126,13 +126,13 @@ func workspaceStatus(ctx context.Context, c *call) (any, error) {
 	view, err := c.viewWorkspace(ctx, found)
 	c.peer.mu.Lock()
 	defer c.peer.mu.Unlock()
-	watched := false
+	watched, session := false, ""
 	for id, place := range c.peer.watches {
 		if place.Workspace == found.ID {
-			watched, view.WatchedSession = true, id
+			watched, session = true, id
 		}
 	}
-	view.Watched = &watched
+	view.Watched, view.WatchedSession = &watched, &session
 	return view, err
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -39,6 +40,43 @@ func TestRuntimeCalls(t *testing.T) {
 			t.Run("R14 R20 R21 R22 a turn", func(t *testing.T) { checkFollowing(t, server, socket, space) })
 			t.Run("R10 a runtime that is down", func(t *testing.T) { checkAway(t, server, socket, space) })
 		})
+	}
+}
+
+// TestJSONRPCIsGuarded: no token, no socket and no answer; in the header or, as browsers must, among the subprotocols; never in the address. A
+// foreign page, and who calls the server by another name, are refused as on the stream.
+func TestJSONRPCIsGuarded(t *testing.T) {
+	t.Parallel()
+	const token = "the-token-of-this-test"
+	server := newSite(t, withEnv("HARNESS_AUTH_TOKEN="+token, "HARNESS_RPC_PATHS=/rpc")).start()
+	upgrade := map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+	with := func(more ...string) map[string]string {
+		all := maps.Clone(upgrade)
+		for i := 0; i < len(more); i += 2 {
+			all[more[i]] = more[i+1]
+		}
+		return all
+	}
+	bearer := []string{"Authorization", "Bearer " + token}
+	for path, cases := range map[string]map[int]map[string]string{
+		"/rpc":                       {http.StatusUnauthorized: with(), http.StatusForbidden: with(append(bearer, "Origin", "https://evil.example")...)},
+		"/rpc?access_token=" + token: {http.StatusUnauthorized: with(), http.StatusForbidden: with(append(bearer, "Host", "rebound.example")...)},
+		"/rpc#":                      {http.StatusUnauthorized: with("Sec-WebSocket-Protocol", "jsonrpc, bearer.wrong"), http.StatusUpgradeRequired: {"Authorization": "Bearer " + token}},
+		"/ws":                        {http.StatusUnauthorized: with(), http.StatusNotFound: with(bearer...)},
+	} {
+		for want, headers := range cases {
+			if status, body := server.ask(http.MethodGet, strings.TrimSuffix(path, "#"), headers); status != want {
+				t.Errorf("%s with %v is answered %d %s, want %d", path, headers, status, body, want)
+			}
+		}
+	}
+	if status, body := server.post(`{"jsonrpc":"2.0","id":1,"method":"status/health"}`, nil); status != http.StatusUnauthorized {
+		t.Errorf("a POST without a token is answered %d %s", status, body)
+	}
+	for _, header := range []http.Header{{"Authorization": {"Bearer " + token}}, {"Sec-WebSocket-Protocol": {"jsonrpc, bearer." + token}}} {
+		if health := server.dialRPC(t, "/rpc", header).call("status/health", nil); text(health, "status") != "ok" {
+			t.Errorf("%v", health)
+		}
 	}
 }
 

@@ -56,7 +56,12 @@ func (i *instance) dialRPC(t *testing.T, path string, header http.Header) *rpcSo
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(i.url, "http")+path, &websocket.DialOptions{HTTPHeader: header})
+	options := &websocket.DialOptions{HTTPHeader: header.Clone()}
+	if offered := header.Get("Sec-WebSocket-Protocol"); offered != "" {
+		options.Subprotocols = strings.Split(offered, ", ")
+		options.HTTPHeader.Del("Sec-WebSocket-Protocol")
+	}
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(i.url, "http")+path, options)
 	if err != nil {
 		t.Fatal(err)
 	}
