@@ -44,6 +44,7 @@ func programs() []program {
 		{"fanout", "CPU per delivered frame at 200, 1,000 and 5,000 sockets against three other ways", fanout},
 		{"lines", "an agent's line to its frame, and CPU per line, of each kind of runtime against codex's", lines},
 		{"runtimes", "20 idle sessions of each real agent: memory, start and turn", agents},
+		{"rpc", "CPU per notification of 1,000 JSON-RPC sockets that watch a session, against as many of the stream; fails above 1.3", jsonRPC},
 		{"soak", "all of it at once for a time (-length, an hour by hand, at least a minute): what grows? fails when something does", soak},
 		{"pair-upserts", "against another build (-before), in turns: single upserts; only when named", paired(pairSingle)},
 		{"pair-beside", "against another build: single upserts beside bulk ones; only when named", paired(pairBeside)},

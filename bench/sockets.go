@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,7 +60,7 @@ func poller(base string) (epoll, port int, err error) {
 	return epoll, port, err
 }
 
-// join opens n sockets on a stream.
+// join opens n sockets on a stream, or on the path that query is.
 func join(base string, n int, query string) (*crowd, error) {
 	epoll, port, err := poller(base)
 	if err != nil {
@@ -99,8 +100,12 @@ func openSocket(port int, query string, receiveBuffer int) (*socket, error) {
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	hello := fmt.Sprintf("GET /api/stream%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
-		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", query, port)
+	path := "/api/stream" + query
+	if strings.HasPrefix(query, "/") {
+		path = query
+	}
+	hello := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", path, port)
 	if _, err := unix.Write(fd, []byte(hello)); err != nil {
 		_ = unix.Close(fd)
 		return nil, err

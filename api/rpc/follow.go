@@ -51,7 +51,7 @@ type watchResult struct {
 func watch(_ context.Context, c *call) (any, error) {
 	place := events.Place{Workspace: workspaceOf(*c.session), Runtime: c.session.Runtime}
 	c.peer.watch(c.session.ID, place)
-	c.peer.setFocus(focus{place.Workspace, c.session.ID})
+	c.peer.setFocus(focus{place.Workspace, c.session.ID, place.Runtime})
 	return watchResult{"watching", true, place.Workspace, c.session.ID}, nil
 }
 
@@ -125,18 +125,31 @@ func subscribeAll(_ context.Context, c *call) (any, error) {
 	}{true, false}, nil
 }
 
-// viewers are the sockets that have a session on their screen, but for one.
-func (s *Server) viewers(sessionID string, but *peer) []string {
-	ids := []string{}
+// maxViewers is how many viewers of a session are named, and told of each other: in a crowd nobody needs to know who comes.
+const maxViewers = 50
+
+// viewing are the sockets that have a session on their screen.
+func (s *Server) viewing(sessionID string) (all []*peer) {
 	s.each(func(p *peer) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p != but && p.focus.session == sessionID {
-			ids = append(ids, p.id)
+		if p.focus.session == sessionID {
+			all = append(all, p)
 		}
 	})
-	slices.Sort(ids)
-	return ids
+	return all
+}
+
+// ids are the names of sockets but one, sorted, as many as are named.
+func ids(peers []*peer, but *peer) []string {
+	named := []string{}
+	for _, p := range peers {
+		if p != but {
+			named = append(named, p.id)
+		}
+	}
+	slices.Sort(named)
+	return named[:min(len(named), maxViewers)]
 }
 
 // setFocus puts another session on a socket's screen, and tells the others who have it, or had it, there.
@@ -162,37 +175,27 @@ func (p *peer) blur(sessionID string) {
 	}
 }
 
+// tellViewers tells the others who have a session on their screen that one comes or goes.
 func (p *peer) tellViewers(method string, about focus) {
 	if about.session == "" {
 		return
 	}
 	s := p.server
-	agent := ""
-	p.mu.Lock()
-	if place, watched := p.watches[about.session]; watched {
-		agent = place.Runtime
+	all := s.viewing(about.session)
+	others := slices.DeleteFunc(slices.Clone(all), func(other *peer) bool { return other == p || !other.wants(method) })
+	if len(others) == 0 || len(all) > maxViewers {
+		return
 	}
-	p.mu.Unlock()
-	if agent == "" {
-		if found, err := s.opts.Operations.Find(context.WithoutCancel(p.ctx), about.session); err == nil {
-			agent = found.Runtime
-		}
-	}
-	viewers := s.viewers(about.session, nil)
+	viewers := ids(all, nil)
 	told := notification(method, struct {
 		ClientID string   `json:"client_id"`
 		Viewers  []string `json:"viewers"`
 		Count    int      `json:"viewer_count"`
 		common
-	}{p.id, viewers, len(viewers), common{about.workspace, about.session, agent, javascript.ISOTime(s.opts.Clock().UnixMilli())}})
-	s.each(func(other *peer) {
-		other.mu.Lock()
-		shows := other != p && other.focus.session == about.session
-		other.mu.Unlock()
-		if shows && other.wants(method) {
-			other.socket.Tell(told)
-		}
-	})
+	}{p.id, viewers, len(all), common{about.workspace, about.session, about.agent, javascript.ISOTime(s.opts.Clock().UnixMilli())}})
+	for _, other := range others {
+		other.socket.Tell(told)
+	}
 }
 
 func setFocus(ctx context.Context, c *call) (any, error) {
@@ -200,15 +203,16 @@ func setFocus(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.peer.setFocus(focus{workspaceOf(*found), found.ID})
-	others := c.server.viewers(found.ID, c.peer)
+	c.peer.setFocus(focus{workspaceOf(*found), found.ID, found.Runtime})
+	all := c.server.viewing(found.ID)
+	others := ids(all, c.peer)
 	return struct {
 		Success     bool     `json:"success"`
 		Others      []string `json:"other_viewers"`
 		Count       int      `json:"viewer_count"`
 		WorkspaceID string   `json:"workspace_id"`
 		SessionID   string   `json:"session_id"`
-	}{true, others, len(others) + 1, workspaceOf(*found), found.ID}, nil
+	}{true, others, len(all), workspaceOf(*found), found.ID}, nil
 }
 
 // resume answers by itself: the answer goes before what was missed, and what had not left yet is repeated behind it.

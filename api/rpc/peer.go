@@ -46,7 +46,7 @@ type peer struct {
 type client struct{ name, version string }
 
 // focus is the session a socket has on its screen.
-type focus struct{ workspace, session string }
+type focus struct{ workspace, session, agent string }
 
 func (s *Server) newPeer(r *http.Request, socket *stream.Socket) *peer {
 	principal, _ := auth.PrincipalFrom(r.Context())

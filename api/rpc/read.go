@@ -175,7 +175,7 @@ func sessionState(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	result := stateResult{sessionView: viewSession(read), ClaudeSessionID: read.RuntimeSessionID, RuntimeState: "idle",
-		IsRunning: turning(read.Activity.State), Viewers: c.server.viewers(read.ID, nil)}
+		IsRunning: turning(read.Activity.State), Viewers: ids(c.server.viewing(read.ID), nil)}
 	if result.Status != "running" {
 		result.Status = "stopped"
 	}

@@ -73,7 +73,7 @@ func TestJSONRPCIsGuarded(t *testing.T) {
 	if status, body := server.post(`{"jsonrpc":"2.0","id":1,"method":"status/health"}`, nil); status != http.StatusUnauthorized {
 		t.Errorf("a POST without a token is answered %d %s", status, body)
 	}
-	for _, header := range []http.Header{{"Authorization": {"Bearer " + token}}, {"Sec-WebSocket-Protocol": {"jsonrpc, bearer." + token}}} {
+	for _, header := range []http.Header{{"Authorization": {"Bearer " + token}}, {"Sec-Websocket-Protocol": {"jsonrpc, bearer." + token}}} {
 		if health := server.dialRPC(t, "/rpc", header).call("status/health", nil); text(health, "status") != "ok" {
 			t.Errorf("%v", health)
 		}
