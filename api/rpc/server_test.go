@@ -436,3 +436,27 @@ func TestPost(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 }
+
+// What is watched no more is not told: what is stored before a call would be there before its answer.
+func TestUnwatchedSessionsAreQuiet(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	s, session := b.dial(t, "somebody"), b.NewSession()
+	ask := func(method, params string) (answer string) {
+		s.send(`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`)
+		return s.read()
+	}
+	ask("initialize", `{"capabilities":{"notifications":["event/harness"]}}`)
+	ask("session/watch", `{"session_id":"`+session+`"}`)
+	b.upsert(session, 1)
+	if told := s.read(); !strings.Contains(told, "entry-1") {
+		t.Errorf("watching, it is told %s", told)
+	}
+	if answer := ask("session/unwatch", `{"session_id":"`+session+`"}`); !strings.Contains(answer, `"watching":false,`) || !strings.Contains(answer, session) {
+		t.Error(answer)
+	}
+	b.upsert(session, 2)
+	if answer := ask("status/health", `{}`); !strings.Contains(answer, `"id":1,"result"`) {
+		t.Errorf("not watching, it is told %s", answer)
+	}
+}

@@ -1,0 +1,36 @@
+package registry_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"harness/api/rpc/registry"
+	"harness/operations"
+)
+
+// R6, R15: runtimes come and go with those of the server, and the time it was made changes with what it says alone.
+func TestARegistryIsMadeOfTheRuntimes(t *testing.T) {
+	t.Parallel()
+	one := operations.RuntimeState{Name: "codex", Default: true, Offered: operations.RuntimeActive}
+	two := operations.RuntimeState{Name: "acp:own", Offered: operations.RuntimeDisabled}
+	var stamp registry.Stamp
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	made := func(states ...operations.RuntimeState) registry.Registry {
+		now = now.Add(time.Second)
+		r := registry.Build(states)
+		stamp.Set(&r, now)
+		return r
+	}
+	first, same := made(one), made(one)
+	both := made(one, two)
+	if first.GeneratedAt != same.GeneratedAt || both.GeneratedAt == same.GeneratedAt || first.GeneratedAt != "2026-11-22T12:00:01Z" {
+		t.Errorf("made at %s, %s and %s", first.GeneratedAt, same.GeneratedAt, both.GeneratedAt)
+	}
+	if !slices.Equal(first.IDs(), []string{"codex"}) || !slices.Equal(both.IDs(), []string{"codex", "acp:own"}) || !slices.Equal(made(one).IDs(), []string{"codex"}) {
+		t.Errorf("it lists %v, then %v", first.IDs(), both.IDs())
+	}
+	if gone := both.Runtimes[1]; gone.DisplayName != "acp:own" || gone.StatusReason == nil || both.Runtimes[0].StatusReason != nil || both.DefaultRuntime != "codex" {
+		t.Errorf("%+v", both)
+	}
+}
