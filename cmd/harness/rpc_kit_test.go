@@ -20,7 +20,6 @@ type rpcSocket struct {
 	conn  *websocket.Conn
 	mu    sync.Mutex
 	next  int
-	told  []rpcMessage // notifications, and answers nobody asked for by number
 	all   []rpcMessage
 	marks int
 	news  chan struct{}
