@@ -43,6 +43,9 @@ type Capabilities struct {
 	Sandboxes        []string `json:"sandboxes"`
 	ApprovalPolicies []string `json:"approvalPolicies"`
 	NetworkAccess    []string `json:"networkAccess"`
+	// ImplicitSources are what the agent can be held to of what it reads by itself (ImplicitAll, ...), what it does unless told otherwise first;
+	// none where that is not known.
+	ImplicitSources []string `json:"implicitSources"`
 }
 
 // Values of Capabilities.ProcessPer: one process for all conversations of a runtime, or one for each.
@@ -71,6 +74,9 @@ func CapabilitiesOf(adapter Adapter) Capabilities {
 	_, c.Fork = Has[Forker](adapter, OpFork)
 	_, c.Compact = Has[Compactor](adapter, OpCompact)
 	_, c.Review = Has[Reviewer](adapter, OpReview)
+	if c.ImplicitSources == nil {
+		c.ImplicitSources = []string{}
+	}
 	if c.OwnedTools == "" {
 		c.OwnedTools = OwnedNone
 	}

@@ -324,14 +324,16 @@ func (t Thread) Native() string {
 type StartThread struct {
 	// SessionID is what the conversation is to go by. A runtime whose conversations have names of their own that clients know (codex) may
 	// answer with another Thread.ID; nothing it says of the conversation may come before it knows which.
-	SessionID                    string
-	Cwd, Model                   string
-	ApprovalPolicy               string // untrusted, on-failure, on-request or never
-	Sandbox                      string // read-only, workspace-write or danger-full-access
-	NetworkAccess                string // restricted or enabled
-	DynamicTools                 json.RawMessage
-	RawEvents                    bool // ask for the provider's rawest notifications too
-	Ephemeral, NoUserInstruction bool
+	SessionID      string
+	Cwd, Model     string
+	ApprovalPolicy string // untrusted, on-failure, on-request or never
+	Sandbox        string // read-only, workspace-write or danger-full-access
+	NetworkAccess  string // restricted or enabled
+	DynamicTools   json.RawMessage
+	RawEvents      bool // ask for the provider's rawest notifications too
+	Ephemeral      bool
+	// Implicit is what the agent may read by itself: one of Capabilities.ImplicitSources.
+	Implicit string
 }
 
 // ResumeThread are the arguments of Adapter.ResumeThread.

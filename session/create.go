@@ -41,6 +41,10 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if len(in.DynamicTools) > 0 && !runtime.CapabilitiesOf(adapter).DynamicTools {
 		return Session{}, &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpTools}
 	}
+	implicit, err := chosenSources(adapter, in.ImplicitSources)
+	if err != nil {
+		return Session{}, err
+	}
 	cwd := in.Cwd
 	if cwd == "" {
 		cwd = s.opts.WorkspaceRoot
@@ -48,9 +52,13 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	// A conversation that exists must not be left without a row by a caller who goes away. The calls have deadlines of their own.
 	ctx = context.WithoutCancel(ctx)
 	id := cmp.Or(in.ID, newID())
+	sources, err := sourcesAt(adapter, id, cwd, implicit)
+	if err != nil {
+		return Session{}, err
+	}
 	t, err := adapter.StartThread(ctx, runtime.StartThread{SessionID: id, Cwd: cwd, Model: controls.model(),
 		ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox, NetworkAccess: controls.NetworkAccess,
-		DynamicTools: in.DynamicTools, RawEvents: true})
+		DynamicTools: in.DynamicTools, RawEvents: true, Implicit: implicit})
 	if err != nil {
 		return Session{}, in.settled(err)
 	}
@@ -90,7 +98,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 			if err := insertSession(ctx, tx, session, &controls); err != nil {
 				return nil, err
 			}
-			return nil, storeTools(ctx, tx, session.ID, in.DynamicTools)
+			return nil, errors.Join(storeTools(ctx, tx, session.ID, in.DynamicTools), storeSources(ctx, tx, session.ID, implicit, sources))
 		}
 	})
 	return session, held(err)

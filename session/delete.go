@@ -203,6 +203,7 @@ func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone DeletedEr
 		`delete from open_rollbacks where session_id = $1`,
 		`delete from interactive_requests where session_id = $1`,
 		`delete from bulk_upserts where session_id = $1`,
+		`delete from session_sources where session_id = $1`,
 		`delete from sessions where id = $1`,
 	} {
 		if _, err := tx.ExecContext(ctx, statement, key); err != nil {

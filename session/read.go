@@ -28,8 +28,8 @@ func (s *Service) forked(ctx context.Context, sourceID, sessionID string) (Sessi
 		return Session{}, err
 	}
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return nil, updateSession(ctx, tx, sessionID, `dynamic_tools = (select dynamic_tools from sessions where id = $2)`,
-			database.EncodeText(sourceID))
+		return nil, errors.Join(inheritSources(ctx, tx, sourceID, sessionID), updateSession(ctx, tx, sessionID,
+			`dynamic_tools = (select dynamic_tools from sessions where id = $2)`, database.EncodeText(sourceID)))
 	})
 	if err != nil {
 		return Session{}, err

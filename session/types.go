@@ -139,6 +139,8 @@ type Create struct {
 	FilesystemSandbox *string
 	DynamicTools      json.RawMessage
 	SystemOwned       bool
+	// ImplicitSources is how much the agent may read by itself: one of its runtime's runtime.Capabilities.ImplicitSources, the first when "".
+	ImplicitSources string
 }
 
 // ListQuery selects a page of sessions.

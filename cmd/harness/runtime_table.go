@@ -208,7 +208,7 @@ func newCodex(s *Server, confined confinement) (runtime.Adapter, error) {
 	setup := s.setup(codex.Name, confined)
 	launch, supervise := setup.Launch, setup.Supervise
 	s.codex = codex.New(codex.Options{
-		Tools: setup.Tools, Bin: codexBin(s.cfg), Home: s.cfg.CodexHome, Mark: launch.Mark, Sink: supervise.Sink, Logger: launch.Logger, ClientVersion: setup.Version,
+		Tools: setup.Tools, Bin: codexBin(s.cfg), Home: s.cfg.CodexHome, Implicit: s.sessions.ImplicitSources, Mark: launch.Mark, Sink: supervise.Sink, Logger: launch.Logger, ClientVersion: setup.Version,
 		StartTimeout: supervise.StartTimeout, CallTimeout: supervise.CallTimeout, HangAfter: supervise.HangAfter,
 		UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20,
 		Env: append(s.codexEnv(), launch.Env...), Confine: launch.Confine, Stage: launch.Stage, Inherits: launch.Inherits,

@@ -7,6 +7,7 @@ package acp
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -120,7 +121,11 @@ func (r *Runtime) command() (path string, args []string, err error) {
 				r.lookup("HOME"))
 		}
 	}
-	return path, r.profile.Command[1:], nil
+	args = slices.Clone(r.profile.Command[1:])
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "{unguessable}", rand.Text())
+	}
+	return path, args, nil
 }
 
 // writeSettings writes the settings into the home, for a user who may be another one; no secret is in there. The home is the agent's to write
@@ -179,7 +184,8 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 	}
 	return runtime.Capabilities{Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: r.profile.Forms, ApproveForSession: len(r.profile.SessionOptions) > 0,
 		Plan: !r.profile.NoPlan, Usage: true, Images: images, SurvivesRestart: r.survives, ProcessPer: runtime.ProcessPerRuntime,
-		Sandboxes: []string{sandboxFull}, ApprovalPolicies: r.profile.policies(), NetworkAccess: []string{"enabled"}}
+		Sandboxes: []string{sandboxFull}, ApprovalPolicies: r.profile.policies(), NetworkAccess: []string{"enabled"},
+		ImplicitSources: r.profile.implicit()}
 }
 
 // Status implements runtime.Adapter.

@@ -3,13 +3,15 @@ package acp
 import (
 	"cmp"
 	"strings"
+
+	"harness/runtime"
 )
 
 // Profile is what is to be known of an agent beyond what it says of itself. It is data: whatever an agent does differently is a member here.
 type Profile struct {
 	// Name is the runtime's name, Title what it is called for people.
 	Name, Title string
-	// Command is the program and its arguments; the program is looked for on the PATH.
+	// Command is the program and its arguments; the program is looked for on the PATH. {unguessable} stands for another text at each start.
 	Command []string
 	// Env is what its processes are given, as NAME=value; {settings} stands for the file with Settings.
 	Env []string
@@ -45,6 +47,10 @@ type Profile struct {
 	// History is where the file of a conversation is that is emptied when it is loaded in the minute it was begun, below the home: {minute} stands
 	// for that one, {id} for the first 8 characters of the agent's id. "" for an agent that has no such fault.
 	History string
+	// Implicit is how much the agent reads by itself (runtime.ImplicitAll, ...), "" where nobody knows; Reads are the settings it does, by
+	// variables of its processes, {cwd} and {settings}.
+	Implicit string
+	Reads    []string
 	// Preview says that nobody has tried this agent with this server.
 	Preview bool
 }
@@ -53,7 +59,7 @@ type Profile struct {
 // lies in a workspace can turn on hooks, or a login of another kind.
 func Gemini() Profile {
 	return Profile{
-		Name: "gemini", Title: "Gemini CLI", Command: []string{"gemini", "--acp"},
+		Name: "gemini", Title: "Gemini CLI", Command: []string{"gemini", "--acp", "--allowed-mcp-server-names", "{unguessable}"},
 		Env: []string{"GEMINI_CLI_SYSTEM_SETTINGS_PATH={settings}", "GEMINI_CLI_TRUST_WORKSPACE=true",
 			"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_TELEMETRY_ENABLED=false", "GEMINI_FORCE_FILE_STORAGE=true", "NO_COLOR=1"},
 		Settings: `{
@@ -62,7 +68,8 @@ func Gemini() Profile {
   "telemetry": {"enabled": false},
   "model": {"name": "gemini-2.5-pro", "skipNextSpeakerCheck": true, "disableLoopDetection": true},
   "context": {"fileName": "HARNESS_NONE.md", "includeDirectoryTree": false},
-  "tools": {"useRipgrep": false},
+  "tools": {"useRipgrep": false, "discoveryCommand": "", "callCommand": ""},
+  "mcp": {"serverCommand": ""},
   "hooksConfig": {"enabled": false},
   "skills": {"enabled": false},
   "experimental": {"autoMemory": false, "enableAgents": false}{auth}
@@ -73,7 +80,8 @@ func Gemini() Profile {
 		Setting:        "GEMINI_BIN",
 		Modes:          map[string]string{"untrusted": "default", "on-request": "default", "never": "yolo"},
 		SessionOptions: []string{"proceed_always", "proceed_always_tool", "proceed_always_server"},
-		NoPlan:         true, ToolNameInID: true, History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl",
+		Implicit:       runtime.ImplicitAll, Reads: []string{"{settings}", "$HOME/.gemini/settings.json", "{cwd}/.gemini/settings.json"},
+		NoPlan: true, ToolNameInID: true, History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl",
 	}
 }
 
@@ -147,3 +155,11 @@ func (p *Profile) policies() (policies []string) {
 
 // title is what it is called for people.
 func (p *Profile) title() string { return cmp.Or(p.Title, p.Name) }
+
+// implicit is how much of what the agent reads by itself it can be held to.
+func (p *Profile) implicit() []string {
+	if p.Implicit == "" {
+		return nil
+	}
+	return []string{p.Implicit}
+}

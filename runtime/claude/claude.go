@@ -106,6 +106,7 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 		Images: true, DenyReason: true, ApproveForSession: true, Plan: true, Usage: true, Subagents: true, SelfStartedTurns: true,
 		ParallelToolCalls: true, ProcessPer: runtime.ProcessPerThread, OwnedTools: runtime.OwnedNone, Sandboxes: r.sandboxes(),
 		ApprovalPolicies: []string{untrusted, onFailure, onRequest, never}, NetworkAccess: []string{restricted, enabled},
+		ImplicitSources: []string{runtime.ImplicitNone},
 	}
 }
 

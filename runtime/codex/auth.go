@@ -103,18 +103,24 @@ func (c *Codex) Models(ctx context.Context) ([]runtime.Model, error) {
 
 // HasAuthFile tells whether codex would find a stored login. home is CODEX_HOME, "" for codex's own default.
 func HasAuthFile(home string) bool {
-	if home == "" {
-		home = os.Getenv("CODEX_HOME")
-	}
-	if home == "" {
-		user, err := os.UserHomeDir()
-		if err != nil {
-			return false
-		}
-		home = filepath.Join(user, ".codex")
+	home, err := homeOf(home)
+	if err != nil {
+		return false
 	}
 	info, err := os.Stat(filepath.Join(home, "auth.json"))
 	return err == nil && info.Size() > 0
+}
+
+// homeOf is the folder that CODEX_HOME means, "" for codex's own default.
+func homeOf(home string) (string, error) {
+	if home == "" {
+		home = os.Getenv("CODEX_HOME")
+	}
+	if home != "" {
+		return home, nil
+	}
+	user, err := os.UserHomeDir()
+	return filepath.Join(user, ".codex"), err
 }
 
 // Install implements runtime.Installer.

@@ -46,6 +46,9 @@ type Options struct {
 	Home string
 	// Tools gives conversations access to the tools of this server; nil gives none.
 	Tools runtime.ToolAccess
+	// Implicit tells how much codex may read by itself for a conversation (runtime.ImplicitAll, ...; "" for what it does unless told
+	// otherwise), and where that works; nil tells nothing.
+	Implicit func(ctx context.Context, threadID string) (implicit, cwd string, err error)
 	// Dir is the working directory of the process, "" for the server's.
 	Dir string
 	// Mark names this server's codex for process.Sweep, see process.Mark. It must not be shared with another runtime that is up.
@@ -186,6 +189,7 @@ func (c *Codex) Capabilities() runtime.Capabilities {
 		Sandboxes:        []string{sandboxReadOnly, sandboxWorkspace, sandboxFull},
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
 		NetworkAccess:    []string{"restricted", networkEnabled},
+		ImplicitSources:  []string{runtime.ImplicitAll, runtime.ImplicitHome},
 	}
 }
 

@@ -289,7 +289,7 @@ func requireNoWait(t *testing.T, b *bundle, thread string) {
 func TestThreadWithoutTurnReads(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		b := setup(t, version)
-		thread := b.thread(t, runtime.StartThread{NoUserInstruction: true, RawEvents: true})
+		thread := b.thread(t, runtime.StartThread{Implicit: runtime.ImplicitHome, RawEvents: true})
 		read, err := b.codex.ReadThread(t.Context(), thread, true)
 		if err != nil || read.ID != thread || len(read.Turns) != 0 {
 			t.Errorf("read: %+v, %v", read, err)

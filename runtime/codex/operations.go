@@ -9,7 +9,12 @@ import (
 
 // ForkThread implements runtime.Forker.
 func (c *Codex) ForkThread(ctx context.Context, threadID string) (runtime.Thread, error) {
-	params, config := object{"threadId": threadID}, object{}
+	config, err := c.sources(ctx, threadID)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	params := object{"threadId": threadID}
+	delete(config, unloadDelay)
 	bind := c.offerTools(config)
 	if len(config) > 0 {
 		params["config"] = config

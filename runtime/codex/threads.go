@@ -45,9 +45,7 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 		// thread/start has no member for it; the configuration key only exists for this mode.
 		config["sandbox_workspace_write.network_access"] = true
 	}
-	if in.NoUserInstruction {
-		config["project_doc_max_bytes"] = 0
-	}
+	sourcesOff(config, in.Implicit, in.Cwd)
 	params["config"] = config
 	bind := c.offerTools(config)
 	thread, err := threadIn(conn.Call(ctx, c.options.CallTimeout, "thread/start", params))
@@ -55,6 +53,28 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 		err = bind(ctx, thread.ID)
 	}
 	return thread, err
+}
+
+// sources is the configuration that a conversation is loaded with.
+func (c *Codex) sources(ctx context.Context, threadID string) (object, error) {
+	config := object{unloadDelay: 0}
+	if c.options.Implicit == nil {
+		return config, nil
+	}
+	implicit, cwd, err := c.options.Implicit(ctx, threadID)
+	if err != nil {
+		return nil, fmt.Errorf("find out how much codex may read by itself for session %s: %w", threadID, err)
+	}
+	sourcesOff(config, implicit, cwd)
+	return config, nil
+}
+
+// sourcesOff has codex read nothing by itself of the folder a conversation works in.
+func sourcesOff(config object, implicit, cwd string) {
+	if implicit == runtime.ImplicitHome {
+		config["project_doc_max_bytes"] = 0
+		config["projects"] = object{cwd: object{"trust_level": "untrusted"}}
+	}
 }
 
 // ResumeThread implements runtime.Adapter.
@@ -68,7 +88,10 @@ func (c *Codex) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runt
 }
 
 func (c *Codex) resume(ctx context.Context, conn *conn, in runtime.ResumeThread) (runtime.Thread, error) {
-	config := object{unloadDelay: 0}
+	config, err := c.sources(ctx, in.ThreadID)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
 	if c.options.Tools != nil {
 		serveTools(config, c.options.Tools.Of(in.ThreadID))
 	}

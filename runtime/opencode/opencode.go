@@ -127,6 +127,7 @@ func (o *OpenCode) Capabilities() runtime.Capabilities {
 		Sandboxes:        []string{sandboxReadOnly, sandboxFull},
 		ApprovalPolicies: []string{approveUntrusted, approveOnRequest, approveNever},
 		NetworkAccess:    []string{networkRestricted, networkEnabled},
+		ImplicitSources:  []string{runtime.ImplicitHome},
 	}
 }
 
