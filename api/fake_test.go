@@ -242,6 +242,12 @@ func (f *fakeSessions) Retry(_ context.Context, id, turnID string) (string, erro
 	return "after " + turnID + " of " + id, nil
 }
 
+func (f *fakeSessions) Sources(context.Context, string) (session.Sources, error) {
+	now := runtime.Source{Path: "/w/AGENTS.md", Kind: runtime.SourceInstructions, Scope: runtime.SourceOfFolder, Bytes: 3, SHA256: "aa"}
+	return session.Sources{Implicit: runtime.ImplicitAll, Choices: []string{runtime.ImplicitAll, runtime.ImplicitHome}, Files: []session.SourceNow{
+		{Source: now, State: session.SourceChanged, Began: &runtime.Source{Bytes: 2, SHA256: "bb"}}}}, f.fail
+}
+
 func (f *fakeSessions) Interrupt(_ context.Context, _, turnID string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -60,7 +60,7 @@ var fieldCases = map[string]fieldCase{
 		"entries": `[` + anItem + `,` + anItem + `]`}},
 	"GET /api/sessions": {fields: map[string]string{"archived": "true", "cursor": "c", "limit": "7", "includeSystemOwned": "true", "q": "x", "runtime": "r"}},
 	"POST /api/sessions": {base: `{}`, fields: map[string]string{"cwd": `"/w"`, "model": `"m"`, "approvalPolicy": `"never"`,
-		"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool, "runtime": `"r"`}},
+		"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool, "runtime": `"r"`, "implicitSources": `"home"`}},
 	"POST /api/sessions/{sessionId}/messages": {base: `{"text":"a"}`, fields: map[string]string{"text": `"b"`, "effort": `"low"`, "model": `"m"`,
 		"approvalPolicy": `"never"`, "networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool,
 		"images": `["data:image/gif;base64,R0lGODlhAQABAAAAACw="]`}},

@@ -74,6 +74,23 @@ func TestATurnIsTriedAgain(t *testing.T) {
 	}
 }
 
+// What an agent reads by itself is chosen when its session is opened, and told with what became of it.
+func TestWhatAnAgentReadsByItself(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	if b.send(http.MethodPost, "/api/sessions", "application/json", `{"implicitSources":"home"}`); b.sessions.created[0].ImplicitSources != "home" {
+		t.Errorf("opened with %+v", b.sessions.created)
+	}
+	if got := b.send(http.MethodPost, "/api/sessions", "application/json", `{"implicitSources":"some"}`); got.Code != http.StatusBadRequest {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	want := `{"sessionId":"` + knownID + `","implicitSources":"all","choices":["all","home"],"data":[{"path":"/w/AGENTS.md","kind":"instructions","scope":"folder","bytes":3,` +
+		`"sha256":"aa","state":"changed","began":{"bytes":2,"sha256":"bb"}}]}`
+	if got := b.send(http.MethodGet, "/api/sessions/"+knownID+"/sources", "", ""); got.Code != http.StatusOK || got.Body.String() != want {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+}
+
 // A list is of one runtime when asked for.
 func TestListOfARuntime(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"harness/api/rest"
 	"harness/api/schema"
 	"harness/operations"
+	"harness/runtime"
 	"harness/session"
 )
 
@@ -17,7 +18,8 @@ var (
 	createSessionBody = schema.Optional(schema.Struct(
 		rest.Optional("cwd", schema.Text{}.Min(1)), rest.Optional("model", modelField), rest.Optional("approvalPolicy", approvalPolicyField),
 		rest.Optional("networkAccess", networkAccessField), rest.Optional("filesystemSandbox", filesystemSandboxField), rest.Optional("dynamicTools", dynamicToolsField),
-		rest.Optional("runtime", rest.RuntimeName)))
+		rest.Optional("runtime", rest.RuntimeName), rest.Optional("implicitSources", implicitField)))
+	implicitField     = schema.Enum(runtime.ImplicitAll, runtime.ImplicitHome, runtime.ImplicitNone)
 	renameSessionBody = schema.Struct(rest.Required("title", schema.Text{}.Trim().Min(1).Max(operations.MaxTitle)))
 	resumeSessionBody = schema.Optional(schema.Struct(rest.Optional("dynamicTools", dynamicToolsField)))
 	assignProjectBody = schema.Struct(rest.Required("projectId", schema.Nullable(schema.Text{}.Trim().Min(1).Max(operations.MaxProjectID))))
@@ -29,6 +31,7 @@ func (s *server) sessionRoutes() []rest.Route {
 		{Method: http.MethodGet, Path: "/api/sessions", Query: listSessionsQuery, Handle: s.listSessions},
 		{Method: http.MethodPost, Path: "/api/sessions", Body: createSessionBody, Handle: s.createSession},
 		{Method: http.MethodGet, Path: one, Agent: rest.AgentSession, Operation: operations.Read, Query: readSessionQuery, Handle: s.readSession},
+		{Method: http.MethodGet, Path: one + "/sources", Operation: operations.ReadSources, Handle: s.readSources},
 		{Method: http.MethodDelete, Path: one, Operation: operations.Delete, BodyFirst: true, Handle: s.deleteSession},
 		{Method: http.MethodPost, Path: one + "/rename", Agent: rest.AgentSession, Operation: operations.Rename, Body: renameSessionBody, Handle: s.renameSession},
 		{Method: http.MethodPost, Path: one + "/archive", Operation: operations.Archive, Handle: s.archiveSession},
@@ -67,6 +70,7 @@ func (s *server) createSession(ctx context.Context, in *rest.Input) (rest.Reply,
 		Cwd: in.Body.Get("cwd").Text(), Model: in.Body.Get("model").TextPointer(), ApprovalPolicy: in.Body.Get("approvalPolicy").TextPointer(),
 		NetworkAccess: in.Body.Get("networkAccess").TextPointer(), FilesystemSandbox: in.Body.Get("filesystemSandbox").TextPointer(),
 		DynamicTools: in.Body.Get("dynamicTools").JSON(), Runtime: in.Body.Get("runtime").Text(),
+		ImplicitSources: in.Body.Get("implicitSources").Text(),
 	})
 	if err != nil {
 		return rest.Reply{}, err

@@ -23,6 +23,7 @@ const (
 	Send           Operation = "send"
 	Interrupt      Operation = "interrupt"
 	Retry          Operation = "retry"
+	ReadSources    Operation = "read sources"
 	Steer          Operation = "steer"
 	Fork           Operation = "fork"
 	Compact        Operation = "compact"
@@ -58,7 +59,7 @@ func rulesOf(op Operation) rules {
 		return known
 	case ReadControls, EditControls, StoreSuggested:
 		return userSession
-	case Rename, Archive, Unarchive, Delete, Suggest:
+	case Rename, Archive, Unarchive, Delete, ReadSources, Suggest:
 		return ownedSession
 	case Resume, Send, Retry:
 		return ownedSession | enabled

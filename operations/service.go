@@ -44,6 +44,8 @@ type Sessions interface {
 	Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error)
 	// Retry sends what a turn was asked once more, if that was cut off before any tool ran: *session.NotRetryableError otherwise.
 	Retry(ctx context.Context, sessionID, turnID string) (newTurnID string, err error)
+	// Sources tells which files the session's agent reads by itself.
+	Sources(ctx context.Context, sessionID string) (session.Sources, error)
 	// Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn, ErrWrongTurn.
 	Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error)
 	// RollBack takes back the last turns and returns the runtime's answer; *runtime.TooFewTurnsError.

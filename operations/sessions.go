@@ -192,3 +192,11 @@ func (s *Service) Upsert(ctx context.Context, sessionID string, entries []transc
 	}
 	return s.opts.Sessions.UpsertTranscripts(ctx, sessionID, entries)
 }
+
+// Sources tells which files the agent of a session reads by itself, and which are not what they were when the session began.
+func (s *Service) Sources(ctx context.Context, sessionID string) (session.Sources, error) {
+	if err := s.Check(ctx, ReadSources, sessionID); err != nil {
+		return session.Sources{}, err
+	}
+	return s.opts.Sessions.Sources(ctx, sessionID)
+}

@@ -2,7 +2,7 @@ package runtime
 
 // What an agent may read by itself, without being told in a message: values of Capabilities.ImplicitSources.
 const (
-	// ImplicitAll is what lies in its home and in the folder it works in: settings, instructions (AGENTS.md and the like), MCP servers.
+	// ImplicitAll is what lies in its home and in the folder it works in: settings, instructions, MCP servers.
 	ImplicitAll = "all"
 	// ImplicitHome is what lies in its home, which is the operator's, and nothing of the folder it works in.
 	ImplicitHome = "home"

@@ -40,6 +40,7 @@ type fake struct {
 	began      []runtime.StartThread
 	resumed    []runtime.ResumeThread
 	nextTurn   int
+	sources    []runtime.Source
 	histories  int // how often a history was read
 	historyErr error
 	asked      int // the native id a test asked with last
@@ -57,7 +58,15 @@ func (f *fake) Capabilities() runtime.Capabilities {
 	per := map[bool]string{true: runtime.ProcessPerThread, false: runtime.ProcessPerRuntime}[f.apart]
 	return runtime.Capabilities{Interrupt: true, Approvals: true, DynamicTools: true, Images: true, ProcessPer: per,
 		Sandboxes:        []string{"read-only", "workspace-write", "danger-full-access"},
-		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"}, NetworkAccess: []string{"restricted", "enabled"}}
+		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"}, NetworkAccess: []string{"restricted", "enabled"},
+		ImplicitSources: []string{"all", "home"}}
+}
+
+// Sources are those a test says.
+func (f *fake) Sources(string, string, string) ([]runtime.Source, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.sources), nil
 }
 
 func (f *fake) Auth(context.Context) (runtime.AuthStatus, error) {

@@ -239,5 +239,12 @@ func Beyond() []Row {
 			Reason: "lists and every event about the request repeat the summary; nobody can choose from a megabyte",
 			Routes: []string{"GET /api/sessions/{sessionId}/approvals", "GET /api/sessions/{sessionId}/tool-input", "GET /api/sessions/{sessionId}/tool-calls"},
 		},
+		{
+			What: "`implicitSources` in the body of a new session says how much its agent may read by itself (settings, `AGENTS.md`, MCP servers), 400 " +
+				"`unsupported_control` for what its runtime cannot be held to; `GET /api/sessions/{id}/sources` lists the files with hashes: " +
+				"[api.md](api.md#what-an-agent-reads-by-itself-ours)",
+			Reason: "what an agent is told behind a person's back should be known; who chooses nothing gets what codex did all along",
+			Routes: []string{"POST /api/sessions"},
+		},
 	}
 }

@@ -347,6 +347,39 @@ func TestAForgottenConversation(t *testing.T) {
 	}
 }
 
+// Nothing that lies in the folder or in the home of Claude Code reaches its model, or is started. RA-16
+func TestWhatClaudeCodeReadsByItself(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, open(), func(g *rig) {
+		for name, text := range map[string]string{
+			filepath.Join(g.dir, "CLAUDE.md"): "mark of the project", filepath.Join(g.dir, "AGENTS.md"): "mark of the project",
+			filepath.Join(g.setup.Home.Dir, "claude", "CLAUDE.md"):       "mark of the home",
+			filepath.Join(g.dir, ".mcp.json"):                            `{"mcpServers":{"own":{"command":"touch","args":["` + filepath.Join(g.dir, "server") + `"]}}}`,
+			filepath.Join(g.dir, ".claude", "settings.json"):             `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch ` + filepath.Join(g.dir, "hook") + `"}]}]}}`,
+			filepath.Join(g.setup.Home.Dir, "claude", "settings.json"):   `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch ` + filepath.Join(g.dir, "hook") + `"}]}]}}`,
+			filepath.Join(g.dir, ".claude", "skills", "own", "SKILL.md"): "---\nname: own\ndescription: mark of the project\n---\n",
+			filepath.Join(g.dir, ".claude", "agents", "own.md"):          "---\nname: own\ndescription: mark of the project\n---\n",
+		} {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if end, _ := s.turn("MOCK_REPLY[x]"); end.Status != runtime.TurnDone {
+		t.Errorf("it ended %+v", end)
+	}
+	for _, request := range s.model.Requests() {
+		for _, mark := range []string{"mark of the project", "mark of the home"} {
+			if strings.Contains(string(request.Body), mark) {
+				t.Errorf("the model was told the %s", mark)
+			}
+		}
+	}
+	if s.made("server") || s.made("hook") {
+		t.Errorf("the folder started a server: %t, a hook: %t", s.made("server"), s.made("hook"))
+	}
+}
+
 // await waits for a file in the folder of the conversation.
 func (s *stage) await(name string) {
 	s.t.Helper()

@@ -97,6 +97,7 @@ func TestASilentTurnIsEnded(t *testing.T) {
 	store := runtimetest.NewStore()
 	site := newSite(t, store.Sink, store.Resume)
 	site.options.Supervise.KeepOnStop, site.options.Silence = false, stdio.Silence(2*time.Second)
+	plantSources(t, site)
 	agent := site.agent()
 	thread, err := agent.StartThread(t.Context(), runtime.StartThread{SessionID: uuid.NewString(), Cwd: site.dir})
 	if err != nil {
@@ -108,6 +109,41 @@ func TestASilentTurnIsEnded(t *testing.T) {
 	}
 	if end := store.End(t, started.TurnID); end.Status != runtime.TurnFailed || !strings.Contains(end.Error, "said nothing for 2s (HARNESS_TURN_IDLE") {
 		t.Errorf("it ended %+v", end)
+	}
+	requireSources(t, site, agent.Adapter.(runtime.Sourcer))
+}
+
+// plantSources puts what OpenCode could read by itself into its home and into the folder.
+func plantSources(t *testing.T, s *site) {
+	t.Helper()
+	mcp := `{"mcp":{"own":{"type":"local","enabled":true,"command":["touch","` + filepath.Join(s.dir, "server") + `"]}},"instructions":["more.md"]}`
+	for name, text := range map[string]string{
+		filepath.Join(s.dir, "AGENTS.md"): "mark of the project", filepath.Join(s.dir, "CLAUDE.md"): "mark of the project", filepath.Join(s.dir, "opencode.json"): mcp,
+		filepath.Join(s.dir, "more.md"): "mark of the project", filepath.Join(s.options.Home.Dir, "config", "opencode", "AGENTS.md"): "mark of the home",
+		filepath.Join(s.dir, ".opencode", "agent", "own.md"): "---\ndescription: mark of the project\nmode: subagent\n---\n",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// requireSources checks that what lies in the home has reached the model, and nothing of the folder, and that this is what is told. RA-16
+func requireSources(t *testing.T, s *site, sourcer runtime.Sourcer) {
+	t.Helper()
+	home := false
+	for _, request := range s.model.Requests() {
+		home = home || strings.Contains(string(request.Body), "mark of the home")
+		if strings.Contains(string(request.Body), "mark of the project") {
+			t.Error("the model was told what lies in the folder")
+		}
+	}
+	found, err := sourcer.Sources("", s.dir, runtime.ImplicitHome)
+	if err != nil || !home || len(found) != 1 || filepath.Base(found[0].Path) != "AGENTS.md" || found[0].Scope != runtime.SourceOfHome {
+		t.Errorf("what lies in the home was told: %t; it is said to read %+v, %v", home, found, err)
+	}
+	if exists(filepath.Join(s.dir, "server")) {
+		t.Error("the folder started a server")
 	}
 }
 
