@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 
 	"harness/runtime"
@@ -86,9 +87,14 @@ func (s *Service) Login(ctx context.Context, name string) (runtime.Login, error)
 	if err != nil {
 		return runtime.Login{}, err
 	}
-	authenticator, err := runtime.As[runtime.Authenticator](adapter, runtime.OpLogin)
-	if err != nil {
-		return runtime.Login{}, err
+	authenticator, can := runtime.Has[runtime.Authenticator](adapter, runtime.OpLogin)
+	if !can {
+		auth, err := adapter.Auth(ctx)
+		if err != nil {
+			return runtime.Login{}, err
+		}
+		remedy := cmp.Or(auth.Remedy, "it has credentials already")
+		return runtime.Login{}, &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpLogin, Remedy: remedy}
 	}
 	return authenticator.Login(ctx)
 }

@@ -91,10 +91,17 @@ const (
 )
 
 // UnsupportedError says that a runtime cannot do what was asked. It matches ErrUnsupported.
-type UnsupportedError struct{ Runtime, Operation string }
+type UnsupportedError struct {
+	Runtime, Operation string
+	// Remedy says what to do instead, "" when nothing is known.
+	Remedy string
+}
 
 // Error implements error.
 func (e *UnsupportedError) Error() string {
+	if e.Remedy != "" {
+		return fmt.Sprintf("the %s runtime cannot do this: %s; %s", e.Runtime, e.Operation, e.Remedy)
+	}
 	return fmt.Sprintf("the %s runtime cannot do this: %s; its capabilities tell what it can", e.Runtime, e.Operation)
 }
 
