@@ -260,7 +260,8 @@ func TestRuntimes(t *testing.T) {
 		if strings.HasSuffix(target, "login") {
 			method = http.MethodPost
 		}
-		if got := b.send(method, target, "", ""); got.Code != status {
+		got := b.send(method, target, "", "")
+		if got.Code != status || status == http.StatusConflict && !strings.Contains(got.Body.String(), "it has credentials already") {
 			t.Errorf("%s: %d %s", target, got.Code, got.Body)
 		}
 	}
