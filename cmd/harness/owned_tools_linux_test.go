@@ -5,9 +5,12 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"harness/database"
 	"harness/internal/dbtest"
@@ -156,7 +159,8 @@ func TestACallDoesNotOutliveItsServer(t *testing.T) {
 	if status := events.waitTurn(turn); status != "completed" {
 		t.Errorf("the turn after it ended %s", status)
 	}
-	if ends := fmt.Sprint(s.called(session)); ends != "[workspace.write denied 1 workspace.write completed 1]" {
+	s.callOverPipes(server, session)
+	if ends := fmt.Sprint(s.called(session)); ends != "[workspace.write denied 1 workspace.write completed 1 workspace.write denied 1]" {
 		t.Errorf("the calls ended %s", ends)
 	}
 	if _, err := os.Stat(filepath.Join(s.workspace, "killed")); err == nil {
@@ -164,6 +168,43 @@ func TestACallDoesNotOutliveItsServer(t *testing.T) {
 	}
 	server.stop()
 	s.requireAudited(session)
+}
+
+// callOverPipes has a client without HTTP call a tool by "harness mcp", which is asked about in the session as any other call.
+func (s *site) callOverPipes(server *instance, session string) {
+	s.t.Helper()
+	bridge := exec.Command(s.program, "mcp", "--session", session, "--server", server.url)
+	bridge.Env, bridge.Dir = s.env, s.workspace
+	agent, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(s.t.Context(), &mcp.CommandTransport{Command: bridge}, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	listed, err := agent.ListTools(s.t.Context(), nil)
+	if err != nil || len(listed.Tools) != 1 || listed.Tools[0].Name != "workspace_write" {
+		s.t.Fatalf("listed are %v (%v)", listed, err)
+	}
+	done := make(chan string, 1)
+	go func() {
+		result, err := agent.CallTool(s.t.Context(), &mcp.CallToolParams{Name: "workspace_write", Arguments: object{"path": "piped", "content": "owned"}})
+		if err != nil {
+			done <- err.Error()
+			return
+		}
+		text, _ := result.Content[0].(*mcp.TextContent)
+		done <- text.Text
+	}()
+	var asked []any
+	server.eventually("the call is asked about", func() bool {
+		asked = server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any)
+		return len(asked) == 1
+	})
+	server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(asked[0], "approvalId")+"/decision", object{"decision": "decline", "message": "not by pipe"})
+	if told := <-done; told != "denied by local: not by pipe" {
+		s.t.Errorf("over pipes it was told %q", told)
+	}
+	if err := agent.Close(); err != nil {
+		s.t.Error(err)
+	}
 }
 
 // requireAudited fails unless the audit log of the site is whole, has the calls and decisions of a session, and tells when it was changed.
