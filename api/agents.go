@@ -37,7 +37,8 @@ func (s *server) checkAgent(r *http.Request, rt *rest.Route, params map[string]s
 	err := s.agentMay(r.Context(), principal.Session, rt.Agent, params)
 	var forbidden *agentError
 	if errors.As(err, &forbidden) {
-		telemetry.Log(r.Context()).Warn().Str("agent_session", principal.Session).Str("route", rt.Method+" "+rt.Path).Err(err).
+		telemetry.Log(r.Context()).Warn().Str("agent_session", principal.Session).Str("route", rt.Method+" "+rt.Path).
+			Err(err).
 			Msg("refused a request from inside of a runtime")
 	}
 	return err

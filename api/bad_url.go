@@ -8,11 +8,13 @@ import (
 	"sync"
 )
 
-// rememberedHead bounds what is remembered of a request, in bytes. For a longer request line net/http's own answer goes out.
+// rememberedHead bounds what is remembered of a request, in bytes. For a longer request line net/http's own answer goes
+// out.
 const rememberedHead = 2048
 
-// requestHead is what a peer has sent of a request that no handler has begun to answer. net/http refuses a URL with a broken percent escape
-// in plain text before any handler sees it; only on the connection can that answer be put into the API's words.
+// requestHead is what a peer has sent of a request that no handler has begun to answer. net/http refuses a URL with a
+// broken percent escape in plain text before any handler sees it; only on the connection can that answer be put into
+// the API's words.
 type requestHead struct {
 	mu       sync.Mutex
 	sent     []byte
@@ -54,7 +56,8 @@ func (h *requestHead) refusal() []byte {
 		return nil
 	}
 	body := badURLBody(uri)
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+	return fmt.Appendf(nil,
+		"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
 		http.StatusBadRequest, http.StatusText(http.StatusBadRequest), len(body), body)
 }
 

@@ -23,8 +23,8 @@ type requestError struct {
 
 func (e *requestError) Error() string { return e.message }
 
-// readBody decodes the body by its content type, before anything else is looked at. Undefined means that there is none, which is only so
-// when there is no content type either.
+// readBody decodes the body by its content type, before anything else is looked at. Undefined means that there is none,
+// which is only so when there is no content type either.
 func (s *server) readBody(r *http.Request) (schema.Value, error) {
 	contentType := r.Header.Get("Content-Type")
 	switch r.Method {
@@ -44,11 +44,13 @@ func (s *server) readBody(r *http.Request) (schema.Value, error) {
 			return schema.Value{}, err
 		}
 		if len(data) == 0 {
-			return schema.Value{}, &requestError{http.StatusBadRequest, "Body cannot be empty when content-type is set to 'application/json'"}
+			return schema.Value{}, &requestError{http.StatusBadRequest,
+				"Body cannot be empty when content-type is set to 'application/json'"}
 		}
 		value, err := schema.Parse(data)
 		if err != nil {
-			return schema.Value{}, &requestError{http.StatusBadRequest, "Body is not valid JSON but content-type is set to 'application/json'"}
+			return schema.Value{}, &requestError{http.StatusBadRequest,
+				"Body is not valid JSON but content-type is set to 'application/json'"}
 		}
 		return value, nil
 	case "text/plain":

@@ -32,7 +32,8 @@ func TestCapabilities(t *testing.T) {
 	}
 	b := setup(t)
 	b.health.status.Generation = "g1"
-	b.runtime.fail = &runtime.Error{Runtime: "codex", Method: "harness/probe", Code: -32600, Message: strings.TrimPrefix(recorded.Refusal, "codex rpc error -32600: ")}
+	b.runtime.fail = &runtime.Error{Runtime: "codex", Method: "harness/probe", Code: -32600,
+		Message: strings.TrimPrefix(recorded.Refusal, "codex rpc error -32600: ")}
 	get := func(target string) (methods, features, whole string) {
 		t.Helper()
 		got := b.send(http.MethodGet, target, "", "")
@@ -49,7 +50,8 @@ func TestCapabilities(t *testing.T) {
 	if gotMethods != compact(string(recorded.Methods)) || gotFeatures != compact(features) {
 		t.Errorf("got  %s %s\nwant %s %s", gotMethods, gotFeatures, compact(string(recorded.Methods)), compact(features))
 	}
-	if !strings.HasPrefix(whole, `{"status":"ok","runtime":{"initialized":true,"capabilitiesLastUpdatedAt":"2026-11-21T01:28:12.000Z"},"methods":{`) ||
+	if !strings.HasPrefix(whole,
+		`{"status":"ok","runtime":{"initialized":true,"capabilitiesLastUpdatedAt":"2026-11-21T01:28:12.000Z"},"methods":{`) ||
 		!strings.Contains(whole, `"details":{"thread/fork":{"status":"available","reason":null},`) {
 		t.Errorf("got %s", whole)
 	}
@@ -71,8 +73,10 @@ func TestCapabilities(t *testing.T) {
 		t.Errorf("what was known is forgotten: %s", methods)
 	}
 	methods, features, whole := get("/api/capabilities?refresh=true")
-	if strings.Contains(methods, "available") || !strings.Contains(features, `"threadFork":false`) || !strings.Contains(features, `"planUpdates":true`) ||
-		!strings.Contains(whole, `"initialized":false`) || !strings.Contains(whole, `"reason":"runtime unavailable: codex is gone"`) {
+	if strings.Contains(methods, "available") || !strings.Contains(features, `"threadFork":false`) ||
+		!strings.Contains(features, `"planUpdates":true`) ||
+		!strings.Contains(whole, `"initialized":false`) ||
+		!strings.Contains(whole, `"reason":"runtime unavailable: codex is gone"`) {
 		t.Errorf("got %s", whole)
 	}
 }

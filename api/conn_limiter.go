@@ -14,11 +14,11 @@ import (
 
 // ConnLimiterOptions bound what peers can take of the HTTP server. Zero durations take the defaults named.
 type ConnLimiterOptions struct {
-	// MaxConnections bounds open connections that are no streams; 0 is no bound. At the bound the one that has waited longest without a
-	// whole request gives way; when all of them are being answered the new one gets 503.
+	// MaxConnections bounds open connections that are no streams; 0 is no bound. At the bound the one that has waited
+	// longest without a whole request gives way; when all of them are being answered the new one gets 503.
 	MaxConnections int
-	// HeaderTimeout is for a whole request header (5 s), BodyTimeout for a whole body (30 s), AnswerTimeout for the peer to take the next
-	// 64 KiB of an answer (30 s), IdleTimeout for the next request to begin (2 min).
+	// HeaderTimeout is for a whole request header (5 s), BodyTimeout for a whole body (30 s), AnswerTimeout for the peer
+	// to take the next 64 KiB of an answer (30 s), IdleTimeout for the next request to begin (2 min).
 	HeaderTimeout, BodyTimeout, AnswerTimeout, IdleTimeout time.Duration
 	Metrics                                                ConnLimiterMetrics
 	Logger                                                 zerolog.Logger
@@ -28,7 +28,8 @@ type ConnLimiterOptions struct {
 type ConnLimiterMetrics struct {
 	// Connections is told +1 and -1 of connections that are no streams.
 	Connections func(delta int)
-	// Reaped is told each connection closed for what its peer left undone: header, body, answer, idle, or evicted at the bound.
+	// Reaped is told each connection closed for what its peer left undone: header, body, answer, idle, or evicted at the
+	// bound.
 	Reaped func(reason string)
 	// Refused is told each connection answered 503 at the bound.
 	Refused func()
@@ -37,8 +38,9 @@ type ConnLimiterMetrics struct {
 // maxHeaderBytes bounds a request header; net/http answers 431 beyond.
 const maxHeaderBytes = 64 << 10
 
-// ConnLimiter is where connections come in: it knows which of them wait for their peer, and for how long they may. net/http's own ReadTimeout and
-// WriteTimeout are no use here: they count the handler's time too, and a turn may be waited for as long as it takes.
+// ConnLimiter is where connections come in: it knows which of them wait for their peer, and for how long they may.
+// net/http's own ReadTimeout and WriteTimeout are no use here: they count the handler's time too, and a turn may be
+// waited for as long as it takes.
 type ConnLimiter struct {
 	opts ConnLimiterOptions
 
@@ -78,8 +80,8 @@ func (l *ConnLimiter) Listener(inner net.Listener) net.Listener { return limited
 // Server is the HTTP server of a handler, bounded.
 func (l *ConnLimiter) Server(handler http.Handler) *http.Server {
 	return &http.Server{
-		Handler: l.bound(handler), ReadHeaderTimeout: l.opts.HeaderTimeout, IdleTimeout: l.opts.IdleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ConnState: l.observe,
+		Handler: l.bound(handler), ReadHeaderTimeout: l.opts.HeaderTimeout, IdleTimeout: l.opts.IdleTimeout,
+		MaxHeaderBytes: maxHeaderBytes, ConnState: l.observe,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, limitedKey{}, limitedOf(conn))
 		},
@@ -131,7 +133,8 @@ func (l *ConnLimiter) admit(c *limitedConn) {
 	}
 }
 
-// CloseWaiting closes every connection on which no request has begun to be answered and no body is under way: nothing is lost with it.
+// CloseWaiting closes every connection on which no request has begun to be answered and no body is under way: nothing
+// is lost with it.
 func (l *ConnLimiter) CloseWaiting() {
 	l.mu.Lock()
 	var waiting []*limitedConn

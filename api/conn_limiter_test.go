@@ -104,14 +104,18 @@ const shortTime = 500 * time.Millisecond
 func TestLatePeersAreReaped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	g := openGate(t, api.ConnLimiterOptions{HeaderTimeout: shortTime, BodyTimeout: shortTime, IdleTimeout: shortTime}, b.handler)
+	g := openGate(t, api.ConnLimiterOptions{HeaderTimeout: shortTime, BodyTimeout: shortTime, IdleTimeout: shortTime},
+		b.handler)
 	for _, late := range []struct{ said, reason, answer string }{
 		{"", "header", ""},
 		{"GET /api/health HTTP/1.1\r\nHost: x\r\n", "header", ""},
-		{"GET /api/stream HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAA\r\n", "header", ""},
+		{"GET /api/stream HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAA\r\n",
+			"header", ""},
 		{"GET /api HTTP/1.1\r\nHost: x\r\n\r\n", "idle", "200 OK"},
-		{"POST /api/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{", "body", "408 Request Timeout"},
-		{"POST /api/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{", "body", "408 Request Timeout"},
+		{"POST /api/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{", "body",
+			"408 Request Timeout"},
+		{"POST /api/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{",
+			"body", "408 Request Timeout"},
 		// A body that no handler wants is not waited for any longer.
 		{"GET /api HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{", "body", "200 OK"},
 	} {
@@ -135,14 +139,15 @@ func TestLatePeersAreReaped(t *testing.T) {
 // A handler may take longer than a body may: its time is not the peer's.
 func TestAHandlerIsNotHeldToThePeersTime(t *testing.T) {
 	t.Parallel()
-	g := openGate(t, api.ConnLimiterOptions{BodyTimeout: shortTime, AnswerTimeout: shortTime, HeaderTimeout: shortTime}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		select {
-		case <-r.Context().Done():
-		case <-time.After(4 * shortTime):
-			_, _ = w.Write(body)
-		}
-	}))
+	g := openGate(t, api.ConnLimiterOptions{BodyTimeout: shortTime, AnswerTimeout: shortTime, HeaderTimeout: shortTime},
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			select {
+			case <-r.Context().Done():
+			case <-time.After(4 * shortTime):
+				_, _ = w.Write(body)
+			}
+		}))
 	conn := g.dial(t, "")
 	reader := bufio.NewReader(conn)
 	for range 2 { // the second on the same connection: no deadline is left behind
@@ -164,9 +169,10 @@ func TestAHandlerIsNotHeldToThePeersTime(t *testing.T) {
 func TestAnswersAreGivenTimeByWhatIsTaken(t *testing.T) {
 	t.Parallel()
 	const size = 16 << 20 // more than any socket buffer
-	g := openGate(t, api.ConnLimiterOptions{AnswerTimeout: 2 * shortTime}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write(make([]byte, size))
-	}))
+	g := openGate(t, api.ConnLimiterOptions{AnswerTimeout: 2 * shortTime},
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(make([]byte, size))
+		}))
 	lazy := g.dial(t, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	g.wait(t, "the lazy reader is cut off", func() bool { return g.reaped["answer"] == 1 })
 	if taken, _ := io.Copy(io.Discard, lazy); taken >= size {
@@ -187,17 +193,19 @@ func TestAnswersAreGivenTimeByWhatIsTaken(t *testing.T) {
 	}
 }
 
-// At the bound whoever keeps the server waiting gives way, the longest wait first; when nobody does, the new one is told.
+// At the bound whoever keeps the server waiting gives way, the longest wait first; when nobody does, the new one is
+// told.
 func TestTheBoundOfConnections(t *testing.T) {
 	t.Parallel()
 	release, entered := make(chan struct{}), make(chan struct{})
-	g := openGate(t, api.ConnLimiterOptions{MaxConnections: 3}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/wait" {
-			entered <- struct{}{}
-			<-release
-		}
-		_, _ = w.Write([]byte("served"))
-	}))
+	g := openGate(t, api.ConnLimiterOptions{MaxConnections: 3},
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/wait" {
+				entered <- struct{}{}
+				<-release
+			}
+			_, _ = w.Write([]byte("served"))
+		}))
 	defer close(release)
 	oldest := g.dial(t, "GET / HTTP")
 	g.wait(t, "open", func() bool { return g.open == 1 })
@@ -218,7 +226,8 @@ func TestTheBoundOfConnections(t *testing.T) {
 	_, _ = io.Copy(io.Discard, trickler)
 
 	answer, _ := io.ReadAll(g.dial(t, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
-	for _, part := range []string{"503 Service Unavailable", "Retry-After: 1", "Connection: close", `"code":"too_many_connections"`, "HARNESS_HTTP_MAX_CONNECTIONS"} {
+	for _, part := range []string{"503 Service Unavailable", "Retry-After: 1", "Connection: close",
+		`"code":"too_many_connections"`, "HARNESS_HTTP_MAX_CONNECTIONS"} {
 		if !strings.Contains(string(answer), part) {
 			t.Errorf("no %q in %q", part, answer)
 		}
@@ -230,13 +239,14 @@ func TestTheBoundOfConnections(t *testing.T) {
 func TestAHijackedConnectionIsNotCounted(t *testing.T) {
 	t.Parallel()
 	taken := make(chan net.Conn, 1)
-	g := openGate(t, api.ConnLimiterOptions{HeaderTimeout: shortTime, AnswerTimeout: shortTime}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-		}
-		taken <- conn
-	}))
+	g := openGate(t, api.ConnLimiterOptions{HeaderTimeout: shortTime, AnswerTimeout: shortTime},
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+			}
+			taken <- conn
+		}))
 	peer := g.dial(t, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	conn := <-taken
 	t.Cleanup(func() { _ = conn.Close() })

@@ -19,8 +19,9 @@ var (
 	controlsBody = schema.Struct(
 		rest.Required("scope", scopeField),
 		rest.Required("controls", schema.Struct(
-			rest.Required("model", schema.Nullable(modelField)), rest.Required("approvalPolicy", approvalPolicyField), rest.Required("networkAccess", networkAccessField),
-			rest.Required("filesystemSandbox", filesystemSandboxField), rest.Optional("settings", schema.Record(schema.Any())))),
+			rest.Required("model", schema.Nullable(modelField)), rest.Required("approvalPolicy", approvalPolicyField),
+			rest.Required("networkAccess", networkAccessField), rest.Required("filesystemSandbox", filesystemSandboxField),
+			rest.Optional("settings", schema.Record(schema.Any())))),
 		rest.Optional("actor", actorField), rest.Optional("source", sourceField))
 	approvalPolicyBody = schema.Struct(rest.Required("approvalPolicy", approvalPolicyField))
 )
@@ -30,8 +31,10 @@ func (s *server) controlRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	return []rest.Route{
 		{Method: http.MethodGet, Path: one + "/session-controls", Operation: operations.ReadControls, Handle: s.getControls},
-		{Method: http.MethodPost, Path: one + "/session-controls", Operation: operations.EditControls, Body: controlsBody, Handle: s.setControls},
-		{Method: http.MethodPost, Path: one + "/approval-policy", Operation: operations.EditControls, Body: approvalPolicyBody, Handle: s.setApprovalPolicy},
+		{Method: http.MethodPost, Path: one + "/session-controls", Operation: operations.EditControls, Body: controlsBody,
+			Handle: s.setControls},
+		{Method: http.MethodPost, Path: one + "/approval-policy", Operation: operations.EditControls,
+			Body: approvalPolicyBody, Handle: s.setApprovalPolicy},
 	}
 }
 
@@ -45,7 +48,8 @@ type controlsView struct {
 }
 
 func (s *server) viewControls(sessionID string, controls, defaults session.Controls) controlsView {
-	view := controlsView{SessionID: sessionID, Controls: controls, Defaults: defaults, Editable: !s.Operations.DefaultsLocked()}
+	view := controlsView{SessionID: sessionID, Controls: controls, Defaults: defaults,
+		Editable: !s.Operations.DefaultsLocked()}
 	if !view.Editable {
 		reason := operations.LockReason
 		view.LockReason = &reason
@@ -81,7 +85,8 @@ func (s *server) setControls(ctx context.Context, in *rest.Input) (rest.Reply, e
 			Scope   operations.Scope `json:"scope"`
 			Message string           `json:"message"`
 			controlsView
-		}{"locked", operations.ScopeDefault, operations.LockReason, s.viewControls(in.SessionID(), locked.Controls, locked.Defaults)}}, nil
+		}{"locked", operations.ScopeDefault, operations.LockReason,
+			s.viewControls(in.SessionID(), locked.Controls, locked.Defaults)}}, nil
 	}
 	if err != nil {
 		return rest.Reply{}, err
@@ -92,7 +97,8 @@ func (s *server) setControls(ctx context.Context, in *rest.Input) (rest.Reply, e
 		Applied session.Controls `json:"applied"`
 		Summary string           `json:"summary"`
 		controlsView
-	}{outcome(change.Changed), change.Scope, change.Applied(), change.Applied().Summary(), s.viewControls(in.SessionID(), change.Controls, change.Defaults)})
+	}{outcome(change.Changed), change.Scope, change.Applied(), change.Applied().Summary(),
+		s.viewControls(in.SessionID(), change.Controls, change.Defaults)})
 }
 
 func outcome(changed bool) string {

@@ -22,7 +22,8 @@ type fakeControls struct {
 }
 
 func newFakeControls(policy, network, sandbox string) *fakeControls {
-	return &fakeControls{defaults: session.Controls{ApprovalPolicy: policy, NetworkAccess: network, FilesystemSandbox: sandbox}, sessions: map[string]session.Controls{}}
+	return &fakeControls{defaults: session.Controls{ApprovalPolicy: policy, NetworkAccess: network,
+		FilesystemSandbox: sandbox}, sessions: map[string]session.Controls{}}
 }
 
 func (f *fakeControls) of(id string) session.Controls {
@@ -38,7 +39,8 @@ func (f *fakeControls) Controls(_ context.Context, id string) (session.Controls,
 	return f.of(id), f.defaults, nil
 }
 
-func (f *fakeControls) EditControls(_ context.Context, id string, edit session.ControlEdit) (session.ControlChange, error) {
+func (f *fakeControls) EditControls(_ context.Context, id string, edit session.ControlEdit) (
+	session.ControlChange, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := f.of(id)
@@ -80,7 +82,8 @@ func sameControls(a, b session.Controls) bool {
 	return reflect.DeepEqual(decode(a), decode(b))
 }
 
-// TestRecordedControls replays the recorded exchanges about controls and settings, open and locked. Members of settings compare as values.
+// TestRecordedControls replays the recorded exchanges about controls and settings, open and locked. Members of settings
+// compare as values.
 func TestRecordedControls(t *testing.T) {
 	t.Parallel()
 	for topic, controls := range map[string]*fakeControls{
@@ -108,10 +111,12 @@ func TestRecordedControls(t *testing.T) {
 			replayed++
 			if e.Name == "delete key 101" { // the original could not delete what it let clients write
 				e.Status = http.StatusOK
-				e.Reply = `{"status":"unchanged","sessionId":"` + sessionOf(e.Path) + `","scope":"session","key":"` + strings.Repeat("k", 101) + `","removed":false,"settings":{"k2":1,"a.b.c":1}}`
+				e.Reply = `{"status":"unchanged","sessionId":"` + sessionOf(e.Path) + `","scope":"session","key":"` +
+					strings.Repeat("k", 101) + `","removed":false,"settings":{"k2":1,"a.b.c":1}}`
 			}
 			if got.Code != e.Status || !sameJSON(t, got.Body.Bytes(), []byte(e.Reply)) {
-				t.Errorf("%s / %s: %s %s %s\ngot  %d %s\nwant %d %s", topic, e.Name, e.Method, e.Path, body, got.Code, got.Body, e.Status, e.Reply)
+				t.Errorf("%s / %s: %s %s %s\ngot  %d %s\nwant %d %s", topic, e.Name, e.Method, e.Path, body, got.Code, got.Body,
+					e.Status, e.Reply)
 			}
 		}
 		if replayed < 8 {
@@ -128,15 +133,19 @@ func TestControlsAudit(t *testing.T) {
 	const one = "/api/sessions/" + knownID
 	b.post(one+"/settings", `{"scope":"session","key":"a","value":1}`)
 	b.post(one+"/settings", `{"scope":"session","key":"a","value":1}`) // unchanged
-	b.post(one+"/session-controls", `{"scope":"session","controls":{"model":"m","approvalPolicy":"never","networkAccess":"enabled","filesystemSandbox":"read-only"}}`)
+	b.post(one+"/session-controls",
+		`{"scope":"session","controls":{"model":"m","approvalPolicy":"never","networkAccess":"enabled","filesystemSandbox":"read-only"}}`)
 	b.post(one+"/approval-policy", `{"approvalPolicy":"on-request"}`)
 	b.send(http.MethodDelete, one+"/settings/a?actor=x&source=y", "", "")
-	want := []*session.ControlAudit{{Actor: "user", Source: "api"}, {Actor: "user", Source: "ui"}, {Actor: "x", Source: "y"}}
+	want := []*session.ControlAudit{{Actor: "user", Source: "api"}, {Actor: "user", Source: "ui"},
+		{Actor: "x", Source: "y"}}
 	if !reflect.DeepEqual(controls.audits, want) {
 		t.Errorf("got %d audits", len(controls.audits))
 	}
-	expect(t, b.send(http.MethodGet, one+"/session-controls", "", ""), http.StatusOK, `{"status":"ok","sessionId":"`+knownID+`","controls":{"model":"m","approvalPolicy":"on-request",`+
-		`"networkAccess":"enabled","filesystemSandbox":"read-only","settings":{}},"defaults":{"model":null,"approvalPolicy":"never","networkAccess":"enabled","filesystemSandbox":"read-only","settings":{}},`+
+	expect(t, b.send(http.MethodGet, one+"/session-controls", "", ""), http.StatusOK, `{"status":"ok","sessionId":"`+
+		knownID+`","controls":{"model":"m","approvalPolicy":"on-request",`+
+		`"networkAccess":"enabled","filesystemSandbox":"read-only","settings":{}},"defaults":{"model":null,`+
+		`"approvalPolicy":"never","networkAccess":"enabled","filesystemSandbox":"read-only","settings":{}},`+
 		`"defaultsEditable":true,"defaultLockReason":null}`)
 }
 
@@ -150,7 +159,8 @@ func TestLongSettingsKey(t *testing.T) {
 	if got.Code != http.StatusOK || !strings.Contains(got.Body.String(), `"removed":true,"settings":{}`) {
 		t.Errorf("got %d %s", got.Code, got.Body)
 	}
-	if got := b.send(http.MethodDelete, "/api/sessions/"+knownID+"/settings/"+strings.Repeat("k", 241), "", ""); got.Code != http.StatusBadRequest {
+	if got := b.send(http.MethodDelete, "/api/sessions/"+knownID+"/settings/"+strings.Repeat("k", 241), "",
+		""); got.Code != http.StatusBadRequest {
 		t.Errorf("241 characters: got %d %s", got.Code, got.Body)
 	}
 }

@@ -13,7 +13,8 @@ import (
 func mount(s *server, routes []rest.Route) http.Handler {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
-	// Handlers answer for themselves: what reaches this handler is the router's "not found" and "method not allowed", one and the same here.
+	// Handlers answer for themselves: what reaches this handler is the router's "not found" and "method not allowed", one
+	// and the same here.
 	e.HTTPErrorHandler = func(_ error, c echo.Context) { s.routeNotFound(c.Response().Writer, c.Request()) }
 	for _, r := range routes {
 		handler := func(c echo.Context) error {

@@ -70,7 +70,8 @@ func problem(status int, code, message string) failure {
 // failureOf is the error table of all operations: the first row that knows the error decides.
 func failureOf(err error, rt *rest.Route, in *rest.Input) failure {
 	for _, row := range []func(error, *rest.Route, *rest.Input) (failure, bool){
-		requestFailures, storeFailures, sessionFailures, projectFailures, jobFailures, suggestionFailures, turnFailures, interactiveFailures, runtimeFailures,
+		requestFailures, storeFailures, sessionFailures, projectFailures, jobFailures, suggestionFailures, turnFailures,
+		interactiveFailures, runtimeFailures,
 	} {
 		if f, known := row(err, rt, in); known {
 			return f
@@ -84,7 +85,8 @@ func failureOf(err error, rt *rest.Route, in *rest.Input) failure {
 
 // unreadable says that the store could not be asked.
 func unreadable(err error) failure {
-	f := problem(http.StatusServiceUnavailable, "store_unavailable", "the store cannot be read: "+database.Reason(err)+"; send the request again later")
+	f := problem(http.StatusServiceUnavailable, "store_unavailable", "the store cannot be read: "+database.Reason(err)+
+		"; send the request again later")
 	f.retry = true
 	return f
 }
@@ -173,7 +175,8 @@ func storeFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
 		return problem(http.StatusGatewayTimeout, "store_unavailable", outage.Error()+
 			"; the runtime has done what was asked, and it is stored as soon as the store takes writes again: do not send it again"), true
 	case errors.As(err, &outage):
-		f := problem(http.StatusServiceUnavailable, "store_unavailable", outage.Error()+"; send the request again when it does")
+		f := problem(http.StatusServiceUnavailable, "store_unavailable",
+			outage.Error()+"; send the request again when it does")
 		f.retry = true
 		return f, true
 	case database.Refused(err):
@@ -199,7 +202,8 @@ func sessionFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 			Title     string `json:"title,omitempty"`
 			Message   string `json:"message"`
 			DeletedAt string `json:"deletedAt"`
-		}{"deleted", deleted.SessionID, deleted.Title, "This chat was permanently deleted and is no longer available.", javascript.ISOTime(deleted.DeletedAt)}}, true
+		}{"deleted", deleted.SessionID, deleted.Title, "This chat was permanently deleted and is no longer available.",
+			javascript.ISOTime(deleted.DeletedAt)}}, true
 	}
 	var elsewhere *session.NotOwnerError
 	if errors.As(err, &elsewhere) {
@@ -288,13 +292,15 @@ func projectFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 func turnFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	var refused *session.NotRetryableError
 	if errors.As(err, &refused) {
-		return failure{status: http.StatusConflict, body: errorBody{Status: "error", Code: "not_retryable", Message: err.Error(), Details: struct {
-			SessionID string `json:"sessionId"`
-			TurnID    string `json:"turnId"`
-			Reason    string `json:"reason"`
-		}{refused.SessionID, refused.TurnID, refused.Reason}}}, true
+		return failure{status: http.StatusConflict,
+			body: errorBody{Status: "error", Code: "not_retryable", Message: err.Error(), Details: struct {
+				SessionID string `json:"sessionId"`
+				TurnID    string `json:"turnId"`
+				Reason    string `json:"reason"`
+			}{refused.SessionID, refused.TurnID, refused.Reason}}}, true
 	}
-	if !errors.Is(err, session.ErrNoActiveTurn) && !errors.Is(err, session.ErrWrongTurn) && !errors.Is(err, runtime.ErrNoActiveTurn) {
+	if !errors.Is(err, session.ErrNoActiveTurn) && !errors.Is(err, session.ErrWrongTurn) &&
+		!errors.Is(err, runtime.ErrNoActiveTurn) {
 		return failure{}, false
 	}
 	return failure{status: http.StatusConflict, body: struct {
@@ -303,8 +309,8 @@ func turnFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	}{"no_active_turn", in.SessionID()}}, true
 }
 
-// interactiveFailures are about deciding a request that is not pending: the answer is codex-manager's 404, which names the one that won
-// when there was one.
+// interactiveFailures are about deciding a request that is not pending: the answer is codex-manager's 404, which names
+// the one that won when there was one.
 func interactiveFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	var settled *session.SettledError
 	isSettled := errors.As(err, &settled)
@@ -328,36 +334,42 @@ func runtimeFailures(err error, rt *rest.Route, in *rest.Input) (failure, bool) 
 	var limit *session.LimitError
 	switch {
 	case errors.As(err, &foreign):
-		return failure{status: http.StatusNotImplemented, body: errorBody{Status: "error", Code: "not_supported", Message: err.Error(), Details: struct {
-			Runtime string `json:"runtime"`
-		}{foreign.Runtime}}}, true
+		return failure{status: http.StatusNotImplemented,
+			body: errorBody{Status: "error", Code: "not_supported", Message: err.Error(), Details: struct {
+				Runtime string `json:"runtime"`
+			}{foreign.Runtime}}}, true
 	case errors.As(err, &limit):
-		f := failure{status: http.StatusTooManyRequests, retry: true, body: errorBody{Status: "error", Code: "limit_reached", Message: err.Error(),
-			Details: struct {
-				Runtime   string `json:"runtime"`
-				SessionID string `json:"sessionId,omitempty"`
-				Limit     int    `json:"limit"`
-				Setting   string `json:"setting"`
-			}{limit.Runtime, limit.SessionID, limit.Limit, limit.Setting}}}
+		f := failure{status: http.StatusTooManyRequests, retry: true,
+			body: errorBody{Status: "error", Code: "limit_reached", Message: err.Error(),
+				Details: struct {
+					Runtime   string `json:"runtime"`
+					SessionID string `json:"sessionId,omitempty"`
+					Limit     int    `json:"limit"`
+					Setting   string `json:"setting"`
+				}{limit.Runtime, limit.SessionID, limit.Limit, limit.Setting}}}
 		return f, true
 	case errors.As(err, &unsupported):
-		return failure{status: http.StatusConflict, body: errorBody{Status: "error", Code: "unsupported_by_runtime", Message: err.Error(), Details: struct {
-			Runtime   string `json:"runtime"`
-			Operation string `json:"operation"`
-		}{unsupported.Runtime, unsupported.Operation}}}, true
+		return failure{status: http.StatusConflict, body: errorBody{Status: "error", Code: "unsupported_by_runtime",
+			Message: err.Error(), Details: struct {
+				Runtime   string `json:"runtime"`
+				Operation string `json:"operation"`
+			}{unsupported.Runtime, unsupported.Operation}}}, true
 	case errors.As(err, &control):
-		return failure{status: http.StatusBadRequest, body: errorBody{Status: "error", Code: "unsupported_control", Message: err.Error(), Details: struct {
-			Runtime  string   `json:"runtime"`
-			Field    string   `json:"field"`
-			Value    string   `json:"value"`
-			Enforced []string `json:"enforced"`
-		}{control.Runtime, control.Field, control.Value, append([]string{}, control.Enforced...)}}}, true
+		return failure{status: http.StatusBadRequest, body: errorBody{Status: "error", Code: "unsupported_control",
+			Message: err.Error(), Details: struct {
+				Runtime  string   `json:"runtime"`
+				Field    string   `json:"field"`
+				Value    string   `json:"value"`
+				Enforced []string `json:"enforced"`
+			}{control.Runtime, control.Field, control.Value, append([]string{}, control.Enforced...)}}}, true
 	case errors.Is(err, runtime.ErrUnavailable):
 		return problem(http.StatusServiceUnavailable, "runtime_unavailable", err.Error()), true
 	case errors.Is(err, journal.ErrStopped):
-		return problem(http.StatusServiceUnavailable, "shutting_down", "the server is shutting down; send the request again to another or a later one"), true
+		return problem(http.StatusServiceUnavailable, "shutting_down",
+			"the server is shutting down; send the request again to another or a later one"), true
 	case errors.Is(err, runtime.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		return problem(http.StatusGatewayTimeout, "codex_timeout", "the runtime timed out; its answer may still take effect"), true
+		return problem(http.StatusGatewayTimeout, "codex_timeout", "the runtime timed out; its answer may still take effect"),
+			true
 	case errors.As(err, &refusal):
 		return refusalFailure(refusal, rt, in), true
 	case errors.Is(err, runtime.ErrThreadNotFound) && in.SessionID() != "":
@@ -366,8 +378,9 @@ func runtimeFailures(err error, rt *rest.Route, in *rest.Input) (failure, bool) 
 	return failure{}, false
 }
 
-// refusals are the kinds of a runtime's refusal, in the order in which codex-manager looked for them, and how they are answered. auth_required
-// is before invalid_state, unlike there: newer codex puts -32600 on everything, and 401 is what the API promises.
+// refusals are the kinds of a runtime's refusal, in the order in which codex-manager looked for them, and how they are
+// answered. auth_required is before invalid_state, unlike there: newer codex puts -32600 on everything, and 401 is what
+// the API promises.
 var refusals = []struct {
 	kind   error
 	status int
@@ -380,8 +393,8 @@ var refusals = []struct {
 	{runtime.ErrProviderTimeout, http.StatusGatewayTimeout, "codex_timeout"},
 }
 
-// refusalFailure words what the runtime refused. codex-manager did so for mapped routes only and answered 500 elsewhere, where a client's own
-// mistake is a 4xx here too.
+// refusalFailure words what the runtime refused. codex-manager did so for mapped routes only and answered 500
+// elsewhere, where a client's own mistake is a 4xx here too.
 func refusalFailure(e *runtime.Error, rt *rest.Route, in *rest.Input) failure {
 	status, code := http.StatusInternalServerError, "codex_error"
 	for _, row := range refusals {

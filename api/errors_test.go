@@ -45,47 +45,71 @@ func TestErrorTable(t *testing.T) {
 		{name: "deadline", err: context.DeadlineExceeded, status: 504,
 			mapped: `{"status":"error","code":"codex_timeout","message":"the runtime timed out; its answer may still take effect"}`},
 		{name: "stopped", err: fmt.Errorf("commit: %w", journal.ErrStopped), status: 503,
-			mapped: `{"status":"error","code":"shutting_down","message":"the server is shutting down; send the request again to another or a later one"}`},
-		{name: "store refuses", err: fmt.Errorf("rename: %w", refusing), status: 503, mapped: `{"status":"error","code":"store_unavailable","message":` +
-			`"the postgres store takes no writes since 2026-11-21T01:28:12Z: could not extend file (SQLSTATE 53100); send the request again when it does"}`},
+			mapped: `{"status":"error","code":"shutting_down","message":"the server is shutting down; send the request ` +
+				`again to another or a later one"}`},
+		{name: "store refuses", err: fmt.Errorf("rename: %w", refusing), status: 503,
+			mapped: `{"status":"error","code":"store_unavailable","message":` +
+				`"the postgres store takes no writes since 2026-11-21T01:28:12Z: could not extend file (SQLSTATE 53100); send ` +
+				`the request again when it does"}`},
 		{name: "store refuses what the runtime did", err: fmt.Errorf("%w: %w", runtime.ErrTimeout, refusing), status: 504,
 			mapped: `{"status":"error","code":"store_unavailable","message":"the postgres store takes no writes since 2026-11-21T01:28:12Z: ` +
-				`could not extend file (SQLSTATE 53100); the runtime has done what was asked, and it is stored as soon as the store takes writes again: ` +
+				`could not extend file (SQLSTATE 53100); the runtime has done what was asked, and it is stored as soon as the ` +
+				`store takes writes again: ` +
 				`do not send it again"}`},
-		{name: "store cannot be read", err: fmt.Errorf("read: %w", &pgconn.PgError{Code: "57P03", Message: "the database system is starting up"}), status: 503,
-			mapped: `{"status":"error","code":"store_unavailable","message":"the store cannot be read: the database system is starting up (SQLSTATE 57P03); ` +
+		{name: "store cannot be read",
+			err:    fmt.Errorf("read: %w", &pgconn.PgError{Code: "57P03", Message: "the database system is starting up"}),
+			status: 503, mapped: `{"status":"error","code":"store_unavailable","message":"the store cannot be read: the database system ` +
+				`is starting up (SQLSTATE 57P03); ` +
 				`send the request again later"}`},
 		{name: "store broke off", err: fmt.Errorf("read session x: %w", io.ErrUnexpectedEOF), status: 503,
-			mapped: `{"status":"error","code":"store_unavailable","message":"the store cannot be read: it cannot be reached; send the request again later"}`},
+			mapped: `{"status":"error","code":"store_unavailable","message":"the store cannot be read: it cannot be ` +
+				`reached; send the request again later"}`},
 		{name: "unknown method", err: refusal(-32600, "Invalid request: unknown variant `x`"), status: 501,
-			mapped: `{"status":"error","code":"method_not_supported","message":"codex rpc error -32600: Invalid request: unknown variant ` + "`x`" + `"` + details},
-		{name: "bad params", err: refusal(-32602, "no"), status: 400, mapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32602: no"` + details},
+			mapped: `{"status":"error","code":"method_not_supported","message":"codex rpc error -32600: Invalid request: unknown variant ` +
+				"`x`" + `"` + details},
+		{name: "bad params", err: refusal(-32602, "no"), status: 400,
+			mapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32602: no"` + details},
 		{name: "missing field", err: refusal(-32600, "missing field `a`"), status: 400,
-			mapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32600: missing field ` + "`a`" + `"` + details},
-		{name: "bad state", err: refusal(-32600, "archived"), status: 409, mapped: `{"status":"error","code":"invalid_state","message":"codex rpc error -32600: archived"` + details,
-			unmappedStatus: 400, unmapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32600: archived"` + details},
+			mapped: `{"status":"error","code":"invalid_params","message":"codex rpc error -32600: missing field ` + "`a`" +
+				`"` + details},
+		{name: "bad state", err: refusal(-32600, "archived"), status: 409,
+			mapped:         `{"status":"error","code":"invalid_state","message":"codex rpc error -32600: archived"` + details,
+			unmappedStatus: 400,
+			unmapped:       `{"status":"error","code":"invalid_params","message":"codex rpc error -32600: archived"` + details},
 		{name: "thread gone", err: refusal(-32600, "thread not found: x"), status: 409,
-			mapped:         `{"status":"error","code":"invalid_state","message":"codex rpc error -32600: thread not found: x"` + details,
-			unmappedStatus: 404, unmapped: notFound},
+			mapped: `{"status":"error","code":"invalid_state","message":"codex rpc error -32600: thread not found: x"` +
+				details, unmappedStatus: 404, unmapped: notFound},
 		{name: "thread gone, no refusal", err: runtime.ErrThreadNotFound, status: 404, mapped: notFound},
-		{name: "login", err: refusal(-32000, "Authentication required"), status: 401, mapped: `{"status":"error","code":"auth_required","message":"codex rpc error -32000: Authentication required"` + details},
+		{name: "login", err: refusal(-32000, "Authentication required"), status: 401,
+			mapped: `{"status":"error","code":"auth_required","message":"codex rpc error -32000: Authentication required"` +
+				details},
 		{name: "login, newer codex", err: refusal(-32600, "authentication required to read rate limits"), status: 401,
-			mapped: `{"status":"error","code":"auth_required","message":"codex rpc error -32600: authentication required to read rate limits"` + details},
-		{name: "not stored", err: fmt.Errorf("%w: %w", session.ErrNotMaterialized, refusal(-32600, "no rollout")), status: 409,
-			mapped: `{"status":"not_materialized","sessionId":"` + knownID + `"}`},
-		{name: "slow provider", err: refusal(-32000, "model timed out"), status: 504, mapped: `{"status":"error","code":"codex_timeout","message":"codex rpc error -32000: model timed out"` + details},
-		{name: "provider defect", err: refusal(-32603, "internal"), status: 500, mapped: `{"status":"error","code":"codex_error","message":"codex rpc error -32603: internal"` + details, unmapped: internal},
+			mapped: `{"status":"error","code":"auth_required","message":"codex rpc error -32600: authentication required to read rate limits"` +
+				details},
+		{name: "not stored", err: fmt.Errorf("%w: %w", session.ErrNotMaterialized, refusal(-32600, "no rollout")),
+			status: 409, mapped: `{"status":"not_materialized","sessionId":"` + knownID + `"}`},
+		{name: "slow provider", err: refusal(-32000, "model timed out"), status: 504,
+			mapped: `{"status":"error","code":"codex_timeout","message":"codex rpc error -32000: model timed out"` + details},
+		{name: "provider defect", err: refusal(-32603, "internal"), status: 500,
+			mapped:   `{"status":"error","code":"codex_error","message":"codex rpc error -32603: internal"` + details,
+			unmapped: internal},
 		{name: "session gone meanwhile", err: session.ErrNotFound, status: 404, mapped: notFound},
-		{name: "deleted meanwhile", err: &session.DeletedError{SessionID: knownID, Title: "T", DeletedAt: 1795224496381}, status: 410,
-			mapped: `{"status":"deleted","sessionId":"` + knownID + `","title":"T","message":"This chat was permanently deleted and is no longer available.","deletedAt":"2026-11-21T01:28:16.381Z"}`},
-		{name: "not of this runtime", err: fmt.Errorf("send: %w", &runtime.UnsupportedError{Runtime: "other", Operation: runtime.OpFork}), status: 409,
-			mapped: `{"status":"error","code":"unsupported_by_runtime","message":"send: the other runtime cannot do this: fork; its capabilities tell what it can",` +
+		{name: "deleted meanwhile", err: &session.DeletedError{SessionID: knownID, Title: "T", DeletedAt: 1795224496381},
+			status: 410, mapped: `{"status":"deleted","sessionId":"` + knownID +
+				`","title":"T","message":"This chat was permanently deleted and is no longer available.","deletedAt":"2026-11-21T01:28:16.381Z"}`},
+		{name: "not of this runtime",
+			err: fmt.Errorf("send: %w", &runtime.UnsupportedError{Runtime: "other", Operation: runtime.OpFork}), status: 409,
+			mapped: `{"status":"error","code":"unsupported_by_runtime","message":"send: the other runtime cannot do this: ` +
+				`fork; its capabilities tell what it can",` +
 				`"details":{"runtime":"other","operation":"fork"}}`},
 		{name: "a level nobody keeps", status: 400,
-			err: &runtime.ControlError{Runtime: "other", Field: "filesystemSandbox", Value: "read-only", Enforced: []string{"danger-full-access"}},
+			err: &runtime.ControlError{Runtime: "other", Field: "filesystemSandbox", Value: "read-only",
+				Enforced: []string{"danger-full-access"}},
 			mapped: `{"status":"error","code":"unsupported_control","message":"the other runtime cannot enforce filesystemSandbox \"read-only\"; ` +
-				`it can enforce: danger-full-access","details":{"runtime":"other","field":"filesystemSandbox","value":"read-only","enforced":["danger-full-access"]}}`},
-		{name: "no turn", err: session.ErrNoActiveTurn, status: 409, mapped: `{"status":"no_active_turn","sessionId":"` + knownID + `"}`},
+				`it can enforce: danger-full-access","details":{"runtime":"other","field":"filesystemSandbox",` +
+				`"value":"read-only","enforced":["danger-full-access"]}}`},
+		{name: "no turn", err: session.ErrNoActiveTurn, status: 409, mapped: `{"status":"no_active_turn","sessionId":"` +
+			knownID + `"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

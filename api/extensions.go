@@ -31,7 +31,8 @@ type moduleBody struct {
 }
 
 func (s *server) listExtensions(w http.ResponseWriter, r *http.Request) {
-	if _, refusal := s.Lifecycle.RBAC.Authorize(r, auth.RoleMember, auth.RoleAdmin, auth.RoleOwner, auth.RoleSystem); refusal != nil {
+	if _, refusal := s.Lifecycle.RBAC.Authorize(r, auth.RoleMember, auth.RoleAdmin, auth.RoleOwner,
+		auth.RoleSystem); refusal != nil {
 		s.refuse(w, r, refusal)
 		return
 	}
@@ -111,7 +112,8 @@ func (s *server) answerReload(w http.ResponseWriter, r *http.Request, result ext
 			SnapshotVersion string   `json:"snapshotVersion"`
 			LoadedAt        string   `json:"loadedAt"`
 			Modules         []module `json:"modules"`
-		}{"ok", result.ReloadID, len(modules), 0, result.SnapshotVersion, javascript.ISOTime(result.LoadedAt.UnixMilli()), modules})
+		}{"ok", result.ReloadID, len(modules), 0, result.SnapshotVersion, javascript.ISOTime(result.LoadedAt.UnixMilli()),
+			modules})
 		return
 	}
 	status, message := http.StatusBadRequest, "extension reload failed; prior snapshot preserved"

@@ -25,7 +25,8 @@ const (
 	knownID   = "01a1fbb7-e748-7863-a3f3-39c361908c54"
 )
 
-// fakeSessions is package session as a table of canned facts. A test sets what it needs, under mu when requests already run.
+// fakeSessions is package session as a table of canned facts. A test sets what it needs, under mu when requests already
+// run.
 func (f *fakeSessions) SessionOfRequest(context.Context, string, runtime.RequestKind) (string, error) {
 	return f.requestOf, nil
 }
@@ -243,9 +244,11 @@ func (f *fakeSessions) Retry(_ context.Context, id, turnID string) (string, erro
 }
 
 func (f *fakeSessions) Sources(context.Context, string) (session.Sources, error) {
-	now := runtime.Source{Path: "/w/AGENTS.md", Kind: runtime.SourceInstructions, Scope: runtime.SourceOfFolder, Bytes: 3, SHA256: "aa"}
-	return session.Sources{Implicit: runtime.ImplicitAll, Choices: []string{runtime.ImplicitAll, runtime.ImplicitHome}, Files: []session.SourceNow{
-		{Source: now, State: session.SourceChanged, Began: &runtime.Source{Bytes: 2, SHA256: "bb"}}}}, f.fail
+	now := runtime.Source{Path: "/w/AGENTS.md", Kind: runtime.SourceInstructions, Scope: runtime.SourceOfFolder, Bytes: 3,
+		SHA256: "aa"}
+	return session.Sources{Implicit: runtime.ImplicitAll, Choices: []string{runtime.ImplicitAll, runtime.ImplicitHome},
+		Files: []session.SourceNow{
+			{Source: now, State: session.SourceChanged, Began: &runtime.Source{Bytes: 2, SHA256: "bb"}}}}, f.fail
 }
 
 func (f *fakeSessions) Interrupt(_ context.Context, _, turnID string) (string, error) {
@@ -262,7 +265,8 @@ func (f *fakeSessions) Interrupt(_ context.Context, _, turnID string) (string, e
 	return f.next.turnID, nil
 }
 
-func (f *fakeSessions) UpsertTranscripts(ctx context.Context, id string, entries []transcript.Entry) ([]json.RawMessage, error) {
+func (f *fakeSessions) UpsertTranscripts(ctx context.Context, id string, entries []transcript.Entry) (
+	[]json.RawMessage, error) {
 	if _, err := f.Lookup(ctx, id); err != nil {
 		return nil, err
 	}
@@ -288,7 +292,8 @@ func (f *fakeSessions) Requests(_ context.Context, id string, kind runtime.Reque
 	return pending, f.fail
 }
 
-func (f *fakeSessions) Settle(_ context.Context, id string, kind runtime.RequestKind, answer runtime.Reply, by string) (session.Request, error) {
+func (f *fakeSessions) Settle(_ context.Context, id string, kind runtime.RequestKind, answer runtime.Reply, by string) (
+	session.Request, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	request, exists := f.requests[id]
@@ -298,7 +303,8 @@ func (f *fakeSessions) Settle(_ context.Context, id string, kind runtime.Request
 	if request.Status != session.RequestPending {
 		return session.Request{}, &session.SettledError{Request: request}
 	}
-	request.Status, request.Reply, request.DecidedBy, request.SettledAt = session.RequestResolved, &answer, by, 1795224552123
+	request.Status, request.Reply, request.DecidedBy, request.SettledAt =
+		session.RequestResolved, &answer, by, 1795224552123
 	f.requests[id] = request
 	f.settled = append(f.settled, answer)
 	return request, f.fail
@@ -322,7 +328,8 @@ func (f *fakeSessions) CreateProject(_ context.Context, name string, directory *
 	return project, f.fail
 }
 
-func (f *fakeSessions) RenameProject(_ context.Context, id, name string, directory *string, setDirectory bool) (session.Project, error) {
+func (f *fakeSessions) RenameProject(_ context.Context, id, name string, directory *string, setDirectory bool) (
+	session.Project, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	project := f.project(id)

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzUpsertBody: whatever is posted, the answer is JSON, a 200 or a 4xx, and a 200 means that exactly one entry was stored. Twice in a list it
-// is answered alike, and stored twice or not at all.
+// FuzzUpsertBody: whatever is posted, the answer is JSON, a 200 or a 4xx, and a 200 means that exactly one entry was
+// stored. Twice in a list it is answered alike, and stored twice or not at all.
 func FuzzUpsertBody(f *testing.F) {
 	for _, seed := range []string{
 		`{"messageId":"m1","turnId":"t1","role":"assistant","type":"agentMessage","content":"hello","status":"streaming","startedAt":1000}`,
@@ -46,7 +46,8 @@ func FuzzUpsertBody(f *testing.F) {
 		b.sessions.entries = nil
 		list := b.post("/api/sessions/"+knownID+"/transcript/upserts", `{"entries":[`+string(body)+`,`+string(body)+`]}`)
 		if list.Code != got.Code || len(b.sessions.entries) != 2*stored || !json.Valid(list.Body.Bytes()) {
-			t.Fatalf("%q: alone %d, twice %d with %d entries stored: %s", body, got.Code, list.Code, len(b.sessions.entries), list.Body)
+			t.Fatalf("%q: alone %d, twice %d with %d entries stored: %s", body, got.Code, list.Code,
+				len(b.sessions.entries), list.Body)
 		}
 	})
 }

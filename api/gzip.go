@@ -16,8 +16,9 @@ const gzipFrom = 1024
 
 // coder compresses answers of requests that ask for it. Its zero value is ready.
 //
-// Compressed answers leak, by their length, whether what one party wrote occurs in what another one keeps secret, when both are in one answer.
-// No answer holds a credential; what clients wrote is read by those who may read the rest of the answer.
+// Compressed answers leak, by their length, whether what one party wrote occurs in what another one keeps secret, when
+// both are in one answer. No answer holds a credential; what clients wrote is read by those who may read the rest of
+// the answer.
 type coder struct{ writers sync.Pool }
 
 // coding is how a request wants its answer. A nil coder stands for plain.
@@ -27,8 +28,8 @@ type coding struct {
 	always bool
 }
 
-// wanted reads a request's Accept-Encoding. gzip is used when the client takes it no less gladly than the plain answer. A client that
-// refuses both gets the plain one.
+// wanted reads a request's Accept-Encoding. gzip is used when the client takes it no less gladly than the plain answer.
+// A client that refuses both gets the plain one.
 func (c *coder) wanted(r *http.Request) coding {
 	zipped, plain, rest := -1.0, -1.0, -1.0
 	for _, header := range r.Header.Values("Accept-Encoding") {

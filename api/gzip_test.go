@@ -16,8 +16,8 @@ import (
 	"harness/transcript"
 )
 
-// longTranscript are messages as long as people's and agents' are: 5,000 of them are about 0.9 MB. What they say is cut from our own pages,
-// which are longer together than what gzip looks back on.
+// longTranscript are messages as long as people's and agents' are: 5,000 of them are about 0.9 MB. What they say is cut
+// from our own pages, which are longer together than what gzip looks back on.
 func longTranscript(t testing.TB, n int) []transcript.Entry {
 	t.Helper()
 	var said []byte
@@ -32,9 +32,10 @@ func longTranscript(t testing.TB, n int) []transcript.Entry {
 	entries := make([]transcript.Entry, n)
 	for i := range entries {
 		at, from := int64(1795224552123+i*1000), random.IntN(len(said)-60)
-		entries[i] = transcript.Entry{MessageID: fmt.Sprintf("msg_%08x", random.Uint32()), TurnID: fmt.Sprintf("01a1fbb7-e748-7863-a3f3-%012d", i/8),
-			Role: "assistant", Type: "agentMessage", Content: strings.ToValidUTF8(string(said[from:from+random.IntN(60)]), ""),
-			Status: transcript.Complete, StartedAt: &at}
+		entries[i] = transcript.Entry{MessageID: fmt.Sprintf("msg_%08x", random.Uint32()),
+			TurnID: fmt.Sprintf("01a1fbb7-e748-7863-a3f3-%012d", i/8), Role: "assistant", Type: "agentMessage",
+			Content: strings.ToValidUTF8(string(said[from:from+random.IntN(60)]), ""),
+			Status:  transcript.Complete, StartedAt: &at}
 	}
 	return entries
 }
@@ -65,9 +66,9 @@ func TestGzipNegotiation(t *testing.T) {
 	t.Parallel()
 	large, small := longSession(t, 20), longSession(t, 0)
 	for accepted, want := range map[string]struct{ large, small bool }{
-		"": {}, "identity": {}, "br": {}, "deflate, br, zstd": {}, "gzip;q=0": {}, "*;q=0": {}, "gzip;q=0, *": {}, "gzip;q=2": {}, "gzip;q=x": {},
-		"gzip;q=0.5, identity": {}, "gzip; q=0.5, identity;q=0.8": {}, "gzip;q=0, identity;q=0": {}, "gzipped": {}, "gzip;q=NaN": {},
-		"gzip":                         {large: true},
+		"": {}, "identity": {}, "br": {}, "deflate, br, zstd": {}, "gzip;q=0": {}, "*;q=0": {}, "gzip;q=0, *": {},
+		"gzip;q=2": {}, "gzip;q=x": {}, "gzip;q=0.5, identity": {}, "gzip; q=0.5, identity;q=0.8": {},
+		"gzip;q=0, identity;q=0": {}, "gzipped": {}, "gzip;q=NaN": {}, "gzip": {large: true},
 		"GZIP":                         {large: true},
 		"x-gzip":                       {large: true},
 		"*":                            {large: true},
@@ -94,7 +95,8 @@ func TestGzipNegotiation(t *testing.T) {
 				t.Errorf("%q: %d bytes came as %q", accepted, plain.Body.Len(), coding)
 				continue
 			}
-			if header.Get("Content-Length") != strconv.Itoa(got.Body.Len()) || strings.Join(header.Values("Vary"), ",") != c.vary ||
+			if header.Get("Content-Length") != strconv.Itoa(got.Body.Len()) ||
+				strings.Join(header.Values("Vary"), ",") != c.vary ||
 				header.Get("ETag") != `W/"v1"` || header.Get("Content-Type") != "application/json; charset=utf-8" {
 				t.Errorf("%q: %d bytes with header %v", accepted, got.Body.Len(), header)
 			}
@@ -109,8 +111,8 @@ func TestGzipNegotiation(t *testing.T) {
 	}
 }
 
-// Over a real connection: HEAD tells what GET would send, a version is the same whatever the coding, errors are compressed as well, and
-// what is no REST answer is left alone.
+// Over a real connection: HEAD tells what GET would send, a version is the same whatever the coding, errors are
+// compressed as well, and what is no REST answer is left alone.
 func TestGzipOverHTTP(t *testing.T) {
 	t.Parallel()
 	b := longSession(t, 500)
@@ -150,7 +152,8 @@ func TestGzipOverHTTP(t *testing.T) {
 	}
 	for _, accepted := range []string{"gzip", "identity"} {
 		unchanged, nothing := ask(http.MethodGet, path, accepted, zipped.Header.Get("ETag"))
-		if unchanged.StatusCode != http.StatusNotModified || nothing != "" || unchanged.Header.Get("Content-Encoding") != "" ||
+		if unchanged.StatusCode != http.StatusNotModified || nothing != "" ||
+			unchanged.Header.Get("Content-Encoding") != "" ||
 			unchanged.Header.Get("Vary") != "Accept-Encoding" {
 			t.Errorf("unchanged, with %s: %d %v", accepted, unchanged.StatusCode, unchanged.Header)
 		}

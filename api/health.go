@@ -130,7 +130,8 @@ var healthQuery = schema.Struct(rest.Optional("runtime", rest.RuntimeName))
 // getHealth tells of one runtime alone when the query names it: status is then whether sessions of that one can run.
 func (s *server) getHealth(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	name := in.Query.Get("runtime").Text()
-	body := healthBody{Status: "ok", Service: "api", Queue: s.queueHealth(ctx), Auth: s.Health.Auth(), Timestamp: javascript.ISOTime(s.Clock().UnixMilli())}
+	body := healthBody{Status: "ok", Service: "api", Queue: s.queueHealth(ctx), Auth: s.Health.Auth(),
+		Timestamp: javascript.ISOTime(s.Clock().UnixMilli())}
 	status := s.Health.Runtime()
 	ready := status.State == runtime.StateReady
 	for i, one := range s.Health.Runtimes() {
@@ -163,8 +164,8 @@ func (s *server) getHealth(ctx context.Context, in *rest.Input) (rest.Reply, err
 	}
 	if outage := s.Health.Store(); outage != nil {
 		body.Status = "degraded"
-		body.Store = &storeHealth{Engine: string(outage.Engine), State: "refusing_writes", Since: javascript.ISOTime(outage.Since.UnixMilli()),
-			Reason: database.Reason(outage.Cause)}
+		body.Store = &storeHealth{Engine: string(outage.Engine), State: "refusing_writes",
+			Since: javascript.ISOTime(outage.Since.UnixMilli()), Reason: database.Reason(outage.Cause)}
 	}
 	return rest.OK(body)
 }

@@ -13,8 +13,8 @@ type runtimeHealth struct {
 	// Reason says why it is not ready and what to do about it.
 	Reason  string `json:"reason,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Processes is one, or one for each session that is in use; whose is not said, because health is told to everybody. Waiting is how many
-	// sessions wait for one.
+	// Processes is one, or one for each session that is in use; whose is not said, because health is told to everybody.
+	// Waiting is how many sessions wait for one.
 	Processes []processHealth `json:"processes"`
 	Waiting   int             `json:"waiting"`
 }
@@ -30,8 +30,8 @@ type processHealth struct {
 
 func viewRuntime(one RuntimeHealth, position int) runtimeHealth {
 	status := one.Status
-	view := runtimeHealth{Name: one.Name, Default: position == 0, State: status.State, Version: status.Version, Waiting: status.Waiting,
-		Processes: []processHealth{}}
+	view := runtimeHealth{Name: one.Name, Default: position == 0, State: status.State, Version: status.Version,
+		Waiting: status.Waiting, Processes: []processHealth{}}
 	if status.State != runtime.StateReady {
 		view.Reason = status.Reason
 	}
@@ -40,7 +40,8 @@ func viewRuntime(one RuntimeHealth, position int) runtimeHealth {
 			StartedAt: javascript.ISOTime(process.StartedAt.UnixMilli()), Shim: viewShim(process.Shim)})
 	}
 	if status.Processes == nil && status.PID != 0 {
-		view.Processes = append(view.Processes, processHealth{PID: status.PID, State: status.State, Shim: viewShim(status.Shim)})
+		view.Processes = append(view.Processes,
+			processHealth{PID: status.PID, State: status.State, Shim: viewShim(status.Shim)})
 	}
 	return view
 }

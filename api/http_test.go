@@ -53,13 +53,16 @@ func TestHTTPLayer(t *testing.T) {
 	t.Run("HEAD has the length of GET and no body", func(t *testing.T) {
 		get, body := call(t, http.MethodGet, server.URL+"/api", "", nil)
 		head, empty := call(t, http.MethodHead, server.URL+"/api", "", nil)
-		if head.StatusCode != http.StatusOK || empty != "" || head.ContentLength != int64(len(body)) || head.Header.Get("Content-Type") != get.Header.Get("Content-Type") {
-			t.Errorf("HEAD: %d, %q, length %d, want the headers of a GET with %d bytes", head.StatusCode, empty, head.ContentLength, len(body))
+		if head.StatusCode != http.StatusOK || empty != "" || head.ContentLength != int64(len(body)) ||
+			head.Header.Get("Content-Type") != get.Header.Get("Content-Type") {
+			t.Errorf("HEAD: %d, %q, length %d, want the headers of a GET with %d bytes", head.StatusCode, empty,
+				head.ContentLength, len(body))
 		}
 	})
 	t.Run("a method no route has is an unknown route", func(t *testing.T) {
 		response, body := call(t, http.MethodPatch, server.URL+"/api/sessions/x?a=1", "", nil)
-		if response.StatusCode != http.StatusNotFound || body != `{"message":"Route PATCH:/api/sessions/x?a=1 not found","error":"Not Found","statusCode":404}` {
+		if response.StatusCode != http.StatusNotFound ||
+			body != `{"message":"Route PATCH:/api/sessions/x?a=1 not found","error":"Not Found","statusCode":404}` {
 			t.Errorf("got %d %s", response.StatusCode, body)
 		}
 	})
@@ -72,7 +75,8 @@ func TestHTTPLayer(t *testing.T) {
 		}
 	})
 	t.Run("so is one of unknown length", func(t *testing.T) {
-		body := io.MultiReader(strings.NewReader(`{"name":"`), strings.NewReader(strings.Repeat("y", 1<<20)), strings.NewReader(`"}`))
+		body := io.MultiReader(strings.NewReader(`{"name":"`), strings.NewReader(strings.Repeat("y", 1<<20)),
+			strings.NewReader(`"}`))
 		response, text := call(t, http.MethodPost, server.URL+"/api/projects", "application/json", body)
 		if response.StatusCode != http.StatusRequestEntityTooLarge || text != tooLarge || !response.Close {
 			t.Errorf("got %d %s, close %v", response.StatusCode, text, response.Close)
@@ -88,7 +92,8 @@ func TestHTTPLayer(t *testing.T) {
 	})
 	t.Run("another media type is refused by its name", func(t *testing.T) {
 		response, text := call(t, http.MethodPost, server.URL+"/api/projects", "application/xml", strings.NewReader("<a/>"))
-		if response.StatusCode != http.StatusUnsupportedMediaType || !strings.Contains(text, "Unsupported Media Type: application/xml") {
+		if response.StatusCode != http.StatusUnsupportedMediaType ||
+			!strings.Contains(text, "Unsupported Media Type: application/xml") {
 			t.Errorf("got %d %s", response.StatusCode, text)
 		}
 	})
@@ -100,7 +105,8 @@ func TestHTTPLayer(t *testing.T) {
 	})
 }
 
-// TestBadURL: net/http refuses broken escapes itself; the listener words the refusal, on a fresh connection and on a reused one.
+// TestBadURL: net/http refuses broken escapes itself; the listener words the refusal, on a fresh connection and on a
+// reused one.
 func TestBadURL(t *testing.T) {
 	t.Parallel()
 	server := serveHTTP(t, setup(t))
@@ -128,18 +134,22 @@ func TestBadURL(t *testing.T) {
 		}
 		return response, string(body)
 	}
-	if response, body := ask("GET /api/%68ealth HTTP/1.1\r\nHost: x\r\n\r\n"); response.StatusCode != http.StatusOK || !strings.Contains(body, `"service":"api"`) {
+	if response, body := ask("GET /api/%68ealth HTTP/1.1\r\nHost: x\r\n\r\n"); response.StatusCode != http.StatusOK ||
+		!strings.Contains(body, `"service":"api"`) {
 		t.Fatalf("a needless escape: got %d %s", response.StatusCode, body)
 	}
 	// A body is no request, whatever it looks like.
 	const lookalike = "GET /%zz HTTP/1.1\r\n\r\n"
-	head := fmt.Sprintf("POST /api/projects HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", len(lookalike))
-	if response, body := ask(head, lookalike); response.StatusCode != http.StatusBadRequest || !strings.Contains(body, "invalid_request") {
+	head := fmt.Sprintf("POST /api/projects HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n",
+		len(lookalike))
+	if response, body := ask(head, lookalike); response.StatusCode != http.StatusBadRequest ||
+		!strings.Contains(body, "invalid_request") {
 		t.Fatalf("a body that looks like a broken request: got %d %s", response.StatusCode, body)
 	}
 	response, body := ask("GET /api/sess", "ions/%zz HTTP/1.1\r\nHost: x\r\n\r\n")
 	want := `{"error":"Bad Request","code":"FST_ERR_BAD_URL","message":"'/api/sessions/%zz' is not a valid url component","statusCode":400}`
-	if response.StatusCode != http.StatusBadRequest || body != want || response.Header.Get("Content-Type") != "application/json" {
+	if response.StatusCode != http.StatusBadRequest || body != want ||
+		response.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %d %s", response.StatusCode, body)
 	}
 }
@@ -152,7 +162,8 @@ func TestBadURLText(t *testing.T) {
 		`{"error":"Bad Request","code":"FST_ERR_BAD_URL","message":"'/api/sessions/%ff' is not a valid url component","statusCode":400}`)
 }
 
-// A websocket handler gets the TCP connection itself, not the listener's wrapper, and the request keeps its place in the log.
+// A websocket handler gets the TCP connection itself, not the listener's wrapper, and the request keeps its place in
+// the log.
 func TestHijack(t *testing.T) {
 	t.Parallel()
 	hijacked := make(chan net.Conn, 1)

@@ -62,7 +62,8 @@ func jobFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	)
 	switch {
 	case errors.Is(err, operations.ErrQueueOff):
-		return failure{status: http.StatusServiceUnavailable, body: queueOffBody{"error", queue.CodeConflict, in.SessionID(), operations.ErrQueueOff.Error()}}, true
+		return failure{status: http.StatusServiceUnavailable, body: queueOffBody{"error", queue.CodeConflict, in.SessionID(),
+			operations.ErrQueueOff.Error()}}, true
 	case errors.Is(err, queue.ErrNotFound):
 		return failure{status: http.StatusNotFound, body: struct {
 			Status string `json:"status"`

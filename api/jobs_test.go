@@ -51,8 +51,8 @@ func (f fakeJobs) Counts(context.Context) (queue.Counts, error) {
 // The answers of the job routes, byte for byte as recorded.
 func TestJobRoutes(t *testing.T) {
 	t.Parallel()
-	over := queue.Job{ID: "j-1", Type: "work", Version: 1, ProjectID: "session:s/1", Priority: queue.Interactive, State: queue.Completed,
-		Payload: json.RawMessage(`{}`), Attempts: 1, MaxAttempts: 2}
+	over := queue.Job{ID: "j-1", Type: "work", Version: 1, ProjectID: "session:s/1", Priority: queue.Interactive,
+		State: queue.Completed, Payload: json.RawMessage(`{}`), Attempts: 1, MaxAttempts: 2}
 	waiting := over
 	waiting.ID, waiting.State = "j-2", queue.Queued
 	b := setup(t, func(o *parts) { o.Jobs = fakeJobs{over, waiting} })
@@ -66,7 +66,8 @@ func TestJobRoutes(t *testing.T) {
 	const list = "/api/projects/session%3As%2F1/orchestrator/jobs"
 	canceled, reason := waiting, "api_cancel"
 	canceled.State, canceled.Error = queue.Canceled, &reason
-	badState := `{"status":"error","code":"invalid_request","message":"request validation failed","issues":[{"code":"invalid_value","values":["queued","running","completed","failed","canceled"],` +
+	badState := `{"status":"error","code":"invalid_request","message":"request validation failed",` +
+		`"issues":[{"code":"invalid_value","values":["queued","running","completed","failed","canceled"],` +
 		`"path":["state"],"message":"Invalid option: expected one of \"queued\"|\"running\"|\"completed\"|\"failed\"|\"canceled\""}]}`
 	for _, c := range []struct {
 		method, path string
@@ -83,7 +84,8 @@ func TestJobRoutes(t *testing.T) {
 		{http.MethodGet, "/api/orchestrator/jobs/%20j-1%20", http.StatusOK, `{"status":"ok","job":` + wire(over) + `}`},
 		{http.MethodGet, "/api/orchestrator/jobs/nope", http.StatusNotFound, `{"status":"not_found","jobId":"nope"}`},
 		{http.MethodPost, "/api/orchestrator/jobs/nope/cancel", http.StatusNotFound, `{"status":"not_found","jobId":"nope"}`},
-		{http.MethodPost, "/api/orchestrator/jobs/j-1/cancel", http.StatusConflict, `{"status":"already_terminal","job":` + wire(over) + `}`},
+		{http.MethodPost, "/api/orchestrator/jobs/j-1/cancel", http.StatusConflict, `{"status":"already_terminal","job":` +
+			wire(over) + `}`},
 		{http.MethodPost, "/api/orchestrator/jobs/j-2/cancel", http.StatusOK, `{"status":"ok","job":` + wire(canceled) + `}`},
 	} {
 		expect(t, b.send(c.method, c.path, "", ""), c.status, c.body)
@@ -102,7 +104,8 @@ func TestJobRoutesWithoutQueue(t *testing.T) {
 	expect(t, b.send(http.MethodGet, "/api/orchestrator/jobs/x", "", ""), http.StatusServiceUnavailable, off)
 	expect(t, b.send(http.MethodGet, "/api/projects/x/orchestrator/jobs", "", ""), http.StatusServiceUnavailable, off)
 	expect(t, b.send(http.MethodPost, "/api/orchestrator/jobs/x/cancel", "", ""), http.StatusServiceUnavailable, off)
-	if got := b.send(http.MethodGet, "/api/projects/x/orchestrator/jobs?state=zz", "", ""); got.Code != http.StatusBadRequest {
+	if got := b.send(http.MethodGet, "/api/projects/x/orchestrator/jobs?state=zz", "",
+		""); got.Code != http.StatusBadRequest {
 		t.Errorf("a bad state got %d", got.Code)
 	}
 }

@@ -42,11 +42,12 @@ func setup(t testing.TB, change ...func(*parts)) *harnessBundle {
 	t.Helper()
 	now := time.Date(2026, 11, 21, 1, 28, 12, 0, time.UTC)
 	b := &harnessBundle{
-		sessions: newFake(), health: &fakeHealth{status: runtime.Status{State: runtime.StateReady, PID: 24125}}, log: &bytes.Buffer{}, now: &now,
-		runtime: &fakeRuntime{},
+		sessions: newFake(), health: &fakeHealth{status: runtime.Status{State: runtime.StateReady, PID: 24125}},
+		log: &bytes.Buffer{}, now: &now, runtime: &fakeRuntime{},
 	}
 	b.sessions.runtime = b.runtime
-	options := parts{behind: behind{Sessions: b.sessions, Controls: newFakeControls("untrusted", "restricted", "read-only")}, Options: api.Options{
+	options := parts{behind: behind{Sessions: b.sessions,
+		Controls: newFakeControls("untrusted", "restricted", "read-only")}, Options: api.Options{
 		Health: b.health, Runtime: b.runtime, Version: "test",
 		Logger: zerolog.New(zerolog.SyncWriter(b.log)).Level(zerolog.DebugLevel), Clock: func() time.Time { return *b.now },
 	}}

@@ -51,8 +51,8 @@ type limitedConn struct {
 	peer     any
 }
 
-// Peer is what is known about who is at the other end of a request's connection: what find returned when it was first asked, with the moment
-// the connection was accepted. Without a ConnLimiter it is asked each time, with the present.
+// Peer is what is known about who is at the other end of a request's connection: what find returned when it was first
+// asked, with the moment the connection was accepted. Without a ConnLimiter it is asked each time, with the present.
 func Peer[T any](r *http.Request, find func(accepted time.Time) T) T {
 	c, _ := r.Context().Value(limitedKey{}).(*limitedConn)
 	if c == nil {
@@ -90,7 +90,8 @@ func (c *limitedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// late counts a timeout once. net/http also sets deadlines of its own to get a read back: never while the peer is waited for.
+// late counts a timeout once. net/http also sets deadlines of its own to get a read back: never while the peer is
+// waited for.
 func (c *limitedConn) late() {
 	switch c.phase.Swap(phaseBusy) {
 	case phaseHeader:
@@ -162,8 +163,8 @@ func (l *ConnLimiter) bound(next http.Handler) http.Handler {
 			l.await(c, phaseBody)
 			control := http.NewResponseController(w)
 			if err := control.SetReadDeadline(time.Now().Add(l.opts.BodyTimeout)); err == nil {
-				// net/http looks at its own request to see what of a body was left unread, and only then lets the peer read the answer before
-				// the connection is reset.
+				// net/http looks at its own request to see what of a body was left unread, and only then lets the peer read the
+				// answer before the connection is reset.
 				timed := *r
 				r = &timed
 				r.Body = &timedBody{ReadCloser: r.Body, arrived: func() {
@@ -182,8 +183,8 @@ func tooManyConnectionsBody() []byte {
 		`"message":"all connections of this server are busy; try again in a moment, or raise HARNESS_HTTP_MAX_CONNECTIONS"}`)
 }
 
-// timedBody lifts the deadline when the body is there: the handler may take longer. What a handler leaves unread, net/http throws away within
-// the same deadline.
+// timedBody lifts the deadline when the body is there: the handler may take longer. What a handler leaves unread,
+// net/http throws away within the same deadline.
 type timedBody struct {
 	io.ReadCloser
 	arrived func()

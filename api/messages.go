@@ -12,9 +12,10 @@ import (
 
 var (
 	sendMessageBody = schema.Struct(
-		rest.Required("text", schema.Text{}.Trim().Min(1)), rest.Optional("model", modelField), rest.Optional("effort", effortField),
-		rest.Optional("approvalPolicy", approvalPolicyField), rest.Optional("networkAccess", networkAccessField),
-		rest.Optional("filesystemSandbox", filesystemSandboxField), rest.Optional("dynamicTools", dynamicToolsField), rest.Optional("images", imagesField))
+		rest.Required("text", schema.Text{}.Trim().Min(1)), rest.Optional("model", modelField),
+		rest.Optional("effort", effortField), rest.Optional("approvalPolicy", approvalPolicyField),
+		rest.Optional("networkAccess", networkAccessField), rest.Optional("filesystemSandbox", filesystemSandboxField),
+		rest.Optional("dynamicTools", dynamicToolsField), rest.Optional("images", imagesField))
 	interruptBody = schema.Optional(schema.Struct(rest.Optional("turnId", rest.Name)))
 )
 
@@ -35,9 +36,12 @@ func imageURLs(images []schema.Value) []string {
 
 func (s *server) messageRoutes() []rest.Route {
 	return []rest.Route{
-		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/messages", Operation: operations.Send, Body: sendMessageBody, Mapped: true, Handle: s.sendMessage},
-		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/turns/:turnId/retry", Operation: operations.Retry, Mapped: true, Handle: s.retry},
-		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/interrupt", Operation: operations.Interrupt, Body: interruptBody, Handle: s.interrupt},
+		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/messages", Operation: operations.Send,
+			Body: sendMessageBody, Mapped: true, Handle: s.sendMessage},
+		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/turns/:turnId/retry", Operation: operations.Retry,
+			Mapped: true, Handle: s.retry},
+		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/interrupt", Operation: operations.Interrupt,
+			Body: interruptBody, Handle: s.interrupt},
 	}
 }
 
@@ -49,9 +53,11 @@ type turnBody struct {
 
 func (s *server) sendMessage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	turnID, err := s.Operations.Send(ctx, in.SessionID(), session.Message{
-		Text: in.Body.Get("text").Text(), Images: imageURLs(in.Body.Get("images").Items()), Model: in.Body.Get("model").TextPointer(), Effort: in.Body.Get("effort").Text(),
-		ApprovalPolicy: in.Body.Get("approvalPolicy").TextPointer(), NetworkAccess: in.Body.Get("networkAccess").TextPointer(),
-		FilesystemSandbox: in.Body.Get("filesystemSandbox").TextPointer(), DynamicTools: in.Body.Get("dynamicTools").JSON(),
+		Text: in.Body.Get("text").Text(), Images: imageURLs(in.Body.Get("images").Items()),
+		Model: in.Body.Get("model").TextPointer(), Effort: in.Body.Get("effort").Text(),
+		ApprovalPolicy: in.Body.Get("approvalPolicy").TextPointer(),
+		NetworkAccess:  in.Body.Get("networkAccess").TextPointer(), FilesystemSandbox: in.Body.Get("filesystemSandbox").
+				TextPointer(), DynamicTools: in.Body.Get("dynamicTools").JSON(),
 	})
 	if err != nil {
 		return rest.Reply{}, err

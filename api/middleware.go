@@ -61,7 +61,8 @@ func logRequest(ctx context.Context, r *http.Request, seen *responseWatcher, n *
 	case "/api/health", "/api/ready", "/readyz", "/healthz", "/metrics":
 		level = zerolog.DebugLevel // probes would drown the rest
 	}
-	event := telemetry.Line(ctx, level).Str("method", r.Method).Str("path", r.URL.Path).Int("status", seen.status).Int64("bytes", seen.bytes).
+	event := telemetry.Line(ctx, level).Str("method", r.Method).Str("path", r.URL.Path).Int("status", seen.status).
+		Int64("bytes", seen.bytes).
 		Float64("ms", float64(took.Microseconds())/1000).Str("remote", r.RemoteAddr)
 	if n.sessionID != "" {
 		event = event.Str("session_id", n.sessionID)
@@ -152,7 +153,8 @@ func (w *responseWatcher) Flush() {
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack implements http.Hijacker for websockets. They get the connection itself: ConnLimiter's wrapper is only about HTTP.
+// Hijack implements http.Hijacker for websockets. They get the connection itself: ConnLimiter's wrapper is only about
+// HTTP.
 func (w *responseWatcher) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffer, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if limited := limitedOf(conn); limited != nil {

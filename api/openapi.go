@@ -28,7 +28,8 @@ func (s *server) documentRoutes() []rest.Route {
 			header.Set("Cache-Control", "no-cache")
 			header.Set("X-Content-Type-Options", "nosniff")
 			// The page needs its own style and nothing else.
-			header.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+			header.Set("Content-Security-Policy",
+				"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 			writeRaw(w, http.StatusOK, contentType, form(read))
 		})
 	}

@@ -100,7 +100,8 @@ func (d *document) follows(body string, place ...string) error {
 	return schema.Validate(value)
 }
 
-// checkReply holds a reply against the document: its status must be there (faults of the server are the default), its body must follow.
+// checkReply holds a reply against the document: its status must be there (faults of the server are the default), its
+// body must follow.
 func (d *document) checkReply(r *documentedRoute, status int, reply string) error {
 	if strings.Contains(reply, `"statusCode":`) {
 		return d.follows(reply, "components", "schemas", "RouterReply") // no route was meant
@@ -157,7 +158,8 @@ func TestDocumentPage(t *testing.T) {
 	t.Parallel()
 	got := setup(t).send(http.MethodGet, "/api/docs", "", "")
 	page := got.Body.String()
-	if got.Code != http.StatusOK || !strings.HasPrefix(got.Header().Get("Content-Type"), "text/html") || !strings.Contains(got.Header().Get("Content-Security-Policy"), "default-src 'none'") {
+	if got.Code != http.StatusOK || !strings.HasPrefix(got.Header().Get("Content-Type"), "text/html") ||
+		!strings.Contains(got.Header().Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("the page is answered %d %v", got.Code, got.Header())
 	}
 	for _, loads := range []string{"<script", "<link", "src=", "url(", "@import", "https://"} {
@@ -167,7 +169,8 @@ func TestDocumentPage(t *testing.T) {
 	}
 	d := readDocument(t)
 	for _, r := range d.routes {
-		if !strings.Contains(page, `id="`+r.OperationID+`"`) || r.Summary == "" || !strings.Contains(page, "<i>"+strings.ReplaceAll(r.Summary, "'", "&#39;")+"</i>") {
+		if !strings.Contains(page, `id="`+r.OperationID+`"`) || r.Summary == "" ||
+			!strings.Contains(page, "<i>"+strings.ReplaceAll(r.Summary, "'", "&#39;")+"</i>") {
 			t.Errorf("the page does not tell of %s", r.OperationID)
 		}
 	}
@@ -183,7 +186,8 @@ func TestDocumentPage(t *testing.T) {
 	}
 }
 
-// recordings reads every recorded exchange there is: those of this package and the whole recordings of the contract test.
+// recordings reads every recorded exchange there is: those of this package and the whole recordings of the contract
+// test.
 func recordings(t *testing.T) []exchange {
 	t.Helper()
 	all := readExchanges(t)
@@ -218,14 +222,16 @@ func recordings(t *testing.T) []exchange {
 				t.Fatal(err)
 			}
 			if r.K == "http" && strings.HasPrefix(r.P, "/api/") {
-				all = append(all, exchange{Topic: strings.TrimSuffix(filepath.Base(name), ".jsonl.gz"), Name: r.N, Method: r.M, Path: r.P, Body: r.B, Status: r.S, Reply: r.RB})
+				all = append(all, exchange{Topic: strings.TrimSuffix(filepath.Base(name), ".jsonl.gz"), Name: r.N, Method: r.M,
+					Path: r.P, Body: r.B, Status: r.S, Reply: r.RB})
 			}
 		}
 	}
 	return all
 }
 
-// TestRecordedRepliesFollowTheDocument: what codex-manager answered is what the document says, so its clients can be written by it.
+// TestRecordedRepliesFollowTheDocument: what codex-manager answered is what the document says, so its clients can be
+// written by it.
 func TestRecordedRepliesFollowTheDocument(t *testing.T) {
 	t.Parallel()
 	d := readDocument(t)
@@ -250,7 +256,9 @@ func TestRecordedRepliesFollowTheDocument(t *testing.T) {
 // TestRepliesFollowTheDocument: so is what this server answers to the same requests.
 func TestRepliesFollowTheDocument(t *testing.T) {
 	t.Parallel()
-	d, b := readDocument(t), setup(t, func(o *parts) { o.Controls = newFakeControls("untrusted", "restricted", "read-only") })
+	d, b := readDocument(t), setup(t, func(o *parts) {
+		o.Controls = newFakeControls("untrusted", "restricted", "read-only")
+	})
 	checked := 0
 	for _, e := range readExchanges(t) {
 		operation := d.find(e.Method, e.Path)
@@ -273,7 +281,8 @@ func TestRepliesFollowTheDocument(t *testing.T) {
 	}
 }
 
-// TestRecordedRequestsFollowTheDocument: the document allows the bodies clients were not refused for, and no body they were refused for.
+// TestRecordedRequestsFollowTheDocument: the document allows the bodies clients were not refused for, and no body they
+// were refused for.
 func TestRecordedRequestsFollowTheDocument(t *testing.T) {
 	t.Parallel()
 	d := readDocument(t)
@@ -283,7 +292,8 @@ func TestRecordedRequestsFollowTheDocument(t *testing.T) {
 		if operation == nil || e.Body == nil || operation.RequestBody == nil || !json.Valid([]byte(*e.Body)) {
 			continue // a body of plain text is read as one string, which some operations do not look at
 		}
-		err := d.follows(*e.Body, "paths", operation.path, strings.ToLower(operation.method), "requestBody", "content", "application/json", "schema")
+		err := d.follows(*e.Body, "paths", operation.path, strings.ToLower(operation.method), "requestBody", "content",
+			"application/json", "schema")
 		switch {
 		case e.Status < http.StatusBadRequest:
 			allowed++

@@ -1,7 +1,8 @@
-// Package api serves the REST resources: it decodes and validates requests, calls an operation each and words its answers and errors
-// as codex-manager's clients expect them.
+// Package api serves the REST resources: it decodes and validates requests, calls an operation each and words its
+// answers and errors as codex-manager's clients expect them.
 //
-// It owns every HTTP status, envelope and wire name of REST. It must never know SQL, a runtime's protocol, or how an event reaches a socket.
+// It owns every HTTP status, envelope and wire name of REST. It must never know SQL, a runtime's protocol, or how an
+// event reaches a socket.
 package api
 
 import (
@@ -51,7 +52,8 @@ type AuthHealth struct {
 type Options struct {
 	Operations *operations.Service
 	Health     Health
-	// Runtime takes the requests that are passed through to the provider (models, account, config, ...). nil: those routes answer 503.
+	// Runtime takes the requests that are passed through to the provider (models, account, config, ...). nil: those routes
+	// answer 503.
 	Runtime runtime.Passer
 	// Lifecycle lists and reloads extensions. nil: those routes do not exist.
 	Lifecycle *Lifecycle
@@ -66,7 +68,8 @@ type Options struct {
 	// Actor names who makes a request, for the record of decisions. nil: "local".
 	Actor  func(*http.Request) string
 	Logger zerolog.Logger
-	// StoreWait bounds how long a request waits for a store that refuses writes; then it is answered 503. 0: as long as its client does.
+	// StoreWait bounds how long a request waits for a store that refuses writes; then it is answered 503. 0: as long as
+	// its client does.
 	StoreWait time.Duration
 	// Version is this server's version; the wire keeps codex-manager's own.
 	Version string
@@ -98,7 +101,8 @@ func New(options Options) http.Handler {
 		options.Clock = time.Now
 	}
 	s := &server{Options: options, provider: compat.New(compat.Options{
-		Operations: options.Operations, Provider: wire.Origin, Runtime: options.Runtime, Status: options.Health.Runtime, Clock: options.Clock,
+		Operations: options.Operations, Provider: wire.Origin, Runtime: options.Runtime, Status: options.Health.Runtime,
+		Clock: options.Clock,
 	})}
 	handler := s.normaliseURL(mount(s, s.routes()))
 	if s.Guard != nil {

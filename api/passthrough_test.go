@@ -18,18 +18,22 @@ func TestProviderCalls(t *testing.T) {
 	for _, c := range []struct{ method, target, body, want string }{
 		{"GET", "/api/models?limit=2&cursor=true&x=1", "", `model/list {"cursor":"true","limit":2}`},
 		{"GET", "/api/models", "", `model/list {}`},
-		{"GET", "/api/apps?limit=5&threadId=T&forceRefetch=true", "", `app/list {"limit":5,"threadId":"T","forceRefetch":true}`},
+		{"GET", "/api/apps?limit=5&threadId=T&forceRefetch=true", "",
+			`app/list {"limit":5,"threadId":"T","forceRefetch":true}`},
 		{"GET", "/api/skills?cwd=/tmp&forceReload=false", "", `skills/list {"cwds":["/tmp"],"forceReload":false}`},
 		{"GET", "/api/skills", "", `skills/list {}`},
 		{"GET", "/api/account/rate-limits", "", `account/rateLimits/read`},
 		{"GET", "/api/account", "", `account/read {}`},
 		{"POST", "/api/account/logout", "", `account/logout`},
 		{"POST", "/api/mcp/reload", `{"a":1}`, `config/mcpServer/reload`},
-		{"POST", "/api/mcp/servers/a%2Fb/oauth/login", `{"scopes":[" s "],"timeoutSecs":"5"}`, `mcpServer/oauth/login {"name":"a/b","scopes":["s"],"timeoutSecs":5}`},
+		{"POST", "/api/mcp/servers/a%2Fb/oauth/login", `{"scopes":[" s "],"timeoutSecs":"5"}`,
+			`mcpServer/oauth/login {"name":"a/b","scopes":["s"],"timeoutSecs":5}`},
 		{"POST", "/api/config/value", `{"keyPath":"k","mergeStrategy":"replace","value":{"z":1.50,"a":[null]},"other":1}`,
 			`config/value/write {"keyPath":"k","mergeStrategy":"replace","value":{"z":1.50,"a":[null]}}`},
-		{"POST", "/api/commands/exec", `{"command":["ls","-l"],"timeoutMs":"300"}`, `command/exec {"command":["ls","-l"],"timeoutMs":300}`},
-		{"POST", "/api/account/login/start", `{"type":"apiKey","apiKey":" k ","x":1}`, `account/login/start {"type":"apiKey","apiKey":"k"}`},
+		{"POST", "/api/commands/exec", `{"command":["ls","-l"],"timeoutMs":"300"}`,
+			`command/exec {"command":["ls","-l"],"timeoutMs":300}`},
+		{"POST", "/api/account/login/start", `{"type":"apiKey","apiKey":" k ","x":1}`,
+			`account/login/start {"type":"apiKey","apiKey":"k"}`},
 		{"POST", "/api/sessions/" + knownID + "/compact", "", `thread/compact/start {"threadId":"` + knownID + `"}`},
 	} {
 		b := setup(t)
@@ -40,7 +44,8 @@ func TestProviderCalls(t *testing.T) {
 		}
 		got := b.send(c.method, c.target, contentType, c.body)
 		if got.Code != http.StatusOK || !slices.Equal(b.runtime.calls, []string{c.want}) {
-			t.Errorf("%s %s %s: %d %s\ngot  %q\nwant %q", c.method, c.target, c.body, got.Code, got.Body, b.runtime.calls, c.want)
+			t.Errorf("%s %s %s: %d %s\ngot  %q\nwant %q", c.method, c.target, c.body, got.Code, got.Body,
+				b.runtime.calls, c.want)
 		}
 	}
 }
@@ -58,12 +63,14 @@ func TestRollback(t *testing.T) {
 		}
 	}
 	b.sessions.fail = &runtime.TooFewTurnsError{Have: 3}
-	if got := b.post(target, `{"numTurns":4}`); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), `"path":["numTurns"]`) {
+	if got := b.post(target, `{"numTurns":4}`); got.Code != http.StatusBadRequest ||
+		!strings.Contains(got.Body.String(), `"path":["numTurns"]`) {
 		t.Errorf("more turns than there are: got %d %s", got.Code, got.Body)
 	}
 	b.sessions.fail = nil
 	b.runtime.fail = codex.Refusal("thread/read", -32600, "thread not loaded: x")
-	if got := b.post("/api/sessions/"+unknownID+"/rollback", `{}`); got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), "thread not loaded: x") {
+	if got := b.post("/api/sessions/"+unknownID+"/rollback", `{}`); got.Code != http.StatusConflict ||
+		!strings.Contains(got.Body.String(), "thread not loaded: x") {
 		t.Errorf("of an unknown session: got %d %s", got.Code, got.Body)
 	}
 }
@@ -76,7 +83,8 @@ func TestForkTakesIn(t *testing.T) {
 	b.runtime.result = json.RawMessage(`{"thread":{"id":"` + fork + `","turns":[]},"model":"m"}`)
 	got := b.post("/api/sessions/"+knownID+"/fork", `{}`)
 	want := `{"status":"ok","sourceSessionId":"` + knownID + `","session":{"sessionId":"` + fork + `",`
-	if got.Code != http.StatusOK || !strings.HasPrefix(got.Body.String(), want) || !strings.HasSuffix(got.Body.String(), `"thread":{"id":"`+fork+`","turns":[]}}`) {
+	if got.Code != http.StatusOK || !strings.HasPrefix(got.Body.String(), want) ||
+		!strings.HasSuffix(got.Body.String(), `"thread":{"id":"`+fork+`","turns":[]}}`) {
 		t.Errorf("got %d %s", got.Code, got.Body)
 	}
 }
@@ -90,8 +98,9 @@ func TestReviewAndSteerAreTold(t *testing.T) {
 		`{"targetType":"custom"}`:             custom,
 		`{"instructions":" all "}`:            {Target: runtime.ReviewCustom, Instructions: "all"},
 		`{"targetType":"uncommittedChanges"}`: {Target: runtime.ReviewUncommitted},
-		`{"targetType":"baseBranch","branch":"main"}`:             {Target: runtime.ReviewBranch, Branch: "main"},
-		`{"targetType":"commit","delivery":"inline","title":"T"}`: {Target: runtime.ReviewCommit, Delivery: "inline", Title: "T"},
+		`{"targetType":"baseBranch","branch":"main"}`: {Target: runtime.ReviewBranch, Branch: "main"},
+		`{"targetType":"commit","delivery":"inline","title":"T"}`: {Target: runtime.ReviewCommit, Delivery: "inline",
+			Title: "T"},
 	} {
 		b := setup(t)
 		b.runtime.result = json.RawMessage(`{}`)
@@ -115,7 +124,8 @@ func TestNoRuntime(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *parts) { o.Runtime = nil })
 	for _, target := range []string{"/api/models", "/api/account"} {
-		if got := b.send(http.MethodGet, target, "", ""); got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), "runtime_unavailable") {
+		if got := b.send(http.MethodGet, target, "", ""); got.Code != http.StatusServiceUnavailable ||
+			!strings.Contains(got.Body.String(), "runtime_unavailable") {
 			t.Errorf("%s: got %d %s", target, got.Code, got.Body)
 		}
 	}

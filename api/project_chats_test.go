@@ -44,7 +44,8 @@ func (f *fakeChats) primeChats(t *testing.T, reply string) {
 	if err := json.Unmarshal([]byte(reply), &r); err != nil {
 		t.Fatal(err)
 	}
-	*f = fakeChats{moved: session.MovedChats{Moved: r.MovedSessionCount, Archived: r.ArchivedSessionCount, AlreadyArchived: r.AlreadyArchivedSessionCount},
+	*f = fakeChats{moved: session.MovedChats{Moved: r.MovedSessionCount, Archived: r.ArchivedSessionCount,
+		AlreadyArchived: r.AlreadyArchivedSessionCount},
 		deleted: r.DeletedSessionCount, skipped: r.SkippedSessionCount, workers: r.Data}
 	switch r.Status {
 	case "not_found":
@@ -76,7 +77,8 @@ func TestRecordedChats(t *testing.T) {
 		}
 		got := b.send(e.Method, e.Path, e.Type, body)
 		if got.Code != e.Status || got.Body.String() != e.Reply || got.Header().Get("Content-Type") != e.ReplyType {
-			t.Errorf("%s: %s %s %s\ngot  %d %s\nwant %d %s", e.Name, e.Method, e.Path, body, got.Code, got.Body, e.Status, e.Reply)
+			t.Errorf("%s: %s %s %s\ngot  %d %s\nwant %d %s", e.Name, e.Method, e.Path, body, got.Code, got.Body,
+				e.Status, e.Reply)
 		}
 		if archive := body == `{"destination":"archive"}`; archive != b.sessions.archived {
 			t.Errorf("%s: archived %v", e.Name, b.sessions.archived)

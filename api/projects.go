@@ -14,7 +14,8 @@ import (
 var (
 	projectNameField      = schema.Text{}.Trim().Min(1).Max(operations.MaxProjectName)
 	workingDirectoryField = schema.Nullable(schema.Text{}.Trim().Min(1).Max(operations.MaxWorkingDirectory))
-	projectBody           = schema.Struct(rest.Required("name", projectNameField), rest.Optional("workingDirectory", workingDirectoryField))
+	projectBody           = schema.Struct(rest.Required("name", projectNameField),
+		rest.Optional("workingDirectory", workingDirectoryField))
 )
 
 func (s *server) projectRoutes() []rest.Route {
@@ -54,7 +55,8 @@ func (s *server) listProjects(ctx context.Context, _ *rest.Input) (rest.Reply, e
 }
 
 func (s *server) createProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	project, err := s.Operations.CreateProject(ctx, in.Body.Get("name").Text(), in.Body.Get("workingDirectory").TextPointer())
+	project, err := s.Operations.CreateProject(ctx, in.Body.Get("name").Text(),
+		in.Body.Get("workingDirectory").TextPointer())
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -68,7 +70,8 @@ func (s *server) createProject(ctx context.Context, in *rest.Input) (rest.Reply,
 
 func (s *server) renameProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	directory := in.Body.Get("workingDirectory")
-	project, err := s.Operations.RenameProject(ctx, in.Params["projectId"], in.Body.Get("name").Text(), directory.TextPointer(), directory.Defined())
+	project, err := s.Operations.RenameProject(ctx, in.Params["projectId"], in.Body.Get("name").Text(),
+		directory.TextPointer(), directory.Defined())
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -38,8 +38,8 @@ type readyRuntime struct {
 	Reason string        `json:"reason,omitempty"`
 }
 
-// getReady is for orchestrators: 200 when this process should get work, 503 when it should not (starting or draining, a store that refuses
-// writes, or no runtime that could take a turn). It is open to everybody, as probes carry no token.
+// getReady is for orchestrators: 200 when this process should get work, 503 when it should not (starting or draining, a
+// store that refuses writes, or no runtime that could take a turn). It is open to everybody, as probes carry no token.
 func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()

@@ -35,11 +35,12 @@ type exchange struct {
 	Reply     string  `json:"reply"`
 }
 
-// better are the recorded answers we differ from on purpose, by their first words and our answer's: each blames the server for a
-// client's mistake.
+// better are the recorded answers we differ from on purpose, by their first words and our answer's: each blames the
+// server for a client's mistake.
 func better(e exchange) (status int, reply string, differs bool) {
 	id := sessionOf(e.Path)
-	if e.Topic == "sessions" && (strings.HasSuffix(e.Name, " unknown") || strings.HasSuffix(e.Name, " non uuid") || e.Name == "get unknown uuid" || e.Name == "get non uuid") &&
+	if e.Topic == "sessions" && (strings.HasSuffix(e.Name, " unknown") || strings.HasSuffix(e.Name, " non uuid") ||
+		e.Name == "get unknown uuid" || e.Name == "get non uuid") &&
 		(e.Status == http.StatusInternalServerError || strings.Contains(e.Reply, "not_materialized")) {
 		return http.StatusNotFound, `{"status":"not_found","sessionId":"` + id + `"}`, true
 	}
@@ -47,24 +48,31 @@ func better(e exchange) (status int, reply string, differs bool) {
 	case "GET /account/rate-limits": // 401 is what the API promises; the original gave it with older codex
 		return http.StatusUnauthorized, strings.Replace(e.Reply, "invalid_state", "auth_required", 1), true
 	case "GET /models?cursor=bogus":
-		return http.StatusBadRequest, `{"status":"error","code":"invalid_params","message":"codex rpc error -32600: invalid cursor: bogus","details":{"method":"model/list"}}`, true
+		return http.StatusBadRequest,
+			`{"status":"error","code":"invalid_params","message":"codex rpc error -32600: invalid cursor: bogus",` +
+				`"details":{"method":"model/list"}}`, true
 	case "list cursor=bogus":
-		return http.StatusBadRequest, `{"status":"error","code":"invalid_request","message":"request validation failed","issues":[{"code":"custom","path":["cursor"],"message":"Invalid cursor"}]}`, true
+		return http.StatusBadRequest,
+			`{"status":"error","code":"invalid_request","message":"request validation failed","issues":[{"code":"custom",` +
+				`"path":["cursor"],"message":"Invalid cursor"}]}`, true
 	case "interrupt wrong turn", "interrupt idle with turn":
 		return http.StatusConflict, `{"status":"no_active_turn","sessionId":"` + id + `"}`, true
 	case "health after":
 		return http.StatusOK, strings.Replace(strings.Replace(e.Reply, `"status":"ok"`, `"status":"degraded"`, 1),
-			`Z"}},"orchestratorQueue"`, `Z"},"state":"unavailable","reason":"codex was killed; it is started again in 1s"},"orchestratorQueue"`, 1), true
+			`Z"}},"orchestratorQueue"`,
+			`Z"},"state":"unavailable","reason":"codex was killed; it is started again in 1s"},"orchestratorQueue"`, 1), true
 	}
 	return 0, "", false
 }
 
-// left are recorded exchanges this test cannot hold: they need the runtime or the queue, or net/http answers before any handler.
+// left are recorded exchanges this test cannot hold: they need the runtime or the queue, or net/http answers before any
+// handler.
 func left(e exchange) bool {
 	return strings.HasPrefix(e.Topic, "controls") || strings.HasPrefix(e.Topic, "queue") || // see TestRecordedControls
 		e.Name == "bad percent" || // see TestBadURL
 		strings.Contains(e.Path, "/orchestrator/") ||
-		slices.Contains([]string{"create on-failure", "create tool bad schema", "unarchive again", "send on-failure", "message to archived", "health after login", "controls persisted by message"}, e.Name) ||
+		slices.Contains([]string{"create on-failure", "create tool bad schema", "unarchive again", "send on-failure",
+			"message to archived", "health after login", "controls persisted by message"}, e.Name) ||
 		e.Topic == "codex-crash" && e.Name == "steer" // 503 now, see TestNoRuntime
 }
 
@@ -143,7 +151,8 @@ func (b *harnessBundle) prime(t *testing.T, e exchange) {
 		*b.now = time.UnixMilli(millis(t, reply.Timestamp))
 	}
 	if reply.Project != nil {
-		f.next.project = session.Project{ID: reply.Project.ProjectID, CreatedAt: millis(t, reply.Project.CreatedAt), UpdatedAt: millis(t, reply.Project.UpdatedAt)}
+		f.next.project = session.Project{ID: reply.Project.ProjectID, CreatedAt: millis(t, reply.Project.CreatedAt),
+			UpdatedAt: millis(t, reply.Project.UpdatedAt)}
 	}
 	if reply.Session != nil {
 		f.next.session = reply.Session.stored(reply.Thread)
@@ -160,10 +169,12 @@ func (b *harnessBundle) prime(t *testing.T, e exchange) {
 		f.next.turnID = reply.TurnID
 	}
 	if e.Method == http.MethodDelete {
-		f.next.deleted = session.Deleted{SessionID: reply.SessionID, Title: reply.Title, DeletedFileCount: reply.DeletedFileCount}
+		f.next.deleted = session.Deleted{SessionID: reply.SessionID, Title: reply.Title,
+			DeletedFileCount: reply.DeletedFileCount}
 	}
 	if reply.Status == "project_not_empty" {
-		f.fail = &session.ProjectNotEmptyError{ProjectID: strings.TrimPrefix(e.Path, "/api/projects/"), SessionCount: reply.SessionCount}
+		f.fail = &session.ProjectNotEmptyError{ProjectID: strings.TrimPrefix(e.Path, "/api/projects/"),
+			SessionCount: reply.SessionCount}
 	}
 	if e.Name == "archive again" {
 		f.lookup = func(id string) (session.Session, error) { return session.Session{ID: id, Archived: true}, nil }
@@ -184,8 +195,9 @@ func (b *harnessBundle) prime(t *testing.T, e exchange) {
 	if reply.Codex != nil {
 		b.health.status = runtime.Status{State: runtime.StateReady, PID: reply.Codex.PID}
 		if exit := reply.Codex.LastExit; exit != nil {
-			b.health.status = runtime.Status{State: runtime.StateUnavailable, Reason: "codex was killed; it is started again in 1s",
-				LastExit: &runtime.Exit{Code: exit.Code, Signal: exit.Signal, At: time.UnixMilli(millis(t, exit.At))}}
+			b.health.status = runtime.Status{State: runtime.StateUnavailable,
+				Reason: "codex was killed; it is started again in 1s", LastExit: &runtime.Exit{Code: exit.Code, Signal: exit.Signal,
+					At: time.UnixMilli(millis(t, exit.At))}}
 		}
 	}
 }
@@ -226,8 +238,9 @@ type recordedSession struct {
 
 func (r recordedSession) stored(thread json.RawMessage) session.Session {
 	return session.Session{
-		ID: r.SessionID, Title: r.Title, ModelProvider: r.ModelProvider, Cwd: r.Cwd, Source: r.Source, Materialized: r.Materialized,
-		Controls: r.SessionControls, CreatedAt: r.CreatedAt*1000 + 7, UpdatedAt: r.UpdatedAt*1000 + 7, ProjectID: r.ProjectID, Thread: thread,
+		ID: r.SessionID, Title: r.Title, ModelProvider: r.ModelProvider, Cwd: r.Cwd, Source: r.Source,
+		Materialized: r.Materialized, Controls: r.SessionControls, CreatedAt: r.CreatedAt*1000 + 7,
+		UpdatedAt: r.UpdatedAt*1000 + 7, ProjectID: r.ProjectID, Thread: thread,
 	}
 }
 
@@ -264,8 +277,8 @@ func millis(t *testing.T, iso string) int64 {
 // snapshot are the requests whose answers show a state that the event stream goes on from.
 var snapshot = regexp.MustCompile(`^GET /api/(?:projects|sessions(?:/[0-9a-f-]{36})?)(?:\?.*)?$`)
 
-// TestRecorded replays what codex-manager's clients sent and compares status, content type and every byte of the body. (TR-01, TR-05, TR-06,
-// TR-07, TR-09, TR-10, TR-11 on the wire.)
+// TestRecorded replays what codex-manager's clients sent and compares status, content type and every byte of the body.
+// (TR-01, TR-05, TR-06, TR-07, TR-09, TR-10, TR-11 on the wire.)
 func TestRecorded(t *testing.T) {
 	b := setup(t)
 	replayed, deliberate := 0, 0
@@ -307,7 +320,8 @@ func TestRecorded(t *testing.T) {
 			same = sameJSON(t, got.Body.Bytes(), []byte(reply)) // the recorded member order of an entry is its history's
 		}
 		if got.Code != status || !same {
-			t.Errorf("%s / %s: %s %s %s\ngot  %d %s\nwant %d %s", e.Topic, e.Name, e.Method, e.Path, body, got.Code, got.Body, status, reply)
+			t.Errorf("%s / %s: %s %s %s\ngot  %d %s\nwant %d %s", e.Topic, e.Name, e.Method, e.Path, body, got.Code, got.Body,
+				status, reply)
 		}
 		if contentType := got.Header().Get("Content-Type"); contentType != e.ReplyType {
 			t.Errorf("%s / %s: content type %q, want %q", e.Topic, e.Name, contentType, e.ReplyType)

@@ -17,8 +17,8 @@ import (
 	"harness/session"
 )
 
-// fieldCase is a good request to an operation, and for each of its fields a value that says something else: for those of the body JSON, for
-// those of the query text. With gives what has to go along with a field.
+// fieldCase is a good request to an operation, and for each of its fields a value that says something else: for those
+// of the body JSON, for those of the query text. With gives what has to go along with a field.
 type fieldCase struct {
 	base   string
 	fields map[string]string
@@ -32,79 +32,108 @@ const (
 
 // fieldCases has every operation whose requests have documented fields, but for the websocket's query.
 var fieldCases = map[string]fieldCase{
-	"POST /api/projects":                               {base: `{"name":"a"}`, fields: map[string]string{"name": `"b"`, "workingDirectory": `"/w"`}},
-	"POST /api/projects/{projectId}/rename":            {base: `{"name":"a"}`, fields: map[string]string{"name": `"b"`, "workingDirectory": `"/w"`}},
-	"POST /api/projects/{projectId}/chats/move-all":    {base: `{"destination":"unassigned"}`, fields: map[string]string{"destination": `"archive"`}},
-	"POST /api/sessions/{sessionId}/rename":            {base: `{"title":"a"}`, fields: map[string]string{"title": `"b"`}},
-	"POST /api/sessions/{sessionId}/resume":            {base: `{}`, fields: map[string]string{"dynamicTools": aTool}},
-	"POST /api/sessions/{sessionId}/project":           {base: `{"projectId":null}`, fields: map[string]string{"projectId": `"p"`}},
-	"POST /api/sessions/{sessionId}/interrupt":         {base: `{}`, fields: map[string]string{"turnId": `"t"`}},
-	"POST /api/sessions/{sessionId}/rollback":          {base: `{}`, fields: map[string]string{"numTurns": `2`}},
-	"POST /api/sessions/{sessionId}/approval-policy":   {base: `{"approvalPolicy":"untrusted"}`, fields: map[string]string{"approvalPolicy": `"never"`}},
-	"POST /api/skills/config":                          {base: `{"path":"a","enabled":true}`, fields: map[string]string{"path": `"b"`, "enabled": `false`}},
-	"POST /api/skills/remote":                          {base: `{"hazelnutId":"a","isPreload":true}`, fields: map[string]string{"hazelnutId": `"b"`, "isPreload": `false`}},
-	"POST /api/account/login/cancel":                   {base: `{"loginId":"a"}`, fields: map[string]string{"loginId": `"b"`}},
-	"GET /api/projects/{projectId}/orchestrator/jobs":  {fields: map[string]string{"state": "failed"}},
-	"GET /api/models":                                  {fields: map[string]string{"cursor": "c", "limit": "7"}},
-	"GET /api/features/experimental":                   {fields: map[string]string{"cursor": "c", "limit": "7"}},
-	"GET /api/collaboration/modes":                     {fields: map[string]string{"cursor": "c", "limit": "7"}},
-	"GET /api/mcp/servers":                             {fields: map[string]string{"cursor": "c", "limit": "7"}},
-	"GET /api/apps":                                    {fields: map[string]string{"cursor": "c", "limit": "7", "threadId": "t", "forceRefetch": "true"}},
-	"GET /api/skills":                                  {fields: map[string]string{"cwd": "/w", "forceReload": "true"}},
-	"GET /api/config":                                  {fields: map[string]string{"cwd": "/w", "includeLayers": "true"}},
-	"GET /api/capabilities":                            {fields: map[string]string{"refresh": "true"}},
-	"GET /api/sessions/{sessionId}":                    {fields: map[string]string{"limit": "7", "before": "b", "after": "a"}},
+	"POST /api/projects": {base: `{"name":"a"}`,
+		fields: map[string]string{"name": `"b"`, "workingDirectory": `"/w"`}},
+	"POST /api/projects/{projectId}/rename": {base: `{"name":"a"}`,
+		fields: map[string]string{"name": `"b"`, "workingDirectory": `"/w"`}},
+	"POST /api/projects/{projectId}/chats/move-all": {base: `{"destination":"unassigned"}`,
+		fields: map[string]string{"destination": `"archive"`}},
+	"POST /api/sessions/{sessionId}/rename": {base: `{"title":"a"}`, fields: map[string]string{"title": `"b"`}},
+	"POST /api/sessions/{sessionId}/resume": {base: `{}`, fields: map[string]string{"dynamicTools": aTool}},
+	"POST /api/sessions/{sessionId}/project": {base: `{"projectId":null}`,
+		fields: map[string]string{"projectId": `"p"`}},
+	"POST /api/sessions/{sessionId}/interrupt": {base: `{}`, fields: map[string]string{"turnId": `"t"`}},
+	"POST /api/sessions/{sessionId}/rollback":  {base: `{}`, fields: map[string]string{"numTurns": `2`}},
+	"POST /api/sessions/{sessionId}/approval-policy": {base: `{"approvalPolicy":"untrusted"}`,
+		fields: map[string]string{"approvalPolicy": `"never"`}},
+	"POST /api/skills/config": {base: `{"path":"a","enabled":true}`,
+		fields: map[string]string{"path": `"b"`, "enabled": `false`}},
+	"POST /api/skills/remote": {base: `{"hazelnutId":"a","isPreload":true}`,
+		fields: map[string]string{"hazelnutId": `"b"`, "isPreload": `false`}},
+	"POST /api/account/login/cancel": {base: `{"loginId":"a"}`,
+		fields: map[string]string{"loginId": `"b"`}},
+	"GET /api/projects/{projectId}/orchestrator/jobs": {fields: map[string]string{"state": "failed"}},
+	"GET /api/models":                {fields: map[string]string{"cursor": "c", "limit": "7"}},
+	"GET /api/features/experimental": {fields: map[string]string{"cursor": "c", "limit": "7"}},
+	"GET /api/collaboration/modes":   {fields: map[string]string{"cursor": "c", "limit": "7"}},
+	"GET /api/mcp/servers":           {fields: map[string]string{"cursor": "c", "limit": "7"}},
+	"GET /api/apps": {
+		fields: map[string]string{"cursor": "c", "limit": "7", "threadId": "t", "forceRefetch": "true"}},
+	"GET /api/skills":       {fields: map[string]string{"cwd": "/w", "forceReload": "true"}},
+	"GET /api/config":       {fields: map[string]string{"cwd": "/w", "includeLayers": "true"}},
+	"GET /api/capabilities": {fields: map[string]string{"refresh": "true"}},
+	"GET /api/sessions/{sessionId}": {
+		fields: map[string]string{"limit": "7", "before": "b", "after": "a"}},
 	"GET /api/sessions/{sessionId}/settings":           {fields: map[string]string{"scope": "default", "key": "k"}},
 	"POST /api/sessions/{sessionId}/transcript/upsert": {base: anItem, fields: upsertFields},
 	"POST /api/sessions/{sessionId}/transcript/upserts": {base: `{"entries":[` + anItem + `]}`, fields: map[string]string{
 		"entries": `[` + anItem + `,` + anItem + `]`}},
-	"GET /api/sessions": {fields: map[string]string{"archived": "true", "cursor": "c", "limit": "7", "includeSystemOwned": "true", "q": "x", "runtime": "r"}},
-	"POST /api/sessions": {base: `{}`, fields: map[string]string{"cwd": `"/w"`, "model": `"m"`, "approvalPolicy": `"never"`,
-		"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool, "runtime": `"r"`, "implicitSources": `"home"`}},
-	"POST /api/sessions/{sessionId}/messages": {base: `{"text":"a"}`, fields: map[string]string{"text": `"b"`, "effort": `"low"`, "model": `"m"`,
-		"approvalPolicy": `"never"`, "networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool,
-		"images": `["data:image/gif;base64,R0lGODlhAQABAAAAACw="]`}},
-	"POST /api/sessions/{sessionId}/turns/{turnId}/steer": {base: `{"input":"a"}`, fields: map[string]string{"input": `"b"`}},
-	"POST /api/sessions/{sessionId}/review": {base: `{}`, fields: map[string]string{"delivery": `"detached"`, "targetType": `"commit"`,
-		"branch": `"b"`, "sha": `"s"`, "title": `"t"`, "instructions": `"i"`}},
-	"POST /api/approvals/{approvalId}/decision": {base: `{"decision":"accept"}`, fields: map[string]string{"decision": `"decline"`,
-		"scope": `"session"`, "choice": `{"a":1}`, "option": `"acceptForSession"`, "message": `"why"`}},
-	"POST /api/tool-input/{requestId}/decision": {base: `{"decision":"accept"}`, fields: map[string]string{"decision": `"decline"`,
-		"answers": `{"q":{"answers":["a"]}}`, "response": `{"a":1}`, "message": `"why"`}},
+	"GET /api/sessions": {fields: map[string]string{"archived": "true", "cursor": "c", "limit": "7",
+		"includeSystemOwned": "true", "q": "x", "runtime": "r"}},
+	"POST /api/sessions": {base: `{}`,
+		fields: map[string]string{"cwd": `"/w"`, "model": `"m"`, "approvalPolicy": `"never"`,
+			"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool, "runtime": `"r"`,
+			"implicitSources": `"home"`}},
+	"POST /api/sessions/{sessionId}/messages": {base: `{"text":"a"}`,
+		fields: map[string]string{"text": `"b"`, "effort": `"low"`, "model": `"m"`,
+			"approvalPolicy": `"never"`, "networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`,
+			"dynamicTools": aTool, "images": `["data:image/gif;base64,R0lGODlhAQABAAAAACw="]`}},
+	"POST /api/sessions/{sessionId}/turns/{turnId}/steer": {base: `{"input":"a"}`,
+		fields: map[string]string{"input": `"b"`}},
+	"POST /api/sessions/{sessionId}/review": {base: `{}`,
+		fields: map[string]string{"delivery": `"detached"`, "targetType": `"commit"`,
+			"branch": `"b"`, "sha": `"s"`, "title": `"t"`, "instructions": `"i"`}},
+	"POST /api/approvals/{approvalId}/decision": {base: `{"decision":"accept"}`,
+		fields: map[string]string{"decision": `"decline"`,
+			"scope": `"session"`, "choice": `{"a":1}`, "option": `"acceptForSession"`, "message": `"why"`}},
+	"POST /api/tool-input/{requestId}/decision": {base: `{"decision":"accept"}`,
+		fields: map[string]string{"decision": `"decline"`,
+			"answers": `{"q":{"answers":["a"]}}`, "response": `{"a":1}`, "message": `"why"`}},
 	"POST /api/tool-calls/{requestId}/response": {base: `{}`, fields: map[string]string{"success": `false`, "text": `"t"`,
 		"contentItems": `[{"type":"inputText","text":"i"}]`, "response": `{"success":true}`}},
-	"POST /api/sessions/{sessionId}/session-controls": {base: `{"scope":"session","controls":` + someControls + `}`, fields: map[string]string{
-		"scope": `"default"`, "controls": strings.Replace(someControls, "never", "on-request", 1), "actor": `"me"`, "source": `"cli"`}},
+	"POST /api/sessions/{sessionId}/session-controls": {base: `{"scope":"session","controls":` + someControls + `}`,
+		fields: map[string]string{
+			"scope": `"default"`, "controls": strings.Replace(someControls, "never", "on-request", 1), "actor": `"me"`,
+			"source": `"cli"`}},
 	"POST /api/sessions/{sessionId}/settings": {base: `{"scope":"session","settings":{"a":1}}`, fields: map[string]string{
-		"scope": `"default"`, "settings": `{"b":2}`, "mode": `"replace"`, "actor": `"me"`, "source": `"cli"`, "key": `"k"`, "value": `1`}},
-	"DELETE /api/sessions/{sessionId}/settings/{key}": {fields: map[string]string{"scope": "default", "actor": "me", "source": "cli"}},
-	"POST /api/mcp/servers/{serverName}/oauth/login":  {base: `{}`, fields: map[string]string{"scopes": `["a"]`, "timeoutSecs": `7`}},
+		"scope": `"default"`, "settings": `{"b":2}`, "mode": `"replace"`, "actor": `"me"`, "source": `"cli"`, "key": `"k"`,
+		"value": `1`}},
+	"DELETE /api/sessions/{sessionId}/settings/{key}": {fields: map[string]string{"scope": "default", "actor": "me",
+		"source": "cli"}},
+	"POST /api/mcp/servers/{serverName}/oauth/login": {base: `{}`,
+		fields: map[string]string{"scopes": `["a"]`, "timeoutSecs": `7`}},
 	"POST /api/commands/exec": {base: `{"command":["a"]}`, fields: map[string]string{"command": `["b"]`, "cwd": `"/w"`,
 		"timeoutMs": `7`}},
-	"POST /api/feedback": {base: `{"classification":"a","includeLogs":true}`, fields: map[string]string{"classification": `"b"`,
-		"includeLogs": `false`, "reason": `"r"`, "threadId": `"t"`}},
-	"POST /api/config/value": {base: `{"keyPath":"a","mergeStrategy":"replace","value":1}`, fields: map[string]string{"keyPath": `"b"`,
-		"mergeStrategy": `"upsert"`, "value": `2`, "expectedVersion": `"v"`, "filePath": `"/f"`}},
-	"POST /api/config/batch": {base: `{"edits":[{"keyPath":"a","mergeStrategy":"replace","value":1}]}`, fields: map[string]string{
-		"edits": `[{"keyPath":"b","mergeStrategy":"replace","value":1}]`, "expectedVersion": `"v"`, "filePath": `"/f"`}},
-	"POST /api/account/login/start": {base: `{"type":"chatgptAuthTokens","accessToken":"a","chatgptAccountId":"a"}`, fields: map[string]string{
-		"type": `"chatgpt"`, "accessToken": `"b"`, "chatgptAccountId": `"b"`, "chatgptPlanType": `"p"`, "apiKey": `"k"`},
+	"POST /api/feedback": {base: `{"classification":"a","includeLogs":true}`,
+		fields: map[string]string{"classification": `"b"`,
+			"includeLogs": `false`, "reason": `"r"`, "threadId": `"t"`}},
+	"POST /api/config/value": {base: `{"keyPath":"a","mergeStrategy":"replace","value":1}`,
+		fields: map[string]string{"keyPath": `"b"`,
+			"mergeStrategy": `"upsert"`, "value": `2`, "expectedVersion": `"v"`, "filePath": `"/f"`}},
+	"POST /api/config/batch": {base: `{"edits":[{"keyPath":"a","mergeStrategy":"replace","value":1}]}`,
+		fields: map[string]string{
+			"edits": `[{"keyPath":"b","mergeStrategy":"replace","value":1}]`, "expectedVersion": `"v"`, "filePath": `"/f"`}},
+	"POST /api/account/login/start": {base: `{"type":"chatgptAuthTokens","accessToken":"a","chatgptAccountId":"a"}`,
+		fields: map[string]string{
+			"type": `"chatgpt"`, "accessToken": `"b"`, "chatgptAccountId": `"b"`, "chatgptPlanType": `"p"`, "apiKey": `"k"`},
 		with: map[string]string{"apiKey": `{"type":"apiKey"}`}},
 	"POST /api/sessions/{sessionId}/suggested-request":      {base: `{}`, fields: suggestFields},
 	"POST /api/sessions/{sessionId}/suggested-request/jobs": {base: `{}`, fields: suggestFields},
-	"POST /api/sessions/{sessionId}/suggested-request/upsert": {base: `{"requestKey":"a","status":"error"}`, fields: map[string]string{
-		"requestKey": `"b"`, "status": `"canceled"`, "suggestion": `"s"`, "error": `"e"`}},
+	"POST /api/sessions/{sessionId}/suggested-request/upsert": {base: `{"requestKey":"a","status":"error"}`,
+		fields: map[string]string{
+			"requestKey": `"b"`, "status": `"canceled"`, "suggestion": `"s"`, "error": `"e"`}},
 }
 
 const someControls = `{"model":null,"approvalPolicy":"never","networkAccess":"enabled","filesystemSandbox":"read-only"}`
 
 var (
 	suggestFields = map[string]string{"model": `"m"`, "effort": `"low"`, "draft": `"d"`}
-	upsertFields  = map[string]string{"messageId": `"n"`, "turnId": `"u"`, "role": `"assistant"`, "type": `"y"`, "content": `"d"`,
-		"details": `"{}"`, "startedAt": `1`, "completedAt": `2`, "status": `"streaming"`}
+	upsertFields  = map[string]string{"messageId": `"n"`, "turnId": `"u"`, "role": `"assistant"`, "type": `"y"`,
+		"content": `"d"`, "details": `"{}"`, "startedAt": `1`, "completedAt": `2`, "status": `"streaming"`}
 )
 
-// effect is everything that comes of a request: its answer, and what the packages behind the handler and the runtime were told.
+// effect is everything that comes of a request: its answer, and what the packages behind the handler and the runtime
+// were told.
 func effect(t *testing.T, method, target, body string) string {
 	t.Helper()
 	controls, suggester := newFakeControls("untrusted", "restricted", "read-only"), &fakeSuggester{}
@@ -117,12 +146,15 @@ func effect(t *testing.T, method, target, body string) string {
 	})
 	f := b.sessions
 	f.projects, f.next.turnID = []session.Project{{ID: "p", Name: "p"}}, "turn"
-	for id, kind := range map[string]runtime.RequestKind{"a": runtime.RequestApproval, "i": runtime.RequestToolInput, "c": runtime.RequestToolCall} {
+	for id, kind := range map[string]runtime.RequestKind{"a": runtime.RequestApproval, "i": runtime.RequestToolInput,
+		"c": runtime.RequestToolCall} {
 		f.requests[id] = session.Request{ID: id, Kind: kind, Status: session.RequestPending}
 	}
 	b.runtime.result = json.RawMessage(`{"data":[]}`)
 	b.health.status.Generation = "g"
-	b.runtime.refused = map[string][]error{"harness/probe": {&runtime.Error{Code: -32600, Message: "unknown variant `harness/probe`, expected one of `initialize`"}}}
+	b.runtime.refused = map[string][]error{
+		"harness/probe": {
+			&runtime.Error{Code: -32600, Message: "unknown variant `harness/probe`, expected one of `initialize`"}}}
 	contentType := ""
 	if body != "" {
 		contentType = "application/json"
@@ -133,8 +165,9 @@ func effect(t *testing.T, method, target, body string) string {
 	}
 	got := b.send(method, target, contentType, body)
 	answer := got.Result().Status + got.Body.String()
-	told, err := json.Marshal([]any{answer, f.told, f.messages, f.created, f.settled, f.read.Window, f.listed, f.rolledBack, f.entries, f.projects,
-		f.assigned, f.archived, b.runtime.calls, controls.defaults, controls.sessions, controls.audits, suggester.asked, suggester.stored})
+	told, err := json.Marshal([]any{answer, f.told, f.messages, f.created, f.settled, f.read.Window, f.listed,
+		f.rolledBack, f.entries, f.projects, f.assigned, f.archived, b.runtime.calls, controls.defaults, controls.sessions,
+		controls.audits, suggester.asked, suggester.stored})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +205,8 @@ func documentedFields(into map[string]bool, schema *openapi3.SchemaRef) {
 // No documented field of a request is taken and dropped: with another value something else is done, or answered.
 func TestEveryRequestFieldCounts(t *testing.T) {
 	t.Parallel()
-	path := strings.NewReplacer("{sessionId}", knownID, "{projectId}", "p", "{turnId}", "t", "{key}", "k", "{serverName}", "s",
-		"{approvalId}", "a")
+	path := strings.NewReplacer("{sessionId}", knownID, "{projectId}", "p", "{turnId}", "t", "{key}", "k",
+		"{serverName}", "s", "{approvalId}", "a")
 	for _, r := range readDocument(t).routes {
 		operation := r.method + " " + r.path
 		fields := map[string]bool{}
@@ -191,7 +224,8 @@ func TestEveryRequestFieldCounts(t *testing.T) {
 		}
 		c, known := fieldCases[operation]
 		_, listed := c.fields["runtime"]
-		about := inQuery["runtime"] && !listed // routes about any runtime, or about codex alone: another one is answered otherwise
+		// routes about any runtime, or about codex alone: another one is answered otherwise
+		about := inQuery["runtime"] && !listed
 		if !known && (!about || len(fields) > 1) {
 			t.Errorf("%s: say in fieldCases what its fields do", operation)
 			continue
@@ -248,20 +282,24 @@ func TestPartsThatDoNotGoTogether(t *testing.T) {
 	for _, c := range []struct{ target, body, field, words string }{
 		{sessions + "/review", `{"branch":"b"}`, "branch", review + "baseBranch only; this review is of custom"},
 		{sessions + "/review", `{"targetType":"baseBranch","branch":"b","sha":"s"}`, "sha", review + "commit only"},
-		{sessions + "/review", `{"targetType":"uncommittedChanges","instructions":"i"}`, "instructions", review + "custom only"},
+		{sessions + "/review", `{"targetType":"uncommittedChanges","instructions":"i"}`, "instructions",
+			review + "custom only"},
 		{sessions + "/review", `{"targetType":"baseBranch","title":"t"}`, "title", review + "commit only"},
 		{"/api/tool-input/i/decision", `{"decision":"decline","answers":{"q":{"answers":["a"]}}}`, "answers", "accept only"},
-		{"/api/tool-input/i/decision", `{` + accept + `,"response":{},"answers":{"q":{"answers":["a"]}}}`, "answers", "not both"},
+		{"/api/tool-input/i/decision", `{` + accept + `,"response":{},"answers":{"q":{"answers":["a"]}}}`, "answers",
+			"not both"},
 		{"/api/tool-calls/c/response", `{"text":"t","contentItems":[]}`, "text", "not both"},
 		{"/api/tool-calls/c/response", `{"text":"t","response":{}}`, "response", "not both"},
 		{"/api/tool-calls/c/response", `{"contentItems":[],"response":{}}`, "response", "not both"},
 		{"/api/tool-calls/c/response", `{"success":true,"response":{"success":false}}`, "success", "says of itself"},
 	} {
 		got := effect(t, http.MethodPost, c.target, c.body)
-		if !strings.Contains(got, "400 Bad Request") || !strings.Contains(got, c.words) || !strings.Contains(got, `[\"`+c.field+`\"]`) {
+		if !strings.Contains(got, "400 Bad Request") || !strings.Contains(got, c.words) ||
+			!strings.Contains(got, `[\"`+c.field+`\"]`) {
 			t.Errorf("%s %s: %s", c.target, c.body, got)
 		}
-		if clean := effect(t, http.MethodPost, c.target, `{"nothing":1,"decision":"cancel"}`); strings.Contains(clean, "400") {
+		if clean := effect(t, http.MethodPost, c.target, `{"nothing":1,"decision":"cancel"}`); strings.Contains(
+			clean, "400") {
 			t.Errorf("%s without them: %s", c.target, clean)
 		}
 	}

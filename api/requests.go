@@ -18,7 +18,8 @@ var (
 	reasonField          = rest.Optional("message", schema.Text{}.Max(operations.MaxReason))
 	decisionField        = schema.Enum("accept", "decline", "cancel")
 	approvalDecisionBody = schema.Struct(
-		rest.Required("decision", decisionField), schema.Field{Name: "scope", Schema: schema.Default(schema.Enum("turn", "session"), schema.StringValue("turn"))},
+		rest.Required("decision", decisionField),
+		schema.Field{Name: "scope", Schema: schema.Default(schema.Enum("turn", "session"), schema.StringValue("turn"))},
 		schema.Field{Name: "choice", Schema: schema.Any()}, rest.Optional("option", rest.Name), reasonField)
 	toolInputDecisionBody = schema.Struct(
 		rest.Required("decision", decisionField),
@@ -27,17 +28,20 @@ var (
 	toolCallResponseBody = schema.Struct(
 		rest.Optional("success", schema.Boolean()), rest.Optional("text", schema.Text{}),
 		rest.Optional("contentItems", schema.ListOf(schema.Tagged("type",
-			schema.Variant{Tag: "inputText", Schema: schema.Struct(rest.Required("type", schema.Any()), rest.Required("text", schema.Text{}))},
-			schema.Variant{Tag: "inputImage", Schema: schema.Struct(rest.Required("type", schema.Any()), rest.Required("imageUrl", rest.Name))}))),
+			schema.Variant{Tag: "inputText",
+				Schema: schema.Struct(rest.Required("type", schema.Any()), rest.Required("text", schema.Text{}))},
+			schema.Variant{Tag: "inputImage",
+				Schema: schema.Struct(rest.Required("type", schema.Any()), rest.Required("imageUrl", rest.Name))}))),
 		schema.Field{Name: "response", Schema: schema.Any()})
 )
 
 func (s *server) requestRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	list := func(path string, kind runtime.RequestKind) rest.Route {
-		return rest.Route{Method: http.MethodGet, Path: one + path, Operation: operations.ListRequests, Handle: func(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-			return s.listRequests(ctx, in, kind)
-		}}
+		return rest.Route{Method: http.MethodGet, Path: one + path, Operation: operations.ListRequests,
+			Handle: func(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+				return s.listRequests(ctx, in, kind)
+			}}
 	}
 	approvals := list("/approvals", runtime.RequestApproval)
 	approvals.Agent = rest.AgentSession
@@ -45,9 +49,12 @@ func (s *server) requestRoutes() []rest.Route {
 		approvals,
 		list("/tool-input", runtime.RequestToolInput),
 		list("/tool-calls", runtime.RequestToolCall),
-		{Method: http.MethodPost, Path: "/api/approvals/:approvalId/decision", Agent: rest.AgentApproval, Body: approvalDecisionBody, Handle: s.decideApproval},
-		{Method: http.MethodPost, Path: "/api/tool-input/:requestId/decision", Body: toolInputDecisionBody, Handle: s.decideToolInput},
-		{Method: http.MethodPost, Path: "/api/tool-calls/:requestId/response", Body: toolCallResponseBody, Handle: s.answerToolCall},
+		{Method: http.MethodPost, Path: "/api/approvals/:approvalId/decision", Agent: rest.AgentApproval,
+			Body: approvalDecisionBody, Handle: s.decideApproval},
+		{Method: http.MethodPost, Path: "/api/tool-input/:requestId/decision", Body: toolInputDecisionBody,
+			Handle: s.decideToolInput},
+		{Method: http.MethodPost, Path: "/api/tool-calls/:requestId/response", Body: toolCallResponseBody,
+			Handle: s.answerToolCall},
 	}
 }
 
@@ -63,8 +70,8 @@ func (s *server) listRequests(ctx context.Context, in *rest.Input, kind runtime.
 		}
 		// As the stream's frames word it.
 		body = stream.AppendRequestPayload(body, stream.RequestRef{
-			ID: r.ID, Kind: string(r.Kind), Summary: r.Summary, ThreadID: r.SessionID, TurnID: r.TurnID, ItemID: r.ItemID, CreatedAt: r.CreatedAt,
-			Decisions: r.Decisions, Questions: r.Questions,
+			ID: r.ID, Kind: string(r.Kind), Summary: r.Summary, ThreadID: r.SessionID, TurnID: r.TurnID, ItemID: r.ItemID,
+			CreatedAt: r.CreatedAt, Decisions: r.Decisions, Questions: r.Questions,
 		}, r.Method, r.Params)
 	}
 	return rest.OK(encoded(append(body, "]}"...)))
@@ -85,8 +92,8 @@ func (s *server) decideApproval(ctx context.Context, in *rest.Input) (rest.Reply
 func (s *server) decideToolInput(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	id := in.Params["requestId"]
 	settled, err := s.Operations.DecideToolInput(ctx, id, operations.ToolInputDecision{
-		Decision: in.Body.Get("decision").Text(), Answers: in.Body.Get("answers").JSON(), Response: in.Body.Get("response").JSON(),
-		Message: in.Body.Get("message").Text(),
+		Decision: in.Body.Get("decision").Text(), Answers: in.Body.Get("answers").JSON(),
+		Response: in.Body.Get("response").JSON(), Message: in.Body.Get("message").Text(),
 	}, in.Actor)
 	if err != nil {
 		return rest.Reply{}, err
@@ -97,7 +104,8 @@ func (s *server) decideToolInput(ctx context.Context, in *rest.Input) (rest.Repl
 func (s *server) answerToolCall(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	id := in.Params["requestId"]
 	answer := operations.ToolCallAnswer{
-		Text: in.Body.Get("text").TextPointer(), ContentItems: in.Body.Get("contentItems").JSON(), Response: in.Body.Get("response").JSON(),
+		Text: in.Body.Get("text").TextPointer(), ContentItems: in.Body.Get("contentItems").JSON(),
+		Response: in.Body.Get("response").JSON(),
 	}
 	if success := in.Body.Get("success"); success.Defined() {
 		given := success.True()

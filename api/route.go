@@ -9,9 +9,11 @@ import (
 // Operation names one served operation. Agent says what an agent's request may do there, "" for nothing.
 type Operation struct{ Method, Path, Agent string }
 
-// Operations lists what a handler with every part serves, paths with {name} parameters as OpenAPI writes them. HEAD, which works for every GET, is left out.
+// Operations lists what a handler with every part serves, paths with {name} parameters as OpenAPI writes them. HEAD,
+// which works for every GET, is left out.
 func Operations() []Operation {
-	s := &server{Options: Options{Operations: operations.New(operations.Options{})}, provider: compat.New(compat.Options{})}
+	s := &server{Options: Options{Operations: operations.New(operations.Options{})},
+		provider: compat.New(compat.Options{})}
 	routes := append(s.routes(), s.extensionRoutes()...)
 	served := make([]Operation, 0, len(routes))
 	for _, r := range routes {
@@ -23,8 +25,9 @@ func Operations() []Operation {
 func (s *server) routes() []rest.Route {
 	var all []rest.Route
 	for _, resource := range [][]rest.Route{
-		s.healthRoutes(), s.projectRoutes(), s.sessionRoutes(), s.messageRoutes(), s.transcriptRoutes(), s.requestRoutes(), s.mountedRoutes(),
-		s.runtimeRoutes(), s.provider.Routes(), s.threadRoutes(), s.controlRoutes(), s.settingsRoutes(), s.jobRoutes(), s.suggestionRoutes(),
+		s.healthRoutes(), s.projectRoutes(), s.sessionRoutes(), s.messageRoutes(), s.transcriptRoutes(), s.requestRoutes(),
+		s.mountedRoutes(), s.runtimeRoutes(), s.provider.Routes(), s.threadRoutes(), s.controlRoutes(), s.settingsRoutes(),
+		s.jobRoutes(), s.suggestionRoutes(),
 	} {
 		all = append(all, resource...)
 	}

@@ -53,8 +53,9 @@ func viewRuntimeOf(one operations.Runtime) runtimeView {
 	if one.Auth.Credentials == nil {
 		one.Auth.Credentials = []string{}
 	}
-	view := runtimeView{viewRuntime(RuntimeHealth{one.Name, one.Status}, position), one.Capabilities, authView{one.Auth, one.Login}, one.Install,
-		limitsView{one.Load.Turns, one.Load.Limits.Turns, one.Load.Messages, one.Load.Limits.Messages, one.Load.Limits.SessionMessages, one.Load.Waiting}}
+	view := runtimeView{viewRuntime(RuntimeHealth{one.Name, one.Status}, position), one.Capabilities,
+		authView{one.Auth, one.Login}, one.Install, limitsView{one.Load.Turns, one.Load.Limits.Turns, one.Load.Messages,
+			one.Load.Limits.Messages, one.Load.Limits.SessionMessages, one.Load.Waiting}}
 	for i := range one.Status.Processes {
 		view.Processes[i].SessionID = one.Status.Processes[i].Serves
 	}

@@ -15,31 +15,36 @@ import (
 	"harness/session"
 )
 
-// Who opens a session names its runtime: an unknown one is refused with those there are, one that is away with what to do.
+// Who opens a session names its runtime: an unknown one is refused with those there are, one that is away with what to
+// do.
 func TestRuntimeOfANewSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.sessions.next.session.Runtime = "other"
 	answer := b.send(http.MethodPost, "/api/sessions", "application/json", `{"runtime":" other "}`)
-	if answer.Code != http.StatusOK || b.sessions.created[0].Runtime != "other" || !strings.Contains(answer.Body.String(), `"runtime":"other"`) {
+	if answer.Code != http.StatusOK || b.sessions.created[0].Runtime != "other" ||
+		!strings.Contains(answer.Body.String(), `"runtime":"other"`) {
 		t.Errorf("%d %s after %+v", answer.Code, answer.Body, b.sessions.created)
 	}
 	if b.send(http.MethodPost, "/api/sessions", "application/json", `{}`); b.sessions.created[1].Runtime != "" {
 		t.Errorf("asked for %q where the body names no runtime", b.sessions.created[1].Runtime)
 	}
 	for _, body := range []string{`{"runtime":""}`, `{"runtime":7}`, `{"runtime":"` + strings.Repeat("x", 101) + `"}`} {
-		if answer := b.send(http.MethodPost, "/api/sessions", "application/json", body); answer.Code != http.StatusBadRequest {
+		if answer := b.send(http.MethodPost, "/api/sessions", "application/json",
+			body); answer.Code != http.StatusBadRequest {
 			t.Errorf("%s: %d", body, answer.Code)
 		}
 	}
 	b.sessions.fail = &session.UnknownRuntimeError{Runtime: "cohdex", Known: []string{"codex", "other"}}
 	unknown := b.send(http.MethodPost, "/api/sessions", "application/json", `{"runtime":"cohdex"}`)
-	if text := unknown.Body.String(); unknown.Code != http.StatusBadRequest || !strings.Contains(text, "codex, other") || !strings.Contains(text, `"path":["runtime"]`) {
+	if text := unknown.Body.String(); unknown.Code != http.StatusBadRequest || !strings.Contains(text, "codex, other") ||
+		!strings.Contains(text, `"path":["runtime"]`) {
 		t.Errorf("%d %s", unknown.Code, text)
 	}
 	b.sessions.fail = fmt.Errorf("%w: other is missing: install it", runtime.ErrUnavailable)
 	away := b.send(http.MethodPost, "/api/sessions", "application/json", `{"runtime":"other"}`)
-	if text := away.Body.String(); away.Code != http.StatusServiceUnavailable || !strings.Contains(text, "install it") || !strings.Contains(text, "runtime_unavailable") {
+	if text := away.Body.String(); away.Code != http.StatusServiceUnavailable || !strings.Contains(text, "install it") ||
+		!strings.Contains(text, "runtime_unavailable") {
 		t.Errorf("%d %s", away.Code, text)
 	}
 }
@@ -49,11 +54,14 @@ func TestAMessageTooMany(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.sessions.next.session = session.Session{ID: "s", Title: "A chat"}
-	b.sessions.fail = &session.LimitError{Runtime: "codex", SessionID: "s", Limit: 256, Setting: "HARNESS_SESSION_MAX_MESSAGES"}
+	b.sessions.fail = &session.LimitError{Runtime: "codex", SessionID: "s", Limit: 256,
+		Setting: "HARNESS_SESSION_MAX_MESSAGES"}
 	answer := b.send(http.MethodPost, "/api/sessions", "application/json", `{}`)
 	want := `"details":{"runtime":"codex","sessionId":"s","limit":256,"setting":"HARNESS_SESSION_MAX_MESSAGES"}`
-	if text := answer.Body.String(); answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") != "5" ||
-		!strings.Contains(text, `"code":"limit_reached"`) || !strings.Contains(text, "HARNESS_SESSION_MAX_MESSAGES") || !strings.Contains(text, want) {
+	if text := answer.Body.String(); answer.Code != http.StatusTooManyRequests ||
+		answer.Header().Get("Retry-After") != "5" ||
+		!strings.Contains(text, `"code":"limit_reached"`) || !strings.Contains(text, "HARNESS_SESSION_MAX_MESSAGES") ||
+		!strings.Contains(text, want) {
 		t.Errorf("%d, Retry-After %q, %s", answer.Code, answer.Header().Get("Retry-After"), text)
 	}
 }
@@ -68,8 +76,10 @@ func TestATurnIsTriedAgain(t *testing.T) {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 	b.sessions.fail = &session.NotRetryableError{SessionID: knownID, TurnID: "t1", Reason: "a tool has run in it"}
-	if got := b.send(http.MethodPost, path, "", ""); got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), `"code":"not_retryable"`) ||
-		!strings.Contains(got.Body.String(), `"details":{"sessionId":"`+knownID+`","turnId":"t1","reason":"a tool has run in it"}`) {
+	if got := b.send(http.MethodPost, path, "", ""); got.Code != http.StatusConflict ||
+		!strings.Contains(got.Body.String(), `"code":"not_retryable"`) ||
+		!strings.Contains(got.Body.String(), `"details":{"sessionId":"`+knownID+
+			`","turnId":"t1","reason":"a tool has run in it"}`) {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }
@@ -78,15 +88,19 @@ func TestATurnIsTriedAgain(t *testing.T) {
 func TestWhatAnAgentReadsByItself(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if b.send(http.MethodPost, "/api/sessions", "application/json", `{"implicitSources":"home"}`); b.sessions.created[0].ImplicitSources != "home" {
+	if b.send(http.MethodPost, "/api/sessions", "application/json",
+		`{"implicitSources":"home"}`); b.sessions.created[0].ImplicitSources != "home" {
 		t.Errorf("opened with %+v", b.sessions.created)
 	}
-	if got := b.send(http.MethodPost, "/api/sessions", "application/json", `{"implicitSources":"some"}`); got.Code != http.StatusBadRequest {
+	if got := b.send(http.MethodPost, "/api/sessions", "application/json",
+		`{"implicitSources":"some"}`); got.Code != http.StatusBadRequest {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
-	want := `{"sessionId":"` + knownID + `","implicitSources":"all","choices":["all","home"],"data":[{"path":"/w/AGENTS.md","kind":"instructions","scope":"folder","bytes":3,` +
+	want := `{"sessionId":"` + knownID +
+		`","implicitSources":"all","choices":["all","home"],"data":[{"path":"/w/AGENTS.md","kind":"instructions","scope":"folder","bytes":3,` +
 		`"sha256":"aa","state":"changed","began":{"bytes":2,"sha256":"bb"}}]}`
-	if got := b.send(http.MethodGet, "/api/sessions/"+knownID+"/sources", "", ""); got.Code != http.StatusOK || got.Body.String() != want {
+	if got := b.send(http.MethodGet, "/api/sessions/"+knownID+"/sources", "", ""); got.Code != http.StatusOK ||
+		got.Body.String() != want {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }
@@ -95,7 +109,8 @@ func TestWhatAnAgentReadsByItself(t *testing.T) {
 func TestListOfARuntime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if b.send(http.MethodGet, "/api/sessions?runtime=other&q=x", "", ""); b.sessions.listed.Runtime != "other" || b.sessions.listed.Text != "x" {
+	if b.send(http.MethodGet, "/api/sessions?runtime=other&q=x", "", ""); b.sessions.listed.Runtime != "other" ||
+		b.sessions.listed.Text != "x" {
 		t.Errorf("listed %+v", b.sessions.listed)
 	}
 	if answer := b.send(http.MethodGet, "/api/sessions?runtime=", "", ""); answer.Code != http.StatusBadRequest {
@@ -114,7 +129,8 @@ func (r twoRuntimes) Runtimes() (names []string) {
 }
 
 func (r twoRuntimes) Load(string) session.Load {
-	return session.Load{Limits: session.RuntimeLimits{Turns: 2, Messages: 8, SessionMessages: 4}, Turns: 1, Messages: 3, Waiting: 1}
+	return session.Load{Limits: session.RuntimeLimits{Turns: 2, Messages: 8, SessionMessages: 4}, Turns: 1, Messages: 3,
+		Waiting: 1}
 }
 
 func (r twoRuntimes) Chosen(name string) (runtime.Adapter, error) {
@@ -137,22 +153,26 @@ func setupTwo(t *testing.T) *harnessBundle {
 	return b
 }
 
-// Routes about codex refuse another runtime by name, and are not asked of codex; who names none, or codex, gets codex's answer.
+// Routes about codex refuse another runtime by name, and are not asked of codex; who names none, or codex, gets codex's
+// answer.
 func TestRoutesOfOneProvider(t *testing.T) {
 	t.Parallel()
 	b := setupTwo(t)
 	routes := 0
 	for _, operation := range api.Operations() {
-		about := slices.ContainsFunc([]string{"/api/account", "/api/config", "/api/skills", "/api/apps", "/api/mcp", "/api/commands", "/api/feedback",
-			"/api/features", "/api/collaboration"}, func(prefix string) bool { return strings.HasPrefix(operation.Path, prefix) })
+		about := slices.ContainsFunc([]string{"/api/account", "/api/config", "/api/skills", "/api/apps", "/api/mcp",
+			"/api/commands", "/api/feedback", "/api/features", "/api/collaboration"}, func(prefix string) bool {
+			return strings.HasPrefix(operation.Path, prefix)
+		})
 		if !about {
 			continue
 		}
 		routes++
 		body := map[string]string{
-			"/api/account/login/start": `{"type":"chatgpt"}`, "/api/account/login/cancel": `{"loginId":"x"}`, "/api/skills/config": `{"path":"p","enabled":true}`,
-			"/api/skills/remote": `{"hazelnutId":"h","isPreload":true}`, "/api/commands/exec": `{"command":["ls"]}`,
-			"/api/feedback": `{"classification":"c","includeLogs":false}`, "/api/config/value": `{"keyPath":"k","mergeStrategy":"replace","value":1}`,
+			"/api/account/login/start": `{"type":"chatgpt"}`, "/api/account/login/cancel": `{"loginId":"x"}`,
+			"/api/skills/config": `{"path":"p","enabled":true}`, "/api/skills/remote": `{"hazelnutId":"h","isPreload":true}`,
+			"/api/commands/exec": `{"command":["ls"]}`, "/api/feedback": `{"classification":"c","includeLogs":false}`,
+			"/api/config/value": `{"keyPath":"k","mergeStrategy":"replace","value":1}`,
 			"/api/config/batch": `{"edits":[{"keyPath":"k","mergeStrategy":"replace","value":1}]}`,
 		}[operation.Path]
 		kind := "application/json"
@@ -164,16 +184,20 @@ func TestRoutesOfOneProvider(t *testing.T) {
 		target := strings.Replace(operation.Path, "{serverName}", "s", 1)
 		b.runtime.calls = nil
 		refused := b.send(operation.Method, target+"?runtime=scripted", kind, body)
-		if text := refused.Body.String(); refused.Code != http.StatusNotImplemented || !strings.Contains(text, `"code":"not_supported"`) ||
+		if text := refused.Body.String(); refused.Code != http.StatusNotImplemented ||
+			!strings.Contains(text, `"code":"not_supported"`) ||
 			!strings.Contains(text, `"details":{"runtime":"scripted"}`) || len(b.runtime.calls) != 0 {
-			t.Errorf("%s %s of another runtime: %d %s, codex was asked %q", operation.Method, target, refused.Code, text, b.runtime.calls)
+			t.Errorf("%s %s of another runtime: %d %s, codex was asked %q", operation.Method, target, refused.Code, text,
+				b.runtime.calls)
 		}
 		unknown := b.send(operation.Method, target+"?runtime=cohdex", kind, body)
-		if text := unknown.Body.String(); unknown.Code != http.StatusBadRequest || !strings.Contains(text, "codex, scripted") || len(b.runtime.calls) != 0 {
+		if text := unknown.Body.String(); unknown.Code != http.StatusBadRequest ||
+			!strings.Contains(text, "codex, scripted") || len(b.runtime.calls) != 0 {
 			t.Errorf("%s %s of an unknown runtime: %d %s", operation.Method, target, unknown.Code, text)
 		}
 		for _, query := range []string{"", "?runtime=codex"} {
-			if b.runtime.calls = nil; b.send(operation.Method, target+query, kind, body).Code != http.StatusOK || len(b.runtime.calls) != 1 ||
+			if b.runtime.calls = nil; b.send(operation.Method, target+query, kind, body).Code != http.StatusOK ||
+				len(b.runtime.calls) != 1 ||
 				strings.Contains(b.runtime.calls[0], `"runtime"`) {
 				t.Errorf("%s %s%s: codex was asked %q", operation.Method, target, query, b.runtime.calls)
 			}
@@ -187,7 +211,8 @@ func TestRoutesOfOneProvider(t *testing.T) {
 		p.Runtime = nil
 		p.Runtimes = twoRuntimes{[]runtime.Adapter{scripted.New(scripted.Options{})}}
 	})
-	if got := none.send(http.MethodGet, "/api/account", "", ""); got.Code != http.StatusNotImplemented || !strings.Contains(got.Body.String(), `"runtime":"scripted"`) {
+	if got := none.send(http.MethodGet, "/api/account", "", ""); got.Code != http.StatusNotImplemented ||
+		!strings.Contains(got.Body.String(), `"runtime":"scripted"`) {
 		t.Errorf("without codex: %d %s", got.Code, got.Body)
 	}
 }
@@ -197,20 +222,25 @@ func TestModelsAndCapabilitiesOfARuntime(t *testing.T) {
 	t.Parallel()
 	b := setupTwo(t)
 	for _, query := range []string{"", "?runtime=codex"} {
-		expect(t, b.send(http.MethodGet, "/api/models"+query, "", ""), http.StatusOK, `{"data":[{"id":"of codex"}],"nextCursor":null}`)
+		expect(t, b.send(http.MethodGet, "/api/models"+query, "", ""), http.StatusOK,
+			`{"data":[{"id":"of codex"}],"nextCursor":null}`)
 	}
 	quick := `{"id":"quick","model":"quick","displayName":"Quick","description":"","hidden":false,"supportedReasoningEfforts":[],` +
 		`"defaultReasoningEffort":null,"inputModalities":["text"],"isDefault":true}`
 	thorough := `{"id":"thorough","model":"thorough","displayName":"Thorough","description":"","hidden":false,"supportedReasoningEfforts":` +
-		`[{"reasoningEffort":"low","description":""},{"reasoningEffort":"high","description":""}],"defaultReasoningEffort":"low","inputModalities":["text"],"isDefault":false}`
+		`[{"reasoningEffort":"low","description":""},{"reasoningEffort":"high","description":""}],` +
+		`"defaultReasoningEffort":"low","inputModalities":["text"],"isDefault":false}`
 	for query, want := range map[string]string{
-		"": quick + "," + thorough + `],"nextCursor":null`, "&limit=1": quick + `],"nextCursor":"1"`, "&limit=1&cursor=1": thorough + `],"nextCursor":null`,
+		"": quick + "," + thorough + `],"nextCursor":null`, "&limit=1": quick + `],"nextCursor":"1"`,
+		"&limit=1&cursor=1": thorough + `],"nextCursor":null`,
 	} {
 		expect(t, b.send(http.MethodGet, "/api/models?runtime=scripted"+query, "", ""), http.StatusOK, `{"data":[`+want+`}`)
 	}
 	can := b.send(http.MethodGet, "/api/capabilities?runtime=scripted", "", "").Body.String()
-	for _, part := range []string{`"initialized":false`, `"thread/fork":"disabled"`, `"item/tool/requestUserInput":"available"`, `"toolUserInput":true`,
-		`"turnSteer":false`, `"planUpdates":false`, `"reason":"the scripted runtime does not have it"`, `"capabilities":{"streaming":true`} {
+	for _, part := range []string{`"initialized":false`, `"thread/fork":"disabled"`,
+		`"item/tool/requestUserInput":"available"`, `"toolUserInput":true`,
+		`"turnSteer":false`, `"planUpdates":false`, `"reason":"the scripted runtime does not have it"`,
+		`"capabilities":{"streaming":true`} {
 		if !strings.Contains(can, part) {
 			t.Errorf("capabilities without %s: %s", part, can)
 		}
@@ -218,12 +248,14 @@ func TestModelsAndCapabilitiesOfARuntime(t *testing.T) {
 	if own := b.send(http.MethodGet, "/api/capabilities", "", "").Body.String(); strings.Contains(own, `"capabilities":`) {
 		t.Errorf("codex's answer has a new member: %s", own)
 	}
-	for _, target := range []string{"/api/models?runtime=cohdex", "/api/capabilities?runtime=cohdex", "/api/health?runtime=cohdex", "/api/models?runtime=scripted&cursor=x"} {
+	for _, target := range []string{"/api/models?runtime=cohdex", "/api/capabilities?runtime=cohdex",
+		"/api/health?runtime=cohdex", "/api/models?runtime=scripted&cursor=x"} {
 		if got := b.send(http.MethodGet, target, "", ""); got.Code != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", target, got.Code, got.Body)
 		}
 	}
-	if got := b.send(http.MethodGet, "/api/health?runtime=scripted", "", "").Body.String(); !strings.Contains(got, `"credentials":"found"`) {
+	if got := b.send(http.MethodGet, "/api/health?runtime=scripted", "", "").Body.String(); !strings.Contains(got,
+		`"credentials":"found"`) {
 		t.Errorf("health of one: %s", got)
 	}
 	if got := b.send(http.MethodGet, "/api/health", "", "").Body.String(); strings.Contains(got, `"credentials"`) {
@@ -231,37 +263,44 @@ func TestModelsAndCapabilitiesOfARuntime(t *testing.T) {
 	}
 }
 
-// What a person needs to know of a runtime: how it is, what it can do, whether it is logged in and how to get there. No secret.
+// What a person needs to know of a runtime: how it is, what it can do, whether it is logged in and how to get there. No
+// secret.
 func TestRuntimes(t *testing.T) {
 	t.Parallel()
 	b := setupTwo(t)
 	list := b.send(http.MethodGet, "/api/runtimes", "", "").Body.String()
-	for _, part := range []string{`{"data":[{"name":"codex","default":true,"state":`, `"auth":{"state":"missing","credentials":[],"remedy":"set OPENAI_API_KEY`,
-		`"login":true`, `"tested":["0.101.0","0.169.0"]`, `"setting":"CODEX_BIN"`, `"command":"npm install -g @openai/codex"`,
-		`{"name":"scripted","default":false,"state":"stopped","reason":"it is not started","version":"7.1","processes":[],"waiting":0,"capabilities":{`,
+	for _, part := range []string{`{"data":[{"name":"codex","default":true,"state":`,
+		`"auth":{"state":"missing","credentials":[],"remedy":"set OPENAI_API_KEY`, `"login":true`,
+		`"tested":["0.101.0","0.169.0"]`, `"setting":"CODEX_BIN"`, `"command":"npm install -g @openai/codex"`,
+		`{"name":"scripted","default":false,"state":"stopped","reason":"it is not started","version":"7.1",` +
+			`"processes":[],"waiting":0,"capabilities":{`,
 		`"auth":{"state":"found","credentials":["apiKey"],"login":false}`} {
 		if !strings.Contains(list, part) {
 			t.Errorf("the list is without %s: %s", part, list)
 		}
 	}
 	one := b.send(http.MethodGet, "/api/runtimes/scripted", "", "").Body.String()
-	if !strings.Contains(one, `"models":[{"id":"quick","name":"Quick","default":true,"efforts":[],"images":false}`) || strings.Contains(one, "modelsReason") {
+	if !strings.Contains(one, `"models":[{"id":"quick","name":"Quick","default":true,"efforts":[],"images":false}`) ||
+		strings.Contains(one, "modelsReason") {
 		t.Errorf("one is %s", one)
 	}
-	if own := b.send(http.MethodGet, "/api/runtimes/codex", "", "").Body.String(); !strings.Contains(own, `"models":[],"modelsReason":"`) {
+	if own := b.send(http.MethodGet, "/api/runtimes/codex", "", "").Body.String(); !strings.Contains(own,
+		`"models":[],"modelsReason":"`) {
 		t.Errorf("one that cannot be asked is %s", own)
 	}
 	if strings.Contains(list+one+b.log.String(), plantedToken) {
 		t.Error("the token is told")
 	}
-	for target, status := range map[string]int{"/api/runtimes/cohdex": http.StatusNotFound, "/api/runtimes/cohdex/login": http.StatusNotFound,
+	for target, status := range map[string]int{"/api/runtimes/cohdex": http.StatusNotFound,
+		"/api/runtimes/cohdex/login":   http.StatusNotFound,
 		"/api/runtimes/scripted/login": http.StatusConflict, "/api/runtimes/codex/login": http.StatusServiceUnavailable} {
 		method := http.MethodGet
 		if strings.HasSuffix(target, "login") {
 			method = http.MethodPost
 		}
 		got := b.send(method, target, "", "")
-		if got.Code != status || status == http.StatusConflict && !strings.Contains(got.Body.String(), "it has credentials already") {
+		if got.Code != status || status == http.StatusConflict &&
+			!strings.Contains(got.Body.String(), "it has credentials already") {
 			t.Errorf("%s: %d %s", target, got.Code, got.Body)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"harness/telemetry"
 )
 
-// serve runs one request of a route: parameters, body, guards and validation in the recorded order, the handler, the answer.
+// serve runs one request of a route: parameters, body, guards and validation in the recorded order, the handler, the
+// answer.
 func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, names, values []string) {
 	params, known := readParams(rt, names, values)
 	if !known {
@@ -95,8 +96,8 @@ func valid(s schema.Schema, v schema.Value) (schema.Value, error) {
 	return checked, nil
 }
 
-// validRefusing is valid for a part of a request of which the route reads what s says, nothing when s is nil: unknown members are dropped
-// unless they are to be refused.
+// validRefusing is valid for a part of a request of which the route reads what s says, nothing when s is nil: unknown
+// members are dropped unless they are to be refused.
 func validRefusing(s schema.Schema, v schema.Value, refuse func(name string) bool) (schema.Value, error) {
 	unread := s == nil
 	if unread && v.Kind() != schema.Object {
@@ -118,7 +119,8 @@ func validRefusing(s schema.Schema, v schema.Value, refuse func(name string) boo
 // paramSchema is the rule of every path parameter.
 var paramSchema = schema.Text{}.Trim().Min(1)
 
-// plain tells whether a parameter is nothing but visible ASCII: most are, and then there is nothing to trim or to refuse.
+// plain tells whether a parameter is nothing but visible ASCII: most are, and then there is nothing to trim or to
+// refuse.
 func plain(value string) bool {
 	for i := range len(value) {
 		if value[i] <= ' ' || value[i] > '~' {

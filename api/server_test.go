@@ -23,9 +23,10 @@ func TestHealthTellsTheTruth(t *testing.T) {
 	b := setup(t)
 	check := func(status, codex, runtimes string) {
 		t.Helper()
-		expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK, `{"status":"`+status+`","service":"api","codex":`+codex+
-			`,"orchestratorQueue":{"enabled":false},"auth":{"hasOpenAiApiKey":true,"codexHomeAuthFile":false,"likelyUnauthenticated":false}`+
-			`,"runtimes":[`+runtimes+`],"timestamp":"2026-11-21T01:28:12.000Z"}`)
+		expect(t, b.send(http.MethodGet, "/api/health", "", ""), http.StatusOK,
+			`{"status":"`+status+`","service":"api","codex":`+codex+
+				`,"orchestratorQueue":{"enabled":false},"auth":{"hasOpenAiApiKey":true,"codexHomeAuthFile":false,"likelyUnauthenticated":false}`+
+				`,"runtimes":[`+runtimes+`],"timestamp":"2026-11-21T01:28:12.000Z"}`)
 	}
 	check("ok", `{"running":true,"pid":24125,"initialized":true}`,
 		`{"name":"codex","default":true,"state":"ready","processes":[{"pid":24125,"state":"ready"}],"waiting":0}`)
@@ -46,21 +47,24 @@ func TestHealthTellsTheTruth(t *testing.T) {
 	b.health.status = runtime.Status{State: runtime.StateReady, PID: 7}
 	b.health.others = []api.RuntimeHealth{
 		{Name: "away", Status: runtime.Status{State: runtime.StateUnavailable, Reason: "install it"}},
-		{Name: "many", Status: runtime.Status{State: runtime.StateReady, Version: "2.1", Waiting: 3, Processes: []runtime.ProcessStatus{
-			{PID: 8, Serves: knownID, State: runtime.StateReady, StartedAt: time.UnixMilli(1795224492000)},
-		}}},
+		{Name: "many", Status: runtime.Status{State: runtime.StateReady, Version: "2.1", Waiting: 3,
+			Processes: []runtime.ProcessStatus{
+				{PID: 8, Serves: knownID, State: runtime.StateReady, StartedAt: time.UnixMilli(1795224492000)},
+			}}},
 	}
 	check("ok", `{"running":true,"pid":7,"initialized":true}`,
 		`{"name":"codex","default":true,"state":"ready","processes":[{"pid":7,"state":"ready"}],"waiting":0},`+
 			`{"name":"away","default":false,"state":"unavailable","reason":"install it","processes":[],"waiting":0},`+
-			`{"name":"many","default":false,"state":"ready","version":"2.1","processes":[{"pid":8,"state":"ready","startedAt":"2026-11-21T01:28:12.000Z"}],"waiting":3}`)
+			`{"name":"many","default":false,"state":"ready","version":"2.1","processes":[{"pid":8,"state":"ready",`+
+			`"startedAt":"2026-11-21T01:28:12.000Z"}],"waiting":3}`)
 }
 
 // Health says which store refuses writes, since when and why, not how it is reached.
 func TestHealthOfAStoreThatRefuses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.health.outage = &journal.OutageError{Engine: database.SQLite, Since: time.UnixMilli(1795224492000), Cause: errors.New("dial tcp 10.0.0.7:5432")}
+	b.health.outage = &journal.OutageError{Engine: database.SQLite, Since: time.UnixMilli(1795224492000),
+		Cause: errors.New("dial tcp 10.0.0.7:5432")}
 	answer := b.send(http.MethodGet, "/api/health", "", "").Body.String()
 	want := `"store":{"engine":"sqlite","state":"refusing_writes","since":"2026-11-21T01:28:12.000Z","reason":"it cannot be reached"}`
 	if !strings.HasPrefix(answer, `{"status":"degraded"`) || !strings.Contains(answer, want) {
@@ -79,7 +83,8 @@ func TestRetryAfterAnOutage(t *testing.T) {
 	}
 }
 
-// Readiness names the store and every runtime, and asks for one runtime that can take a turn; that the process lives asks for nothing.
+// Readiness names the store and every runtime, and asks for one runtime that can take a turn; that the process lives
+// asks for nothing.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -90,17 +95,20 @@ func TestReady(t *testing.T) {
 	b.health.status = runtime.Status{State: runtime.StateUnavailable, Reason: "install it"}
 	gone := `"runtimes":[{"name":"codex","state":"unavailable","reason":"install it"}]}`
 	expect(t, b.send(http.MethodGet, "/readyz", "", ""), http.StatusServiceUnavailable,
-		`{"status":"not_ready","reason":"no runtime is available; `+"`harness doctor`"+` says what each needs","store":{"ready":true},`+gone)
+		`{"status":"not_ready","reason":"no runtime is available; `+"`harness doctor`"+
+			` says what each needs","store":{"ready":true},`+gone)
 	b.health.others = []api.RuntimeHealth{{Name: "claude", Status: runtime.Status{State: runtime.StateReady}}}
 	if got := b.send(http.MethodGet, "/readyz", "", ""); got.Code != http.StatusOK {
 		t.Errorf("with another runtime it says %d %s", got.Code, got.Body)
 	}
 	b.health.storeRefuses = &journal.OutageError{Engine: database.SQLite, Cause: errors.New("dial tcp 10.0.0.7:5432")}
-	if got := b.send(http.MethodGet, "/readyz", "", "").Body.String(); !strings.Contains(got, `"store":{"ready":false,"reason":`) || strings.Contains(got, "10.0.0.7") {
+	if got := b.send(http.MethodGet, "/readyz", "", "").Body.String(); !strings.Contains(got,
+		`"store":{"ready":false,"reason":`) || strings.Contains(got, "10.0.0.7") {
 		t.Errorf("a store that refuses is told as %s", got)
 	}
 	b.health.notReady = errors.New("draining")
-	if got := b.send(http.MethodGet, "/readyz", "", ""); got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), `"reason":"draining"`) {
+	if got := b.send(http.MethodGet, "/readyz", "", ""); got.Code != http.StatusServiceUnavailable ||
+		!strings.Contains(got.Body.String(), `"reason":"draining"`) {
 		t.Errorf("while draining it says %d %s", got.Code, got.Body)
 	}
 	expect(t, b.send(http.MethodGet, "/healthz", "", ""), http.StatusOK, `{"status":"alive"}`)
@@ -136,8 +144,9 @@ func TestAccessLog(t *testing.T) {
 		t.Fatalf("%v in %s", err, b.log)
 	}
 	for name, want := range map[string]any{
-		"level": "info", "message": "request", "method": "POST", "path": "/api/sessions/" + knownID + "/messages", "status": 202.0,
-		"request_id": "req-1", "session_id": knownID, "turn_id": "turn-9", "trace_id": "0af7651916cd43dd8448eb211c80319c",
+		"level": "info", "message": "request", "method": "POST", "path": "/api/sessions/" + knownID + "/messages",
+		"status": 202.0, "request_id": "req-1", "session_id": knownID, "turn_id": "turn-9",
+		"trace_id": "0af7651916cd43dd8448eb211c80319c",
 	} {
 		if line[name] != want {
 			t.Errorf("%s: got %v, want %v", name, line[name], want)
@@ -151,8 +160,10 @@ func TestPanicIsLoggedAndHidden(t *testing.T) {
 	b.sessions.panics = true
 	r := request(http.MethodPost, "/api/sessions/"+knownID+"/archive", "", "")
 	r.Header.Set("X-Request-Id", "req-2")
-	expect(t, b.sendRequest(r), http.StatusInternalServerError, `{"status":"error","code":"internal_error","message":"internal server error"}`)
-	if log := b.log.String(); !strings.Contains(log, `"panic":"boom"`) || !strings.Contains(log, `"request_id":"req-2"`) || !strings.Contains(log, `"status":500`) {
+	expect(t, b.sendRequest(r), http.StatusInternalServerError,
+		`{"status":"error","code":"internal_error","message":"internal server error"}`)
+	if log := b.log.String(); !strings.Contains(log, `"panic":"boom"`) || !strings.Contains(log, `"request_id":"req-2"`) ||
+		!strings.Contains(log, `"status":500`) {
 		t.Errorf("log does not tell of the panic: %s", log)
 	}
 }
@@ -175,7 +186,8 @@ func TestGuardOption(t *testing.T) {
 
 func TestMetricsMount(t *testing.T) {
 	t.Parallel()
-	expect(t, setup(t).send(http.MethodGet, "/metrics", "", ""), http.StatusNotFound, `{"message":"Route GET:/metrics not found","error":"Not Found","statusCode":404}`)
+	expect(t, setup(t).send(http.MethodGet, "/metrics", "", ""), http.StatusNotFound,
+		`{"message":"Route GET:/metrics not found","error":"Not Found","statusCode":404}`)
 	b := setup(t, func(o *parts) {
 		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("m 1\n")) })
 	})

@@ -14,7 +14,8 @@ import (
 )
 
 var readSessionQuery = schema.Struct(
-	rest.Optional("limit", schema.Integer().Coerce().Min(1).Max(operations.MaxWindow)), rest.Optional("before", rest.Cursor), rest.Optional("after", rest.Cursor))
+	rest.Optional("limit", schema.Integer().Coerce().Min(1).Max(operations.MaxWindow)),
+	rest.Optional("before", rest.Cursor), rest.Optional("after", rest.Cursor))
 
 type sessionDetail struct {
 	Session    sessionView     `json:"session"`
@@ -36,7 +37,8 @@ func encodeDetail(body sessionDetail, detail *session.Detail) (encoded, error) {
 		return nil, err
 	}
 	const member = `"transcript":`
-	at := bytes.LastIndex(rest, []byte(member+"[]")) + len(member) // what is behind it has texts only, in which a quote is escaped
+	// what is behind it has texts only, in which a quote is escaped
+	at := bytes.LastIndex(rest, []byte(member+"[]")) + len(member)
 	size := len(rest)
 	for i := range detail.Transcript {
 		size += detail.Transcript[i].Size()
@@ -45,7 +47,8 @@ func encodeDetail(body sessionDetail, detail *session.Detail) (encoded, error) {
 	return javascript.PlainSeparators(append(out, rest[at+len("[]"):]...)), nil
 }
 
-// windowView tells where to go on: the values of `before` and `after` that read the next window, null where there is nothing more for now.
+// windowView tells where to go on: the values of `before` and `after` that read the next window, null where there is
+// nothing more for now.
 type windowView struct {
 	Before *string `json:"before"`
 	After  *string `json:"after"`

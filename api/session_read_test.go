@@ -32,13 +32,17 @@ func TestReadSessionWindow(t *testing.T) {
 		}
 	}
 	expect(t, b.send(http.MethodGet, plain+"?before=a&after=b", "", ""), http.StatusBadRequest,
-		`{"status":"error","code":"invalid_request","message":"request validation failed","issues":[{"code":"custom","path":["after"],"message":"Give before or after, not both"}]}`)
-	expect(t, b.send(http.MethodGet, "/api/sessions/"+unknownID+"?limit=0", "", ""), http.StatusNotFound, `{"status":"not_found","sessionId":"`+unknownID+`"}`)
+		`{"status":"error","code":"invalid_request","message":"request validation failed","issues":[{"code":"custom",`+
+			`"path":["after"],"message":"Give before or after, not both"}]}`)
+	expect(t, b.send(http.MethodGet, "/api/sessions/"+unknownID+"?limit=0", "", ""), http.StatusNotFound,
+		`{"status":"not_found","sessionId":"`+unknownID+`"}`)
 	b.sessions.fail = transcript.ErrBadCursor
 	expect(t, b.send(http.MethodGet, plain+"?after=b", "", ""), http.StatusBadRequest,
-		`{"status":"error","code":"invalid_request","message":"request validation failed","issues":[{"code":"custom","path":["after"],"message":"No entry of the transcript has this message id"}]}`)
+		`{"status":"error","code":"invalid_request","message":"request validation failed","issues":[{"code":"custom",`+
+			`"path":["after"],"message":"No entry of the transcript has this message id"}]}`)
 	b.sessions.fail = errors.New("broken")
-	if got := b.send(http.MethodGet, plain, "", ""); got.Code != http.StatusInternalServerError || got.Header().Get("ETag") != "" {
+	if got := b.send(http.MethodGet, plain, "", ""); got.Code != http.StatusInternalServerError ||
+		got.Header().Get("ETag") != "" {
 		t.Errorf("a failed read is answered %d with version %q", got.Code, got.Header().Get("ETag"))
 	}
 }
@@ -49,15 +53,16 @@ func TestReadSessionVersion(t *testing.T) {
 	b.sessions.next.session = session.Session{ID: knownID}
 	b.sessions.next.version = "v1"
 	for given, status := range map[string]int{
-		"": http.StatusOK, `"v2"`: http.StatusOK, `v1`: http.StatusOK, `"v1"`: http.StatusNotModified, `W/"v1"`: http.StatusNotModified,
-		`"a", W/"v1" ,"b"`: http.StatusNotModified, `*`: http.StatusNotModified,
+		"": http.StatusOK, `"v2"`: http.StatusOK, `v1`: http.StatusOK, `"v1"`: http.StatusNotModified,
+		`W/"v1"`: http.StatusNotModified, `"a", W/"v1" ,"b"`: http.StatusNotModified, `*`: http.StatusNotModified,
 	} {
 		r := request(http.MethodGet, "/api/sessions/"+knownID, "", "")
 		if given != "" {
 			r.Header.Set("If-None-Match", given)
 		}
 		got := b.sendRequest(r)
-		if got.Code != status || got.Header().Get("ETag") != `W/"v1"` || got.Header().Get("Cache-Control") != "private, no-cache" ||
+		if got.Code != status || got.Header().Get("ETag") != `W/"v1"` ||
+			got.Header().Get("Cache-Control") != "private, no-cache" ||
 			(status == http.StatusNotModified) != (got.Body.Len() == 0) {
 			t.Errorf("If-None-Match %s: %d %v %q", given, got.Code, got.Header(), got.Body)
 		}

@@ -45,8 +45,8 @@ func viewSession(s session.Session) sessionView {
 		SessionID: s.ID, Title: s.Title, Materialized: s.Materialized, ModelProvider: s.ModelProvider,
 		ApprovalPolicy: controls.ApprovalPolicy, SessionControls: controls,
 		CreatedAt: s.CreatedAt / 1000, UpdatedAt: s.UpdatedAt / 1000, Cwd: s.Cwd, Source: s.Source, ProjectID: s.ProjectID,
-		State: s.Activity.State, ActiveTurnID: textOrNull(s.Activity.ActiveTurnID), PendingCount: s.Activity.PendingCount, Runtime: s.Runtime,
-		RetryableTurnID: s.Activity.RetryableTurnID,
+		State: s.Activity.State, ActiveTurnID: textOrNull(s.Activity.ActiveTurnID), PendingCount: s.Activity.PendingCount,
+		Runtime: s.Runtime, RetryableTurnID: s.Activity.RetryableTurnID,
 	}
 	if view.State == "" {
 		view.State = session.StateIdle

@@ -13,16 +13,19 @@ import (
 
 var (
 	listSessionsQuery = schema.Struct(
-		rest.Optional("archived", rest.Flag), rest.Optional("cursor", rest.Cursor), rest.Optional("limit", rest.Limit), rest.Optional("includeSystemOwned", rest.Flag),
-		rest.Optional("q", schema.Text{}.Trim().Max(operations.MaxSearch)), rest.Optional("runtime", rest.RuntimeName))
+		rest.Optional("archived", rest.Flag), rest.Optional("cursor", rest.Cursor), rest.Optional("limit", rest.Limit),
+		rest.Optional("includeSystemOwned", rest.Flag), rest.Optional("q", schema.Text{}.Trim().Max(operations.MaxSearch)),
+		rest.Optional("runtime", rest.RuntimeName))
 	createSessionBody = schema.Optional(schema.Struct(
-		rest.Optional("cwd", schema.Text{}.Min(1)), rest.Optional("model", modelField), rest.Optional("approvalPolicy", approvalPolicyField),
-		rest.Optional("networkAccess", networkAccessField), rest.Optional("filesystemSandbox", filesystemSandboxField), rest.Optional("dynamicTools", dynamicToolsField),
+		rest.Optional("cwd", schema.Text{}.Min(1)), rest.Optional("model", modelField),
+		rest.Optional("approvalPolicy", approvalPolicyField), rest.Optional("networkAccess", networkAccessField),
+		rest.Optional("filesystemSandbox", filesystemSandboxField), rest.Optional("dynamicTools", dynamicToolsField),
 		rest.Optional("runtime", rest.RuntimeName), rest.Optional("implicitSources", implicitField)))
 	implicitField     = schema.Enum(runtime.ImplicitAll, runtime.ImplicitHome, runtime.ImplicitNone)
 	renameSessionBody = schema.Struct(rest.Required("title", schema.Text{}.Trim().Min(1).Max(operations.MaxTitle)))
 	resumeSessionBody = schema.Optional(schema.Struct(rest.Optional("dynamicTools", dynamicToolsField)))
-	assignProjectBody = schema.Struct(rest.Required("projectId", schema.Nullable(schema.Text{}.Trim().Min(1).Max(operations.MaxProjectID))))
+	assignProjectBody = schema.Struct(
+		rest.Required("projectId", schema.Nullable(schema.Text{}.Trim().Min(1).Max(operations.MaxProjectID))))
 )
 
 func (s *server) sessionRoutes() []rest.Route {
@@ -30,21 +33,26 @@ func (s *server) sessionRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/sessions", Query: listSessionsQuery, Handle: s.listSessions},
 		{Method: http.MethodPost, Path: "/api/sessions", Body: createSessionBody, Handle: s.createSession},
-		{Method: http.MethodGet, Path: one, Agent: rest.AgentSession, Operation: operations.Read, Query: readSessionQuery, Handle: s.readSession},
+		{Method: http.MethodGet, Path: one, Agent: rest.AgentSession, Operation: operations.Read, Query: readSessionQuery,
+			Handle: s.readSession},
 		{Method: http.MethodGet, Path: one + "/sources", Operation: operations.ReadSources, Handle: s.readSources},
 		{Method: http.MethodDelete, Path: one, Operation: operations.Delete, BodyFirst: true, Handle: s.deleteSession},
-		{Method: http.MethodPost, Path: one + "/rename", Agent: rest.AgentSession, Operation: operations.Rename, Body: renameSessionBody, Handle: s.renameSession},
+		{Method: http.MethodPost, Path: one + "/rename", Agent: rest.AgentSession, Operation: operations.Rename,
+			Body: renameSessionBody, Handle: s.renameSession},
 		{Method: http.MethodPost, Path: one + "/archive", Operation: operations.Archive, Handle: s.archiveSession},
 		{Method: http.MethodPost, Path: one + "/unarchive", Operation: operations.Unarchive, Handle: s.unarchiveSession},
-		{Method: http.MethodPost, Path: one + "/resume", Operation: operations.Resume, BodyFirst: true, Body: resumeSessionBody, Handle: s.resumeSession},
-		{Method: http.MethodPost, Path: one + "/project", Operation: operations.AssignProject, Body: assignProjectBody, Handle: s.assignProject},
+		{Method: http.MethodPost, Path: one + "/resume", Operation: operations.Resume, BodyFirst: true,
+			Body: resumeSessionBody, Handle: s.resumeSession},
+		{Method: http.MethodPost, Path: one + "/project", Operation: operations.AssignProject, Body: assignProjectBody,
+			Handle: s.assignProject},
 	}
 }
 
 func (s *server) listSessions(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	query := session.ListQuery{
-		Archived: in.Query.Get("archived").Text() == "true", Cursor: in.Query.Get("cursor").Text(), Limit: int(in.Query.Get("limit").Int()),
-		IncludeSystemOwned: in.Query.Get("includeSystemOwned").Text() == "true", Text: in.Query.Get("q").Text(), Runtime: in.Query.Get("runtime").Text(),
+		Archived: in.Query.Get("archived").Text() == "true", Cursor: in.Query.Get("cursor").Text(),
+		Limit: int(in.Query.Get("limit").Int()), IncludeSystemOwned: in.Query.Get("includeSystemOwned").Text() == "true",
+		Text: in.Query.Get("q").Text(), Runtime: in.Query.Get("runtime").Text(),
 	}
 	page, err := s.Operations.List(ctx, query)
 	if err != nil {
@@ -67,9 +75,10 @@ func (s *server) listSessions(ctx context.Context, in *rest.Input) (rest.Reply, 
 
 func (s *server) createSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	created, err := s.Operations.Create(ctx, session.Create{
-		Cwd: in.Body.Get("cwd").Text(), Model: in.Body.Get("model").TextPointer(), ApprovalPolicy: in.Body.Get("approvalPolicy").TextPointer(),
-		NetworkAccess: in.Body.Get("networkAccess").TextPointer(), FilesystemSandbox: in.Body.Get("filesystemSandbox").TextPointer(),
-		DynamicTools: in.Body.Get("dynamicTools").JSON(), Runtime: in.Body.Get("runtime").Text(),
+		Cwd: in.Body.Get("cwd").Text(), Model: in.Body.Get("model").TextPointer(),
+		ApprovalPolicy: in.Body.Get("approvalPolicy").TextPointer(),
+		NetworkAccess:  in.Body.Get("networkAccess").TextPointer(), FilesystemSandbox: in.Body.Get("filesystemSandbox").
+				TextPointer(), DynamicTools: in.Body.Get("dynamicTools").JSON(), Runtime: in.Body.Get("runtime").Text(),
 		ImplicitSources: in.Body.Get("implicitSources").Text(),
 	})
 	if err != nil {

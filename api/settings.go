@@ -13,12 +13,16 @@ import (
 
 var (
 	settingsKeyField  = schema.Text{}.Trim().Min(1).Max(operations.MaxSettingKey)
-	readSettingsQuery = schema.Struct(schema.Field{Name: "scope", Schema: schema.Default(scopeField, schema.StringValue(string(operations.ScopeSession)))}, rest.Optional("key", settingsKeyField))
+	readSettingsQuery = schema.Struct(
+		schema.Field{Name: "scope", Schema: schema.Default(scopeField, schema.StringValue(string(operations.ScopeSession)))},
+		rest.Optional("key", settingsKeyField))
 	dropSettingsQuery = schema.Struct(
-		schema.Field{Name: "scope", Schema: schema.Default(scopeField, schema.StringValue(string(operations.ScopeSession)))}, rest.Optional("actor", actorField), rest.Optional("source", sourceField))
+		schema.Field{Name: "scope", Schema: schema.Default(scopeField, schema.StringValue(string(operations.ScopeSession)))},
+		rest.Optional("actor", actorField), rest.Optional("source", sourceField))
 	writeSettingsBody = schema.Struct(
-		rest.Required("scope", scopeField), rest.Optional("key", settingsKeyField), rest.Required("value", schema.Any()), rest.Optional("settings", schema.Record(schema.Any())),
-		rest.Optional("mode", schema.Enum("merge", "replace")), rest.Optional("actor", actorField), rest.Optional("source", sourceField))
+		rest.Required("scope", scopeField), rest.Optional("key", settingsKeyField), rest.Required("value", schema.Any()),
+		rest.Optional("settings", schema.Record(schema.Any())), rest.Optional("mode", schema.Enum("merge", "replace")),
+		rest.Optional("actor", actorField), rest.Optional("source", sourceField))
 	settingsKeyParam = schema.Struct(rest.Required("key", settingsKeyField))
 )
 
@@ -26,10 +30,13 @@ var (
 func (s *server) settingsRoutes() []rest.Route {
 	const all = "/api/sessions/:sessionId/settings"
 	return []rest.Route{
-		{Method: http.MethodGet, Path: all, Operation: operations.ReadControls, BodyFirst: true, Query: readSettingsQuery, Handle: s.getSettings},
-		{Method: http.MethodPost, Path: all, Operation: operations.EditControls, Body: writeSettingsBody, Handle: s.setSettings},
+		{Method: http.MethodGet, Path: all, Operation: operations.ReadControls, BodyFirst: true, Query: readSettingsQuery,
+			Handle: s.getSettings},
+		{Method: http.MethodPost, Path: all, Operation: operations.EditControls, Body: writeSettingsBody,
+			Handle: s.setSettings},
 		// Keys may be 240 characters long, so the limit of path parameters is not theirs.
-		{Method: http.MethodDelete, Path: all + "/:key", LongParams: true, Operation: operations.EditControls, BodyFirst: true, Query: dropSettingsQuery, Handle: s.deleteSetting},
+		{Method: http.MethodDelete, Path: all + "/:key", LongParams: true, Operation: operations.EditControls,
+			BodyFirst: true, Query: dropSettingsQuery, Handle: s.deleteSetting},
 	}
 }
 
@@ -74,7 +81,8 @@ func (s *server) getSettings(ctx context.Context, in *rest.Input) (rest.Reply, e
 
 func (s *server) setSettings(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	edit := operations.SettingsEdit{
-		Key: in.Body.Get("key").TextPointer(), Value: in.Body.Get("value").JSON(), Replace: in.Body.Get("mode").Text() == "replace",
+		Key: in.Body.Get("key").TextPointer(), Value: in.Body.Get("value").JSON(),
+		Replace: in.Body.Get("mode").Text() == "replace",
 	}
 	if settings := in.Body.Get("settings"); settings.Defined() {
 		edit.Settings = settingsOf(settings)
@@ -85,7 +93,8 @@ func (s *server) setSettings(ctx context.Context, in *rest.Input) (rest.Reply, e
 
 func (s *server) deleteSetting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	key := in.Params["key"]
-	if _, err := valid(settingsKeyParam, schema.ObjectValue(schema.Member{Name: "key", Value: schema.StringValue(key)})); err != nil {
+	if _, err := valid(settingsKeyParam,
+		schema.ObjectValue(schema.Member{Name: "key", Value: schema.StringValue(key)})); err != nil {
 		return rest.Reply{}, err
 	}
 	change, err := s.Operations.DeleteSetting(ctx, in.SessionID(), scopeOf(in.Query), key, auditOf(in.Query))
@@ -107,6 +116,7 @@ func settingsChanged(in *rest.Input, change operations.Change, err error, view s
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	view.Status, view.SessionID, view.Scope, view.Settings = outcome(change.Changed), in.SessionID(), change.Scope, change.Applied().Settings
+	view.Status, view.SessionID, view.Scope, view.Settings = outcome(
+		change.Changed), in.SessionID(), change.Scope, change.Applied().Settings
 	return rest.OK(view)
 }

@@ -8,8 +8,8 @@ import (
 // startupPatience is how long a request waits for a server that starts: most start within it, and nobody notices.
 const startupPatience = 5 * time.Second
 
-// StartupGate is the handler of a server that starts: requests wait for it to open, not longer than 5 s; then they get 503 with Retry-After.
-// Readiness is answered at once, and so is that the process lives. Open it once.
+// StartupGate is the handler of a server that starts: requests wait for it to open, not longer than 5 s; then they get
+// 503 with Retry-After. Readiness is answered at once, and so is that the process lives. Open it once.
 type StartupGate struct {
 	opened  chan struct{}
 	handler http.Handler

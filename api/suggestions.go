@@ -13,10 +13,13 @@ import (
 
 var (
 	suggestBody = schema.Optional(schema.Struct(
-		rest.Optional("model", modelField), rest.Optional("effort", effortField), rest.Optional("draft", schema.Text{}.Trim().Min(1).Max(operations.MaxDraft))))
+		rest.Optional("model", modelField), rest.Optional("effort", effortField),
+		rest.Optional("draft", schema.Text{}.Trim().Min(1).Max(operations.MaxDraft))))
 	suggestionUpsertBody = schema.Struct(
-		rest.Required("requestKey", rest.Key), rest.Required("status", schema.Enum("streaming", "complete", "error", "canceled")),
-		rest.Optional("suggestion", schema.Text{}.Trim().Min(1).Max(operations.MaxSuggestion)), rest.Optional("error", schema.Text{}.Trim().Min(1).Max(operations.MaxSuggestionError)))
+		rest.Required("requestKey", rest.Key),
+		rest.Required("status", schema.Enum("streaming", "complete", "error", "canceled")),
+		rest.Optional("suggestion", schema.Text{}.Trim().Min(1).Max(operations.MaxSuggestion)),
+		rest.Optional("error", schema.Text{}.Trim().Min(1).Max(operations.MaxSuggestionError)))
 )
 
 func (s *server) suggestionRoutes() []rest.Route {
@@ -26,8 +29,10 @@ func (s *server) suggestionRoutes() []rest.Route {
 		body = nil // that nobody makes suggestions is told before the body is looked at
 	}
 	return []rest.Route{
-		{Method: http.MethodPost, Path: base, Operation: operations.Suggest, Body: body, Handle: suggest(s.Operations.SuggestAndWait)},
-		{Method: http.MethodPost, Path: base + "/jobs", Operation: operations.Suggest, Body: body, Handle: suggest(s.Operations.Suggest)},
+		{Method: http.MethodPost, Path: base, Operation: operations.Suggest, Body: body,
+			Handle: suggest(s.Operations.SuggestAndWait)},
+		{Method: http.MethodPost, Path: base + "/jobs", Operation: operations.Suggest, Body: body,
+			Handle: suggest(s.Operations.Suggest)},
 		{
 			Method: http.MethodPost, Path: base + "/upsert", Agent: rest.AgentSession, Operation: operations.StoreSuggested,
 			Body: suggestionUpsertBody, Handle: s.upsertSuggestion,
@@ -71,7 +76,8 @@ func suggestionReply(in *rest.Input, suggested jobs.Suggested) (rest.Reply, erro
 
 func (s *server) upsertSuggestion(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	next := jobs.Suggestion{
-		Status: jobs.SuggestionStatus(in.Body.Get("status").Text()), Suggestion: in.Body.Get("suggestion").Text(), Error: in.Body.Get("error").Text(),
+		Status: jobs.SuggestionStatus(in.Body.Get("status").Text()), Suggestion: in.Body.Get("suggestion").Text(),
+		Error: in.Body.Get("error").Text(),
 	}
 	key := in.Body.Get("requestKey").Text()
 	entry, err := s.Operations.StoreSuggestion(ctx, in.SessionID(), key, next)

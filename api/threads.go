@@ -18,25 +18,30 @@ var (
 	reviewBody   = schema.Optional(schema.Struct(
 		rest.Optional("delivery", schema.Enum("inline", "detached")), rest.Optional("targetType", schema.Enum(
 			runtime.ReviewUncommitted, runtime.ReviewBranch, runtime.ReviewCommit, runtime.ReviewCustom)),
-		rest.Optional("branch", reviewText), rest.Optional("sha", reviewText), rest.Optional("title", reviewText.Max(operations.MaxReviewTitle)), rest.Optional("instructions", reviewText)))
+		rest.Optional("branch", reviewText), rest.Optional("sha", reviewText),
+		rest.Optional("title", reviewText.Max(operations.MaxReviewTitle)), rest.Optional("instructions", reviewText)))
 	steerBody = schema.Struct(rest.Required("input", rest.Name))
 )
 
-// threadRoutes act on a session's conversation in its runtime, whose words about an unknown one are part of the contract.
+// threadRoutes act on a session's conversation in its runtime, whose words about an unknown one are part of the
+// contract.
 func (s *server) threadRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	return []rest.Route{
 		{Method: http.MethodPost, Path: one + "/fork", Operation: operations.Fork, Mapped: true, Handle: s.forkSession},
-		{Method: http.MethodPost, Path: one + "/compact", Operation: operations.Compact, Mapped: true, Handle: asked(s.Operations.Compact)},
+		{Method: http.MethodPost, Path: one + "/compact", Operation: operations.Compact, Mapped: true,
+			Handle: asked(s.Operations.Compact)},
 		{
-			Method: http.MethodPost, Path: one + "/background-terminals/clean", Operation: operations.CleanTerminals, Mapped: true,
-			Handle: asked(s.Operations.CleanTerminals),
+			Method: http.MethodPost, Path: one + "/background-terminals/clean", Operation: operations.CleanTerminals,
+			Mapped: true, Handle: asked(s.Operations.CleanTerminals),
 		},
-		{Method: http.MethodPost, Path: one + "/rollback", Operation: operations.RollBack, Body: rollbackBody, Mapped: true, Handle: s.rollback},
-		{Method: http.MethodPost, Path: one + "/review", Operation: operations.Review, Body: reviewBody, Mapped: true, Handle: s.review},
+		{Method: http.MethodPost, Path: one + "/rollback", Operation: operations.RollBack, Body: rollbackBody, Mapped: true,
+			Handle: s.rollback},
+		{Method: http.MethodPost, Path: one + "/review", Operation: operations.Review, Body: reviewBody, Mapped: true,
+			Handle: s.review},
 		{
-			Method: http.MethodPost, Path: one + "/turns/:turnId/steer", Agent: rest.AgentTurn, Operation: operations.Steer, Body: steerBody,
-			Handle: s.steer,
+			Method: http.MethodPost, Path: one + "/turns/:turnId/steer", Agent: rest.AgentTurn, Operation: operations.Steer,
+			Body: steerBody, Handle: s.steer,
 		},
 	}
 }
@@ -55,7 +60,8 @@ func answered(in *rest.Input, result json.RawMessage, err error) (rest.Reply, er
 }
 
 // asked answers with what the runtime said to an operation that only needs to know the session.
-func asked(operation func(ctx context.Context, sessionID string) (json.RawMessage, error)) func(context.Context, *rest.Input) (rest.Reply, error) {
+func asked(operation func(ctx context.Context, sessionID string) (json.RawMessage, error)) func(context.Context,
+	*rest.Input) (rest.Reply, error) {
 	return func(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 		result, err := operation(ctx, in.SessionID())
 		return answered(in, result, err)
@@ -87,8 +93,9 @@ func (s *server) rollback(ctx context.Context, in *rest.Input) (rest.Reply, erro
 
 func (s *server) review(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	result, err := s.Operations.Review(ctx, in.SessionID(), operations.ReviewRequest{
-		Delivery: in.Body.Get("delivery").Text(), Target: in.Body.Get("targetType").Text(), Branch: in.Body.Get("branch").TextPointer(),
-		SHA: in.Body.Get("sha").TextPointer(), Title: in.Body.Get("title").TextPointer(), Instructions: in.Body.Get("instructions").TextPointer(),
+		Delivery: in.Body.Get("delivery").Text(), Target: in.Body.Get("targetType").Text(),
+		Branch: in.Body.Get("branch").TextPointer(), SHA: in.Body.Get("sha").TextPointer(),
+		Title: in.Body.Get("title").TextPointer(), Instructions: in.Body.Get("instructions").TextPointer(),
 	})
 	return answered(in, result, err)
 }

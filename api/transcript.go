@@ -14,8 +14,9 @@ import (
 
 var (
 	upsertBody = schema.Struct(
-		rest.Required("messageId", rest.Key), rest.Required("turnId", rest.Key), rest.Required("role", schema.Enum("user", "assistant", "system")),
-		rest.Required("type", rest.Name), rest.Required("content", schema.Text{}), rest.Optional("details", schema.Nullable(schema.Text{})),
+		rest.Required("messageId", rest.Key), rest.Required("turnId", rest.Key),
+		rest.Required("role", schema.Enum("user", "assistant", "system")), rest.Required("type", rest.Name),
+		rest.Required("content", schema.Text{}), rest.Optional("details", schema.Nullable(schema.Text{})),
 		rest.Optional("startedAt", schema.Integer().Min(0)), rest.Optional("completedAt", schema.Integer().Min(0)),
 		rest.Required("status", schema.Enum("streaming", "complete", "canceled", "error")))
 	upsertsBody = schema.Struct(rest.Required("entries", schema.ListOf(upsertBody).Min(1).Max(operations.MaxUpserts)))
@@ -24,16 +25,19 @@ var (
 func (s *server) transcriptRoutes() []rest.Route {
 	const base = "/api/sessions/:sessionId/transcript"
 	return []rest.Route{
-		{Method: http.MethodPost, Path: base + "/upsert", Agent: rest.AgentSession, Operation: operations.Upsert, Body: upsertBody, Handle: s.upsertTranscript},
-		{Method: http.MethodPost, Path: base + "/upserts", Agent: rest.AgentSession, Operation: operations.Upsert, Body: upsertsBody, Handle: s.upsertTranscripts},
+		{Method: http.MethodPost, Path: base + "/upsert", Agent: rest.AgentSession, Operation: operations.Upsert,
+			Body: upsertBody, Handle: s.upsertTranscript},
+		{Method: http.MethodPost, Path: base + "/upserts", Agent: rest.AgentSession, Operation: operations.Upsert,
+			Body: upsertsBody, Handle: s.upsertTranscripts},
 	}
 }
 
 func entryOf(body schema.Value) transcript.Entry {
 	return transcript.Entry{
-		MessageID: body.Get("messageId").Text(), TurnID: body.Get("turnId").Text(), Role: body.Get("role").Text(), Type: body.Get("type").Text(),
-		Content: body.Get("content").Text(), Details: body.Get("details").TextPointer(), StartedAt: body.Get("startedAt").IntPointer(),
-		CompletedAt: body.Get("completedAt").IntPointer(), Status: transcript.Status(body.Get("status").Text()),
+		MessageID: body.Get("messageId").Text(), TurnID: body.Get("turnId").Text(), Role: body.Get("role").Text(),
+		Type: body.Get("type").Text(), Content: body.Get("content").Text(), Details: body.Get("details").TextPointer(),
+		StartedAt: body.Get("startedAt").IntPointer(), CompletedAt: body.Get("completedAt").IntPointer(),
+		Status: transcript.Status(body.Get("status").Text()),
 	}
 }
 

@@ -15,7 +15,8 @@ const (
 )
 
 func upsertOf(id, content string) string {
-	return `{"messageId":` + id + `,"turnId":" ci ","role":"system","type":"ci.log","content":` + content + `,"details":null,"status":"complete","unknown":1}`
+	return `{"messageId":` + id + `,"turnId":" ci ","role":"system","type":"ci.log","content":` + content +
+		`,"details":null,"status":"complete","unknown":1}`
 }
 
 func many(bodies ...string) string { return `{"entries":[` + strings.Join(bodies, ",") + `]}` }
@@ -24,11 +25,13 @@ func many(bodies ...string) string { return `{"entries":[` + strings.Join(bodies
 func TestManyUpsertsAreAnsweredInOrder(t *testing.T) {
 	t.Parallel()
 	bodies := []string{upsertOf(`"b"`, `"<é>\u2028\ud800\u0000\""`), upsertOf(`" a "`, `""`), upsertOf(`"b"`, `"again"`),
-		`{"messageId":"c","turnId":"t","role":"user","type":"x","content":"c","details":"d","startedAt":2,"completedAt":1e3,"status":"streaming"}`}
+		`{"messageId":"c","turnId":"t","role":"user","type":"x","content":"c","details":"d","startedAt":2,` +
+			`"completedAt":1e3,"status":"streaming"}`}
 	alone, together := setup(t), setup(t)
 	var entries []string
 	for _, body := range bodies {
-		entry, found := strings.CutPrefix(alone.post(oneUpsert, body).Body.String(), `{"status":"ok","sessionId":"`+knownID+`","entry":`)
+		entry, found := strings.CutPrefix(alone.post(oneUpsert, body).Body.String(), `{"status":"ok","sessionId":"`+knownID+
+			`","entry":`)
 		if !found {
 			t.Fatalf("%s is answered %s", body, entry)
 		}
@@ -36,7 +39,8 @@ func TestManyUpsertsAreAnsweredInOrder(t *testing.T) {
 	}
 	got := together.post(manyUpserts, many(bodies...))
 	expect(t, got, http.StatusOK, `{"status":"ok","sessionId":"`+knownID+`","entries":[`+strings.Join(entries, ",")+`]}`)
-	if err := readDocument(t).follows(got.Body.String(), "paths", "/api/sessions/{sessionId}/transcript/upserts", "post", "responses", "200", "content", "application/json", "schema"); err != nil {
+	if err := readDocument(t).follows(got.Body.String(), "paths", "/api/sessions/{sessionId}/transcript/upserts", "post",
+		"responses", "200", "content", "application/json", "schema"); err != nil {
 		t.Error(err)
 	}
 	if len(together.sessions.entries) != len(bodies) {
@@ -60,15 +64,25 @@ func TestManyUpsertsAreRefusedAsAWhole(t *testing.T) {
 		status int
 		issues string // "" for whatever they are
 	}{
-		"one in the middle": {many(good, good, good, wrongRole, good), 400, `[{"code":"invalid_value","values":["user","assistant","system"],"path":["entries",3,"role"],` +
-			`"message":"Invalid option: expected one of \"user\"|\"assistant\"|\"system\""}]`},
-		"two": {many(upsertOf(`" "`, `"c"`), upsertOf(`"m"`, `1`)), 400, `[{"origin":"string","code":"too_small","minimum":1,"inclusive":true,"path":["entries",0,"messageId"],` +
-			`"message":"Too small: expected string to have >=1 characters"},{"expected":"string","code":"invalid_type","path":["entries",1,"content"],"message":"Invalid input: expected string, received number"}]`},
-		"none":        {many(), 400, `[{"origin":"array","code":"too_small","minimum":1,"inclusive":true,"path":["entries"],"message":"Too small: expected array to have >=1 items"}]`},
-		"too many":    {many(slices.Repeat([]string{good}, 1001)...), 400, `[{"origin":"array","code":"too_big","maximum":1000,"inclusive":true,"path":["entries"],"message":"Too big: expected array to have <=1000 items"}]`},
-		"no list":     {`{"entries":` + good + `}`, 400, `[{"expected":"array","code":"invalid_type","path":["entries"],"message":"Invalid input: expected array, received object"}]`},
-		"the single":  {good, 400, `[{"expected":"array","code":"invalid_type","path":["entries"],"message":"Invalid input: expected array, received undefined"}]`},
-		"no object":   {many(good, `"m"`), 400, `[{"expected":"object","code":"invalid_type","path":["entries",1],"message":"Invalid input: expected object, received string"}]`},
+		"one in the middle": {many(good, good, good, wrongRole, good), 400,
+			`[{"code":"invalid_value","values":["user","assistant","system"],"path":["entries",3,"role"],` +
+				`"message":"Invalid option: expected one of \"user\"|\"assistant\"|\"system\""}]`},
+		"two": {many(upsertOf(`" "`, `"c"`), upsertOf(`"m"`, `1`)), 400,
+			`[{"origin":"string","code":"too_small","minimum":1,"inclusive":true,"path":["entries",0,"messageId"],` +
+				`"message":"Too small: expected string to have >=1 characters"},{"expected":"string","code":"invalid_type",` +
+				`"path":["entries",1,"content"],"message":"Invalid input: expected string, received number"}]`},
+		"none": {many(), 400,
+			`[{"origin":"array","code":"too_small","minimum":1,"inclusive":true,"path":["entries"],"message":"Too small: ` +
+				`expected array to have >=1 items"}]`},
+		"too many": {many(slices.Repeat([]string{good}, 1001)...), 400,
+			`[{"origin":"array","code":"too_big","maximum":1000,"inclusive":true,"path":["entries"],"message":"Too big: ` +
+				`expected array to have <=1000 items"}]`},
+		"no list": {`{"entries":` + good + `}`, 400,
+			`[{"expected":"array","code":"invalid_type","path":["entries"],"message":"Invalid input: expected array, received object"}]`},
+		"the single": {good, 400,
+			`[{"expected":"array","code":"invalid_type","path":["entries"],"message":"Invalid input: expected array, received undefined"}]`},
+		"no object": {many(good, `"m"`), 400,
+			`[{"expected":"object","code":"invalid_type","path":["entries",1],"message":"Invalid input: expected object, received string"}]`},
 		"a list":      {`[` + good + `]`, 400, ""},
 		"no document": {`{"entries":[`, 400, ""},
 		"over 1 MiB":  {many(upsertOf(`"m"`, `"`+strings.Repeat("x", 1<<20)+`"`)), 413, ""},
@@ -85,7 +99,8 @@ func TestManyUpsertsAreRefusedAsAWhole(t *testing.T) {
 		if len(b.sessions.entries) != 0 {
 			t.Errorf("%s: %d entries stored", name, len(b.sessions.entries))
 		}
-		if c.issues != "" && d.follows(c.body, "paths", "/api/sessions/{sessionId}/transcript/upserts", "post", "requestBody", "content", "application/json", "schema") == nil {
+		if c.issues != "" && d.follows(c.body, "paths", "/api/sessions/{sessionId}/transcript/upserts", "post", "requestBody",
+			"content", "application/json", "schema") == nil {
 			t.Errorf("%s: the document allows %.200s", name, c.body)
 		}
 	}

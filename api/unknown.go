@@ -1,14 +1,14 @@
 package api
 
-// Clients of codex-manager may send members nobody knows; it dropped them. Dropping what somebody wants to say, or what they want to see,
-// makes the answer untrue, so those are refused on the routes that do not take them.
+// Clients of codex-manager may send members nobody knows; it dropped them. Dropping what somebody wants to say, or what
+// they want to see, makes the answer untrue, so those are refused on the routes that do not take them.
 
 // carriesContent tells the names under which clients send content: members of bodies, at any depth.
 func carriesContent(name string) bool {
 	switch name {
-	case "attachment", "attachments", "audio", "content", "contentItems", "document", "documents", "file", "files", "image", "imageUrl",
-		"imageUrls", "images", "input", "localImage", "localImages", "message", "messages", "parts", "projectId", "prompt", "reason", "text",
-		"title":
+	case "attachment", "attachments", "audio", "content", "contentItems", "document", "documents", "file", "files",
+		"image", "imageUrl", "imageUrls", "images", "input", "localImage", "localImages", "message", "messages", "parts",
+		"projectId", "prompt", "reason", "text", "title":
 		return true
 	}
 	return false
@@ -17,9 +17,10 @@ func carriesContent(name string) bool {
 // selects tells the names under which clients choose what they want to see: members of queries.
 func selects(name string) bool {
 	switch name {
-	case "after", "archived", "around", "before", "cursor", "fields", "filter", "filters", "from", "ids", "includeSystemOwned", "limit",
-		"name", "offset", "order", "orderBy", "page", "pageSize", "perPage", "projectId", "q", "query", "role", "search", "searchTerm",
-		"sessionId", "since", "sort", "sortBy", "sortKey", "state", "status", "threadId", "title", "to", "turnId", "type", "until":
+	case "after", "archived", "around", "before", "cursor", "fields", "filter", "filters", "from", "ids",
+		"includeSystemOwned", "limit", "name", "offset", "order", "orderBy", "page", "pageSize", "perPage", "projectId", "q",
+		"query", "role", "search", "searchTerm", "sessionId", "since", "sort", "sortBy", "sortKey", "state", "status",
+		"threadId", "title", "to", "turnId", "type", "until":
 		return true
 	}
 	return false

@@ -14,20 +14,24 @@ import (
 // leastBody has what the bodies of paths must have.
 var leastBody = map[string]string{
 	"/api/projects": `{"name":"p"}`, "/api/projects/{projectId}/rename": `{"name":"p"}`,
-	"/api/projects/{projectId}/chats/move-all": `{"destination":"archive"}`, "/api/sessions/{sessionId}/rename": `{"title":"t"}`,
-	"/api/sessions/{sessionId}/project": `{"projectId":null}`, "/api/sessions/{sessionId}/messages": `{"text":"t"}`,
-	"/api/sessions/{sessionId}/transcript/upsert": leastEntry, "/api/sessions/{sessionId}/transcript/upserts": `{"entries":[` + leastEntry + `]}`,
+	"/api/projects/{projectId}/chats/move-all": `{"destination":"archive"}`,
+	"/api/sessions/{sessionId}/rename":         `{"title":"t"}`, "/api/sessions/{sessionId}/project": `{"projectId":null}`,
+	"/api/sessions/{sessionId}/messages":                 `{"text":"t"}`,
+	"/api/sessions/{sessionId}/transcript/upsert":        leastEntry,
+	"/api/sessions/{sessionId}/transcript/upserts":       `{"entries":[` + leastEntry + `]}`,
 	"/api/sessions/{sessionId}/turns/{turnId}/steer":     `{"input":"t"}`,
 	"/api/sessions/{sessionId}/suggested-request/upsert": `{"requestKey":"k","status":"error"}`,
-	"/api/sessions/{sessionId}/session-controls":         `{"scope":"session","controls":{"model":null,"approvalPolicy":"never","networkAccess":"enabled","filesystemSandbox":"read-only"}}`,
-	"/api/sessions/{sessionId}/settings":                 `{"scope":"session","key":"k","value":1}`,
-	"/api/sessions/{sessionId}/approval-policy":          `{"approvalPolicy":"never"}`,
-	"/api/approvals/{approvalId}/decision":               `{"decision":"accept"}`,
-	"/api/tool-input/{requestId}/decision":               `{"decision":"accept"}`,
-	"/api/skills/config":                                 `{"path":"p","enabled":true}`, "/api/skills/remote": `{"hazelnutId":"h","isPreload":true}`,
-	"/api/account/login/start": `{"type":"chatgpt"}`, "/api/account/login/cancel": `{"loginId":"l"}`,
-	"/api/config/value": leastEdit, "/api/config/batch": `{"edits":[` + leastEdit + `]}`, "/api/commands/exec": `{"command":["ls"]}`,
-	"/api/feedback": `{"classification":"bug","includeLogs":false}`,
+	"/api/sessions/{sessionId}/session-controls": `{"scope":"session","controls":{"model":null,` +
+		`"approvalPolicy":"never","networkAccess":"enabled","filesystemSandbox":"read-only"}}`,
+	"/api/sessions/{sessionId}/settings":        `{"scope":"session","key":"k","value":1}`,
+	"/api/sessions/{sessionId}/approval-policy": `{"approvalPolicy":"never"}`,
+	"/api/approvals/{approvalId}/decision":      `{"decision":"accept"}`,
+	"/api/tool-input/{requestId}/decision":      `{"decision":"accept"}`,
+	"/api/skills/config":                        `{"path":"p","enabled":true}`,
+	"/api/skills/remote":                        `{"hazelnutId":"h","isPreload":true}`,
+	"/api/account/login/start":                  `{"type":"chatgpt"}`, "/api/account/login/cancel": `{"loginId":"l"}`,
+	"/api/config/value": leastEdit, "/api/config/batch": `{"edits":[` + leastEdit + `]}`,
+	"/api/commands/exec": `{"command":["ls"]}`, "/api/feedback": `{"classification":"bug","includeLogs":false}`,
 }
 
 const (
@@ -37,12 +41,14 @@ const (
 
 // contentNames and selectionNames are what clients call what they want said, and what they want to see.
 var (
-	contentNames   = []string{"attachments", "content", "contentItems", "file", "files", "image", "images", "input", "message", "parts", "prompt", "text", "title"}
-	selectionNames = []string{"q", "query", "search", "filter", "sort", "order", "limit", "cursor", "before", "after", "offset", "page", "state", "projectId", "threadId"}
+	contentNames = []string{"attachments", "content", "contentItems", "file", "files", "image", "images", "input",
+		"message", "parts", "prompt", "text", "title"}
+	selectionNames = []string{"q", "query", "search", "filter", "sort", "order", "limit", "cursor", "before", "after",
+		"offset", "page", "state", "projectId", "threadId"}
 )
 
-// Every operation takes what its documentation names. Of what it does not know it ignores what means nothing, as codex-manager does; content
-// and selection it refuses.
+// Every operation takes what its documentation names. Of what it does not know it ignores what means nothing, as
+// codex-manager does; content and selection it refuses.
 func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
 	t.Parallel()
 	refused := func(method, target, body, name string) bool {
@@ -61,7 +67,8 @@ func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
 	}
 	checked := 0
 	for _, r := range readDocument(t).routes {
-		raw := r.path == "/metrics" || r.path == "/api/stream" || strings.HasPrefix(r.path, "/rpc") || r.path == "/ws" || r.path == "/api/openapi.json" || r.path == "/api/docs" || strings.HasPrefix(r.path, "/api/agents")
+		raw := r.path == "/metrics" || r.path == "/api/stream" || strings.HasPrefix(r.path, "/rpc") || r.path == "/ws" ||
+			r.path == "/api/openapi.json" || r.path == "/api/docs" || strings.HasPrefix(r.path, "/api/agents")
 		if raw {
 			continue
 		}
@@ -102,7 +109,8 @@ func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
 	if checked < 1000 {
 		t.Errorf("only %d cases", checked)
 	}
-	if !refused(http.MethodPost, "/api/sessions/"+knownID+"/transcript/upserts", strings.Replace(`{"entries":[`+leastEntry+`]}`, `"role"`, `"files":[],"role"`, 1), "files") {
+	if !refused(http.MethodPost, "/api/sessions/"+knownID+"/transcript/upserts",
+		strings.Replace(`{"entries":[`+leastEntry+`]}`, `"role"`, `"files":[],"role"`, 1), "files") {
 		t.Error("content inside of an entry is ignored")
 	}
 }
@@ -113,7 +121,8 @@ func documentedMember(o *openapi3.Operation, name string) bool {
 		return false
 	}
 	schema := o.RequestBody.Value.Content.Get("application/json").Schema.Value
-	for _, one := range append(openapi3.SchemaRefs{{Value: schema}}, slices.Concat(schema.OneOf, schema.AnyOf, schema.AllOf)...) {
+	for _, one := range append(openapi3.SchemaRefs{{Value: schema}},
+		slices.Concat(schema.OneOf, schema.AnyOf, schema.AllOf)...) {
 		if slices.Contains(slices.Collect(maps.Keys(one.Value.Properties)), name) {
 			return true
 		}
@@ -124,13 +133,16 @@ func documentedMember(o *openapi3.Operation, name string) bool {
 func TestATextSelectsSessions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for target, want := range map[string]string{"": "", "?q=": "", "?q=%20": "", "?q=+%D0%94%D0%9E+%25_": "ДО %_", "?q=" + strings.Repeat("x", 200): strings.Repeat("x", 200)} {
-		if got := b.send(http.MethodGet, "/api/sessions"+target, "", ""); got.Code != http.StatusOK || b.sessions.listed.Text != want {
+	for target, want := range map[string]string{"": "", "?q=": "", "?q=%20": "", "?q=+%D0%94%D0%9E+%25_": "ДО %_",
+		"?q=" + strings.Repeat("x", 200): strings.Repeat("x", 200)} {
+		if got := b.send(http.MethodGet, "/api/sessions"+target, "", ""); got.Code != http.StatusOK ||
+			b.sessions.listed.Text != want {
 			t.Errorf("%s: %d, looked for %q", target, got.Code, b.sessions.listed.Text)
 		}
 	}
 	for _, target := range []string{"?q=" + strings.Repeat("x", 201), "?q=a&q=b"} {
-		if got := b.send(http.MethodGet, "/api/sessions"+target, "", ""); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), `"path":["q"]`) {
+		if got := b.send(http.MethodGet, "/api/sessions"+target, "", ""); got.Code != http.StatusBadRequest ||
+			!strings.Contains(got.Body.String(), `"path":["q"]`) {
 			t.Errorf("%s: %d %s", target, got.Code, got.Body.String())
 		}
 	}

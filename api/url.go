@@ -13,8 +13,8 @@ import (
 // maxParam is how long a path parameter may be, in UTF-16 units, before no route matches it.
 const maxParam = 100
 
-// normaliseURL decodes the path as far as routing sees it: /api/%68ealth is /api/health, but an escaped slash separates nothing. It stays
-// escaped, with the other reserved characters, until the parameter it is part of is read.
+// normaliseURL decodes the path as far as routing sees it: /api/%68ealth is /api/health, but an escaped slash separates
+// nothing. It stays escaped, with the other reserved characters, until the parameter it is part of is read.
 func (s *server) normaliseURL(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		escaped := r.URL.EscapedPath()

@@ -1,7 +1,8 @@
 // Package artifact keeps bytes that are too long to stand in an event: results of tools, inputs of models.
 //
-// It owns that what is stored is what was redacted and hashed, that the same content is stored once, and that an id leads to its own bytes only.
-// Bytes are files below the data directory, or on a database that several servers share, rows of it, so that any of them can serve them.
+// It owns that what is stored is what was redacted and hashed, that the same content is stored once, and that an id
+// leads to its own bytes only. Bytes are files below the data directory, or on a database that several servers share,
+// rows of it, so that any of them can serve them.
 package artifact
 
 import (
@@ -65,7 +66,8 @@ type Store struct {
 
 // contents keeps bytes by their hash.
 type contents interface {
-	// put stores a content, which may be there already, before its row; the unit, if any, belongs into the row's transaction.
+	// put stores a content, which may be there already, before its row; the unit, if any, belongs into the row's
+	// transaction.
 	put(hash string, content []byte) (journal.Unit, error)
 	// open reads a content; ErrNotFound when it is gone.
 	open(ctx context.Context, hash string, size int64) (io.ReadSeekCloser, error)
@@ -99,7 +101,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the artifact has %d bytes, above the limit of %d", e.Size, e.Limit)
 }
 
-// Put stores a content, redacted, and returns its reference. sessionID is the session it belongs to, "" for none; *TooLargeError.
+// Put stores a content, redacted, and returns its reference. sessionID is the session it belongs to, "" for none;
+// *TooLargeError.
 func (s *Store) Put(ctx context.Context, sessionID, name, contentType string, content []byte) (Ref, error) {
 	if size := int64(len(content)); size > s.opts.MaxBytes {
 		return Ref{}, &TooLargeError{size, s.opts.MaxBytes}
@@ -109,8 +112,8 @@ func (s *Store) Put(ctx context.Context, sessionID, name, contentType string, co
 	}
 	sum := sha256.Sum256(content)
 	hash := hex.EncodeToString(sum[:])
-	ref := Ref{ID: uuid.NewString(), ContentType: cleanType(contentType), Size: int64(len(content)), Hash: "sha256:" + hash, Name: cleanName(name),
-		CreatedAt: s.opts.Now().UnixMilli()}
+	ref := Ref{ID: uuid.NewString(), ContentType: cleanType(contentType), Size: int64(len(content)),
+		Hash: "sha256:" + hash, Name: cleanName(name), CreatedAt: s.opts.Now().UnixMilli()}
 	bytes, err := s.bytes.put(hash, content)
 	if err != nil {
 		return Ref{}, fmt.Errorf("store artifact %s: %w", ref.Name, err)
@@ -121,8 +124,10 @@ func (s *Store) Put(ctx context.Context, sessionID, name, contentType string, co
 				return nil, err
 			}
 		}
-		_, err := tx.ExecContext(ctx, `insert into artifacts (id, session_id, name, content_type, size_bytes, hash, created_at)
-			values ($1, $2, $3, $4, $5, $6, $7)`, ref.ID, database.EncodeText(sessionID), database.EncodeText(ref.Name), ref.ContentType, ref.Size, hash, ref.CreatedAt)
+		_, err := tx.ExecContext(ctx,
+			`insert into artifacts (id, session_id, name, content_type, size_bytes, hash, created_at)
+			values ($1, $2, $3, $4, $5, $6, $7)`, ref.ID, database.EncodeText(sessionID), database.EncodeText(ref.Name),
+			ref.ContentType, ref.Size, hash, ref.CreatedAt)
 		if err != nil {
 			return nil, fmt.Errorf("store artifact %s: %w", ref.Name, err)
 		}
@@ -166,7 +171,8 @@ func (s *Store) Get(ctx context.Context, id string) (Ref, error) {
 	}
 	var ref Ref
 	var hash string
-	err := s.opts.DB.Read().QueryRowContext(ctx, `select id, name, content_type, size_bytes, hash, created_at from artifacts where id = $1`, id).
+	err := s.opts.DB.Read().QueryRowContext(ctx,
+		`select id, name, content_type, size_bytes, hash, created_at from artifacts where id = $1`, id).
 		Scan(&ref.ID, &ref.Name, &ref.ContentType, &ref.Size, &hash, &ref.CreatedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Ref{}, ErrNotFound

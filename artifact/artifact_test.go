@@ -80,7 +80,8 @@ func (s *site) read(id string) string {
 func (s *site) kept() (contents int) {
 	s.t.Helper()
 	if s.db.Engine() == database.Postgres {
-		if err := s.db.Read().QueryRowContext(s.t.Context(), `select count(distinct hash) from artifact_parts`).Scan(&contents); err != nil {
+		if err := s.db.Read().QueryRowContext(s.t.Context(), `select count(distinct hash) from artifact_parts`).
+			Scan(&contents); err != nil {
 			s.t.Fatal(err)
 		}
 		return contents
@@ -97,7 +98,8 @@ func (s *site) kept() (contents int) {
 	return contents
 }
 
-// AR-01, AR-02: whatever is stored comes back as it was, under a reference that says what it is; the same content is stored once.
+// AR-01, AR-02: whatever is stored comes back as it was, under a reference that says what it is; the same content is
+// stored once.
 func TestBytesComeBack(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -124,7 +126,8 @@ func TestBytesComeBack(t *testing.T) {
 		if kept := s.kept(); kept != len(contents) {
 			t.Errorf("%d contents are kept as %d", len(contents), kept)
 		}
-		for given, want := range map[string]string{"a/../b.txt": "b.txt", `C:\x\y.txt`: "y.txt", "": "artifact", "..": "artifact", "a\x00\n\"b": `a"b`} {
+		for given, want := range map[string]string{"a/../b.txt": "b.txt", `C:\x\y.txt`: "y.txt", "": "artifact",
+			"..": "artifact", "a\x00\n\"b": `a"b`} {
 			if ref := s.put("s", given, "no type", "x"); ref.Name != want || ref.ContentType != "application/octet-stream" {
 				t.Errorf("%q is stored as %q of %s", given, ref.Name, ref.ContentType)
 			}
@@ -139,8 +142,10 @@ func TestIDsLeadToTheirOwnBytesOnly(t *testing.T) {
 		s := open(t, db, nil)
 		ref := s.put("s", "n", "text/plain", "x")
 		hash := strings.TrimPrefix(ref.Hash, "sha256:")
-		for _, id := range []string{"", "..", "../../etc/passwd", hash, hash[:36], strings.ToUpper(ref.ID), ref.ID + "/", ref.ID + "x", ref.ID[:35], strings.Repeat("-", 36),
-			"00000000-0000-0000-0000-000000000000", "../../../../../../../../../etc/passwd"[:36], "'; drop table artifacts; -- 000000000", "\x00"} {
+		for _, id := range []string{"", "..", "../../etc/passwd", hash, hash[:36], strings.ToUpper(ref.ID), ref.ID + "/",
+			ref.ID + "x", ref.ID[:35], strings.Repeat("-", 36),
+			"00000000-0000-0000-0000-000000000000", "../../../../../../../../../etc/passwd"[:36],
+			"'; drop table artifacts; -- 000000000", "\x00"} {
 			if _, err := s.Get(t.Context(), id); !errors.Is(err, artifact.ErrNotFound) {
 				t.Errorf("get %q: %v", id, err)
 			}
@@ -162,7 +167,8 @@ func TestLimitsAndRedaction(t *testing.T) {
 			}
 		})
 		var large *artifact.TooLargeError
-		if _, err := s.Put(t.Context(), "s", "n", "text/plain", make([]byte, 21)); !errors.As(err, &large) || *large != (artifact.TooLargeError{Size: 21, Limit: 20}) || s.kept() != 0 {
+		if _, err := s.Put(t.Context(), "s", "n", "text/plain", make([]byte, 21)); !errors.As(err, &large) ||
+			*large != (artifact.TooLargeError{Size: 21, Limit: 20}) || s.kept() != 0 {
 			t.Errorf("21 bytes: %v", err)
 		}
 		ref, clean := s.put("s", "n", "text/plain", "key sk-secret"), s.put("s", "n", "text/plain", "key [REDACTED]")
@@ -183,7 +189,8 @@ func TestBytesAreThereAfterARestart(t *testing.T) {
 				o.Dir = s.dir // a server has its data directory to itself; on Postgres another node has another one
 			}
 		})
-		if got, err := next.Get(t.Context(), ref.ID); err != nil || got != ref || next.read(ref.ID) != strings.Repeat("x", 2<<20) {
+		if got, err := next.Get(t.Context(), ref.ID); err != nil || got != ref ||
+			next.read(ref.ID) != strings.Repeat("x", 2<<20) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -261,7 +268,8 @@ func TestArtifactsAreServed(t *testing.T) {
 			}
 		}
 		got := ask(ref.ID, true).Header()
-		if got.Get("ETag") != `"`+ref.Hash+`"` || got.Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasPrefix(got.Get("Content-Disposition"), "attachment; filename") ||
+		if got.Get("ETag") != `"`+ref.Hash+`"` || got.Get("Content-Type") != "text/html; charset=utf-8" ||
+			!strings.HasPrefix(got.Get("Content-Disposition"), "attachment; filename") ||
 			!strings.Contains(got.Get("Content-Security-Policy"), "sandbox") || got.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("the header is %v", got)
 		}
@@ -277,7 +285,8 @@ func TestLostBytesAreTold(t *testing.T) {
 	if err := os.Remove(filepath.Join(s.dir, hash[:2], hash)); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Open(t.Context(), ref.ID); !errors.Is(err, artifact.ErrNotFound) || !strings.Contains(fmt.Sprint(err), ref.ID) {
+	if _, _, err := s.Open(t.Context(), ref.ID); !errors.Is(err, artifact.ErrNotFound) ||
+		!strings.Contains(fmt.Sprint(err), ref.ID) {
 		t.Errorf("%v", err)
 	}
 	if again := s.put("s", "n", "text/plain", "x"); s.read(ref.ID) != "x" || again.Hash != ref.Hash {

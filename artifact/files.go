@@ -39,7 +39,8 @@ func (f *files) put(hash string, content []byte) (_ journal.Unit, err error) {
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(temporary))
 	}
-	// Written anew though it may be there: whoever drops it just now looks at the rows in the transaction that comes before this one's.
+	// Written anew though it may be there: whoever drops it just now looks at the rows in the transaction that comes
+	// before this one's.
 	return func(context.Context, database.Tx) ([]journal.Event, error) {
 		if _, err := os.Stat(target); errors.Is(err, fs.ErrNotExist) {
 			_, err = f.put(hash, content)

@@ -8,11 +8,13 @@ import (
 	"harness/journal"
 )
 
-// Prune takes away the artifacts of sessions that are gone, a few at a time, and the bytes that no other refers to. removed counts the rows.
+// Prune takes away the artifacts of sessions that are gone, a few at a time, and the bytes that no other refers to.
+// removed counts the rows.
 func (s *Store) Prune(ctx context.Context) (removed int64, err error) {
 	const most = 100
 	for {
-		left, err := database.ReadTexts(ctx, s.opts.DB.Read(), "read the artifacts of sessions that are gone", `select id from artifacts
+		left, err := database.ReadTexts(ctx, s.opts.DB.Read(), "read the artifacts of sessions that are gone",
+			`select id from artifacts
 			where session_id <> '' and not exists (select 1 from sessions where id = artifacts.session_id) limit $1`, most)
 		if err != nil || len(left) == 0 {
 			return removed, err
@@ -46,8 +48,9 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	return s.dropUnused(ctx, hash)
 }
 
-// dropUnused removes a content that nobody refers to. It comes after the commit that let go of it: what a transaction that failed still refers to
-// is not lost. Whoever stores the same content now does so in a transaction before or after this one, and looks whether it is there.
+// dropUnused removes a content that nobody refers to. It comes after the commit that let go of it: what a transaction
+// that failed still refers to is not lost. Whoever stores the same content now does so in a transaction before or after
+// this one, and looks whether it is there.
 func (s *Store) dropUnused(ctx context.Context, hash string) error {
 	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var used int64

@@ -20,13 +20,15 @@ type rows struct{ db *database.DB }
 func (r *rows) put(hash string, content []byte) (journal.Unit, error) {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var there int
-		if err := tx.QueryRowContext(ctx, `select count(*) from artifact_parts where hash = $1 and number = 0`, hash).Scan(&there); err != nil {
+		if err := tx.QueryRowContext(ctx, `select count(*) from artifact_parts where hash = $1 and number = 0`, hash).
+			Scan(&there); err != nil {
 			return nil, fmt.Errorf("look for the bytes %s: %w", hash, err)
 		}
 		for number, left := 0, content; there == 0 && (number == 0 || len(left) > 0); number++ {
 			part := left[:min(len(left), partBytes)]
 			left = left[len(part):]
-			_, err := tx.ExecContext(ctx, `insert into artifact_parts (hash, number, part) values ($1, $2, $3)`, hash, number, base64.StdEncoding.EncodeToString(part))
+			_, err := tx.ExecContext(ctx, `insert into artifact_parts (hash, number, part) values ($1, $2, $3)`, hash, number,
+				base64.StdEncoding.EncodeToString(part))
 			if err != nil {
 				return nil, fmt.Errorf("store the bytes %s: %w", hash, err)
 			}

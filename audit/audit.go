@@ -1,8 +1,8 @@
-// Package audit keeps one log of who did what, sealed so that nobody changes it unseen: requests, decisions, tool runs, failures of runtimes,
-// changes of extensions.
+// Package audit keeps one log of who did what, sealed so that nobody changes it unseen: requests, decisions, tool runs,
+// failures of runtimes, changes of extensions.
 //
-// It owns which events of the journal are part of it, the chain of hashes over them, and how that is checked. A row is written in the transaction
-// of the event it is of: there is no act without its row, and no row without its act.
+// It owns which events of the journal are part of it, the chain of hashes over them, and how that is checked. A row is
+// written in the transaction of the event it is of: there is no act without its row, and no row without its act.
 package audit
 
 import (
@@ -31,8 +31,8 @@ type Row struct {
 	Hash   string          `json:"hash"`
 }
 
-// seal is the hash of a row that comes after one with the hash before, "" for the first. What an event says is sealed as a text: whatever it is,
-// it has a hash.
+// seal is the hash of a row that comes after one with the hash before, "" for the first. What an event says is sealed
+// as a text: whatever it is, it has a hash.
 func (r Row) seal(before string) string {
 	text, err := json.Marshal([]any{before, r.Seq, r.Pos, r.SessionID, r.At, r.Actor, r.Kind, string(r.Detail)})
 	if err != nil {
@@ -42,30 +42,33 @@ func (r Row) seal(before string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// maxDetail bounds what of an event stands in the log, in bytes: the event has the rest, as long as it is kept, and the log its hash.
+// maxDetail bounds what of an event stands in the log, in bytes: the event has the rest, as long as it is kept, and the
+// log its hash.
 const maxDetail = 16 << 10
 
 // kinds are the events that are part of the log.
 func kinds() map[string]bool {
 	all := map[string]bool{}
 	for _, kind := range []string{
-		"approval_resolved", "tool_user_input_resolved", "tool_call_resolved", "session_deleted", "session_project_updated", "session_rolled_back",
-		"project_upserted", "project_deleted", "session.renamed", "runtime.started", "runtime.exited", "runtime.refused", "extension.reload",
-		"tool.call.requested", "tool.call.policy_evaluated", "tool.call.approved", "tool.call.denied", "tool.call.started", "tool.call.completed",
+		"approval_resolved", "tool_user_input_resolved", "tool_call_resolved", "session_deleted", "session_project_updated",
+		"session_rolled_back", "project_upserted", "project_deleted", "session.renamed", "runtime.started", "runtime.exited",
+		"runtime.refused", "extension.reload", "tool.call.requested", "tool.call.policy_evaluated", "tool.call.approved",
+		"tool.call.denied", "tool.call.started", "tool.call.completed",
 	} {
 		all[kind] = true
 	}
 	return all
 }
 
-// Writer seals events as they are stored. Make it with NewWriter and hand Write to the journal (journal.Options.Before).
+// Writer seals events as they are stored. Make it with NewWriter and hand Write to the journal
+// (journal.Options.Before).
 type Writer struct{ kinds map[string]bool }
 
 // NewWriter makes a writer.
 func NewWriter() *Writer { return &Writer{kinds()} }
 
-// Write adds the rows of events that are about to be stored, in their transaction; first is the position of the first of them. The journal's writer
-// holds the lock that orders all servers, so that the chain has one end.
+// Write adds the rows of events that are about to be stored, in their transaction; first is the position of the first
+// of them. The journal's writer holds the lock that orders all servers, so that the chain has one end.
 func (w *Writer) Write(ctx context.Context, tx database.Tx, first int64, events []journal.Record) error {
 	var last *Row
 	for i, event := range events {
@@ -79,9 +82,11 @@ func (w *Writer) Write(ctx context.Context, tx database.Tx, first int64, events 
 			}
 			last = &found
 		}
-		row := Row{Seq: last.Seq + 1, Pos: first + int64(i), SessionID: event.SessionID, At: event.Time, Actor: event.Actor, Kind: event.Type, Detail: detail(event.Payload)}
+		row := Row{Seq: last.Seq + 1, Pos: first + int64(i), SessionID: event.SessionID, At: event.Time, Actor: event.Actor,
+			Kind: event.Type, Detail: detail(event.Payload)}
 		row.Hash = row.seal(last.Hash)
-		_, err := tx.ExecContext(ctx, `insert into audit_log (seq, pos, session_id, at, actor, kind, detail, hash) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		_, err := tx.ExecContext(ctx,
+			`insert into audit_log (seq, pos, session_id, at, actor, kind, detail, hash) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			row.Seq, row.Pos, row.SessionID, row.At, row.Actor, row.Kind, string(row.Detail), row.Hash)
 		if err != nil {
 			return fmt.Errorf("write audit row %d: %w", row.Seq, err)
@@ -109,7 +114,8 @@ func detail(payload json.RawMessage) json.RawMessage {
 		return payload
 	}
 	sum := sha256.Sum256(payload)
-	return json.RawMessage(fmt.Sprintf(`{"payload_hash":"sha256:%s","payload_bytes":%d}`, hex.EncodeToString(sum[:]), len(payload)))
+	return json.RawMessage(fmt.Sprintf(`{"payload_hash":"sha256:%s","payload_bytes":%d}`, hex.EncodeToString(sum[:]),
+		len(payload)))
 }
 
 const columns = `seq, pos, session_id, at, actor, kind, detail, hash`

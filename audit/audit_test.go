@@ -33,7 +33,8 @@ func open(t *testing.T, db *database.DB) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, db: db, key: key, Journal: journal.New(db, journal.Options{Logger: zerolog.Nop(), Before: audit.NewWriter().Write})}
+	s := &site{t: t, db: db, key: key,
+		Journal: journal.New(db, journal.Options{Logger: zerolog.Nop(), Before: audit.NewWriter().Write})}
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,8 @@ func open(t *testing.T, db *database.DB) *site {
 func (s *site) act(n int) {
 	s.t.Helper()
 	for i := range n {
-		_, err := s.Append(s.t.Context(), journal.Event{SessionID: "s", Type: "tool.call.started", Actor: "ann", Time: int64(i + 1), Payload: json.RawMessage(fmt.Sprintf(`{"n": %d}`, i))},
+		_, err := s.Append(s.t.Context(), journal.Event{SessionID: "s", Type: "tool.call.started", Actor: "ann",
+			Time: int64(i + 1), Payload: json.RawMessage(fmt.Sprintf(`{"n": %d}`, i))},
 			journal.Event{SessionID: "s", Type: "transcript_updated"})
 		if err != nil {
 			s.t.Fatal(err)
@@ -86,7 +88,8 @@ func (s *site) checkpoint() string {
 	return signed
 }
 
-// OB-02: what happens is sealed with its event, in order and by all writers at once, and an act that is undone leaves no row.
+// OB-02: what happens is sealed with its event, in order and by all writers at once, and an act that is undone leaves
+// no row.
 func TestActsAreSealed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -105,8 +108,10 @@ func TestActsAreSealed(t *testing.T) {
 			}
 		})
 		group.Wait()
-		if _, err := s.Append(t.Context(), journal.Event{Type: "extension.reload", Payload: json.RawMessage(`"` + strings.Repeat("x", 20<<10) + `"`)},
-			journal.Event{SessionID: "s", Type: "tool.call.denied", Payload: json.RawMessage(strings.Repeat("[", 300) + "1e999" + strings.Repeat("]", 300))}); err != nil {
+		if _, err := s.Append(t.Context(),
+			journal.Event{Type: "extension.reload", Payload: json.RawMessage(`"` + strings.Repeat("x", 20<<10) + `"`)},
+			journal.Event{SessionID: "s", Type: "tool.call.denied",
+				Payload: json.RawMessage(strings.Repeat("[", 300) + "1e999" + strings.Repeat("]", 300))}); err != nil {
 			t.Fatal(err)
 		}
 		if v := s.verify(); v.Rows != 22 || len(v.Faults) > 0 {
@@ -116,7 +121,8 @@ func TestActsAreSealed(t *testing.T) {
 		err := audit.Each(t.Context(), db.Read(), "s", func(row audit.Row) error {
 			var kind, payload string
 			rows++
-			err := db.Read().QueryRowContext(t.Context(), `select type, payload from journal_events where pos = $1`, row.Pos).Scan(&kind, &payload)
+			err := db.Read().QueryRowContext(t.Context(), `select type, payload from journal_events where pos = $1`, row.Pos).
+				Scan(&kind, &payload)
 			if kind != row.Kind || payload != string(row.Detail) || row.SessionID != "s" {
 				t.Errorf("%+v is of the event %s %s", row, kind, payload)
 			}
@@ -147,21 +153,23 @@ func TestTamperingIsNamed(t *testing.T) {
 		s.tamper(`create table kept_log as select * from audit_log`)
 		s.tamper(`create table kept_points as select * from audit_checkpoints`)
 		for name, c := range map[string]struct{ change, says string }{
-			"actor":               {`update audit_log set actor = 'bob' where seq = 4`, "row 4 (tool.call.started"},
-			"detail":              {`update audit_log set detail = '{"n":9}' where seq = 7`, "row 7 (tool.call.started"},
-			"hash":                {`update audit_log set hash = 'x' where seq = 5`, "row 5 "},
-			"one removed":         {`delete from audit_log where seq = 3`, "row 3 was removed"},
-			"some removed":        {`delete from audit_log where seq between 3 and 5`, "rows 3 to 5 were removed"},
-			"the first":           {`delete from audit_log where seq = 1`, "row 1 was removed"},
-			"a cut tail":          {`delete from audit_log where seq > 6`, "row 10 was signed: its tail was cut off"},
-			"everything":          {`delete from audit_log`, "row 10 was signed: its tail was cut off"},
-			"a forged checkpoint": {`update audit_checkpoints set note = replace(note, '10', '11')`, "checkpoint of row 10 does not hold"},
+			"actor":        {`update audit_log set actor = 'bob' where seq = 4`, "row 4 (tool.call.started"},
+			"detail":       {`update audit_log set detail = '{"n":9}' where seq = 7`, "row 7 (tool.call.started"},
+			"hash":         {`update audit_log set hash = 'x' where seq = 5`, "row 5 "},
+			"one removed":  {`delete from audit_log where seq = 3`, "row 3 was removed"},
+			"some removed": {`delete from audit_log where seq between 3 and 5`, "rows 3 to 5 were removed"},
+			"the first":    {`delete from audit_log where seq = 1`, "row 1 was removed"},
+			"a cut tail":   {`delete from audit_log where seq > 6`, "row 10 was signed: its tail was cut off"},
+			"everything":   {`delete from audit_log`, "row 10 was signed: its tail was cut off"},
+			"a forged checkpoint": {`update audit_checkpoints set note = replace(note, '10', '11')`,
+				"checkpoint of row 10 does not hold"},
 		} {
 			s.tamper(c.change)
 			if v := s.verify(); !strings.Contains(strings.Join(v.Faults, "; "), c.says) {
 				t.Errorf("%s: %v, want %q", name, v.Faults, c.says)
 			}
-			for _, undo := range []string{`delete from audit_log`, `delete from audit_checkpoints`, `insert into audit_log select * from kept_log`, `insert into audit_checkpoints select * from kept_points`} {
+			for _, undo := range []string{`delete from audit_log`, `delete from audit_checkpoints`,
+				`insert into audit_log select * from kept_log`, `insert into audit_checkpoints select * from kept_points`} {
 				s.tamper(undo)
 			}
 		}

@@ -94,7 +94,8 @@ func Checkpoint(ctx context.Context, log Journal, key Key, now int64) (signed st
 			return nil, err
 		}
 		var known int64
-		if err := tx.QueryRowContext(ctx, `select count(*) from audit_checkpoints where seq = $1`, last.Seq).Scan(&known); err != nil {
+		if err := tx.QueryRowContext(ctx, `select count(*) from audit_checkpoints where seq = $1`, last.Seq).
+			Scan(&known); err != nil {
 			return nil, fmt.Errorf("look for a checkpoint of the audit log: %w", err)
 		}
 		if known > 0 {
@@ -123,8 +124,10 @@ func sign(ctx context.Context, tx database.Tx, key Key, what string, row Row, no
 // Prune removes the rows from before a time (ms), but for the last one of the log, and signs up to where it did.
 func Prune(ctx context.Context, log Journal, key Key, before, now int64) (removed int64, err error) {
 	_, err = log.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		last, err := scan(tx.QueryRowContext(ctx, `select `+columns+` from audit_log where at < $1 and seq < (select max(seq) from audit_log)
-			and not exists (select 1 from audit_log younger where younger.seq < audit_log.seq and younger.at >= $1) order by seq desc limit 1`, before))
+		last, err := scan(
+			tx.QueryRowContext(ctx, `select `+columns+` from audit_log where at < $1 and seq < (select max(seq) from audit_log)
+			and not exists (select 1 from audit_log younger where younger.seq < audit_log.seq and younger.at >= $1) order by seq desc limit 1`,
+				before))
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil, nil
 		}
@@ -147,8 +150,10 @@ func Prune(ctx context.Context, log Journal, key Key, before, now int64) (remove
 	return removed, err
 }
 
-// checkpoints are the hashes that were signed, by row, and the row up to which the log was removed, the zero one for none.
-func checkpoints(ctx context.Context, q database.Querier, keys note.Verifiers, fault func(format string, args ...any)) (signed map[int64]string, from Row, err error) {
+// checkpoints are the hashes that were signed, by row, and the row up to which the log was removed, the zero one for
+// none.
+func checkpoints(ctx context.Context, q database.Querier, keys note.Verifiers, fault func(format string, args ...any)) (
+	signed map[int64]string, from Row, err error) {
 	signed = map[int64]string{}
 	err = database.ReadEach(ctx, q, "read the checkpoints of the audit log", func(row database.Row) error {
 		var seq int64
@@ -188,8 +193,8 @@ func open(text string, keys note.Verifiers) (what string, seq int64, hash string
 	return what, seq, hash, nil
 }
 
-// VerifyAgainst is Verify with a checkpoint that was kept elsewhere: it also says what is missing when somebody who could write the log cut off
-// its tail and the checkpoints of it.
+// VerifyAgainst is Verify with a checkpoint that was kept elsewhere: it also says what is missing when somebody who
+// could write the log cut off its tail and the checkpoints of it.
 func VerifyAgainst(ctx context.Context, q database.Querier, keys note.Verifiers, kept string) (Verdict, error) {
 	v, err := Verify(ctx, q, keys)
 	if err != nil || kept == "" {
@@ -200,12 +205,14 @@ func VerifyAgainst(ctx context.Context, q database.Querier, keys note.Verifiers,
 		return v, fmt.Errorf("the checkpoint given: %w", err)
 	}
 	found := ""
-	err = database.ReadEach(ctx, q, "read audit row", func(row database.Row) error { return row.Scan(&found) }, `select hash from audit_log where seq = $1`, seq)
+	err = database.ReadEach(ctx, q, "read audit row", func(row database.Row) error { return row.Scan(&found) },
+		`select hash from audit_log where seq = $1`, seq)
 	switch {
 	case err != nil:
 		return v, err
 	case found == "":
-		v.Faults = append(v.Faults, fmt.Sprintf("row %d of the checkpoint given is not there: the log's tail was cut off", seq))
+		v.Faults = append(v.Faults,
+			fmt.Sprintf("row %d of the checkpoint given is not there: the log's tail was cut off", seq))
 	case found != hash:
 		v.Faults = append(v.Faults, fmt.Sprintf("row %d is another than the one of the checkpoint given", seq))
 	}

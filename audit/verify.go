@@ -11,7 +11,8 @@ import (
 
 // Verdict is what a look at the whole log came to.
 type Verdict struct {
-	// Rows is how many rows there are, Checkpoints how many signed states of the chain hold, Signed up to which row the last of them does.
+	// Rows is how many rows there are, Checkpoints how many signed states of the chain hold, Signed up to which row the
+	// last of them does.
 	Rows, Checkpoints, Signed int64
 	// Faults say in words what is wrong and where; none when the log is whole.
 	Faults []string
@@ -20,8 +21,8 @@ type Verdict struct {
 // maxFaults bounds the list: what comes after a break is not told row by row.
 const maxFaults = 100
 
-// Verify looks at the whole log: every row is there, is what it was, and the chain reaches as far as it was signed. keys are those that
-// signed the checkpoints.
+// Verify looks at the whole log: every row is there, is what it was, and the chain reaches as far as it was signed.
+// keys are those that signed the checkpoints.
 func Verify(ctx context.Context, q database.Querier, keys note.Verifiers) (Verdict, error) {
 	v := Verdict{}
 	fault := func(format string, args ...any) {
@@ -42,7 +43,8 @@ func Verify(ctx context.Context, q database.Querier, keys note.Verifiers) (Verdi
 				fault("rows %d to %d were removed", last.Seq+1, row.Seq-1)
 			}
 		} else if row.seal(last.Hash) != row.Hash {
-			fault("row %d (%s of session %q, by %q) was changed, or the one before it", row.Seq, row.Kind, row.SessionID, row.Actor)
+			fault("row %d (%s of session %q, by %q) was changed, or the one before it", row.Seq, row.Kind,
+				row.SessionID, row.Actor)
 		}
 		if hash, is := signed[row.Seq]; is {
 			if hash != row.Hash {

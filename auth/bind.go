@@ -12,8 +12,9 @@ type BindError struct{ Host string }
 
 // Error implements error.
 func (e *BindError) Error() string {
-	return fmt.Sprintf("HOST: %q would let other machines in without authentication; set HARNESS_AUTH_TOKEN, or HOST=127.0.0.1, "+
-		"or HARNESS_INSECURE_NO_AUTH=true when a proxy in front authenticates", e.Host)
+	return fmt.Sprintf(
+		"HOST: %q would let other machines in without authentication; set HARNESS_AUTH_TOKEN, or HOST=127.0.0.1, "+
+			"or HARNESS_INSECURE_NO_AUTH=true when a proxy in front authenticates", e.Host)
 }
 
 // CheckBind decides whether the server may listen on host: a loopback address

@@ -2,8 +2,8 @@ package auth
 
 import "net/http"
 
-// What pages of the listed origins may send and read beside what every page may. Credentials are not allowed: no route reads a cookie, and
-// the token goes in Authorization, which a page sets itself.
+// What pages of the listed origins may send and read beside what every page may. Credentials are not allowed: no route
+// reads a cookie, and the token goes in Authorization, which a page sets itself.
 const (
 	corsMethods = "GET, HEAD, POST, DELETE"
 	corsHeaders = "Authorization, Content-Type, If-None-Match, Traceparent, X-Request-Id"
@@ -11,8 +11,8 @@ const (
 	corsMaxAge  = "600" // seconds
 )
 
-// allowCORS lets pages of the listed origins read the answer, and answers their preflight requests itself: done. Everybody else gets what
-// there would be without it. Websockets know no CORS.
+// allowCORS lets pages of the listed origins read the answer, and answers their preflight requests itself: done.
+// Everybody else gets what there would be without it. Websockets know no CORS.
 func allowCORS(w http.ResponseWriter, r *http.Request, allowed []string) (done bool) {
 	if len(allowed) == 0 || r.Header.Get("Upgrade") != "" {
 		return false

@@ -20,7 +20,8 @@ func TestCORS(t *testing.T) {
 		"Access-Control-Expose-Headers": {"ETag, Retry-After, WWW-Authenticate, X-Request-Id"},
 	}
 	preflight := http.Header{
-		"Vary": {"Origin"}, "Access-Control-Allow-Origin": {page}, "Access-Control-Allow-Methods": {"GET, HEAD, POST, DELETE"},
+		"Vary": {"Origin"}, "Access-Control-Allow-Origin": {page},
+		"Access-Control-Allow-Methods": {"GET, HEAD, POST, DELETE"},
 		"Access-Control-Allow-Headers": {"Authorization, Content-Type, If-None-Match, Traceparent, X-Request-Id"},
 		"Access-Control-Max-Age":       {"600"},
 	}
@@ -48,7 +49,8 @@ func TestCORS(t *testing.T) {
 		"star":                     {listed, "GET", []string{"Origin: *"}, 200, vary},
 		"two origins":              {listed, "GET", []string{"Origin: " + page, "Origin: " + page}, 200, vary},
 		"none listed":              {nil, "OPTIONS", []string{"Origin: " + page, asks}, 200, http.Header{}},
-		"websocket":                {listed, "GET", []string{"Origin: " + page, "Connection: Upgrade", "Upgrade: websocket"}, 200, http.Header{}},
+		"websocket": {listed, "GET", []string{"Origin: " + page, "Connection: Upgrade", "Upgrade: websocket"},
+			200, http.Header{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +68,10 @@ func TestCORS(t *testing.T) {
 				want = maps.Clone(readable)
 				want.Set("Access-Control-Allow-Origin", "HTTP://LOCALHOST:5173")
 			}
-			if w.Code != c.status || !maps.EqualFunc(w.Result().Header, want, func(a, b []string) bool { return strings.Join(a, "|") == strings.Join(b, "|") }) {
+			if w.Code != c.status ||
+				!maps.EqualFunc(w.Result().Header, want, func(a, b []string) bool {
+					return strings.Join(a, "|") == strings.Join(b, "|")
+				}) {
 				t.Errorf("%d %v, want %d %v", w.Code, w.Result().Header, c.status, want)
 			}
 		})
@@ -77,7 +82,8 @@ func TestCORS(t *testing.T) {
 // name it calls the server by is checked before.
 func TestCORSOfRefusals(t *testing.T) {
 	t.Parallel()
-	guard := auth.Guard(auth.Options{BoundHost: "127.0.0.1", AllowedOrigins: []string{"http://localhost:5173"}, Token: token})
+	guard := auth.Guard(auth.Options{BoundHost: "127.0.0.1", AllowedOrigins: []string{"http://localhost:5173"},
+		Token: token})
 	ask := func(method, host string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, "/api/sessions", nil)
 		r.Host = host
@@ -87,13 +93,15 @@ func TestCORSOfRefusals(t *testing.T) {
 		guard(http.NotFoundHandler()).ServeHTTP(w, r)
 		return w
 	}
-	if got := ask("GET", "127.0.0.1:3001"); got.Code != 401 || got.Header().Get("Access-Control-Allow-Origin") != "http://localhost:5173" {
+	if got := ask("GET", "127.0.0.1:3001"); got.Code != 401 ||
+		got.Header().Get("Access-Control-Allow-Origin") != "http://localhost:5173" {
 		t.Errorf("without a token: %d %v", got.Code, got.Header())
 	}
 	if got := ask("OPTIONS", "127.0.0.1:3001"); got.Code != 204 {
 		t.Errorf("preflight: %d %v", got.Code, got.Header())
 	}
-	if got := ask("OPTIONS", "attacker.example:3001"); got.Code != 403 || got.Header().Get("Access-Control-Allow-Origin") != "" {
+	if got := ask("OPTIONS", "attacker.example:3001"); got.Code != 403 ||
+		got.Header().Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("under another name: %d %v", got.Code, got.Header())
 	}
 }

@@ -66,7 +66,8 @@ func Guard(o Options) func(http.Handler) http.Handler {
 			}
 			if originMatters(r) && !o.originAllowed(r) {
 				refuse(w, http.StatusForbidden, "forbidden_origin",
-					fmt.Sprintf("origin %s may not do this; the operator can add it to HARNESS_ALLOWED_ORIGINS", quoted(r.Header.Get("Origin"))))
+					fmt.Sprintf("origin %s may not do this; the operator can add it to HARNESS_ALLOWED_ORIGINS",
+						quoted(r.Header.Get("Origin"))))
 				return
 			}
 			principal := Principal{Actor: "local", Role: RoleAdmin}
@@ -84,7 +85,8 @@ func Guard(o Options) func(http.Handler) http.Handler {
 				principal = Principal{Actor: "token", Role: RoleOwner}
 			case token.required() && !isOpen(r):
 				w.Header().Set("WWW-Authenticate", `Bearer realm="harness"`)
-				refuse(w, http.StatusUnauthorized, "unauthorized", "a valid access token is required: send Authorization: Bearer <HARNESS_AUTH_TOKEN>")
+				refuse(w, http.StatusUnauthorized, "unauthorized",
+					"a valid access token is required: send Authorization: Bearer <HARNESS_AUTH_TOKEN>")
 				return
 			case token.required():
 				principal = Principal{Actor: "anonymous", Role: RoleMember}
@@ -140,8 +142,8 @@ func (o Options) fromTrustedProxy(r *http.Request) bool {
 	return slices.ContainsFunc(o.TrustedProxies, func(trusted netip.Prefix) bool { return trusted.Contains(address) })
 }
 
-// isOpen lists what needs no token: an orchestrator's probes have none, nor has a browser that looks at the documentation, and agents show a
-// bearer of their session's, which is checked there.
+// isOpen lists what needs no token: an orchestrator's probes have none, nor has a browser that looks at the
+// documentation, and agents show a bearer of their session's, which is checked there.
 func isOpen(r *http.Request) bool {
 	if r.URL.Path == toolsPath {
 		return r.Header.Get("Upgrade") == ""

@@ -55,7 +55,9 @@ func (c request) send(o auth.Options) (int, string, *auth.Principal) {
 	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
 		return w.Code, "not JSON: " + w.Body.String(), principal
 	}
-	if body.Code != "" && (body.Status != "error" || body.Message == "" || w.Header().Get("Content-Type") != "application/json; charset=utf-8") {
+	if body.Code != "" &&
+		(body.Status != "error" || body.Message == "" ||
+			w.Header().Get("Content-Type") != "application/json; charset=utf-8") {
 		return w.Code, "bad envelope: " + w.Body.String(), principal
 	}
 	return w.Code, body.Code, principal
@@ -84,33 +86,56 @@ func TestGuardHostAndOrigin(t *testing.T) {
 	upgrade := []string{"Connection: Upgrade", "Upgrade: websocket"}
 	run(t, auth.Options{BoundHost: "127.0.0.1", AllowedOrigins: []string{"https://ui.example"}}, []request{
 		{name: "no origin post", method: "POST", path: "/api/sessions", want: 200},
-		{name: "own origin post", method: "POST", path: "/api/sessions", headers: []string{"Origin: http://127.0.0.1:3001"}, want: 200},
-		{name: "listed origin post", method: "POST", path: "/api/sessions", headers: []string{"Origin: https://ui.example"}, want: 200},
+		{name: "own origin post", method: "POST", path: "/api/sessions", headers: []string{"Origin: http://127.0.0.1:3001"},
+			want: 200},
+		{name: "listed origin post", method: "POST", path: "/api/sessions", headers: []string{"Origin: https://ui.example"},
+			want: 200},
 		{name: "foreign get passes", method: "GET", path: "/api/sessions", headers: foreign, want: 200},
-		{name: "own stream", method: "GET", path: "/api/stream", headers: append([]string{"Origin: http://127.0.0.1:3001"}, upgrade...), want: 200},
+		{name: "own stream", method: "GET", path: "/api/stream",
+			headers: append([]string{"Origin: http://127.0.0.1:3001"}, upgrade...), want: 200},
 		{name: "stream without origin", method: "GET", path: "/api/stream", headers: upgrade, want: 200},
-		{name: "same-origin fetch", method: "POST", path: "/api/sessions", headers: []string{"Sec-Fetch-Site: same-origin"}, want: 200},
+		{name: "same-origin fetch", method: "POST", path: "/api/sessions", headers: []string{"Sec-Fetch-Site: same-origin"},
+			want: 200},
 
-		{name: "rebound host", method: "GET", path: "/api/sessions", host: "attacker.example:3001", want: 403, code: "forbidden_host"},
-		{name: "rebound host and origin", method: "POST", path: "/api/sessions", host: "attacker.example:3001", headers: []string{"Origin: http://attacker.example:3001"}, want: 403, code: "forbidden_host"},
-		{name: "rebound health", method: "GET", path: "/api/health", host: "attacker.example:3001", want: 403, code: "forbidden_host"},
+		{name: "rebound host", method: "GET", path: "/api/sessions", host: "attacker.example:3001", want: 403,
+			code: "forbidden_host"},
+		{name: "rebound host and origin", method: "POST", path: "/api/sessions", host: "attacker.example:3001",
+			headers: []string{"Origin: http://attacker.example:3001"}, want: 403, code: "forbidden_host"},
+		{name: "rebound health", method: "GET", path: "/api/health", host: "attacker.example:3001", want: 403,
+			code: "forbidden_host"},
 		{name: "foreign post", method: "POST", path: "/api/sessions", headers: foreign, want: 403, code: "forbidden_origin"},
 		{name: "foreign put", method: "PUT", path: "/api/x", headers: foreign, want: 403, code: "forbidden_origin"},
 		{name: "foreign delete", method: "DELETE", path: "/api/x", headers: foreign, want: 403, code: "forbidden_origin"},
-		{name: "foreign made-up method", method: "FROB", path: "/api/x", headers: foreign, want: 403, code: "forbidden_origin"},
-		{name: "foreign connect", method: "CONNECT", path: "/api/stream", headers: foreign, want: 403, code: "forbidden_origin"},
-		{name: "null post", method: "POST", path: "/api/sessions", headers: []string{"Origin: null"}, want: 403, code: "forbidden_origin"},
-		{name: "empty origin", method: "POST", path: "/api/sessions", headers: []string{"Origin: "}, want: 403, code: "forbidden_origin"},
-		{name: "two origins", method: "POST", path: "/api/sessions", headers: []string{"Origin: http://127.0.0.1:3001", "Origin: https://attacker.example"}, want: 403, code: "forbidden_origin"},
-		{name: "cross-site without origin", method: "POST", path: "/api/sessions", headers: []string{"Sec-Fetch-Site: cross-site"}, want: 403, code: "forbidden_origin"},
-		{name: "foreign stream", method: "GET", path: "/api/stream", headers: append(foreign, upgrade...), want: 403, code: "forbidden_origin"},
-		{name: "foreign stream without upgrade", method: "GET", path: "/api/stream", headers: foreign, want: 403, code: "forbidden_origin"},
-		{name: "foreign stream spelt", method: "GET", path: "/api/%73tream", headers: foreign, want: 403, code: "forbidden_origin"},
-		{name: "foreign upgrade elsewhere", method: "GET", path: "/api/health", headers: append(foreign, upgrade...), want: 403, code: "forbidden_origin"},
-		{name: "null stream", method: "GET", path: "/api/stream", headers: append([]string{"Origin: null"}, upgrade...), want: 403, code: "forbidden_origin"},
-		{name: "other port stream", method: "GET", path: "/api/stream", headers: append([]string{"Origin: http://127.0.0.1:5173"}, upgrade...), want: 403, code: "forbidden_origin"},
-		{name: "other scheme stream", method: "GET", path: "/api/stream", headers: append([]string{"Origin: https://127.0.0.1:3001"}, upgrade...), want: 403, code: "forbidden_origin"},
-		{name: "suffix stream", method: "GET", path: "/api/stream", headers: append([]string{"Origin: http://127.0.0.1:3001.attacker.example"}, upgrade...), want: 403, code: "forbidden_origin"},
+		{name: "foreign made-up method", method: "FROB", path: "/api/x", headers: foreign, want: 403,
+			code: "forbidden_origin"},
+		{name: "foreign connect", method: "CONNECT", path: "/api/stream", headers: foreign, want: 403,
+			code: "forbidden_origin"},
+		{name: "null post", method: "POST", path: "/api/sessions", headers: []string{"Origin: null"}, want: 403,
+			code: "forbidden_origin"},
+		{name: "empty origin", method: "POST", path: "/api/sessions", headers: []string{"Origin: "}, want: 403,
+			code: "forbidden_origin"},
+		{name: "two origins", method: "POST", path: "/api/sessions",
+			headers: []string{"Origin: http://127.0.0.1:3001", "Origin: https://attacker.example"}, want: 403,
+			code: "forbidden_origin"},
+		{name: "cross-site without origin", method: "POST", path: "/api/sessions",
+			headers: []string{"Sec-Fetch-Site: cross-site"}, want: 403, code: "forbidden_origin"},
+		{name: "foreign stream", method: "GET", path: "/api/stream", headers: append(foreign, upgrade...), want: 403,
+			code: "forbidden_origin"},
+		{name: "foreign stream without upgrade", method: "GET", path: "/api/stream", headers: foreign, want: 403,
+			code: "forbidden_origin"},
+		{name: "foreign stream spelt", method: "GET", path: "/api/%73tream", headers: foreign, want: 403,
+			code: "forbidden_origin"},
+		{name: "foreign upgrade elsewhere", method: "GET", path: "/api/health", headers: append(foreign, upgrade...),
+			want: 403, code: "forbidden_origin"},
+		{name: "null stream", method: "GET", path: "/api/stream", headers: append([]string{"Origin: null"}, upgrade...),
+			want: 403, code: "forbidden_origin"},
+		{name: "other port stream", method: "GET", path: "/api/stream",
+			headers: append([]string{"Origin: http://127.0.0.1:5173"}, upgrade...), want: 403, code: "forbidden_origin"},
+		{name: "other scheme stream", method: "GET", path: "/api/stream",
+			headers: append([]string{"Origin: https://127.0.0.1:3001"}, upgrade...), want: 403, code: "forbidden_origin"},
+		{name: "suffix stream", method: "GET", path: "/api/stream",
+			headers: append([]string{"Origin: http://127.0.0.1:3001.attacker.example"}, upgrade...), want: 403,
+			code: "forbidden_origin"},
 	})
 }
 
@@ -120,8 +145,10 @@ func TestGuardToken(t *testing.T) {
 	ws := []string{"Connection: Upgrade", "Upgrade: websocket"}
 	run(t, auth.Options{BoundHost: "0.0.0.0", Token: token}, []request{
 		{name: "bearer", method: "POST", path: "/api/sessions", headers: []string{bearer}, want: 200},
-		{name: "bearer lower case", method: "GET", path: "/api/sessions", headers: []string{"Authorization: bearer   " + token}, want: 200},
-		{name: "own header", method: "GET", path: "/api/sessions", headers: []string{"X-Harness-Token: " + token, "Authorization: Bearer some.jwt.here"}, want: 200},
+		{name: "bearer lower case", method: "GET", path: "/api/sessions",
+			headers: []string{"Authorization: bearer   " + token}, want: 200},
+		{name: "own header", method: "GET", path: "/api/sessions",
+			headers: []string{"X-Harness-Token: " + token, "Authorization: Bearer some.jwt.here"}, want: 200},
 		{name: "health", method: "GET", path: "/api/health", want: 200},
 		{name: "health head", method: "HEAD", path: "/api/health", want: 200},
 		{name: "ready", method: "GET", path: "/readyz", want: 200},
@@ -137,20 +164,29 @@ func TestGuardToken(t *testing.T) {
 		{name: "none on root", method: "GET", path: "/", want: 401, code: "unauthorized"},
 		{name: "none on metrics", method: "GET", path: "/metrics", want: 401, code: "unauthorized"},
 		{name: "double slash", method: "GET", path: "http://h//api/sessions", want: 401, code: "unauthorized"},
-		{name: "wrong", method: "GET", path: "/api/sessions", headers: []string{bearer + "x"}, want: 401, code: "unauthorized"},
-		{name: "prefix", method: "GET", path: "/api/sessions", headers: []string{bearer[:len(bearer)-1]}, want: 401, code: "unauthorized"},
-		{name: "empty bearer", method: "GET", path: "/api/sessions", headers: []string{"Authorization: Bearer "}, want: 401, code: "unauthorized"},
-		{name: "basic", method: "GET", path: "/api/sessions", headers: []string{"Authorization: Basic " + token}, want: 401, code: "unauthorized"},
-		{name: "bare", method: "GET", path: "/api/sessions", headers: []string{"Authorization: " + token}, want: 401, code: "unauthorized"},
-		{name: "two headers", method: "GET", path: "/api/sessions", headers: []string{bearer, "Authorization: Bearer other"}, want: 401, code: "unauthorized"},
+		{name: "wrong", method: "GET", path: "/api/sessions", headers: []string{bearer + "x"}, want: 401,
+			code: "unauthorized"},
+		{name: "prefix", method: "GET", path: "/api/sessions", headers: []string{bearer[:len(bearer)-1]}, want: 401,
+			code: "unauthorized"},
+		{name: "empty bearer", method: "GET", path: "/api/sessions", headers: []string{"Authorization: Bearer "}, want: 401,
+			code: "unauthorized"},
+		{name: "basic", method: "GET", path: "/api/sessions", headers: []string{"Authorization: Basic " + token}, want: 401,
+			code: "unauthorized"},
+		{name: "bare", method: "GET", path: "/api/sessions", headers: []string{"Authorization: " + token}, want: 401,
+			code: "unauthorized"},
+		{name: "two headers", method: "GET", path: "/api/sessions", headers: []string{bearer, "Authorization: Bearer other"},
+			want: 401, code: "unauthorized"},
 		{name: "query on rest", method: "GET", path: "/api/sessions?access_token=" + token, want: 401, code: "unauthorized"},
-		{name: "query on stream without upgrade", method: "GET", path: "/api/stream?access_token=" + token, want: 401, code: "unauthorized"},
-		{name: "query twice", method: "GET", path: "/api/stream?access_token=x&access_token=" + token, headers: ws, want: 401, code: "unauthorized"},
+		{name: "query on stream without upgrade", method: "GET", path: "/api/stream?access_token=" + token, want: 401,
+			code: "unauthorized"},
+		{name: "query twice", method: "GET", path: "/api/stream?access_token=x&access_token=" + token, headers: ws, want: 401,
+			code: "unauthorized"},
 		{name: "stream without", method: "GET", path: "/api/stream", headers: ws, want: 401, code: "unauthorized"},
 		{name: "health post", method: "POST", path: "/api/health", want: 401, code: "unauthorized"},
 		{name: "health upgrade", method: "GET", path: "/api/health", headers: ws, want: 401, code: "unauthorized"},
 		{name: "health slash", method: "GET", path: "/api/health/", want: 401, code: "unauthorized"},
-		{name: "token does not excuse a foreign origin", method: "POST", path: "/api/sessions", headers: []string{bearer, "Origin: null"}, want: 403, code: "forbidden_origin"},
+		{name: "token does not excuse a foreign origin", method: "POST", path: "/api/sessions",
+			headers: []string{bearer, "Origin: null"}, want: 403, code: "forbidden_origin"},
 	})
 }
 
@@ -170,9 +206,10 @@ func TestPrincipals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var got auth.Principal
-			h := auth.Guard(auth.Options{BoundHost: "127.0.0.1", Token: c.token})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				got, _ = auth.PrincipalFrom(r.Context())
-			}))
+			h := auth.Guard(auth.Options{BoundHost: "127.0.0.1", Token: c.token})(
+				http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					got, _ = auth.PrincipalFrom(r.Context())
+				}))
 			r := httptest.NewRequest(http.MethodGet, "/api/health", nil)
 			r.Host, r.RemoteAddr = "127.0.0.1", c.peer
 			r.Header.Set("X-Forwarded-For", "127.0.0.1")
@@ -227,13 +264,14 @@ func TestTLSMakesTheOwnSchemeHTTPS(t *testing.T) {
 func TestRefusedBeforeUpgradeOnARealSocket(t *testing.T) {
 	t.Parallel()
 	upgraded := make(chan string, 16)
-	server := httptest.NewServer(auth.Guard(auth.Options{BoundHost: "127.0.0.1"})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		upgraded <- r.Header.Get("Origin")
-		c, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
-		if err == nil {
-			_ = c.Close(websocket.StatusNormalClosure, "")
-		}
-	})))
+	server := httptest.NewServer(
+		auth.Guard(auth.Options{BoundHost: "127.0.0.1"})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			upgraded <- r.Header.Get("Origin")
+			c, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+			if err == nil {
+				_ = c.Close(websocket.StatusNormalClosure, "")
+			}
+		})))
 	t.Cleanup(server.Close)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)

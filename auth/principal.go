@@ -19,7 +19,8 @@ const (
 	RoleSystem Role = "system"
 )
 
-// RoleAgent is that of whatever a runtime runs: no token gives it, and none takes it away. What it may do depends on its session's job.
+// RoleAgent is that of whatever a runtime runs: no token gives it, and none takes it away. What it may do depends on
+// its session's job.
 const RoleAgent Role = "agent"
 
 // Valid tells whether r is one of the four roles (case matters).

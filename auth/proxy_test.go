@@ -7,12 +7,14 @@ import (
 	"harness/auth"
 )
 
-// Behind a proxy that ends TLS, the server's own page is one of https: only a trusted proxy may say so, and it makes no other origin ours.
+// Behind a proxy that ends TLS, the server's own page is one of https: only a trusted proxy may say so, and it makes no
+// other origin ours.
 func TestATrustedProxyTellsTheSchemeOfTheBrowser(t *testing.T) {
 	t.Parallel()
 	own, tls := "Origin: https://harness.example", "X-Forwarded-Proto: https"
 	ask := func(name string, want int, headers ...string) request {
-		one := request{name: name, method: "POST", path: "/api/sessions", host: "harness.example", headers: headers, want: want}
+		one := request{name: name, method: "POST", path: "/api/sessions", host: "harness.example", headers: headers,
+			want: want}
 		if want != 200 {
 			one.code = "forbidden_origin"
 		}

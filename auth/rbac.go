@@ -82,7 +82,8 @@ func NewRBAC(opts RBACOptions) *RBAC {
 		opts.Clock = time.Now
 	}
 	// Only HMAC is accepted, so a public key can never be taken for a secret, nor "none" for a signature.
-	options := []jwt.ParserOption{jwt.WithValidMethods([]string{"HS256", "HS384", "HS512"}), jwt.WithLeeway(jwtLeeway), jwt.WithTimeFunc(opts.Clock)}
+	options := []jwt.ParserOption{jwt.WithValidMethods([]string{"HS256", "HS384", "HS512"}), jwt.WithLeeway(jwtLeeway),
+		jwt.WithTimeFunc(opts.Clock)}
 	if opts.JWTIssuer != "" {
 		options = append(options, jwt.WithIssuer(opts.JWTIssuer))
 	}
@@ -114,8 +115,8 @@ func forbidden(code string) *Refusal {
 	return &Refusal{HTTPStatus: http.StatusForbidden, Status: "forbidden", Code: code}
 }
 
-// Authorize tells on whose behalf a request comes, and refuses a role that is not among those allowed. With insufficient_role the principal
-// is set all the same, for the record.
+// Authorize tells on whose behalf a request comes, and refuses a role that is not among those allowed. With
+// insufficient_role the principal is set all the same, for the record.
 func (r *RBAC) Authorize(req *http.Request, allowed ...Role) (Principal, *Refusal) {
 	principal, refusal := r.identify(req)
 	if refusal != nil {
@@ -153,7 +154,8 @@ const (
 	actorHeader2    = "X-Codex-Rbac-Actor"
 )
 
-// header reads a header trimmed. One sent twice is joined as it is on the wire, so that no role can hide behind another.
+// header reads a header trimmed. One sent twice is joined as it is on the wire, so that no role can hide behind
+// another.
 func header(req *http.Request, names ...string) string {
 	for _, name := range names {
 		if value := strings.TrimSpace(strings.Join(req.Header.Values(name), ", ")); value != "" {

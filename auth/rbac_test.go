@@ -79,12 +79,16 @@ func disabledVariants() []variant {
 	for _, remote := range []string{"127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"} {
 		out = append(out, variant{name: "peer " + remote, remote: remote, actor: "local-disabled-rbac"})
 	}
-	for _, remote := range []string{"10.0.0.1:1", "8.8.8.8:443", "[2001:db8::1]:1", "[::ffff:10.0.0.1]:1", "nonsense", "@"} {
-		out = append(out, variant{name: "peer " + remote, remote: remote, list: "rbac_disabled_remote_forbidden", reload: "rbac_disabled_remote_forbidden"},
-			variant{name: "spoofing peer " + remote, remote: remote, headers: [][2]string{{"X-Forwarded-For", "127.0.0.1"}, {"X-Codex-Role", "owner"}},
-				list: "rbac_disabled_remote_forbidden", reload: "rbac_disabled_remote_forbidden"})
+	for _, remote := range []string{"10.0.0.1:1", "8.8.8.8:443", "[2001:db8::1]:1", "[::ffff:10.0.0.1]:1",
+		"nonsense", "@"} {
+		out = append(out, variant{name: "peer " + remote, remote: remote, list: "rbac_disabled_remote_forbidden",
+			reload: "rbac_disabled_remote_forbidden"},
+			variant{name: "spoofing peer " + remote, remote: remote,
+				headers: [][2]string{{"X-Forwarded-For", "127.0.0.1"}, {"X-Codex-Role", "owner"}},
+				list:    "rbac_disabled_remote_forbidden", reload: "rbac_disabled_remote_forbidden"})
 	}
-	return append(out, variant{name: "role header ignored", headers: [][2]string{{"X-Codex-Role", "member"}, {"X-Codex-Actor", "me"}}, actor: "local-disabled-rbac"})
+	return append(out, variant{name: "role header ignored",
+		headers: [][2]string{{"X-Codex-Role", "member"}, {"X-Codex-Actor", "me"}}, actor: "local-disabled-rbac"})
 }
 
 func headerVariants() []variant {
@@ -93,18 +97,24 @@ func headerVariants() []variant {
 	out := []variant{
 		both("nothing", "missing_header_token"), both("role only", "missing_header_token", role("admin")),
 		both("blank token", "missing_header_token", [2]string{"X-Codex-Rbac-Token", "  "}, role("admin")),
-		both("wrong token of the same length", "invalid_header_token", [2]string{"X-Codex-Rbac-Token", strings.Repeat("x", len(headerSecret))}, role("admin")),
+		both("wrong token of the same length", "invalid_header_token",
+			[2]string{"X-Codex-Rbac-Token", strings.Repeat("x", len(headerSecret))}, role("admin")),
 		both("wrong token of another length", "invalid_header_token", [2]string{"X-Codex-Rbac-Token", "x"}, role("admin")),
 		both("wrong token before bad role", "invalid_header_token", [2]string{"X-Codex-Rbac-Token", "x"}, role("root")),
 		both("two tokens", "invalid_header_token", token, token, role("admin")),
-		both("token only", "missing_role", token), both("empty role", "missing_role", token, role("")), both("blank role", "missing_role", token, role("  ")),
-		both("bearer counts for nothing", "missing_header_token", [2]string{"Authorization", "Bearer " + headerSecret}, role("admin")),
+		both("token only", "missing_role", token), both("empty role", "missing_role", token, role("")),
+		both("blank role", "missing_role", token, role("  ")),
+		both("bearer counts for nothing", "missing_header_token", [2]string{"Authorization", "Bearer " + headerSecret},
+			role("admin")),
 		{name: "padded token", headers: [][2]string{{"X-Codex-Rbac-Token", "  " + headerSecret + " "}, role("admin")}},
 		{name: "remote peer with token", remote: "10.1.1.1:5", headers: [][2]string{token, role("owner")}},
 		{name: "actor", headers: [][2]string{token, role("owner"), {"X-Codex-Actor", " alice "}}, actor: "alice"},
-		{name: "second spelling", headers: [][2]string{token, {"X-Codex-Rbac-Role", "system"}, {"X-Codex-Rbac-Actor", "bob"}}, actor: "bob"},
-		{name: "first spelling wins", headers: [][2]string{token, role("admin"), {"X-Codex-Rbac-Role", "root"}, {"X-Codex-Actor", "a"}, {"X-Codex-Rbac-Actor", "b"}}, actor: "a"},
-		{name: "second spelling of member", headers: [][2]string{token, {"X-Codex-Rbac-Role", "member"}}, reload: "insufficient_role"},
+		{name: "second spelling", headers: [][2]string{token, {"X-Codex-Rbac-Role", "system"}, {"X-Codex-Rbac-Actor", "bob"}},
+			actor: "bob"},
+		{name: "first spelling wins", headers: [][2]string{token, role("admin"), {"X-Codex-Rbac-Role", "root"},
+			{"X-Codex-Actor", "a"}, {"X-Codex-Rbac-Actor", "b"}}, actor: "a"},
+		{name: "second spelling of member", headers: [][2]string{token, {"X-Codex-Rbac-Role", "member"}},
+			reload: "insufficient_role"},
 	}
 	for _, name := range []string{"root", "Admin", "ADMIN", "admin,owner", "admin owner", "members", "null", "admin\x00"} {
 		out = append(out, both("role "+name, "invalid_role", token, role(name)))
@@ -113,7 +123,8 @@ func headerVariants() []variant {
 	for _, name := range []string{"admin", "owner", "system", " admin "} {
 		out = append(out, variant{name: "role " + name, headers: [][2]string{token, role(name)}})
 	}
-	return append(out, variant{name: "role member", headers: [][2]string{token, role("member")}, reload: "insufficient_role"})
+	return append(out, variant{name: "role member", headers: [][2]string{token, role("member")},
+		reload: "insufficient_role"})
 }
 
 func jwtVariants(t *testing.T) []variant {
@@ -133,15 +144,18 @@ func jwtVariants(t *testing.T) []variant {
 	out := []variant{
 		both("nothing", "missing_bearer_token"), both("empty", "missing_bearer_token", [2]string{"Authorization", ""}),
 		both("blank", "missing_bearer_token", [2]string{"Authorization", "   "}),
-		both("role header counts for nothing", "missing_bearer_token", [2]string{"X-Codex-Role", "admin"}, [2]string{"X-Codex-Rbac-Token", headerSecret}),
+		both("role header counts for nothing", "missing_bearer_token", [2]string{"X-Codex-Role", "admin"},
+			[2]string{"X-Codex-Rbac-Token", headerSecret}),
 		both("basic", "invalid_authorization_header", [2]string{"Authorization", "Basic abc"}),
 		both("scheme only", "invalid_authorization_header", [2]string{"Authorization", "Bearer"}),
 		both("no scheme", "invalid_authorization_header", [2]string{"Authorization", good}),
 		both("garbage", "invalid_bearer_token", bearer("garbage")), both("two dots", "invalid_bearer_token", bearer("a.b.c")),
 		both("two headers", "invalid_bearer_token", bearer(good), bearer(good)),
-		both("too long", "invalid_bearer_token", bearer(signed(t, jwt.SigningMethodHS256, key, claims(map[string]any{"pad": strings.Repeat("x", 9000)}), nil))),
+		both("too long", "invalid_bearer_token",
+			bearer(signed(t, jwt.SigningMethodHS256, key, claims(map[string]any{"pad": strings.Repeat("x", 9000)}), nil))),
 		{name: "any case of scheme", headers: [][2]string{{"Authorization", "bEARER    " + good}}, actor: "user-1"},
-		{name: "headers cannot change the claims", headers: [][2]string{bearer(good), {"X-Codex-Role", "member"}, {"X-Codex-Actor", "eve"}}, actor: "user-1"},
+		{name: "headers cannot change the claims", headers: [][2]string{bearer(good), {"X-Codex-Role", "member"},
+			{"X-Codex-Actor", "eve"}}, actor: "user-1"},
 		{name: "remote peer", remote: "10.1.1.1:5", headers: [][2]string{bearer(good)}, actor: "user-1"},
 	}
 	token := func(name, code string, changes map[string]any) {
@@ -159,7 +173,8 @@ func jwtVariants(t *testing.T) []variant {
 	token("wrong audiences", "invalid_bearer_token", map[string]any{"aud": []string{"x", "y"}})
 	token("no audience", "invalid_bearer_token", map[string]any{"aud": nil})
 	token("no role", "invalid_role_claim", map[string]any{"role": nil})
-	for _, role := range []any{5, true, []string{"admin"}, map[string]string{"admin": "admin"}, "root", "Admin", "admin,owner", "", " "} {
+	for _, role := range []any{5, true, []string{"admin"}, map[string]string{"admin": "admin"}, "root", "Admin",
+		"admin,owner", "", " "} {
 		token(fmt.Sprintf("role %v", role), "invalid_role_claim", map[string]any{"role": role})
 	}
 	token("within the leeway", "", map[string]any{"exp": now - 2})
@@ -172,12 +187,14 @@ func jwtVariants(t *testing.T) []variant {
 	token("system", "", map[string]any{"role": "system"})
 	token("no actor", "", map[string]any{"sub": nil})
 	token("actor is a number", "", map[string]any{"sub": 7})
-	out = append(out, variant{name: "member", headers: [][2]string{bearer(signed(t, jwt.SigningMethodHS256, key, claims(map[string]any{"role": "member"}), nil))},
-		reload: "insufficient_role", actor: "user-1"})
+	out = append(out, variant{name: "member",
+		headers: [][2]string{bearer(signed(t, jwt.SigningMethodHS256, key, claims(map[string]any{"role": "member"}), nil))},
+		reload:  "insufficient_role", actor: "user-1"})
 	for _, method := range []jwt.SigningMethod{jwt.SigningMethodHS384, jwt.SigningMethodHS512} {
 		out = append(out, both(method.Alg(), "", bearer(signed(t, method, key, claims(nil), nil))))
 	}
-	// Forgeries: another key, no signature, a public key taken for a secret, headers that must be understood, a changed payload.
+	// Forgeries: another key, no signature, a public key taken for a secret, headers that must be understood, a changed
+	// payload.
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
@@ -197,17 +214,19 @@ func jwtVariants(t *testing.T) []variant {
 		t.Fatal(err)
 	}
 	for name, forged := range map[string]string{
-		"wrong key":           signed(t, jwt.SigningMethodHS256, []byte("another key of some length......"), claims(nil), nil),
-		"empty key":           signed(t, jwt.SigningMethodHS256, []byte{}, claims(nil), nil),
-		"public key as key":   signed(t, jwt.SigningMethodHS256, publicPEM, claims(nil), nil),
-		"RS256":               signed(t, jwt.SigningMethodRS256, private, claims(nil), nil),
-		"alg none":            unsigned(`{"alg":"none","typ":"JWT"}`, string(payload), ""),
-		"alg None":            unsigned(`{"alg":"None"}`, string(payload), ""),
-		"alg none, signed":    unsigned(`{"alg":"none"}`, string(payload), parts[2]),
-		"no alg":              unsigned(`{"typ":"JWT"}`, string(payload), parts[2]),
-		"alg is a list":       unsigned(`{"alg":["HS256"]}`, string(payload), parts[2]),
-		"lower case alg":      unsigned(`{"alg":"hs256"}`, string(payload), parts[2]),
-		"crit":                signed(t, jwt.SigningMethodHS256, key, claims(nil), map[string]any{"crit": []string{"x"}, "x": 1}),
+		"wrong key": signed(t, jwt.SigningMethodHS256, []byte("another key of some length......"),
+			claims(nil), nil),
+		"empty key":         signed(t, jwt.SigningMethodHS256, []byte{}, claims(nil), nil),
+		"public key as key": signed(t, jwt.SigningMethodHS256, publicPEM, claims(nil), nil),
+		"RS256":             signed(t, jwt.SigningMethodRS256, private, claims(nil), nil),
+		"alg none":          unsigned(`{"alg":"none","typ":"JWT"}`, string(payload), ""),
+		"alg None":          unsigned(`{"alg":"None"}`, string(payload), ""),
+		"alg none, signed":  unsigned(`{"alg":"none"}`, string(payload), parts[2]),
+		"no alg":            unsigned(`{"typ":"JWT"}`, string(payload), parts[2]),
+		"alg is a list":     unsigned(`{"alg":["HS256"]}`, string(payload), parts[2]),
+		"lower case alg":    unsigned(`{"alg":"hs256"}`, string(payload), parts[2]),
+		"crit": signed(t, jwt.SigningMethodHS256, key, claims(nil),
+			map[string]any{"crit": []string{"x"}, "x": 1}),
 		"changed payload":     parts[0] + "." + base64.RawURLEncoding.EncodeToString(owner) + "." + parts[2],
 		"no signature":        parts[0] + "." + parts[1] + ".",
 		"cut signature":       good[:len(good)-4],
@@ -224,19 +243,22 @@ func jwtVariants(t *testing.T) []variant {
 func TestRBACMatrix_LC07_to_LC18(t *testing.T) {
 	t.Parallel()
 	rules := func(mode auth.RBACMode) *auth.RBAC {
-		return auth.NewRBAC(auth.RBACOptions{Mode: mode, HeaderSecret: headerSecret, JWTSecret: jwtSecret, JWTIssuer: "us", JWTAudience: "harness", Clock: rbacNow})
+		return auth.NewRBAC(auth.RBACOptions{Mode: mode, HeaderSecret: headerSecret, JWTSecret: jwtSecret, JWTIssuer: "us",
+			JWTAudience: "harness", Clock: rbacNow})
 	}
 	statuses := map[string]struct {
 		http   int
 		status string
 	}{
-		"rbac_disabled_remote_forbidden": {403, "forbidden"}, "missing_header_token": {401, "unauthorized"}, "invalid_header_token": {401, "unauthorized"},
-		"missing_role": {401, "unauthorized"}, "invalid_role": {400, "error"}, "missing_bearer_token": {401, "unauthorized"},
-		"invalid_authorization_header": {401, "unauthorized"}, "invalid_bearer_token": {401, "unauthorized"}, "invalid_role_claim": {403, "forbidden"},
-		"insufficient_role": {403, "forbidden"},
+		"rbac_disabled_remote_forbidden": {403, "forbidden"}, "missing_header_token": {401, "unauthorized"},
+		"invalid_header_token": {401, "unauthorized"}, "missing_role": {401, "unauthorized"}, "invalid_role": {400, "error"},
+		"missing_bearer_token": {401, "unauthorized"}, "invalid_authorization_header": {401, "unauthorized"},
+		"invalid_bearer_token": {401, "unauthorized"},
+		"invalid_role_claim":   {403, "forbidden"}, "insufficient_role": {403, "forbidden"},
 	}
 	cases, codes := 0, map[string]bool{}
-	for mode, variants := range map[auth.RBACMode][]variant{auth.RBACDisabled: disabledVariants(), auth.RBACHeader: headerVariants(), auth.RBACJWT: jwtVariants(t)} {
+	for mode, variants := range map[auth.RBACMode][]variant{auth.RBACDisabled: disabledVariants(),
+		auth.RBACHeader: headerVariants(), auth.RBACJWT: jwtVariants(t)} {
 		for _, v := range variants {
 			for _, route := range []struct {
 				name    string
@@ -290,7 +312,8 @@ func TestJWTWithoutKey(t *testing.T) {
 	rules := auth.NewRBAC(auth.RBACOptions{Mode: auth.RBACJWT, JWTSecret: " "})
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header.Set("Authorization", "Bearer "+unsigned(`{"alg":"HS256"}`, `{"role":"admin"}`, ""))
-	if _, refusal := rules.Authorize(r, auth.RoleAdmin); refusal == nil || refusal.HTTPStatus != 500 || refusal.Code != "rbac_misconfigured" {
+	if _, refusal := rules.Authorize(r, auth.RoleAdmin); refusal == nil || refusal.HTTPStatus != 500 ||
+		refusal.Code != "rbac_misconfigured" {
 		t.Errorf("got %+v", refusal)
 	}
 }

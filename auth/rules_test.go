@@ -171,7 +171,9 @@ func FuzzOriginNeedsTheWholeHost(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, origin string) {
 		// Whatever the spelling, only this scheme, host and port are let in.
-		if OriginAllowed(origin, "http", "h:1", nil) && !strings.EqualFold(strings.Replace(origin, "h.:", "h:", 1), "http://h:1") && !strings.EqualFold(strings.Replace(origin, "H.:", "h:", 1), "http://h:1") {
+		if OriginAllowed(origin, "http", "h:1", nil) &&
+			!strings.EqualFold(strings.Replace(origin, "h.:", "h:", 1), "http://h:1") &&
+			!strings.EqualFold(strings.Replace(origin, "H.:", "h:", 1), "http://h:1") {
 			t.Errorf("%q passes for http://h:1", origin)
 		}
 	})

@@ -54,7 +54,8 @@ func (t tokenCheck) accepts(r *http.Request) bool {
 	return false
 }
 
-// offeredToken is the token in the subprotocols of a websocket's handshake, the one header a browser lets a page choose there.
+// offeredToken is the token in the subprotocols of a websocket's handshake, the one header a browser lets a page choose
+// there.
 func offeredToken(r *http.Request) (token string, is bool) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return "", false
@@ -75,7 +76,8 @@ func (t tokenCheck) equal(given string) bool {
 }
 
 func isStreamUpgrade(r *http.Request) bool {
-	return r.Method == http.MethodGet && r.URL.Path == streamPath && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+	return r.Method == http.MethodGet && r.URL.Path == streamPath &&
+		strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
 // withoutQueryToken takes the token out of the URL before anybody logs it. The

@@ -19,8 +19,10 @@ const agentSessions = 20
 
 // agents opens sessions of the real agents with a scripted model, each with one turn, and looks what they cost then.
 func agents(opts *options) error {
-	t := newTable(fmt.Sprintf("%d idle sessions of each real agent, opened one after the other, each after one turn", agentSessions),
-		"runtime", "processes", "memory of one session, MiB (PSS, with shims)", "of all", "per session more", "POST session p50 ms", "max", "first turn p50 ms", "max", "later turn p50 ms")
+	t := newTable(fmt.Sprintf("%d idle sessions of each real agent, opened one after the other, each after one turn",
+		agentSessions),
+		"runtime", "processes", "memory of one session, MiB (PSS, with shims)", "of all", "per session more",
+		"POST session p50 ms", "max", "first turn p50 ms", "max", "later turn p50 ms")
 	for _, name := range []string{"codex", "claude", "gemini", "opencode"} {
 		if opts.agent != "" && opts.agent != name {
 			continue
@@ -43,8 +45,10 @@ func agent(opts *options, name string, t *table) error {
 	if err != nil {
 		return err
 	}
-	running, err := serve(opts, engine{"SQLite FULL", "FULL"}, append(env, "HARNESS_RUNTIMES="+name, "HARNESS_RUNTIME_MAX_PROCESSES=64",
-		"HARNESS_RUNTIME_START_TIMEOUT_MS=120000", "DEFAULT_NETWORK_ACCESS=enabled", "DEFAULT_SANDBOX_MODE=danger-full-access", "DEFAULT_APPROVAL_POLICY=untrusted")...)
+	running, err := serve(opts, engine{"SQLite FULL", "FULL"},
+		append(env, "HARNESS_RUNTIMES="+name, "HARNESS_RUNTIME_MAX_PROCESSES=64",
+			"HARNESS_RUNTIME_START_TIMEOUT_MS=120000", "DEFAULT_NETWORK_ACCESS=enabled",
+			"DEFAULT_SANDBOX_MODE=danger-full-access", "DEFAULT_APPROVAL_POLICY=untrusted")...)
 	if err != nil {
 		return err
 	}
@@ -83,7 +87,8 @@ func agent(opts *options, name string, t *table) error {
 	if err != nil {
 		return err
 	}
-	t.add(name, processes, one, all, (all-one)/(agentSessions-1), quantile(opened, 0.5), quantile(opened, 1), quantile(first, 0.5), quantile(first, 1), quantile(later, 0.5))
+	t.add(name, processes, one, all, (all-one)/(agentSessions-1), quantile(opened, 0.5), quantile(opened, 1),
+		quantile(first, 0.5), quantile(first, 1), quantile(later, 0.5))
 	return nil
 }
 
@@ -108,11 +113,14 @@ func agentEnv(opts *options, name string, model *mockmodel.Server) ([]string, er
 	case "gemini":
 		return []string{"GEMINI_BIN=" + binary, "GEMINI_API_KEY=bench", "GOOGLE_GEMINI_BASE_URL=" + model.Root()}, nil
 	}
-	return []string{"OPENCODE_BIN=" + binary, `OPENCODE_CONFIG_CONTENT={"enabled_providers":["mock"],"model":"mock/m","small_model":"mock/m","provider":{"mock":{` +
-		`"npm":"@ai-sdk/openai-compatible","options":{"apiKey":"bench","baseURL":"` + model.URL() + `"},"models":{"m":{"tool_call":true,"limit":{"context":100000,"output":8000}}}}}}`}, nil
+	return []string{"OPENCODE_BIN=" + binary,
+		`OPENCODE_CONFIG_CONTENT={"enabled_providers":["mock"],"model":"mock/m","small_model":"mock/m","provider":{"mock":{` +
+			`"npm":"@ai-sdk/openai-compatible","options":{"apiKey":"bench","baseURL":"` + model.URL() +
+			`"},"models":{"m":{"tool_call":true,"limit":{"context":100000,"output":8000}}}}}}`}, nil
 }
 
-// agentMemory is what the processes of a runtime take together, in MiB: each with the share of what it has in common with others.
+// agentMemory is what the processes of a runtime take together, in MiB: each with the share of what it has in common
+// with others.
 func (s *server) agentMemory(name string) (mebibytes float64, processes int, err error) {
 	answer, err := http.Get(s.url + "/api/runtimes/" + name)
 	if err != nil {

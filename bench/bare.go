@@ -19,8 +19,8 @@ import (
 // group commits inserts of many callers together, as the journal does, and does nothing else.
 type group struct {
 	db *database.DB
-	// both writes what the product writes for an upsert, by statements of many rows: the entry, its event, and the counters. It shows what
-	// of the difference is this second row.
+	// both writes what the product writes for an upsert, by statements of many rows: the entry, its event, and the
+	// counters. It shows what of the difference is this second row.
 	both  bool
 	queue chan *pending
 	done  chan struct{}
@@ -33,7 +33,8 @@ type pending struct {
 }
 
 func newGroup(db *database.DB, both bool) *group {
-	g := &group{db: db, both: both, queue: make(chan *pending, 1024), done: make(chan struct{}), next: rand.Int64N(1 << 40)}
+	g := &group{db: db, both: both, queue: make(chan *pending, 1024), done: make(chan struct{}),
+		next: rand.Int64N(1 << 40)}
 	go g.run()
 	return g
 }
@@ -90,11 +91,12 @@ func (g *group) run() {
 var (
 	bothEntries = database.NewBulk(`insert into transcript_entries
 		(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal) {rows}`,
-		database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int, database.Int, database.Int)
+		database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Text,
+		database.Text, database.Int, database.Int, database.Int)
 	bothEvents = database.NewBulk(`insert into journal_events
 		(pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, payload) {rows}`,
-		database.Int, database.Int, database.Int, database.Text, database.Text, database.Text, database.Text, database.Int, database.Text, database.Text,
-		database.Int, database.Text, database.Text, database.Text, database.Text)
+		database.Int, database.Int, database.Int, database.Text, database.Text, database.Text, database.Text, database.Int,
+		database.Text, database.Text, database.Int, database.Text, database.Text, database.Text, database.Text)
 )
 
 func (g *group) insertBoth(tx database.Tx, batch []*pending) error {
@@ -102,10 +104,13 @@ func (g *group) insertBoth(tx database.Tx, batch []*pending) error {
 	var entries, events []any
 	for _, p := range batch {
 		g.next++
-		payload := `{"threadId":"bare","turnId":"bench","messageId":"` + p.message + `","type":"agentMessage","entry":{"messageId":"` + p.message +
+		payload := `{"threadId":"bare","turnId":"bench","messageId":"` + p.message +
+			`","type":"agentMessage","entry":{"messageId":"` + p.message +
 			`","turnId":"bench","role":"assistant","type":"agentMessage","content":"` + p.content + `","status":"complete"}}`
-		entries = append(entries, "bare", p.message, "bench", "assistant", "agentMessage", p.content, sql.NullString{}, "complete", sql.NullInt64{}, sql.NullInt64{}, g.next)
-		events = append(events, g.next, g.next, int64(1), "bare", "bench", p.message, "transcript_updated", g.next, "harness", "", int64(0), "", "", "{}", payload)
+		entries = append(entries, "bare", p.message, "bench", "assistant", "agentMessage", p.content, sql.NullString{},
+			"complete", sql.NullInt64{}, sql.NullInt64{}, g.next)
+		events = append(events, g.next, g.next, int64(1), "bare", "bench", p.message, "transcript_updated", g.next, "harness",
+			"", int64(0), "", "", "{}", payload)
 	}
 	if err := bothEntries.Exec(ctx, tx, entries); err != nil {
 		return err
@@ -113,17 +118,21 @@ func (g *group) insertBoth(tx database.Tx, batch []*pending) error {
 	if err := bothEvents.Exec(ctx, tx, events); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, `insert into journal_sequences (session_id, seq) values ('bare', $1) on conflict (session_id) do update set seq = excluded.seq`, g.next)
+	_, err := tx.ExecContext(ctx,
+		`insert into journal_sequences (session_id, seq) values ('bare', $1) on conflict (session_id) do update set seq = excluded.seq`,
+		g.next)
 	return err
 }
 
-// serveInserts is `bench inserts <port> <one|both>`: the bare INSERT behind net/http, which is what a server that only inserts would do for the same
-// clients. The store comes from the environment.
+// serveInserts is `bench inserts <port> <one|both>`: the bare INSERT behind net/http, which is what a server that only
+// inserts would do for the same clients. The store comes from the environment.
 func serveInserts(args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: bench inserts <port> one|both")
 	}
-	db, err := database.Open(context.Background(), database.Options{URL: os.Getenv("DATABASE_URL"), Path: os.Getenv("BENCH_PATH"), Synchronous: os.Getenv("BENCH_SYNCHRONOUS")})
+	db, err := database.Open(context.Background(),
+		database.Options{URL: os.Getenv("DATABASE_URL"), Path: os.Getenv("BENCH_PATH"),
+			Synchronous: os.Getenv("BENCH_SYNCHRONOUS")})
 	if err != nil {
 		return err
 	}
@@ -166,7 +175,8 @@ func startInserts(s *store, rows string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	return startChild(s.dir, "inserts", []string{"DATABASE_URL=" + s.opts.URL, "BENCH_PATH=" + s.opts.Path, "BENCH_SYNCHRONOUS=" + s.opts.Synchronous},
+	return startChild(s.dir, "inserts", []string{"DATABASE_URL=" + s.opts.URL, "BENCH_PATH=" + s.opts.Path,
+		"BENCH_SYNCHRONOUS=" + s.opts.Synchronous},
 		fmt.Sprintf("http://127.0.0.1:%d", port), self, "inserts", strconv.Itoa(port), rows)
 }
 
@@ -174,7 +184,9 @@ func startInserts(s *store, rows string) (*child, error) {
 func bareHTTPLoad(s *store, c *child, clients int, length time.Duration) (rate, error) {
 	made := newTemplate(request("POST", "/insert", anyName+","+oneKiB))
 	run := uint64(rand.Uint32N(100_000_000))
-	g, err := newGenerator(c.url, clients, func(client, i int) []byte { return made.fill("new-", run, uint64(client), uint64(i)) })
+	g, err := newGenerator(c.url, clients, func(client, i int) []byte {
+		return made.fill("new-", run, uint64(client), uint64(i))
+	})
 	if err != nil {
 		return rate{}, err
 	}

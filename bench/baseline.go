@@ -23,8 +23,8 @@ type hub interface {
 	publish(payload []byte)
 }
 
-// serveBaseline is `bench baseline <way> <port> <bytes>`: POST /publish hands an event of so many bytes to every socket of /api/stream. It
-// stores nothing.
+// serveBaseline is `bench baseline <way> <port> <bytes>`: POST /publish hands an event of so many bytes to every socket
+// of /api/stream. It stores nothing.
 func serveBaseline(args []string) error {
 	if len(args) != 3 {
 		return fmt.Errorf("usage: bench baseline coder|gorilla|raw <port> <bytes>")

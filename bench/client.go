@@ -12,10 +12,13 @@ import (
 
 // request renders one HTTP/1.1 request.
 func request(method, path, body string) []byte {
-	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method, path, len(body), body)
+	return fmt.Appendf(nil,
+		"%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method, path,
+		len(body), body)
 }
 
-// caller is a client with one kept-alive connection that costs next to nothing: it shares the machine with what it measures.
+// caller is a client with one kept-alive connection that costs next to nothing: it shares the machine with what it
+// measures.
 type caller struct {
 	conn net.Conn
 	in   *bufio.Reader

@@ -5,11 +5,13 @@ import (
 	"time"
 )
 
-// fanoutRounds is how often each way has its turn: the machine's speed drifts, so a ratio is taken within a round, and their median counts.
+// fanoutRounds is how often each way has its turn: the machine's speed drifts, so a ratio is taken within a round, and
+// their median counts.
 const fanoutRounds = 5
 
-// fanout compares four ways to hand an event to many sockets. Two tables: the whole cost, with taking the event in (and storing it, which only
-// the product does), and what the sockets alone cost, which is how the cost of an event grows with their number.
+// fanout compares four ways to hand an event to many sockets. Two tables: the whole cost, with taking the event in (and
+// storing it, which only the product does), and what the sockets alone cost, which is how the cost of an event grows
+// with their number.
 func fanout(opts *options) error {
 	sizes := []int{200, 1000, 5000}
 	if !opts.full {
@@ -22,9 +24,11 @@ func fanout(opts *options) error {
 	for _, l := range loads {
 		columns = append(columns, l.name+" CPU", "ratio")
 	}
-	whole := newTable("Fan-out of one event, 1 KiB of content: CPU µs of the server per delivered frame, taking in and storing the event included (ratio to raw writev)",
+	whole := newTable("Fan-out of one event, 1 KiB of content: CPU µs of the server per delivered frame, taking in "+
+		"and storing the event included (ratio to raw writev)",
 		append(columns, "saturated k frames/s", "single p99 ms")...)
-	alone := newTable("The same, the sockets alone: (CPU µs per event at so many sockets - CPU µs per event at one) / (sockets - 1)", columns...)
+	alone := newTable("The same, the sockets alone: (CPU µs per event at so many sockets - CPU µs per event at one) / (sockets - 1)",
+		columns...)
 	for _, size := range sizes {
 		if err := compare(opts, size, whole, alone); err != nil {
 			return err
@@ -85,7 +89,8 @@ func compare(opts *options, size int, whole, alone *table) error {
 	return nil
 }
 
-// contenders starts the product and the three baselines, whose events are as long as the product's. Call stop in any case.
+// contenders starts the product and the three baselines, whose events are as long as the product's. Call stop in any
+// case.
 func contenders(opts *options) (all []*contender, stop func(), err error) {
 	stop = func() {
 		for _, c := range all {

@@ -2,7 +2,8 @@ package main
 
 import "fmt"
 
-// upsertRounds is how often each way has its turn: the machine's speed drifts, so a ratio is taken within a round, and their median counts.
+// upsertRounds is how often each way has its turn: the machine's speed drifts, so a ratio is taken within a round, and
+// their median counts.
 const upsertRounds = 3
 
 // The ways of storing an entry that upserts compares.
@@ -106,11 +107,18 @@ func (c *contest) over(of func([upsertWays]rate) float64) float64 {
 
 func upserts(opts *options) error {
 	t := newTable("Upserts of new 1 KiB entries per second (bare: one INSERT per entry, group-committed, in process)",
-		"store", "clients", "bare INSERT/s", "bare over HTTP/s", "upserts/s", "ratio", "ratio over HTTP", "p50 ms", "p99 ms", "server CPU µs", "Postgres CPU µs", "client CPU µs")
-	many := newTable(fmt.Sprintf("Many entries a request: new 1 KiB entries per second in requests of 1 and of %d entries (bare: as above; ratios to the bare INSERT; p50 and p99 of requests, CPU of entries)", perRequest),
-		"store", "clients", "bare INSERT/s", "by 1: entries/s", "ratio", fmt.Sprintf("by %d: entries/s", perRequest), "ratio", "p50 ms", "p99 ms", "server CPU µs", "Postgres CPU µs", "client CPU µs")
-	rest := newTable("Where the rest goes: the same INSERT, then the two rows an upsert writes (entry and event), each in process and behind net/http (ratios to the bare INSERT; CPU with that of Postgres)",
-		"store", "clients", "bare over HTTP", "its CPU µs", "both rows", "both rows over HTTP", "its CPU µs", "upserts", "its CPU µs", "ratio to both rows over HTTP")
+		"store", "clients", "bare INSERT/s", "bare over HTTP/s", "upserts/s", "ratio", "ratio over HTTP", "p50 ms", "p99 ms",
+		"server CPU µs", "Postgres CPU µs", "client CPU µs")
+	many := newTable(fmt.Sprintf(
+		"Many entries a request: new 1 KiB entries per second in requests of 1 and of %d entries (bare: as above; ratios "+
+			"to the bare INSERT; p50 and p99 of requests, CPU of entries)",
+		perRequest),
+		"store", "clients", "bare INSERT/s", "by 1: entries/s", "ratio", fmt.Sprintf("by %d: entries/s", perRequest), "ratio",
+		"p50 ms", "p99 ms", "server CPU µs", "Postgres CPU µs", "client CPU µs")
+	rest := newTable("Where the rest goes: the same INSERT, then the two rows an upsert writes (entry and event), "+
+		"each in process and behind net/http (ratios to the bare INSERT; CPU with that of Postgres)",
+		"store", "clients", "bare over HTTP", "its CPU µs", "both rows", "both rows over HTTP", "its CPU µs", "upserts",
+		"its CPU µs", "ratio to both rows over HTTP")
 	var (
 		speed  = func(r rate) float64 { return r.perSecond }
 		p50    = func(r rate) float64 { return r.p50 }
@@ -133,11 +141,14 @@ func upserts(opts *options) error {
 			if err != nil {
 				return err
 			}
-			t.add(e.name, clients, c.of(bareWay, speed), c.of(bareHTTPWay, speed), c.of(oneWay, speed), c.ratio(oneWay, bareWay), c.ratio(oneWay, bareHTTPWay),
-				c.of(oneWay, p50), c.of(oneWay, p99), c.of(oneWay, cpu), c.of(oneWay, stored), c.of(oneWay, client))
-			many.add(e.name, clients, c.of(bareWay, speed), c.of(oneWay, speed), c.ratio(oneWay, bareWay), c.of(manyWay, speed), c.ratio(manyWay, bareWay),
-				c.of(manyWay, p50), c.of(manyWay, p99), c.of(manyWay, cpu), c.of(manyWay, stored), c.of(manyWay, client))
-			rest.add(e.name, clients, c.ratio(bareHTTPWay, bareWay), c.of(bareHTTPWay, all), c.ratio(bothWay, bareWay), c.ratio(bothHTTPWay, bareWay), c.of(bothHTTPWay, all),
+			t.add(e.name, clients, c.of(bareWay, speed), c.of(bareHTTPWay, speed), c.of(oneWay, speed), c.ratio(oneWay, bareWay),
+				c.ratio(oneWay, bareHTTPWay), c.of(oneWay, p50), c.of(oneWay, p99), c.of(oneWay, cpu), c.of(oneWay, stored),
+				c.of(oneWay, client))
+			many.add(e.name, clients, c.of(bareWay, speed), c.of(oneWay, speed), c.ratio(oneWay, bareWay), c.of(manyWay, speed),
+				c.ratio(manyWay, bareWay), c.of(manyWay, p50), c.of(manyWay, p99), c.of(manyWay, cpu), c.of(manyWay, stored),
+				c.of(manyWay, client))
+			rest.add(e.name, clients, c.ratio(bareHTTPWay, bareWay), c.of(bareHTTPWay, all), c.ratio(bothWay, bareWay),
+				c.ratio(bothHTTPWay, bareWay), c.of(bothHTTPWay, all),
 				c.ratio(oneWay, bareWay), c.of(oneWay, all), c.ratio(oneWay, bothHTTPWay))
 		}
 	}

@@ -23,7 +23,8 @@ type measure struct {
 	p99  float64 // ms from publishing to a socket's reading, single events only
 }
 
-// load is a mode: how many events are let loose together, and how many frames per second are aimed at (0: as many as go).
+// load is a mode: how many events are let loose together, and how many frames per second are aimed at (0: as many as
+// go).
 type load struct {
 	name   string
 	burst  int
@@ -32,7 +33,8 @@ type load struct {
 
 var loads = []load{{"saturated", 16, 0}, {"single", 1, 40_000}, {"burst of 8", 8, 80_000}}
 
-// run publishes for a while. Saturated keeps burst events in flight; the others wait for the time of the next burst and for the last to arrive.
+// run publishes for a while. Saturated keeps burst events in flight; the others wait for the time of the next burst and
+// for the last to arrive.
 func (t *target) run(l load, length time.Duration) (measure, error) {
 	callers := make([]*caller, l.burst)
 	for i := range callers {
@@ -142,7 +144,8 @@ func baseline(opts *options, way string, size int) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := startChild(dir, "baseline", os.Environ(), fmt.Sprintf("http://127.0.0.1:%d", port), self, "baseline", way, fmt.Sprint(port), fmt.Sprint(size))
+	c, err := startChild(dir, "baseline", os.Environ(), fmt.Sprintf("http://127.0.0.1:%d", port), self, "baseline", way,
+		fmt.Sprint(port), fmt.Sprint(size))
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// generator is many HTTP clients, each with one kept-alive connection and one request under way, in one goroutine: it shares the machine
-// with what it measures, and a goroutine per client costs two thread switches per request more.
+// generator is many HTTP clients, each with one kept-alive connection and one request under way, in one goroutine: it
+// shares the machine with what it measures, and a goroutine per client costs two thread switches per request more.
 type generator struct {
 	epoll   int
 	clients []*client
@@ -47,7 +47,8 @@ func newGenerator(base string, clients int, render func(client, i int) []byte) (
 		g.byFD[int32(c.fd)] = c
 		err := errors.Join(
 			unix.SetsockoptInt(c.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
-			unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 1<<20), // of which a request is far less, so that sending never waits
+			// of which a request is far less, so that sending never waits
+			unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 1<<20),
 			unix.Connect(c.fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}),
 			unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, c.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(c.fd)}))
 		if err != nil {
@@ -65,7 +66,8 @@ func (g *generator) close() {
 	_ = unix.Close(g.epoll)
 }
 
-// run drives the clients for a while, after a fifth of it as warm-up. cpu is what the server used so far, store what Postgres did.
+// run drives the clients for a while, after a fifth of it as warm-up. cpu is what the server used so far, store what
+// Postgres did.
 func (g *generator) run(length time.Duration, cpu, store func() time.Duration) (rate, error) {
 	defer g.close()
 	for _, c := range g.clients {
@@ -94,10 +96,12 @@ func (g *generator) run(length time.Duration, cpu, store func() time.Duration) (
 		return rate{}, errors.New("no answer in time")
 	}
 	return rate{perSecond: n / took.Seconds(), p50: quantile(g.times, 0.5), p99: quantile(g.times, 0.99),
-		cpu: float64(spent.Microseconds()) / n, store: float64(kept.Microseconds()) / n, client: float64(mine.Microseconds()) / n}, nil
+		cpu: float64(spent.Microseconds()) / n, store: float64(kept.Microseconds()) / n,
+		client: float64(mine.Microseconds()) / n}, nil
 }
 
-// drive takes answers and sends the next requests until a time; when draining it sends none and returns once all have their answer.
+// drive takes answers and sends the next requests until a time; when draining it sends none and returns once all have
+// their answer.
 func (g *generator) drive(until time.Time, draining bool) error {
 	events := make([]unix.EpollEvent, len(g.clients))
 	chunk := make([]byte, 64<<10)

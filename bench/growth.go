@@ -7,8 +7,8 @@ import (
 	"harness/database"
 )
 
-// grownContent is what entries hold here, stored before or put: rows that grow by their update would measure that, and a million of 1 KiB
-// take more disk than the answer is worth.
+// grownContent is what entries hold here, stored before or put: rows that grow by their update would measure that, and
+// a million of 1 KiB take more disk than the answer is worth.
 var grownContent = oneKiB[:256]
 
 // fill gives a session n entries by SQL, in batches.
@@ -18,7 +18,8 @@ func fill(db *database.DB, session string, n int) error {
 	digits := `lpad(i::text, 8, '0')`
 	if db.Engine() == database.SQLite {
 		series = func(from, to int) string {
-			return fmt.Sprintf(`(with recursive n(i) as (select %d union all select i+1 from n where i < %d) select i from n)`, from, to)
+			return fmt.Sprintf(`(with recursive n(i) as (select %d union all select i+1 from n where i < %d) select i from n)`,
+				from, to)
 		}
 		digits = `printf('%08d', i)`
 	}
@@ -26,7 +27,8 @@ func fill(db *database.DB, session string, n int) error {
 		if err := db.Update(context.Background(), func(tx database.Tx) error {
 			_, err := tx.ExecContext(context.Background(), `insert into transcript_entries
 				(session_id, message_id, turn_id, role, type, content, details, status, started_at, completed_at, ordinal)
-				select $1, 'old-00000000-00-' || `+digits+`, 'bench', 'assistant', 'agentMessage', $2, null, 'streaming', null, null, i + 1 from `+
+				select $1, 'old-00000000-00-' || `+digits+
+				`, 'bench', 'assistant', 'agentMessage', $2, null, 'streaming', null, null, i + 1 from `+
 				series(from, min(from+batch, n)-1), session, grownContent)
 			return err
 		}); err != nil {
@@ -36,7 +38,8 @@ func fill(db *database.DB, session string, n int) error {
 	return nil
 }
 
-// growthRounds is how often each size has its turn with each load: the machine's speed drifts, so a ratio is taken within a round.
+// growthRounds is how often each size has its turn with each load: the machine's speed drifts, so a ratio is taken
+// within a round.
 const growthRounds = 5
 
 func growth(opts *options) error {
@@ -44,8 +47,12 @@ func growth(opts *options) error {
 	if !opts.full {
 		sizes = sizes[:2]
 	}
-	t := newTable(fmt.Sprintf("Cost of one upsert of 256 bytes by the number of entries stored (8 clients; server CPU, its ratio to that at 10 in the same round, and that of server and Postgres together; medians of %d rounds)", growthRounds),
-		"store", "entries", "updates/s", "p50 ms", "CPU µs", "ratio", "together", "new/s", "p50 ms", "CPU µs", "ratio", "together")
+	t := newTable(fmt.Sprintf(
+		"Cost of one upsert of 256 bytes by the number of entries stored (8 clients; server CPU, its ratio to that at 10 "+
+			"in the same round, and that of server and Postgres together; medians of %d rounds)",
+		growthRounds),
+		"store", "entries", "updates/s", "p50 ms", "CPU µs", "ratio", "together", "new/s", "p50 ms", "CPU µs", "ratio",
+		"together")
 	for _, e := range opts.engines() {
 		if e.synchronous == "NORMAL" {
 			continue
@@ -65,7 +72,8 @@ type grown struct {
 	rounds [2][]rate
 }
 
-// grow measures all sizes on one store in turns: every round of updates before the first new entry, which makes more of ten entries.
+// grow measures all sizes on one store in turns: every round of updates before the first new entry, which makes more of
+// ten entries.
 func grow(opts *options, e engine, sizes []int, t *table) error {
 	var all []*grown
 	defer func() {
@@ -113,8 +121,8 @@ func grow(opts *options, e engine, sizes []int, t *table) error {
 				return middle(values)
 			}
 			cpu := func(r rate) float64 { return r.cpu }
-			row = append(row, over(func(r rate) float64 { return r.perSecond }), over(func(r rate) float64 { return r.p50 }), over(cpu), ratio(cpu),
-				ratio(func(r rate) float64 { return r.cpu + r.store }))
+			row = append(row, over(func(r rate) float64 { return r.perSecond }), over(func(r rate) float64 { return r.p50 }),
+				over(cpu), ratio(cpu), ratio(func(r rate) float64 { return r.cpu + r.store }))
 		}
 		t.add(row...)
 	}

@@ -13,7 +13,8 @@ func idle(opts *options) error {
 	if !opts.full {
 		sizes = sizes[:1]
 	}
-	t := newTable("Memory per idle connection (growth of the server's resident memory)", "sockets", "way", "KiB per connection", "RSS MiB")
+	t := newTable("Memory per idle connection (growth of the server's resident memory)", "sockets", "way",
+		"KiB per connection", "RSS MiB")
 	for _, size := range sizes {
 		running, first, err := product(opts)
 		if err != nil {

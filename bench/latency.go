@@ -7,7 +7,8 @@ import (
 
 // latency posts upserts one after the other, 100 a second, and times each until its frame is at another socket.
 func latency(opts *options) error {
-	t := newTable("POST upsert to the frame at another socket, 100 a second", "store", "sockets", "p50 ms", "p99 ms", "max ms")
+	t := newTable("POST upsert to the frame at another socket, 100 a second", "store", "sockets", "p50 ms",
+		"p99 ms", "max ms")
 	for _, e := range opts.engines() {
 		for _, sockets := range []int{1, 100} {
 			running, err := serve(opts, e)

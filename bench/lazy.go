@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lazyReader is a socket with a tiny receive buffer that reads nothing until its fate is asked for. It follows everything: a flood in
-// another session fills its way, so that it stands still early.
+// lazyReader is a socket with a tiny receive buffer that reads nothing until its fate is asked for. It follows
+// everything: a flood in another session fills its way, so that it stands still early.
 type lazyReader struct{ socket *socket }
 
 func newLazyReader(s *server) (*lazyReader, error) {

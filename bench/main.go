@@ -1,7 +1,9 @@
-// Command bench starts the real server and measures it over real sockets, each figure beside a baseline of the same run.
+// Command bench starts the real server and measures it over real sockets, each figure beside a baseline of the same
+// run.
 //
-// It is a module of its own so that what only a benchmark needs stays out of the product. The same binary plays the other parts: the
-// baseline servers (`bench baseline ...`, `bench inserts ...`) and a runtime that replays a recorded turn (`bench app-server`).
+// It is a module of its own so that what only a benchmark needs stays out of the product. The same binary plays the
+// other parts: the baseline servers (`bench baseline ...`, `bench inserts ...`) and a runtime that replays a recorded
+// turn (`bench app-server`).
 package main
 
 import (
@@ -44,12 +46,15 @@ func programs() []program {
 		{"fanout", "CPU per delivered frame at 200, 1,000 and 5,000 sockets against three other ways", fanout},
 		{"lines", "an agent's line to its frame, and CPU per line, of each kind of runtime against codex's", lines},
 		{"runtimes", "20 idle sessions of each real agent: memory, start and turn", agents},
-		{"rpc", "CPU per notification of 1,000 JSON-RPC sockets that watch a session, against as many of the stream; fails above 1.3", jsonRPC},
-		{"soak", "all of it at once for a time (-length, an hour by hand, at least a minute): what grows? fails when something does", soak},
+		{"rpc", "CPU per notification of 1,000 JSON-RPC sockets that watch a session, against as many of the stream; fails above 1.3",
+			jsonRPC},
+		{"soak", "all of it at once for a time (-length, an hour by hand, at least a minute): what grows? fails when something does",
+			soak},
 		{"pair-upserts", "against another build (-before), in turns: single upserts; only when named", paired(pairSingle)},
 		{"pair-beside", "against another build: single upserts beside bulk ones; only when named", paired(pairBeside)},
 		{"pair-turns", "against another build: turns from a recorded app-server stream; only when named", paired(pairTurns)},
-		{"pair-original", "against a stand-in for codex-manager's storage, on Node and the real codex: single upserts; only when named", original},
+		{"pair-original", "against a stand-in for codex-manager's storage, on Node and the real codex: single upserts; only when named",
+			original},
 		{"pair-reads", "against another build: whole reads of 5,000 entries; only when named", paired(pairWhole)},
 	}
 }
@@ -129,7 +134,8 @@ func run(args []string) error {
 			return err
 		}
 	}
-	fmt.Printf("%s, %s, %d cores, %s, load average %s\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"), machine(), runtime.NumCPU(), runtime.Version(), loadAverage())
+	fmt.Printf("%s, %s, %d cores, %s, load average %s\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"), machine(),
+		runtime.NumCPU(), runtime.Version(), loadAverage())
 	began := time.Now()
 	for _, p := range programs() {
 		if !contains(wanted, p.name) && (len(wanted) > 0 || strings.HasPrefix(p.name, "pair-")) {

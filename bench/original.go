@@ -14,7 +14,8 @@ import (
 //go:embed original.mjs
 var originalScript []byte
 
-// serveOriginal starts the stand-in, on Node and the real codex, with a conversation, and so many entries in another one.
+// serveOriginal starts the stand-in, on Node and the real codex, with a conversation, and so many entries in another
+// one.
 func serveOriginal(opts *options, stored int) (*server, error) {
 	dir, err := os.MkdirTemp(opts.dir, "original-")
 	if err != nil {
@@ -49,12 +50,14 @@ func serveOriginal(opts *options, stored int) (*server, error) {
 	return made, nil
 }
 
-// original measures the product beside the stand-in for codex-manager, in turns, each round on a new store. What the stand-in has it writes
-// again and again, so it is measured with nothing and with as much as it keeps of one conversation.
+// original measures the product beside the stand-in for codex-manager, in turns, each round on a new store. What the
+// stand-in has it writes again and again, so it is measured with nothing and with as much as it keeps of one
+// conversation.
 func original(opts *options) error {
 	t := newTable("Single upserts of new 1 KiB entries beside a stand-in for codex-manager's storage, which does not sync, in turns"+
 		" (ratio: product to stand-in; medians of the rounds)",
-		"store", "stored before", "clients", "stand-in/s", "product/s", "ratio", "lowest", "highest", "p99 ms stand-in", "product")
+		"store", "stored before", "clients", "stand-in/s", "product/s", "ratio", "lowest", "highest",
+		"p99 ms stand-in", "product")
 	for _, e := range opts.engines() {
 		for _, stored := range []int{0, 5000} {
 			for _, clients := range []int{1, 32} {
@@ -85,7 +88,8 @@ func originalRounds(opts *options, e engine, stored, clients int, t *table) erro
 		}
 	}
 	ratio, lowest, highest := speed.ratios()
-	t.add(e.name, stored, clients, middle(speed[0]), middle(speed[1]), ratio, lowest, highest, middle(p99[0]), middle(p99[1]))
+	t.add(e.name, stored, clients, middle(speed[0]), middle(speed[1]), ratio, lowest, highest, middle(p99[0]),
+		middle(p99[1]))
 	return nil
 }
 

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// pairRounds is how often the two executables have their turn with each load: a ratio is taken within a round, and the median counts.
+// pairRounds is how often the two executables have their turn with each load: a ratio is taken within a round, and the
+// median counts.
 const pairRounds = 7
 
 // paired measures the server beside another build of it, the one named by -before, in turns.
@@ -84,8 +85,10 @@ func (s *series) ratios() (middling, lowest, highest float64) {
 }
 
 func pairSingle(opts *options, e engine) error {
-	t := newTable("Single upserts of new 1 KiB entries, this build against the one before, in turns (ratio: after to before; medians of the rounds)",
-		"store", "clients", "before/s", "after/s", "ratio", "lowest", "highest", "CPU µs before", "after", "ratio", "p99 ms before", "after")
+	t := newTable("Single upserts of new 1 KiB entries, this build against the one before, in turns (ratio: after to "+
+		"before; medians of the rounds)",
+		"store", "clients", "before/s", "after/s", "ratio", "lowest", "highest", "CPU µs before", "after", "ratio",
+		"p99 ms before", "after")
 	for _, clients := range []int{1, 32} {
 		if opts.clients != 0 && opts.clients != clients {
 			continue
@@ -117,13 +120,15 @@ func pairClients(opts *options, e engine, clients int, t *table) error {
 	}
 	ratio, lowest, highest := speed.ratios()
 	spent, _, _ := cpu.ratios()
-	t.add(e.name, clients, middle(speed[0]), middle(speed[1]), ratio, lowest, highest, middle(cpu[0]), middle(cpu[1]), spent, middle(p99[0]), middle(p99[1]))
+	t.add(e.name, clients, middle(speed[0]), middle(speed[1]), ratio, lowest, highest, middle(cpu[0]), middle(cpu[1]),
+		spent, middle(p99[0]), middle(p99[1]))
 	return nil
 }
 
 // pairBeside has the single clients and the bulk ones in sessions of their own.
 func pairBeside(opts *options, e engine) error {
-	t := newTable("8 clients with single upserts alone, and beside 4 clients that post 1,000 entries of 256 bytes a request without a pause (p99 ratio: beside to alone, in the same round)",
+	t := newTable("8 clients with single upserts alone, and beside 4 clients that post 1,000 entries of 256 bytes a "+
+		"request without a pause (p99 ratio: beside to alone, in the same round)",
 		"store", "build", "alone p50 ms", "p99 ms", "beside p50 ms", "p99 ms", "p99 ratio", "bulk entries/s")
 	p, err := newPair(opts, e)
 	if err != nil {
@@ -167,8 +172,8 @@ func pairBeside(opts *options, e engine) error {
 		for i := range grown {
 			grown[i] = besideP99[build][i] / aloneP99[build][i]
 		}
-		t.add(e.name, name, middle(aloneP50[build]), middle(aloneP99[build]), middle(besideP50[build]), middle(besideP99[build]), middle(grown),
-			middle(bulk[build]))
+		t.add(e.name, name, middle(aloneP50[build]), middle(aloneP99[build]), middle(besideP50[build]),
+			middle(besideP99[build]), middle(grown), middle(bulk[build]))
 	}
 	t.print()
 	return nil
@@ -255,9 +260,11 @@ func (s *server) write(entries int) error {
 
 // pairTurns plays recorded turns; what a line costs is the server's CPU time for a turn by its lines.
 func pairTurns(opts *options, e engine) error {
-	t := newTable("Turns of a recorded app-server stream, 8 sessions at once, one socket following all, this build against the one before, in turns"+
+	t := newTable("Turns of a recorded app-server stream, 8 sessions at once, one socket following all, this build "+
+		"against the one before, in turns"+
 		" (ratio: after to before; medians of the rounds)",
-		"store", "lines per turn", "before turns/s", "after turns/s", "ratio", "CPU µs per line before", "after", "ratio", "lowest", "highest")
+		"store", "lines per turn", "before turns/s", "after turns/s", "ratio", "CPU µs per line before", "after", "ratio",
+		"lowest", "highest")
 	for _, repeat := range []int{1, 100} {
 		p, err := newPair(opts, e)
 		if err != nil {
@@ -276,7 +283,8 @@ func pairTurns(opts *options, e engine) error {
 		}
 		faster, _, _ := speed.ratios()
 		spent, lowest, highest := cpu.ratios()
-		t.add(e.name, len(replay("t", "u", repeat)), middle(speed[0]), middle(speed[1]), faster, middle(cpu[0]), middle(cpu[1]), spent, lowest, highest)
+		t.add(e.name, len(replay("t", "u", repeat)), middle(speed[0]), middle(speed[1]), faster, middle(cpu[0]),
+			middle(cpu[1]), spent, lowest, highest)
 	}
 	t.print()
 	return nil

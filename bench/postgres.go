@@ -18,13 +18,14 @@ import (
 	"time"
 )
 
-// postgres is a private cluster with the durability Postgres has by default (fsync and synchronous_commit on), started on first use. It
-// goes down when this process ends in whatever way: a watcher shell reads a pipe we hold.
+// postgres is a private cluster with the durability Postgres has by default (fsync and synchronous_commit on), started
+// on first use. It goes down when this process ends in whatever way: a watcher shell reads a pipe we hold.
 var postgres = sync.OnceValues(startPostgres)
 
 var databases atomic.Int64
 
-// newDatabase makes an empty database and returns its URL. HARNESS_TEST_POSTGRES_URL names a server to use in place of a private one.
+// newDatabase makes an empty database and returns its URL. HARNESS_TEST_POSTGRES_URL names a server to use in place of
+// a private one.
 func newDatabase() (string, error) {
 	base := os.Getenv("HARNESS_TEST_POSTGRES_URL")
 	if base == "" {
@@ -78,7 +79,8 @@ func startPostgres() (string, error) {
 		return cmd
 	}
 	data := filepath.Join(dir, "data")
-	if out, err := command(filepath.Join(bin, "initdb"), "-D", data, "-U", "harness", "-A", "trust", "-E", "UTF8", "--locale=C", "-N").CombinedOutput(); err != nil {
+	if out, err := command(filepath.Join(bin, "initdb"), "-D", data, "-U", "harness", "-A", "trust", "-E", "UTF8",
+		"--locale=C", "-N").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("initdb: %w\n%s", err, out)
 	}
 	const script = `"$0" -D "$1" -k "$2" -c listen_addresses= -c shared_buffers=256MB >"$2/log" 2>&1 & pg=$!

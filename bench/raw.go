@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// raw is the bound: the same bytes by non-blocking writev on bare file descriptors, many frames in one call, no protocol, no limits, no
-// filters, nothing after a lost connection.
+// raw is the bound: the same bytes by non-blocking writev on bare file descriptors, many frames in one call, no
+// protocol, no limits, no filters, nothing after a lost connection.
 type raw struct {
 	mu     sync.Mutex
 	frames [][]byte // all there ever were; a benchmark is short
@@ -49,7 +49,8 @@ func newRaw() (*raw, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(wake)}); err != nil {
+		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wake,
+			&unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(wake)}); err != nil {
 			return nil, err
 		}
 		s := &rawShard{raw: r, epoll: epoll, wake: wake}
@@ -126,7 +127,8 @@ func (s *rawShard) run() {
 		for _, c := range s.joining {
 			clients = append(clients, c)
 			byFD[int32(c.fd)] = c
-			_ = unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, c.fd, &unix.EpollEvent{Events: unix.EPOLLOUT | unix.EPOLLET, Fd: int32(c.fd)})
+			_ = unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, c.fd,
+				&unix.EpollEvent{Events: unix.EPOLLOUT | unix.EPOLLET, Fd: int32(c.fd)})
 		}
 		s.joining = nil
 		s.mu.Unlock()

@@ -17,7 +17,8 @@ const (
 
 // jsonRPC measures both kinds of sockets in turns on one server, so that they share the machine's mood.
 func jsonRPC(opts *options) error {
-	fmt.Printf("\n## JSON-RPC: %d sockets that watch one session, CPU per notification against /api/stream\n\n", rpcSockets)
+	fmt.Printf("\n## JSON-RPC: %d sockets that watch one session, CPU per notification against /api/stream\n\n",
+		rpcSockets)
 	running, target, err := product(opts, "HARNESS_RPC_RATE=0")
 	if err != nil {
 		return err
@@ -51,7 +52,8 @@ func jsonRPC(opts *options) error {
 		slices.Sort(ratios[0])
 		ratio := ratios[0][rpcRounds/2]
 		worst = max(worst, ratio)
-		fmt.Printf("%-12s stream %.2f us, rpc %.2f us, ratio %.2f (%.2f to %.2f)\n", l.name, costs[0][0], costs[1][0], ratio, ratios[0][0], ratios[0][rpcRounds-1])
+		fmt.Printf("%-12s stream %.2f us, rpc %.2f us, ratio %.2f (%.2f to %.2f)\n", l.name, costs[0][0], costs[1][0], ratio,
+			ratios[0][0], ratios[0][rpcRounds-1])
 	}
 	if worst > rpcBar {
 		return fmt.Errorf("a notification costs %.2f times the stream's, more than %.1f", worst, rpcBar)

@@ -19,7 +19,8 @@ var (
 	recordedThread string
 )
 
-// playRuntime is an app-server that answers with the recording. A turn's input text is the number of times its deltas are repeated.
+// playRuntime is an app-server that answers with the recording. A turn's input text is the number of times its deltas
+// are repeated.
 func playRuntime() error {
 	var (
 		mu      sync.Mutex
@@ -64,7 +65,8 @@ func playRuntime() error {
 			answer(`{"userAgent":"harness/0.169.0 (bench)","codexHome":"/nonexistent"}`)
 		case "thread/start":
 			threads++
-			answer(strings.ReplaceAll(strings.TrimSpace(recordedThread), "@THREAD@", fmt.Sprintf("00000000-0000-7000-8000-%012d", threads)))
+			answer(strings.ReplaceAll(strings.TrimSpace(recordedThread), "@THREAD@",
+				fmt.Sprintf("00000000-0000-7000-8000-%012d", threads)))
 		case "thread/read", "thread/resume":
 			answer(strings.ReplaceAll(strings.TrimSpace(recordedThread), "@THREAD@", asked.Params.ThreadID))
 		case "thread/list":

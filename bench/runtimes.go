@@ -18,20 +18,24 @@ import (
 // kinds are the ways of speaking that are compared with codex's.
 func kinds() []string { return []string{"codex", "claude", "acp:bench"} }
 
-// lines has agents of this program write the time, and looks when it is in a frame: each kind in turns on one server, each with a session.
+// lines has agents of this program write the time, and looks when it is in a frame: each kind in turns on one server,
+// each with a session.
 func lines(opts *options) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	t := newTable("From an agent's line to its frame, 400 lines a turn, one each 5 ms, and CPU per line of 3,000 without a pause; kinds in turns, "+
-		"medians of the rounds", "store", "runtime", "p50 ms", "p99 ms", "p50 over codex's, ms", "lowest", "highest", "server CPU µs per line", "to codex's")
+	t := newTable("From an agent's line to its frame, 400 lines a turn, one each 5 ms, and CPU per line of 3,000 "+
+		"without a pause; kinds in turns, "+
+		"medians of the rounds", "store", "runtime", "p50 ms", "p99 ms", "p50 over codex's, ms", "lowest", "highest",
+		"server CPU µs per line", "to codex's")
 	for _, e := range opts.engines() {
 		if e.synchronous == "NORMAL" {
 			continue
 		}
-		running, err := serve(opts, e, "HARNESS_RUNTIMES="+strings.Join(kinds(), ","), "CLAUDE_BIN="+self, `HARNESS_ACP_AGENTS={"bench":"`+self+` acp-agent"}`,
-			"DEFAULT_NETWORK_ACCESS=enabled", "DEFAULT_SANDBOX_MODE=danger-full-access", "DEFAULT_APPROVAL_POLICY=on-request")
+		running, err := serve(opts, e, "HARNESS_RUNTIMES="+strings.Join(kinds(), ","), "CLAUDE_BIN="+self,
+			`HARNESS_ACP_AGENTS={"bench":"`+self+` acp-agent"}`, "DEFAULT_NETWORK_ACCESS=enabled",
+			"DEFAULT_SANDBOX_MODE=danger-full-access", "DEFAULT_APPROVAL_POLICY=on-request")
 		if err != nil {
 			return err
 		}
@@ -71,7 +75,8 @@ func lines(opts *options) error {
 				over, share = append(over, difference), append(share, cpu[kind][i]/cpu["codex"][i])
 				lowest, highest = min(lowest, difference), max(highest, difference)
 			}
-			t.add(e.name, kind, middle(p50[kind]), middle(p99[kind]), middle(over), lowest, highest, middle(cpu[kind]), middle(share))
+			t.add(e.name, kind, middle(p50[kind]), middle(p99[kind]), middle(over), lowest, highest, middle(cpu[kind]),
+				middle(share))
 		}
 	}
 	t.print()
@@ -80,7 +85,9 @@ func lines(opts *options) error {
 
 // open makes a session of a runtime.
 func (s *server) open(runtime string) (string, error) {
-	body := fmt.Sprintf(`{"runtime":%q,"filesystemSandbox":"danger-full-access","networkAccess":"enabled","approvalPolicy":"on-request"}`, runtime)
+	body := fmt.Sprintf(
+		`{"runtime":%q,"filesystemSandbox":"danger-full-access","networkAccess":"enabled","approvalPolicy":"on-request"}`,
+		runtime)
 	answer, err := http.Post(s.url+"/api/sessions", "application/json", strings.NewReader(body))
 	if err != nil {
 		return "", err
@@ -102,7 +109,8 @@ func (s *server) say(ends *ends, session, text string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := http.Post(s.url+"/api/sessions/"+session+"/messages", "application/json", strings.NewReader(string(body)))
+	answer, err := http.Post(s.url+"/api/sessions/"+session+"/messages", "application/json",
+		strings.NewReader(string(body)))
 	if err != nil {
 		return err
 	}

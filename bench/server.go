@@ -42,7 +42,8 @@ func newStore(opts *options, e engine) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &store{engine: e, dir: dir, opts: database.Options{Path: filepath.Join(dir, "harness.db"), Synchronous: e.synchronous}}
+	s := &store{engine: e, dir: dir, opts: database.Options{Path: filepath.Join(dir, "harness.db"),
+		Synchronous: e.synchronous}}
 	if e.synchronous == "" {
 		url, err := newDatabase()
 		if err != nil {
@@ -142,11 +143,13 @@ func (s *server) upserts(messages []string, content string) []byte {
 	for i, message := range messages {
 		entries[i] = entry(message, content)
 	}
-	return request("POST", "/api/sessions/"+s.session+"/transcript/upserts", `{"entries":[`+strings.Join(entries, ",")+`]}`)
+	return request("POST", "/api/sessions/"+s.session+"/transcript/upserts",
+		`{"entries":[`+strings.Join(entries, ",")+`]}`)
 }
 
 func entry(message, content string) string {
-	return `{"messageId":"` + message + `","turnId":"bench","role":"assistant","type":"agentMessage","content":"` + content + `","status":"complete"}`
+	return `{"messageId":"` + message + `","turnId":"bench","role":"assistant","type":"agentMessage","content":"` +
+		content + `","status":"complete"}`
 }
 
 // metric reads one value of GET /metrics.

@@ -15,8 +15,9 @@ import (
 // soakLeast is the shortest soak that says anything.
 const soakLeast = time.Minute
 
-// soak has the product do all it does, on the real codex with a scripted model, and looks what grows. What is stored is bounded: sessions are
-// deleted when they are done with, and the journal keeps the newest events, as an operator sets it.
+// soak has the product do all it does, on the real codex with a scripted model, and looks what grows. What is stored is
+// bounded: sessions are deleted when they are done with, and the journal keeps the newest events, as an operator sets
+// it.
 func soak(opts *options) error {
 	length := max(opts.length, soakLeast)
 	model, err := mockmodel.New()
@@ -29,8 +30,10 @@ func soak(opts *options) error {
 		return err
 	}
 	engine := opts.engines()[0]
-	running, err := serve(opts, engine, "CODEX_BIN="+binary, "CODEX_HOME="+home, "DEFAULT_APPROVAL_POLICY=never", "DEFAULT_SANDBOX_MODE=danger-full-access",
-		fmt.Sprintf("HARNESS_JOURNAL_KEEP_EVENTS=%d", soakEvents), "HARNESS_RECORDS_KEEP=100", "HARNESS_RUNTIME_UNLOAD_MS=10000", fmt.Sprintf("HARNESS_RUNTIME_RECYCLE_MB=%d", soakRecycle), "LOG_LEVEL=warn")
+	running, err := serve(opts, engine, "CODEX_BIN="+binary, "CODEX_HOME="+home, "DEFAULT_APPROVAL_POLICY=never",
+		"DEFAULT_SANDBOX_MODE=danger-full-access", fmt.Sprintf("HARNESS_JOURNAL_KEEP_EVENTS=%d", soakEvents),
+		"HARNESS_RECORDS_KEEP=100", "HARNESS_RUNTIME_UNLOAD_MS=10000",
+		fmt.Sprintf("HARNESS_RUNTIME_RECYCLE_MB=%d", soakRecycle), "LOG_LEVEL=warn")
 	if err != nil {
 		return err
 	}
@@ -69,8 +72,8 @@ func soak(opts *options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%s on %s: %d conversations of %d turns and a job each, %d upserts, %d reads, %d stream clients\n", length, engine.name,
-		s.conversations.Load(), turnsEach, s.notes.Load(), s.reads.Load(), s.visits.Load())
+	fmt.Printf("\n%s on %s: %d conversations of %d turns and a job each, %d upserts, %d reads, %d stream clients\n",
+		length, engine.name, s.conversations.Load(), turnsEach, s.notes.Load(), s.reads.Load(), s.visits.Load())
 	return judge(samples, length)
 }
 
@@ -103,8 +106,8 @@ func (s *soaking) repeat(ctx context.Context, pause time.Duration, once func(*ca
 // turnsEach is how many turns a conversation has.
 const turnsEach = 3
 
-// conversation makes a session, has turns in it (of words, of a command, read over the stream), asks for a suggestion, which is a job with a
-// worker session of its own, and deletes the session.
+// conversation makes a session, has turns in it (of words, of a command, read over the stream), asks for a suggestion,
+// which is a job with a worker session of its own, and deletes the session.
 func (s *soaking) conversation(c *caller, _ int) error {
 	session, err := s.newSession()
 	if err != nil {
@@ -150,7 +153,8 @@ func (s *soaking) note(c *caller, i int) error {
 // read reads the session the notes are in, whole and in part, and the list.
 func (s *soaking) read(c *caller, i int) error {
 	s.reads.Add(1)
-	path := []string{"/api/sessions/" + s.session, "/api/sessions/" + s.session + "?limit=50", "/api/sessions", "/api/health"}[i%4]
+	path := []string{"/api/sessions/" + s.session, "/api/sessions/" + s.session + "?limit=50", "/api/sessions",
+		"/api/health"}[i%4]
 	return c.call(request("GET", path, ""))
 }
 

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// mayGrow is the share by which anything may grow from the first to the last third of what is judged: memory and files go up and down.
+// mayGrow is the share by which anything may grow from the first to the last third of what is judged: memory and files
+// go up and down.
 const mayGrow = 0.10
 
 // soakRecycle is above how many MiB an idle codex is replaced in a soak.
@@ -19,11 +20,12 @@ const soakEvents = 3000
 // warmUp is how long a soak runs before it is judged: a third of it, twenty minutes at most.
 func warmUp(length time.Duration) time.Duration { return min(length/3, 20*time.Minute) }
 
-// judge prints what became of each series and fails when one is not flat: when the median of the last third of what follows the warm-up is
-// above that of the first by more than mayGrow and its noise, and above its bound if it has one.
+// judge prints what became of each series and fails when one is not flat: when the median of the last third of what
+// follows the warm-up is above that of the first by more than mayGrow and its noise, and above its bound if it has one.
 func judge(all []*gauge, length time.Duration) error {
-	t := newTable(fmt.Sprintf("Growth in %s after a warm-up of %s: medians of the first and the last third", (length-warmUp(length)).Round(time.Second),
-		warmUp(length).Round(time.Second)), "what", "unit", "at first", "at last", "most", "may reach", "flat")
+	t := newTable(fmt.Sprintf("Growth in %s after a warm-up of %s: medians of the first and the last third",
+		(length-warmUp(length)).Round(time.Second), warmUp(length).Round(time.Second)), "what", "unit", "at first", "at last",
+		"most", "may reach", "flat")
 	var errs []error
 	for _, one := range all {
 		values := one.values[int(float64(len(one.values))*warmUp(length).Seconds()/length.Seconds()):]
@@ -36,7 +38,8 @@ func judge(all []*gauge, length time.Duration) error {
 		verdict := "yes"
 		if last > limit {
 			verdict = "NO"
-			errs = append(errs, fmt.Errorf("%s grew from %.1f to %.1f %s, more than the %.1f it may reach", one.name, first, last, one.unit, limit))
+			errs = append(errs, fmt.Errorf("%s grew from %.1f to %.1f %s, more than the %.1f it may reach", one.name, first,
+				last, one.unit, limit))
 		}
 		t.add(one.name, one.unit, first, last, slices.Max(values), limit, verdict)
 	}

@@ -86,22 +86,31 @@ func (s *soaking) gauges(db *database.DB, home string, length time.Duration) []*
 			bytes, err := s.metric("go_memstats_heap_inuse_bytes")
 			return bytes / mib, err
 		}},
-		{name: "server descriptors", unit: "", noise: 12, of: func() (float64, error) { return float64(descriptors(server)), nil }},
+		{name: "server descriptors", unit: "", noise: 12, of: func() (float64, error) {
+			return float64(descriptors(server)), nil
+		}},
 		{name: "goroutines", unit: "", noise: 40, of: metric("go_goroutines")},
-		{name: "codex and shim RSS", unit: "MiB", noise: 48, bound: soakRecycle * 1.5, of: codex(func(pid int) float64 { return resident(pid) / mib })},
-		{name: "codex and shim descriptors", unit: "", noise: 24, of: codex(func(pid int) float64 { return float64(descriptors(pid)) })},
-		{name: "events in the journal", unit: "", noise: soakEvents, bound: youngEvents, of: count(`select pos - oldest + 1 from journal_head where id = 1`)},
-		{name: "jobs that completed", unit: "", bound: math.Inf(1), of: count(`select count(*) from jobs where state = 'completed'`)},
+		{name: "codex and shim RSS", unit: "MiB", noise: 48, bound: soakRecycle * 1.5,
+			of: codex(func(pid int) float64 { return resident(pid) / mib })},
+		{name: "codex and shim descriptors", unit: "", noise: 24,
+			of: codex(func(pid int) float64 { return float64(descriptors(pid)) })},
+		{name: "events in the journal", unit: "", noise: soakEvents, bound: youngEvents,
+			of: count(`select pos - oldest + 1 from journal_head where id = 1`)},
+		{name: "jobs that completed", unit: "", bound: math.Inf(1),
+			of: count(`select count(*) from jobs where state = 'completed'`)},
 		{name: "entries", unit: "", noise: 100, of: count(`select count(*) from transcript_entries`)},
-		{name: "turns and requests", unit: "", noise: 20, of: count(`select (select count(*) from turns) + (select count(*) from interactive_requests)`)},
+		{name: "turns and requests", unit: "", noise: 20,
+			of: count(`select (select count(*) from turns) + (select count(*) from interactive_requests)`)},
 		{name: "database", unit: "MiB", noise: 8, bound: youngDatabase, of: size(filepath.Join(s.store.dir, "harness.db"))},
 		{name: "its log", unit: "MiB", bound: 80, of: size(filepath.Join(s.store.dir, "harness.db-wal"))},
 		{name: "spools and logs of runtimes", unit: "MiB", noise: 12, of: size(filepath.Join(s.store.dir, "run"))},
-		{name: "codex's sessions", unit: "MiB", noise: 8, of: size(filepath.Join(home, "sessions"), filepath.Join(home, "archived_sessions"))},
+		{name: "codex's sessions", unit: "MiB", noise: 8,
+			of: size(filepath.Join(home, "sessions"), filepath.Join(home, "archived_sessions"))},
 	}
 }
 
-// runtimes are the processes that run with the soak's home: codex, its shim and what they started. The server itself is none of them.
+// runtimes are the processes that run with the soak's home: codex, its shim and what they started. The server itself is
+// none of them.
 func (s *soaking) runtimes(home string) (pids []int, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

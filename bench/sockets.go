@@ -18,8 +18,8 @@ import (
 // eventBytes tells event frames from the small ones of the protocol.
 const eventBytes = 512
 
-// crowd is many websocket clients in one goroutine: it counts event frames and answers pings, no more, because it shares the machine with
-// what is measured.
+// crowd is many websocket clients in one goroutine: it counts event frames and answers pings, no more, because it
+// shares the machine with what is measured.
 type crowd struct {
 	epoll   int
 	sockets []*socket
@@ -78,7 +78,8 @@ func join(base string, n int, query string) (*crowd, error) {
 		if err := unix.SetNonblock(s.fd, true); err != nil {
 			return nil, err
 		}
-		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, s.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(s.fd)}); err != nil {
+		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, s.fd,
+			&unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(s.fd)}); err != nil {
 			return nil, err
 		}
 	}
@@ -104,8 +105,9 @@ func openSocket(port int, query string, receiveBuffer int) (*socket, error) {
 	if strings.HasPrefix(query, "/") {
 		path = query
 	}
-	hello := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
-		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", path, port)
+	hello := fmt.Sprintf(
+		"GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+			"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", path, port)
 	if _, err := unix.Write(fd, []byte(hello)); err != nil {
 		_ = unix.Close(fd)
 		return nil, err

@@ -14,7 +14,8 @@ type phase struct {
 	fate     string
 }
 
-// stalled measures 1,000 readers of one server in turns, alone and with one more that never reads: drift of machine and heap falls on both.
+// stalled measures 1,000 readers of one server in turns, alone and with one more that never reads: drift of machine and
+// heap falls on both.
 func stalled(opts *options) error {
 	const sockets = 1000
 	// A collection every now and then, so that the least heap of a turn is what is alive.
@@ -31,8 +32,10 @@ func stalled(opts *options) error {
 	if flooder.session, err = running.newSession(); err != nil {
 		return err
 	}
-	t := newTable("One stalled reader among 1,000, 40 events of 1 KiB a second, in turns on one server (ratio and growth against the turn beside it)",
-		"turn", "alone p50 ms", "p99 ms", "with it p50 ms", "p99 ms", "ratio of p99", "live heap +MiB", "RSS +MiB", "the stalled one")
+	t := newTable("One stalled reader among 1,000, 40 events of 1 KiB a second, in turns on one server (ratio and "+
+		"growth against the turn beside it)",
+		"turn", "alone p50 ms", "p99 ms", "with it p50 ms", "p99 ms", "ratio of p99", "live heap +MiB", "RSS +MiB",
+		"the stalled one")
 	var ratios, heap, resident []float64
 	// The first turn is thrown away: buffers grow once.
 	for turn := range stalledTurns + 1 {
@@ -56,7 +59,8 @@ func stalled(opts *options) error {
 		ratios = append(ratios, with.p99/alone.p99)
 		heap = append(heap, with.live-alone.live)
 		resident = append(resident, with.rss-alone.rss)
-		t.add(turn, alone.p50, alone.p99, with.p50, with.p99, with.p99/alone.p99, with.live-alone.live, with.rss-alone.rss, with.fate)
+		t.add(turn, alone.p50, alone.p99, with.p50, with.p99, with.p99/alone.p99, with.live-alone.live,
+			with.rss-alone.rss, with.fate)
 	}
 	t.add("median", "", "", "", "", middle(ratios), middle(heap), middle(resident), "")
 	t.print()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// stamped is how many pieces of an answer an agent of the benchmark is asked for ("stamp:COUNT:MILLISECONDS"), with a pause after each; a piece
-// is the time it was written at.
+// stamped is how many pieces of an answer an agent of the benchmark is asked for ("stamp:COUNT:MILLISECONDS"), with a
+// pause after each; a piece is the time it was written at.
 type stamped struct {
 	count int
 	pause time.Duration
@@ -38,13 +38,15 @@ func (s stamped) pieces(say func(...string), line func(piece string) string) {
 // playCodex is the answer of an app-server.
 func (s stamped) playCodex(say func(...string), thread, turn string) {
 	place := `"threadId":"` + thread + `","turnId":"` + turn + `"`
-	say(`{"method":"turn/started","params":{"threadId":"`+thread+`","turn":{"id":"`+turn+`","items":[],"status":"inProgress","error":null}}}`,
-		`{"method":"item/started","params":{`+place+`,"item":{"type":"agentMessage","id":"m","text":""}}}`)
+	say(`{"method":"turn/started","params":{"threadId":"`+thread+`","turn":{"id":"`+turn+
+		`","items":[],"status":"inProgress","error":null}}}`, `{"method":"item/started","params":{`+place+
+		`,"item":{"type":"agentMessage","id":"m","text":""}}}`)
 	s.pieces(say, func(piece string) string {
 		return `{"method":"item/agentMessage/delta","params":{` + place + `,"itemId":"m","delta":"` + piece + `"}}`
 	})
 	say(`{"method":"item/completed","params":{`+place+`,"item":{"type":"agentMessage","id":"m","text":"over"}}}`,
-		`{"method":"turn/completed","params":{"threadId":"`+thread+`","turn":{"id":"`+turn+`","items":[],"status":"completed","error":null}}}`)
+		`{"method":"turn/completed","params":{"threadId":"`+thread+`","turn":{"id":"`+turn+
+			`","items":[],"status":"completed","error":null}}}`)
 }
 
 // agentLines reads what is said to an agent, and gives it a way to answer.
@@ -86,7 +88,8 @@ func playClaude(in io.Reader, out io.Writer) error {
 		}
 		switch asked.Type {
 		case "control_request":
-			say(`{"type":"control_response","response":{"subtype":"success","request_id":"` + asked.RequestID + `","response":{"models":[]}}}`)
+			say(`{"type":"control_response","response":{"subtype":"success","request_id":"` + asked.RequestID +
+				`","response":{"models":[]}}}`)
 		case "user":
 			messages++
 			id := fmt.Sprintf("msg_%d", messages)
@@ -99,13 +102,17 @@ func playClaude(in io.Reader, out io.Writer) error {
 			go func() {
 				say(lifecycle("queued"), lifecycle("started"),
 					`{"type":"stream_event","event":{"type":"message_start","message":{"id":"`+id+`"}},"parent_tool_use_id":null}`,
-					`{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}},"parent_tool_use_id":null}`)
+					`{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text",`+
+						`"text":""}},"parent_tool_use_id":null}`)
 				wanted.pieces(say, func(piece string) string {
-					return `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` + piece + `"}},` +
+					return `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` +
+						piece + `"}},` +
 						`"session_id":"00000000-0000-4000-8000-000000000000","parent_tool_use_id":null,"uuid":"00000000-0000-4000-8000-000000000000"}`
 				})
-				say(`{"type":"assistant","message":{"id":"`+id+`","role":"assistant","content":[{"type":"text","text":"over"}]},"parent_tool_use_id":null,"uuid":"`+asked.UUID+`a"}`,
-					`{"type":"result","subtype":"success","is_error":false,"terminal_reason":"completed","result":"over","user_message_uuids":["`+asked.UUID+`"]}`)
+				say(`{"type":"assistant","message":{"id":"`+id+
+					`","role":"assistant","content":[{"type":"text","text":"over"}]},"parent_tool_use_id":null,"uuid":"`+asked.UUID+
+					`a"}`, `{"type":"result","subtype":"success","is_error":false,"terminal_reason":"completed","result":"over","user_message_uuids":["`+
+					asked.UUID+`"]}`)
 			}()
 		}
 		return nil

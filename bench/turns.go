@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// turns replays a recorded turn, its 14 deltas repeated, in several sessions at once, and counts what comes out at a socket that follows
-// everything.
+// turns replays a recorded turn, its 14 deltas repeated, in several sessions at once, and counts what comes out at a
+// socket that follows everything.
 func turns(opts *options) error {
 	t := newTable("Turns of a recorded app-server stream, 8 sessions at once, one socket following all",
 		"store", "lines per turn", "turns/s", "lines/s", "frames/s at the socket", "server CPU µs per line")
@@ -45,24 +45,25 @@ func turnLoad(opts *options, running *server, repeat int) (got rate, frames floa
 		return got, 0, err
 	}
 	defer watcher.close()
-	got, err = drive(sessions, max(2*opts.length, 4*time.Second), running.cpu, func(client int) (func(int) error, func(), error) {
-		c, err := dial(running.url)
-		if err != nil {
-			return nil, nil, err
-		}
-		send := request("POST", "/api/sessions/"+ids[client]+"/messages", fmt.Sprintf(`{"text":"%d"}`, repeat))
-		return func(int) error {
-			body, err := c.body(send)
+	got, err = drive(sessions, max(2*opts.length, 4*time.Second), running.cpu,
+		func(client int) (func(int) error, func(), error) {
+			c, err := dial(running.url)
 			if err != nil {
-				return err
+				return nil, nil, err
 			}
-			var started struct{ TurnID string }
-			if err := json.Unmarshal(body, &started); err != nil {
-				return err
-			}
-			return watcher.wait(started.TurnID, 30*time.Second)
-		}, c.close, nil
-	})
+			send := request("POST", "/api/sessions/"+ids[client]+"/messages", fmt.Sprintf(`{"text":"%d"}`, repeat))
+			return func(int) error {
+				body, err := c.body(send)
+				if err != nil {
+					return err
+				}
+				var started struct{ TurnID string }
+				if err := json.Unmarshal(body, &started); err != nil {
+					return err
+				}
+				return watcher.wait(started.TurnID, 30*time.Second)
+			}, c.close, nil
+		})
 	if err != nil {
 		return got, 0, fmt.Errorf("%w (%s)", err, strings.TrimSpace(watcher.state()))
 	}

@@ -27,7 +27,8 @@ type rate struct {
 }
 
 // drive runs do on n clients for a while, after a tenth of it as warm-up.
-func drive(n int, length time.Duration, cpu func() time.Duration, newClient func(int) (do func(i int) error, done func(), err error)) (rate, error) {
+func drive(n int, length time.Duration, cpu func() time.Duration,
+	newClient func(int) (do func(i int) error, done func(), err error)) (rate, error) {
 	var (
 		counting atomic.Bool
 		stopping atomic.Bool
@@ -126,11 +127,14 @@ func appendDigits(dst []byte, value uint64, digits int) []byte {
 	return dst
 }
 
-// manyLoad posts requests of so many new messages each. Its rate is that of entries, and so is its CPU; times are those of requests.
+// manyLoad posts requests of so many new messages each. Its rate is that of entries, and so is its CPU; times are those
+// of requests.
 func manyLoad(s *server, clients, entries int, content string, length time.Duration) (rate, error) {
 	run := uint64(rand.Uint32N(100_000_000))
 	made := newTemplate(s.upserts(slices.Repeat([]string{anyName}, entries), content))
-	g, err := newGenerator(s.url, clients, func(client, i int) []byte { return made.fill("new-", run, uint64(client), uint64(i)) })
+	g, err := newGenerator(s.url, clients, func(client, i int) []byte {
+		return made.fill("new-", run, uint64(client), uint64(i))
+	})
 	if err != nil {
 		return rate{}, err
 	}
@@ -140,8 +144,8 @@ func manyLoad(s *server, clients, entries int, content string, length time.Durat
 	return got, err
 }
 
-// upsertLoad posts upserts of new messages, or of ones among the first existing when that is not 0: each client goes through messages of
-// its own, so that no two upserts of one transaction meet in a row.
+// upsertLoad posts upserts of new messages, or of ones among the first existing when that is not 0: each client goes
+// through messages of its own, so that no two upserts of one transaction meet in a row.
 func upsertLoad(s *server, clients, existing int, content string, length time.Duration) (rate, error) {
 	run := uint64(rand.Uint32N(100_000_000))
 	made := newTemplate(s.upsert(anyName, content))

@@ -33,7 +33,8 @@ func newWatcher(base string) (*watcher, error) {
 		return nil, err
 	}
 	conn.SetReadLimit(-1)
-	w := &watcher{conn: conn, cancel: cancel, done: make(chan struct{}), ended: map[string]chan struct{}{}, began: time.Now()}
+	w := &watcher{conn: conn, cancel: cancel, done: make(chan struct{}), ended: map[string]chan struct{}{},
+		began: time.Now()}
 	go w.read(ctx)
 	return w, nil
 }

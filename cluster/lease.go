@@ -1,7 +1,7 @@
 // Package cluster owns who is who among the servers of one store: a node id belongs to one running server at a time.
 //
-// It knows nothing of what a node does. Whether a server lives is told by its own count of beats in the store, not by comparing the clocks
-// of two machines.
+// It knows nothing of what a node does. Whether a server lives is told by its own count of beats in the store, not by
+// comparing the clocks of two machines.
 package cluster
 
 import (
@@ -30,8 +30,8 @@ const (
 type Options struct {
 	DB     *database.DB
 	NodeID string
-	// Place is the one place this server runs in, of which it is known that no other server runs there (it holds its data directory's lock):
-	// what a predecessor in the same place left is taken at once. "" is no such place.
+	// Place is the one place this server runs in, of which it is known that no other server runs there (it holds its data
+	// directory's lock): what a predecessor in the same place left is taken at once. "" is no such place.
 	Place string
 	// Owner says in words which server this is, for the message that refuses another one.
 	Owner string
@@ -51,8 +51,10 @@ type HeldError struct {
 
 // Error implements error.
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("node %s is already running: %s. Two servers on one database need a node id each: if this DATA_DIR is a copy of that "+
-		"server's, delete its file node-id (a new id is made) and its folder run; if it is to replace that server, stop that one first", e.NodeID, e.Owner)
+	return fmt.Sprintf(
+		"node %s is already running: %s. Two servers on one database need a node id each: if this DATA_DIR is a copy of that "+
+			"server's, delete its file node-id (a new id is made) and its folder run; if it is to replace that server, stop that one first",
+		e.NodeID, e.Owner)
 }
 
 // LostError says that another server took this one's node id while it was silent.
@@ -60,8 +62,9 @@ type LostError struct{ NodeID, Owner string }
 
 // Error implements error.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("node %s was taken over by another server while this one was silent: %s. Both had the same DATA_DIR/node-id: end one of "+
-		"them for good, or delete the node-id of the one whose DATA_DIR is the copy", e.NodeID, e.Owner)
+	return fmt.Sprintf(
+		"node %s was taken over by another server while this one was silent: %s. Both had the same DATA_DIR/node-id: end one of "+
+			"them for good, or delete the node-id of the one whose DATA_DIR is the copy", e.NodeID, e.Owner)
 }
 
 // Lease is a node id that is this process's. Make it with Acquire.
@@ -71,8 +74,9 @@ type Lease struct {
 	beating lifecycle.Loops
 }
 
-// Acquire makes the node id this process's. A running server that has it is noticed by its next beat: *HeldError. One that fell silent is
-// waited for up to Patience, unless it ran in this place, and then taken for dead. Other errors are the store's, or ctx's.
+// Acquire makes the node id this process's. A running server that has it is noticed by its next beat: *HeldError. One
+// that fell silent is waited for up to Patience, unless it ran in this place, and then taken for dead. Other errors are
+// the store's, or ctx's.
 func Acquire(ctx context.Context, opts Options) (*Lease, error) {
 	if opts.Beat <= 0 {
 		opts.Beat = Beat
@@ -124,12 +128,14 @@ func (l *Lease) take(ctx context.Context) error {
 	}
 }
 
-// tryTake takes the node id when nobody has it, who has it ran in this place, or is the one given up. Else it tells who has it.
+// tryTake takes the node id when nobody has it, who has it ran in this place, or is the one given up. Else it tells who
+// has it.
 func (l *Lease) tryTake(ctx context.Context, silent holder, giveUp bool) (now holder, taken bool, err error) {
 	err = l.opts.DB.Update(ctx, func(tx database.Tx) error {
 		taken = false
 		// The row is there and locked before it is read: of two who come at once, one sees the other.
-		_, err := tx.ExecContext(ctx, `insert into nodes (node_id, process, place, owner, beat, seen_at) values ($1, '', '', '', 0, 0)
+		_, err := tx.ExecContext(ctx,
+			`insert into nodes (node_id, process, place, owner, beat, seen_at) values ($1, '', '', '', 0, 0)
 			on conflict (node_id) do update set node_id = excluded.node_id`, l.opts.NodeID)
 		if err != nil {
 			return err
@@ -142,8 +148,10 @@ func (l *Lease) tryTake(ctx context.Context, silent holder, giveUp bool) (now ho
 			return nil
 		}
 		taken = true
-		_, err = tx.ExecContext(ctx, `update nodes set process = $2, place = $3, owner = $4, beat = beat + 1, seen_at = $5 where node_id = $1`,
-			l.opts.NodeID, l.process, database.EncodeText(l.opts.Place), database.EncodeText(l.opts.Owner), time.Now().UnixMilli())
+		_, err = tx.ExecContext(ctx,
+			`update nodes set process = $2, place = $3, owner = $4, beat = beat + 1, seen_at = $5 where node_id = $1`,
+			l.opts.NodeID, l.process, database.EncodeText(l.opts.Place), database.EncodeText(l.opts.Owner),
+			time.Now().UnixMilli())
 		return err
 	})
 	if err != nil {
@@ -153,12 +161,14 @@ func (l *Lease) tryTake(ctx context.Context, silent holder, giveUp bool) (now ho
 }
 
 func (l *Lease) holder(ctx context.Context, q database.Querier) (h holder, err error) {
-	err = q.QueryRowContext(ctx, `select process, place, owner, beat from nodes where node_id = $1`, l.opts.NodeID).Scan(&h.process, &h.place, &h.owner, &h.beat)
+	err = q.QueryRowContext(ctx, `select process, place, owner, beat from nodes where node_id = $1`, l.opts.NodeID).
+		Scan(&h.process, &h.place, &h.owner, &h.beat)
 	h.place, h.owner = database.DecodeText(h.place), database.DecodeText(h.owner)
 	return h, err
 }
 
-// beat says that this process lives until ctx ends or the node id is somebody else's. While the store does not answer nobody can take it.
+// beat says that this process lives until ctx ends or the node id is somebody else's. While the store does not answer
+// nobody can take it.
 func (l *Lease) beat(ctx context.Context) {
 	ticker := time.NewTicker(l.opts.Beat)
 	defer ticker.Stop()
@@ -189,7 +199,8 @@ func (l *Lease) beatOnce(ctx context.Context) (lost *LostError, err error) {
 	defer cancel()
 	err = l.opts.DB.Update(ctx, func(tx database.Tx) error {
 		lost = nil
-		result, err := tx.ExecContext(ctx, `update nodes set beat = beat + 1, seen_at = $3 where node_id = $1 and process = $2`,
+		result, err := tx.ExecContext(ctx,
+			`update nodes set beat = beat + 1, seen_at = $3 where node_id = $1 and process = $2`,
 			l.opts.NodeID, l.process, time.Now().UnixMilli())
 		if err != nil {
 			return err
@@ -216,7 +227,8 @@ func (l *Lease) Release(ctx context.Context) error {
 		return err
 	}
 	err := l.opts.DB.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `update nodes set process = '', place = '' where node_id = $1 and process = $2`, l.opts.NodeID, l.process)
+		_, err := tx.ExecContext(ctx, `update nodes set process = '', place = '' where node_id = $1 and process = $2`,
+			l.opts.NodeID, l.process)
 		return err
 	})
 	if err != nil {

@@ -30,8 +30,9 @@ const silence = time.Hour
 func start(t *testing.T, db *database.DB, place string, beat, patience time.Duration) (*server, error) {
 	t.Helper()
 	s := &server{lost: make(chan error, 1)}
-	lease, err := cluster.Acquire(t.Context(), cluster.Options{DB: db, NodeID: "node-1", Place: place, Owner: "process 7 in " + place,
-		Lost: func(err error) { s.lost <- err }, Beat: beat, Patience: patience})
+	lease, err := cluster.Acquire(t.Context(),
+		cluster.Options{DB: db, NodeID: "node-1", Place: place, Owner: "process 7 in " + place,
+			Lost: func(err error) { s.lost <- err }, Beat: beat, Patience: patience})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,8 @@ const (
 	patience = 2 * time.Second
 )
 
-// A second server with a running one's node id is refused, whatever it says of its place, and the message names the cause and the remedy.
+// A second server with a running one's node id is refused, whatever it says of its place, and the message names the
+// cause and the remedy.
 func TestARunningNodeIsNotTaken(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -66,7 +68,8 @@ func TestARunningNodeIsNotTaken(t *testing.T) {
 		for _, place := range []string{"b", ""} {
 			_, err := start(t, db, place, beat, hang)
 			var held *cluster.HeldError
-			if !errors.As(err, &held) || held.Owner != "process 7 in a" || !strings.Contains(err.Error(), "delete its file node-id") {
+			if !errors.As(err, &held) || held.Owner != "process 7 in a" ||
+				!strings.Contains(err.Error(), "delete its file node-id") {
 				t.Errorf("from place %q: %v", place, err)
 			}
 		}
@@ -78,8 +81,8 @@ func TestARunningNodeIsNotTaken(t *testing.T) {
 	})
 }
 
-// What a predecessor that was killed left is taken at once in its own place, and elsewhere when it has been silent for long enough. Should
-// it live after all it learns that it must end, and takes nothing away when it does.
+// What a predecessor that was killed left is taken at once in its own place, and elsewhere when it has been silent for
+// long enough. Should it live after all it learns that it must end, and takes nothing away when it does.
 func TestASilentNodeIsTaken(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -127,7 +130,8 @@ func TestNodesOfLongAgoAreForgotten(t *testing.T) {
 		lifecycletest.Run(t, log)
 		mustStart(t, db, "a", beat)
 		err := db.Update(t.Context(), func(tx database.Tx) error {
-			_, err := tx.ExecContext(t.Context(), `insert into nodes (node_id, process, place, owner, beat, seen_at) values ('gone', 'p', '', '', 1, 5)`)
+			_, err := tx.ExecContext(t.Context(),
+				`insert into nodes (node_id, process, place, owner, beat, seen_at) values ('gone', 'p', '', '', 1, 5)`)
 			for _, id := range []string{"gone", "node-1", "unknown"} {
 				if err == nil {
 					_, err = tx.ExecContext(t.Context(), `insert into extension_cursors (node_id, pos) values ($1, 1)`, id)
@@ -139,7 +143,9 @@ func TestNodesOfLongAgoAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		gone := map[string]int64{}
-		err = cluster.Prune(t.Context(), log, time.Now(), time.Hour, "extension_cursors", func(table string, rows int64) { gone[table] += rows })
+		err = cluster.Prune(t.Context(), log, time.Now(), time.Hour, "extension_cursors", func(table string, rows int64) {
+			gone[table] += rows
+		})
 		if err != nil || !maps.Equal(gone, map[string]int64{"extension_cursors": 1, "nodes": 1}) {
 			t.Errorf("went %v, %v", gone, err)
 		}

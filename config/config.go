@@ -84,7 +84,8 @@ type Config struct {
 	Agent      Agent
 	Extensions Extensions
 
-	// Trust consents for this run to what is there at its start: .env and extensions that are processes (HARNESS_TRUST, --trust).
+	// Trust consents for this run to what is there at its start: .env and extensions that are processes (HARNESS_TRUST,
+	// --trust).
 	Trust bool
 
 	sources map[string]Source
@@ -197,11 +198,12 @@ func (c *Config) Source(name string) Source {
 	return SourceDefault
 }
 
-// Files are where settings are read from, absolute: the working directory's .env, whether it is there or not, and the config file if one is
-// named. They may hold secrets.
+// Files are where settings are read from, absolute: the working directory's .env, whether it is there or not, and the
+// config file if one is named. They may hold secrets.
 func (c *Config) Files() []string { return c.files }
 
-// Unknown are the names in the environment and the .env that begin like this program's settings and are none, in order: they have no effect.
+// Unknown are the names in the environment and the .env that begin like this program's settings and are none, in order:
+// they have no effect.
 func (c *Config) Unknown() []string { return c.unknown }
 
 // RuntimeLevels are the levels of a runtime's sessions whose creator names none; "" is that of all runtimes.
@@ -209,5 +211,6 @@ type RuntimeLevels struct{ Sandbox, Approval string }
 
 // LevelsOf are the levels of sessions of a runtime, by its name.
 func (c *Config) LevelsOf(runtime string) RuntimeLevels {
-	return map[string]RuntimeLevels{"claude": c.ClaudeLevels, "gemini": c.GeminiLevels, "opencode": c.OpenCodeLevels}[runtime]
+	return map[string]RuntimeLevels{"claude": c.ClaudeLevels, "gemini": c.GeminiLevels,
+		"opencode": c.OpenCodeLevels}[runtime]
 }

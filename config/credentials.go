@@ -66,5 +66,6 @@ func isCredentialLevel(s string) bool {
 }
 
 func isNamespace(s string) bool {
-	return s != "" && len(s) <= 64 && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+	return s != "" && len(s) <= 64 && utf8.ValidString(s) &&
+		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

@@ -34,7 +34,8 @@ func TestSecretsOfTheServerAreNotAllowed(t *testing.T) {
 	p := newPlace(t)
 	p.env = []string{"HARNESS_RUNTIME_ENV_ALLOW=opencode:OPENAI_API_KEY", "DATABASE_URL=postgres://u:p@h/d"}
 	kept := p.mustLoad().KeptSecrets()
-	if slices.Contains(kept, "OPENAI_API_KEY") || !slices.Contains(kept, "HARNESS_AUTH_TOKEN") || !slices.Contains(kept, "PGPASSWORD") {
+	if slices.Contains(kept, "OPENAI_API_KEY") || !slices.Contains(kept, "HARNESS_AUTH_TOKEN") ||
+		!slices.Contains(kept, "PGPASSWORD") {
 		t.Errorf("no runtime gets %v", kept)
 	}
 }

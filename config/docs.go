@@ -14,7 +14,8 @@ func WriteDocs(w io.Writer) error {
 	for _, v := range Variables() {
 		if v.Group != group {
 			group = v.Group
-			fmt.Fprintf(&b, "\n## %s\n\n| variable | flag | default | allowed | meaning |\n| --- | --- | --- | --- | --- |\n", group)
+			fmt.Fprintf(&b, "\n## %s\n\n| variable | flag | default | allowed | meaning |\n| --- | --- | --- | --- | --- |\n",
+				group)
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n",
 			v.Name, code("--", v.Flag()), code("", v.Default), cell(v.Accepts()), cell(docLine(v)))
@@ -51,16 +52,20 @@ A value is taken from the first of these that has one:
 1. the command-line flag,
 2. the environment,
 3. ` + "`.env`" + ` in the working directory, once you consented to it with ` + "`harness trust .env`" + `,
-4. the config file named by ` + "`--config` or `HARNESS_CONFIG`" + ` (YAML or JSON, one flat object; keys are the variable names in any case),
+4. the config file named by ` + "`--config` or `HARNESS_CONFIG`" +
+	` (YAML or JSON, one flat object; keys are the variable names in any case),
 5. the default.
 
-An empty variable counts as unset, but for ` + "`HARNESS_ALLOWED_ORIGINS`" + `. Booleans are ` + "`true` or `false`" + `, nothing else. Times are whole milliseconds. Lists are
-separated by commas (extension roots by ` + "`:`" + `); a config file may use a real list. Relative paths start at the working directory.
+An empty variable counts as unset, but for ` + "`HARNESS_ALLOWED_ORIGINS`" + `. Booleans are ` + "`true` or `false`" +
+	`, nothing else. Times are whole milliseconds. Lists are
+separated by commas (extension roots by ` + "`:`" +
+	`); a config file may use a real list. Relative paths start at the working directory.
 A value of ours in ` + "`.env`" + ` that contains ` + "`$`" + ` must stand in single quotes.
 
 A ` + "`.env`" + ` that sets a variable of ours and is not consented to, or was edited since, stops every command with exit code 2,` +
 	` its hash and the
-command to consent with. ` + "`--trust`, or `HARNESS_TRUST=true`" + ` in the environment, consents for one run: for scripts and containers.
+command to consent with. ` + "`--trust`, or `HARNESS_TRUST=true`" +
+	` in the environment, consents for one run: for scripts and containers.
 
 A value that is not allowed stops the start with exit code 2 and one line that names the variable, the value and what is allowed.
 ` + "`harness config print`" + ` shows what is in force and where each value came from; secrets and the password inside

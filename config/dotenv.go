@@ -46,7 +46,8 @@ func dotenvLayer(path string, consent Consent) (dotenvFile, error) {
 		}
 	}
 	if _, set := parsed[trustEnv]; set {
-		return dotenvFile{}, &FileError{Path: path, Reason: trustEnv + " counts only in the environment: a file cannot consent to itself"}
+		return dotenvFile{}, &FileError{Path: path,
+			Reason: trustEnv + " counts only in the environment: a file cannot consent to itself"}
 	}
 	if consent != nil && (len(f.values) > 0 || f.path != "") {
 		if err := consent(path, text); err != nil {
@@ -67,7 +68,8 @@ func refuseExpansion(path, text string) error {
 			continue
 		}
 		if _, ours := find(m[1]); ours && strings.Contains(strings.ReplaceAll(m[2], `\$`, ""), "$") {
-			return &FileError{Path: path, Reason: fmt.Sprintf("line %d: the value of %s contains $; put it in single quotes", i+1, m[1])}
+			return &FileError{Path: path, Reason: fmt.Sprintf("line %d: the value of %s contains $; put it in single quotes",
+				i+1, m[1])}
 		}
 	}
 	return nil

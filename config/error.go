@@ -20,7 +20,8 @@ func (e *Error) Error() string {
 		from = fmt.Sprintf(" (from %s)", e.Source)
 	}
 	if e.hidden {
-		return fmt.Sprintf("%s%s: the value (not shown, it is secret) is not allowed; allowed: %s", e.Variable, from, e.Allowed)
+		return fmt.Sprintf("%s%s: the value (not shown, it is secret) is not allowed; allowed: %s", e.Variable,
+			from, e.Allowed)
 	}
 	return fmt.Sprintf("%s%s: %q is not allowed; allowed: %s", e.Variable, from, e.Value, e.Allowed)
 }

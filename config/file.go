@@ -44,7 +44,8 @@ func fileLayer(path string, consent Consent) (layer, error) {
 	for key, value := range parsed {
 		v, ok := find(key)
 		if !ok {
-			return layer{}, &FileError{Path: path, Reason: fmt.Sprintf("%q is no variable; names are listed by `harness config print`", key)}
+			return layer{}, &FileError{Path: path,
+				Reason: fmt.Sprintf("%q is no variable; names are listed by `harness config print`", key)}
 		}
 		if _, twice := values[v.Key()]; twice {
 			// Which of them came last is not known any more.

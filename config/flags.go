@@ -15,7 +15,8 @@ const trustEnv = "HARNESS_TRUST"
 // bad flag and a bad variable give the same line.
 func AddFlags(fs *pflag.FlagSet) {
 	fs.String(configFlag, "", "YAML or JSON config file ("+configEnv+")")
-	f := fs.VarPF(&flagText{kind: "bool"}, trustFlag, "", "consent for this run to what is there at its start, .env and extensions ("+trustEnv+")")
+	f := fs.VarPF(&flagText{kind: "bool"}, trustFlag, "",
+		"consent for this run to what is there at its start, .env and extensions ("+trustEnv+")")
 	f.DefValue, f.NoOptDefVal = "false", "true"
 	for _, v := range Variables() {
 		if v.Flag() == "" {

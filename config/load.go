@@ -63,7 +63,8 @@ func Load(o Options) (*Config, error) {
 	return c, err
 }
 
-// sources are the layers, weakest first, the files that are or would be among them, and the names that begin like ours and are no setting.
+// sources are the layers, weakest first, the files that are or would be among them, and the names that begin like ours
+// and are no setting.
 type sources struct {
 	layers  []layer
 	files   []string

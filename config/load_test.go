@@ -64,14 +64,16 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		AllowedOrigins: []string{"http://127.0.0.1:5173", "http://localhost:5173"},
 
 		RPC:             RPC{Paths: []string{"/rpc", "/ws"}, Rate: 600},
-		RuntimeMaxTurns: []string{"0"}, RuntimeMaxMessages: []string{"4096"}, SessionMaxMessages: 256, Tools: Tools{Mode: "auto", Sandbox: "docker"},
+		RuntimeMaxTurns: []string{"0"}, RuntimeMaxMessages: []string{"4096"}, SessionMaxMessages: 256,
+		Tools:    Tools{Mode: "auto", Sandbox: "docker"},
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL",
 		RuntimeIdle: 10 * time.Minute, RuntimeMaxProcesses: 8, TurnIdle: 10 * time.Minute, GeminiBin: "gemini",
-		CodexBin: "codex", ClaudeBin: "claude", OpenCodeBin: "opencode", RuntimeStartTimeout: 30 * time.Second, RuntimeCallTimeout: 120 * time.Second,
-		RuntimeHang: 2 * time.Minute, RuntimeUnload: 30 * time.Minute, RuntimeRecycle: 512, RuntimeDetach: true, DetachGrace: 15 * time.Minute, SpoolBytes: 1 << 30, RuntimeConfine: "auto", KeepNative: "ring",
-		RuntimeEnv: "inherit", RuntimeCredentials: []string{"namespaced"}, CredentialNamespace: "default",
+		CodexBin: "codex", ClaudeBin: "claude", OpenCodeBin: "opencode", RuntimeStartTimeout: 30 * time.Second,
+		RuntimeCallTimeout: 120 * time.Second, RuntimeHang: 2 * time.Minute, RuntimeUnload: 30 * time.Minute,
+		RuntimeRecycle: 512, RuntimeDetach: true, DetachGrace: 15 * time.Minute, SpoolBytes: 1 << 30, RuntimeConfine: "auto",
+		KeepNative: "ring", RuntimeEnv: "inherit", RuntimeCredentials: []string{"namespaced"}, CredentialNamespace: "default",
 		Retention: Retention{JournalDays: 90, RecordDays: 90, Records: 100_000, ArchivedDays: 365},
 		Defaults:  SessionDefaults{ApprovalPolicy: "untrusted", SandboxMode: "read-only", NetworkAccess: "restricted"},
 		Queue: Queue{Enabled: true, GlobalConcurrency: 2, MaxPerProject: 100, MaxGlobal: 500, MaxAttempts: 2,
@@ -194,18 +196,23 @@ func TestAllowedOriginsByDefault(t *testing.T) {
 		set  func(*place)
 		want []string
 	}{
-		"loopback":       {func(*place) {}, dev},
-		"localhost":      {func(p *place) { p.env = []string{"HOST=localhost"} }, dev},
-		"loopback IPv6":  {func(p *place) { p.env = []string{"HOST=::1"} }, dev},
-		"everywhere":     {func(p *place) { p.env = []string{"HOST=0.0.0.0"} }, nil},
-		"one address":    {func(p *place) { p.env = []string{"HOST=192.0.2.1"} }, nil},
-		"told":           {func(p *place) { p.env = []string{"HARNESS_ALLOWED_ORIGINS=https://a.example"} }, []string{"https://a.example"}},
+		"loopback":      {func(*place) {}, dev},
+		"localhost":     {func(p *place) { p.env = []string{"HOST=localhost"} }, dev},
+		"loopback IPv6": {func(p *place) { p.env = []string{"HOST=::1"} }, dev},
+		"everywhere":    {func(p *place) { p.env = []string{"HOST=0.0.0.0"} }, nil},
+		"one address":   {func(p *place) { p.env = []string{"HOST=192.0.2.1"} }, nil},
+		"told": {func(p *place) { p.env = []string{"HARNESS_ALLOWED_ORIGINS=https://a.example"} },
+			[]string{"https://a.example"}},
 		"told elsewhere": {func(p *place) { p.env = []string{"HOST=::", "HARNESS_ALLOWED_ORIGINS=" + dev[0]} }, dev[:1]},
 		"empty":          {func(p *place) { p.env = []string{"HARNESS_ALLOWED_ORIGINS="} }, nil},
 		"empty .env":     {func(p *place) { p.file(".env", "HARNESS_ALLOWED_ORIGINS=\n") }, nil},
 		"empty flag":     {func(p *place) { p.flags = []string{"--allowed-origins="} }, nil},
-		"empty in file":  {func(p *place) { p.file("c.yaml", "harness_allowed_origins: []\n").flags = []string{"--config=c.yaml"} }, nil},
-		"null in file":   {func(p *place) { p.file("c.yaml", "harness_allowed_origins:\n").flags = []string{"--config=c.yaml"} }, dev},
+		"empty in file": {func(p *place) {
+			p.file("c.yaml", "harness_allowed_origins: []\n").flags = []string{"--config=c.yaml"}
+		}, nil},
+		"null in file": {func(p *place) {
+			p.file("c.yaml", "harness_allowed_origins:\n").flags = []string{"--config=c.yaml"}
+		}, dev},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -220,7 +227,8 @@ func TestAllowedOriginsByDefault(t *testing.T) {
 
 func TestListsAndPaths(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).file("c.yaml", "harness_allowed_hosts: [a.example, 'b.example:81']\nagent_extension_package_roots: 'one:/two::three'\ndata_dir: /abs/x\n")
+	p := newPlace(t).file("c.yaml",
+		"harness_allowed_hosts: [a.example, 'b.example:81']\nagent_extension_package_roots: 'one:/two::three'\ndata_dir: /abs/x\n")
 	p.flags = []string{"--config=c.yaml"}
 	c := p.mustLoad()
 	if want := []string{"a.example", "b.example:81"}; !slices.Equal(c.AllowedHosts, want) {
@@ -273,7 +281,8 @@ func TestErrorsAreOurs(t *testing.T) {
 	}
 }
 
-// A .env counts only with consent to its very content, unless it has nothing of ours or this run consents. No file can consent.
+// A .env counts only with consent to its very content, unless it has nothing of ours or this run consents. No file can
+// consent.
 func TestADotenvNeedsConsent(t *testing.T) {
 	t.Parallel()
 	refuse := func(string, []byte) error { return errors.New("nobody consented") }
@@ -316,7 +325,8 @@ func TestADotenvNeedsConsent(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := load(newPlace(t).file(".env", "HARNESS_TRUST=true\n"), nil); err == nil || !strings.Contains(err.Error(), "cannot consent to itself") {
+	if _, err := load(newPlace(t).file(".env", "HARNESS_TRUST=true\n"), nil); err == nil ||
+		!strings.Contains(err.Error(), "cannot consent to itself") {
 		t.Errorf("consenting .env: %v", err)
 	}
 	if _, err := newPlace(t).file("c.yaml", "harness_trust: true\n").load(); err != nil {

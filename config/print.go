@@ -51,7 +51,8 @@ func SecretNames() []string {
 	return out
 }
 
-// OwnSecrets gives the variables no runtime inherits: ours, and where the Postgres driver looks for a password the URL does not have.
+// OwnSecrets gives the variables no runtime inherits: ours, and where the Postgres driver looks for a password the URL
+// does not have.
 func (c *Config) OwnSecrets() []string {
 	if c.DatabaseURL == "" {
 		return SecretNames() // a password there is somebody else's

@@ -19,7 +19,8 @@ func TestPrintRedactsEverySecret(t *testing.T) {
 			p.env = append(p.env, v.Name+"="+canary)
 		}
 	}
-	p.env = append(p.env, "DATABASE_URL=postgres://me:canary%2Fdb@db.example:5432/n?sslmode=disable&password=canary-q&sslpassword=canary-s")
+	p.env = append(p.env,
+		"DATABASE_URL=postgres://me:canary%2Fdb@db.example:5432/n?sslmode=disable&password=canary-q&sslpassword=canary-s")
 	canaries = append(canaries, "canary%2Fdb", "canary/db", "canary-q", "canary-s")
 	c := p.mustLoad()
 	var out bytes.Buffer
@@ -99,11 +100,12 @@ func TestDocumentationIsCurrent(t *testing.T) {
 // Whatever holds a secret is named, so that a variable added later is kept from child processes, too.
 func TestSecretNames(t *testing.T) {
 	t.Parallel()
-	want := []string{"HARNESS_AUTH_TOKEN", "DATABASE_URL", "OPENAI_API_KEY", "AGENT_EXTENSION_RBAC_HEADER_SECRET", "AGENT_EXTENSION_RBAC_JWT_SECRET",
-		"HARNESS_ACP_AGENTS"}
+	want := []string{"HARNESS_AUTH_TOKEN", "DATABASE_URL", "OPENAI_API_KEY", "AGENT_EXTENSION_RBAC_HEADER_SECRET",
+		"AGENT_EXTENSION_RBAC_JWT_SECRET", "HARNESS_ACP_AGENTS"}
 	got := SecretNames()
 	for _, v := range Variables() {
-		telling := strings.HasSuffix(v.Name, "_SECRET") || strings.HasSuffix(v.Name, "_TOKEN") || strings.HasSuffix(v.Name, "_KEY") || strings.HasSuffix(v.Name, "PASSWORD")
+		telling := strings.HasSuffix(v.Name, "_SECRET") || strings.HasSuffix(v.Name, "_TOKEN") ||
+			strings.HasSuffix(v.Name, "_KEY") || strings.HasSuffix(v.Name, "PASSWORD")
 		if (telling || slices.Contains(want, v.Name)) != slices.Contains(got, v.Name) {
 			t.Errorf("%s: named %t", v.Name, slices.Contains(got, v.Name))
 		}

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// TurnLimit is how many turns of a runtime may run at once, MessageLimit how many messages may be on their way to it; 0 is no bound.
+// TurnLimit is how many turns of a runtime may run at once, MessageLimit how many messages may be on their way to it; 0
+// is no bound.
 func (c *Config) TurnLimit(runtime string) int { return limitOf(runtime, c.RuntimeMaxTurns) }
 
 // MessageLimit is described with TurnLimit.

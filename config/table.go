@@ -7,8 +7,8 @@ package config
 func Variables() []Variable {
 	var all []Variable
 	for _, group := range [][]Variable{
-		serverVariables(), rpcVariables(), limitVariables(), logVariables(), storeVariables(), retentionVariables(), runtimeVariables(),
-		sessionVariables(), toolVariables(), queueVariables(), agentVariables(), extensionVariables(),
+		serverVariables(), rpcVariables(), limitVariables(), logVariables(), storeVariables(), retentionVariables(),
+		runtimeVariables(), sessionVariables(), toolVariables(), queueVariables(), agentVariables(), extensionVariables(),
 	} {
 		all = append(all, group...)
 	}
@@ -26,8 +26,9 @@ func serverVariables() []Variable {
 		{Name: "PORT", Default: "3001", Max: 65535,
 			Doc:   "TCP port to listen on; 0 lets the system choose a free one.",
 			field: func(c *Config) any { return &c.Port }},
-		{Name: "HARNESS_AUTH_TOKEN", Secret: true, Min: 16, Allowed: "at least 16 printable ASCII characters without spaces", check: isToken,
-			Doc:   "Bearer token that every request must carry but GET /api/health, /api/ready, /readyz and /healthz. Unset: no token is asked for, loopback only.",
+		{Name: "HARNESS_AUTH_TOKEN", Secret: true, Min: 16, Allowed: "at least 16 printable ASCII characters without spaces",
+			check: isToken, Doc: "Bearer token that every request must carry but GET /api/health, /api/ready, /readyz and /healthz. " +
+				"Unset: no token is asked for, loopback only.",
 			field: func(c *Config) any { return &c.AuthToken }},
 		{Name: "HARNESS_INSECURE_NO_AUTH", Default: "false",
 			Doc:   "Allow listening off loopback without a token, for a container behind a proxy that authenticates.",
@@ -37,10 +38,12 @@ func serverVariables() []Variable {
 			Doc: "Browser origins besides our own that may read answers, open the stream and change state. The default, the dev server " +
 				"of codex-manager's web UI, counts only while HOST is loopback; set but empty, nobody may.",
 			field: func(c *Config) any { return &c.AllowedOrigins }},
-		{Name: "HARNESS_ALLOWED_HOSTS", Allowed: "a comma-separated list of host names or host:port (no scheme, no *)", check: isHostPort,
+		{Name: "HARNESS_ALLOWED_HOSTS", Allowed: "a comma-separated list of host names or host:port (no scheme, no *)",
+			check: isHostPort,
 			Doc:   "Host headers besides loopback and HOST that are answered, e.g. the public name behind a proxy.",
 			field: func(c *Config) any { return &c.AllowedHosts }},
-		{Name: "HARNESS_TRUSTED_PROXIES", Allowed: "a comma-separated list of IP addresses or networks such as 10.0.0.0/8", check: isNetwork,
+		{Name: "HARNESS_TRUSTED_PROXIES", Allowed: "a comma-separated list of IP addresses or networks such as 10.0.0.0/8",
+			check: isNetwork,
 			Doc:   "Proxies in front that may say in X-Forwarded-Proto that the browser talks TLS to them, so that pages served here may write.",
 			field: func(c *Config) any { return &c.TrustedProxies }},
 		{Name: "HARNESS_SHUTDOWN_TIMEOUT_MS", Default: "10000", Min: 1,
@@ -61,7 +64,8 @@ func limitVariables() []Variable {
 			Doc:   "Open streams; one more is refused with 503. 0: no limit.",
 			field: func(c *Config) any { return &c.Limits.Streams }},
 		{Name: "HARNESS_WS_MAX_PER_ADDRESS", Default: "1000",
-			Doc:   "Open streams of one client address (IPv6: of one /64); one more is refused with 429. Behind a proxy all clients have its address. 0: no limit.",
+			Doc: "Open streams of one client address (IPv6: of one /64); one more is refused with 429. Behind a proxy all " +
+				"clients have its address. 0: no limit.",
 			field: func(c *Config) any { return &c.Limits.StreamsPerAddress }},
 	})
 }
@@ -85,8 +89,8 @@ func storeVariables() []Variable {
 		{Name: "DATABASE_URL", Allowed: "postgres://user:password@host:port/name", check: isPostgresURL, show: redactURL,
 			Doc:   "Postgres to use in place of SQLite.",
 			field: func(c *Config) any { return &c.DatabaseURL }},
-		{Name: "HARNESS_ADOPT_NODES", Allowed: "a comma-separated list of node ids (a server's is in its DATA_DIR/node-id)", check: notEmpty,
-			Doc:   "Nodes that are gone for good, whose sessions this server takes at its start. Unset it afterwards.",
+		{Name: "HARNESS_ADOPT_NODES", Allowed: "a comma-separated list of node ids (a server's is in its DATA_DIR/node-id)",
+			check: notEmpty, Doc: "Nodes that are gone for good, whose sessions this server takes at its start. Unset it afterwards.",
 			field: func(c *Config) any { return &c.AdoptNodes }},
 		{Name: "HARNESS_SQLITE_SYNCHRONOUS", Default: "FULL", Enum: []string{"FULL", "NORMAL"},
 			Doc:   "SQLite durability: FULL survives power loss, NORMAL only the death of the process.",
@@ -104,14 +108,16 @@ func retentionVariables() []Variable {
 			Doc:   "Age from which events leave the journal; who resumes from before is told of the gap. Transcripts stay. 0 keeps all.",
 			field: func(c *Config) any { return &c.Retention.JournalDays }},
 		{Name: "HARNESS_RECORDS_KEEP_DAYS", Default: "90", Max: century,
-			Doc: "Age from which records of what is over go: settled approvals and questions, ended jobs, extension reloads, turns that were rolled back, " +
+			Doc: "Age from which records of what is over go: settled approvals and questions, ended jobs, extension " +
+				"reloads, turns that were rolled back, " +
 				"turns of workers' sessions. 0 keeps all.",
 			field: func(c *Config) any { return &c.Retention.RecordDays }},
 		{Name: "HARNESS_RECORDS_KEEP", Default: "100000",
 			Doc:   "How many settled requests, ended jobs and extension reloads (of each) are kept, the newest. 0: no limit.",
 			field: func(c *Config) any { return &c.Retention.Records }},
 		{Name: "HARNESS_ARCHIVED_KEEP_DAYS", Default: "365", Max: century,
-			Doc: "Days a session has been archived after which its transcript goes; the session stays, and what codex still has is taken in again when " +
+			Doc: "Days a session has been archived after which its transcript goes; the session stays, and what codex still " +
+				"has is taken in again when " +
 				"it is read. 0 keeps all.",
 			field: func(c *Config) any { return &c.Retention.ArchivedDays }},
 		{Name: "HARNESS_ARCHIVED_KEEP", Default: "0",
@@ -128,8 +134,9 @@ func retentionVariables() []Variable {
 
 func runtimeVariables() []Variable {
 	return grouped("Runtimes", []Variable{
-		{Name: "HARNESS_RUNTIMES", Allowed: "a comma-separated list of runtimes this program has: codex, claude, gemini, opencode, claude-acp, codex-acp, " +
-			"opencode-acp, or acp:NAME of HARNESS_ACP_AGENTS",
+		{Name: "HARNESS_RUNTIMES",
+			Allowed: "a comma-separated list of runtimes this program has: codex, claude, gemini, opencode, claude-acp, codex-acp, " +
+				"opencode-acp, or acp:NAME of HARNESS_ACP_AGENTS",
 			Doc: "Runtimes this server drives. Sessions of others stay readable; turns of theirs that run are ended. Unset: codex, and those of " +
 				"claude, gemini and opencode whose program is found.",
 			field: func(c *Config) any { return &c.Runtimes }},
@@ -158,25 +165,33 @@ func runtimeVariables() []Variable {
 			Doc:   "Longest time one call to a runtime may take.",
 			field: func(c *Config) any { return &c.RuntimeCallTimeout }},
 		{Name: "HARNESS_RUNTIME_HANG_MS", Default: "120000", check: zeroOrSecond, Allowed: "0, or at least 1000",
-			Doc:   "Time without an answer to a health probe after which a runtime is killed and restarted; its status is unresponsive after a quarter of it. 0 asks nothing.",
+			Doc: "Time without an answer to a health probe after which a runtime is killed and restarted; its status is " +
+				"unresponsive after a quarter of it. 0 asks nothing.",
 			field: func(c *Config) any { return &c.RuntimeHang }},
 		{Name: "HARNESS_RUNTIME_UNLOAD_MS", Default: "1800000", check: zeroOrSecond, Allowed: "0, or at least 1000",
-			Doc:   "Idle time after which a session is unloaded from the runtime's memory; its next message loads it again. A tenth of it above HARNESS_RUNTIME_RECYCLE_MB. 0 unloads nothing.",
+			Doc: "Idle time after which a session is unloaded from the runtime's memory; its next message loads it again. " +
+				"A tenth of it above HARNESS_RUNTIME_RECYCLE_MB. 0 unloads nothing.",
 			field: func(c *Config) any { return &c.RuntimeUnload }},
 		{Name: "HARNESS_RUNTIME_RECYCLE_MB", Default: "512",
 			Doc:   "Resident memory (MiB) above which a runtime is restarted while nothing runs in it and nothing waits; Linux. 0 never does.",
 			field: func(c *Config) any { return &c.RuntimeRecycle }},
 		{Name: "HARNESS_RUNTIME_IDLE_MS", Default: "600000", check: zeroOrSecond, Allowed: "0, or at least 1000",
-			Doc:   "Idle time after which the process of a session is closed, where a runtime has one for each; the next message starts it again. codex has one for all. 0 closes none.",
+			Doc: "Idle time after which the process of a session is closed, where a runtime has one for each; the next " +
+				"message starts it again. codex has one for all. 0 closes none.",
 			field: func(c *Config) any { return &c.RuntimeIdle }},
 		{Name: "HARNESS_RUNTIME_MAX_PROCESSES", Default: "8", Min: 1, Max: 10_000,
-			Doc:   "Most processes of a runtime that has one for each session. A session beyond it takes the place of one that is idle, or waits in order; /api/health counts them.",
+			Doc: "Most processes of a runtime that has one for each session. A session beyond it takes the place of one " +
+				"that is idle, or waits in order; /api/health counts them.",
 			field: func(c *Config) any { return &c.RuntimeMaxProcesses }},
-		{Name: "HARNESS_RUNTIME_MAX_TURNS", Default: "0", check: isRuntimeLimit, Allowed: "a comma-separated list of N and RUNTIME=N",
-			Doc:   "Turns of a runtime that may run at once. A message that would begin one more waits, in the order of arrival; jobs do, too. 0: no limit.",
+		{Name: "HARNESS_RUNTIME_MAX_TURNS", Default: "0", check: isRuntimeLimit,
+			Allowed: "a comma-separated list of N and RUNTIME=N",
+			Doc: "Turns of a runtime that may run at once. A message that would begin one more waits, in the order of " +
+				"arrival; jobs do, too. 0: no limit.",
 			field: func(c *Config) any { return &c.RuntimeMaxTurns }},
-		{Name: "HARNESS_RUNTIME_MAX_MESSAGES", Default: "4096", check: isRuntimeLimit, Allowed: "a comma-separated list of N and RUNTIME=N",
-			Doc: "Messages and new sessions that may be on their way to a runtime: those it is just given, and those that wait for a turn to end or a process. " +
+		{Name: "HARNESS_RUNTIME_MAX_MESSAGES", Default: "4096", check: isRuntimeLimit,
+			Allowed: "a comma-separated list of N and RUNTIME=N",
+			Doc: "Messages and new sessions that may be on their way to a runtime: those it is just given, and those that " +
+				"wait for a turn to end or a process. " +
 				"One more is refused with 429. 0: no limit.",
 			field: func(c *Config) any { return &c.RuntimeMaxMessages }},
 		{Name: "HARNESS_SESSION_MAX_MESSAGES", Default: "256",
@@ -192,32 +207,39 @@ func runtimeVariables() []Variable {
 			Doc:   "Most bytes of a runtime's output kept on disk for a server that has not stored them yet; then the runtime waits. Never fsynced.",
 			field: func(c *Config) any { return &c.SpoolBytes }},
 		{Name: "HARNESS_KEEP_NATIVE", Default: "ring", Enum: []string{"ring", "all", "off"},
-			Doc:   "What is kept of the lines of a runtime whose words are translated (none of codex): the last 2,000 of a session in DATA_DIR/native, all as events nobody is shown, or none.",
+			Doc: "What is kept of the lines of a runtime whose words are translated (none of codex): the last 2,000 of a " +
+				"session in DATA_DIR/native, all as events nobody is shown, or none.",
 			field: func(c *Config) any { return &c.KeepNative }},
 		{Name: "HARNESS_RUNTIME_CONFINE", Default: "auto", Enum: []string{"auto", "required", "off"},
-			Doc:   "Hide the data directory and the server's settings from runtimes; auto starts with a warning where this machine does not allow it, required does not start.",
+			Doc: "Hide the data directory and the server's settings from runtimes; auto starts with a warning where this " +
+				"machine does not allow it, required does not start.",
 			field: func(c *Config) any { return &c.RuntimeConfine }},
 		{Name: "HARNESS_RUNTIME_USER", Allowed: "a user name; the server must run as root",
 			Doc:   "User that runtimes run as; workspaces must be writable for it. Unset: the server's own.",
 			field: func(c *Config) any { return &c.RuntimeUser }},
 		{Name: "HARNESS_WORKSPACE", path: true, Allowed: "a folder",
-			Doc:   "Folder that sessions work in whose creator names none; runtimes must be able to write there. Unset: the server's working directory.",
+			Doc: "Folder that sessions work in whose creator names none; runtimes must be able to write there. Unset: the " +
+				"server's working directory.",
 			field: func(c *Config) any { return &c.Workspace }},
 		{Name: "HARNESS_KEEP_RUNTIMES", Default: "false",
 			Doc:   "Leave the runtimes running when the server is stopped, for the next one to go on with (an upgrade).",
 			field: func(c *Config) any { return &c.KeepRuntimes }},
 		{Name: "HARNESS_TURN_IDLE_TIMEOUT_MS", Default: "600000", check: zeroOrSecond, Allowed: "0, or at least 1000",
-			Doc: "Time an agent may say nothing in a turn, with nobody asked anything, before the turn is stopped; its process is ended when that does not help. " +
+			Doc: "Time an agent may say nothing in a turn, with nobody asked anything, before the turn is stopped; its " +
+				"process is ended when that does not help. " +
 				"Not of codex. 0 waits for ever.",
 			field: func(c *Config) any { return &c.TurnIdle }},
 		{Name: "GEMINI_BIN", Default: "gemini", check: notEmpty, Allowed: "a command name or a path",
 			Doc:   "Gemini CLI's executable, looked up on PATH when it has no slash.",
 			field: func(c *Config) any { return &c.GeminiBin }},
-		{Name: "HARNESS_ACP_AGENTS", Secret: true, Allowed: `JSON: {"NAME": "COMMAND LINE"}, or {"NAME": {"command": [...], "env": {...}, "modes": {...}}}`,
-			Doc:   "Further agents of the Agent Client Protocol, as runtimes acp:NAME (docs/runtimes/acp.md); HARNESS_RUNTIMES turns them on. They are a preview.",
+		{Name: "HARNESS_ACP_AGENTS", Secret: true,
+			Allowed: `JSON: {"NAME": "COMMAND LINE"}, or {"NAME": {"command": [...], "env": {...}, "modes": {...}}}`,
+			Doc: "Further agents of the Agent Client Protocol, as runtimes acp:NAME (docs/runtimes/acp.md); " +
+				"HARNESS_RUNTIMES turns them on. They are a preview.",
 			field: func(c *Config) any { return &c.ACPAgents }},
 		{Name: "HARNESS_RUNTIME_ENV", Default: "inherit", Enum: []string{"inherit", "closed"},
-			Doc: "What codex gets of the server's environment: inherit is all but secrets of the server and variables of other runtimes' providers, closed " +
+			Doc: "What codex gets of the server's environment: inherit is all but secrets of the server and variables of " +
+				"other runtimes' providers, closed " +
 				"is what every other runtime gets: PATH, HOME, the language, proxies, CA files and the variables of its own provider.",
 			field: func(c *Config) any { return &c.RuntimeEnv }},
 		{Name: "HARNESS_RUNTIME_ENV_ALLOW", check: isAllowedVariable,
@@ -230,12 +252,14 @@ func runtimeVariables() []Variable {
 			field:   func(c *Config) any { return &c.RuntimeStatus }},
 		{Name: "HARNESS_RUNTIME_CREDENTIALS", Default: "namespaced", check: isCredentialLevel,
 			Allowed: "a comma-separated list of shared, namespaced, ephemeral and RUNTIME=LEVEL",
-			Doc: "Where runtimes but codex (CODEX_HOME) keep logins, settings and state: the home of their user (shared), a folder of the namespace, or one " +
+			Doc: "Where runtimes but codex (CODEX_HOME) keep logins, settings and state: the home of their user (shared), a " +
+				"folder of the namespace, or one " +
 				"of each session, which goes with it (ephemeral).",
 			field: func(c *Config) any { return &c.RuntimeCredentials }},
-		{Name: "HARNESS_CREDENTIAL_NAMESPACE", Default: "default", check: isNamespace, Allowed: "1 to 64 bytes of printable text",
-			Doc:   "Credential namespace of this server's sessions. No two names share a folder.",
-			field: func(c *Config) any { return &c.CredentialNamespace }},
+		{Name: "HARNESS_CREDENTIAL_NAMESPACE", Default: "default", check: isNamespace,
+			Allowed: "1 to 64 bytes of printable text",
+			Doc:     "Credential namespace of this server's sessions. No two names share a folder.",
+			field:   func(c *Config) any { return &c.CredentialNamespace }},
 		{Name: "HARNESS_CREDENTIAL_DIR", path: true, Allowed: "a folder",
 			Doc:   "Folder of credential namespaces; HARNESS_RUNTIME_USER must be able to reach it. Unset: credentials in DATA_DIR.",
 			field: func(c *Config) any { return &c.CredentialDir }},
@@ -253,11 +277,15 @@ func sessionVariables() []Variable {
 		{"OPENCODE", "OpenCode", func(c *Config) *RuntimeLevels { return &c.OpenCodeLevels }},
 	} {
 		variables = append(variables,
-			Variable{Name: "HARNESS_RUNTIME_" + runtime.id + "_SANDBOX", Enum: []string{"read-only", "workspace-write", "danger-full-access"},
-				Doc:   "File-system sandbox of a new session of " + runtime.name + " whose creator names none. Unset: DEFAULT_SANDBOX_MODE.",
+			Variable{Name: "HARNESS_RUNTIME_" + runtime.id + "_SANDBOX",
+				Enum: []string{"read-only", "workspace-write", "danger-full-access"},
+				Doc: "File-system sandbox of a new session of " + runtime.name +
+					" whose creator names none. Unset: DEFAULT_SANDBOX_MODE.",
 				field: func(c *Config) any { return &runtime.levels(c).Sandbox }},
-			Variable{Name: "HARNESS_RUNTIME_" + runtime.id + "_APPROVAL", Enum: []string{"untrusted", "on-failure", "on-request", "never"},
-				Doc:   "Approval policy of a new session of " + runtime.name + " whose creator names none. Unset: DEFAULT_APPROVAL_POLICY.",
+			Variable{Name: "HARNESS_RUNTIME_" + runtime.id + "_APPROVAL",
+				Enum: []string{"untrusted", "on-failure", "on-request", "never"}, Doc: "Approval policy of a new session of " +
+					runtime.name +
+					" whose creator names none. Unset: DEFAULT_APPROVAL_POLICY.",
 				field: func(c *Config) any { return &runtime.levels(c).Approval }})
 	}
 	return grouped("Session defaults", variables)
@@ -265,11 +293,11 @@ func sessionVariables() []Variable {
 
 func sessionDefaults() []Variable {
 	return []Variable{
-		{Name: "DEFAULT_APPROVAL_POLICY", Default: "untrusted", Enum: []string{"untrusted", "on-failure", "on-request", "never"},
-			Doc:   "Approval policy of a new session.",
+		{Name: "DEFAULT_APPROVAL_POLICY", Default: "untrusted",
+			Enum: []string{"untrusted", "on-failure", "on-request", "never"}, Doc: "Approval policy of a new session.",
 			field: func(c *Config) any { return &c.Defaults.ApprovalPolicy }},
-		{Name: "DEFAULT_SANDBOX_MODE", Default: "read-only", Enum: []string{"read-only", "workspace-write", "danger-full-access"},
-			Doc:   "File-system sandbox of a new session.",
+		{Name: "DEFAULT_SANDBOX_MODE", Default: "read-only",
+			Enum: []string{"read-only", "workspace-write", "danger-full-access"}, Doc: "File-system sandbox of a new session.",
 			field: func(c *Config) any { return &c.Defaults.SandboxMode }},
 		{Name: "DEFAULT_NETWORK_ACCESS", Default: "restricted", Enum: []string{"restricted", "enabled"},
 			Doc:   "Network access of a new session.",

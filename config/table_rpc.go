@@ -11,7 +11,8 @@ func rpcVariables() []Variable {
 			Doc:   "Refuse other methods on a socket before initialize.",
 			field: func(c *Config) any { return &c.RPC.Strict }},
 		{Name: "HARNESS_RPC_RATE", Default: "600",
-			Doc:   "JSON-RPC messages one caller may send per minute, a token's bearer or, without tokens, a connection; more are answered rate_limited. 0: no limit.",
+			Doc: "JSON-RPC messages one caller may send per minute, a token's bearer or, without tokens, a connection; " +
+				"more are answered rate_limited. 0: no limit.",
 			field: func(c *Config) any { return &c.RPC.Rate }},
 	})
 }

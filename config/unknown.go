@@ -6,10 +6,12 @@ import (
 	"strings"
 )
 
-// ownPrefix starts the names that are this program's alone, so that one which is no setting is most likely a typing error.
+// ownPrefix starts the names that are this program's alone, so that one which is no setting is most likely a typing
+// error.
 const ownPrefix = "HARNESS_"
 
-// unknownNames are those of this program's names that are no setting. Names of its tests and of its build are not looked at.
+// unknownNames are those of this program's names that are no setting. Names of its tests and of its build are not
+// looked at.
 func unknownNames(names iter.Seq[string]) []string {
 	var unknown []string
 	for name := range names {

@@ -12,7 +12,8 @@ import (
 
 func notEmpty(s string) bool { return strings.TrimSpace(s) != "" }
 
-// zeroOrSecond accepts 0, which switches something off, and times (ms) long enough to tell a slow machine from one that does nothing.
+// zeroOrSecond accepts 0, which switches something off, and times (ms) long enough to tell a slow machine from one that
+// does nothing.
 func zeroOrSecond(s string) bool {
 	n, err := strconv.Atoi(s)
 	return err == nil && (n == 0 || n >= 1000)
@@ -108,10 +109,12 @@ func (c *Config) checkRules() error {
 			return nil
 		}
 		if !isLoopback(c.Host) {
-			return &RuleError{"AGENT_EXTENSION_RBAC_MODE", `"header" needs a loopback HOST (it is "` + c.Host + `") or AGENT_EXTENSION_ALLOW_INSECURE_HEADER_MODE=true`}
+			return &RuleError{"AGENT_EXTENSION_RBAC_MODE", `"header" needs a loopback HOST (it is "` + c.Host +
+				`") or AGENT_EXTENSION_ALLOW_INSECURE_HEADER_MODE=true`}
 		}
 		if e.RBACHeaderSecret == "" {
-			return &RuleError{"AGENT_EXTENSION_RBAC_MODE", `"header" needs AGENT_EXTENSION_RBAC_HEADER_SECRET or AGENT_EXTENSION_ALLOW_INSECURE_HEADER_MODE=true`}
+			return &RuleError{"AGENT_EXTENSION_RBAC_MODE",
+				`"header" needs AGENT_EXTENSION_RBAC_HEADER_SECRET or AGENT_EXTENSION_ALLOW_INSECURE_HEADER_MODE=true`}
 		}
 	case "jwt":
 		if e.RBACJWTSecret == "" {

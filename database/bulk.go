@@ -16,8 +16,8 @@ const (
 	Int  Kind = "bigint"
 )
 
-// Bulk is a statement over many rows of parameters. Postgres gets an array per column: one text to plan however many rows there are.
-// SQLite, which has no arrays, gets lists of values.
+// Bulk is a statement over many rows of parameters. Postgres gets an array per column: one text to plan however many
+// rows there are. SQLite, which has no arrays, gets lists of values.
 type Bulk struct {
 	kinds    []Kind
 	postgres string
@@ -30,13 +30,15 @@ type sized struct {
 	text string
 }
 
-// sqliteRows is for how many rows there is a text each; beyond that they double, within sqliteParameters: SQLite keeps a program for each text.
+// sqliteRows is for how many rows there is a text each; beyond that they double, within sqliteParameters: SQLite keeps
+// a program for each text.
 const (
 	sqliteRows       = 8
 	sqliteParameters = 128
 )
 
-// NewBulk makes a statement of a text in which "{rows}" stands where a query may stand, for one whose columns are of these kinds.
+// NewBulk makes a statement of a text in which "{rows}" stands where a query may stand, for one whose columns are of
+// these kinds.
 func NewBulk(text string, kinds ...Kind) *Bulk { return NewBulks(text, text, kinds...) }
 
 // NewBulks is NewBulk with a text for each engine.
@@ -48,7 +50,8 @@ func NewBulks(sqlite, postgres string, kinds ...Kind) *Bulk {
 	}
 	b.postgres = strings.Replace(postgres, "{rows}", "select * from unnest("+strings.Join(arrays, ", ")+")", 1)
 	for n := 1; n <= sqliteRows || n*len(kinds) <= sqliteParameters; {
-		b.sqlite = append([]sized{{n, strings.Replace(sqlite, "{rows}", "values "+placeholders(n, len(kinds)), 1)}}, b.sqlite...)
+		b.sqlite = append([]sized{{n, strings.Replace(sqlite, "{rows}", "values "+placeholders(n, len(kinds)), 1)}},
+			b.sqlite...)
 		if n < sqliteRows {
 			n++
 		} else {
@@ -76,8 +79,9 @@ func placeholders(rows, columns int) string {
 	return b.String()
 }
 
-// Exec runs the statement on rows of parameters, one behind the other: string, sql.NullString, int64 or sql.NullInt64. No rows are no
-// statement. In a transaction of Postgres it is sent with the next statement that has an answer, or with the commit.
+// Exec runs the statement on rows of parameters, one behind the other: string, sql.NullString, int64 or sql.NullInt64.
+// No rows are no statement. In a transaction of Postgres it is sent with the next statement that has an answer, or with
+// the commit.
 func (b *Bulk) Exec(ctx context.Context, tx Tx, args []any) error {
 	if postgres, isPostgres := tx.(*postgresTx); isPostgres && len(args) > 0 {
 		postgres.later = append(postgres.later, statement{b.postgres, Columns(b.kinds, args)})
@@ -137,7 +141,8 @@ func Columns(kinds []Kind, args []any) []any {
 	return arrays
 }
 
-// column is every width-th argument from one on, as pointers only when there is a NULL among them: the driver takes plain values faster.
+// column is every width-th argument from one on, as pointers only when there is a NULL among them: the driver takes
+// plain values faster.
 func column[T, N any](args []any, from, width int, value func(N) (T, bool)) any {
 	plain := make([]T, 0, len(args)/width)
 	nulls := false

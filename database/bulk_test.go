@@ -9,10 +9,12 @@ import (
 	"harness/internal/dbtest"
 )
 
-// More rows than one SQLite statement takes, with NULLs in some columns of some rows, come back as they were sent and in order.
+// More rows than one SQLite statement takes, with NULLs in some columns of some rows, come back as they were sent and
+// in order.
 func TestBulkKeepsRowsAndNulls(t *testing.T) {
 	t.Parallel()
-	statement := database.NewBulk(`with v (name, n, note) as ({rows}) select name, n, note from v`, database.Text, database.Int, database.Text)
+	statement := database.NewBulk(`with v (name, n, note) as ({rows}) select name, n, note from v`, database.Text,
+		database.Int, database.Text)
 	type row struct {
 		name string
 		n    sql.NullInt64
@@ -21,7 +23,8 @@ func TestBulkKeepsRowsAndNulls(t *testing.T) {
 	var sent []row
 	var args []any
 	for i := range int64(21) {
-		one := row{string(rune('a' + i)), sql.NullInt64{Int64: i, Valid: i%3 != 0}, sql.NullString{String: "note", Valid: i == 20}}
+		one := row{string(rune('a' + i)), sql.NullInt64{Int64: i, Valid: i%3 != 0},
+			sql.NullString{String: "note", Valid: i == 20}}
 		if !one.n.Valid {
 			one.n.Int64 = 0
 		}

@@ -9,20 +9,22 @@ import (
 	"time"
 )
 
-// writerPages is how long the log may grow before the writer itself moves it into the database, in pages. The checkpointer keeps it far
-// shorter unless the writer never pauses; then this is what bounds the file (64 MiB), and most of the pages are moved already.
+// writerPages is how long the log may grow before the writer itself moves it into the database, in pages. The
+// checkpointer keeps it far shorter unless the writer never pauses; then this is what bounds the file (64 MiB), and
+// most of the pages are moved already.
 const writerPages = 16_000
 
 const (
-	// checkpointEvery is how many commits go by between two checkpoints. A commit counts once more for every checkpointBytes it writes.
+	// checkpointEvery is how many commits go by between two checkpoints. A commit counts once more for every
+	// checkpointBytes it writes.
 	checkpointEvery = 128
 	checkpointBytes = 32 << 10
 	// restartWait bounds how long the writer stands still for readers, once the log is over its bound.
 	restartWait = 250 * time.Millisecond
 )
 
-// checkpointer moves SQLite's log into the database beside the writer, which would otherwise stop for it while commits wait.
-// Commits are durable in the log before and after.
+// checkpointer moves SQLite's log into the database beside the writer, which would otherwise stop for it while commits
+// wait. Commits are durable in the log before and after.
 type checkpointer struct {
 	pool    *sql.DB
 	writer  *writer
@@ -42,7 +44,8 @@ func startCheckpointer(opts Options, writer *writer, pages int) (*checkpointer, 
 	pool.SetMaxOpenConns(1)
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &checkpointer{
-		pool: pool, writer: writer, pages: pages, report: opts.Checkpointed, due: make(chan struct{}, 1), stop: cancel, gone: make(chan struct{}),
+		pool: pool, writer: writer, pages: pages, report: opts.Checkpointed, due: make(chan struct{}, 1), stop: cancel,
+		gone: make(chan struct{}),
 	}
 	if c.report == nil {
 		c.report = func(int, error) {}
@@ -70,9 +73,9 @@ func (c *checkpointer) run(ctx context.Context) {
 	}
 }
 
-// restart makes the writer begin the log anew. It does so by itself as soon as nobody reads the log, but among many readers there is always
-// one: the log would grow for as long as they keep coming. The writer stands still until those that read it now have finished; who comes
-// meanwhile reads the database, to which everything was moved.
+// restart makes the writer begin the log anew. It does so by itself as soon as nobody reads the log, but among many
+// readers there is always one: the log would grow for as long as they keep coming. The writer stands still until those
+// that read it now have finished; who comes meanwhile reads the database, to which everything was moved.
 func (c *checkpointer) restart(ctx context.Context) (pages int, err error) {
 	err = c.writer.with(ctx, func(conn *sql.Conn) (err error) {
 		pages, _, err = impatiently(ctx, conn, "truncate")
@@ -110,8 +113,8 @@ func patience(ctx context.Context, conn *sql.Conn, wait time.Duration) error {
 	return nil
 }
 
-// checkpoint tells how many pages the log has then, and how many of them are moved. One that was kept from moving all of them is no error: the
-// next one goes on.
+// checkpoint tells how many pages the log has then, and how many of them are moved. One that was kept from moving all
+// of them is no error: the next one goes on.
 func checkpoint(ctx context.Context, on Querier, mode string) (pages, moved int, err error) {
 	var busy int
 	if err := on.QueryRowContext(ctx, "pragma wal_checkpoint("+mode+")").Scan(&busy, &pages, &moved); err != nil {

@@ -1,7 +1,9 @@
-// Package database opens the store: SQLite in the data directory by default, Postgres when a URL is configured, both behind one SQL text.
+// Package database opens the store: SQLite in the data directory by default, Postgres when a URL is configured, both
+// behind one SQL text.
 //
-// It owns connections, transactions and the few statements that differ between the engines. It must never know a table: every domain
-// package owns its own SQL, written with $n placeholders, text ids, bigint milliseconds and JSON as text, so that it runs on both.
+// It owns connections, transactions and the few statements that differ between the engines. It must never know a table:
+// every domain package owns its own SQL, written with $n placeholders, text ids, bigint milliseconds and JSON as text,
+// so that it runs on both.
 package database
 
 import (
@@ -12,7 +14,8 @@ import (
 	"sync/atomic"
 )
 
-// ErrCommit wraps a failed COMMIT. When the connection broke meanwhile, the transaction may have been committed all the same.
+// ErrCommit wraps a failed COMMIT. When the connection broke meanwhile, the transaction may have been committed all the
+// same.
 var ErrCommit = errors.New("commit failed")
 
 // Querier is what a read needs; *sql.DB, *sql.Tx and *sql.Conn have it.
@@ -36,7 +39,8 @@ const (
 	Postgres Engine = "postgres"
 )
 
-// DB is an open store. Writes go through Update, reads through Read; on SQLite these are one writer connection and a pool of readers.
+// DB is an open store. Writes go through Update, reads through Read; on SQLite these are one writer connection and a
+// pool of readers.
 type DB struct {
 	engine Engine
 	write  *sql.DB
@@ -64,13 +68,13 @@ func (db *DB) Read() Querier {
 	return db.read
 }
 
-// Raw is a *sql.DB for tools that need one (migrations): one connection beside the writer's on SQLite, connections without time-outs on
-// Postgres. Never use it while inside Update: SQLite has one write lock.
+// Raw is a *sql.DB for tools that need one (migrations): one connection beside the writer's on SQLite, connections
+// without time-outs on Postgres. Never use it while inside Update: SQLite has one write lock.
 func (db *DB) Raw() *sql.DB { return db.raw }
 
-// Update runs fn in one write transaction and commits it. It returns fn's error after a rollback, or the commit's error. When ctx ends
-// before the commit is begun, nothing is committed. On SQLite the transaction is immediate, so fn never fails half-way for want of the
-// write lock; fn closes the rows it asked for.
+// Update runs fn in one write transaction and commits it. It returns fn's error after a rollback, or the commit's
+// error. When ctx ends before the commit is begun, nothing is committed. On SQLite the transaction is immediate, so fn
+// never fails half-way for want of the write lock; fn closes the rows it asked for.
 func (db *DB) Update(ctx context.Context, fn func(tx Tx) error) error {
 	if db.writer != nil {
 		committed, err := db.updateSQLite(ctx, fn)
@@ -90,21 +94,23 @@ func (db *DB) updateSQLite(ctx context.Context, fn func(tx Tx) error) (Committed
 	return committed, err
 }
 
-// Last is the last statement of a transaction. Row, which may be nil, is handed each row of its answer, possibly before it is certain that
-// the transaction is committed.
+// Last is the last statement of a transaction. Row, which may be nil, is handed each row of its answer, possibly before
+// it is certain that the transaction is committed.
 type Last struct {
 	Query string
 	Args  []any
 	Row   func(row interface{ Scan(dest ...any) error }) error
 }
 
-// UpdateHolding is Update for a transaction others wait for: it runs hold first, a query of one number without parameters that locks what
-// they wait for, and hands fn its answer; fn may leave a last statement to run with the commit. On Postgres either costs no round trip of its
-// own, and statements of a Bulk may be sent later than they are made: their error is that of a later one.
+// UpdateHolding is Update for a transaction others wait for: it runs hold first, a query of one number without
+// parameters that locks what they wait for, and hands fn its answer; fn may leave a last statement to run with the
+// commit. On Postgres either costs no round trip of its own, and statements of a Bulk may be sent later than they are
+// made: their error is that of a later one.
 //
-// Unlike Update it returns before a commit of SQLite survives loss of power, so that the next transaction may begin: nobody is told of this one
-// before Committed.Synced. That is also how long reads take that see it.
-func (db *DB) UpdateHolding(ctx context.Context, hold string, fn func(tx Tx, held int64) (Last, error)) (Committed, error) {
+// Unlike Update it returns before a commit of SQLite survives loss of power, so that the next transaction may begin:
+// nobody is told of this one before Committed.Synced. That is also how long reads take that see it.
+func (db *DB) UpdateHolding(ctx context.Context, hold string, fn func(tx Tx, held int64) (Last, error)) (
+	Committed, error) {
 	if db.engine == Postgres {
 		return Committed{}, db.updatePostgres(ctx, hold, fn)
 	}

@@ -17,7 +17,9 @@ func TestUpdateCommitsOrUndoes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		put := func(id string, fail error) error {
 			return db.Update(t.Context(), func(tx database.Tx) error {
-				if _, err := tx.ExecContext(t.Context(), `insert into default_controls (id, controls) values (1, $1) on conflict (id) do update set controls = excluded.controls`, id); err != nil {
+				if _, err := tx.ExecContext(t.Context(),
+					`insert into default_controls (id, controls) values (1, $1) on conflict (id) do update set controls = excluded.controls`,
+					id); err != nil {
 					return err
 				}
 				return fail
@@ -31,19 +33,21 @@ func TestUpdateCommitsOrUndoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got string
-		if err := db.Read().QueryRowContext(t.Context(), `select controls from default_controls`).Scan(&got); err != nil || got != "first" {
+		if err := db.Read().QueryRowContext(t.Context(), `select controls from default_controls`).Scan(&got); err != nil ||
+			got != "first" {
 			t.Fatalf("%q %v", got, err)
 		}
 	})
 }
 
-// Every commit is synced before Update returns unless NORMAL is asked for; what a statement of Raw does SQLite syncs itself.
+// Every commit is synced before Update returns unless NORMAL is asked for; what a statement of Raw does SQLite syncs
+// itself.
 func TestSQLiteIsDurableByDefault(t *testing.T) {
 	t.Parallel()
 	for synchronous, want := range map[string]struct{ level, syncs int }{"": {2, 1}, "FULL": {2, 1}, "NORMAL": {1, 0}} {
 		synced := 0
-		db := dbtest.Connect(t, database.Options{Path: filepath.Join(t.TempDir(), "not", "there", "yet.db"), Synchronous: synchronous,
-			Sync: func(log *os.File) error { synced++; return log.Sync() }})
+		db := dbtest.Connect(t, database.Options{Path: filepath.Join(t.TempDir(), "not", "there", "yet.db"),
+			Synchronous: synchronous, Sync: func(log *os.File) error { synced++; return log.Sync() }})
 		var mode string
 		var level int
 		if err := errors.Join(db.Update(t.Context(), func(database.Tx) error { return nil }),
@@ -52,7 +56,8 @@ func TestSQLiteIsDurableByDefault(t *testing.T) {
 			t.Fatal(err)
 		}
 		if mode != "wal" || level != want.level || synced != want.syncs {
-			t.Errorf("%q: journal_mode %s, synchronous %d (want %d), %d syncs (want %d)", synchronous, mode, level, want.level, synced, want.syncs)
+			t.Errorf("%q: journal_mode %s, synchronous %d (want %d), %d syncs (want %d)", synchronous, mode, level, want.level,
+				synced, want.syncs)
 		}
 	}
 }
@@ -61,7 +66,8 @@ func TestReadsCannotWriteOnSQLite(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.SQLite)
 	var id int
-	err := db.Read().QueryRowContext(t.Context(), `insert into default_controls (id, controls) values (1, '') returning id`).Scan(&id)
+	err := db.Read().QueryRowContext(t.Context(),
+		`insert into default_controls (id, controls) values (1, '') returning id`).Scan(&id)
 	if err == nil || !strings.Contains(err.Error(), "readonly") {
 		t.Fatalf("a read connection must refuse to write: %v", err)
 	}

@@ -18,13 +18,15 @@ type FileError struct{ Path, Reason string }
 
 // Error implements error.
 func (e *FileError) Error() string {
-	return fmt.Sprintf("the database %s %s. Nothing was changed and the server does not start over by itself: put back a backup of %[1]s "+
-		"(with the %[1]s-wal saved with it, and without any other), or save what can be read with `sqlite3 %[1]s .recover`. To begin with an "+
-		"empty store, move %[1]s, %[1]s-wal and %[1]s-shm away, or set another DATA_DIR", e.Path, e.Reason)
+	return fmt.Sprintf(
+		"the database %s %s. Nothing was changed and the server does not start over by itself: put back a backup of %[1]s "+
+			"(with the %[1]s-wal saved with it, and without any other), or save what can be read with `sqlite3 %[1]s .recover`. To begin with an "+
+			"empty store, move %[1]s, %[1]s-wal and %[1]s-shm away, or set another DATA_DIR", e.Path, e.Reason)
 }
 
-// prepareFile makes the file of a new store, or checks one that is there. What is there is refused unless it is sound and ours: SQLite
-// itself takes an empty file for a new database, and would forget its log. A store of before there was an application_id is given it.
+// prepareFile makes the file of a new store, or checks one that is there. What is there is refused unless it is sound
+// and ours: SQLite itself takes an empty file for a new database, and would forget its log. A store of before there was
+// an application_id is given it.
 func prepareFile(ctx context.Context, path, marker string) (err error) {
 	id, err := checkFile(path, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,8 +67,8 @@ func withFile(path, how string, fn func(db *sql.DB) (bool, error)) (result bool,
 	return fn(db)
 }
 
-// checkFile looks at a file, opened with flag, without SQLite, which would change it, and returns its application_id. fs.ErrNotExist: it is
-// missing, and nothing of it is left.
+// checkFile looks at a file, opened with flag, without SQLite, which would change it, and returns its application_id.
+// fs.ErrNotExist: it is missing, and nothing of it is left.
 func checkFile(path string, flag int) (id uint32, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,10 +97,11 @@ func kindOf(mode fs.FileMode) string {
 	return "device"
 }
 
-// createFile makes the file beside its place and moves it there: a kill leaves a whole file or none, never an empty one, which would be
-// taken for a damaged one.
+// createFile makes the file beside its place and moves it there: a kill leaves a whole file or none, never an empty
+// one, which would be taken for a damaged one.
 func createFile(ctx context.Context, path string) (err error) {
-	// SQLite makes its files readable by everybody, and its other files like this one: transcripts are their owner's (0600).
+	// SQLite makes its files readable by everybody, and its other files like this one: transcripts are their owner's
+	// (0600).
 	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
 	if err != nil {
 		return fmt.Errorf("make the database: %w (set DATA_DIR to a folder this user may write)", err)

@@ -13,7 +13,8 @@ import (
 // checkBound is how long Open may look for damage inside a file; a larger file is looked through in part.
 const checkBound = 250 * time.Millisecond
 
-// checkContent refuses a file with damage inside, or with tables and neither our application_id nor the marker, which it tells of.
+// checkContent refuses a file with damage inside, or with tables and neither our application_id nor the marker, which
+// it tells of.
 func checkContent(ctx context.Context, db *sql.DB, path, marker string, id uint32) (marked bool, err error) {
 	tables, err := readTables(ctx, db)
 	if err == nil {
@@ -67,7 +68,8 @@ type damage struct{ found string }
 func (d *damage) Error() string { return d.found }
 
 func readTables(ctx context.Context, db *sql.DB) (tables []string, err error) {
-	rows, err := db.QueryContext(ctx, `select name from sqlite_schema where type = 'table' and name not like 'sqlite\_%' escape '\' order by name`)
+	rows, err := db.QueryContext(ctx,
+		`select name from sqlite_schema where type = 'table' and name not like 'sqlite\_%' escape '\' order by name`)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,8 @@ const (
 func checkHeader(path string, flag int) (id uint32, err error) {
 	file, err := os.OpenFile(path, flag, 0)
 	if err != nil {
-		return 0, fmt.Errorf("open the database: %w (give its owner's user the right to write it, or set DATA_DIR to a folder of this user)", err)
+		return 0, fmt.Errorf(
+			"open the database: %w (give its owner's user the right to write it, or set DATA_DIR to a folder of this user)", err)
 	}
 	defer func() { _ = file.Close() }()
 	header := make([]byte, headerSize)
@@ -62,8 +63,8 @@ func checkHeader(path string, flag int) (id uint32, err error) {
 	return id, nil
 }
 
-// missingPages counts the pages that are neither in the file nor in its log. SQLite notices them by itself only when there is no log, which
-// a killed server always leaves.
+// missingPages counts the pages that are neither in the file nor in its log. SQLite notices them by itself only when
+// there is no log, which a killed server always leaves.
 func missingPages(file *os.File, header []byte, pageSize int64) (missing int64, err error) {
 	log, err := readLog(file.Name()+"-wal", pageSize)
 	if err != nil {
@@ -88,7 +89,8 @@ func missingPages(file *os.File, header []byte, pageSize int64) (missing int64, 
 	return missing, nil
 }
 
-// writeAheadLog is what a log holds: the pages of its commits, and how many pages the database has after the last (0: none was committed).
+// writeAheadLog is what a log holds: the pages of its commits, and how many pages the database has after the last (0:
+// none was committed).
 type writeAheadLog struct {
 	has   map[int64]bool
 	pages int64

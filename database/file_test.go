@@ -25,24 +25,38 @@ func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 		spoil func(t *testing.T, path string)
 		want  string
 	}{
-		"empty":                     {func(t *testing.T, path string) { resize(t, path, 0) }, "is empty (0 bytes)"},
-		"empty, its log left":       {func(t *testing.T, path string) { keepLog(t, path); resize(t, path, 0) }, "is empty (0 bytes)"},
+		"empty": {func(t *testing.T, path string) { resize(t, path, 0) }, "is empty (0 bytes)"},
+		"empty, its log left": {func(t *testing.T, path string) { keepLog(t, path); resize(t, path, 0) },
+			"is empty (0 bytes)"},
 		"cut off within its header": {func(t *testing.T, path string) { resize(t, path, 60) }, "is cut off: it has 60 bytes"},
 		"cut off":                   {func(t *testing.T, path string) { resize(t, path, 3*4096) }, "is cut off:"},
-		"cut off within a page":     {func(t *testing.T, path string) { resize(t, path, size(t, path)-1) }, "is cut off: 1 pages of 4096 bytes are missing"},
-		"cut off, its log left":     {func(t *testing.T, path string) { keepLog(t, path); resize(t, path, 3*4096) }, "is cut off:"},
-		"garbage":                   {func(t *testing.T, path string) { write(t, path, 0, bytes.Repeat([]byte("garbage!"), 512)) }, "is no SQLite database"},
-		"another text file":         {func(t *testing.T, path string) { replace(t, path, "hello\n") }, "is cut off: it has 6 bytes"},
-		"a header of nonsense":      {func(t *testing.T, path string) { write(t, path, 16, bytes.Repeat([]byte{0}, 84)) }, "is damaged:"},
-		"damaged tables":            {func(t *testing.T, path string) { write(t, path, 4096, bytes.Repeat([]byte{0xa5}, 4*4096)) }, "is damaged:"},
+		"cut off within a page": {func(t *testing.T, path string) { resize(t, path, size(t, path)-1) },
+			"is cut off: 1 pages of 4096 bytes are missing"},
+		"cut off, its log left": {func(t *testing.T, path string) { keepLog(t, path); resize(t, path, 3*4096) },
+			"is cut off:"},
+		"garbage": {func(t *testing.T, path string) {
+			write(t, path, 0, bytes.Repeat([]byte("garbage!"), 512))
+		}, "is no SQLite database"},
+		"another text file": {func(t *testing.T, path string) { replace(t, path, "hello\n") },
+			"is cut off: it has 6 bytes"},
+		"a header of nonsense": {func(t *testing.T, path string) { write(t, path, 16, bytes.Repeat([]byte{0}, 84)) },
+			"is damaged:"},
+		"damaged tables": {func(t *testing.T, path string) {
+			write(t, path, 4096, bytes.Repeat([]byte{0xa5}, 4*4096))
+		}, "is damaged:"},
 		"damaged tables, its log left": {func(t *testing.T, path string) {
 			keepLog(t, path)
 			write(t, path, 2*4096, bytes.Repeat([]byte{0xa5}, 10*4096))
 		}, "is damaged:"},
-		"a damaged schema":         {func(t *testing.T, path string) { write(t, path, 100, bytes.Repeat([]byte{0xa5}, 3996)) }, "is damaged:"},
-		"missing, its log left":    {func(t *testing.T, path string) { keepLog(t, path); remove(t, path) }, "is missing, but its wal file is there"},
-		"a folder":                 {func(t *testing.T, path string) { remove(t, path); mkdir(t, path) }, "is a folder, not a file"},
-		"another application's id": {func(t *testing.T, path string) { execute(t, path, `pragma application_id = 77`) }, "another application (its application_id is 77)"},
+		"a damaged schema": {func(t *testing.T, path string) {
+			write(t, path, 100, bytes.Repeat([]byte{0xa5}, 3996))
+		}, "is damaged:"},
+		"missing, its log left": {func(t *testing.T, path string) { keepLog(t, path); remove(t, path) },
+			"is missing, but its wal file is there"},
+		"a folder": {func(t *testing.T, path string) { remove(t, path); mkdir(t, path) },
+			"is a folder, not a file"},
+		"another application's id": {func(t *testing.T, path string) { execute(t, path, `pragma application_id = 77`) },
+			"another application (its application_id is 77)"},
 		"another application's tables": {func(t *testing.T, path string) {
 			remove(t, path)
 			execute(t, path, `create table invoices (id integer)`)
@@ -64,7 +78,8 @@ func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 			}
 			for _, err := range []error{err, looked} {
 				var refused *database.FileError
-				if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), opts.Path) ||
+				if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) ||
+					!strings.Contains(err.Error(), opts.Path) ||
 					!strings.Contains(err.Error(), "put back a backup") {
 					t.Errorf("%T: %v", err, err)
 				}
@@ -81,11 +96,14 @@ func TestASoundSQLiteFileIsOpened(t *testing.T) {
 	t.Parallel()
 	template := storeWithContent(t)
 	for name, prepare := range map[string]func(t *testing.T, path string){
-		"closed":                           func(*testing.T, string) {},
-		"killed":                           keepLog,
-		"missing":                          remove,
-		"of an older version":              func(t *testing.T, path string) { execute(t, path, `pragma application_id = 0`) },
-		"without tables yet":               func(t *testing.T, path string) { remove(t, path); execute(t, path, `pragma journal_mode = wal`) },
+		"closed":              func(*testing.T, string) {},
+		"killed":              keepLog,
+		"missing":             remove,
+		"of an older version": func(t *testing.T, path string) { execute(t, path, `pragma application_id = 0`) },
+		"without tables yet": func(t *testing.T, path string) {
+			remove(t, path)
+			execute(t, path, `pragma journal_mode = wal`)
+		},
 		"with spare bytes":                 func(t *testing.T, path string) { resize(t, path, size(t, path)+4096) },
 		"killed before any page was moved": func(t *testing.T, path string) { remove(t, path); keepLog(t, path) },
 	} {
@@ -99,7 +117,8 @@ func TestASoundSQLiteFileIsOpened(t *testing.T) {
 				t.Fatal(err)
 			}
 			for file := range files(t, filepath.Dir(opts.Path)) {
-				if info, err := os.Stat(filepath.Join(filepath.Dir(opts.Path), file)); err == nil && info.Mode().Perm() != 0o600 && strings.HasPrefix(file, "harness.db") {
+				if info, err := os.Stat(filepath.Join(filepath.Dir(opts.Path), file)); err == nil && info.Mode().Perm() != 0o600 &&
+					strings.HasPrefix(file, "harness.db") {
 					t.Errorf("%s has the mode %v", file, info.Mode())
 				}
 				if strings.Contains(file, ".new-") {
@@ -123,7 +142,8 @@ func storeWithContent(t *testing.T) database.Options {
 	}
 	err = db.Update(t.Context(), func(tx database.Tx) error {
 		for i := range 200 {
-			if _, err := tx.ExecContext(t.Context(), `insert into default_controls (id, controls) values ($1, $2)`, i+10, strings.Repeat("x", 1000)); err != nil {
+			if _, err := tx.ExecContext(t.Context(), `insert into default_controls (id, controls) values ($1, $2)`, i+10,
+				strings.Repeat("x", 1000)); err != nil {
 				return err
 			}
 		}

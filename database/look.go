@@ -32,7 +32,8 @@ func Look(ctx context.Context, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Without a log nobody uses the file, and none is made. With one, what is in it counts, and the file beside it is there to be shared.
+	// Without a log nobody uses the file, and none is made. With one, what is in it counts, and the file beside it is
+	// there to be shared.
 	how := "mode=ro&readonly_shm=1"
 	if _, err := os.Stat(opts.Path + "-wal"); errors.Is(err, fs.ErrNotExist) {
 		how += "&immutable=1"

@@ -25,14 +25,15 @@ type Options struct {
 	// Marker is a table that every store of this program has: a SQLite file with tables but without it belongs to
 	// another one and is refused with a *FileError. "" does not look.
 	Marker string
-	// Synchronous is SQLite's durability: FULL (default; a commit survives power loss) or NORMAL (it survives a crash of the process).
+	// Synchronous is SQLite's durability: FULL (default; a commit survives power loss) or NORMAL (it survives a crash of
+	// the process).
 	Synchronous string
 	// Sync brings SQLite's log to the disk with FULL; nil means (*os.File).Sync. Another one is for tests.
 	Sync func(log *os.File) error
 	// MaxConns bounds the Postgres pool; 0 means 16.
 	MaxConns int
-	// Checkpointed is told each time SQLite's log was moved into the database, how many pages (4 KiB) of log there are then; or why it
-	// could not be. It is called from a goroutine that Close waits for, and may be nil.
+	// Checkpointed is told each time SQLite's log was moved into the database, how many pages (4 KiB) of log there are
+	// then; or why it could not be. It is called from a goroutine that Close waits for, and may be nil.
 	Checkpointed func(pages int, err error)
 }
 
@@ -42,8 +43,8 @@ const (
 	busyTimeout = 10 * time.Second
 )
 
-// Open connects to the store and checks that it answers. It does not migrate. A SQLite file that is missing is made; one that is damaged,
-// cut off, empty or not ours is refused with a *FileError.
+// Open connects to the store and checks that it answers. It does not migrate. A SQLite file that is missing is made;
+// one that is damaged, cut off, empty or not ours is refused with a *FileError.
 func Open(ctx context.Context, opts Options) (*DB, error) {
 	if opts.URL != "" {
 		return openPostgres(ctx, opts)
@@ -64,11 +65,13 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 		synchronous = "FULL"
 	}
 	pragmas := []string{
-		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(" + synchronous + ")", "foreign_keys(1)",
-		"cache_size(-16384)", fmt.Sprintf("wal_autocheckpoint(%d)", logPages),
-		"temp_store(MEMORY)", // where a statement of many rows notes what it would have to undo: a file of its own is a tenth of the writer's time
+		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(" + synchronous + ")",
+		"foreign_keys(1)", "cache_size(-16384)", fmt.Sprintf("wal_autocheckpoint(%d)", logPages),
+		// where a statement of many rows notes what it would have to undo: a file of its own is a tenth of the writer's time
+		"temp_store(MEMORY)",
 	}
-	kept, err := openWriter(ctx, func() (*lite.Conn, error) { return lite.Open(sqliteURI(opts.Path), pragmas...) }, synchronous == "FULL", opts.Sync)
+	kept, err := openWriter(ctx, func() (*lite.Conn, error) { return lite.Open(sqliteURI(opts.Path), pragmas...) },
+		synchronous == "FULL", opts.Sync)
 	if err != nil {
 		return nil, fmt.Errorf("open %s (is the data directory writable?): %w", opts.Path, err)
 	}
@@ -92,7 +95,8 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, kept.close(), raw.Close(), read.Close())
 	}
-	return &DB{engine: SQLite, write: raw, read: read, raw: raw, writer: kept, reads: newStatements(read, kept.log), checkpoints: checkpoints}, nil
+	return &DB{engine: SQLite, write: raw, read: read, raw: raw, writer: kept, reads: newStatements(read, kept.log),
+		checkpoints: checkpoints}, nil
 }
 
 func sqliteURI(path string) string { return "file:" + (&url.URL{Path: path}).EscapedPath() }
@@ -114,7 +118,8 @@ func redact(err error) error {
 	return err
 }
 
-// LockClause ends a select that must hold its row until the transaction ends. An immediate SQLite transaction holds everything already.
+// LockClause ends a select that must hold its row until the transaction ends. An immediate SQLite transaction holds
+// everything already.
 func (db *DB) LockClause() string {
 	if db.engine == Postgres {
 		return " for update"

@@ -11,11 +11,13 @@ import (
 	"unsafe"
 )
 
-// PartBytes is how long (bytes) a text is that is stored whole. A longer one is stored in parts of that size, in a table with a row for each:
-// to bind a text, and to build a row of it, takes several times its size of memory, on either engine.
+// PartBytes is how long (bytes) a text is that is stored whole. A longer one is stored in parts of that size, in a
+// table with a row for each: to bind a text, and to build a row of it, takes several times its size of memory, on
+// either engine.
 const PartBytes = 1 << 20
 
-// PartOf is how long (bytes) the first part of a text is: no character is cut in two, a text of Postgres may not begin or end within one.
+// PartOf is how long (bytes) the first part of a text is: no character is cut in two, a text of Postgres may not begin
+// or end within one.
 func PartOf(text []byte) int {
 	if len(text) <= PartBytes {
 		return len(text)
@@ -85,7 +87,8 @@ func DeleteParts(ctx context.Context, tx Tx, k PartKey) error {
 func ReadParts(ctx context.Context, q Querier, k PartKey) ([]byte, error) {
 	what := "read a long text from " + k.Table
 	var size int64
-	err := q.QueryRowContext(ctx, `select coalesce(sum(octet_length(part)), 0) from `+k.Table+` where `+k.condition(), k.Values...).Scan(&size)
+	err := q.QueryRowContext(ctx, `select coalesce(sum(octet_length(part)), 0) from `+k.Table+` where `+k.condition(),
+		k.Values...).Scan(&size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}

@@ -13,15 +13,17 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// What a connection to Postgres may take before the server gives its transaction up. A process that is frozen, or cut off, within a
-// transaction keeps its locks until then, and what it had not committed is gone.
+// What a connection to Postgres may take before the server gives its transaction up. A process that is frozen, or cut
+// off, within a transaction keeps its locks until then, and what it had not committed is gone.
 const (
-	// idleWrite bounds the pause between two statements of a writing transaction, idleRead that of a reading one, which nobody waits for.
+	// idleWrite bounds the pause between two statements of a writing transaction, idleRead that of a reading one, which
+	// nobody waits for.
 	idleWrite = 1500 * time.Millisecond
 	idleRead  = time.Minute
 	// lockWait bounds how long a writer waits for a lock. It is longer than a frozen process may keep one.
 	lockWait = 5 * time.Second
-	// longStatement and longTransaction bound writes; no write of ours takes so long. Reads and migrations may take what they need.
+	// longStatement and longTransaction bound writes; no write of ours takes so long. Reads and migrations may take what
+	// they need.
 	longStatement   = 5 * time.Minute
 	longTransaction = 10 * time.Minute // since Postgres 17
 )
@@ -32,7 +34,8 @@ const writeConns = 4
 func openPostgres(ctx context.Context, opts Options) (*DB, error) {
 	config, err := pgx.ParseConfig(opts.URL)
 	if err != nil {
-		return nil, fmt.Errorf("DATABASE_URL is not a Postgres URL like postgres://user:password@host:5432/name: %w", redact(err))
+		return nil, fmt.Errorf("DATABASE_URL is not a Postgres URL like postgres://user:password@host:5432/name: %w",
+			redact(err))
 	}
 	silent := guard(config)
 	maxConns := opts.MaxConns
@@ -45,14 +48,17 @@ func openPostgres(ctx context.Context, opts Options) (*DB, error) {
 			"idle_in_transaction_session_timeout": idleWrite, "lock_timeout": lockWait, "statement_timeout": longStatement,
 			"transaction_timeout": longTransaction,
 		}),
-		read: openPool(config, max(maxConns-writeConns, 1), map[string]time.Duration{"idle_in_transaction_session_timeout": idleRead}),
-		raw:  openPool(config, writeConns, nil),
+		read: openPool(config, max(maxConns-writeConns, 1),
+			map[string]time.Duration{"idle_in_transaction_session_timeout": idleRead}),
+		raw: openPool(config, writeConns, nil),
 	}
 	db.raw.SetMaxIdleConns(-1)
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	if err := db.read.PingContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot reach Postgres at DATABASE_URL (is it running, and may this user log in?): %w", redact(err)), db.Close())
+		return nil, errors.Join(
+			fmt.Errorf("cannot reach Postgres at DATABASE_URL (is it running, and may this user log in?): %w", redact(err)),
+			db.Close())
 	}
 	return db, nil
 }
@@ -68,7 +74,8 @@ func openPool(config *pgx.ConnConfig, conns int, timeouts map[string]time.Durati
 		var text strings.Builder
 		for name, timeout := range timeouts {
 			if _, set := config.RuntimeParams[name]; !set && (name != "transaction_timeout" || version >= 17) {
-				fmt.Fprintf(&text, "select set_config('%s', '%d', false) where current_setting('%[1]s') = '0';", name, timeout.Milliseconds())
+				fmt.Fprintf(&text, "select set_config('%s', '%d', false) where current_setting('%[1]s') = '0';", name,
+					timeout.Milliseconds())
 			}
 		}
 		text.WriteString(`select pg_backend_pid()`)

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// silence is how long a connection may be waited for before it is looked whether there is anything to wait for. No time-out of Postgres
-	// reaches us over a network that swallows packets, nor one of the kernel's when it is a proxy in between that does.
+	// silence is how long a connection may be waited for before it is looked whether there is anything to wait for. No
+	// time-out of Postgres reaches us over a network that swallows packets, nor one of the kernel's when it is a proxy in
+	// between that does.
 	silence = 3 * time.Second
 	// lookTimeout bounds that look, handshake the making of a connection unless DATABASE_URL does (connect_timeout).
 	lookTimeout = 3 * time.Second
@@ -142,8 +143,8 @@ func (o *lookout) look(l *line, w *wait) {
 	}
 }
 
-// works tells whether Postgres works for a process of its own (0 when it is not known which): not when that is gone or waits for its client, and
-// not when Postgres does not answer. One that answers with a refusal cannot be asked.
+// works tells whether Postgres works for a process of its own (0 when it is not known which): not when that is gone or
+// waits for its client, and not when Postgres does not answer. One that answers with a refusal cannot be asked.
 func (o *lookout) works(ctx context.Context, pid uint32) bool {
 	conn, err := pgconn.ConnectConfig(ctx, &o.config.Config)
 	if away := err != nil && !errors.As(err, new(*pgconn.PgError)); away || err != nil {
@@ -154,7 +155,8 @@ func (o *lookout) works(ctx context.Context, pid uint32) bool {
 	if pid == 0 {
 		return true
 	}
-	results, err := conn.Exec(ctx, `select count(*) from pg_stat_activity where pid = `+strconv.FormatUint(uint64(pid), 10)+
+	results, err := conn.Exec(ctx, `select count(*) from pg_stat_activity where pid = `+
+		strconv.FormatUint(uint64(pid), 10)+
 		` and state = 'active' and wait_event_type is distinct from 'Client'`).ReadAll()
 	if err != nil {
 		return errors.As(err, new(*pgconn.PgError))
@@ -219,7 +221,8 @@ func (l *line) told(err error) error {
 	return err
 }
 
-// identify notes which process serves a connection; asked is what it calls itself. A pooler in between gives itself out for one.
+// identify notes which process serves a connection; asked is what it calls itself. A pooler in between gives itself out
+// for one.
 func identify(conn *pgconn.PgConn, asked []byte) {
 	l := lineOf(conn)
 	if l == nil {

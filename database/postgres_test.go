@@ -20,15 +20,19 @@ func TestATransactionThatIdlesIsGivenUp(t *testing.T) {
 	try := func(idle bool) (patience string, err error) {
 		_, err = db.UpdateHolding(t.Context(), holdHead, func(tx database.Tx, _ int64) (database.Last, error) {
 			var pid int
-			if err := tx.QueryRowContext(t.Context(), `select pg_backend_pid(), current_setting('idle_in_transaction_session_timeout')`).Scan(&pid, &patience); err != nil {
+			if err := tx.QueryRowContext(t.Context(),
+				`select pg_backend_pid(), current_setting('idle_in_transaction_session_timeout')`).Scan(&pid,
+				&patience); err != nil {
 				return database.Last{}, err
 			}
-			if _, err := tx.ExecContext(t.Context(), `insert into journal_sequences (session_id, seq) values ($1, 1)`, "of "+patience); err != nil {
+			if _, err := tx.ExecContext(t.Context(), `insert into journal_sequences (session_id, seq) values ($1, 1)`,
+				"of "+patience); err != nil {
 				return database.Last{}, err
 			}
 			for left := 1; idle && left > 0; {
 				<-time.After(10 * time.Millisecond)
-				if err := db.Read().QueryRowContext(t.Context(), `select count(*) from pg_stat_activity where pid = $1`, pid).Scan(&left); err != nil {
+				if err := db.Read().QueryRowContext(t.Context(), `select count(*) from pg_stat_activity where pid = $1`, pid).
+					Scan(&left); err != nil {
 					return database.Last{}, err
 				}
 			}
@@ -46,7 +50,8 @@ func TestATransactionThatIdlesIsGivenUp(t *testing.T) {
 		}
 	}
 	var stored, batch string
-	err := db.Read().QueryRowContext(t.Context(), `select (select string_agg(session_id, ', ' order by session_id) from journal_sequences), batch from journal_head`).
+	err := db.Read().QueryRowContext(t.Context(),
+		`select (select string_agg(session_id, ', ' order by session_id) from journal_sequences), batch from journal_head`).
 		Scan(&stored, &batch)
 	if err != nil || stored != "of 1500ms, of 6s" || batch != "of 1500ms" {
 		t.Errorf("stored %q, %q: %v", stored, batch, err)
@@ -60,7 +65,8 @@ func TestStatementsThatAreSentLater(t *testing.T) {
 	put := database.NewBulk(`insert into journal_sequences (session_id, seq) {rows}`, database.Text, database.Int)
 	for name, fn := range map[string]func(tx database.Tx) (database.Last, error){
 		"a write": func(tx database.Tx) (database.Last, error) {
-			return database.Last{}, errors.Join(put.Exec(t.Context(), tx, []any{"lost", int64(1)}), put.Exec(t.Context(), tx, []any{"there", int64(1)}))
+			return database.Last{}, errors.Join(put.Exec(t.Context(), tx, []any{"lost", int64(1)}),
+				put.Exec(t.Context(), tx, []any{"there", int64(1)}))
 		},
 		"a write before a question": func(tx database.Tx) (database.Last, error) {
 			if err := put.Exec(t.Context(), tx, []any{"lost", int64(1), "there", int64(1)}); err != nil {
@@ -79,18 +85,23 @@ func TestStatementsThatAreSentLater(t *testing.T) {
 		},
 	} {
 		err := db.Update(t.Context(), func(tx database.Tx) error {
-			_, err := tx.ExecContext(t.Context(), `insert into journal_sequences (session_id, seq) values ('there', 1) on conflict do nothing`)
+			_, err := tx.ExecContext(t.Context(),
+				`insert into journal_sequences (session_id, seq) values ('there', 1) on conflict do nothing`)
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = db.UpdateHolding(t.Context(), holdHead, func(tx database.Tx, _ int64) (database.Last, error) { return fn(tx) })
-		if err == nil || errors.Is(err, database.ErrCommit) || database.Transient(err) || name != "one whose error was dropped" && !strings.Contains(err.Error(), "23505") {
+		_, err = db.UpdateHolding(t.Context(), holdHead, func(tx database.Tx, _ int64) (database.Last, error) {
+			return fn(tx)
+		})
+		if err == nil || errors.Is(err, database.ErrCommit) || database.Transient(err) ||
+			name != "one whose error was dropped" && !strings.Contains(err.Error(), "23505") {
 			t.Errorf("%s: %v", name, err)
 		}
 		var rows int
-		if err := db.Read().QueryRowContext(t.Context(), `select count(*) from journal_sequences`).Scan(&rows); err != nil || rows != 1 {
+		if err := db.Read().QueryRowContext(t.Context(), `select count(*) from journal_sequences`).Scan(&rows); err != nil ||
+			rows != 1 {
 			t.Errorf("%s: %d rows, %v", name, rows, err)
 		}
 	}
@@ -111,16 +122,21 @@ func TestStatementsThatAreSentLater(t *testing.T) {
 	}
 }
 
-// Only what others wait for has time-outs: reads and migrations take what they need. What DATABASE_URL says of them counts.
+// Only what others wait for has time-outs: reads and migrations take what they need. What DATABASE_URL says of them
+// counts.
 func TestTimeoutsOfConnections(t *testing.T) {
 	t.Parallel()
 	opts := dbtest.Options(t, database.Postgres)
 	opts.URL += "&lock_timeout=7s"
 	db := dbtest.Connect(t, opts)
-	const question = `select current_setting('idle_in_transaction_session_timeout') || ' ' || current_setting('statement_timeout') || ' ' || current_setting('lock_timeout')`
+	const question = `select current_setting('idle_in_transaction_session_timeout') || ' ' || ` +
+		`current_setting('statement_timeout') || ' ' || current_setting('lock_timeout')`
 	var write, read, raw string
-	err := db.Update(t.Context(), func(tx database.Tx) error { return tx.QueryRowContext(t.Context(), question).Scan(&write) })
-	err = errors.Join(err, db.Read().QueryRowContext(t.Context(), question).Scan(&read), db.Raw().QueryRowContext(t.Context(), question).Scan(&raw))
+	err := db.Update(t.Context(), func(tx database.Tx) error {
+		return tx.QueryRowContext(t.Context(), question).Scan(&write)
+	})
+	err = errors.Join(err, db.Read().QueryRowContext(t.Context(), question).Scan(&read),
+		db.Raw().QueryRowContext(t.Context(), question).Scan(&raw))
 	if err != nil || write != "1500ms 5min 7s" || read != "1min 0 7s" || raw != "0 0 7s" {
 		t.Errorf("writes %q, reads %q, others %q: %v", write, read, raw, err)
 	}
@@ -147,7 +163,9 @@ func TestALongStatementIsNoSilence(t *testing.T) {
 		})
 	}()
 	<-begun
-	_, err := db.UpdateHolding(t.Context(), holdHead, func(database.Tx, int64) (database.Last, error) { return database.Last{}, nil })
+	_, err := db.UpdateHolding(t.Context(), holdHead, func(database.Tx, int64) (database.Last, error) {
+		return database.Last{}, nil
+	})
 	if err := errors.Join(err, <-held); err != nil {
 		t.Errorf("a transaction that waits for another one: %v", err)
 	}
@@ -156,7 +174,8 @@ func TestALongStatementIsNoSilence(t *testing.T) {
 // Betas and distributions word their version in their own ways.
 func TestVersionsOfPostgres(t *testing.T) {
 	t.Parallel()
-	for said, want := range map[string]int{"15.4": 15, "17.0 (Debian 17.0-1)": 17, "18beta1": 18, "19devel": 19, "16": 16} {
+	for said, want := range map[string]int{"15.4": 15, "17.0 (Debian 17.0-1)": 17, "18beta1": 18, "19devel": 19,
+		"16": 16} {
 		if got, err := database.MajorVersion(said); err != nil || got != want {
 			t.Errorf("%s is %d, %v", said, got, err)
 		}

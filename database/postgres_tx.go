@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// postgresTx is a writing transaction of Postgres. Every statement is a round trip, and others wait for what it has locked meanwhile; so what
-// need not be known at once is sent later, together.
+// postgresTx is a writing transaction of Postgres. Every statement is a round trip, and others wait for what it has
+// locked meanwhile; so what need not be known at once is sent later, together.
 type postgresTx struct {
 	conn  *sql.Conn
 	later []statement
@@ -51,8 +51,8 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 			db.silent.cutIdle()
 		}
 		if silent || isReadOnly(err) {
-			// Our connections are to a server that was demoted, or over a network that has forgotten them. Those opened from now on are to the
-			// one that took over, or to this one as it is when it may be written again.
+			// Our connections are to a server that was demoted, or over a network that has forgotten them. Those opened from now
+			// on are to the one that took over, or to this one as it is when it may be written again.
 			for _, pool := range []*sql.DB{db.write, db.read} {
 				pool.SetMaxIdleConns(-1)
 				pool.SetMaxIdleConns(pool.Stats().MaxOpenConnections)
@@ -79,8 +79,10 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 func (db *DB) begin(ctx context.Context, tx *postgresTx, hold string) (held int64, err error) {
 	text := "begin"
 	if lost := db.lost.Load(); lost > 0 {
-		// Transactions were given up in the middle. Perhaps this process is not frozen but slow: it gets more time, so that one succeeds.
-		text += fmt.Sprintf("; set local idle_in_transaction_session_timeout = %d", (idleWrite << min(lost, maxPatience)).Milliseconds())
+		// Transactions were given up in the middle. Perhaps this process is not frozen but slow: it gets more time, so that
+		// one succeeds.
+		text += fmt.Sprintf("; set local idle_in_transaction_session_timeout = %d",
+			(idleWrite << min(lost, maxPatience)).Milliseconds())
 	}
 	if hold != "" {
 		text += "; " + planOnce + "; " + hold
@@ -104,8 +106,9 @@ func (db *DB) begin(ctx context.Context, tx *postgresTx, hold string) (held int6
 	return held, err
 }
 
-// planOnce makes Postgres plan each statement of a transaction the first time only. It would else plan those with arrays every time, because
-// it knows how long they are then: that took longer than they do. What is asked for while others wait is found by key, with one good plan.
+// planOnce makes Postgres plan each statement of a transaction the first time only. It would else plan those with
+// arrays every time, because it knows how long they are then: that took longer than they do. What is asked for while
+// others wait is found by key, with one good plan.
 const planOnce = "set local plan_cache_mode = force_generic_plan"
 
 // maxPatience bounds how often idleWrite doubles: to 48 s.
@@ -125,7 +128,8 @@ func (t *postgresTx) line() (found *line) {
 	return found
 }
 
-// rollback leaves no transaction open: the connection goes when Postgres cannot be told, or does not answer; false then.
+// rollback leaves no transaction open: the connection goes when Postgres cannot be told, or does not answer; false
+// then.
 func (t *postgresTx) rollback(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockWait)
 	defer cancel()
@@ -137,8 +141,8 @@ func (t *postgresTx) rollback(ctx context.Context) bool {
 	}) == nil
 }
 
-// commit sends what was left for later, the last statement and COMMIT in one round trip. Its error wraps ErrCommit unless it is certain that
-// COMMIT was not run.
+// commit sends what was left for later, the last statement and COMMIT in one round trip. Its error wraps ErrCommit
+// unless it is certain that COMMIT was not run.
 func (t *postgresTx) commit(ctx context.Context, last Last) error {
 	statements := t.later
 	if last.Query != "" {

@@ -27,7 +27,8 @@ func ReadEach(ctx context.Context, q Querier, what string, scan func(Row) error,
 }
 
 // ReadAll is what scan makes of each row of a query, an empty list when there is none.
-func ReadAll[T any](ctx context.Context, q Querier, what string, scan func(Row) (T, error), query string, args ...any) (all []T, err error) {
+func ReadAll[T any](ctx context.Context, q Querier, what string, scan func(Row) (T, error), query string, args ...any) (
+	all []T, err error) {
 	all = []T{}
 	err = ReadEach(ctx, q, what, func(row Row) error {
 		one, err := scan(row)

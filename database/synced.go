@@ -14,8 +14,8 @@ type Committed struct {
 	number int64
 }
 
-// Synced returns when the transaction survives loss of power: until then nobody may be told of it. After an error, which is Transient, it may
-// be called again, for as long as that takes.
+// Synced returns when the transaction survives loss of power: until then nobody may be told of it. After an error,
+// which is Transient, it may be called again, for as long as that takes.
 func (c Committed) Synced(ctx context.Context) error {
 	if c.log == nil {
 		return nil
@@ -34,14 +34,14 @@ func (e *SyncError) Error() string { return fmt.Sprintf("sync the log: %v", e.Er
 // Unwrap is what the system said.
 func (e *SyncError) Unwrap() error { return e.Err }
 
-// logSync brings SQLite's log to the disk beside the writer. With synchronous=FULL SQLite does so within COMMIT, and the writer, which is one
-// for all, stands still meanwhile; so its connection has synchronous=NORMAL, with which SQLite syncs where the order of its own writes depends
-// on it, and each commit is synced here, together with those made until then. The log is valid up to its last whole commit, whatever of it
-// reached the disk in which order.
+// logSync brings SQLite's log to the disk beside the writer. With synchronous=FULL SQLite does so within COMMIT, and
+// the writer, which is one for all, stands still meanwhile; so its connection has synchronous=NORMAL, with which SQLite
+// syncs where the order of its own writes depends on it, and each commit is synced here, together with those made until
+// then. The log is valid up to its last whole commit, whatever of it reached the disk in which order.
 type logSync struct {
 	committed, synced atomic.Int64 // numbers of transactions
-	// failing is set from a sync that failed until restore, which writes all that is in the log to the database, did not: the system may take
-	// for written what is not, once it has said so.
+	// failing is set from a sync that failed until restore, which writes all that is in the log to the database, did not:
+	// the system may take for written what is not, once it has said so.
 	failing atomic.Bool
 	restore func(ctx context.Context) error
 	sync    func(file *os.File) error
@@ -87,7 +87,8 @@ func (l *logSync) await(ctx context.Context, number int64) error {
 	return l.join(ctx, number)
 }
 
-// join syncs the log up to a transaction at least: who comes while another syncs waits for it, and syncs what was committed meanwhile.
+// join syncs the log up to a transaction at least: who comes while another syncs waits for it, and syncs what was
+// committed meanwhile.
 func (l *logSync) join(ctx context.Context, number int64) error {
 	if l.synced.Load() >= number {
 		return nil
@@ -121,8 +122,8 @@ func (l *logSync) restored() {
 	l.failing.Store(false)
 }
 
-// seen waits for what a reader may have seen to be on the disk. While that fails readers are not held up: what they see is held and tried
-// again until it is there.
+// seen waits for what a reader may have seen to be on the disk. While that fails readers are not held up: what they see
+// is held and tried again until it is there.
 func (l *logSync) seen(ctx context.Context) error {
 	number := l.committed.Load()
 	if l.synced.Load() >= number || l.failing.Load() {

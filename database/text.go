@@ -25,7 +25,8 @@ func (e *KeyError) Error() string {
 	return fmt.Sprintf("%s is too long (%d bytes): use at most %d characters", e.Name, e.Bytes, MaxKey)
 }
 
-// CheckKeys takes names and texts in turn and returns a *KeyError for the first text that no index takes. Both engines refuse the same.
+// CheckKeys takes names and texts in turn and returns a *KeyError for the first text that no index takes. Both engines
+// refuse the same.
 func CheckKeys(namesAndTexts ...string) error {
 	for i := 0; i+1 < len(namesAndTexts); i += 2 {
 		if size := len(EncodeText(namesAndTexts[i+1])); size > maxKeyBytes {

@@ -31,14 +31,15 @@ func Transient(err error) bool {
 		return true
 	case errors.As(err, new(*pgconn.PgError)), errors.As(err, new(sqliteError)):
 		return false
-	case errors.Is(err, driver.ErrBadConn), errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF),
+		errors.Is(err, io.ErrUnexpectedEOF):
 		return true
 	}
 	return errors.As(err, &nerr) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")
 }
 
-// Refused is Transient of errors that can be nobody's but the store's, wherever they come from: its own refusals, and its server not being
-// there. That a connection broke may be said of others, too.
+// Refused is Transient of errors that can be nobody's but the store's, wherever they come from: its own refusals, and
+// its server not being there. That a connection broke may be said of others, too.
 func Refused(err error) bool {
 	var (
 		pg   *pgconn.PgError
@@ -55,7 +56,8 @@ func Refused(err error) bool {
 	return errors.Is(err, errSilent) || errors.As(err, new(*pgconn.ConnectError))
 }
 
-// Reason words a store's error for those who are to know what it is and not how it is reached: without host, user or statement.
+// Reason words a store's error for those who are to know what it is and not how it is reached: without host, user or
+// statement.
 func Reason(err error) string {
 	var (
 		pg   *pgconn.PgError
@@ -112,10 +114,12 @@ func transientCode(code int) bool {
 	return stale(code)
 }
 
-// stale are the codes after which a connection may go on failing when the files are well again: what it has open is not what is there.
+// stale are the codes after which a connection may go on failing when the files are well again: what it has open is not
+// what is there.
 func stale(code int) bool {
 	switch code & 0xff {
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM,
+		sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return true
 	}
 	return false

@@ -13,18 +13,19 @@ import (
 func TestTransientIsTheStoresConditionAndNotTheTransactionsFault(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]bool{
-		"25006": true, "55P03": true, "57014": true, "57P01": true, "53100": true, "53200": true, "53300": true, "25P03": true, "40001": true,
-		"08006": true, "28P01": true, "3D000": true, "58030": true, "XX001": true, "42501": true,
-		"23505": false, "22021": false, "54000": false, "42P01": false, "25P02": false, "": false,
+		"25006": true, "55P03": true, "57014": true, "57P01": true, "53100": true, "53200": true, "53300": true,
+		"25P03": true, "40001": true, "08006": true, "28P01": true, "3D000": true, "58030": true, "XX001": true,
+		"42501": true, "23505": false, "22021": false, "54000": false, "42P01": false, "25P02": false, "": false,
 	} {
 		if got := Transient(fmt.Errorf("insert: %w", &pgconn.PgError{Code: state})); got != want {
 			t.Errorf("Postgres %s: %v", state, got)
 		}
 	}
 	for code, want := range map[int]bool{
-		sqlite3.SQLITE_FULL: true, sqlite3.SQLITE_IOERR: true, sqlite3.SQLITE_IOERR_FSYNC: true, sqlite3.SQLITE_READONLY: true,
-		sqlite3.SQLITE_READONLY_DBMOVED: true, sqlite3.SQLITE_CANTOPEN: true, sqlite3.SQLITE_BUSY_SNAPSHOT: true, sqlite3.SQLITE_CORRUPT: true,
-		sqlite3.SQLITE_CONSTRAINT: false, sqlite3.SQLITE_TOOBIG: false, sqlite3.SQLITE_ERROR: false, sqlite3.SQLITE_INTERRUPT: false,
+		sqlite3.SQLITE_FULL: true, sqlite3.SQLITE_IOERR: true, sqlite3.SQLITE_IOERR_FSYNC: true,
+		sqlite3.SQLITE_READONLY: true, sqlite3.SQLITE_READONLY_DBMOVED: true, sqlite3.SQLITE_CANTOPEN: true,
+		sqlite3.SQLITE_BUSY_SNAPSHOT: true, sqlite3.SQLITE_CORRUPT: true, sqlite3.SQLITE_CONSTRAINT: false,
+		sqlite3.SQLITE_TOOBIG: false, sqlite3.SQLITE_ERROR: false, sqlite3.SQLITE_INTERRUPT: false,
 	} {
 		if got := transientCode(code); got != want {
 			t.Errorf("SQLite %d: %v", code, got)

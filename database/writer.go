@@ -10,8 +10,8 @@ import (
 	"harness/database/lite"
 )
 
-// writer is the one connection on which SQLite is written. A sql.Tx for each transaction would cost a goroutine that watches its context, and
-// database/sql a copy of all that is written.
+// writer is the one connection on which SQLite is written. A sql.Tx for each transaction would cost a goroutine that
+// watches its context, and database/sql a copy of all that is written.
 //
 // Who writes has the turn: waiting for it in Go is fair, waiting for SQLite's write lock is not.
 type writer struct {
@@ -26,8 +26,10 @@ type writer struct {
 	bytes int        // of the parameters of the running transaction
 }
 
-// openWriter opens the writer; synced is how its log is synced for each commit (Options.Sync), when full says that it is.
-func openWriter(ctx context.Context, open func() (*lite.Conn, error), full bool, synced func(*os.File) error) (*writer, error) {
+// openWriter opens the writer; synced is how its log is synced for each commit (Options.Sync), when full says that it
+// is.
+func openWriter(ctx context.Context, open func() (*lite.Conn, error), full bool, synced func(*os.File) error) (
+	*writer, error) {
 	w := &writer{open: open, turn: make(chan struct{}, 1)}
 	if full {
 		w.log = newLogSync(synced, w.restore)
@@ -63,7 +65,8 @@ func (w *writer) connect(ctx context.Context) error {
 // openLog has the log of the connection synced by us instead of in COMMIT.
 func (w *writer) openLog(ctx context.Context) error {
 	var file string
-	if err := w.conn.QueryRowContext(ctx, `select file from pragma_database_list where name = 'main'`).Scan(&file); err != nil {
+	if err := w.conn.QueryRowContext(ctx, `select file from pragma_database_list where name = 'main'`).
+		Scan(&file); err != nil {
 		return err
 	}
 	if err := w.log.open(file + "-wal"); err != nil {
@@ -200,7 +203,8 @@ func (w *writer) close() error {
 
 // writerTx is a transaction of the writer.
 //
-// A statement begun is finished whatever becomes of the context. No further one is begun then, and nothing is committed.
+// A statement begun is finished whatever becomes of the context. No further one is begun then, and nothing is
+// committed.
 type writerTx struct {
 	w   *writer
 	ctx context.Context //nolint:containedctx // the transaction ends with it

@@ -15,7 +15,8 @@ import (
 // agentConfigFile says how the workers of an extension's agent run.
 const agentConfigFile = "agent.config.json"
 
-// TurnPolicy is what a worker may do in a turn. What is "" follows the server's DEFAULT_* settings; an empty Effort is the model's own.
+// TurnPolicy is what a worker may do in a turn. What is "" follows the server's DEFAULT_* settings; an empty Effort is
+// the model's own.
 type TurnPolicy struct {
 	FilesystemSandbox, NetworkAccess, ApprovalPolicy, Effort string
 }
@@ -32,13 +33,13 @@ func (p TurnPolicy) over(base TurnPolicy) TurnPolicy {
 		lay(p.ApprovalPolicy, base.ApprovalPolicy), lay(p.Effort, base.Effort)}
 }
 
-// AgentConfig is an agent.config.json: how the hidden worker sessions of an extension's agent run. The zero value is that of an agent
-// without the file.
+// AgentConfig is an agent.config.json: how the hidden worker sessions of an extension's agent run. The zero value is
+// that of an agent without the file.
 type AgentConfig struct {
 	// Runtime and Model are the server's default when "".
 	Runtime, Model string
-	// Start is what a worker session begins with, Prepare what it may do while it gets its orientation and bootstrap instructions, Instruct
-	// while it does a job.
+	// Start is what a worker session begins with, Prepare what it may do while it gets its orientation and bootstrap
+	// instructions, Instruct while it does a job.
 	Start, Prepare, Instruct TurnPolicy
 	// Orientation is the first thing a worker is told; "" is the server's own text.
 	Orientation string
@@ -56,8 +57,8 @@ type agentPolicy struct {
 	folder string
 }
 
-// readAgentConfig reads the file of an extension's folder; nil when there is none. What it does not understand is an error and never a
-// default: a misspelt sandbox must not become a wider one. runtimes are the names the server has.
+// readAgentConfig reads the file of an extension's folder; nil when there is none. What it does not understand is an
+// error and never a default: a misspelt sandbox must not become a wider one. runtimes are the names the server has.
 func readAgentConfig(root string, runtimes []string) *agentPolicy {
 	file := filepath.Join(root, agentConfigFile)
 	raw, err := readSmall(file, os.Lstat)
@@ -74,8 +75,8 @@ func readAgentConfig(root string, runtimes []string) *agentPolicy {
 	return &agentPolicy{config: config}
 }
 
-// parseAgentConfig reads one of two shapes: codex-manager's (turnPolicy and its refinements), or ours, which has the members of one policy
-// at the top. Both at once say two things about one turn.
+// parseAgentConfig reads one of two shapes: codex-manager's (turnPolicy and its refinements), or ours, which has the
+// members of one policy at the top. Both at once say two things about one turn.
 func parseAgentConfig(raw []byte, runtimes []string) (AgentConfig, error) {
 	top, err := objectMembers(raw)
 	if err != nil {
@@ -198,7 +199,8 @@ func (p *policyReader) timeout(name string) time.Duration {
 	delete(p.unread, name)
 	var ms int64
 	if json.Unmarshal(raw, &ms) != nil || ms < 1000 || ms > maxTurnTimeout.Milliseconds() {
-		p.problems = append(p.problems, fmt.Sprintf("%s must be a whole number from 1000 to %d", name, maxTurnTimeout.Milliseconds()))
+		p.problems = append(p.problems, fmt.Sprintf("%s must be a whole number from 1000 to %d", name,
+			maxTurnTimeout.Milliseconds()))
 	}
 	return time.Duration(ms) * time.Millisecond
 }
@@ -215,7 +217,8 @@ func (p *policyReader) done(allowed string) error {
 	return errors.New(strings.Join(p.problems, "; "))
 }
 
-// objectMembers are the members of a JSON object. A name that comes twice is an error: readers differ in which one counts.
+// objectMembers are the members of a JSON object. A name that comes twice is an error: readers differ in which one
+// counts.
 func objectMembers(raw []byte) (map[string]json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {

@@ -19,7 +19,8 @@ func TestAgentConfig(t *testing.T) {
 	ours := all(TurnPolicy{"read-only", "restricted", "on-request", "high"})
 	ours.Model, ours.Runtime, ours.Orientation, ours.TurnTimeout = "m", "codex", "Hello.", 90*time.Second
 	refined := AgentConfig{Model: "m", Start: TurnPolicy{"read-only", "enabled", "on-failure", "low"},
-		Prepare: TurnPolicy{"read-only", "enabled", "never", "high"}, Instruct: TurnPolicy{"danger-full-access", "enabled", "untrusted", "low"}}
+		Prepare:  TurnPolicy{"read-only", "enabled", "never", "high"},
+		Instruct: TurnPolicy{"danger-full-access", "enabled", "untrusted", "low"}}
 	const values = "; use read-only, workspace-write, danger-full-access"
 	for _, c := range []struct {
 		name, text string
@@ -28,30 +29,44 @@ func TestAgentConfig(t *testing.T) {
 	}{
 		{name: "nothing said", text: `{}`},
 		{name: "model alone", text: `{"model":" m "}`, want: AgentConfig{Model: "m"}},
-		{name: "our shape", want: ours, text: "\ufeff" + `{"model":"m","runtime":"codex","sandbox":"read-only","networkAccess":"restricted",` +
-			`"approvalPolicy":"on-request","effort":"high","orientation":"Hello.","turnTimeoutMs":90000}`},
-		{name: "codex-manager's shape", text: `{"turnPolicy":{"sandbox":"read-only","networkAccess":"restricted","approvalPolicy":"untrusted","effort":"none"}}`,
+		{name: "our shape", want: ours,
+			text: "\ufeff" + `{"model":"m","runtime":"codex","sandbox":"read-only","networkAccess":"restricted",` +
+				`"approvalPolicy":"on-request","effort":"high","orientation":"Hello.","turnTimeoutMs":90000}`},
+		{name: "codex-manager's shape",
+			text: `{"turnPolicy":{"sandbox":"read-only","networkAccess":"restricted","approvalPolicy":"untrusted","effort":"none"}}`,
 			want: all(TurnPolicy{"read-only", "restricted", "untrusted", "none"})},
-		{name: "refined", want: refined, text: `{"model":"m","turnPolicy":{"sandbox":"workspace-write","networkAccess":"enabled","approvalPolicy":"never","effort":"low"},` +
-			`"orientationTurnPolicy":{"sandbox":"read-only","effort":"high"},"instructionTurnPolicy":{"sandbox":"danger-full-access","approvalPolicy":"untrusted"},` +
-			`"threadStartPolicy":{"sandbox":"read-only","approvalPolicy":"on-failure"}}`},
+		{name: "refined", want: refined,
+			text: `{"model":"m","turnPolicy":{"sandbox":"workspace-write","networkAccess":"enabled","approvalPolicy":"never","effort":"low"},` +
+				`"orientationTurnPolicy":{"sandbox":"read-only","effort":"high"},` +
+				`"instructionTurnPolicy":{"sandbox":"danger-full-access","approvalPolicy":"untrusted"},` +
+				`"threadStartPolicy":{"sandbox":"read-only","approvalPolicy":"on-failure"}}`},
 		{name: "half said", text: `{"instructionTurnPolicy":{"sandbox":"read-only"}}`,
-			want: AgentConfig{Start: TurnPolicy{FilesystemSandbox: "read-only"}, Instruct: TurnPolicy{FilesystemSandbox: "read-only"}}},
+			want: AgentConfig{Start: TurnPolicy{FilesystemSandbox: "read-only"},
+				Instruct: TurnPolicy{FilesystemSandbox: "read-only"}}},
 
 		{name: "unknown member", text: `{"colour":"red"}`, err: "colour is unknown; it may have model, runtime, turnPolicy"},
 		{name: "another case", text: `{"Sandbox":"read-only"}`, err: "Sandbox is unknown"},
-		{name: "unknown in a policy", text: `{"turnPolicy":{"sandboxMode":"read-only"}}`, err: "turnPolicy.sandboxMode is unknown; it may have sandbox, networkAccess, approvalPolicy, effort"},
-		{name: "network of a start", text: `{"threadStartPolicy":{"networkAccess":"restricted"}}`, err: "threadStartPolicy.networkAccess is unknown; it may have sandbox, approvalPolicy"},
-		{name: "misspelt", text: `{"sandbox":"readonly","effort":1}`, err: `effort must be one of none, minimal, low, medium, high, xhigh; sandbox is "readonly"` + values},
-		{name: "misspelt in a policy", text: `{"instructionTurnPolicy":{"sandbox":"readOnly"}}`, err: `instructionTurnPolicy.sandbox is "readOnly"` + values},
+		{name: "unknown in a policy", text: `{"turnPolicy":{"sandboxMode":"read-only"}}`,
+			err: "turnPolicy.sandboxMode is unknown; it may have sandbox, networkAccess, approvalPolicy, effort"},
+		{name: "network of a start", text: `{"threadStartPolicy":{"networkAccess":"restricted"}}`,
+			err: "threadStartPolicy.networkAccess is unknown; it may have sandbox, approvalPolicy"},
+		{name: "misspelt", text: `{"sandbox":"readonly","effort":1}`,
+			err: `effort must be one of none, minimal, low, medium, high, xhigh; sandbox is "readonly"` + values},
+		{name: "misspelt in a policy", text: `{"instructionTurnPolicy":{"sandbox":"readOnly"}}`,
+			err: `instructionTurnPolicy.sandbox is "readOnly"` + values},
 		{name: "null policy", text: `{"turnPolicy":null}`, err: "turnPolicy: it is no JSON object"},
-		{name: "null value", text: `{"turnPolicy":{"approvalPolicy":null}}`, err: "turnPolicy.approvalPolicy must be one of untrusted, on-failure, on-request, never"},
+		{name: "null value", text: `{"turnPolicy":{"approvalPolicy":null}}`,
+			err: "turnPolicy.approvalPolicy must be one of untrusted, on-failure, on-request, never"},
 		{name: "blank model", text: `{"model":" "}`, err: "model must be a text that is not blank"},
 		{name: "another runtime", text: `{"runtime":"claude"}`, err: `runtime is "claude"; use codex`},
-		{name: "both shapes", text: `{"turnPolicy":{},"sandbox":"read-only"}`, err: "turnPolicy belong to one shape of this file and sandbox to another"},
-		{name: "our addition beside the other shape", text: `{"threadStartPolicy":{},"turnTimeoutMs":5000}`, err: "use one of them"},
-		{name: "said twice", text: `{"turnPolicy":{"sandbox":"read-only","sandbox":"danger-full-access"}}`, err: "turnPolicy: sandbox is said twice"},
-		{name: "syntax", text: "{\n\"model\":}", err: "it is no JSON: invalid character '}' looking for beginning of value (line 2 column 9)"},
+		{name: "both shapes", text: `{"turnPolicy":{},"sandbox":"read-only"}`,
+			err: "turnPolicy belong to one shape of this file and sandbox to another"},
+		{name: "our addition beside the other shape", text: `{"threadStartPolicy":{},"turnTimeoutMs":5000}`,
+			err: "use one of them"},
+		{name: "said twice", text: `{"turnPolicy":{"sandbox":"read-only","sandbox":"danger-full-access"}}`,
+			err: "turnPolicy: sandbox is said twice"},
+		{name: "syntax", text: "{\n\"model\":}",
+			err: "it is no JSON: invalid character '}' looking for beginning of value (line 2 column 9)"},
 		{name: "two documents", text: `{}{}`, err: "it is no JSON"},
 		{name: "a list", text: `[]`, err: "it is no JSON object"},
 		{name: "timeout", text: `{"turnTimeoutMs":5}`, err: "turnTimeoutMs must be a whole number from 1000 to 3600000"},
@@ -65,7 +80,8 @@ func TestAgentConfig(t *testing.T) {
 			}
 			got := readAgentConfig(dir, []string{"codex"})
 			if c.err != "" {
-				if got.err == nil || !strings.Contains(got.err.Error(), c.err) || !strings.HasPrefix(got.err.Error(), file+": ") || got.config != (AgentConfig{}) {
+				if got.err == nil || !strings.Contains(got.err.Error(), c.err) || !strings.HasPrefix(got.err.Error(), file+": ") ||
+					got.config != (AgentConfig{}) {
 					t.Fatalf("read as %+v", got)
 				}
 				return
@@ -106,7 +122,8 @@ func TestAgentPoliciesAreFoundAndFailClosed(t *testing.T) {
 	write("other/agent.config.json", `{"sandbox":"danger-full-access"}`)
 	write("other/extension.manifest.json", manifest+`twice"}`)
 	write("linked/events.js", ``)
-	if err := os.Symlink(filepath.Join(root, "named", agentConfigFile), filepath.Join(root, "linked", agentConfigFile)); err != nil {
+	if err := os.Symlink(filepath.Join(root, "named", agentConfigFile),
+		filepath.Join(root, "linked", agentConfigFile)); err != nil {
 		t.Fatal(err)
 	}
 	registry := New(Options{Roots: []Root{{Type: RepoLocal, Path: root}}, Logger: zerolog.Nop()})
@@ -116,10 +133,12 @@ func TestAgentPoliciesAreFoundAndFailClosed(t *testing.T) {
 		}
 	})
 	registry.Load(t.Context())
-	for agent, want := range map[string]string{"named": "", "by-manifest": "", "broken": "", "no-extension": "", "bad": `sandbox is "wide"`,
+	for agent, want := range map[string]string{"named": "", "by-manifest": "", "broken": "", "no-extension": "",
+		"bad":   `sandbox is "wide"`,
 		"twice": `both about agent "twice"`, "linked": "agent.config.json"} {
 		config, err := registry.AgentConfig(agent)
-		if want == "" && (err != nil || config.Instruct.FilesystemSandbox != "read-only") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && (err != nil || config.Instruct.FilesystemSandbox != "read-only") || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %+v, %v", agent, config, err)
 		}
 	}

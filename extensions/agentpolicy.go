@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// agentPolicies are the agent.config.json files below the extension roots, by the agents they are about: the folder's name, as in
-// codex-manager, and the agentId its manifest names. They are read whether or not the extension loads: the job of an agent whose extension
-// is broken must not run with more rights than its file gives. Under "" is why an agent that no file names may have one all the same.
+// agentPolicies are the agent.config.json files below the extension roots, by the agents they are about: the folder's
+// name, as in codex-manager, and the agentId its manifest names. They are read whether or not the extension loads: the
+// job of an agent whose extension is broken must not run with more rights than its file gives. Under "" is why an agent
+// that no file names may have one all the same.
 type agentPolicies map[string]agentPolicy
 
 // readAgentPolicies looks through the roots.
@@ -37,7 +38,8 @@ func readAgentPolicies(roots []Root, runtimes []string) agentPolicies {
 			names := []string{filepath.Base(folder)}
 			switch manifest, _, err := readManifest(folder); {
 			case err != nil:
-				policies.refuse("", fmt.Errorf("which agent %s is about cannot be read: %w", filepath.Join(folder, agentConfigFile), err))
+				policies.refuse("", fmt.Errorf("which agent %s is about cannot be read: %w", filepath.Join(folder, agentConfigFile),
+					err))
 			case manifest != nil && manifest.AgentID != names[0]:
 				names = append(names, manifest.AgentID)
 			}
@@ -97,13 +99,14 @@ func (p agentPolicies) problems() []error {
 	return found
 }
 
-// AgentConfigProblems are what is wrong with the agent.config.json files below roots. Each refuses the workers of an agent.
+// AgentConfigProblems are what is wrong with the agent.config.json files below roots. Each refuses the workers of an
+// agent.
 func AgentConfigProblems(roots []Root, runtimes []string) []error {
 	return readAgentPolicies(roots, runtimes).problems()
 }
 
-// AgentConfig is how the workers of an agent run, as its file said when the extensions were loaded; the zero AgentConfig without a file.
-// An error means that the file cannot be understood: then no worker of the agent may run.
+// AgentConfig is how the workers of an agent run, as its file said when the extensions were loaded; the zero
+// AgentConfig without a file. An error means that the file cannot be understood: then no worker of the agent may run.
 func (r *Registry) AgentConfig(agent string) (AgentConfig, error) {
 	policies := r.active.Load().agents
 	policy, found := policies[agent]

@@ -88,10 +88,12 @@ func (a *Audit) Append(ctx context.Context, record AuditRecord) error {
 	}
 	impacted := string(encode(record.Impacted))
 	_, err := a.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		_, err := tx.ExecContext(ctx, `insert into extension_reloads (reload_id, recorded_at, actor_role, actor_id, ip, user_agent, result,
+		_, err := tx.ExecContext(ctx,
+			`insert into extension_reloads (reload_id, recorded_at, actor_role, actor_id, ip, user_agent, result,
 			snapshot_before, snapshot_after, trust_mode, error_summary, impacted) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-			record.ReloadID, at, record.ActorRole, storable(record.ActorID), storable(record.RequestOrigin.IP), storable(record.RequestOrigin.UserAgent),
-			record.Result, record.SnapshotBefore, storable(record.SnapshotAfter), string(record.TrustMode), storable(record.ErrorSummary), impacted)
+			record.ReloadID, at, record.ActorRole, storable(record.ActorID), storable(record.RequestOrigin.IP),
+			storable(record.RequestOrigin.UserAgent), record.Result, record.SnapshotBefore, storable(record.SnapshotAfter),
+			string(record.TrustMode), storable(record.ErrorSummary), impacted)
 		if err != nil {
 			return nil, fmt.Errorf("record extension reload %s: %w", record.ReloadID, err)
 		}
@@ -99,14 +101,16 @@ func (a *Audit) Append(ctx context.Context, record AuditRecord) error {
 		if record.ActorID != nil {
 			actor = database.EncodeText(*record.ActorID)
 		}
-		return []journal.Event{{Type: EventReload, Time: at, Source: "extensions", Actor: actor, Payload: encode(record)}}, nil
+		return []journal.Event{{Type: EventReload, Time: at, Source: "extensions", Actor: actor, Payload: encode(record)}},
+			nil
 	})
 	return err
 }
 
 // List returns the newest records first.
 func (a *Audit) List(ctx context.Context, limit int) ([]AuditRecord, error) {
-	return database.ReadAll(ctx, a.db.Read(), "read extension reloads", scanReload, `select reload_id, recorded_at, actor_role, actor_id, ip,
+	return database.ReadAll(ctx, a.db.Read(), "read extension reloads", scanReload,
+		`select reload_id, recorded_at, actor_role, actor_id, ip,
 		user_agent, result, snapshot_before, snapshot_after, trust_mode, error_summary, impacted
 		from extension_reloads order by recorded_at desc, reload_id desc limit $1`, limit)
 }
@@ -116,12 +120,14 @@ func scanReload(row database.Row) (record AuditRecord, err error) {
 		at                                                        int64
 		actorID, ip, userAgent, snapshotAfter, errorSummary, list sql.NullString
 	)
-	if err := row.Scan(&record.ReloadID, &at, &record.ActorRole, &actorID, &ip, &userAgent, &record.Result, &record.SnapshotBefore,
+	if err := row.Scan(&record.ReloadID, &at, &record.ActorRole, &actorID, &ip, &userAgent, &record.Result,
+		&record.SnapshotBefore,
 		&snapshotAfter, &record.TrustMode, &errorSummary, &list); err != nil {
 		return AuditRecord{}, err
 	}
 	record.RecordedAt = javascript.ISOTime(at)
-	record.ActorID, record.SnapshotAfter, record.ErrorSummary = restored(actorID), restored(snapshotAfter), restored(errorSummary)
+	record.ActorID, record.SnapshotAfter, record.ErrorSummary = restored(actorID), restored(snapshotAfter), restored(
+		errorSummary)
 	record.RequestOrigin = RequestOrigin{IP: restored(ip), UserAgent: restored(userAgent)}
 	if err := json.Unmarshal([]byte(list.String), &record.Impacted); err != nil {
 		return AuditRecord{}, fmt.Errorf("extension reload %s names its extensions unreadably: %w", record.ReloadID, err)

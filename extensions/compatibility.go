@@ -89,7 +89,8 @@ func sameVersion(a, b string) bool {
 	return left.Equal(right)
 }
 
-// inRange tells whether a version satisfies a range; prereleases count as what they precede. A range nobody can read fits nothing.
+// inRange tells whether a version satisfies a range; prereleases count as what they precede. A range nobody can read
+// fits nothing.
 func inRange(text, demanded string) bool {
 	actual := version(text)
 	if actual == nil {

@@ -14,7 +14,8 @@ import (
 	"harness/runtime/wire"
 )
 
-// ConformanceReport says whether an extension runs the same in every runtime profile, and why not. Keys are codex-manager's, and more.
+// ConformanceReport says whether an extension runs the same in every runtime profile, and why not. Keys are
+// codex-manager's, and more.
 type ConformanceReport struct {
 	GeneratedAt string           `json:"generatedAt"`
 	CoreVersion int              `json:"coreVersion"`
@@ -52,10 +53,12 @@ func conformanceProfiles() []sdk.Profile {
 	}
 }
 
-// Conformance loads an extension's folder under two runtime profiles in trust mode enforced, emits a sample of every event it subscribes to
-// with a pretended queue, session settings and actions, and compares. Nothing outside of the extension is touched.
+// Conformance loads an extension's folder under two runtime profiles in trust mode enforced, emits a sample of every
+// event it subscribes to with a pretended queue, session settings and actions, and compares. Nothing outside of the
+// extension is touched.
 func Conformance(ctx context.Context, folder string, hosts []Host, processAllowed []string) ConformanceReport {
-	report := ConformanceReport{GeneratedAt: javascript.ISOTime(time.Now().UnixMilli()), CoreVersion: sdk.AgentRuntimeCoreAPIVersion, FixturePath: folder, Reasons: []string{}}
+	report := ConformanceReport{GeneratedAt: javascript.ISOTime(time.Now().UnixMilli()),
+		CoreVersion: sdk.AgentRuntimeCoreAPIVersion, FixturePath: folder, Reasons: []string{}}
 	for _, profile := range conformanceProfiles() {
 		run := conformanceRun(ctx, folder, hosts, processAllowed, profile)
 		report.Profiles = append(report.Profiles, run)
@@ -71,11 +74,14 @@ func Conformance(ctx context.Context, folder string, hosts []Host, processAllowe
 	return report
 }
 
-func conformanceRun(ctx context.Context, folder string, hosts []Host, processAllowed []string, profile sdk.Profile) ConformanceRun {
-	run := ConformanceRun{ProfileID: profile.RuntimeProfileID, ProfileVersion: profile.RuntimeProfileVersion, Status: "failed", Errors: []string{}, Events: []ConformanceEvent{}}
+func conformanceRun(ctx context.Context, folder string, hosts []Host, processAllowed []string,
+	profile sdk.Profile) ConformanceRun {
+	run := ConformanceRun{ProfileID: profile.RuntimeProfileID, ProfileVersion: profile.RuntimeProfileVersion,
+		Status: "failed", Errors: []string{}, Events: []ConformanceEvent{}}
 	bench := &pretended{}
-	registry := New(Options{Roots: []Root{{Type: InstalledPackage, Path: folder}}, Hosts: hosts, ProcessAllowed: processAllowed, Trust: TrustEnforced, Profile: profile,
-		HandlerTimeout: 5 * time.Second, Jobs: bench, Settings: bench, Actions: bench, Logger: zerolog.Nop()})
+	registry := New(Options{Roots: []Root{{Type: InstalledPackage, Path: folder}}, Hosts: hosts,
+		ProcessAllowed: processAllowed, Trust: TrustEnforced, Profile: profile, HandlerTimeout: 5 * time.Second, Jobs: bench,
+		Settings: bench, Actions: bench, Logger: zerolog.Nop()})
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
@@ -123,7 +129,8 @@ func (c *ConformanceRun) judge(eventType string, results []sdk.EmitResult) {
 			}
 		case sdk.ActionResult:
 			if sdk.ClassifyReconciledActionStatus(sdk.ActionStatus(result.Status)) == sdk.FailedPath {
-				c.Errors = append(c.Errors, fmt.Sprintf("%s: action %s is %s %s", eventType, result.ActionType, result.Status, result.Details))
+				c.Errors = append(c.Errors, fmt.Sprintf("%s: action %s is %s %s", eventType, result.ActionType, result.Status,
+					result.Details))
 			}
 		}
 	}
@@ -131,21 +138,26 @@ func (c *ConformanceRun) judge(eventType string, results []sdk.EmitResult) {
 
 // SampleEvent is an event of a type with a payload as the contract has it.
 func SampleEvent(eventType string) *Event {
-	about := eventContext{ProjectID: "sample-project", SourceSessionID: "sample-session", ThreadID: "sample-session", TurnID: "sample-turn",
-		ItemID: "sample-item", ApprovalID: "sample-approval", AnchorItemID: "sample-item", UserRequest: "Add a file", TurnTranscript: "user " + wire.ItemUserMessage + ": Add a file"}
+	about := eventContext{ProjectID: "sample-project", SourceSessionID: "sample-session", ThreadID: "sample-session",
+		TurnID: "sample-turn", ItemID: "sample-item", ApprovalID: "sample-approval", AnchorItemID: "sample-item",
+		UserRequest: "Add a file", TurnTranscript: "user " + wire.ItemUserMessage + ": Add a file"}
 	var payload any
 	switch eventType {
 	case EventSuggestRequest:
-		payload = SuggestRequest{RequestKey: "sample-request", SessionID: about.SourceSessionID, ProjectID: about.ProjectID, ThreadID: about.ThreadID,
-			TurnID: about.TurnID, UserRequest: about.UserRequest, TurnTranscript: about.TurnTranscript}
+		payload = SuggestRequest{RequestKey: "sample-request", SessionID: about.SourceSessionID, ProjectID: about.ProjectID,
+			ThreadID: about.ThreadID, TurnID: about.TurnID, UserRequest: about.UserRequest, TurnTranscript: about.TurnTranscript}
 	case EventTurnCompleted:
-		payload = map[string]any{"context": about, "hadFileChangeRequests": true, "turnTranscriptSnapshot": about.TurnTranscript, "fileChangeRequestCount": 1}
+		payload = map[string]any{"context": about, "hadFileChangeRequests": true,
+			"turnTranscriptSnapshot": about.TurnTranscript, "fileChangeRequestCount": 1}
 	case EventFileChange:
-		payload = map[string]any{"context": about, "summary": "File change awaits approval", "details": "{}", "sourceEvent": sourceRequest, "fileChangeStatus": "pending_approval"}
+		payload = map[string]any{"context": about, "summary": "File change awaits approval", "details": "{}",
+			"sourceEvent": sourceRequest, "fileChangeStatus": "pending_approval"}
 	default:
-		payload = map[string]any{"source": "app_server", "signalType": "notification", "eventType": eventType, "method": "sample/method",
-			"receivedAt": javascript.ISOTime(0), "context": map[string]any{"threadId": about.ThreadID, "turnId": about.TurnID}, "params": map[string]any{},
-			"session": map[string]any{"id": about.ThreadID, "title": "Sample", "projectId": about.ProjectID}}
+		payload = map[string]any{"source": "app_server", "signalType": "notification", "eventType": eventType,
+			"method": "sample/method", "receivedAt": javascript.ISOTime(0),
+			"context": map[string]any{"threadId": about.ThreadID, "turnId": about.TurnID}, "params": map[string]any{},
+			"session": map[string]any{"id": about.ThreadID, "title": "Sample",
+				"projectId": about.ProjectID}}
 	}
 	return &Event{Type: eventType, EmittedAt: javascript.ISOTime(0), CorrelationID: "sample", Payload: encode(payload)}
 }
@@ -161,7 +173,8 @@ func (p *pretended) EnqueueJob(_ context.Context, in sdk.EnqueueInput) (sdk.Enqu
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.jobs++
-	return sdk.EnqueueOutcome{Status: sdk.Enqueued, Job: sdk.Job{ID: fmt.Sprintf("job-%d", p.jobs), Type: in.Type, ProjectID: in.ProjectID, State: "queued"}}, nil
+	return sdk.EnqueueOutcome{Status: sdk.Enqueued, Job: sdk.Job{ID: fmt.Sprintf("job-%d", p.jobs), Type: in.Type,
+		ProjectID: in.ProjectID, State: "queued"}}, nil
 }
 
 // SessionSettings implements Settings.
@@ -171,5 +184,6 @@ func (*pretended) SessionSettings(context.Context, string) (map[string]json.RawM
 
 // Execute implements Actions.
 func (*pretended) Execute(_ context.Context, call ActionCall) sdk.EmitResult {
-	return sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType, Status: string(sdk.Performed)}
+	return sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType,
+		Status: string(sdk.Performed)}
 }

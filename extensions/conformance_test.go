@@ -17,8 +17,10 @@ func TestConformance(t *testing.T) {
 		portable               bool
 		reason                 string
 	}{
-		{"portable", everything, "suggest_request.requested - - " + enqueue + "\nturn.completed - - " + request("transcript.upsert", "performed"), true, ""},
-		{"one profile", everything + `,"runtime":{"profiles":[{"name":"codex-manager"}]}`, "e - - 1", false, "under profile fixture-profile: incompatible_runtime"},
+		{"portable", everything, "suggest_request.requested - - " + enqueue + "\nturn.completed - - " +
+			request("transcript.upsert", "performed"), true, ""},
+		{"one profile", everything + `,"runtime":{"profiles":[{"name":"codex-manager"}]}`, "e - - 1", false,
+			"under profile fixture-profile: incompatible_runtime"},
 		{"undeclared", "", "e - - 1", false, "trust_denied"},
 		{"throws", everything, "e - - !boom", false, "e: handler failed: boom"},
 		{"reports an action itself", everything, `e - - {"actionType":"x","status":"performed"}`, false, "is invalid"},
@@ -28,15 +30,18 @@ func TestConformance(t *testing.T) {
 			root := folder(t)
 			write(t, root, map[string]string{"events.js": c.script, "extension.manifest.json": manifest("m", c.manifest)})
 			report := extensions.Conformance(t.Context(), root, []extensions.Host{&scriptHost{}}, nil)
-			if report.Portable != c.portable || (c.reason != "" && !strings.Contains(strings.Join(report.Reasons, "\n"), c.reason)) {
+			if report.Portable != c.portable ||
+				(c.reason != "" && !strings.Contains(strings.Join(report.Reasons, "\n"), c.reason)) {
 				t.Errorf("%s", shape(t, report))
 			}
-			if c.portable && (*report.Profiles[1].EnqueueJobType != "suggest_request" || report.Profiles[0].Status != "passed" || len(report.Profiles) != 2) {
+			if c.portable && (*report.Profiles[1].EnqueueJobType != "suggest_request" || report.Profiles[0].Status != "passed" ||
+				len(report.Profiles) != 2) {
 				t.Errorf("%s", shape(t, report))
 			}
 		})
 	}
-	if report := extensions.Conformance(t.Context(), folder(t), nil, nil); report.Portable || !strings.Contains(report.Reasons[0], "no extension in this folder") {
+	if report := extensions.Conformance(t.Context(), folder(t), nil, nil); report.Portable ||
+		!strings.Contains(report.Reasons[0], "no extension in this folder") {
 		t.Errorf("an empty folder: %s", shape(t, report))
 	}
 }

@@ -13,8 +13,8 @@ import (
 type Root struct {
 	Type OriginType
 	Path string
-	// Consent tells that its extensions count only with the operator's consent to the whole root as it is (see Options.Consent), also those
-	// that run in no process of their own.
+	// Consent tells that its extensions count only with the operator's consent to the whole root as it is (see
+	// Options.Consent), also those that run in no process of their own.
 	Consent bool
 }
 
@@ -43,8 +43,9 @@ func precedence(origin OriginType) int {
 // eventFiles are the entrypoints looked for when the manifest names none that exists.
 func eventFiles() []string { return []string{"events.js", "events.mjs", "events.ts"} }
 
-// discover finds the extensions under the roots in an order that depends on names only: origin, module name, path. A folder reached
-// from two roots belongs to the stronger origin. Roots that do not exist are passed over; one that cannot be read is reported.
+// discover finds the extensions under the roots in an order that depends on names only: origin, module name, path. A
+// folder reached from two roots belongs to the stronger origin. Roots that do not exist are passed over; one that
+// cannot be read is reported.
 func discover(roots []Root) (found []candidate, problems []error) {
 	roots = slices.Clone(roots)
 	slices.SortStableFunc(roots, func(a, b Root) int {
@@ -96,7 +97,9 @@ func discoverRoot(root Root) ([]candidate, error) {
 	var found []candidate
 	add := func(path, name string) {
 		if looksLikeExtension(path) {
-			found = append(found, candidate{moduleName: name, root: path, sourceRoot: real, origin: Origin{Type: root.Type, Path: path}, consent: root.Consent})
+			found = append(found,
+				candidate{moduleName: name, root: path, sourceRoot: real, origin: Origin{Type: root.Type, Path: path},
+					consent: root.Consent})
 		}
 	}
 	add(real, filepath.Base(real))
@@ -107,7 +110,8 @@ func discoverRoot(root Root) ([]candidate, error) {
 	for _, entry := range entries {
 		name := entry.Name()
 		// A symbolic link is no directory here: what is outside of the root is not in it.
-		if !entry.IsDir() || strings.HasPrefix(name, ".") || (root.Type == RepoLocal && (name == "lib" || name == "runtime")) {
+		if !entry.IsDir() || strings.HasPrefix(name, ".") ||
+			(root.Type == RepoLocal && (name == "lib" || name == "runtime")) {
 			continue
 		}
 		add(filepath.Join(real, name), name)
@@ -137,8 +141,8 @@ func isFile(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// entrypoint finds the file to load: the manifest's, else the first usual one. A file outside of the folders imports are confined to is
-// passed over and named in the diagnostics.
+// entrypoint finds the file to load: the manifest's, else the first usual one. A file outside of the folders imports
+// are confined to is passed over and named in the diagnostics.
 func entrypoint(c candidate, manifest *Manifest, trust TrustMode) (path string, diagnostics []string) {
 	var names []string
 	if manifest != nil && manifest.Events != "" {

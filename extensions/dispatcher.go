@@ -128,14 +128,15 @@ func (d *Dispatcher) begin(ctx context.Context) error {
 		return err
 	}
 	if !known {
-		// The very first run begins at the head, and says so before anything can happen to it: a run that ended before it had finished
-		// one record would else be a first run again, and pass over what came in between.
+		// The very first run begins at the head, and says so before anything can happen to it: a run that ended before it had
+		// finished one record would else be a first run again, and pass over what came in between.
 		cursor = d.opts.Journal.Head()
 		if err := d.writeCursor(ctx, cursor); err != nil {
 			return err
 		}
 	}
-	// Nothing may come between the head and the first record handed to publish, so lanes are closed until they know where they begin.
+	// Nothing may come between the head and the first record handed to publish, so lanes are closed until they know where
+	// they begin.
 	for _, l := range d.lanes {
 		l.mu.Lock()
 	}
@@ -158,8 +159,8 @@ func (d *Dispatcher) begin(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends dispatching: handlers under way are cut off, their events are caught up after the next start as far as they are synthesised.
-// Calling it twice is allowed.
+// Stop ends dispatching: handlers under way are cut off, their events are caught up after the next start as far as they
+// are synthesised. Calling it twice is allowed.
 func (d *Dispatcher) Stop(ctx context.Context) error {
 	if ended, err := d.loops.Stop(ctx, "the dispatching to extensions"); !ended {
 		return err
@@ -167,7 +168,8 @@ func (d *Dispatcher) Stop(ctx context.Context) error {
 	return d.saveCursor(ctx)
 }
 
-// publish is the journal's subscriber: it sorts out what nobody waits for and hands the rest to the session's lane. It never blocks.
+// publish is the journal's subscriber: it sorts out what nobody waits for and hands the rest to the session's lane. It
+// never blocks.
 func (d *Dispatcher) publish(records []journal.Record) {
 	for i := range records {
 		rec := &records[i]
@@ -198,7 +200,8 @@ func (d *Dispatcher) save(ctx context.Context) {
 			return
 		case <-tick.C:
 			if err := d.saveCursor(ctx); err != nil && ctx.Err() == nil {
-				d.opts.Logger.Warn().Err(err).Msg("the extensions' place in the journal could not be stored; a crash now would repeat some events")
+				d.opts.Logger.Warn().Err(err).
+					Msg("the extensions' place in the journal could not be stored; a crash now would repeat some events")
 			}
 		}
 	}

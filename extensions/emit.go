@@ -18,7 +18,8 @@ type Scope struct {
 	ProjectID, SessionID, TurnID string
 }
 
-// Outside words a request about something else than the event is about; "" when it is no such. An empty bound binds nothing.
+// Outside words a request about something else than the event is about; "" when it is no such. An empty bound binds
+// nothing.
 func Outside(what, bound, asked string) string {
 	if bound == "" || bound == asked {
 		return ""
@@ -82,9 +83,10 @@ const (
 	directActionMessage = "return an action_request: only the core performs actions"
 )
 
-// Emit hands an event to every handler of its type, one after the other in dispatch order, and returns what they answered, one result per
-// handler. A handler that throws or outlives its timeout yields handler_error and keeps nobody else from running; the
-// first performed action wins, later requests are not executed. Without handlers it returns nil and encodes nothing.
+// Emit hands an event to every handler of its type, one after the other in dispatch order, and returns what they
+// answered, one result per handler. A handler that throws or outlives its timeout yields handler_error and keeps nobody
+// else from running; the first performed action wins, later requests are not executed. Without handlers it returns nil
+// and encodes nothing.
 func (r *Registry) Emit(ctx context.Context, event *Event, scope Scope) []sdk.EmitResult {
 	if len(r.active.Load().byEvent[event.Type]) == 0 {
 		return nil
@@ -145,7 +147,8 @@ func (p *pass) invoke(ctx context.Context, b *binding) (json.RawMessage, error) 
 	tools.open.Store(true)
 	defer tools.open.Store(false)
 	raw, err := b.module.Handle(bounded, b.subscription, p.event, tools)
-	if bounded.Err() != nil && ctx.Err() == nil && (err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+	if bounded.Err() != nil && ctx.Err() == nil &&
+		(err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		return nil, fmt.Errorf("agent event handler timed out after %dms", b.timeout.Milliseconds())
 	}
 	return raw, err
@@ -153,15 +156,16 @@ func (p *pass) invoke(ctx context.Context, b *binding) (json.RawMessage, error) 
 
 // act decides about one action request.
 func (p *pass) act(ctx context.Context, b *binding, request sdk.ActionRequest) sdk.EmitResult {
-	result := sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: b.moduleName, ActionType: request.ActionType, RequestID: request.RequestID,
-		IdempotencyKey: request.IdempotencyKey}
+	result := sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: b.moduleName, ActionType: request.ActionType,
+		RequestID: request.RequestID, IdempotencyKey: request.IdempotencyKey}
 	if p.winner != nil {
 		result.Status = string(sdk.NotEligible)
-		result.Details = encode(map[string]string{"code": codeWinnerSelected, "winnerModuleName": p.winner.ModuleName, "winnerActionType": p.winner.ActionType})
+		result.Details = encode(map[string]string{"code": codeWinnerSelected, "winnerModuleName": p.winner.ModuleName,
+			"winnerActionType": p.winner.ActionType})
 		return result
 	}
-	done := p.registry.perform(ctx, b.declared, ActionCall{ModuleName: b.moduleName, Extension: b.extension, EventType: p.event.Type,
-		CorrelationID: p.event.CorrelationID, Scope: p.scope, Request: request})
+	done := p.registry.perform(ctx, b.declared, ActionCall{ModuleName: b.moduleName, Extension: b.extension,
+		EventType: p.event.Type, CorrelationID: p.event.CorrelationID, Scope: p.scope, Request: request})
 	// Who asked and what for is not the executor's to change.
 	result.Status, result.Details = done.Status, done.Details
 	if result.IdempotencyKey == "" {
@@ -201,7 +205,8 @@ func (r *Registry) report(event *Event, results []sdk.EmitResult, handlers int, 
 	if summary.Enqueues+summary.Actions+summary.HandlerErrors > 0 {
 		level = zerolog.InfoLevel
 	}
-	line := r.opts.Logger.WithLevel(level).Str("event", event.Type).Int("handlers", handlers).Int("enqueues", summary.Enqueues).Int("actions", summary.Actions).
+	line := r.opts.Logger.WithLevel(level).Str("event", event.Type).Int("handlers", handlers).Int("enqueues",
+		summary.Enqueues).Int("actions", summary.Actions).
 		Int("handler_errors", summary.HandlerErrors).Dur("took", took)
 	if plan.Winner != nil {
 		line = line.Str("action_winner", plan.Winner.ModuleName+" "+plan.Winner.ActionType)

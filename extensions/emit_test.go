@@ -35,7 +35,8 @@ func TestOrderAndFanout_EX10_EX11_EX12(t *testing.T) {
 func TestResultsOfHandlers_EX13_EX15_EX18(t *testing.T) {
 	t.Parallel()
 	r := ofScripts(t, extensions.Options{}, map[string]string{
-		"m": "throws - - !kaputt\nnothing - - undefined\nnull - - null\nnumber - - 7\ndiagnostics - - {\"kind\":\"handler_result\",\"details\":{\"a\":1}}\n" +
+		"m": "throws - - !kaputt\nnothing - - undefined\nnull - - null\nnumber - - 7\ndiagnostics - - " +
+			"{\"kind\":\"handler_result\",\"details\":{\"a\":1}}\n" +
 			"late - 30 @wait\nafter - - 1\nevent - - @event\nspoof - - {\"kind\":\"handler_result\",\"moduleName\":\"other\"}",
 	})
 	for _, c := range []struct{ event, want string }{
@@ -54,7 +55,8 @@ func TestResultsOfHandlers_EX13_EX15_EX18(t *testing.T) {
 	}
 	event := &extensions.Event{Type: "event", EmittedAt: "2026-01-01T00:00:00.000Z", CorrelationID: "c1"}
 	got := shape(t, r.Emit(t.Context(), event, extensions.Scope{}))
-	if !strings.Contains(got, `{"type":"event","payload":{},"emittedAt":"2026-01-01T00:00:00.000Z","correlationId":"c1"}`) {
+	if !strings.Contains(got,
+		`{"type":"event","payload":{},"emittedAt":"2026-01-01T00:00:00.000Z","correlationId":"c1"}`) {
 		t.Errorf("EX-05: %s", got)
 	}
 }
@@ -91,10 +93,12 @@ func (a *actor) Execute(_ context.Context, call extensions.ActionCall) sdk.EmitR
 }
 
 func request(actionType, status string) string {
-	return `{"kind":"action_request","actionType":"` + actionType + `","payload":{"status":"` + status + `"},"requestId":"r","idempotencyKey":"k"}`
+	return `{"kind":"action_request","actionType":"` + actionType + `","payload":{"status":"` + status +
+		`"},"requestId":"r","idempotencyKey":"k"}`
 }
 
-// EX-21, EX-22, EX-25, EX-26: requests are executed by the core in order until one is performed; a handler cannot report one itself.
+// EX-21, EX-22, EX-25, EX-26: requests are executed by the core in order until one is performed; a handler cannot
+// report one itself.
 func TestActionsAreReconciled_EX21_EX22_EX25_EX26(t *testing.T) {
 	t.Parallel()
 	executor := &actor{}
@@ -117,10 +121,12 @@ func TestActionsAreReconciled_EX21_EX22_EX25_EX26(t *testing.T) {
 	if len(executor.calls) != 3 {
 		t.Errorf("%d actions executed, want 3", len(executor.calls))
 	}
-	if want := `{"code":"action_winner_already_selected","winnerActionType":"x","winnerModuleName":"c"}`; string(results[3].Details) != want {
+	if want := `{"code":"action_winner_already_selected","winnerActionType":"x","winnerModuleName":"c"}`; string(
+		results[3].Details) != want {
 		t.Errorf("details %s", results[3].Details)
 	}
-	if details := string(results[4].Details); !strings.Contains(details, `"code":"direct_action_result_disallowed"`) || !strings.Contains(details, `"k":1`) {
+	if details := string(results[4].Details); !strings.Contains(details, `"code":"direct_action_result_disallowed"`) ||
+		!strings.Contains(details, `"k":1`) {
 		t.Errorf("details of the direct result: %s", details)
 	}
 }
@@ -142,10 +148,12 @@ func TestTrustOfActions_LC19_LC20_LC21(t *testing.T) {
 	} {
 		root := folder(t)
 		write(t, root, map[string]string{
-			"m/events.js":               "act - - " + request("queue.enqueue", "performed") + "\nenqueue - - @enqueue {\"type\":\"t\",\"projectId\":\"p\",\"payload\":{}}",
+			"m/events.js": "act - - " + request("queue.enqueue", "performed") +
+				"\nenqueue - - @enqueue {\"type\":\"t\",\"projectId\":\"p\",\"payload\":{}}",
 			"m/extension.manifest.json": manifest("m", c.declared),
 		})
-		r := registry(t, extensions.Options{Trust: c.mode, Actions: &actor{}, Jobs: jobs{}, Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}})
+		r := registry(t, extensions.Options{Trust: c.mode, Actions: &actor{}, Jobs: jobs{},
+			Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}})
 		for _, problem := range r.Load(t.Context()) {
 			t.Fatal(problem)
 		}
@@ -157,7 +165,8 @@ func TestTrustOfActions_LC19_LC20_LC21(t *testing.T) {
 			t.Errorf("%s %s: warned %v, want %v", c.mode, c.declared, warned, want)
 		}
 		got := emit(t, r, "enqueue")[0]
-		if wantKind := map[string]sdk.ResultKind{"performed": sdk.EnqueueResult, "forbidden": sdk.HandlerError}[c.want]; got.Kind != wantKind {
+		if wantKind := map[string]sdk.ResultKind{"performed": sdk.EnqueueResult,
+			"forbidden": sdk.HandlerError}[c.want]; got.Kind != wantKind {
 			t.Errorf("enqueueJob in %s %s: %+v", c.mode, c.declared, got)
 		}
 	}
@@ -173,7 +182,8 @@ func (jobs) EnqueueJob(_ context.Context, in sdk.EnqueueInput) (sdk.EnqueueOutco
 	if in.Type == "again" {
 		status = sdk.AlreadyQueued
 	}
-	return sdk.EnqueueOutcome{Status: status, Job: sdk.Job{ID: "j1", Type: in.Type, ProjectID: in.ProjectID, State: "queued"}}, nil
+	return sdk.EnqueueOutcome{Status: status, Job: sdk.Job{ID: "j1", Type: in.Type, ProjectID: in.ProjectID,
+		State: "queued"}}, nil
 }
 
 type settings map[string]map[string]json.RawMessage
@@ -211,7 +221,8 @@ func TestTools_EX06_EX07_EX08_EX16_EX17(t *testing.T) {
 		})
 		on.On("panic", func(context.Context, sdk.Event, sdk.Tools) (any, error) { panic("ouch") })
 	}}
-	with := registry(t, extensions.Options{Native: []sdk.Extension{native}, Jobs: jobs{}, Settings: settings{"s": {"a": json.RawMessage(`[1]`)}}})
+	with := registry(t, extensions.Options{Native: []sdk.Extension{native}, Jobs: jobs{},
+		Settings: settings{"s": {"a": json.RawMessage(`[1]`)}}})
 	without := registry(t, extensions.Options{Native: []sdk.Extension{native}})
 	with.Load(t.Context())
 	without.Load(t.Context())
@@ -219,14 +230,17 @@ func TestTools_EX06_EX07_EX08_EX16_EX17(t *testing.T) {
 		r           *extensions.Registry
 		event, want string
 	}{
-		{with, "new", `[{"kind":"enqueue_result","moduleName":"n","status":"enqueued","job":{"id":"j1","type":"new","projectId":"p","state":"queued"}}]`},
-		{with, "again", `[{"kind":"enqueue_result","moduleName":"n","status":"already_queued","job":{"id":"j1","type":"again","projectId":"p","state":"queued"}}]`},
+		{with, "new", `[{"kind":"enqueue_result","moduleName":"n","status":"enqueued","job":{"id":"j1","type":"new",` +
+			`"projectId":"p","state":"queued"}}]`},
+		{with, "again", `[{"kind":"enqueue_result","moduleName":"n","status":"already_queued","job":{"id":"j1",` +
+			`"type":"again","projectId":"p","state":"queued"}}]`},
 		{with, "full", `[{"kind":"handler_error","moduleName":"n","eventType":"full","error":"queue is full"}]`},
 		{with, "settings", `[{"kind":"handler_result","moduleName":"n","details":{"value":{"a":[1]}}}]`},
 		{with, "setting", `[{"kind":"handler_result","moduleName":"n","details":{"value":[1]}}]`},
 		{with, "panic", `[{"kind":"handler_error","moduleName":"n","eventType":"panic","error":"panic: ouch"}]`},
 		{without, "new", `[{"kind":"handler_error","moduleName":"n","eventType":"new","error":"orchestrator queue is unavailable"}]`},
-		{without, "settings", `[{"kind":"handler_error","moduleName":"n","eventType":"settings","error":"this server supplies no session settings"}]`},
+		{without, "settings",
+			`[{"kind":"handler_error","moduleName":"n","eventType":"settings","error":"this server supplies no session settings"}]`},
 	} {
 		if got := shape(t, emit(t, c.r, c.event)); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.event, got, c.want)
@@ -234,7 +248,8 @@ func TestTools_EX06_EX07_EX08_EX16_EX17(t *testing.T) {
 	}
 	emit(t, with, "keep")
 	tools := <-kept
-	if _, err := tools.EnqueueJob(t.Context(), sdk.EnqueueInput{Type: "new"}); err == nil || err.Error() != extensions.LateCall {
+	if _, err := tools.EnqueueJob(t.Context(), sdk.EnqueueInput{Type: "new"}); err == nil ||
+		err.Error() != extensions.LateCall {
 		t.Errorf("late enqueue: %v", err)
 	}
 	if _, err := tools.SessionSettings(t.Context(), "s"); err == nil || err.Error() != extensions.LateCall {

@@ -54,8 +54,9 @@ func (s *site) live(session string, turns int) {
 		for n := range turns {
 			turn := fmt.Sprint("turn-", n)
 			for i, text := range []string{"question of ", "thought of ", "answer of "} {
-				_, _, err := transcript.Store{}.UpsertItem(ctx, tx, session, transcript.Entry{MessageID: fmt.Sprint(turn, "-", i), TurnID: turn,
-					Role: "assistant", Type: "agentMessage", Content: text + turn, Status: transcript.Complete})
+				_, _, err := transcript.Store{}.UpsertItem(ctx, tx, session,
+					transcript.Entry{MessageID: fmt.Sprint(turn, "-", i), TurnID: turn,
+						Role: "assistant", Type: "agentMessage", Content: text + turn, Status: transcript.Complete})
 				if err != nil {
 					return nil, err
 				}

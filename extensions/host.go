@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// Host loads extensions of one kind: embedded (extensions/js), process (extensions/process) or native (Go modules compiled in).
+// Host loads extensions of one kind: embedded (extensions/js), process (extensions/process) or native (Go modules
+// compiled in).
 //
 // Contract every host keeps:
 //   - Load brings one extension up and returns its subscriptions; it ends when ctx ends (the registry gives it a deadline). Whatever was
@@ -26,19 +27,21 @@ type Host interface {
 
 // Module is one loaded extension, wherever it runs.
 type Module interface {
-	// Subscriptions are the handlers in registration order; the position in the slice is the number Handle takes. They never change.
+	// Subscriptions are the handlers in registration order; the position in the slice is the number Handle takes. They
+	// never change.
 	Subscriptions() []Subscription
-	// Handle runs one handler and returns what it returned as JSON (nil for undefined). An error is what the handler threw, in its own
-	// words: the error's text becomes handler_error.error as it is.
+	// Handle runs one handler and returns what it returned as JSON (nil for undefined). An error is what the handler
+	// threw, in its own words: the error's text becomes handler_error.error as it is.
 	//
-	// It MUST return when ctx ends, whatever the extension does (endless loop, native loop, a child that hangs): with ctx's error, at most
-	// 50 ms later. Work that could not be stopped is abandoned and cleaned up behind the caller's back, and the next Handle must work.
-	// After Handle returned, no call of this invocation may reach tools any more (late calls are rejected in the extension with the text
-	// LateCall); tools refuses them, too.
+	// It MUST return when ctx ends, whatever the extension does (endless loop, native loop, a child that hangs): with
+	// ctx's error, at most 50 ms later. Work that could not be stopped is abandoned and cleaned up behind the caller's
+	// back, and the next Handle must work. After Handle returned, no call of this invocation may reach tools any more
+	// (late calls are rejected in the extension with the text LateCall); tools refuses them, too.
 	Handle(ctx context.Context, subscription int, event *Event, tools Tools) (json.RawMessage, error)
 	// Health tells how the module is, without blocking.
 	Health() Health
-	// Close stops the extension and frees everything it holds. No Handle runs at that time and none follows. It is called once.
+	// Close stops the extension and frees everything it holds. No Handle runs at that time and none follows. It is called
+	// once.
 	Close(ctx context.Context) error
 }
 
@@ -61,8 +64,8 @@ type Inspected interface {
 	Missing() []Missing
 }
 
-// NeedsNodeError is the Reason of a LoadError of the embedded host: the extension names no host and uses what only Node has. The registry
-// then runs it in Node, if it may.
+// NeedsNodeError is the Reason of a LoadError of the embedded host: the extension names no host and uses what only Node
+// has. The registry then runs it in Node, if it may.
 type NeedsNodeError struct{ Missing []Missing }
 
 // Error implements error.
@@ -77,11 +80,13 @@ func (e *NeedsNodeError) Error() string {
 // ErrNoNode is the Reason of a LoadError of the process host: there is no Node on this server.
 var ErrNoNode = errors.New("node is not installed on this server")
 
-// ErrNoConsent is the Reason of a LoadError of an extension that would run in a process and that the operator did not consent to.
+// ErrNoConsent is the Reason of a LoadError of an extension that would run in a process and that the operator did not
+// consent to.
 var ErrNoConsent = errors.New("the operator did not consent to it")
 
-// Subscription is one registration: on(eventType, handler, {priority, timeoutMs}). A host hands the values on as JavaScript gave them
-// (missing or unusable: zero value and HasPriority false); the registry applies the defaults (priority 100, timeout 30 s).
+// Subscription is one registration: on(eventType, handler, {priority, timeoutMs}). A host hands the values on as
+// JavaScript gave them (missing or unusable: zero value and HasPriority false); the registry applies the defaults
+// (priority 100, timeout 30 s).
 type Subscription struct {
 	EventType   string
 	Priority    int
@@ -89,18 +94,21 @@ type Subscription struct {
 	TimeoutMs   int // <= 0: default
 }
 
-// Source is everything a host needs to know about an extension it should load. Paths are absolute with symbolic links resolved.
+// Source is everything a host needs to know about an extension it should load. Paths are absolute with symbolic links
+// resolved.
 type Source struct {
 	// ModuleName is the folder's name: the ordering key and the identity in results. Name and Version are the manifest's.
 	ModuleName, Name, Version, AgentID string
-	// Root is the extension's folder, SourceRoot the discovery root it was found under (the same when a root is itself an extension),
-	// Entrypoint the file exporting registerAgentEvents. Imports are confined to Root, or to SourceRoot when Trust is not enforced.
+	// Root is the extension's folder, SourceRoot the discovery root it was found under (the same when a root is itself an
+	// extension), Entrypoint the file exporting registerAgentEvents. Imports are confined to Root, or to SourceRoot when
+	// Trust is not enforced.
 	Root, SourceRoot, Entrypoint string
 	Origin                       Origin
 	Trust                        TrustMode
 	// Runtime is how the manifest wants to be run; zero without a manifest.
 	Runtime RuntimeWish
-	// HostCapabilities is capabilities.host: what a process asks of the machine ("fs.read:.", "net:api.example.com", "exec").
+	// HostCapabilities is capabilities.host: what a process asks of the machine ("fs.read:.", "net:api.example.com",
+	// "exec").
 	HostCapabilities []string
 	// Consent asks whether the operator consented to the extension's folder and to further files it runs, as they are
 	// now. A host that gives an extension the rights of a process calls it after it read the code and before each
@@ -108,24 +116,28 @@ type Source struct {
 	Consent func(further []string) error
 }
 
-// RuntimeWish is the host part of a manifest's runtime object; codex-manager ignores these keys, so a manifest stays compatible.
+// RuntimeWish is the host part of a manifest's runtime object; codex-manager ignores these keys, so a manifest stays
+// compatible.
 type RuntimeWish struct {
 	// Host is "" (embedded, or Node when the code needs it), "embedded", "node" or "process".
 	Host string `json:"host,omitempty"`
-	// Command is the program and arguments of a process extension, relative to Root; empty with host "node" means the built-in script.
+	// Command is the program and arguments of a process extension, relative to Root; empty with host "node" means the
+	// built-in script.
 	Command []string `json:"command,omitempty"`
 }
 
 // LateCall is what a handler is told that calls a tool after its invocation ended.
 const LateCall = "agent handler invocation is no longer active"
 
-// Tools is what a handler may do while it runs. All arguments and results are JSON as the extension wrote or gets it. The error's text is
-// what the promise in the extension is rejected with. ctx is the invocation's.
+// Tools is what a handler may do while it runs. All arguments and results are JSON as the extension wrote or gets it.
+// The error's text is what the promise in the extension is rejected with. ctx is the invocation's.
 //
 // In JavaScript: tools.enqueueJob(input) -> Promise<{status,job}>, tools.getSessionSettings(id) -> Promise<object>,
-// tools.getSessionSetting(id, key) -> Promise<any> (undefined when there is none), tools.logger.{debug,info,warn,error}(fields, message).
+// tools.getSessionSetting(id, key) -> Promise<any> (undefined when there is none),
+// tools.logger.{debug,info,warn,error}(fields, message).
 type Tools interface {
-	// EnqueueJob queues a job: input is {type, projectId, sourceSessionId?, payload}, the result {status, job{id,type,projectId,state}}.
+	// EnqueueJob queues a job: input is {type, projectId, sourceSessionId?, payload}, the result {status,
+	// job{id,type,projectId,state}}.
 	EnqueueJob(ctx context.Context, input json.RawMessage) (json.RawMessage, error)
 	// HasSettings tells whether the two getters are supplied; without, the members are absent.
 	HasSettings() bool
@@ -133,12 +145,13 @@ type Tools interface {
 	GetSessionSettings(ctx context.Context, sessionID string) (json.RawMessage, error)
 	// GetSessionSetting returns one top-level value, nil when there is none.
 	GetSessionSetting(ctx context.Context, sessionID, key string) (json.RawMessage, error)
-	// Log writes one line of the extension's log. level is debug, info, warn or error; fields is any JSON or nil. It never blocks.
+	// Log writes one line of the extension's log. level is debug, info, warn or error; fields is any JSON or nil. It never
+	// blocks.
 	Log(level string, fields json.RawMessage, message string)
 }
 
-// Event is what handlers receive: type, payload and, when set, emittedAt and correlationId. It is encoded at most once, and only
-// when a handler is there to read it.
+// Event is what handlers receive: type, payload and, when set, emittedAt and correlationId. It is encoded at most once,
+// and only when a handler is there to read it.
 type Event struct {
 	Type          string
 	EmittedAt     string // ISO 8601, "" when not set

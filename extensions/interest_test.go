@@ -33,7 +33,8 @@ func TestUninterestingRecordsCostNothing(t *testing.T) {
 		t.Errorf("%v allocations per record", allocs)
 	}
 	for line, want := range map[string]string{
-		`{"method":"a/b"}`: "a/b", `{"id":1,"method":"c"}`: "c", `{"method":"q\"x"}`: `q"x`, `{"method":7}`: "", `[]`: "", ``: "", `{ "method" : "d" }`: "d",
+		`{"method":"a/b"}`: "a/b", `{"id":1,"method":"c"}`: "c", `{"method":"q\"x"}`: `q"x`, `{"method":7}`: "", `[]`: "",
+		``: "", `{ "method" : "d" }`: "d",
 	} {
 		if _, _, got, err := read(said(t, line)); err != nil || string(got) != want {
 			t.Errorf("%s: %q, want %q", line, got, want)

@@ -39,7 +39,8 @@ func (h *scriptHost) Load(_ context.Context, source extensions.Source) (extensio
 	case strings.HasPrefix(text, "throw "):
 		return nil, errors.New(strings.TrimPrefix(text, "throw "))
 	case strings.HasPrefix(text, "register throw "):
-		return nil, &extensions.LoadError{Code: extensions.RegistrationFailed, Message: strings.TrimPrefix(text, "register throw ")}
+		return nil, &extensions.LoadError{Code: extensions.RegistrationFailed,
+			Message: strings.TrimPrefix(text, "register throw ")}
 	case text == "":
 		return nil, &extensions.LoadError{Code: extensions.MissingRegister, Message: extensions.MissingRegisterText}
 	}
@@ -62,7 +63,8 @@ func (h *scriptHost) Load(_ context.Context, source extensions.Source) (extensio
 
 func (m *script) Subscriptions() []extensions.Subscription { return m.subscriptions }
 
-func (m *script) Handle(ctx context.Context, i int, event *extensions.Event, tools extensions.Tools) (json.RawMessage, error) {
+func (m *script) Handle(ctx context.Context, i int, event *extensions.Event, tools extensions.Tools) (
+	json.RawMessage, error) {
 	answer := m.answers[i]
 	switch {
 	case strings.HasPrefix(answer, "!"):

@@ -15,8 +15,8 @@ import (
 // loadsAtOnce bounds how many extensions are brought up side by side.
 const loadsAtOnce = 4
 
-// build loads everything that can be found, side by side, and judges it in the deterministic order. Modules it returns are the caller's to
-// close; those that were refused are closed already.
+// build loads everything that can be found, side by side, and judges it in the deterministic order. Modules it returns
+// are the caller's to close; those that were refused are closed already.
 func (r *Registry) build(ctx context.Context) (modules []loaded, problems []*LoadError) {
 	candidates, discovery := discover(r.opts.Roots)
 	if r.opts.Only != "" {
@@ -87,9 +87,10 @@ func (r *Registry) loadNative(extension sdk.Extension) (loaded, *LoadError) {
 	fallback(&extension.Version, "0.0.0")
 	fallback(&extension.AgentID, extension.ModuleName)
 	fallback(&extension.DisplayName, extension.Name)
-	info := ModuleInfo{ModuleName: extension.ModuleName, Name: extension.Name, Version: extension.Version, AgentID: extension.AgentID,
-		DisplayName: extension.DisplayName, EntrypointPath: "native:" + extension.ModuleName,
-		Origin: Origin{Type: NativeModule, Path: "native:" + extension.ModuleName}, Compatibility: compatibility(nil, r.opts.Profile), Diagnostics: []string{}}
+	info := ModuleInfo{ModuleName: extension.ModuleName, Name: extension.Name, Version: extension.Version,
+		AgentID: extension.AgentID, DisplayName: extension.DisplayName, EntrypointPath: "native:" + extension.ModuleName,
+		Origin:        Origin{Type: NativeModule, Path: "native:" + extension.ModuleName},
+		Compatibility: compatibility(nil, r.opts.Profile), Diagnostics: []string{}}
 	var declared *Capabilities
 	if extension.Events != nil || extension.Actions != nil {
 		declared = &Capabilities{Events: extension.Events, Actions: extension.Actions}
@@ -103,9 +104,10 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 	if err != nil {
 		return loaded{}, &LoadError{Extension: c.moduleName, Code: InvalidManifest, Message: err.Error()}
 	}
-	info := ModuleInfo{ModuleName: c.moduleName, Name: c.moduleName, Version: "0.0.0", AgentID: c.moduleName, DisplayName: c.moduleName,
-		Origin: c.origin, Diagnostics: append([]string{}, diagnostics...)}
-	source := Source{ModuleName: c.moduleName, Root: c.root, SourceRoot: c.sourceRoot, Origin: c.origin, Trust: r.opts.Trust}
+	info := ModuleInfo{ModuleName: c.moduleName, Name: c.moduleName, Version: "0.0.0", AgentID: c.moduleName,
+		DisplayName: c.moduleName, Origin: c.origin, Diagnostics: append([]string{}, diagnostics...)}
+	source := Source{ModuleName: c.moduleName, Root: c.root, SourceRoot: c.sourceRoot, Origin: c.origin,
+		Trust: r.opts.Trust}
 	if r.opts.Consent != nil {
 		source.Consent = func(further []string) error {
 			if problem := r.consent(info.Name, "it runs in a process of its own", c.root, further); problem != nil {
@@ -123,7 +125,8 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 	if manifest != nil {
 		path := filepath.Join(c.root, manifestFile)
 		info.ManifestPath = &path
-		info.Name, info.Version, info.AgentID, info.DisplayName = manifest.Name, manifest.Version, manifest.AgentID, manifest.DisplayName
+		info.Name, info.Version, info.AgentID, info.DisplayName =
+			manifest.Name, manifest.Version, manifest.AgentID, manifest.DisplayName
 		declared = manifest.Capabilities
 		if manifest.Runtime != nil {
 			source.Runtime = manifest.Runtime.Wish
@@ -143,7 +146,8 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 	info.Diagnostics = append(info.Diagnostics, notes...)
 	if file == "" {
 		if file = commandFile(source); file == "" {
-			return refuse(MissingEntrypoint, strings.Join(append([]string{"no events entrypoint found for " + c.root}, notes...), "; "))
+			return refuse(MissingEntrypoint,
+				strings.Join(append([]string{"no events entrypoint found for " + c.root}, notes...), "; "))
 		}
 	}
 	info.EntrypointPath, source.Entrypoint = file, file
@@ -167,7 +171,8 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 // consent is the operator's to a folder, in the words of a load error; nil when there is consent.
 func (r *Registry) consent(name, why, folder string, further []string) *LoadError {
 	if err := r.opts.Consent(folder, further); err != nil {
-		return &LoadError{Extension: name, Code: TrustDenied, Reason: ErrNoConsent, Message: fmt.Sprintf("%s, and %s", why, err)}
+		return &LoadError{Extension: name, Code: TrustDenied, Reason: ErrNoConsent,
+			Message: fmt.Sprintf("%s, and %s", why, err)}
 	}
 	return nil
 }
@@ -175,7 +180,8 @@ func (r *Registry) consent(name, why, folder string, further []string) *LoadErro
 // nodeRemedy ends the refusal of an extension that needs Node and may not have it.
 const nodeRemedy = `; or take that out and keep it in the server: "runtime": {"host": "embedded"} in its manifest`
 
-// loadInNode loads an extension that names no host and needs Node as if its manifest had said so, with the same consent.
+// loadInNode loads an extension that names no host and needs Node as if its manifest had said so, with the same
+// consent.
 func (r *Registry) loadInNode(ctx context.Context, source Source, needs *NeedsNodeError) (Module, error) {
 	source.Runtime.Host = "node"
 	host, problem := r.hostFor(source)
@@ -186,7 +192,8 @@ func (r *Registry) loadInNode(ctx context.Context, source Source, needs *NeedsNo
 	module, err := host.Load(ctx, source)
 	if errors.Is(err, ErrNoNode) {
 		return nil, &LoadError{Code: ImportFailed, Message: fmt.Sprintf(
-			"it needs Node: %s, and there is none on this server: install Node 20 or later and have it in the server's PATH%s", needs, nodeRemedy)}
+			"it needs Node: %s, and there is none on this server: install Node 20 or later and have it in the server's PATH%s",
+			needs, nodeRemedy)}
 	}
 	return module, err
 }
@@ -207,7 +214,8 @@ const (
 	HostProcess  = "process"
 )
 
-// hostFor chooses who runs an extension: what its manifest asks for, else the embedded engine (loadInNode is for what can not run there).
+// hostFor chooses who runs an extension: what its manifest asks for, else the embedded engine (loadInNode is for what
+// can not run there).
 func (r *Registry) hostFor(source Source) (Host, *LoadError) {
 	kind := HostEmbedded
 	switch source.Runtime.Host {
@@ -221,13 +229,16 @@ func (r *Registry) hostFor(source Source) (Host, *LoadError) {
 	if kind == HostProcess && r.opts.Trust == TrustEnforced {
 		if len(source.HostCapabilities) == 0 || !slices.Contains(r.opts.ProcessAllowed, source.Name) {
 			return nil, &LoadError{Extension: source.Name, Code: TrustDenied, Message: fmt.Sprintf(
-				"extension %s wants a process of its own: in trust mode enforced it must declare capabilities.host and be allowed by the operator (HARNESS_EXTENSION_PROCESS_ALLOWED)", source.Name)}
+				"extension %s wants a process of its own: in trust mode enforced it must declare capabilities.host and be "+
+					"allowed by the operator (HARNESS_EXTENSION_PROCESS_ALLOWED)",
+				source.Name)}
 		}
 	}
 	if host, ok := r.hosts[kind]; ok {
 		return host, nil
 	}
-	return nil, &LoadError{Extension: source.Name, Code: ImportFailed, Message: fmt.Sprintf("this server has no %s host", kind)}
+	return nil, &LoadError{Extension: source.Name, Code: ImportFailed,
+		Message: fmt.Sprintf("this server has no %s host", kind)}
 }
 
 // admit judges what a host brought up; a module that may not stay is closed.
@@ -237,7 +248,8 @@ func (r *Registry) admit(info ModuleInfo, declared *Capabilities, module Module,
 		if !errors.As(err, &problem) {
 			problem = &LoadError{Code: ImportFailed, Message: err.Error()}
 		}
-		return loaded{}, &LoadError{Extension: info.Name, Code: problem.Code, Message: problem.Message, Reason: problem.Reason}
+		return loaded{}, &LoadError{Extension: info.Name, Code: problem.Code, Message: problem.Message,
+			Reason: problem.Reason}
 	}
 	if inspected, ok := module.(Inspected); ok {
 		info.Missing = inspected.Missing()
@@ -250,7 +262,8 @@ func (r *Registry) admit(info ModuleInfo, declared *Capabilities, module Module,
 	info.Events = events(module.Subscriptions())
 	info.Capabilities = Capabilities{Events: []string{}, Actions: []string{}}
 	if declared != nil {
-		info.Capabilities = Capabilities{Events: nonNil(declared.Events), Actions: nonNil(declared.Actions), Host: declared.Host}
+		info.Capabilities = Capabilities{Events: nonNil(declared.Events), Actions: nonNil(declared.Actions),
+			Host: declared.Host}
 	}
 	info.Trust = evaluateTrust(r.opts.Trust, info.Name, declared, info.Events)
 	if info.Trust.Status == TrustRefused {

@@ -16,8 +16,8 @@ const manifestFile = "extension.manifest.json"
 // maxManifest bounds the size of a manifest in bytes.
 const maxManifest = 1 << 20
 
-// Manifest is what an extension says about itself. Unknown members are ignored, members of the wrong type count as absent and are named in
-// the diagnostics, as codex-manager takes them.
+// Manifest is what an extension says about itself. Unknown members are ignored, members of the wrong type count as
+// absent and are named in the diagnostics, as codex-manager takes them.
 type Manifest struct {
 	Name, Version, AgentID, DisplayName string
 	// Runtime is nil when there is no runtime member: compatible with everything.
@@ -46,7 +46,8 @@ type Capabilities struct {
 	Host    []string `json:"host,omitempty"`
 }
 
-// readManifest reads the manifest of an extension's folder; nil and no error when there is none. diagnostics tell what was passed over.
+// readManifest reads the manifest of an extension's folder; nil and no error when there is none. diagnostics tell what
+// was passed over.
 func readManifest(root string) (manifest *Manifest, diagnostics []string, err error) {
 	raw, err := readSmall(filepath.Join(root, manifestFile), os.Stat)
 	if raw == nil || err != nil {
@@ -55,7 +56,8 @@ func readManifest(root string) (manifest *Manifest, diagnostics []string, err er
 	return parseManifest(raw)
 }
 
-// readSmall reads a JSON file of an extension without its byte order mark; nil when there is none. stat decides whether a link will do.
+// readSmall reads a JSON file of an extension without its byte order mark; nil when there is none. stat decides whether
+// a link will do.
 func readSmall(file string, stat func(string) (os.FileInfo, error)) ([]byte, error) {
 	info, err := stat(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -85,17 +87,20 @@ func parseManifest(raw []byte) (*Manifest, []string, error) {
 	}
 	r := reader{}
 	top := r.object("", raw)
-	manifest := &Manifest{Name: r.text(top, "name"), Version: r.text(top, "version"), AgentID: r.text(top, "agentId"), DisplayName: r.text(top, "displayName")}
+	manifest := &Manifest{Name: r.text(top, "name"), Version: r.text(top, "version"), AgentID: r.text(top, "agentId"),
+		DisplayName: r.text(top, "displayName")}
 	var missing []string
 	for _, field := range []struct{ name, value string }{
-		{"name", manifest.Name}, {"version", manifest.Version}, {"agentId", manifest.AgentID}, {"displayName", manifest.DisplayName},
+		{"name", manifest.Name}, {"version", manifest.Version}, {"agentId", manifest.AgentID},
+		{"displayName", manifest.DisplayName},
 	} {
 		if field.value == "" {
 			missing = append(missing, field.name)
 		}
 	}
 	if missing != nil {
-		return nil, nil, fmt.Errorf("manifest shape is invalid or missing required fields: %s must be a non-empty string", strings.Join(missing, ", "))
+		return nil, nil, fmt.Errorf("manifest shape is invalid or missing required fields: %s must be a non-empty string",
+			strings.Join(missing, ", "))
 	}
 	if runtime := r.member(top, "runtime"); runtime != nil {
 		manifest.Runtime = r.compatibility(runtime)
@@ -104,7 +109,8 @@ func parseManifest(raw []byte) (*Manifest, []string, error) {
 		manifest.Events = r.text(entrypoints, "events")
 	}
 	if capabilities := r.member(top, "capabilities"); capabilities != nil {
-		manifest.Capabilities = &Capabilities{Events: r.texts(capabilities, "events"), Actions: r.texts(capabilities, "actions"), Host: r.texts(capabilities, "host")}
+		manifest.Capabilities = &Capabilities{Events: r.texts(capabilities, "events"),
+			Actions: r.texts(capabilities, "actions"), Host: r.texts(capabilities, "host")}
 	}
 	return manifest, r.diagnostics, nil
 }
@@ -216,7 +222,8 @@ func (r *reader) compatibility(in *members) *Compatibility {
 		if profile == nil {
 			continue
 		}
-		wish := ProfileWish{Name: r.text(profile, "name"), Version: r.text(profile, "version"), VersionRange: r.text(profile, "versionRange")}
+		wish := ProfileWish{Name: r.text(profile, "name"), Version: r.text(profile, "version"),
+			VersionRange: r.text(profile, "versionRange")}
 		if wish.Name == "" {
 			r.note(profile.name("name"), "is empty, so the profile names nothing")
 			continue

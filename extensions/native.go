@@ -9,8 +9,8 @@ import (
 	"harness/extensions/sdk"
 )
 
-// native runs an extension compiled into this binary. Handlers run side by side, each on its own goroutine; one that outlives its timeout
-// is abandoned and ends when it ends.
+// native runs an extension compiled into this binary. Handlers run side by side, each on its own goroutine; one that
+// outlives its timeout is abandoned and ends when it ends.
 type native struct{ registrations []sdk.Registration }
 
 // loadNative registers a native extension's handlers.
@@ -32,7 +32,8 @@ func loadNative(extension sdk.Extension) (module Module, err error) {
 func (n *native) Subscriptions() []Subscription {
 	out := make([]Subscription, len(n.registrations))
 	for i, r := range n.registrations {
-		out[i] = Subscription{EventType: r.EventType, Priority: r.Priority, HasPriority: r.HasPriority, TimeoutMs: r.TimeoutMs}
+		out[i] = Subscription{EventType: r.EventType, Priority: r.Priority, HasPriority: r.HasPriority,
+			TimeoutMs: r.TimeoutMs}
 	}
 	return out
 }

@@ -9,7 +9,8 @@ import (
 	"harness/journal"
 )
 
-// keepRows is how long what was dispatched and acted on is remembered. An event or key that comes again after that is new.
+// keepRows is how long what was dispatched and acted on is remembered. An event or key that comes again after that is
+// new.
 const keepRows = 30 * 24 * time.Hour
 
 // Retention is how long, and how many, records of reloads are kept; 0 keeps all.
@@ -20,7 +21,8 @@ type Retention struct {
 
 // Prune removes what nobody will ask for any more, in small transactions, and tells pruned of what went by table. A
 // dispatch that nobody took for as long as others are remembered is one of a node that did not come back.
-func Prune(ctx context.Context, j *journal.Journal, q database.Querier, now time.Time, keep Retention, pruned func(table string, rows int64)) error {
+func Prune(ctx context.Context, j *journal.Journal, q database.Querier, now time.Time, keep Retention,
+	pruned func(table string, rows int64)) error {
 	before := now.Add(-keepRows).UnixMilli()
 	for _, one := range []struct{ table, key, gone string }{
 		{"extension_actions", "key", `created_at < $1`},
@@ -35,7 +37,8 @@ func Prune(ctx context.Context, j *journal.Journal, q database.Querier, now time
 		return changedSessions(ctx, q, before)
 	}, func(ctx context.Context, tx database.Tx, sessions []any) (rows int64, _ []journal.Event, err error) {
 		for _, session := range sessions {
-			result, err := tx.ExecContext(ctx, `delete from extension_file_changes where session_id = $1 and created_at < $2`, session, before)
+			result, err := tx.ExecContext(ctx, `delete from extension_file_changes where session_id = $1 and created_at < $2`,
+				session, before)
 			if err != nil {
 				return 0, nil, fmt.Errorf("forget old file changes: %w", err)
 			}

@@ -15,12 +15,13 @@ import (
 
 // Options are what a Registry is built from. Zero fields take the defaults named.
 type Options struct {
-	// Roots are where extensions are looked for, Native those compiled in. Only, when set, is the one folder (its real path) looked at.
+	// Roots are where extensions are looked for, Native those compiled in. Only, when set, is the one folder (its real
+	// path) looked at.
 	Roots  []Root
 	Only   string
 	Native []sdk.Extension
-	// Hosts run what was found, by Kind; one of kind "embedded" serves extensions that ask for none. Process extensions run in trust mode
-	// enforced only when ProcessAllowed names them (by manifest name).
+	// Hosts run what was found, by Kind; one of kind "embedded" serves extensions that ask for none. Process extensions
+	// run in trust mode enforced only when ProcessAllowed names them (by manifest name).
 	Hosts          []Host
 	ProcessAllowed []string
 	// Consent asks whether the operator consented to what an extension runs in a process: everything in its folder, and
@@ -51,7 +52,8 @@ func (o *Options) setDefaults() {
 		o.Trust = TrustWarn
 	}
 	if o.Profile.RuntimeProfileID == "" {
-		o.Profile = sdk.Profile{RuntimeProfileID: "codex-manager", RuntimeProfileVersion: "1.0.0", CoreAPIVersion: sdk.AgentRuntimeCoreAPIVersion}
+		o.Profile = sdk.Profile{RuntimeProfileID: "codex-manager", RuntimeProfileVersion: "1.0.0",
+			CoreAPIVersion: sdk.AgentRuntimeCoreAPIVersion}
 	}
 	if o.HandlerTimeout <= 0 {
 		o.HandlerTimeout = defaultTimeout
@@ -67,8 +69,8 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Registry holds the loaded extensions and hands them events. The set in use is immutable and swapped as a whole: an emit sees either all
-// old or all new handlers.
+// Registry holds the loaded extensions and hands them events. The set in use is immutable and swapped as a whole: an
+// emit sees either all old or all new handlers.
 type Registry struct {
 	opts      Options
 	hosts     map[string]Host
@@ -133,7 +135,8 @@ func (r *Registry) Load(ctx context.Context) []*LoadError {
 	modules, problems := r.build(ctx)
 	r.swap(r.newSnapshot(modules))
 	for _, problem := range problems {
-		r.opts.Logger.Warn().Str("extension", problem.Extension).Str("code", string(problem.Code)).Msg("extension is not loaded: " + problem.Message)
+		r.opts.Logger.Warn().Str("extension", problem.Extension).Str("code", string(problem.Code)).
+			Msg("extension is not loaded: " + problem.Message)
 	}
 	return problems
 }
@@ -159,8 +162,8 @@ type ReloadResult struct {
 	Errors                          []*LoadError
 }
 
-// Reload loads everything anew and swaps it in as one, or keeps what was active when anything at all cannot be loaded. Only
-// one runs at a time; another is told so at once. reloadID may be empty.
+// Reload loads everything anew and swaps it in as one, or keeps what was active when anything at all cannot be loaded.
+// Only one runs at a time; another is told so at once. reloadID may be empty.
 func (r *Registry) Reload(ctx context.Context, reloadID string) ReloadResult {
 	if reloadID == "" {
 		reloadID = uuid.NewString()
@@ -179,7 +182,8 @@ func (r *Registry) Reload(ctx context.Context, reloadID string) ReloadResult {
 		return result
 	}
 	next := r.newSnapshot(modules)
-	result.Code, result.SnapshotVersion, result.LoadedAt, result.Modules = Reloaded, next.version, next.loadedAt, next.infos
+	result.Code, result.SnapshotVersion, result.LoadedAt, result.Modules =
+		Reloaded, next.version, next.loadedAt, next.infos
 	r.swap(next)
 	return result
 }
@@ -203,7 +207,8 @@ func (r *Registry) acquire() *snapshot {
 	}
 }
 
-// swap makes a snapshot the active one. The one before is closed once its last emit is over. After Close nothing becomes active any more.
+// swap makes a snapshot the active one. The one before is closed once its last emit is over. After Close nothing
+// becomes active any more.
 func (r *Registry) swap(next *snapshot) {
 	r.lifecycle.Lock()
 	defer r.lifecycle.Unlock()
@@ -253,7 +258,8 @@ func (r *Registry) closeAll(modules []Module) {
 	group.Wait()
 }
 
-// Close unloads everything and waits for it, at most until ctx ends. Emits after it find no handlers. Calling it twice is allowed.
+// Close unloads everything and waits for it, at most until ctx ends. Emits after it find no handlers. Calling it twice
+// is allowed.
 func (r *Registry) Close(ctx context.Context) error {
 	r.lifecycle.Lock()
 	if !r.closed {

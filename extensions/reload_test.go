@@ -30,7 +30,8 @@ func TestReloadIsAtomicUnderEmits_LC04(t *testing.T) {
 		}
 	}
 	generation(0)
-	r := registry(t, extensions.Options{Hosts: []extensions.Host{host}, Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}})
+	r := registry(t, extensions.Options{Hosts: []extensions.Host{host},
+		Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}})
 	if problems := r.Load(t.Context()); problems != nil {
 		t.Fatal(problems)
 	}
@@ -105,21 +106,25 @@ func TestReloadInProgress_LC06(t *testing.T) {
 	root := folder(t)
 	write(t, root, map[string]string{"m/events.js": "e - - 1"})
 	host := &slowHost{loading: make(chan struct{}, 1), go_: make(chan struct{})}
-	r := registry(t, extensions.Options{Hosts: []extensions.Host{host}, Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}, LoadTimeout: patience})
+	r := registry(t, extensions.Options{Hosts: []extensions.Host{host},
+		Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}, LoadTimeout: patience})
 	done := make(chan extensions.ReloadResult, 1)
 	go func() { done <- r.Reload(context.Background(), "first") }()
 	<-host.loading
 	second := r.Reload(t.Context(), "second")
-	if second.Code != extensions.ReloadInProgress || second.ReloadID != "second" || second.SnapshotVersion != "bootstrap" || second.Errors == nil || len(second.Errors) != 0 {
+	if second.Code != extensions.ReloadInProgress || second.ReloadID != "second" ||
+		second.SnapshotVersion != "bootstrap" || second.Errors == nil || len(second.Errors) != 0 {
 		t.Errorf("%+v", second)
 	}
 	close(host.go_)
 	if first := <-done; first.Code != extensions.Reloaded {
 		t.Errorf("%+v", first)
 	}
-	hanging := registry(t, extensions.Options{Hosts: []extensions.Host{&slowHost{loading: make(chan struct{}, 1), go_: make(chan struct{})}},
-		Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}, LoadTimeout: 20 * time.Millisecond})
-	if result := hanging.Reload(t.Context(), ""); result.Code != extensions.ReloadFailed || result.Errors[0].Code != extensions.ImportFailed {
+	hanging := registry(t,
+		extensions.Options{Hosts: []extensions.Host{&slowHost{loading: make(chan struct{}, 1), go_: make(chan struct{})}},
+			Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}, LoadTimeout: 20 * time.Millisecond})
+	if result := hanging.Reload(t.Context(), ""); result.Code != extensions.ReloadFailed ||
+		result.Errors[0].Code != extensions.ImportFailed {
 		t.Errorf("%+v", result)
 	}
 }
@@ -134,7 +139,8 @@ func TestAudit(t *testing.T) {
 		r := registry(t, extensions.Options{Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}})
 		attempt := func(id string) extensions.AuditRecord {
 			actor, agent := "ali\x00ce", "curl"
-			record := extensions.AuditRecord{ActorRole: "admin", ActorID: &actor, RequestOrigin: extensions.RequestOrigin{UserAgent: &agent}, TrustMode: r.TrustMode()}
+			record := extensions.AuditRecord{ActorRole: "admin", ActorID: &actor,
+				RequestOrigin: extensions.RequestOrigin{UserAgent: &agent}, TrustMode: r.TrustMode()}
 			record.Complete(r.Reload(t.Context(), id))
 			if err := audit.Append(t.Context(), record); err != nil {
 				t.Fatal(err)
@@ -146,7 +152,8 @@ func TestAudit(t *testing.T) {
 		write(t, root, map[string]string{"m/events.js": "throw boom"})
 		attempt("two")
 		forbidden := "insufficient_role"
-		if err := audit.Append(t.Context(), extensions.AuditRecord{ReloadID: "three", ActorRole: "member", Result: extensions.AuditForbidden, ErrorSummary: &forbidden, TrustMode: "warn"}); err != nil {
+		if err := audit.Append(t.Context(), extensions.AuditRecord{ReloadID: "three", ActorRole: "member",
+			Result: extensions.AuditForbidden, ErrorSummary: &forbidden, TrustMode: "warn"}); err != nil {
 			t.Fatal(err)
 		}
 		records, err := audit.List(t.Context(), 10)
@@ -158,14 +165,17 @@ func TestAudit(t *testing.T) {
 			byID[record.ReloadID] = record
 		}
 		one, two, three := byID["one"], byID["two"], byID["three"]
-		if one.Result != "success" || one.SnapshotAfter == nil || *one.SnapshotAfter != r.SnapshotVersion() || one.ErrorSummary != nil || *one.ActorID != "ali\x00ce" ||
+		if one.Result != "success" || one.SnapshotAfter == nil || *one.SnapshotAfter != r.SnapshotVersion() ||
+			one.ErrorSummary != nil || *one.ActorID != "ali\x00ce" ||
 			shape(t, one.Impacted) != `["@t/m"]` || one.RequestOrigin.IP != nil || *one.RequestOrigin.UserAgent != "curl" {
 			t.Errorf("success: %s", shape(t, one))
 		}
-		if two.Result != "failed" || two.SnapshotAfter != nil || *two.ErrorSummary != "import_failed:boom" || two.SnapshotBefore != *one.SnapshotAfter {
+		if two.Result != "failed" || two.SnapshotAfter != nil || *two.ErrorSummary != "import_failed:boom" ||
+			two.SnapshotBefore != *one.SnapshotAfter {
 			t.Errorf("failure: %s", shape(t, two))
 		}
-		if three.Result != "forbidden" || *three.ErrorSummary != forbidden || three.ActorID != nil || shape(t, three.Impacted) != `[]` {
+		if three.Result != "forbidden" || *three.ErrorSummary != forbidden || three.ActorID != nil ||
+			shape(t, three.Impacted) != `[]` {
 			t.Errorf("refusal: %s", shape(t, three))
 		}
 		events, err := s.journal.Read(t.Context(), journal.Query{})
@@ -174,7 +184,8 @@ func TestAudit(t *testing.T) {
 		}
 		kept := 0
 		for _, event := range events {
-			if event.Type == extensions.EventReload && json.Valid(event.Payload) && strings.Contains(string(event.Payload), `"recordedAt":"2`) {
+			if event.Type == extensions.EventReload && json.Valid(event.Payload) &&
+				strings.Contains(string(event.Payload), `"recordedAt":"2`) {
 				kept++
 			}
 		}
@@ -186,7 +197,8 @@ func TestAudit(t *testing.T) {
 
 // BenchmarkEmitUnsubscribed is what an event nobody waits for costs; the promise is 0.3 µs and no allocation.
 func BenchmarkEmitUnsubscribed(b *testing.B) {
-	r := extensions.New(extensions.Options{Logger: zerolog.Nop(), Native: []sdk.Extension{newListener(nil).extension("e")}})
+	r := extensions.New(
+		extensions.Options{Logger: zerolog.Nop(), Native: []sdk.Extension{newListener(nil).extension("e")}})
 	r.Load(b.Context())
 	event := &extensions.Event{Type: "app_server.item.agent_message.delta", Payload: json.RawMessage(`{}`)}
 	b.ReportAllocs()

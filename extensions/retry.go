@@ -85,7 +85,8 @@ func (d *Dispatcher) tryAll(ctx context.Context, tries *errgroup.Group, jobs []d
 	}
 }
 
-// try works on a stored dispatch nobody acted on: the end of a turn is told again, a file change that still waits is reconciled.
+// try works on a stored dispatch nobody acted on: the end of a turn is told again, a file change that still waits is
+// reconciled.
 func (d *Dispatcher) try(ctx context.Context, job dispatch) {
 	switch job.kind {
 	case EventTurnCompleted:

@@ -18,7 +18,8 @@ func TestToolsStayInTheirScope(t *testing.T) {
 	calls := map[string]sdk.Handler{}
 	enqueue := func(name, project string, session *string) {
 		calls[name] = func(ctx context.Context, _ sdk.Event, tools sdk.Tools) (any, error) {
-			return tools.EnqueueJob(ctx, sdk.EnqueueInput{Type: "t", ProjectID: project, SourceSessionID: session, Payload: json.RawMessage(`{}`)})
+			return tools.EnqueueJob(ctx, sdk.EnqueueInput{Type: "t", ProjectID: project, SourceSessionID: session,
+				Payload: json.RawMessage(`{}`)})
 		}
 	}
 	enqueue("own job", "p", from("s"))
@@ -35,12 +36,14 @@ func TestToolsStayInTheirScope(t *testing.T) {
 	calls["setting of another"] = func(ctx context.Context, _ sdk.Event, tools sdk.Tools) (any, error) {
 		return tools.SessionSetting(ctx, "z", "a")
 	}
-	native := sdk.Extension{ModuleName: "n", Events: []string{"*"}, Actions: []string{"*"}, Register: func(on *sdk.Registry) {
-		for name, handler := range calls {
-			on.On(name, handler)
-		}
-	}}
-	inProject, chat, none := extensions.Scope{ProjectID: "p", SessionID: "s"}, extensions.Scope{SessionID: "s"}, extensions.Scope{}
+	native := sdk.Extension{ModuleName: "n", Events: []string{"*"}, Actions: []string{"*"},
+		Register: func(on *sdk.Registry) {
+			for name, handler := range calls {
+				on.On(name, handler)
+			}
+		}}
+	inProject, chat, none := extensions.Scope{ProjectID: "p", SessionID: "s"}, extensions.Scope{
+		SessionID: "s"}, extensions.Scope{}
 	for mode, cases := range map[extensions.TrustMode][]struct {
 		scope   extensions.Scope
 		refused string
@@ -53,7 +56,8 @@ func TestToolsStayInTheirScope(t *testing.T) {
 		extensions.TrustWarn:     {{inProject, ""}},
 		extensions.TrustDisabled: {{inProject, ""}},
 	} {
-		r := registry(t, extensions.Options{Native: []sdk.Extension{native}, Trust: mode, Jobs: jobs{}, Settings: settings{"s": {}, "z": {}}})
+		r := registry(t, extensions.Options{Native: []sdk.Extension{native}, Trust: mode, Jobs: jobs{},
+			Settings: settings{"s": {}, "z": {}}})
 		if problems := r.Load(t.Context()); len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -64,7 +68,8 @@ func TestToolsStayInTheirScope(t *testing.T) {
 					t.Fatalf("%s: %+v", name, results)
 				}
 				want := strings.Contains(","+c.refused+",", ","+name+",")
-				if got := strings.HasPrefix(results[0].Error, "scope_mismatch: the event is about "); got != want || !want && results[0].Error != "" {
+				if got := strings.HasPrefix(results[0].Error, "scope_mismatch: the event is about "); got != want || !want &&
+					results[0].Error != "" {
 					t.Errorf("%s, %+v, %s: %+v", mode, c.scope, name, results[0])
 				}
 			}

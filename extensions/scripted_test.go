@@ -42,7 +42,8 @@ func (s sessions) Approval(ctx context.Context, id string) (action.Approval, err
 }
 
 func (s sessions) Decide(ctx context.Context, d action.Decision) error {
-	_, err := s.Settle(ctx, d.ApprovalID, runtime.RequestApproval, runtime.Reply{Decision: d.Decision, Scope: d.Scope, Message: d.Message}, d.Actor)
+	_, err := s.Settle(ctx, d.ApprovalID, runtime.RequestApproval,
+		runtime.Reply{Decision: d.Decision, Scope: d.Scope, Message: d.Message}, d.Actor)
 	return err
 }
 
@@ -58,7 +59,8 @@ func TestAnExtensionDecidesForTheScriptedAgent(t *testing.T) {
 					return nil, err
 				}
 				heard <- fmt.Sprint("asked by ", asked.Runtime)
-				return sdk.NewAction(sdk.ActionApprovalDecide, map[string]string{"approvalId": asked.RequestID, "decision": "decline", "message": "not today"}), nil
+				return sdk.NewAction(sdk.ActionApprovalDecide,
+					map[string]string{"approvalId": asked.RequestID, "decision": "decline", "message": "not today"}), nil
 			})
 			on.On("app_server.turn.completed", func(context.Context, sdk.Event, sdk.Tools) (any, error) {
 				heard <- "over"
@@ -71,7 +73,8 @@ func TestAnExtensionDecidesForTheScriptedAgent(t *testing.T) {
 		for _, problem := range r.Load(t.Context()) {
 			t.Fatal(problem)
 		}
-		s.Start(extensions.NewDispatcher(extensions.DispatcherOptions{Registry: r, Journal: s.Journal, DB: s.DB, Sessions: own, NodeID: "node", Logger: zerolog.Nop()}))
+		s.Start(extensions.NewDispatcher(extensions.DispatcherOptions{Registry: r, Journal: s.Journal, DB: s.DB,
+			Sessions: own, NodeID: "node", Logger: zerolog.Nop()}))
 		id, file := s.NewSession(), s.Path("undecided")
 		turn := s.Say(id, "RUN[touch "+file+"]")
 		if state := s.Ended(id, turn); state.Status != runtime.TurnDone {

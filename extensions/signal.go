@@ -52,7 +52,8 @@ func (n *names) of(request bool, method []byte) string {
 	return name
 }
 
-// read is a record of a runtime's line: its meta, its parts, and the method without its quotes, none of a line that nobody can show.
+// read is a record of a runtime's line: its meta, its parts, and the method without its quotes, none of a line that
+// nobody can show.
 func read(rec *journal.Record) (meta *stream.Meta, line stream.Line, method []byte, err error) {
 	if meta, err = stream.MetaOf(&rec.Event); err != nil {
 		return nil, line, nil, err
@@ -68,7 +69,8 @@ func read(rec *journal.Record) (meta *stream.Meta, line stream.Line, method []by
 	return meta, line, method, nil
 }
 
-// interesting tells whether anybody may want to know of a record. It allocates nothing for a signal without a subscriber.
+// interesting tells whether anybody may want to know of a record. It allocates nothing for a signal without a
+// subscriber.
 func (d *Dispatcher) interesting(rec *journal.Record) bool {
 	request := rec.Type == stream.EventRequest
 	if !request && rec.Type != stream.EventNotification {
@@ -76,7 +78,8 @@ func (d *Dispatcher) interesting(rec *journal.Record) bool {
 	}
 	_, _, method, err := read(rec)
 	if err != nil {
-		d.opts.Logger.Error().Err(err).Int64("pos", rec.Pos).Msg("a journal event has no readable meta and is not told to extensions")
+		d.opts.Logger.Error().Err(err).Int64("pos", rec.Pos).
+			Msg("a journal event has no readable meta and is not told to extensions")
 	}
 	if len(method) == 0 {
 		return false
@@ -84,11 +87,12 @@ func (d *Dispatcher) interesting(rec *journal.Record) bool {
 	if d.opts.Registry.Subscribed(d.names.of(request, method)) {
 		return true
 	}
-	return (request && string(method) == wire.MethodApproveFileChange) || (!request && string(method) == wire.MethodTurnCompleted)
+	return (request && string(method) == wire.MethodApproveFileChange) ||
+		(!request && string(method) == wire.MethodTurnCompleted)
 }
 
-// handle dispatches one record: the signal as it is, then what is synthesised from it. Purged and system-owned threads make no events;
-// stream.Frames knows, because the moment of the event decided it.
+// handle dispatches one record: the signal as it is, then what is synthesised from it. Purged and system-owned threads
+// make no events; stream.Frames knows, because the moment of the event decided it.
 func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 	request := rec.Type == stream.EventRequest
 	meta, line, method, err := read(rec)

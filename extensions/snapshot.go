@@ -13,7 +13,8 @@ const (
 	defaultTimeout  = 30 * time.Second
 )
 
-// ModuleInfo describes one loaded module in the listing. Keys and their order are codex-manager's; health and host come after them.
+// ModuleInfo describes one loaded module in the listing. Keys and their order are codex-manager's; health and host come
+// after them.
 type ModuleInfo struct {
 	ModuleName     string               `json:"moduleName"`
 	Name           string               `json:"name"`
@@ -44,7 +45,8 @@ type binding struct {
 	timeout      time.Duration
 }
 
-// snapshot is everything loaded at one moment. It never changes; it is closed when it was replaced and its last emit is over.
+// snapshot is everything loaded at one moment. It never changes; it is closed when it was replaced and its last emit is
+// over.
 type snapshot struct {
 	version  string
 	loadedAt time.Time
@@ -83,8 +85,8 @@ type loaded struct {
 	declared *Capabilities
 }
 
-// newSnapshot puts the handlers of all modules into dispatch order, once: priority, module name, registration index. Names are
-// compared by their bytes, so that the order does not depend on a locale.
+// newSnapshot puts the handlers of all modules into dispatch order, once: priority, module name, registration index.
+// Names are compared by their bytes, so that the order does not depend on a locale.
 func newSnapshot(version string, at time.Time, modules []loaded, timeout time.Duration) *snapshot {
 	s := &snapshot{version: version, loadedAt: at, infos: []ModuleInfo{}, byEvent: map[string][]binding{}}
 	s.refs.Store(1)
@@ -93,8 +95,8 @@ func newSnapshot(version string, at time.Time, modules []loaded, timeout time.Du
 		s.infos = append(s.infos, m.info)
 		s.modules = append(s.modules, m.module)
 		for i, subscription := range m.module.Subscriptions() {
-			b := binding{module: m.module, moduleName: m.info.ModuleName, extension: m.info.Name, declared: m.declared, subscription: i,
-				priority: defaultPriority, registration: registration, timeout: timeout}
+			b := binding{module: m.module, moduleName: m.info.ModuleName, extension: m.info.Name, declared: m.declared,
+				subscription: i, priority: defaultPriority, registration: registration, timeout: timeout}
 			registration++
 			eventType := strings.TrimSpace(subscription.EventType)
 			if eventType == "" {
@@ -123,7 +125,8 @@ func newSnapshot(version string, at time.Time, modules []loaded, timeout time.Du
 	return s
 }
 
-// moduleOf is the module an agent's name in a job stands for: that of the agent id, else that of the name; nil for none.
+// moduleOf is the module an agent's name in a job stands for: that of the agent id, else that of the name; nil for
+// none.
 func (s *snapshot) moduleOf(agent string) *ModuleInfo {
 	for _, name := range []func(*ModuleInfo) string{
 		func(m *ModuleInfo) string { return m.AgentID }, func(m *ModuleInfo) string { return m.ModuleName },

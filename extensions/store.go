@@ -27,9 +27,12 @@ func writeCursor(ctx context.Context, tx database.Tx, nodeID string, pos int64) 
 	return err
 }
 
-// noteFileChange remembers that a turn asked to change a file; the same anchor counts once, however often it is asked about.
-func noteFileChange(ctx context.Context, tx database.Tx, sessionID, turnID, anchorID, requestID string, at int64) error {
-	_, err := tx.ExecContext(ctx, `insert into extension_file_changes (session_id, turn_id, anchor_id, request_id, created_at)
+// noteFileChange remembers that a turn asked to change a file; the same anchor counts once, however often it is asked
+// about.
+func noteFileChange(ctx context.Context, tx database.Tx, sessionID, turnID, anchorID, requestID string,
+	at int64) error {
+	_, err := tx.ExecContext(ctx,
+		`insert into extension_file_changes (session_id, turn_id, anchor_id, request_id, created_at)
 		values ($1, $2, $3, $4, $5) on conflict (session_id, turn_id, anchor_id) do nothing`,
 		database.EncodeText(sessionID), database.EncodeText(turnID), database.EncodeText(anchorID), requestID, at)
 	return err
@@ -62,9 +65,11 @@ type dispatch struct {
 
 // openDispatch stores a dispatch unless it exists; opened is false then.
 func openDispatch(ctx context.Context, tx database.Tx, d dispatch) (opened bool, err error) {
-	result, err := tx.ExecContext(ctx, `insert into extension_dispatches (key, kind, node_id, session_id, turn_id, request_id, state, attempts,
+	result, err := tx.ExecContext(ctx,
+		`insert into extension_dispatches (key, kind, node_id, session_id, turn_id, request_id, state, attempts,
 		created_at, updated_at) values ($1, $2, $3, $4, $5, $6, 'pending', 0, $7, $7) on conflict (key) do nothing`,
-		database.EncodeText(d.key), d.kind, d.nodeID, database.EncodeText(d.sessionID), database.EncodeText(d.turnID), d.requestID, d.createdAt)
+		database.EncodeText(d.key), d.kind, d.nodeID, database.EncodeText(d.sessionID), database.EncodeText(d.turnID),
+		d.requestID, d.createdAt)
 	if err != nil {
 		return false, fmt.Errorf("store dispatch %s: %w", d.key, err)
 	}
@@ -73,7 +78,8 @@ func openDispatch(ctx context.Context, tx database.Tx, d dispatch) (opened bool,
 }
 
 func updateDispatch(ctx context.Context, tx database.Tx, d dispatch, at int64) error {
-	_, err := tx.ExecContext(ctx, `update extension_dispatches set state = $2, attempts = $3, updated_at = $4 where key = $1`,
+	_, err := tx.ExecContext(ctx,
+		`update extension_dispatches set state = $2, attempts = $3, updated_at = $4 where key = $1`,
 		database.EncodeText(d.key), d.state, d.attempts, at)
 	if err != nil {
 		return fmt.Errorf("store dispatch %s: %w", d.key, err)
@@ -85,7 +91,8 @@ func updateDispatch(ctx context.Context, tx database.Tx, d dispatch, at int64) e
 func pendingDispatches(ctx context.Context, q database.Querier, nodeID string) ([]dispatch, error) {
 	return database.ReadAll(ctx, q, "read pending dispatches", func(row database.Row) (d dispatch, err error) {
 		err = row.Scan(&d.key, &d.kind, &d.nodeID, &d.sessionID, &d.turnID, &d.requestID, &d.state, &d.attempts, &d.createdAt)
-		d.key, d.sessionID, d.turnID = database.DecodeText(d.key), database.DecodeText(d.sessionID), database.DecodeText(d.turnID)
+		d.key, d.sessionID, d.turnID = database.DecodeText(d.key), database.DecodeText(d.sessionID), database.DecodeText(
+			d.turnID)
 		return d, err
 	}, `select key, kind, node_id, session_id, turn_id, request_id, state, attempts, created_at
 		from extension_dispatches where node_id = $1 and state = 'pending' order by created_at, key`, nodeID)

@@ -39,8 +39,10 @@ func OwnerID(sessionID string, projectID *string) string {
 
 // Suggest asks extensions for a suggestion job and returns the job the route answers with: the first enqueued, else the
 // first already queued. ErrNoJob when there is none; results tell what the handlers said.
-func (r *Registry) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult, err error) {
-	event := &Event{Type: EventSuggestRequest, EmittedAt: javascript.ISOTime(r.opts.Clock().UnixMilli()), CorrelationID: "suggest|" + request.RequestKey, Payload: encode(request)}
+func (r *Registry) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult,
+	err error) {
+	event := &Event{Type: EventSuggestRequest, EmittedAt: javascript.ISOTime(r.opts.Clock().UnixMilli()),
+		CorrelationID: "suggest|" + request.RequestKey, Payload: encode(request)}
 	results = r.Emit(ctx, event, Scope{ProjectID: request.ProjectID, SessionID: request.SessionID, TurnID: request.TurnID})
 	winner := sdk.SelectEnqueueWinner(results, sdk.PreferEnqueued)
 	if winner == nil {
@@ -54,7 +56,8 @@ const noTurn = "suggest-request"
 
 // Suggest is Registry.Suggest with the chat as it is stored: what the user said last, and all that user and assistant
 // said, numbered; the end of it when it is long. TurnID is the running turn, if any.
-func (d *Dispatcher) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult, err error) {
+func (d *Dispatcher) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult,
+	err error) {
 	entries, err := transcript.Store{}.List(ctx, d.opts.DB.Read(), request.SessionID)
 	if err != nil {
 		return sdk.EmitResult{}, nil, err

@@ -45,14 +45,16 @@ type eventContext struct {
 	TurnTranscript  string `json:"turnTranscript,omitempty"`
 }
 
-// fileChangeRequested remembers that the turn changes files (without one there is no turn.completed), and tells extensions.
-func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Record, request stream.RequestRef, params json.RawMessage) {
+// fileChangeRequested remembers that the turn changes files (without one there is no turn.completed), and tells
+// extensions.
+func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Record, request stream.RequestRef,
+	params json.RawMessage) {
 	anchor := request.ItemID
 	if anchor == "" {
 		anchor = request.ID
 	}
-	job := dispatch{key: "file_change|" + request.ID, kind: EventFileChange, nodeID: d.opts.NodeID, sessionID: rec.SessionID, turnID: request.TurnID,
-		requestID: request.ID, state: dispatchPending, createdAt: d.now()}
+	job := dispatch{key: "file_change|" + request.ID, kind: EventFileChange, nodeID: d.opts.NodeID,
+		sessionID: rec.SessionID, turnID: request.TurnID, requestID: request.ID, state: dispatchPending, createdAt: d.now()}
 	var opened bool
 	_, err := d.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if err := noteFileChange(ctx, tx, job.sessionID, job.turnID, anchor, request.ID, job.createdAt); err != nil {
@@ -69,7 +71,8 @@ func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Recor
 	if len(params) == 0 {
 		params = json.RawMessage("null")
 	}
-	d.fileChange(ctx, job, fileChange{summary: request.Summary, details: params, itemID: request.ItemID, source: sourceRequest})
+	d.fileChange(ctx, job, fileChange{summary: request.Summary, details: params, itemID: request.ItemID,
+		source: sourceRequest})
 }
 
 type fileChange struct {
@@ -98,8 +101,9 @@ func (d *Dispatcher) fileChange(ctx context.Context, job dispatch, change fileCh
 		Details          string       `json:"details"`
 		SourceEvent      string       `json:"sourceEvent"`
 		FileChangeStatus string       `json:"fileChangeStatus"`
-	}{eventContext{ProjectID: *info.ProjectID, SourceSessionID: job.sessionID, ThreadID: job.sessionID, TurnID: job.turnID, ItemID: change.itemID,
-		ApprovalID: job.requestID, AnchorItemID: change.itemID, UserRequest: turn.request, TurnTranscript: turn.transcript},
+	}{eventContext{ProjectID: *info.ProjectID, SourceSessionID: job.sessionID, ThreadID: job.sessionID, TurnID: job.turnID,
+		ItemID: change.itemID, ApprovalID: job.requestID, AnchorItemID: change.itemID, UserRequest: turn.request,
+		TurnTranscript: turn.transcript},
 		change.summary, string(change.details), change.source, "pending_approval"}
 	results := d.emit(ctx, job, EventFileChange, encode(payload), *info.ProjectID)
 	job.attempts++
@@ -118,8 +122,8 @@ func (d *Dispatcher) turnCompleted(ctx context.Context, rec *journal.Record, met
 	if turnID == "" || rec.SessionID == "" || !d.opts.Registry.Subscribed(EventTurnCompleted) {
 		return
 	}
-	job := dispatch{key: "turn.completed|" + rec.SessionID + "|" + turnID, kind: EventTurnCompleted, nodeID: d.opts.NodeID, sessionID: rec.SessionID,
-		turnID: turnID, state: dispatchPending, createdAt: d.now()}
+	job := dispatch{key: "turn.completed|" + rec.SessionID + "|" + turnID, kind: EventTurnCompleted, nodeID: d.opts.NodeID,
+		sessionID: rec.SessionID, turnID: turnID, state: dispatchPending, createdAt: d.now()}
 	changes, err := d.fileChanges(ctx, job)
 	if err != nil || changes == 0 {
 		d.logFailure(ctx, err, job)
@@ -138,8 +142,8 @@ func (d *Dispatcher) turnCompleted(ctx context.Context, rec *journal.Record, met
 	d.turnEnd(ctx, job)
 }
 
-// fileChanges counts the file changes a turn asked for: as remembered, else as the stored transcript tells (a turn that began under another
-// server).
+// fileChanges counts the file changes a turn asked for: as remembered, else as the stored transcript tells (a turn that
+// began under another server).
 func (d *Dispatcher) fileChanges(ctx context.Context, job dispatch) (int, error) {
 	count, err := countFileChanges(ctx, d.opts.DB.Read(), job.sessionID, job.turnID)
 	if err != nil || count > 0 {
@@ -183,7 +187,8 @@ func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 		Had      bool         `json:"hadFileChangeRequests"`
 		Snapshot string       `json:"turnTranscriptSnapshot"`
 		Count    int          `json:"fileChangeRequestCount"`
-	}{eventContext{ProjectID: *info.ProjectID, SourceSessionID: job.sessionID, ThreadID: job.sessionID, TurnID: job.turnID, UserRequest: turn.request},
+	}{eventContext{ProjectID: *info.ProjectID, SourceSessionID: job.sessionID, ThreadID: job.sessionID, TurnID: job.turnID,
+		UserRequest: turn.request},
 		true, turn.transcript, changes}
 	results := d.emit(ctx, job, EventTurnCompleted, encode(payload), *info.ProjectID)
 	if ctx.Err() != nil {
@@ -204,7 +209,8 @@ func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 	}
 }
 
-func (d *Dispatcher) emit(ctx context.Context, job dispatch, eventType string, payload json.RawMessage, projectID string) []sdk.EmitResult {
+func (d *Dispatcher) emit(ctx context.Context, job dispatch, eventType string, payload json.RawMessage,
+	projectID string) []sdk.EmitResult {
 	event := &Event{Type: eventType, EmittedAt: javascript.ISOTime(d.now()), CorrelationID: job.key, Payload: payload}
 	return d.opts.Registry.Emit(ctx, event, Scope{ProjectID: projectID, SessionID: job.sessionID, TurnID: job.turnID})
 }

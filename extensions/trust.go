@@ -64,14 +64,16 @@ func mayAct(mode TrustMode, extension string, declared *Capabilities, actionType
 	if mode == TrustDisabled || (declared != nil && declares(declared.Actions, actionType)) {
 		return true, ""
 	}
-	return mode != TrustEnforced, fmt.Sprintf("extension %s attempted undeclared action capability: %s", extension, actionType)
+	return mode != TrustEnforced, fmt.Sprintf("extension %s attempted undeclared action capability: %s", extension,
+		actionType)
 }
 
 // perform has an action executed if who asks for it declared it and, of a job, if it is one of its own agent's.
 func (r *Registry) perform(ctx context.Context, declared *Capabilities, call ActionCall) sdk.EmitResult {
 	refuse := func(status sdk.ActionStatus, details map[string]string) sdk.EmitResult {
-		return sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType, Status: string(status),
-			RequestID: call.Request.RequestID, IdempotencyKey: call.Request.IdempotencyKey, Details: encode(details)}
+		return sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType,
+			Status: string(status), RequestID: call.Request.RequestID, IdempotencyKey: call.Request.IdempotencyKey,
+			Details: encode(details)}
 	}
 	allowed, reason := mayAct(r.opts.Trust, call.Extension, declared, call.Request.ActionType)
 	if allowed && call.Request.ActionType == sdk.ActionQueueEnqueue {
@@ -128,5 +130,6 @@ func (r *Registry) mayInstruct(moduleName string, job sdk.EnqueueInput) (allowed
 	if of == nil || of.ModuleName == moduleName || of.AgentID == moduleName {
 		return true, ""
 	}
-	return r.opts.Trust != TrustEnforced, fmt.Sprintf("module %s queues a job for agent %s, which is extension %s's", moduleName, instruction.Agent, of.Name)
+	return r.opts.Trust != TrustEnforced, fmt.Sprintf("module %s queues a job for agent %s, which is extension %s's",
+		moduleName, instruction.Agent, of.Name)
 }

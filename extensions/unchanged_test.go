@@ -21,7 +21,8 @@ import (
 // realHosts are the hosts of a server; node is the Node program, "" for the one in PATH.
 func realHosts(t *testing.T, node string) []extensions.Host {
 	t.Helper()
-	children, err := process.New(t.Context(), process.Options{Dir: filepath.Join(t.TempDir(), "children"), Node: node, Logger: zerolog.Nop()})
+	children, err := process.New(t.Context(), process.Options{Dir: filepath.Join(t.TempDir(), "children"), Node: node,
+		Logger: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +36,8 @@ func unchanged(t *testing.T, options extensions.Options) (*extensions.Registry, 
 	return r, r.Load(t.Context())
 }
 
-// Extensions written for codex-manager, where they ran in Node, run as they are: those that need Node in a Node process, the others in the
-// server. Their manifests say nothing about it.
+// Extensions written for codex-manager, where they ran in Node, run as they are: those that need Node in a Node
+// process, the others in the server. Their manifests say nothing about it.
 func TestExtensionsWrittenForNodeRunUnchanged(t *testing.T) {
 	t.Parallel()
 	queued, acted := &recorder{}, &recorder{}
@@ -48,21 +49,25 @@ func TestExtensionsWrittenForNodeRunUnchanged(t *testing.T) {
 	for _, m := range r.List().Modules {
 		notes[m.ModuleName] = strings.Join(m.Diagnostics, "; ")
 	}
-	if notes["links"] != "" || !strings.Contains(notes["policy"], "runs in a Node process: it uses node:fs (policy/events.ts:2:") ||
-		!strings.Contains(notes["audit"], "fs/promises (audit/events.js:2:") || !strings.Contains(notes["audit"], "Buffer (audit/events.js:14:") {
+	if notes["links"] != "" ||
+		!strings.Contains(notes["policy"], "runs in a Node process: it uses node:fs (policy/events.ts:2:") ||
+		!strings.Contains(notes["audit"], "fs/promises (audit/events.js:2:") ||
+		!strings.Contains(notes["audit"], "Buffer (audit/events.js:14:") {
 		t.Errorf("notes: %q", notes)
 	}
 	for _, c := range []struct{ event, want string }{
 		{extensions.EventFileChange, `"actionType":"approval.decide","status":"performed"`},
 		{extensions.EventTurnCompleted, `"kind":"enqueue_result"`},
-		{extensions.EventSuggestRequest, `"href":"https://example.com/r?q=Add+a+file\u0026key=c2FtcGxlLXJlcXVlc3Q%3D","bytes":61,"took":true,"id":36,"node":"undefined"`},
+		{extensions.EventSuggestRequest,
+			`"href":"https://example.com/r?q=Add+a+file\u0026key=c2FtcGxlLXJlcXVlc3Q%3D","bytes":61,"took":true,"id":36,"node":"undefined"`},
 	} {
 		results, err := json.Marshal(r.Emit(t.Context(), extensions.SampleEvent(c.event), extensions.Scope{}))
 		if err != nil || !strings.Contains(string(results), c.want) {
 			t.Errorf("%s: %s, %v", c.event, results, err)
 		}
 	}
-	if len(queued.payloads) != 1 || queued.payloads[0] != `{"label":"Audit of turns","last":"`+sampleHash+`","module":"events.js"}` {
+	if len(queued.payloads) != 1 || queued.payloads[0] != `{"label":"Audit of turns","last":"`+sampleHash+
+		`","module":"events.js"}` {
 		t.Errorf("queued %q", queued.payloads)
 	}
 	if len(acted.payloads) != 1 || acted.payloads[0] != `{"approvalId":"sample-approval","decision":"decline"}` {
@@ -82,7 +87,8 @@ func TestWhatNeedsNodeAndMayNotHaveIt(t *testing.T) {
 		words   []string
 	}{
 		"no node": {extensions.Options{Hosts: realHosts(t, "node-that-is-not-there")}, extensions.ImportFailed,
-			[]string{"needs Node", "node:fs (policy/events.ts:2:", "process (policy/events.ts:", "install Node 20 or later", `"host": "embedded"`}},
+			[]string{"needs Node", "node:fs (policy/events.ts:2:", "process (policy/events.ts:", "install Node 20 or later",
+				`"host": "embedded"`}},
 		"trust": {extensions.Options{Hosts: realHosts(t, ""), Trust: extensions.TrustEnforced}, extensions.TrustDenied,
 			[]string{"needs Node", "node:fs (events.ts:2:", "capabilities.host", "HARNESS_EXTENSION_PROCESS_ALLOWED"}},
 	} {
@@ -108,15 +114,18 @@ func TestWhatNeedsNodeAndMayNotHaveIt(t *testing.T) {
 // A manifest that names a host is obeyed: what says embedded stays in the server and loses only what is not there.
 func TestTheManifestDecidesTheHost(t *testing.T) {
 	t.Parallel()
-	code := `export function registerAgentEvents(r) { r.on("e", () => typeof process); r.on("e", () => Buffer.from("x").length); r.on("e", () => windwo) }`
+	code := `export function registerAgentEvents(r) { r.on("e", () => typeof process); r.on("e", () => ` +
+		`Buffer.from("x").length); r.on("e", () => windwo) }`
 	for host, want := range map[string]struct{ results, missing string }{
 		"embedded": {`"undefined",'Buffer' is not defined,'windwo' is not defined`, "process guarded, Buffer, windwo"},
 		"node":     {`"object",1,windwo is not defined`, "windwo"},
 		"":         {`"object",1,windwo is not defined`, "windwo"},
 	} {
 		root := folder(t)
-		write(t, root, map[string]string{"m/events.mjs": code, "m/extension.manifest.json": manifest("m", `,"runtime":{"host":"`+host+`"}`)})
-		r := registry(t, extensions.Options{Roots: []extensions.Root{{Type: extensions.ConfiguredRoot, Path: root}}, Hosts: realHosts(t, "")})
+		write(t, root, map[string]string{"m/events.mjs": code,
+			"m/extension.manifest.json": manifest("m", `,"runtime":{"host":"`+host+`"}`)})
+		r := registry(t, extensions.Options{Roots: []extensions.Root{{Type: extensions.ConfiguredRoot, Path: root}},
+			Hosts: realHosts(t, "")})
 		if problems := r.Load(t.Context()); len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -140,11 +149,15 @@ func TestTheManifestDecidesTheHost(t *testing.T) {
 	}
 	// Modules can not be done without.
 	root := folder(t)
-	write(t, root, map[string]string{"m/events.mjs": `import "fs"; export const registerAgentEvents = () => Buffer`, "m/extension.manifest.json": manifest("m", `,"runtime":{"host":"embedded"}`)})
-	r := registry(t, extensions.Options{Roots: []extensions.Root{{Type: extensions.ConfiguredRoot, Path: root}}, Hosts: realHosts(t, "")})
+	write(t, root, map[string]string{"m/events.mjs": `import "fs"; export const registerAgentEvents = () => Buffer`,
+		"m/extension.manifest.json": manifest("m", `,"runtime":{"host":"embedded"}`)})
+	r := registry(t, extensions.Options{Roots: []extensions.Root{{Type: extensions.ConfiguredRoot, Path: root}},
+		Hosts: realHosts(t, "")})
 	problems := r.Load(t.Context())
 	var needs *extensions.NeedsNodeError
-	if len(problems) != 1 || errors.As(problems[0], &needs) || !strings.Contains(problems[0].Message, "m/events.mjs:1:8: fs is a module of Node") || !strings.Contains(problems[0].Message, "m/events.mjs:1:55: Buffer") {
+	if len(problems) != 1 || errors.As(problems[0], &needs) ||
+		!strings.Contains(problems[0].Message, "m/events.mjs:1:8: fs is a module of Node") ||
+		!strings.Contains(problems[0].Message, "m/events.mjs:1:55: Buffer") {
 		t.Errorf("problems: %v", problems)
 	}
 }
@@ -164,17 +177,19 @@ func (r *recorder) keep(payload json.RawMessage) {
 // EnqueueJob implements extensions.Jobs.
 func (r *recorder) EnqueueJob(_ context.Context, in sdk.EnqueueInput) (sdk.EnqueueOutcome, error) {
 	r.keep(in.Payload)
-	return sdk.EnqueueOutcome{Status: sdk.Enqueued, Job: sdk.Job{ID: "j", Type: in.Type, ProjectID: in.ProjectID, State: "queued"}}, nil
+	return sdk.EnqueueOutcome{Status: sdk.Enqueued, Job: sdk.Job{ID: "j", Type: in.Type, ProjectID: in.ProjectID,
+		State: "queued"}}, nil
 }
 
 // Execute implements extensions.Actions.
 func (r *recorder) Execute(_ context.Context, call extensions.ActionCall) sdk.EmitResult {
 	r.keep(call.Request.Payload)
-	return sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType, Status: string(sdk.Performed)}
+	return sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType,
+		Status: string(sdk.Performed)}
 }
 
-// Every host keeps the contract alike: the conformance report of one extension is the same wherever it runs, and so are order, errors and
-// timeouts.
+// Every host keeps the contract alike: the conformance report of one extension is the same wherever it runs, and so are
+// order, errors and timeouts.
 func TestConformanceInEveryHost(t *testing.T) {
 	t.Parallel()
 	everything := `"capabilities":{"events":["*"],"actions":["*"],"host":["fs.read:."]}`
@@ -207,11 +222,15 @@ for line in sys.stdin:
 	}{
 		{"embedded", ``, map[string]string{"events.mjs": portable}},
 		{"node by its manifest", `"runtime":{"host":"node"},`, map[string]string{"events.mjs": portable}},
-		{"node by its code", ``, map[string]string{"events.mjs": `import { sep } from "node:path"; if (sep === "") throw new Error(process.version);` + portable}},
-		{"process", `"runtime":{"host":"process","command":["python3","events.py"]},`, map[string]string{"events.py": python}},
+		{"node by its code", ``,
+			map[string]string{
+				"events.mjs": `import { sep } from "node:path"; if (sep === "") throw new Error(process.version);` + portable}},
+		{"process", `"runtime":{"host":"process","command":["python3","events.py"]},`,
+			map[string]string{"events.py": python}},
 	} {
 		root := filepath.Join(folder(t), "m")
-		host.files["extension.manifest.json"] = `{"name":"m","version":"1.0.0","agentId":"m","displayName":"M",` + host.runtime + everything + `}`
+		host.files["extension.manifest.json"] = `{"name":"m","version":"1.0.0","agentId":"m","displayName":"M",` +
+			host.runtime + everything + `}`
 		write(t, root, host.files)
 		report := extensions.Conformance(t.Context(), root, realHosts(t, ""), []string{"m"})
 		if !report.Portable {
@@ -222,7 +241,8 @@ for line in sys.stdin:
 		if first == "" {
 			first = events
 		}
-		if events != first || !strings.Contains(events, `"actionType":"approval.decide","status":"performed"`) || !strings.Contains(events, `{"value":{"second":{}}}`) {
+		if events != first || !strings.Contains(events, `"actionType":"approval.decide","status":"performed"`) ||
+			!strings.Contains(events, `{"value":{"second":{}}}`) {
 			t.Errorf("%s:\n%s\nelsewhere\n%s", host.name, events, first)
 		}
 	}

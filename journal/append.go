@@ -11,9 +11,10 @@ import (
 	"harness/database"
 )
 
-// append numbers the records and writes them, and signs the head with the batch's name: at once, or with the last statement of the
-// transaction.
-func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos int64, records []Record) (last database.Last, err error) {
+// append numbers the records and writes them, and signs the head with the batch's name: at once, or with the last
+// statement of the transaction.
+func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos int64, records []Record) (
+	last database.Last, err error) {
 	counts := map[string]int64{}
 	for i := range records {
 		pos++
@@ -78,7 +79,8 @@ func scanSequence(row interface{ Scan(dest ...any) error }) (session string, seq
 	return session, seq, nil
 }
 
-// appendAtOnce is the same in one statement, for Postgres. Until it has run, the sequence numbers of records are those within the batch.
+// appendAtOnce is the same in one statement, for Postgres. Until it has run, the sequence numbers of records are those
+// within the batch.
 func appendAtOnce(name string, pos int64, records []Record, counts map[string]int64) database.Last {
 	of := make(map[string][]*Record, len(counts))
 	for i := range records {
@@ -99,24 +101,31 @@ func appendAtOnce(name string, pos int64, records []Record, counts map[string]in
 
 var (
 	sequenceKinds = []database.Kind{database.Text, database.Int}
-	eventKinds    = []database.Kind{database.Int, database.Int, database.Int, database.Text, database.Text, database.Text, database.Text, database.Int,
-		database.Text, database.Text, database.Int, database.Text, database.Text, database.Text, database.Text}
+	eventKinds    = []database.Kind{database.Int, database.Int, database.Int, database.Text, database.Text, database.Text,
+		database.Text, database.Int, database.Text, database.Text, database.Int, database.Text, database.Text, database.Text,
+		database.Text}
 
 	// "where true" ends what would else read as a join.
-	moveSequences = database.NewBulk(`insert into journal_sequences (session_id, seq) select * from ({rows}) as v where true
-		on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning session_id, seq`, sequenceKinds...)
-	// Only SQLite's (appendAtOnce). Nobody goes on after an insert that failed: it need not note what it would have to undo of its first rows.
+	moveSequences = database.NewBulk(
+		`insert into journal_sequences (session_id, seq) select * from ({rows}) as v where true
+		on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning session_id, seq`,
+		sequenceKinds...)
+	// Only SQLite's (appendAtOnce). Nobody goes on after an insert that failed: it need not note what it would have to
+	// undo of its first rows.
 	insertEvents = database.NewBulk(`insert or fail into journal_events (`+columns+`) {rows}`, eventKinds...)
 )
 
-// appendStatement moves the head to $1 and signs it $2, moves the counters $3 and $4, and inserts events whose numbers count from there.
+// appendStatement moves the head to $1 and signs it $2, moves the counters $3 and $4, and inserts events whose numbers
+// count from there.
 const appendStatement = `with
 	head as (update journal_head set pos = $1, batch = $2 where id = 1),
 	counters as (insert into journal_sequences (session_id, seq) select * from unnest($3::text[], $4::bigint[])
 		on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning session_id, seq),
 	events as (insert into journal_events (` + columns + `)
-		select v.pos, counters.seq + v.seq, schema_version, v.session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, payload
-		from unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[], $13::text[], $14::text[],
+		select v.pos, counters.seq + v.seq, schema_version, v.session_id, turn_id, item_id, type, time, source, actor,
+			broadcast, trace_id, span_id, meta, payload
+		from unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[],
+			$13::text[], $14::text[],
 			$15::bigint[], $16::text[], $17::text[], $18::text[], $19::text[]) as v (` + columns + `)
 		join counters on counters.session_id = v.session_id)
 	select session_id, seq from counters`
@@ -130,8 +139,8 @@ func parameters(records []Record) []any {
 		if inParts(r.Payload) {
 			payload = ""
 		}
-		args = append(args, r.Pos, r.Seq, int64(r.SchemaVersion), r.SessionID, r.TurnID, r.ItemID, r.Type, r.Time, r.Source, r.Actor, boolInt(r.Broadcast),
-			r.TraceID, r.SpanID, text(r.Meta), payload)
+		args = append(args, r.Pos, r.Seq, int64(r.SchemaVersion), r.SessionID, r.TurnID, r.ItemID, r.Type, r.Time, r.Source,
+			r.Actor, boolInt(r.Broadcast), r.TraceID, r.SpanID, text(r.Meta), payload)
 	}
 	return args
 }

@@ -14,8 +14,8 @@ import (
 	"harness/journal"
 )
 
-// However much waits, a transaction ends with the unit that reaches its bound of events or of bytes; order, numbers and what is told between
-// stay as submitted.
+// However much waits, a transaction ends with the unit that reaches its bound of events or of bytes; order, numbers and
+// what is told between stay as submitted.
 func TestATransactionIsBounded(t *testing.T) {
 	t.Parallel()
 	large := append(append([]byte{'"'}, bytes.Repeat([]byte{'x'}, 900<<10)...), '"')
@@ -60,12 +60,13 @@ func TestATransactionIsBounded(t *testing.T) {
 						want = append(want, events[k].Type)
 					}
 					total += count
-					submit(func(context.Context, database.Tx) ([]journal.Event, error) { return events, nil }, func(records []journal.Record, err error) {
-						if len(records) != count {
-							err = fmt.Errorf("%d records of %d events: %w", len(records), count, err)
-						}
-						results <- err
-					})
+					submit(func(context.Context, database.Tx) ([]journal.Event, error) { return events, nil },
+						func(records []journal.Record, err error) {
+							if len(records) != count {
+								err = fmt.Errorf("%d records of %d events: %w", len(records), count, err)
+							}
+							results <- err
+						})
 					told := fmt.Sprintf("e%d-told", i)
 					want = append(want, told)
 					if err := j.PublishEphemeral(t.Context(), journal.Event{Type: told}); err != nil {

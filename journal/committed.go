@@ -37,9 +37,9 @@ func (j *Journal) startSyncing(ctx context.Context) (finish func()) {
 	}
 }
 
-// handOver has a batch published once it is certain to last, after those before it. While it is on its way to the disk the next transaction
-// runs, but no second one: it waits here until this one is published. Without anything else to write the writer does it all by itself, which
-// saves passing it on.
+// handOver has a batch published once it is certain to last, after those before it. While it is on its way to the disk
+// the next transaction runs, but no second one: it waits here until this one is published. Without anything else to
+// write the writer does it all by itself, which saves passing it on.
 func (j *Journal) handOver(ctx context.Context, c *committed) {
 	alone := j.alone && len(j.queue) == 0
 	if j.underWay.Load() == 0 && (alone || c.transaction.Certain()) {
@@ -130,9 +130,9 @@ func (j *Journal) awaitSynced(ctx context.Context, c *committed) error {
 	}
 }
 
-// Overlaps tells whether it is better to have part of what is to be written run while the rest is on its way to the disk than to write it all
-// at once: a transaction has a price of its own, and the longer the disk takes compared to it, the fewer there should be. False when nothing
-// can run meanwhile, which on Postgres is so.
+// Overlaps tells whether it is better to have part of what is to be written run while the rest is on its way to the
+// disk than to write it all at once: a transaction has a price of its own, and the longer the disk takes compared to
+// it, the fewer there should be. False when nothing can run meanwhile, which on Postgres is so.
 func (j *Journal) Overlaps() bool {
 	sync := j.syncs.Load()
 	return sync > 0 && sync < j.runs.Load()

@@ -14,18 +14,20 @@ import (
 )
 
 func deltaEvent(session, item string, n int) journal.Event {
-	return journal.Event{SessionID: session, ItemID: item, Type: "runtime.notification", Meta: json.RawMessage(`{"receivedAt":1,"text":{"group":1}}`),
-		Payload: json.RawMessage(fmt.Sprint(n))}
+	return journal.Event{SessionID: session, ItemID: item, Type: "runtime.notification",
+		Meta: json.RawMessage(`{"receivedAt":1,"text":{"group":1}}`), Payload: json.RawMessage(fmt.Sprint(n))}
 }
 
-// The deltas of an item are found by an index that holds nothing else, whatever the length of the journal, and a unit sees those of the units
-// before it although they are written after it.
+// The deltas of an item are found by an index that holds nothing else, whatever the length of the journal, and a unit
+// sees those of the units before it although they are written after it.
 func TestDeltasOfAnItem(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		j := start(t, db, journal.Options{})
 		commit := func(events ...journal.Event) {
 			t.Helper()
-			if _, err := j.Commit(t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) { return events, nil }); err != nil {
+			if _, err := j.Commit(t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) {
+				return events, nil
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// EphemeralSubscriber is handed ephemeral events, in order with the records Subscribers are handed and from the same goroutine. The rules of
-// Subscriber apply.
+// EphemeralSubscriber is handed ephemeral events, in order with the records Subscribers are handed and from the same
+// goroutine. The rules of Subscriber apply.
 type EphemeralSubscriber func(events []Event)
 
 // ephemeral are events that are passed on after so many records of a batch, and not stored.
@@ -14,9 +14,10 @@ type ephemeral struct {
 	events []Event
 }
 
-// PublishEphemeral passes events on to the ephemeral subscribers of this process without storing them: early news of what a later unit stores. They keep their
-// place between the units submitted before and after, but no unit's commit is begun or waited for on their account. They have no position,
-// and are lost when the process or its database ends first; nothing may depend on them alone. It blocks and fails as Submit does.
+// PublishEphemeral passes events on to the ephemeral subscribers of this process without storing them: early news of
+// what a later unit stores. They keep their place between the units submitted before and after, but no unit's commit is
+// begun or waited for on their account. They have no position, and are lost when the process or its database ends
+// first; nothing may depend on them alone. It blocks and fails as Submit does.
 func (j *Journal) PublishEphemeral(ctx context.Context, events ...Event) error {
 	for i := range events {
 		events[i] = j.record(events[i], Origin{}).Event

@@ -1,13 +1,14 @@
 // Package journal is the append-only event log every view is derived from.
 //
-// It owns the order of events (global pos, per-session seq), the group-commit writer through which every state change of the product goes,
-// and cursor reads. It must never know what an event means: types and payloads belong to the packages that append them.
+// It owns the order of events (global pos, per-session seq), the group-commit writer through which every state change
+// of the product goes, and cursor reads. It must never know what an event means: types and payloads belong to the
+// packages that append them.
 package journal
 
 import "encoding/json"
 
-// SchemaVersion is written with every new event. Readers upcast older versions (Options.Upcast). Since version 2 the meta of a runtime's line
-// tells where its parts stand.
+// SchemaVersion is written with every new event. Readers upcast older versions (Options.Upcast). Since version 2 the
+// meta of a runtime's line tells where its parts stand.
 const SchemaVersion = 2
 
 // Event is what a producer appends.
@@ -28,8 +29,8 @@ type Event struct {
 	TraceID, SpanID string
 	// Meta is what had to be known at the time of the event to show it later, as one JSON object; nil means {}.
 	Meta json.RawMessage
-	// Known is what the producer has Meta as, which spares readers in this process to decode it; nil in what was read from the store. Nobody
-	// changes it.
+	// Known is what the producer has Meta as, which spares readers in this process to decode it; nil in what was read from
+	// the store. Nobody changes it.
 	Known any
 	// Payload is the source event, kept byte for byte; nil means null. It must be valid UTF-8 JSON.
 	Payload json.RawMessage
@@ -48,7 +49,8 @@ func (e *Event) attribute(origin Origin) {
 // Record is a committed event.
 type Record struct {
 	Event
-	// Pos is the global position: from 1, gap-free, in commit order. Seq is the same within the session (or within the global events).
+	// Pos is the global position: from 1, gap-free, in commit order. Seq is the same within the session (or within the
+	// global events).
 	Pos, Seq int64
 	// SchemaVersion is the version the payload was written in, before upcasting.
 	SchemaVersion int

@@ -13,17 +13,18 @@ import (
 	"harness/database"
 )
 
-// Unit is one change of state together with the events that tell of it. It runs inside the writer's transaction, after every change
-// committed before it and alone: a read followed by a write in a Unit is a compare-and-set. It may run more than once (when another unit of
-// the same batch failed), so it must have no effect but through tx. Returning an error undoes it.
+// Unit is one change of state together with the events that tell of it. It runs inside the writer's transaction, after
+// every change committed before it and alone: a read followed by a write in a Unit is a compare-and-set. It may run
+// more than once (when another unit of the same batch failed), so it must have no effect but through tx. Returning an
+// error undoes it.
 type Unit func(ctx context.Context, tx database.Tx) ([]Event, error)
 
-// Done is told the outcome of a submitted unit after the commit and after subscribers have been handed the records. The next units wait for
-// it: it must not block. Units after this one may have run already.
+// Done is told the outcome of a submitted unit after the commit and after subscribers have been handed the records. The
+// next units wait for it: it must not block. Units after this one may have run already.
 type Done func(records []Record, err error)
 
-// Subscriber is handed committed records in pos order, without gaps or repeats, from one goroutine. It must not block, and must not call
-// Subscribe or a cancel function.
+// Subscriber is handed committed records in pos order, without gaps or repeats, from one goroutine. It must not block,
+// and must not call Subscribe or a cancel function.
 type Subscriber func(records []Record)
 
 // ErrStopped says that the journal was stopped; nothing was written.
@@ -32,20 +33,22 @@ var ErrStopped = errors.New("journal is stopped")
 // Options configure a Journal.
 type Options struct {
 	Logger zerolog.Logger
-	// MaxBatch bounds the units of one transaction (default 64), Gather how long a batch waits for company once a second unit is in
-	// sight (default 2 ms; a lone unit never waits).
+	// MaxBatch bounds the units of one transaction (default 64), Gather how long a batch waits for company once a second
+	// unit is in sight (default 2 ms; a lone unit never waits).
 	MaxBatch int
 	Gather   time.Duration
 	// Queue bounds the units waiting for the writer (default 1024); a full queue slows its producers.
 	Queue int
-	// PollInterval is how often a Postgres store is asked for other processes' events (default 250 ms). SQLite has no other process.
+	// PollInterval is how often a Postgres store is asked for other processes' events (default 250 ms). SQLite has no
+	// other process.
 	PollInterval time.Duration
 	// Upcast, when set, brings an event written in an older schema version to SchemaVersion.
 	Upcast func(version int, event Event) Event
-	// Origin, when set, tells from a unit's context who caused it and in which trace; events that say so themselves keep their own.
+	// Origin, when set, tells from a unit's context who caused it and in which trace; events that say so themselves keep
+	// their own.
 	Origin func(ctx context.Context) Origin
-	// Before, when set, is told the events of a transaction before they are stored, within it; first is the position of the first of them. Their
-	// own numbers are not set yet. Its error undoes the transaction, as one of a unit.
+	// Before, when set, is told the events of a transaction before they are stored, within it; first is the position of
+	// the first of them. Their own numbers are not set yet. Its error undoes the transaction, as one of a unit.
 	Before func(ctx context.Context, tx database.Tx, first int64, events []Record) error
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -155,8 +158,8 @@ func New(db *database.DB, opts Options) *Journal {
 	}
 }
 
-// Start reads the head and begins writing. Units may be submitted before; they wait. Calling it twice is allowed; after Stop it returns
-// ErrStopped.
+// Start reads the head and begins writing. Units may be submitted before; they wait. Calling it twice is allowed; after
+// Stop it returns ErrStopped.
 func (j *Journal) Start(ctx context.Context) error {
 	j.lifecycle.Lock()
 	defer j.lifecycle.Unlock()
@@ -180,8 +183,8 @@ func (j *Journal) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop refuses new units, commits those already accepted, and waits for the writer, at most until ctx ends: then the writer is cut off and
-// the rest gets ErrStopped. Calling it twice is allowed.
+// Stop refuses new units, commits those already accepted, and waits for the writer, at most until ctx ends: then the
+// writer is cut off and the rest gets ErrStopped. Calling it twice is allowed.
 func (j *Journal) Stop(ctx context.Context) error {
 	j.stopOnce.Do(func() {
 		close(j.stopping) // producers that wait for room leave
@@ -215,8 +218,9 @@ func (j *Journal) Pending() bool { return j.unheard.Load() > 0 || len(j.queue) >
 // Stopping is closed when the journal takes no new units any more.
 func (j *Journal) Stopping() <-chan struct{} { return j.stopping }
 
-// Submit queues a unit and returns; units submitted one after the other commit in that order. It blocks while the queue is full, until ctx
-// ends. done (may be nil) learns the outcome. It returns ErrStopped or ctx's error when the unit was not queued.
+// Submit queues a unit and returns; units submitted one after the other commit in that order. It blocks while the queue
+// is full, until ctx ends. done (may be nil) learns the outcome. It returns ErrStopped or ctx's error when the unit was
+// not queued.
 func (j *Journal) Submit(ctx context.Context, unit Unit, done Done) error {
 	if done == nil {
 		done = func([]Record, error) {}
@@ -225,8 +229,8 @@ func (j *Journal) Submit(ctx context.Context, unit Unit, done Done) error {
 }
 
 // SubmitOpen is Submit of a unit that others join until it runs: whole is closed when nobody else is expected to. While
-// nothing else is to be written the writer waits for that, but for no longer than half of what the last commit took, and
-// Options.Gather: a commit is saved when two units become one.
+// nothing else is to be written the writer waits for that, but for no longer than half of what the last commit took,
+// and Options.Gather: a commit is saved when two units become one.
 func (j *Journal) SubmitOpen(ctx context.Context, unit Unit, done Done, whole <-chan struct{}) error {
 	return j.submit(&submission{ctx: ctx, unit: unit, done: done, whole: whole})
 }
@@ -271,10 +275,10 @@ func (j *Journal) awaitRoom(s *submission) error {
 	}
 }
 
-// Commit runs a unit and waits until it is committed and published. When ctx ends first, a unit that still waits is not run and ctx's error
-// returned; one that runs is waited for, so what it captured is never touched behind its caller's back. While the store refuses, a unit is run
-// again and again, and waits in between: a caller that is Patient for shorter leaves then, with *OutageError, and nothing is stored, unless
-// the connection broke during the unit's commit.
+// Commit runs a unit and waits until it is committed and published. When ctx ends first, a unit that still waits is not
+// run and ctx's error returned; one that runs is waited for, so what it captured is never touched behind its caller's
+// back. While the store refuses, a unit is run again and again, and waits in between: a caller that is Patient for
+// shorter leaves then, with *OutageError, and nothing is stored, unless the connection broke during the unit's commit.
 func (j *Journal) Commit(ctx context.Context, unit Unit) ([]Record, error) {
 	type outcome struct {
 		records []Record
@@ -292,7 +296,8 @@ func (j *Journal) Commit(ctx context.Context, unit Unit) ([]Record, error) {
 	return out.records, out.err
 }
 
-// Attribute notes in events where they come from (Options.Origin), for units that gather the changes of several callers.
+// Attribute notes in events where they come from (Options.Origin), for units that gather the changes of several
+// callers.
 func (j *Journal) Attribute(ctx context.Context, events []Event) {
 	if j.opts.Origin == nil {
 		return

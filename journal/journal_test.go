@@ -77,8 +77,9 @@ func TestAppendKeepsTheEventByteForByte(t *testing.T) {
 		j := start(t, db, journal.Options{Now: func() time.Time { return time.UnixMilli(1234) }})
 		payload := json.RawMessage(`{"b" : 1.0, "a":"é\u0000\u2028 <&>", "n":12345678901234567890}`)
 		want := journal.Event{
-			SessionID: "s", TurnID: "t", ItemID: "i", Type: "runtime.notification", Source: "codex", Actor: "ann", Broadcast: true,
-			TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", SpanID: "00f067aa0ba902b7", Meta: json.RawMessage(`{"x": 1}`), Payload: payload,
+			SessionID: "s", TurnID: "t", ItemID: "i", Type: "runtime.notification", Source: "codex", Actor: "ann",
+			Broadcast: true, TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", SpanID: "00f067aa0ba902b7",
+			Meta: json.RawMessage(`{"x": 1}`), Payload: payload,
 		}
 		written, err := j.Append(t.Context(), want)
 		if err != nil {
@@ -93,7 +94,8 @@ func TestAppendKeepsTheEventByteForByte(t *testing.T) {
 			if string(got.Payload) != string(payload) || string(got.Meta) != `{"x": 1}` {
 				t.Errorf("payload %s meta %s", got.Payload, got.Meta)
 			}
-			if fmt.Sprint(got.Event) != fmt.Sprint(want) || got.Pos != 1 || got.Seq != 1 || got.SchemaVersion != journal.SchemaVersion {
+			if fmt.Sprint(got.Event) != fmt.Sprint(want) || got.Pos != 1 || got.Seq != 1 ||
+				got.SchemaVersion != journal.SchemaVersion {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
 		}
@@ -108,7 +110,8 @@ func TestConcurrentProcessesStayGapFreeAndSubscribersSeeAllInOrder(t *testing.T)
 			db := dbtest.Open(t, engine)
 			journals := []*journal.Journal{start(t, db, journal.Options{PollInterval: 20 * time.Millisecond})}
 			if engine == database.Postgres { // several processes share a Postgres; a SQLite store has one owner
-				journals = append(journals, start(t, db, journal.Options{PollInterval: 20 * time.Millisecond}), start(t, db, journal.Options{PollInterval: 20 * time.Millisecond}))
+				journals = append(journals, start(t, db, journal.Options{PollInterval: 20 * time.Millisecond}),
+					start(t, db, journal.Options{PollInterval: 20 * time.Millisecond}))
 			}
 			const writers, each = 8, 60
 			total := int64(writers * each * len(journals))
@@ -125,7 +128,8 @@ func TestConcurrentProcessesStayGapFreeAndSubscribersSeeAllInOrder(t *testing.T)
 					group.Go(func() {
 						random := rand.New(rand.NewPCG(uint64(n), uint64(w)))
 						for i := range each {
-							event := journal.Event{SessionID: fmt.Sprintf("s%d", random.IntN(5)), Type: "x", Payload: json.RawMessage(fmt.Sprintf(`"%d-%d-%d"`, n, w, i))}
+							event := journal.Event{SessionID: fmt.Sprintf("s%d", random.IntN(5)), Type: "x",
+								Payload: json.RawMessage(fmt.Sprintf(`"%d-%d-%d"`, n, w, i))}
 							if _, err := j.Append(context.Background(), event); err != nil {
 								t.Error(err)
 								return
@@ -190,7 +194,8 @@ func TestAFailedOrRefusedUnitHarmsNobodyElse(t *testing.T) {
 		boom, lost := errors.New("boom"), errors.New("lost")
 		insert := func(id string) journal.Unit {
 			return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-				_, err := tx.ExecContext(ctx, `insert into deleted_sessions (session_id, title, system_owned, deleted_at) values ($1, '', 0, 0)`, id)
+				_, err := tx.ExecContext(ctx,
+					`insert into deleted_sessions (session_id, title, system_owned, deleted_at) values ($1, '', 0, 0)`, id)
 				return []journal.Event{{SessionID: id, Type: "x"}}, err
 			}
 		}
@@ -240,7 +245,8 @@ func TestAFailedOrRefusedUnitHarmsNobodyElse(t *testing.T) {
 			t.Fatalf("%d records, want %d", len(records), good)
 		}
 		var undone int
-		if err := db.Read().QueryRowContext(t.Context(), `select count(*) from deleted_sessions where session_id = 'undone'`).Scan(&undone); err != nil || undone != 0 {
+		if err := db.Read().QueryRowContext(t.Context(), `select count(*) from deleted_sessions where session_id = 'undone'`).
+			Scan(&undone); err != nil || undone != 0 {
 			t.Fatalf("a failed unit left %d rows (%v)", undone, err)
 		}
 	})
@@ -259,7 +265,8 @@ func TestSubmitKeepsItsOrderAndUnitsAreACompareAndSet(t *testing.T) {
 			if n > 0 {
 				return nil, journal.Refuse(taken)
 			}
-			_, err := tx.ExecContext(ctx, `insert into deleted_sessions (session_id, title, system_owned, deleted_at) values ('one', '', 0, 0)`)
+			_, err := tx.ExecContext(ctx,
+				`insert into deleted_sessions (session_id, title, system_owned, deleted_at) values ('one', '', 0, 0)`)
 			return []journal.Event{{Type: "taken"}}, err
 		}
 		outcomes := make(chan error, 64)
@@ -312,7 +319,8 @@ func TestReadsSelectOneSessionWithGlobalsAndBroadcasts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		j := start(t, db, journal.Options{})
-		events := []journal.Event{{SessionID: "a", Type: "1"}, {SessionID: "b", Type: "2"}, {Type: "3"}, {SessionID: "b", Type: "4", Broadcast: true}, {SessionID: "a", Type: "5"}}
+		events := []journal.Event{{SessionID: "a", Type: "1"}, {SessionID: "b", Type: "2"}, {Type: "3"},
+			{SessionID: "b", Type: "4", Broadcast: true}, {SessionID: "a", Type: "5"}}
 		if _, err := j.Append(t.Context(), events...); err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +380,8 @@ func TestRedactKeepsTheOrderAndNothingElse(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		j := start(t, db, journal.Options{})
 		said := func(session string) journal.Event {
-			return journal.Event{SessionID: session, TurnID: "canary", ItemID: "canary", Type: "x", Actor: "canary", Meta: json.RawMessage(`{"a":"canary"}`), Payload: json.RawMessage(`"canary"`)}
+			return journal.Event{SessionID: session, TurnID: "canary", ItemID: "canary", Type: "x", Actor: "canary",
+				Meta: json.RawMessage(`{"a":"canary"}`), Payload: json.RawMessage(`"canary"`)}
 		}
 		if _, err := j.Append(t.Context(), said("gone"), said("kept"), said("gone")); err != nil {
 			t.Fatal(err)

@@ -12,8 +12,9 @@ import (
 	"harness/migrations"
 )
 
-// While a batch holds the head row every other writer waits, so each round trip in between costs all of them. Two are all a batch takes: BEGIN
-// with the lock, and the events with COMMIT; what its units ask comes in between, what they write goes with the last.
+// While a batch holds the head row every other writer waits, so each round trip in between costs all of them. Two are
+// all a batch takes: BEGIN with the lock, and the events with COMMIT; what its units ask comes in between, what they
+// write goes with the last.
 func TestABatchTakesFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	network, db := distantStore(t, 0)
@@ -28,7 +29,9 @@ func TestABatchTakesFewRoundTrips(t *testing.T) {
 		units []journal.Unit
 		want  int64
 	}{
-		"events":                   {[]journal.Unit{func(context.Context, database.Tx) ([]journal.Event, error) { return []journal.Event{{Type: "t"}}, nil }}, 2},
+		"events": {[]journal.Unit{func(context.Context, database.Tx) ([]journal.Event, error) {
+			return []journal.Event{{Type: "t"}}, nil
+		}}, 2},
 		"writes and events":        {[]journal.Unit{note}, 2},
 		"a question":               {[]journal.Unit{ask}, 3},
 		"writes, then a question":  {[]journal.Unit{inTurn(note, note, ask)}, 4},
@@ -80,8 +83,8 @@ func distantStore(t testing.TB, delay time.Duration) (*dbtest.Network, *database
 	return network, db
 }
 
-// The events per second of two writers on one Postgres that is 1 ms away, so that a round trip takes 2 ms: one transaction after the other, of
-// one event each.
+// The events per second of two writers on one Postgres that is 1 ms away, so that a round trip takes 2 ms: one
+// transaction after the other, of one event each.
 func BenchmarkTwoWritersOnADistantStore(b *testing.B) {
 	network, near := distantStore(b, time.Millisecond)
 	far := dbtest.Connect(b, database.Options{URL: network.URL})

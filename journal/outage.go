@@ -8,8 +8,8 @@ import (
 	"harness/database"
 )
 
-// OutageError says that the store does not take what the journal wants to write. The journal holds it, in order, and tries again until the
-// store takes it; only callers that wait for their own unit leave with this error.
+// OutageError says that the store does not take what the journal wants to write. The journal holds it, in order, and
+// tries again until the store takes it; only callers that wait for their own unit leave with this error.
 type OutageError struct {
 	Engine database.Engine
 	// Since is when the first write was refused, Cause why the last one was.
@@ -18,7 +18,8 @@ type OutageError struct {
 }
 
 func (e *OutageError) Error() string {
-	return fmt.Sprintf("the %s store takes no writes since %s: %s", e.Engine, e.Since.UTC().Format(time.RFC3339), database.Reason(e.Cause))
+	return fmt.Sprintf("the %s store takes no writes since %s: %s", e.Engine, e.Since.UTC().Format(time.RFC3339),
+		database.Reason(e.Cause))
 }
 
 // Unwrap is why the last write was refused.
@@ -31,7 +32,8 @@ type outage struct {
 	logged time.Time
 }
 
-// Outage tells whether the store refuses writes, and since when; nil while it takes them, as far as the last write told.
+// Outage tells whether the store refuses writes, and since when; nil while it takes them, as far as the last write
+// told.
 func (j *Journal) Outage() *OutageError {
 	if o := j.outage.Load(); o != nil {
 		return &o.OutageError
@@ -47,7 +49,8 @@ func (j *Journal) refused(cause error) *outage {
 	j.outages.Lock()
 	defer j.outages.Unlock()
 	now := j.opts.Now()
-	next := &outage{OutageError: OutageError{Engine: j.db.Engine(), Since: now, Cause: cause}, over: make(chan struct{}), logged: now}
+	next := &outage{OutageError: OutageError{Engine: j.db.Engine(), Since: now, Cause: cause}, over: make(chan struct{}),
+		logged: now}
 	last := j.outage.Load()
 	if last != nil {
 		next.Since, next.over, next.logged = last.Since, last.over, last.logged
@@ -90,7 +93,8 @@ func probe() *submission {
 // probeAfter is how long the last write may be past before Probe makes one.
 const probeAfter = 5 * time.Second
 
-// Probe tells whether the store takes writes: *OutageError when it does not. When nothing was written lately it writes, and tells nobody.
+// Probe tells whether the store takes writes: *OutageError when it does not. When nothing was written lately it writes,
+// and tells nobody.
 func (j *Journal) Probe(ctx context.Context) error {
 	if o := j.Outage(); o != nil {
 		return o
@@ -110,8 +114,9 @@ func (j *Journal) Probe(ctx context.Context) error {
 
 type patienceKey struct{}
 
-// Patient lets callers with the context returned leave an outage of the store after so long, with *OutageError, in AwaitWrites, Commit and
-// Await. Without it they wait for as long as their context does. It has no effect while the store takes writes, however slowly.
+// Patient lets callers with the context returned leave an outage of the store after so long, with *OutageError, in
+// AwaitWrites, Commit and Await. Without it they wait for as long as their context does. It has no effect while the
+// store takes writes, however slowly.
 func Patient(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, limit)
 }
@@ -127,8 +132,8 @@ func patience(ctx context.Context) *time.Timer {
 	return nil
 }
 
-// AwaitWrites returns when the store takes writes, as far as is known: at once, as a rule. It returns ctx's error or, when ctx is Patient for
-// shorter than the outage lasts from now on, *OutageError.
+// AwaitWrites returns when the store takes writes, as far as is known: at once, as a rule. It returns ctx's error or,
+// when ctx is Patient for shorter than the outage lasts from now on, *OutageError.
 func (j *Journal) AwaitWrites(ctx context.Context) error {
 	if j.outage.Load() == nil {
 		return nil
@@ -158,8 +163,8 @@ func (j *Journal) AwaitWrites(ctx context.Context) error {
 	}
 }
 
-// Await waits for what a unit's Done sends. It returns ctx's error when that ends first, and *OutageError when ctx is Patient for shorter than
-// an outage lasts: then the unit is still held, and stored after the outage.
+// Await waits for what a unit's Done sends. It returns ctx's error when that ends first, and *OutageError when ctx is
+// Patient for shorter than an outage lasts: then the unit is still held, and stored after the outage.
 func Await[T any](ctx context.Context, j *Journal, outcome <-chan T) (T, error) {
 	return await(ctx, j, outcome, func() bool { return true })
 }

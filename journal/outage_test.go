@@ -24,7 +24,8 @@ type fault struct {
 	refuse, mend func()
 }
 
-// onRole are faults of Postgres that concern one role. The statements run as an administrator; the connections are cut after them.
+// onRole are faults of Postgres that concern one role. The statements run as an administrator; the connections are cut
+// after them.
 func onRole(name, cause, refuse, mend string) *fault {
 	f := &fault{name: name, cause: cause}
 	f.store = func(t *testing.T) database.Options {
@@ -56,7 +57,8 @@ func raised(state string) *fault {
 	f.store = func(t *testing.T) database.Options {
 		role := dbtest.NewRole(t)
 		f.refuse = func() {
-			role.Do(`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused' using errcode = '` + state + `'; end $$`)
+			role.Do(`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused' using errcode = '` +
+				state + `'; end $$`)
 			role.Do(`create trigger refuse before insert on journal_events for each statement execute function refuse()`)
 		}
 		f.mend = func() { role.Do(`drop function refuse cascade`) }
@@ -93,8 +95,8 @@ func faults() []*fault {
 	}
 }
 
-// Whatever a store refuses writes for, what it was given is held, stays in order, and is stored once when the store takes writes again; who
-// waits for no longer than so much leaves with the reason, and nothing of theirs is stored.
+// Whatever a store refuses writes for, what it was given is held, stays in order, and is stored once when the store
+// takes writes again; who waits for no longer than so much leaves with the reason, and nothing of theirs is stored.
 func TestAStoreThatRefusesIsOutwaited(t *testing.T) {
 	t.Parallel()
 	for _, f := range faults() {
@@ -142,8 +144,10 @@ func TestAStoreThatRefusesIsOutwaited(t *testing.T) {
 				outage := &journal.OutageError{Cause: errors.New("none yet")}
 				// The first refusal may be that of a connection that was cut.
 				for !strings.Contains(outage.Cause.Error(), f.cause) {
-					_, err := j.Append(journal.Patient(t.Context(), 10*time.Millisecond), journal.Event{SessionID: "s", Type: "not stored"})
-					if !errors.As(err, &outage) || outage.Engine != db.Engine() || outage.Since.Before(before) || !database.Transient(outage.Cause) {
+					_, err := j.Append(journal.Patient(t.Context(), 10*time.Millisecond),
+						journal.Event{SessionID: "s", Type: "not stored"})
+					if !errors.As(err, &outage) || outage.Engine != db.Engine() || outage.Since.Before(before) ||
+						!database.Transient(outage.Cause) {
 						t.Fatalf("a caller with little patience got %v", err)
 					}
 				}
@@ -188,7 +192,8 @@ func TestTheEndOfAnOutageIsFoundOut(t *testing.T) {
 	j := start(t, db, journal.Options{})
 	f.refuse()
 	var outage *journal.OutageError
-	if _, err := j.Append(journal.Patient(t.Context(), time.Millisecond), journal.Event{Type: "x"}); !errors.As(err, &outage) {
+	if _, err := j.Append(journal.Patient(t.Context(), time.Millisecond), journal.Event{Type: "x"}); !errors.As(
+		err, &outage) {
 		t.Fatal(err)
 	}
 	f.mend()

@@ -8,10 +8,12 @@ import (
 	"harness/database"
 )
 
-// Payload is SQL for the payload of a row of journal_events, whole: an empty text, which is no JSON, stands in the row of one that is stored in
-// parts. These are in order in the index; string_agg's own "order by" would have SQLite sort them in memory first.
+// Payload is SQL for the payload of a row of journal_events, whole: an empty text, which is no JSON, stands in the row
+// of one that is stored in parts. These are in order in the index; string_agg's own "order by" would have SQLite sort
+// them in memory first.
 const Payload = `case when journal_events.payload = ''
-	then (select string_agg(part, '') from (select part from journal_parts where journal_parts.pos = journal_events.pos order by number) as parts)
+	then (select string_agg(part, '') from (select part from journal_parts where journal_parts.pos = journal_events.pos
+		order by number) as parts)
 	else journal_events.payload end`
 
 // inParts tells whether a payload is stored in parts.
@@ -32,7 +34,8 @@ func insertParts(ctx context.Context, tx database.Tx, records []Record) error {
 
 // deleteParts deletes the parts of the events that a condition about journal_events selects.
 func deleteParts(ctx context.Context, tx database.Tx, condition string, args ...any) error {
-	if _, err := tx.ExecContext(ctx, `delete from journal_parts where pos in (select pos from journal_events where payload = '' and `+condition+`)`,
+	if _, err := tx.ExecContext(ctx,
+		`delete from journal_parts where pos in (select pos from journal_events where payload = '' and `+condition+`)`,
 		args...); err != nil {
 		return fmt.Errorf("delete the parts of long journal events: %w", err)
 	}

@@ -12,10 +12,12 @@ import (
 	"harness/journal"
 )
 
-// longPayloads are events around the length from which they are stored in parts, with characters of several bytes where a part ends.
+// longPayloads are events around the length from which they are stored in parts, with characters of several bytes where
+// a part ends.
 func longPayloads() []json.RawMessage {
 	var payloads []json.RawMessage
-	for _, size := range []int{database.PartBytes - 1, database.PartBytes, database.PartBytes + 1, 3*database.PartBytes + 7} {
+	for _, size := range []int{database.PartBytes - 1, database.PartBytes, database.PartBytes + 1,
+		3*database.PartBytes + 7} {
 		for _, letter := range []string{"a", "é", "€", "😀"} {
 			payload := []byte(`{"delta":"`)
 			for len(payload) < size { // no two parts are the same
@@ -33,7 +35,8 @@ func TestLongEventsAreStoredInPartsAndReadBackByteForByte(t *testing.T) {
 		j := start(t, db, journal.Options{})
 		want := longPayloads()
 		for i, payload := range want {
-			event := journal.Event{SessionID: "s", ItemID: "i", Type: "runtime.notification", Meta: json.RawMessage(`{"text":{}}`), Payload: payload}
+			event := journal.Event{SessionID: "s", ItemID: "i", Type: "runtime.notification",
+				Meta: json.RawMessage(`{"text":{}}`), Payload: payload}
 			written, err := j.Append(t.Context(), event, journal.Event{SessionID: "other", Payload: json.RawMessage(`"short"`)})
 			if err != nil || !bytes.Equal(written[0].Payload, payload) {
 				t.Fatalf("event %d: %v", i, err)

@@ -42,7 +42,8 @@ func TestPendingIsWhatSubscribersDoNotHave(t *testing.T) {
 			t.Error("the second batch is to be pending while the first is handed out, and nothing after it")
 		}
 		failed := errors.New("failed")
-		errs = append(errs, <-finished, <-finished, log.Submit(t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) { return nil, failed }, done))
+		errs = append(errs, <-finished, <-finished,
+			log.Submit(t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) { return nil, failed }, done))
 		if err := errors.Join(errs...); err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,8 @@ func TestPruneByAge(t *testing.T) {
 	})
 }
 
-// Pruning takes few events at a time, and who writes meanwhile comes in between: not after the last of many transactions.
+// Pruning takes few events at a time, and who writes meanwhile comes in between: not after the last of many
+// transactions.
 func TestPruningLetsWritersIn(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -2,8 +2,8 @@ package journal
 
 import "context"
 
-// Subscribe adds a receiver of committed records. head is the last position already handed out: the receiver gets everything after it.
-// cancel removes the receiver; calling it twice is allowed.
+// Subscribe adds a receiver of committed records. head is the last position already handed out: the receiver gets
+// everything after it. cancel removes the receiver; calling it twice is allowed.
 func (j *Journal) Subscribe(fn Subscriber) (head int64, cancel func()) {
 	j.publishing.Lock()
 	defer j.publishing.Unlock()
@@ -20,8 +20,8 @@ func (j *Journal) Subscribe(fn Subscriber) (head int64, cancel func()) {
 // Head is the last position handed to subscribers.
 func (j *Journal) Head() int64 { return j.head.Load() }
 
-// publish hands out records this process just committed, after those of other processes that were committed before them, and what was told
-// between them.
+// publish hands out records this process just committed, after those of other processes that were committed before
+// them, and what was told between them.
 func (j *Journal) publish(ctx context.Context, records []Record, between []ephemeral) {
 	if len(records) > 0 && records[0].Pos != j.head.Load()+1 && !j.catchUp(ctx, records[0].Pos) {
 		return // what was told would come before what was said earlier
@@ -35,8 +35,9 @@ func (j *Journal) publish(ctx context.Context, records []Record, between []ephem
 	j.deliver(records[done:])
 }
 
-// catchUp hands out committed records from the store, up to but not including a position (0: all there are); false when it could not. The
-// head row's lock makes commit order equal pos order, so a record that is visible has none still to come before it.
+// catchUp hands out committed records from the store, up to but not including a position (0: all there are); false when
+// it could not. The head row's lock makes commit order equal pos order, so a record that is visible has none still to
+// come before it.
 func (j *Journal) catchUp(ctx context.Context, before int64) bool {
 	for {
 		records, err := j.Read(ctx, Query{After: j.head.Load()})

@@ -10,8 +10,9 @@ import (
 	"harness/database"
 )
 
-// PayloadAtEventPos is SQL for the payload of the event at the position in the column event_pos of another table, null when there is none:
-// what an event says need not be stored beside it. Who keeps positions takes what they need before events are pruned (BeforePrune).
+// PayloadAtEventPos is SQL for the payload of the event at the position in the column event_pos of another table, null
+// when there is none: what an event says need not be stored beside it. Who keeps positions takes what they need before
+// events are pruned (BeforePrune).
 const PayloadAtEventPos = `(select ` + Payload + ` from journal_events where pos = event_pos)`
 
 // Query selects records by global position.
@@ -26,8 +27,10 @@ type Query struct {
 
 const (
 	defaultLimit = 256
-	columns      = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, payload`
-	stored       = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, ` + Payload
+	columns      = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, ` +
+		`trace_id, span_id, meta, payload`
+	stored = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, ` +
+		Payload
 )
 
 // Read returns the committed records after a position, in order.
@@ -39,16 +42,19 @@ func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
 	if query.Session == "" {
 		return j.read(ctx, `select `+stored+` from journal_events where pos > $1 order by pos limit $2`, query.After, limit)
 	}
-	return j.read(ctx, `select `+stored+` from journal_events where pos > $1 and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
+	return j.read(ctx, `select `+stored+
+		` from journal_events where pos > $1 and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
 		query.After, query.Session, limit)
 }
 
-// ReadSession returns one session's records after a per-session sequence number, in order. Session "" means the global events.
+// ReadSession returns one session's records after a per-session sequence number, in order. Session "" means the global
+// events.
 func (j *Journal) ReadSession(ctx context.Context, sessionID string, afterSeq int64, limit int) ([]Record, error) {
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	return j.read(ctx, `select `+stored+` from journal_events where session_id = $1 and seq > $2 order by seq limit $3`, sessionID, afterSeq, limit)
+	return j.read(ctx, `select `+stored+` from journal_events where session_id = $1 and seq > $2 order by seq limit $3`,
+		sessionID, afterSeq, limit)
 }
 
 // Sequence is the number of a session's newest event, 0 when it had none. It stays when the events are pruned.
@@ -67,7 +73,8 @@ func (j *Journal) Bounds(ctx context.Context) (oldest, head int64, err error) {
 
 // Bounds is Journal.Bounds as a state of the store has it.
 func Bounds(ctx context.Context, q database.Querier) (oldest, head int64, err error) {
-	if err := q.QueryRowContext(ctx, `select oldest, pos from journal_head where id = 1`).Scan(&oldest, &head); err != nil {
+	if err := q.QueryRowContext(ctx, `select oldest, pos from journal_head where id = 1`).Scan(&oldest,
+		&head); err != nil {
 		return 0, 0, fmt.Errorf("read the journal head: %w", err)
 	}
 	return oldest, head, nil
@@ -107,8 +114,9 @@ func scan(rows *sql.Rows) (Record, error) {
 		broadcast     int64
 		meta, payload []byte
 	)
-	err := rows.Scan(&record.Pos, &record.Seq, &record.SchemaVersion, &record.SessionID, &record.TurnID, &record.ItemID, &record.Type, &record.Time,
-		&record.Source, &record.Actor, &broadcast, &record.TraceID, &record.SpanID, &meta, &payload)
+	err := rows.Scan(&record.Pos, &record.Seq, &record.SchemaVersion, &record.SessionID, &record.TurnID, &record.ItemID,
+		&record.Type, &record.Time, &record.Source, &record.Actor, &broadcast, &record.TraceID, &record.SpanID,
+		&meta, &payload)
 	record.Broadcast = broadcast == 1
 	record.Meta, record.Payload = json.RawMessage(meta), json.RawMessage(payload)
 	return record, err

@@ -7,16 +7,18 @@ import (
 	"harness/database"
 )
 
-// EventRedacted is the type of an event whose session was permanently deleted: its place in the order stays, what it said is gone.
+// EventRedacted is the type of an event whose session was permanently deleted: its place in the order stays, what it
+// said is gone.
 const EventRedacted = "journal.redacted"
 
-// Redact blanks what the journal keeps of a session, inside the unit that deletes it: positions and sequence numbers stay gap-free, and no
-// replay shows the conversation again. Its cost grows with the session's events.
+// Redact blanks what the journal keeps of a session, inside the unit that deletes it: positions and sequence numbers
+// stay gap-free, and no replay shows the conversation again. Its cost grows with the session's events.
 func Redact(ctx context.Context, tx database.Tx, sessionID string) error {
 	if err := deleteParts(ctx, tx, `session_id = $1`, sessionID); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, `update journal_events set type = $2, turn_id = '', item_id = '', actor = '', meta = '{}', payload = 'null'
+	_, err := tx.ExecContext(ctx,
+		`update journal_events set type = $2, turn_id = '', item_id = '', actor = '', meta = '{}', payload = 'null'
 		where session_id = $1`, sessionID, EventRedacted)
 	if err != nil {
 		return fmt.Errorf("redact the journal of session %s: %w", sessionID, err)

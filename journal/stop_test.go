@@ -80,7 +80,9 @@ func TestACallerThatGaveUpIsNotWritten(t *testing.T) {
 	db := dbtest.Open(t, database.SQLite)
 	j := journal.New(db, journal.Options{Queue: 1})
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := j.Submit(ctx, func(context.Context, database.Tx) ([]journal.Event, error) { return []journal.Event{{}}, nil }, nil); err != nil {
+	if err := j.Submit(ctx, func(context.Context, database.Tx) ([]journal.Event, error) {
+		return []journal.Event{{}}, nil
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	full, expire := context.WithTimeout(t.Context(), 10*time.Millisecond)

@@ -15,11 +15,14 @@ import (
 // sweepRows is how many rows one transaction of a Sweep removes at most.
 const sweepRows = 200
 
-// Sweep removes rows in small transactions of their own, in order with all other changes: who writes comes in between. find lists the keys of
-// up to limit of them; it only reads, and may take its time. remove is a unit that deletes those that are still to go, and says how many it
-// did. Sweep ends when nothing is found or nothing removed, and returns how many rows went.
-func (j *Journal) Sweep(ctx context.Context, find func(ctx context.Context, q database.Querier, limit int) (keys []any, err error),
-	remove func(ctx context.Context, tx database.Tx, keys []any) (rows int64, events []Event, err error)) (removed int64, err error) {
+// Sweep removes rows in small transactions of their own, in order with all other changes: who writes comes in between.
+// find lists the keys of up to limit of them; it only reads, and may take its time. remove is a unit that deletes those
+// that are still to go, and says how many it did. Sweep ends when nothing is found or nothing removed, and returns how
+// many rows went.
+func (j *Journal) Sweep(ctx context.Context, find func(ctx context.Context, q database.Querier, limit int) (keys []any,
+	err error),
+	remove func(ctx context.Context, tx database.Tx, keys []any) (rows int64, events []Event, err error)) (removed int64,
+	err error) {
 	for {
 		keys, err := find(ctx, j.db.Read(), sweepRows)
 		if err != nil || len(keys) == 0 {
@@ -43,7 +46,8 @@ func (j *Journal) Sweep(ctx context.Context, find func(ctx context.Context, q da
 	}
 }
 
-// SweepRows is Sweep of a table by one text column, its key. gone is the SQL condition of the rows that are to go, with its arguments.
+// SweepRows is Sweep of a table by one text column, its key. gone is the SQL condition of the rows that are to go, with
+// its arguments.
 func (j *Journal) SweepRows(ctx context.Context, table, key, gone string, args ...any) (removed int64, err error) {
 	find := func(ctx context.Context, q database.Querier, limit int) ([]any, error) {
 		return keysOf(ctx, q, `select `+key+` from `+table+` where `+gone+` limit `+strconv.Itoa(limit), args...)
@@ -83,9 +87,10 @@ func keysOf(ctx context.Context, q database.Querier, query string, args ...any) 
 	return keys, rows.Err()
 }
 
-// Cutoff is the time (ms) before which rows are to go: by their age, and by their number, when there are more than most. times selects their
-// times, the newest first. 0 for an age, or a number, keeps all; the time is 0 then.
-func Cutoff(ctx context.Context, q database.Querier, now int64, age time.Duration, most int, times string) (before int64, err error) {
+// Cutoff is the time (ms) before which rows are to go: by their age, and by their number, when there are more than
+// most. times selects their times, the newest first. 0 for an age, or a number, keeps all; the time is 0 then.
+func Cutoff(ctx context.Context, q database.Querier, now int64, age time.Duration, most int, times string) (
+	before int64, err error) {
 	if age > 0 {
 		before = now - age.Milliseconds()
 	}
@@ -100,8 +105,8 @@ func Cutoff(ctx context.Context, q database.Querier, now int64, age time.Duratio
 	return max(before, last), nil
 }
 
-// SweepSequences drops the counters of sessions that have no event left and of which a condition of the caller's, SQL about session_id, says
-// that they are gone. Should one of them come again, it is counted from 1.
+// SweepSequences drops the counters of sessions that have no event left and of which a condition of the caller's, SQL
+// about session_id, says that they are gone. Should one of them come again, it is counted from 1.
 func (j *Journal) SweepSequences(ctx context.Context, gone string) (removed int64, err error) {
 	return j.SweepRows(ctx, "journal_sequences", "session_id", `session_id <> '' and `+gone+
 		` and not exists (select 1 from journal_events e where e.session_id = journal_sequences.session_id)`)

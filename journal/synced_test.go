@@ -27,8 +27,8 @@ func syncing(t *testing.T, sync func(log *os.File) error) *database.DB {
 	return db
 }
 
-// While a transaction is on its way to the disk the next one runs. Nobody hears of either before it is there, and what is told in between keeps
-// its place.
+// While a transaction is on its way to the disk the next one runs. Nobody hears of either before it is there, and what
+// is told in between keeps its place.
 func TestTheNextTransactionRunsWhileOneIsSynced(t *testing.T) {
 	t.Parallel()
 	var holding atomic.Bool
@@ -107,8 +107,8 @@ func TestTheNextTransactionRunsWhileOneIsSynced(t *testing.T) {
 	requireGapFree(t, readAll(t, j))
 }
 
-// What cannot be brought to the disk is held like what the store refuses: nothing of it is acknowledged, callers may leave, and it is neither
-// lost nor stored twice.
+// What cannot be brought to the disk is held like what the store refuses: nothing of it is acknowledged, callers may
+// leave, and it is neither lost nor stored twice.
 func TestALogThatCannotBeSyncedIsOutwaited(t *testing.T) {
 	t.Parallel()
 	var failing atomic.Bool
@@ -139,14 +139,17 @@ func TestALogThatCannotBeSyncedIsOutwaited(t *testing.T) {
 	stored := make(chan error, n)
 	for i := range n {
 		event := journal.Event{SessionID: "s", Type: fmt.Sprint(i)}
-		err := j.Submit(t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) { return []journal.Event{event}, nil },
+		err := j.Submit(t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) {
+			return []journal.Event{event}, nil
+		},
 			func(_ []journal.Record, err error) { stored <- err })
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	var outage *journal.OutageError
-	if _, err := j.Append(journal.Patient(t.Context(), 50*time.Millisecond), journal.Event{SessionID: "s", Type: "left"}); !errors.As(err, &outage) {
+	if _, err := j.Append(journal.Patient(t.Context(), 50*time.Millisecond),
+		journal.Event{SessionID: "s", Type: "left"}); !errors.As(err, &outage) {
 		t.Fatalf("who waits is told %v", err)
 	}
 	if !errors.Is(outage, syscall.EIO) && outage.Cause == nil {

@@ -53,8 +53,8 @@ func (j *Journal) run(ctx context.Context) {
 	}
 }
 
-// gather collects what is waiting. While one batch commits the next one gathers by itself, so a lone unit never waits for
-// company, unless it says that there is some.
+// gather collects what is waiting. While one batch commits the next one gathers by itself, so a lone unit never waits
+// for company, unless it says that there is some.
 func (j *Journal) gather(first *submission) []*submission {
 	runtime.Gosched() // who is about to submit does so first
 	batch := j.awaitWhole(first)
@@ -116,9 +116,10 @@ func (j *Journal) refuseQueued() {
 	}
 }
 
-// process commits a batch. A unit that fails after writing, or whose events cannot be stored, spoils the shared transaction; then each unit
-// gets its own. While the store refuses (database.Transient) the batch is held and tried again, and nothing after it is begun: producers are
-// slowed, nothing is dropped or overtaken. It returns when the store takes writes.
+// process commits a batch. A unit that fails after writing, or whose events cannot be stored, spoils the shared
+// transaction; then each unit gets its own. While the store refuses (database.Transient) the batch is held and tried
+// again, and nothing after it is begun: producers are slowed, nothing is dropped or overtaken. It returns when the
+// store takes writes.
 func (j *Journal) process(ctx context.Context, batch []*submission) {
 	if len(batch) == 0 {
 		return
@@ -141,7 +142,8 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 			if j.pause(ctx, wait) {
 				continue
 			}
-			j.opts.Logger.Error().Err(err).Int("units", len(batch)).Msg("stopped while the store takes no writes; what was held is not stored")
+			j.opts.Logger.Error().Err(err).Int("units", len(batch)).
+				Msg("stopped while the store takes no writes; what was held is not stored")
 			err = errors.Join(ErrStopped, err)
 		} else if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
 			err = errors.Join(ErrStopped, err) // in the middle of a try
@@ -184,8 +186,8 @@ func (j *Journal) pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// dropCanceled leaves out units whose callers are gone. It comes before a batch's transaction, so none of them has run, or all they did was
-// rolled back.
+// dropCanceled leaves out units whose callers are gone. It comes before a batch's transaction, so none of them has run,
+// or all they did was rolled back.
 func dropCanceled(batch []*submission) []*submission {
 	live := batch[:0]
 	for _, s := range batch {
@@ -211,15 +213,16 @@ type outcome struct {
 	err          error
 }
 
-// maxEvents and maxBytes bound a transaction: with so many events, or bytes of their payloads, it takes no further unit. Nobody then waits
-// for more than this and one unit, and what is published at once is less than what the stream keeps for its readers.
+// maxEvents and maxBytes bound a transaction: with so many events, or bytes of their payloads, it takes no further
+// unit. Nobody then waits for more than this and one unit, and what is published at once is less than what the stream
+// keeps for its readers.
 const (
 	maxEvents = 1024
 	maxBytes  = 2 << 20
 )
 
-// commit runs the batch, or as much of it as one transaction takes, and hands it over to be published. It returns the rest. On an error nobody
-// has been told.
+// commit runs the batch, or as much of it as one transaction takes, and hands it over to be published. It returns the
+// rest. On an error nobody has been told.
 func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*submission, err error) {
 	began, overlaps := time.Now(), j.underWay.Load() > 0
 	j.unheard.Add(1)
@@ -229,41 +232,42 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 		records  []Record
 		outcomes []outcome
 	)
-	transaction, err := j.db.UpdateHolding(ctx, headPosition+j.db.LockClause(), func(tx database.Tx, pos int64) (database.Last, error) {
-		records, outcomes = nil, nil
-		bytes := 0
-		running := withEarlier(ctx, pos, &records)
-		for _, s := range batch {
-			if len(records) >= maxEvents || bytes >= maxBytes {
-				break
+	transaction, err := j.db.UpdateHolding(ctx, headPosition+j.db.LockClause(),
+		func(tx database.Tx, pos int64) (database.Last, error) {
+			records, outcomes = nil, nil
+			bytes := 0
+			running := withEarlier(ctx, pos, &records)
+			for _, s := range batch {
+				if len(records) >= maxEvents || bytes >= maxBytes {
+					break
+				}
+				if s.unit == nil {
+					outcomes = append(outcomes, outcome{first: len(records)})
+					continue
+				}
+				events, err := runUnit(context.WithValue(running, nextKey{}, pos+int64(len(records))+1), s, tx)
+				if reason, ok := refused(err); ok {
+					outcomes = append(outcomes, outcome{err: reason})
+					continue
+				}
+				if err != nil {
+					return database.Last{}, &unitError{err: err}
+				}
+				outcomes = append(outcomes, outcome{first: len(records), count: len(events)})
+				origin := j.origin(s)
+				records = slices.Grow(records, len(events))
+				for i := range events {
+					bytes += len(events[i].Payload)
+					records = append(records, j.record(events[i], origin))
+				}
 			}
-			if s.unit == nil {
-				outcomes = append(outcomes, outcome{first: len(records)})
-				continue
+			if j.opts.Before != nil {
+				if err := j.opts.Before(ctx, tx, pos+1, records); err != nil {
+					return database.Last{}, err
+				}
 			}
-			events, err := runUnit(context.WithValue(running, nextKey{}, pos+int64(len(records))+1), s, tx)
-			if reason, ok := refused(err); ok {
-				outcomes = append(outcomes, outcome{err: reason})
-				continue
-			}
-			if err != nil {
-				return database.Last{}, &unitError{err: err}
-			}
-			outcomes = append(outcomes, outcome{first: len(records), count: len(events)})
-			origin := j.origin(s)
-			records = slices.Grow(records, len(events))
-			for i := range events {
-				bytes += len(events[i].Payload)
-				records = append(records, j.record(events[i], origin))
-			}
-		}
-		if j.opts.Before != nil {
-			if err := j.opts.Before(ctx, tx, pos+1, records); err != nil {
-				return database.Last{}, err
-			}
-		}
-		return j.append(ctx, tx, name, pos, records)
-	})
+			return j.append(ctx, tx, name, pos, records)
+		})
 	if err != nil {
 		for _, s := range batch {
 			s.park()
@@ -282,7 +286,8 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 
 type nextKey struct{}
 
-// NextPos is, within a unit, the position that the first of the events it returns will have; the others follow it. 0 elsewhere.
+// NextPos is, within a unit, the position that the first of the events it returns will have; the others follow it. 0
+// elsewhere.
 func NextPos(ctx context.Context) int64 {
 	pos, _ := ctx.Value(nextKey{}).(int64)
 	return pos
@@ -301,8 +306,9 @@ func runUnit(ctx context.Context, s *submission, tx database.Tx) (events []Event
 // headPosition with the engine's lock clause takes the head row.
 const headPosition = `select pos from journal_head where id = 1`
 
-// lockHead takes the head row: from here to the commit no other writer of any process appends, which is what makes pos and seq gap-free
-// and equal to commit order. It comes first so that units of two processes cannot deadlock on each other's rows.
+// lockHead takes the head row: from here to the commit no other writer of any process appends, which is what makes pos
+// and seq gap-free and equal to commit order. It comes first so that units of two processes cannot deadlock on each
+// other's rows.
 func (j *Journal) lockHead(ctx context.Context, tx database.Tx) (pos int64, err error) {
 	if err := tx.QueryRowContext(ctx, headPosition+j.db.LockClause()).Scan(&pos); err != nil {
 		return 0, fmt.Errorf("lock the journal head: %w", err)
@@ -331,8 +337,9 @@ func (j *Journal) record(event Event, origin Origin) Record {
 	return Record{Event: event, SchemaVersion: SchemaVersion}
 }
 
-// committedAnyway resolves the one doubt a commit can leave: the connection broke while the answer was under way. It asks for as long as
-// that takes, under the head's lock: a backend that is still committing our batch holds it, so what is seen then is final.
+// committedAnyway resolves the one doubt a commit can leave: the connection broke while the answer was under way. It
+// asks for as long as that takes, under the head's lock: a backend that is still committing our batch holds it, so what
+// is seen then is final.
 func (j *Journal) committedAnyway(ctx context.Context, cause error, name string, records []Record) (committed bool) {
 	if !errors.Is(cause, database.ErrCommit) {
 		return false
@@ -379,5 +386,6 @@ func (j *Journal) stands(ctx context.Context, record Record) (bool, error) {
 }
 
 func sameRecord(a, b Record) bool {
-	return a.Pos == b.Pos && a.Seq == b.Seq && a.SessionID == b.SessionID && a.Type == b.Type && a.Time == b.Time && string(a.Payload) == string(b.Payload)
+	return a.Pos == b.Pos && a.Seq == b.Seq && a.SessionID == b.SessionID && a.Type == b.Type && a.Time == b.Time &&
+		string(a.Payload) == string(b.Payload)
 }

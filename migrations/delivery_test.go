@@ -8,7 +8,8 @@ import (
 	"harness/migrations"
 )
 
-// What was decided before decisions were delivered by the owner counts as told, unless its turn still runs: then it is told again.
+// What was decided before decisions were delivered by the owner counts as told, unless its turn still runs: then it is
+// told again.
 func TestDecisionsFromBeforeAreDelivered(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -44,7 +45,8 @@ func TestDecisionsFromBeforeAreDelivered(t *testing.T) {
 			}
 			for id, want := range map[string]int64{"told": 7, "perhaps": 0, "open": 0} {
 				var at int64
-				err := db.Read().QueryRowContext(t.Context(), `select delivered_at from interactive_requests where id = $1`, id).Scan(&at)
+				err := db.Read().QueryRowContext(t.Context(), `select delivered_at from interactive_requests where id = $1`,
+					id).Scan(&at)
 				if err != nil || at != want {
 					t.Errorf("%s was delivered at %d (%v), want %d", id, at, err, want)
 				}

@@ -10,8 +10,8 @@ import (
 	"harness/database"
 )
 
-// Look tells what Up would do and does none of it: From is the store's schema version, 0 for an empty store, To this binary's. From may be
-// greater.
+// Look tells what Up would do and does none of it: From is the store's schema version, 0 for an empty store, To this
+// binary's. From may be greater.
 func Look(ctx context.Context, db *database.DB) (Result, error) {
 	var result Result
 	names, err := fs.Glob(files, "*.sql")
@@ -37,7 +37,8 @@ func Look(ctx context.Context, db *database.DB) (Result, error) {
 	if tables == 0 {
 		return result, nil
 	}
-	err = db.Read().QueryRowContext(ctx, `select coalesce(max(version_id), 0) from goose_db_version where is_applied`).Scan(&result.From)
+	err = db.Read().QueryRowContext(ctx, `select coalesce(max(version_id), 0) from goose_db_version where is_applied`).
+		Scan(&result.From)
 	if err != nil {
 		return Result{}, fmt.Errorf("read the schema version: %w", err)
 	}

@@ -1,7 +1,7 @@
 // Package migrations brings the store's schema to the version this binary was built with.
 //
-// It owns the SQL of every table and the rule that several processes may migrate at once. Migrations are additive: a released one never
-// changes. It must never know what the tables are for.
+// It owns the SQL of every table and the rule that several processes may migrate at once. Migrations are additive: a
+// released one never changes. It must never know what the tables are for.
 package migrations
 
 import (
@@ -27,7 +27,10 @@ type NewerSchemaError struct{ Store, Binary int64 }
 
 // Error implements error.
 func (e *NewerSchemaError) Error() string {
-	return fmt.Sprintf("the database has schema version %d, this binary knows %d: start the newer harness that migrated it, or restore a backup from before the upgrade", e.Store, e.Binary)
+	return fmt.Sprintf(
+		"the database has schema version %d, this binary knows %d: start the newer harness that migrated it, or restore "+
+			"a backup from before the upgrade",
+		e.Store, e.Binary)
 }
 
 // Marker is a table of the first migration, which is never dropped: a store that was migrated has it.
@@ -39,9 +42,9 @@ type Result struct {
 	From, To int64
 }
 
-// Up applies what is missing. Any number of processes may call it on one store at once: each migration is applied exactly once. lockFile
-// is a file beside the SQLite store that serialises them there; Postgres uses an advisory lock. It returns *NewerSchemaError when the
-// store is ahead of this binary, and then changes nothing.
+// Up applies what is missing. Any number of processes may call it on one store at once: each migration is applied
+// exactly once. lockFile is a file beside the SQLite store that serialises them there; Postgres uses an advisory lock.
+// It returns *NewerSchemaError when the store is ahead of this binary, and then changes nothing.
 func Up(ctx context.Context, db *database.DB, lockFile string) (Result, error) {
 	release, err := acquire(db, lockFile)
 	if err != nil {
@@ -88,12 +91,14 @@ func newProvider(ctx context.Context, db *database.DB) (*goose.Provider, error) 
 // newLocker locks this schema of this database only: stores that share a server do not wait for each other.
 func newLocker(ctx context.Context, db *database.DB) (lock.SessionLocker, error) {
 	var store string
-	if err := db.Read().QueryRowContext(ctx, `select current_database() || '.' || coalesce(current_schema(), '')`).Scan(&store); err != nil {
+	if err := db.Read().QueryRowContext(ctx, `select current_database() || '.' || coalesce(current_schema(), '')`).
+		Scan(&store); err != nil {
 		return nil, fmt.Errorf("read the schema's name (does the search_path name an existing one?): %w", err)
 	}
 	id := int64(crc64.Checksum([]byte("harness migrations "+store), crc64.MakeTable(crc64.ECMA)) >> 1)
 	const everySecond, tries = 1, 300
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(id), lock.WithLockTimeout(everySecond, tries), lock.WithUnlockTimeout(everySecond, tries))
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(id), lock.WithLockTimeout(everySecond, tries),
+		lock.WithUnlockTimeout(everySecond, tries))
 	if err != nil {
 		return nil, fmt.Errorf("make the migration lock: %w", err)
 	}

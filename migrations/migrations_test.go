@@ -34,7 +34,8 @@ func TestManyProcessesMigrateOnceAtTheSameTime(t *testing.T) {
 			group.Wait()
 			db := dbtest.Connect(t, opts)
 			var heads int
-			if err := db.Read().QueryRowContext(t.Context(), `select count(*) from journal_head`).Scan(&heads); err != nil || heads != 1 {
+			if err := db.Read().QueryRowContext(t.Context(), `select count(*) from journal_head`).Scan(&heads); err != nil ||
+				heads != 1 {
 				t.Fatalf("%d head rows, %v", heads, err)
 			}
 			again, err := migrations.Up(t.Context(), db, lock)
@@ -57,7 +58,8 @@ func TestANewerSchemaIsRefusedAndLeftAlone(t *testing.T) {
 		}
 		_, err = migrations.Up(t.Context(), db, filepath.Join(t.TempDir(), "lock"))
 		var newer *migrations.NewerSchemaError
-		if !errors.As(err, &newer) || newer.Store != 9999 || newer.Binary < 1 || !strings.Contains(err.Error(), "newer harness") {
+		if !errors.As(err, &newer) || newer.Store != 9999 || newer.Binary < 1 ||
+			!strings.Contains(err.Error(), "newer harness") {
 			t.Fatalf("%v", err)
 		}
 	})

@@ -51,8 +51,9 @@ const (
 	ownedSession = userSession | owned
 )
 
-// rulesOf are the rules of an operation. Workers write transcripts of their own system-owned sessions; lists of unknown sessions are empty;
-// what a runtime does to a conversation it is asked for even when the session is not stored here, and its words are the answer.
+// rulesOf are the rules of an operation. Workers write transcripts of their own system-owned sessions; lists of unknown
+// sessions are empty; what a runtime does to a conversation it is asked for even when the session is not stored here,
+// and its words are the answer.
 func rulesOf(op Operation) rules {
 	switch op {
 	case Read, Upsert:
@@ -81,9 +82,10 @@ func (e *SystemSessionError) Error() string {
 	return fmt.Sprintf("session %s is reserved for workers of the server", e.SessionID)
 }
 
-// Check tells whether an operation may be done on a session: *session.DeletedError, *SystemSessionError, session.ErrNotFound or
-// *session.NotOwnerError or *DisabledRuntimeError when it may not. Every operation checks this itself; who has found something wrong with a request asks first, so
-// that what is wrong with the session is told before.
+// Check tells whether an operation may be done on a session: *session.DeletedError, *SystemSessionError,
+// session.ErrNotFound or *session.NotOwnerError or *DisabledRuntimeError when it may not. Every operation checks this
+// itself; who has found something wrong with a request asks first, so that what is wrong with the session is told
+// before.
 func (s *Service) Check(ctx context.Context, op Operation, sessionID string) error {
 	_, _, err := s.find(ctx, op, sessionID)
 	return err

@@ -15,8 +15,8 @@ import (
 	"harness/session"
 )
 
-// Which operation may be done on which session: deleted ones on none, workers' own and unknown ones on few, another node's on those that do
-// not need its runtime.
+// Which operation may be done on which session: deleted ones on none, workers' own and unknown ones on few, another
+// node's on those that do not need its runtime.
 func TestWhichSessionsAnOperationIsFor(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.SQLite)
@@ -32,15 +32,18 @@ func TestWhichSessionsAnOperationIsFor(t *testing.T) {
 	if _, err := s.Delete(ctx, gone); err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := operations.New(operations.Options{Sessions: session.New(session.Options{Journal: s.journal, DB: db, NodeID: "other", Logger: zerolog.Nop()})})
+	elsewhere := operations.New(
+		operations.Options{
+			Sessions: session.New(session.Options{Journal: s.journal, DB: db, NodeID: "other", Logger: zerolog.Nop()})})
 	const notSystem, known, owned, all = 1, 2, 4, 7
 	for op, want := range map[operations.Operation]int{
 		operations.Read: known, operations.Upsert: known,
-		operations.ReadControls: notSystem | known, operations.EditControls: notSystem | known, operations.StoreSuggested: notSystem | known,
-		operations.Rename: all, operations.Archive: all, operations.Unarchive: all, operations.Resume: all, operations.Delete: all, operations.Send: all,
-		operations.Suggest: all, "one that nobody thought of": all,
-		operations.Interrupt: notSystem | owned, operations.Steer: notSystem | owned, operations.Fork: notSystem | owned,
-		operations.Compact: notSystem | owned, operations.CleanTerminals: notSystem | owned, operations.RollBack: notSystem | owned,
+		operations.ReadControls: notSystem | known, operations.EditControls: notSystem | known,
+		operations.StoreSuggested: notSystem | known, operations.Rename: all, operations.Archive: all,
+		operations.Unarchive: all, operations.Resume: all, operations.Delete: all, operations.Send: all,
+		operations.Suggest: all, "one that nobody thought of": all, operations.Interrupt: notSystem | owned,
+		operations.Steer: notSystem | owned, operations.Fork: notSystem | owned, operations.Compact: notSystem | owned,
+		operations.CleanTerminals: notSystem | owned, operations.RollBack: notSystem | owned,
 		operations.Review: notSystem | owned, operations.AssignProject: notSystem, operations.ListRequests: notSystem,
 	} {
 		var (
@@ -54,13 +57,16 @@ func TestWhichSessionsAnOperationIsFor(t *testing.T) {
 		if err := s.Check(ctx, op, gone); !errors.As(err, &deleted) {
 			t.Errorf("%s of a deleted session: %v", op, err)
 		}
-		if err := s.Check(ctx, op, system); errors.As(err, &reserved) != (want&notSystem != 0) || err != nil && want&notSystem == 0 {
+		if err := s.Check(ctx, op, system); errors.As(err, &reserved) != (want&notSystem != 0) || err != nil &&
+			want&notSystem == 0 {
 			t.Errorf("%s of a worker's session: %v", op, err)
 		}
-		if err := s.Check(ctx, op, "unknown"); errors.Is(err, session.ErrNotFound) != (want&known != 0) || err != nil && want&known == 0 {
+		if err := s.Check(ctx, op, "unknown"); errors.Is(err, session.ErrNotFound) != (want&known != 0) || err != nil &&
+			want&known == 0 {
 			t.Errorf("%s of an unknown session: %v", op, err)
 		}
-		if err := elsewhere.Check(ctx, op, mine); errors.As(err, &foreign) != (want&owned != 0) || err != nil && want&owned == 0 {
+		if err := elsewhere.Check(ctx, op, mine); errors.As(err, &foreign) != (want&owned != 0) || err != nil &&
+			want&owned == 0 {
 			t.Errorf("%s of another node's session: %v", op, err)
 		}
 	}
@@ -137,11 +143,13 @@ func TestWhatConfigurationRefuses(t *testing.T) {
 	s.do(err)
 	var locked *operations.LockedError
 	key := "k"
-	_, err = s.EditSettings(ctx, one.ID, operations.ScopeDefault, operations.SettingsEdit{Key: &key, Value: json.RawMessage("1")}, operations.Audit{})
+	_, err = s.EditSettings(ctx, one.ID, operations.ScopeDefault,
+		operations.SettingsEdit{Key: &key, Value: json.RawMessage("1")}, operations.Audit{})
 	if !errors.As(err, &locked) || locked.Defaults.ApprovalPolicy != "untrusted" {
 		t.Errorf("locked defaults: %v", err)
 	}
-	if _, err := s.DeleteSetting(ctx, "unknown", operations.ScopeDefault, key, operations.Audit{}); !errors.Is(err, session.ErrNotFound) {
+	if _, err := s.DeleteSetting(ctx, "unknown", operations.ScopeDefault, key, operations.Audit{}); !errors.Is(err,
+		session.ErrNotFound) {
 		t.Errorf("locked defaults beside an unknown session: %v", err)
 	}
 	_, suggest := s.Suggest(ctx, one.ID, operations.SuggestionWish{})

@@ -74,13 +74,15 @@ func (a *agent) tell(signal runtime.Signal) {
 	signal.Generation, signal.ReceivedAt = a.generation, time.Now()
 	if signal.Method != "" {
 		signal.Params = javascript.MustEncode(map[string]string{"threadId": signal.ThreadID, "turnId": signal.TurnID})
-		signal.Raw = javascript.MustEncode(map[string]any{"method": signal.Method, "id": signal.RequestID, "params": signal.Params})
+		signal.Raw = javascript.MustEncode(map[string]any{"method": signal.Method, "id": signal.RequestID,
+			"params": signal.Params})
 	}
 	a.sink(runtime.Batch{Generation: a.generation, Signals: []runtime.Signal{signal}})
 }
 
 func (a *agent) notify(threadID, turnID, method string, change runtime.Change) {
-	a.tell(runtime.Signal{Kind: runtime.SignalNotification, Method: method, ThreadID: threadID, TurnID: turnID, Change: change})
+	a.tell(runtime.Signal{Kind: runtime.SignalNotification, Method: method, ThreadID: threadID, TurnID: turnID,
+		Change: change})
 }
 
 func (a *agent) add(turns []runtime.Turn) runtime.Thread {
@@ -151,7 +153,8 @@ var mark = regexp.MustCompile(`MOCK_(HOLD|CMD|ASK|CALL)`)
 
 func (a *agent) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	if in.ActiveTurnID != "" {
-		return runtime.StartedTurn{TurnID: in.ActiveTurnID, Steered: true}, a.SteerTurn(ctx, in.ThreadID, in.ActiveTurnID, in.Input)
+		return runtime.StartedTurn{TurnID: in.ActiveTurnID, Steered: true}, a.SteerTurn(ctx, in.ThreadID,
+			in.ActiveTurnID, in.Input)
 	}
 	var part struct{ Text string }
 	if err := json.Unmarshal(in.Input[0], &part); err != nil {
@@ -179,8 +182,9 @@ func (a *agent) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 		a.mu.Lock()
 		a.asked[string(id)] = turnID
 		a.mu.Unlock()
-		a.tell(runtime.Signal{Kind: runtime.SignalRequest, Method: "test/" + string(kind), ThreadID: in.ThreadID, TurnID: turnID, RequestID: id,
-			Change: runtime.InteractiveRequested{Kind: kind, Summary: "May I?", Questions: json.RawMessage(`[{"id":"q"}]`)}})
+		a.tell(runtime.Signal{Kind: runtime.SignalRequest, Method: "test/" + string(kind), ThreadID: in.ThreadID,
+			TurnID: turnID, RequestID: id, Change: runtime.InteractiveRequested{Kind: kind, Summary: "May I?",
+				Questions: json.RawMessage(`[{"id":"q"}]`)}})
 	}
 	return runtime.StartedTurn{TurnID: turnID}, nil
 }
@@ -266,7 +270,8 @@ func (a *agent) LastTurns(_ context.Context, threadID string, limit int) ([]runt
 	return last[:min(limit, len(last))], nil
 }
 
-func (a *agent) RollBack(_ context.Context, threadID string, numTurns int, last []runtime.Turn) (runtime.RolledBack, error) {
+func (a *agent) RollBack(_ context.Context, threadID string, numTurns int, last []runtime.Turn) (
+	runtime.RolledBack, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	found, err := a.find(threadID)

@@ -13,10 +13,12 @@ type Promise struct {
 	keep func(ctx context.Context, word func(error) string) error
 }
 
-// Keep opens the session, and tells how that went by an event. It goes on when ctx ends; word puts an error for clients.
+// Keep opens the session, and tells how that went by an event. It goes on when ctx ends; word puts an error for
+// clients.
 func (p Promise) Keep(ctx context.Context, word func(error) string) error { return p.keep(ctx, word) }
 
-// CreateLater is Create in a project for a client that is told the session's id afterwards. Call Keep of what it returns.
+// CreateLater is Create in a project for a client that is told the session's id afterwards. Call Keep of what it
+// returns.
 func (s *Service) CreateLater(ctx context.Context, in session.Create, projectID string) (Promise, error) {
 	in, err := s.prepare(in)
 	if err != nil {

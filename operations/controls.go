@@ -59,9 +59,10 @@ func (c Change) Applied() session.Controls {
 	return c.Controls
 }
 
-// SetControls replaces the controls of a scope; Settings nil keeps those there are. *LockedError, *session.SettingsLimitError,
-// *runtime.ControlError.
-func (s *Service) SetControls(ctx context.Context, sessionID string, scope Scope, next session.Controls, audit Audit) (Change, error) {
+// SetControls replaces the controls of a scope; Settings nil keeps those there are. *LockedError,
+// *session.SettingsLimitError, *runtime.ControlError.
+func (s *Service) SetControls(ctx context.Context, sessionID string, scope Scope, next session.Controls, audit Audit) (
+	Change, error) {
 	if err := audit.check(); err != nil {
 		return Change{}, err
 	}
@@ -96,8 +97,8 @@ func (s *Service) Settings(ctx context.Context, sessionID string, scope Scope) (
 	return controls.Settings, nil
 }
 
-// SettingsEdit is a change of settings: one Key with its Value, or several Settings, which are laid over those there are, or with Replace are
-// all there are afterwards.
+// SettingsEdit is a change of settings: one Key with its Value, or several Settings, which are laid over those there
+// are, or with Replace are all there are afterwards.
 type SettingsEdit struct {
 	Key      *string
 	Value    json.RawMessage
@@ -133,7 +134,8 @@ func (e SettingsEdit) merged(current map[string]json.RawMessage) map[string]json
 }
 
 // EditSettings changes settings of a scope. *PartsError, *LockedError, *session.SettingsLimitError.
-func (s *Service) EditSettings(ctx context.Context, sessionID string, scope Scope, edit SettingsEdit, audit Audit) (Change, error) {
+func (s *Service) EditSettings(ctx context.Context, sessionID string, scope Scope, edit SettingsEdit, audit Audit) (
+	Change, error) {
 	if err := s.Check(ctx, EditControls, sessionID); err != nil {
 		return Change{}, err
 	}
@@ -149,18 +151,21 @@ func (s *Service) EditSettings(ctx context.Context, sessionID string, scope Scop
 }
 
 // DeleteSetting removes one setting of a scope; errors as of EditSettings.
-func (s *Service) DeleteSetting(ctx context.Context, sessionID string, scope Scope, key string, audit Audit) (Change, error) {
+func (s *Service) DeleteSetting(ctx context.Context, sessionID string, scope Scope, key string, audit Audit) (
+	Change, error) {
 	if err := s.Check(ctx, EditControls, sessionID); err != nil {
 		return Change{}, err
 	}
-	return s.editSettings(ctx, sessionID, scope, audit, func(current map[string]json.RawMessage) map[string]json.RawMessage {
-		delete(current, key)
-		return current
-	})
+	return s.editSettings(ctx, sessionID, scope, audit,
+		func(current map[string]json.RawMessage) map[string]json.RawMessage {
+			delete(current, key)
+			return current
+		})
 }
 
 func (s *Service) editSettings(
-	ctx context.Context, sessionID string, scope Scope, audit Audit, edit func(map[string]json.RawMessage) map[string]json.RawMessage,
+	ctx context.Context, sessionID string, scope Scope, audit Audit,
+	edit func(map[string]json.RawMessage) map[string]json.RawMessage,
 ) (Change, error) {
 	if err := audit.check(); err != nil {
 		return Change{}, err
@@ -173,7 +178,8 @@ func (s *Service) editSettings(
 
 // edit is apply for who has not checked the session yet.
 func (s *Service) edit(
-	ctx context.Context, sessionID string, scope Scope, audit *session.ControlAudit, edit func(session.Controls) session.Controls,
+	ctx context.Context, sessionID string, scope Scope, audit *session.ControlAudit,
+	edit func(session.Controls) session.Controls,
 ) (Change, error) {
 	if err := s.Check(ctx, EditControls, sessionID); err != nil {
 		return Change{}, err
@@ -183,19 +189,22 @@ func (s *Service) edit(
 
 // apply edits the controls of a scope, unless they are locked.
 func (s *Service) apply(
-	ctx context.Context, sessionID string, scope Scope, audit *session.ControlAudit, edit func(session.Controls) session.Controls,
+	ctx context.Context, sessionID string, scope Scope, audit *session.ControlAudit,
+	edit func(session.Controls) session.Controls,
 ) (Change, error) {
 	var changed session.ControlChange
 	err := session.ErrDefaultsLocked
 	if scope != ScopeDefault || !s.opts.DefaultsLocked {
-		changed, err = s.opts.Controls.EditControls(ctx, sessionID, session.ControlEdit{Defaults: scope == ScopeDefault, Audit: audit, Edit: edit})
+		changed, err = s.opts.Controls.EditControls(ctx, sessionID,
+			session.ControlEdit{Defaults: scope == ScopeDefault, Audit: audit, Edit: edit})
 	}
 	if errors.Is(err, session.ErrDefaultsLocked) {
 		controls, defaults, err := s.opts.Controls.Controls(ctx, sessionID)
 		if err != nil {
 			return Change{}, err
 		}
-		return Change{}, &LockedError{SessionID: sessionID, Controls: withSettings(controls), Defaults: withSettings(defaults)}
+		return Change{}, &LockedError{SessionID: sessionID, Controls: withSettings(controls),
+			Defaults: withSettings(defaults)}
 	}
 	changed.Controls, changed.Defaults = withSettings(changed.Controls), withSettings(changed.Defaults)
 	return Change{Scope: scope, ControlChange: changed}, err

@@ -12,7 +12,8 @@ type InvalidError struct{ Problems []Problem }
 
 // Problem is one thing that is wrong with a request.
 type Problem struct {
-	// Field is the part of the request it is about, as the operation's parameters are called; Index is the element of a list, -1 for none.
+	// Field is the part of the request it is about, as the operation's parameters are called; Index is the element of a
+	// list, -1 for none.
 	Field   string
 	Index   int
 	Message string
@@ -37,8 +38,8 @@ type PartsError struct{ Message string }
 // Error implements error.
 func (e *PartsError) Error() string { return e.Message }
 
-// LockedError refuses a change of the controls new sessions start with, which the server's configuration sets. It tells both controls as
-// they are.
+// LockedError refuses a change of the controls new sessions start with, which the server's configuration sets. It tells
+// both controls as they are.
 type LockedError struct {
 	SessionID          string
 	Controls, Defaults session.Controls

@@ -31,8 +31,8 @@ type Lifecycle struct {
 	Reloaded func()
 }
 
-// Attempt is who wants extensions reloaded, and from where. An empty Role is nobody known. Refused is the code of why they may not, "" for
-// who may.
+// Attempt is who wants extensions reloaded, and from where. An empty Role is nobody known. Refused is the code of why
+// they may not, "" for who may.
 type Attempt struct {
 	Role, Actor, Refused string
 	Origin               extensions.RequestOrigin
@@ -55,7 +55,8 @@ func (e *UnrecordedError) Unwrap() error { return e.Err }
 // auditTimeout bounds the record of an attempt whose client went away.
 const auditTimeout = 10 * time.Second
 
-// Reload reads the extensions anew, for who may, and records every attempt before it is answered, a refused one too. *UnrecordedError.
+// Reload reads the extensions anew, for who may, and records every attempt before it is answered, a refused one too.
+// *UnrecordedError.
 func (l *Lifecycle) Reload(ctx context.Context, by Attempt) (extensions.ReloadResult, error) {
 	// What began is ended and recorded, whether its client waits or not: half of a reload is nothing anybody wants.
 	ctx = context.WithoutCancel(ctx)

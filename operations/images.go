@@ -21,11 +21,13 @@ func checkImages(images []string) error {
 	return &InvalidError{problems}
 }
 
-const imageForms = "An image is a data URL (data:image/png;base64,...), as a text or in {\"url\":...}; remote images and files are not read: " +
+const imageForms = "An image is a data URL (data:image/png;base64,...), as a text or in {\"url\":...}; remote " +
+	"images and files are not read: " +
 	"send the picture itself, or name it in the text for the agent to open"
 
-// imageProblem says what is wrong with an image, "" when nothing is. A path would be read with the rights of the runtime's own process,
-// whatever the session may read; a remote image codex refuses, and a server that loads one can be sent to any address it reaches.
+// imageProblem says what is wrong with an image, "" when nothing is. A path would be read with the rights of the
+// runtime's own process, whatever the session may read; a remote image codex refuses, and a server that loads one can
+// be sent to any address it reaches.
 func imageProblem(text string) string {
 	rest, isData := strings.CutPrefix(text, "data:")
 	if !isData {

@@ -34,22 +34,26 @@ type site struct {
 	dir      string
 }
 
-// open starts a site; adapter makes its runtime, which is started and stopped with it. Its jobs run until they are canceled.
-func open(t *testing.T, db *database.DB, adapter func(sink func(name string) runtime.Sink) runtime.Adapter, edit ...func(*operations.Options)) *site {
+// open starts a site; adapter makes its runtime, which is started and stopped with it. Its jobs run until they are
+// canceled.
+func open(t *testing.T, db *database.DB, adapter func(sink func(name string) runtime.Sink) runtime.Adapter,
+	edit ...func(*operations.Options)) *site {
 	t.Helper()
 	s := &site{t: t, dir: t.TempDir(), journal: journal.New(db, journal.Options{Logger: zerolog.Nop()})}
 	lifecycletest.Run(t, s.journal)
-	s.sessions = session.New(session.Options{Journal: s.journal, DB: db, NodeID: "node", WorkspaceRoot: s.dir, Logger: zerolog.Nop(),
-		Defaults: session.Controls{ApprovalPolicy: "untrusted", NetworkAccess: "restricted", FilesystemSandbox: "read-only"}})
+	s.sessions = session.New(session.Options{Journal: s.journal, DB: db, NodeID: "node", WorkspaceRoot: s.dir,
+		Logger: zerolog.Nop(), Defaults: session.Controls{ApprovalPolicy: "untrusted", NetworkAccess: "restricted",
+			FilesystemSandbox: "read-only"}})
 	lifecycletest.Run(t, s.sessions)
 	one := adapter(s.sessions.Sink)
 	s.sessions.Attach(one)
 	lifecycletest.Run(t, one)
-	waiting := queue.New(queue.Options{Journal: s.journal, DB: db, NodeID: "node", Logger: zerolog.Nop(), Definitions: []queue.Definition{{
-		Type: jobs.TypeSuggestRequest, Run: func(ctx context.Context, _ *queue.Run) (json.RawMessage, error) {
-			<-ctx.Done()
-			return nil, context.Cause(ctx)
-		}}}})
+	waiting := queue.New(queue.Options{Journal: s.journal, DB: db, NodeID: "node", Logger: zerolog.Nop(),
+		Definitions: []queue.Definition{{
+			Type: jobs.TypeSuggestRequest, Run: func(ctx context.Context, _ *queue.Run) (json.RawMessage, error) {
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}}}})
 	lifecycletest.Run(t, waiting)
 	suggestions := jobs.NewSuggestions(db, s.journal, s.sessions)
 	options := operations.Options{Sessions: s.sessions, Controls: s.sessions, Jobs: waiting, Suggestions: suggestions,

@@ -13,8 +13,9 @@ import (
 	"harness/transcript"
 )
 
-// The most that parts of a request may have, whatever protocol it came by: texts in UTF-16 code units, as clients count, and lists in elements. What is
-// required is never blank. A protocol may refuse sooner, in its own words; the operations refuse with *InvalidError.
+// The most that parts of a request may have, whatever protocol it came by: texts in UTF-16 code units, as clients
+// count, and lists in elements. What is required is never blank. A protocol may refuse sooner, in its own words; the
+// operations refuse with *InvalidError.
 const (
 	MaxTitle            = 200
 	MaxProjectName      = 120
@@ -147,7 +148,8 @@ func checkEntries(entries []transcript.Entry) error {
 		p.text("turnId", entry.TurnID, database.MaxKey)
 		p.text("type", entry.Type, 0)
 		p.oneOf("role", entry.Role, "user", "assistant", "system")
-		p.oneOf("status", string(entry.Status), string(transcript.Streaming), string(transcript.Complete), string(transcript.Canceled), string(transcript.Failed))
+		p.oneOf("status", string(entry.Status), string(transcript.Streaming), string(transcript.Complete),
+			string(transcript.Canceled), string(transcript.Failed))
 		for j := of; j < len(p); j++ {
 			p[j].Message = fmt.Sprintf("entry %d: %s", i, p[j].Message)
 		}
@@ -158,7 +160,8 @@ func checkEntries(entries []transcript.Entry) error {
 func (r ReviewRequest) check() error {
 	var p problems
 	p.oneOf("delivery", r.Delivery, "", "inline", "detached")
-	p.oneOf("targetType", r.Target, "", runtime.ReviewUncommitted, runtime.ReviewBranch, runtime.ReviewCommit, runtime.ReviewCustom)
+	p.oneOf("targetType", r.Target, "", runtime.ReviewUncommitted, runtime.ReviewBranch, runtime.ReviewCommit,
+		runtime.ReviewCustom)
 	if r.Title != nil {
 		p.most("title", *r.Title, MaxReviewTitle)
 	}

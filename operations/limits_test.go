@@ -15,8 +15,9 @@ import (
 	"harness/transcript"
 )
 
-// What is too long, blank or unknown is refused by the operation itself, so that it is in every protocol, and nothing is done; at its limit it
-// is taken. Texts are counted as clients count them: a character beyond the first 65,536 is two.
+// What is too long, blank or unknown is refused by the operation itself, so that it is in every protocol, and nothing
+// is done; at its limit it is taken. Texts are counted as clients count them: a character beyond the first 65,536 is
+// two.
 func TestLimitsHoldInEveryProtocol(t *testing.T) {
 	t.Parallel()
 	s, a := openScripted(t, dbtest.Open(t, database.SQLite))
@@ -41,7 +42,8 @@ func TestLimitsHoldInEveryProtocol(t *testing.T) {
 	}
 	setting := func(key string, audit operations.Audit) func() error {
 		return func() error {
-			_, err := s.EditSettings(ctx, one.ID, operations.ScopeSession, operations.SettingsEdit{Key: &key, Value: json.RawMessage("1")}, audit)
+			_, err := s.EditSettings(ctx, one.ID, operations.ScopeSession,
+				operations.SettingsEdit{Key: &key, Value: json.RawMessage("1")}, audit)
 			return err
 		}
 	}
@@ -106,15 +108,26 @@ func TestLimitsHoldInEveryProtocol(t *testing.T) {
 			_, err := s.Suggest(ctx, one.ID, operations.SuggestionWish{Draft: long(operations.MaxDraft + 1)})
 			return err
 		},
-		"requestKey":      store(blank, jobs.Suggestion{Status: jobs.SuggestionStreaming}),
-		"suggestion":      store("k", jobs.Suggestion{Status: jobs.SuggestionStreaming, Suggestion: long(operations.MaxSuggestion + 1)}),
-		"error":           store("k", jobs.Suggestion{Status: jobs.SuggestionStreaming, Error: long(operations.MaxSuggestionError + 1)}),
-		"decision":        decide(operations.ApprovalDecision{Decision: "perhaps"}),
-		"scope":           decide(operations.ApprovalDecision{Decision: "accept", Scope: "year"}),
-		"message":         decide(operations.ApprovalDecision{Decision: "decline", Message: long(operations.MaxReason + 1)}),
-		"decision:answer": func() error { _, err := s.DecideToolInput(ctx, "r", operations.ToolInputDecision{}, "me"); return err },
-		"targetType":      func() error { _, err := s.Review(ctx, one.ID, operations.ReviewRequest{Target: "moon"}); return err },
-		"delivery":        func() error { _, err := s.Review(ctx, one.ID, operations.ReviewRequest{Delivery: "mail"}); return err },
+		"requestKey": store(blank, jobs.Suggestion{Status: jobs.SuggestionStreaming}),
+		"suggestion": store("k",
+			jobs.Suggestion{Status: jobs.SuggestionStreaming, Suggestion: long(operations.MaxSuggestion + 1)}),
+		"error": store("k",
+			jobs.Suggestion{Status: jobs.SuggestionStreaming, Error: long(operations.MaxSuggestionError + 1)}),
+		"decision": decide(operations.ApprovalDecision{Decision: "perhaps"}),
+		"scope":    decide(operations.ApprovalDecision{Decision: "accept", Scope: "year"}),
+		"message":  decide(operations.ApprovalDecision{Decision: "decline", Message: long(operations.MaxReason + 1)}),
+		"decision:answer": func() error {
+			_, err := s.DecideToolInput(ctx, "r", operations.ToolInputDecision{}, "me")
+			return err
+		},
+		"targetType": func() error {
+			_, err := s.Review(ctx, one.ID, operations.ReviewRequest{Target: "moon"})
+			return err
+		},
+		"delivery": func() error {
+			_, err := s.Review(ctx, one.ID, operations.ReviewRequest{Delivery: "mail"})
+			return err
+		},
 		"title:review": func() error {
 			title := long(operations.MaxReviewTitle + 1)
 			_, err := s.Review(ctx, one.ID, operations.ReviewRequest{Target: runtime.ReviewCommit, Title: &title})
@@ -141,8 +154,9 @@ func TestLimitsHoldInEveryProtocol(t *testing.T) {
 	}
 	for what, do := range map[string]func() error{
 		"a title": rename(long(operations.MaxTitle)), "a project": project(long(operations.MaxProjectName), nil),
-		"a setting": setting(long(operations.MaxSettingKey), operations.Audit{Actor: long(operations.MaxActor), Source: long(operations.MaxSource)}),
-		"an entry":  upsert(func(e *transcript.Entry) { e.MessageID = long(database.MaxKey) }),
+		"a setting": setting(long(operations.MaxSettingKey),
+			operations.Audit{Actor: long(operations.MaxActor), Source: long(operations.MaxSource)}),
+		"an entry": upsert(func(e *transcript.Entry) { e.MessageID = long(database.MaxKey) }),
 		"tools": func() error {
 			_, err := s.Create(ctx, session.Create{DynamicTools: tools(operations.MaxTools)})
 			return err

@@ -29,10 +29,13 @@ func TestEveryOperation(t *testing.T) {
 		dbtest.Each(t, func(t *testing.T, db *database.DB) {
 			s, a := openScripted(t, db)
 			drive(s, func() {})
-			if len(a.steered) == 0 || len(a.reviews) != 1 || a.reviews[0] != (runtime.Review{Target: runtime.ReviewCommit, SHA: "abc"}) {
+			if len(a.steered) == 0 || len(a.reviews) != 1 ||
+				a.reviews[0] != (runtime.Review{Target: runtime.ReviewCommit, SHA: "abc"}) {
 				t.Errorf("steered %q, reviewed %+v", a.steered, a.reviews)
 			}
-			if i := slices.IndexFunc(a.replies, func(r runtime.Reply) bool { return r.Decision == "decline" && r.Message == "not now" }); i < 0 {
+			if i := slices.IndexFunc(a.replies, func(r runtime.Reply) bool {
+				return r.Decision == "decline" && r.Message == "not now"
+			}); i < 0 {
 				t.Errorf("no refusal with its reason among %+v", a.replies)
 			}
 		})
@@ -42,8 +45,8 @@ func TestEveryOperation(t *testing.T) {
 		model := mockmodel.Start(t)
 		home := codextest.Home(t, model.URL(), codextest.For(codextest.Default))
 		s := open(t, dbtest.Open(t, database.SQLite), func(sink func(string) runtime.Sink) runtime.Adapter {
-			return codex.New(codex.Options{Bin: codextest.Binary(t, codextest.Default), Home: home, Mark: process.Mark(home, codex.Name),
-				Sink: sink(codex.Name), Env: []string{"HOME=" + home}, Logger: zerolog.Nop()})
+			return codex.New(codex.Options{Bin: codextest.Binary(t, codextest.Default), Home: home,
+				Mark: process.Mark(home, codex.Name), Sink: sink(codex.Name), Env: []string{"HOME=" + home}, Logger: zerolog.Nop()})
 		})
 		drive(s, func() {
 			if err := model.WaitHeld(t.Context(), "a"); err != nil {
@@ -87,7 +90,8 @@ func drive(s *site, held func()) {
 	if s.do(err); renamed.Title != "Named" {
 		t.Errorf("renamed to %q", renamed.Title)
 	}
-	entries := []transcript.Entry{{MessageID: "mine", TurnID: "t", Role: "system", Type: "note", Content: "noted", Status: transcript.Complete}}
+	entries := []transcript.Entry{{MessageID: "mine", TurnID: "t", Role: "system", Type: "note", Content: "noted",
+		Status: transcript.Complete}}
 	stored, err := s.Upsert(ctx, id, entries)
 	if s.do(err); len(stored) != 1 {
 		t.Errorf("stored %s", stored)
@@ -179,7 +183,8 @@ func driveRequests(s *site, id string) {
 	turn, request = s.asked(id, "MOCK_CALL[lookup|{\"id\":\"T\"}]END", runtime.RequestToolCall)
 	text := "found"
 	var invalid *operations.InvalidError
-	_, err = s.AnswerToolCall(ctx, request.ID, operations.ToolCallAnswer{Text: &text, Response: json.RawMessage(`{}`)}, "me")
+	_, err = s.AnswerToolCall(ctx, request.ID, operations.ToolCallAnswer{Text: &text, Response: json.RawMessage(`{}`)},
+		"me")
 	if !errors.As(err, &invalid) {
 		t.Errorf("two answers at once: %v", err)
 	}
@@ -195,7 +200,8 @@ func driveRequests(s *site, id string) {
 	if !errors.As(err, &invalid) {
 		t.Errorf("answers that go nowhere: %v", err)
 	}
-	settled, err = s.DecideToolInput(ctx, request.ID, operations.ToolInputDecision{Decision: "accept", Answers: answers}, "me")
+	settled, err = s.DecideToolInput(ctx, request.ID, operations.ToolInputDecision{Decision: "accept", Answers: answers},
+		"me")
 	if s.do(err); string(settled.Reply.Answers) != string(answers) {
 		t.Errorf("answered %+v", settled.Reply)
 	}
@@ -206,7 +212,8 @@ func driveControls(s *site, id string) {
 	t, ctx := s.t, s.t.Context()
 	model := " m "
 	change, err := s.SetControls(ctx, id, operations.ScopeSession, session.Controls{Model: &model, ApprovalPolicy: "never",
-		NetworkAccess: "restricted", FilesystemSandbox: "read-only", Settings: map[string]json.RawMessage{"a": json.RawMessage("1")}}, operations.Audit{})
+		NetworkAccess: "restricted", FilesystemSandbox: "read-only",
+		Settings: map[string]json.RawMessage{"a": json.RawMessage("1")}}, operations.Audit{})
 	if s.do(err); !change.Changed || *change.Applied().Model != "m" {
 		t.Errorf("changed %+v", change)
 	}
@@ -219,7 +226,8 @@ func driveControls(s *site, id string) {
 		return change
 	}
 	edit(operations.SettingsEdit{Key: &key, Value: json.RawMessage(`"two"`)})
-	if change := edit(operations.SettingsEdit{Settings: map[string]json.RawMessage{"a": json.RawMessage("1")}}); change.Changed {
+	if change := edit(operations.SettingsEdit{
+		Settings: map[string]json.RawMessage{"a": json.RawMessage("1")}}); change.Changed {
 		t.Error("a merge of what is there changed something")
 	}
 	if _, err := s.DeleteSetting(ctx, id, operations.ScopeSession, "a", operations.Audit{}); err != nil {
@@ -229,11 +237,13 @@ func driveControls(s *site, id string) {
 	if s.do(err); len(settings) != 1 || string(settings["b"]) != `"two"` {
 		t.Errorf("settings are %s", settings)
 	}
-	if change := edit(operations.SettingsEdit{Settings: map[string]json.RawMessage{}, Replace: true}); len(change.Applied().Settings) != 0 {
+	if change := edit(operations.SettingsEdit{Settings: map[string]json.RawMessage{}, Replace: true}); len(
+		change.Applied().Settings) != 0 {
 		t.Errorf("replaced by %s", change.Applied().Settings)
 	}
 	var parts *operations.PartsError
-	if _, err := s.EditSettings(ctx, id, operations.ScopeSession, operations.SettingsEdit{Key: &key}, operations.Audit{}); !errors.As(err, &parts) {
+	if _, err := s.EditSettings(ctx, id, operations.ScopeSession, operations.SettingsEdit{Key: &key},
+		operations.Audit{}); !errors.As(err, &parts) {
 		t.Errorf("a key without a value: %v", err)
 	}
 	controls, defaults, err := s.Controls(ctx, id)
@@ -276,7 +286,8 @@ func driveSuggestions(s *site, id string) {
 	if s.do(err); suggested.Status != string(queue.Queued) || suggested.ProjectID != "session:"+id {
 		t.Errorf("suggested %+v", suggested)
 	}
-	if waiting, err := s.Jobs(ctx, "session:"+id, ""); err != nil || len(waiting) != 1 || waiting[0].ID != suggested.JobID {
+	if waiting, err := s.Jobs(ctx, "session:"+id, ""); err != nil || len(waiting) != 1 ||
+		waiting[0].ID != suggested.JobID {
 		t.Errorf("jobs are %+v: %v", waiting, err)
 	}
 	if _, err := s.CancelJob(ctx, suggested.JobID, "test"); err != nil {
@@ -287,7 +298,8 @@ func driveSuggestions(s *site, id string) {
 		s.do(err)
 		return job.State == queue.Canceled
 	})
-	if _, err := s.StoreSuggestion(ctx, id, "k", jobs.Suggestion{Status: jobs.SuggestionComplete}); !errors.Is(err, operations.ErrMissingSuggestion) {
+	if _, err := s.StoreSuggestion(ctx, id, "k", jobs.Suggestion{Status: jobs.SuggestionComplete}); !errors.Is(err,
+		operations.ErrMissingSuggestion) {
 		t.Errorf("a suggestion of nothing: %v", err)
 	}
 	stored, err := s.StoreSuggestion(ctx, id, "k", jobs.Suggestion{Status: jobs.SuggestionComplete, Suggestion: "Go on."})
@@ -304,7 +316,8 @@ func driveConversation(s *site, id string) {
 	}
 	var invalid *operations.InvalidError
 	text := "x"
-	if _, err := s.Review(ctx, id, operations.ReviewRequest{Target: runtime.ReviewCommit, Branch: &text, Instructions: &text}); !errors.As(err, &invalid) ||
+	if _, err := s.Review(ctx, id, operations.ReviewRequest{Target: runtime.ReviewCommit, Branch: &text,
+		Instructions: &text}); !errors.As(err, &invalid) ||
 		len(invalid.Problems) != 2 {
 		t.Errorf("a review of parts that do not go together: %v", err)
 	}

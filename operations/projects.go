@@ -14,9 +14,10 @@ func (s *Service) CreateProject(ctx context.Context, name string, workingDirecto
 	return s.opts.Sessions.CreateProject(ctx, name, workingDirectory)
 }
 
-// RenameProject changes a project's name and, when setDirectory, its working directory (nil clears it); errors as of CreateProject, and
-// session.ErrProjectNotFound.
-func (s *Service) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string, setDirectory bool) (session.Project, error) {
+// RenameProject changes a project's name and, when setDirectory, its working directory (nil clears it); errors as of
+// CreateProject, and session.ErrProjectNotFound.
+func (s *Service) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string,
+	setDirectory bool) (session.Project, error) {
 	if err := checkProject(name, workingDirectory); err != nil {
 		return session.Project{}, err
 	}

@@ -19,38 +19,43 @@ func (s *Service) Requests(ctx context.Context, sessionID string, kind runtime.R
 }
 
 // SessionOfRequest is the session an interactive request belongs to, whatever became of it. session.ErrRequestNotFound.
-func (s *Service) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string, err error) {
+func (s *Service) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string,
+	err error) {
 	return s.opts.Sessions.SessionOfRequest(ctx, requestID, kind)
 }
 
 // accepted is the decision that lets a runtime go on.
 const accepted = "accept"
 
-// ApprovalDecision is a person's answer to an approval: Decision is accept, decline or cancel, Scope turn or session, Choice one of the
-// decisions the runtime offered as it is, Option the name of one, Message the reason.
+// ApprovalDecision is a person's answer to an approval: Decision is accept, decline or cancel, Scope turn or session,
+// Choice one of the decisions the runtime offered as it is, Option the name of one, Message the reason.
 type ApprovalDecision struct {
 	Decision, Scope, Message, Option string
 	Choice                           json.RawMessage
 }
 
 // DecideApproval settles an approval. session.ErrRequestNotFound, *session.SettledError, *runtime.ReplyError.
-func (s *Service) DecideApproval(ctx context.Context, requestID string, in ApprovalDecision, decidedBy string) (session.Request, error) {
+func (s *Service) DecideApproval(ctx context.Context, requestID string, in ApprovalDecision, decidedBy string) (
+	session.Request, error) {
 	if err := checkReply(in.Decision, in.Scope, in.Message); err != nil {
 		return session.Request{}, err
 	}
 	return s.opts.Sessions.Settle(ctx, requestID, runtime.RequestApproval,
-		runtime.Reply{Decision: in.Decision, Scope: in.Scope, Choice: in.Choice, Option: in.Option, Message: in.Message}, decidedBy)
+		runtime.Reply{Decision: in.Decision, Scope: in.Scope, Choice: in.Choice, Option: in.Option, Message: in.Message},
+		decidedBy)
 }
 
-// ToolInputDecision is a person's answer to questions: Answers is the object of answers by question, Response the whole answer in the
-// runtime's words in their place.
+// ToolInputDecision is a person's answer to questions: Answers is the object of answers by question, Response the whole
+// answer in the runtime's words in their place.
 type ToolInputDecision struct {
 	Decision, Message string
 	Answers, Response json.RawMessage
 }
 
-// DecideToolInput settles a request for input; errors as of DecideApproval, and *InvalidError for answers that would go nowhere.
-func (s *Service) DecideToolInput(ctx context.Context, requestID string, in ToolInputDecision, decidedBy string) (session.Request, error) {
+// DecideToolInput settles a request for input; errors as of DecideApproval, and *InvalidError for answers that would go
+// nowhere.
+func (s *Service) DecideToolInput(ctx context.Context, requestID string, in ToolInputDecision, decidedBy string) (
+	session.Request, error) {
 	if err := checkReply(in.Decision, "", in.Message); err != nil {
 		return session.Request{}, err
 	}
@@ -76,16 +81,18 @@ func hasMembers(object json.RawMessage) bool {
 	return json.Unmarshal(object, &members) == nil && len(members) > 0
 }
 
-// ToolCallAnswer is the result of a tool of the client: a Text or ContentItems, or Response, the whole answer in the runtime's words. Success
-// nil is true.
+// ToolCallAnswer is the result of a tool of the client: a Text or ContentItems, or Response, the whole answer in the
+// runtime's words. Success nil is true.
 type ToolCallAnswer struct {
 	Success                *bool
 	Text                   *string
 	ContentItems, Response json.RawMessage
 }
 
-// AnswerToolCall settles a tool call; errors as of DecideApproval, and *InvalidError for parts of which only one would be told.
-func (s *Service) AnswerToolCall(ctx context.Context, requestID string, in ToolCallAnswer, decidedBy string) (session.Request, error) {
+// AnswerToolCall settles a tool call; errors as of DecideApproval, and *InvalidError for parts of which only one would
+// be told.
+func (s *Service) AnswerToolCall(ctx context.Context, requestID string, in ToolCallAnswer, decidedBy string) (
+	session.Request, error) {
 	told := successOf(in.Response)
 	switch {
 	case in.Response != nil && (in.Text != nil || in.ContentItems != nil):
@@ -93,7 +100,8 @@ func (s *Service) AnswerToolCall(ctx context.Context, requestID string, in ToolC
 	case in.Text != nil && in.ContentItems != nil:
 		return session.Request{}, invalid("text", "Give text or contentItems, not both")
 	case in.Response != nil && in.Success != nil && (told == nil || *told != *in.Success):
-		return session.Request{}, invalid("success", "The response is passed on as it is; it says of itself whether the call succeeded")
+		return session.Request{}, invalid("success",
+			"The response is passed on as it is; it says of itself whether the call succeeded")
 	}
 	reply := runtime.Reply{Success: true, ContentItems: json.RawMessage("[]"), Raw: in.Response}
 	if in.Response == nil {
@@ -117,7 +125,8 @@ func successOf(response json.RawMessage) *bool {
 		Success json.RawMessage `json:"success"`
 	}
 	var success bool
-	if json.Unmarshal(response, &said) != nil || said.Success == nil || json.Unmarshal(said.Success, &success) != nil || string(said.Success) == "null" {
+	if json.Unmarshal(response, &said) != nil || said.Success == nil || json.Unmarshal(said.Success, &success) != nil ||
+		string(said.Success) == "null" {
 		return nil
 	}
 	return &success

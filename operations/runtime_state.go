@@ -77,7 +77,8 @@ func (s *Service) RuntimeOfRequest(ctx context.Context, requestID string, kind r
 	return found.Runtime, err
 }
 
-// Find is the session of an id, whatever is to be done with it: errors as of Check with Read. Its Activity is not filled in.
+// Find is the session of an id, whatever is to be done with it: errors as of Check with Read. Its Activity is not
+// filled in.
 func (s *Service) Find(ctx context.Context, sessionID string) (session.Session, error) {
 	found, _, err := s.find(ctx, Read, sessionID)
 	return found, err

@@ -1,9 +1,10 @@
-// Package operations is what a client may ask of the server, whatever protocol it asks in: REST, JSON-RPC, the task API and the command line
-// call the same methods.
+// Package operations is what a client may ask of the server, whatever protocol it asks in: REST, JSON-RPC, the task API
+// and the command line call the same methods.
 //
-// It owns the rules a client meets: which sessions an operation may be done on, which parts of a request go together, what is taken when a
-// client names nothing. Errors are typed; a protocol only words them. It must never know HTTP, a wire name or a runtime's protocol. What the
-// server itself wants (job workers, extensions) is asked of the packages below, where these rules are not met.
+// It owns the rules a client meets: which sessions an operation may be done on, which parts of a request go together,
+// what is taken when a client names nothing. Errors are typed; a protocol only words them. It must never know HTTP, a
+// wire name or a runtime's protocol. What the server itself wants (job workers, extensions) is asked of the packages
+// below, where these rules are not met.
 package operations
 
 import (
@@ -23,14 +24,16 @@ type Sessions interface {
 	Projects
 	Attended
 
-	// Lookup finds a session in the stored rows, adopting one the runtime knows and we do not. It returns *session.DeletedError for a
-	// deleted one and session.ErrNotFound for an unknown one. Rows are read first: a known session costs no runtime call.
+	// Lookup finds a session in the stored rows, adopting one the runtime knows and we do not. It returns
+	// *session.DeletedError for a deleted one and session.ErrNotFound for an unknown one. Rows are read first: a known
+	// session costs no runtime call.
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
 	// CheckOwner refuses with *session.NotOwnerError what needs the runtime of a session that is another node's.
 	CheckOwner(session session.Session) error
 	Create(ctx context.Context, in session.Create) (session.Session, error)
 	List(ctx context.Context, query session.ListQuery) (session.Page, error)
-	// Read reads the session, its native thread (with turns) and the assembled transcript, or a window of it (without turns).
+	// Read reads the session, its native thread (with turns) and the assembled transcript, or a window of it (without
+	// turns).
 	Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error)
 	Rename(ctx context.Context, sessionID, title string) (session.Session, error)
 	Archive(ctx context.Context, sessionID string) (session.Session, error)
@@ -42,7 +45,8 @@ type Sessions interface {
 
 	// Send starts a turn with a message, or steers it into the running one, and returns the turn's id.
 	Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error)
-	// Retry sends what a turn was asked once more, if that was cut off before any tool ran: *session.NotRetryableError otherwise.
+	// Retry sends what a turn was asked once more, if that was cut off before any tool ran: *session.NotRetryableError
+	// otherwise.
 	Retry(ctx context.Context, sessionID, turnID string) (newTurnID string, err error)
 	// Sources tells which files the session's agent reads by itself.
 	Sources(ctx context.Context, sessionID string) (session.Sources, error)
@@ -59,21 +63,24 @@ type Sessions interface {
 	SteerTurn(ctx context.Context, sessionID, turnID, text string) error
 	AskFor(ctx context.Context, sessionID string) error
 
-	// UpsertTranscripts stores the entries, all or none, and announces each as it is, which is also returned as JSON. The session must exist
-	// (Lookup).
+	// UpsertTranscripts stores the entries, all or none, and announces each as it is, which is also returned as JSON. The
+	// session must exist (Lookup).
 	UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) ([]json.RawMessage, error)
 
 	// Requests lists the pending interactive requests of a session, oldest first. An unknown session has none.
 	Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error)
-	// Settle decides a pending request exactly once: ErrRequestNotFound, or *session.SettledError naming how it was settled before.
-	Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (session.Request, error)
+	// Settle decides a pending request exactly once: ErrRequestNotFound, or *session.SettledError naming how it was
+	// settled before.
+	Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (
+		session.Request, error)
 	// SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound.
 	SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string, err error)
 }
 
 // Attended is what the operations need for clients that follow sessions as they are opened, ask and stop.
 type Attended interface {
-	// PromiseSession gives out a temporary id for a session that KeepPromise then opens; RealID is the session's own for it.
+	// PromiseSession gives out a temporary id for a session that KeepPromise then opens; RealID is the session's own for
+	// it.
 	PromiseSession(ctx context.Context, runtimeName, projectID string) (session.Temporary, error)
 	KeepPromise(ctx context.Context, t session.Temporary, in session.Create, word func(error) string) error
 	RealID(ctx context.Context, id string) (string, error)
@@ -90,9 +97,11 @@ type Projects interface {
 	ProjectsAt(ctx context.Context) (projects []session.Project, pos int64, err error)
 	CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error)
 	// RenameProject changes name and, when setDirectory, the working directory (nil clears it).
-	RenameProject(ctx context.Context, projectID, name string, workingDirectory *string, setDirectory bool) (session.Project, error)
+	RenameProject(ctx context.Context, projectID, name string, workingDirectory *string, setDirectory bool) (
+		session.Project, error)
 	DeleteProject(ctx context.Context, projectID string) (session.Project, error)
-	// MoveChats takes the chats out of the project, archived first when archive is set. ErrProjectNotFound, *session.NotMaterializedError.
+	// MoveChats takes the chats out of the project, archived first when archive is set. ErrProjectNotFound,
+	// *session.NotMaterializedError.
 	MoveChats(ctx context.Context, projectID string, archive bool) (session.MovedChats, error)
 	// DeleteChats deletes the chats; skipped are those somebody else deleted meanwhile. ErrProjectNotFound.
 	DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error)
@@ -104,8 +113,8 @@ type Projects interface {
 type Controls interface {
 	// Controls reads a session's controls and those new sessions start with.
 	Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error)
-	// EditControls replaces the session's controls, or with defaults set those of new sessions, by what edit makes of them, in one step:
-	// nothing changes between the value edit is given and the write.
+	// EditControls replaces the session's controls, or with defaults set those of new sessions, by what edit makes of
+	// them, in one step: nothing changes between the value edit is given and the write.
 	EditControls(ctx context.Context, sessionID string, edit session.ControlEdit) (session.ControlChange, error)
 }
 
@@ -129,7 +138,8 @@ type SuggestionStore interface {
 
 // Suggester has suggested requests made. *jobs.Suggester implements it.
 type Suggester interface {
-	// Request queues a suggestion; RequestAndWait waits for it as well, as long as a client may be kept waiting. *queue.Error.
+	// Request queues a suggestion; RequestAndWait waits for it as well, as long as a client may be kept waiting.
+	// *queue.Error.
 	Request(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error)
 	RequestAndWait(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error)
 }
@@ -159,6 +169,6 @@ type Service struct {
 // New makes a Service.
 func New(options Options) *Service { return &Service{Projects: options.Sessions, opts: options} }
 
-// lookupPatience is how long a deletion waits for a runtime to say whether it knows a session that is not stored here. With what the
-// deletion itself may wait, that is less than 10 s.
+// lookupPatience is how long a deletion waits for a runtime to say whether it knows a session that is not stored here.
+// With what the deletion itself may wait, that is less than 10 s.
 const lookupPatience = 3 * time.Second

@@ -10,7 +10,8 @@ import (
 	"harness/transcript"
 )
 
-// defaultPage is the number of sessions of a page when a client names none, defaultWindow that of a transcript's entries.
+// defaultPage is the number of sessions of a page when a client names none, defaultWindow that of a transcript's
+// entries.
 const (
 	defaultPage   = 100
 	defaultWindow = 100
@@ -159,8 +160,10 @@ func (s *Service) Delete(ctx context.Context, sessionID string) (session.Deleted
 	return s.opts.Sessions.Delete(ctx, sessionID)
 }
 
-// AssignProject puts a session into a project, or takes it out (nil), and tells which it was in before. *UnknownProjectError.
-func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID *string) (assigned session.Session, previous *string, err error) {
+// AssignProject puts a session into a project, or takes it out (nil), and tells which it was in before.
+// *UnknownProjectError.
+func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID *string) (assigned session.Session,
+	previous *string, err error) {
 	found, _, err := s.find(ctx, AssignProject, sessionID)
 	if err != nil {
 		return session.Session{}, nil, err
@@ -193,7 +196,8 @@ func (s *Service) Upsert(ctx context.Context, sessionID string, entries []transc
 	return s.opts.Sessions.UpsertTranscripts(ctx, sessionID, entries)
 }
 
-// Sources tells which files the agent of a session reads by itself, and which are not what they were when the session began.
+// Sources tells which files the agent of a session reads by itself, and which are not what they were when the session
+// began.
 func (s *Service) Sources(ctx context.Context, sessionID string) (session.Sources, error) {
 	if err := s.Check(ctx, ReadSources, sessionID); err != nil {
 		return session.Sources{}, err

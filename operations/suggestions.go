@@ -8,7 +8,8 @@ import (
 	"harness/session"
 )
 
-// SuggestionWish is what a client wants suggested: a model and effort, "" for the default ones, and a draft to go on from.
+// SuggestionWish is what a client wants suggested: a model and effort, "" for the default ones, and a draft to go on
+// from.
 type SuggestionWish struct {
 	Model         *string
 	Effort, Draft string
@@ -17,7 +18,8 @@ type SuggestionWish struct {
 // CanSuggest tells whether anybody makes suggestions.
 func (s *Service) CanSuggest() bool { return s.opts.Suggester != nil }
 
-// Suggest queues a suggestion of what to ask next in a session; SuggestAndWait waits for it as well. ErrQueueOff, *queue.Error.
+// Suggest queues a suggestion of what to ask next in a session; SuggestAndWait waits for it as well. ErrQueueOff,
+// *queue.Error.
 func (s *Service) Suggest(ctx context.Context, sessionID string, wish SuggestionWish) (jobs.Suggested, error) {
 	payload, err := s.suggestion(ctx, sessionID, wish)
 	if err != nil {
@@ -47,7 +49,8 @@ func (s *Service) suggestion(ctx context.Context, sessionID string, wish Suggest
 	if p.most("draft", wish.Draft, MaxDraft); p != nil {
 		return jobs.SuggestPayload{}, p.err()
 	}
-	payload := jobs.SuggestPayload{ProjectID: ownerOf(found), SourceSessionID: sessionID, Effort: wish.Effort, Draft: wish.Draft}
+	payload := jobs.SuggestPayload{ProjectID: ownerOf(found), SourceSessionID: sessionID, Effort: wish.Effort,
+		Draft: wish.Draft}
 	if model := named(wish.Model); model != nil {
 		payload.Model = *model
 	}
@@ -62,8 +65,10 @@ func ownerOf(s session.Session) string {
 	return "session:" + s.ID
 }
 
-// StoreSuggestion stores a suggestion that somebody made, and returns what is stored then. ErrMissingSuggestion, ErrQueueOff.
-func (s *Service) StoreSuggestion(ctx context.Context, sessionID, requestKey string, next jobs.Suggestion) (jobs.Suggestion, error) {
+// StoreSuggestion stores a suggestion that somebody made, and returns what is stored then. ErrMissingSuggestion,
+// ErrQueueOff.
+func (s *Service) StoreSuggestion(ctx context.Context, sessionID, requestKey string, next jobs.Suggestion) (
+	jobs.Suggestion, error) {
 	if err := s.Check(ctx, StoreSuggested, sessionID); err != nil {
 		return jobs.Suggestion{}, err
 	}

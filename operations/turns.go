@@ -10,8 +10,8 @@ import (
 	"harness/session"
 )
 
-// Send starts a turn with a message, or steers it into the running one, and returns the turn's id. *InvalidError for no text, and for images that
-// are none.
+// Send starts a turn with a message, or steers it into the running one, and returns the turn's id. *InvalidError for no
+// text, and for images that are none.
 func (s *Service) Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error) {
 	if err := s.Check(ctx, Send, sessionID); err != nil {
 		return "", err
@@ -32,7 +32,8 @@ func (s *Service) Retry(ctx context.Context, sessionID, turnID string) (string, 
 	return s.opts.Sessions.Retry(ctx, sessionID, turnID)
 }
 
-// Interrupt ends the running turn, whichever it is for turnID "", and returns its id. session.ErrNoActiveTurn, session.ErrWrongTurn.
+// Interrupt ends the running turn, whichever it is for turnID "", and returns its id. session.ErrNoActiveTurn,
+// session.ErrWrongTurn.
 func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error) {
 	_, found, err := s.find(ctx, Interrupt, sessionID)
 	if err != nil {
@@ -83,8 +84,8 @@ func (s *Service) CleanTerminals(ctx context.Context, sessionID string) (json.Ra
 	return s.opts.Sessions.CleanTerminals(ctx, sessionID)
 }
 
-// RollBack takes back the last turns of a session, also from its transcript, and returns the runtime's answer. *InvalidError when it has
-// fewer turns. While a turn runs it is refused.
+// RollBack takes back the last turns of a session, also from its transcript, and returns the runtime's answer.
+// *InvalidError when it has fewer turns. While a turn runs it is refused.
 func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int64) (json.RawMessage, error) {
 	_, found, err := s.find(ctx, RollBack, sessionID)
 	if err == nil && !found {
@@ -103,7 +104,8 @@ func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int64
 
 // ReviewRequest says what a client wants reviewed; nil parts were not given.
 type ReviewRequest struct {
-	// Delivery is inline or detached, "" for the runtime's choice; Target one of runtime's targets of a review, "" for ReviewCustom.
+	// Delivery is inline or detached, "" for the runtime's choice; Target one of runtime's targets of a review, "" for
+	// ReviewCustom.
 	Delivery, Target                 string
 	Branch, SHA, Title, Instructions *string
 }
@@ -126,7 +128,8 @@ func (r ReviewRequest) review() (runtime.Review, error) {
 		given, into  *string
 	}{
 		{"branch", runtime.ReviewBranch, r.Branch, &review.Branch}, {"sha", runtime.ReviewCommit, r.SHA, &review.SHA},
-		{"title", runtime.ReviewCommit, r.Title, &review.Title}, {"instructions", runtime.ReviewCustom, r.Instructions, &review.Instructions},
+		{"title", runtime.ReviewCommit, r.Title, &review.Title},
+		{"instructions", runtime.ReviewCustom, r.Instructions, &review.Instructions},
 	} {
 		switch {
 		case part.given == nil:

@@ -18,7 +18,8 @@ import (
 	"harness/queue"
 )
 
-// benchQueue is a started queue on a durable store (SQLite with synchronous=FULL; the test cluster of Postgres has fsync off).
+// benchQueue is a started queue on a durable store (SQLite with synchronous=FULL; the test cluster of Postgres has
+// fsync off).
 func benchQueue(b *testing.B, engine database.Engine, edit func(*queue.Options)) *queue.Queue {
 	b.Helper()
 	opts := dbtest.Options(b, engine)
@@ -63,7 +64,8 @@ func BenchmarkEnqueueToStart(b *testing.B) {
 			took := make([]time.Duration, 0, b.N)
 			for n := 0; b.Loop(); n++ {
 				at := time.Now()
-				result, err := q.Enqueue(b.Context(), queue.Request{Type: "work", ProjectID: fmt.Sprint(n % 50), Payload: json.RawMessage(`{}`)})
+				result, err := q.Enqueue(b.Context(),
+					queue.Request{Type: "work", ProjectID: fmt.Sprint(n % 50), Payload: json.RawMessage(`{}`)})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -79,8 +81,8 @@ func BenchmarkEnqueueToStart(b *testing.B) {
 	}
 }
 
-// BenchmarkDecisions is a full queue: 500 active jobs of 50 projects; one operation is one job through its three decisions (enqueue, start,
-// finish), eight clients keeping the queue full.
+// BenchmarkDecisions is a full queue: 500 active jobs of 50 projects; one operation is one job through its three
+// decisions (enqueue, start, finish), eight clients keeping the queue full.
 func BenchmarkDecisions(b *testing.B) {
 	for _, engine := range dbtest.Engines() {
 		b.Run(string(engine), func(b *testing.B) {
@@ -93,7 +95,8 @@ func BenchmarkDecisions(b *testing.B) {
 				}}}
 			})
 			put := func(n int) error {
-				_, err := q.Enqueue(b.Context(), queue.Request{Type: "work", ProjectID: fmt.Sprint(n % 50), Payload: json.RawMessage(`{}`)})
+				_, err := q.Enqueue(b.Context(),
+					queue.Request{Type: "work", ProjectID: fmt.Sprint(n % 50), Payload: json.RawMessage(`{}`)})
 				return err
 			}
 			// A thousand jobs ahead would be over the bound; 500 waiting ones are what the contract allows.

@@ -24,15 +24,16 @@ type cancelCase struct {
 	forced bool
 }
 
-// The cancel matrix: queued, running here and running on another node; handlers that cooperate, that are deaf, that succeed all the same;
-// and after the end. Every cell ends within the grace and a quarter of a second.
+// The cancel matrix: queued, running here and running on another node; handlers that cooperate, that are deaf, that
+// succeed all the same; and after the end. Every cell ends within the grace and a quarter of a second.
 func TestQU06CancelMatrix(t *testing.T) {
 	t.Parallel()
 	cases := []cancelCase{
 		{"polite marked", queue.MarkCanceled, "polite", queue.Canceled, "api_cancel", queue.Canceled, false},
 		{"deaf marked", queue.MarkCanceled, "deaf", queue.Canceled, "api_cancel", queue.Canceled, false},
 		{"polite interrupted", queue.InterruptTurn, "polite", queue.Canceled, "cancel_requested", queue.Running, false},
-		{"succeeds when interrupted", queue.InterruptTurn, "succeeds", queue.Canceled, "cancel_requested", queue.Running, false},
+		{"succeeds when interrupted", queue.InterruptTurn, "succeeds", queue.Canceled, "cancel_requested",
+			queue.Running, false},
 		{"deaf interrupted", queue.InterruptTurn, "deaf", queue.Canceled, "interrupt_timeout", queue.Running, true},
 	}
 	for _, engine := range dbtest.Engines() {
@@ -102,7 +103,8 @@ func cancelRunning(t *testing.T, s *store, c cancelCase, elsewhere bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if answer.State != c.answered || (answer.State == queue.Running) != (answer.CompletedAt == nil) || answer.CancelRequestedAt == nil {
+	if answer.State != c.answered || (answer.State == queue.Running) != (answer.CompletedAt == nil) ||
+		answer.CancelRequestedAt == nil {
 		t.Errorf("answered %+v", answer)
 	}
 	ended := waitFinal(t, canceler, job.ID)
@@ -117,7 +119,8 @@ func cancelRunning(t *testing.T, s *store, c cancelCase, elsewhere bool) {
 		t.Errorf("event %v", payload)
 	}
 	var over *queue.TerminalError
-	if _, err := canceler.Cancel(t.Context(), job.ID, "again"); !errors.As(err, &over) || over.Job.State != queue.Canceled {
+	if _, err := canceler.Cancel(t.Context(), job.ID, "again"); !errors.As(err, &over) ||
+		over.Job.State != queue.Canceled {
 		t.Errorf("canceled again: %v", err)
 	}
 	if names := s.names(job.ID); names[len(names)-1] != "orchestrator_job_canceled" {

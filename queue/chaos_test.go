@@ -45,7 +45,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runNode runs jobs until its stdin ends or it is killed. The store may be cut off while it begins: then it begins again.
+// runNode runs jobs until its stdin ends or it is killed. The store may be cut off while it begins: then it begins
+// again.
 func runNode(node string) error {
 	ctx := context.Background()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -118,13 +119,15 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 			ids := fill(t, db)
 			watching, stopWatching := context.WithCancel(t.Context())
 			observed := observe(watching, t, db)
-			// On Postgres every connection of the processes is cut now and then, and restored; the observer and the judge keep theirs.
+			// On Postgres every connection of the processes is cut now and then, and restored; the observer and the judge keep
+			// theirs.
 			var wire *cutter
 			if engine == database.Postgres {
 				wire, opts = newCutter(t, opts)
 			}
 			count := func() (left int) {
-				if err := db.Read().QueryRowContext(t.Context(), `select count(*) from jobs where type = 'work' and state in ('queued', 'running')`).Scan(&left); err != nil {
+				if err := db.Read().QueryRowContext(t.Context(),
+					`select count(*) from jobs where type = 'work' and state in ('queued', 'running')`).Scan(&left); err != nil {
 					t.Fatal(err)
 				}
 				return left
@@ -170,7 +173,8 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 				n.stop(t)
 			}
 			again := checkLives(t, startJournal(t, db), ids)
-			t.Logf("%d kills, %d cuts of every connection, %d starts of a job beyond its first, %d looks of the observer", kills, cuts, again, looks)
+			t.Logf("%d kills, %d cuts of every connection, %d starts of a job beyond its first, %d looks of the observer", kills,
+				cuts, again, looks)
 		})
 	}
 }
@@ -193,7 +197,8 @@ func fill(t *testing.T, db *database.DB) map[string]bool {
 		if n%3 == 0 {
 			priority = queue.Background
 		}
-		ids[enqueue(t, q, queue.Request{Type: "work", ProjectID: fmt.Sprintf("p-%d", n%chaosProjects), SourceSessionID: pointer("s"), Priority: priority}).Job.ID] = true
+		ids[enqueue(t, q, queue.Request{Type: "work", ProjectID: fmt.Sprintf("p-%d", n%chaosProjects),
+			SourceSessionID: pointer("s"), Priority: priority}).Job.ID] = true
 	}
 	stop(t, q)
 	return ids
@@ -208,7 +213,8 @@ func observe(ctx context.Context, t *testing.T, db *database.DB) <-chan int {
 		n := 0
 		for {
 			var running, projects int
-			err := db.Read().QueryRowContext(ctx, `select count(*), count(distinct project_id) from jobs where state = 'running'`).Scan(&running, &projects)
+			err := db.Read().QueryRowContext(ctx,
+				`select count(*), count(distinct project_id) from jobs where state = 'running'`).Scan(&running, &projects)
 			if err == nil && (running > chaosLimit || projects != running) {
 				t.Errorf("%d jobs of %d projects are running", running, projects)
 			}
@@ -224,7 +230,8 @@ func observe(ctx context.Context, t *testing.T, db *database.DB) <-chan int {
 	return looks
 }
 
-// checkLives reads the journal from the beginning: each job was queued, started, and ended once, and nothing of it follows.
+// checkLives reads the journal from the beginning: each job was queued, started, and ended once, and nothing of it
+// follows.
 func checkLives(t *testing.T, j *journal.Journal, ids map[string]bool) (again int) {
 	t.Helper()
 	lives := map[string][]string{}

@@ -14,8 +14,8 @@ import (
 	"harness/journal"
 )
 
-// decider takes the queue's decisions inside a journal unit: it reads, decides, writes and words the events. It holds no state, so a unit
-// may run it twice. Times are in ms.
+// decider takes the queue's decisions inside a journal unit: it reads, decides, writes and words the events. It holds
+// no state, so a unit may run it twice. Times are in ms.
 type decider struct {
 	policy      Policy
 	definitions registry
@@ -67,7 +67,8 @@ const (
 	AlreadyQueued EnqueueStatus = "already_queued"
 )
 
-// EnqueueResult is the job that answers an enqueue. MergeError says why a duplicate could not be merged; the job is unchanged then.
+// EnqueueResult is the job that answers an enqueue. MergeError says why a duplicate could not be merged; the job is
+// unchanged then.
 type EnqueueResult struct {
 	Status     EnqueueStatus
 	Job        Job
@@ -75,7 +76,8 @@ type EnqueueResult struct {
 }
 
 // enqueue decides: type, payload, duplicate, capacity, insert. A duplicate is answered even when the queue is full.
-func (d decider) enqueue(ctx context.Context, tx database.Tx, in Request, now int64) (EnqueueResult, []journal.Event, error) {
+func (d decider) enqueue(ctx context.Context, tx database.Tx, in Request, now int64) (EnqueueResult,
+	[]journal.Event, error) {
 	definition, known := d.definitions[in.Type]
 	if !known {
 		return EnqueueResult{}, nil, journal.Refuse(&Error{CodeUnknownType, "unknown orchestrator job type: " + in.Type})
@@ -97,9 +99,9 @@ func (d decider) enqueue(ctx context.Context, tx database.Tx, in Request, now in
 	if err := d.capacity(ctx, tx, in.ProjectID); err != nil {
 		return EnqueueResult{}, nil, err
 	}
-	job := Job{ID: d.newID(), Type: in.Type, Version: definition.Version, ProjectID: in.ProjectID, SourceSessionID: in.SourceSessionID,
-		Priority: in.Priority, State: Queued, DedupeKey: in.DedupeKey, dedupeMode: definition.Dedupe, Payload: payload,
-		MaxAttempts: in.MaxAttempts, CreatedAt: now}
+	job := Job{ID: d.newID(), Type: in.Type, Version: definition.Version, ProjectID: in.ProjectID,
+		SourceSessionID: in.SourceSessionID, Priority: in.Priority, State: Queued, DedupeKey: in.DedupeKey,
+		dedupeMode: definition.Dedupe, Payload: payload, MaxAttempts: in.MaxAttempts, CreatedAt: now}
 	if job.Priority == "" {
 		job.Priority = definition.Priority
 	}
@@ -121,14 +123,16 @@ func (d decider) duplicate(ctx context.Context, tx database.Tx, definition Defin
 	if definition.Dedupe != DropDuplicate {
 		condition += ` and ` + activeStates
 	}
-	jobs, err := readJobs(ctx, tx, condition, database.EncodeText(in.ProjectID), database.EncodeText(in.Type), database.EncodeText(*in.DedupeKey))
+	jobs, err := readJobs(ctx, tx, condition, database.EncodeText(in.ProjectID), database.EncodeText(in.Type),
+		database.EncodeText(*in.DedupeKey))
 	if err != nil || len(jobs) == 0 {
 		return Job{}, false, err
 	}
 	return jobs[0], true, nil
 }
 
-func (d decider) answerDuplicate(ctx context.Context, tx database.Tx, definition Definition, job Job, incoming json.RawMessage) (EnqueueResult, []journal.Event, error) {
+func (d decider) answerDuplicate(ctx context.Context, tx database.Tx, definition Definition, job Job,
+	incoming json.RawMessage) (EnqueueResult, []journal.Event, error) {
 	result := EnqueueResult{Status: AlreadyQueued, Job: job}
 	if definition.Dedupe != MergeDuplicate {
 		return result, nil, nil
@@ -152,8 +156,8 @@ func mergePayload(definition Definition, existing, incoming json.RawMessage) (js
 	return definition.Validate(merged)
 }
 
-// capacity refuses a job when too many run and wait. Those that wait for a node with their type do not count: if there is none, they would
-// keep all others out.
+// capacity refuses a job when too many run and wait. Those that wait for a node with their type do not count: if there
+// is none, they would keep all others out.
 func (d decider) capacity(ctx context.Context, tx database.Tx, projectID string) error {
 	types, args := d.definitions.condition(1)
 	counted := `(state = 'running' or state = 'queued' and ` + types + `)`
@@ -164,7 +168,8 @@ func (d decider) capacity(ctx context.Context, tx database.Tx, projectID string)
 	if all >= d.policy.MaxGlobal {
 		return journal.Refuse(&Error{CodeFull, "orchestrator queue is at global capacity"})
 	}
-	own, err := count(ctx, tx, counted+` and project_id = $`+strconv.Itoa(len(args)+1), append(args, database.EncodeText(projectID))...)
+	own, err := count(ctx, tx, counted+` and project_id = $`+strconv.Itoa(len(args)+1),
+		append(args, database.EncodeText(projectID))...)
 	if err != nil {
 		return err
 	}
@@ -207,7 +212,8 @@ func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, now in
 	return started, events, nil
 }
 
-func (d decider) start(ctx context.Context, tx database.Tx, id string, who claimant, now int64) (Job, []journal.Event, error) {
+func (d decider) start(ctx context.Context, tx database.Tx, id string, who claimant, now int64) (Job,
+	[]journal.Event, error) {
 	job, err := readJob(ctx, tx, id)
 	if err != nil {
 		return Job{}, nil, err
@@ -219,7 +225,8 @@ func (d decider) start(ctx context.Context, tx database.Tx, id string, who claim
 	}
 	job.State, job.Attempts = Running, job.Attempts+1
 	job.StartedAt, job.LastAttemptAt = &now, &now
-	job.NextAttemptAt, job.Error, job.Result, job.CancelRequestedAt, job.ThreadID, job.TurnID = nil, nil, nil, nil, nil, nil
+	job.NextAttemptAt, job.Error, job.Result, job.CancelRequestedAt, job.ThreadID, job.TurnID =
+		nil, nil, nil, nil, nil, nil
 	job.cancelReason, job.nodeID, job.owner, job.leaseUntil = "", who.node, who.owner, who.leaseUntil
 	if err := errors.Join(saveJob(ctx, tx, job), noteStart(ctx, tx, job)); err != nil {
 		return Job{}, nil, err
@@ -236,9 +243,10 @@ type outcome struct {
 	progress json.RawMessage
 }
 
-// finish records an attempt's outcome, fenced by owner and attempt: whoever lost the job meanwhile gets errFenced and nothing is written.
-// A requested cancel wins over every outcome.
-func (d decider) finish(ctx context.Context, tx database.Tx, id, owner string, attempt int, out outcome, now int64) (Job, []journal.Event, error) {
+// finish records an attempt's outcome, fenced by owner and attempt: whoever lost the job meanwhile gets errFenced and
+// nothing is written. A requested cancel wins over every outcome.
+func (d decider) finish(ctx context.Context, tx database.Tx, id, owner string, attempt int, out outcome, now int64) (
+	Job, []journal.Event, error) {
 	job, err := d.owned(ctx, tx, id, owner, attempt)
 	if err != nil {
 		return Job{}, nil, err
@@ -285,7 +293,8 @@ func (d decider) owned(ctx context.Context, tx database.Tx, id, owner string, at
 }
 
 // requeue gives a job another attempt. There is no event: to clients it is still under way.
-func (d decider) requeue(ctx context.Context, tx database.Tx, job Job, reason string, next int64) (Job, []journal.Event, error) {
+func (d decider) requeue(ctx context.Context, tx database.Tx, job Job, reason string, next int64) (Job,
+	[]journal.Event, error) {
 	job.State, job.Error, job.NextAttemptAt = Queued, &reason, &next
 	job.CancelRequestedAt, job.cancelReason = nil, ""
 	job.nodeID, job.owner, job.leaseUntil = "", "", 0
@@ -293,7 +302,8 @@ func (d decider) requeue(ctx context.Context, tx database.Tx, job Job, reason st
 }
 
 // end brings a job into a final state, tells of it, lets the definition reconcile, and prunes.
-func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State, reason string, result json.RawMessage, now int64) ([]journal.Event, error) {
+func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State, reason string, result json.RawMessage,
+	now int64) ([]journal.Event, error) {
 	job.State, job.CompletedAt, job.NextAttemptAt, job.leaseUntil = state, &now, nil, 0
 	job.Result, job.Error, job.checkpoint = nil, nil, nil
 	if state == Completed {
@@ -315,8 +325,10 @@ func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State,
 	return events, prune(ctx, tx, job.ProjectID, d.policy.Retention)
 }
 
-// announce is what the definition contributes, then the event of the job's new state: who hears the event finds the rest done.
-func (d decider) announce(ctx context.Context, tx database.Tx, hook Contribution, job Job, now int64) ([]journal.Event, error) {
+// announce is what the definition contributes, then the event of the job's new state: who hears the event finds the
+// rest done.
+func (d decider) announce(ctx context.Context, tx database.Tx, hook Contribution, job Job, now int64) (
+	[]journal.Event, error) {
 	var events []journal.Event
 	if hook != nil && d.hooks {
 		contributed, err := hook(ctx, tx, job)
@@ -342,7 +354,8 @@ func (e *hookError) Error() string { return "contribution to job " + e.job + ": 
 func (e *hookError) Unwrap() error { return e.err }
 
 // cancel ends a queued job, or a running one whose definition says so, and asks any other running one to end.
-func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, now int64) (Job, []journal.Event, error) {
+func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, now int64) (Job,
+	[]journal.Event, error) {
 	job, err := readJob(ctx, tx, id)
 	if errors.Is(err, ErrNotFound) {
 		return Job{}, nil, journal.Refuse(err)
@@ -371,7 +384,8 @@ func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, 
 	return job, []journal.Event{wake}, saveJob(ctx, tx, job)
 }
 
-// settleOverdue ends what nobody else will: cancels whose grace is over, and jobs whose node stopped renewing its lease.
+// settleOverdue ends what nobody else will: cancels whose grace is over, and jobs whose node stopped renewing its
+// lease.
 func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64) ([]Job, []journal.Event, error) {
 	overdue, err := readJobs(ctx, tx, `state = 'running' and (cancel_requested_at <= $1 or lease_until <= $2)`,
 		now-d.policy.CancelGrace.Milliseconds(), now)
@@ -382,7 +396,8 @@ func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64) (
 }
 
 // settle recovers jobs; who takes over those that can be gone on with, nobody when it is nil.
-func (d decider) settle(ctx context.Context, tx database.Tx, jobs []Job, who *claimant, now int64) ([]Job, []journal.Event, error) {
+func (d decider) settle(ctx context.Context, tx database.Tx, jobs []Job, who *claimant, now int64) ([]Job,
+	[]journal.Event, error) {
 	var all []journal.Event
 	for i := range jobs {
 		events, err := d.recoverJob(ctx, tx, &jobs[i], who, now)
@@ -394,8 +409,10 @@ func (d decider) settle(ctx context.Context, tx database.Tx, jobs []Job, who *cl
 	return jobs, all, nil
 }
 
-// recoverJob decides what becomes of a job whose process is gone. A cancel that was accepted stays accepted: the original forgot it.
-func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, who *claimant, now int64) ([]journal.Event, error) {
+// recoverJob decides what becomes of a job whose process is gone. A cancel that was accepted stays accepted: the
+// original forgot it.
+func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, who *claimant, now int64) (
+	[]journal.Event, error) {
 	definition, known := d.definitions[job.Type]
 	if job.CancelRequestedAt != nil {
 		reason := errorInterruptTimeout
@@ -425,10 +442,13 @@ func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, who *
 	return nil, err
 }
 
-// recoverNode settles what an earlier process of this node left running, and every queued job whose payload its type does not take. What is
-// queued of a type unknown here stays as it is; what ran of one is queued again, so that its project is free.
-func (d decider) recoverNode(ctx context.Context, tx database.Tx, who claimant, now int64) ([]Job, []journal.Event, error) {
-	jobs, err := readJobs(ctx, tx, `state = 'queued' or (state = 'running' and node_id = $1 and owner <> $2)`, who.node, who.owner)
+// recoverNode settles what an earlier process of this node left running, and every queued job whose payload its type
+// does not take. What is queued of a type unknown here stays as it is; what ran of one is queued again, so that its
+// project is free.
+func (d decider) recoverNode(ctx context.Context, tx database.Tx, who claimant, now int64) ([]Job,
+	[]journal.Event, error) {
+	jobs, err := readJobs(ctx, tx, `state = 'queued' or (state = 'running' and node_id = $1 and owner <> $2)`,
+		who.node, who.owner)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -14,7 +14,8 @@ import (
 	"harness/journal"
 )
 
-// DedupeMode says what an enqueue does when a job of the same project, type and key is there. A job without key is never a duplicate.
+// DedupeMode says what an enqueue does when a job of the same project, type and key is there. A job without key is
+// never a duplicate.
 type DedupeMode string
 
 // The dedupe modes.
@@ -40,8 +41,8 @@ const (
 	InterruptTurn CancelMode = "interrupt_turn"
 )
 
-// Contribution adds rows and events of other packages to a change of a job: they commit in the job's own transaction. It may run more than
-// once and must have no effect but through tx.
+// Contribution adds rows and events of other packages to a change of a job: they commit in the job's own transaction.
+// It may run more than once and must have no effect but through tx.
 type Contribution func(ctx context.Context, tx database.Tx, job Job) ([]journal.Event, error)
 
 // Definition is one type of job: what it does and how it is treated. Type and Run are required.
@@ -59,15 +60,15 @@ type Definition struct {
 	Validate func(payload json.RawMessage) (json.RawMessage, error)
 	// Merge is needed by MergeDuplicate.
 	Merge func(existing, incoming json.RawMessage) (json.RawMessage, error)
-	// Run does the work of one attempt and returns the job's result. ctx ends at the timeout, on a forced cancel and when the job was
-	// lost to another node; context.Cause says which.
+	// Run does the work of one attempt and returns the job's result. ctx ends at the timeout, on a forced cancel and when
+	// the job was lost to another node; context.Cause says which.
 	Run func(ctx context.Context, run *Run) (json.RawMessage, error)
 	// Retryable classifies an attempt's error; nil is the shared classification (see Retryable).
 	Retryable func(err error) bool
 	// Delay is the wait before the attempt after the n-th; nil is exponential (see BackoffDelay).
 	Delay func(attempt int) time.Duration
-	// Resumable: a handler that stored a checkpoint (Run.SetCheckpoint) goes on from it when its process is gone, as the same attempt. An
-	// attempt without one is recovered like that of any other type.
+	// Resumable: a handler that stored a checkpoint (Run.SetCheckpoint) goes on from it when its process is gone, as the
+	// same attempt. An attempt without one is recovered like that of any other type.
 	Resumable bool
 	// Cancel is MarkCanceled when empty; Interrupt is called, best effort, on a cancel with InterruptTurn.
 	Cancel    CancelMode

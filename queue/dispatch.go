@@ -11,7 +11,8 @@ import (
 	"harness/journal"
 )
 
-// dispatch is the one goroutine that looks what there is to do: after each piece of news, at the next known deadline, and every Poll.
+// dispatch is the one goroutine that looks what there is to do: after each piece of news, at the next known deadline,
+// and every Poll.
 func (q *Queue) dispatch(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -50,7 +51,8 @@ func (q *Queue) overview(ctx context.Context) (view overview, err error) {
 		return view, err
 	}
 	mine, args := q.owing(1)
-	err = q.db.Read().QueryRowContext(ctx, `select coalesce(min(reconcile_at), 0) from jobs where reconcile_at is not null and `+mine, args...).Scan(&view.owed)
+	err = q.db.Read().QueryRowContext(ctx,
+		`select coalesce(min(reconcile_at), 0) from jobs where reconcile_at is not null and `+mine, args...).Scan(&view.owed)
 	if err != nil {
 		return view, fmt.Errorf("look for owed reconciliations: %w", err)
 	}
@@ -81,7 +83,8 @@ func (q *Queue) readQueued(ctx context.Context, view *overview) error {
 	}, `select type, count(*), min(coalesce(next_attempt_at, 0)) from jobs where state = 'queued' group by type`)
 }
 
-// Unrunnable counts the queued jobs of types this node does not have, by type, as last seen: they wait for a node that has them.
+// Unrunnable counts the queued jobs of types this node does not have, by type, as last seen: they wait for a node that
+// has them.
 func (q *Queue) Unrunnable() map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -152,7 +155,8 @@ func (q *Queue) look(ctx context.Context) (time.Duration, error) {
 func (q *Queue) settleOverdue(ctx context.Context) error {
 	return q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
 		for id, attempt := range q.ownRuns() {
-			_, err := tx.ExecContext(ctx, `update jobs set lease_until = $1 where id = $2 and state = 'running' and owner = $3 and attempts = $4`,
+			_, err := tx.ExecContext(ctx,
+				`update jobs set lease_until = $1 where id = $2 and state = 'running' and owner = $3 and attempts = $4`,
 				q.now()+q.opts.Lease.Milliseconds(), id, q.owner, attempt)
 			if err != nil {
 				return nil, fmt.Errorf("renew the lease of job %s: %w", id, err)
@@ -183,8 +187,8 @@ func (q *Queue) claim(ctx context.Context) error {
 	return nil
 }
 
-// follow brings the local runs in line with the store: those that are over elsewhere are aborted, those to be canceled are told, and a job
-// that is ours without a run (the answer to its claim was lost) gets one.
+// follow brings the local runs in line with the store: those that are over elsewhere are aborted, those to be canceled
+// are told, and a job that is ours without a run (the answer to its claim was lost) gets one.
 func (q *Queue) follow(running []Job) {
 	stored := map[string]Job{}
 	for _, job := range running {
@@ -204,7 +208,8 @@ func (q *Queue) follow(running []Job) {
 		}
 	}
 	for id, job := range stored {
-		// A run that just ended may still show as running in what was read before: only an attempt that never began here is an orphan.
+		// A run that just ended may still show as running in what was read before: only an attempt that never began here is
+		// an orphan.
 		if q.begun[id] != job.Attempts {
 			orphans = append(orphans, job)
 		}

@@ -14,18 +14,20 @@ import (
 
 func dedupes() []queue.Definition {
 	var all []queue.Definition
-	for _, mode := range []queue.DedupeMode{queue.DedupeNone, queue.SingleFlight, queue.DropDuplicate, queue.MergeDuplicate} {
-		all = append(all, queue.Definition{Type: string(mode), Dedupe: mode, Run: done, Merge: func(existing, incoming json.RawMessage) (json.RawMessage, error) {
-			if string(incoming) == `{"bad":1}` {
-				return nil, errors.New("cannot merge")
-			}
-			return json.RawMessage(`[` + string(existing) + `,` + string(incoming) + `]`), nil
-		}, Validate: func(payload json.RawMessage) (json.RawMessage, error) {
-			if string(payload) == `{"refuse":1}` {
-				return nil, errors.New("refused")
-			}
-			return payload, nil
-		}})
+	for _, mode := range []queue.DedupeMode{queue.DedupeNone, queue.SingleFlight, queue.DropDuplicate,
+		queue.MergeDuplicate} {
+		all = append(all, queue.Definition{Type: string(mode), Dedupe: mode, Run: done,
+			Merge: func(existing, incoming json.RawMessage) (json.RawMessage, error) {
+				if string(incoming) == `{"bad":1}` {
+					return nil, errors.New("cannot merge")
+				}
+				return json.RawMessage(`[` + string(existing) + `,` + string(incoming) + `]`), nil
+			}, Validate: func(payload json.RawMessage) (json.RawMessage, error) {
+				if string(payload) == `{"refuse":1}` {
+					return nil, errors.New("refused")
+				}
+				return payload, nil
+			}})
 	}
 	return all
 }
@@ -34,7 +36,8 @@ func dedupes() []queue.Definition {
 func slow(s *store, definitions []queue.Definition, options ...option) (*queue.Queue, *gate) {
 	s.t.Helper()
 	g := newGate()
-	q := s.start("n", append(definitions, queue.Definition{Type: "hold", Run: g.run}), append([]option{func(o *queue.Options) { o.Policy.Concurrency = 1 }}, options...)...)
+	q := s.start("n", append(definitions, queue.Definition{Type: "hold", Run: g.run}),
+		append([]option{func(o *queue.Options) { o.Policy.Concurrency = 1 }}, options...)...)
 	enqueue(s.t, q, queue.Request{Type: "hold", ProjectID: "holder"})
 	g.waitBegun(s.t)
 	return q, g
@@ -51,23 +54,27 @@ func TestDedupeModes(t *testing.T) {
 		for _, mode := range []string{"none", "single_flight", "drop_duplicate", "merge_duplicate"} {
 			first[mode] = enqueue(t, q, request(mode, "p", "k", `{"n":1}`)).Job
 			again := enqueue(t, q, request(mode, "p", "k", `{"n":2}`))
-			if same := again.Job.ID == first[mode].ID; same == (mode == "none") || (again.Status == queue.AlreadyQueued) != same {
+			if same := again.Job.ID == first[mode].ID; same == (mode == "none") ||
+				(again.Status == queue.AlreadyQueued) != same {
 				t.Errorf("%s: second is %s, same job %t", mode, again.Status, same)
 			}
-			for name, other := range map[string]queue.Request{"project": request(mode, "other", "k", `{}`), "key": request(mode, "p", "k2", `{}`), "no key": {Type: mode, ProjectID: "p"}} {
+			for name, other := range map[string]queue.Request{"project": request(mode, "other", "k", `{}`),
+				"key": request(mode, "p", "k2", `{}`), "no key": {Type: mode, ProjectID: "p"}} {
 				if got := enqueue(t, q, other); got.Status != queue.Enqueued {
 					t.Errorf("%s: another %s is %s", mode, name, got.Status)
 				}
 			}
 		}
-		if merged := enqueue(t, q, request("merge_duplicate", "p", "k", `{"bad":1}`)); merged.MergeError == nil || string(merged.Job.Payload) != `[{"n":1},{"n":2}]` {
+		if merged := enqueue(t, q, request("merge_duplicate", "p", "k", `{"bad":1}`)); merged.MergeError == nil ||
+			string(merged.Job.Payload) != `[{"n":1},{"n":2}]` {
 			t.Errorf("after a failed merge the payload is %s (%v)", merged.Job.Payload, merged.MergeError)
 		}
 		close(g.open)
 		for _, job := range first {
 			waitFinal(t, q, job.ID)
 		}
-		for mode, status := range map[string]queue.EnqueueStatus{"single_flight": queue.Enqueued, "drop_duplicate": queue.AlreadyQueued, "merge_duplicate": queue.Enqueued} {
+		for mode, status := range map[string]queue.EnqueueStatus{"single_flight": queue.Enqueued,
+			"drop_duplicate": queue.AlreadyQueued, "merge_duplicate": queue.Enqueued} {
 			if got := enqueue(t, q, request(mode, "p", "k", `{}`)); got.Status != status {
 				t.Errorf("%s after its end: %s", mode, got.Status)
 			}
@@ -94,11 +101,14 @@ func TestCapacityAndWhatComesBeforeIt(t *testing.T) {
 		refused(queue.Request{Type: "none", ProjectID: "p3"}, queue.CodeFull, "orchestrator queue is at global capacity")
 		refused(queue.Request{Type: "none", ProjectID: "p"}, queue.CodeFull, "orchestrator queue is at global capacity")
 		refused(queue.Request{Type: "nope", ProjectID: "p"}, queue.CodeUnknownType, "unknown orchestrator job type: nope")
-		if _, err := q.Enqueue(t.Context(), queue.Request{Type: "none", ProjectID: "p", Payload: json.RawMessage(`{"refuse":1}`)}); code(err) != queue.CodeInvalidPayload {
+		if _, err := q.Enqueue(t.Context(),
+			queue.Request{Type: "none", ProjectID: "p", Payload: json.RawMessage(`{"refuse":1}`)}); code(
+			err) != queue.CodeInvalidPayload {
 			t.Errorf("a bad payload got %v", err)
 		}
 		// Dedupe comes before capacity.
-		if got := enqueue(t, q, queue.Request{Type: "single_flight", ProjectID: "p", DedupeKey: key}); got.Status != queue.AlreadyQueued {
+		if got := enqueue(t, q,
+			queue.Request{Type: "single_flight", ProjectID: "p", DedupeKey: key}); got.Status != queue.AlreadyQueued {
 			t.Errorf("a duplicate at full capacity is %s", got.Status)
 		}
 	})
@@ -110,7 +120,9 @@ func TestConcurrentEnqueuesOnTwoNodes(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		limits := func(o *queue.Options) { o.Policy.MaxPerProject = 10 }
 		q, _ := slow(s, dedupes(), limits)
-		nodes := []*queue.Queue{q, s.openOn(startJournal(t, s.db), "n2", dedupes(), limits, func(o *queue.Options) { o.Policy.Concurrency = 1 })}
+		nodes := []*queue.Queue{q, s.openOn(startJournal(t, s.db), "n2", dedupes(), limits, func(o *queue.Options) {
+			o.Policy.Concurrency = 1
+		})}
 		if err := nodes[1].Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -136,10 +148,12 @@ func TestConcurrentEnqueuesOnTwoNodes(t *testing.T) {
 			group.Wait()
 			return told
 		}
-		if told := race(queue.Request{Type: "single_flight", ProjectID: "p", DedupeKey: pointer("k")}); told["enqueued"] != 1 || told["already_queued"] != 39 {
+		if told := race(queue.Request{Type: "single_flight", ProjectID: "p",
+			DedupeKey: pointer("k")}); told["enqueued"] != 1 || told["already_queued"] != 39 {
 			t.Errorf("one key: %v", told)
 		}
-		if told := race(queue.Request{Type: "none", ProjectID: "full"}); told["enqueued"] != 10 || told["orchestrator queue is at project capacity"] != 30 {
+		if told := race(queue.Request{Type: "none", ProjectID: "full"}); told["enqueued"] != 10 ||
+			told["orchestrator queue is at project capacity"] != 30 {
 			t.Errorf("ten places: %v", told)
 		}
 	})
@@ -169,9 +183,11 @@ func TestStrangeTexts(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		q, _ := slow(s, dedupes())
 		strange := "a\x00b\x01c\u2028"
-		job := enqueue(t, q, queue.Request{Type: "none", ProjectID: strange, SourceSessionID: pointer("s"), DedupeKey: &strange, Payload: json.RawMessage(`{"t":"\u0000"}`)}).Job
+		job := enqueue(t, q, queue.Request{Type: "none", ProjectID: strange, SourceSessionID: pointer("s"),
+			DedupeKey: &strange, Payload: json.RawMessage(`{"t":"\u0000"}`)}).Job
 		jobs, err := q.Jobs(t.Context(), strange, queue.Queued)
-		if err != nil || len(jobs) != 1 || jobs[0].ID != job.ID || jobs[0].ProjectID != strange || *jobs[0].DedupeKey != strange || string(jobs[0].Payload) != `{"t":"\u0000"}` {
+		if err != nil || len(jobs) != 1 || jobs[0].ID != job.ID || jobs[0].ProjectID != strange ||
+			*jobs[0].DedupeKey != strange || string(jobs[0].Payload) != `{"t":"\u0000"}` {
 			t.Errorf("read %+v, %v", jobs, err)
 		}
 		if _, err := q.Job(t.Context(), "no\x00such"); !errors.Is(err, queue.ErrNotFound) {
@@ -194,10 +210,13 @@ func TestKeysHaveASize(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		q, _ := slow(s, dedupes())
 		for _, c := range []struct{ project, key, wrong string }{
-			{long(200), long(512), ""}, {"p", long(513), "dedupeKey"}, {long(201), "k", "projectId"}, {long(3000), long(3000), "projectId"},
+			{long(200), long(512), ""}, {"p", long(513), "dedupeKey"}, {long(201), "k", "projectId"},
+			{long(3000), long(3000), "projectId"},
 		} {
-			_, err := q.Enqueue(t.Context(), queue.Request{Type: "single_flight", ProjectID: c.project, DedupeKey: &c.key, Payload: json.RawMessage(`{}`)})
-			if c.wrong == "" && err != nil || c.wrong != "" && (code(err) != queue.CodeInvalidPayload || !strings.HasPrefix(err.Error(), c.wrong+" is too long")) {
+			_, err := q.Enqueue(t.Context(), queue.Request{Type: "single_flight", ProjectID: c.project, DedupeKey: &c.key,
+				Payload: json.RawMessage(`{}`)})
+			if c.wrong == "" && err != nil || c.wrong != "" &&
+				(code(err) != queue.CodeInvalidPayload || !strings.HasPrefix(err.Error(), c.wrong+" is too long")) {
 				t.Errorf("%d and %d characters: %v", len(c.project)/3, len(c.key)/3, err)
 			}
 		}
@@ -208,10 +227,12 @@ func TestKeysHaveASize(t *testing.T) {
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
-		q := s.start("n", []queue.Definition{{Type: "ok", Run: done}, {Type: "bad", Run: fail("no")}}, func(o *queue.Options) { o.Policy.Retention = 3 })
+		q := s.start("n", []queue.Definition{{Type: "ok", Run: done}, {Type: "bad", Run: fail("no")}},
+			func(o *queue.Options) { o.Policy.Retention = 3 })
 		var ids []string
 		for i, kind := range []string{"bad", "ok", "ok", "ok", "ok", "bad"} {
-			job := enqueue(t, q, queue.Request{Type: kind, ProjectID: "p", Payload: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))}).Job
+			job := enqueue(t, q,
+				queue.Request{Type: kind, ProjectID: "p", Payload: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))}).Job
 			waitFinal(t, q, job.ID)
 			ids = append(ids, job.ID)
 		}

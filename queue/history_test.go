@@ -92,9 +92,11 @@ func playHistory(ctx context.Context, db *database.DB, seed uint64) (failure str
 
 func newHistory(ctx context.Context, tx database.Tx, seed uint64) *history {
 	policy := modelPolicy()
-	m := &model{policy: policy, modes: map[string]DedupeMode{}, asks: map[string]bool{"asked": true, "single": true}, burst: map[string]int{}}
+	m := &model{policy: policy, modes: map[string]DedupeMode{}, asks: map[string]bool{"asked": true, "single": true},
+		burst: map[string]int{}}
 	var definitions []Definition
-	for kind, mode := range map[string]DedupeMode{"single": SingleFlight, "drop": DropDuplicate, "merge": MergeDuplicate, "asked": DedupeNone} {
+	for kind, mode := range map[string]DedupeMode{"single": SingleFlight, "drop": DropDuplicate, "merge": MergeDuplicate,
+		"asked": DedupeNone} {
 		cancel := MarkCanceled
 		if m.asks[kind] {
 			cancel = InterruptTurn
@@ -104,8 +106,12 @@ func newHistory(ctx context.Context, tx database.Tx, seed uint64) *history {
 			Merge: func(_, _ json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"n":0}`), nil }})
 	}
 	ids := 0
-	return &history{ctx: ctx, tx: tx, random: rand.New(rand.NewPCG(seed, 5)), model: m, now: 1_000_000, owners: map[string]string{"a": "a0", "b": "b0"},
-		decider: decider{policy: policy, definitions: newRegistry(definitions), hooks: true, newID: func() string { ids++; return modelID(ids) }}}
+	return &history{ctx: ctx, tx: tx, random: rand.New(rand.NewPCG(seed, 5)), model: m, now: 1_000_000,
+		owners: map[string]string{"a": "a0", "b": "b0"},
+		decider: decider{policy: policy, definitions: newRegistry(definitions), hooks: true, newID: func() string {
+			ids++
+			return modelID(ids)
+		}}}
 }
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
@@ -123,8 +129,9 @@ func (h *history) step() (string, error) {
 	h.model.events = nil
 	switch h.random.IntN(12) {
 	case 0, 1, 2, 3:
-		in := Request{Type: pick(h.random, "single", "drop", "merge", "asked"), ProjectID: pick(h.random, "p", "q"), Priority: pick(h.random, Interactive, Interactive, Background),
-			Payload: json.RawMessage(fmt.Sprintf(`{"n":%d}`, h.random.IntN(9)+1))}
+		in := Request{Type: pick(h.random, "single", "drop", "merge", "asked"), ProjectID: pick(h.random, "p", "q"),
+			Priority: pick(h.random, Interactive, Interactive, Background),
+			Payload:  json.RawMessage(fmt.Sprintf(`{"n":%d}`, h.random.IntN(9)+1))}
 		key := pick(h.random, "", "x", "y")
 		if key != "" {
 			in.DedupeKey = &key

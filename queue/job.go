@@ -1,7 +1,8 @@
-// Package queue is the durable job queue: the contract of a job, the decisions over jobs, and the runner that carries them out.
+// Package queue is the durable job queue: the contract of a job, the decisions over jobs, and the runner that carries
+// them out.
 //
-// It owns the tables jobs and job_lanes, the order in which jobs run, and the `orchestrator_job_*` events. It must never know what
-// a job does (definitions say it, see queue/jobs), HTTP, or a runtime.
+// It owns the tables jobs and job_lanes, the order in which jobs run, and the `orchestrator_job_*` events. It must
+// never know what a job does (definitions say it, see queue/jobs), HTTP, or a runtime.
 //
 // Every decision is a journal.Unit. Units of all processes run one after the other under the lock of the journal's head
 // row, on both engines; that lock is the queue's one decision lock, so there is no other (no advisory lock). State
@@ -108,9 +109,9 @@ func (j Job) MarshalJSON() ([]byte, error) {
 		NextAttemptAt     *string         `json:"nextAttemptAt"`
 		LastAttemptAt     *string         `json:"lastAttemptAt"`
 		RunningContext    runningContext  `json:"runningContext"`
-	}{j.ID, j.Type, j.Version, j.ProjectID, j.SourceSessionID, j.Priority, j.State, j.DedupeKey, j.Payload, result, j.Error, j.Attempts,
-		j.MaxAttempts, isoTime(&j.CreatedAt), isoTime(j.StartedAt), isoTime(j.CompletedAt), isoTime(j.CancelRequestedAt),
-		isoTime(j.NextAttemptAt), isoTime(j.LastAttemptAt), where})
+	}{j.ID, j.Type, j.Version, j.ProjectID, j.SourceSessionID, j.Priority, j.State, j.DedupeKey, j.Payload, result,
+		j.Error, j.Attempts, j.MaxAttempts, isoTime(&j.CreatedAt), isoTime(j.StartedAt), isoTime(j.CompletedAt),
+		isoTime(j.CancelRequestedAt), isoTime(j.NextAttemptAt), isoTime(j.LastAttemptAt), where})
 }
 
 // isoTime is a time in ms in the spelling of the wire, nil for none.

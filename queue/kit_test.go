@@ -46,10 +46,12 @@ func (s *store) open(node string, definitions []queue.Definition, options ...opt
 	return s.openOn(s.journal, node, definitions, options...)
 }
 
-func (s *store) openOn(j *journal.Journal, node string, definitions []queue.Definition, options ...option) *queue.Queue {
+func (s *store) openOn(j *journal.Journal, node string, definitions []queue.Definition,
+	options ...option) *queue.Queue {
 	s.t.Helper()
-	opts := queue.Options{Journal: j, DB: s.db, NodeID: node, Definitions: definitions, Logger: zerolog.New(zerolog.NewTestWriter(s.t)).Level(zerolog.WarnLevel),
-		Poll: 50 * time.Millisecond, Drain: 100 * time.Millisecond, Policy: queue.Policy{CancelGrace: 300 * time.Millisecond}}
+	opts := queue.Options{Journal: j, DB: s.db, NodeID: node, Definitions: definitions,
+		Logger: zerolog.New(zerolog.NewTestWriter(s.t)).Level(zerolog.WarnLevel), Poll: 50 * time.Millisecond,
+		Drain: 100 * time.Millisecond, Policy: queue.Policy{CancelGrace: 300 * time.Millisecond}}
 	for _, edit := range options {
 		edit(&opts)
 	}
@@ -91,7 +93,8 @@ func (s *store) jobEvents(id string) []journal.Record {
 		after = records[len(records)-1].Pos
 		for _, record := range records {
 			var payload struct{ JobID string }
-			if err := json.Unmarshal(record.Payload, &payload); err == nil && payload.JobID == id && record.Type != "queue.cancel_requested" {
+			if err := json.Unmarshal(record.Payload, &payload); err == nil && payload.JobID == id &&
+				record.Type != "queue.cancel_requested" {
 				own = append(own, record)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"harness/queue"
 )
 
-// A stop that leaves jobs to the next process: one that got somewhere stays running and is gone on with from there as the same attempt, one
-// that did not is queued again, and neither has lost an attempt.
+// A stop that leaves jobs to the next process: one that got somewhere stays running and is gone on with from there as
+// the same attempt, one that did not is queued again, and neither has lost an attempt.
 func TestAStopLeavesJobsToTheNextProcess(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -37,7 +37,8 @@ func TestAStopLeavesJobsToTheNextProcess(t *testing.T) {
 			return run.Checkpoint(), nil
 		}
 		types := func(run func(context.Context, *queue.Run) (json.RawMessage, error)) []queue.Definition {
-			return []queue.Definition{{Type: "somewhere", Run: run, Resumable: true}, {Type: "nowhere", Run: run, Resumable: true}}
+			return []queue.Definition{{Type: "somewhere", Run: run, Resumable: true},
+				{Type: "nowhere", Run: run, Resumable: true}}
 		}
 		first := s.start("n", types(wait), func(o *queue.Options) {
 			o.LeaveRunning, o.Drain, o.Policy.Concurrency = true, 1, several+1
@@ -56,14 +57,16 @@ func TestAStopLeavesJobsToTheNextProcess(t *testing.T) {
 		}
 		states := map[string]queue.State{"somewhere": queue.Running, "nowhere": queue.Queued}
 		for project, kind := range kinds {
-			if job, err := first.Job(t.Context(), ids[project]); err != nil || job.State != states[kind] || job.CancelRequestedAt != nil {
+			if job, err := first.Job(t.Context(), ids[project]); err != nil || job.State != states[kind] ||
+				job.CancelRequestedAt != nil {
 				t.Errorf("%s is left as %s, %v", project, job.State, err)
 			}
 		}
 		next := s.start("n", types(tell))
 		results := map[string]string{"somewhere": `{"at":7}`, "nowhere": `"from the start"`}
 		for project, kind := range kinds {
-			if job := waitFinal(t, next, ids[project]); job.State != queue.Completed || job.Attempts != 1 || string(job.Result) != results[kind] {
+			if job := waitFinal(t, next, ids[project]); job.State != queue.Completed || job.Attempts != 1 ||
+				string(job.Result) != results[kind] {
 				t.Errorf("%s ended as %s after %d attempts with %s", project, job.State, job.Attempts, job.Result)
 			}
 		}

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// model is the contract of the queue once more, in memory and as plainly as possible: what the store must agree with after every step.
+// model is the contract of the queue once more, in memory and as plainly as possible: what the store must agree with
+// after every step.
 type model struct {
 	policy Policy
 	modes  map[string]DedupeMode
@@ -60,8 +61,8 @@ func (m *model) enqueue(project, kind, key, payload string, priority Priority, n
 		return "orchestrator queue is at project capacity"
 	}
 	m.nextID++
-	j := &modelJob{id: modelID(m.nextID), project: project, kind: kind, key: key, payload: payload, priority: priority, state: Queued, max: m.policy.MaxAttempts,
-		created: now, next: -1, cancelAt: -1}
+	j := &modelJob{id: modelID(m.nextID), project: project, kind: kind, key: key, payload: payload, priority: priority,
+		state: Queued, max: m.policy.MaxAttempts, created: now, next: -1, cancelAt: -1}
 	m.jobs = append(m.jobs, j)
 	m.tell("orchestrator_job_queued", j)
 	return "enqueued " + j.id
@@ -104,7 +105,8 @@ func (m *model) claim(node, owner string, lease, now int64) {
 			}
 			interactive, background := oldest(Interactive), oldest(Background)
 			switch {
-			case background != nil && now-background.created >= m.policy.BackgroundAging.Milliseconds() && m.burst[project] >= m.policy.MaxBurst:
+			case background != nil && now-background.created >= m.policy.BackgroundAging.Milliseconds() &&
+				m.burst[project] >= m.policy.MaxBurst:
 				choices = append(choices, choice{background, true})
 			case interactive != nil:
 				choices = append(choices, choice{interactive, false})
@@ -235,7 +237,8 @@ func (m *model) sorted() []*modelJob {
 
 func (m *model) settleOverdue(now int64) {
 	for _, j := range m.sorted() {
-		if j.state == Running && (j.cancelAt >= 0 && j.cancelAt <= now-m.policy.CancelGrace.Milliseconds() || j.lease <= now) {
+		if j.state == Running && (j.cancelAt >= 0 && j.cancelAt <= now-m.policy.CancelGrace.Milliseconds() ||
+			j.lease <= now) {
 			m.recover(j, now)
 		}
 	}
@@ -257,8 +260,8 @@ func (j *modelJob) show() string {
 		}
 		return fmt.Sprint(ms)
 	}
-	return fmt.Sprintf("%s %s %s key=%s %s %s %s %d/%d next=%s cancel=%s err=%q owner=%s", j.id, j.project, j.kind, j.key, j.payload, j.priority, j.state, j.attempts, j.max,
-		at(j.next), at(j.cancelAt), j.err, j.owner)
+	return fmt.Sprintf("%s %s %s key=%s %s %s %s %d/%d next=%s cancel=%s err=%q owner=%s", j.id, j.project, j.kind, j.key,
+		j.payload, j.priority, j.state, j.attempts, j.max, at(j.next), at(j.cancelAt), j.err, j.owner)
 }
 
 func showJob(j Job) string {
@@ -274,11 +277,12 @@ func showJob(j Job) string {
 		}
 		return fmt.Sprint(*ms)
 	}
-	return fmt.Sprintf("%s %s %s key=%s %s %s %s %d/%d next=%s cancel=%s err=%q owner=%s", j.ID, j.ProjectID, j.Type, text(j.DedupeKey), j.Payload, j.Priority, j.State, j.Attempts,
-		j.MaxAttempts, at(j.NextAttemptAt), at(j.CancelRequestedAt), text(j.Error), j.owner)
+	return fmt.Sprintf("%s %s %s key=%s %s %s %s %d/%d next=%s cancel=%s err=%q owner=%s", j.ID, j.ProjectID, j.Type,
+		text(j.DedupeKey), j.Payload, j.Priority, j.State, j.Attempts, j.MaxAttempts, at(j.NextAttemptAt),
+		at(j.CancelRequestedAt), text(j.Error), j.owner)
 }
 
 func modelPolicy() Policy {
-	return Policy{Concurrency: 2, MaxGlobal: 7, MaxPerProject: 4, MaxAttempts: 2, BackgroundAging: 15 * time.Second, MaxBurst: 2, Retention: 3,
-		CancelGrace: 1500 * time.Millisecond}.withDefaults()
+	return Policy{Concurrency: 2, MaxGlobal: 7, MaxPerProject: 4, MaxAttempts: 2, BackgroundAging: 15 * time.Second,
+		MaxBurst: 2, Retention: 3, CancelGrace: 1500 * time.Millisecond}.withDefaults()
 }

@@ -46,8 +46,10 @@ func TestAJobIsRunWhereItsSessionIs(t *testing.T) {
 func (s *store) session(id, node string) {
 	s.t.Helper()
 	_, err := s.journal.Commit(s.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		_, err := tx.ExecContext(ctx, `insert into sessions (id, runtime, runtime_session_id, node_id, title, cwd, source, model_provider, thread,
-			system_owned, archived, created_at, updated_at) values ($1, 'codex', $1, $2, '', '', '', '', 'null', 0, 0, 0, 0)`, id, node)
+		_, err := tx.ExecContext(ctx,
+			`insert into sessions (id, runtime, runtime_session_id, node_id, title, cwd, source, model_provider, thread,
+			system_owned, archived, created_at, updated_at) values ($1, 'codex', $1, $2, '', '', '', '', 'null', 0, 0, 0, 0)`,
+			id, node)
 		return nil, err
 	})
 	if err != nil {

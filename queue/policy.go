@@ -28,15 +28,15 @@ type Policy struct {
 
 // DefaultPolicy are codex-manager's defaults.
 func DefaultPolicy() Policy {
-	return Policy{Concurrency: 2, MaxGlobal: 500, MaxPerProject: 100, MaxAttempts: 2, BackgroundAging: 15 * time.Second, MaxBurst: 3,
-		DefaultTimeout: time.Minute, Retention: 200, CancelGrace: 1500 * time.Millisecond}
+	return Policy{Concurrency: 2, MaxGlobal: 500, MaxPerProject: 100, MaxAttempts: 2, BackgroundAging: 15 * time.Second,
+		MaxBurst: 3, DefaultTimeout: time.Minute, Retention: 200, CancelGrace: 1500 * time.Millisecond}
 }
 
 func (p Policy) withDefaults() Policy {
 	d := DefaultPolicy()
 	for _, field := range []struct{ value, fallback *int }{
-		{&p.Concurrency, &d.Concurrency}, {&p.MaxGlobal, &d.MaxGlobal}, {&p.MaxPerProject, &d.MaxPerProject}, {&p.MaxAttempts, &d.MaxAttempts},
-		{&p.MaxBurst, &d.MaxBurst}, {&p.Retention, &d.Retention},
+		{&p.Concurrency, &d.Concurrency}, {&p.MaxGlobal, &d.MaxGlobal}, {&p.MaxPerProject, &d.MaxPerProject},
+		{&p.MaxAttempts, &d.MaxAttempts}, {&p.MaxBurst, &d.MaxBurst}, {&p.Retention, &d.Retention},
 	} {
 		if *field.value <= 0 {
 			*field.value = *field.fallback

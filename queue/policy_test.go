@@ -23,19 +23,30 @@ func TestPick(t *testing.T) {
 		candidates []queue.Candidate
 		want       string
 	}{
-		"nothing":                                      {nil, ""},
-		"interactive before older background":          {[]queue.Candidate{c("b", "p", queue.Background, 9000, 0), c("i", "p", queue.Interactive, 1, 0)}, "i"},
-		"aged background needs the burst":              {[]queue.Candidate{c("b", "p", queue.Background, 15000, 2), c("i", "p", queue.Interactive, 1, 2)}, "i"},
-		"aged background after the burst":              {[]queue.Candidate{c("b", "p", queue.Background, 15000, 3), c("i", "p", queue.Interactive, 1, 3)}, "b"},
-		"young background waits after the burst":       {[]queue.Candidate{c("b", "p", queue.Background, 14999, 3), c("i", "p", queue.Interactive, 1, 3)}, "i"},
-		"forced before other projects":                 {[]queue.Candidate{c("i", "q", queue.Interactive, 50000, 0), c("b", "p", queue.Background, 15000, 3)}, "b"},
-		"interactive of a project before another":      {[]queue.Candidate{c("b", "q", queue.Background, 90000, 0), c("i", "p", queue.Interactive, 1, 0)}, "i"},
-		"older across projects":                        {[]queue.Candidate{c("i1", "q", queue.Interactive, 1, 0), c("i2", "p", queue.Interactive, 2, 0)}, "i2"},
-		"same age: by id":                              {[]queue.Candidate{c("i2", "q", queue.Interactive, 1, 0), c("i1", "p", queue.Interactive, 1, 0)}, "i1"},
-		"a background job alone":                       {[]queue.Candidate{c("b", "p", queue.Background, 0, 9)}, "b"},
-		"one project's burst is not another's":         {[]queue.Candidate{c("b", "p", queue.Background, 15000, 0), c("i", "q", queue.Interactive, 1, 9)}, "i"},
-		"the older of two forced":                      {[]queue.Candidate{c("b1", "p", queue.Background, 15000, 3), c("b2", "q", queue.Background, 16000, 3)}, "b2"},
-		"a forced one holds its project's others back": {[]queue.Candidate{c("i", "p", queue.Interactive, 50000, 3), c("b", "p", queue.Background, 15000, 3)}, "b"},
+		"nothing": {nil, ""},
+		"interactive before older background": {
+			[]queue.Candidate{c("b", "p", queue.Background, 9000, 0), c("i", "p", queue.Interactive, 1, 0)}, "i"},
+		"aged background needs the burst": {
+			[]queue.Candidate{c("b", "p", queue.Background, 15000, 2), c("i", "p", queue.Interactive, 1, 2)}, "i"},
+		"aged background after the burst": {
+			[]queue.Candidate{c("b", "p", queue.Background, 15000, 3), c("i", "p", queue.Interactive, 1, 3)}, "b"},
+		"young background waits after the burst": {
+			[]queue.Candidate{c("b", "p", queue.Background, 14999, 3), c("i", "p", queue.Interactive, 1, 3)}, "i"},
+		"forced before other projects": {[]queue.Candidate{c("i", "q", queue.Interactive, 50000, 0),
+			c("b", "p", queue.Background, 15000, 3)}, "b"},
+		"interactive of a project before another": {
+			[]queue.Candidate{c("b", "q", queue.Background, 90000, 0), c("i", "p", queue.Interactive, 1, 0)}, "i"},
+		"older across projects": {
+			[]queue.Candidate{c("i1", "q", queue.Interactive, 1, 0), c("i2", "p", queue.Interactive, 2, 0)}, "i2"},
+		"same age: by id": {
+			[]queue.Candidate{c("i2", "q", queue.Interactive, 1, 0), c("i1", "p", queue.Interactive, 1, 0)}, "i1"},
+		"a background job alone": {[]queue.Candidate{c("b", "p", queue.Background, 0, 9)}, "b"},
+		"one project's burst is not another's": {
+			[]queue.Candidate{c("b", "p", queue.Background, 15000, 0), c("i", "q", queue.Interactive, 1, 9)}, "i"},
+		"the older of two forced": {[]queue.Candidate{c("b1", "p", queue.Background, 15000, 3),
+			c("b2", "q", queue.Background, 16000, 3)}, "b2"},
+		"a forced one holds its project's others back": {[]queue.Candidate{c("i", "p", queue.Interactive, 50000, 3),
+			c("b", "p", queue.Background, 15000, 3)}, "b"},
 	} {
 		got, found := policy.Pick(one.candidates, now)
 		if got.ID != one.want || found != (one.want != "") {
@@ -51,7 +62,8 @@ func TestDelaysAndClassification(t *testing.T) {
 			t.Errorf("linear after %d: %s", attempt, got)
 		}
 	}
-	for attempt, want := range map[int]time.Duration{0: 100 * time.Millisecond, 1: 100 * time.Millisecond, 4: 800 * time.Millisecond, 9: 25600 * time.Millisecond, 10: 30 * time.Second, 1 << 40: 30 * time.Second} {
+	for attempt, want := range map[int]time.Duration{0: 100 * time.Millisecond, 1: 100 * time.Millisecond,
+		4: 800 * time.Millisecond, 9: 25600 * time.Millisecond, 10: 30 * time.Second, 1 << 40: 30 * time.Second} {
 		if got := queue.BackoffDelay(attempt); got != want {
 			t.Errorf("backoff after %d: %s", attempt, got)
 		}
@@ -60,7 +72,8 @@ func TestDelaysAndClassification(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{fmt.Errorf("agent: %w", queue.ErrTimeout), true}, {fmt.Errorf("no progress: %w", queue.Transient(errors.New("still"))), true},
+		{fmt.Errorf("agent: %w", queue.ErrTimeout), true},
+		{fmt.Errorf("no progress: %w", queue.Transient(errors.New("still"))), true},
 		{fmt.Errorf("send: %w", codex.Refusal("turn/start", -32600, "Thread not found: x")), true},
 		{codex.Refusal("thread/read", -32600, "includeTurns is unavailable"), true},
 		{codex.Refusal("turn/start", -32000, "model temporarily unavailable"), true},

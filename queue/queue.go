@@ -22,12 +22,13 @@ import (
 type Options struct {
 	Journal *journal.Journal
 	DB      *database.DB
-	// NodeID names this server among those that share the store; it is the same after a restart, and no two live processes share it.
+	// NodeID names this server among those that share the store; it is the same after a restart, and no two live processes
+	// share it.
 	NodeID      string
 	Policy      Policy
 	Definitions []Definition
-	// Lease is how long a running job survives the silence of its process (default 15 s); it is renewed every third of it. It must be
-	// well above the difference between the nodes' clocks.
+	// Lease is how long a running job survives the silence of its process (default 15 s); it is renewed every third of it.
+	// It must be well above the difference between the nodes' clocks.
 	Lease time.Duration
 	// Poll is how often the store is asked for what no event told (default 1 s).
 	Poll time.Duration
@@ -92,13 +93,15 @@ func New(opts Options) *Queue {
 	for _, field := range []struct {
 		value    *time.Duration
 		fallback time.Duration
-	}{{&opts.Lease, 15 * time.Second}, {&opts.Poll, time.Second}, {&opts.Drain, 2 * time.Second}, {&opts.ProgressInterval, 250 * time.Millisecond}} {
+	}{{&opts.Lease, 15 * time.Second}, {&opts.Poll, time.Second}, {&opts.Drain, 2 * time.Second},
+		{&opts.ProgressInterval, 250 * time.Millisecond}} {
 		if *field.value <= 0 {
 			*field.value = field.fallback
 		}
 	}
-	q := &Queue{opts: opts, policy: opts.Policy.withDefaults(), definitions: newRegistry(opts.Definitions), journal: opts.Journal, db: opts.DB,
-		log: opts.Logger, owner: uuid.NewString(), wake: make(chan struct{}, 1), stopped: make(chan struct{}), runs: map[string]*Run{}, begun: map[string]int{},
+	q := &Queue{opts: opts, policy: opts.Policy.withDefaults(), definitions: newRegistry(opts.Definitions),
+		journal: opts.Journal, db: opts.DB, log: opts.Logger, owner: uuid.NewString(), wake: make(chan struct{}, 1),
+		stopped: make(chan struct{}), runs: map[string]*Run{}, begun: map[string]int{},
 		waiters: map[string]map[chan struct{}]struct{}{}, told: map[string]bool{}}
 	q.runsDone = sync.NewCond(&q.mu)
 	return q
@@ -148,18 +151,22 @@ func (q *Queue) recover(ctx context.Context) error {
 	})
 }
 
-// decide commits decisions. When a contribution fails they are taken without any: no job waits for its contributions to start or end, and
-// what ends without them owes them.
-func (q *Queue) decide(ctx context.Context, unit func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error)) error {
+// decide commits decisions. When a contribution fails they are taken without any: no job waits for its contributions to
+// start or end, and what ends without them owes them.
+func (q *Queue) decide(ctx context.Context, unit func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event,
+	error)) error {
 	d := q.decider()
 	commit := func() error {
-		_, err := q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return unit(ctx, tx, d) })
+		_, err := q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return unit(ctx, tx, d)
+		})
 		return err
 	}
 	err := commit()
 	var hook *hookError
 	if errors.As(err, &hook) {
-		q.log.Error().Err(err).Str("job", hook.job).Msg("a job's contributions failed; it goes on without, and those of its end are tried again")
+		q.log.Error().Err(err).Str("job", hook.job).
+			Msg("a job's contributions failed; it goes on without, and those of its end are tried again")
 		d.hooks = false
 		return commit()
 	}
@@ -185,7 +192,8 @@ func (q *Queue) Enqueue(ctx context.Context, in Request) (EnqueueResult, error) 
 		return EnqueueResult{}, err
 	}
 	if result.MergeError != nil {
-		q.log.Warn().Err(result.MergeError).Str("job", result.Job.ID).Msg("a duplicate could not be merged; the queued job is unchanged")
+		q.log.Warn().Err(result.MergeError).Str("job", result.Job.ID).
+			Msg("a duplicate could not be merged; the queued job is unchanged")
 	}
 	return result, nil
 }
@@ -198,8 +206,9 @@ func (q *Queue) EnqueueIn(ctx context.Context, tx database.Tx, in Request) (Enqu
 	return q.decider().enqueue(ctx, tx, in, q.now())
 }
 
-// Cancel ends a queued job, or asks a running one to end: the job returned may still be running then, with CancelRequestedAt set, and is
-// over after the grace at the latest, whichever node runs it. ErrNotFound, *TerminalError.
+// Cancel ends a queued job, or asks a running one to end: the job returned may still be running then, with
+// CancelRequestedAt set, and is over after the grace at the latest, whichever node runs it. ErrNotFound,
+// *TerminalError.
 func (q *Queue) Cancel(ctx context.Context, id, reason string) (Job, error) {
 	var job Job
 	err := q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) (events []journal.Event, err error) {
@@ -272,7 +281,8 @@ func (q *Queue) unwatch(id string, heard chan struct{}) {
 	}
 }
 
-// hear is the journal's news, of this process and of others: who waits for a job is told, and the dispatcher looks again.
+// hear is the journal's news, of this process and of others: who waits for a job is told, and the dispatcher looks
+// again.
 func (q *Queue) hear(records []journal.Record) {
 	news := false
 	for _, record := range records {

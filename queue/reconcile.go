@@ -34,10 +34,12 @@ func (q *Queue) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// owing is true of jobs whose debts are this node's to look after: of types it knows, and of any type once nobody paid them in time.
+// owing is true of jobs whose debts are this node's to look after: of types it knows, and of any type once nobody paid
+// them in time.
 func (q *Queue) owing(first int) (condition string, args []any) {
 	types, args := q.definitions.condition(first + 1)
-	return `(` + types + ` or completed_at < $` + strconv.Itoa(first) + `)`, append([]any{q.now() - reconciliationKept.Milliseconds()}, args...)
+	return `(` + types + ` or completed_at < $` + strconv.Itoa(first) +
+		`)`, append([]any{q.now() - reconciliationKept.Milliseconds()}, args...)
 }
 
 func (q *Queue) reconcileJob(ctx context.Context, id string) error {
@@ -47,13 +49,16 @@ func (q *Queue) reconcileJob(ctx context.Context, id string) error {
 		return events, err
 	})
 	if err == nil && dropped {
-		q.log.Error().Str("job", id).Dur("after", reconciliationKept).Msg("a finished job's reconciliation kept failing; what it promised stays as it is")
+		q.log.Error().Str("job", id).Dur("after", reconciliationKept).
+			Msg("a finished job's reconciliation kept failing; what it promised stays as it is")
 	}
 	return err
 }
 
-// reconcile lets the definition reconcile an ended job. Without hooks it is put off, and dropped when it has been owed for too long.
-func (d decider) reconcile(ctx context.Context, tx database.Tx, id string, now int64) (events []journal.Event, dropped bool, err error) {
+// reconcile lets the definition reconcile an ended job. Without hooks it is put off, and dropped when it has been owed
+// for too long.
+func (d decider) reconcile(ctx context.Context, tx database.Tx, id string, now int64) (events []journal.Event,
+	dropped bool, err error) {
 	job, err := readJob(ctx, tx, id)
 	if errors.Is(err, ErrNotFound) || err == nil && job.reconcileAt == nil {
 		return nil, false, nil // another node was faster

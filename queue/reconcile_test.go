@@ -14,8 +14,8 @@ import (
 	"harness/queue"
 )
 
-// A reconciliation that fails when its job ends is owed: it is done as soon as it can be, once, also by another process after a kill, and
-// the job is kept until then.
+// A reconciliation that fails when its job ends is owed: it is done as soon as it can be, once, also by another process
+// after a kill, and the job is kept until then.
 func TestFailedReconciliationIsOwed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -25,10 +25,13 @@ func TestFailedReconciliationIsOwed(t *testing.T) {
 			if broken.Load() {
 				return nil, errors.New("broken")
 			}
-			return []journal.Event{{Type: "reconciled", Payload: json.RawMessage(`{"jobId":"` + job.ID + `","state":"` + string(job.State) + `"}`)}}, nil
+			return []journal.Event{
+				{Type: "reconciled",
+					Payload: json.RawMessage(`{"jobId":"` + job.ID + `","state":"` + string(job.State) + `"}`)}}, nil
 		}
 		g := newGate()
-		definitions := []queue.Definition{{Type: "work", Run: done, OnTerminal: reconcile}, {Type: "held", Run: g.run, OnTerminal: reconcile}}
+		definitions := []queue.Definition{{Type: "work", Run: done, OnTerminal: reconcile},
+			{Type: "held", Run: g.run, OnTerminal: reconcile}}
 		keepOne := func(o *queue.Options) { o.Policy.Retention = 1 }
 		silent := startJournal(t, s.db)
 		first := s.openOn(silent, "n", definitions, keepOne)

@@ -13,12 +13,14 @@ import (
 	"harness/queue"
 )
 
-// What a crashed process left is settled at its next start, with an event and the definition's reconciliation for everything that ends.
+// What a crashed process left is settled at its next start, with an event and the definition's reconciliation for
+// everything that ends.
 func TestRecoveryAtStart(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
 		g := newGate()
-		before := []queue.Definition{{Type: "again", Run: g.run}, {Type: "last", Run: g.run}, {Type: "strict", Run: g.run}, {Type: "block", Run: g.run}}
+		before := []queue.Definition{{Type: "again", Run: g.run}, {Type: "last", Run: g.run}, {Type: "strict", Run: g.run},
+			{Type: "block", Run: g.run}}
 		silent := startJournal(t, s.db)
 		crashed := s.openOn(silent, "n", before, func(o *queue.Options) { o.Policy.Concurrency = 3; o.Lease = time.Hour })
 		if err := crashed.Start(t.Context()); err != nil {
@@ -37,16 +39,22 @@ func TestRecoveryAtStart(t *testing.T) {
 		reconciled := func(_ context.Context, _ database.Tx, job queue.Job) ([]journal.Event, error) {
 			return []journal.Event{{Type: "reconciled", Payload: json.RawMessage(`{"jobId":"` + job.ID + `"}`)}}, nil
 		}
-		again := s.start("n", []queue.Definition{{Type: "again", Run: done}, {Type: "last", Run: done, OnTerminal: reconciled},
-			{Type: "strict", Run: done, OnTerminal: reconciled, Validate: func(json.RawMessage) (json.RawMessage, error) { return nil, errors.New("a is missing") }}})
+		again := s.start("n",
+			[]queue.Definition{{Type: "again", Run: done}, {Type: "last", Run: done, OnTerminal: reconciled},
+				{Type: "strict", Run: done, OnTerminal: reconciled, Validate: func(json.RawMessage) (json.RawMessage, error) {
+					return nil, errors.New("a is missing")
+				}}})
 		for kind, want := range map[string]struct {
 			state  queue.State
 			reason string
 			events []string
 		}{
-			"again":  {queue.Completed, "", []string{"orchestrator_job_queued", "orchestrator_job_started", "orchestrator_job_started", "orchestrator_job_completed"}},
-			"last":   {queue.Failed, "recovery_max_attempts_exceeded", []string{"orchestrator_job_queued", "orchestrator_job_started", "reconciled", "orchestrator_job_failed"}},
-			"strict": {queue.Failed, "recovery_invalid_payload:a is missing", []string{"orchestrator_job_queued", "reconciled", "orchestrator_job_failed"}},
+			"again": {queue.Completed, "", []string{"orchestrator_job_queued", "orchestrator_job_started",
+				"orchestrator_job_started", "orchestrator_job_completed"}},
+			"last": {queue.Failed, "recovery_max_attempts_exceeded",
+				[]string{"orchestrator_job_queued", "orchestrator_job_started", "reconciled", "orchestrator_job_failed"}},
+			"strict": {queue.Failed, "recovery_invalid_payload:a is missing",
+				[]string{"orchestrator_job_queued", "reconciled", "orchestrator_job_failed"}},
 		} {
 			job := waitFinal(t, again, ids[kind])
 			reason := ""
@@ -67,7 +75,9 @@ func TestLeaseExpiryAndFencing(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		g := newGate()
 		silent := startJournal(t, s.db)
-		first := s.openOn(silent, "silent", []queue.Definition{{Type: "work", Run: g.run}}, func(o *queue.Options) { o.Lease = 2 * time.Second })
+		first := s.openOn(silent, "silent", []queue.Definition{{Type: "work", Run: g.run}}, func(o *queue.Options) {
+			o.Lease = 2 * time.Second
+		})
 		if err := first.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -38,11 +38,12 @@ type Run struct {
 // Job is the job as it was when the attempt began.
 func (r *Run) Job() Job { return r.job }
 
-// Progress reports how far the attempt is, as any JSON of at most 16 KiB. Only the latest report within an interval becomes an event; none
-// is stored. What can not be reported is dropped: progress never fails a job.
+// Progress reports how far the attempt is, as any JSON of at most 16 KiB. Only the latest report within an interval
+// becomes an event; none is stored. What can not be reported is dropped: progress never fails a job.
 func (r *Run) Progress(report json.RawMessage) {
 	if len(report) == 0 || len(report) > maxProgress || !json.Valid(report) {
-		r.queue.log.Warn().Str("job", r.job.ID).Int("bytes", len(report)).Msg("a progress report is not JSON or too long; it is dropped")
+		r.queue.log.Warn().Str("job", r.job.ID).Int("bytes", len(report)).
+			Msg("a progress report is not JSON or too long; it is dropped")
 		return
 	}
 	r.mu.Lock()
@@ -123,8 +124,8 @@ func (r *Run) lose(cause error) {
 // begin starts an attempt at a job this process has claimed.
 func (q *Queue) begin(job Job) {
 	ctx, abort := context.WithCancelCause(q.running)
-	run := &Run{queue: q, job: job, begun: q.opts.Clock(), ctx: ctx, abort: abort, interrupted: make(chan struct{}), lost: make(chan struct{}),
-		reached:  job.checkpoint,
+	run := &Run{queue: q, job: job, begun: q.opts.Clock(), ctx: ctx, abort: abort, interrupted: make(chan struct{}),
+		lost: make(chan struct{}), reached: job.checkpoint,
 		reported: make(chan struct{}, 1)}
 	q.mu.Lock()
 	q.runs[job.ID] = run
@@ -147,8 +148,8 @@ func (q *Queue) release(run *Run) {
 	q.nudge()
 }
 
-// attempt runs the handler and records what came of it. A handler that does not end within the grace after its time is over is left
-// behind: its job ends all the same, and what it returns later is dropped.
+// attempt runs the handler and records what came of it. A handler that does not end within the grace after its time is
+// over is left behind: its job ends all the same, and what it returns later is dropped.
 func (q *Queue) attempt(r *Run) {
 	definition := q.definitions[r.job.Type]
 	done := make(chan outcome, 1) // buffered: a handler that was left behind must be able to end
@@ -183,7 +184,8 @@ func (q *Queue) attempt(r *Run) {
 			r.abort(ErrTimeout)
 			grace = time.After(q.policy.CancelGrace)
 		case <-grace:
-			q.log.Error().Str("job", r.job.ID).Str("type", r.job.Type).Msg("a job's handler ignores its timeout; it is left behind")
+			q.log.Error().Str("job", r.job.ID).Str("type", r.job.Type).
+				Msg("a job's handler ignores its timeout; it is left behind")
 			q.finish(r, outcome{err: ErrTimeout})
 			return
 		case <-interrupted:
@@ -202,8 +204,8 @@ func (q *Queue) attempt(r *Run) {
 	}
 }
 
-// left is what is left of an attempt's time, which counts from its start, in whichever process that was. What ended while no process was
-// there can still be taken in.
+// left is what is left of an attempt's time, which counts from its start, in whichever process that was. What ended
+// while no process was there can still be taken in.
 func (r *Run) left(limit time.Duration) time.Duration {
 	if r.Checkpoint() == nil || r.job.LastAttemptAt == nil {
 		return limit
@@ -215,7 +217,8 @@ func (r *Run) left(limit time.Duration) time.Duration {
 func (r *Run) call(definition Definition) (out outcome) {
 	defer func() {
 		if v := recover(); v != nil {
-			r.queue.log.Error().Str("job", r.job.ID).Str("type", r.job.Type).Interface("panic", v).Bytes("stack", debug.Stack()).Msg("a job's handler panicked")
+			r.queue.log.Error().Str("job", r.job.ID).Str("type", r.job.Type).Interface("panic", v).Bytes("stack", debug.Stack()).
+				Msg("a job's handler panicked")
 			out = outcome{err: fmt.Errorf("job handler panicked: %v", v)}
 		}
 	}()
@@ -245,12 +248,14 @@ func (q *Queue) interrupt(r *Run, definition Definition) {
 			err = definition.Interrupt(ctx, job)
 		}
 		if err != nil {
-			q.log.Warn().Err(err).Str("job", r.job.ID).Msg("a canceled job's turn could not be interrupted; it is forced to end after its grace")
+			q.log.Warn().Err(err).Str("job", r.job.ID).
+				Msg("a canceled job's turn could not be interrupted; it is forced to end after its grace")
 		}
 	})
 }
 
-// report announces the latest progress, as long as the attempt owns the job. It does not wait: the journal keeps the order of submissions.
+// report announces the latest progress, as long as the attempt owns the job. It does not wait: the journal keeps the
+// order of submissions.
 func (q *Queue) report(r *Run) {
 	report := r.takeProgress()
 	if report == nil {
@@ -270,7 +275,8 @@ func (q *Queue) report(r *Run) {
 	}
 }
 
-// finish records an attempt's outcome. While the store is out of reach it waits; when the job was lost meanwhile the outcome is dropped.
+// finish records an attempt's outcome. While the store is out of reach it waits; when the job was lost meanwhile the
+// outcome is dropped.
 func (q *Queue) finish(r *Run, out outcome) {
 	err := q.decide(q.running, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
 		_, events, err := d.finish(ctx, tx, r.job.ID, q.owner, r.job.Attempts, out, q.now())
@@ -281,6 +287,7 @@ func (q *Queue) finish(r *Run, out outcome) {
 	case errors.Is(err, errFenced):
 		q.log.Debug().Str("job", r.job.ID).Msg("a late outcome is dropped: the job is over or another's")
 	default:
-		q.log.Error().Err(err).Str("job", r.job.ID).Msg("a job's outcome is not stored; the job is recovered when its lease ends")
+		q.log.Error().Err(err).Str("job", r.job.ID).
+			Msg("a job's outcome is not stored; the job is recovered when its lease ends")
 	}
 }

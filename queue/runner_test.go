@@ -39,18 +39,21 @@ func TestRetry(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
 		var attempts atomic.Int64
-		q := s.start("n", []queue.Definition{{Type: "work", Delay: queue.LinearDelay, Run: func(_ context.Context, run *queue.Run) (json.RawMessage, error) {
-			if attempts.Add(1); run.Job().Attempts < 3 {
-				return nil, fmt.Errorf("%w: t-1", runtime.ErrThreadNotFound)
-			}
-			return nil, queue.Transient(errors.New("the model is away"))
-		}}})
+		q := s.start("n", []queue.Definition{
+			{Type: "work", Delay: queue.LinearDelay, Run: func(_ context.Context, run *queue.Run) (json.RawMessage, error) {
+				if attempts.Add(1); run.Job().Attempts < 3 {
+					return nil, fmt.Errorf("%w: t-1", runtime.ErrThreadNotFound)
+				}
+				return nil, queue.Transient(errors.New("the model is away"))
+			}}})
 		job := enqueue(t, q, queue.Request{Type: "work", MaxAttempts: 3}).Job
 		ended := waitFinal(t, q, job.ID)
-		if ended.State != queue.Failed || ended.Attempts != 3 || attempts.Load() != 3 || *ended.Error != "the model is away" || ended.CreatedAt != job.CreatedAt {
+		if ended.State != queue.Failed || ended.Attempts != 3 || attempts.Load() != 3 ||
+			*ended.Error != "the model is away" || ended.CreatedAt != job.CreatedAt {
 			t.Errorf("%d attempts, ended as %+v", attempts.Load(), ended)
 		}
-		want := []string{"orchestrator_job_queued", "orchestrator_job_started", "orchestrator_job_started", "orchestrator_job_started", "orchestrator_job_failed"}
+		want := []string{"orchestrator_job_queued", "orchestrator_job_started", "orchestrator_job_started",
+			"orchestrator_job_started", "orchestrator_job_failed"}
 		if got := s.names(job.ID); !reflect.DeepEqual(got, want) {
 			t.Errorf("events %v", got)
 		}
@@ -64,13 +67,14 @@ func TestTimeoutIsEnforced(t *testing.T) {
 		release := make(chan struct{})
 		t.Cleanup(func() { close(release) })
 		q := s.start("n", []queue.Definition{
-			{Type: "polite", Timeout: 30 * time.Millisecond, Delay: queue.LinearDelay, Run: func(ctx context.Context, _ *queue.Run) (json.RawMessage, error) {
-				<-ctx.Done()
-				if !errors.Is(context.Cause(ctx), queue.ErrTimeout) {
-					t.Errorf("cause %v", context.Cause(ctx))
-				}
-				return json.RawMessage(`{}`), nil
-			}},
+			{Type: "polite", Timeout: 30 * time.Millisecond, Delay: queue.LinearDelay,
+				Run: func(ctx context.Context, _ *queue.Run) (json.RawMessage, error) {
+					<-ctx.Done()
+					if !errors.Is(context.Cause(ctx), queue.ErrTimeout) {
+						t.Errorf("cause %v", context.Cause(ctx))
+					}
+					return json.RawMessage(`{}`), nil
+				}},
 			{Type: "deaf", Timeout: 30 * time.Millisecond, Delay: queue.LinearDelay, Run: deaf(make(chan struct{}, 9), release)},
 		})
 		for _, kind := range []string{"polite", "deaf"} {
@@ -91,23 +95,24 @@ func TestConcurrencyOnThreeNodes(t *testing.T) {
 			all, most   int
 			byProject   = map[string]int{}
 			doubled     []string
-			definitions = []queue.Definition{{Type: "work", Run: func(_ context.Context, run *queue.Run) (json.RawMessage, error) {
-				project := run.Job().ProjectID
-				mu.Lock()
-				all++
-				byProject[project]++
-				most = max(most, all)
-				if byProject[project] > 1 {
-					doubled = append(doubled, project)
-				}
-				mu.Unlock()
-				runtimeYield()
-				mu.Lock()
-				all--
-				byProject[project]--
-				mu.Unlock()
-				return nil, nil
-			}}}
+			definitions = []queue.Definition{
+				{Type: "work", Run: func(_ context.Context, run *queue.Run) (json.RawMessage, error) {
+					project := run.Job().ProjectID
+					mu.Lock()
+					all++
+					byProject[project]++
+					most = max(most, all)
+					if byProject[project] > 1 {
+						doubled = append(doubled, project)
+					}
+					mu.Unlock()
+					runtimeYield()
+					mu.Lock()
+					all--
+					byProject[project]--
+					mu.Unlock()
+					return nil, nil
+				}}}
 		)
 		var nodes []*queue.Queue
 		for _, name := range []string{"a", "b", "c"} {
@@ -145,17 +150,19 @@ func TestBurstIsDurable(t *testing.T) {
 			mu    sync.Mutex
 			order []string
 		)
-		definitions := []queue.Definition{{Type: "work", Run: func(_ context.Context, run *queue.Run) (json.RawMessage, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			order = append(order, string(run.Job().Payload))
-			return nil, nil
-		}}}
+		definitions := []queue.Definition{
+			{Type: "work", Run: func(_ context.Context, run *queue.Run) (json.RawMessage, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, string(run.Job().Payload))
+				return nil, nil
+			}}}
 		young := func(o *queue.Options) { o.Policy.BackgroundAging = time.Hour }
 		aged := func(o *queue.Options) { o.Policy.BackgroundAging = time.Nanosecond; o.Policy.Concurrency = 1 }
 		q := s.start("n", definitions, young)
 		put := func(name string, priority queue.Priority) string {
-			return enqueue(t, q, queue.Request{Type: "work", Priority: priority, Payload: json.RawMessage(`{"n":"` + name + `"}`)}).Job.ID
+			return enqueue(t, q,
+				queue.Request{Type: "work", Priority: priority, Payload: json.RawMessage(`{"n":"` + name + `"}`)}).Job.ID
 		}
 		for _, name := range []string{"i0", "i1"} {
 			waitFinal(t, q, put(name, queue.Interactive))
@@ -216,7 +223,8 @@ func TestStop(t *testing.T) {
 		g.waitBegun(t)
 		stop(t, q)
 		stop(t, q)
-		for name, want := range map[string]string{"deaf": "canceled shutdown_timeout", "polite": "canceled shutdown", "short": "completed ", "queued": "queued "} {
+		for name, want := range map[string]string{"deaf": "canceled shutdown_timeout", "polite": "canceled shutdown",
+			"short": "completed ", "queued": "queued "} {
 			job, err := q.Job(t.Context(), ids[name])
 			if err != nil {
 				t.Fatal(err)
@@ -247,10 +255,12 @@ func TestContributions(t *testing.T) {
 				return []journal.Event{{Type: "note." + name, Payload: json.RawMessage(`{"jobId":"` + job.ID + `"}`)}}, nil
 			}
 		}
-		q := s.start("n", []queue.Definition{{Type: "work", Run: done, OnQueued: note("queued"), OnStarted: note("started"), OnTerminal: note("terminal")}})
+		q := s.start("n", []queue.Definition{{Type: "work", Run: done, OnQueued: note("queued"), OnStarted: note("started"),
+			OnTerminal: note("terminal")}})
 		job := enqueue(t, q, queue.Request{Type: "work"}).Job
 		waitFinal(t, q, job.ID)
-		want := []string{"note.queued", "orchestrator_job_queued", "note.started", "orchestrator_job_started", "note.terminal", "orchestrator_job_completed"}
+		want := []string{"note.queued", "orchestrator_job_queued", "note.started", "orchestrator_job_started",
+			"note.terminal", "orchestrator_job_completed"}
 		if got := s.names(job.ID); !reflect.DeepEqual(got, want) {
 			t.Errorf("events %v", got)
 		}
@@ -260,7 +270,9 @@ func TestContributions(t *testing.T) {
 				t.Errorf("broken %s: %s", name, ended.State)
 			}
 		}
-		if _, err := q.Enqueue(t.Context(), queue.Request{Type: "work", ProjectID: "p", Payload: json.RawMessage(`{"break":"queued"}`)}); !errors.Is(err, broken) {
+		if _, err := q.Enqueue(t.Context(),
+			queue.Request{Type: "work", ProjectID: "p", Payload: json.RawMessage(`{"break":"queued"}`)}); !errors.Is(
+			err, broken) {
 			t.Errorf("broken queued: %v", err)
 		}
 	})

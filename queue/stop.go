@@ -83,7 +83,8 @@ func (q *Queue) drain(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// leaves tells whether a run's job is left to this node's next process when this one stops. One that is being canceled is not.
+// leaves tells whether a run's job is left to this node's next process when this one stops. One that is being canceled
+// is not.
 func (q *Queue) leaves(run *Run) bool {
 	select {
 	case <-run.interrupted:

@@ -80,18 +80,21 @@ func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 		}
 		eventually(t, "the other node has seen them", func() bool { return other.Unrunnable()["x"] == 2 })
 		// Its own work goes on beside them, in the same project once that is free, and is not held to be full by them.
-		if job := waitFinal(t, other, enqueue(t, other, queue.Request{Type: "y", ProjectID: "q"}).Job.ID); job.State != queue.Completed {
+		if job := waitFinal(t, other, enqueue(t, other, queue.Request{Type: "y", ProjectID: "q"}).
+			Job.ID); job.State != queue.Completed {
 			t.Errorf("its own job ended %s", job.State)
 		}
 		own := enqueue(t, other, queue.Request{Type: "y"}).Job.ID
-		if _, err := other.Enqueue(t.Context(), queue.Request{Type: "x", ProjectID: "p", Payload: json.RawMessage(`{}`)}); code(err) != queue.CodeUnknownType {
+		if _, err := other.Enqueue(t.Context(),
+			queue.Request{Type: "x", ProjectID: "p", Payload: json.RawMessage(`{}`)}); code(err) != queue.CodeUnknownType {
 			t.Errorf("enqueued what it cannot run: %v", err)
 		}
 		if canceled, err := other.Cancel(t.Context(), doomed, "api_cancel"); err != nil || canceled.State != queue.Canceled {
 			t.Errorf("canceled as %s, %v", canceled.State, err)
 		}
 		s.waitEvent(doomed, "reconciled") // by the node that knows how
-		if asked, err := other.Cancel(t.Context(), running, "api_cancel"); err != nil || asked.State != queue.Running || asked.CancelRequestedAt == nil {
+		if asked, err := other.Cancel(t.Context(), running, "api_cancel"); err != nil || asked.State != queue.Running ||
+			asked.CancelRequestedAt == nil {
 			t.Errorf("a running one was canceled as %+v, %v", asked, err)
 		}
 		if job := waitFinal(t, other, running); job.State != queue.Canceled {
@@ -125,9 +128,11 @@ func TestAbandonedJobsOfUnknownTypes(t *testing.T) {
 		g := newGate()
 		defer close(g.open)
 		silent := startJournal(t, s.db)
-		dead := s.openOn(silent, "b", []queue.Definition{{Type: "x", Run: g.run, OnTerminal: func(context.Context, database.Tx, queue.Job) ([]journal.Event, error) {
-			return nil, nil
-		}}}, func(o *queue.Options) { o.Lease = time.Second })
+		dead := s.openOn(silent, "b",
+			[]queue.Definition{
+				{Type: "x", Run: g.run, OnTerminal: func(context.Context, database.Tx, queue.Job) ([]journal.Event, error) {
+					return nil, nil
+				}}}, func(o *queue.Options) { o.Lease = time.Second })
 		if err := dead.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,8 @@ import "context"
 // AuthState tells whether a runtime would find credentials.
 type AuthState string
 
-// The states of a runtime's credentials. Found ones were not tried: whether its model provider takes them shows in the first turn.
+// The states of a runtime's credentials. Found ones were not tried: whether its model provider takes them shows in the
+// first turn.
 const (
 	AuthFound   AuthState = "found"
 	AuthMissing AuthState = "missing"
@@ -35,7 +36,8 @@ type Model struct {
 	Description string `json:"description,omitempty"`
 	// Default says that it is taken when none is named; at most one is.
 	Default bool `json:"default"`
-	// Efforts are what StartTurn.Effort takes with it, DefaultEffort the one taken when none is named; empty when there is no choice.
+	// Efforts are what StartTurn.Effort takes with it, DefaultEffort the one taken when none is named; empty when there is
+	// no choice.
 	Efforts       []string `json:"efforts"`
 	DefaultEffort string   `json:"defaultEffort,omitempty"`
 	// Images says that it takes images.

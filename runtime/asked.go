@@ -19,13 +19,14 @@ const (
 // Asked is an interactive request in neutral words, stored with it.
 type Asked struct {
 	Subject Subject `json:"subject,omitempty"`
-	// Tool is the tool it is about ("" for none), Arguments the JSON it would be called with (nil when unknown, or when they are so long,
-	// LongItem, that they stand in the request's parameters alone).
+	// Tool is the tool it is about ("" for none), Arguments the JSON it would be called with (nil when unknown, or when
+	// they are so long, LongItem, that they stand in the request's parameters alone).
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Options are the answers the runtime offers beside the plain decisions, in its order.
 	Options []Option `json:"options,omitempty"`
-	// Context is what the adapter needs to answer after a restart beyond the request's own parameters; nobody else reads it.
+	// Context is what the adapter needs to answer after a restart beyond the request's own parameters; nobody else reads
+	// it.
 	Context json.RawMessage `json:"context,omitempty"`
 }
 

@@ -16,19 +16,22 @@ type Capabilities struct {
 	// Archive and Rollback say that the runtime itself puts conversations away and takes turns back.
 	Archive  bool `json:"archive"`
 	Rollback bool `json:"rollback"`
-	// Fork, Compact and Review say that it can go on from a conversation in a second one, shorten what it remembers, and review changes.
+	// Fork, Compact and Review say that it can go on from a conversation in a second one, shorten what it remembers, and
+	// review changes.
 	Fork    bool `json:"fork"`
 	Compact bool `json:"compact"`
 	Review  bool `json:"review"`
 	// Images says that a message may carry images.
 	Images bool `json:"images"`
-	// DenyReason says that the reason of a refusal reaches the model, ApproveForSession that an approval can hold for the whole session.
+	// DenyReason says that the reason of a refusal reaches the model, ApproveForSession that an approval can hold for the
+	// whole session.
 	DenyReason        bool `json:"denyReason"`
 	ApproveForSession bool `json:"approveForSession"`
 	// Plan and Usage say that the runtime tells of its plan and of the tokens it used.
 	Plan  bool `json:"plan"`
 	Usage bool `json:"usage"`
-	// Subagents says that it may hand work on to agents of its own, SelfStartedTurns that it may begin turns nobody asked for.
+	// Subagents says that it may hand work on to agents of its own, SelfStartedTurns that it may begin turns nobody asked
+	// for.
 	Subagents        bool `json:"subagents"`
 	SelfStartedTurns bool `json:"selfStartedTurns"`
 	// ParallelToolCalls says that it may run, and ask about, several tools at once.
@@ -38,13 +41,13 @@ type Capabilities struct {
 	OwnedTools     string `json:"ownedTools"`
 	// ProcessPer is ProcessPerRuntime or ProcessPerThread.
 	ProcessPer string `json:"processPer"`
-	// Sandboxes, ApprovalPolicies and NetworkAccess are the levels the runtime enforces; others are refused before a session is opened or
-	// changed (*ControlError).
+	// Sandboxes, ApprovalPolicies and NetworkAccess are the levels the runtime enforces; others are refused before a
+	// session is opened or changed (*ControlError).
 	Sandboxes        []string `json:"sandboxes"`
 	ApprovalPolicies []string `json:"approvalPolicies"`
 	NetworkAccess    []string `json:"networkAccess"`
-	// ImplicitSources are what the agent can be held to of what it reads by itself (ImplicitAll, ...), what it does unless told otherwise first;
-	// none where that is not known.
+	// ImplicitSources are what the agent can be held to of what it reads by itself (ImplicitAll, ...), what it does unless
+	// told otherwise first; none where that is not known.
 	ImplicitSources []string `json:"implicitSources"`
 }
 
@@ -54,8 +57,8 @@ const (
 	ProcessPerThread  = "thread"
 )
 
-// Values of Capabilities.OwnedTools: not at all, as tools a client declares when it opens a session, from an MCP server over HTTP, or over the
-// channel the runtime is controlled by.
+// Values of Capabilities.OwnedTools: not at all, as tools a client declares when it opens a session, from an MCP server
+// over HTTP, or over the channel the runtime is controlled by.
 const (
 	OwnedNone    = "none"
 	OwnedDynamic = "dynamic"
@@ -63,8 +66,8 @@ const (
 	OwnedControl = "control-channel"
 )
 
-// CapabilitiesOf is what an adapter says it can do, together with what its methods show. It is what everybody else looks at: an adapter's own
-// Capabilities say nothing of what a method shows.
+// CapabilitiesOf is what an adapter says it can do, together with what its methods show. It is what everybody else
+// looks at: an adapter's own Capabilities say nothing of what a method shows.
 func CapabilitiesOf(adapter Adapter) Capabilities {
 	c := adapter.Capabilities()
 	_, c.Steer = Has[Steerer](adapter, OpSteer)
@@ -83,7 +86,8 @@ func CapabilitiesOf(adapter Adapter) Capabilities {
 	return c
 }
 
-// CheckControls refuses levels the named runtime does not enforce with a *ControlError. An empty level is the runtime's own default.
+// CheckControls refuses levels the named runtime does not enforce with a *ControlError. An empty level is the runtime's
+// own default.
 func (c Capabilities) CheckControls(runtime, approvalPolicy, sandbox, networkAccess string) error {
 	for _, control := range []struct {
 		field, value string

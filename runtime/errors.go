@@ -35,7 +35,8 @@ var (
 	ErrTooLarge = errors.New("too large")
 	// ErrTransient: it may go well when it is tried again.
 	ErrTransient = errors.New("temporary failure of the runtime")
-	// ErrProviderTimeout: what the runtime itself waited for, its model provider for one, did not answer in time. It is a kind of ErrTransient.
+	// ErrProviderTimeout: what the runtime itself waited for, its model provider for one, did not answer in time. It is a
+	// kind of ErrTransient.
 	ErrProviderTimeout = fmt.Errorf("the runtime waited in vain: %w", ErrTransient)
 	// ErrOtherTurn: not the turn that was named runs, another one does. It is a kind of ErrNoActiveTurn.
 	ErrOtherTurn = fmt.Errorf("another turn runs: %w", ErrNoActiveTurn)
@@ -77,16 +78,19 @@ type ControlError struct {
 	// Field is approvalPolicy, filesystemSandbox or networkAccess.
 	Field, Value string
 	Enforced     []string
-	// Settings are those that choose the level of sessions whose creator named none, as this one's did; nil when it was named.
+	// Settings are those that choose the level of sessions whose creator named none, as this one's did; nil when it was
+	// named.
 	Settings []string
 }
 
 // Error implements error.
 func (e *ControlError) Error() string {
 	if len(e.Enforced) == 0 {
-		return fmt.Sprintf("the %s runtime cannot enforce any %s, so it cannot be opened with %q", e.Runtime, e.Field, e.Value)
+		return fmt.Sprintf("the %s runtime cannot enforce any %s, so it cannot be opened with %q", e.Runtime,
+			e.Field, e.Value)
 	}
-	text := fmt.Sprintf("the %s runtime cannot enforce %s %q; it can enforce: %s", e.Runtime, e.Field, e.Value, strings.Join(e.Enforced, ", "))
+	text := fmt.Sprintf("the %s runtime cannot enforce %s %q; it can enforce: %s", e.Runtime, e.Field, e.Value,
+		strings.Join(e.Enforced, ", "))
 	if len(e.Settings) > 0 {
 		text += "; name one of them, or set " + strings.Join(e.Settings, " or ") + " for who names none"
 	}

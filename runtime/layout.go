@@ -11,15 +11,16 @@ func (s Span) Of(line []byte) []byte {
 	return line[s[0]:s[1]:s[1]]
 }
 
-// Layout tells where the members of a JSON-RPC line stand in it, so that whoever shows them need not read the line again. A member the line
-// does not have is nowhere.
+// Layout tells where the members of a JSON-RPC line stand in it, so that whoever shows them need not read the line
+// again. A member the line does not have is nowhere.
 type Layout struct {
 	Method Span `json:"method"`
 	Params Span `json:"params,omitzero"`
 	ID     Span `json:"id,omitzero"`
 }
 
-// Moved is the layout of the line after a text in it, which begins at a place, became so many bytes longer (negative: shorter).
+// Moved is the layout of the line after a text in it, which begins at a place, became so many bytes longer (negative:
+// shorter).
 func (l Layout) Moved(at, by int) Layout {
 	for _, span := range []*Span{&l.Method, &l.Params, &l.ID} {
 		for i := range span {

@@ -16,24 +16,27 @@ type Steerer interface {
 type Historian interface {
 	// ListThreads returns one page of stored conversations, newest first.
 	ListThreads(ctx context.Context, in ListThreads) (ThreadPage, error)
-	// ReadThread returns a stored conversation, with its turns when withTurns is set. ErrThreadNotFound when the runtime has none.
+	// ReadThread returns a stored conversation, with its turns when withTurns is set. ErrThreadNotFound when the runtime
+	// has none.
 	ReadThread(ctx context.Context, threadID string, withTurns bool) (Thread, error)
 }
 
-// Librarian is a runtime that keeps names of its conversations and can put them away. ErrThreadNotFound when it has no such conversation.
+// Librarian is a runtime that keeps names of its conversations and can put them away. ErrThreadNotFound when it has no
+// such conversation.
 type Librarian interface {
 	// NameThread, ArchiveThread and UnarchiveThread change a stored conversation.
 	NameThread(ctx context.Context, threadID, name string) error
 	ArchiveThread(ctx context.Context, threadID string) error
 	UnarchiveThread(ctx context.Context, threadID string) (Thread, error)
-	// DeleteThread removes the conversation from the runtime's storage and returns how many files went with it. Unknown threads are no error.
+	// DeleteThread removes the conversation from the runtime's storage and returns how many files went with it. Unknown
+	// threads are no error.
 	DeleteThread(ctx context.Context, threadID string) (deletedFiles int, err error)
 }
 
 // Forgetter is a runtime that is no Librarian, and has files of a conversation that are to go with it.
 type Forgetter interface {
-	// ForgetThread removes what is stored of a conversation, ends its process, and returns how many files went. Unknown ones are no error.
-	// ErrTurnActive while it is used.
+	// ForgetThread removes what is stored of a conversation, ends its process, and returns how many files went. Unknown
+	// ones are no error. ErrTurnActive while it is used.
 	ForgetThread(ctx context.Context, in ResumeThread) (deletedFiles int, err error)
 }
 
@@ -110,8 +113,8 @@ func (e *UnsupportedError) Unwrap() error { return ErrUnsupported }
 
 // Locator is a runtime whose one process for all conversations says which of them a program it started is for.
 type Locator interface {
-	// Conversation is the thread for which the runtime started a process, which must be right below its own: what that one runs may have
-	// changed its environment. "" when it does not say.
+	// Conversation is the thread for which the runtime started a process, which must be right below its own: what that one
+	// runs may have changed its environment. "" when it does not say.
 	Conversation(pid int) string
 }
 

@@ -1,7 +1,8 @@
 // Package runtime is the vocabulary between the harness and the coding-agent runtimes it supervises.
 //
-// It owns the adapter interface, the capability object, the neutral meaning of what a runtime says (Signal and Change) and of what it is
-// told (StartTurn, Reply, ...). It must never know a provider's shapes: those stay in runtime/<name>. It imports nothing of this module.
+// It owns the adapter interface, the capability object, the neutral meaning of what a runtime says (Signal and Change)
+// and of what it is told (StartTurn, Reply, ...). It must never know a provider's shapes: those stay in runtime/<name>.
+// It imports nothing of this module.
 package runtime
 
 import (
@@ -10,10 +11,11 @@ import (
 	"time"
 )
 
-// Adapter drives one kind of runtime: what each of them can do. What only some can is in optional interfaces (Steerer, Historian, ...).
-// A conversation that lives goes by its session's id (Thread.ID), one in the runtime's storage, which Historian and Librarian are about, by
-// the runtime's own (Thread.Native). All methods may be called from any goroutine. Methods that need the runtime wait for a runtime that
-// is still starting, bounded by ctx and the start bound, and return ErrUnavailable when there is none to talk to.
+// Adapter drives one kind of runtime: what each of them can do. What only some can is in optional interfaces (Steerer,
+// Historian, ...). A conversation that lives goes by its session's id (Thread.ID), one in the runtime's storage, which
+// Historian and Librarian are about, by the runtime's own (Thread.Native). All methods may be called from any
+// goroutine. Methods that need the runtime wait for a runtime that is still starting, bounded by ctx and the start
+// bound, and return ErrUnavailable when there is none to talk to.
 type Adapter interface {
 	// Name is the runtime's name as stored with a session, for example "codex".
 	Name() string
@@ -21,26 +23,31 @@ type Adapter interface {
 	Capabilities() Capabilities
 	// Status reports the runtime process as it is now; it never blocks.
 	Status() Status
-	// Auth tells whether the runtime would find credentials. It asks no network and no person, starts nothing, and names no secret.
+	// Auth tells whether the runtime would find credentials. It asks no network and no person, starts nothing, and names
+	// no secret.
 	Auth(ctx context.Context) (AuthStatus, error)
 	// Models lists the models the runtime offers, the best known first. It may have to ask the runtime.
 	Models(ctx context.Context) ([]Model, error)
 
-	// Start begins supervision and returns at once; a runtime that is missing shows in Status, it is no error. Calling it twice is allowed.
+	// Start begins supervision and returns at once; a runtime that is missing shows in Status, it is no error. Calling it
+	// twice is allowed.
 	Start(ctx context.Context) error
-	// Stop ends the runtime (SIGTERM, then SIGKILL to its process group) and waits for every goroutine. Calling it twice is allowed.
+	// Stop ends the runtime (SIGTERM, then SIGKILL to its process group) and waits for every goroutine. Calling it twice
+	// is allowed.
 	Stop(ctx context.Context) error
 
 	// StartThread opens a new conversation.
 	StartThread(ctx context.Context, in StartThread) (Thread, error)
 	// ResumeThread loads a stored conversation so that turns can run in it. Resuming a loaded one is allowed.
 	ResumeThread(ctx context.Context, in ResumeThread) (Thread, error)
-	// CloseThread gives back what a conversation that is not used keeps: its process, or its place in the memory of the one for all. It can
-	// be resumed; one of which something would be lost stays. Without anything to give back it does nothing. ErrTurnActive while it is used.
+	// CloseThread gives back what a conversation that is not used keeps: its process, or its place in the memory of the
+	// one for all. It can be resumed; one of which something would be lost stays. Without anything to give back it does
+	// nothing. ErrTurnActive while it is used.
 	CloseThread(ctx context.Context, threadID string) error
 
-	// StartTurn sends a user message. The thread is resumed first when this process has not loaded it. When ActiveTurnID is set the message
-	// is steered into that turn and its id returned; when that turn is over by then, a new turn is started.
+	// StartTurn sends a user message. The thread is resumed first when this process has not loaded it. When ActiveTurnID
+	// is set the message is steered into that turn and its id returned; when that turn is over by then, a new turn is
+	// started.
 	StartTurn(ctx context.Context, in StartTurn) (StartedTurn, error)
 	// InterruptTurn asks a running turn to end; its TurnCompleted follows as a signal.
 	InterruptTurn(ctx context.Context, threadID, turnID string) error
@@ -50,29 +57,34 @@ type Adapter interface {
 	Answer(ctx context.Context, ref RequestRef, reply Reply) error
 }
 
-// Sink receives everything an adapter hears, one batch at a time, in the order the runtime said it. It may block: the adapter then reads on
-// into a bounded queue and at last stops reading, so that nothing is dropped. It must not call back into the adapter.
+// Sink receives everything an adapter hears, one batch at a time, in the order the runtime said it. It may block: the
+// adapter then reads on into a bounded queue and at last stops reading, so that nothing is dropped. It must not call
+// back into the adapter.
 type Sink func(Batch)
 
-// Batch is everything one native line means. It is stored in one transaction, in order, once. Without signals it only moves the position and
-// the state on.
+// Batch is everything one native line means. It is stored in one transaction, in order, once. Without signals it only
+// moves the position and the state on.
 type Batch struct {
 	// Generation names the runtime process that said it (a UUIDv7 per start).
 	Generation string
-	// Offset is where the line ends in what its process wrote, counted in bytes over the whole generation; 0 when the process can not outlive
-	// this one. It is stored with what the batch changes, so that whoever attaches to the process later reads on from there and nothing is
-	// taken in twice. The lines of a generation come in the order of their offsets.
+	// Offset is where the line ends in what its process wrote, counted in bytes over the whole generation; 0 when the
+	// process can not outlive this one. It is stored with what the batch changes, so that whoever attaches to the process
+	// later reads on from there and nothing is taken in twice. The lines of a generation come in the order of their
+	// offsets.
 	Offset int64
 	// Native is the line as the runtime wrote it, nil when it is the raw form of the signal itself.
 	Native  json.RawMessage
 	Signals []Signal
-	// State is all a translator has to remember after this line, as JSON, nil when it is what it was. It is stored with what the batch changes.
-	// Who goes on with the process gets it in Resumption.State, who starts the next one of its conversation asks for it (stdio.Setup.LastState).
+	// State is all a translator has to remember after this line, as JSON, nil when it is what it was. It is stored with
+	// what the batch changes. Who goes on with the process gets it in Resumption.State, who starts the next one of its
+	// conversation asks for it (stdio.Setup.LastState).
 	State json.RawMessage
-	// Refuse, when set, answers a request in the batch which nobody can be asked, and returns when that was sent. Unlike the adapter it may be
-	// called from the Sink: the request is to be answered before the batch is stored, or a server that dies in between leaves the agent waiting.
+	// Refuse, when set, answers a request in the batch which nobody can be asked, and returns when that was sent. Unlike
+	// the adapter it may be called from the Sink: the request is to be answered before the batch is stored, or a server
+	// that dies in between leaves the agent waiting.
 	Refuse func(ctx context.Context, request Signal) error
-	// Stored, when set, is to be called once the batch is stored for good, or once a later one of the same generation is. It does not block.
+	// Stored, when set, is to be called once the batch is stored for good, or once a later one of the same generation is.
+	// It does not block.
 	Stored func()
 }
 
@@ -91,16 +103,19 @@ type SignalKind string
 // The kinds of signal.
 const (
 	SignalNotification SignalKind = "notification" // the runtime reports something
-	SignalRequest      SignalKind = "request"      // the runtime asks something and waits for Answer (or was refused already: Change is nil)
-	SignalStarted      SignalKind = "started"      // a runtime process is initialised and usable
-	SignalExited       SignalKind = "exited"       // that process is gone; comes after everything it said
-	SignalUnanswered   SignalKind = "unanswered"   // an earlier server's call (Method, RequestID, ThreadID if any) has no answer; it is not repeated
+	// the runtime asks something and waits for Answer (or was refused already: Change is nil)
+	SignalRequest SignalKind = "request"
+	SignalStarted SignalKind = "started" // a runtime process is initialised and usable
+	SignalExited  SignalKind = "exited"  // that process is gone; comes after everything it said
+	// an earlier server's call (Method, RequestID, ThreadID if any) has no answer; it is not repeated
+	SignalUnanswered SignalKind = "unanswered"
 )
 
 // Signal is one thing a runtime said.
 type Signal struct {
 	Kind SignalKind
-	// Generation names the runtime process (a UUIDv7 per start): native request ids repeat after a restart, with it they do not.
+	// Generation names the runtime process (a UUIDv7 per start): native request ids repeat after a restart, with it they
+	// do not.
 	Generation string
 	Method     string
 	// Raw is the native frame byte for byte, Params its params member (nil when absent). Valid UTF-8.
@@ -110,15 +125,16 @@ type Signal struct {
 	Layout Layout
 	// RequestID is the native id of a request, byte for byte.
 	RequestID json.RawMessage
-	// ThreadID, TurnID and ItemID are set when the frame names them. A conversation this process was told a session's id for goes by that
-	// one, any other one by the runtime's own.
+	// ThreadID, TurnID and ItemID are set when the frame names them. A conversation this process was told a session's id
+	// for goes by that one, any other one by the runtime's own.
 	ThreadID, TurnID, ItemID string
 	ReceivedAt               time.Time
 	// Change is what the signal means for stored state, nil when nothing.
 	Change Change
 	// Exit describes the end of the process, SignalExited only.
 	Exit *Exit
-	// Serves is the one conversation the process that started or exited is for (as ThreadID), "" when it is for all of the runtime.
+	// Serves is the one conversation the process that started or exited is for (as ThreadID), "" when it is for all of the
+	// runtime.
 	Serves string
 }
 
@@ -127,10 +143,12 @@ type Resumption struct {
 	// Offset is the last Batch.Offset stored, State the last Batch.State; nil when there was none.
 	Offset int64
 	State  json.RawMessage
-	// Turns are the turns that run in it, Requests those it asked in them: pending ones, and ones whose answer may not have reached it.
+	// Turns are the turns that run in it, Requests those it asked in them: pending ones, and ones whose answer may not
+	// have reached it.
 	Turns    []RunningTurn
 	Requests []OpenRequest
-	// Described are turns and their conversations, as the runtime describes them, whose ids are known by KnownID and have to be given back to it.
+	// Described are turns and their conversations, as the runtime describes them, whose ids are known by KnownID and have
+	// to be given back to it.
 	Described []json.RawMessage
 }
 
@@ -143,8 +161,8 @@ type OpenRequest struct {
 	RequestID        json.RawMessage
 }
 
-// Change is the neutral meaning of a signal: one of TurnStarted, TurnCompleted, ItemChanged, InteractiveRequested, RequestResolved,
-// ThreadNamed, TextDelta.
+// Change is the neutral meaning of a signal: one of TurnStarted, TurnCompleted, ItemChanged, InteractiveRequested,
+// RequestResolved, ThreadNamed, TextDelta.
 type Change interface{ change() }
 
 // TurnStarted says a turn began. StartedAt is in ms, 0 when unknown.
@@ -193,7 +211,8 @@ type InteractiveRequested struct {
 	Summary string
 	// Decisions is the JSON list of the decisions the runtime offers, nil when it offers none in particular.
 	Decisions json.RawMessage
-	// Questions is a JSON list that stands in for the questions of the request's parameters, nil when these have their own or none.
+	// Questions is a JSON list that stands in for the questions of the request's parameters, nil when these have their own
+	// or none.
 	Questions json.RawMessage
 	// Asked is the request in neutral words.
 	Asked Asked
@@ -205,21 +224,23 @@ type RequestResolved struct{ RequestID json.RawMessage }
 // ThreadNamed says the conversation's stored name changed.
 type ThreadNamed struct{ Name string }
 
-// Values of TextDelta.Into: a text that stands in the item's content, behind what the item began with; and what a path into its details
-// begins with.
+// Values of TextDelta.Into: a text that stands in the item's content, behind what the item began with; and what a path
+// into its details begins with.
 const (
 	TextContent = "content"
 	TextDetails = "details/"
 )
 
-// TextDelta says that a text of the signal's item grew. It changes nothing stored; it may be stored together with the ones after it.
+// TextDelta says that a text of the signal's item grew. It changes nothing stored; it may be stored together with the
+// ones after it.
 type TextDelta struct {
 	// Key tells the texts of one item apart.
 	Key string
-	// Into is where the text shows in the item: TextContent, or TextDetails with the path of a member ("details/summary/0"), "" for nowhere.
+	// Into is where the text shows in the item: TextContent, or TextDetails with the path of a member
+	// ("details/summary/0"), "" for nowhere.
 	Into string
-	// Raw[Start:End] of the signal is what was added, as a JSON string with its quotes: put into another delta of the same text in that
-	// place, it makes a valid delta.
+	// Raw[Start:End] of the signal is what was added, as a JSON string with its quotes: put into another delta of the same
+	// text in that place, it makes a valid delta.
 	Start, End int
 	// Outlives says that more may come after the turn has ended.
 	Outlives bool
@@ -243,7 +264,8 @@ const (
 	RequestToolCall  RequestKind = "tool_call"
 )
 
-// LongItem is from which size (bytes) an item is given as Item.Long and Item.LongContent, and of a request no arguments are given (Asked).
+// LongItem is from which size (bytes) an item is given as Item.Long and Item.LongContent, and of a request no arguments
+// are given (Asked).
 const LongItem = 1 << 20
 
 // Item is one entry of a turn, already in the words of codex-manager's transcripts.
@@ -255,7 +277,8 @@ type Item struct {
 	Details string // 2-space JSON of the native item, "" for messages
 	// Long is the native item in place of Details, when it is too long to be held twice; nil for others.
 	Long json.RawMessage `json:",omitempty"`
-	// LongContent stands in for Content, when that is too long to be held twice: JSON strings whose texts, one after the other, are the content.
+	// LongContent stands in for Content, when that is too long to be held twice: JSON strings whose texts, one after the
+	// other, are the content.
 	LongContent []json.RawMessage `json:",omitempty"`
 	// Times in ms, 0 when unknown.
 	StartedAt, CompletedAt int64
@@ -277,8 +300,8 @@ type Turn struct {
 	Native json.RawMessage
 }
 
-// ThreadState is what is stored of a conversation beyond the runtime's own description of it, from which an adapter can tell how the runtime
-// would describe it now without being asked.
+// ThreadState is what is stored of a conversation beyond the runtime's own description of it, from which an adapter can
+// tell how the runtime would describe it now without being asked.
 type ThreadState struct {
 	ID string
 	// Title is what it is called, Opening the message it began with, "" when there is none.
@@ -289,13 +312,15 @@ type ThreadState struct {
 	Running, Failed bool
 	// Waiting are the kinds of request that wait for a person.
 	Waiting []RequestKind
-	// Turns in order, with those of their items that ended: Native of messages, Details of others. None for a description without turns.
+	// Turns in order, with those of their items that ended: Native of messages, Details of others. None for a description
+	// without turns.
 	Turns []Turn
 }
 
 // Thread is one conversation of a runtime. Times are in ms.
 type Thread struct {
-	// ID is its session's id. A runtime whose sessions go by its own ids (codex) says that one; "" leaves the choice to who takes it in.
+	// ID is its session's id. A runtime whose sessions go by its own ids (codex) says that one; "" leaves the choice to
+	// who takes it in.
 	ID string
 	// NativeID is the runtime's own id of it, "" when that is ID.
 	NativeID             string
@@ -322,8 +347,8 @@ func (t Thread) Native() string {
 
 // StartThread are the arguments of Adapter.StartThread. Empty fields leave the runtime's default.
 type StartThread struct {
-	// SessionID is what the conversation is to go by. A runtime whose conversations have names of their own that clients know (codex) may
-	// answer with another Thread.ID; nothing it says of the conversation may come before it knows which.
+	// SessionID is what the conversation is to go by. A runtime whose conversations have names of their own that clients
+	// know (codex) may answer with another Thread.ID; nothing it says of the conversation may come before it knows which.
 	SessionID      string
 	Cwd, Model     string
 	ApprovalPolicy string // untrusted, on-failure, on-request or never
@@ -396,12 +421,13 @@ type Reply struct {
 	Decision string
 	// Scope is turn or session (approval).
 	Scope string
-	// Choice is one of the offered decisions (InteractiveRequested.Decisions) as it is, when no plain decision says as much (approval).
+	// Choice is one of the offered decisions (InteractiveRequested.Decisions) as it is, when no plain decision says as
+	// much (approval).
 	Choice json.RawMessage
 	// Option is the id of one of the offered options (Asked.Options); Decision agrees with it.
 	Option string
-	// UpdatedInput stands in for the tool's arguments, Remember is a rule for later requests like this; a runtime that has no place for one
-	// refuses the reply (CheckReply).
+	// UpdatedInput stands in for the tool's arguments, Remember is a rule for later requests like this; a runtime that has
+	// no place for one refuses the reply (CheckReply).
 	UpdatedInput, Remember json.RawMessage
 	// Message says why, in a person's words. It reaches a runtime that has a place for it.
 	Message string
@@ -425,7 +451,8 @@ const (
 	StateReady       State = "ready"
 	StateUnavailable State = "unavailable" // missing, or down and waiting for the next try
 	StateStopped     State = "stopped"
-	// StateUnresponsive: the process is there and does not answer a health probe. Callers wait for it as for one that is starting.
+	// StateUnresponsive: the process is there and does not answer a health probe. Callers wait for it as for one that is
+	// starting.
 	StateUnresponsive State = "unresponsive"
 )
 
@@ -443,8 +470,8 @@ type Status struct {
 	// Shim is the process that keeps the runtime running while servers come and go, nil for a child of this server.
 	Shim     *ShimStatus
 	Restarts int64
-	// Processes are those of a runtime with one for each conversation, in the order they were started; the fields above sum them up. nil
-	// for a runtime with one process for all, which the fields above describe.
+	// Processes are those of a runtime with one for each conversation, in the order they were started; the fields above
+	// sum them up. nil for a runtime with one process for all, which the fields above describe.
 	Processes []ProcessStatus
 	// Waiting is how many conversations wait for a process because there are as many as there may be.
 	Waiting int

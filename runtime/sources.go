@@ -22,13 +22,15 @@ type Source struct {
 	Path  string `json:"path"`
 	Kind  string `json:"kind"`
 	Scope string `json:"scope"`
-	// Bytes is how long it is, SHA256 the hash of what is in it, in hex; both empty where it cannot be read, and Reason says why.
+	// Bytes is how long it is, SHA256 the hash of what is in it, in hex; both empty where it cannot be read, and Reason
+	// says why.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Whose a source is, as in Source.Scope: the agent's home, the folder of the conversation and those above it, or the machine.
+// Whose a source is, as in Source.Scope: the agent's home, the folder of the conversation and those above it, or the
+// machine.
 const (
 	SourceOfHome   = "home"
 	SourceOfFolder = "folder"
@@ -37,6 +39,7 @@ const (
 
 // Sourcer is a runtime that knows what its agent reads by itself.
 type Sourcer interface {
-	// Sources are the files there are now of those that the agent reads for a conversation in a folder that may read as much (ImplicitAll, ...).
+	// Sources are the files there are now of those that the agent reads for a conversation in a folder that may read as
+	// much (ImplicitAll, ...).
 	Sources(sessionID, cwd, implicit string) ([]Source, error)
 }

@@ -18,8 +18,8 @@ func (s *Service) Request(ctx context.Context, requestID string, kind runtime.Re
 	return row.Request, err
 }
 
-// Steer adds a text to a running turn. ErrNoActiveTurn when no turn runs, ErrWrongTurn when another one does, ErrNotFound,
-// *DeletedError, *NotOwnerError, *runtime.UnsupportedError.
+// Steer adds a text to a running turn. ErrNoActiveTurn when no turn runs, ErrWrongTurn when another one does,
+// ErrNotFound, *DeletedError, *NotOwnerError, *runtime.UnsupportedError.
 func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) error {
 	row, err := readSession(ctx, s.db.Read(), sessionID)
 	if err == nil {

@@ -12,7 +12,8 @@ import (
 	"harness/transcript"
 )
 
-// fillActivity tells of sessions what goes on in them, in one query for all of them, whose cost does not depend on how long they are.
+// fillActivity tells of sessions what goes on in them, in one query for all of them, whose cost does not depend on how
+// long they are.
 func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions ...*Session) error {
 	if len(sessions) == 0 {
 		return nil
@@ -25,7 +26,8 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 		args[i], marks[i] = database.EncodeText(one.ID), "$"+strconv.Itoa(i+1)
 	}
 	// The limit keeps Postgres from looking for the last turn again for each use of it.
-	const failure = ` from transcript_entries where session_id = a.id and message_id = '` + turnErrorPrefix + `' || a.last)`
+	const failure = ` from transcript_entries where session_id = a.id and message_id = '` + turnErrorPrefix +
+		`' || a.last)`
 	rows, err := q.QueryContext(ctx, `select a.id, a.running, a.waiting, a.last,
 			(select count(*) from turns t where t.session_id = a.id and t.turn_id = a.last and t.status = 'interrupted' and t.input <> ''),
 			(select content`+failure+`, (select `+transcript.StoredEntry+failure+` from (select s.id as id,
@@ -84,7 +86,8 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 	return nil
 }
 
-// unresponsive tells that the runtime of a session of this node does not answer. Other nodes' runtimes are not known here.
+// unresponsive tells that the runtime of a session of this node does not answer. Other nodes' runtimes are not known
+// here.
 func (s *Service) unresponsive(session Session) bool {
 	if !s.owns(session) {
 		return false

@@ -32,7 +32,8 @@ func TestListCostIsFlat(t *testing.T) {
 		}
 		few := list()
 		k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
-			_, err := tx.ExecContext(t.Context(), `with recursive n (i) as (select 1 union all select i + 1 from n where i < cast($2 as bigint))
+			_, err := tx.ExecContext(t.Context(),
+				`with recursive n (i) as (select 1 union all select i + 1 from n where i < cast($2 as bigint))
 				insert into turns (session_id, turn_id, status, error, generation, node_id, started_at, completed_at)
 				select cast($1 as text), 'old-' || i, 'completed', '', 'g', 'node', i, i from n`, last.ID, turns)
 			return err
@@ -96,12 +97,16 @@ func lastTurnDecides(t *testing.T, heardAfter time.Duration) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		failed := k.send(s.ID)
-		k.fake.notify(s.ID, failed, "turn/completed", runtime.TurnCompleted{TurnID: failed, Status: runtime.TurnFailed, Error: "no money"})
+		k.fake.notify(s.ID, failed, "turn/completed", runtime.TurnCompleted{TurnID: failed, Status: runtime.TurnFailed,
+			Error: "no money"})
 		second := k.now() / 1000 * 1000
-		const next = "turn-later" // told by the runtime before it is accepted; like ids of runtimes, it sorts by time within a millisecond
-		k.fake.emit(runtime.Signal{Kind: runtime.SignalNotification, Method: "turn/started", ThreadID: s.ID, TurnID: next, Params: encode(map[string]string{}),
-			Raw: encode(map[string]string{}), Change: runtime.TurnStarted{TurnID: next, StartedAt: second}, ReceivedAt: time.Now().Add(heardAfter)})
-		k.fake.notify(s.ID, next, "turn/completed", runtime.TurnCompleted{TurnID: next, Status: runtime.TurnInterrupted, StartedAt: second})
+		// told by the runtime before it is accepted; like ids of runtimes, it sorts by time within a millisecond
+		const next = "turn-later"
+		k.fake.emit(runtime.Signal{Kind: runtime.SignalNotification, Method: "turn/started", ThreadID: s.ID, TurnID: next,
+			Params: encode(map[string]string{}), Raw: encode(map[string]string{}),
+			Change: runtime.TurnStarted{TurnID: next, StartedAt: second}, ReceivedAt: time.Now().Add(heardAfter)})
+		k.fake.notify(s.ID, next, "turn/completed", runtime.TurnCompleted{TurnID: next, Status: runtime.TurnInterrupted,
+			StartedAt: second})
 		k.flush()
 		page, err := k.List(t.Context(), ListQuery{})
 		k.do(err)

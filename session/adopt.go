@@ -90,7 +90,8 @@ func (s *Service) adoptLoop(ctx context.Context) {
 		todo := s.adoption.take()
 		for id := range todo.again {
 			if err := s.look(ctx, id); err != nil && ctx.Err() == nil {
-				s.opts.Logger.Warn().Err(err).Str("session", id).Msg("session could not be read again; its next event may show an old title or project")
+				s.opts.Logger.Warn().Err(err).Str("session", id).
+					Msg("session could not be read again; its next event may show an old title or project")
 			}
 		}
 		if todo.room {
@@ -98,12 +99,14 @@ func (s *Service) adoptLoop(ctx context.Context) {
 		}
 		for threadID, name := range todo.threads {
 			if err := s.adoptOne(ctx, name, threadID); err != nil && ctx.Err() == nil {
-				s.opts.Logger.Debug().Err(err).Str("session", threadID).Msg("conversation could not be read from its runtime; keeping the bare row")
+				s.opts.Logger.Debug().Err(err).Str("session", threadID).
+					Msg("conversation could not be read from its runtime; keeping the bare row")
 			}
 		}
 		for id, name := range todo.describe {
 			if err := s.refreshDescription(ctx, name, id); err != nil && ctx.Err() == nil {
-				s.opts.Logger.Debug().Err(err).Str("session", id).Msg("the runtime's description of a session could not be read; keeping the old one")
+				s.opts.Logger.Debug().Err(err).Str("session", id).
+					Msg("the runtime's description of a session could not be read; keeping the old one")
 			}
 		}
 		for name := range todo.runtimes {
@@ -113,7 +116,8 @@ func (s *Service) adoptLoop(ctx context.Context) {
 			}
 			s.imports.wantAll()
 			if err := s.settleRollbacks(ctx, name); err != nil && ctx.Err() == nil {
-				s.opts.Logger.Warn().Err(err).Str("runtime", name).Msg("whether turns were taken back could not be found out; it is asked again before the next turn")
+				s.opts.Logger.Warn().Err(err).Str("runtime", name).
+					Msg("whether turns were taken back could not be found out; it is asked again before the next turn")
 			}
 			if err := s.sweepWorkers(ctx); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Warn().Err(err).Msg("worker sessions that work for nobody could not all be removed")
@@ -182,8 +186,8 @@ func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
 	return nil
 }
 
-// takeIn stores what a runtime said, asked at a time (ms), of its conversations, and lets the view know titles it did not have. What a
-// client changed since is not undone.
+// takeIn stores what a runtime said, asked at a time (ms), of its conversations, and lets the view know titles it did
+// not have. What a client changed since is not undone.
 func (s *Service) takeIn(ctx context.Context, runtimeName string, threads []runtime.Thread, asked int64) error {
 	if len(threads) == 0 {
 		return nil

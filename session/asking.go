@@ -73,14 +73,16 @@ func (a *asking) wake(record journal.Record) {
 	}
 }
 
-// AskAboutTool asks a person whether a tool of this server may run, in the words and on the routes of every approval, and waits for the decision.
-// When ctx ends the question ends with it, as expired, and the error is that of ctx; ErrExpired when it ended otherwise.
+// AskAboutTool asks a person whether a tool of this server may run, in the words and on the routes of every approval,
+// and waits for the decision. When ctx ends the question ends with it, as expired, and the error is that of ctx;
+// ErrExpired when it ended otherwise.
 func (s *Service) AskAboutTool(ctx context.Context, q ToolQuestion) (ToolAnswer, error) {
 	stored, err := s.stored(ctx, q.SessionID)
 	if err != nil {
 		return ToolAnswer{}, err
 	}
-	native, place := quote(q.CallID), wire.Asking{Place: wire.Place{ThreadID: q.SessionID, TurnID: q.TurnID}, ItemID: q.CallID}
+	native, place := quote(q.CallID), wire.Asking{Place: wire.Place{ThreadID: q.SessionID, TurnID: q.TurnID},
+		ItemID: q.CallID}
 	signal := wire.ApproveOwnTool(native, place, q.Tool, q.Arguments, &q.Reason)
 	signal.Generation = s.asking.generation
 	var (
@@ -120,7 +122,8 @@ func (s *Service) AskAboutTool(ctx context.Context, q ToolQuestion) (ToolAnswer,
 	if settled.Status != RequestResolved || settled.Reply == nil {
 		return ToolAnswer{}, ErrExpired
 	}
-	return ToolAnswer{Allow: settled.Reply.Decision == "accept", Actor: settled.DecidedBy, Reason: settled.Reply.Message}, nil
+	return ToolAnswer{Allow: settled.Reply.Decision == "accept", Actor: settled.DecidedBy, Reason: settled.Reply.Message},
+		nil
 }
 
 // expireOwn ends a question of this server that nobody waits for any more, unless it was decided.
@@ -144,11 +147,13 @@ func checkOwnReply(reply runtime.Reply) error {
 	switch reply.Decision {
 	case "accept", "decline", "cancel":
 	default:
-		return &runtime.ReplyError{Field: "decision", Message: fmt.Sprintf("%q is unknown; accept, decline and cancel are allowed", reply.Decision)}
+		return &runtime.ReplyError{Field: "decision",
+			Message: fmt.Sprintf("%q is unknown; accept, decline and cancel are allowed", reply.Decision)}
 	}
 	switch {
 	case reply.Scope == "session":
-		return &runtime.ReplyError{Field: "scope", Message: "a tool of this server is allowed for one call; the scope has to be turn"}
+		return &runtime.ReplyError{Field: "scope",
+			Message: "a tool of this server is allowed for one call; the scope has to be turn"}
 	case len(reply.Choice) > 0 || reply.Option != "":
 		return &runtime.ReplyError{Field: "choice", Message: "this request is decided with decision"}
 	case len(reply.UpdatedInput) > 0 || len(reply.Remember) > 0:

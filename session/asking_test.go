@@ -14,8 +14,8 @@ import (
 	"harness/stream"
 )
 
-// What this server asks about a tool of its own is an approval like any other: shown, listed, decided once and with a reason, and it expires
-// visibly when nobody waits for it any more.
+// What this server asks about a tool of its own is an approval like any other: shown, listed, decided once and with a
+// reason, and it expires visibly when nobody waits for it any more.
 func TestAToolOfTheServerIsAskedAbout(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
 		id := s.NewSession()
@@ -42,15 +42,18 @@ func TestAToolOfTheServerIsAskedAbout(t *testing.T) {
 			t.Helper()
 			done := make(chan outcome, 1)
 			go func() {
-				answer, err := s.AskAboutTool(ctx, session.ToolQuestion{SessionID: id, CallID: call, Tool: "workspace.write", Arguments: json.RawMessage(`{"path":"a"}`), Reason: "it writes"})
+				answer, err := s.AskAboutTool(ctx, session.ToolQuestion{SessionID: id, CallID: call, Tool: "workspace.write",
+					Arguments: json.RawMessage(`{"path":"a"}`), Reason: "it writes"})
 				done <- outcome{answer, err}
 			}()
 			asked := s.Asked(id)
-			if asked.Summary != "Tool approval required: workspace.write" || asked.ItemID != call || string(asked.Decisions) != `["accept","decline","cancel"]` ||
+			if asked.Summary != "Tool approval required: workspace.write" || asked.ItemID != call ||
+				string(asked.Decisions) != `["accept","decline","cancel"]` ||
 				string(asked.Asked.Arguments) != `{"path":"a"}` || asked.Asked.Tool != "workspace.write" {
 				t.Errorf("asked is %+v", asked)
 			}
-			if frame := <-frames; frame.Type != "approval" || frame.ThreadID != id || !strings.Contains(string(frame.Payload), asked.ID) {
+			if frame := <-frames; frame.Type != "approval" || frame.ThreadID != id ||
+				!strings.Contains(string(frame.Payload), asked.ID) {
 				t.Errorf("shown is %s %s", frame.Type, frame.Payload)
 			}
 			return asked, done
@@ -63,13 +66,15 @@ func TestAToolOfTheServerIsAskedAbout(t *testing.T) {
 		}
 
 		asked, done := ask(t.Context(), "one")
-		for _, wrong := range []runtime.Reply{{Decision: "maybe"}, {Decision: "accept", Scope: "session"}, {Decision: "accept", Option: "x"}, {Decision: "accept", UpdatedInput: json.RawMessage(`{}`)}} {
+		for _, wrong := range []runtime.Reply{{Decision: "maybe"}, {Decision: "accept", Scope: "session"},
+			{Decision: "accept", Option: "x"}, {Decision: "accept", UpdatedInput: json.RawMessage(`{}`)}} {
 			var refused *runtime.ReplyError
 			if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval, wrong, "ann"); !errors.As(err, &refused) {
 				t.Errorf("%+v: %v", wrong, err)
 			}
 		}
-		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval, runtime.Reply{Decision: "accept", Message: "go on"}, "ann"); err != nil {
+		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval,
+			runtime.Reply{Decision: "accept", Message: "go on"}, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		if got := <-done; got.err != nil || got.answer != (session.ToolAnswer{Allow: true, Actor: "ann", Reason: "go on"}) {
@@ -77,12 +82,14 @@ func TestAToolOfTheServerIsAskedAbout(t *testing.T) {
 		}
 		resolved(`"decision":"accept"`)
 		var settled *session.SettledError
-		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval, runtime.Reply{Decision: "decline"}, "bob"); !errors.As(err, &settled) || settled.Request.DecidedBy != "ann" {
+		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval, runtime.Reply{Decision: "decline"},
+			"bob"); !errors.As(err, &settled) || settled.Request.DecidedBy != "ann" {
 			t.Errorf("decided again: %v", err)
 		}
 
 		asked, done = ask(t.Context(), "two")
-		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval, runtime.Reply{Decision: "decline", Message: "not on a Friday"}, "ann"); err != nil {
+		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval,
+			runtime.Reply{Decision: "decline", Message: "not on a Friday"}, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		if got := <-done; got.err != nil || got.answer != (session.ToolAnswer{Actor: "ann", Reason: "not on a Friday"}) {
@@ -97,10 +104,12 @@ func TestAToolOfTheServerIsAskedAbout(t *testing.T) {
 			t.Errorf("given up: %+v", got)
 		}
 		resolved(`"status":"expired"`)
-		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "ann"); !errors.As(err, &settled) || settled.Request.Status != session.RequestExpired {
+		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"},
+			"ann"); !errors.As(err, &settled) || settled.Request.Status != session.RequestExpired {
 			t.Errorf("decided late: %v", err)
 		}
-		if _, err := s.AskAboutTool(t.Context(), session.ToolQuestion{SessionID: "none", CallID: "four", Tool: "t", Arguments: json.RawMessage(`{}`)}); !errors.Is(err, session.ErrNotFound) {
+		if _, err := s.AskAboutTool(t.Context(), session.ToolQuestion{SessionID: "none", CallID: "four", Tool: "t",
+			Arguments: json.RawMessage(`{}`)}); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("of no session: %v", err)
 		}
 	})

@@ -17,10 +17,11 @@ import (
 func line(threadID, turnID, itemID string, nativeID int) []runtime.Signal {
 	notification := func(method string, change runtime.Change) runtime.Signal {
 		params := encode(map[string]string{"threadId": threadID, "turnId": turnID, "itemId": itemID})
-		return runtime.Signal{Kind: runtime.SignalNotification, Method: method, ThreadID: threadID, TurnID: turnID, ItemID: itemID, Params: params,
-			Raw: encode(map[string]any{"method": method, "params": params}), Change: change}
+		return runtime.Signal{Kind: runtime.SignalNotification, Method: method, ThreadID: threadID, TurnID: turnID,
+			ItemID: itemID, Params: params, Raw: encode(map[string]any{"method": method, "params": params}), Change: change}
 	}
-	asked := notification("item/commandExecution/requestApproval", runtime.InteractiveRequested{Kind: runtime.RequestApproval, Summary: "May I?"})
+	asked := notification("item/commandExecution/requestApproval",
+		runtime.InteractiveRequested{Kind: runtime.RequestApproval, Summary: "May I?"})
 	asked.Kind, asked.RequestID = runtime.SignalRequest, json.RawMessage(fmt.Sprint(nativeID))
 	return []runtime.Signal{
 		notification("turn/started", runtime.TurnStarted{TurnID: turnID}),
@@ -47,7 +48,8 @@ func (k *kit) told(sessionID string) string {
 	var methods []string
 	for _, record := range k.records() {
 		var frame struct{ Method string }
-		if record.SessionID == sessionID && json.Unmarshal(record.Payload, &frame) == nil && !strings.HasPrefix(frame.Method, "thread/") &&
+		if record.SessionID == sessionID && json.Unmarshal(record.Payload, &frame) == nil &&
+			!strings.HasPrefix(frame.Method, "thread/") &&
 			frame.Method != "" {
 			methods = append(methods, frame.Method)
 		}
@@ -60,8 +62,8 @@ const (
 	lineStored = "1 turns, 1 items, 1 requests: turn/started item/completed item/commandExecution/requestApproval"
 )
 
-// The signals of one line are stored in order and with the position and the state after it, all or, when the server is killed in between, none:
-// the next server reads the line again. A line that is there already does nothing.
+// The signals of one line are stored in order and with the position and the state after it, all or, when the server is
+// killed in between, none: the next server reads the line again. A line that is there already does nothing.
 func TestABatchIsStoredAllOrNoneAndOnce(t *testing.T) {
 	for name, cut := range map[string]func(t *testing.T, k *kit, say func()){
 		"killed before the commit": func(_ *testing.T, k *kit, say func()) {
@@ -116,8 +118,8 @@ func TestABatchIsStoredAllOrNoneAndOnce(t *testing.T) {
 				}
 				k.end(s.ID, "u")
 
-				// An adapter that reads the line again all the same changes nothing stored; with one that asked where to go on, the turn is
-				// not even taken for running.
+				// An adapter that reads the line again all the same changes nothing stored; with one that asked where to go on, the
+				// turn is not even taken for running.
 				before := k.told(s.ID)
 				for _, asks := range []bool{false, true} {
 					k.close()
@@ -150,8 +152,8 @@ func (k *kit) resumes(generation string, offset int64, state string) {
 	}
 }
 
-// The state after pieces of text, and after lines that mean nothing to anybody, is stored with their position; a line that does not change it
-// leaves it.
+// The state after pieces of text, and after lines that mean nothing to anybody, is stored with their position; a line
+// that does not change it leaves it.
 func TestTheStateIsStoredWithItsPosition(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p, generation := &speaker{fake: k.fake}, k.fake.generation
@@ -178,15 +180,17 @@ func TestTheStateIsStoredWithItsPosition(t *testing.T) {
 	})
 }
 
-// Pieces of text that come with other news in one line are stored in their place among it, and count in the text they go on with.
+// Pieces of text that come with other news in one line are stored in their place among it, and count in the text they
+// go on with.
 func TestPiecesOfTextAmongOtherNews(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p, told := &speaker{fake: k.fake}, k.listen()
 		s := k.create()
 		turn := k.send(s.ID)
 		item := runtime.Item{ID: "m", Role: "assistant", Type: "agentMessage"}
-		started := runtime.Signal{Kind: runtime.SignalNotification, Method: "item/started", ThreadID: s.ID, TurnID: turn, ItemID: "m",
-			Raw: json.RawMessage(`{"method":"item/started"}`), Change: runtime.ItemChanged{TurnID: turn, Item: item}}
+		started := runtime.Signal{Kind: runtime.SignalNotification, Method: "item/started", ThreadID: s.ID, TurnID: turn,
+			ItemID: "m", Raw: json.RawMessage(`{"method":"item/started"}`),
+			Change: runtime.ItemChanged{TurnID: turn, Item: item}}
 		p.emitAt(started, p.piece(s.ID, turn, "m", "text", "one"), p.piece(s.ID, turn, "m", "text", " two"))
 		p.emitAt(p.piece(s.ID, turn, "m", "text", " three"), p.piece(s.ID, turn, "m", "text", " four"))
 		p.emitAt(p.piece(s.ID, turn, "m", "text", " five"))
@@ -220,8 +224,8 @@ func TestPiecesOfTextAmongOtherNews(t *testing.T) {
 	})
 }
 
-// What the translator of a process that ended had to remember is there for the next process of its conversation, also where no output is read
-// again and also on the next server. Conversations, and runtimes, have each their own.
+// What the translator of a process that ended had to remember is there for the next process of its conversation, also
+// where no output is read again and also on the next server. Conversations, and runtimes, have each their own.
 func TestTheLastStateOfAConversation(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		last := func(runtimeName, sessionID string) string {
@@ -250,7 +254,8 @@ func TestTheLastStateOfAConversation(t *testing.T) {
 		}
 		p.other.leave(one.ID)
 		p.other.leave(two.ID)
-		if a, b, other := last("other", one.ID), last("other", two.ID), last("codex", one.ID); a != `{"n":2}` || b != `{"n":3}` || other != "" {
+		if a, b, other := last("other", one.ID), last("other", two.ID), last("codex", one.ID); a != `{"n":2}` ||
+			b != `{"n":3}` || other != "" {
 			t.Errorf("after their ends the states are %s and %s, another runtime's %s", a, b, other)
 		}
 		// A process that ends without a word of its own does not hide what the one before left.

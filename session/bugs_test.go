@@ -10,7 +10,8 @@ import (
 
 // These tests are of what the original gets wrong and this package does not.
 
-// Looking at what is pending changes nothing. There it announced each pending file change again, so that polling queued reviews.
+// Looking at what is pending changes nothing. There it announced each pending file change again, so that polling queued
+// reviews.
 func TestListingRequestsTellsNobody(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -87,7 +88,8 @@ func TestFirstWriteEndsAfterItStarts(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		started, completed := int64(20), int64(10)
-		k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "m", Status: transcript.Complete, StartedAt: &started, CompletedAt: &completed}))
+		k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "m", Status: transcript.Complete,
+			StartedAt: &started, CompletedAt: &completed}))
 		if got := k.stored(s.ID); len(got) != 1 || *got[0].StartedAt > *got[0].CompletedAt {
 			t.Errorf("stored %+v", got)
 		}

@@ -11,11 +11,12 @@ import (
 	"harness/journal"
 )
 
-// maxBulk and maxBulkBytes bound the entries, and the bytes of their events, that come several at once and share a transaction. A request of
-// more is stored in pieces, one transaction each, with a row that completes it should the server be killed between them.
+// maxBulk and maxBulkBytes bound the entries, and the bytes of their events, that come several at once and share a
+// transaction. A request of more is stored in pieces, one transaction each, with a row that completes it should the
+// server be killed between them.
 //
-// While there are single upserts, too, a transaction takes minBulk of them: a single one has at most the piece that is running and the next
-// before it, and what a transaction costs by itself is a quarter of it.
+// While there are single upserts, too, a transaction takes minBulk of them: a single one has at most the piece that is
+// running and the next before it, and what a transaction costs by itself is a quarter of it.
 const (
 	maxBulk      = 256
 	minBulk      = 32
@@ -24,8 +25,8 @@ const (
 	singlesLast = 100 * time.Millisecond
 )
 
-// bulkUpserts are the upserts of several entries that wait for their turn. One goroutine has the writer store them, one unit at a time;
-// between two units single upserts have theirs.
+// bulkUpserts are the upserts of several entries that wait for their turn. One goroutine has the writer store them, one
+// unit at a time; between two units single upserts have theirs.
 type bulkUpserts struct {
 	mu      sync.Mutex
 	waiting []*upsert // the first may be stored in part
@@ -71,8 +72,8 @@ func (u *upsert) piece(to int) piece {
 	return piece{upsert: view, whole: u, to: to}
 }
 
-// next is what the next unit stores: a piece of the first upsert when that has more than a unit takes, else as many upserts as fit. Those whose
-// callers left before anything of theirs was stored leave.
+// next is what the next unit stores: a piece of the first upsert when that has more than a unit takes, else as many
+// upserts as fit. Those whose callers left before anything of theirs was stored leave.
 func (b *bulkUpserts) next() (pieces []piece, left []*upsert) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -149,14 +150,16 @@ func (s *Service) refuseBulks() {
 	}
 }
 
-// completeBulks stores the rest of what this node was killed in. It comes before the loop, and before anybody is served.
+// completeBulks stores the rest of what this node was killed in. It comes before the loop, and before anybody is
+// served.
 func (s *Service) completeBulks(ctx context.Context) error {
 	interrupted, err := s.readBulks(ctx)
 	if err != nil {
 		return err
 	}
 	s.bulk.mu.Lock()
-	s.bulk.waiting = append(interrupted[:len(interrupted):len(interrupted)], s.bulk.waiting...) // who came before the start has waited
+	// who came before the start has waited
+	s.bulk.waiting = append(interrupted[:len(interrupted):len(interrupted)], s.bulk.waiting...)
 	s.bulk.mu.Unlock()
 	for s.storeNext(ctx) {
 	}
@@ -174,7 +177,8 @@ func (s *Service) finishBulk(u *upsert, err error) {
 	u.result <- err
 }
 
-// storePieces stores the pieces of one unit, each alone if they fail together. What is left of an upsert is the next to be stored.
+// storePieces stores the pieces of one unit, each alone if they fail together. What is left of an upsert is the next to
+// be stored.
 func (s *Service) storePieces(ctx context.Context, pieces []piece) {
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return s.upsertPieces(ctx, tx, pieces)

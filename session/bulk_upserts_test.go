@@ -39,7 +39,8 @@ func (k *kit) waiting() (entries int) {
 func numbered(prefix string, n int) []transcript.Entry {
 	entries := make([]transcript.Entry, n)
 	for i := range entries {
-		entries[i] = transcript.Entry{MessageID: fmt.Sprintf("%s-%d", prefix, i), TurnID: "ci", Role: "system", Type: "ci.log", Status: transcript.Complete}
+		entries[i] = transcript.Entry{MessageID: fmt.Sprintf("%s-%d", prefix, i), TurnID: "ci", Role: "system",
+			Type: "ci.log", Status: transcript.Complete}
 	}
 	return entries
 }
@@ -52,13 +53,14 @@ func (k *kit) nobodyAdmitted() {
 	}
 	k.upserts.many.Release(maxManyEntries)
 	var rows int
-	if err := k.db.Read().QueryRowContext(k.t.Context(), `select count(*) from bulk_upserts`).Scan(&rows); err != nil || rows != 0 {
+	if err := k.db.Read().QueryRowContext(k.t.Context(), `select count(*) from bulk_upserts`).Scan(&rows); err != nil ||
+		rows != 0 {
 		k.t.Errorf("%d rows of upserts that are over, %v", rows, err)
 	}
 }
 
-// Upserts of several entries that share a unit share no fate: one for a session that is not there is refused as a whole, and one that
-// spoils the unit leaves the others alone.
+// Upserts of several entries that share a unit share no fate: one for a session that is not there is refused as a
+// whole, and one that spoils the unit leaves the others alone.
 func TestBulkUpsertsOfOneUnitShareNoFate(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		fates := k.fates()
@@ -71,7 +73,8 @@ func TestBulkUpsertsOfOneUnitShareNoFate(t *testing.T) {
 			release()
 			k.do(<-first)
 			fates.check(k)
-			if stored, events := len(k.stored(fates.kept)), len(k.events("transcript_updated")); stored != 20*(round+1)+2 || events != 22*(round+1) {
+			if stored, events := len(k.stored(fates.kept)), len(k.events("transcript_updated")); stored != 20*(round+1)+2 ||
+				events != 22*(round+1) {
 				t.Errorf("round %d: %d entries, %d events", round, stored, events)
 			}
 		}
@@ -79,8 +82,8 @@ func TestBulkUpsertsOfOneUnitShareNoFate(t *testing.T) {
 	})
 }
 
-// However many upserts of 1,000 entries come, two are admitted at a time, the entries of each stay together and in order, who leaves while
-// waiting stores nothing; and a single entry has at most one piece of theirs before it.
+// However many upserts of 1,000 entries come, two are admitted at a time, the entries of each stay together and in
+// order, who leaves while waiting stores nothing; and a single entry has at most one piece of theirs before it.
 func TestSingleUpsertsPassBulkOnes(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -183,11 +186,13 @@ func (k *kit) cutShort(sessionID string) {
 		u.events[i].Actor, u.events[i].TraceID, u.events[i].SpanID = "actor", "trace", "span"
 	}
 	p := []piece{u.piece(u.reach(maxBulk))}
-	k.do(k.commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return k.upsertPieces(ctx, tx, p) }))
+	k.do(k.commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return k.upsertPieces(ctx, tx, p)
+	}))
 }
 
-// A server killed between two pieces of an upsert completes it when it starts again, with the trace and the time of the request; unless the
-// session is gone by then.
+// A server killed between two pieces of an upsert completes it when it starts again, with the trace and the time of the
+// request; unless the session is gone by then.
 func TestBulkUpsertsAreCompletedAfterAKill(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		kept, deleted := k.create(), k.create()
@@ -210,7 +215,8 @@ func TestBulkUpsertsAreCompletedAfterAKill(t *testing.T) {
 			if record.SessionID != kept.ID {
 				continue
 			}
-			if record.ItemID != fmt.Sprintf("m-%d", events) || record.Time != 77 || record.Actor != "actor" || record.TraceID != "trace" || record.SpanID != "span" {
+			if record.ItemID != fmt.Sprintf("m-%d", events) || record.Time != 77 || record.Actor != "actor" ||
+				record.TraceID != "trace" || record.SpanID != "span" {
 				t.Fatalf("event %d is %+v", events, record)
 			}
 			events++

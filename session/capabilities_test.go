@@ -13,8 +13,8 @@ import (
 	"harness/stream"
 )
 
-// plain is a runtime that can do only what every runtime must: it does not steer, keeps no history, no names and no archive, takes back no
-// turns, and enforces few levels.
+// plain is a runtime that can do only what every runtime must: it does not steer, keeps no history, no names and no
+// archive, takes back no turns, and enforces few levels.
 type plain struct{ runtime.Adapter }
 
 func (p plain) Capabilities() runtime.Capabilities {
@@ -38,7 +38,10 @@ func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
 		for operation, err := range map[string]error{
 			runtime.OpSteer:  k.Steer(t.Context(), s.ID, turn, "more"),
 			runtime.OpRevert: func() error { _, err := k.RollBack(t.Context(), s.ID, 1); return err }(),
-			runtime.OpTools:  func() error { _, err := k.Create(t.Context(), Create{DynamicTools: encode([]string{"x"})}); return err }(),
+			runtime.OpTools: func() error {
+				_, err := k.Create(t.Context(), Create{DynamicTools: encode([]string{"x"})})
+				return err
+			}(),
 		} {
 			var unsupported *runtime.UnsupportedError
 			if !errors.As(err, &unsupported) || unsupported.Operation != operation || !errors.Is(err, runtime.ErrUnsupported) {
@@ -46,7 +49,8 @@ func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
 			}
 		}
 		k.end(s.ID, turn)
-		if _, err := k.Send(t.Context(), s.ID, Message{Text: "see", Images: []string{"data:,"}}); !errors.Is(err, runtime.ErrUnsupported) {
+		if _, err := k.Send(t.Context(), s.ID, Message{Text: "see", Images: []string{"data:,"}}); !errors.Is(err,
+			runtime.ErrUnsupported) {
 			t.Errorf("an image: %v", err)
 		}
 	})
@@ -59,7 +63,8 @@ func TestNamesAndArchivesNeedNoRuntime(t *testing.T) {
 		_, err := k.Rename(t.Context(), s.ID, "mine")
 		k.do(err)
 		heard := k.events(stream.EventNotification)
-		if got := string(heard[len(heard)-1].Payload); got != `{"method":"thread/name/updated","params":{"threadId":"`+s.ID+`","threadName":"mine"}}` {
+		if got := string(heard[len(heard)-1].Payload); got != `{"method":"thread/name/updated","params":{"threadId":"`+s.ID+
+			`","threadName":"mine"}}` {
 			t.Errorf("clients heard %s", got)
 		}
 		archived, err := k.Archive(t.Context(), s.ID)
@@ -84,7 +89,8 @@ func TestLevelsThatAreNotEnforcedAreRefused(t *testing.T) {
 		var refused *runtime.ControlError
 		check := func(what string, err error) {
 			t.Helper()
-			if !errors.As(err, &refused) || refused.Field != "filesystemSandbox" || !slices.Equal(refused.Enforced, []string{"read-only", "danger-full-access"}) {
+			if !errors.As(err, &refused) || refused.Field != "filesystemSandbox" ||
+				!slices.Equal(refused.Enforced, []string{"read-only", "danger-full-access"}) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -96,7 +102,8 @@ func TestLevelsThatAreNotEnforcedAreRefused(t *testing.T) {
 		s := k.create()
 		_, err = k.Send(t.Context(), s.ID, Message{Text: "go", FilesystemSandbox: &level})
 		check("message", err)
-		_, err = k.EditControls(t.Context(), s.ID, ControlEdit{Edit: func(c Controls) Controls { c.FilesystemSandbox = level; return c }})
+		_, err = k.EditControls(t.Context(), s.ID,
+			ControlEdit{Edit: func(c Controls) Controls { c.FilesystemSandbox = level; return c }})
 		check("edit", err)
 		if controls, _, err := k.Controls(t.Context(), s.ID); err != nil || controls.FilesystemSandbox != "read-only" {
 			t.Errorf("the session has %+v, %v", controls, err)

@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// A unit of single upserts is whole when as many joined as were under way when the last one ended: those it stored and those that waited.
+// A unit of single upserts is whole when as many joined as were under way when the last one ended: those it stored and
+// those that waited.
 func TestAUnitIsWholeWithTheCompanyOfTheLast(t *testing.T) {
 	t.Parallel()
 	service := &Service{}

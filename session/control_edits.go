@@ -41,12 +41,15 @@ func (c Controls) Summary() string {
 	if c.Model != nil {
 		model = *c.Model
 	}
-	return strings.Join([]string{model, c.ApprovalPolicy, c.NetworkAccess, c.FilesystemSandbox, "settings:" + strconv.Itoa(len(c.Settings))}, " | ")
+	return strings.Join([]string{model, c.ApprovalPolicy, c.NetworkAccess, c.FilesystemSandbox,
+		"settings:" + strconv.Itoa(len(c.Settings))}, " | ")
 }
 
-// Equal compares controls; settings are the same when they are the same JSON values, whatever the order of their members.
+// Equal compares controls; settings are the same when they are the same JSON values, whatever the order of their
+// members.
 func (c Controls) Equal(other Controls) bool {
-	if c.model() != other.model() || (c.Model == nil) != (other.Model == nil) || c.ApprovalPolicy != other.ApprovalPolicy ||
+	if c.model() != other.model() || (c.Model == nil) != (other.Model == nil) ||
+		c.ApprovalPolicy != other.ApprovalPolicy ||
 		c.NetworkAccess != other.NetworkAccess || c.FilesystemSandbox != other.FilesystemSandbox {
 		return false
 	}
@@ -65,7 +68,8 @@ func (s *Service) Controls(ctx context.Context, sessionID string) (controls, def
 	return controls, defaults, err
 }
 
-func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID string) (runtime string, controls, defaults Controls, err error) {
+func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID string) (runtime string, controls,
+	defaults Controls, err error) {
 	stored, err := readSession(ctx, q, sessionID)
 	if err != nil {
 		return "", Controls{}, Controls{}, err
@@ -77,10 +81,11 @@ func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID 
 	return stored.Runtime, session.Controls, defaults, err
 }
 
-// EditControls changes a session's controls, or with Defaults those of new sessions, in one step: nothing changes between the value Edit
-// is given and the write. What comes out equal is neither written nor audited. A change is not announced on the stream; with an audit it is
-// told by an entry in the transcript of the session, whichever the scope. *DeletedError, ErrNotFound, ErrDefaultsLocked, *SettingsLimitError, *runtime.ControlError for a
-// level the session's runtime does not enforce.
+// EditControls changes a session's controls, or with Defaults those of new sessions, in one step: nothing changes
+// between the value Edit is given and the write. What comes out equal is neither written nor audited. A change is not
+// announced on the stream; with an audit it is told by an entry in the transcript of the session, whichever the scope.
+// *DeletedError, ErrNotFound, ErrDefaultsLocked, *SettingsLimitError, *runtime.ControlError for a level the session's
+// runtime does not enforce.
 func (s *Service) EditControls(ctx context.Context, sessionID string, edit ControlEdit) (ControlChange, error) {
 	if edit.Defaults && s.opts.DefaultsLocked {
 		return ControlChange{}, ErrDefaultsLocked
@@ -131,8 +136,8 @@ func (s *Service) EditControls(ctx context.Context, sessionID string, edit Contr
 	return change, err
 }
 
-// MaxSettings and MaxSettingsBytes bound the settings of a session, and those of new sessions: all of them are stored anew with each change,
-// twice more in the entry that tells of it.
+// MaxSettings and MaxSettingsBytes bound the settings of a session, and those of new sessions: all of them are stored
+// anew with each change, twice more in the entry that tells of it.
 const (
 	MaxSettings      = 256
 	MaxSettingsBytes = 128 << 10
@@ -143,7 +148,8 @@ type SettingsLimitError struct{ Count, Bytes int }
 
 // Error implements error.
 func (e *SettingsLimitError) Error() string {
-	return fmt.Sprintf("there would be %d settings of %d bytes; at most %d of %d bytes together are kept: delete some, or keep large values elsewhere",
+	return fmt.Sprintf(
+		"there would be %d settings of %d bytes; at most %d of %d bytes together are kept: delete some, or keep large values elsewhere",
 		e.Count, e.Bytes, MaxSettings, MaxSettingsBytes)
 }
 
@@ -178,8 +184,8 @@ func auditEntry(edit ControlEdit, previous, next Controls, at int64) transcript.
 		Next       Controls `json:"next"`
 	}{isoTime(at), edit.Audit.Actor, edit.Audit.Source, scope, previous, next}))
 	return transcript.Entry{TurnID: "session-controls", Role: "system", Type: "session.controls.updated",
-		Content: fmt.Sprintf("Session controls updated (%s) by %s via %s: %s -> %s", words, edit.Audit.Actor, edit.Audit.Source,
-			previous.Summary(), next.Summary()),
+		Content: fmt.Sprintf("Session controls updated (%s) by %s via %s: %s -> %s", words, edit.Audit.Actor,
+			edit.Audit.Source, previous.Summary(), next.Summary()),
 		Details: &details, StartedAt: &at, CompletedAt: &at, Status: transcript.Complete}
 }
 

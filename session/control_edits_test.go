@@ -38,7 +38,8 @@ func TestEditControls(t *testing.T) {
 		s := k.create()
 		before := len(k.records())
 		change := k.edit(s.ID, ControlEdit{Audit: &ControlAudit{"me", "cli"}, Edit: func(c Controls) Controls {
-			c.Model, c.ApprovalPolicy, c.Settings = ptr("gpt-x"), "never", map[string]json.RawMessage{"n": json.RawMessage(`{"b":[1,2],"a":"<&>"}`), "z": json.RawMessage(`null`)}
+			c.Model, c.ApprovalPolicy, c.Settings = ptr("gpt-x"), "never", map[string]json.RawMessage{
+				"n": json.RawMessage(`{"b":[1,2],"a":"<&>"}`), "z": json.RawMessage(`null`)}
 			return c
 		}})
 		if !change.Changed || change.Controls.Summary() != "gpt-x | never | restricted | read-only | settings:2" ||
@@ -51,22 +52,27 @@ func TestEditControls(t *testing.T) {
 		}
 		e := entries[0]
 		id := strings.Split(e.MessageID, "-")
-		if len(id) != 4 || id[0]+id[1] != "sessioncontrols" || id[2] != fmt.Sprint(*e.StartedAt) || len(id[3]) != 8 || strings.Trim(id[3], "0123456789abcdef") != "" {
+		if len(id) != 4 || id[0]+id[1] != "sessioncontrols" || id[2] != fmt.Sprint(*e.StartedAt) || len(id[3]) != 8 ||
+			strings.Trim(id[3], "0123456789abcdef") != "" {
 			t.Errorf("message id %s", e.MessageID)
 		}
-		if e.TurnID != "session-controls" || e.Role != "system" || e.Type != "session.controls.updated" || e.Status != "complete" || *e.CompletedAt != *e.StartedAt ||
-			e.Content != "Session controls updated (this chat) by me via cli: default | untrusted | restricted | read-only | settings:0 -> gpt-x | never | restricted | read-only | settings:2" {
+		if e.TurnID != "session-controls" || e.Role != "system" || e.Type != "session.controls.updated" ||
+			e.Status != "complete" || *e.CompletedAt != *e.StartedAt ||
+			e.Content != "Session controls updated (this chat) by me via cli: default | untrusted | restricted | read-only "+
+				"| settings:0 -> gpt-x | never | restricted | read-only | settings:2" {
 			t.Errorf("entry %+v", e)
 		}
 		details := `{"occurredAt":"` + isoTime(*e.StartedAt) + `","actor":"me","source":"cli","scope":"session",` +
 			`"previous":{"model":null,"approvalPolicy":"untrusted","networkAccess":"restricted","filesystemSandbox":"read-only","settings":{}},` +
-			`"next":{"model":"gpt-x","approvalPolicy":"never","networkAccess":"restricted","filesystemSandbox":"read-only","settings":{"n":{"b":[1,2],"a":"<&>"},"z":null}}}`
+			`"next":{"model":"gpt-x","approvalPolicy":"never","networkAccess":"restricted","filesystemSandbox":"read-only",` +
+			`"settings":{"n":{"b":[1,2],"a":"<&>"},"z":null}}}`
 		if *e.Details != details {
 			t.Errorf("details %s\nwant    %s", *e.Details, details)
 		}
 
 		t.Log("the order of members is not a change, and no change leaves nothing behind")
-		same := k.edit(s.ID, ControlEdit{Audit: &ControlAudit{"me", "cli"}, Edit: settings("z", "null", "n", `{"a":"<&>", "b":[1,2]}`)})
+		same := k.edit(s.ID,
+			ControlEdit{Audit: &ControlAudit{"me", "cli"}, Edit: settings("z", "null", "n", `{"a":"<&>", "b":[1,2]}`)})
 		if same.Changed || len(k.stored(s.ID)) != 1 {
 			t.Errorf("%+v, %d entries", same, len(k.stored(s.ID)))
 		}
@@ -80,7 +86,8 @@ func TestEditControls(t *testing.T) {
 		}
 		k = k.reopen()
 		controls, _, err := k.Controls(t.Context(), s.ID)
-		if err != nil || *controls.Model != "gpt-x" || controls.ApprovalPolicy != "never" || controls.Settings == nil || len(controls.Settings) != 0 {
+		if err != nil || *controls.Model != "gpt-x" || controls.ApprovalPolicy != "never" || controls.Settings == nil ||
+			len(controls.Settings) != 0 {
 			t.Errorf("after a restart %+v, %v", controls, err)
 		}
 	})
@@ -89,14 +96,17 @@ func TestEditControls(t *testing.T) {
 func TestEditDefaults(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
-		change := k.edit(s.ID, ControlEdit{Defaults: true, Audit: &ControlAudit{"user", "ui"}, Edit: func(c Controls) Controls {
-			c.FilesystemSandbox, c.Settings["d"] = "workspace-write", json.RawMessage("true")
-			return c
-		}})
-		if !change.Changed || change.Controls.FilesystemSandbox != "read-only" || change.Defaults.FilesystemSandbox != "workspace-write" {
+		change := k.edit(s.ID, ControlEdit{Defaults: true, Audit: &ControlAudit{"user", "ui"},
+			Edit: func(c Controls) Controls {
+				c.FilesystemSandbox, c.Settings["d"] = "workspace-write", json.RawMessage("true")
+				return c
+			}})
+		if !change.Changed || change.Controls.FilesystemSandbox != "read-only" ||
+			change.Defaults.FilesystemSandbox != "workspace-write" {
 			t.Errorf("changed %+v", change)
 		}
-		if entries := k.stored(s.ID); len(entries) != 1 || !strings.HasPrefix(entries[0].Content, "Session controls updated (new chats default) by user via ui: ") ||
+		if entries := k.stored(s.ID); len(entries) != 1 ||
+			!strings.HasPrefix(entries[0].Content, "Session controls updated (new chats default) by user via ui: ") ||
 			!strings.Contains(*entries[0].Details, `"scope":"default"`) {
 			t.Errorf("entries %+v", entries)
 		}
@@ -111,7 +121,8 @@ func TestEditDefaults(t *testing.T) {
 		}
 		k.close()
 		k = openWith(t, k.db, k.opts.NodeID, func(o *Options) { o.DefaultsLocked = true })
-		if _, err := k.EditControls(t.Context(), s.ID, ControlEdit{Defaults: true, Edit: settings("a", "1")}); !errors.Is(err, ErrDefaultsLocked) {
+		if _, err := k.EditControls(t.Context(), s.ID, ControlEdit{Defaults: true, Edit: settings("a", "1")}); !errors.Is(err,
+			ErrDefaultsLocked) {
 			t.Errorf("locked: %v", err)
 		}
 		if _, defaults, err := k.Controls(t.Context(), s.ID); err != nil || !defaults.Equal(testControls) {
@@ -135,7 +146,8 @@ func TestControlsOfAbsentSessions(t *testing.T) {
 		if _, err := k.EditControls(t.Context(), s.ID, ControlEdit{Edit: settings("a", "1")}); !errors.As(err, &gone) {
 			t.Errorf("edit: %v", err)
 		}
-		if _, err := k.EditControls(t.Context(), newID(), ControlEdit{Edit: settings("a", "1")}); !errors.Is(err, ErrNotFound) {
+		if _, err := k.EditControls(t.Context(), newID(), ControlEdit{Edit: settings("a", "1")}); !errors.Is(err,
+			ErrNotFound) {
 			t.Errorf("edit unknown: %v", err)
 		}
 		if _, err := k.EditControls(t.Context(), k.create().ID, ControlEdit{Edit: settings("a", "{")}); err == nil {
@@ -151,10 +163,11 @@ func TestEditsAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 10 {
 			all.Go(func() {
-				_, err := k.EditControls(t.Context(), s.ID, ControlEdit{Audit: &ControlAudit{"a", "b"}, Edit: func(c Controls) Controls {
-					c.Settings[fmt.Sprint("key", i)] = json.RawMessage(fmt.Sprint(i))
-					return c
-				}})
+				_, err := k.EditControls(t.Context(), s.ID,
+					ControlEdit{Audit: &ControlAudit{"a", "b"}, Edit: func(c Controls) Controls {
+						c.Settings[fmt.Sprint("key", i)] = json.RawMessage(fmt.Sprint(i))
+						return c
+					}})
 				if err != nil {
 					t.Error(err)
 				}

@@ -11,8 +11,8 @@ import (
 	"harness/runtime"
 )
 
-// defaults are the controls of a session that never had any: the stored ones, else the configured ones. Locked ones are the configured
-// ones, whatever was stored before they were locked.
+// defaults are the controls of a session that never had any: the stored ones, else the configured ones. Locked ones are
+// the configured ones, whatever was stored before they were locked.
 func (s *Service) defaults(ctx context.Context, q database.Querier) (Controls, error) {
 	if s.opts.DefaultsLocked {
 		return s.opts.Defaults.complete(), nil
@@ -58,7 +58,8 @@ func (c Controls) with(model, approval, network, sandbox *string) Controls {
 	if model != nil {
 		c.Model = model
 	}
-	for target, wish := range map[*string]*string{&c.ApprovalPolicy: approval, &c.NetworkAccess: network, &c.FilesystemSandbox: sandbox} {
+	for target, wish := range map[*string]*string{&c.ApprovalPolicy: approval, &c.NetworkAccess: network,
+		&c.FilesystemSandbox: sandbox} {
 		if wish != nil {
 			*target = *wish
 		}
@@ -75,11 +76,12 @@ func (c Controls) model() string {
 
 // checkControls refuses levels a runtime does not enforce: *runtime.ControlError.
 func checkControls(adapter runtime.Adapter, c Controls) error {
-	return runtime.CapabilitiesOf(adapter).CheckControls(adapter.Name(), c.ApprovalPolicy, c.FilesystemSandbox, c.NetworkAccess)
+	return runtime.CapabilitiesOf(adapter).CheckControls(adapter.Name(), c.ApprovalPolicy, c.FilesystemSandbox,
+		c.NetworkAccess)
 }
 
-// checkChangedControls is checkControls for a session of a named runtime; levels it had before stay allowed. A runtime that is not
-// configured any more refuses every turn anyway.
+// checkChangedControls is checkControls for a session of a named runtime; levels it had before stay allowed. A runtime
+// that is not configured any more refuses every turn anyway.
 func (s *Service) checkChangedControls(runtimeName string, before, after Controls) error {
 	adapter, _ := s.adapter(runtimeName)
 	if adapter == nil {
@@ -92,7 +94,8 @@ func (s *Service) checkChangedControls(runtimeName string, before, after Control
 		return is
 	}
 	return checkControls(adapter, Controls{ApprovalPolicy: changed(before.ApprovalPolicy, after.ApprovalPolicy),
-		FilesystemSandbox: changed(before.FilesystemSandbox, after.FilesystemSandbox), NetworkAccess: changed(before.NetworkAccess, after.NetworkAccess)})
+		FilesystemSandbox: changed(before.FilesystemSandbox, after.FilesystemSandbox),
+		NetworkAccess:     changed(before.NetworkAccess, after.NetworkAccess)})
 }
 
 func encodeControls(controls *Controls) (sql.NullString, error) {

@@ -9,9 +9,9 @@ import (
 	"harness/runtime"
 )
 
-// What follows is done to a session's conversation by its runtime. A session that is not stored here is asked for by its id at the default
-// runtime: its words about it are the answer. Errors are those of Lookup but ErrNotFound, *NotOwnerError, *runtime.UnsupportedError, and the
-// runtime's refusals.
+// What follows is done to a session's conversation by its runtime. A session that is not stored here is asked for by
+// its id at the default runtime: its words about it are the answer. Errors are those of Lookup but ErrNotFound,
+// *NotOwnerError, *runtime.UnsupportedError, and the runtime's refusals.
 
 // Forked is a session that was made of another one.
 type Forked struct {
@@ -45,25 +45,30 @@ func (s *Service) CleanTerminals(ctx context.Context, sessionID string) (json.Ra
 
 // Review begins a review in a session and returns the runtime's answer.
 func (s *Service) Review(ctx context.Context, sessionID string, review runtime.Review) (json.RawMessage, error) {
-	return act(ctx, s, sessionID, runtime.OpReview, func(r runtime.Reviewer, ctx context.Context, threadID string) (json.RawMessage, error) {
-		return r.ReviewThread(ctx, threadID, review)
-	})
+	return act(ctx, s, sessionID, runtime.OpReview,
+		func(r runtime.Reviewer, ctx context.Context, threadID string) (json.RawMessage, error) {
+			return r.ReviewThread(ctx, threadID, review)
+		})
 }
 
-// SteerTurn adds a text to a turn, as Steer does, but leaves it to the runtime whether that turn runs: its refusal is returned as it is.
+// SteerTurn adds a text to a turn, as Steer does, but leaves it to the runtime whether that turn runs: its refusal is
+// returned as it is.
 func (s *Service) SteerTurn(ctx context.Context, sessionID, turnID, text string) error {
 	input := Message{Text: text}.input()
-	_, err := act(ctx, s, sessionID, runtime.OpSteer, func(r runtime.Steerer, ctx context.Context, threadID string) (struct{}, error) {
-		return struct{}{}, r.SteerTurn(ctx, threadID, turnID, input)
-	})
+	_, err := act(ctx, s, sessionID, runtime.OpSteer,
+		func(r runtime.Steerer, ctx context.Context, threadID string) (struct{}, error) {
+			return struct{}{}, r.SteerTurn(ctx, threadID, turnID, input)
+		})
 	return err
 }
 
-// AskFor asks the default runtime for a conversation that is not stored here: its refusal, or nil when it knows one of that id.
+// AskFor asks the default runtime for a conversation that is not stored here: its refusal, or nil when it knows one of
+// that id.
 func (s *Service) AskFor(ctx context.Context, sessionID string) error {
-	_, err := act(ctx, s, sessionID, runtime.OpHistory, func(r runtime.Historian, ctx context.Context, threadID string) (runtime.Thread, error) {
-		return r.ReadThread(ctx, threadID, false)
-	})
+	_, err := act(ctx, s, sessionID, runtime.OpHistory,
+		func(r runtime.Historian, ctx context.Context, threadID string) (runtime.Thread, error) {
+			return r.ReadThread(ctx, threadID, false)
+		})
 	return err
 }
 

@@ -11,8 +11,9 @@ import (
 	"harness/runtime"
 )
 
-// Create opens a conversation in a runtime and stores it with its controls. The reply says Materialized false, as clients expect of a
-// session nobody has written to. *UnknownRuntimeError, *LimitError, and runtime.ErrUnavailable with the cause and the remedy.
+// Create opens a conversation in a runtime and stores it with its controls. The reply says Materialized false, as
+// clients expect of a session nobody has written to. *UnknownRuntimeError, *LimitError, and runtime.ErrUnavailable with
+// the cause and the remedy.
 func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return Session{}, err // before the runtime is told anything
@@ -49,7 +50,8 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if cwd == "" {
 		cwd = s.opts.WorkspaceRoot
 	}
-	// A conversation that exists must not be left without a row by a caller who goes away. The calls have deadlines of their own.
+	// A conversation that exists must not be left without a row by a caller who goes away. The calls have deadlines of
+	// their own.
 	ctx = context.WithoutCancel(ctx)
 	id := cmp.Or(in.ID, newID())
 	sources, err := sourcesAt(adapter, id, cwd, implicit)
@@ -98,7 +100,8 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 			if err := insertSession(ctx, tx, session, &controls); err != nil {
 				return nil, err
 			}
-			return nil, errors.Join(storeTools(ctx, tx, session.ID, in.DynamicTools), storeSources(ctx, tx, session.ID, implicit, sources))
+			return nil, errors.Join(storeTools(ctx, tx, session.ID, in.DynamicTools),
+				storeSources(ctx, tx, session.ID, implicit, sources))
 		}
 	})
 	return session, held(err)

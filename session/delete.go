@@ -12,13 +12,13 @@ import (
 	"harness/runtime"
 )
 
-// deletePatience is how long all of a deletion waits for the runtime. With what the store needs, and what a caller may have waited for
-// before, whoever deletes has an answer within 10 s, whatever the runtime does.
+// deletePatience is how long all of a deletion waits for the runtime. With what the store needs, and what a caller may
+// have waited for before, whoever deletes has an answer within 10 s, whatever the runtime does.
 const deletePatience = 6 * time.Second
 
-// Delete removes a session for good: its running turn is interrupted, its runtime deletes the conversation, its rows go, and a tombstone
-// stays, so that it is still "deleted" after a restart and no late signal brings it back. A runtime that does not answer in time is told
-// later (tellDeletions); DeletedFileCount is 0 then.
+// Delete removes a session for good: its running turn is interrupted, its runtime deletes the conversation, its rows
+// go, and a tombstone stays, so that it is still "deleted" after a restart and no late signal brings it back. A runtime
+// that does not answer in time is told later (tellDeletions); DeletedFileCount is 0 then.
 func (s *Service) Delete(ctx context.Context, sessionID string) (Deleted, error) {
 	return s.deleteBy(ctx, sessionID, time.Now().Add(s.deletePatience))
 }
@@ -37,7 +37,8 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 	case ctx.Err() != nil:
 		return Deleted{}, err
 	default:
-		// Who holds it waits for the runtime. What it does to the session afterwards finds the tombstone, as after a deletion on another node.
+		// Who holds it waits for the runtime. What it does to the session afterwards finds the tombstone, as after a deletion
+		// on another node.
 	}
 	session, err := s.stored(ctx, sessionID)
 	if errors.Is(err, ErrNotFound) {
@@ -63,7 +64,8 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 	return Deleted{SessionID: sessionID, Title: session.Title, DeletedFileCount: files}, nil
 }
 
-// deleteThread has the runtime end the running turn and delete the conversation. told is false when it could not be asked in time.
+// deleteThread has the runtime end the running turn and delete the conversation. told is false when it could not be
+// asked in time.
 func (s *Service) deleteThread(ctx context.Context, session Session, by time.Time) (files int, told bool, err error) {
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
@@ -94,21 +96,24 @@ func deleteThread(ctx context.Context, adapter runtime.Adapter, session Session)
 	return 0, nil
 }
 
-// giveBack ends the process of a session that nobody goes on with for now, where its runtime has one for each. One that cannot be ended is
-// closed when it has been idle for long enough.
+// giveBack ends the process of a session that nobody goes on with for now, where its runtime has one for each. One that
+// cannot be ended is closed when it has been idle for long enough.
 func (s *Service) giveBack(ctx context.Context, adapter runtime.Adapter, session Session) {
 	if runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {
 		return
 	}
 	if err := adapter.CloseThread(ctx, session.ID); err != nil {
-		s.opts.Logger.Info().Err(err).Str("session", session.ID).Str("runtime", session.Runtime).Msg("the session's process goes on for now")
+		s.opts.Logger.Info().Err(err).Str("session", session.ID).Str("runtime", session.Runtime).
+			Msg("the session's process goes on for now")
 	}
 }
 
-// interruptGrace is how long a deletion waits for the end of the turn it interrupted, so that clients hear of that first.
+// interruptGrace is how long a deletion waits for the end of the turn it interrupted, so that clients hear of that
+// first.
 const interruptGrace = 2 * time.Second
 
-// interruptFirst ends the running turn, if there is one. A turn that can not be interrupted does not keep its session from being deleted.
+// interruptFirst ends the running turn, if there is one. A turn that can not be interrupted does not keep its session
+// from being deleted.
 func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, session Session) {
 	active := s.view.active(session.ID)
 	if active == "" {
@@ -133,13 +138,15 @@ func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 	}
 }
 
-// bury replaces a session's rows by its tombstone and returns the sessions of its workers, which nobody needs any more. Unless the runtime was
-// told, the same transaction notes that it has to be. From the moment this is queued, signals of the session count as a purged one's.
+// bury replaces a session's rows by its tombstone and returns the sessions of its workers, which nobody needs any more.
+// Unless the runtime was told, the same transaction notes that it has to be. From the moment this is queued, signals of
+// the session count as a purged one's.
 func (s *Service) bury(ctx context.Context, session Session, told bool) (dismissed []string, err error) {
 	id := session.ID
 	var workers atomic.Pointer[[]string] // the unit may run when this call has returned
 	err = s.inOrder(ctx, func() journal.Unit {
-		gone := DeletedError{SessionID: id, Title: session.Title, DeletedAt: s.now(), runtime: session.Runtime, nativeID: session.RuntimeSessionID}
+		gone := DeletedError{SessionID: id, Title: session.Title, DeletedAt: s.now(), runtime: session.Runtime,
+			nativeID: session.RuntimeSessionID}
 		s.view.change(id, func(t *thread) {
 			t.deleted = true
 			t.rest()
@@ -210,9 +217,11 @@ func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone DeletedEr
 			return fmt.Errorf("delete session %s: %w", gone.SessionID, err)
 		}
 	}
-	_, err := tx.ExecContext(ctx, `insert into deleted_sessions (session_id, title, system_owned, deleted_at, runtime, runtime_session_id)
+	_, err := tx.ExecContext(ctx,
+		`insert into deleted_sessions (session_id, title, system_owned, deleted_at, runtime, runtime_session_id)
 		values ($1, $2, $3, $4, $5, $6)`,
-		key, database.EncodeText(gone.Title), flag(systemOwned), gone.DeletedAt, gone.runtime, database.EncodeText(gone.nativeID))
+		key, database.EncodeText(gone.Title), flag(systemOwned), gone.DeletedAt, gone.runtime,
+		database.EncodeText(gone.nativeID))
 	if err != nil {
 		return fmt.Errorf("store tombstone of session %s: %w", gone.SessionID, err)
 	}

@@ -11,7 +11,8 @@ import (
 	"harness/runtime"
 )
 
-// Runtimes are told of deletions again after deletionPauseMin, then twice that, up to deletionPauseMax. One call waits deletionCall.
+// Runtimes are told of deletions again after deletionPauseMin, then twice that, up to deletionPauseMax. One call waits
+// deletionCall.
 const (
 	deletionPauseMin = time.Second
 	deletionPauseMax = time.Minute
@@ -30,14 +31,17 @@ func (d deletions) signal() {
 	}
 }
 
-// noAnswer tells that a runtime was not there to be asked or did not answer in time, which it may do later; a refusal is an answer.
+// noAnswer tells that a runtime was not there to be asked or did not answer in time, which it may do later; a refusal
+// is an answer.
 func noAnswer(err error) bool {
-	return errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
 // noteDeletion notes, with the deletion of a session, that its runtime still has the conversation.
 func (s *Service) noteDeletion(ctx context.Context, tx database.Tx, session Session, at int64) error {
-	_, err := tx.ExecContext(ctx, `insert into thread_deletions (session_id, runtime, runtime_session_id, node_id, created_at)
+	_, err := tx.ExecContext(ctx,
+		`insert into thread_deletions (session_id, runtime, runtime_session_id, node_id, created_at)
 		values ($1, $2, $3, $4, $5)`,
 		database.EncodeText(session.ID), session.Runtime, database.EncodeText(session.RuntimeSessionID), s.opts.NodeID, at)
 	if err != nil {
@@ -46,7 +50,8 @@ func (s *Service) noteDeletion(ctx context.Context, tx database.Tx, session Sess
 	return nil
 }
 
-// deletionLoop tells runtimes of deletions until ctx ends: when one was noted, when a runtime starts, and again after a pause.
+// deletionLoop tells runtimes of deletions until ctx ends: when one was noted, when a runtime starts, and again after a
+// pause.
 func (s *Service) deletionLoop(ctx context.Context) {
 	pause := deletionPauseMin
 	again := time.NewTimer(pause)
@@ -74,8 +79,8 @@ func (s *Service) deletionLoop(ctx context.Context) {
 	}
 }
 
-// tellDeletions has runtimes delete what was deleted here without them, and returns how many conversations are left. One that does not
-// answer is not asked again in this round; that is no error.
+// tellDeletions has runtimes delete what was deleted here without them, and returns how many conversations are left.
+// One that does not answer is not asked again in this round; that is no error.
 func (s *Service) tellDeletions(ctx context.Context) (left int, err error) {
 	noted, err := s.notedDeletions(ctx)
 	if err != nil {
@@ -123,5 +128,6 @@ func (s *Service) notedDeletions(ctx context.Context) ([]Session, error) {
 		err = row.Scan(&one.ID, &one.Runtime, &one.RuntimeSessionID)
 		one.ID, one.RuntimeSessionID = database.DecodeText(one.ID), database.DecodeText(one.RuntimeSessionID)
 		return one, err
-	}, `select session_id, runtime, runtime_session_id from thread_deletions where node_id = $1 order by created_at, session_id`, s.opts.NodeID)
+	}, `select session_id, runtime, runtime_session_id from thread_deletions where node_id = $1 order by created_at, session_id`,
+		s.opts.NodeID)
 }

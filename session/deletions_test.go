@@ -26,8 +26,8 @@ func (k *kit) noted() int {
 	return len(noted)
 }
 
-// A runtime that does not answer keeps no chat from being deleted, not even one in which a turn runs or to which a message is on its way,
-// and all chats of a project wait for it once. It is told when it answers again.
+// A runtime that does not answer keeps no chat from being deleted, not even one in which a turn runs or to which a
+// message is on its way, and all chats of a project wait for it once. It is told when it answers again.
 func TestDeletingDoesNotWaitForAFrozenRuntime(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p, err := k.CreateProject(t.Context(), "p", nil)
@@ -82,12 +82,14 @@ func TestDeletingDoesNotWaitForAFrozenRuntime(t *testing.T) {
 	})
 }
 
-// What the runtime has to be told survives a restart of the server, and what it still lists of a deleted chat does not bring that back.
+// What the runtime has to be told survives a restart of the server, and what it still lists of a deleted chat does not
+// bring that back.
 func TestANotedDeletionSurvivesARestart(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		k.fake.exited()
-		if deleted, err := k.Delete(t.Context(), s.ID); err != nil || deleted.DeletedFileCount != 0 || deleted.Title != NewChatTitle {
+		if deleted, err := k.Delete(t.Context(), s.ID); err != nil || deleted.DeletedFileCount != 0 ||
+			deleted.Title != NewChatTitle {
 			t.Fatalf("deleted without a runtime: %+v, %v", deleted, err)
 		}
 		k.close()

@@ -13,8 +13,8 @@ import (
 // deliverAgain is how long after a failed look at the store the next one comes.
 const deliverAgain = time.Second
 
-// delivery is who tells which decision to its runtime: whoever settled the request here, or deliverLoop for those settled elsewhere or
-// before a restart. Never both.
+// delivery is who tells which decision to its runtime: whoever settled the request here, or deliverLoop for those
+// settled elsewhere or before a restart. Never both.
 type delivery struct {
 	mu   sync.Mutex
 	held map[string]holder
@@ -83,8 +83,8 @@ func (d *delivery) release(requestID string) {
 	delete(d.held, requestID)
 }
 
-// deliverLoop tells runtimes of this node the decisions that other nodes made, and those that were stored while no server, or a dying one,
-// could tell them, until ctx ends.
+// deliverLoop tells runtimes of this node the decisions that other nodes made, and those that were stored while no
+// server, or a dying one, could tell them, until ctx ends.
 func (s *Service) deliverLoop(ctx context.Context) {
 	var (
 		again   <-chan time.Time
@@ -140,9 +140,10 @@ func delivered(ctx context.Context, tx database.Tx, requestID string, at int64) 
 	return nil
 }
 
-// deliver tells the runtime a decision this caller has taken, and stores that it did. The shim passes an answer on once, so that it does no
-// harm when the server dies in between and the next one tells it again. The decision stands whatever comes of it: a process that is gone
-// takes its turn with it, and that is told to clients by the news of its end.
+// deliver tells the runtime a decision this caller has taken, and stores that it did. The shim passes an answer on
+// once, so that it does no harm when the server dies in between and the next one tells it again. The decision stands
+// whatever comes of it: a process that is gone takes its turn with it, and that is told to clients by the news of its
+// end.
 func (s *Service) deliver(ctx context.Context, request requestRow) {
 	adapter, err := s.adapter(request.runtime)
 	if err == nil {
@@ -153,7 +154,8 @@ func (s *Service) deliver(ctx context.Context, request requestRow) {
 	}
 	if err != nil {
 		s.delivery.refuse(request.ID)
-		s.opts.Logger.Warn().Err(err).Str("session", request.SessionID).Str("turn", request.TurnID).Str("request", request.ID).
+		s.opts.Logger.Warn().Err(err).Str("session", request.SessionID).Str("turn", request.TurnID).Str("request",
+			request.ID).
 			Msg("the decision is stored, but the runtime that asked could not be told")
 		return
 	}

@@ -20,7 +20,8 @@ func (k *kit) answersTo(want int) func() bool {
 func (k *kit) deliveredAt(id string) (at int64) {
 	k.t.Helper()
 	k.flush()
-	k.do(k.db.Read().QueryRowContext(k.t.Context(), `select delivered_at from interactive_requests where id = $1`, id).Scan(&at))
+	k.do(k.db.Read().QueryRowContext(k.t.Context(), `select delivered_at from interactive_requests where id = $1`,
+		id).Scan(&at))
 	return at
 }
 
@@ -54,7 +55,8 @@ func TestTheOwnerDeliversWhatAnotherNodeDecides(t *testing.T) {
 	})
 }
 
-// Decided while the owner is down, or lost between the commit and the runtime: told when the runtime is attached to again, and only once.
+// Decided while the owner is down, or lost between the commit and the runtime: told when the runtime is attached to
+// again, and only once.
 func TestAStoredDecisionIsDeliveredAfterARestart(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -17,10 +17,10 @@ type describer interface {
 	Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage
 }
 
-// describeThread is the runtime's description of a session as of now, without asking it. entries are the session's, of a whole read; a
-// description without turns needs none.
-func (s *Service) describeThread(ctx context.Context, q database.Querier, session Session, entries []transcript.Entry, turns []turnRow,
-	whole bool,
+// describeThread is the runtime's description of a session as of now, without asking it. entries are the session's, of
+// a whole read; a description without turns needs none.
+func (s *Service) describeThread(ctx context.Context, q database.Querier, session Session, entries []transcript.Entry,
+	turns []turnRow, whole bool,
 ) (json.RawMessage, error) {
 	var words describer
 	if adapter, err := s.adapter(session.Runtime); err == nil {
@@ -62,7 +62,8 @@ func (s *Service) describeThread(ctx context.Context, q database.Querier, sessio
 	return words.Describe(session.Thread, state), nil
 }
 
-// refreshDescription asks the runtime what it says of a session by now: where it works and with what model may change with a turn.
+// refreshDescription asks the runtime what it says of a session by now: where it works and with what model may change
+// with a turn.
 func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID string) error {
 	adapter, err := s.adapter(runtimeName)
 	if err != nil {
@@ -171,7 +172,8 @@ func nativeItem(entry *transcript.Entry, message json.RawMessage) (runtime.Item,
 		return runtime.Item{}, false
 	}
 	var described struct{ ID, Type string }
-	if json.Unmarshal([]byte(*entry.Details), &described) != nil || described.ID != entry.MessageID || described.Type != entry.Type {
+	if json.Unmarshal([]byte(*entry.Details), &described) != nil || described.ID != entry.MessageID ||
+		described.Type != entry.Type {
 		return runtime.Item{}, false
 	}
 	return runtime.Item{Details: *entry.Details}, true

@@ -10,7 +10,8 @@ import (
 	"harness/transcript"
 )
 
-// entryOfItem is the transcript entry of a runtime's item. receivedAt (ms) stands in for times the runtime did not give.
+// entryOfItem is the transcript entry of a runtime's item. receivedAt (ms) stands in for times the runtime did not
+// give.
 func entryOfItem(turnID string, change runtime.ItemChanged, receivedAt int64) transcript.Entry {
 	item := change.Item
 	entry := transcript.Entry{MessageID: item.ID, TurnID: turnID, Role: item.Role, Type: item.Type, Content: item.Content,
@@ -61,7 +62,8 @@ func wordsOf(kind runtime.RequestKind) words {
 	case runtime.RequestToolInput:
 		return words{"tool-input-", "tool_input", "Tool input", eventToolInputResolved, "requestId", []string{"questions"}}
 	case runtime.RequestToolCall:
-		return words{"tool-call-", "tool_call", "Tool call", eventToolCallResolved, "requestId", []string{"tool", "callId", "arguments"}}
+		return words{"tool-call-", "tool_call", "Tool call", eventToolCallResolved, "requestId",
+			[]string{"tool", "callId", "arguments"}}
 	}
 	return words{"approval-", "approval", "Approval", eventApprovalResolved, "approvalId", nil}
 }

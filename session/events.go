@@ -35,15 +35,18 @@ func encode(value any) json.RawMessage { return javascript.MustEncode(value) }
 
 func quote(text string) json.RawMessage { return encode(text) }
 
-// transcriptPruned tells that something left a session's transcript: whoever has read it has an old version. It shows no frame.
+// transcriptPruned tells that something left a session's transcript: whoever has read it has an old version. It shows
+// no frame.
 func transcriptPruned(sessionID, kind string, rows, at int64) journal.Event {
-	return journal.Event{SessionID: sessionID, Type: eventTranscriptPruned, Time: at, Source: source, Payload: encode(struct {
-		Kind string `json:"kind"`
-		Rows int64  `json:"rows"`
-	}{kind, rows})}
+	return journal.Event{SessionID: sessionID, Type: eventTranscriptPruned, Time: at, Source: source,
+		Payload: encode(struct {
+			Kind string `json:"kind"`
+			Rows int64  `json:"rows"`
+		}{kind, rows})}
 }
 
-// sessionEvent is an event of one session; systemOwned keeps it from everybody who does not follow exactly this session.
+// sessionEvent is an event of one session; systemOwned keeps it from everybody who does not follow exactly this
+// session.
 func sessionEvent(sessionID, kind string, at int64, systemOwned bool, payload json.RawMessage) journal.Event {
 	event := journal.Event{SessionID: sessionID, Type: kind, Time: at, Source: source, Payload: payload}
 	if systemOwned {
@@ -53,7 +56,8 @@ func sessionEvent(sessionID, kind string, at int64, systemOwned bool, payload js
 }
 
 // transcriptUpdated tells of an entry; asSent is the entry within the event's payload.
-func transcriptUpdated(sessionID string, entry *transcript.Entry, at int64, systemOwned bool) (event journal.Event, asSent json.RawMessage) {
+func transcriptUpdated(sessionID string, entry *transcript.Entry, at int64, systemOwned bool) (event journal.Event,
+	asSent json.RawMessage) {
 	payload, from := entry.AppendUpdate(make([]byte, 0, entry.Size()), sessionID)
 	event = sessionEvent(sessionID, eventTranscriptUpdated, at, systemOwned, payload)
 	// Clients choose these ids, and the journal stores them as columns too.
@@ -95,15 +99,16 @@ func sessionReleased(sessionID string, at int64) journal.Event {
 }
 
 func projectUpserted(project Project, at int64) journal.Event {
-	return journal.Event{Type: "project_upserted", Time: at, Source: source, Broadcast: true, Payload: encode(map[string]any{
-		"project": struct {
-			ProjectID        string  `json:"projectId"`
-			Name             string  `json:"name"`
-			WorkingDirectory *string `json:"workingDirectory"`
-			CreatedAt        string  `json:"createdAt"`
-			UpdatedAt        string  `json:"updatedAt"`
-		}{project.ID, project.Name, project.WorkingDirectory, isoTime(project.CreatedAt), isoTime(project.UpdatedAt)},
-	})}
+	return journal.Event{Type: "project_upserted", Time: at, Source: source, Broadcast: true,
+		Payload: encode(map[string]any{
+			"project": struct {
+				ProjectID        string  `json:"projectId"`
+				Name             string  `json:"name"`
+				WorkingDirectory *string `json:"workingDirectory"`
+				CreatedAt        string  `json:"createdAt"`
+				UpdatedAt        string  `json:"updatedAt"`
+			}{project.ID, project.Name, project.WorkingDirectory, isoTime(project.CreatedAt), isoTime(project.UpdatedAt)},
+		})}
 }
 
 func projectDeleted(projectID string, at int64) journal.Event {

@@ -8,8 +8,9 @@ import (
 	"harness/journal"
 )
 
-// keptThreads is how many sessions the view holds when it can; those of the last recentUse (ms) are kept whatever their number, because a
-// reply or a listing that was asked for before may still have to be weighed against what is known of them.
+// keptThreads is how many sessions the view holds when it can; those of the last recentUse (ms) are kept whatever their
+// number, because a reply or a listing that was asked for before may still have to be weighed against what is known of
+// them.
 const (
 	keptThreads = 4096
 	recentUse   = 60_000
@@ -21,8 +22,8 @@ func (t *thread) resting() bool { return t.activeTurn == "" && len(t.idle) == 0 
 // crowded is asked under mu.
 func (v *view) crowded() bool { return len(v.threads) > v.keep+v.keep/8 }
 
-// spare lists the threads beyond those to keep that were not used for the longest time, with their last uses; none while there is room. It
-// looks at most once a second.
+// spare lists the threads beyond those to keep that were not used for the longest time, with their last uses; none
+// while there is room. It looks at most once a second.
 func (v *view) spare() map[string]int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -60,8 +61,8 @@ func (v *view) evict(spare map[string]int64) {
 	}
 }
 
-// makeRoom keeps the view from growing with every session ever touched. A thread may go only when the store says the same of it: that is
-// so once everything queued before is committed, which an empty unit finds out.
+// makeRoom keeps the view from growing with every session ever touched. A thread may go only when the store says the
+// same of it: that is so once everything queued before is committed, which an empty unit finds out.
 func (s *Service) makeRoom(ctx context.Context) {
 	spare := s.view.spare()
 	if len(spare) == 0 {

@@ -59,7 +59,8 @@ func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit
 	}
 }
 
-// recover ends what earlier processes of this node left open: the server was killed, and its runtimes with it but for those that survive.
+// recover ends what earlier processes of this node left open: the server was killed, and its runtimes with it but for
+// those that survive.
 func (s *Service) recover(ctx context.Context) error {
 	return s.inOrder(ctx, func() journal.Unit {
 		at := s.now()
@@ -81,9 +82,10 @@ func only(generation string) func(string) bool {
 	return func(other string) bool { return other == generation }
 }
 
-// sweep expires the pending requests of dead runtime processes of this node, and those whose decision did not reach them any more, and
-// interrupts their running turns.
-func (s *Service) sweep(ctx context.Context, tx database.Tx, dead func(generation string) bool, reason string, at int64) ([]journal.Event, error) {
+// sweep expires the pending requests of dead runtime processes of this node, and those whose decision did not reach
+// them any more, and interrupts their running turns.
+func (s *Service) sweep(ctx context.Context, tx database.Tx, dead func(generation string) bool, reason string,
+	at int64) ([]journal.Event, error) {
 	var events []journal.Event
 	requests, err := pendingOfNode(ctx, tx, s.opts.NodeID)
 	if err != nil {
@@ -123,8 +125,10 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, dead func(generatio
 	return append(events, left...), err
 }
 
-// expire ends a pending request nobody can answer any more: its row, its transcript entry, and the event that tells clients.
-func (s *Service) expire(ctx context.Context, tx database.Tx, request requestRow, by string, at int64) (journal.Event, error) {
+// expire ends a pending request nobody can answer any more: its row, its transcript entry, and the event that tells
+// clients.
+func (s *Service) expire(ctx context.Context, tx database.Tx, request requestRow, by string, at int64) (
+	journal.Event, error) {
 	request.Status, request.Reply, request.DecidedBy, request.SettledAt = RequestExpired, nil, by, at
 	if _, err := settleRequest(ctx, tx, request); err != nil {
 		return journal.Event{}, err
@@ -145,11 +149,14 @@ func absent(err error) bool {
 	return errors.As(err, &gone) || errors.Is(err, ErrNotFound)
 }
 
-// interrupt ends a turn whose runtime process is gone. The runtime can not say so, so this package says it in the runtime's words: clients
-// that only know codex's own turn/completed stop waiting.
-func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) ([]journal.Event, error) {
-	turn.status, turn.failure, turn.completedAt, turn.cutOff = runtime.TurnInterrupted, reason, max(at, turn.startedAt), true
-	if err := errors.Join(closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn)); err != nil {
+// interrupt ends a turn whose runtime process is gone. The runtime can not say so, so this package says it in the
+// runtime's words: clients that only know codex's own turn/completed stop waiting.
+func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) (
+	[]journal.Event, error) {
+	turn.status, turn.failure, turn.completedAt, turn.cutOff = runtime.TurnInterrupted, reason, max(at,
+		turn.startedAt), true
+	if err := errors.Join(closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn),
+		s.settleInput(ctx, tx, turn)); err != nil {
 		return nil, err
 	}
 	meta, runtimeName := stream.Meta{Purged: true}, ""
@@ -169,8 +176,9 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 	if err != nil {
 		return nil, err
 	}
-	ended := wire.TurnCompleted(turn.sessionID, wire.Turn{ID: turn.turnID, Status: turn.status, Error: &wire.Failure{Message: turn.failure},
-		StartedAt: turn.startedAt, CompletedAt: turn.completedAt})
+	ended := wire.TurnCompleted(turn.sessionID,
+		wire.Turn{ID: turn.turnID, Status: turn.status, Error: &wire.Failure{Message: turn.failure},
+			StartedAt: turn.startedAt, CompletedAt: turn.completedAt})
 	return append(failed, spoken(runtimeName, ended, meta, at)), nil
 }
 
@@ -182,8 +190,8 @@ func named(session Session, at int64) journal.Event {
 
 // spoken is the event of a line of ours, in the words a runtime would have used, and in its name.
 func spoken(runtimeName string, line runtime.Signal, meta stream.Meta, at int64) journal.Event {
-	event := journal.Event{SessionID: line.ThreadID, TurnID: line.TurnID, Type: stream.EventNotification, Time: at, Source: runtimeName,
-		Payload: line.Raw}
+	event := journal.Event{SessionID: line.ThreadID, TurnID: line.TurnID, Type: stream.EventNotification, Time: at,
+		Source: runtimeName, Payload: line.Raw}
 	meta.ReceivedAt, meta.TurnID, meta.Layout = at, line.TurnID, &line.Layout
 	stream.SetMeta(&event, &meta)
 	return event

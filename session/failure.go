@@ -21,8 +21,8 @@ func entryOfFailure(turn turnRow, remedy string) transcript.Entry {
 	if remedy == "" {
 		remedy = sendAgain
 	}
-	entry := transcript.Entry{MessageID: turnErrorPrefix + turn.turnID, TurnID: turn.turnID, Role: "system", Type: "turn.error",
-		Content: failureWords(turn.failure) + "\n\n" + remedy, Status: transcript.Failed}
+	entry := transcript.Entry{MessageID: turnErrorPrefix + turn.turnID, TurnID: turn.turnID, Role: "system",
+		Type: "turn.error", Content: failureWords(turn.failure) + "\n\n" + remedy, Status: transcript.Failed}
 	if turn.completedAt != 0 {
 		entry.StartedAt, entry.CompletedAt = &turn.completedAt, &turn.completedAt
 	}
@@ -46,7 +46,8 @@ func failureWords(failure string) string {
 }
 
 // turnFailed puts a turn's failure where readers see it, and tells those who read already.
-func (s *Service) turnFailed(ctx context.Context, tx database.Tx, turn turnRow, remedy string) ([]journal.Event, error) {
+func (s *Service) turnFailed(ctx context.Context, tx database.Tx, turn turnRow, remedy string) (
+	[]journal.Event, error) {
 	systemOwned, err := presence(ctx, tx, turn.sessionID)
 	if absent(err) {
 		return nil, nil

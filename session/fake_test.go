@@ -17,7 +17,8 @@ import (
 // fake is a runtime whose every word is written by the test.
 type fake struct {
 	sink runtime.Sink
-	// name is "codex" when "". apart gives each conversation a process of its own and names of the runtime's own (natives, in turn).
+	// name is "codex" when "". apart gives each conversation a process of its own and names of the runtime's own (natives,
+	// in turn).
 	name    string
 	apart   bool
 	natives []string
@@ -58,8 +59,8 @@ func (f *fake) Capabilities() runtime.Capabilities {
 	per := map[bool]string{true: runtime.ProcessPerThread, false: runtime.ProcessPerRuntime}[f.apart]
 	return runtime.Capabilities{Interrupt: true, Approvals: true, DynamicTools: true, Images: true, ProcessPer: per,
 		Sandboxes:        []string{"read-only", "workspace-write", "danger-full-access"},
-		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"}, NetworkAccess: []string{"restricted", "enabled"},
-		ImplicitSources: []string{"all", "home"}}
+		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
+		NetworkAccess:    []string{"restricted", "enabled"}, ImplicitSources: []string{"all", "home"}}
 }
 
 // Sources are those a test says.
@@ -138,8 +139,8 @@ func (f *fake) StartThread(ctx context.Context, in runtime.StartThread) (runtime
 	} else if len(f.natives) > 0 {
 		id, f.natives = f.natives[0], f.natives[1:]
 	}
-	t := runtime.Thread{ID: id, NativeID: native, Cwd: in.Cwd, Source: "vscode", ModelProvider: "mock", CreatedAt: 1000, UpdatedAt: 1000,
-		Raw: encode(map[string]string{"id": id})}
+	t := runtime.Thread{ID: id, NativeID: native, Cwd: in.Cwd, Source: "vscode", ModelProvider: "mock", CreatedAt: 1000,
+		UpdatedAt: 1000, Raw: encode(map[string]string{"id": id})}
 	f.threads, f.began = append(f.threads, t), append(f.began, in)
 	f.mu.Unlock()
 	if f.set != nil {
@@ -170,7 +171,8 @@ func (f *fake) withThread(id string, do func(*runtime.Thread)) (runtime.Thread, 
 	}
 	t := f.find(id)
 	if t == nil {
-		return runtime.Thread{}, &runtime.Error{Runtime: "codex", Code: -32600, Message: "no rollout", Kind: runtime.ErrThreadNotFound}
+		return runtime.Thread{}, &runtime.Error{Runtime: "codex", Code: -32600, Message: "no rollout",
+			Kind: runtime.ErrThreadNotFound}
 	}
 	if do != nil {
 		do(t)
@@ -346,8 +348,8 @@ func (f *fake) emitBatch(batch runtime.Batch) {
 
 func (f *fake) notify(threadID, turnID, method string, change runtime.Change) {
 	params := encode(map[string]string{"threadId": threadID, "turnId": turnID})
-	f.emit(runtime.Signal{Kind: runtime.SignalNotification, Method: method, ThreadID: threadID, TurnID: turnID, Params: params,
-		Raw: encode(map[string]any{"method": method, "params": params}), Change: change})
+	f.emit(runtime.Signal{Kind: runtime.SignalNotification, Method: method, ThreadID: threadID, TurnID: turnID,
+		Params: params, Raw: encode(map[string]any{"method": method, "params": params}), Change: change})
 }
 
 func (f *fake) begin(threadID, turnID string) {
@@ -406,7 +408,8 @@ func (f *fake) leave(sessionID string) {
 	generation := f.processes[sessionID]
 	delete(f.processes, sessionID)
 	f.mu.Unlock()
-	f.emit(runtime.Signal{Kind: runtime.SignalExited, Serves: sessionID, Generation: generation, Exit: &runtime.Exit{At: time.Now()}})
+	f.emit(runtime.Signal{Kind: runtime.SignalExited, Serves: sessionID, Generation: generation,
+		Exit: &runtime.Exit{At: time.Now()}})
 }
 
 // seen returns copies of what the runtime was told.

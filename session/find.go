@@ -14,14 +14,17 @@ import (
 	"harness/transcript"
 )
 
-// findText narrows a page of sessions (where and args as list has them, of up to most sessions) down to those in which a text occurs: it
-// returns the condition to add with the arguments it needs, and the cursor of the next page, "" when there is none. Neither engine folds the case of
-// every script, and they differ in which, so the comparison is ours: titles and first messages are read in the order of the list, until
-// the page is full. A first message is looked for among the first 10 entries, and at its first 1,000 characters.
-func (s *Service) findText(ctx context.Context, q database.Querier, text, where string, args []any, most int) (condition, next string, extended []any, err error) {
+// findText narrows a page of sessions (where and args as list has them, of up to most sessions) down to those in which
+// a text occurs: it returns the condition to add with the arguments it needs, and the cursor of the next page, "" when
+// there is none. Neither engine folds the case of every script, and they differ in which, so the comparison is ours:
+// titles and first messages are read in the order of the list, until the page is full. A first message is looked for
+// among the first 10 entries, and at its first 1,000 characters.
+func (s *Service) findText(ctx context.Context, q database.Querier, text, where string, args []any, most int) (
+	condition, next string, extended []any, err error) {
 	const opening = ` from (select role, content, ` + transcript.StoredEntry + ` as stored from transcript_entries
 		where session_id = sessions.id and place >= 0 order by place, ordinal limit 10) e where role = 'user' limit 1)`
-	rows, err := q.QueryContext(ctx, `select id, updated_at, title, (select content`+opening+`, (select stored`+opening+` from sessions where `+where+newestFirst, args...)
+	rows, err := q.QueryContext(ctx, `select id, updated_at, title, (select content`+opening+`, (select stored`+opening+
+		` from sessions where `+where+newestFirst, args...)
 	if err != nil {
 		return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
 	}
@@ -83,5 +86,6 @@ func beginning(message string) string {
 // occurs tells whether a folded text is in another.
 func occurs(wanted, in string) bool { return strings.Contains(folded(in), wanted) }
 
-// folded is what texts have in common that are the same to people, whatever their case and however their accents are encoded.
+// folded is what texts have in common that are the same to people, whatever their case and however their accents are
+// encoded.
 func folded(text string) string { return norm.NFC.String(cases.Fold().String(norm.NFC.String(text))) }

@@ -27,7 +27,8 @@ func (k *kit) find(query ListQuery) (titles []string) {
 	}
 }
 
-// A text finds the sessions in whose title or first message it occurs, in every script alike on both engines, and nothing in it is special.
+// A text finds the sessions in whose title or first message it occurs, in every script alike on both engines, and
+// nothing in it is special.
 func TestListOfAText(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		called := func(title string) Session {
@@ -37,13 +38,15 @@ func TestListOfAText(t *testing.T) {
 			k.do(err)
 			return s
 		}
-		for _, title := range []string{"Deploy the API", "ÉTUDE à écrire", "Straße", "Договор", "100% of it", "under_score", `back\slash`, "'; drop table sessions; --"} {
+		for _, title := range []string{"Deploy the API", "ÉTUDE à écrire", "Straße", "Договор", "100% of it", "under_score",
+			`back\slash`, "'; drop table sessions; --"} {
 			called(title)
 		}
 		asked := k.create()
 		say := func(id string, role, content string) {
 			t.Helper()
-			k.do(k.UpsertTranscript(t.Context(), asked.ID, transcript.Entry{MessageID: id, Role: role, Type: "message", Content: content, Status: "complete"}))
+			k.do(k.UpsertTranscript(t.Context(), asked.ID, transcript.Entry{MessageID: id, Role: role, Type: "message",
+				Content: content, Status: "complete"}))
 		}
 		say("1", "system", "a lifecycle line")
 		say("2", "user", "Please MIGRATE the database"+strings.Repeat(" now", 1000)+" at last")
@@ -55,10 +58,11 @@ func TestListOfAText(t *testing.T) {
 		k.do(err)
 
 		for text, want := range map[string][]string{
-			"api": {"Deploy the API"}, "DEPLOY": {"Deploy the API"}, "étude À": {"ÉTUDE à écrire"}, "e\u0301crire": {"ÉTUDE à écrire"},
-			"STRASSE": {"Straße"}, "дОГОВОР": {"Договор"}, "0%": {"100% of it"}, "%": {"100% of it"}, "r_s": {"under_score"}, "d_p": nil,
-			`K\s`: {`back\slash`}, "' drop": nil, "'; drop": {"'; drop table sessions; --"}, "migrate": {NewChatTitle}, "new ch": {NewChatTitle},
-			"lifecycle": nil, "second message": nil, "at last": nil, "deploy  the": nil, "nowhere": nil, "worker": nil,
+			"api": {"Deploy the API"}, "DEPLOY": {"Deploy the API"}, "étude À": {"ÉTUDE à écrire"},
+			"e\u0301crire": {"ÉTUDE à écrire"}, "STRASSE": {"Straße"}, "дОГОВОР": {"Договор"}, "0%": {"100% of it"},
+			"%": {"100% of it"}, "r_s": {"under_score"}, "d_p": nil, `K\s`: {`back\slash`}, "' drop": nil,
+			"'; drop": {"'; drop table sessions; --"}, "migrate": {NewChatTitle}, "new ch": {NewChatTitle}, "lifecycle": nil,
+			"second message": nil, "at last": nil, "deploy  the": nil, "nowhere": nil, "worker": nil,
 		} {
 			if got := k.find(ListQuery{Text: text, Limit: 10}); !slices.Equal(got, want) {
 				t.Errorf("%q finds %q, want %q", text, got, want)

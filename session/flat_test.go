@@ -57,7 +57,8 @@ func TestReadsOfATurnAreFlat(t *testing.T) {
 	})
 }
 
-// A turn's entries are those of the transcript: the texts that are still being written, and nothing of turns that were taken back.
+// A turn's entries are those of the transcript: the texts that are still being written, and nothing of turns that were
+// taken back.
 func TestEntriesOfATurn(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -66,7 +67,8 @@ func TestEntriesOfATurn(t *testing.T) {
 		k.end(s.ID, first)
 		second := k.send(s.ID)
 		k.fake.item(s.ID, second, runtime.Item{ID: "two", Type: "agentMessage", Role: "assistant"}, false)
-		k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "note", TurnID: second, Role: "system", Type: "note", Content: "seen", Status: transcript.Complete}))
+		k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "note", TurnID: second, Role: "system",
+			Type: "note", Content: "seen", Status: transcript.Complete}))
 		k.flush()
 		for _, turnID := range []string{first, second, "unknown"} {
 			var want []transcript.Entry
@@ -102,10 +104,12 @@ func (k *kit) live(sessionID string, turns int) {
 	k.do(k.commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		for n := range turns {
 			turnID := fmt.Sprint("turn-", n)
-			err := closeTurn(ctx, tx, turnRow{sessionID: sessionID, turnID: turnID, status: runtime.TurnDone, nodeID: "node", startedAt: int64(n + 1), completedAt: int64(n + 2)})
+			err := closeTurn(ctx, tx, turnRow{sessionID: sessionID, turnID: turnID, status: runtime.TurnDone, nodeID: "node",
+				startedAt: int64(n + 1), completedAt: int64(n + 2)})
 			for i, text := range []string{"question of ", "thought of ", "answer of "} {
-				_, _, failed := k.entries.UpsertItem(ctx, tx, sessionID, transcript.Entry{MessageID: fmt.Sprint(turnID, "-", i), TurnID: turnID,
-					Role: "assistant", Type: "agentMessage", Content: text + turnID, Status: transcript.Complete})
+				_, _, failed := k.entries.UpsertItem(ctx, tx, sessionID,
+					transcript.Entry{MessageID: fmt.Sprint(turnID, "-", i), TurnID: turnID,
+						Role: "assistant", Type: "agentMessage", Content: text + turnID, Status: transcript.Complete})
 				err = errors.Join(err, failed)
 			}
 			if err != nil {

@@ -14,9 +14,10 @@ import (
 	"harness/transcript"
 )
 
-// showTexts puts the texts so far into the entries of items that still run. They are read from the journal, so that they are what the state
-// q shows has, and a piece of text costs no write to its entry. It changes entries in place.
-func (s *Service) showTexts(ctx context.Context, q database.Querier, sessionID string, entries []transcript.Entry) error {
+// showTexts puts the texts so far into the entries of items that still run. They are read from the journal, so that
+// they are what the state q shows has, and a piece of text costs no write to its entry. It changes entries in place.
+func (s *Service) showTexts(ctx context.Context, q database.Querier, sessionID string,
+	entries []transcript.Entry) error {
 	running, err := runningOfSession(ctx, q, sessionID)
 	if err != nil || len(running) == 0 {
 		return err
@@ -60,7 +61,8 @@ func (s *Service) grow(ctx context.Context, q database.Querier, sessionID string
 	return nil
 }
 
-// withText is a JSON value with a text added to the string at a path in it: names of members and, where a list is, indexes.
+// withText is a JSON value with a text added to the string at a path in it: names of members and, where a list is,
+// indexes.
 func withText(value json.RawMessage, path []string, text string) json.RawMessage {
 	if len(path) == 0 {
 		var before string
@@ -83,9 +85,10 @@ func withText(value json.RawMessage, path []string, text string) json.RawMessage
 	return fields.Set(path[0], withText(fields.Get(path[0]), path[1:], text)).Encode()
 }
 
-// cancelItem ends the entry of an item whose end will not come, with the text it had. Entries that are final, or that clients took away from
-// their item, stay as they are; changed is false then.
-func (s *Service) cancelItem(ctx context.Context, tx database.Tx, item runningItem, at int64) (entry transcript.Entry, changed bool, err error) {
+// cancelItem ends the entry of an item whose end will not come, with the text it had. Entries that are final, or that
+// clients took away from their item, stay as they are; changed is false then.
+func (s *Service) cancelItem(ctx context.Context, tx database.Tx, item runningItem, at int64) (entry transcript.Entry,
+	changed bool, err error) {
 	if err := endItem(ctx, tx, item.sessionID, item.messageID); err != nil {
 		return entry, false, err
 	}
@@ -100,8 +103,8 @@ func (s *Service) cancelItem(ctx context.Context, tx database.Tx, item runningIt
 	return s.entries.Upsert(ctx, tx, item.sessionID, entry)
 }
 
-// cancelItems ends the items a turn leaves behind that did not run to its end, but for those that may go on without it: what they say still
-// belongs to them, and their own end, or their process's, comes later.
+// cancelItems ends the items a turn leaves behind that did not run to its end, but for those that may go on without it:
+// what they say still belongs to them, and their own end, or their process's, comes later.
 func (s *Service) cancelItems(ctx context.Context, tx database.Tx, turn turnRow) error {
 	if turn.status != runtime.TurnInterrupted && turn.status != runtime.TurnFailed {
 		return nil // what still runs was left running
@@ -121,8 +124,10 @@ func (s *Service) cancelItems(ctx context.Context, tx database.Tx, turn turnRow)
 	return nil
 }
 
-// cancelLeft ends the items that ran in dead runtime processes after their turns were over: clients have heard of no end of theirs.
-func (s *Service) cancelLeft(ctx context.Context, tx database.Tx, dead func(generation string) bool, at int64) ([]journal.Event, error) {
+// cancelLeft ends the items that ran in dead runtime processes after their turns were over: clients have heard of no
+// end of theirs.
+func (s *Service) cancelLeft(ctx context.Context, tx database.Tx, dead func(generation string) bool, at int64) (
+	[]journal.Event, error) {
 	running, err := runningOfNode(ctx, tx, s.opts.NodeID)
 	if err != nil {
 		return nil, err

@@ -37,16 +37,18 @@ func details(e transcript.Entry) string {
 	return strings.Join(strings.Fields(*e.Details), "")
 }
 
-// Who reads in the middle of a turn sees each text so far, where the finished item will have it, with a character that is cut between two
-// pieces whole; the entries themselves are not written meanwhile.
+// Who reads in the middle of a turn sees each text so far, where the finished item will have it, with a character that
+// is cut between two pieces whole; the entries themselves are not written meanwhile.
 func TestAReaderInMidTurnSeesTheTextsSoFar(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
 		s := k.create()
 		turn := k.send(s.ID)
 		k.fake.item(s.ID, turn, runtime.Item{ID: "m", Role: "assistant", Type: "agentMessage"}, false)
-		k.fake.item(s.ID, turn, runtime.Item{ID: "r", Role: "system", Type: "reasoning", Content: "Reasoning update", Details: `{"type":"reasoning","summary":[]}`}, false)
-		k.fake.item(s.ID, turn, runtime.Item{ID: "c", Role: "system", Type: "commandExecution", Content: "Command", Details: `{"id":"c","aggregatedOutput":null}`}, false)
+		k.fake.item(s.ID, turn, runtime.Item{ID: "r", Role: "system", Type: "reasoning", Content: "Reasoning update",
+			Details: `{"type":"reasoning","summary":[]}`}, false)
+		k.fake.item(s.ID, turn, runtime.Item{ID: "c", Role: "system", Type: "commandExecution", Content: "Command",
+			Details: `{"id":"c","aggregatedOutput":null}`}, false)
 		p.say(s.ID, turn, "m", "text", "Hello \"wor")
 		p.say(s.ID, turn, "r", "summary", "because")
 		k.flush()
@@ -83,13 +85,17 @@ func TestAReaderInMidTurnSeesTheTextsSoFar(t *testing.T) {
 	})
 }
 
-// However a turn is cut short, its answer keeps the text it had, is canceled, and stays so: also when words and end come to the store together.
+// However a turn is cut short, its answer keeps the text it had, is canceled, and stays so: also when words and end
+// come to the store together.
 func TestAnInterruptedAnswerKeepsItsText(t *testing.T) {
 	for name, cut := range map[string]func(k *kit, session, turn string) *kit{
-		"interrupted": func(k *kit, session, turn string) *kit { k.fake.end(session, turn, runtime.TurnInterrupted); return k },
-		"failed":      func(k *kit, session, turn string) *kit { k.fake.end(session, turn, runtime.TurnFailed); return k },
-		"runtime":     func(k *kit, _, _ string) *kit { k.fake.exited(); return k },
-		"server":      func(k *kit, _, _ string) *kit { return k.reopen() },
+		"interrupted": func(k *kit, session, turn string) *kit {
+			k.fake.end(session, turn, runtime.TurnInterrupted)
+			return k
+		},
+		"failed":  func(k *kit, session, turn string) *kit { k.fake.end(session, turn, runtime.TurnFailed); return k },
+		"runtime": func(k *kit, _, _ string) *kit { k.fake.exited(); return k },
+		"server":  func(k *kit, _, _ string) *kit { return k.reopen() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, k *kit) {
@@ -155,13 +161,15 @@ func (k *kit) hold() (release func()) {
 	}
 }
 
-// A command that an interrupted turn leaves running is shown as canceled, and what it goes on to say belongs to it, until its own end comes.
+// A command that an interrupted turn leaves running is shown as canceled, and what it goes on to say belongs to it,
+// until its own end comes.
 func TestWhatAnInterruptedTurnLeavesRunningGoesOn(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
 		s := k.create()
 		turn := k.send(s.ID)
-		command := runtime.Item{ID: "c", Role: "system", Type: "commandExecution", Details: `{"aggregatedOutput":null}`, Outlives: true}
+		command := runtime.Item{ID: "c", Role: "system", Type: "commandExecution", Details: `{"aggregatedOutput":null}`,
+			Outlives: true}
 		k.fake.item(s.ID, turn, command, false)
 		p.say(s.ID, turn, "c", "output", "before,")
 		k.fake.end(s.ID, turn, runtime.TurnInterrupted)
@@ -180,13 +188,15 @@ func TestWhatAnInterruptedTurnLeavesRunningGoesOn(t *testing.T) {
 	})
 }
 
-// A command that goes on after its turn has ended well is not canceled by that end; its process's end cancels it, and tells clients so.
+// A command that goes on after its turn has ended well is not canceled by that end; its process's end cancels it, and
+// tells clients so.
 func TestWhatOutlivesItsTurnEndsWithItsProcess(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
 		s := k.create()
 		turn := k.send(s.ID)
-		k.fake.item(s.ID, turn, runtime.Item{ID: "c", Role: "system", Type: "commandExecution", Details: `{"aggregatedOutput":null}`}, false)
+		k.fake.item(s.ID, turn, runtime.Item{ID: "c", Role: "system", Type: "commandExecution",
+			Details: `{"aggregatedOutput":null}`}, false)
 		p.say(s.ID, turn, "c", "output", "before,")
 		k.end(s.ID, turn)
 		p.say(s.ID, turn, "c", "output", "after")
@@ -198,7 +208,8 @@ func TestWhatOutlivesItsTurnEndsWithItsProcess(t *testing.T) {
 		if c := k.both(s.ID)["c"]; details(c) != `{"aggregatedOutput":"before,after"}` || c.Status != transcript.Canceled {
 			t.Errorf("after the process: %s %s", details(c), c.Status)
 		}
-		if told := k.one("transcript_updated"); !strings.Contains(told, `"canceled"`) || !strings.Contains(told, "before,after") {
+		if told := k.one("transcript_updated"); !strings.Contains(told, `"canceled"`) ||
+			!strings.Contains(told, "before,after") {
 			t.Errorf("told %s", told)
 		}
 		if after := k.read(s.ID, wholeWindow); after.Version == before.Version {
@@ -212,7 +223,8 @@ func TestAClientsEntryIsNotCanceledWithTheTurn(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		turn := k.send(s.ID)
-		own := transcript.Entry{MessageID: "own", TurnID: turn, Role: "system", Type: "note", Content: "1", Status: transcript.Streaming}
+		own := transcript.Entry{MessageID: "own", TurnID: turn, Role: "system", Type: "note", Content: "1",
+			Status: transcript.Streaming}
 		k.do(k.UpsertTranscript(t.Context(), s.ID, own))
 		k.fake.end(s.ID, turn, runtime.TurnInterrupted)
 		own.Content = "2"

@@ -9,8 +9,8 @@ import (
 	"harness/journal"
 )
 
-// hear is the journal's news, of this node and of others: a decision may be one to deliver, and a title, project or deletion that the view
-// does not show yet is looked up.
+// hear is the journal's news, of this node and of others: a decision may be one to deliver, and a title, project or
+// deletion that the view does not show yet is looked up.
 func (s *Service) hear(records []journal.Record) {
 	for _, record := range records {
 		switch record.Type {
@@ -49,8 +49,8 @@ func (s *Service) hear(records []journal.Record) {
 	}
 }
 
-// look brings the view's title and project of a session up to what is stored. What changes in the view meanwhile is newer than what was
-// read; its own event is heard later.
+// look brings the view's title and project of a session up to what is stored. What changes in the view meanwhile is
+// newer than what was read; its own event is heard later.
 func (s *Service) look(ctx context.Context, id string) error {
 	before, ok := s.view.peek(id)
 	if !ok {

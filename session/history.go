@@ -32,7 +32,8 @@ func (s *Service) importHistory(ctx context.Context, session Session, historian 
 	})
 }
 
-// importRows stores what is known of the turns beside their entries. A turn that still runs is told of by its runtime, if it is ours.
+// importRows stores what is known of the turns beside their entries. A turn that still runs is told of by its runtime,
+// if it is ours.
 func (s *Service) importRows(ctx context.Context, tx database.Tx, session Session, t runtime.Thread) error {
 	stored, err := readTurns(ctx, tx, session.ID)
 	if err != nil {
@@ -43,8 +44,8 @@ func (s *Service) importRows(ctx context.Context, tx database.Tx, session Sessio
 		known[turn.turnID] = turn
 	}
 	for _, turn := range t.Turns {
-		row := turnRow{sessionID: session.ID, turnID: turn.ID, status: turn.Status, failure: turn.Error, nodeID: s.opts.NodeID,
-			startedAt: turn.StartedAt, completedAt: turn.CompletedAt, native: turn.Native}
+		row := turnRow{sessionID: session.ID, turnID: turn.ID, status: turn.Status, failure: turn.Error,
+			nodeID: s.opts.NodeID, startedAt: turn.StartedAt, completedAt: turn.CompletedAt, native: turn.Native}
 		before, has := known[turn.ID]
 		switch {
 		case has && (before.status == runtime.TurnInProgress || len(before.native) > 0):
@@ -75,15 +76,16 @@ func importedTurns(sessionID string, turns []runtime.Turn) []transcript.Turn {
 	for _, turn := range turns {
 		imported := transcript.Turn{ID: turn.ID}
 		for _, item := range turn.Items {
-			entry := transcript.Entry{MessageID: item.ID, TurnID: turn.ID, Role: item.Role, Type: item.Type, Content: item.Content,
-				StartedAt: instant(item.StartedAt, turn.StartedAt), CompletedAt: instant(item.CompletedAt, turn.CompletedAt),
-				Status: transcript.Complete}
+			entry := transcript.Entry{MessageID: item.ID, TurnID: turn.ID, Role: item.Role, Type: item.Type,
+				Content: item.Content, StartedAt: instant(item.StartedAt, turn.StartedAt),
+				CompletedAt: instant(item.CompletedAt, turn.CompletedAt), Status: transcript.Complete}
 			setDetails(&entry, item)
 			imported.Entries = append(imported.Entries, entry.Whole())
 		}
 		if turn.Status == runtime.TurnFailed {
-			imported.Entries = append(imported.Entries, entryOfFailure(turnRow{sessionID: sessionID, turnID: turn.ID, failure: turn.Error,
-				completedAt: turn.CompletedAt}, turn.Remedy))
+			imported.Entries = append(imported.Entries,
+				entryOfFailure(turnRow{sessionID: sessionID, turnID: turn.ID, failure: turn.Error,
+					completedAt: turn.CompletedAt}, turn.Remedy))
 		}
 		out = append(out, imported)
 	}

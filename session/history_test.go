@@ -19,8 +19,8 @@ import (
 	"harness/transcript"
 )
 
-// After any history of client wishes, runtime signals, crashes of the runtime and of the server, the stored transcript is the fold of the
-// journal's events, nothing is pending that nobody can answer, and no turn runs in a dead process.
+// After any history of client wishes, runtime signals, crashes of the runtime and of the server, the stored transcript
+// is the fold of the journal's events, nothing is pending that nobody can answer, and no turn runs in a dead process.
 func TestTranscriptIsFoldOfJournal(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -51,7 +51,8 @@ func (h *history) pick(what string, of ...string) string {
 func (h *history) step() {
 	sessionID := h.pick("session", h.sessions...)
 	turnID := sessionID[30:] + h.pick("turn", "t1", "t2")
-	switch h.pick("step", "upsert", "upsert", "item", "item", "item", "begin", "end", "ask", "ask", "settle", "resolved", "crash", "restart", "delete", "spoil", "spoil") {
+	switch h.pick("step", "upsert", "upsert", "item", "item", "item", "begin", "end", "ask", "ask", "settle", "resolved",
+		"crash", "restart", "delete", "spoil", "spoil") {
 	case "upsert":
 		entries := make([]transcript.Entry, rapid.IntRange(1, 4).Draw(h.rt, "entries"))
 		for i := range entries {
@@ -63,12 +64,14 @@ func (h *history) step() {
 			h.rt.Fatal(err)
 		}
 	case "item":
-		change := runtime.ItemChanged{TurnID: turnID, Done: rapid.Bool().Draw(h.rt, "done"), Item: runtime.Item{ID: h.pick("item", "i", "j", "m"),
-			Role: "assistant", Type: "agentMessage", Content: h.pick("text", "", "a", "bb"), Details: h.pick("details", "", "{}")}}
+		change := runtime.ItemChanged{TurnID: turnID, Done: rapid.Bool().Draw(h.rt, "done"),
+			Item: runtime.Item{ID: h.pick("item", "i", "j", "m"),
+				Role: "assistant", Type: "agentMessage", Content: h.pick("text", "", "a", "bb"),
+				Details: h.pick("details", "", "{}")}}
 		method := "item/changed"
 		params := encode(change)
-		h.fake.emit(runtime.Signal{Kind: runtime.SignalNotification, Method: method, ThreadID: sessionID, TurnID: turnID, Params: params,
-			Raw: encode(map[string]any{"method": method, "params": params}), Change: change})
+		h.fake.emit(runtime.Signal{Kind: runtime.SignalNotification, Method: method, ThreadID: sessionID, TurnID: turnID,
+			Params: params, Raw: encode(map[string]any{"method": method, "params": params}), Change: change})
 	case "begin":
 		h.fake.begin(sessionID, turnID)
 	case "end":
@@ -159,7 +162,8 @@ func (h *history) check() {
 	}
 }
 
-// holds tells whether what is read is what was folded, in whatever order. An item-1, as runtimes make up, may lack: it said what another one said.
+// holds tells whether what is read is what was folded, in whatever order. An item-1, as runtimes make up, may lack: it
+// said what another one said.
 func holds(got, folded []transcript.Entry) bool {
 	for _, entry := range folded {
 		i := slices.IndexFunc(got, entry.Equal)
@@ -173,8 +177,10 @@ func holds(got, folded []transcript.Entry) bool {
 	return len(got) == 0
 }
 
-// cutShort follows which items run in which turns, by session, and tells the entries that the end of their turn cancels.
-func cutShort(t *testing.T, record journal.Record, running map[string]map[string]string, entries []transcript.Entry) (canceled []transcript.Entry) {
+// cutShort follows which items run in which turns, by session, and tells the entries that the end of their turn
+// cancels.
+func cutShort(t *testing.T, record journal.Record, running map[string]map[string]string, entries []transcript.Entry) (
+	canceled []transcript.Entry) {
 	t.Helper()
 	items := running[record.SessionID]
 	if items == nil {
@@ -188,7 +194,8 @@ func cutShort(t *testing.T, record journal.Record, running map[string]map[string
 			Turn struct{ ID, Status string }
 		}
 	}
-	if record.Type != stream.EventNotification || json.Unmarshal(record.Payload, &line) != nil || metaOf(t, record).Purged {
+	if record.Type != stream.EventNotification || json.Unmarshal(record.Payload, &line) != nil ||
+		metaOf(t, record).Purged {
 		return nil
 	}
 	switch change := line.Params; {
@@ -249,8 +256,8 @@ func fold(t *testing.T, record journal.Record, asked map[string]Request) (transc
 			Params json.RawMessage
 		}
 		decode(&line)
-		request := Request{ID: ref.ID, Kind: runtime.RequestKind(ref.Kind), TurnID: ref.TurnID, Method: line.Method, Summary: ref.Summary,
-			Params: line.Params, Questions: ref.Questions, CreatedAt: ref.CreatedAt}
+		request := Request{ID: ref.ID, Kind: runtime.RequestKind(ref.Kind), TurnID: ref.TurnID, Method: line.Method,
+			Summary: ref.Summary, Params: line.Params, Questions: ref.Questions, CreatedAt: ref.CreatedAt}
 		asked[ref.ID] = request
 		return entryOfRequest(request), true
 	case strings.HasSuffix(record.Type, "_resolved"):
@@ -265,7 +272,8 @@ func fold(t *testing.T, record journal.Record, asked map[string]Request) (transc
 		request := asked[payload.ApprovalID+payload.RequestID]
 		request.Status, request.SettledAt = payload.Status, record.Time
 		if payload.Status == RequestResolved {
-			request.Reply = &runtime.Reply{Decision: payload.Decision, Scope: payload.Scope, Message: payload.Message, Success: payload.Success}
+			request.Reply = &runtime.Reply{Decision: payload.Decision, Scope: payload.Scope, Message: payload.Message,
+				Success: payload.Success}
 		}
 		return entryOfResolution(request), true
 	}

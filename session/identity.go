@@ -33,8 +33,8 @@ func (s *Service) identify(runtimeName string, signal *runtime.Signal) (ours boo
 	return true
 }
 
-// sessionOf is the session a runtime means by an id: its session of that id, else the one it calls so itself, else a new one of that id. It
-// is in the view afterwards. ours is false when only another runtime has a session of that id.
+// sessionOf is the session a runtime means by an id: its session of that id, else the one it calls so itself, else a
+// new one of that id. It is in the view afterwards. ours is false when only another runtime has a session of that id.
 func (s *Service) sessionOf(runtimeName, threadID string) (id string, ours bool) {
 	if id, known := s.view.named(runtimeName, threadID); known {
 		return id, true
@@ -55,8 +55,8 @@ func (s *Service) sessionOf(runtimeName, threadID string) (id string, ours bool)
 	return threadID, t.runtime == runtimeName
 }
 
-// storedAgain is storedThread for a signal: it waits for a store that is out of reach, until the journal is stopped. A store that cannot be
-// read for another reason leaves the session unknown: the unit looks at the rows itself.
+// storedAgain is storedThread for a signal: it waits for a store that is out of reach, until the journal is stopped. A
+// store that cannot be read for another reason leaves the session unknown: the unit looks at the rows itself.
 func (s *Service) storedAgain(runtimeName, id string) (t thread, read bool) {
 	for {
 		t, err := s.storedThread(context.Background(), runtimeName, id)
@@ -64,13 +64,15 @@ func (s *Service) storedAgain(runtimeName, id string) (t thread, read bool) {
 			return t, true
 		}
 		if !s.outOfReach(err) {
-			s.opts.Logger.Warn().Err(err).Str("session", id).Msg("session could not be read; its next event does not name its title")
+			s.opts.Logger.Warn().Err(err).Str("session", id).
+				Msg("session could not be read; its next event does not name its title")
 			return thread{runtime: runtimeName}, false
 		}
 	}
 }
 
-// outOfReach waits a moment for a store that is out of reach. False when there is nothing to wait for, or the journal is stopped.
+// outOfReach waits a moment for a store that is out of reach. False when there is nothing to wait for, or the journal
+// is stopped.
 func (s *Service) outOfReach(err error) bool {
 	if !database.Transient(err) {
 		return false
@@ -109,9 +111,10 @@ func nativeSession(ctx context.Context, q database.Querier, runtimeName, nativeI
 	return database.DecodeText(id), nil
 }
 
-// readConversation reads the session of a conversation as its runtime describes it. Errors are those of readSession, and
-// ErrForeignConversation.
-func readConversation(ctx context.Context, q database.Querier, runtimeName string, t runtime.Thread) (storedSession, error) {
+// readConversation reads the session of a conversation as its runtime describes it. Errors are those of readSession,
+// and ErrForeignConversation.
+func readConversation(ctx context.Context, q database.Querier, runtimeName string, t runtime.Thread) (
+	storedSession, error) {
 	id, err := nativeSession(ctx, q, runtimeName, t.Native())
 	if err != nil {
 		return storedSession{}, err
@@ -124,16 +127,19 @@ func readConversation(ctx context.Context, q database.Querier, runtimeName strin
 	}
 	stored, err := readSession(ctx, q, id)
 	if err == nil && stored.Runtime != runtimeName {
-		return storedSession{}, fmt.Errorf("%w: %s says %s, which is a session of %s", ErrForeignConversation, runtimeName, id, stored.Runtime)
+		return storedSession{}, fmt.Errorf("%w: %s says %s, which is a session of %s", ErrForeignConversation, runtimeName,
+			id, stored.Runtime)
 	}
 	return stored, err
 }
 
-// refuse keeps what a runtime said of another runtime's session as nobody's. It changes nothing, and no client is shown it.
+// refuse keeps what a runtime said of another runtime's session as nobody's. It changes nothing, and no client is shown
+// it.
 func (s *Service) refuse(runtimeName string, signal runtime.Signal) journal.Unit {
 	at := s.now()
 	named := signal.ThreadID + signal.Serves // one of them
-	s.opts.Logger.Warn().Str("runtime", runtimeName).Str("generation", signal.Generation).Str("method", signal.Method).Str("session", named).
+	s.opts.Logger.Warn().Str("runtime", runtimeName).Str("generation", signal.Generation).Str("method", signal.Method).
+		Str("session", named).
 		Msg("a runtime spoke of a session of another runtime; it is kept in the journal and changes nothing")
 	return func(context.Context, database.Tx) ([]journal.Event, error) {
 		return []journal.Event{{Type: eventRuntimeRefused, Time: at, Source: runtimeName, Payload: encode(struct {
@@ -150,11 +156,12 @@ func (s *Service) refuse(runtimeName string, signal runtime.Signal) journal.Unit
 // refusing bounds the wait for a runtime to take a refusal: what it says next is not heard before.
 const refusing = 5 * time.Second
 
-// refuseStrange answers the requests of a batch that nobody can be asked: about another runtime's session, about a deleted one, about none. They
-// are journaled, but the runtime would wait for ever.
+// refuseStrange answers the requests of a batch that nobody can be asked: about another runtime's session, about a
+// deleted one, about none. They are journaled, but the runtime would wait for ever.
 func (s *Service) refuseStrange(runtimeName string, batch runtime.Batch) {
 	for _, signal := range batch.Signals {
-		if signal.Kind != runtime.SignalRequest || signal.Change == nil || batch.Refuse == nil { // without a Change it is refused by its adapter
+		// without a Change it is refused by its adapter
+		if signal.Kind != runtime.SignalRequest || signal.Change == nil || batch.Refuse == nil {
 			continue
 		}
 		named := signal
@@ -167,7 +174,8 @@ func (s *Service) refuseStrange(runtimeName string, batch runtime.Batch) {
 		err := batch.Refuse(ctx, signal)
 		cancel()
 		if err != nil {
-			s.opts.Logger.Warn().Err(err).Str("runtime", runtimeName).Str("method", signal.Method).Str("session", signal.ThreadID).
+			s.opts.Logger.Warn().Err(err).Str("runtime", runtimeName).Str("method", signal.Method).Str("session",
+				signal.ThreadID).
 				Msg("a request nobody can be asked could not be refused")
 		}
 	}

@@ -13,15 +13,16 @@ import (
 const (
 	// importPatience is how long a read waits for a history that is being taken in.
 	importPatience = 5 * time.Second
-	// importPause is how long after a failure a history is not asked for again, unless its runtime was restarted. It doubles with each
-	// failure, up to importPauseMost.
+	// importPause is how long after a failure a history is not asked for again, unless its runtime was restarted. It
+	// doubles with each failure, up to importPauseMost.
 	importPause     = time.Minute
 	importPauseMost = time.Hour
 	// importPage is how many sessions whose history is missing are looked up at once.
 	importPage = 100
 )
 
-// imports is the list of the worker that takes in what runtimes stored of conversations before they came here, one after the other.
+// imports is the list of the worker that takes in what runtimes stored of conversations before they came here, one
+// after the other.
 type imports struct {
 	wake            chan struct{}
 	patience, pause time.Duration
@@ -30,8 +31,8 @@ type imports struct {
 	// first are sessions that somebody reads or that just came in, done tells who waits that the worker has looked at one.
 	first []string
 	done  map[string]chan struct{}
-	// scanning says that the store is searched for others, newest first: rest is what is left of a page of it, before the id the next page
-	// ends at, "" for none.
+	// scanning says that the store is searched for others, newest first: rest is what is left of a page of it, before the
+	// id the next page ends at, "" for none.
 	scanning bool
 	rest     []string
 	before   string
@@ -88,7 +89,8 @@ func (i *imports) due(sessionID, generation string, now int64) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	try, failed := i.tried[sessionID]
-	return !failed || try.generation != generation || now-try.at >= min(i.pause<<(try.times-1), importPauseMost).Milliseconds()
+	return !failed || try.generation != generation ||
+		now-try.at >= min(i.pause<<(try.times-1), importPauseMost).Milliseconds()
 }
 
 // take is the next session to look at, "" for none that is known of, and whether it was wanted.
@@ -137,7 +139,8 @@ func (i *imports) again() <-chan time.Time {
 	return time.After(i.pause)
 }
 
-// importLoop takes histories in until ctx ends. Those nobody waits for take half of its time at most: others write, too.
+// importLoop takes histories in until ctx ends. Those nobody waits for take half of its time at most: others write,
+// too.
 func (s *Service) importLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		var rest <-chan time.Time
@@ -172,7 +175,8 @@ func (s *Service) nextImports(ctx context.Context) bool {
 	}
 	ids, err := missingHistories(ctx, s.db.Read(), s.opts.NodeID, before)
 	if err != nil && ctx.Err() == nil {
-		s.opts.Logger.Warn().Err(err).Msg("sessions whose history is missing could not be searched for; trying again in a while")
+		s.opts.Logger.Warn().Err(err).
+			Msg("sessions whose history is missing could not be searched for; trying again in a while")
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -190,11 +194,12 @@ func (s *Service) nextImports(ctx context.Context) bool {
 // missingHistories lists sessions of a node whose history is to be taken in, newest first, below an id.
 func missingHistories(ctx context.Context, q database.Querier, nodeID, before string) (ids []string, err error) {
 	return database.ReadTexts(ctx, q, "list the sessions whose history is missing", `select id from sessions
-		where node_id = $1 and history_at = 0 and ($2 = '' or id < $2) order by id desc limit $3`, nodeID, database.EncodeText(before), importPage)
+		where node_id = $1 and history_at = 0 and ($2 = '' or id < $2) order by id desc limit $3`, nodeID,
+		database.EncodeText(before), importPage)
 }
 
-// takeHistory makes sure that the runtime's own history of a session is stored here: of one that began elsewhere (adopted, forked), or in
-// which something was done that nobody here saw.
+// takeHistory makes sure that the runtime's own history of a session is stored here: of one that began elsewhere
+// (adopted, forked), or in which something was done that nobody here saw.
 func (s *Service) takeHistory(ctx context.Context, sessionID string) {
 	defer s.imports.looked(sessionID)
 	session, err := s.stored(ctx, sessionID)
@@ -221,7 +226,8 @@ func (s *Service) takeHistory(ctx context.Context, sessionID string) {
 	}
 }
 
-// awaitHistory waits, within bounds, until the worker has looked for the history of a session that is missing and can be had.
+// awaitHistory waits, within bounds, until the worker has looked for the history of a session that is missing and can
+// be had.
 func (s *Service) awaitHistory(ctx context.Context, session Session) error {
 	if adapter, _ := s.historian(session); adapter == nil {
 		return nil
@@ -237,9 +243,9 @@ func (s *Service) awaitHistory(ctx context.Context, session Session) error {
 	return nil
 }
 
-// historian is the runtime that is to be asked for the history of a session now, and its process; nil when none is: the history is here, or
-// the runtime is down (when it starts, all is looked at again), or it failed to tell a while ago, or the session is another node's, whose
-// runtime must not be asked.
+// historian is the runtime that is to be asked for the history of a session now, and its process; nil when none is: the
+// history is here, or the runtime is down (when it starts, all is looked at again), or it failed to tell a while ago,
+// or the session is another node's, whose runtime must not be asked.
 func (s *Service) historian(session Session) (historian runtime.Historian, generation string) {
 	if session.historyAt != 0 || !s.owns(session) {
 		return nil, ""

@@ -18,8 +18,9 @@ func (k *kit) theirs() runtime.Thread {
 	item := func(id string) []runtime.Item {
 		return []runtime.Item{{ID: id, Role: "user", Type: "userMessage", Content: id}}
 	}
-	thread := runtime.Thread{ID: newID(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{}}), Turns: []runtime.Turn{
-		{ID: "t1", Status: runtime.TurnDone, Items: item("a")}, {ID: "t2", Status: runtime.TurnDone, Items: item("b")}}}
+	thread := runtime.Thread{ID: newID(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{}}),
+		Turns: []runtime.Turn{
+			{ID: "t1", Status: runtime.TurnDone, Items: item("a")}, {ID: "t2", Status: runtime.TurnDone, Items: item("b")}}}
 	k.fake.mu.Lock()
 	defer k.fake.mu.Unlock()
 	k.fake.threads = append(k.fake.threads, thread)
@@ -32,7 +33,8 @@ func (k *kit) relist() {
 	k.fake.started(newID())
 }
 
-// What a runtime lists is taken in with its history though nobody reads it, and a failure is tried again though nobody asks.
+// What a runtime lists is taken in with its history though nobody reads it, and a failure is tried again though nobody
+// asks.
 func TestListedHistoriesAreTakenInUnasked(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.imports.mu.Lock()
@@ -87,7 +89,8 @@ func TestMissingHistoriesArePaged(t *testing.T) {
 	})
 }
 
-// A read does not ask the runtime itself, however many come, and answers in time and says what is missing while the runtime is slow.
+// A read does not ask the runtime itself, however many come, and answers in time and says what is missing while the
+// runtime is slow.
 func TestAReadDoesNotWaitForASlowHistory(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.imports.patience = 10 * time.Millisecond

@@ -16,9 +16,9 @@ import (
 	"harness/stream"
 )
 
-// ingest takes what one native line means: it brings the view up to date and queues the events together with the state they change, as one
-// unit. It does not wait for the commit, but for room in the journal's queue: a slow store slows the runtime, nothing is dropped. It returns the
-// session that the native line is to be kept with, "" for none.
+// ingest takes what one native line means: it brings the view up to date and queues the events together with the state
+// they change, as one unit. It does not wait for the commit, but for room in the journal's queue: a slow store slows
+// the runtime, nothing is dropped. It returns the session that the native line is to be kept with, "" for none.
 func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf string) {
 	s.preload(runtimeName, batch)
 	s.refuseStrange(runtimeName, batch)
@@ -57,8 +57,8 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	return nativeOf
 }
 
-// preload brings the sessions a batch names into the view before Service.order is taken. Under that they are identified again, and found there:
-// to read them may take a while, in which nobody else has to wait.
+// preload brings the sessions a batch names into the view before Service.order is taken. Under that they are identified
+// again, and found there: to read them may take a while, in which nobody else has to wait.
 func (s *Service) preload(runtimeName string, batch runtime.Batch) {
 	for _, signal := range batch.Signals { // a copy: what it names is decided in the order of commits
 		if s.identify(runtimeName, &signal) && signal.ThreadID != "" {
@@ -67,8 +67,8 @@ func (s *Service) preload(runtimeName string, batch runtime.Batch) {
 	}
 }
 
-// heardBefore tells whether a batch was taken in since this server talks to its process: it was read again when the process was attached to
-// again. Service.order is held.
+// heardBefore tells whether a batch was taken in since this server talks to its process: it was read again when the
+// process was attached to again. Service.order is held.
 func (s *Service) heardBefore(runtimeName string, batch runtime.Batch) bool {
 	if batch.Offset == 0 {
 		return false
@@ -209,8 +209,8 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 	return a
 }
 
-// see lets the view know what a signal says before its event's meta is made; a turn's end comes after (signalUnit), because the event of
-// the end still belongs to the turn.
+// see lets the view know what a signal says before its event's meta is made; a turn's end comes after (signalUnit),
+// because the event of the end still belongs to the turn.
 func (s *Service) see(signal runtime.Signal) {
 	s.view.change(signal.ThreadID, func(t *thread) {
 		switch change := signal.Change.(type) {
@@ -225,7 +225,8 @@ func (s *Service) see(signal runtime.Signal) {
 // load makes sure the view has a thread. A store that cannot be read leaves it out: the unit looks at the rows itself.
 func (s *Service) load(runtimeName, id string) {
 	if err := s.tryLoad(runtimeName, id); err != nil {
-		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("session could not be read; its next event does not name its title")
+		s.opts.Logger.Warn().Err(err).Str("session", id).
+			Msg("session could not be read; its next event does not name its title")
 	}
 }
 
@@ -243,7 +244,8 @@ func (s *Service) tryLoad(runtimeName, id string) error {
 // readPause is how long a signal waits before its session is looked for again in a store that is out of reach.
 const readPause = 200 * time.Millisecond
 
-// loadAgain is load for a signal: it waits for a store that is out of reach, as its unit would, until the journal is stopped.
+// loadAgain is load for a signal: it waits for a store that is out of reach, as its unit would, until the journal is
+// stopped.
 func (s *Service) loadAgain(runtimeName, id string) {
 	for s.outOfReach(s.tryLoad(runtimeName, id)) {
 		continue
@@ -266,7 +268,8 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 	case err != nil:
 		return thread{}, err
 	}
-	t := thread{runtime: stored.Runtime, native: stored.RuntimeSessionID, known: true, systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}
+	t := thread{runtime: stored.Runtime, native: stored.RuntimeSessionID, known: true, systemOwned: stored.SystemOwned,
+		title: stored.Title, projectID: stored.ProjectID}
 	if !s.owns(stored.Session) {
 		return t, nil // its own node hears when its turn ends
 	}
@@ -281,8 +284,10 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 
 // event is what a signal is told by, without its meta.
 func (a arrival) event() journal.Event {
-	event := journal.Event{SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID, ItemID: a.signal.ItemID, Type: stream.EventNotification,
-		Time: a.receivedAt, Source: a.runtime, Payload: a.signal.Raw, Broadcast: stream.Broadcasts(a.signal.Method) && !a.meta.SystemOwned}
+	event := journal.Event{SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID, ItemID: a.signal.ItemID,
+		Type: stream.EventNotification, Time: a.receivedAt, Source: a.runtime, Payload: a.signal.Raw,
+		Broadcast: stream.Broadcasts(a.signal.Method) &&
+			!a.meta.SystemOwned}
 	if a.signal.Kind == runtime.SignalRequest {
 		event.Type = stream.EventRequest
 	}
@@ -324,7 +329,8 @@ func (s *Service) ensureRow(ctx context.Context, tx database.Tx, a arrival) (sys
 	return false, insertPlaceholder(ctx, tx, a.signal.ThreadID, a.runtime, s.opts.NodeID, a.receivedAt)
 }
 
-// change stores what a signal means. The events it returns come before the signal's own, as clients had them from codex-manager.
+// change stores what a signal means. The events it returns come before the signal's own, as clients had them from
+// codex-manager.
 func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *stream.Meta) ([]journal.Event, error) {
 	id := a.signal.ThreadID
 	switch change := a.signal.Change.(type) {
@@ -337,8 +343,8 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 		case since >= 1000 && started%1000 == 0: // heard late
 			started += 999
 		}
-		turn := turnRow{sessionID: id, turnID: change.TurnID, generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: started,
-			native: change.Native}
+		turn := turnRow{sessionID: id, turnID: change.TurnID, generation: a.signal.Generation, nodeID: s.opts.NodeID,
+			startedAt: started, native: change.Native}
 		return nil, errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, id, a.receivedAt))
 	case runtime.TurnCompleted:
 		return s.turnCompleted(ctx, tx, a, change)
@@ -360,7 +366,8 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 			generation: a.signal.Generation, outlives: change.Item.Outlives})
 	case runtime.ThreadNamed:
 		return []journal.Event{sessionRenamed(id, change.Name, a.receivedAt)}, updateSession(ctx, tx, id,
-			`title = $2, updated_at = case when updated_at < $3 then $3 else updated_at end`, database.EncodeText(change.Name), a.receivedAt)
+			`title = $2, updated_at = case when updated_at < $3 then $3 else updated_at end`, database.EncodeText(change.Name),
+			a.receivedAt)
 	case runtime.InteractiveRequested:
 		return nil, s.requested(ctx, tx, a, change, meta)
 	case runtime.RequestResolved:
@@ -369,7 +376,8 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 	return nil, nil
 }
 
-func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, change runtime.TurnCompleted) ([]journal.Event, error) {
+func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, change runtime.TurnCompleted) (
+	[]journal.Event, error) {
 	turn := turnRow{sessionID: a.signal.ThreadID, turnID: change.TurnID, status: change.Status, failure: change.Error,
 		generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: change.StartedAt, completedAt: change.CompletedAt,
 		native: change.Native}
@@ -377,7 +385,8 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 		turn.completedAt = a.receivedAt
 	}
 	turn.cutOff = turn.status == runtime.TurnInterrupted && turn.failure != "" // who stops a turn needs no reason
-	err := errors.Join(closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn), touch(ctx, tx, turn.sessionID, a.receivedAt))
+	err := errors.Join(closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn),
+		touch(ctx, tx, turn.sessionID, a.receivedAt))
 	if err != nil {
 		return nil, err
 	}
@@ -404,7 +413,8 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	return events, nil
 }
 
-func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, change runtime.InteractiveRequested, meta *stream.Meta) error {
+func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, change runtime.InteractiveRequested,
+	meta *stream.Meta) error {
 	request, err := readNativeRequest(ctx, tx, a.signal.Generation, a.signal.RequestID)
 	if errors.Is(err, ErrRequestNotFound) {
 		request = requestRow{
@@ -424,8 +434,8 @@ func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, chan
 	}
 	// A runtime that was re-attached asks again: same request, same id.
 	meta.RequestID = &request.ID
-	meta.Request = &stream.RequestRef{ID: request.ID, Kind: string(request.Kind), Summary: request.Summary, ThreadID: request.SessionID,
-		TurnID: request.TurnID, ItemID: request.ItemID, CreatedAt: request.CreatedAt,
+	meta.Request = &stream.RequestRef{ID: request.ID, Kind: string(request.Kind), Summary: request.Summary,
+		ThreadID: request.SessionID, TurnID: request.TurnID, ItemID: request.ItemID, CreatedAt: request.CreatedAt,
 		Decisions: request.Decisions, Questions: request.Questions}
 	return nil
 }
@@ -437,7 +447,8 @@ func params(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// resolvedElsewhere: the runtime closed a request. If we answered it, it is settled already; else nobody here will be able to any more.
+// resolvedElsewhere: the runtime closed a request. If we answered it, it is settled already; else nobody here will be
+// able to any more.
 func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arrival, change runtime.RequestResolved,
 	meta *stream.Meta) ([]journal.Event, error) {
 	request, err := readNativeRequest(ctx, tx, a.signal.Generation, change.RequestID)

@@ -40,7 +40,8 @@ func each(t *testing.T, test func(t *testing.T, k *kit)) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) { test(t, open(t, db, "node")) })
 }
 
-// open builds a Service on a store that may have been used before: a restarted server, whose runtime process may be one that survived.
+// open builds a Service on a store that may have been used before: a restarted server, whose runtime process may be one
+// that survived.
 func open(t *testing.T, db *database.DB, node string, surviving ...string) *kit {
 	t.Helper()
 	return openWith(t, db, node, func(o *Options) { o.Surviving = surviving })
@@ -54,8 +55,10 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 	}
 	f := &fake{generation: newID()}
 	k := &kit{t: t, fake: f, log: log}
-	opts := Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{f}, NodeID: node, Defaults: testControls, WorkspaceRoot: "/repo",
-		Logger: zerolog.Nop(), Clock: func() time.Time { return time.Now().Add(time.Duration(k.ahead.Load())) }}
+	opts := Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{f}, NodeID: node, Defaults: testControls,
+		WorkspaceRoot: "/repo", Logger: zerolog.Nop(), Clock: func() time.Time {
+			return time.Now().Add(time.Duration(k.ahead.Load()))
+		}}
 	edit(&opts)
 	if len(opts.Surviving) > 0 {
 		f.generation = opts.Surviving[0]
@@ -169,7 +172,8 @@ func laidOut(t *testing.T, record *journal.Record) {
 	}
 	meta := metaOf(t, *record)
 	parts, ok := stream.LineOf(&record.Event, &meta)
-	if !ok || !bytes.Equal(parts.Method, decoded.Method) || !bytes.Equal(parts.Params, decoded.Params) || !bytes.Equal(parts.ID, decoded.ID) {
+	if !ok || !bytes.Equal(parts.Method, decoded.Method) || !bytes.Equal(parts.Params, decoded.Params) ||
+		!bytes.Equal(parts.ID, decoded.ID) {
 		t.Errorf("%s is cut into %s, %s and %s by %s", record.Payload, parts.Method, parts.Params, parts.ID, record.Meta)
 	}
 }

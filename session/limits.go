@@ -11,10 +11,12 @@ import (
 
 // RuntimeLimits bound what one runtime has to do at once; 0 is no bound.
 type RuntimeLimits struct {
-	// Turns is how many of its turns may run. A message that would begin one more waits for a place, in the order of arrival.
+	// Turns is how many of its turns may run. A message that would begin one more waits for a place, in the order of
+	// arrival.
 	Turns int
-	// Messages is how many messages and new sessions may be on their way to it, those that wait for a place, a process or the end of a turn
-	// among them. SessionMessages is how many messages of one session may be. More are refused with *LimitError.
+	// Messages is how many messages and new sessions may be on their way to it, those that wait for a place, a process or
+	// the end of a turn among them. SessionMessages is how many messages of one session may be. More are refused with
+	// *LimitError.
 	Messages, SessionMessages int
 }
 
@@ -41,7 +43,9 @@ func (e *LimitError) Error() string {
 	if e.SessionID != "" {
 		whose = "session " + e.SessionID
 	}
-	return fmt.Sprintf("%d messages of %s are on their way already, which is as many as there may be (%s): send it again later", e.Limit, whose, e.Setting)
+	return fmt.Sprintf(
+		"%d messages of %s are on their way already, which is as many as there may be (%s): send it again later", e.Limit,
+		whose, e.Setting)
 }
 
 // limits count what the runtimes have to do. The view tells it of turns.
@@ -94,7 +98,8 @@ func (l *limits) enter(runtimeName, sessionID string) (leave func(), err error) 
 	b := l.busy(runtimeName)
 	switch {
 	case sessionID != "" && b.limits.SessionMessages > 0 && l.sessions[sessionID] >= b.limits.SessionMessages:
-		return nil, &LimitError{Runtime: runtimeName, SessionID: sessionID, Limit: b.limits.SessionMessages, Setting: "HARNESS_SESSION_MAX_MESSAGES"}
+		return nil, &LimitError{Runtime: runtimeName, SessionID: sessionID, Limit: b.limits.SessionMessages,
+			Setting: "HARNESS_SESSION_MAX_MESSAGES"}
 	case b.limits.Messages > 0 && b.messages >= b.limits.Messages:
 		return nil, &LimitError{Runtime: runtimeName, Limit: b.limits.Messages, Setting: "HARNESS_RUNTIME_MAX_MESSAGES"}
 	}
@@ -115,7 +120,8 @@ func (l *limits) enter(runtimeName, sessionID string) (leave func(), err error) 
 	}, nil
 }
 
-// place waits until a runtime may have one more turn. It is given back once the turn is known to the view, or there is none.
+// place waits until a runtime may have one more turn. It is given back once the turn is known to the view, or there is
+// none.
 func (l *limits) place(ctx context.Context, runtimeName string) (giveBack func(), err error) {
 	granted := make(chan struct{}, 1)
 	l.mu.Lock()
@@ -189,7 +195,8 @@ func (s *Service) countTurns(ctx context.Context) error {
 	return nil
 }
 
-// comeIn takes in a message until it left: *LimitError when too many are on their way. What is wrong with the session is told by who looks at it.
+// comeIn takes in a message until it left: *LimitError when too many are on their way. What is wrong with the session
+// is told by who looks at it.
 func (s *Service) comeIn(ctx context.Context, sessionID string) (leave func(), err error) {
 	t, inView := s.view.peek(sessionID)
 	if !inView || !t.known {

@@ -40,10 +40,15 @@ func (k *kit) sendLater(ctx context.Context, sessionID string) <-chan any {
 
 func (k *kit) onTheirWay(messages, places int) {
 	k.t.Helper()
-	k.eventually("messages wait", func() bool { load := k.Load("codex"); return load.Messages == messages && load.Waiting == places })
+	k.eventually("messages wait", func() bool {
+		load := k.Load("codex")
+		return load.Messages == messages &&
+			load.Waiting == places
+	})
 }
 
-// A runtime that has its turns lets further ones wait in order, whatever ends the turn before; what is steered does not wait. RA-28
+// A runtime that has its turns lets further ones wait in order, whatever ends the turn before; what is steered does not
+// wait. RA-28
 func TestTurnsOfARuntimeAreBounded(t *testing.T) {
 	eachLimited(t, RuntimeLimits{Turns: 1}, func(t *testing.T, k *kit) {
 		one, two, three := k.create().ID, k.create().ID, k.create().ID
@@ -114,12 +119,14 @@ func TestMessagesOnTheirWayAreBounded(t *testing.T) {
 		waits := []<-chan any{k.sendLater(t.Context(), two), k.sendLater(t.Context(), two)}
 		k.onTheirWay(2, 1)
 		var limit *LimitError
-		if _, err := k.Send(t.Context(), two, Message{Text: "too many"}); !errors.As(err, &limit) || limit.SessionID != two || limit.Limit != 2 {
+		if _, err := k.Send(t.Context(), two, Message{Text: "too many"}); !errors.As(err, &limit) || limit.SessionID != two ||
+			limit.Limit != 2 {
 			t.Errorf("the third message to a session: %v", err)
 		}
 		third := k.sendLater(t.Context(), three)
 		k.onTheirWay(3, 2)
-		if _, err := k.Send(t.Context(), four, Message{Text: "too many"}); !errors.As(err, &limit) || limit.SessionID != "" || limit.Limit != 3 {
+		if _, err := k.Send(t.Context(), four, Message{Text: "too many"}); !errors.As(err, &limit) || limit.SessionID != "" ||
+			limit.Limit != 3 {
 			t.Errorf("the fourth message to the runtime: %v", err)
 		}
 		if _, err := k.Create(t.Context(), Create{}); !errors.As(err, &limit) {

@@ -9,8 +9,8 @@ import (
 	"harness/runtime"
 )
 
-// A long message and a long request are stored in parts: whoever reads them has them byte for byte, the runtime that asked gets its own
-// parameters back with the answer, and nothing is left when they go, or are said again in few words.
+// A long message and a long request are stored in parts: whoever reads them has them byte for byte, the runtime that
+// asked gets its own parameters back with the answer, and nothing is left when they go, or are said again in few words.
 func TestLongMessagesAndRequestsAreStoredInParts(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -30,7 +30,8 @@ func TestLongMessagesAndRequestsAreStoredInParts(t *testing.T) {
 			messages, err := readMessages(t.Context(), k.db.Read(), s.ID)
 			k.do(err)
 			if string(messages["m"]) != string(native(long)) || parts("message_parts") < 2 {
-				t.Fatalf("the message has %d bytes of %d, in %d parts", len(messages["m"]), len(native(long)), parts("message_parts"))
+				t.Fatalf("the message has %d bytes of %d, in %d parts", len(messages["m"]), len(native(long)),
+					parts("message_parts"))
 			}
 		}
 		var content string
@@ -56,7 +57,8 @@ func TestLongMessagesAndRequestsAreStoredInParts(t *testing.T) {
 			t.Error("it is another one when it is read alone")
 		}
 		for _, entry := range k.stored(s.ID) {
-			if strings.HasPrefix(entry.MessageID, "approval-") && (entry.Details == nil || !strings.Contains(*entry.Details, `"command": "`+long+`"`)) {
+			if strings.HasPrefix(entry.MessageID, "approval-") &&
+				(entry.Details == nil || !strings.Contains(*entry.Details, `"command": "`+long+`"`)) {
 				t.Error("its entry does not say what it asks")
 			}
 		}

@@ -16,7 +16,8 @@ func (s *Service) Rename(ctx context.Context, sessionID, title string) (Session,
 	return s.RenameFrom(ctx, sessionID, title, "")
 }
 
-// RenameFrom is Rename of a session that has a certain title until then, or any if that is "". *TitleError when it has another, which stays.
+// RenameFrom is Rename of a session that has a certain title until then, or any if that is "". *TitleError when it has
+// another, which stays.
 func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string) (Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
 		if from != "" && session.Title != from {
@@ -33,7 +34,8 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 		s.view.change(sessionID, func(t *thread) { t.call(title) })
 		return func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error) {
 			if from != "" {
-				// Calls on the session wait for this one. If it is called otherwise now, its runtime named it anew, after it had taken this title.
+				// Calls on the session wait for this one. If it is called otherwise now, its runtime named it anew, after it had
+				// taken this title.
 				stored, err := readSession(ctx, tx, sessionID)
 				if err == nil && stored.Title != from && stored.Title != title {
 					err = &TitleError{SessionID: sessionID, Title: stored.Title}
@@ -42,7 +44,8 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 					return nil, journal.Refuse(err)
 				}
 			}
-			err := errors.Join(updateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)), touch(ctx, tx, sessionID, at))
+			err := errors.Join(updateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)),
+				touch(ctx, tx, sessionID, at))
 			events := []journal.Event{sessionRenamed(sessionID, title, at)}
 			if !told { // no runtime tells clients of it
 				session.Title = title
@@ -53,7 +56,8 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 	})
 }
 
-// Archive puts a session away, in its runtime too where that keeps an archive; ErrNotMaterialized when its runtime has nothing stored to put away.
+// Archive puts a session away, in its runtime too where that keeps an archive; ErrNotMaterialized when its runtime has
+// nothing stored to put away.
 func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
 		if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
@@ -76,7 +80,8 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error
 // Unarchive takes a session back.
 func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, error) {
 	var t runtime.Thread
-	return told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
+	return told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (
+		change, error) {
 		if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
 			var err error
 			if t, err = librarian.UnarchiveThread(ctx, session.RuntimeSessionID); err != nil {
@@ -84,7 +89,8 @@ func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, err
 			}
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 0, archived_at = 0`), storeThread(ctx, tx, sessionID, t))
+			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 0, archived_at = 0`),
+				storeThread(ctx, tx, sessionID, t))
 		}, nil
 	}))
 }
@@ -93,22 +99,24 @@ func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, err
 // client tools that are not the session's.
 func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (Session, error) {
 	var t runtime.Thread
-	resumed, err := told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
-		err := s.checkTools(ctx, sessionID, dynamicTools)
-		if err != nil {
-			return nil, err
-		}
-		if t, err = adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); err != nil {
-			return nil, materialized(err)
-		}
-		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			err := storeThread(ctx, tx, sessionID, t)
-			if t.UpdatedAt > session.UpdatedAt { // something was done in it that nobody here saw
-				err = errors.Join(err, updateSession(ctx, tx, sessionID, `history_at = 0`))
+	resumed, err := told(&t)(
+		s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
+			err := s.checkTools(ctx, sessionID, dynamicTools)
+			if err != nil {
+				return nil, err
 			}
-			return nil, err
-		}, nil
-	}))
+			if t, err = adapter.ResumeThread(ctx,
+				runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); err != nil {
+				return nil, materialized(err)
+			}
+			return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
+				err := storeThread(ctx, tx, sessionID, t)
+				if t.UpdatedAt > session.UpdatedAt { // something was done in it that nobody here saw
+					err = errors.Join(err, updateSession(ctx, tx, sessionID, `history_at = 0`))
+				}
+				return nil, err
+			}, nil
+		}))
 	if err == nil && resumed.historyAt == 0 {
 		s.imports.want(sessionID)
 	}
@@ -128,9 +136,11 @@ func told(t *runtime.Thread) func(Session, error) (Session, error) {
 // change is what managing a session does to its row.
 type change func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error)
 
-// manage is the way of every such call: look the session up, have the runtime do its part, store the outcome. Calls on one session go one
-// after the other, so that the store and the runtime end up with the same one of two competing wishes.
-func (s *Service) manage(ctx context.Context, sessionID string, act func(context.Context, Session, runtime.Adapter) (change, error)) (Session, error) {
+// manage is the way of every such call: look the session up, have the runtime do its part, store the outcome. Calls on
+// one session go one after the other, so that the store and the runtime end up with the same one of two competing
+// wishes.
+func (s *Service) manage(ctx context.Context, sessionID string,
+	act func(context.Context, Session, runtime.Adapter) (change, error)) (Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return Session{}, err // before the runtime is told anything
 	}

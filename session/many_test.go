@@ -10,8 +10,8 @@ import (
 	"harness/runtime"
 )
 
-// Sessions come and are left alone: the memory they take does not grow with their number. 100,000 are looked at, as by who reads them, and some
-// thousands have a turn.
+// Sessions come and are left alone: the memory they take does not grow with their number. 100,000 are looked at, as by
+// who reads them, and some thousands have a turn.
 func TestManySessionsComeAndGo(t *testing.T) { // not beside others, whose memory would count
 	k := open(t, dbtest.Open(t, database.SQLite), "node")
 	look := func() { k.load("codex", newID()) }
@@ -46,9 +46,11 @@ func TestManySessionsComeAndGo(t *testing.T) { // not beside others, whose memor
 	}{{"looked at", 10_000, 90_000, look}, {"lived in", 1000, 4000, live}} {
 		some := come(sessions.some, sessions.act)
 		many := come(sessions.many, sessions.act)
-		t.Logf("%s: %d KiB after %d sessions, %d KiB after %d more; %d held", sessions.name, some>>10, sessions.some, many>>10, sessions.many, k.view.size())
+		t.Logf("%s: %d KiB after %d sessions, %d KiB after %d more; %d held", sessions.name, some>>10, sessions.some,
+			many>>10, sessions.many, k.view.size())
 		if many > some+2<<20 {
-			t.Errorf("sessions that are %s take %d KiB after %d of them, %d KiB after %d more", sessions.name, some>>10, sessions.some, many>>10, sessions.many)
+			t.Errorf("sessions that are %s take %d KiB after %d of them, %d KiB after %d more", sessions.name, some>>10,
+				sessions.some, many>>10, sessions.many)
 		}
 	}
 }

@@ -21,8 +21,8 @@ const (
 // eventRuntimeNative is a line as an agent wrote it.
 const eventRuntimeNative = "runtime.native"
 
-// nativeOf is the session a native line is kept with: the one it names, else the one its process is for; "" when that is not known. ours tells
-// which of the signals are about sessions of this runtime. Service.order is held.
+// nativeOf is the session a native line is kept with: the one it names, else the one its process is for; "" when that
+// is not known. ours tells which of the signals are about sessions of this runtime. Service.order is held.
 func (s *Service) nativeOf(batch runtime.Batch, ours []bool) (sessionID string) {
 	for i, signal := range batch.Signals {
 		switch {
@@ -67,7 +67,8 @@ func (s *Service) nativeEvents(runtimeName, sessionID string, line json.RawMessa
 	if !json.Valid(line) {
 		payload = encode(string(line))
 	}
-	return []journal.Event{{SessionID: sessionID, Type: eventRuntimeNative, Time: s.now(), Source: runtimeName, Payload: payload}}
+	return []journal.Event{{SessionID: sessionID, Type: eventRuntimeNative, Time: s.now(), Source: runtimeName,
+		Payload: payload}}
 }
 
 // dropNative removes the lines of a session that is gone.
@@ -76,7 +77,8 @@ func (s *Service) dropNative(sessionID string) {
 		return
 	}
 	if err := s.opts.NativeLines.Remove(sessionID); err != nil {
-		s.opts.Logger.Warn().Err(err).Str("session", sessionID).Msg("what the agent of a deleted session wrote stays until the next start")
+		s.opts.Logger.Warn().Err(err).Str("session", sessionID).
+			Msg("what the agent of a deleted session wrote stays until the next start")
 	}
 }
 

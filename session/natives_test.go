@@ -14,7 +14,8 @@ import (
 	"harness/stream"
 )
 
-// speakNative says what a translated agent says: lines that mean something, pieces of text, and lines that mean nothing.
+// speakNative says what a translated agent says: lines that mean something, pieces of text, and lines that mean
+// nothing.
 func (p *speaker) speakNative(t *testing.T, sessionID, turnID string) (lines []string) {
 	t.Helper()
 	say := func(line string, signals ...runtime.Signal) {
@@ -39,14 +40,15 @@ func eachNative(t *testing.T, keep string, test func(t *testing.T, k *kit, ring 
 	})
 }
 
-// The lines of a translated agent are kept with the session they name or their process is for, until that is deleted. Nothing is kept of an
-// agent whose lines are the signals themselves.
+// The lines of a translated agent are kept with the session they name or their process is for, until that is deleted.
+// Nothing is kept of an agent whose lines are the signals themselves.
 func TestNativeLinesAreKeptInARing(t *testing.T) {
 	eachNative(t, NativeRing, func(t *testing.T, k *kit, ring *nativelog.Ring) {
 		s, own := k.create(), k.create()
 		p := &speaker{fake: k.fake}
 		said := p.speakNative(t, s.ID, "u")
-		said = slices.DeleteFunc(said, func(line string) bool { return line == `{"native":"nothing"}` }) // whose it is nobody knows
+		// whose it is nobody knows
+		said = slices.DeleteFunc(said, func(line string) bool { return line == `{"native":"nothing"}` })
 		if lines, err := ring.Tail(s.ID); err != nil || !slices.Equal(lines, said) {
 			t.Errorf("kept %q, %v, want %q", lines, err, said)
 		}
@@ -72,7 +74,8 @@ func TestNativeLinesAreKeptInARing(t *testing.T) {
 			return err == nil && slices.Equal(ids, []string{own.ID})
 		})
 		p.offset += 100
-		p.emitBatch(runtime.Batch{Offset: p.offset, Native: json.RawMessage(`"late"`), Signals: line(s.ID, "u", "late", 8)[1:2]})
+		p.emitBatch(runtime.Batch{Offset: p.offset, Native: json.RawMessage(`"late"`),
+			Signals: line(s.ID, "u", "late", 8)[1:2]})
 		if lines, err := ring.Tail(s.ID); err != nil || len(lines) != 0 {
 			t.Errorf("of the deleted session %q is kept, %v", lines, err)
 		}

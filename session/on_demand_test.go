@@ -48,8 +48,8 @@ func demand(p pair, most int) (set *processes.Set[string], over func(sessionID, 
 	}
 }
 
-// With one process at most, idle sessions make room for each other and come back with their next message, and a message to a second session
-// waits for the turn of the first, which nobody cuts short.
+// With one process at most, idle sessions make room for each other and come back with their next message, and a message
+// to a second session waits for the turn of the first, which nobody cuts short.
 func TestProcessesOnDemand(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		set, over := demand(p, 1)
@@ -69,7 +69,8 @@ func TestProcessesOnDemand(t *testing.T) {
 		}
 		over(one.ID, first)
 		second := <-waits
-		if turn := p.turn(one.ID, first); turn.status != runtime.TurnDone || p.running(one) != "" || p.running(two) != second {
+		if turn := p.turn(one.ID, first); turn.status != runtime.TurnDone || p.running(one) != "" ||
+			p.running(two) != second {
 			t.Errorf("the first turn is %+v; %q and %q run", turn, p.running(one), p.running(two))
 		}
 		over(two.ID, second)

@@ -7,7 +7,8 @@ import (
 	"harness/database"
 )
 
-// While what is stored of one session cannot be read, a runtime's words about others are taken in: only the first one waits.
+// While what is stored of one session cannot be read, a runtime's words about others are taken in: only the first one
+// waits.
 func TestReadingASessionHoldsUpNobodyElse(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

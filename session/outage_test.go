@@ -35,8 +35,8 @@ func openFull(t *testing.T) (k *kit, refuse, mend func()) {
 		}
 }
 
-// While the store refuses, a runtime is told nothing that could not be stored; what it was told before is stored afterwards, and its caller
-// learns that it must not be asked for again.
+// While the store refuses, a runtime is told nothing that could not be stored; what it was told before is stored
+// afterwards, and its caller learns that it must not be asked for again.
 func TestARuntimeIsNotToldWhatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	k, refuse, mend := openFull(t)
@@ -86,7 +86,8 @@ func TestARuntimeIsNotToldWhatCannotBeStored(t *testing.T) {
 	}
 }
 
-// A runtime that says more than fits between it and a store that refuses waits; who changes a session does not wait with it.
+// A runtime that says more than fits between it and a store that refuses waits; who changes a session does not wait
+// with it.
 func TestNobodyWaitsBehindARuntimeThatIsHeldUp(t *testing.T) {
 	t.Parallel()
 	k, refuse, mend := openFull(t)
@@ -109,7 +110,8 @@ func TestNobodyWaitsBehindARuntimeThatIsHeldUp(t *testing.T) {
 		t.Fatal("the runtime was not held up")
 	}
 	var outage *journal.OutageError
-	if _, err := k.AssignProject(journal.Patient(t.Context(), 20*time.Millisecond), session.ID, nil); !errors.As(err, &outage) {
+	if _, err := k.AssignProject(journal.Patient(t.Context(), 20*time.Millisecond), session.ID, nil); !errors.As(
+		err, &outage) {
 		t.Errorf("a caller behind the runtime: %v", err)
 	}
 	mend()

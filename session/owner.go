@@ -8,7 +8,8 @@ import (
 	"harness/runtime"
 )
 
-// NotOwnerError refuses what only the session's own node can do, the one whose runtime has the conversation. Nothing was changed.
+// NotOwnerError refuses what only the session's own node can do, the one whose runtime has the conversation. Nothing
+// was changed.
 type NotOwnerError struct {
 	SessionID string
 	// Owner is the id of the node that owns the session, Node that of the one that was asked.
@@ -17,13 +18,15 @@ type NotOwnerError struct {
 
 // Error implements error.
 func (e *NotOwnerError) Error() string {
-	return fmt.Sprintf("session %s belongs to node %s and this is node %s; nothing was changed. Send the request to the server whose "+
-		"DATA_DIR/node-id says %s. If that node is gone for good, restart this one once with HARNESS_ADOPT_NODES=%s to take its sessions",
+	return fmt.Sprintf(
+		"session %s belongs to node %s and this is node %s; nothing was changed. Send the request to the server whose "+
+			"DATA_DIR/node-id says %s. If that node is gone for good, restart this one once with HARNESS_ADOPT_NODES=%s to take its sessions",
 		e.SessionID, e.Owner, e.Node, e.Owner, e.Owner)
 }
 
-// CheckOwner is the one rule about who may use a session's runtime: the node that created or adopted the session. *NotOwnerError for every
-// other one. What needs no runtime (reads, entries, controls, projects, decisions) every node may do.
+// CheckOwner is the one rule about who may use a session's runtime: the node that created or adopted the session.
+// *NotOwnerError for every other one. What needs no runtime (reads, entries, controls, projects, decisions) every node
+// may do.
 func (s *Service) CheckOwner(session Session) error {
 	if s.owns(session) {
 		return nil
@@ -33,7 +36,8 @@ func (s *Service) CheckOwner(session Session) error {
 
 func (s *Service) owns(session Session) bool { return session.NodeID == s.opts.NodeID }
 
-// owned finds a session of this node and its runtime. Errors are those of Lookup, *NotOwnerError, and runtime.ErrUnavailable.
+// owned finds a session of this node and its runtime. Errors are those of Lookup, *NotOwnerError, and
+// runtime.ErrUnavailable.
 func (s *Service) owned(ctx context.Context, sessionID string) (Session, runtime.Adapter, error) {
 	session, err := s.adopt(ctx, sessionID)
 	if err == nil {
@@ -59,7 +63,8 @@ func (s *Service) adoptNodes(ctx context.Context, tx database.Tx) error {
 		if node == s.opts.NodeID {
 			continue
 		}
-		for _, table := range []string{"sessions", "turns", "interactive_requests", "runtime_spools", "thread_deletions", "open_rollbacks"} {
+		for _, table := range []string{"sessions", "turns", "interactive_requests", "runtime_spools", "thread_deletions",
+			"open_rollbacks"} {
 			result, err := tx.ExecContext(ctx, `update `+table+` set node_id = $2 where node_id = $1`, node, s.opts.NodeID)
 			if err != nil {
 				return fmt.Errorf("adopt the %s of node %s: %w", table, node, err)
@@ -73,5 +78,6 @@ func (s *Service) adoptNodes(ctx context.Context, tx database.Tx) error {
 }
 
 func otherNodes(ctx context.Context, tx database.Tx, own string) ([]string, error) {
-	return database.ReadTexts(ctx, tx, "list the nodes with sessions", `select distinct node_id from sessions where node_id <> $1`, own)
+	return database.ReadTexts(ctx, tx, "list the nodes with sessions",
+		`select distinct node_id from sessions where node_id <> $1`, own)
 }

@@ -56,7 +56,8 @@ func TestAnotherNodesSessionIsRefused(t *testing.T) {
 			},
 		} {
 			var refused *NotOwnerError
-			if err := call(t.Context()); !errors.As(err, &refused) || refused.SessionID != s.ID || refused.Owner != "one" || refused.Node != "two" {
+			if err := call(t.Context()); !errors.As(err, &refused) || refused.SessionID != s.ID || refused.Owner != "one" ||
+				refused.Node != "two" {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -64,7 +65,8 @@ func TestAnotherNodesSessionIsRefused(t *testing.T) {
 			t.Errorf("told %v", after[before:])
 		}
 		other.fake.mu.Lock()
-		asked := fmt.Sprint(other.fake.turns, other.fake.interrupts, other.fake.deleted, other.fake.threads[0].Name, other.fake.histories)
+		asked := fmt.Sprint(other.fake.turns, other.fake.interrupts, other.fake.deleted, other.fake.threads[0].Name,
+			other.fake.histories)
 		other.fake.mu.Unlock()
 		if asked != fmt.Sprint([]runtime.StartTurn(nil), []string(nil), []string(nil), "", 0) {
 			t.Errorf("the other node's runtime was asked: %s", asked)
@@ -76,7 +78,8 @@ func TestAnotherNodesSessionIsRefused(t *testing.T) {
 		if detail.Session.NodeID != "one" || other.fake.histories != 0 {
 			t.Errorf("read %+v, %d histories", detail.Session, other.fake.histories)
 		}
-		owner.do(other.takeIn(t.Context(), "codex", []runtime.Thread{{ID: s.ID, Name: "theirs", UpdatedAt: owner.now() + 1000}}, owner.now()+1))
+		owner.do(other.takeIn(t.Context(), "codex",
+			[]runtime.Thread{{ID: s.ID, Name: "theirs", UpdatedAt: owner.now() + 1000}}, owner.now()+1))
 		if got, err := owner.Lookup(t.Context(), s.ID); err != nil || got.Title != NewChatTitle || got.NodeID != "one" {
 			t.Errorf("the listing made it %+v, %v", got, err)
 		}
@@ -97,7 +100,8 @@ func TestTheFirstNodeThatListsAConversationOwnsIt(t *testing.T) {
 	})
 }
 
-// A server takes the sessions of nodes that are gone when it is told so, or when the store is its own, and settles what they left open.
+// A server takes the sessions of nodes that are gone when it is told so, or when the store is its own, and settles what
+// they left open.
 func TestTheSessionsOfGoneNodesAreAdopted(t *testing.T) {
 	for name, adopt := range map[string]func(*Options){
 		"named":     func(o *Options) { o.AdoptNodes = []string{"one", "unknown", "two"} },

@@ -29,8 +29,8 @@ func (k *kit) back(sessionID string, limit int, between func()) (pages []transcr
 	}
 }
 
-// Whoever pages back while the runtime is restarted sees every entry once: 156 of 160 were seen when the windows before the restart were cut
-// from what is stored and those after it from what the runtime remembers.
+// Whoever pages back while the runtime is restarted sees every entry once: 156 of 160 were seen when the windows before
+// the restart were cut from what is stored and those after it from what the runtime remembers.
 func TestPagingBackAcrossARuntimeRestartLosesNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -48,8 +48,8 @@ func TestPagingBackAcrossARuntimeRestartLosesNothing(t *testing.T) {
 		}
 		for n := range 20 { // what others add later belongs into its turn, too
 			for _, kind := range []string{"note", "insight"} {
-				k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: fmt.Sprint(kind, n), TurnID: history[n].ID, Role: "system",
-					Type: kind, Status: transcript.Complete}))
+				k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: fmt.Sprint(kind, n), TurnID: history[n].ID,
+					Role: "system", Type: kind, Status: transcript.Complete}))
 			}
 		}
 		k.fake.mu.Lock()
@@ -66,8 +66,9 @@ func TestPagingBackAcrossARuntimeRestartLosesNothing(t *testing.T) {
 	})
 }
 
-// After any history (upserts into any turn, anchored ones, items, crashes of the runtime and of the server, conversations from elsewhere, forks,
-// things done behind this server's back), windows of any size show exactly the whole, byte by byte, and both tell the same of the session.
+// After any history (upserts into any turn, anchored ones, items, crashes of the runtime and of the server,
+// conversations from elsewhere, forks, things done behind this server's back), windows of any size show exactly the
+// whole, byte by byte, and both tell the same of the session.
 func TestWindowsAreCutsOfTheWhole(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -116,7 +117,8 @@ func (p *pager) elsewhere(turns []runtime.Turn) (id string) {
 
 func (p *pager) turn() runtime.Turn {
 	p.n++
-	turn := runtime.Turn{ID: fmt.Sprint("e", p.n), Status: runtime.TurnStatus(p.pick("ended", "completed", "failed", "interrupted")), StartedAt: 1, CompletedAt: 2}
+	turn := runtime.Turn{ID: fmt.Sprint("e", p.n),
+		Status: runtime.TurnStatus(p.pick("ended", "completed", "failed", "interrupted")), StartedAt: 1, CompletedAt: 2}
 	for range rapid.IntRange(0, 4).Draw(p.rt, "items elsewhere") {
 		turn.Items = append(turn.Items, p.item())
 	}
@@ -125,13 +127,15 @@ func (p *pager) turn() runtime.Turn {
 
 func (p *pager) step() {
 	id := p.pick("session", p.sessions...)
-	switch p.pick("step", "upsert", "upsert", "upsert", "item", "item", "item", "begin", "end", "ask", "read", "crash", "restart", "fork", "behind") {
+	switch p.pick("step", "upsert", "upsert", "upsert", "item", "item", "item", "begin", "end", "ask", "read", "crash",
+		"restart", "fork", "behind") {
 	case "upsert":
 		entries := make([]transcript.Entry, rapid.IntRange(1, 4).Draw(p.rt, "entries"))
 		for i := range entries {
 			details := fmt.Sprintf(`{"anchorItemId":%q}`, fmt.Sprint("i", rapid.IntRange(1, p.n+1).Draw(p.rt, "anchor")))
-			entries[i] = transcript.Entry{MessageID: p.pick("message", "m1", "m2", "m3", "m4", "item-1", "i1"), TurnID: p.pick("turn", "t1", "t2", "ci", "e1"),
-				Role: "system", Type: "x", Status: transcript.Status(p.pick("status", "streaming", "complete"))}
+			entries[i] = transcript.Entry{MessageID: p.pick("message", "m1", "m2", "m3", "m4", "item-1", "i1"),
+				TurnID: p.pick("turn", "t1", "t2", "ci", "e1"), Role: "system", Type: "x",
+				Status: transcript.Status(p.pick("status", "streaming", "complete"))}
 			if p.pick("anchored", "no", "yes") == "yes" {
 				entries[i].Details = &details
 			}
@@ -185,8 +189,8 @@ func (p *pager) check() {
 	}
 }
 
-// same reads a session as a whole and in windows, back from the end and on from anywhere. What the runtime's listing tells in the background
-// may change it meanwhile; then it is read again.
+// same reads a session as a whole and in windows, back from the end and on from anywhere. What the runtime's listing
+// tells in the background may change it meanwhile; then it is read again.
 func (p *pager) same(id string) {
 	limit := rapid.IntRange(1, 7).Draw(p.rt, "limit")
 	draw := rapid.IntRange(0, 1000).Draw(p.rt, "from")
@@ -207,7 +211,8 @@ func (p *pager) same(id string) {
 		}
 		for how, entries := range map[string][]transcript.Entry{"back": back, "on": on} {
 			if len(entries)+len(whole.Transcript) > 0 && string(encode(entries)) != string(encode(whole.Transcript)) {
-				p.rt.Fatalf("session %s, %s in windows of %d\n%v, the whole\n%v", id, how, limit, ids(entries), ids(whole.Transcript))
+				p.rt.Fatalf("session %s, %s in windows of %d\n%v, the whole\n%v", id, how, limit, ids(entries),
+					ids(whole.Transcript))
 			}
 		}
 		if string(encode(window.Session.Activity)) != string(encode(whole.Session.Activity)) {

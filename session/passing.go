@@ -9,7 +9,8 @@ import (
 // failureReader is a runtime that can tell from the words a turn failed with whether that may pass.
 type failureReader interface{ FailurePasses(message string) bool }
 
-// failurePasses tells whether a turn failed with something that may pass when it is tried again, as far as its runtime can tell.
+// failurePasses tells whether a turn failed with something that may pass when it is tried again, as far as its runtime
+// can tell.
 func (s *Service) failurePasses(ctx context.Context, turn turnRow) (bool, error) {
 	if turn.status != runtime.TurnFailed || turn.failure == "" {
 		return false, nil

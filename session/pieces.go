@@ -20,7 +20,8 @@ func onlyTexts(batch runtime.Batch) bool {
 	return true
 }
 
-// takePieces takes a batch of pieces of text: listeners are told at once, the store gets it with the ones around it. Service.order is held.
+// takePieces takes a batch of pieces of text: listeners are told at once, the store gets it with the ones around it.
+// Service.order is held.
 func (s *Service) takePieces(runtimeName string, batch runtime.Batch, natives []journal.Event) {
 	p := s.textBuffer(runtimeName, batch.Generation)
 	for _, signal := range batch.Signals {
@@ -78,7 +79,8 @@ func (s *Service) wholePiece(runtimeName string, signal runtime.Signal, delta ru
 }
 
 // hearPiece notes that a text grew, and where the piece stands in it.
-func (s *Service) hearPiece(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) (arrival, *knownText, stream.TextRef) {
+func (s *Service) hearPiece(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) (arrival, *knownText,
+	stream.TextRef) {
 	key := textKey{signal.ThreadID, signal.ItemID, delta.Key}
 	text := p.known[key]
 	if text == nil {
@@ -88,12 +90,14 @@ func (s *Service) hearPiece(p *textBuffer, signal runtime.Signal, delta runtime.
 	signal.Change = nil // nothing stored changes by it
 	a := s.arrive(p.runtime, signal)
 	text.turn, p.changed = a.meta.TurnID, true
-	ref := stream.TextRef{Offset: text.length, Length: stream.TextLength(signal.Raw[delta.Start+1 : delta.End-1]), At: delta.Start, Into: delta.Into}
+	ref := stream.TextRef{Offset: text.length, Length: stream.TextLength(signal.Raw[delta.Start+1 : delta.End-1]),
+		At: delta.Start, Into: delta.Into}
 	text.length += ref.Length
 	return a, text, ref
 }
 
-// publishEphemeral passes a piece on before it is stored. Of a conversation nobody here knows it is not yet clear who may see it.
+// publishEphemeral passes a piece on before it is stored. Of a conversation nobody here knows it is not yet clear who
+// may see it.
 func (s *Service) publishEphemeral(a arrival, ref stream.TextRef) {
 	meta := a.meta
 	meta.Text = &ref
@@ -104,7 +108,8 @@ func (s *Service) publishEphemeral(a arrival, ref stream.TextRef) {
 	}
 }
 
-// flushTexts queues what was heard of a process's texts, one event for each, and how far that was. Service.order is held.
+// flushTexts queues what was heard of a process's texts, one event for each, and how far that was. Service.order is
+// held.
 func (s *Service) flushTexts(generation string) {
 	p := s.texts.buffers[generation]
 	if p == nil || p.batches == 0 {
@@ -149,7 +154,8 @@ func (s *Service) flushAllTexts() {
 	}
 }
 
-// endTexts forgets the texts a signal ends: its item's, which are complete or begin anew, or those of the turn that is over.
+// endTexts forgets the texts a signal ends: its item's, which are complete or begin anew, or those of the turn that is
+// over.
 func (s *Service) endTexts(a arrival) {
 	p := s.texts.buffers[a.signal.Generation]
 	if p == nil {

@@ -18,7 +18,8 @@ func (v *view) runtimeStarted(key processKey, generation string) (replaced strin
 	return replaced
 }
 
-// runtimeExited notes that a process ended. No turn runs any more in what it served, unless another one serves that by now.
+// runtimeExited notes that a process ended. No turn runs any more in what it served, unless another one serves that by
+// now.
 func (v *view) runtimeExited(key processKey, generation string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -51,8 +52,8 @@ func (v *view) restServed(key processKey) {
 	}
 }
 
-// liveGeneration returns the generation a turn of a thread runs in now: its own process, or that of its whole runtime. down says that the
-// process ended and none followed yet.
+// liveGeneration returns the generation a turn of a thread runs in now: its own process, or that of its whole runtime.
+// down says that the process ended and none followed yet.
 func (v *view) liveGeneration(runtimeName, threadID string) (generation string, down bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

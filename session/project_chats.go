@@ -27,8 +27,9 @@ func (e *NotMaterializedError) Error() string {
 	return fmt.Sprintf("%d sessions of project %s have nothing to archive yet", len(e.SessionIDs), e.ProjectID)
 }
 
-// MoveChats takes all sessions of people out of a project, in the order they came into it, and archives them first when archive is set.
-// ErrProjectNotFound; *NotMaterializedError, or *NotOwnerError for a session to archive, before anything is moved.
+// MoveChats takes all sessions of people out of a project, in the order they came into it, and archives them first when
+// archive is set. ErrProjectNotFound; *NotMaterializedError, or *NotOwnerError for a session to archive, before
+// anything is moved.
 func (s *Service) MoveChats(ctx context.Context, projectID string, archive bool) (MovedChats, error) {
 	chats, err := s.chats(ctx, s.db.Read(), projectID)
 	if err != nil {
@@ -65,8 +66,9 @@ func (s *Service) MoveChats(ctx context.Context, projectID string, archive bool)
 	return counts, nil
 }
 
-// DeleteChats deletes all sessions of people in a project, in the order they came into it, and waits for their runtimes together as long
-// as Delete waits for one. skipped are those somebody else deleted meanwhile. ErrProjectNotFound, *NotOwnerError before anything is deleted.
+// DeleteChats deletes all sessions of people in a project, in the order they came into it, and waits for their runtimes
+// together as long as Delete waits for one. skipped are those somebody else deleted meanwhile. ErrProjectNotFound,
+// *NotOwnerError before anything is deleted.
 func (s *Service) DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error) {
 	chats, err := s.chats(ctx, s.db.Read(), projectID)
 	if err != nil {
@@ -98,7 +100,8 @@ func (s *Service) chats(ctx context.Context, q database.Querier, projectID strin
 	return database.ReadAll(ctx, q, "list chats of project "+projectID, func(row database.Row) (Session, error) {
 		stored, err := scanSession(row)
 		return stored.Session, err
-	}, `select `+sessionColumns+` from sessions where project_id = $1 and system_owned = 0 order by project_rank, id`, database.EncodeText(projectID))
+	}, `select `+sessionColumns+` from sessions where project_id = $1 and system_owned = 0 order by project_rank, id`,
+		database.EncodeText(projectID))
 }
 
 // release takes a project's chats out of it, only the one of the given id unless that is "", and returns how many.

@@ -15,7 +15,8 @@ import (
 type fakeWorkers struct{ k *kit }
 
 func (f fakeWorkers) WorkerSessions(ctx context.Context, owner string) (found []AgentSession, err error) {
-	rows, err := f.k.db.Read().QueryContext(ctx, `select agent, session_id from agent_workers where owner = $1 order by agent`, owner)
+	rows, err := f.k.db.Read().QueryContext(ctx,
+		`select agent, session_id from agent_workers where owner = $1 order by agent`, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,9 @@ func (f fakeWorkers) Works(ctx context.Context, id string) (bool, error) {
 func (f fakeWorkers) add(owner, agent, sessionID string) {
 	f.k.t.Helper()
 	f.k.do(f.k.commit(f.k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		_, err := tx.ExecContext(ctx, `insert into agent_workers (owner, agent, node_id, session_id, prepared) values ($1, $2, 'n', $3, '[]')`, owner, agent, sessionID)
+		_, err := tx.ExecContext(ctx,
+			`insert into agent_workers (owner, agent, node_id, session_id, prepared) values ($1, $2, 'n', $3, '[]')`, owner,
+			agent, sessionID)
 		return nil, err
 	}))
 }
@@ -108,7 +111,8 @@ func TestMoveChats(t *testing.T) {
 		}
 
 		var empty *NotMaterializedError
-		if _, err := k.MoveChats(t.Context(), id, true); !errors.As(err, &empty) || !slices.Equal(empty.SessionIDs, []string{c.ID, b.ID}) {
+		if _, err := k.MoveChats(t.Context(), id, true); !errors.As(err, &empty) ||
+			!slices.Equal(empty.SessionIDs, []string{c.ID, b.ID}) {
 			t.Fatalf("archive with empty chats: %v", err)
 		}
 		moved, err := k.MoveChats(t.Context(), id, false)
@@ -134,7 +138,8 @@ func TestMoveChats(t *testing.T) {
 			t.Errorf("archived chat %+v, %v", s, err)
 		}
 		k.assign(a.ID, &id)
-		if moved, err := k.MoveChats(t.Context(), id, true); err != nil || moved != (MovedChats{Moved: 1, AlreadyArchived: 1}) {
+		if moved, err := k.MoveChats(t.Context(), id, true); err != nil ||
+			moved != (MovedChats{Moved: 1, AlreadyArchived: 1}) {
 			t.Errorf("archived again %+v, %v", moved, err)
 		}
 		if _, err := k.MoveChats(t.Context(), "nope", true); !errors.Is(err, ErrProjectNotFound) {
@@ -177,7 +182,8 @@ func TestRenameProjectTimes(t *testing.T) {
 		if err != nil || same.UpdatedAt != 5 || len(k.events("project_upserted")) != 2 {
 			t.Errorf("renamed to the same %+v, %v: told, but not newer", same, err)
 		}
-		if other, err := k.RenameProject(t.Context(), p.ID, "p", nil, false); err != nil || other.UpdatedAt <= 5 || other.Name != "p" {
+		if other, err := k.RenameProject(t.Context(), p.ID, "p", nil, false); err != nil || other.UpdatedAt <= 5 ||
+			other.Name != "p" {
 			t.Errorf("renamed %+v, %v", other, err)
 		}
 	})
@@ -191,7 +197,8 @@ func TestAgentSessions(t *testing.T) {
 			t.Errorf("without that room: %v, %v", none, err)
 		}
 		k.SetWorkers(f)
-		for owner, known := range map[string]bool{p.ID: true, "nope": false, "session:": false, "session:whatever": true, "sessions:x": false} {
+		for owner, known := range map[string]bool{p.ID: true, "nope": false, "session:": false, "session:whatever": true,
+			"sessions:x": false} {
 			none, err := k.AgentSessions(t.Context(), owner)
 			if len(none) != 0 || known != (err == nil) || !known && !errors.Is(err, ErrProjectNotFound) {
 				t.Errorf("%s: %v, %v", owner, none, err)
@@ -199,7 +206,8 @@ func TestAgentSessions(t *testing.T) {
 		}
 		first := k.worker(f, p.ID)
 		f.add(p.ID, "ghost", newID())
-		if got, err := k.AgentSessions(t.Context(), p.ID); err != nil || !slices.Equal(got, []AgentSession{{"supervisor", first}}) {
+		if got, err := k.AgentSessions(t.Context(), p.ID); err != nil ||
+			!slices.Equal(got, []AgentSession{{"supervisor", first}}) {
 			t.Errorf("got %v, %v", got, err)
 		}
 

@@ -59,7 +59,8 @@ func (s *Service) CreateProject(ctx context.Context, name string, workingDirecto
 			return nil, journal.Refuse(err)
 		}
 		_, err := tx.ExecContext(ctx, `insert into projects (id, name, name_key, working_directory, created_at, updated_at)
-			values ($1, $2, $3, $4, $5, $6)`, project.ID, database.EncodeText(name), nameKey(name), nullText(workingDirectory), at, at)
+			values ($1, $2, $3, $4, $5, $6)`, project.ID, database.EncodeText(name), nameKey(name),
+			nullText(workingDirectory), at, at)
 		if err != nil {
 			return nil, fmt.Errorf("store project %s: %w", project.ID, err)
 		}
@@ -68,9 +69,10 @@ func (s *Service) CreateProject(ctx context.Context, name string, workingDirecto
 	return project, err
 }
 
-// RenameProject changes the name and, when setDirectory, the working directory (nil clears it). It is announced also when nothing
-// changes. Another directory costs the project its worker sessions.
-func (s *Service) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string, setDirectory bool) (Project, error) {
+// RenameProject changes the name and, when setDirectory, the working directory (nil clears it). It is announced also
+// when nothing changes. Another directory costs the project its worker sessions.
+func (s *Service) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string,
+	setDirectory bool) (Project, error) {
 	var (
 		project   Project
 		dismissed []string
@@ -93,8 +95,10 @@ func (s *Service) RenameProject(ctx context.Context, projectID, name string, wor
 		if moved || next.Name != stored.Name {
 			next.UpdatedAt = at
 		}
-		_, err = tx.ExecContext(ctx, `update projects set name = $2, name_key = $3, working_directory = $4, updated_at = $5 where id = $1`,
-			database.EncodeText(projectID), database.EncodeText(name), nameKey(name), nullText(next.WorkingDirectory), next.UpdatedAt)
+		_, err = tx.ExecContext(ctx,
+			`update projects set name = $2, name_key = $3, working_directory = $4, updated_at = $5 where id = $1`,
+			database.EncodeText(projectID), database.EncodeText(name), nameKey(name), nullText(next.WorkingDirectory),
+			next.UpdatedAt)
 		if err != nil {
 			return nil, fmt.Errorf("update project %s: %w", projectID, err)
 		}
@@ -113,7 +117,8 @@ func (s *Service) RenameProject(ctx context.Context, projectID, name string, wor
 	return project, err
 }
 
-// DeleteProject removes a project that has no sessions of people, and its worker sessions; *ProjectNotEmptyError says how many it has.
+// DeleteProject removes a project that has no sessions of people, and its worker sessions; *ProjectNotEmptyError says
+// how many it has.
 func (s *Service) DeleteProject(ctx context.Context, projectID string) (Project, error) {
 	var (
 		project   Project
@@ -127,7 +132,8 @@ func (s *Service) DeleteProject(ctx context.Context, projectID string) (Project,
 		}
 		key := database.EncodeText(projectID)
 		var sessions int
-		err = tx.QueryRowContext(ctx, `select count(*) from sessions where project_id = $1 and system_owned = 0`, key).Scan(&sessions)
+		err = tx.QueryRowContext(ctx, `select count(*) from sessions where project_id = $1 and system_owned = 0`, key).
+			Scan(&sessions)
 		if err != nil {
 			return nil, fmt.Errorf("count sessions of project %s: %w", projectID, err)
 		}
@@ -173,7 +179,8 @@ func uniqueName(ctx context.Context, q database.Querier, name, except string) er
 
 // readProject returns ErrProjectNotFound for an unknown id.
 func readProject(ctx context.Context, q database.Querier, id string) (Project, error) {
-	project, err := scanProject(q.QueryRowContext(ctx, `select `+projectColumns+` from projects where id = $1`, database.EncodeText(id)))
+	project, err := scanProject(q.QueryRowContext(ctx, `select `+projectColumns+` from projects where id = $1`,
+		database.EncodeText(id)))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Project{}, ErrProjectNotFound
 	}

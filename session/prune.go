@@ -11,24 +11,24 @@ import (
 
 // Retention is how long, and how much of, what is over is kept; 0 keeps all. What goes first is the oldest.
 type Retention struct {
-	// Records is the age, MaxRecords the number of requests that are settled. Turns that were rolled back, and those of workers' sessions,
-	// go by the age alone.
+	// Records is the age, MaxRecords the number of requests that are settled. Turns that were rolled back, and those of
+	// workers' sessions, go by the age alone.
 	Records    time.Duration
 	MaxRecords int
-	// Archived is for how long a session has been archived, and MaxArchived how many archived sessions, until what was said in it goes. The
-	// session stays; what its runtime still has of it is taken in again when it is read.
+	// Archived is for how long a session has been archived, and MaxArchived how many archived sessions, until what was
+	// said in it goes. The session stays; what its runtime still has of it is taken in again when it is read.
 	Archived    time.Duration
 	MaxArchived int
-	// Turns is the age of the turns of all other sessions, and of what clients wrote to them; MaxTurns is how many turns a session keeps. The
-	// newest one always stays.
+	// Turns is the age of the turns of all other sessions, and of what clients wrote to them; MaxTurns is how many turns a
+	// session keeps. The newest one always stays.
 	Turns    time.Duration
 	MaxTurns int
 	// InUse tells of a session whose turns are counted on by somebody just now; nil for none.
 	InUse func(ctx context.Context, q database.Querier, sessionID string) (bool, error)
 }
 
-// maxTombstones is how many deleted sessions are remembered as such. They are kept by number alone: a runtime may have kept what it was told
-// to delete, and it is their tombstones that keep such conversations from coming back.
+// maxTombstones is how many deleted sessions are remembered as such. They are kept by number alone: a runtime may have
+// kept what it was told to delete, and it is their tombstones that keep such conversations from coming back.
 const maxTombstones = 1_000_000
 
 // Prune removes what a retention keeps no longer, in small transactions, and tells pruned of what went by kind.
@@ -73,8 +73,10 @@ func (p pruner) requests(ctx context.Context) error {
 	if err != nil || before == 0 {
 		return err
 	}
-	rows, err := p.journal.SweepRows(ctx, "interactive_requests", "id", `status <> 'pending' and settled_at < $1 and not exists (select 1 from turns t
-		where t.session_id = interactive_requests.session_id and t.turn_id = interactive_requests.turn_id and t.status = 'inProgress')`, before)
+	rows, err := p.journal.SweepRows(ctx, "interactive_requests", "id",
+		`status <> 'pending' and settled_at < $1 and not exists (select 1 from turns t
+		where t.session_id = interactive_requests.session_id and t.turn_id = interactive_requests.turn_id and t.status = 'inProgress')`,
+		before)
 	return p.tell("interactive_requests", rows, err)
 }
 
@@ -86,7 +88,8 @@ func (p pruner) spools(ctx context.Context) error {
 
 // gone prunes what is remembered of sessions that are gone.
 func (p pruner) gone(ctx context.Context) error {
-	before, err := journal.Cutoff(ctx, p.db.Read(), p.at, 0, maxTombstones, `select deleted_at from deleted_sessions order by deleted_at desc`)
+	before, err := journal.Cutoff(ctx, p.db.Read(), p.at, 0, maxTombstones,
+		`select deleted_at from deleted_sessions order by deleted_at desc`)
 	if err != nil {
 		return err
 	}
@@ -94,12 +97,15 @@ func (p pruner) gone(ctx context.Context) error {
 	if err := p.tell("deleted_sessions", rows, err); err != nil {
 		return err
 	}
-	rows, err = p.journal.SweepSequences(ctx, `not exists (select 1 from sessions where id = journal_sequences.session_id)`)
+	rows, err = p.journal.SweepSequences(ctx,
+		`not exists (select 1 from sessions where id = journal_sequences.session_id)`)
 	return p.tell("journal_sequences", rows, err)
 }
 
-// sweepSession runs a removal in a session until it removes nothing. look tells, without holding up who writes, that there is something.
-func (p pruner) sweepSession(ctx context.Context, kind, sessionID string, look func(ctx context.Context, q database.Querier) (bool, error),
+// sweepSession runs a removal in a session until it removes nothing. look tells, without holding up who writes, that
+// there is something.
+func (p pruner) sweepSession(ctx context.Context, kind, sessionID string,
+	look func(ctx context.Context, q database.Querier) (bool, error),
 	remove func(ctx context.Context, tx database.Tx) (int64, error)) error {
 	rows, err := p.journal.Sweep(ctx, func(ctx context.Context, q database.Querier, _ int) ([]any, error) {
 		if there, err := look(ctx, q); err != nil || !there {

@@ -38,7 +38,8 @@ func (k *kit) played(session string, i int) (turn string) {
 	k.t.Helper()
 	turn = k.send(session)
 	for _, role := range []string{"user", "assistant"} {
-		k.fake.item(session, turn, runtime.Item{ID: fmt.Sprintf("%s-%d", role, i), Role: role, Type: role, Content: "words", Native: []byte(`{"text":"words"}`)}, true)
+		k.fake.item(session, turn, runtime.Item{ID: fmt.Sprintf("%s-%d", role, i), Role: role, Type: role, Content: "words",
+			Native: []byte(`{"text":"words"}`)}, true)
 	}
 	k.end(session, turn)
 	return turn
@@ -54,19 +55,23 @@ func TestLiveSessionsAreKept(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		k.played(s.ID, 1)
-		k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "note", Role: "system", Type: "note", Status: transcript.Complete}))
+		k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "note", Role: "system", Type: "note",
+			Status: transcript.Complete}))
 		before := k.read(s.ID, Reading{})
 		k.later(5 * 365 * day)
 		if gone := k.prune(defaults()); len(gone) > 0 {
 			t.Errorf("pruned %v", gone)
 		}
-		if after := k.read(s.ID, Reading{}); !slices.Equal(ids(before.Transcript), ids(after.Transcript)) || before.Version != after.Version {
-			t.Errorf("shows %v, version %s; before %v, %s", ids(after.Transcript), after.Version, ids(before.Transcript), before.Version)
+		if after := k.read(s.ID, Reading{}); !slices.Equal(ids(before.Transcript), ids(after.Transcript)) ||
+			before.Version != after.Version {
+			t.Errorf("shows %v, version %s; before %v, %s", ids(after.Transcript), after.Version, ids(before.Transcript),
+				before.Version)
 		}
 	})
 }
 
-// What was said in a session goes when it has been archived for long, counted from its archiving, and comes back from its runtime when read.
+// What was said in a session goes when it has been archived for long, counted from its archiving, and comes back from
+// its runtime when read.
 func TestArchivedTranscriptsGo(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s, other := k.create(), k.create()
@@ -74,7 +79,8 @@ func TestArchivedTranscriptsGo(t *testing.T) {
 		k.played(other.ID, 2)
 		many := make([]transcript.Entry, 2*pruneEntries+1)
 		for i := range many {
-			many[i] = transcript.Entry{MessageID: fmt.Sprintf("note-%d", i), TurnID: "t", Role: "system", Type: "note", Status: transcript.Complete}
+			many[i] = transcript.Entry{MessageID: fmt.Sprintf("note-%d", i), TurnID: "t", Role: "system", Type: "note",
+				Status: transcript.Complete}
 		}
 		_, err := k.UpsertTranscripts(t.Context(), s.ID, many)
 		k.do(err)
@@ -97,7 +103,8 @@ func TestArchivedTranscriptsGo(t *testing.T) {
 			if n := k.number(`select count(*) from `+table+` where session_id = $1`, s.ID); n != 0 {
 				t.Errorf("%d rows left in %s", n, table)
 			}
-			if n := k.number(`select count(*) from `+table+` where session_id = $1`, other.ID); n == 0 && table != "transcript_turns" {
+			if n := k.number(`select count(*) from `+table+` where session_id = $1`, other.ID); n == 0 &&
+				table != "transcript_turns" {
 				t.Errorf("the other session has nothing left in %s", table)
 			}
 		}
@@ -105,16 +112,20 @@ func TestArchivedTranscriptsGo(t *testing.T) {
 			t.Errorf("pruned %v again", gone)
 		}
 		_, err = k.fake.withThread(s.ID, func(t *runtime.Thread) {
-			t.Turns = []runtime.Turn{{ID: "old", Status: runtime.TurnDone, Items: []runtime.Item{{ID: "kept", Role: "user", Type: "user", Content: "words"}}}}
+			t.Turns = []runtime.Turn{
+				{ID: "old", Status: runtime.TurnDone,
+					Items: []runtime.Item{{ID: "kept", Role: "user", Type: "user", Content: "words"}}}}
 		})
 		k.do(err)
-		if again := k.read(s.ID, Reading{}); !slices.Equal(ids(again.Transcript), []string{"kept"}) || again.Version == version {
+		if again := k.read(s.ID, Reading{}); !slices.Equal(ids(again.Transcript), []string{"kept"}) ||
+			again.Version == version {
 			t.Errorf("reads %v, version %s as before %s", ids(again.Transcript), again.Version, version)
 		}
 	})
 }
 
-// Of archived sessions the number may be bounded, too: those archived last keep their transcripts. One that was taken back is none of them.
+// Of archived sessions the number may be bounded, too: those archived last keep their transcripts. One that was taken
+// back is none of them.
 func TestArchivedTranscriptsGoByNumber(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		var all []string
@@ -145,17 +156,18 @@ func TestArchivedTranscriptsGoByNumber(t *testing.T) {
 	})
 }
 
-// Turns go by age or number when the operator asks for it, a session's oldest first, with everything stored of them; one that is counted on
-// just now, and the newest one, do not.
+// Turns go by age or number when the operator asks for it, a session's oldest first, with everything stored of them;
+// one that is counted on just now, and the newest one, do not.
 func TestTurnsGoOnRequest(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		old := time.Now().UnixMilli()
 		for _, id := range []string{"a", "b"} {
-			k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "client-" + id, TurnID: "client-" + id, Role: "system", Type: "note",
-				Status: transcript.Complete, CompletedAt: &old}))
+			k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "client-" + id, TurnID: "client-" + id,
+				Role: "system", Type: "note", Status: transcript.Complete, CompletedAt: &old}))
 		}
-		k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "timeless", Role: "system", Type: "note", Status: transcript.Complete}))
+		k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "timeless", Role: "system", Type: "note",
+			Status: transcript.Complete}))
 		for i := range 2*pruneTurns + 1 {
 			k.played(s.ID, i)
 		}
@@ -164,7 +176,8 @@ func TestTurnsGoOnRequest(t *testing.T) {
 			t.Errorf("pruned %v of today", gone)
 		}
 		k.later(10 * day)
-		used := Retention{Turns: day, MaxTurns: 3, InUse: func(_ context.Context, _ database.Querier, id string) (bool, error) { return id == s.ID, nil }}
+		used := Retention{Turns: day, MaxTurns: 3,
+			InUse: func(_ context.Context, _ database.Querier, id string) (bool, error) { return id == s.ID, nil }}
 		if gone := k.prune(used); gone["turns"] != 0 {
 			t.Errorf("pruned %v of a session in use", gone)
 		}
@@ -176,7 +189,8 @@ func TestTurnsGoOnRequest(t *testing.T) {
 		for i := last - 2; i <= last; i++ {
 			want = append(want, fmt.Sprintf("user-%d", i), fmt.Sprintf("assistant-%d", i))
 		}
-		if detail := k.read(s.ID, Reading{}); !slices.Equal(ids(detail.Transcript), append(want, "timeless")) || detail.Version == version {
+		if detail := k.read(s.ID, Reading{}); !slices.Equal(ids(detail.Transcript), append(want, "timeless")) ||
+			detail.Version == version {
 			t.Errorf("shows %v, version %s after %s", ids(detail.Transcript), detail.Version, version)
 		}
 		if n := k.number(`select count(*) from runtime_messages where session_id = $1`, s.ID); n != 6 {
@@ -190,20 +204,23 @@ func TestTurnsGoOnRequest(t *testing.T) {
 		}
 		// The session goes on as ever.
 		k.played(s.ID, 99)
-		if got := ids(k.read(s.ID, Reading{}).Transcript); !slices.Equal(got, append(want[4:], "user-99", "assistant-99", "timeless")) {
+		if got := ids(k.read(s.ID, Reading{}).Transcript); !slices.Equal(got,
+			append(want[4:], "user-99", "assistant-99", "timeless")) {
 			t.Errorf("shows %v", got)
 		}
 	})
 }
 
-// What is over goes: settled requests (not those of a running turn), turns that were rolled back, and those of workers' sessions.
+// What is over goes: settled requests (not those of a running turn), turns that were rolled back, and those of workers'
+// sessions.
 func TestRecordsGo(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		for i := range 3 {
 			turn := k.send(s.ID)
 			k.fake.ask(s.ID, turn, i, runtime.RequestApproval, "item/commandExecution/requestApproval", `{"command":"ls"}`)
-			_, err := k.Settle(t.Context(), k.pending(s.ID, runtime.RequestApproval)[0].ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "user")
+			_, err := k.Settle(t.Context(), k.pending(s.ID, runtime.RequestApproval)[0].ID, runtime.RequestApproval,
+				runtime.Reply{Decision: "accept"}, "user")
 			k.do(err)
 			if i < 2 {
 				k.end(s.ID, turn)
@@ -230,7 +247,8 @@ func TestRecordsGo(t *testing.T) {
 		if got := ids(k.read(worker.ID, Reading{}).Transcript); !slices.Equal(got, []string{"user-2", "assistant-2"}) {
 			t.Errorf("the worker shows %v of %s", got, newest)
 		}
-		if n := k.number(`select count(*) from transcript_entries where session_id = $1 and turn_id = $2`, rolledBack, turns[1]); n != 0 {
+		if n := k.number(`select count(*) from transcript_entries where session_id = $1 and turn_id = $2`, rolledBack,
+			turns[1]); n != 0 {
 			t.Errorf("%d entries of a turn that was rolled back are left", n)
 		}
 		if got := k.shows(rolledBack); !slices.Equal(got, []string{"m0"}) {

@@ -10,7 +10,8 @@ import (
 	"harness/database"
 )
 
-// pruneEntries and pruneTurns bound what one transaction removes, prunePage what one read of the list of sessions brings.
+// pruneEntries and pruneTurns bound what one transaction removes, prunePage what one read of the list of sessions
+// brings.
 const (
 	pruneEntries = 200
 	pruneTurns   = 10
@@ -29,7 +30,8 @@ func (p pruner) rolledBack(ctx context.Context) error {
 	}
 	for _, id := range sessions {
 		err := p.sweepTurns(ctx, "rolled_back_turns", id, func(ctx context.Context, q database.Querier) ([]string, error) {
-			return database.ReadTexts(ctx, q, "look for turns rolled back long ago", `select turn_id from rolled_back_turns where session_id = $1 and rolled_back_at < $2 limit $3`,
+			return database.ReadTexts(ctx, q, "look for turns rolled back long ago",
+				`select turn_id from rolled_back_turns where session_id = $1 and rolled_back_at < $2 limit $3`,
 				database.EncodeText(id), p.before(p.keep.Records), pruneTurns)
 		})
 		if err != nil {
@@ -50,11 +52,12 @@ func (p pruner) turns(ctx context.Context) error {
 		owned int64
 	}
 	for last := ""; ; {
-		sessions, err := database.ReadAll(ctx, p.db.Read(), "list the sessions to prune", func(row database.Row) (one candidate, err error) {
-			err = row.Scan(&one.id, &one.owned)
-			one.id = database.DecodeText(one.id)
-			return one, err
-		}, `select id, system_owned from sessions where id > $1 and system_owned >= $2 order by id limit $3`,
+		sessions, err := database.ReadAll(ctx, p.db.Read(), "list the sessions to prune",
+			func(row database.Row) (one candidate, err error) {
+				err = row.Scan(&one.id, &one.owned)
+				one.id = database.DecodeText(one.id)
+				return one, err
+			}, `select id, system_owned from sessions where id > $1 and system_owned >= $2 order by id limit $3`,
 			database.EncodeText(last), 1-flag(all), prunePage)
 		if err != nil || len(sessions) == 0 {
 			return err
@@ -72,7 +75,8 @@ func (p pruner) turns(ctx context.Context) error {
 	}
 }
 
-// turnsOf prunes a session's turns that ended more than an age ago (0: by their number alone), and entries of no turn of the runtime.
+// turnsOf prunes a session's turns that ended more than an age ago (0: by their number alone), and entries of no turn
+// of the runtime.
 func (p pruner) turnsOf(ctx context.Context, sessionID string, age time.Duration) error {
 	err := p.sweepTurns(ctx, "turns", sessionID, func(ctx context.Context, q database.Querier) ([]string, error) {
 		return p.oldTurns(ctx, q, sessionID, age)
@@ -80,19 +84,22 @@ func (p pruner) turnsOf(ctx context.Context, sessionID string, age time.Duration
 	if err != nil || age == 0 {
 		return err
 	}
-	return p.sweepSession(ctx, "transcript_entries", sessionID, func(ctx context.Context, q database.Querier) (bool, error) {
-		return p.entries.HasOlder(ctx, q, sessionID, p.before(age))
-	}, func(ctx context.Context, tx database.Tx) (int64, error) {
-		return p.entries.DeleteOlder(ctx, tx, sessionID, p.before(age), pruneEntries)
-	})
+	return p.sweepSession(ctx, "transcript_entries", sessionID,
+		func(ctx context.Context, q database.Querier) (bool, error) {
+			return p.entries.HasOlder(ctx, q, sessionID, p.before(age))
+		}, func(ctx context.Context, tx database.Tx) (int64, error) {
+			return p.entries.DeleteOlder(ctx, tx, sessionID, p.before(age), pruneEntries)
+		})
 }
 
 // oldTurns are some of a session's turns that are to go, the oldest first. The newest one always stays.
-func (p pruner) oldTurns(ctx context.Context, q database.Querier, sessionID string, age time.Duration) ([]string, error) {
+func (p pruner) oldTurns(ctx context.Context, q database.Querier, sessionID string, age time.Duration) (
+	[]string, error) {
 	key, what := database.EncodeText(sessionID), "look for the old turns of session "+sessionID
 	const ended = `select turn_id from turns t where session_id = $1 and status <> 'inProgress' and completed_at > 0`
 	if age > 0 {
-		old, err := database.ReadTexts(ctx, q, what, ended+` and completed_at < $2 and exists (select 1 from turns n where n.session_id = t.session_id
+		old, err := database.ReadTexts(ctx, q, what,
+			ended+` and completed_at < $2 and exists (select 1 from turns n where n.session_id = t.session_id
 			and (n.started_at > t.started_at or (n.started_at = t.started_at and n.turn_id > t.turn_id))) order by started_at, turn_id limit $3`,
 			key, p.before(age), pruneTurns)
 		if err != nil || len(old) > 0 {
@@ -102,11 +109,13 @@ func (p pruner) oldTurns(ctx context.Context, q database.Querier, sessionID stri
 	if p.keep.MaxTurns == 0 {
 		return nil, nil
 	}
-	return database.ReadTexts(ctx, q, what, ended+` order by started_at desc, turn_id desc limit $3 offset $2`, key, p.keep.MaxTurns, pruneTurns)
+	return database.ReadTexts(ctx, q, what, ended+` order by started_at desc, turn_id desc limit $3 offset $2`, key,
+		p.keep.MaxTurns, pruneTurns)
 }
 
 // sweepTurns removes a session's turns that old lists, until it lists none or somebody counts on them.
-func (p pruner) sweepTurns(ctx context.Context, kind, sessionID string, old func(ctx context.Context, q database.Querier) ([]string, error)) error {
+func (p pruner) sweepTurns(ctx context.Context, kind, sessionID string,
+	old func(ctx context.Context, q database.Querier) ([]string, error)) error {
 	free := func(ctx context.Context, q database.Querier) ([]string, error) {
 		if p.keep.InUse != nil {
 			if used, err := p.keep.InUse(ctx, q, sessionID); err != nil || used {
@@ -141,11 +150,13 @@ func (p pruner) removeTurn(ctx context.Context, tx database.Tx, sessionID, turnI
 		for i, id := range entries {
 			args, marks[i] = append(args, database.EncodeText(id)), "$"+strconv.Itoa(i+2)
 		}
-		if _, err := tx.ExecContext(ctx, `delete from runtime_messages where session_id = $1 and message_id in (`+strings.Join(marks, ", ")+`)`, args...); err != nil {
+		if _, err := tx.ExecContext(ctx, `delete from runtime_messages where session_id = $1 and message_id in (`+
+			strings.Join(marks, ", ")+`)`, args...); err != nil {
 			return fmt.Errorf("delete the messages of turn %s of session %s: %w", turnID, sessionID, err)
 		}
 	}
-	if _, err := tx.ExecContext(ctx, `delete from turns where session_id = $1 and turn_id = $2`, key, database.EncodeText(turnID)); err != nil {
+	if _, err := tx.ExecContext(ctx, `delete from turns where session_id = $1 and turn_id = $2`, key,
+		database.EncodeText(turnID)); err != nil {
 		return fmt.Errorf("delete turn %s of session %s: %w", turnID, sessionID, err)
 	}
 	return nil

@@ -22,7 +22,8 @@ const (
 	largestPage = 200
 )
 
-// forked takes in a session that its runtime has just made of another one; it has that one's client tools. Errors are those of Lookup.
+// forked takes in a session that its runtime has just made of another one; it has that one's client tools. Errors are
+// those of Lookup.
 func (s *Service) forked(ctx context.Context, sourceID, sessionID string) (Session, error) {
 	if _, err := s.adopt(ctx, sessionID); err != nil {
 		return Session{}, err
@@ -37,8 +38,8 @@ func (s *Service) forked(ctx context.Context, sourceID, sessionID string) (Sessi
 	return s.stored(ctx, sessionID)
 }
 
-// adopt is Lookup for who is about to use a session's runtime, or has just made it: a session of which only a signal told so far is asked
-// about first. A fork's signal, for one, is faster than the answer to who asked for the fork.
+// adopt is Lookup for who is about to use a session's runtime, or has just made it: a session of which only a signal
+// told so far is asked about first. A fork's signal, for one, is faster than the answer to who asked for the fork.
 func (s *Service) adopt(ctx context.Context, sessionID string) (Session, error) {
 	session, err := s.Lookup(ctx, sessionID)
 	if err != nil || string(session.Thread) != placeholderThread || !s.owns(session) {
@@ -50,9 +51,9 @@ func (s *Service) adopt(ctx context.Context, sessionID string) (Session, error) 
 	return session, nil // the bare row is what there is
 }
 
-// Lookup finds a session in the stored rows, or adopts one a runtime knows and we do not: a runtime is asked about an id that is not stored
-// here, and no other. *DeletedError for a deleted session, ErrNotFound for an unknown one; runtime.ErrUnavailable when the rows do not have
-// it and the runtime that could can not be asked.
+// Lookup finds a session in the stored rows, or adopts one a runtime knows and we do not: a runtime is asked about an
+// id that is not stored here, and no other. *DeletedError for a deleted session, ErrNotFound for an unknown one;
+// runtime.ErrUnavailable when the rows do not have it and the runtime that could can not be asked.
 func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error) {
 	session, err := s.stored(ctx, sessionID)
 	if !errors.Is(err, ErrNotFound) {
@@ -109,15 +110,15 @@ func (s *Service) storedIn(ctx context.Context, q database.Querier, sessionID st
 	return row.effective(s.defaultsFor(row.Runtime, defaults))
 }
 
-// listed selects what a list shows, from a cursor on. System-owned sessions are left out here, not after paging, so that a page is full while
-// there are more.
+// listed selects what a list shows, from a cursor on. System-owned sessions are left out here, not after paging, so
+// that a page is full while there are more.
 const (
 	listed      = `archived = $1 and system_owned <= $2 and (updated_at < $3 or (updated_at = $3 and id < $4))`
 	newestFirst = ` order by updated_at desc, id desc`
 )
 
-// List returns a page of sessions from the stored rows, newest first. ErrBadCursor for a cursor that is not ours, *UnknownRuntimeError for a
-// runtime that this server does not have and no stored session is of.
+// List returns a page of sessions from the stored rows, newest first. ErrBadCursor for a cursor that is not ours,
+// *UnknownRuntimeError for a runtime that this server does not have and no stored session is of.
 func (s *Service) List(ctx context.Context, query ListQuery) (page Page, err error) {
 	err = s.db.Snapshot(ctx, func(q database.Querier) error {
 		if page, err = s.list(ctx, q, query); err != nil {
@@ -170,7 +171,8 @@ func (s *Service) list(ctx context.Context, q database.Querier, query ListQuery)
 		where += found
 	}
 	args = append(args, limit+1)
-	rows, err := q.QueryContext(ctx, `select `+sessionColumns+` from sessions where `+where+newestFirst+` limit $`+strconv.Itoa(len(args)), args...)
+	rows, err := q.QueryContext(ctx, `select `+sessionColumns+` from sessions where `+where+newestFirst+` limit $`+
+		strconv.Itoa(len(args)), args...)
 	if err != nil {
 		return Page{}, fmt.Errorf("list sessions: %w", err)
 	}

@@ -18,10 +18,10 @@ func (s *Service) Get(ctx context.Context, sessionID string) (Detail, error) {
 	return s.Read(ctx, sessionID, Reading{})
 }
 
-// Read reads a session with its transcript, or a window of it: the same entries in the same order, at one position of the event stream. It
-// shows what is stored and asks no runtime. A history from elsewhere that is being taken in is waited for, not longer than 5 s; without it
-// the answer says HistoryPending. A window costs the same whatever the length of the transcript. Errors are those of Lookup, and
-// transcript.ErrBadCursor.
+// Read reads a session with its transcript, or a window of it: the same entries in the same order, at one position of
+// the event stream. It shows what is stored and asks no runtime. A history from elsewhere that is being taken in is
+// waited for, not longer than 5 s; without it the answer says HistoryPending. A window costs the same whatever the
+// length of the transcript. Errors are those of Lookup, and transcript.ErrBadCursor.
 func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Detail, error) {
 	session, err := s.Lookup(ctx, sessionID)
 	if err != nil {
@@ -51,7 +51,8 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Det
 	return detail, err
 }
 
-func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *Detail, window *transcript.Window) (err error) {
+func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *Detail, window *transcript.Window) (
+	err error) {
 	id := detail.Session.ID
 	if err := s.fillActivity(ctx, q, &detail.Session); err != nil {
 		return err
@@ -83,9 +84,11 @@ func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *D
 	return err
 }
 
-// version names what a reader gets. It costs three look-ups by key, whatever the length of the transcript: every change of an entry either
-// comes with an event, which moves the session's sequence number, or is a new entry, or takes in a history.
-func (s *Service) version(ctx context.Context, q database.Querier, session Session, window *transcript.Window) (string, error) {
+// version names what a reader gets. It costs three look-ups by key, whatever the length of the transcript: every change
+// of an entry either comes with an event, which moves the session's sequence number, or is a new entry, or takes in a
+// history.
+func (s *Service) version(ctx context.Context, q database.Querier, session Session, window *transcript.Window) (
+	string, error) {
 	seq, err := journal.Sequence(ctx, q, session.ID)
 	if err != nil {
 		return "", err

@@ -44,7 +44,8 @@ func TestWindowNeedsNoRuntime(t *testing.T) {
 		}
 		k.end(s.ID, turn)
 		got := k.read(s.ID, Reading{Window: &transcript.Window{Limit: 2}})
-		if !slices.Equal(ids(got.Transcript), []string{"b", "c"}) || got.Older != "b" || got.Newer != "" || got.Session.ID != s.ID {
+		if !slices.Equal(ids(got.Transcript), []string{"b", "c"}) || got.Older != "b" || got.Newer != "" ||
+			got.Session.ID != s.ID {
 			t.Fatalf("the newest two are %v, older than %q, newer than %q", ids(got.Transcript), got.Older, got.Newer)
 		}
 		got = k.read(s.ID, Reading{Window: &transcript.Window{Limit: 2, Before: got.Older}})
@@ -62,22 +63,25 @@ func TestWindowNeedsNoRuntime(t *testing.T) {
 		if got.Transcript[2].Status != transcript.Complete || got.Transcript[2].CompletedAt == nil {
 			t.Errorf("the turn is over, and its last entry is %s", encode(got.Transcript[2]))
 		}
-		if _, err := k.Read(t.Context(), s.ID, Reading{Window: &transcript.Window{Limit: 1, After: "nothing"}}); !errors.Is(err, transcript.ErrBadCursor) {
+		if _, err := k.Read(t.Context(), s.ID, Reading{Window: &transcript.Window{Limit: 1, After: "nothing"}}); !errors.Is(
+			err, transcript.ErrBadCursor) {
 			t.Errorf("a window after nothing: %v", err)
 		}
 	})
 }
 
-// A conversation that began elsewhere is taken in by its first read, whole or not; afterwards reads ask its runtime nothing, whatever becomes of
-// it. Something done in it while nobody here watched is taken in once more.
+// A conversation that began elsewhere is taken in by its first read, whole or not; afterwards reads ask its runtime
+// nothing, whatever becomes of it. Something done in it while nobody here watched is taken in once more.
 func TestHistoryFromElsewhereIsTakenInOnce(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		item := func(id string) runtime.Item {
-			return runtime.Item{ID: id, Role: "user", Type: "userMessage", Content: id, Native: encode(map[string]string{"id": id})}
+			return runtime.Item{ID: id, Role: "user", Type: "userMessage", Content: id,
+				Native: encode(map[string]string{"id": id})}
 		}
-		old := runtime.Thread{ID: newID(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{}}), Turns: []runtime.Turn{
-			{ID: "t1", Status: runtime.TurnDone, Items: []runtime.Item{item("a"), item("b"), item("c")}},
-			{ID: "t2", Status: runtime.TurnFailed, Error: "no money", Items: []runtime.Item{item("d")}}}}
+		old := runtime.Thread{ID: newID(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{}}),
+			Turns: []runtime.Turn{
+				{ID: "t1", Status: runtime.TurnDone, Items: []runtime.Item{item("a"), item("b"), item("c")}},
+				{ID: "t2", Status: runtime.TurnFailed, Error: "no money", Items: []runtime.Item{item("d")}}}}
 		k.fake.mu.Lock()
 		k.fake.threads = append(k.fake.threads, old)
 		k.fake.mu.Unlock()
@@ -111,7 +115,8 @@ func TestHistoryFromElsewhereIsTakenInOnce(t *testing.T) {
 		k.fake.mu.Lock()
 		thread := k.fake.find(old.ID)
 		thread.UpdatedAt = k.now() + 10_000
-		thread.Turns = append(thread.Turns, runtime.Turn{ID: "t3", Status: runtime.TurnDone, Items: []runtime.Item{item("e")}})
+		thread.Turns = append(thread.Turns,
+			runtime.Turn{ID: "t3", Status: runtime.TurnDone, Items: []runtime.Item{item("e")}})
 		k.fake.mu.Unlock()
 		k.fake.started(newID())
 		k.eventually("news of the runtime's listing", func() bool {
@@ -129,7 +134,8 @@ func TestResumingTakesInWhatWasMissed(t *testing.T) {
 		k.fake.mu.Lock()
 		thread := k.fake.find(s.ID)
 		thread.UpdatedAt = k.now() + 10_000
-		thread.Turns = []runtime.Turn{{ID: "t", Status: runtime.TurnDone, Items: []runtime.Item{{ID: "a", Role: "user", Type: "userMessage"}}}}
+		thread.Turns = []runtime.Turn{
+			{ID: "t", Status: runtime.TurnDone, Items: []runtime.Item{{ID: "a", Role: "user", Type: "userMessage"}}}}
 		k.fake.mu.Unlock()
 		// Before, it shows or not: the list that is asked for when a runtime starts may tell of the change as well.
 		_, err := k.Resume(t.Context(), s.ID, nil)
@@ -171,7 +177,8 @@ func TestVersionFollowsEveryChange(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		turn := k.send(s.ID)
-		entry := transcript.Entry{MessageID: "m", TurnID: turn, Role: "user", Type: "x", Content: "1", Status: transcript.Streaming}
+		entry := transcript.Entry{MessageID: "m", TurnID: turn, Role: "user", Type: "x", Content: "1",
+			Status: transcript.Streaming}
 		k.do(k.UpsertTranscript(t.Context(), s.ID, entry))
 		for _, window := range []*transcript.Window{nil, {Limit: 5}} {
 			seen := map[string]string{}
@@ -195,7 +202,8 @@ func TestVersionFollowsEveryChange(t *testing.T) {
 			check("an upsert")
 			k.fake.item(s.ID, turn, runtime.Item{ID: "i" + entry.Content, Role: "assistant", Type: "agentMessage"}, false)
 			check("an item")
-			k.fake.item(s.ID, turn, runtime.Item{ID: "i" + entry.Content, Role: "assistant", Type: "agentMessage", Content: "x"}, true)
+			k.fake.item(s.ID, turn, runtime.Item{ID: "i" + entry.Content, Role: "assistant", Type: "agentMessage", Content: "x"},
+				true)
 			check("its end")
 			k.fake.asked++
 			k.fake.ask(s.ID, turn, k.fake.asked, runtime.RequestApproval, "item/commandExecution/requestApproval", `{}`)

@@ -12,7 +12,8 @@ import (
 	"harness/transcript"
 )
 
-// The runtime dies in a turn: what it asked expires, the turn is interrupted, clients are told in this order, and the next message works.
+// The runtime dies in a turn: what it asked expires, the turn is interrupted, clients are told in this order, and the
+// next message works.
 func TestRuntimeExit(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s, idle := k.create(), k.create()
@@ -28,11 +29,15 @@ func TestRuntimeExit(t *testing.T) {
 		for _, record := range tail {
 			told = append(told, record.Type)
 		}
-		if got, want := strings.Join(told, " "), "approval_resolved tool_user_input_resolved tool_call_resolved transcript_updated "+stream.EventNotification+" "+eventRuntimeExited; got != want {
+		if got, want := strings.Join(told,
+			" "), "approval_resolved tool_user_input_resolved tool_call_resolved transcript_updated "+stream.EventNotification+
+			" "+eventRuntimeExited; got != want {
 			t.Fatalf("told %s, want %s", got, want)
 		}
-		checkInterruptedFrame(t, tail[4].Payload, s.ID, turnID, "The codex runtime ended (signal SIGKILL) while this turn was running.")
-		if meta := metaOf(t, tail[4]); meta.Session == nil || meta.Session.Title != NewChatTitle || meta.TurnID != turnID || tail[4].Source != s.Runtime {
+		checkInterruptedFrame(t, tail[4].Payload, s.ID, turnID,
+			"The codex runtime ended (signal SIGKILL) while this turn was running.")
+		if meta := metaOf(t, tail[4]); meta.Session == nil || meta.Session.Title != NewChatTitle || meta.TurnID != turnID ||
+			tail[4].Source != s.Runtime {
 			t.Errorf("meta %+v", meta)
 		}
 		if turn := k.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted || turn.failure == "" {
@@ -42,7 +47,8 @@ func TestRuntimeExit(t *testing.T) {
 		// The reader sees a finished turn although no runtime can be asked.
 		detail, err := k.Get(t.Context(), s.ID)
 		k.do(err)
-		if len(detail.Transcript) != 5 || detail.Transcript[4].Type != "turn.error" || detail.Transcript[3].Status != transcript.Canceled || detail.Transcript[3].Content != "half" ||
+		if len(detail.Transcript) != 5 || detail.Transcript[4].Type != "turn.error" ||
+			detail.Transcript[3].Status != transcript.Canceled || detail.Transcript[3].Content != "half" ||
 			detail.Transcript[3].CompletedAt == nil {
 			t.Errorf("transcript %+v", detail.Transcript)
 		}
@@ -77,7 +83,8 @@ func checkInterruptedFrame(t *testing.T, raw json.RawMessage, threadID, turnID, 
 		t.Fatal(err)
 	}
 	turn := frame.Params.Turn
-	if frame.Method != "turn/completed" || frame.Params.ThreadID != threadID || turn.ID != turnID || turn.Status != "interrupted" ||
+	if frame.Method != "turn/completed" || frame.Params.ThreadID != threadID || turn.ID != turnID ||
+		turn.Status != "interrupted" ||
 		turn.Items == nil || turn.Error.Message != message || turn.StartedAt == nil || *turn.CompletedAt > time.Now().Unix() {
 		t.Errorf("frame %s", raw)
 	}
@@ -106,7 +113,8 @@ func TestServerRestart(t *testing.T) {
 		if turn := again.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted {
 			t.Errorf("stored %+v", turn)
 		}
-		if !strings.Contains(again.one("approval_resolved"), `"status":"expired"`) || len(again.pending(s.ID, runtime.RequestApproval)) != 0 {
+		if !strings.Contains(again.one("approval_resolved"), `"status":"expired"`) ||
+			len(again.pending(s.ID, runtime.RequestApproval)) != 0 {
 			t.Error("the request did not expire")
 		}
 		if err := again.Start(t.Context()); err != nil {
@@ -151,8 +159,8 @@ func TestAdoption(t *testing.T) {
 		for i := range 7 {
 			id := newID()
 			ids = append(ids, id)
-			k.fake.threads = append(k.fake.threads, runtime.Thread{ID: id, Preview: fmt.Sprint("preview ", i), Cwd: "/there", CreatedAt: 1,
-				UpdatedAt: int64(i), Archived: i > 4, Raw: encode(map[string]any{"id": id, "n": i})})
+			k.fake.threads = append(k.fake.threads, runtime.Thread{ID: id, Preview: fmt.Sprint("preview ", i), Cwd: "/there",
+				CreatedAt: 1, UpdatedAt: int64(i), Archived: i > 4, Raw: encode(map[string]any{"id": id, "n": i})})
 		}
 		k.fake.threads[1].Name = "named"
 		k.fake.mu.Unlock()
@@ -167,7 +175,8 @@ func TestAdoption(t *testing.T) {
 		for i, want := range []string{"preview 0", "named"} {
 			got, err := k.Lookup(t.Context(), ids[i])
 			k.do(err)
-			if got.Title != want || got.Cwd != "/there" || !got.Materialized || got.Controls.ApprovalPolicy != "untrusted" || !strings.Contains(string(got.Thread), ids[i]) {
+			if got.Title != want || got.Cwd != "/there" || !got.Materialized || got.Controls.ApprovalPolicy != "untrusted" ||
+				!strings.Contains(string(got.Thread), ids[i]) {
 				t.Errorf("adopted %+v", got)
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"harness/runtime"
 )
 
-// A rename that is to replace a certain title replaces no other one, whoever gave it that and however late: a person who renames at the same
-// time, or the runtime itself.
+// A rename that is to replace a certain title replaces no other one, whoever gave it that and however late: a person
+// who renames at the same time, or the runtime itself.
 func TestRenameFrom(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		refused := func(err error, title string) {
@@ -57,7 +57,9 @@ func TestRenameFrom(t *testing.T) {
 
 		// The runtime gives it another name at the same moment.
 		s = k.create()
-		k.fake.onName = func(id, _ string) { k.fake.notify(id, "", "thread/name/updated", runtime.ThreadNamed{Name: "theirs"}) }
+		k.fake.onName = func(id, _ string) {
+			k.fake.notify(id, "", "thread/name/updated", runtime.ThreadNamed{Name: "theirs"})
+		}
 		_, err = k.RenameFrom(t.Context(), s.ID, "auto", NewChatTitle)
 		refused(err, "theirs")
 		if got := title(s.ID); got != "theirs" {

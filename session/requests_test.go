@@ -22,25 +22,30 @@ var kinds = []struct {
 	requestType, resolvedType, leading               string
 }{
 	{
-		kind: runtime.RequestApproval, method: "item/commandExecution/requestApproval", params: `{"command":"ls","turnId":"x"}`,
-		prefix: "approval-", reply: runtime.Reply{Decision: "accept"}, event: "approval_resolved",
-		payload: `{"approvalId":"%s","status":"resolved","decision":"accept","scope":"turn"}`, content: "Approval resolved (accept)",
-		expiredPayload: `{"approvalId":"%s","status":"expired"}`, expiredContent: "Approval expired",
-		requestType: "approval.request", resolvedType: "approval.resolved", leading: "command",
+		kind: runtime.RequestApproval, method: "item/commandExecution/requestApproval",
+		params: `{"command":"ls","turnId":"x"}`, prefix: "approval-", reply: runtime.Reply{Decision: "accept"},
+		event: "approval_resolved", payload: `{"approvalId":"%s","status":"resolved","decision":"accept","scope":"turn"}`,
+		content: "Approval resolved (accept)", expiredPayload: `{"approvalId":"%s","status":"expired"}`,
+		expiredContent: "Approval expired", requestType: "approval.request", resolvedType: "approval.resolved",
+		leading: "command",
 	},
 	{
-		kind: runtime.RequestToolInput, method: "item/tool/requestUserInput", params: `{"threadId":"t","questions":[{"id":"q"}]}`,
-		prefix: "tool-input-", reply: runtime.Reply{Decision: "decline"}, event: "tool_user_input_resolved",
-		payload: `{"requestId":"%s","status":"resolved","decision":"decline"}`, content: "Tool input resolved (decline)",
-		expiredPayload: `{"requestId":"%s","status":"expired"}`, expiredContent: "Tool input expired",
-		requestType: "tool_input.request", resolvedType: "tool_input.resolved", leading: "questions",
+		kind: runtime.RequestToolInput, method: "item/tool/requestUserInput",
+		params: `{"threadId":"t","questions":[{"id":"q"}]}`, prefix: "tool-input-", reply: runtime.Reply{Decision: "decline"},
+		event: "tool_user_input_resolved", payload: `{"requestId":"%s","status":"resolved","decision":"decline"}`,
+		content: "Tool input resolved (decline)", expiredPayload: `{"requestId":"%s","status":"expired"}`,
+		expiredContent: "Tool input expired", requestType: "tool_input.request", resolvedType: "tool_input.resolved",
+		leading: "questions",
 	},
 	{
-		kind: runtime.RequestToolCall, method: "item/tool/call", params: `{"threadId":"t","callId":"c","tool":"look","arguments":{"a":1}}`,
-		prefix: "tool-call-", reply: runtime.Reply{Success: true, ContentItems: json.RawMessage(`[]`)}, event: "tool_call_resolved",
-		payload: `{"requestId":"%s","status":"resolved","success":true}`, content: "Tool call resolved (success=true)",
-		expiredPayload: `{"requestId":"%s","status":"expired","success":false}`, expiredContent: "Tool call expired (success=false)",
-		requestType: "tool_call.request", resolvedType: "tool_call.resolved", leading: "tool",
+		kind: runtime.RequestToolCall, method: "item/tool/call",
+		params: `{"threadId":"t","callId":"c","tool":"look","arguments":{"a":1}}`, prefix: "tool-call-",
+		reply: runtime.Reply{Success: true, ContentItems: json.RawMessage(`[]`)}, event: "tool_call_resolved",
+		payload:        `{"requestId":"%s","status":"resolved","success":true}`,
+		content:        "Tool call resolved (success=true)",
+		expiredPayload: `{"requestId":"%s","status":"expired","success":false}`,
+		expiredContent: "Tool call expired (success=false)", requestType: "tool_call.request",
+		resolvedType: "tool_call.resolved", leading: "tool",
 	},
 }
 
@@ -56,7 +61,8 @@ func TestRequestIsSettled(t *testing.T) {
 				t.Fatalf("%s: %d pending", want.kind, len(pending))
 			}
 			request := pending[0]
-			if request.Summary != "May I?" || request.TurnID != turnID || request.ItemID != "item" || string(request.Params) != want.params {
+			if request.Summary != "May I?" || request.TurnID != turnID || request.ItemID != "item" ||
+				string(request.Params) != want.params {
 				t.Errorf("pending %+v", request)
 			}
 			events := k.events(stream.EventRequest)
@@ -84,7 +90,8 @@ func TestRequestIsSettled(t *testing.T) {
 				t.Errorf("event %s", got)
 			}
 			entry := k.stored(s.ID)[i]
-			if entry.Type != want.resolvedType || entry.Content != want.content || entry.CompletedAt == nil || *entry.StartedAt != request.CreatedAt {
+			if entry.Type != want.resolvedType || entry.Content != want.content || entry.CompletedAt == nil ||
+				*entry.StartedAt != request.CreatedAt {
 				t.Errorf("entry %+v", entry)
 			}
 			if _, err := k.Settle(t.Context(), request.ID, "other", want.reply, "user"); !errors.Is(err, ErrRequestNotFound) {
@@ -107,10 +114,12 @@ func TestRequestIsSettled(t *testing.T) {
 			t.Errorf("a request nobody knows is named %v", meta.RequestID)
 		}
 		_, answers := k.fake.seen()
-		if len(answers) != len(kinds) || answers[0].Decision != "accept" || answers[1].Decision != "decline" || !answers[2].Success {
+		if len(answers) != len(kinds) || answers[0].Decision != "accept" || answers[1].Decision != "decline" ||
+			!answers[2].Success {
 			t.Errorf("answers %+v", answers)
 		}
-		if ref := k.fake.refs[1]; string(ref.RequestID) != "1" || ref.Generation != k.fake.generation || ref.Method != kinds[1].method {
+		if ref := k.fake.refs[1]; string(ref.RequestID) != "1" || ref.Generation != k.fake.generation ||
+			ref.Method != kinds[1].method {
 			t.Errorf("answered %+v", ref)
 		}
 		if n := len(k.events("approval_resolved")); n != 1 {
@@ -136,14 +145,16 @@ func TestDecidersHaveOneWinner(t *testing.T) {
 		for i := range deciders {
 			wait.Go(func() {
 				me := fmt.Sprint("user-", i)
-				request, err := k.Settle(t.Context(), id, runtime.RequestApproval, runtime.Reply{Decision: "decline", Scope: "session"}, me)
+				request, err := k.Settle(t.Context(), id, runtime.RequestApproval,
+					runtime.Reply{Decision: "decline", Scope: "session"}, me)
 				mu.Lock()
 				defer mu.Unlock()
 				var settled *SettledError
 				switch {
 				case err == nil && request.DecidedBy == me:
 					winners = append(winners, me)
-				case errors.As(err, &settled) && settled.Request.Status == RequestResolved && settled.Request.Reply.Decision == "decline":
+				case errors.As(err, &settled) && settled.Request.Status == RequestResolved &&
+					settled.Request.Reply.Decision == "decline":
 					losers = append(losers, settled.Request.DecidedBy)
 				default:
 					t.Errorf("%s: %+v, %v", me, request, err)
@@ -160,14 +171,15 @@ func TestDecidersHaveOneWinner(t *testing.T) {
 				t.Errorf("a loser was told that %s won, it was %s", named, winners[0])
 			}
 		}
-		if want := `{"approvalId":"` + id + `","status":"resolved","decision":"decline","scope":"session"}`; k.one("approval_resolved") != want {
+		if want := `{"approvalId":"` + id + `","status":"resolved","decision":"decline","scope":"session"}`; k.one(
+			"approval_resolved") != want {
 			t.Errorf("event %s", k.one("approval_resolved"))
 		}
 	})
 }
 
-// A client that hangs up while its decision is under way either decided nothing or has the runtime told: never a settled request that
-// keeps the runtime waiting.
+// A client that hangs up while its decision is under way either decided nothing or has the runtime told: never a
+// settled request that keeps the runtime waiting.
 func TestADeciderWhoHangsUpLeavesNoTurnWaiting(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -189,10 +201,12 @@ func TestAnswerThatComesTooLate(t *testing.T) {
 		k.fake.answerErr = runtime.ErrRequestGone
 		k.fake.ask(s.ID, k.send(s.ID), 0, runtime.RequestApproval, "m", "{}")
 		id := k.pending(s.ID, runtime.RequestApproval)[0].ID
-		if request, err := k.Settle(t.Context(), id, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "user"); err != nil || request.Status != RequestResolved {
+		if request, err := k.Settle(t.Context(), id, runtime.RequestApproval, runtime.Reply{Decision: "accept"},
+			"user"); err != nil || request.Status != RequestResolved {
 			t.Errorf("%+v, %v", request, err)
 		}
-		if _, err := k.Settle(t.Context(), "nope", runtime.RequestApproval, runtime.Reply{}, "user"); !errors.Is(err, ErrRequestNotFound) {
+		if _, err := k.Settle(t.Context(), "nope", runtime.RequestApproval, runtime.Reply{}, "user"); !errors.Is(err,
+			ErrRequestNotFound) {
 			t.Errorf("unknown request: %v", err)
 		}
 		if requests, err := k.Requests(t.Context(), "no\x00body", runtime.RequestApproval); err != nil || len(requests) != 0 {
@@ -262,8 +276,8 @@ func TestNativeIDsRepeat(t *testing.T) {
 	})
 }
 
-// What a runtime would not take is refused before anything is stored; a reason is kept with the decision; what the runtime offered is kept
-// with the request, and told to it again with the answer.
+// What a runtime would not take is refused before anything is stored; a reason is kept with the decision; what the
+// runtime offered is kept with the request, and told to it again with the answer.
 func TestADecisionIsCheckedAndMayHaveAReason(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -274,7 +288,8 @@ func TestADecisionIsCheckedAndMayHaveAReason(t *testing.T) {
 			t.Errorf("stored %+v", request)
 		}
 		asked := k.events(stream.EventRequest)[0]
-		if ref := metaOf(t, asked).Request; string(ref.Decisions) != `["accept"]` || string(ref.Questions) != `[{"id":"asked"}]` {
+		if ref := metaOf(t, asked).Request; string(ref.Decisions) != `["accept"]` ||
+			string(ref.Questions) != `[{"id":"asked"}]` {
 			t.Errorf("told %+v", ref)
 		}
 		if details := k.stored(s.ID)[0].Details; !strings.Contains(*details, `"id": "asked"`) {
@@ -282,7 +297,8 @@ func TestADecisionIsCheckedAndMayHaveAReason(t *testing.T) {
 		}
 
 		var refused *runtime.ReplyError
-		if _, err := k.Settle(t.Context(), request.ID, runtime.RequestApproval, runtime.Reply{Decision: "accept", Scope: "ever"}, "user"); !errors.As(err, &refused) {
+		if _, err := k.Settle(t.Context(), request.ID, runtime.RequestApproval,
+			runtime.Reply{Decision: "accept", Scope: "ever"}, "user"); !errors.As(err, &refused) {
 			t.Errorf("what the runtime does not take: %v", err)
 		}
 		if len(k.pending(s.ID, runtime.RequestApproval)) != 1 || len(k.events("approval_resolved")) != 0 {
@@ -291,7 +307,8 @@ func TestADecisionIsCheckedAndMayHaveAReason(t *testing.T) {
 		reply := runtime.Reply{Decision: "decline", Choice: json.RawMessage(`{"a":1}`), Message: "not <now>"}
 		_, err := k.Settle(t.Context(), request.ID, runtime.RequestApproval, reply, "user")
 		k.do(err)
-		want := `{"approvalId":"` + request.ID + `","status":"resolved","decision":"decline","scope":"turn","choice":{"a":1},"message":"not <now>"}`
+		want := `{"approvalId":"` + request.ID +
+			`","status":"resolved","decision":"decline","scope":"turn","choice":{"a":1},"message":"not <now>"}`
 		if got := k.one("approval_resolved"); got != want {
 			t.Errorf("told %s", got)
 		}
@@ -301,7 +318,8 @@ func TestADecisionIsCheckedAndMayHaveAReason(t *testing.T) {
 		if entry := k.stored(s.ID)[0]; entry.Content != "Approval resolved (decline): not <now>" {
 			t.Errorf("the transcript says %q", entry.Content)
 		}
-		if settled, err := k.Request(t.Context(), request.ID, runtime.RequestApproval); err != nil || settled.Reply.Message != "not <now>" ||
+		if settled, err := k.Request(t.Context(), request.ID, runtime.RequestApproval); err != nil ||
+			settled.Reply.Message != "not <now>" ||
 			string(settled.Reply.Choice) != `{"a":1}` {
 			t.Errorf("kept %+v, %v", settled.Reply, err)
 		}

@@ -23,7 +23,8 @@ func (e *NotRetryableError) Error() string {
 	return fmt.Sprintf("turn %s cannot be tried again: %s", e.TurnID, e.Reason)
 }
 
-// turnInput is one message of a turn, as the runtime was given it; what else it came with became the session's controls.
+// turnInput is one message of a turn, as the runtime was given it; what else it came with became the session's
+// controls.
 type turnInput struct {
 	Input  []json.RawMessage `json:"input"`
 	Effort string            `json:"effort,omitempty"`
@@ -35,8 +36,9 @@ func (m Message) kept() string {
 	return string(encode(turnInput{m.input(), m.Effort, m.CollaborationMode})) + "\n"
 }
 
-// Retry sends the messages of a session's last turn once more, in a new turn whose id it returns. It does so for a turn that was cut off by the
-// end of its runtime or of the server, and in which no tool has run: *NotRetryableError with the reason for any other. Otherwise it is Send.
+// Retry sends the messages of a session's last turn once more, in a new turn whose id it returns. It does so for a turn
+// that was cut off by the end of its runtime or of the server, and in which no tool has run: *NotRetryableError with
+// the reason for any other. Otherwise it is Send.
 func (s *Service) Retry(ctx context.Context, sessionID, turnID string) (string, error) {
 	return s.Send(ctx, sessionID, Message{retries: turnID})
 }
@@ -127,17 +129,19 @@ func (s *Service) settleInput(ctx context.Context, tx database.Tx, turn turnRow)
 
 // harmless are the types of entries that are no work of a tool.
 func harmless() []string {
-	return []string{wire.ItemUserMessage, wire.ItemAgentMessage, wire.ItemReasoning, wire.ItemPlan, "turn.error", "approval.request", "approval.resolved",
-		"tool_input.request", "tool_input.resolved"}
+	return []string{wire.ItemUserMessage, wire.ItemAgentMessage, wire.ItemReasoning, wire.ItemPlan, "turn.error",
+		"approval.request", "approval.resolved", "tool_input.request", "tool_input.resolved"}
 }
 
-// toolsRan tells whether a tool may have run in a turn: anything that is no message, and no call whose approval nobody gave.
+// toolsRan tells whether a tool may have run in a turn: anything that is no message, and no call whose approval nobody
+// gave.
 func (s *Service) toolsRan(ctx context.Context, q database.Querier, sessionID, turnID string) (bool, error) {
 	entries, err := s.entries.ListTurn(ctx, q, sessionID, turnID)
 	if err != nil {
 		return false, err
 	}
-	unanswered, err := queryRequests(ctx, q, `where session_id = $1 and turn_id = $2 and kind = 'approval' and status = 'expired'`,
+	unanswered, err := queryRequests(ctx, q,
+		`where session_id = $1 and turn_id = $2 and kind = 'approval' and status = 'expired'`,
 		database.EncodeText(sessionID), database.EncodeText(turnID))
 	if err != nil {
 		return false, err

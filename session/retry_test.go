@@ -30,11 +30,13 @@ func (k *kit) notRetryable(sessionID, turnID, reason string) {
 	}
 }
 
-// A turn that was cut off before a tool ran is offered to be tried again, with all it was asked, and once; nobody does so unasked.
+// A turn that was cut off before a tool ran is offered to be tried again, with all it was asked, and once; nobody does
+// so unasked.
 func TestATurnThatWasCutOffIsTriedAgain(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
-		first, err := k.Send(t.Context(), s.ID, Message{Text: "look", Images: []string{"data:image/png;base64,AAAA"}, Effort: "high"})
+		first, err := k.Send(t.Context(), s.ID, Message{Text: "look", Images: []string{"data:image/png;base64,AAAA"},
+			Effort: "high"})
 		k.do(err)
 		steered, err := k.Send(t.Context(), s.ID, Message{Text: "and nul \x00"})
 		k.do(err)
@@ -55,7 +57,8 @@ func TestATurnThatWasCutOffIsTriedAgain(t *testing.T) {
 		if len(told) != 1 || !told[0].Alone || told[0].Effort != "high" && told[0].Effort != "" || second == first {
 			t.Fatalf("the runtime was told %+v", told)
 		}
-		want := []string{`{"type":"text","text":"look"}`, `{"type":"image","url":"data:image/png;base64,AAAA"}`, `{"type":"text","text":"and nul \u0000"}`}
+		want := []string{`{"type":"text","text":"look"}`, `{"type":"image","url":"data:image/png;base64,AAAA"}`,
+			`{"type":"text","text":"and nul \u0000"}`}
 		for i, part := range told[0].Input {
 			if string(part) != want[i] || len(told[0].Input) != len(want) {
 				t.Errorf("part %d is %s", i, part)
@@ -70,7 +73,8 @@ func TestATurnThatWasCutOffIsTriedAgain(t *testing.T) {
 	})
 }
 
-// What may have had an effect is not offered: a tool that ran, or was allowed to. A call that nobody allowed did not run.
+// What may have had an effect is not offered: a tool that ran, or was allowed to. A call that nobody allowed did not
+// run.
 func TestWhatIsNotTriedAgain(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		tool := runtime.Item{ID: "item", Role: "system", Type: "commandExecution"}
@@ -96,8 +100,9 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 				k.eventually("the answer is delivered", func() bool { _, answers := k.fake.seen(); return len(answers) > 0 })
 				k.flush()
 			}, "a tool has run"},
-			"it was stopped": {func(id, turn string) { _, err := k.Interrupt(t.Context(), id, ""); k.do(err) }, "was not cut off"},
-			"it failed":      {func(id, turn string) { k.fake.end(id, turn, runtime.TurnFailed) }, "its status is failed"},
+			"it was stopped": {func(id, turn string) { _, err := k.Interrupt(t.Context(), id, ""); k.do(err) },
+				"was not cut off"},
+			"it failed": {func(id, turn string) { k.fake.end(id, turn, runtime.TurnFailed) }, "its status is failed"},
 		} {
 			s := k.create()
 			turn := k.send(s.ID)
@@ -113,7 +118,9 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 			} else if _, err := k.Retry(t.Context(), s.ID, turn); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			if raw, err := json.Marshal(k.number(`select count(*) from turns where input <> '' and status <> 'inProgress' and session_id = $1`, s.ID)); err != nil ||
+			if raw, err := json.Marshal(
+				k.number(`select count(*) from turns where input <> '' and status <> 'inProgress' and session_id = $1`,
+					s.ID)); err != nil ||
 				c.reason != "" && string(raw) != "0" {
 				t.Errorf("%s: %s turns keep what they were asked, %v", name, raw, err)
 			}

@@ -13,12 +13,12 @@ import (
 	"harness/runtime"
 )
 
-// RollBack takes back the last turns of a session, in its runtime and in its transcript, and returns the runtime's answer. What belongs to
-// those turns is read no more, and stays in the journal. *runtime.UnsupportedError, the runtime's refusals, *runtime.TooFewTurnsError, *NotOwnerError, and errors as of
-// Lookup.
+// RollBack takes back the last turns of a session, in its runtime and in its transcript, and returns the runtime's
+// answer. What belongs to those turns is read no more, and stays in the journal. *runtime.UnsupportedError, the
+// runtime's refusals, *runtime.TooFewTurnsError, *NotOwnerError, and errors as of Lookup.
 //
-// What is to be taken back is stored before the runtime is asked, so that a server or runtime that dies meanwhile leaves no doubt: whether it
-// was done shows in the runtime's history (settleRollback).
+// What is to be taken back is stored before the runtime is asked, so that a server or runtime that dies meanwhile
+// leaves no doubt: whether it was done shows in the runtime's history (settleRollback).
 func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) (json.RawMessage, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return nil, err // before the runtime is told anything
@@ -70,13 +70,15 @@ func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) 
 	return nil, err
 }
 
-// loaded makes a call about a conversation. A runtime that was restarted has to load it first; should that fail, its first words say more.
+// loaded makes a call about a conversation. A runtime that was restarted has to load it first; should that fail, its
+// first words say more.
 func loaded(ctx context.Context, adapter runtime.Adapter, session Session, call func() error) error {
 	err := call()
 	if !errors.Is(err, runtime.ErrThreadNotFound) {
 		return err
 	}
-	if _, resumeErr := adapter.ResumeThread(ctx, runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); resumeErr != nil {
+	if _, resumeErr := adapter.ResumeThread(ctx,
+		runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); resumeErr != nil {
 		return err
 	}
 	return call()
@@ -99,12 +101,13 @@ func (s *Service) openRollback(ctx context.Context, sessionID string, last []run
 	})
 }
 
-// rolledBack stores which turns the runtime took back: they leave the transcript, with everything else that was stored under them, and
-// clients are told. None: it took none.
+// rolledBack stores which turns the runtime took back: they leave the transcript, with everything else that was stored
+// under them, and clients are told. None: it took none.
 func (s *Service) rolledBack(ctx context.Context, sessionID string, turns []string) error {
 	at := s.now()
 	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		if _, err := tx.ExecContext(ctx, `delete from open_rollbacks where session_id = $1`, database.EncodeText(sessionID)); err != nil {
+		if _, err := tx.ExecContext(ctx, `delete from open_rollbacks where session_id = $1`,
+			database.EncodeText(sessionID)); err != nil {
 			return nil, fmt.Errorf("end the rollback of session %s: %w", sessionID, err)
 		}
 		if len(turns) == 0 {
@@ -128,9 +131,10 @@ func (s *Service) rolledBack(ctx context.Context, sessionID string, turns []stri
 	})
 }
 
-// withForgotten are turns that were taken back, newest first, in the order they ran, and with those that ran after the first of them and
-// that the runtime's history does not have, as of some that failed.
-func (s *Service) withForgotten(ctx context.Context, q database.Querier, sessionID string, turns []string) ([]string, error) {
+// withForgotten are turns that were taken back, newest first, in the order they ran, and with those that ran after the
+// first of them and that the runtime's history does not have, as of some that failed.
+func (s *Service) withForgotten(ctx context.Context, q database.Querier, sessionID string, turns []string) (
+	[]string, error) {
 	gone := slices.Clone(turns)
 	slices.Reverse(gone)
 	since, err := s.entries.TurnsSince(ctx, q, sessionID, gone)
@@ -150,11 +154,12 @@ func (s *Service) withForgotten(ctx context.Context, q database.Querier, session
 	return gone, nil
 }
 
-// settleRollback finds out what became of a rollback whose outcome was not stored, from the runtime's history; the session's lock is held.
-// One that was not carried out is forgotten, unless it may still be on its way.
+// settleRollback finds out what became of a rollback whose outcome was not stored, from the runtime's history; the
+// session's lock is held. One that was not carried out is forgotten, unless it may still be on its way.
 func (s *Service) settleRollback(ctx context.Context, session Session, onItsWay bool) error {
 	var noted string
-	err := s.db.Read().QueryRowContext(ctx, `select turns from open_rollbacks where session_id = $1`, database.EncodeText(session.ID)).Scan(&noted)
+	err := s.db.Read().QueryRowContext(ctx, `select turns from open_rollbacks where session_id = $1`,
+		database.EncodeText(session.ID)).Scan(&noted)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -223,6 +228,7 @@ func (s *Service) settleRollbacks(ctx context.Context, runtimeName string) error
 }
 
 func (s *Service) openRollbacks(ctx context.Context, runtimeName string) ([]string, error) {
-	return database.ReadTexts(ctx, s.db.Read(), "list open rollbacks", `select o.session_id from open_rollbacks o join sessions s on s.id = o.session_id
+	return database.ReadTexts(ctx, s.db.Read(), "list open rollbacks",
+		`select o.session_id from open_rollbacks o join sessions s on s.id = o.session_id
 		where o.node_id = $1 and s.runtime = $2 order by o.session_id`, s.opts.NodeID, runtimeName)
 }

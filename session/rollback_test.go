@@ -20,7 +20,8 @@ func (f *fake) LastTurns(_ context.Context, threadID string, limit int) ([]runti
 	return turns[:min(limit, len(turns))], err
 }
 
-func (f *fake) RollBack(_ context.Context, threadID string, numTurns int, last []runtime.Turn) (runtime.RolledBack, error) {
+func (f *fake) RollBack(_ context.Context, threadID string, numTurns int, last []runtime.Turn) (
+	runtime.RolledBack, error) {
 	if f.onRollBack == nil {
 		f.onRollBack = func(do func()) error { do(); return nil }
 	}
@@ -39,7 +40,8 @@ func (k *kit) turns(n int) (sessionID string, turns []string) {
 	sessionID = k.create().ID
 	for i := range n {
 		turn := k.send(sessionID)
-		k.fake.item(sessionID, turn, runtime.Item{ID: fmt.Sprintf("m%d", i), Role: "user", Type: "userMessage", Content: "hi"}, true)
+		k.fake.item(sessionID, turn, runtime.Item{ID: fmt.Sprintf("m%d", i), Role: "user", Type: "userMessage",
+			Content: "hi"}, true)
 		k.end(sessionID, turn)
 		turns = append(turns, turn)
 		_, err := k.fake.withThread(sessionID, func(t *runtime.Thread) {
@@ -55,8 +57,8 @@ func (k *kit) shows(sessionID string) []string {
 	return ids(k.read(sessionID, wholeWindow).Transcript)
 }
 
-// A refused rollback changes nothing; one whose answer never came is settled by what the runtime's history says once it can be asked, in this
-// server or the next.
+// A refused rollback changes nothing; one whose answer never came is settled by what the runtime's history says once it
+// can be asked, in this server or the next.
 func TestARollbackOfUnknownOutcomeIsSettled(t *testing.T) {
 	lost := fmt.Errorf("%w: the test killed it", runtime.ErrUnavailable)
 	for name, test := range map[string]struct {
@@ -65,7 +67,8 @@ func TestARollbackOfUnknownOutcomeIsSettled(t *testing.T) {
 		restart bool // of the server, too
 		want    []string
 	}{
-		"refused":                   {err: &runtime.Error{Runtime: "codex", Code: -32600, Message: "no"}, want: []string{"m0", "m1", "m2"}},
+		"refused": {err: &runtime.Error{Runtime: "codex", Code: -32600, Message: "no"},
+			want: []string{"m0", "m1", "m2"}},
 		"not done":                  {err: lost, want: []string{"m0", "m1", "m2"}},
 		"done":                      {err: lost, done: true, want: []string{"m0"}},
 		"not done, server restarts": {err: lost, restart: true, want: []string{"m0", "m1", "m2"}},
@@ -90,7 +93,8 @@ func TestARollbackOfUnknownOutcomeIsSettled(t *testing.T) {
 				k.fake.started(newID())
 				if test.done {
 					k.eventually("the rollback is settled", func() bool { return slices.Equal(k.shows(session), test.want) })
-					if told := k.one("session_rolled_back"); told != fmt.Sprintf(`{"status":"ok","sessionId":%q,"turnIds":[%q,%q]}`, session, turns[1], turns[2]) {
+					if told := k.one("session_rolled_back"); told != fmt.Sprintf(`{"status":"ok","sessionId":%q,"turnIds":[%q,%q]}`,
+						session, turns[1], turns[2]) {
 						t.Errorf("told %s", told)
 					}
 				}
@@ -108,7 +112,8 @@ func TestARollbackOfUnknownOutcomeIsSettled(t *testing.T) {
 	}
 }
 
-// A rollback changes the version, hides what was and will be written to its turns, and shows in lists: an error that went is no last error.
+// A rollback changes the version, hides what was and will be written to its turns, and shows in lists: an error that
+// went is no last error.
 func TestARollbackShowsEverywhere(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		session, turns := k.turns(2)
@@ -118,9 +123,11 @@ func TestARollbackShowsEverywhere(t *testing.T) {
 		if _, err := k.RollBack(t.Context(), session, 1); err != nil {
 			t.Fatal(err)
 		}
-		k.do(k.UpsertTranscript(t.Context(), session, transcript.Entry{MessageID: "late", TurnID: turns[1], Role: "system", Type: "note", Status: transcript.Complete}))
+		k.do(k.UpsertTranscript(t.Context(), session, transcript.Entry{MessageID: "late", TurnID: turns[1], Role: "system",
+			Type: "note", Status: transcript.Complete}))
 		after := k.read(session, wholeWindow)
-		if got := ids(after.Transcript); !slices.Equal(got, []string{"m0"}) || after.Version == before.Version || after.Pos <= before.Pos {
+		if got := ids(after.Transcript); !slices.Equal(got, []string{"m0"}) || after.Version == before.Version ||
+			after.Pos <= before.Pos {
 			t.Errorf("shows %v, version %s after %s, at %d after %d", got, after.Version, before.Version, after.Pos, before.Pos)
 		}
 		if whole := k.read(session, Reading{}); !slices.Equal(ids(whole.Transcript), []string{"m0"}) {

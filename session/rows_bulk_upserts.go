@@ -27,9 +27,11 @@ func (s *Service) insertBulk(ctx context.Context, tx database.Tx, u *upsert, sto
 		}
 		entries = u.entries[i].AppendJSON(entries)
 	}
-	_, err = tx.ExecContext(ctx, `insert into bulk_upserts (id, node_id, session_id, origin, entries, stored) values ($1, $2, $3, $4, $5, $6)`,
+	_, err = tx.ExecContext(ctx,
+		`insert into bulk_upserts (id, node_id, session_id, origin, entries, stored) values ($1, $2, $3, $4, $5, $6)`,
 		id, s.opts.NodeID, database.EncodeText(u.sessionID),
-		database.EncodeText(string(encode(bulkOrigin{first.Time, first.Actor, first.TraceID, first.SpanID}))), string(append(entries, ']')), stored)
+		database.EncodeText(string(encode(bulkOrigin{first.Time, first.Actor, first.TraceID, first.SpanID}))),
+		string(append(entries, ']')), stored)
 	return id, err
 }
 
@@ -53,7 +55,8 @@ func (s *Service) readBulks(ctx context.Context) ([]*upsert, error) {
 		}
 		u.sessionID = database.DecodeText(u.sessionID)
 		var origin bulkOrigin
-		if err := errors.Join(json.Unmarshal([]byte(database.DecodeText(common)), &origin), json.Unmarshal([]byte(entries), &u.entries)); err != nil {
+		if err := errors.Join(json.Unmarshal([]byte(database.DecodeText(common)), &origin),
+			json.Unmarshal([]byte(entries), &u.entries)); err != nil {
 			return nil, fmt.Errorf("upsert %s: %w", u.row, err)
 		}
 		u.encode(origin.Time)

@@ -21,8 +21,8 @@ type requestRow struct {
 
 // ref names the request to the runtime that asked.
 func (r requestRow) ref() runtime.RequestRef {
-	return runtime.RequestRef{Generation: r.generation, RequestID: r.nativeID, Method: r.Method, Kind: r.Kind, ThreadID: r.SessionID,
-		TurnID: r.TurnID, Params: r.Params, Asked: r.Asked}
+	return runtime.RequestRef{Generation: r.generation, RequestID: r.nativeID, Method: r.Method, Kind: r.Kind,
+		ThreadID: r.SessionID, TurnID: r.TurnID, Params: r.Params, Asked: r.Asked}
 }
 
 const requestColumns = `id, kind, session_id, turn_id, item_id, method, summary, params, runtime, generation, native_id, node_id, status,
@@ -67,8 +67,8 @@ func (r requestRow) withParams(ctx context.Context, q database.Querier) (request
 	return r, err
 }
 
-// settleRequest is the compare-and-set: false when the request is no longer pending. Only an expiry takes back a decision, one that the
-// runtime was not told.
+// settleRequest is the compare-and-set: false when the request is no longer pending. Only an expiry takes back a
+// decision, one that the runtime was not told.
 func settleRequest(ctx context.Context, tx database.Tx, r requestRow) (bool, error) {
 	var reply string
 	if r.Reply != nil {
@@ -78,7 +78,8 @@ func settleRequest(ctx context.Context, tx database.Tx, r requestRow) (bool, err
 		}
 		reply = string(encoded)
 	}
-	result, err := tx.ExecContext(ctx, `update interactive_requests set status = $2, reply = $3, decided_by = $4, settled_at = $5
+	result, err := tx.ExecContext(ctx,
+		`update interactive_requests set status = $2, reply = $3, decided_by = $4, settled_at = $5
 		where id = $1 and (status = 'pending' or (status = 'resolved' and delivered_at = 0 and $2 = 'expired'))`,
 		r.ID, string(r.Status), reply, database.EncodeText(r.DecidedBy), r.SettledAt)
 	if err != nil {
@@ -90,13 +91,15 @@ func settleRequest(ctx context.Context, tx database.Tx, r requestRow) (bool, err
 
 // readRequest reads a request without parameters that are long. ErrRequestNotFound for an unknown id.
 func readRequest(ctx context.Context, q database.Querier, id string, kind runtime.RequestKind) (requestRow, error) {
-	row, err := scanRequest(q.QueryRowContext(ctx, `select `+requestColumns+` from interactive_requests where id = $1 and kind = $2`,
-		database.EncodeText(id), string(kind)))
+	row, err := scanRequest(
+		q.QueryRowContext(ctx, `select `+requestColumns+` from interactive_requests where id = $1 and kind = $2`,
+			database.EncodeText(id), string(kind)))
 	return found(row, err)
 }
 
 // readNativeRequest finds a request by what its runtime calls it.
-func readNativeRequest(ctx context.Context, q database.Querier, generation string, nativeID json.RawMessage) (requestRow, error) {
+func readNativeRequest(ctx context.Context, q database.Querier, generation string, nativeID json.RawMessage) (
+	requestRow, error) {
 	row, err := scanRequest(q.QueryRowContext(ctx, `select `+requestColumns+` from interactive_requests
 		where generation = $1 and native_id = $2`, generation, database.EncodeText(runtime.KnownID(string(nativeID)))))
 	return found(row, err)
@@ -114,24 +117,27 @@ func found(row requestRow, err error) (requestRow, error) {
 
 // pendingOfSession, pendingOfNode: oldest first, without parameters that are long.
 func pendingOfSession(ctx context.Context, q database.Querier, sessionID string) ([]requestRow, error) {
-	return queryRequests(ctx, q, `where session_id = $1 and status = 'pending' order by created_at, id`, database.EncodeText(sessionID))
+	return queryRequests(ctx, q, `where session_id = $1 and status = 'pending' order by created_at, id`,
+		database.EncodeText(sessionID))
 }
 
 func pendingOfNode(ctx context.Context, q database.Querier, nodeID string) ([]requestRow, error) {
 	return queryRequests(ctx, q, `where node_id = $1 and status = 'pending' order by created_at, id`, nodeID)
 }
 
-// undelivered are the decided requests of a node's runtimes that may not know the decision yet: their turns still wait. A decision of a
-// turn that is over needs no delivery.
+// undelivered are the decided requests of a node's runtimes that may not know the decision yet: their turns still wait.
+// A decision of a turn that is over needs no delivery.
 func undelivered(ctx context.Context, q database.Querier, nodeID string) ([]requestRow, error) {
-	return queryRequests(ctx, q, `where node_id = $1 and status = 'resolved' and delivered_at = 0 and (turn_id = '' or exists (select 1 from turns t
+	return queryRequests(ctx, q,
+		`where node_id = $1 and status = 'resolved' and delivered_at = 0 and (turn_id = '' or exists (select 1 from turns t
 			where t.session_id = r.session_id and t.turn_id = r.turn_id and t.status = 'inProgress'))
 		order by created_at, id`, nodeID)
 }
 
 func isUndelivered(ctx context.Context, q database.Querier, id string) (bool, error) {
 	var count int
-	err := q.QueryRowContext(ctx, `select count(*) from interactive_requests where id = $1 and status = 'resolved' and delivered_at = 0`, id).
+	err := q.QueryRowContext(ctx,
+		`select count(*) from interactive_requests where id = $1 and status = 'resolved' and delivered_at = 0`, id).
 		Scan(&count)
 	if err != nil {
 		return false, fmt.Errorf("look whether request %s was answered: %w", id, err)
@@ -140,7 +146,8 @@ func isUndelivered(ctx context.Context, q database.Querier, id string) (bool, er
 }
 
 func queryRequests(ctx context.Context, q database.Querier, where string, args ...any) ([]requestRow, error) {
-	return database.ReadAll(ctx, q, "read interactive requests", scanRequest, `select `+requestColumns+` from interactive_requests r `+where, args...)
+	return database.ReadAll(ctx, q, "read interactive requests", scanRequest, `select `+requestColumns+
+		` from interactive_requests r `+where, args...)
 }
 
 func scanRequest(row database.Row) (requestRow, error) {
@@ -150,8 +157,8 @@ func scanRequest(row database.Row) (requestRow, error) {
 		decisions, questions    string
 		asked, long             string
 	)
-	if err := row.Scan(&r.ID, &r.Kind, &r.SessionID, &r.TurnID, &r.ItemID, &r.Method, &r.Summary, &params, &r.runtime, &r.generation,
-		&nativeID, &r.nodeID, &r.Status, &reply, &r.DecidedBy, &r.CreatedAt, &r.SettledAt,
+	if err := row.Scan(&r.ID, &r.Kind, &r.SessionID, &r.TurnID, &r.ItemID, &r.Method, &r.Summary, &params, &r.runtime,
+		&r.generation, &nativeID, &r.nodeID, &r.Status, &reply, &r.DecidedBy, &r.CreatedAt, &r.SettledAt,
 		&decisions, &questions, &asked, &long); err != nil {
 		return requestRow{}, err
 	}
@@ -175,7 +182,8 @@ func scanRequest(row database.Row) (requestRow, error) {
 		if err := json.Unmarshal([]byte(reply), r.Reply); err != nil {
 			return requestRow{}, fmt.Errorf("decode reply of request %s: %w", r.ID, err)
 		}
-		for _, member := range []*json.RawMessage{&r.Reply.Answers, &r.Reply.ContentItems, &r.Reply.Raw, &r.Reply.Choice, &r.Reply.UpdatedInput,
+		for _, member := range []*json.RawMessage{&r.Reply.Answers, &r.Reply.ContentItems, &r.Reply.Raw, &r.Reply.Choice,
+			&r.Reply.UpdatedInput,
 			&r.Reply.Remember} {
 			if string(*member) == "null" {
 				*member = nil

@@ -31,7 +31,8 @@ func scanSession(row database.Row) (storedSession, error) {
 		can     string
 	)
 	s := &stored.Session
-	if err := row.Scan(&s.ID, &s.Runtime, &s.RuntimeSessionID, &s.NodeID, &project, &s.Title, &s.Cwd, &s.Source, &s.ModelProvider,
+	if err := row.Scan(&s.ID, &s.Runtime, &s.RuntimeSessionID, &s.NodeID, &project, &s.Title, &s.Cwd, &s.Source,
+		&s.ModelProvider,
 		&thread, &stored.controls, &owned, &archive, &s.CreatedAt, &s.UpdatedAt, &s.historyAt, &can); err != nil {
 		return storedSession{}, err
 	}
@@ -67,7 +68,8 @@ func readSession(ctx context.Context, q database.Querier, id string) (storedSess
 // readTombstone returns *DeletedError when the session was deleted, nil when not.
 func readTombstone(ctx context.Context, q database.Querier, id string) error {
 	gone := &DeletedError{SessionID: id}
-	err := q.QueryRowContext(ctx, `select title, deleted_at, runtime from deleted_sessions where session_id = $1`, database.EncodeText(id)).
+	err := q.QueryRowContext(ctx, `select title, deleted_at, runtime from deleted_sessions where session_id = $1`,
+		database.EncodeText(id)).
 		Scan(&gone.Title, &gone.DeletedAt, &gone.runtime)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -79,7 +81,8 @@ func readTombstone(ctx context.Context, q database.Querier, id string) error {
 	return gone
 }
 
-// presence tells whether a session has a row, and whether it is system-owned; *DeletedError and ErrNotFound as readSession.
+// presence tells whether a session has a row, and whether it is system-owned; *DeletedError and ErrNotFound as
+// readSession.
 func presence(ctx context.Context, q database.Querier, id string) (systemOwned bool, err error) {
 	var owned int64
 	err = q.QueryRowContext(ctx, `select system_owned from sessions where id = $1`, database.EncodeText(id)).Scan(&owned)
@@ -103,18 +106,22 @@ func insertSession(ctx context.Context, tx database.Tx, s Session, controls *Con
 	}
 	result, err := tx.ExecContext(ctx, `insert into sessions (`+sessionColumns+`)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
-		on conflict (id) do update set runtime_session_id = excluded.runtime_session_id, node_id = excluded.node_id, title = excluded.title, cwd = excluded.cwd, source = excluded.source,
+		on conflict (id) do update set runtime_session_id = excluded.runtime_session_id, node_id = excluded.node_id,
+			title = excluded.title, cwd = excluded.cwd, source = excluded.source,
 			model_provider = excluded.model_provider, thread = excluded.thread, controls = excluded.controls,
-			system_owned = excluded.system_owned, updated_at = excluded.updated_at, history_at = excluded.history_at, capabilities = excluded.capabilities
+			system_owned = excluded.system_owned, updated_at = excluded.updated_at, history_at = excluded.history_at,
+			capabilities = excluded.capabilities
 		where sessions.runtime = excluded.runtime`,
 		database.EncodeText(s.ID), s.Runtime, database.EncodeText(s.RuntimeSessionID), s.NodeID, nullText(s.ProjectID),
-		database.EncodeText(s.Title), database.EncodeText(s.Cwd), database.EncodeText(s.Source), database.EncodeText(s.ModelProvider),
-		threadText(s.Thread), encoded, flag(s.SystemOwned), flag(s.Archived), s.CreatedAt, s.UpdatedAt, s.historyAt, string(s.Capabilities))
+		database.EncodeText(s.Title), database.EncodeText(s.Cwd), database.EncodeText(s.Source),
+		database.EncodeText(s.ModelProvider), threadText(s.Thread), encoded, flag(s.SystemOwned), flag(s.Archived),
+		s.CreatedAt, s.UpdatedAt, s.historyAt, string(s.Capabilities))
 	if err != nil {
 		return fmt.Errorf("store session %s: %w", s.ID, err)
 	}
 	if stored, err := result.RowsAffected(); err != nil || stored == 0 {
-		return errors.Join(err, journal.Refuse(fmt.Errorf("store session %s of %s: %w", s.ID, s.Runtime, ErrForeignConversation)))
+		return errors.Join(err,
+			journal.Refuse(fmt.Errorf("store session %s of %s: %w", s.ID, s.Runtime, ErrForeignConversation)))
 	}
 	return nil
 }
@@ -135,7 +142,8 @@ func insertPlaceholder(ctx context.Context, tx database.Tx, id, runtimeName, nod
 
 // updateSession changes one column set of a row; assignments are fixed text of ours.
 func updateSession(ctx context.Context, tx database.Tx, id, assignments string, args ...any) error {
-	_, err := tx.ExecContext(ctx, `update sessions set `+assignments+` where id = $1`, append([]any{database.EncodeText(id)}, args...)...)
+	_, err := tx.ExecContext(ctx, `update sessions set `+assignments+` where id = $1`,
+		append([]any{database.EncodeText(id)}, args...)...)
 	if err != nil {
 		return fmt.Errorf("update session %s: %w", id, err)
 	}
@@ -177,11 +185,14 @@ func describe(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t
 	// A title makes nothing a worker's session that was known as a chat before.
 	next.SystemOwned = stored.SystemOwned || next.SystemOwned && string(stored.Thread) == placeholderThread
 	if string(stored.Thread) == threadText(t.Raw) && stored.Title == next.Title && stored.Archived == next.Archived &&
-		stored.UpdatedAt == next.UpdatedAt && stored.SystemOwned == next.SystemOwned && stored.RuntimeSessionID == next.RuntimeSessionID {
+		stored.UpdatedAt == next.UpdatedAt && stored.SystemOwned == next.SystemOwned &&
+		stored.RuntimeSessionID == next.RuntimeSessionID {
 		return nil
 	}
-	return updateSession(ctx, tx, next.ID, `title = $2, cwd = $3, source = $4, model_provider = $5, thread = $6, archived = $7,
-		created_at = $8, updated_at = $9, system_owned = $10, history_at = $11, runtime_session_id = $12`, database.EncodeText(next.Title), database.EncodeText(next.Cwd),
+	return updateSession(ctx, tx, next.ID,
+		`title = $2, cwd = $3, source = $4, model_provider = $5, thread = $6, archived = $7,
+		created_at = $8, updated_at = $9, system_owned = $10, history_at = $11, runtime_session_id = $12`,
+		database.EncodeText(next.Title), database.EncodeText(next.Cwd),
 		database.EncodeText(next.Source), database.EncodeText(next.ModelProvider), threadText(t.Raw), flag(next.Archived),
 		next.CreatedAt, next.UpdatedAt, flag(next.SystemOwned), next.historyAt, database.EncodeText(next.RuntimeSessionID))
 }
@@ -203,8 +214,9 @@ func fromThread(runtimeName, nodeID string, t runtime.Thread, at int64) Session 
 	if id == "" {
 		id = newID()
 	}
-	return Session{ID: id, Runtime: runtimeName, RuntimeSessionID: t.Native(), NodeID: nodeID, Title: title, Cwd: t.Cwd, Source: t.Source,
-		ModelProvider: t.ModelProvider, SystemOwned: t.Name == draftTitle && t.Preview == "", Archived: t.Archived, CreatedAt: created, UpdatedAt: updated, Thread: t.Raw}
+	return Session{ID: id, Runtime: runtimeName, RuntimeSessionID: t.Native(), NodeID: nodeID, Title: title, Cwd: t.Cwd,
+		Source: t.Source, ModelProvider: t.ModelProvider, SystemOwned: t.Name == draftTitle && t.Preview == "",
+		Archived: t.Archived, CreatedAt: created, UpdatedAt: updated, Thread: t.Raw}
 }
 
 func threadText(raw json.RawMessage) string {

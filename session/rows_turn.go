@@ -28,7 +28,8 @@ type turnRow struct {
 	startedAt, completedAt int64
 }
 
-// openTurn notes that a turn runs. A turn that is stored already keeps its state: its end may have overtaken the news of its start.
+// openTurn notes that a turn runs. A turn that is stored already keeps its state: its end may have overtaken the news
+// of its start.
 func openTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
 	_, err := tx.ExecContext(ctx, `insert into turns
 		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native, input)
@@ -37,26 +38,28 @@ func openTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
 			input = case when turns.status = 'inProgress' then turns.input || excluded.input else turns.input end,
 			started_at = case when turns.started_at = 0 then excluded.started_at else turns.started_at end,
 			native = case when turns.native = '' then excluded.native else turns.native end`,
-		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), turn.generation, turn.nodeID, turn.startedAt, string(turn.native),
-		database.EncodeText(turn.input))
+		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), turn.generation, turn.nodeID, turn.startedAt,
+		string(turn.native), database.EncodeText(turn.input))
 	if err != nil {
 		return fmt.Errorf("store turn %s: %w", turn.turnID, err)
 	}
 	return nil
 }
 
-// closeTurn stores a turn's end, whether or not its start was stored. A start time that is stored to the millisecond stays when the runtime
-// tells only the second.
+// closeTurn stores a turn's end, whether or not its start was stored. A start time that is stored to the millisecond
+// stays when the runtime tells only the second.
 func closeTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
 	_, err := tx.ExecContext(ctx, `insert into turns
 		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		on conflict (session_id, turn_id) do update set status = excluded.status, error = excluded.error,
-			completed_at = excluded.completed_at, input = case when $10 = 1 then turns.input else '' end, native = case when excluded.native = '' then turns.native else excluded.native end,
+			completed_at = excluded.completed_at, input = case when $10 = 1 then turns.input else ''
+			end, native = case when excluded.native = '' then turns.native else excluded.native end,
 			started_at = case when excluded.started_at = 0 or turns.started_at - excluded.started_at between 0 and 999 then turns.started_at
 				else excluded.started_at end`,
-		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), string(turn.status), database.EncodeText(turn.failure),
-		turn.generation, turn.nodeID, turn.startedAt, turn.completedAt, string(turn.native), flag(turn.cutOff))
+		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), string(turn.status),
+		database.EncodeText(turn.failure), turn.generation, turn.nodeID, turn.startedAt, turn.completedAt,
+		string(turn.native), flag(turn.cutOff))
 	if err != nil {
 		return fmt.Errorf("store the end of turn %s: %w", turn.turnID, err)
 	}
@@ -77,7 +80,8 @@ func readTurns(ctx context.Context, q database.Querier, sessionID string) ([]tur
 
 // readTurn reads one turn; false when it is not stored.
 func readTurn(ctx context.Context, q database.Querier, sessionID, turnID string) (turn turnRow, known bool, err error) {
-	found, err := queryTurns(ctx, q, `session_id = $1 and turn_id = $2`, database.EncodeText(sessionID), database.EncodeText(turnID))
+	found, err := queryTurns(ctx, q, `session_id = $1 and turn_id = $2`, database.EncodeText(sessionID),
+		database.EncodeText(turnID))
 	if err != nil || len(found) == 0 {
 		return turnRow{}, false, err
 	}
@@ -85,7 +89,8 @@ func readTurn(ctx context.Context, q database.Querier, sessionID, turnID string)
 }
 
 // readTurnsOf lists the turns some entries belong to.
-func readTurnsOf(ctx context.Context, q database.Querier, sessionID string, entries []transcript.Entry) ([]turnRow, error) {
+func readTurnsOf(ctx context.Context, q database.Querier, sessionID string, entries []transcript.Entry) (
+	[]turnRow, error) {
 	const most = 200
 	var ids []string
 	seen := map[string]bool{}
@@ -127,8 +132,8 @@ func queryTurns(ctx context.Context, q database.Querier, where string, args ...a
 
 func scanTurn(row database.Row) (turn turnRow, err error) {
 	var native string
-	err = row.Scan(&turn.sessionID, &turn.turnID, &turn.status, &turn.failure, &turn.generation, &turn.nodeID, &turn.startedAt, &turn.completedAt,
-		&native)
+	err = row.Scan(&turn.sessionID, &turn.turnID, &turn.status, &turn.failure, &turn.generation, &turn.nodeID,
+		&turn.startedAt, &turn.completedAt, &native)
 	turn.native = json.RawMessage(native)
 	for _, text := range []*string{&turn.sessionID, &turn.turnID, &turn.failure} {
 		*text = database.DecodeText(*text)

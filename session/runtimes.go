@@ -20,10 +20,12 @@ type UnknownRuntimeError struct {
 
 // Error implements error.
 func (e *UnknownRuntimeError) Error() string {
-	return fmt.Sprintf("this server has no runtime %q; it has %s (HARNESS_RUNTIMES)", e.Runtime, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("this server has no runtime %q; it has %s (HARNESS_RUNTIMES)", e.Runtime,
+		strings.Join(e.Known, ", "))
 }
 
-// Attach adds a runtime. Service and adapter need each other (the adapter wants a Sink), so adapters usually come after New.
+// Attach adds a runtime. Service and adapter need each other (the adapter wants a Sink), so adapters usually come after
+// New.
 func (s *Service) Attach(adapter runtime.Adapter) {
 	s.adaptersMu.Lock()
 	defer s.adaptersMu.Unlock()
@@ -57,14 +59,16 @@ func (s *Service) Chosen(name string) (runtime.Adapter, error) {
 	return nil, &UnknownRuntimeError{Runtime: name, Known: s.Runtimes()}
 }
 
-// adapter finds the runtime of a session that exists. runtime.ErrUnavailable when this server does not have it any more.
+// adapter finds the runtime of a session that exists. runtime.ErrUnavailable when this server does not have it any
+// more.
 func (s *Service) adapter(name string) (runtime.Adapter, error) {
 	for _, adapter := range s.allAdapters() {
 		if adapter.Name() == name {
 			return adapter, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: no runtime named %q is configured: add it to HARNESS_RUNTIMES", runtime.ErrUnavailable, name)
+	return nil, fmt.Errorf("%w: no runtime named %q is configured: add it to HARNESS_RUNTIMES",
+		runtime.ErrUnavailable, name)
 }
 
 func (s *Service) allAdapters() []runtime.Adapter {
@@ -73,11 +77,13 @@ func (s *Service) allAdapters() []runtime.Adapter {
 	return slices.Clone(s.adapters)
 }
 
-// defaultsFor are the default controls for a runtime's sessions: a model is one of the default runtime's, and it may have levels of its own.
+// defaultsFor are the default controls for a runtime's sessions: a model is one of the default runtime's, and it may
+// have levels of its own.
 func (s *Service) defaultsFor(runtimeName string, defaults Controls) Controls {
 	if s.opts.RuntimeLevels != nil {
 		approval, sandbox := s.opts.RuntimeLevels(runtimeName)
-		defaults.ApprovalPolicy, defaults.FilesystemSandbox = cmp.Or(approval, defaults.ApprovalPolicy), cmp.Or(sandbox, defaults.FilesystemSandbox)
+		defaults.ApprovalPolicy, defaults.FilesystemSandbox = cmp.Or(approval, defaults.ApprovalPolicy), cmp.Or(sandbox,
+			defaults.FilesystemSandbox)
 	}
 	if preferred, err := s.Chosen(""); err != nil || preferred.Name() != runtimeName {
 		defaults.Model = nil
@@ -89,7 +95,8 @@ func (s *Service) defaultsFor(runtimeName string, defaults Controls) Controls {
 func (s *Service) checkRuntime(ctx context.Context, q database.Querier, name string) error {
 	if known := s.Runtimes(); !slices.Contains(known, name) {
 		var n int64
-		err := q.QueryRowContext(ctx, `select count(*) from (select 1 from sessions where runtime = $1 limit 1) stored`, name).Scan(&n)
+		err := q.QueryRowContext(ctx, `select count(*) from (select 1 from sessions where runtime = $1 limit 1) stored`,
+			name).Scan(&n)
 		if err != nil {
 			return fmt.Errorf("look for sessions of %s: %w", name, err)
 		}

@@ -30,7 +30,8 @@ func TestTheScriptedAgentHasItsSessions(t *testing.T) {
 		if asked.TurnID != turn || asked.Kind != runtime.RequestApproval || asked.Asked.Subject != runtime.SubjectCommand {
 			t.Errorf("asked %+v", asked)
 		}
-		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval, runtime.Reply{Decision: "accept", Scope: "turn"}, "user"); err != nil {
+		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval,
+			runtime.Reply{Decision: "accept", Scope: "turn"}, "user"); err != nil {
 			t.Fatal(err)
 		}
 		if state := s.Ended(id, turn); state.Status != runtime.TurnDone {
@@ -47,7 +48,8 @@ func TestTheScriptedAgentHasItsSessions(t *testing.T) {
 		for _, entry := range detail.Transcript {
 			told = append(told, entry.Role+" "+entry.Type)
 		}
-		if want := []string{"user userMessage", "system commandExecution", "system approval.resolved", "assistant agentMessage"}; !slices.Equal(told, want) {
+		if want := []string{"user userMessage", "system commandExecution", "system approval.resolved",
+			"assistant agentMessage"}; !slices.Equal(told, want) {
 			t.Errorf("its transcript is %q", told)
 		}
 		if detail.Session.Runtime != scripted.Name {

@@ -11,10 +11,11 @@ import (
 	"harness/runtime"
 )
 
-// Send starts a turn with a message, or steers it into the running one, and returns the turn's id; where the runtime cannot steer, it waits for
-// the running turn's end first. Sends to one session go one after the other, so two at once make one turn. Options given become the session's
-// controls once the runtime took the message. *ToolsError for client tools that are not the session's, *runtime.ControlError for levels its
-// runtime does not enforce, *runtime.UnsupportedError for images it does not take, *LimitError when too many messages are on their way.
+// Send starts a turn with a message, or steers it into the running one, and returns the turn's id; where the runtime
+// cannot steer, it waits for the running turn's end first. Sends to one session go one after the other, so two at once
+// make one turn. Options given become the session's controls once the runtime took the message. *ToolsError for client
+// tools that are not the session's, *runtime.ControlError for levels its runtime does not enforce,
+// *runtime.UnsupportedError for images it does not take, *LimitError when too many messages are on their way.
 func (s *Service) Send(ctx context.Context, sessionID string, message Message) (string, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return "", err // before the runtime is told anything
@@ -44,7 +45,8 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	if err := s.settleRollback(ctx, session, false); err != nil {
 		return "", err
 	}
-	controls := session.Controls.with(message.Model, message.ApprovalPolicy, message.NetworkAccess, message.FilesystemSandbox)
+	controls := session.Controls.with(message.Model, message.ApprovalPolicy, message.NetworkAccess,
+		message.FilesystemSandbox)
 	if err := s.checkChangedControls(session.Runtime, session.Controls, controls); err != nil {
 		return "", err
 	}
@@ -53,12 +55,14 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		cwd = session.Cwd
 	}
 	s.load(session.Runtime, sessionID)
-	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own deadline.
+	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own
+	// deadline.
 	ctx = context.WithoutCancel(ctx)
 	started, err := adapter.StartTurn(ctx, runtime.StartTurn{
-		ThreadID: session.ID, NativeID: session.RuntimeSessionID, Input: message.input(), ActiveTurnID: s.view.active(sessionID),
-		Alone: message.Alone, Cwd: cwd,
-		Model: controls.model(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox,
+		ThreadID: session.ID, NativeID: session.RuntimeSessionID, Input: message.input(),
+		ActiveTurnID: s.view.active(sessionID), Alone: message.Alone, Cwd: cwd,
+		Model: controls.model(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy,
+		Sandbox:       controls.FilesystemSandbox,
 		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
 	})
 	if retries != "" && errors.Is(err, runtime.ErrTurnActive) {
@@ -70,10 +74,11 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	return started.TurnID, held(s.turnAccepted(ctx, session, started.TurnID, message))
 }
 
-// forMessage takes the lock of a session for a message: at once where the message can be steered into a running turn, else as soon as no turn
-// runs, and its runtime may have one more. Messages that wait come in the order they were sent; one that is to be alone is refused with
-// runtime.ErrTurnActive instead while a turn runs.
-func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) (session Session, adapter runtime.Adapter, release func(), err error) {
+// forMessage takes the lock of a session for a message: at once where the message can be steered into a running turn,
+// else as soon as no turn runs, and its runtime may have one more. Messages that wait come in the order they were sent;
+// one that is to be alone is refused with runtime.ErrTurnActive instead while a turn runs.
+func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) (session Session,
+	adapter runtime.Adapter, release func(), err error) {
 	next, err := s.locks.Acquire(ctx, "message "+sessionID)
 	if err != nil {
 		return Session{}, nil, nil, err
@@ -149,8 +154,8 @@ func (m Message) input() []json.RawMessage {
 	return append(parts, m.Input...)
 }
 
-// turnAccepted stores the turn a reply named before the caller is told of it: an acknowledged turn is never forgotten. Its end may have
-// overtaken the reply, and so may the end of its process.
+// turnAccepted stores the turn a reply named before the caller is told of it: an acknowledged turn is never forgotten.
+// Its end may have overtaken the reply, and so may the end of its process.
 func (s *Service) turnAccepted(ctx context.Context, session Session, turnID string, message Message) error {
 	return s.inOrder(ctx, func() journal.Unit {
 		at := s.now()
@@ -165,7 +170,8 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, turnID stri
 			if err := s.storeWishes(ctx, tx, session.ID, message); err != nil {
 				return nil, err
 			}
-			turn := turnRow{sessionID: session.ID, turnID: turnID, generation: generation, nodeID: s.opts.NodeID, startedAt: at, input: message.kept()}
+			turn := turnRow{sessionID: session.ID, turnID: turnID, generation: generation, nodeID: s.opts.NodeID, startedAt: at,
+				input: message.kept()}
 			if err := errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, session.ID, at)); err != nil || !down {
 				return nil, err
 			}
@@ -174,8 +180,8 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, turnID stri
 	})
 }
 
-// storeWishes makes the options a message came with the session's controls. They are laid over what is stored now: controls may have been
-// edited while the runtime took the message.
+// storeWishes makes the options a message came with the session's controls. They are laid over what is stored now:
+// controls may have been edited while the runtime took the message.
 func (s *Service) storeWishes(ctx context.Context, tx database.Tx, sessionID string, m Message) error {
 	if m.Model == nil && m.ApprovalPolicy == nil && m.NetworkAccess == nil && m.FilesystemSandbox == nil {
 		return nil
@@ -184,11 +190,13 @@ func (s *Service) storeWishes(ctx context.Context, tx database.Tx, sessionID str
 	if err != nil {
 		return err
 	}
-	return storeControls(ctx, tx, sessionID, controls.with(m.Model, m.ApprovalPolicy, m.NetworkAccess, m.FilesystemSandbox))
+	return storeControls(ctx, tx, sessionID,
+		controls.with(m.Model, m.ApprovalPolicy, m.NetworkAccess, m.FilesystemSandbox))
 }
 
 // sweepTurn interrupts a turn whose process had ended before the turn was stored, unless it is known to be over.
-func (s *Service) sweepTurn(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) ([]journal.Event, error) {
+func (s *Service) sweepTurn(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) (
+	[]journal.Event, error) {
 	stored, known, err := readTurn(ctx, tx, turn.sessionID, turn.turnID)
 	if err != nil || !known || stored.status != runtime.TurnInProgress {
 		return nil, err
@@ -196,7 +204,8 @@ func (s *Service) sweepTurn(ctx context.Context, tx database.Tx, turn turnRow, r
 	return s.interrupt(ctx, tx, stored, reason, at)
 }
 
-// Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn when none does, ErrWrongTurn when another one does.
+// Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn when none does, ErrWrongTurn when
+// another one does.
 func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (string, error) {
 	row, err := readSession(ctx, s.db.Read(), sessionID)
 	if errors.Is(err, ErrNotFound) {

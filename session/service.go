@@ -26,22 +26,22 @@ type Options struct {
 	DB      *database.DB
 	// Runtimes are the adapters to drive. More may be added with Attach.
 	Runtimes []runtime.Adapter
-	// DefaultRuntime names the runtime of sessions whose creator names none, and whose models the stored default controls are about; "" is
-	// the first one.
+	// DefaultRuntime names the runtime of sessions whose creator names none, and whose models the stored default controls
+	// are about; "" is the first one.
 	DefaultRuntime string
 	// NodeID names this server among those that share the store; it must be the same after a restart.
 	NodeID string
-	// AdoptNodes are nodes that are gone for good, whose sessions Start makes this node's; OnlyNode adopts every other one, for a store that
-	// one server has to itself.
+	// AdoptNodes are nodes that are gone for good, whose sessions Start makes this node's; OnlyNode adopts every other
+	// one, for a store that one server has to itself.
 	AdoptNodes []string
 	OnlyNode   bool
-	// Surviving are the runtime processes of an earlier server whose output can still be read: what they have open is not settled at start.
-	// An adapter must report each of them: started when it goes on, exited when it does not.
+	// Surviving are the runtime processes of an earlier server whose output can still be read: what they have open is not
+	// settled at start. An adapter must report each of them: started when it goes on, exited when it does not.
 	Surviving []string
 	// Defaults are the controls of sessions that never had any, unless stored defaults say otherwise.
 	Defaults Controls
-	// RuntimeLevels are the approval policy and the sandbox of sessions of a runtime whose creator names none, in place of the defaults of all;
-	// "" keeps those. nil is none for any runtime.
+	// RuntimeLevels are the approval policy and the sandbox of sessions of a runtime whose creator names none, in place of
+	// the defaults of all; "" keeps those. nil is none for any runtime.
 	RuntimeLevels func(runtime string) (approvalPolicy, sandbox string)
 	// RuntimeLimits bound what a runtime has to do at once; nil is no bounds for any runtime.
 	RuntimeLimits func(runtime string) RuntimeLimits
@@ -49,7 +49,8 @@ type Options struct {
 	DefaultsLocked bool
 	// WorkspaceRoot is where sessions work whose creator named no directory.
 	WorkspaceRoot string
-	// KeepNative says what is kept of the lines of agents whose words are translated: NativeRing (in NativeLines), NativeAll or NativeOff.
+	// KeepNative says what is kept of the lines of agents whose words are translated: NativeRing (in NativeLines),
+	// NativeAll or NativeOff.
 	KeepNative  string
 	NativeLines *nativelog.Ring
 	Logger      zerolog.Logger
@@ -81,11 +82,12 @@ type Service struct {
 	adapters   []runtime.Adapter
 	workers    Workers
 
-	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units commit.
-	// It is held while the journal's queue is full: that is the back-pressure of a slow store.
+	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units
+	// commit. It is held while the journal's queue is full: that is the back-pressure of a slow store.
 	order orderLock
 	texts texts // order guards it
-	// serving is the session of each process that is for one alone; order guards it. nativeFailed says that the last native line was not kept.
+	// serving is the session of each process that is for one alone; order guards it. nativeFailed says that the last
+	// native line was not kept.
 	serving      map[string]string
 	nativeFailed atomic.Bool
 
@@ -100,10 +102,11 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), asking: newAsking(), deletions: newDeletions(), deletePatience: deletePatience,
-		order:   newOrderLock(),
+		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), asking: newAsking(),
+		deletions: newDeletions(), deletePatience: deletePatience, order: newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
-		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()), serving: map[string]string{},
+		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
+		serving: map[string]string{},
 	}
 	s.view = newView(s.now, newLimits(opts.RuntimeLimits))
 	s.journal.BeforePrune(s.entries.KeepPruned)
@@ -122,12 +125,13 @@ func (s *Service) Sink(runtimeName string) runtime.Sink {
 	}
 }
 
-// longBatch is from how many bytes a runtime is heard no further before the batch is stored: the journal's queue has room for a thousand.
+// longBatch is from how many bytes a runtime is heard no further before the batch is stored: the journal's queue has
+// room for a thousand.
 const longBatch = 1 << 20
 
-// Start settles what an earlier process of this node left open (its requests expire, its turns are interrupted, both announced) and begins
-// adopting the conversations runtimes have stored. It must come after the journal's start and before
-// clients are served and adapters start. Calling it twice is allowed.
+// Start settles what an earlier process of this node left open (its requests expire, its turns are interrupted, both
+// announced) and begins adopting the conversations runtimes have stored. It must come after the journal's start and
+// before clients are served and adapters start. Calling it twice is allowed.
 func (s *Service) Start(ctx context.Context) error {
 	return s.loops.Start(ctx, func(context.Context) error { return s.begin(ctx) })
 }
@@ -165,8 +169,8 @@ func (s *Service) begin(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the background work, stores the texts heard so far, and waits for both. Adapters are stopped before it, the journal after. Calling
-// it twice is allowed.
+// Stop ends the background work, stores the texts heard so far, and waits for both. Adapters are stopped before it, the
+// journal after. Calling it twice is allowed.
 func (s *Service) Stop(ctx context.Context) error {
 	_, err := s.loops.Stop(ctx, "the session service")
 	return err
@@ -175,8 +179,8 @@ func (s *Service) Stop(ctx context.Context) error {
 // now is the time in ms.
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
-// inOrder changes the view and queues a unit as one step of the commit order, then waits for its commit. With *journal.OutageError the unit may
-// run later, when its caller is gone.
+// inOrder changes the view and queues a unit as one step of the commit order, then waits for its commit. With
+// *journal.OutageError the unit may run later, when its caller is gone.
 func (s *Service) inOrder(ctx context.Context, prepare func() journal.Unit) error {
 	outcome := make(chan error, 1)
 	if _, err := journal.Await(ctx, s.journal, s.order); err != nil {
@@ -210,11 +214,13 @@ func (l orderLock) Lock() { <-l }
 // Unlock gives it back.
 func (l orderLock) Unlock() { l <- struct{}{} }
 
-// held words the failure to store what the runtime has done already: it is held, and stored after the outage. To ask for it again would do it twice.
+// held words the failure to store what the runtime has done already: it is held, and stored after the outage. To ask
+// for it again would do it twice.
 func held(err error) error {
 	var outage *journal.OutageError
 	if errors.As(err, &outage) {
-		return fmt.Errorf("%w: the runtime took it, and it is stored as soon as the store takes writes again: %w", runtime.ErrTimeout, err)
+		return fmt.Errorf("%w: the runtime took it, and it is stored as soon as the store takes writes again: %w",
+			runtime.ErrTimeout, err)
 	}
 	return err
 }

@@ -19,12 +19,14 @@ func TestCreate(t *testing.T) {
 		model, sandbox := "m", "workspace-write"
 		s, err := k.Create(t.Context(), Create{Cwd: "/there", Model: &model, FilesystemSandbox: &sandbox, SystemOwned: true})
 		k.do(err)
-		if s.Materialized || s.Title != draftTitle || s.Cwd != "/there" || *s.Controls.Model != "m" || s.Controls.FilesystemSandbox != sandbox ||
+		if s.Materialized || s.Title != draftTitle || s.Cwd != "/there" || *s.Controls.Model != "m" ||
+			s.Controls.FilesystemSandbox != sandbox ||
 			s.Controls.ApprovalPolicy != "untrusted" || s.Runtime != "codex" || s.RuntimeSessionID != s.ID {
 			t.Errorf("created %+v", s)
 		}
 		again, err := k.reopen().Lookup(t.Context(), s.ID)
-		if err != nil || !again.Materialized || !again.SystemOwned || again.Title != draftTitle || string(again.Thread) != string(s.Thread) ||
+		if err != nil || !again.Materialized || !again.SystemOwned || again.Title != draftTitle ||
+			string(again.Thread) != string(s.Thread) ||
 			again.Controls.FilesystemSandbox != sandbox || again.UpdatedAt < s.UpdatedAt {
 			t.Errorf("stored %+v, %v", again, err)
 		}
@@ -46,7 +48,8 @@ func TestMissingRuntime(t *testing.T) {
 		if err := k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "m", Status: "complete"}); err != nil {
 			t.Errorf("an upsert needs no runtime: %v", err)
 		}
-		if detail, err := k.Get(t.Context(), s.ID); err != nil || len(detail.Transcript) != 1 || len(detail.Session.Thread) == 0 {
+		if detail, err := k.Get(t.Context(), s.ID); err != nil || len(detail.Transcript) != 1 ||
+			len(detail.Session.Thread) == 0 {
 			t.Errorf("read %+v, %v", detail, err)
 		}
 	})
@@ -171,7 +174,8 @@ func TestDelete(t *testing.T) {
 		var payload struct{ Status, SessionID, Title, Message, DeletedAt string }
 		event := k.events("session_deleted")[0]
 		k.do(json.Unmarshal(event.Payload, &payload))
-		if payload.Status != "deleted" || payload.SessionID != s.ID || payload.Title != NewChatTitle || payload.Message != deletedMessage ||
+		if payload.Status != "deleted" || payload.SessionID != s.ID || payload.Title != NewChatTitle ||
+			payload.Message != deletedMessage ||
 			!strings.HasSuffix(payload.DeletedAt, "Z") || !event.Broadcast || event.SessionID != s.ID {
 			t.Errorf("event %s", event.Payload)
 		}
@@ -185,16 +189,19 @@ func TestDelete(t *testing.T) {
 			t.Helper()
 			// TR-09
 			var gone *DeletedError
-			if _, err := k.Lookup(t.Context(), s.ID); !errors.As(err, &gone) || gone.Title != NewChatTitle || gone.DeletedAt == 0 {
+			if _, err := k.Lookup(t.Context(), s.ID); !errors.As(err, &gone) || gone.Title != NewChatTitle ||
+				gone.DeletedAt == 0 {
 				t.Errorf("lookup: %v", err)
 			}
-			if err := k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "m", Status: "complete"}); !errors.As(err, &gone) {
+			if err := k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "m", Status: "complete"}); !errors.As(
+				err, &gone) {
 				t.Errorf("upsert: %v", err)
 			}
 			if _, err := k.Delete(t.Context(), s.ID); !errors.As(err, &gone) {
 				t.Errorf("delete again: %v", err)
 			}
-			if _, err := k.Settle(t.Context(), approval, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "u"); !errors.Is(err, ErrRequestNotFound) {
+			if _, err := k.Settle(t.Context(), approval, runtime.RequestApproval, runtime.Reply{Decision: "accept"},
+				"u"); !errors.Is(err, ErrRequestNotFound) {
 				t.Errorf("settle: %v", err)
 			}
 			before := len(k.records())
@@ -244,13 +251,16 @@ func TestUpsertTranscript(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		details := "d\x00"
-		first := transcript.Entry{MessageID: "m", TurnID: "t\x00", Role: "user", Type: "x", Content: "<a>", Details: &details, Status: "complete"}
-		second := transcript.Entry{MessageID: "m", TurnID: "t\x00", Role: "user", Type: "x", Content: "late", Status: "streaming"}
+		first := transcript.Entry{MessageID: "m", TurnID: "t\x00", Role: "user", Type: "x", Content: "<a>", Details: &details,
+			Status: "complete"}
+		second := transcript.Entry{MessageID: "m", TurnID: "t\x00", Role: "user", Type: "x", Content: "late",
+			Status: "streaming"}
 		k.do(k.UpsertTranscript(t.Context(), s.ID, first))
 		k.do(k.UpsertTranscript(t.Context(), s.ID, second))
 		events := k.events("transcript_updated")
-		want := fmt.Sprintf(`{"threadId":%q,"turnId":"t\u0000","messageId":"m","type":"x","entry":{"messageId":"m","turnId":"t\u0000","role":"user",`+
-			`"type":"x","content":"<a>","details":"d\u0000","status":"complete"}}`, s.ID)
+		want := fmt.Sprintf(
+			`{"threadId":%q,"turnId":"t\u0000","messageId":"m","type":"x","entry":{"messageId":"m","turnId":"t\u0000","role":"user",`+
+				`"type":"x","content":"<a>","details":"d\u0000","status":"complete"}}`, s.ID)
 		if len(events) != 2 || string(events[0].Payload) != want || events[0].SessionID != s.ID || events[0].Broadcast {
 			t.Errorf("event %s\nwant %s", events[0].Payload, want)
 		}
@@ -286,11 +296,13 @@ func TestProjects(t *testing.T) {
 		for _, project := range projects {
 			names = append(names, project.Name)
 		}
-		if got := strings.Join(names, ","); got != "alpha two,ALPHA Z,Beta,Émile,zeta\x00" || *projects[0].WorkingDirectory != "/d" {
+		if got := strings.Join(names, ","); got != "alpha two,ALPHA Z,Beta,Émile,zeta\x00" ||
+			*projects[0].WorkingDirectory != "/d" {
 			t.Errorf("order %q", got)
 		}
 		var duplicate *DuplicateNameError
-		if _, err := k.CreateProject(t.Context(), " BETA ", nil); !errors.As(err, &duplicate) || duplicate.ProjectID != ids[1] {
+		if _, err := k.CreateProject(t.Context(), " BETA ", nil); !errors.As(err, &duplicate) ||
+			duplicate.ProjectID != ids[1] {
 			t.Errorf("duplicate: %v", err)
 		}
 		if _, err := k.RenameProject(t.Context(), ids[0], "beta", nil, false); !errors.As(err, &duplicate) {
@@ -305,9 +317,11 @@ func TestProjects(t *testing.T) {
 			t.Errorf("renamed %+v, %v", cleared, err)
 		}
 		upserted := k.events("project_upserted")
-		want := fmt.Sprintf(`{"project":{"projectId":%q,"name":"BETA","workingDirectory":null,"createdAt":%q,"updatedAt":%q}}`,
+		want := fmt.Sprintf(
+			`{"project":{"projectId":%q,"name":"BETA","workingDirectory":null,"createdAt":%q,"updatedAt":%q}}`,
 			ids[1], isoTime(cleared.CreatedAt), isoTime(cleared.UpdatedAt))
-		if last := upserted[len(upserted)-1]; len(upserted) != 7 || string(last.Payload) != want || !last.Broadcast || last.SessionID != "" {
+		if last := upserted[len(upserted)-1]; len(upserted) != 7 || string(last.Payload) != want || !last.Broadcast ||
+			last.SessionID != "" {
 			t.Errorf("%d events, the last %s\nwant %s", len(upserted), last.Payload, want)
 		}
 		// Ids that are members of every JavaScript object are not ids here.
@@ -364,7 +378,8 @@ func TestProjectsOfSessions(t *testing.T) {
 			t.Errorf("event %s", got)
 		}
 		previous := k.events("session_project_updated")
-		if got := string(previous[2].Payload); !strings.HasSuffix(got, fmt.Sprintf(`"projectId":null,"previousProjectId":%q}`, project.ID)) {
+		if got := string(previous[2].Payload); !strings.HasSuffix(got,
+			fmt.Sprintf(`"projectId":null,"previousProjectId":%q}`, project.ID)) {
 			t.Errorf("event %s", got)
 		}
 	})

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The settings of a scope have a bound in number and in bytes. Whoever is over it, of before there was one, may still make them less.
+// The settings of a scope have a bound in number and in bytes. Whoever is over it, of before there was one, may still
+// make them less.
 func TestSettingsHaveABound(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -25,11 +26,13 @@ func TestSettingsHaveABound(t *testing.T) {
 			k.do(put(settings(many...)))
 			var limit *SettingsLimitError
 			err := put(settings(append(many, "one more", `1`)...))
-			if !errors.As(err, &limit) || limit.Count != MaxSettings+1 || !strings.Contains(err.Error(), "at most 256 of 131072 bytes") {
+			if !errors.As(err, &limit) || limit.Count != MaxSettings+1 ||
+				!strings.Contains(err.Error(), "at most 256 of 131072 bytes") {
 				t.Errorf("one setting too many: %v", err)
 			}
 			k.do(put(settings("large", `"`+strings.Repeat("x", MaxSettingsBytes-7)+`"`)))
-			if err := put(settings("large", `"`+strings.Repeat("x", MaxSettingsBytes-6)+`"`)); !errors.As(err, &limit) || limit.Bytes != MaxSettingsBytes+1 {
+			if err := put(settings("large", `"`+strings.Repeat("x", MaxSettingsBytes-6)+`"`)); !errors.As(err, &limit) ||
+				limit.Bytes != MaxSettingsBytes+1 {
 				t.Errorf("a byte too much: %v", err)
 			}
 			controls, of, err := k.Controls(t.Context(), s.ID)

@@ -46,17 +46,21 @@ func (s *Service) pending(ctx context.Context, sessionID string, wanted func(Req
 	return requests, err
 }
 
-// SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound for an unknown id.
-func (s *Service) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string, err error) {
+// SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound for an
+// unknown id.
+func (s *Service) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string,
+	err error) {
 	request, err := readRequest(ctx, s.db.Read(), requestID, kind)
 	return request.SessionID, err
 }
 
-// Settle decides a pending request exactly once, on any node. The decision is a compare-and-set on its row, committed and announced before
-// the runtime hears of it. The runtime has it when Settle returns if it is one of this node; else its own node delivers it as soon as it
-// hears of it, and a node that is down at its next start. *runtime.ReplyError for a reply the runtime would not take,
-// ErrRequestNotFound for an unknown id, *SettledError for everybody who came later.
-func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (Request, error) {
+// Settle decides a pending request exactly once, on any node. The decision is a compare-and-set on its row, committed
+// and announced before the runtime hears of it. The runtime has it when Settle returns if it is one of this node; else
+// its own node delivers it as soon as it hears of it, and a node that is down at its next start. *runtime.ReplyError
+// for a reply the runtime would not take, ErrRequestNotFound for an unknown id, *SettledError for everybody who came
+// later.
+func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply,
+	decidedBy string) (Request, error) {
 	if kind == runtime.RequestApproval {
 		reply.Scope = scope(&reply)
 	}
@@ -79,7 +83,8 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 		if err := s.checkReply(request, reply); err != nil {
 			return nil, journal.Refuse(err)
 		}
-		request.Status, request.Reply, request.DecidedBy, request.SettledAt = RequestResolved, &reply, decidedBy, max(at, request.CreatedAt)
+		request.Status, request.Reply, request.DecidedBy, request.SettledAt = RequestResolved, &reply, decidedBy, max(at,
+			request.CreatedAt)
 		if won, err := settleRequest(ctx, tx, request); err != nil {
 			return nil, err
 		} else if !won {
@@ -115,7 +120,8 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 	return settled.Request, nil
 }
 
-// checkReply refuses what the runtime that asked would not take; one this server does not have is not known to refuse anything.
+// checkReply refuses what the runtime that asked would not take; one this server does not have is not known to refuse
+// anything.
 func (s *Service) checkReply(request requestRow, reply runtime.Reply) error {
 	if request.runtime == source {
 		return checkOwnReply(reply)

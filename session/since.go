@@ -20,17 +20,20 @@ type TurnMark struct {
 
 // recaller is an adapter whose processes outlive servers, with the calls these made. *codex.Codex implements it.
 type recaller interface {
-	// Recalled tells whether a call of an earlier server in a conversation may still be answered (open), or was given up while the process
-	// it was made to goes on (lost).
+	// Recalled tells whether a call of an earlier server in a conversation may still be answered (open), or was given up
+	// while the process it was made to goes on (lost).
 	Recalled(threadID string) (open, lost bool)
 }
 
-// TurnMark reads the turns a session has. Whoever sends a message and may die before it hears of the turn keeps it for TurnSince.
+// TurnMark reads the turns a session has. Whoever sends a message and may die before it hears of the turn keeps it for
+// TurnSince.
 func (s *Service) TurnMark(ctx context.Context, sessionID string) (TurnMark, error) {
 	var mark TurnMark
-	err := s.db.Read().QueryRowContext(ctx, `select count(*) from turns where session_id = $1`, database.EncodeText(sessionID)).Scan(&mark.Turns)
+	err := s.db.Read().QueryRowContext(ctx, `select count(*) from turns where session_id = $1`,
+		database.EncodeText(sessionID)).Scan(&mark.Turns)
 	if err == nil {
-		err = s.db.Read().QueryRowContext(ctx, `select turn_id from turns where session_id = $1 order by started_at desc, turn_id desc limit 1`,
+		err = s.db.Read().QueryRowContext(ctx,
+			`select turn_id from turns where session_id = $1 order by started_at desc, turn_id desc limit 1`,
 			database.EncodeText(sessionID)).Scan(&mark.Newest)
 	}
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -40,8 +43,8 @@ func (s *Service) TurnMark(ctx context.Context, sessionID string) (TurnMark, err
 	return mark, nil
 }
 
-// TurnSince is the turn that began after a mark, "" when none did and none will from what was sent until now. ErrTurnUnsettled while that
-// cannot be told, ErrTurnUnknown when it never can.
+// TurnSince is the turn that began after a mark, "" when none did and none will from what was sent until now.
+// ErrTurnUnsettled while that cannot be told, ErrTurnUnknown when it never can.
 func (s *Service) TurnSince(ctx context.Context, sessionID string, mark TurnMark) (turnID string, err error) {
 	session, adapter, err := s.owned(ctx, sessionID)
 	if err != nil {

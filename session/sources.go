@@ -33,13 +33,15 @@ type SourceNow struct {
 
 // Sources tells what a session's agent reads by itself.
 type Sources struct {
-	// Implicit is how much that may be, "" when nobody said; Choices are what the runtime can be held to, the first of them unless told otherwise.
+	// Implicit is how much that may be, "" when nobody said; Choices are what the runtime can be held to, the first of
+	// them unless told otherwise.
 	Implicit string
 	Choices  []string
 	Files    []SourceNow
 }
 
-// chosenSources is how much the agent of a new session may read by itself: *runtime.ControlError for what its runtime cannot be held to.
+// chosenSources is how much the agent of a new session may read by itself: *runtime.ControlError for what its runtime
+// cannot be held to.
 func chosenSources(adapter runtime.Adapter, wish string) (string, error) {
 	choices := runtime.CapabilitiesOf(adapter).ImplicitSources
 	switch {
@@ -75,7 +77,8 @@ func storeSources(ctx context.Context, tx database.Tx, sessionID, implicit strin
 
 // inheritSources notes of a session what was noted of the one it was forked from.
 func inheritSources(ctx context.Context, tx database.Tx, from, sessionID string) error {
-	_, err := tx.ExecContext(ctx, `insert into session_sources (session_id, implicit, sources) select $2, implicit, sources from session_sources
+	_, err := tx.ExecContext(ctx,
+		`insert into session_sources (session_id, implicit, sources) select $2, implicit, sources from session_sources
 		where session_id = $1 on conflict do nothing`, database.EncodeText(from), database.EncodeText(sessionID))
 	if err != nil {
 		return fmt.Errorf("note what the agent of session %s reads by itself: %w", sessionID, err)
@@ -84,9 +87,11 @@ func inheritSources(ctx context.Context, tx database.Tx, from, sessionID string)
 }
 
 // readSources is what was noted of a session; known is false when nothing was.
-func readSources(ctx context.Context, q database.Querier, sessionID string) (implicit string, began []runtime.Source, known bool, err error) {
+func readSources(ctx context.Context, q database.Querier, sessionID string) (implicit string, began []runtime.Source,
+	known bool, err error) {
 	var stored string
-	err = q.QueryRowContext(ctx, `select implicit, sources from session_sources where session_id = $1`, database.EncodeText(sessionID)).
+	err = q.QueryRowContext(ctx, `select implicit, sources from session_sources where session_id = $1`,
+		database.EncodeText(sessionID)).
 		Scan(&implicit, &stored)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil, false, nil
@@ -100,7 +105,8 @@ func readSources(ctx context.Context, q database.Querier, sessionID string) (imp
 	return implicit, began, true, nil
 }
 
-// ImplicitSources is how much the agent of a session may read by itself, "" when nobody said, and where the session works.
+// ImplicitSources is how much the agent of a session may read by itself, "" when nobody said, and where the session
+// works.
 func (s *Service) ImplicitSources(ctx context.Context, sessionID string) (implicit, cwd string, err error) {
 	if implicit, _, _, err = readSources(ctx, s.db.Read(), sessionID); err != nil || implicit == "" {
 		return "", "", err
@@ -109,8 +115,9 @@ func (s *Service) ImplicitSources(ctx context.Context, sessionID string) (implic
 	return implicit, stored.Cwd, err
 }
 
-// Sources tells which files a session's agent reads by itself, and which of them are not what they were when the session began. Errors are those
-// of Lookup, *NotOwnerError, and runtime.ErrUnavailable for a runtime this server does not have.
+// Sources tells which files a session's agent reads by itself, and which of them are not what they were when the
+// session began. Errors are those of Lookup, *NotOwnerError, and runtime.ErrUnavailable for a runtime this server does
+// not have.
 func (s *Service) Sources(ctx context.Context, sessionID string) (Sources, error) {
 	session, adapter, err := s.owned(ctx, sessionID)
 	if err != nil {

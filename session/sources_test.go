@@ -8,16 +8,19 @@ import (
 	"harness/runtime"
 )
 
-// What an agent reads by itself is chosen when its session is opened, noted with hashes then, and told with what has changed since, also after a
-// restart; a fork is held to the same, and nothing of it is left of a deleted session. RA-16
+// What an agent reads by itself is chosen when its session is opened, noted with hashes then, and told with what has
+// changed since, also after a restart; a fork is held to the same, and nothing of it is left of a deleted session.
+// RA-16
 func TestSourcesOfASession(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		file := func(name, hash string) runtime.Source {
-			return runtime.Source{Path: "/repo/" + name, Kind: runtime.SourceInstructions, Scope: runtime.SourceOfFolder, Bytes: 1, SHA256: hash}
+			return runtime.Source{Path: "/repo/" + name, Kind: runtime.SourceInstructions, Scope: runtime.SourceOfFolder,
+				Bytes: 1, SHA256: hash}
 		}
 		k.fake.sources = []runtime.Source{file("same", "a"), file("changes", "b"), file("goes", "c")}
 		var refused *runtime.ControlError
-		if _, err := k.Create(t.Context(), Create{ImplicitSources: "none"}); !errors.As(err, &refused) || refused.Field != "implicitSources" ||
+		if _, err := k.Create(t.Context(), Create{ImplicitSources: "none"}); !errors.As(err, &refused) ||
+			refused.Field != "implicitSources" ||
 			!slices.Equal(refused.Enforced, []string{"all", "home"}) || len(k.fake.began) != 0 {
 			t.Errorf("what the runtime cannot be held to: %v", err)
 		}
@@ -36,7 +39,9 @@ func TestSourcesOfASession(t *testing.T) {
 			for _, one := range now.Files {
 				states = append(states, one.Path[len("/repo/"):]+" "+one.State)
 			}
-			if now.Implicit != want || !slices.Equal(states, []string{"same same", "changes changed", "comes added", "goes removed"}) || now.Files[1].Began.SHA256 != "b" {
+			if now.Implicit != want ||
+				!slices.Equal(states, []string{"same same", "changes changed", "comes added", "goes removed"}) ||
+				now.Files[1].Began.SHA256 != "b" {
 				t.Errorf("%s: %+v", want, now)
 			}
 			if implicit, cwd, err := k.ImplicitSources(t.Context(), id); err != nil || implicit != want || cwd != "/repo" {
@@ -54,7 +59,8 @@ func TestSourcesOfASession(t *testing.T) {
 		elsewhere := newID()
 		k.fake.notify(elsewhere, "", "thread/started", nil)
 		k.flush()
-		if now, err := k.Sources(t.Context(), elsewhere); err != nil || now.Implicit != "all" || now.Files[0].State != SourceUnknown || now.Files[0].Began != nil {
+		if now, err := k.Sources(t.Context(), elsewhere); err != nil || now.Implicit != "all" ||
+			now.Files[0].State != SourceUnknown || now.Files[0].Began != nil {
 			t.Errorf("of one that began elsewhere: %+v, %v", now, err)
 		}
 	})

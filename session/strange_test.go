@@ -37,13 +37,14 @@ func openScripted(t *testing.T, db *database.DB) (k *kit, dir string) {
 func (k *kit) scripted() Session {
 	k.t.Helper()
 	network, sandbox := "enabled", "danger-full-access"
-	own, err := k.Create(k.t.Context(), Create{Runtime: scripted.Name, NetworkAccess: &network, FilesystemSandbox: &sandbox})
+	own, err := k.Create(k.t.Context(),
+		Create{Runtime: scripted.Name, NetworkAccess: &network, FilesystemSandbox: &sandbox})
 	k.do(err)
 	return own
 }
 
-// An agent that asks in the name of a session that is not its own, of a deleted one or of none is told no, and its turn goes on; nobody is
-// asked, and no session is changed but by its own words.
+// An agent that asks in the name of a session that is not its own, of a deleted one or of none is told no, and its turn
+// goes on; nobody is asked, and no session is changed but by its own words.
 func TestAStrangeRequestIsAnswered(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -95,7 +96,9 @@ func TestLongNamesAreGivenBack(t *testing.T) {
 			return k.turn(own.ID, turnID)
 		}
 		interrupt := func(turnID string) {
-			k.eventually("the turn is known to run", func() bool { return k.turn(own.ID, turnID).status == runtime.TurnInProgress })
+			k.eventually("the turn is known to run", func() bool {
+				return k.turn(own.ID, turnID).status == runtime.TurnInProgress
+			})
 			_, err := k.Interrupt(t.Context(), own.ID, turnID)
 			k.do(err)
 		}
@@ -104,7 +107,8 @@ func TestLongNamesAreGivenBack(t *testing.T) {
 		}
 		turn := ends("RUN[true]", func(string) {
 			k.eventually("it asks", func() bool { return len(k.pending(own.ID, runtime.RequestApproval)) == 1 })
-			_, err := k.Settle(t.Context(), k.pending(own.ID, runtime.RequestApproval)[0].ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "")
+			_, err := k.Settle(t.Context(), k.pending(own.ID, runtime.RequestApproval)[0].ID, runtime.RequestApproval,
+				runtime.Reply{Decision: "accept"}, "")
 			k.do(err)
 		})
 		if turn.status != runtime.TurnDone {

@@ -19,7 +19,8 @@ const (
 	EventStopped    = "client.session_stopped"
 )
 
-// IDNews is the payload of EventIDResolved and EventIDFailed; RealID is "" in the latter, Reason and Message in the former.
+// IDNews is the payload of EventIDResolved and EventIDFailed; RealID is "" in the latter, Reason and Message in the
+// former.
 type IDNews struct {
 	TemporaryID string `json:"temporary_id"`
 	RealID      string `json:"real_id,omitempty"`
@@ -48,18 +49,22 @@ type temporaries struct {
 // Temporary is an id given out for a session that is still to be opened.
 type Temporary struct{ ID, sessionID, runtime, projectID string }
 
-// PromiseSession gives out a temporary id for a session of a runtime and project. Call KeepPromise once, whatever happens.
+// PromiseSession gives out a temporary id for a session of a runtime and project. Call KeepPromise once, whatever
+// happens.
 func (s *Service) PromiseSession(ctx context.Context, runtimeName, projectID string) (Temporary, error) {
 	id := newID()
 	t := Temporary{ID: temporaryPrefix + id, sessionID: id, runtime: runtimeName, projectID: projectID}
 	at := s.now()
 	s.temporaries.begin(t.ID)
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		if _, err := tx.ExecContext(ctx, `delete from temporary_sessions where created_at < $1 and state <> 'pending'`, at-temporaryKept); err != nil {
+		if _, err := tx.ExecContext(ctx, `delete from temporary_sessions where created_at < $1 and state <> 'pending'`,
+			at-temporaryKept); err != nil {
 			return nil, fmt.Errorf("forget old temporary sessions: %w", err)
 		}
-		_, err := tx.ExecContext(ctx, `insert into temporary_sessions (temporary_id, session_id, runtime, project_id, node_id, state, created_at)
-			values ($1, $2, $3, $4, $5, $6, $7)`, t.ID, id, runtimeName, database.EncodeText(projectID), s.opts.NodeID, temporaryPending, at)
+		_, err := tx.ExecContext(ctx,
+			`insert into temporary_sessions (temporary_id, session_id, runtime, project_id, node_id, state, created_at)
+			values ($1, $2, $3, $4, $5, $6, $7)`, t.ID, id, runtimeName, database.EncodeText(projectID), s.opts.NodeID,
+			temporaryPending, at)
 		if err != nil {
 			return nil, fmt.Errorf("store temporary session %s: %w", t.ID, err)
 		}
@@ -71,8 +76,8 @@ func (s *Service) PromiseSession(ctx context.Context, runtimeName, projectID str
 	return t, err
 }
 
-// KeepPromise opens the session of a temporary id and tells how that went: EventIDResolved or EventIDFailed, one of the two once. word puts
-// an error for clients.
+// KeepPromise opens the session of a temporary id and tells how that went: EventIDResolved or EventIDFailed, one of the
+// two once. word puts an error for clients.
 func (s *Service) KeepPromise(ctx context.Context, t Temporary, in Create, word func(error) string) error {
 	defer s.temporaries.end(t.ID)
 	ctx = context.WithoutCancel(ctx)
@@ -88,7 +93,8 @@ func (s *Service) KeepPromise(ctx context.Context, t Temporary, in Create, word 
 	return errors.Join(err, s.settleTemporary(ctx, t, made.ID, why))
 }
 
-// settleTemporary tells what became of a temporary id. A session that is there is told even when something went wrong with it.
+// settleTemporary tells what became of a temporary id. A session that is there is told even when something went wrong
+// with it.
 func (s *Service) settleTemporary(ctx context.Context, t Temporary, realID, why string) error {
 	news := IDNews{TemporaryID: t.ID, RealID: realID, Runtime: t.runtime, ProjectID: t.projectID}
 	state, kind := temporaryResolved, EventIDResolved
@@ -96,7 +102,8 @@ func (s *Service) settleTemporary(ctx context.Context, t Temporary, realID, why 
 		state, kind, news.Reason, news.Message = temporaryFailed, EventIDFailed, "error", why
 	}
 	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		result, err := tx.ExecContext(ctx, `update temporary_sessions set state = $2, session_id = $3 where temporary_id = $1 and state = 'pending'`,
+		result, err := tx.ExecContext(ctx,
+			`update temporary_sessions set state = $2, session_id = $3 where temporary_id = $1 and state = 'pending'`,
 			t.ID, state, realID)
 		if err != nil {
 			return nil, fmt.Errorf("settle temporary session %s: %w", t.ID, err)
@@ -110,11 +117,13 @@ func (s *Service) settleTemporary(ctx context.Context, t Temporary, realID, why 
 
 // settleTemporaries tells what became of the ids that an earlier process of this node gave out and did not settle.
 func (s *Service) settleTemporaries(ctx context.Context) error {
-	left, err := database.ReadAll(ctx, s.db.Read(), "list temporary sessions", func(row database.Row) (t Temporary, err error) {
-		err = row.Scan(&t.ID, &t.sessionID, &t.runtime, &t.projectID)
-		t.projectID = database.DecodeText(t.projectID)
-		return t, err
-	}, `select temporary_id, session_id, runtime, project_id from temporary_sessions where state = 'pending' and node_id = $1`, s.opts.NodeID)
+	left, err := database.ReadAll(ctx, s.db.Read(), "list temporary sessions",
+		func(row database.Row) (t Temporary, err error) {
+			err = row.Scan(&t.ID, &t.sessionID, &t.runtime, &t.projectID)
+			t.projectID = database.DecodeText(t.projectID)
+			return t, err
+		}, `select temporary_id, session_id, runtime, project_id from temporary_sessions where state = 'pending' and node_id = $1`,
+		s.opts.NodeID)
 	if err != nil {
 		return err
 	}
@@ -126,15 +135,16 @@ func (s *Service) settleTemporaries(ctx context.Context) error {
 		if err != nil && !errors.Is(err, ErrProjectNotFound) && !absent(err) {
 			return err
 		}
-		if err := s.settleTemporary(ctx, t, made.ID, "the server ended before the session was opened; start it again"); err != nil {
+		if err := s.settleTemporary(ctx, t, made.ID,
+			"the server ended before the session was opened; start it again"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// RealID is the session's id for a temporary one, which it waits for while the session is being opened here. Any other id is returned as it
-// is. ErrNotFound for one that is too old, or whose session was never opened.
+// RealID is the session's id for a temporary one, which it waits for while the session is being opened here. Any other
+// id is returned as it is. ErrNotFound for one that is too old, or whose session was never opened.
 func (s *Service) RealID(ctx context.Context, id string) (string, error) {
 	if !strings.HasPrefix(id, temporaryPrefix) {
 		return id, nil
@@ -145,7 +155,8 @@ func (s *Service) RealID(ctx context.Context, id string) (string, error) {
 		return "", ctx.Err()
 	}
 	var real, state string
-	err := s.db.Read().QueryRowContext(ctx, `select session_id, state from temporary_sessions where temporary_id = $1 and created_at > $2`,
+	err := s.db.Read().QueryRowContext(ctx,
+		`select session_id, state from temporary_sessions where temporary_id = $1 and created_at > $2`,
 		database.EncodeText(id), s.now()-temporaryKept).Scan(&real, &state)
 	switch {
 	case errors.Is(err, sql.ErrNoRows), err == nil && state == temporaryFailed:

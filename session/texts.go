@@ -18,7 +18,8 @@ const (
 	textBytes   = 64 << 10
 )
 
-// texts are the words runtimes are in the middle of. Each piece is told to listeners as it comes; the pieces of one text are stored together.
+// texts are the words runtimes are in the middle of. Each piece is told to listeners as it comes; the pieces of one
+// text are stored together.
 type texts struct {
 	buffers   map[string]*textBuffer // by generation
 	lastGroup int64
@@ -30,7 +31,8 @@ func newTexts(now time.Time) texts {
 	return texts{buffers: map[string]*textBuffer{}, lastGroup: now.UnixNano(), wake: make(chan struct{}, 1)}
 }
 
-// textBuffer is what one runtime process is in the middle of saying. All its pieces are stored at once, because its output has one position.
+// textBuffer is what one runtime process is in the middle of saying. All its pieces are stored at once, because its
+// output has one position.
 type textBuffer struct {
 	runtime string
 	// known are the texts that may go on, changed says that what is stored of them is out of date.
@@ -111,8 +113,8 @@ func (p *textBuffer) changedTexts() string {
 	return string(encode(stored))
 }
 
-// resumeTexts takes up the texts a surviving process was in the middle of, where it was heard up to an offset. One that is known already was
-// heard further since.
+// resumeTexts takes up the texts a surviving process was in the middle of, where it was heard up to an offset. One that
+// is known already was heard further since.
 func (s *Service) resumeTexts(generation string, heard int64, stored string) error {
 	if heard == 0 {
 		return nil

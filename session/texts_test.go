@@ -28,15 +28,19 @@ func (p *speaker) say(threadID, turnID, itemID, key, text string) {
 
 func (p *speaker) piece(threadID, turnID, itemID, key, text string) runtime.Signal {
 	quoted := string(encode(text))
-	line := fmt.Sprintf(`{"method":"item/agentMessage/delta","params":{"threadId":%q,"turnId":%q,"itemId":%q,"delta":%s,"key":%q}}`,
+	line := fmt.Sprintf(
+		`{"method":"item/agentMessage/delta","params":{"threadId":%q,"turnId":%q,"itemId":%q,"delta":%s,"key":%q}}`,
 		threadID, turnID, itemID, quoted, key)
 	start := strings.Index(line, `"delta":`) + len(`"delta":`)
-	return runtime.Signal{Kind: runtime.SignalNotification, Method: "item/agentMessage/delta", ThreadID: threadID, TurnID: turnID, ItemID: itemID,
-		Raw: json.RawMessage(line), Change: runtime.TextDelta{Key: key, Start: start, End: start + len(quoted), Into: into[key], Outlives: key == "output"}}
+	return runtime.Signal{Kind: runtime.SignalNotification, Method: "item/agentMessage/delta", ThreadID: threadID,
+		TurnID: turnID, ItemID: itemID, Raw: json.RawMessage(line),
+		Change: runtime.TextDelta{Key: key, Start: start, End: start + len(quoted),
+			Into: into[key], Outlives: key == "output"}}
 }
 
 // into is where the speaker's texts show.
-var into = map[string]string{"text": runtime.TextContent, "output": runtime.TextDetails + "aggregatedOutput", "summary": runtime.TextDetails + "summary/1"}
+var into = map[string]string{"text": runtime.TextContent, "output": runtime.TextDetails + "aggregatedOutput",
+	"summary": runtime.TextDetails + "summary/1"}
 
 // emitAt is emit with the place in the spool.
 func (p *speaker) emitAt(signals ...runtime.Signal) { p.emitState(nil, signals...) }
@@ -253,8 +257,8 @@ func TestTextsEndWithTheirProcess(t *testing.T) {
 	})
 }
 
-// A server that is killed has stored neither the text nor its place in the spool: the next one hears it again, and knows how long the text
-// was before.
+// A server that is killed has stored neither the text nor its place in the spool: the next one hears it again, and
+// knows how long the text was before.
 func TestTextsSurviveTheirServer(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
@@ -263,7 +267,8 @@ func TestTextsSurviveTheirServer(t *testing.T) {
 		p.say(s.ID, turn, "m", "text", "one 😀")
 		p.say(s.ID, turn, "o", "output", "of a command")
 		p.say(s.ID, turn, "gone", "text", "never completed")
-		p.emitAt(runtime.Signal{Kind: runtime.SignalNotification, Method: "some/thing", Raw: json.RawMessage(`{"method":"some/thing"}`)})
+		p.emitAt(runtime.Signal{Kind: runtime.SignalNotification, Method: "some/thing",
+			Raw: json.RawMessage(`{"method":"some/thing"}`)})
 		k.flush()
 		kept := p.offset
 		p.say(s.ID, turn, "m", "text", " two")
@@ -296,7 +301,8 @@ func TestTextsSurviveTheirServer(t *testing.T) {
 		if last.ref.Offset != 0 || last.item != "gone" {
 			t.Errorf("a text that ended with its turn goes on: %+v", last)
 		}
-		want := map[string]string{"m/text": "one 😀 two three", "o/output": "of a command, late", "gone/text": "never completed"}
+		want := map[string]string{"m/text": "one 😀 two three", "o/output": "of a command, late",
+			"gone/text": "never completed"}
 		if texts := textsOf(t, got[:len(got)-1]); fmt.Sprint(texts) != fmt.Sprint(want) {
 			t.Errorf("stored %q, want %q", texts, want)
 		}

@@ -12,8 +12,8 @@ import (
 	"harness/database"
 )
 
-// ToolsError says that a session cannot be given the client tools that were asked for: runtimes take them when a conversation begins, and
-// would ignore them later.
+// ToolsError says that a session cannot be given the client tools that were asked for: runtimes take them when a
+// conversation begins, and would ignore them later.
 type ToolsError struct {
 	SessionID string
 	// Known says whether the tools of the session are known here, Names what they are called.
@@ -23,12 +23,14 @@ type ToolsError struct {
 
 // Error implements error.
 func (e *ToolsError) Error() string {
-	const remedy = "Its runtime takes tools only when a session is created: leave the field out to go on with them, or create a session with other tools"
+	const remedy = "Its runtime takes tools only when a session is created: leave the field out to go on with them, " +
+		"or create a session with other tools"
 	switch {
 	case !e.Known:
 		return "The tools of this session are not known here. " + remedy
 	case len(e.Names) == 0:
-		return "This session has no tools. Its runtime takes tools only when a session is created: leave the field out, or create a session with these tools"
+		return "This session has no tools. Its runtime takes tools only when a session is created: leave the field out, " +
+			"or create a session with these tools"
 	}
 	return "This session has other tools (" + strings.Join(e.Names, ", ") + "). " + remedy
 }
@@ -52,7 +54,8 @@ func parseTools(raw []byte) ([]clientTool, error) {
 	return tools, nil
 }
 
-// checkTools refuses with *ToolsError client tools that are not those the session has. wanted nil asks for none in particular.
+// checkTools refuses with *ToolsError client tools that are not those the session has. wanted nil asks for none in
+// particular.
 func (s *Service) checkTools(ctx context.Context, sessionID string, wanted json.RawMessage) error {
 	if len(wanted) == 0 {
 		return nil
@@ -62,7 +65,8 @@ func (s *Service) checkTools(ctx context.Context, sessionID string, wanted json.
 		return err
 	}
 	var stored sql.NullString
-	err = s.db.Read().QueryRowContext(ctx, `select dynamic_tools from sessions where id = $1`, database.EncodeText(sessionID)).Scan(&stored)
+	err = s.db.Read().QueryRowContext(ctx, `select dynamic_tools from sessions where id = $1`,
+		database.EncodeText(sessionID)).Scan(&stored)
 	if err != nil {
 		return fmt.Errorf("read the tools of session %s: %w", sessionID, err)
 	}

@@ -90,10 +90,13 @@ func TestLateItemsAndUnknownTurns(t *testing.T) {
 		turnID := k.send(s.ID)
 		k.fake.item(s.ID, turnID, runtime.Item{ID: "a", Role: "assistant", Type: "agentMessage"}, false)
 		k.fake.end(s.ID, turnID, runtime.TurnDone)
-		k.fake.item(s.ID, turnID, runtime.Item{ID: "a", Role: "assistant", Type: "agentMessage", Content: "late", CompletedAt: 7}, true)
-		k.fake.item(s.ID, turnID, runtime.Item{ID: "c", Role: "system", Type: "commandExecution", Content: "c", Details: "{}"}, true)
+		k.fake.item(s.ID, turnID, runtime.Item{ID: "a", Role: "assistant", Type: "agentMessage", Content: "late",
+			CompletedAt: 7}, true)
+		k.fake.item(s.ID, turnID, runtime.Item{ID: "c", Role: "system", Type: "commandExecution", Content: "c",
+			Details: "{}"}, true)
 		entries := k.stored(s.ID)
-		if len(entries) != 2 || entries[0].Content != "late" || entries[0].Status != transcript.Complete || *entries[1].Details != "{}" {
+		if len(entries) != 2 || entries[0].Content != "late" || entries[0].Status != transcript.Complete ||
+			*entries[1].Details != "{}" {
 			t.Errorf("stored %+v", entries)
 		}
 		if n := len(k.events("transcript_updated")); n != 0 {
@@ -112,12 +115,13 @@ func TestMessageOptionsAreKept(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		model, policy := "m", "never"
-		_, err := k.Send(t.Context(), s.ID, Message{Input: []json.RawMessage{[]byte(`{"type":"image"}`)}, Text: "a<b", Model: &model,
-			ApprovalPolicy: &policy, Effort: "low"})
+		_, err := k.Send(t.Context(), s.ID, Message{Input: []json.RawMessage{[]byte(`{"type":"image"}`)}, Text: "a<b",
+			Model: &model, ApprovalPolicy: &policy, Effort: "low"})
 		k.do(err)
 		k.send(s.ID)
 		turns, _ := k.fake.seen()
-		if got := turns[0]; got.Model != "m" || got.ApprovalPolicy != "never" || got.Effort != "low" || got.Sandbox != "read-only" ||
+		if got := turns[0]; got.Model != "m" || got.ApprovalPolicy != "never" || got.Effort != "low" ||
+			got.Sandbox != "read-only" ||
 			got.Cwd != "/repo" || string(got.Input[0]) != `{"type":"text","text":"a<b"}` || len(got.Input) != 2 {
 			t.Errorf("first turn ran with %+v", got)
 		}
@@ -125,7 +129,8 @@ func TestMessageOptionsAreKept(t *testing.T) {
 			t.Errorf("second turn ran with %+v", got)
 		}
 		again, err := k.reopen().Lookup(t.Context(), s.ID)
-		if err != nil || *again.Controls.Model != "m" || again.Controls.ApprovalPolicy != "never" || again.Controls.Settings == nil {
+		if err != nil || *again.Controls.Model != "m" || again.Controls.ApprovalPolicy != "never" ||
+			again.Controls.Settings == nil {
 			t.Errorf("after a restart: %+v, %v", again.Controls, err)
 		}
 	})
@@ -156,7 +161,8 @@ func TestMetaOfSignals(t *testing.T) {
 				t.Errorf("thread/started names %+v", ref)
 			}
 		}
-		for i, want := range []struct{ turn, title string }{{"", NewChatTitle}, {turnID, NewChatTitle}, {turnID, NewChatTitle}, {turnID, NewChatTitle}, {"", NewChatTitle}} {
+		for i, want := range []struct{ turn, title string }{{"", NewChatTitle}, {turnID, NewChatTitle},
+			{turnID, NewChatTitle}, {turnID, NewChatTitle}, {"", NewChatTitle}} {
 			if got := notes[i+1]; got.TurnID != want.turn || got.Session.Title != want.title || got.ReceivedAt == 0 {
 				t.Errorf("notification %d: %+v %+v, want %+v", i+1, got, got.Session, want)
 			}

@@ -36,8 +36,10 @@ func (p pair) running(s Session) string {
 	p.load(s.Runtime, s.ID)
 	now, err := p.shown(p.t.Context(), s.ID)
 	p.do(err)
-	if stored, err := runningTurn(p.t.Context(), p.db.Read(), s.ID); err != nil || stored != p.view.active(s.ID) || stored != now.Activity.ActiveTurnID {
-		p.t.Errorf("session %s: turn %q is stored, %q in the view, %q shown, %v", s.ID, stored, p.view.active(s.ID), now.Activity.ActiveTurnID, err)
+	if stored, err := runningTurn(p.t.Context(), p.db.Read(), s.ID); err != nil || stored != p.view.active(s.ID) ||
+		stored != now.Activity.ActiveTurnID {
+		p.t.Errorf("session %s: turn %q is stored, %q in the view, %q shown, %v", s.ID, stored, p.view.active(s.ID),
+			now.Activity.ActiveTurnID, err)
 	}
 	return now.Activity.ActiveTurnID
 }
@@ -118,13 +120,15 @@ func TestExitBeforeTheAnswer(t *testing.T) {
 			return runtime.StartedTurn{TurnID: turnID}, nil
 		}
 		first := p.send(one.ID)
-		if turn := p.turn(one.ID, first); turn.status != runtime.TurnInterrupted || p.running(one) != "" || p.running(two) != second {
+		if turn := p.turn(one.ID, first); turn.status != runtime.TurnInterrupted || p.running(one) != "" ||
+			p.running(two) != second {
 			t.Errorf("stored %+v; %q and %q run", turn, p.running(one), p.running(two))
 		}
 	})
 }
 
-// Two runtimes call their conversations the same: each word goes to its own runtime's session, and one about the other's to none.
+// Two runtimes call their conversations the same: each word goes to its own runtime's session, and one about the
+// other's to none.
 func TestEqualIDsNeverMeet(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		codex := p.create()
@@ -150,17 +154,20 @@ func TestEqualIDsNeverMeet(t *testing.T) {
 		p.view.mu.Unlock()
 		p.other.item(codex.ID, "t1", runtime.Item{ID: "i", Role: "assistant", Type: "agentMessage", Content: "mine"}, true)
 		p.fake.item(codex.ID, began, runtime.Item{ID: "i", Role: "assistant", Type: "agentMessage", Content: "codex's"}, true)
-		if a, b := p.stored(other.ID), p.stored(codex.ID); len(a) != 1 || a[0].Content != "mine" || len(b) != 1 || b[0].Content != "codex's" {
+		if a, b := p.stored(other.ID), p.stored(codex.ID); len(a) != 1 || a[0].Content != "mine" || len(b) != 1 ||
+			b[0].Content != "codex's" {
 			t.Errorf("stored %+v and %+v", a, b)
 		}
 
-		// A word about the other runtime's session is nobody's: not by its id, not in a listing, not by a new conversation of that name.
+		// A word about the other runtime's session is nobody's: not by its id, not in a listing, not by a new conversation of
+		// that name.
 		before := len(p.records())
 		entries := len(p.stored(other.ID))
 		p.fake.end(other.ID, "t1", runtime.TurnDone)
 		p.fake.item(other.ID, "t1", runtime.Item{ID: "j", Role: "assistant", Type: "agentMessage", Content: "strange"}, true)
 		p.fake.ask(other.ID, "t1", 7, runtime.RequestApproval, "m", "{}")
-		if p.running(other) != "t1" || len(p.stored(other.ID)) != entries || len(p.pending(other.ID, runtime.RequestApproval)) != 0 {
+		if p.running(other) != "t1" || len(p.stored(other.ID)) != entries ||
+			len(p.pending(other.ID, runtime.RequestApproval)) != 0 {
 			t.Errorf("codex changed a session of another runtime")
 		}
 		for _, record := range p.records()[before:] {
@@ -183,13 +190,15 @@ func TestEqualIDsNeverMeet(t *testing.T) {
 		if made, err := p.Create(t.Context(), Create{}); !errors.Is(err, ErrForeignConversation) {
 			t.Errorf("made %+v, %v", made, err)
 		}
-		if now, err := p.Lookup(t.Context(), other.ID); err != nil || now.Runtime != "other" || now.Title != NewChatTitle || string(now.Thread) == `"codex's"` {
+		if now, err := p.Lookup(t.Context(), other.ID); err != nil || now.Runtime != "other" || now.Title != NewChatTitle ||
+			string(now.Thread) == `"codex's"` {
 			t.Errorf("it is %+v by now, %v", now, err)
 		}
 	})
 }
 
-// What one runtime says of a conversation that was deleted brings nothing back, whatever it calls it; the same name is free for another one.
+// What one runtime says of a conversation that was deleted brings nothing back, whatever it calls it; the same name is
+// free for another one.
 func TestLateWordsOfADeletedConversation(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		gone := p.session("a")
@@ -260,12 +269,14 @@ func TestRuntimeOfASession(t *testing.T) {
 		p.do(err)
 		other := p.session("a")
 		codex := p.create()
-		if other.Controls.Model != nil || p.other.began[0].Model != "" || codex.Controls.Model == nil || *codex.Controls.Model != model {
+		if other.Controls.Model != nil || p.other.began[0].Model != "" || codex.Controls.Model == nil ||
+			*codex.Controls.Model != model {
 			t.Errorf("models %v and %v: the default one is the default runtime's", other.Controls.Model, codex.Controls.Model)
 		}
 
 		var unknown *UnknownRuntimeError
-		if _, err := p.Create(t.Context(), Create{Runtime: "cohdex"}); !errors.As(err, &unknown) || fmt.Sprint(unknown.Known) != "[codex other]" {
+		if _, err := p.Create(t.Context(), Create{Runtime: "cohdex"}); !errors.As(err, &unknown) ||
+			fmt.Sprint(unknown.Known) != "[codex other]" {
 			t.Errorf("a runtime nobody has: %v", err)
 		}
 		p.other.mu.Lock()
@@ -298,7 +309,8 @@ func TestSessionsOfAFormerRuntime(t *testing.T) {
 		turnID := p.send(s.ID)
 		p.do(p.UpsertTranscript(t.Context(), s.ID, said("kept")))
 		k := p.reopen() // with codex alone
-		if detail, err := k.Get(t.Context(), s.ID); err != nil || len(detail.Transcript) == 0 || detail.Session.Runtime != "other" {
+		if detail, err := k.Get(t.Context(), s.ID); err != nil || len(detail.Transcript) == 0 ||
+			detail.Session.Runtime != "other" {
 			t.Errorf("read %+v, %v", detail, err)
 		}
 		if turn := k.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted {
@@ -316,7 +328,8 @@ func TestSessionsOfAFormerRuntime(t *testing.T) {
 	})
 }
 
-// Every frame of what another runtime said names it: its lines, its texts, and lines of ours that speak for it. Those of codex name none.
+// Every frame of what another runtime said names it: its lines, its texts, and lines of ours that speak for it. Those
+// of codex name none.
 func TestFramesNameTheirRuntime(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		other, codex := p.session("a"), p.create()
@@ -346,7 +359,8 @@ func TestFramesNameTheirRuntime(t *testing.T) {
 	})
 }
 
-// A session that is put away or deleted gives its process back; the one process for all of another runtime is left alone.
+// A session that is put away or deleted gives its process back; the one process for all of another runtime is left
+// alone.
 func TestWhatIsPutAwayKeepsNoProcess(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		away, gone, codex := p.session("a"), p.session("b"), p.create()

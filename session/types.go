@@ -1,7 +1,8 @@
-// Package session owns projects, sessions, their controls, turns and interactive requests: the state behind the REST resources.
+// Package session owns projects, sessions, their controls, turns and interactive requests: the state behind the REST
+// resources.
 //
-// It turns runtime signals into stored state and journal events, and client wishes into runtime calls. It must never know HTTP, a
-// websocket, or a provider's JSON shapes.
+// It turns runtime signals into stored state and journal events, and client wishes into runtime calls. It must never
+// know HTTP, a websocket, or a provider's JSON shapes.
 package session
 
 import (
@@ -27,14 +28,16 @@ type Project struct {
 
 // Controls are the settings a session's turns run with. A nil Model means the runtime's default.
 type Controls struct {
-	Model             *string                    `json:"model"`
-	ApprovalPolicy    string                     `json:"approvalPolicy"`    // untrusted, on-failure, on-request or never
-	NetworkAccess     string                     `json:"networkAccess"`     // restricted or enabled
-	FilesystemSandbox string                     `json:"filesystemSandbox"` // read-only, workspace-write or danger-full-access
+	Model          *string `json:"model"`
+	ApprovalPolicy string  `json:"approvalPolicy"` // untrusted, on-failure, on-request or never
+	NetworkAccess  string  `json:"networkAccess"`  // restricted or enabled
+	// read-only, workspace-write or danger-full-access
+	FilesystemSandbox string                     `json:"filesystemSandbox"`
 	Settings          map[string]json.RawMessage `json:"settings"`
 }
 
-// Session is one conversation as the harness stores it. Times are in ms. For codex the id is the thread id, as clients expect.
+// Session is one conversation as the harness stores it. Times are in ms. For codex the id is the thread id, as clients
+// expect.
 type Session struct {
 	ID      string
 	Runtime string
@@ -52,8 +55,8 @@ type Session struct {
 	Archived         bool
 	CreatedAt        int64
 	UpdatedAt        int64
-	// Capabilities is what its runtime could do when the session was opened (runtime.Capabilities as JSON); in Detail of one that began
-	// elsewhere what it can do now, nil when that runtime is not configured.
+	// Capabilities is what its runtime could do when the session was opened (runtime.Capabilities as JSON); in Detail of
+	// one that began elsewhere what it can do now, nil when that runtime is not configured.
 	Capabilities json.RawMessage
 	// Activity is what goes on in it now; not filled in by Lookup.
 	Activity Activity
@@ -85,7 +88,8 @@ type Activity struct {
 	PendingCount int64
 	// LastError is why the last turn failed; nil when it did not, and once another one runs.
 	LastError *TurnError
-	// RetryableTurnID is the last turn when it was cut off before any tool ran, so that it can be tried again (Service.Retry); "" otherwise.
+	// RetryableTurnID is the last turn when it was cut off before any tool ran, so that it can be tried again
+	// (Service.Retry); "" otherwise.
 	RetryableTurnID string
 }
 
@@ -100,13 +104,17 @@ type TurnError struct {
 type Detail struct {
 	Session    Session
 	Transcript []transcript.Entry
-	// Older and Newer are the cursors that go on from a window, "" where there is nothing more for now and when the whole was read.
+	// Older and Newer are the cursors that go on from a window, "" where there is nothing more for now and when the whole
+	// was read.
 	Older, Newer string
-	// Pos is the cursor of the event stream at which what was read is true: what happened before is in it, what comes after that cursor is not.
+	// Pos is the cursor of the event stream at which what was read is true: what happened before is in it, what comes
+	// after that cursor is not.
 	Pos int64
-	// HistoryPending says that what its runtime stored of it before it came here, or behind this server's back, is not in the transcript yet.
+	// HistoryPending says that what its runtime stored of it before it came here, or behind this server's back, is not in
+	// the transcript yet.
 	HistoryPending bool
-	// Version names what was read: it is another one after any change of the session or an entry. "" when it can not be told.
+	// Version names what was read: it is another one after any change of the session or an entry. "" when it can not be
+	// told.
 	Version string
 	// Unchanged says that the reader has this version already; Transcript is left empty.
 	Unchanged bool
@@ -126,8 +134,8 @@ type Reading struct {
 	Has func(version string) bool
 }
 
-// Create are the wishes of a new session; nil fields take the stored defaults. Runtime is the server's default one when "". A system-owned
-// session without a Model has its runtime's.
+// Create are the wishes of a new session; nil fields take the stored defaults. Runtime is the server's default one when
+// "". A system-owned session without a Model has its runtime's.
 type Create struct {
 	// ID is that of the session where its runtime takes one, "" for a new one.
 	ID                string
@@ -139,7 +147,8 @@ type Create struct {
 	FilesystemSandbox *string
 	DynamicTools      json.RawMessage
 	SystemOwned       bool
-	// ImplicitSources is how much the agent may read by itself: one of its runtime's runtime.Capabilities.ImplicitSources, the first when "".
+	// ImplicitSources is how much the agent may read by itself: one of its runtime's runtime.Capabilities.ImplicitSources,
+	// the first when "".
 	ImplicitSources string
 }
 
@@ -167,7 +176,8 @@ type Page struct {
 
 // Message is a user's message to a session. Options given are stored as the session's controls, except Effort.
 type Message struct {
-	// Input are native input parts; Text is a shorthand for one text part before them, Images (URLs) for image parts behind it.
+	// Input are native input parts; Text is a shorthand for one text part before them, Images (URLs) for image parts
+	// behind it.
 	Text              string
 	Images            []string
 	Input             []json.RawMessage
@@ -240,7 +250,8 @@ var (
 	ErrTurnUnsettled = errors.New("it is not known yet whether the turn began")
 	// ErrTurnUnknown: whether a turn began, or which one it is, will not be known.
 	ErrTurnUnknown = errors.New("it cannot be told whether the turn began")
-	// ErrNotMaterialized: the session's runtime has nothing stored under its id, so it can not be archived, unarchived or resumed.
+	// ErrNotMaterialized: the session's runtime has nothing stored under its id, so it can not be archived, unarchived or
+	// resumed.
 	ErrNotMaterialized = errors.New("session has nothing stored in its runtime")
 	// ErrDefaultsLocked: the controls of new sessions are set by configuration.
 	ErrDefaultsLocked = errors.New("default controls are locked by configuration (SESSION_DEFAULTS_LOCKED)")

@@ -31,8 +31,8 @@ func (s *Service) Turn(ctx context.Context, sessionID, turnID string) (TurnState
 	return TurnState{Status: turn.status, Error: turn.failure, Passes: passes}, true, err
 }
 
-// TurnEntries reads the entries of one turn in reading order, as they are stored but with the texts that are still being written. Like Turn it
-// costs the same however many turns the session has. *DeletedError, ErrNotFound.
+// TurnEntries reads the entries of one turn in reading order, as they are stored but with the texts that are still
+// being written. Like Turn it costs the same however many turns the session has. *DeletedError, ErrNotFound.
 func (s *Service) TurnEntries(ctx context.Context, sessionID, turnID string) (entries []transcript.Entry, err error) {
 	return entries, s.db.Snapshot(ctx, func(q database.Querier) error {
 		if _, err := presence(ctx, q, sessionID); err != nil {
@@ -45,9 +45,11 @@ func (s *Service) TurnEntries(ctx context.Context, sessionID, turnID string) (en
 	})
 }
 
-// UpsertTranscriptIn is UpsertTranscript as part of another package's unit: entry and event commit with that package's own rows. A session that
-// is not there (any more) has nothing upserted, and an entry that changes nothing is not announced.
-func (s *Service) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) ([]journal.Event, error) {
+// UpsertTranscriptIn is UpsertTranscript as part of another package's unit: entry and event commit with that package's
+// own rows. A session that is not there (any more) has nothing upserted, and an entry that changes nothing is not
+// announced.
+func (s *Service) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
+	[]journal.Event, error) {
 	systemOwned, err := presence(ctx, tx, sessionID)
 	if absent(err) {
 		return nil, nil

@@ -19,25 +19,27 @@ import (
 	"harness/transcript"
 )
 
-// upserts gathers the single entries that clients put into transcripts at the same time into one unit: while one transaction commits, the
-// next upserts wait for the following one anyway, and together they need a few statements where each alone needs four. Those of several
-// entries have a lane of their own (bulkUpserts).
+// upserts gathers the single entries that clients put into transcripts at the same time into one unit: while one
+// transaction commits, the next upserts wait for the following one anyway, and together they need a few statements
+// where each alone needs four. Those of several entries have a lane of their own (bulkUpserts).
 type upserts struct {
 	many *semaphore.Weighted // maxManyEntries
 
 	mu   sync.Mutex
 	open *upsertBatch // on its way to the writer, and takes more
-	// company is how many upserts were under way when the last unit ended, running how many of them have left open. Clients that write one
-	// entry after the other are back in a moment: a unit of all of them costs little more than one of half of them. Where the next unit can run
-	// while one is brought to the disk, and that does not take long, the halves have turns.
+	// company is how many upserts were under way when the last unit ended, running how many of them have left open.
+	// Clients that write one entry after the other are back in a moment: a unit of all of them costs little more than one
+	// of half of them. Where the next unit can run while one is brought to the disk, and that does not take long, the
+	// halves have turns.
 	company, running int
 }
 
-// maxManyEntries bounds the entries of upserts of several that wait for their turn: who comes with more waits without being encoded.
+// maxManyEntries bounds the entries of upserts of several that wait for their turn: who comes with more waits without
+// being encoded.
 const maxManyEntries = 2048
 
-// maxGathered and maxGatheredBytes bound the single entries and the bytes of events of one unit, unless one entry alone has more. The
-// journal puts several units into one transaction.
+// maxGathered and maxGatheredBytes bound the single entries and the bytes of events of one unit, unless one entry alone
+// has more. The journal puts several units into one transaction.
 const (
 	maxGathered      = 256
 	maxGatheredBytes = 512 << 10
@@ -80,11 +82,13 @@ func (s *Service) UpsertTranscript(ctx context.Context, sessionID string, entry 
 	return err
 }
 
-// UpsertTranscripts stores entries one after the other by the rules of package transcript and announces each as it was sent: all of them
-// or, with an error, none; of a great many, readers may see the first before the last. It returns each as JSON. It costs no runtime call: a
-// session nobody here knows is ErrNotFound, a deleted one *DeletedError. When ctx ends before, the store refuses
-// meanwhile, or fails between the transactions of a great many, they may still be stored.
-func (s *Service) UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) ([]json.RawMessage, error) {
+// UpsertTranscripts stores entries one after the other by the rules of package transcript and announces each as it was
+// sent: all of them or, with an error, none; of a great many, readers may see the first before the last. It returns
+// each as JSON. It costs no runtime call: a session nobody here knows is ErrNotFound, a deleted one *DeletedError. When
+// ctx ends before, the store refuses meanwhile, or fails between the transactions of a great many, they may still be
+// stored.
+func (s *Service) UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) (
+	[]json.RawMessage, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return nil, err
 	}
@@ -133,8 +137,8 @@ func (q *upserts) admit(ctx context.Context, u *upsert) error {
 	return q.many.Acquire(ctx, u.weight)
 }
 
-// join puts an upsert into the unit that is open, or opens one, which is to be submitted then. overlaps says that units of half the company are
-// better than units of all (journal.Overlaps).
+// join puts an upsert into the unit that is open, or opens one, which is to be submitted then. overlaps says that units
+// of half the company are better than units of all (journal.Overlaps).
 func (q *upserts) join(s *Service, u *upsert, overlaps bool) (batch *upsertBatch, first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -228,8 +232,8 @@ func (b *upsertBatch) done(_ []journal.Record, err error) {
 	}
 }
 
-// upsertAll stores the upserts of sessions that are there; the others' refusal is left in them. Its events are the first of the unit: entries
-// refer to them by position.
+// upsertAll stores the upserts of sessions that are there; the others' refusal is left in them. Its events are the
+// first of the unit: entries refer to them by position.
 func (s *Service) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) ([]journal.Event, error) {
 	owned, err := presences(ctx, tx, all)
 	if err != nil {
@@ -267,7 +271,8 @@ func (s *Service) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) 
 	return events, s.entries.UpsertAll(ctx, tx, puts)
 }
 
-// presences tells of the sessions that have a row whether they are system-owned, and leaves in the others' upserts why they have none.
+// presences tells of the sessions that have a row whether they are system-owned, and leaves in the others' upserts why
+// they have none.
 func presences(ctx context.Context, tx database.Tx, all []*upsert) (map[string]bool, error) {
 	owned := make(map[string]bool, 1)
 	absentees := make(map[string]error)

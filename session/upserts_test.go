@@ -26,8 +26,10 @@ func randomEntries(random *rand.Rand, n int) []transcript.Entry {
 	for i := range entries {
 		at := random.Int64N(100)
 		entries[i] = transcript.Entry{
-			MessageID: fmt.Sprintf("m%d\x00", random.IntN(n)), TurnID: fmt.Sprintf("t%d", random.IntN(3)), Role: "assistant", Type: "x",
-			Content: fmt.Sprintf("<%d>\u2028", i), Status: []transcript.Status{transcript.Streaming, transcript.Complete, transcript.Failed}[random.IntN(3)],
+			MessageID: fmt.Sprintf("m%d\x00", random.IntN(n)), TurnID: fmt.Sprintf("t%d", random.IntN(3)),
+			Role: "assistant", Type: "x", Content: fmt.Sprintf("<%d>\u2028", i),
+			Status: []transcript.Status{transcript.Streaming, transcript.Complete,
+				transcript.Failed}[random.IntN(3)],
 		}
 		if random.IntN(2) == 0 {
 			entries[i].StartedAt, entries[i].Details = &at, &entries[i].Content
@@ -36,7 +38,8 @@ func randomEntries(random *rand.Rand, n int) []transcript.Entry {
 	return entries
 }
 
-// Many entries at once leave the transcript and the events that the same entries leave one by one, but for names and times.
+// Many entries at once leave the transcript and the events that the same entries leave one by one, but for names and
+// times.
 func TestUpsertsAtOnceEqualUpsertsOneByOne(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		for _, systemOwned := range []bool{false, true} {
@@ -149,8 +152,8 @@ func (f fates) check(k *kit) {
 	}
 }
 
-// Upserts that share a unit share no fate: one for a session that is not there is refused as a whole, and when the unit fails each is
-// tried alone.
+// Upserts that share a unit share no fate: one for a session that is not there is refused as a whole, and when the unit
+// fails each is tried alone.
 func TestUpsertsOfOneUnitShareNoFate(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		fates := k.fates()
@@ -167,7 +170,8 @@ func TestUpsertsOfOneUnitShareNoFate(t *testing.T) {
 			}
 			release()
 			fates.check(k)
-			if stored, events := len(k.stored(fates.kept)), len(k.events("transcript_updated")); stored != round+1 || events != round+1 {
+			if stored, events := len(k.stored(fates.kept)), len(k.events("transcript_updated")); stored != round+1 ||
+				events != round+1 {
 				t.Errorf("round %d: %d entries, %d events", round, stored, events)
 			}
 		}
@@ -220,7 +224,8 @@ func TestUpsertsOfOneUnitKeepTheirTraces(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := &kit{t: t, fake: &fake{generation: newID()}, log: log}
-		k.Service = New(Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{k.fake}, NodeID: "node", Defaults: testControls, WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
+		k.Service = New(Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{k.fake}, NodeID: "node",
+			Defaults: testControls, WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
 		k.fake.sink = k.Sink("codex")
 		k.do(k.Start(t.Context()))
 		t.Cleanup(k.close)
@@ -238,7 +243,8 @@ func TestUpsertsOfOneUnitKeepTheirTraces(t *testing.T) {
 			}
 			want += "," + fmt.Sprint(i) + ";"
 			group.Go(func() {
-				if err := k.UpsertTranscript(ctx, s.ID, transcript.Entry{MessageID: fmt.Sprint(i), Status: transcript.Complete}); err != nil {
+				if err := k.UpsertTranscript(ctx, s.ID,
+					transcript.Entry{MessageID: fmt.Sprint(i), Status: transcript.Complete}); err != nil {
 					t.Error(err)
 				}
 			})

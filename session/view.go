@@ -7,9 +7,10 @@ import (
 	"harness/stream"
 )
 
-// view is what must be known the moment a signal arrives, without asking the store: who runs a turn, how a session is called. It is
-// written in commit order (Service.order), so an event's meta says what was true at the event's place in the journal. What is not in it is
-// read from the store when it is needed; what nobody needed for a while is left out again (evict.go).
+// view is what must be known the moment a signal arrives, without asking the store: who runs a turn, how a session is
+// called. It is written in commit order (Service.order), so an event's meta says what was true at the event's place in
+// the journal. What is not in it is read from the store when it is needed; what nobody needed for a while is left out
+// again (evict.go).
 type view struct {
 	now     func() int64 // ms
 	mu      sync.Mutex
@@ -46,7 +47,8 @@ type thread struct {
 	named int
 	// used is when it was last looked at, as a count of looks and in ms.
 	used, usedAt int64
-	// managed is when (ms) a client last changed what the runtime's listing also tells; a listing asked for earlier is out of date.
+	// managed is when (ms) a client last changed what the runtime's listing also tells; a listing asked for earlier is out
+	// of date.
 	managed int64
 	// idle are closed when no turn runs any more.
 	idle []chan struct{}
@@ -57,8 +59,8 @@ type thread struct {
 const rememberedTurns = 8
 
 func newView(now func() int64, limits *limits) *view {
-	return &view{now: now, keep: keptThreads, threads: map[string]*thread{}, natives: map[nativeKey]string{}, limits: limits,
-		live: map[processKey]string{}, exited: map[string]string{}}
+	return &view{now: now, keep: keptThreads, threads: map[string]*thread{}, natives: map[nativeKey]string{},
+		limits: limits, live: map[processKey]string{}, exited: map[string]string{}}
 }
 
 // get returns a copy of a thread.
@@ -157,7 +159,8 @@ func (v *view) change(id string, edit func(*thread)) {
 	}
 }
 
-// release takes the people's threads of a project out of it, only the one of the given id unless that is "", and returns which.
+// release takes the people's threads of a project out of it, only the one of the given id unless that is "", and
+// returns which.
 func (v *view) release(projectID, only string) (released []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -241,5 +244,6 @@ func (t thread) meta(id string) stream.Meta {
 	if t.deleted {
 		return stream.Meta{Purged: true, SystemOwned: t.systemOwned}
 	}
-	return stream.Meta{SystemOwned: t.systemOwned, Session: &stream.SessionRef{ID: id, Title: t.title, ProjectID: t.projectID}}
+	return stream.Meta{SystemOwned: t.systemOwned,
+		Session: &stream.SessionRef{ID: id, Title: t.title, ProjectID: t.projectID}}
 }

@@ -21,8 +21,8 @@ func (v *view) size() int {
 	return len(v.threads)
 }
 
-// The view holds as many sessions as it may, and those in which something runs or is not committed yet; what was left out is as it was when
-// it is needed again.
+// The view holds as many sessions as it may, and those in which something runs or is not committed yet; what was left
+// out is as it was when it is needed again.
 func TestViewIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		const keep = 16
@@ -76,7 +76,8 @@ func TestViewIsBounded(t *testing.T) {
 		k.eventually("there is room again", func() bool { return k.view.size() <= keep+keep/8+1 })
 		events := k.records()
 		for _, record := range events {
-			if record.SessionID == quiet[0].ID && record.Type == stream.EventNotification && metaOf(t, record).ReceivedAt > time.Now().Add(time.Minute).UnixMilli() {
+			if record.SessionID == quiet[0].ID && record.Type == stream.EventNotification &&
+				metaOf(t, record).ReceivedAt > time.Now().Add(time.Minute).UnixMilli() {
 				if meta := metaOf(t, record); meta.Session == nil || meta.Session.Title != "quiet" {
 					t.Errorf("an event of a session that was left out tells %+v", meta.Session)
 				}
@@ -106,7 +107,10 @@ func TestViewFollowsOtherNodes(t *testing.T) {
 		k.do(err)
 		_, err = other.AssignProject(t.Context(), s.ID, &project.ID)
 		k.do(err)
-		k.eventually("the project shows", func() bool { got := shown(); return got.ProjectID != nil && *got.ProjectID == project.ID })
+		k.eventually("the project shows", func() bool {
+			got := shown()
+			return got.ProjectID != nil && *got.ProjectID == project.ID
+		})
 		_, err = other.MoveChats(t.Context(), project.ID, false)
 		k.do(err)
 		k.eventually("the project is left", func() bool { return shown().ProjectID == nil })
@@ -127,7 +131,8 @@ func TestViewFollowsOtherNodes(t *testing.T) {
 	})
 }
 
-// An event's meta names the project its session had at the event's place in the journal, however assignments and events come together.
+// An event's meta names the project its session had at the event's place in the journal, however assignments and events
+// come together.
 func TestMetaIsTrueAtItsPlace(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		var projects []Project

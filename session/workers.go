@@ -16,18 +16,20 @@ type AgentSession struct {
 	SessionID string
 }
 
-// Workers is what gives owners their worker sessions. An owner is a project's id, or "session:<id>" for a session outside projects.
+// Workers is what gives owners their worker sessions. An owner is a project's id, or "session:<id>" for a session
+// outside projects.
 type Workers interface {
 	// WorkerSessions lists the owner's workers by agent; an owner nobody works for has none.
 	WorkerSessions(ctx context.Context, owner string) ([]AgentSession, error)
-	// DismissWorkersIn drops the owner's workers from the mapping, as part of a unit of this package, and returns their sessions; the next
-	// job gets a new worker.
+	// DismissWorkersIn drops the owner's workers from the mapping, as part of a unit of this package, and returns their
+	// sessions; the next job gets a new worker.
 	DismissWorkersIn(ctx context.Context, tx database.Tx, owner string) (sessionIDs []string, err error)
 	// Works tells whether a session is anybody's worker.
 	Works(ctx context.Context, sessionID string) (bool, error)
 }
 
-// SetWorkers tells who keeps the worker sessions. It needs this package, so it comes after New; until then nobody has workers.
+// SetWorkers tells who keeps the worker sessions. It needs this package, so it comes after New; until then nobody has
+// workers.
 func (s *Service) SetWorkers(workers Workers) {
 	s.adaptersMu.Lock()
 	defer s.adaptersMu.Unlock()
@@ -45,8 +47,8 @@ func ownerOfSession(sessionID string) string { return sessionOwner + sessionID }
 
 const sessionOwner = "session:"
 
-// AgentSessions lists an owner's worker sessions by agent. ErrProjectNotFound for a project that is not there; a session's owner is not
-// checked, as clients expect.
+// AgentSessions lists an owner's worker sessions by agent. ErrProjectNotFound for a project that is not there; a
+// session's owner is not checked, as clients expect.
 func (s *Service) AgentSessions(ctx context.Context, owner string) ([]AgentSession, error) {
 	if id, ofSession := strings.CutPrefix(owner, sessionOwner); !ofSession || id == "" {
 		if _, err := readProject(ctx, s.db.Read(), owner); err != nil {
@@ -68,8 +70,9 @@ func (s *Service) AgentSessions(ctx context.Context, owner string) ([]AgentSessi
 	}), nil
 }
 
-// dismissIn takes an owner's workers from it, inside the unit that changes the owner: no job meets a worker that is going, and who is
-// killed after the commit finds sessions that work for nobody (sweepWorkers). Their sessions are to be removed after the commit.
+// dismissIn takes an owner's workers from it, inside the unit that changes the owner: no job meets a worker that is
+// going, and who is killed after the commit finds sessions that work for nobody (sweepWorkers). Their sessions are to
+// be removed after the commit.
 func (s *Service) dismissIn(ctx context.Context, tx database.Tx, owner string) ([]string, error) {
 	workers := s.workersRoom()
 	if workers == nil {
@@ -78,24 +81,25 @@ func (s *Service) dismissIn(ctx context.Context, tx database.Tx, owner string) (
 	return workers.DismissWorkersIn(ctx, tx, owner)
 }
 
-// removeWorkers deletes worker sessions that have no owner any more, asking runtimes nothing after a time. One the runtime refuses to delete,
-// or that is another node's, stays behind, hidden as all workers' sessions are, until its node's next start, and does not keep its owner
-// from changing.
+// removeWorkers deletes worker sessions that have no owner any more, asking runtimes nothing after a time. One the
+// runtime refuses to delete, or that is another node's, stays behind, hidden as all workers' sessions are, until its
+// node's next start, and does not keep its owner from changing.
 func (s *Service) removeWorkers(ctx context.Context, sessionIDs []string, by time.Time) {
 	for _, id := range sessionIDs {
 		var foreign *NotOwnerError
 		if _, err := s.deleteBy(ctx, id, by); err != nil && !absent(err) && !errors.As(err, &foreign) {
-			s.opts.Logger.Warn().Err(err).Str("session", id).Msg("a worker session could not be removed; the next start tries again")
+			s.opts.Logger.Warn().Err(err).Str("session", id).
+				Msg("a worker session could not be removed; the next start tries again")
 		}
 	}
 }
 
-// draftTitle is what a worker session is called in its runtime until its owner is known. Who is killed before its row is stored recognises
-// it by that, so that no client is shown it as a chat.
+// draftTitle is what a worker session is called in its runtime until its owner is known. Who is killed before its row
+// is stored recognises it by that, so that no client is shown it as a chat.
 const draftTitle = "Harness worker (starting)"
 
-// sweepWorkers removes worker sessions of this node that work for nobody: the server was killed while it made one, or before it removed it.
-// Those made since the start are left alone: they are somebody's in a moment.
+// sweepWorkers removes worker sessions of this node that work for nobody: the server was killed while it made one, or
+// before it removed it. Those made since the start are left alone: they are somebody's in a moment.
 func (s *Service) sweepWorkers(ctx context.Context) error {
 	workers := s.workersRoom()
 	if workers == nil {

@@ -10,8 +10,8 @@ import (
 	"harness/runtime"
 )
 
-// A server killed between the end of an owner and that of its workers' sessions, or while it made one, leaves sessions that work for nobody.
-// The next start removes them and nothing else, and shows none of them as a chat.
+// A server killed between the end of an owner and that of its workers' sessions, or while it made one, leaves sessions
+// that work for nobody. The next start removes them and nothing else, and shows none of them as a chat.
 func TestKillLeavesNoWorkers(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		f := fakeWorkers{k}
@@ -25,7 +25,8 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 		// As told by a runtime that outlived its server: one nobody has a row of, one of which only the id was noted.
 		unborn, noted := newID(), newID()
 		draft := func(id string) runtime.Thread {
-			return runtime.Thread{ID: id, Name: draftTitle, CreatedAt: 1000, UpdatedAt: 1000, Raw: encode(map[string]string{"id": id})}
+			return runtime.Thread{ID: id, Name: draftTitle, CreatedAt: 1000, UpdatedAt: 1000,
+				Raw: encode(map[string]string{"id": id})}
 		}
 		k.fake.mu.Lock()
 		threads := append(k.fake.threads, draft(unborn), draft(noted))
@@ -60,7 +61,8 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 	})
 }
 
-// What an owner's end and its workers' dismissal have in common is one commit: nothing is dismissed when the owner stays.
+// What an owner's end and its workers' dismissal have in common is one commit: nothing is dismissed when the owner
+// stays.
 func TestWorkersStayWithTheirOwner(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		f := fakeWorkers{k}

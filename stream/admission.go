@@ -65,8 +65,8 @@ func (r *refusal) answer(w http.ResponseWriter) {
 	refuse(w, r.status, r.code, r.message)
 }
 
-// networkOf is whom a bound is for: an IPv4 address, or the /64 that one IPv6 host can take addresses from as it likes. Peers without an
-// address share one place.
+// networkOf is whom a bound is for: an IPv4 address, or the /64 that one IPv6 host can take addresses from as it likes.
+// Peers without an address share one place.
 func networkOf(remote string) netip.Prefix {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

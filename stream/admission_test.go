@@ -15,7 +15,8 @@ func TestAdmission(t *testing.T) {
 		got := ""
 		if refused != nil {
 			got = refused.reason
-			if !strings.Contains(refused.message, map[string]string{"address": "HARNESS_WS_MAX_PER_ADDRESS", "connections": "HARNESS_WS_MAX_CONNECTIONS"}[reason]) {
+			if !strings.Contains(refused.message,
+				map[string]string{"address": "HARNESS_WS_MAX_PER_ADDRESS", "connections": "HARNESS_WS_MAX_CONNECTIONS"}[reason]) {
 				t.Errorf("%s: the message names no remedy: %s", remote, refused.message)
 			}
 		}

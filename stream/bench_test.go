@@ -22,8 +22,9 @@ import (
 	"harness/runtime/runtimetest/scripted"
 )
 
-// The fan-out's price: server CPU per delivered frame, user and system, of one 1 KiB event to many sockets. The readers are another
-// process, so that getrusage counts the server alone; on loopback the receiving side's kernel work is charged to the sender.
+// The fan-out's price: server CPU per delivered frame, user and system, of one 1 KiB event to many sockets. The readers
+// are another process, so that getrusage counts the server alone; on loopback the receiving side's kernel work is
+// charged to the sender.
 //
 //	go test -run '^$' -bench FanOut -benchtime 3000x ./stream
 func BenchmarkFanOut(b *testing.B) {
@@ -33,7 +34,9 @@ func BenchmarkFanOut(b *testing.B) {
 			burst, window int
 		}{{"saturated", 1, 16}, {"burst", 8, 8}, {"single", 1, 1}} {
 			for _, way := range []string{"raw", "stream"} {
-				b.Run(fmt.Sprintf("%d/%s/%s", sockets, load.name, way), func(b *testing.B) { benchFanOut(b, way, sockets, load.burst, load.window) })
+				b.Run(fmt.Sprintf("%d/%s/%s", sockets, load.name, way), func(b *testing.B) {
+					benchFanOut(b, way, sockets, load.burst, load.window)
+				})
 			}
 		}
 	}
@@ -221,7 +224,9 @@ func readMany(spec string) {
 			panic(err)
 		}
 		if kind == "ws" {
-			_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n")
+			_, _ = io.WriteString(conn,
+				"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: "+
+					"dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n")
 			reader := bufio.NewReaderSize(conn, 1)
 			for line := ""; line != "\r\n"; {
 				if line, err = reader.ReadString('\n'); err != nil {
@@ -242,7 +247,8 @@ func readMany(spec string) {
 		files = append(files, file)
 		fd := int(file.Fd())
 		_ = syscall.SetNonblock(fd, true)
-		if err := syscall.EpollCtl(epoll, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)}); err != nil {
+		if err := syscall.EpollCtl(epoll, syscall.EPOLL_CTL_ADD, fd,
+			&syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)}); err != nil {
 			panic(err)
 		}
 	}

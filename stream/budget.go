@@ -16,7 +16,8 @@ const (
 // errBusy ends the reading of a large message for which there is no memory.
 var errBusy = errors.New("too many large messages at once")
 
-// budget is the memory for large messages, shared by all connections: a thousand of them, each a byte short, would be a gigabyte.
+// budget is the memory for large messages, shared by all connections: a thousand of them, each a byte short, would be a
+// gigabyte.
 type budget struct{ used atomic.Int64 }
 
 // meter charges what is read from a message; call release when the message is dealt with.

@@ -84,11 +84,13 @@ func (b *bystander) check(complete bool) {
 		switch {
 		case len(got) > 0 && got[0] == frame.plain:
 			got = got[1:]
-		case frame.Replaceable && slices.ContainsFunc(gaps, func(gap told) bool { return gap.From < frame.Pos && frame.Pos <= gap.To }):
+		case frame.Replaceable &&
+			slices.ContainsFunc(gaps, func(gap told) bool { return gap.From < frame.Pos && frame.Pos <= gap.To }):
 		case len(got) == 0 && !complete:
 			return
 		default:
-			b.t.Fatalf("missing %s at position %d, after the gaps %+v; left %d: %.3q", frame.plain, frame.Pos, gaps, len(got), got)
+			b.t.Fatalf("missing %s at position %d, after the gaps %+v; left %d: %.3q", frame.plain, frame.Pos, gaps,
+				len(got), got)
 		}
 	}
 	if len(got) > 0 {

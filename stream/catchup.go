@@ -19,8 +19,8 @@ type page struct {
 
 func (p *page) pending() bool { return p.gap != nil || len(p.ready) > 0 || len(p.records) > 0 }
 
-// catchUp writes to a client that is not live: what it is owed from the journal, at its own pace. It is the client's only writer until it
-// gives it back to the shard.
+// catchUp writes to a client that is not live: what it is owed from the journal, at its own pace. It is the client's
+// only writer until it gives it back to the shard.
 func (c *client) catchUp() {
 	var (
 		work  page
@@ -57,8 +57,8 @@ func (c *client) writeAll(batch []*Message) bool {
 	return true
 }
 
-// next gathers what may be written now: answers, what was owed before, the resume status, frames of the page at hand. An empty batch asks for
-// another round; on is false when there is nothing to catch up with any more.
+// next gathers what may be written now: answers, what was owed before, the resume status, frames of the page at hand.
+// An empty batch asks for another round; on is false when there is nothing to catch up with any more.
 func (c *client) next(batch []*Message, work *page) (out []*Message, on bool) {
 	c.mu.Lock()
 	if c.closing != nil {
@@ -97,8 +97,8 @@ func (c *client) next(batch []*Message, work *page) (out []*Message, on bool) {
 	return batch, true
 }
 
-// fromPage derives the next frames of a page. A client without positions does not get what is soon replaced by something newer, and is
-// told so; one with positions gets everything.
+// fromPage derives the next frames of a page. A client without positions does not get what is soon replaced by
+// something newer, and is told so; one with positions gets everything.
 func (c *client) fromPage(batch []*Message, work *page, positions bool) []*Message {
 	if work.gap != nil {
 		batch = append(batch, work.gap)

@@ -19,7 +19,8 @@ const (
 	slowReason     = "slow_consumer"
 	maxPastFilters = 64
 	maxControls    = 64
-	// What a client that changed its filter may still be owed from the ring of the old one; one owed more reads the journal.
+	// What a client that changed its filter may still be owed from the ring of the old one; one owed more reads the
+	// journal.
 	maxOwedFrames = 1024
 	maxOwedBytes  = 1 << 20
 )
@@ -48,8 +49,9 @@ type closeReason struct {
 	reason string
 }
 
-// client is one connection of the hub: a place in a ring and a little state. Its reader calls the verbs (setFilter, resume, answer); its
-// shard writes, and hands what would wait to a goroutine (park, catchUp, leave). Whoever writes has busy set, so there is one at a time.
+// client is one connection of the hub: a place in a ring and a little state. Its reader calls the verbs (setFilter,
+// resume, answer); its shard writes, and hands what would wait to a goroutine (park, catchUp, leave). Whoever writes
+// has busy set, so there is one at a time.
 type client struct {
 	hub     *Hub
 	shard   *shard
@@ -96,7 +98,8 @@ func (h *Hub) attach(conn Conn, filter string, first *Message, at *resumeStatus)
 	return h.attachTo(conn, func() audience { return h.byThread(filter) }, first, at)
 }
 
-// attachTo is attach for any channel; choose is called under h.mu. Without a first message the connection counts as greeted.
+// attachTo is attach for any channel; choose is called under h.mu. Without a first message the connection counts as
+// greeted.
 func (h *Hub) attachTo(conn Conn, choose func() audience, first *Message, at *resumeStatus) (*client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &client{hub: h, conn: conn, greeted: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel}
@@ -176,7 +179,8 @@ func (c *client) takeAnswers() []*Message {
 	return taken
 }
 
-// setFilter replaces the thread filter ("" clears it) for every event from now on. What was owed under the old filter stays owed.
+// setFilter replaces the thread filter ("" clears it) for every event from now on. What was owed under the old filter
+// stays owed.
 func (c *client) setFilter(filter string) {
 	h := c.hub
 	h.mu.Lock()
@@ -218,7 +222,8 @@ func (c *client) setAudience(next audience) {
 	}
 }
 
-// keepOwed moves what the ring still owes into the client's own queue, within the bounds of a ring; h.mu and c.mu are held.
+// keepOwed moves what the ring still owes into the client's own queue, within the bounds of a ring; h.mu and c.mu are
+// held.
 func (c *client) keepOwed() bool {
 	if c.at < c.view.base {
 		return false
@@ -261,7 +266,8 @@ func (c *client) fallBehind() {
 	c.shard.enqueue(c)
 }
 
-// resume replaces the filter and starts over from a cursor. Frames not yet written are dropped: the replay repeats them.
+// resume replaces the filter and starts over from a cursor. Frames not yet written are dropped: the replay repeats
+// them.
 func (c *client) resume(filter string, at resumeStatus) {
 	h := c.hub
 	h.mu.Lock()

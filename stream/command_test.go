@@ -12,14 +12,16 @@ func TestParseCommand(t *testing.T) {
 	t.Parallel()
 	after := func(n int64) *cursor { return &cursor{after: n} }
 	for text, want := range map[string]command{
-		`{"type":"ping"}`:                                                 {kind: commandPing},
-		`{"type":"ping","extra":1}`:                                       {kind: commandPing},
-		`{"type":"nope","type":"ping"}`:                                   {kind: commandPing},
-		`{"type":"unsubscribe","after":-1}`:                               {kind: commandUnsubscribe},
-		`{"type":"subscribe","threadId":"A"}`:                             {kind: commandSubscribe, filter: "A"},
-		`{"type":"subscribe","threadId":"A","after":0}`:                   {kind: commandSubscribe, filter: "A", cursor: after(0)},
-		`{"type":"subscribe","threadId":null,"after":48}`:                 {kind: commandSubscribe, cursor: after(48)},
-		`{"type":"subscribe","threadId":null,"after":"latest"}`:           {kind: commandSubscribe, cursor: &cursor{latest: true}},
+		`{"type":"ping"}`:                     {kind: commandPing},
+		`{"type":"ping","extra":1}`:           {kind: commandPing},
+		`{"type":"nope","type":"ping"}`:       {kind: commandPing},
+		`{"type":"unsubscribe","after":-1}`:   {kind: commandUnsubscribe},
+		`{"type":"subscribe","threadId":"A"}`: {kind: commandSubscribe, filter: "A"},
+		`{"type":"subscribe","threadId":"A","after":0}`: {kind: commandSubscribe, filter: "A",
+			cursor: after(0)},
+		`{"type":"subscribe","threadId":null,"after":48}`: {kind: commandSubscribe, cursor: after(48)},
+		`{"type":"subscribe","threadId":null,"after":"latest"}`: {kind: commandSubscribe,
+			cursor: &cursor{latest: true}},
 		`{"type":"subscribe"}`:                                            {},
 		`{"type":"subscribe","after":1}`:                                  {},
 		`{"type":"subscribe","threadId":""}`:                              {},
@@ -35,7 +37,8 @@ func TestParseCommand(t *testing.T) {
 		`{"Type":"ping"}`:                                                 {},
 		`{"type":"PING"}`:                                                 {},
 		`{"type":5}`:                                                      {},
-		`{}`:                                                              {}, `[]`: {}, `null`: {}, `"ping"`: {}, `1`: {}, `   `: {}, `not json`: {}, `{"type":"ping"`: {}, `{"type":"ping"}x`: {},
+		`{}`:                                                              {}, `[]`: {}, `null`: {}, `"ping"`: {}, `1`: {},
+		`   `: {}, `not json`: {}, `{"type":"ping"`: {}, `{"type":"ping"}x`: {},
 	} {
 		got := parseCommand([]byte(text))
 		same := got.kind == want.kind && got.filter == want.filter && (got.cursor == nil) == (want.cursor == nil)
@@ -50,7 +53,8 @@ func TestParseCommand(t *testing.T) {
 
 func FuzzParseCommand(f *testing.F) {
 	for _, seed := range []string{
-		`{"type":"ping"}`, `{"type":"subscribe","threadId":"A","after":1}`, `{"type":"subscribe","threadId":null,"after":"latest"}`, `{"type":"unsubscribe"}`, "\xff",
+		`{"type":"ping"}`, `{"type":"subscribe","threadId":"A","after":1}`,
+		`{"type":"subscribe","threadId":null,"after":"latest"}`, `{"type":"unsubscribe"}`, "\xff",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -72,7 +76,8 @@ func FuzzParseCommand(f *testing.F) {
 }
 
 func FuzzParseCursor(f *testing.F) {
-	for _, seed := range []string{"0", "1", "latest", "-1", "+1", "", " 1", "0x1", "9223372036854775807", "9223372036854775808", "1_0"} {
+	for _, seed := range []string{"0", "1", "latest", "-1", "+1", "", " 1", "0x1", "9223372036854775807",
+		"9223372036854775808", "1_0"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -9,9 +9,9 @@ import (
 	"harness/runtime/wire"
 )
 
-// Frames derives what clients see of one journal record, in the original's order. It depends on the record alone, so a replay yields the
-// very bytes that were live, but for texts, whose pieces are told early and stored joined (TextRef). Types with a dot show nothing, except
-// EventNotification and EventRequest.
+// Frames derives what clients see of one journal record, in the original's order. It depends on the record alone, so a
+// replay yields the very bytes that were live, but for texts, whose pieces are told early and stored joined (TextRef).
+// Types with a dot show nothing, except EventNotification and EventRequest.
 func Frames(rec journal.Record) ([]Frame, error) {
 	d := derivation{rec: rec}
 	native := rec.Type == EventNotification || rec.Type == EventRequest
@@ -28,7 +28,9 @@ func Frames(rec journal.Record) ([]Frame, error) {
 	}
 	var ok bool
 	if d.line, ok = LineOf(&rec.Event, d.meta); !ok {
-		return nil, fmt.Errorf("payload of journal event %d (%s) is no runtime's line, or its meta does not tell where the method stands", rec.Pos, rec.Type)
+		return nil, fmt.Errorf(
+			"payload of journal event %d (%s) is no runtime's line, or its meta does not tell where the method stands",
+			rec.Pos, rec.Type)
 	}
 	d.method, d.runtime = wire.Text(d.line.Method), runtimeOf(rec)
 	d.about = wire.Lookup(d.method)
@@ -40,8 +42,8 @@ func Frames(rec journal.Record) ([]Frame, error) {
 	return d.frames, nil
 }
 
-// Broadcasts tells whether a notification has an alias that goes to every reader. Who appends such an event sets journal.Event.Broadcast,
-// so that a filtered client finds it again when it catches up.
+// Broadcasts tells whether a notification has an alias that goes to every reader. Who appends such an event sets
+// journal.Event.Broadcast, so that a filtered client finds it again when it catches up.
 func Broadcasts(method string) bool { return wire.Lookup(method).Broadcast }
 
 // derivation is the work of Frames on one record.
@@ -56,7 +58,8 @@ type derivation struct {
 	frames  []Frame
 }
 
-// runtimeOf is who said a record's line, "" for wire.Origin and for rows from before lines of ours named the runtime they speak for.
+// runtimeOf is who said a record's line, "" for wire.Origin and for rows from before lines of ours named the runtime
+// they speak for.
 func runtimeOf(rec journal.Record) string {
 	if rec.Source == wire.Origin || rec.Source == ownSource {
 		return ""
@@ -146,7 +149,8 @@ func (d *derivation) signal(signalType, prefix string) {
 	d.add(eventType, append(out, '}'), false)
 }
 
-// appendRequestID names the request a signal is about by our id, the one every answer is given by; the runtime's own stands beside it.
+// appendRequestID names the request a signal is about by our id, the one every answer is given by; the runtime's own
+// stands beside it.
 func (d *derivation) appendRequestID(dst []byte, signalType string) []byte {
 	ours, request := d.meta.RequestID, signalType == "request"
 	switch {

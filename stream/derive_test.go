@@ -77,7 +77,8 @@ func decode[T any](t *testing.T, data string) T {
 func recordOf(t *testing.T, frames []string) journal.Record {
 	t.Helper()
 	first := decode[recordedFrame](t, frames[0])
-	rec := journal.Record{Pos: 7, Seq: 3, Event: journal.Event{Type: first.Type, SessionID: first.ThreadID, Payload: first.Payload}}
+	rec := journal.Record{Pos: 7, Seq: 3, Event: journal.Event{Type: first.Type, SessionID: first.ThreadID,
+		Payload: first.Payload}}
 	if !strings.HasPrefix(first.Type, "app_server.") {
 		return rec
 	}
@@ -87,16 +88,18 @@ func recordOf(t *testing.T, frames []string) journal.Record {
 	line := `{"method":"` + signal.Method + `","params":` + string(signal.Params) + `,"emittedAtMs":1}`
 	if signal.SignalType == "request" {
 		rec.Type = EventRequest
-		line = `{"method":"` + signal.Method + `","id":` + string(signal.RequestID) + `,"params":` + string(signal.Params) + `}`
+		line = `{"method":"` + signal.Method + `","id":` + string(signal.RequestID) + `,"params":` +
+			string(signal.Params) + `}`
 		second := decode[recordedFrame](t, frames[1])
 		shown := decode[recordedPayload](t, string(second.Payload))
 		ref := RequestRef{
-			Kind: "approval", ID: shown.ApprovalID, Summary: shown.Summary, ThreadID: second.ThreadID, TurnID: shown.TurnID, ItemID: shown.ItemID,
-			CreatedAt: shown.CreatedAt.UnixMilli(),
+			Kind: "approval", ID: shown.ApprovalID, Summary: shown.Summary, ThreadID: second.ThreadID, TurnID: shown.TurnID,
+			ItemID: shown.ItemID, CreatedAt: shown.CreatedAt.UnixMilli(),
 		}
 		if ref.ID == "" {
 			ref.ID = decode[string](t, string(shown.RequestID))
-			ref.Kind = map[string]string{"tool_call_requested": "tool_call", "tool_user_input_requested": "tool_input"}[second.Type]
+			ref.Kind = map[string]string{"tool_call_requested": "tool_call",
+				"tool_user_input_requested": "tool_input"}[second.Type]
 		}
 		meta.Request = &ref
 	}
@@ -195,18 +198,22 @@ func TestServerRequest(t *testing.T) {
 	if got := string(frames[1].Payload); got != line {
 		t.Errorf("server_request is not the raw line: %s", got)
 	}
-	if !strings.HasSuffix(string(frames[0].Payload), `"params":{"n":12345678901234567890},"session":null,"requestId":"r-1"}`) {
+	if !strings.HasSuffix(string(frames[0].Payload),
+		`"params":{"n":12345678901234567890},"session":null,"requestId":"r-1"}`) {
 		t.Errorf("signal lost bytes of the request: %s", frames[0].Payload)
 	}
-	for kind, want := range map[string]string{"approval": "approval", "tool_input": "tool_user_input_requested", "tool_call": "tool_call_requested"} {
-		got := types(t, native(EventRequest, `{"method":"m","id":1,"params":{}}`, Meta{Request: &RequestRef{ID: "x", Kind: kind}}))
+	for kind, want := range map[string]string{"approval": "approval", "tool_input": "tool_user_input_requested",
+		"tool_call": "tool_call_requested"} {
+		got := types(t, native(EventRequest, `{"method":"m","id":1,"params":{}}`,
+			Meta{Request: &RequestRef{ID: "x", Kind: kind}}))
 		if got != "app_server.request.m "+want {
 			t.Errorf("%s: got %s", kind, got)
 		}
 	}
 }
 
-// One id everywhere: a signal names a request as REST does. Rows of the version before, as it wrote them, show what they showed.
+// One id everywhere: a signal names a request as REST does. Rows of the version before, as it wrote them, show what
+// they showed.
 func TestSignalsNameRequestsByOurID(t *testing.T) {
 	t.Parallel()
 	const (
@@ -215,13 +222,17 @@ func TestSignalsNameRequestsByOurID(t *testing.T) {
 		request = `"request":{"id":"ours","kind":"tool_call","summary":"","threadId":"T","turnId":"","itemId":"","createdAt":1}`
 	)
 	for _, test := range []struct{ what, kind, line, meta, want string }{
-		{"interactive", EventRequest, asked, `{"requestId":"ours",` + request + `}`, `,"requestId":"ours","nativeRequestId":7}`},
+		{"interactive", EventRequest, asked, `{"requestId":"ours",` + request + `}`,
+			`,"requestId":"ours","nativeRequestId":7}`},
 		{"refused", EventRequest, asked, `{"requestId":""}`, `,"requestId":null,"nativeRequestId":7}`},
-		{"resolved", EventNotification, closed, `{"requestId":"ours"}`, `"params":{"threadId":"T","requestId":7},"session":null,"requestId":"ours"}`},
+		{"resolved", EventNotification, closed, `{"requestId":"ours"}`,
+			`"params":{"threadId":"T","requestId":7},"session":null,"requestId":"ours"}`},
 		{"resolved, refused", EventNotification, closed, `{"requestId":""}`, `"session":null,"requestId":null}`},
-		{"old interactive", EventRequest, asked, `{"receivedAt":1,` + request + `}`, `"params":{"callId":"c"},"session":null,"requestId":7}`},
+		{"old interactive", EventRequest, asked, `{"receivedAt":1,` + request + `}`,
+			`"params":{"callId":"c"},"session":null,"requestId":7}`},
 		{"old refused", EventRequest, asked, `{"receivedAt":1}`, `"session":null,"requestId":7}`},
-		{"old resolved", EventNotification, closed, `{"receivedAt":1,"turnId":"t"}`, `"params":{"threadId":"T","requestId":7},"session":null}`},
+		{"old resolved", EventNotification, closed, `{"receivedAt":1,"turnId":"t"}`,
+			`"params":{"threadId":"T","requestId":7},"session":null}`},
 	} {
 		rec := old(test.kind, test.line, test.meta)
 		frames, err := Frames(rec)
@@ -231,7 +242,8 @@ func TestSignalsNameRequestsByOurID(t *testing.T) {
 		if got := string(frames[0].Payload); !strings.HasSuffix(got, test.want) {
 			t.Errorf("%s: got %s", test.what, got)
 		}
-		if got := string(frames[1].Payload); test.kind == EventNotification && got != test.line || test.what == "refused" && got != test.line {
+		if got := string(frames[1].Payload); test.kind == EventNotification && got != test.line || test.what == "refused" &&
+			got != test.line {
 			t.Errorf("%s: the runtime's own words became %s", test.what, got)
 		}
 	}
@@ -251,7 +263,8 @@ func TestSignalNulls(t *testing.T) {
 	if got := string(frames[0].Payload); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got := string(frames[1].AppendJSON(nil, false)); got != `{"type":"notification","threadId":null,"payload":{"method":"configWarning"}}` {
+	if got := string(frames[1].AppendJSON(nil,
+		false)); got != `{"type":"notification","threadId":null,"payload":{"method":"configWarning"}}` {
 		t.Errorf("got %s", got)
 	}
 }
@@ -277,7 +290,8 @@ func TestSignalIsolation(t *testing.T) {
 // Everything else is one frame of its type; types with a dot are internal; unreadable events are errors, never panics.
 func TestOtherEvents(t *testing.T) {
 	t.Parallel()
-	plain := journal.Record{Pos: 1, Event: journal.Event{Type: "session_deleted", SessionID: "T", Broadcast: true, Payload: json.RawMessage(`{ "a" : 1 }`)}}
+	plain := journal.Record{Pos: 1, Event: journal.Event{Type: "session_deleted", SessionID: "T", Broadcast: true,
+		Payload: json.RawMessage(`{ "a" : 1 }`)}}
 	if got := types(t, plain); got != "session_deleted!" {
 		t.Errorf("got %s", got)
 	}
@@ -286,7 +300,8 @@ func TestOtherEvents(t *testing.T) {
 		t.Errorf("system-owned: got %s", got)
 	}
 	frames, _ := Frames(plain)
-	if got := string(frames[0].AppendJSON(nil, true)); got != `{"type":"session_deleted","threadId":"T","payload":{ "a" : 1 },"pos":16,"seq":0}` {
+	if got := string(frames[0].AppendJSON(nil,
+		true)); got != `{"type":"session_deleted","threadId":"T","payload":{ "a" : 1 },"pos":16,"seq":0}` {
 		t.Errorf("got %s", got)
 	}
 	plain.Payload = nil
@@ -294,7 +309,8 @@ func TestOtherEvents(t *testing.T) {
 	if got := string(frames[0].AppendJSON(nil, false)); got != `{"type":"session_deleted","threadId":"T","payload":null}` {
 		t.Errorf("got %s", got)
 	}
-	if got := types(t, journal.Record{Event: journal.Event{Type: "turn.completed", Payload: json.RawMessage(`{}`)}}); got != "" {
+	if got := types(t, journal.Record{
+		Event: journal.Event{Type: "turn.completed", Payload: json.RawMessage(`{}`)}}); got != "" {
 		t.Errorf("an internal event shows %s", got)
 	}
 	for _, payload := range []string{``, `[]`, `{}`, `{"method":1}`, `not json`} {
@@ -312,7 +328,8 @@ func TestOtherEvents(t *testing.T) {
 // Strings the stream writes itself are escaped as JSON.stringify does it: no HTML escapes.
 func TestAppendString(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{"a<b>&c": `"a<b>&c"`, "\"\\\n\x01": `"\"\\\n\u0001"`, "äöü 😀": `"äöü 😀"`, "": `""`} {
+	for in, want := range map[string]string{"a<b>&c": `"a<b>&c"`, "\"\\\n\x01": `"\"\\\n\u0001"`, "äöü 😀": `"äöü 😀"`,
+		"": `""`} {
 		if got := string(appendString(nil, in)); got != want {
 			t.Errorf("%q: got %s, want %s", in, got, want)
 		}
@@ -329,15 +346,18 @@ func TestRequestPayloadOddParams(t *testing.T) {
 			}
 		}
 	}
-	offers := RequestPayload(RequestRef{ID: "x", Kind: "approval", Decisions: json.RawMessage(`["accept",{"b":1}]`)}, "m", json.RawMessage(`{}`))
+	offers := RequestPayload(RequestRef{ID: "x", Kind: "approval", Decisions: json.RawMessage(`["accept",{"b":1}]`)}, "m",
+		json.RawMessage(`{}`))
 	if !strings.Contains(string(offers), `"summary":"","availableDecisions":["accept",{"b":1}],"details":{}`) {
 		t.Errorf("the offered decisions are lost: %s", offers)
 	}
-	form := RequestPayload(RequestRef{ID: "x", Kind: "tool_input", Questions: json.RawMessage(`[{"id":"q"}]`)}, "m", json.RawMessage(`{"questions":[]}`))
+	form := RequestPayload(RequestRef{ID: "x", Kind: "tool_input", Questions: json.RawMessage(`[{"id":"q"}]`)}, "m",
+		json.RawMessage(`{"questions":[]}`))
 	if !strings.Contains(string(form), `"questions":[{"id":"q",`) {
 		t.Errorf("the form's questions are lost: %s", form)
 	}
-	got := RequestPayload(RequestRef{ID: "x", Kind: "tool_call", ThreadID: "T"}, "item/tool/call", json.RawMessage(`{"callId":"c","tool":"t"}`))
+	got := RequestPayload(RequestRef{ID: "x", Kind: "tool_call", ThreadID: "T"}, "item/tool/call",
+		json.RawMessage(`{"callId":"c","tool":"t"}`))
 	want := `{"requestId":"x","method":"item/tool/call","threadId":"T","turnId":null,"itemId":"c","callId":"c","tool":"t","arguments":null,` +
 		`"summary":"","details":{"callId":"c","tool":"t"},"createdAt":"1970-01-01T00:00:00.000Z","status":"pending"}`
 	if string(got) != want {
@@ -350,14 +370,18 @@ func TestRequestPayloadOddParams(t *testing.T) {
 func TestFramesNameTheirRuntime(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ kind, line, want string }{
-		{EventNotification, `{"method":"turn/plan/updated","params":{}}`, `{"type":"app_server.turn.plan.updated","threadId":"T","payload":{"source":"other",` +
-			`"signalType":"notification","eventType":"app_server.turn.plan.updated","method":"turn/plan/updated","receivedAt":"1970-01-01T00:00:00.001Z",` +
-			`"context":{"threadId":"T","turnId":null},"params":{},"session":null,"runtime":"other"},"runtime":"other"}
+		{EventNotification, `{"method":"turn/plan/updated","params":{}}`,
+			`{"type":"app_server.turn.plan.updated","threadId":"T","payload":{"source":"other",` +
+				`"signalType":"notification","eventType":"app_server.turn.plan.updated","method":"turn/plan/updated",` +
+				`"receivedAt":"1970-01-01T00:00:00.001Z",` +
+				`"context":{"threadId":"T","turnId":null},"params":{},"session":null,"runtime":"other"},"runtime":"other"}
 {"type":"turn_plan_updated","threadId":"T","payload":{},"runtime":"other"}
 {"type":"notification","threadId":"T","payload":{"method":"turn/plan/updated","params":{}},"runtime":"other"}`},
-		{EventRequest, `{"method":"m","id":1}`, `{"type":"app_server.request.m","threadId":"T","payload":{"source":"other","signalType":"request",` +
-			`"eventType":"app_server.request.m","method":"m","receivedAt":"1970-01-01T00:00:00.001Z","context":{"threadId":"T","turnId":null},"params":null,` +
-			`"session":null,"requestId":1,"runtime":"other"},"runtime":"other"}
+		{EventRequest, `{"method":"m","id":1}`,
+			`{"type":"app_server.request.m","threadId":"T","payload":{"source":"other","signalType":"request",` +
+				`"eventType":"app_server.request.m","method":"m","receivedAt":"1970-01-01T00:00:00.001Z",` +
+				`"context":{"threadId":"T","turnId":null},"params":null,` +
+				`"session":null,"requestId":1,"runtime":"other"},"runtime":"other"}
 {"type":"server_request","threadId":"T","payload":{"method":"m","id":1},"runtime":"other"}`},
 	} {
 		rec := native(test.kind, test.line, Meta{ReceivedAt: 1})
@@ -376,7 +400,8 @@ func TestFramesNameTheirRuntime(t *testing.T) {
 		if got := shown("other"); got != test.want {
 			t.Errorf("got  %s\nwant %s", got, test.want)
 		}
-		codex := strings.ReplaceAll(strings.ReplaceAll(test.want, `"source":"other"`, `"source":"app_server"`), `,"runtime":"other"`, "")
+		codex := strings.ReplaceAll(strings.ReplaceAll(test.want, `"source":"other"`, `"source":"app_server"`),
+			`,"runtime":"other"`, "")
 		for _, source := range []string{"", "codex", "harness"} {
 			if got := shown(source); got != codex {
 				t.Errorf("from %q: got  %s\nwant %s", source, got, codex)

@@ -7,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// direct hands many frames to a socket in one system call that does not wait. net.Buffers would wait for a peer that does not read.
+// direct hands many frames to a socket in one system call that does not wait. net.Buffers would wait for a peer that
+// does not read.
 type direct struct {
 	raw     syscall.RawConn
 	vectors *vectors
@@ -46,7 +47,8 @@ func newVectors() *vectors {
 
 func (v *vector) writev(fd uintptr) {
 	for {
-		// It never waits, so the scheduler need not be told: told, it may give this thread's turn away, which the shard then queues for.
+		// It never waits, so the scheduler need not be told: told, it may give this thread's turn away, which the shard then
+		// queues for.
 		n, _, errno := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&v.parts[0])), uintptr(len(v.parts)))
 		if errno == syscall.EINTR {
 			continue
@@ -56,8 +58,8 @@ func (v *vector) writev(fd uintptr) {
 	}
 }
 
-// write returns how many messages were begun, and what is left of the last of them. A full connection takes the first one as begun, so that
-// there is something to wait with.
+// write returns how many messages were begun, and what is left of the last of them. A full connection takes the first
+// one as begun, so that there is something to wait with.
 func (d *direct) write(messages []*Message) (sent int, rest []byte, err error) {
 	v := d.vectors.pool.Get().(*vector) // the pool holds nothing else
 	v.parts = v.parts[:0]

@@ -1,7 +1,9 @@
-// Package stream shows the journal to clients: frames derived from events by pure functions, filters, and the websocket at /api/stream.
+// Package stream shows the journal to clients: frames derived from events by pure functions, filters, and the websocket
+// at /api/stream.
 //
 // It owns the codex-manager wire words of the stream and the order, filtering and resuming of frames.
-// It must never know package session, HTTP resources, or a runtime process; of runtimes it knows the canonical vocabulary alone.
+// It must never know package session, HTTP resources, or a runtime process; of runtimes it knows the canonical
+// vocabulary alone.
 package stream
 
 import (
@@ -13,12 +15,14 @@ import (
 	"harness/runtime/wire"
 )
 
-// Event types the stream derives several frames from. Any other journal event whose type has no dot is one frame of that type with the
-// event's payload; a type with a dot is internal and shows no frame.
+// Event types the stream derives several frames from. Any other journal event whose type has no dot is one frame of
+// that type with the event's payload; a type with a dot is internal and shows no frame.
 const (
-	// EventNotification is a runtime notification; its payload is the native line byte for byte, its meta a Meta, its source the runtime.
+	// EventNotification is a runtime notification; its payload is the native line byte for byte, its meta a Meta, its
+	// source the runtime.
 	EventNotification = "runtime.notification"
-	// EventRequest is a runtime's request; its payload is the native line byte for byte, its meta a Meta, its source the runtime.
+	// EventRequest is a runtime's request; its payload is the native line byte for byte, its meta a Meta, its source the
+	// runtime.
 	EventRequest = "runtime.request"
 )
 
@@ -49,8 +53,8 @@ type Meta struct {
 	Layout *runtime.Layout `json:"layout,omitempty"`
 }
 
-// TextRef is the place of a delta in the text it adds to. Deltas are told early one by one (pieces), then stored joined, one event for the
-// pieces of a group.
+// TextRef is the place of a delta in the text it adds to. Deltas are told early one by one (pieces), then stored
+// joined, one event for the pieces of a group.
 type TextRef struct {
 	// Group names the pieces that are stored together: no two groups have the same number.
 	Group int64 `json:"group"`
@@ -85,7 +89,8 @@ type RequestRef struct {
 	ItemID   string `json:"itemId"`
 	// CreatedAt is in ms.
 	CreatedAt int64 `json:"createdAt"`
-	// Decisions is the JSON list of the decisions the runtime offers, Questions the one that stands in for params.questions; nil for none.
+	// Decisions is the JSON list of the decisions the runtime offers, Questions the one that stands in for
+	// params.questions; nil for none.
 	Decisions json.RawMessage `json:"decisions,omitempty"`
 	Questions json.RawMessage `json:"questions,omitempty"`
 }
@@ -107,7 +112,8 @@ func MetaOf(event *journal.Event) (*Meta, error) {
 	return meta, nil
 }
 
-// Line is a runtime's line in its parts. They are pieces of the event's payload; Params and ID are nil when the line has none.
+// Line is a runtime's line in its parts. They are pieces of the event's payload; Params and ID are nil when the line
+// has none.
 type Line struct {
 	// Method is JSON, as the runtime wrote it.
 	Method, Params, ID json.RawMessage
@@ -118,12 +124,13 @@ func LineOf(event *journal.Event, meta *Meta) (line Line, ok bool) {
 	if meta.Layout == nil {
 		return line, false
 	}
-	line = Line{meta.Layout.Method.Of(event.Payload), meta.Layout.Params.Of(event.Payload), meta.Layout.ID.Of(event.Payload)}
+	line = Line{meta.Layout.Method.Of(event.Payload), meta.Layout.Params.Of(event.Payload),
+		meta.Layout.ID.Of(event.Payload)}
 	return line, len(line.Method) > 1 && line.Method[0] == '"'
 }
 
-// Upcast brings an event of an older schema version to this one (journal.Options.Upcast). Before version 2 the meta of a runtime's line did
-// not tell where its parts stand. A payload that is no such line stays as it is.
+// Upcast brings an event of an older schema version to this one (journal.Options.Upcast). Before version 2 the meta of
+// a runtime's line did not tell where its parts stand. A payload that is no such line stays as it is.
 func Upcast(version int, event journal.Event) journal.Event {
 	if version >= 2 || event.Type != EventNotification && event.Type != EventRequest {
 		return event

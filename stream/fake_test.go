@@ -35,7 +35,8 @@ type memoryJournal struct {
 }
 
 func newMemoryJournal() *memoryJournal {
-	return &memoryJournal{seqs: map[string]int64{}, oldest: 1, subscribers: map[int]journal.Subscriber{}, listeners: map[int]journal.EphemeralSubscriber{}}
+	return &memoryJournal{seqs: map[string]int64{}, oldest: 1, subscribers: map[int]journal.Subscriber{},
+		listeners: map[int]journal.EphemeralSubscriber{}}
 }
 
 func (m *memoryJournal) Append(_ context.Context, events ...journal.Event) ([]journal.Record, error) {
@@ -122,7 +123,8 @@ func (m *memoryJournal) Read(ctx context.Context, query journal.Query) ([]journa
 	}
 	var out []journal.Record
 	for _, rec := range m.records[max(0, min(query.After, int64(len(m.records)))):] {
-		if rec.Pos < m.oldest || query.Session != "" && rec.SessionID != query.Session && rec.SessionID != "" && !rec.Broadcast {
+		if rec.Pos < m.oldest || query.Session != "" && rec.SessionID != query.Session && rec.SessionID != "" &&
+			!rec.Broadcast {
 			continue
 		}
 		if out = append(out, rec); len(out) == query.Limit {

@@ -4,10 +4,11 @@ import (
 	"harness/journal"
 )
 
-// Feed is the journal in the words of a protocol: what its connections are shown. One value of it serves them all; it must be comparable.
+// Feed is the journal in the words of a protocol: what its connections are shown. One value of it serves them all; it
+// must be comparable.
 type Feed interface {
-	// Frames are those of a record, in the order of their positions (FramePosition). It must give the same for the same record, live and
-	// on replay.
+	// Frames are those of a record, in the order of their positions (FramePosition). It must give the same for the same
+	// record, live and on replay.
 	Frames(record journal.Record) ([]Frame, error)
 	// AppendFrame appends a frame as it is sent, with its position and number for who asked for them.
 	AppendFrame(dst []byte, frame *Frame, positions bool) []byte
@@ -15,7 +16,8 @@ type Feed interface {
 	AppendNotice(dst []byte, notice Notice) []byte
 }
 
-// Notice is how a connection stands to the journal: after a cursor it came with, or when frames between two positions are missing.
+// Notice is how a connection stands to the journal: after a cursor it came with, or when frames between two positions
+// are missing.
 type Notice struct {
 	// Kind is resumed, gap or ahead.
 	Kind string
@@ -133,7 +135,8 @@ func (a audience) notice(n Notice) *Message {
 // wide tells that events of all sessions are wanted.
 func (a audience) wide() bool { return a.channel.feed == ownFeed{} && a.key == "" }
 
-// session is the only one whose events are wanted, "" when there are others: a query of the journal for it finds all an audience sees.
+// session is the only one whose events are wanted, "" when there are others: a query of the journal for it finds all an
+// audience sees.
 func (a audience) session() string {
 	if len(a.sessions) == 1 {
 		return a.sessions[0]

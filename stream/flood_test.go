@@ -53,7 +53,8 @@ func said(text string) []byte {
 	return frame
 }
 
-// awaitClose reads until the server ends the connection and returns the close frame's code and reason; it never answers it.
+// awaitClose reads until the server ends the connection and returns the close frame's code and reason; it never answers
+// it.
 func awaitClose(t *testing.T, reader *bufio.Reader) (code int, reason string) {
 	t.Helper()
 	for {
@@ -101,7 +102,8 @@ func TestFloodsAreClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var closed tally
-			_, server := serve(t, newMemoryJournal(), Options{Metrics: Metrics{Closed: closed.add}}, HandlerOptions{Rate: 10, Burst: 100, CloseTimeout: time.Second})
+			_, server := serve(t, newMemoryJournal(), Options{Metrics: Metrics{Closed: closed.add}},
+				HandlerOptions{Rate: 10, Burst: 100, CloseTimeout: time.Second})
 			conn, reader, _ := handshake(t, server, nil)
 			written := make(chan struct{})
 			go func() {
@@ -128,7 +130,8 @@ func TestFloodsAreClosed(t *testing.T) {
 	}
 }
 
-// A message that is begun and not finished, however it is trickled, ends the connection in its time; the peer's pings do not help it.
+// A message that is begun and not finished, however it is trickled, ends the connection in its time; the peer's pings
+// do not help it.
 func TestUnfinishedMessagesAreReaped(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ begun, trickle []byte }{
@@ -144,7 +147,8 @@ func TestUnfinishedMessagesAreReaped(t *testing.T) {
 			t.Parallel()
 			const timeout = 300 * time.Millisecond
 			var closed tally
-			h, server := serve(t, newMemoryJournal(), Options{Metrics: Metrics{Closed: closed.add}}, HandlerOptions{MessageTimeout: timeout, CloseTimeout: shortClose})
+			h, server := serve(t, newMemoryJournal(), Options{Metrics: Metrics{Closed: closed.add}},
+				HandlerOptions{MessageTimeout: timeout, CloseTimeout: shortClose})
 			conn, reader, _ := handshake(t, server, nil)
 			// A connection in between messages is not timed.
 			pause := time.NewTimer(2 * timeout)
@@ -205,7 +209,8 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// A peer that is closed in the middle of a frame and stops sending is not waited for: neither for its frame nor for its close.
+// A peer that is closed in the middle of a frame and stops sending is not waited for: neither for its frame nor for its
+// close.
 func TestAPeerThatStopsWhileItIsClosedIsReaped(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -217,7 +222,8 @@ func TestAPeerThatStopsWhileItIsClosedIsReaped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, server := serve(t, newMemoryJournal(), Options{}, HandlerOptions{ReadLimit: 100, CloseTimeout: shortClose, MessageTimeout: time.Hour})
+			h, server := serve(t, newMemoryJournal(), Options{},
+				HandlerOptions{ReadLimit: 100, CloseTimeout: shortClose, MessageTimeout: time.Hour})
 			conn, reader, _ := handshake(t, server, nil)
 			if _, err := conn.Write(test.sent); err != nil {
 				t.Fatal(err)
@@ -297,8 +303,10 @@ func TestConnectionBounds(t *testing.T) {
 		code   string
 		remedy string
 	}{
-		"all together":   {HandlerOptions{MaxConnections: 2}, http.StatusServiceUnavailable, "too_many_connections", "HARNESS_WS_MAX_CONNECTIONS"},
-		"of one address": {HandlerOptions{MaxPerAddress: 2}, http.StatusTooManyRequests, "too_many_connections_per_address", "HARNESS_WS_MAX_PER_ADDRESS"},
+		"all together": {HandlerOptions{MaxConnections: 2}, http.StatusServiceUnavailable, "too_many_connections",
+			"HARNESS_WS_MAX_CONNECTIONS"},
+		"of one address": {HandlerOptions{MaxPerAddress: 2}, http.StatusTooManyRequests, "too_many_connections_per_address",
+			"HARNESS_WS_MAX_PER_ADDRESS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -306,7 +314,8 @@ func TestConnectionBounds(t *testing.T) {
 			h, server := serve(t, newMemoryJournal(), Options{Metrics: Metrics{Refused: refused.add}}, test.opts)
 			// A handshake that fails takes no place.
 			for range 5 {
-				if _, _, response := handshakeAt(t, server, "/api/stream?after=x", nil); response.StatusCode != http.StatusBadRequest {
+				if _, _, response := handshakeAt(t, server, "/api/stream?after=x",
+					nil); response.StatusCode != http.StatusBadRequest {
 					t.Fatal(response.Status)
 				}
 			}

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// A position names one frame: the journal position of its event times framesPerEvent, plus the index of the frame within the event. A
-// cursor taken from any frame therefore resumes exactly after it, also in the middle of an event.
+// A position names one frame: the journal position of its event times framesPerEvent, plus the index of the frame
+// within the event. A cursor taken from any frame therefore resumes exactly after it, also in the middle of an event.
 const (
 	framesPerEvent = 16
 	lastIndex      = framesPerEvent - 1
@@ -23,9 +23,11 @@ type Frame struct {
 	Broadcast bool
 	// SystemOwned frames reach only sockets filtered on exactly ThreadID, even when they are broadcasts.
 	SystemOwned bool
-	// Replaceable frames are outdated by a later one: text deltas (the finished item has the whole), token usage, plan and diff.
+	// Replaceable frames are outdated by a later one: text deltas (the finished item has the whole), token usage, plan and
+	// diff.
 	Replaceable bool
-	// Text is set on a frame that adds to a text. Early says that it is told before it is stored: it has no position and no number yet.
+	// Text is set on a frame that adds to a text. Early says that it is told before it is stored: it has no position and
+	// no number yet.
 	Text  *TextRef
 	Early bool
 	// Runtime is who said it, "" when nobody did or wire.Origin.
@@ -36,8 +38,8 @@ type Frame struct {
 	Pos, Seq int64
 }
 
-// AppendJSON appends the frame as JSON. With positions it also carries pos and seq, and the offset of a delta, for clients that asked to
-// resume.
+// AppendJSON appends the frame as JSON. With positions it also carries pos and seq, and the offset of a delta, for
+// clients that asked to resume.
 func (f *Frame) AppendJSON(dst []byte, positions bool) []byte {
 	dst = append(dst, `{"type":`...)
 	dst = appendString(dst, f.Type)
@@ -77,7 +79,8 @@ func (f *Frame) visible(filter string) bool {
 // size estimates the encoded length, for queue bounds, without encoding.
 func (f *Frame) size() int { return len(f.Payload) + len(f.Type) + len(f.ThreadID) + 64 }
 
-// endOf is the position after every frame of the event at a journal position; a cursor there resumes with the next event.
+// endOf is the position after every frame of the event at a journal position; a cursor there resumes with the next
+// event.
 func endOf(journalPos int64) int64 {
 	if journalPos <= 0 {
 		return 0

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A crowd is served what was handed out and what is about to be with one write each, but waits no longer than half a round for it; a few
-// sockets do not wait.
+// A crowd is served what was handed out and what is about to be with one write each, but waits no longer than half a
+// round for it; a few sockets do not wait.
 func TestACrowdWaitsForWhatIsPending(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -35,7 +35,8 @@ func TestACrowdWaitsForWhatIsPending(t *testing.T) {
 						gotMessages, gotWrites := len(conn.received), conn.writes
 						conn.mu.Unlock()
 						if gotMessages != messages || gotWrites != writes {
-							t.Fatalf("%s: socket %d has %d messages by %d writes, want %d by %d", what, i, gotMessages, gotWrites, messages, writes)
+							t.Fatalf("%s: socket %d has %d messages by %d writes, want %d by %d", what, i, gotMessages, gotWrites,
+								messages, writes)
 						}
 					}
 				}

@@ -14,7 +14,8 @@ type GrownText struct {
 	Text string
 }
 
-// GrowTexts folds an item's stored deltas, in order, into the texts they make, by the rule clients are given: each is laid at its offset.
+// GrowTexts folds an item's stored deltas, in order, into the texts they make, by the rule clients are given: each is
+// laid at its offset.
 func GrowTexts(records []journal.Record) ([]GrownText, error) {
 	var grown []growing
 	for _, record := range records {
@@ -49,7 +50,8 @@ func GrowTexts(records []journal.Record) ([]GrownText, error) {
 	return texts, nil
 }
 
-// growing is a text as JSON, without the quotes, and where it ends in UTF-16 code units. What was pruned of its beginning is not in it.
+// growing is a text as JSON, without the quotes, and where it ends in UTF-16 code units. What was pruned of its
+// beginning is not in it.
 type growing struct {
 	into       string
 	literal    []byte
@@ -84,6 +86,6 @@ func literal(payload []byte, at int) (from, to int, err error) {
 	return 0, 0, fmt.Errorf("its text at %d has no end", at)
 }
 
-// CursorAfter is the cursor (?after=) behind every frame of the event at a position of the journal: who reads a state that holds all events
-// up to there misses nothing and gets nothing twice from it on.
+// CursorAfter is the cursor (?after=) behind every frame of the event at a position of the journal: who reads a state
+// that holds all events up to there misses nothing and gets nothing twice from it on.
 func CursorAfter(journalPos int64) int64 { return endOf(journalPos) }

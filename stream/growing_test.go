@@ -12,8 +12,10 @@ import (
 // deltaRecord is a stored delta whose text is given as JSON writes it, without the quotes.
 func deltaRecord(into, literal string, offset int64) journal.Record {
 	payload := fmt.Sprintf(`{"method":"item/agentMessage/delta","params":{"delta":"%s","itemId":"i"}}`, literal)
-	ref := TextRef{Offset: offset, Length: TextLength([]byte(literal)), At: strings.Index(payload, `"delta":`) + len(`"delta":`), Into: into}
-	return journal.Record{Pos: 1, Event: journal.Event{Payload: json.RawMessage(payload), Meta: EncodeMeta(Meta{Text: &ref})}}
+	ref := TextRef{Offset: offset, Length: TextLength([]byte(literal)),
+		At: strings.Index(payload, `"delta":`) + len(`"delta":`), Into: into}
+	return journal.Record{Pos: 1,
+		Event: journal.Event{Payload: json.RawMessage(payload), Meta: EncodeMeta(Meta{Text: &ref})}}
 }
 
 // Stored deltas make the texts their offsets say: apart by where they go, whole over cut characters, begun anew at 0,
@@ -24,13 +26,19 @@ func TestGrowTexts(t *testing.T) {
 		records []journal.Record
 		want    []GrownText
 	}{
-		"none":             {nil, []GrownText{}},
-		"apart":            {[]journal.Record{deltaRecord("a", "x", 0), deltaRecord("b", "y", 0), deltaRecord("a", `\"é`, 1)}, []GrownText{{"a", "x\"é"}, {"b", "y"}}},
-		"a cut character":  {[]journal.Record{deltaRecord("a", `\ud83d`, 0), deltaRecord("a", `\ude00!`, 1), deltaRecord("a", "\U0001F600", 3), deltaRecord("a", "z", 5)}, []GrownText{{"a", "\U0001F600!\U0001F600z"}}},
-		"begun anew":       {[]journal.Record{deltaRecord("a", "long", 0), deltaRecord("a", "new", 0)}, []GrownText{{"a", "new"}}},
-		"twice":            {[]journal.Record{deltaRecord("a", "one two", 0), deltaRecord("a", "two three", 4)}, []GrownText{{"a", "one two three"}}},
-		"pruned":           {[]journal.Record{deltaRecord("a", "rest", 100), deltaRecord("a", "!", 104)}, []GrownText{{"a", "rest!"}}},
-		"pruned, then new": {[]journal.Record{deltaRecord("a", "rest", 100), deltaRecord("a", "new", 0)}, []GrownText{{"a", "new"}}},
+		"none": {nil, []GrownText{}},
+		"apart": {[]journal.Record{deltaRecord("a", "x", 0), deltaRecord("b", "y", 0), deltaRecord("a", `\"é`, 1)},
+			[]GrownText{{"a", "x\"é"}, {"b", "y"}}},
+		"a cut character": {[]journal.Record{deltaRecord("a", `\ud83d`, 0), deltaRecord("a", `\ude00!`, 1),
+			deltaRecord("a", "\U0001F600", 3), deltaRecord("a", "z", 5)}, []GrownText{{"a", "\U0001F600!\U0001F600z"}}},
+		"begun anew": {[]journal.Record{deltaRecord("a", "long", 0), deltaRecord("a", "new", 0)},
+			[]GrownText{{"a", "new"}}},
+		"twice": {[]journal.Record{deltaRecord("a", "one two", 0), deltaRecord("a", "two three", 4)},
+			[]GrownText{{"a", "one two three"}}},
+		"pruned": {[]journal.Record{deltaRecord("a", "rest", 100), deltaRecord("a", "!", 104)},
+			[]GrownText{{"a", "rest!"}}},
+		"pruned, then new": {[]journal.Record{deltaRecord("a", "rest", 100), deltaRecord("a", "new", 0)},
+			[]GrownText{{"a", "new"}}},
 	} {
 		got, err := GrowTexts(test.records)
 		if err != nil || fmt.Sprint(got) != fmt.Sprint(test.want) {

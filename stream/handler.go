@@ -22,11 +22,13 @@ type HandlerOptions struct {
 	Stall time.Duration
 	// MaxConnections bounds open connections (503 beyond), MaxPerAddress those of one client address (429). 0: no bound.
 	MaxConnections, MaxPerAddress int
-	// Rate bounds a client's frames per second, Burst those at once (200, 1,000); every 4 KiB count as one more. Beyond: 1008.
+	// Rate bounds a client's frames per second, Burst those at once (200, 1,000); every 4 KiB count as one more. Beyond:
+	// 1008.
 	Rate, Burst int
 	// MessageTimeout is for a whole message, from its first byte to its last (10 s); then 1008.
 	MessageTimeout time.Duration
-	// CloseTimeout is for the peer's answer to our close frame, and for the rest of what it was sending (5 s, which is also the most).
+	// CloseTimeout is for the peer's answer to our close frame, and for the rest of what it was sending (5 s, which is
+	// also the most).
 	CloseTimeout time.Duration
 }
 
@@ -52,9 +54,11 @@ func NewHandler(hub *Hub, opts HandlerOptions) *Handler {
 	opts.MessageTimeout = positive(opts.MessageTimeout, 10*time.Second)
 	opts.CloseTimeout = min(positive(opts.CloseTimeout, libraryCloseWait), libraryCloseWait)
 	return &Handler{
-		hub: hub, opts: opts, memory: newVectors(), admission: newAdmission(opts.MaxConnections, opts.MaxPerAddress), large: &budget{},
+		hub: hub, opts: opts, memory: newVectors(), admission: newAdmission(opts.MaxConnections, opts.MaxPerAddress),
+		large: &budget{},
 		limits: &intakeLimits{
-			rate: float64(opts.Rate), burst: float64(opts.Burst), largest: uint64(opts.ReadLimit), patience: opts.MessageTimeout, closeWait: opts.CloseTimeout,
+			rate: float64(opts.Rate), burst: float64(opts.Burst), largest: uint64(opts.ReadLimit), patience: opts.MessageTimeout,
+			closeWait: opts.CloseTimeout,
 		},
 	}
 }
@@ -74,7 +78,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if h.opts.OriginAllowed != nil && !h.opts.OriginAllowed(r) {
 		h.hub.opts.Metrics.Refused("origin")
-		refuse(w, http.StatusForbidden, "origin_not_allowed", "this origin may not open the stream; add it to the allowed origins")
+		refuse(w, http.StatusForbidden, "origin_not_allowed",
+			"this origin may not open the stream; add it to the allowed origins")
 		return
 	}
 	if !h.hub.isOpen() {
@@ -117,7 +122,8 @@ func (h *Handler) resumeAt(w http.ResponseWriter, r *http.Request) (at *resumeSt
 	status, err := h.hub.compare(r.Context(), from)
 	if err != nil {
 		h.hub.opts.Logger.Error().Err(err).Msg("cannot resume a stream")
-		refuse(w, http.StatusServiceUnavailable, "journal_unavailable", "the event log cannot be read; connect again in a moment")
+		refuse(w, http.StatusServiceUnavailable, "journal_unavailable",
+			"the event log cannot be read; connect again in a moment")
 		return nil, false
 	}
 	return &status, true
@@ -156,7 +162,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *resumeStatus
 		conn.Close(closeRestart, "service restart")
 		return false
 	}
-	// A goroutine of its own, which the hub waits for: with the handler's return net/http's 20 KiB per connection are free.
+	// A goroutine of its own, which the hub waits for: with the handler's return net/http's 20 KiB per connection are
+	// free.
 	go func() {
 		defer leave()
 		h.follow(client, conn)

@@ -137,7 +137,8 @@ func TestCommands(t *testing.T) {
 
 	both()
 	p.want(event("A"))
-	for _, invalid := range []string{`not json`, `{}`, `{"type":"nope"}`, `{"type":"subscribe"}`, `{"type":"subscribe","threadId":null}`, `   `, `{"type":"subscribe","threadId":"B","after":-1}`} {
+	for _, invalid := range []string{`not json`, `{}`, `{"type":"nope"}`, `{"type":"subscribe"}`,
+		`{"type":"subscribe","threadId":null}`, `   `, `{"type":"subscribe","threadId":"B","after":-1}`} {
 		p.send(invalid)
 		p.want(errorText)
 	}
@@ -149,7 +150,8 @@ func TestCommands(t *testing.T) {
 	p.want(event("A"))
 
 	p.send(``) // no answer at all
-	if err := p.ws.Write(t.Context(), websocket.MessageBinary, []byte(`{"type":"subscribe","threadId":"B","extra":[]}`)); err != nil {
+	if err := p.ws.Write(t.Context(), websocket.MessageBinary,
+		[]byte(`{"type":"subscribe","threadId":"B","extra":[]}`)); err != nil {
 		t.Fatal(err)
 	}
 	p.sync()
@@ -206,12 +208,14 @@ func TestHandshakes(t *testing.T) {
 		status int
 		body   string
 	}{
-		"plain":       {map[string]string{"Upgrade": "", "Connection": ""}, 404, ""},
-		"bad version": {map[string]string{"Sec-WebSocket-Version": "12"}, 400, "Missing or invalid Sec-WebSocket-Version header"},
-		"no key":      {map[string]string{"Sec-WebSocket-Key": ""}, 400, "Missing or invalid Sec-WebSocket-Key header"},
-		"bad key":     {map[string]string{"Sec-WebSocket-Key": "xx"}, 400, "Missing or invalid Sec-WebSocket-Key header"},
-		"other":       {map[string]string{"Upgrade": "h2c"}, 400, "Invalid Upgrade header"},
-		"good":        {map[string]string{"Sec-WebSocket-Protocol": "foo, bar", "Sec-WebSocket-Extensions": "permessage-deflate"}, 101, ""},
+		"plain": {map[string]string{"Upgrade": "", "Connection": ""}, 404, ""},
+		"bad version": {map[string]string{"Sec-WebSocket-Version": "12"}, 400,
+			"Missing or invalid Sec-WebSocket-Version header"},
+		"no key":  {map[string]string{"Sec-WebSocket-Key": ""}, 400, "Missing or invalid Sec-WebSocket-Key header"},
+		"bad key": {map[string]string{"Sec-WebSocket-Key": "xx"}, 400, "Missing or invalid Sec-WebSocket-Key header"},
+		"other":   {map[string]string{"Upgrade": "h2c"}, 400, "Invalid Upgrade header"},
+		"good": {map[string]string{"Sec-WebSocket-Protocol": "foo, bar",
+			"Sec-WebSocket-Extensions": "permessage-deflate"}, 101, ""},
 	} {
 		_, _, response := handshake(t, server, test.header)
 		if response.StatusCode != test.status {
@@ -238,7 +242,8 @@ func TestHandshakes(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
-	h, server := serve(t, j, Options{}, HandlerOptions{OriginAllowed: func(r *http.Request) bool { return r.Header.Get("Origin") != "http://evil.example" }})
+	h, server := serve(t, j, Options{},
+		HandlerOptions{OriginAllowed: func(r *http.Request) bool { return r.Header.Get("Origin") != "http://evil.example" }})
 	status := func(query string, header map[string]string) (int, string) {
 		_, _, response := handshakeAt(t, server, "/api/stream"+query, header)
 		if response.StatusCode == http.StatusSwitchingProtocols {
@@ -247,7 +252,8 @@ func TestRefusals(t *testing.T) {
 		body, _ := io.ReadAll(response.Body)
 		return response.StatusCode, string(body)
 	}
-	if got, body := status("", map[string]string{"Origin": "http://evil.example"}); got != 403 || !strings.Contains(body, `"code":"origin_not_allowed"`) {
+	if got, body := status("", map[string]string{"Origin": "http://evil.example"}); got != 403 ||
+		!strings.Contains(body, `"code":"origin_not_allowed"`) {
 		t.Errorf("foreign origin: %d %s", got, body)
 	}
 	if got, _ := status("", map[string]string{"Origin": "http://good.example"}); got != 101 {
@@ -291,7 +297,8 @@ func TestStalledSocket(t *testing.T) {
 	t.Parallel()
 	slowConsumers := make(chan string, 1)
 	j := newMemoryJournal()
-	_, server := serve(t, j, Options{RingFrames: 64, Metrics: Metrics{SlowConsumer: func(why string) { slowConsumers <- why }}},
+	_, server := serve(t, j,
+		Options{RingFrames: 64, Metrics: Metrics{SlowConsumer: func(why string) { slowConsumers <- why }}},
 		HandlerOptions{Stall: 300 * time.Millisecond})
 	conn, reader, _ := handshake(t, server, nil)
 	healthy := dial(t, server, "?threadId=H")
@@ -321,8 +328,8 @@ func TestStalledSocket(t *testing.T) {
 	healthy.want(`{"type":"transcript_updated","threadId":"H","payload":"still here"}`)
 }
 
-// A text message that is still coming in when the server closes is read by one goroutine at a time: the reader may not look into what
-// the close is emptying. Only -race sees it.
+// A text message that is still coming in when the server closes is read by one goroutine at a time: the reader may not
+// look into what the close is emptying. Only -race sees it.
 func TestCloseInTheMiddleOfAText(t *testing.T) {
 	t.Parallel()
 	h, server := serve(t, newMemoryJournal(), Options{}, HandlerOptions{CloseTimeout: shortClose})

@@ -17,7 +17,8 @@ import (
 
 // Journal is what the stream needs of the event log; *journal.Journal implements it.
 type Journal interface {
-	// Subscribe hands committed records to fn, in order, from one goroutine; head is the position before the first of them.
+	// Subscribe hands committed records to fn, in order, from one goroutine; head is the position before the first of
+	// them.
 	Subscribe(fn journal.Subscriber) (head int64, cancel func())
 	// SubscribeEphemeral hands fn what is told before it is stored, in order with the records and from the same goroutine.
 	SubscribeEphemeral(fn journal.EphemeralSubscriber) (cancel func())
@@ -29,11 +30,11 @@ type Journal interface {
 	Read(ctx context.Context, query journal.Query) ([]journal.Record, error)
 }
 
-// Conn is what the hub needs of a connection: the seam behind which a transport can change how bytes leave. Write and Wait are called by
-// one goroutine at a time.
+// Conn is what the hub needs of a connection: the seam behind which a transport can change how bytes leave. Write and
+// Wait are called by one goroutine at a time.
 type Conn interface {
-	// Write sends messages in order as far as the peer takes them now, without waiting, and tells how many it took over; one that left in
-	// part counts. full: call Wait before the next Write.
+	// Write sends messages in order as far as the peer takes them now, without waiting, and tells how many it took over;
+	// one that left in part counts. full: call Wait before the next Write.
 	Write(messages []*Message) (sent int, full bool, err error)
 	// Wait returns when everything taken over has left. ErrStalled: no byte moved for the stall limit.
 	Wait() error
@@ -64,12 +65,13 @@ type Metrics struct {
 	CatchUp func(reason string)
 	// Skipped is told the replaceable frames a slow connection without positions did not get.
 	Skipped func(frames int)
-	// Gap is told each gap frame, with the reason: resume (the cursor was pruned already), pruned (while catching up) or skipped.
+	// Gap is told each gap frame, with the reason: resume (the cursor was pruned already), pruned (while catching up) or
+	// skipped.
 	Gap func(reason string)
 	// SlowConsumer is told each connection closed with 4008: stalled or pruned.
 	SlowConsumer func(reason string)
-	// Closed is told each connection closed for what its peer sent or left undone: rate, unfinished, too_big, memory, protocol,
-	// filter_changes or no_pong.
+	// Closed is told each connection closed for what its peer sent or left undone: rate, unfinished, too_big, memory,
+	// protocol, filter_changes or no_pong.
 	Closed func(reason string)
 	// Refused is told each handshake refused: connections, address or origin.
 	Refused func(reason string)
@@ -78,8 +80,8 @@ type Metrics struct {
 // Options configure a Hub. Zero fields take the defaults named.
 type Options struct {
 	Logger zerolog.Logger
-	// RingFrames and RingBytes bound the recent frames kept for all connections together (4096 frames, 8 MiB of payload; encoded they take
-	// up to three times that); a connection further behind catches up from the journal.
+	// RingFrames and RingBytes bound the recent frames kept for all connections together (4096 frames, 8 MiB of payload;
+	// encoded they take up to three times that); a connection further behind catches up from the journal.
 	RingFrames, RingBytes int
 	// Shards is the number of writers (GOMAXPROCS).
 	Shards int
@@ -128,8 +130,8 @@ func positive[T int | time.Duration](value, fallback T) T {
 	return fallback
 }
 
-// Hub hands the frames of committed events to the connections whose filter lets them through. Lock order: journal, Hub.mu, client.mu,
-// shard.mu. No lock is held across a system call or a read of the journal.
+// Hub hands the frames of committed events to the connections whose filter lets them through. Lock order: journal,
+// Hub.mu, client.mu, shard.mu. No lock is held across a system call or a read of the journal.
 type Hub struct {
 	journal Journal
 	opts    Options
@@ -157,7 +159,8 @@ type Hub struct {
 func NewHub(source Journal, opts Options) *Hub {
 	opts.setDefaults()
 	h := &Hub{
-		journal: source, opts: opts, reads: make(chan struct{}, opts.CatchUpReads), clients: map[*client]struct{}{}, views: map[string]*view{},
+		journal: source, opts: opts, reads: make(chan struct{}, opts.CatchUpReads), clients: map[*client]struct{}{},
+		views: map[string]*view{},
 	}
 	h.own = h.channelOf(ownFeed{})
 	return h
@@ -188,8 +191,8 @@ func (h *Hub) Start(context.Context) error {
 	return nil
 }
 
-// Stop closes every connection with 1012 and waits for them, within ctx and StopTimeout; what is left then is cut off. Calling it twice is
-// allowed.
+// Stop closes every connection with 1012 and waits for them, within ctx and StopTimeout; what is left then is cut off.
+// Calling it twice is allowed.
 func (h *Hub) Stop(ctx context.Context) error {
 	h.lifecycle.Lock()
 	defer h.lifecycle.Unlock()
@@ -249,10 +252,11 @@ func (h *Hub) isOpen() bool {
 	return h.open
 }
 
-// publish is the journal's subscriber: it never waits for a reader. The head moves under the lock the frames are put into the rings under,
-// so a client that joins or changes its filter does so between two events, never inside one.
+// publish is the journal's subscriber: it never waits for a reader. The head moves under the lock the frames are put
+// into the rings under, so a client that joins or changes its filter does so between two events, never inside one.
 func (h *Hub) publish(records []journal.Record) {
-	// An event nobody would get is not derived. The others are, outside the lock; whoever joins meanwhile does so before these.
+	// An event nobody would get is not derived. The others are, outside the lock; whoever joins meanwhile does so before
+	// these.
 	told := make([]derived, len(records))
 	h.mu.Lock()
 	for i := range records {
@@ -331,8 +335,8 @@ func (h *Hub) wanting(record *journal.Record) (wanting []*channel) {
 	return wanting
 }
 
-// derive makes the frames of a record. One that cannot be read is skipped, live and on replay alike: it would otherwise end the stream for
-// everybody, for ever.
+// derive makes the frames of a record. One that cannot be read is skipped, live and on replay alike: it would otherwise
+// end the stream for everybody, for ever.
 func (h *Hub) derive(c *channel, record journal.Record) []*shared {
 	frames, err := c.feed.Frames(record)
 	if err != nil {

@@ -71,7 +71,8 @@ func TestReplayObeysFilterRules(t *testing.T) {
 	h := startHub(t, j, Options{CatchUpPage: 2})
 	_, live := join(t, h, "A", 0)
 	live.wait(t, "the resume status", func() bool { return len(live.received) == 2 })
-	appendAll(t, j, tokenEvent("A", "1"), tokenEvent("B", "2"), accountEvent("3"), plainEvent("", "4"), systemOwned(broadcastEvent("S", "5")), plainEvent("A", "6"))
+	appendAll(t, j, tokenEvent("A", "1"), tokenEvent("B", "2"), accountEvent("3"), plainEvent("", "4"),
+		systemOwned(broadcastEvent("S", "5")), plainEvent("A", "6"))
 	live.wait(t, "five frames", func() bool { return len(live.received) == 2+5 })
 	_, replayed := join(t, h, "A", 0)
 	replayed.wait(t, "five frames", func() bool { return len(replayed.received) == 2+5 })
@@ -131,10 +132,12 @@ func TestEncodedOnce(t *testing.T) {
 			}
 		}
 	}
-	if got, want := string(plain[0].messages[1].Text()), `{"type":"transcript_updated","threadId":"A","payload":"x"}`; got != want {
+	if got, want := string(
+		plain[0].messages[1].Text()), `{"type":"transcript_updated","threadId":"A","payload":"x"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got, want := string(positioned[0].messages[2].Text()), `{"type":"transcript_updated","threadId":"A","payload":"x","pos":16,"seq":1}`; got != want {
+	if got, want := string(
+		positioned[0].messages[2].Text()), `{"type":"transcript_updated","threadId":"A","payload":"x","pos":16,"seq":1}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -23,8 +23,8 @@ type inflow struct {
 	fault  error
 	told   bool   // the library has the fault
 	sink   []byte // for what nobody wants any more
-	// payload is how many bytes of messages were handed out. It tells the reader of a message how many there are to read; the library's
-	// buffer knows, too, but while a connection is being closed that is another goroutine's.
+	// payload is how many bytes of messages were handed out. It tells the reader of a message how many there are to read;
+	// the library's buffer knows, too, but while a connection is being closed that is another goroutine's.
 	payload atomic.Int64
 
 	mu       sync.Mutex
@@ -36,9 +36,9 @@ func newInflow(conn net.Conn, limits *intakeLimits) *inflow {
 	return &inflow{conn: conn, intake: newIntake(limits, time.Now())}
 }
 
-// read fails once with the peer's fault, after the bytes that made it one. From then on, and once our close frame is sent, what comes is
-// thrown away up to the peer's close frame: unread bytes would reset the connection and cost the peer our close frame, and the library
-// would take them one by one.
+// read fails once with the peer's fault, after the bytes that made it one. From then on, and once our close frame is
+// sent, what comes is thrown away up to the peer's close frame: unread bytes would reset the connection and cost the
+// peer our close frame, and the library would take them one by one.
 func (f *inflow) read(p []byte) (int, error) {
 	for {
 		if f.fault != nil && !f.told {

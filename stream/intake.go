@@ -15,13 +15,14 @@ var (
 const (
 	// byteCost is how many bytes cost a peer as much as a frame.
 	byteCost = 4 << 10
-	// fragmentCost is that of a further fragment of a message, in frames: small fragments are legal, and an empty one is not free.
+	// fragmentCost is that of a further fragment of a message, in frames: small fragments are legal, and an empty one is
+	// not free.
 	fragmentCost = 1.0 / 16
 	frameHeader  = 14 // of a frame: two bytes, eight of length, four of mask
 )
 
-// intake follows what a peer sends, frame by frame, without looking at what it says: how much there is of it, and since when something is
-// unfinished. The library hides both: pings, pongs and empty fragments never get as far as a command.
+// intake follows what a peer sends, frame by frame, without looking at what it says: how much there is of it, and since
+// when something is unfinished. The library hides both: pings, pongs and empty fragments never get as far as a command.
 type intake struct {
 	limits *intakeLimits
 	tokens float64

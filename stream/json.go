@@ -14,7 +14,8 @@ func appendTime(dst []byte, ms int64) []byte {
 	return append(dst, '"')
 }
 
-// appendString appends a JSON string. Unlike json.Marshal it leaves <, > and & as they are, as the original's clients see them.
+// appendString appends a JSON string. Unlike json.Marshal it leaves <, > and & as they are, as the original's clients
+// see them.
 func appendString(dst []byte, s string) []byte {
 	if isPlain(s) {
 		dst = append(dst, '"')

@@ -7,8 +7,8 @@ import (
 	"harness/journal"
 )
 
-// Message is one complete text message, encoded for its receivers once: as plain text, and with the header of a websocket frame in front
-// (a server's frames are not masked, so these bytes are the same for every socket).
+// Message is one complete text message, encoded for its receivers once: as plain text, and with the header of a
+// websocket frame in front (a server's frames are not masked, so these bytes are the same for every socket).
 type Message struct {
 	wire   []byte
 	header int
@@ -50,7 +50,8 @@ func (m *Message) Text() []byte { return m.wire[m.header:] }
 // Websocket is the message as one websocket frame.
 func (m *Message) Websocket() []byte { return m.wire }
 
-// shared is a frame on its way to many receivers. Each of its two variants is encoded once, when the first receiver needs it.
+// shared is a frame on its way to many receivers. Each of its two variants is encoded once, when the first receiver
+// needs it.
 type shared struct {
 	Frame
 	channel *channel // nil of a reply

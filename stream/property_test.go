@@ -172,7 +172,8 @@ func (w *walker) connect() {
 	w.client, w.session = c, newSession(w.last, filter)
 }
 
-// resume starts over on the open connection, from what has arrived so far. Frames of a batch being written may still come before the resume status.
+// resume starts over on the open connection, from what has arrived so far. Frames of a batch being written may still
+// come before the resume status.
 func (w *walker) resume() {
 	w.seen.resumes.Add(1)
 	w.checkPrefix()

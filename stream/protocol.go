@@ -5,7 +5,8 @@ import (
 	"net/http"
 )
 
-// Protocol is what is spoken on the sockets of a further route. They share the bounds, the writers and the slow-reader rules of the stream.
+// Protocol is what is spoken on the sockets of a further route. They share the bounds, the writers and the slow-reader
+// rules of the stream.
 type Protocol interface {
 	// Join is called with a new socket, which sees nothing yet, before anything is read from it.
 	Join(r *http.Request, socket *Socket) Listener
@@ -19,7 +20,8 @@ type Listener interface {
 	Hear(message []byte)
 }
 
-// Socket is one connection of a Protocol. Its methods may be called from any goroutine, and do nothing once it has ended.
+// Socket is one connection of a Protocol. Its methods may be called from any goroutine, and do nothing once it has
+// ended.
 type Socket struct {
 	client *client
 	feed   Feed
@@ -39,7 +41,9 @@ func (h *Handler) serveProtocol(w http.ResponseWriter, r *http.Request, leave fu
 		return false
 	}
 	feed := h.protocol.Feed()
-	client, err := h.hub.attachTo(conn, func() audience { return h.hub.audience(feed, Audience{Sees: func(*Frame) bool { return false }}) }, nil, nil)
+	client, err := h.hub.attachTo(conn, func() audience {
+		return h.hub.audience(feed, Audience{Sees: func(*Frame) bool { return false }})
+	}, nil, nil)
 	if err != nil {
 		conn.Close(closeRestart, "service restart")
 		return false
@@ -54,8 +58,8 @@ func (h *Handler) serveProtocol(w http.ResponseWriter, r *http.Request, leave fu
 	return true
 }
 
-// Send gives the socket a message, which leaves behind the events that are committed by now and before those that come. It waits while too
-// many messages wait, and tells whether the socket is still there.
+// Send gives the socket a message, which leaves behind the events that are committed by now and before those that come.
+// It waits while too many messages wait, and tells whether the socket is still there.
 func (s *Socket) Send(message *Message) bool { return s.client.give(message) }
 
 // See replaces what the socket is shown of events from now on.
@@ -73,8 +77,8 @@ func (s *Socket) ShowPositions() {
 	s.client.positions = true
 }
 
-// Resume has the socket start over behind a position: first goes what answer makes of how that stands to the journal, then what was missed.
-// Frames that had not left yet are dropped: they are repeated.
+// Resume has the socket start over behind a position: first goes what answer makes of how that stands to the journal,
+// then what was missed. Frames that had not left yet are dropped: they are repeated.
 func (s *Socket) Resume(ctx context.Context, after int64, answer func(Notice) *Message) error {
 	h := s.client.hub
 	told, from, err := h.judge(ctx, cursor{after: after})

@@ -9,8 +9,8 @@ import (
 	"harness/journal"
 )
 
-// session is one stretch of a client's life that begins at a cursor: a connection, or what follows a subscribe with after. It is the
-// reference the hub is held against: a plain fold over all records.
+// session is one stretch of a client's life that begins at a cursor: a connection, or what follows a subscribe with
+// after. It is the reference the hub is held against: a plain fold over all records.
 type session struct {
 	after int64
 	spans []span // filters and the journal position they applied until; the last one is open

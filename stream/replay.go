@@ -18,8 +18,8 @@ type aim struct {
 	audience audience
 }
 
-// replay moves a client that is not live one step: it reads the next page, or finds that the client has caught up and makes it live. It
-// tells whether there is anything more to do now.
+// replay moves a client that is not live one step: it reads the next page, or finds that the client has caught up and
+// makes it live. It tells whether there is anything more to do now.
 func (c *client) replay(work *page) bool {
 	target, caughtUp := c.aim()
 	if caughtUp {
@@ -67,7 +67,8 @@ func (c *client) replay(work *page) bool {
 	}
 	c.adaptPage(bytes)
 	c.cursor, c.short = max(c.cursor, next), reached
-	*work = page{records: records, audience: target.audience, after: target.cursor, head: target.head, epoch: target.epoch, gap: gap}
+	*work = page{records: records, audience: target.audience, after: target.cursor, head: target.head,
+		epoch: target.epoch, gap: gap}
 	return true
 }
 
@@ -80,7 +81,8 @@ func (c *client) aim() (target aim, caughtUp bool) {
 	defer c.mu.Unlock()
 	c.trimPast()
 	if c.mode == behind && c.short && len(c.past) == 0 {
-		// One page from the head: what comes now waits in the ring, so that a busy journal cannot keep the client behind for ever.
+		// One page from the head: what comes now waits in the ring, so that a busy journal cannot keep the client behind for
+		// ever.
 		c.mode, c.joinAt, c.at = joining, h.head, c.view.head()
 	}
 	target = aim{epoch: c.epoch, cursor: c.cursor, limit: h.head, head: h.head, audience: c.audience}
@@ -113,7 +115,8 @@ func (c *client) read(target aim) ([]journal.Record, int64, error) {
 	if midEvent(target.cursor) {
 		after--
 	}
-	records, err := h.journal.Read(c.ctx, journal.Query{After: after, Session: target.audience.session(), Limit: c.pageLimit()})
+	records, err := h.journal.Read(c.ctx, journal.Query{After: after, Session: target.audience.session(),
+		Limit: c.pageLimit()})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -1,12 +1,13 @@
 package stream
 
-// A reply is a message to one connection that keeps its place among the events: it leaves behind those that were there when it was given,
-// and before those that came later. Answers (client.answer) do not.
+// A reply is a message to one connection that keeps its place among the events: it leaves behind those that were there
+// when it was given, and before those that came later. Answers (client.answer) do not.
 
 // maxReplies bounds the replies of a connection that wait; who gives one more is made to wait.
 const maxReplies = 256
 
-// reply is a message and its place: the number of the next frame in the ring of its time, and the cursor behind the last event.
+// reply is a message and its place: the number of the next frame in the ring of its time, and the cursor behind the
+// last event.
 type reply struct {
 	frame *shared
 	at    uint64
@@ -62,7 +63,8 @@ func (c *client) takeReply() *shared {
 	return frame
 }
 
-// loosenReplies is for a client that reads the journal and changes its ring: their cursors alone say where its replies belong. c.mu is held.
+// loosenReplies is for a client that reads the journal and changes its ring: their cursors alone say where its replies
+// belong. c.mu is held.
 func (c *client) loosenReplies() {
 	for i := range c.replies {
 		c.replies[i].at = 0
@@ -79,7 +81,8 @@ func (c *client) spareReplies(dropped []*shared) (replies []*shared) {
 	return replies
 }
 
-// freeReplies has the replies leave before what a client that starts over is owed: the frames they waited for are dropped. c.mu is held.
+// freeReplies has the replies leave before what a client that starts over is owed: the frames they waited for are
+// dropped. c.mu is held.
 func (c *client) freeReplies() {
 	for _, frame := range c.spareReplies(c.queue) {
 		c.answers = append(c.answers, frame.reply)

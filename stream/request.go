@@ -13,9 +13,9 @@ const (
 	kindToolCall  = "tool_call"
 )
 
-// RequestPayload is a pending interactive request as clients see it: the payload of the approval, tool_user_input_requested and
-// tool_call_requested frames, and an entry of the REST lists (the golden recordings have the same object in both). params are the runtime's
-// own, passed through byte for byte as details.
+// RequestPayload is a pending interactive request as clients see it: the payload of the approval,
+// tool_user_input_requested and tool_call_requested frames, and an entry of the REST lists (the golden recordings have
+// the same object in both). params are the runtime's own, passed through byte for byte as details.
 func RequestPayload(ref RequestRef, method string, params json.RawMessage) json.RawMessage {
 	return AppendRequestPayload(nil, ref, method, params)
 }
@@ -84,7 +84,8 @@ func AppendRequestPayload(out []byte, ref RequestRef, method string, params json
 	return append(out, `"pending"}`...)
 }
 
-// appendQuestions rewrites the questions with the original's members in the original's order; the values stay as the runtime wrote them.
+// appendQuestions rewrites the questions with the original's members in the original's order; the values stay as the
+// runtime wrote them.
 func appendQuestions(dst []byte, raw json.RawMessage) []byte {
 	members := []string{"id", "header", "question", "options", "isOther", "isSecret"}
 	missing := []string{`""`, `""`, `""`, "null", "false", "false"}

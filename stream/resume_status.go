@@ -38,14 +38,15 @@ func (h *Hub) judge(ctx context.Context, at cursor) (told Notice, from int64, er
 	}
 }
 
-// lost tells whether frames after the cursor were pruned. A cursor inside a pruned event counts as a loss although it may have been the
-// event's last frame: nobody can tell any more.
+// lost tells whether frames after the cursor were pruned. A cursor inside a pruned event counts as a loss although it
+// may have been the event's last frame: nobody can tell any more.
 func lost(cursor, oldest int64) bool {
 	event := eventOf(cursor)
 	return oldest > event+1 || oldest == event+1 && midEvent(cursor)
 }
 
-// resumeStatusMessage is a resume control frame; oldest is the oldest journal position still kept, 0 when it is not told.
+// resumeStatusMessage is a resume control frame; oldest is the oldest journal position still kept, 0 when it is not
+// told.
 func resumeStatusMessage(kind string, from, to, oldest int64) *Message {
 	return noticeMessage(notice(kind, from, to, oldest))
 }
@@ -62,8 +63,8 @@ func notice(kind string, from, to, oldest int64) Notice {
 	return n
 }
 
-// skipped tells a client without positions, which reads too slowly, that frames of replaceable kinds between two positions may be missing;
-// all others are not.
+// skipped tells a client without positions, which reads too slowly, that frames of replaceable kinds between two
+// positions may be missing; all others are not.
 func skipped(from, to int64) Notice {
 	return Notice{Kind: "gap", From: from, To: to, Skipped: true}
 }

@@ -36,14 +36,16 @@ func stopJournal(t *testing.T, j *journal.Journal) {
 	}
 }
 
-// Every resume status, by query and by command: first the resume status, then exactly the missed frames, then live ones, all with pos and seq.
+// Every resume status, by query and by command: first the resume status, then exactly the missed frames, then live
+// ones, all with pos and seq.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		j := startJournal(t, db)
 		_, server := serve(t, j, Options{}, HandlerOptions{})
 		frame := func(thread, text string, pos, seq int) string {
-			return fmt.Sprintf(`{"type":"transcript_updated","threadId":"%s","payload":"%s","pos":%d,"seq":%d}`, thread, text, pos, seq)
+			return fmt.Sprintf(`{"type":"transcript_updated","threadId":"%s","payload":"%s","pos":%d,"seq":%d}`, thread,
+				text, pos, seq)
 		}
 		// Nothing there yet.
 		dial(t, server, "?after=latest").want(readyNull, `{"type":"resumed","from":0,"to":0}`)
@@ -52,12 +54,14 @@ func TestVerdicts(t *testing.T) {
 		appendAll(t, j, plainEvent("A", "1"), plainEvent("B", "2"), plainEvent("A", "3"), tokenEvent("A", "4"))
 		const readyA = `{"type":"ready","threadId":"A"}`
 		all := dial(t, server, "?after=0")
-		all.want(readyNull, `{"type":"resumed","from":0,"to":79}`, frame("A", "1", 16, 1), frame("B", "2", 32, 1), frame("A", "3", 48, 2))
+		all.want(readyNull, `{"type":"resumed","from":0,"to":79}`, frame("A", "1", 16, 1), frame("B", "2", 32, 1),
+			frame("A", "3", 48, 2))
 		resumed := dial(t, server, "?threadId=A&after=16")
 		resumed.want(readyA, `{"type":"resumed","from":16,"to":79}`, frame("A", "3", 48, 2))
 		middle := dial(t, server, "?threadId=A&after=64") // the second of event 4's three frames is owed
 		middle.want(readyA, `{"type":"resumed","from":64,"to":79}`)
-		if text := middle.read(); !strings.HasPrefix(text, `{"type":"thread_token_usage_updated"`) || !strings.HasSuffix(text, `,"pos":65,"seq":3}`) {
+		if text := middle.read(); !strings.HasPrefix(text, `{"type":"thread_token_usage_updated"`) ||
+			!strings.HasSuffix(text, `,"pos":65,"seq":3}`) {
 			t.Errorf("got %s", text)
 		}
 		dial(t, server, "?after=4096").want(readyNull, `{"type":"ahead","from":4096,"to":79}`)
@@ -87,7 +91,8 @@ func TestVerdicts(t *testing.T) {
 		if _, err := j.Prune(t.Context(), 3); err != nil {
 			t.Fatal(err)
 		}
-		dial(t, server, "?threadId=A&after=16").want(readyA, `{"type":"gap","from":16,"to":159,"oldest":112}`, frame("A", "7", 112, 5), frame("A", "9", 144, 6))
+		dial(t, server, "?threadId=A&after=16").want(readyA, `{"type":"gap","from":16,"to":159,"oldest":112}`,
+			frame("A", "7", 112, 5), frame("A", "9", 144, 6))
 		dial(t, server, "?after=0").want(readyNull, `{"type":"gap","from":0,"to":159,"oldest":112}`, frame("A", "7", 112, 5))
 		dial(t, server, "?after=111").want(readyNull, `{"type":"resumed","from":111,"to":159}`, frame("A", "7", 112, 5))
 	})
@@ -310,7 +315,8 @@ func (s *site) resumeStatus(p *peer, last int64) {
 		if strings.HasPrefix(text, fmt.Sprintf(`{"type":"resumed","from":%d,`, last)) {
 			return
 		}
-		if strings.Contains(text, `"pos":`) || strings.HasPrefix(text, `{"type":"gap"`) && !strings.Contains(text, `"skipped":`) || strings.HasPrefix(text, `{"type":"ahead"`) {
+		if strings.Contains(text, `"pos":`) || strings.HasPrefix(text, `{"type":"gap"`) &&
+			!strings.Contains(text, `"skipped":`) || strings.HasPrefix(text, `{"type":"ahead"`) {
 			s.t.Fatalf("instead of the resume status: %s", text)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 	"harness/stream"
 )
 
-// wordsOf are a client's frames of one session up to one that ends them: the type of each, with the method and the text it carries.
+// wordsOf are a client's frames of one session up to one that ends them: the type of each, with the method and the text
+// it carries.
 func wordsOf(t *testing.T, url, query, last string) (told []string, raw []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -62,18 +63,21 @@ func TestFramesOfTheScriptedAgent(t *testing.T) {
 		id := s.NewSession()
 		turn := s.Say(id, "RUN[true]")
 		asked := s.Asked(id)
-		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval, runtime.Reply{Decision: "accept", Scope: "turn"}, "user"); err != nil {
+		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval,
+			runtime.Reply{Decision: "accept", Scope: "turn"}, "user"); err != nil {
 			t.Fatal(err)
 		}
 		s.Ended(id, turn)
 		told, raw := wordsOf(t, server.URL, "after=0&threadId="+id, "app_server.turn.completed")
-		for _, want := range []string{"app_server.turn.started", "app_server.item.started", "app_server.request.item.command_execution.request_approval",
+		for _, want := range []string{"app_server.turn.started", "app_server.item.started",
+			"app_server.request.item.command_execution.request_approval",
 			"approval", "approval_resolved", "app_server.item.agent_message.delta it ran", "app_server.item.completed"} {
 			if !slices.Contains(told, want) {
 				t.Errorf("no frame %s in %q", want, told)
 			}
 		}
-		if _, again := wordsOf(t, server.URL, "after=0&threadId="+id, "app_server.turn.completed"); !slices.Equal(raw[1:], again[1:]) {
+		if _, again := wordsOf(t, server.URL, "after=0&threadId="+id, "app_server.turn.completed"); !slices.Equal(raw[1:],
+			again[1:]) {
 			t.Error("a second replay says something else")
 		}
 	})

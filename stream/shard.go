@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A batch is what is handed to a connection at once: enough to make system calls rare, little enough that an answer to the client is not
-// held up for long.
+// A batch is what is handed to a connection at once: enough to make system calls rare, little enough that an answer to
+// the client is not held up for long.
 const (
 	maxBatchFrames = 64
 	maxBatchBytes  = 256 << 10
@@ -58,8 +58,8 @@ func (s *shard) run() {
 	}
 }
 
-// A round through a crowd costs a system call for each socket, whether it has one frame for it or 64. So after one that took long the next
-// begins after half of that time, at most maxPause: what is published meanwhile goes along.
+// A round through a crowd costs a system call for each socket, whether it has one frame for it or 64. So after one that
+// took long the next begins after half of that time, at most maxPause: what is published meanwhile goes along.
 const (
 	longRound = time.Millisecond
 	maxPause  = 4 * time.Millisecond
@@ -80,8 +80,8 @@ func (s *shard) pause(round time.Duration) bool {
 	}
 }
 
-// A round through crowdSize sockets or more takes long enough to wait for what the journal is about to hand out, crowdWait for each of them,
-// at most maxPause: about half of what the round takes.
+// A round through crowdSize sockets or more takes long enough to wait for what the journal is about to hand out,
+// crowdWait for each of them, at most maxPause: about half of what the round takes.
 const (
 	crowdSize = 128
 	crowdWait = 4 * time.Microsecond
@@ -180,8 +180,8 @@ type claim struct {
 	epoch     uint64
 }
 
-// serve does what a client needs now. What would wait - a full connection, the journal, a close - goes to a goroutine that lives only
-// as long.
+// serve does what a client needs now. What would wait - a full connection, the journal, a close - goes to a goroutine
+// that lives only as long.
 func (s *shard) serve(c *client) {
 	taken := c.claim(s.frames[:0])
 	s.frames = taken.frames
@@ -240,8 +240,8 @@ func (c *client) claim(frames []*shared) claim {
 	return taken
 }
 
-// takeFrames takes what is owed: frames of an earlier view first, then those of the ring. A client the ring has moved past falls behind.
-// h.mu and c.mu are held.
+// takeFrames takes what is owed: frames of an earlier view first, then those of the ring. A client the ring has moved
+// past falls behind. h.mu and c.mu are held.
 func (c *client) takeFrames(frames []*shared, limit int) (taken []*shared, more bool) {
 	bytes := 0
 	for len(c.queue) > 0 && len(frames) < limit && bytes < maxBatchBytes {
@@ -300,7 +300,8 @@ func (c *client) share(frame *shared) *shared {
 	return frame
 }
 
-// write hands a claim's batch to the connection and gives back to the client what did not leave. full: wait before the next one.
+// write hands a claim's batch to the connection and gives back to the client what did not leave. full: wait before the
+// next one.
 func (c *client) write(batch []*Message, taken *claim) (full, ok bool) {
 	sent, full, err := c.conn.Write(batch)
 	c.count(batch[:sent])
@@ -332,7 +333,8 @@ func (c *client) write(batch []*Message, taken *claim) (full, ok bool) {
 func (c *client) settle(more bool) {
 	c.mu.Lock()
 	c.busy = false
-	more = more || c.closing != nil || c.resumeStatus != nil || c.mode != live || len(c.answers) > 0 || len(c.replies) > 0 || len(c.queue) > 0
+	more = more || c.closing != nil || c.resumeStatus != nil || c.mode != live || len(c.answers) > 0 ||
+		len(c.replies) > 0 || len(c.queue) > 0
 	c.mu.Unlock()
 	if more {
 		c.shard.enqueue(c)

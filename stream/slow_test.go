@@ -120,8 +120,9 @@ func shownOf(t *testing.T, j *memoryJournal) []owedFrame {
 	return slices.Concat(all.events...)
 }
 
-// account holds what a client without positions got against what there was: whole frames, in order, and missing only such as a gap told of
-// before their place. It returns how many gaps there were, how many frames were missing, and how many were still to come at the end.
+// account holds what a client without positions got against what there was: whole frames, in order, and missing only
+// such as a gap told of before their place. It returns how many gaps there were, how many frames were missing, and how
+// many were still to come at the end.
 func account(t *testing.T, got []string, owed []owedFrame) (gaps, missing, left int) {
 	t.Helper()
 	var from, to int64
@@ -169,7 +170,8 @@ func readTexts(t *testing.T, reader *bufio.Reader, until string) (texts []string
 }
 
 // Of 200 sockets one stops for a while and one for good. The others get everything, in order. The one that comes
-// back is told what it misses, the other is told 4008, each after whole frames in order, and every step is counted by its reason.
+// back is told what it misses, the other is told 4008, each after whole frames in order, and every step is counted by
+// its reason.
 func TestStalledAmongMany(t *testing.T) {
 	t.Parallel()
 	const (
@@ -187,7 +189,8 @@ func TestStalledAmongMany(t *testing.T) {
 	j := newMemoryJournal()
 	h := startHub(t, j, Options{RingFrames: 128, Metrics: metrics})
 	wide := serveHandler(t, NewHandler(h, HandlerOptions{Stall: time.Hour}))
-	patient, strict := newNarrow(t, NewHandler(h, HandlerOptions{Stall: time.Hour})), newNarrow(t, NewHandler(h, HandlerOptions{Stall: 300 * time.Millisecond}))
+	patient, strict := newNarrow(t, NewHandler(h, HandlerOptions{Stall: time.Hour})), newNarrow(t,
+		NewHandler(h, HandlerOptions{Stall: 300 * time.Millisecond}))
 	patient.Start()
 	strict.Start()
 
@@ -293,8 +296,9 @@ func TestStalledAmongMany(t *testing.T) {
 		}
 	}
 	for what, check := range map[string][2]int{
-		"catch-ups": {counted.catchUps.of("overflow"), 1}, "gaps": {counted.gaps.of("skipped"), gaps}, "skipped frames": {counted.skipped.of(""), missing},
-		"slow consumers": {counted.slow.of("stalled"), 1}, "pruned": {counted.slow.of("pruned"), 0}, "closed": {counted.closed.all(), 0},
+		"catch-ups": {counted.catchUps.of("overflow"), 1}, "gaps": {counted.gaps.of("skipped"), gaps},
+		"skipped frames": {counted.skipped.of(""), missing}, "slow consumers": {counted.slow.of("stalled"), 1},
+		"pruned": {counted.slow.of("pruned"), 0}, "closed": {counted.closed.all(), 0},
 	} {
 		if check[0] != check[1] {
 			t.Errorf("%s: %d counted, %d happened", what, check[0], check[1])

@@ -25,9 +25,9 @@ const (
 	opClose                 = 0x08
 )
 
-// socket is the network connection under a websocket. The library reads and writes control frames through it; event frames are written
-// past the library, many in one system call that does not wait. It keeps the two apart: a frame once begun is finished before another
-// starts, and nothing follows a close frame.
+// socket is the network connection under a websocket. The library reads and writes control frames through it; event
+// frames are written past the library, many in one system call that does not wait. It keeps the two apart: a frame once
+// begun is finished before another starts, and nothing follows a close frame.
 type socket struct {
 	net.Conn
 	direct   *direct // nil when bytes cannot be handed to the system directly, as under TLS
@@ -69,12 +69,14 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, fmt.Errorf("take over the connection: %w", err)
 	}
 	h.socket = newSocket(bare(conn), h.stall, h.memory, h.limits)
-	// What the client sent along with its handshake waits in net/http's buffer, which is 4 KiB: ours is smaller and takes its place.
+	// What the client sent along with its handshake waits in net/http's buffer, which is 4 KiB: ours is smaller and takes
+	// its place.
 	if n := buffered.Reader.Buffered(); n > 0 {
 		early, _ := buffered.Peek(n) // cannot fail: so much is there
 		h.socket.inflow.early = append([]byte(nil), early...)
 	}
-	return h.socket, bufio.NewReadWriter(bufio.NewReaderSize(h.socket, readBuffer), bufio.NewWriterSize(h.socket, writeBuffer)), nil
+	return h.socket, bufio.NewReadWriter(bufio.NewReaderSize(h.socket, readBuffer),
+		bufio.NewWriterSize(h.socket, writeBuffer)), nil
 }
 
 // bare takes off wrappers that only matter to HTTP: behind them a batch would cost one system call per frame.
@@ -97,7 +99,8 @@ func (s *socket) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // the library tells errors apart
 }
 
-// Write implements net.Conn for the library: one whole control frame per call. Behind a batch being written it is queued.
+// Write implements net.Conn for the library: one whole control frame per call. Behind a batch being written it is
+// queued.
 func (s *socket) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	if s.closed || s.closing {
@@ -127,7 +130,8 @@ func (s *socket) Write(p []byte) (int, error) {
 	return asked, nil
 }
 
-// WriteMessages hands whole frames to the system, as many as it takes at once; one taken in part counts, and Wait sees to its rest.
+// WriteMessages hands whole frames to the system, as many as it takes at once; one taken in part counts, and Wait sees
+// to its rest.
 func (s *socket) WriteMessages(messages []*Message) (sent int, full bool, err error) {
 	s.mu.Lock()
 	switch {
@@ -163,8 +167,9 @@ func (s *socket) WriteMessages(messages []*Message) (sent int, full bool, err er
 	return sent, false, nil
 }
 
-// WaitWritten sees the rest of a frame off, and the control frames behind it. It goes on as long as the peer takes anything, and returns
-// ErrStalled when it took nothing for the stall limit; the frame is then finished before the next control frame.
+// WaitWritten sees the rest of a frame off, and the control frames behind it. It goes on as long as the peer takes
+// anything, and returns ErrStalled when it took nothing for the stall limit; the frame is then finished before the next
+// control frame.
 func (s *socket) WaitWritten() error {
 	s.mu.Lock()
 	for !s.held && s.busy {
@@ -182,8 +187,8 @@ func (s *socket) WaitWritten() error {
 
 	progress := time.Now()
 	for len(left) > 0 {
-		// Looked at more often than the limit asks for: a connection may take bytes without the system saying so. TLS cannot go on after a
-		// deadline, so there it is the whole limit, for a record at a time.
+		// Looked at more often than the limit asks for: a connection may take bytes without the system saying so. TLS cannot
+		// go on after a deadline, so there it is the whole limit, for a record at a time.
 		patience, piece := max(s.stall/4, time.Millisecond), left
 		if s.direct == nil {
 			patience, piece = s.stall, left[:min(len(left), 16<<10)]
@@ -214,7 +219,8 @@ func (s *socket) WaitWritten() error {
 
 func (s *socket) moved() { s.lastMove.Store(time.Now().UnixNano()) }
 
-// push writes what is left of a stalled frame and then p; the caller holds busy. What it cannot write within its bound is left in rest.
+// push writes what is left of a stalled frame and then p; the caller holds busy. What it cannot write within its bound
+// is left in rest.
 func (s *socket) push(p []byte) error {
 	s.mu.Lock()
 	rest := s.rest

@@ -8,22 +8,25 @@ import (
 	"harness/journal"
 )
 
-// A client gets each text once: early, piece by piece, or joined from the journal, or begun early and the rest joined. Pieces come only to
-// who had the ones before them of the same group; the joined frame is cut to what its client does not have yet.
+// A client gets each text once: early, piece by piece, or joined from the journal, or begun early and the rest joined.
+// Pieces come only to who had the ones before them of the same group; the joined frame is cut to what its client does
+// not have yet.
 
-// maxHeard bounds the groups a client is remembered to be in the middle of. Groups end within moments; only those whose joined frame a
-// changed filter hid stay, and the oldest of them give way.
+// maxHeard bounds the groups a client is remembered to be in the middle of. Groups end within moments; only those whose
+// joined frame a changed filter hid stay, and the oldest of them give way.
 const maxHeard = 1024
 
 // heard is how far a client got with the pieces of a group.
 type heard struct {
 	group int64
-	ends  [2]int64 // by index of the frame within its event: the end of the last piece, in UTF-16 code units; notHeard before the first
+	// by index of the frame within its event: the end of the last piece, in UTF-16 code units; notHeard before the first
+	ends [2]int64
 }
 
 const notHeard = -1
 
-// textShare is what a client is owed of a frame that adds to a text: the frame, the rest of it, or nothing. c.mu is held.
+// textShare is what a client is owed of a frame that adds to a text: the frame, the rest of it, or nothing. c.mu is
+// held.
 func (c *client) textShare(frame *shared) *shared {
 	ref, index := frame.Text, int(frame.Pos%framesPerEvent)
 	at := len(c.heard) - 1

@@ -12,8 +12,8 @@ import (
 	"harness/journal"
 )
 
-// Whatever a client does while texts grow - read slowly, lose the connection, resume, join in the middle of a group - it ends with the text
-// the runtime said, and no connection is given a part of it twice.
+// Whatever a client does while texts grow - read slowly, lose the connection, resume, join in the middle of a group -
+// it ends with the text the runtime said, and no connection is given a part of it twice.
 func TestTextProperty(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(400) {
@@ -56,7 +56,8 @@ func utf16Of(text string) []uint16 { return utf16.Encode([]rune(text)) }
 func (w *talker) say() {
 	thread, item := []string{"A", "A", "B", "S"}[w.random.IntN(4)], []string{"m", "n"}[w.random.IntN(2)]
 	w.words++
-	text := []string{"", fmt.Sprintf("%d,", w.words), fmt.Sprintf("😀\\\"é%d,", w.words), fmt.Sprintf("\n漢%d,", w.words)}[w.random.IntN(4)]
+	text := []string{"", fmt.Sprintf("%d,", w.words), fmt.Sprintf("😀\\\"é%d,", w.words),
+		fmt.Sprintf("\n漢%d,", w.words)}[w.random.IntN(4)]
 	before := w.texts[[2]string{thread, item}]
 	piece := TextRef{Offset: int64(len(utf16Of(before))), Length: int64(len(utf16Of(text)))}
 	at := slices.IndexFunc(w.open, func(g *talk) bool { return g.thread == thread && g.item == item })
@@ -239,7 +240,8 @@ func (r *reader) step(random *rand.Rand) {
 func runTexts(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 11)) //nolint:gosec // reproducible on purpose
 	j := newMemoryJournal()
-	hub := startHub(t, j, Options{RingFrames: 1 + random.IntN(30), CatchUpPage: 1 + random.IntN(4), CatchUpReads: 1, Shards: 1 + random.IntN(2)})
+	hub := startHub(t, j, Options{RingFrames: 1 + random.IntN(30), CatchUpPage: 1 + random.IntN(4), CatchUpReads: 1,
+		Shards: 1 + random.IntN(2)})
 	w := &talker{t: t, random: random, journal: j, texts: map[[2]string]string{}}
 	var readers []*reader
 	join := func(plain, mixed bool) *reader {

@@ -24,8 +24,8 @@ func TestTextLength(t *testing.T) {
 func textEvent(thread, text string, ref TextRef) journal.Event {
 	const head = `{"method":"item/agentMessage/delta","params":{"itemId":"m","delta":`
 	ref.At, ref.Length = len(head), TextLength([]byte(text))
-	return Upcast(1, journal.Event{Type: EventNotification, SessionID: thread, Payload: json.RawMessage(head + `"` + text + `"}}`),
-		Meta: EncodeMeta(Meta{ReceivedAt: 1, Text: &ref})})
+	return Upcast(1, journal.Event{Type: EventNotification, SessionID: thread,
+		Payload: json.RawMessage(head + `"` + text + `"}}`), Meta: EncodeMeta(Meta{ReceivedAt: 1, Text: &ref})})
 }
 
 // The rest of a stored delta begins where it is asked to, whatever its characters are, and says so.
@@ -33,7 +33,8 @@ func TestRestOfAText(t *testing.T) {
 	t.Parallel()
 	const text = `a😀\u00e9\"漢\ud83d\ude00é`
 	record := journal.Record{Event: textEvent("A", text, TextRef{Group: 1, Offset: 100}), Pos: 1, Seq: 1}
-	for from, want := range map[int64]string{100: text, 101: `😀\u00e9\"漢\ud83d\ude00é`, 103: `\u00e9\"漢\ud83d\ude00é`, 104: `\"漢\ud83d\ude00é`,
+	for from, want := range map[int64]string{100: text, 101: `😀\u00e9\"漢\ud83d\ude00é`, 103: `\u00e9\"漢\ud83d\ude00é`,
+		104: `\"漢\ud83d\ude00é`,
 		105: `漢\ud83d\ude00é`, 106: `\ud83d\ude00é`, 107: `\ude00é`, 108: `é`, 109: ``} {
 		rest, err := restOf(record, from)
 		if err != nil {
@@ -53,7 +54,8 @@ func TestRestOfAText(t *testing.T) {
 	}
 }
 
-// What each client gets of one group, by when it came: with positions a delta has its offset, without them it looks as ever.
+// What each client gets of one group, by when it came: with positions a delta has its offset, without them it looks as
+// ever.
 func TestWhoGetsPiecesAndWhoTheJoinedText(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
@@ -74,7 +76,8 @@ func TestWhoGetsPiecesAndWhoTheJoinedText(t *testing.T) {
 		conn.wait(t, "the end", func() bool { return strings.Contains(strings.Join(conn.received, ""), "the end") })
 		var all []string
 		for _, text := range conn.texts() {
-			if rest, is := strings.CutPrefix(text, `{"type":"notification","threadId":"A","payload":{"method":"item/agentMessage/delta","params":{"itemId":"m","delta":`); is {
+			if rest, is := strings.CutPrefix(text,
+				`{"type":"notification","threadId":"A","payload":{"method":"item/agentMessage/delta","params":{"itemId":"m","delta":`); is {
 				all = append(all, rest)
 			}
 		}

@@ -145,8 +145,8 @@ func TestABatchIsOneRecordUnderTLS(t *testing.T) {
 	}
 }
 
-// A reader over TLS that stops for a while: what it asked meanwhile is answered before the events that wait, it is told what it misses, and
-// gets all else, whole and in order.
+// A reader over TLS that stops for a while: what it asked meanwhile is answered before the events that wait, it is told
+// what it misses, and gets all else, whole and in order.
 func TestASlowReaderUnderTLS(t *testing.T) {
 	t.Parallel()
 	var counted told
@@ -207,7 +207,8 @@ func TestASlowReaderUnderTLS(t *testing.T) {
 		}
 	}
 	gaps, missing, _ := account(t, texts, owed)
-	if gaps == 0 || gaps != counted.gaps.of("skipped") || missing == 0 || missing != counted.skipped.of("") || counted.catchUps.of("overflow") != 1 {
+	if gaps == 0 || gaps != counted.gaps.of("skipped") || missing == 0 || missing != counted.skipped.of("") ||
+		counted.catchUps.of("overflow") != 1 {
 		t.Errorf("%d gaps (%d counted), %d frames missing (%d counted), %v catch-ups",
 			gaps, counted.gaps.of("skipped"), missing, counted.skipped.of(""), counted.catchUps.of("overflow"))
 	}

@@ -13,7 +13,8 @@ import (
 	"harness/journal"
 )
 
-// Rows as the version before wrote them (schema version 1, no layout in their meta) are replayed as the bytes they were live.
+// Rows as the version before wrote them (schema version 1, no layout in their meta) are replayed as the bytes they were
+// live.
 func TestOldRowsReplayTheSameBytes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -67,7 +68,8 @@ func TestOldRowsReplayTheSameBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := Frames(rest)
-		if err != nil || string(got[1].Payload) != `{"method":"item/agentMessage/delta","params":{"itemId":"m","delta":"b"}}` {
+		if err != nil || string(
+			got[1].Payload) != `{"method":"item/agentMessage/delta","params":{"itemId":"m","delta":"b"}}` {
 			t.Errorf("the rest of an old text is %s, %v", got[1].Payload, err)
 		}
 	})
@@ -94,9 +96,10 @@ func withoutLayout(t *testing.T, meta json.RawMessage) json.RawMessage {
 func TestPartsOfOldLines(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
-		`{"method":"a/b","params":{"x":1}}`, ` { "params" : null , "id" : "r" , "method" : "m\"\\\u0041" } `, `{"method":"m"}`,
-		`{"id":7,"method":"m","params":[{"method":"no","id":1}],"id":8}`, `{"method":"m","params":"text \\\" ,}","emittedAtMs":1}`,
-		`{"method":"m","params":{"delta":"é漢😀"},"jsonrpc":"2.0"}`, `{"method":"","params":{}}`,
+		`{"method":"a/b","params":{"x":1}}`, ` { "params" : null , "id" : "r" , "method" : "m\"\\\u0041" } `,
+		`{"method":"m"}`, `{"id":7,"method":"m","params":[{"method":"no","id":1}],"id":8}`,
+		`{"method":"m","params":"text \\\" ,}","emittedAtMs":1}`, `{"method":"m","params":{"delta":"é漢😀"},"jsonrpc":"2.0"}`,
+		`{"method":"","params":{}}`,
 	} {
 		for _, meta := range []string{``, `{}`, ` { } `, `{"turnId":"t"}`} {
 			var decoded map[string]json.RawMessage
@@ -109,12 +112,14 @@ func TestPartsOfOldLines(t *testing.T) {
 				t.Fatalf("%s: meta %s, %v", line, record.Meta, err)
 			}
 			parts, ok := LineOf(&record.Event, read)
-			if !ok || !bytes.Equal(parts.Method, decoded["method"]) || !bytes.Equal(parts.Params, decoded["params"]) || !bytes.Equal(parts.ID, decoded["id"]) {
+			if !ok || !bytes.Equal(parts.Method, decoded["method"]) || !bytes.Equal(parts.Params, decoded["params"]) ||
+				!bytes.Equal(parts.ID, decoded["id"]) {
 				t.Errorf("%s: %s %s %s, %v", line, parts.Method, parts.Params, parts.ID, ok)
 			}
 		}
 	}
-	other := journal.Event{Type: "session_updated", Payload: json.RawMessage(`{"method":"x"}`), Meta: json.RawMessage(`{}`)}
+	other := journal.Event{Type: "session_updated", Payload: json.RawMessage(`{"method":"x"}`),
+		Meta: json.RawMessage(`{}`)}
 	if got := Upcast(1, other); string(got.Meta) != `{}` {
 		t.Errorf("another event's meta became %s", got.Meta)
 	}

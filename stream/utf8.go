@@ -10,8 +10,9 @@ import (
 // errUTF8 ends the reading of a text message that can not become valid UTF-8 any more.
 var errUTF8 = errors.New("invalid UTF-8")
 
-// readText reads a text message and fails as soon as it is wrong, be it in the middle of a frame (RFC 6455, 8.1): a peer should not have to
-// send a megabyte to learn that its third byte was no good. arrived tells how much can be read without waiting for more.
+// readText reads a text message and fails as soon as it is wrong, be it in the middle of a frame (RFC 6455, 8.1): a
+// peer should not have to send a megabyte to learn that its third byte was no good. arrived tells how much can be read
+// without waiting for more.
 func readText(reader io.Reader, arrived func() int64) ([]byte, error) {
 	var data []byte
 	valid := 0 // so many bytes are whole characters
@@ -48,7 +49,8 @@ func wholeRunes(data []byte) int {
 	return n
 }
 
-// closeFrame is a close frame the library wants to write, put right: it repeats the peer's reason without looking at it.
+// closeFrame is a close frame the library wants to write, put right: it repeats the peer's reason without looking at
+// it.
 func closeFrame(frame []byte) []byte {
 	const head = 4 // two bytes of frame, two of code
 	if len(frame) > head && !utf8.Valid(frame[head:]) {

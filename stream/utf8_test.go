@@ -13,14 +13,17 @@ import (
 // Text is accepted exactly when utf8.Valid accepts it, however it arrives.
 func TestReadTextAgreesWithUTF8Valid(t *testing.T) {
 	t.Parallel()
-	texts := []string{"", "a", "κόσμε", "\xed\xa0\x80", "a\xce", "a\xce\xbb", "\xf4\x90\x80\x80", "\xf0\x9f\x98\x80", "x\xff", "\xe2\x82", "\ufffd", "a\x80b"}
+	texts := []string{"", "a", "κόσμε", "\xed\xa0\x80", "a\xce", "a\xce\xbb", "\xf4\x90\x80\x80", "\xf0\x9f\x98\x80",
+		"x\xff", "\xe2\x82", "\ufffd", "a\x80b"}
 	for _, text := range texts {
 		for name, wrap := range map[string]func(io.Reader) io.Reader{
-			"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader, "with the end": iotest.DataErrReader,
+			"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader,
+			"with the end": iotest.DataErrReader,
 		} {
 			source := bufio.NewReader(wrap(bytes.NewReader([]byte(text))))
 			got, err := readText(source, func() int64 { return int64(source.Buffered()) })
-			if utf8.ValidString(text) != (err == nil) || err == nil && string(got) != text || err != nil && !errors.Is(err, errUTF8) {
+			if utf8.ValidString(text) != (err == nil) || err == nil && string(got) != text || err != nil &&
+				!errors.Is(err, errUTF8) {
 				t.Errorf("%+q %s: %q, %v", text, name, got, err)
 			}
 		}

@@ -1,6 +1,7 @@
 package stream
 
-// view is what sockets of one audience share: a ring of its frames, oldest first, and the sockets themselves. Hub.mu guards it.
+// view is what sockets of one audience share: a ring of its frames, oldest first, and the sockets themselves. Hub.mu
+// guards it.
 type view struct {
 	audience audience
 	frames   []*shared
@@ -12,8 +13,8 @@ type view struct {
 type members struct {
 	clients []*client
 	dirty   bool
-	// markPos is the position before frame number mark, the first one that made the view dirty: nothing before it is owed to a socket that
-	// stands there.
+	// markPos is the position before frame number mark, the first one that made the view dirty: nothing before it is owed
+	// to a socket that stands there.
 	mark    uint64
 	markPos int64
 }
@@ -77,7 +78,8 @@ func (h *Hub) exit(c *client) {
 	}
 }
 
-// offer puts a frame into the rings of the views it belongs to: an event costs its views, not its readers. h.mu is held.
+// offer puts a frame into the rings of the views it belongs to: an event costs its views, not its readers. h.mu is
+// held.
 func (h *Hub) offer(frame *shared) {
 	kept := false
 	frame.channel.offered(&frame.Frame, func(v *view) {

@@ -36,8 +36,8 @@ func (w *websocketConn) Ping() {
 // slow reader may be far behind them, and a dead one soon takes no more.
 func (w *websocketConn) Alive() bool { return w.socket.lastMove.Load() >= w.pinged.Load() }
 
-// Close implements Conn. The library waits up to five seconds for the peer's close frame, reading on meanwhile: closing with unread data
-// would reset the connection and take our close frame with it.
+// Close implements Conn. The library waits up to five seconds for the peer's close frame, reading on meanwhile: closing
+// with unread data would reset the connection and take our close frame with it.
 func (w *websocketConn) Close(code int, reason string) {
 	_ = w.ws.Close(websocket.StatusCode(code), reason)
 }
@@ -63,8 +63,8 @@ func readFailure(err error) (code int, reason, label string) {
 		return closePolicy, errUnfinished.Error(), "unfinished"
 	case errors.Is(err, errBusy):
 		return closeBusy, errBusy.Error(), "memory"
-	case websocket.CloseStatus(err) != -1, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
-		errors.As(err, &network):
+	case websocket.CloseStatus(err) != -1, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, net.ErrClosed), errors.As(err, &network):
 		return 0, "", ""
 	default:
 		return closeProtocol, "protocol error", "protocol"

@@ -33,13 +33,15 @@ func requireBytes(t *testing.T, reader io.Reader, want string) {
 	}
 }
 
-func handshake(t *testing.T, server *httptest.Server, header map[string]string) (net.Conn, *bufio.Reader, *http.Response) {
+func handshake(t *testing.T, server *httptest.Server, header map[string]string) (net.Conn, *bufio.Reader,
+	*http.Response) {
 	t.Helper()
 	return handshakeAt(t, server, "/api/stream", header)
 }
 
 // handshakeAt speaks the handshake by hand; header replaces members of a good one, "" removes them.
-func handshakeAt(t *testing.T, server *httptest.Server, path string, header map[string]string) (net.Conn, *bufio.Reader, *http.Response) {
+func handshakeAt(t *testing.T, server *httptest.Server, path string, header map[string]string) (net.Conn, *bufio.Reader,
+	*http.Response) {
 	t.Helper()
 	address, err := url.Parse(server.URL)
 	if err != nil {
@@ -63,7 +65,8 @@ func upgrade(t *testing.T, conn net.Conn, address string, header map[string]stri
 		t.Fatal(err)
 	}
 	request.Header = http.Header{
-		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}, "Sec-Websocket-Version": {"13"},
+		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
+		"Sec-Websocket-Version": {"13"},
 	}
 	for name, value := range header {
 		request.Header.Set(name, value)

@@ -57,7 +57,8 @@ func Log(ctx context.Context) *zerolog.Logger {
 	return &nop
 }
 
-// Line begins one line of Log at a level: without making a logger for it. nil, on which all goes on, when nothing is written at that level.
+// Line begins one line of Log at a level: without making a logger for it. nil, on which all goes on, when nothing is
+// written at that level.
 func Line(ctx context.Context, level zerolog.Level) *zerolog.Event {
 	s, ok := ctx.Value(scopeKey{}).(*scope)
 	if !ok || s.base == nil {

@@ -66,7 +66,8 @@ func inJSON(s string) []string {
 	if err := enc.Encode(s); err != nil {
 		return nil
 	}
-	return []string{strings.Trim(string(escaped), `"`), strings.TrimSuffix(strings.TrimPrefix(plain.String(), `"`), "\"\n")}
+	return []string{strings.Trim(string(escaped), `"`),
+		strings.TrimSuffix(strings.TrimPrefix(plain.String(), `"`), "\"\n")}
 }
 
 // String redacts free text.

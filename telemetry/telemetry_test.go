@@ -48,7 +48,8 @@ func TestLevels(t *testing.T) {
 	for name, want := range logged {
 		var buf bytes.Buffer
 		log := NewLogger(LogOptions{Level: name, Format: "console", Out: &buf})
-		for _, l := range []zerolog.Level{zerolog.TraceLevel, zerolog.DebugLevel, zerolog.InfoLevel, zerolog.WarnLevel, zerolog.ErrorLevel} {
+		for _, l := range []zerolog.Level{zerolog.TraceLevel, zerolog.DebugLevel, zerolog.InfoLevel, zerolog.WarnLevel,
+			zerolog.ErrorLevel} {
 			log.WithLevel(l).Msg("is-" + l.String())
 		}
 		var got []string
@@ -176,7 +177,8 @@ func TestRegistryIsOurOwn(t *testing.T) {
 	name := MetricName("ws", "clients")
 	gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "Open sockets."})
 	a.MustRegister(gauge)
-	if names := gather(t, a); !slices.Contains(names, "harness_ws_clients") || !slices.Contains(names, "go_goroutines") || !slices.Contains(names, "process_open_fds") {
+	if names := gather(t, a); !slices.Contains(names, "harness_ws_clients") || !slices.Contains(names, "go_goroutines") ||
+		!slices.Contains(names, "process_open_fds") {
 		t.Errorf("first registry has %q", names)
 	}
 	if names := gather(t, b); slices.Contains(names, name) {

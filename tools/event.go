@@ -7,8 +7,8 @@ import (
 
 // Call is one attempt of a call.
 type Call struct {
-	// ID is ours; NativeID is what the runtime calls it, "" when it does not say. Attempt counts from 1 and rises when a call is made again
-	// whose earlier attempt was cut off.
+	// ID is ours; NativeID is what the runtime calls it, "" when it does not say. Attempt counts from 1 and rises when a
+	// call is made again whose earlier attempt was cut off.
 	ID, NativeID string
 	Attempt      int
 	// SessionID and TurnID are where it belongs, TurnID "" when it is not known.
@@ -21,7 +21,8 @@ type Call struct {
 	Workspace string
 }
 
-// Event is one of what happens to a call: Requested, Evaluated, Approved or Denied, then after Approved: Started, Output, Completed.
+// Event is one of what happens to a call: Requested, Evaluated, Approved or Denied, then after Approved: Started,
+// Output, Completed.
 type Event interface {
 	// Type is its name, as in "tool.call.requested".
 	Type() string
@@ -109,9 +110,11 @@ func (Output) Type() string { return "tool.output.delta" }
 // Type implements Event.
 func (Completed) Type() string { return "tool.call.completed" }
 
-// Recorder keeps what happens to calls. What it has taken outlives a crash: nothing is done, and no agent hears of anything, before.
+// Recorder keeps what happens to calls. What it has taken outlives a crash: nothing is done, and no agent hears of
+// anything, before.
 type Recorder interface {
-	// Open gives a call its ID and Attempt and records Requested. cutOff says that an earlier attempt may have run, and how far is not known.
+	// Open gives a call its ID and Attempt and records Requested. cutOff says that an earlier attempt may have run, and
+	// how far is not known.
 	Open(ctx context.Context, call Call, requested Requested) (opened Call, cutOff bool, err error)
 	// Record adds events of a call, in order.
 	Record(ctx context.Context, call Call, events ...Event) error

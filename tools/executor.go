@@ -61,9 +61,9 @@ type Outcome struct {
 	Snapshot        Snapshot
 }
 
-// Do lets a call run when its input, the policy and, where they are asked, a person allow it. runtime is what the agent's runtime thought of the
-// call, nil when that was not asked. An error is one of this server (its store refuses, nobody could be asked) or ctx's: then nothing runs any
-// more. Whatever is wrong with the call itself is an Outcome.
+// Do lets a call run when its input, the policy and, where they are asked, a person allow it. runtime is what the
+// agent's runtime thought of the call, nil when that was not asked. An error is one of this server (its store refuses,
+// nobody could be asked) or ctx's: then nothing runs any more. Whatever is wrong with the call itself is an Outcome.
 func (e *Executor) Do(ctx context.Context, call Call, policy Policy, runtime *Opinion) (Outcome, error) {
 	if !utf8.Valid(call.Input) {
 		return Outcome{}, fmt.Errorf("the input of a call of %s is no UTF-8", call.Tool)
@@ -118,7 +118,8 @@ func (d *decision) ours(ctx context.Context, known, cutOff bool) Opinion {
 	// What cannot be held runs nowhere, and nobody is asked about it.
 	sandbox := d.opts.Sandboxes[d.tool.Class]
 	if sandbox == nil {
-		return refuse("no_sandbox", fmt.Sprintf("tools of class %s have no sandbox to run in; the operator has to configure one", d.tool.Class))
+		return refuse("no_sandbox",
+			fmt.Sprintf("tools of class %s have no sandbox to run in; the operator has to configure one", d.tool.Class))
 	}
 	if err := sandbox.Check(ctx); err != nil {
 		return refuse("sandbox_unavailable", fmt.Sprintf("the sandbox %s does not work here: %v", sandbox.Name(), err))

@@ -106,10 +106,12 @@ func call(name, input string) tools.Call {
 var (
 	ran    = []string{"call.requested", "call.policy_evaluated", "call.approved", "call.started", "call.completed"}
 	denied = []string{"call.requested", "call.policy_evaluated", "call.denied"}
-	asked  = []string{"call.requested", "call.policy_evaluated", "call.policy_evaluated", "call.approved", "call.started", "call.completed"}
+	asked  = []string{"call.requested", "call.policy_evaluated", "call.policy_evaluated", "call.approved", "call.started",
+		"call.completed"}
 )
 
-// TL-02, TL-03, TL-10, TL-20, TL-24, TL-29: the ways of a call, each with its events in order, one decision, and nothing run but what was approved.
+// TL-02, TL-03, TL-10, TL-20, TL-24, TL-29: the ways of a call, each with its events in order, one decision, and
+// nothing run but what was approved.
 func TestTheWaysOfACall(t *testing.T) {
 	t.Parallel()
 	auto, ask := tools.Policy{Mode: tools.ModeAuto}, tools.Policy{}
@@ -124,23 +126,42 @@ func TestTheWaysOfACall(t *testing.T) {
 		output      string
 		runs        int
 	}{
-		"read in auto":          {tool: "a.read", policy: auto, types: ran, output: `{"n":1}`, runs: 1},
-		"named as agents do":    {tool: "a_read", policy: auto, types: ran, output: `{"n":1}`, runs: 1},
-		"write in auto, yes":    {tool: "a.write", policy: auto, person: answers(tools.Answer{Allow: true, Actor: "ann"}), types: asked, output: `{"n":1}`, runs: 1},
-		"write in ask, no":      {tool: "a.write", policy: ask, person: answers(tools.Answer{Actor: "ann", Reason: "not on a Friday"}), types: slices.Insert(slices.Clone(denied), 1, "call.policy_evaluated"), output: `{"error":"denied by ann: not on a Friday"}`},
-		"nobody is there":       {tool: "a.write", policy: tools.Policy{NonInteractive: true}, types: denied, output: `{"error":"approval required"}`},
-		"denied by a rule":      {tool: "a.write", policy: tools.Policy{Mode: tools.ModeYolo, Overrides: tools.Overrides{DenyTools: []string{"a.write"}}}, types: denied, output: `{"error":"denied by policy: override:deny_tool"}`},
-		"denied by a runtime":   {tool: "a.read", policy: auto, runtime: &tools.Opinion{Result: tools.Deny, Rule: "plan mode"}, types: slices.Insert(slices.Clone(denied), 1, "call.policy_evaluated"), output: `{"error":"denied by policy: plan mode"}`},
-		"unknown":               {tool: "a.none", policy: tools.Policy{Mode: tools.ModeYolo}, types: denied, output: `{"error":"unknown tool: a.none"}`},
-		"bad input":             {tool: "a.read", input: `{"path":1,"z":2}`, policy: auto, types: denied, output: `{"error":"invalid tool input: /path must be string; / must NOT have additional properties: z"}`},
-		"bad output":            {tool: "a.bad", policy: auto, types: ran, output: `{"error":"invalid tool output: / must have required property 'n'"}`, runs: 1},
-		"a failure":             {tool: "a.fails", policy: auto, types: ran, output: `{"error":"no such file"}`, runs: 1},
-		"a panic":               {tool: "a.breaks", policy: auto, types: ran, output: `{"error":"the tool a.breaks broke: oh"}`, runs: 1},
-		"too slow":              {tool: "a.slow", policy: auto, types: ran, output: `{"error":"timed out after 1ms"}`, runs: 1},
-		"no sandbox":            {tool: "a.exec", policy: tools.Policy{Mode: tools.ModeYolo}, types: denied, output: `{"error":"tools of class dangerous have no sandbox to run in; the operator has to configure one"}`},
+		"read in auto":       {tool: "a.read", policy: auto, types: ran, output: `{"n":1}`, runs: 1},
+		"named as agents do": {tool: "a_read", policy: auto, types: ran, output: `{"n":1}`, runs: 1},
+		"write in auto, yes": {tool: "a.write", policy: auto, person: answers(tools.Answer{Allow: true, Actor: "ann"}),
+			types: asked, output: `{"n":1}`, runs: 1},
+		"write in ask, no": {tool: "a.write", policy: ask,
+			person: answers(tools.Answer{Actor: "ann", Reason: "not on a Friday"}),
+			types:  slices.Insert(slices.Clone(denied), 1, "call.policy_evaluated"),
+			output: `{"error":"denied by ann: not on a Friday"}`},
+		"nobody is there": {tool: "a.write", policy: tools.Policy{NonInteractive: true}, types: denied,
+			output: `{"error":"approval required"}`},
+		"denied by a rule": {tool: "a.write",
+			policy: tools.Policy{Mode: tools.ModeYolo, Overrides: tools.Overrides{DenyTools: []string{"a.write"}}},
+			types:  denied, output: `{"error":"denied by policy: override:deny_tool"}`},
+		"denied by a runtime": {tool: "a.read", policy: auto,
+			runtime: &tools.Opinion{Result: tools.Deny, Rule: "plan mode"},
+			types:   slices.Insert(slices.Clone(denied), 1, "call.policy_evaluated"),
+			output:  `{"error":"denied by policy: plan mode"}`},
+		"unknown": {tool: "a.none", policy: tools.Policy{Mode: tools.ModeYolo}, types: denied,
+			output: `{"error":"unknown tool: a.none"}`},
+		"bad input": {tool: "a.read", input: `{"path":1,"z":2}`, policy: auto, types: denied,
+			output: `{"error":"invalid tool input: /path must be string; / must NOT have additional properties: z"}`},
+		"bad output": {tool: "a.bad", policy: auto, types: ran,
+			output: `{"error":"invalid tool output: / must have required property 'n'"}`, runs: 1},
+		"a failure": {tool: "a.fails", policy: auto, types: ran, output: `{"error":"no such file"}`, runs: 1},
+		"a panic": {tool: "a.breaks", policy: auto, types: ran,
+			output: `{"error":"the tool a.breaks broke: oh"}`, runs: 1},
+		"too slow": {tool: "a.slow", policy: auto, types: ran, output: `{"error":"timed out after 1ms"}`,
+			runs: 1},
+		"no sandbox": {tool: "a.exec", policy: tools.Policy{Mode: tools.ModeYolo}, types: denied,
+			output: `{"error":"tools of class dangerous have no sandbox to run in; the operator has to configure one"}`},
 		"cut off, but harmless": {tool: "a.read", policy: auto, cutOff: true, types: ran, output: `{"n":1}`, runs: 1},
-		"cut off, yolo":         {tool: "a.write", policy: tools.Policy{Mode: tools.ModeYolo}, cutOff: true, person: answers(tools.Answer{Actor: "ann"}), types: slices.Insert(slices.Clone(denied), 1, "call.policy_evaluated"), output: `{"error":"denied by ann"}`},
-		"cut off, allowed":      {tool: "a.write", policy: tools.Policy{Overrides: allow}, cutOff: true, person: answers(tools.Answer{Allow: true, Actor: "ann"}), types: asked, output: `{"n":1}`, runs: 1},
+		"cut off, yolo": {tool: "a.write", policy: tools.Policy{Mode: tools.ModeYolo}, cutOff: true,
+			person: answers(tools.Answer{Actor: "ann"}), types: slices.Insert(slices.Clone(denied), 1, "call.policy_evaluated"),
+			output: `{"error":"denied by ann"}`},
+		"cut off, allowed": {tool: "a.write", policy: tools.Policy{Overrides: allow}, cutOff: true,
+			person: answers(tools.Answer{Allow: true, Actor: "ann"}), types: asked, output: `{"n":1}`, runs: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,11 +176,17 @@ func TestTheWaysOfACall(t *testing.T) {
 				return one
 			}
 			good := func(context.Context) (json.RawMessage, error) { return json.RawMessage(`{"n":1}`), nil }
-			slow := make("a.slow", tools.ReadOnly, func(ctx context.Context) (json.RawMessage, error) { <-ctx.Done(); return nil, ctx.Err() })
+			slow := make("a.slow", tools.ReadOnly, func(ctx context.Context) (json.RawMessage, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			})
 			slow.Timeout = time.Millisecond
-			all := registry(t, make("a.read", tools.ReadOnly, good), make("a.write", tools.Write, good), make("a.exec", tools.Dangerous, good), slow,
+			all := registry(t, make("a.read", tools.ReadOnly, good), make("a.write", tools.Write, good),
+				make("a.exec", tools.Dangerous, good), slow,
 				make("a.bad", tools.ReadOnly, func(context.Context) (json.RawMessage, error) { return json.RawMessage(`{}`), nil }),
-				make("a.fails", tools.ReadOnly, func(context.Context) (json.RawMessage, error) { return nil, tools.Failf("no such file") }),
+				make("a.fails", tools.ReadOnly, func(context.Context) (json.RawMessage, error) {
+					return nil, tools.Failf("no such file")
+				}),
 				make("a.breaks", tools.ReadOnly, func(context.Context) (json.RawMessage, error) { panic("oh") }))
 			rec, in := newRecord(t), unconfined()
 			rec.cutOff = c.cutOff
@@ -192,19 +219,22 @@ func TestTheWaysOfACall(t *testing.T) {
 					evaluated++
 				}
 			}
-			if len(decision.Sources) != evaluated || decision.Mode == "" || (decision.Decision == tools.Allow) == outcome.Denied {
+			if len(decision.Sources) != evaluated || decision.Mode == "" ||
+				(decision.Decision == tools.Allow) == outcome.Denied {
 				t.Errorf("the decision says %+v", decision)
 			}
-			if ended := last[tools.Completed](rec, outcome.CallID); !outcome.Denied && (ended.ExecutedBy != "harness" || ended.Name == "" ||
-				ended.ExecutionEnv != tools.InProcess || ended.Sandbox.TimeoutMS == 0 || string(ended.ResultPreview) != c.output ||
-				ended.Snapshot.Decision != tools.Allow) {
+			if ended := last[tools.Completed](rec, outcome.CallID); !outcome.Denied &&
+				(ended.ExecutedBy != "harness" || ended.Name == "" ||
+					ended.ExecutionEnv != tools.InProcess || ended.Sandbox.TimeoutMS == 0 || string(ended.ResultPreview) != c.output ||
+					ended.Snapshot.Decision != tools.Allow) {
 				t.Errorf("its end says %+v", ended)
 			}
 		})
 	}
 }
 
-// A call that the agent gave up while a person thought does not run when the approval comes late, and its record says that it was given up.
+// A call that the agent gave up while a person thought does not run when the approval comes late, and its record says
+// that it was given up.
 func TestAGivenUpCallNeverRuns(t *testing.T) {
 	t.Parallel()
 	one := tool("a.write", tools.Write)
@@ -224,7 +254,8 @@ func TestAGivenUpCallNeverRuns(t *testing.T) {
 		executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Sandboxes: unconfined(),
 			Approver: person(func(context.Context, tools.Call) (tools.Answer, error) { return late(cancel) })})
 		_, err := executor.Do(ctx, call("a.write", `{}`), tools.Policy{}, nil)
-		if !errors.Is(err, context.Canceled) || !slices.Equal(rec.types("call-1"), denied) || !last[tools.Denied](rec, "call-1").Cancelled {
+		if !errors.Is(err, context.Canceled) || !slices.Equal(rec.types("call-1"), denied) ||
+			!last[tools.Denied](rec, "call-1").Cancelled {
 			t.Errorf("%s: %v, %v", name, err, rec.types("call-1"))
 		}
 	}
@@ -241,8 +272,10 @@ func TestNothingRunsUnrecorded(t *testing.T) {
 		}
 		rec := newRecord(t)
 		rec.refuse = refuse
-		executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t), Sandboxes: unconfined()})
-		if _, err := executor.Do(t.Context(), call("a.read", `{}`), tools.Policy{Mode: tools.ModeAuto}, nil); !errors.Is(err, errStore) {
+		executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t),
+			Sandboxes: unconfined()})
+		if _, err := executor.Do(t.Context(), call("a.read", `{}`), tools.Policy{Mode: tools.ModeAuto}, nil); !errors.Is(err,
+			errStore) {
 			t.Errorf("without %s: %v", refuse, err)
 		}
 	}
@@ -250,12 +283,14 @@ func TestNothingRunsUnrecorded(t *testing.T) {
 
 type shelf struct{ kept []byte }
 
-func (s *shelf) Keep(_ context.Context, _ tools.Call, name, contentType string, content []byte) (json.RawMessage, error) {
+func (s *shelf) Keep(_ context.Context, _ tools.Call, name, contentType string, content []byte) (
+	json.RawMessage, error) {
 	s.kept = content
 	return json.RawMessage(`{"name":"` + name + `","type":"` + contentType + `"}`), nil
 }
 
-// TL-19, TL-21: output comes in pieces before the end, characters whole; a long result is an artifact with a short preview.
+// TL-19, TL-21: output comes in pieces before the end, characters whole; a long result is an artifact with a short
+// preview.
 func TestOutputAndLongResults(t *testing.T) {
 	t.Parallel()
 	long := `{"text":"` + strings.Repeat("é", 10_000) + `"}`
@@ -270,7 +305,8 @@ func TestOutputAndLongResults(t *testing.T) {
 		return json.RawMessage(long), err
 	}
 	rec, kept := newRecord(t), &shelf{}
-	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t), Sandboxes: unconfined(), Artifacts: kept})
+	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t),
+		Sandboxes: unconfined(), Artifacts: kept})
 	outcome, err := executor.Do(t.Context(), call("a.read", `{}`), tools.Policy{Mode: tools.ModeAuto}, nil)
 	if err != nil || string(outcome.Output) != long || string(kept.kept) != long {
 		t.Fatalf("%v; %d bytes answered, %d kept", err, len(outcome.Output), len(kept.kept))
@@ -286,10 +322,12 @@ func TestOutputAndLongResults(t *testing.T) {
 	}
 	ended := last[tools.Completed](rec, "call-1")
 	var preview string
-	if err := json.Unmarshal(ended.ResultPreview, &preview); err != nil || len([]rune(preview)) != 512 || !strings.HasPrefix(long, preview) {
+	if err := json.Unmarshal(ended.ResultPreview, &preview); err != nil || len([]rune(preview)) != 512 ||
+		!strings.HasPrefix(long, preview) {
 		t.Errorf("the preview is %s (%v)", ended.ResultPreview, err)
 	}
-	if string(ended.ResultRef) != `{"name":"tool_result.json","type":"application/json"}` || ended.Stdout != "one é\n\uFFFD" || ended.Stderr != "careful" {
+	if string(ended.ResultRef) != `{"name":"tool_result.json","type":"application/json"}` ||
+		ended.Stdout != "one é\n\uFFFD" || ended.Stderr != "careful" {
 		t.Errorf("its end says %+v", ended)
 	}
 }
@@ -311,7 +349,8 @@ func TestEndlessOutputIsStopped(t *testing.T) {
 		one := tool("a.read", tools.ReadOnly)
 		one.Run = write
 		rec := newRecord(t)
-		executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t), Sandboxes: unconfined()})
+		executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t),
+			Sandboxes: unconfined()})
 		outcome, err := executor.Do(t.Context(), call("a.read", `{}`), tools.Policy{Mode: tools.ModeAuto}, nil)
 		if err != nil || !outcome.IsError || !strings.Contains(string(outcome.Output), "above its limit of 1048576 bytes") {
 			t.Errorf("%s: %v, %.200s", name, err, outcome.Output)
@@ -337,7 +376,8 @@ func TestCallsAtOnce(t *testing.T) {
 		}
 	}
 	rec := newRecord(t)
-	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t), Sandboxes: unconfined()})
+	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t),
+		Sandboxes: unconfined()})
 	var group sync.WaitGroup
 	for _, input := range []string{`{"a":1}`, `{"a":2}`} {
 		group.Go(func() {
@@ -364,7 +404,8 @@ func TestTheWordsForBadInput(t *testing.T) {
 	one := tool(manifest.Tools[0].Name, tools.ReadOnly)
 	one.Input = manifest.Tools[0].InputSchema
 	rec := newRecord(t)
-	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t), Sandboxes: unconfined()})
+	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t),
+		Sandboxes: unconfined()})
 	for _, v := range rows {
 		outcome, err := executor.Do(t.Context(), call(v.Tool, string(v.Input)), tools.Policy{Mode: tools.ModeAuto}, nil)
 		if err != nil || outcome.IsError == v.Result.OK {

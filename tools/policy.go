@@ -49,8 +49,8 @@ type Snapshot struct {
 	Sources  []Opinion `json:"sources"`
 }
 
-// Overrides are rules for single tools and classes. They go before the mode, and a denial before a permission, one for a tool before one for
-// its class.
+// Overrides are rules for single tools and classes. They go before the mode, and a denial before a permission, one for
+// a tool before one for its class.
 type Overrides struct {
 	DenyTools, AllowTools     []string
 	DenyClasses, AllowClasses []Class
@@ -68,7 +68,8 @@ type Policy struct {
 func CheckPolicy(p Policy, allowYolo bool) error {
 	switch {
 	case p.Mode == ModeYolo && !allowYolo:
-		return fmt.Errorf("permission mode %q runs everything unasked; the operator allows it with HARNESS_ALLOW_YOLO=true", ModeYolo)
+		return fmt.Errorf("permission mode %q runs everything unasked; the operator allows it with HARNESS_ALLOW_YOLO=true",
+			ModeYolo)
 	case p.Mode != "" && !slices.Contains([]Mode{ModeAsk, ModeAuto, ModeYolo}, p.Mode):
 		return fmt.Errorf("permission mode %q is unknown; there are ask, auto and yolo", p.Mode)
 	}
@@ -108,8 +109,8 @@ func (p Policy) mode() Mode {
 	return p.Mode
 }
 
-// Settle makes a decision of opinions: the strictest counts, but what a person says settles what others would have asked. Where nobody can be
-// asked, what is left to ask is denied.
+// Settle makes a decision of opinions: the strictest counts, but what a person says settles what others would have
+// asked. Where nobody can be asked, what is left to ask is denied.
 func (p Policy) Settle(opinions ...Opinion) Snapshot {
 	s := Snapshot{Mode: p.mode(), Decision: Allow, Sources: slices.Clone(opinions)}
 	answer := Ask

@@ -57,8 +57,8 @@ func vectors(t *testing.T, kinds ...string) (found []vector) {
 	return found
 }
 
-// better are the decisions that differ from the upstream daemon's: "auto" lets run what only reads and asks about the rest, "ask" asks about
-// everything, and what is unknown does not run by itself.
+// better are the decisions that differ from the upstream daemon's: "auto" lets run what only reads and asks about the
+// rest, "ask" asks about everything, and what is unknown does not run by itself.
 func better() map[string]tools.Opinion {
 	auto := tools.Opinion{Source: tools.SourceHarness, Result: tools.Ask, Rule: "permission_mode:auto"}
 	ask := tools.Opinion{Source: tools.SourceHarness, Result: tools.Ask, Rule: "permission_mode:ask"}
@@ -72,7 +72,8 @@ func better() map[string]tools.Opinion {
 	}
 }
 
-// TL-05, TL-06, TL-07, TL-08: the table of the upstream daemon, every row of it, but for the listed decisions, all of which are met.
+// TL-05, TL-06, TL-07, TL-08: the table of the upstream daemon, every row of it, but for the listed decisions, all of
+// which are met.
 func TestThePolicyVectors(t *testing.T) {
 	t.Parallel()
 	rows, differ := vectors(t, "policy", "policy_override"), better()
@@ -80,8 +81,9 @@ func TestThePolicyVectors(t *testing.T) {
 		t.Fatalf("%d vectors, want 26", len(rows))
 	}
 	for _, v := range rows {
-		policy := tools.Policy{Overrides: tools.Overrides{DenyTools: v.Overrides.DenyTools, AllowTools: v.Overrides.AllowTools,
-			DenyClasses: v.Overrides.DenyPermissions, AllowClasses: v.Overrides.AllowPermissions}}
+		policy := tools.Policy{Overrides: tools.Overrides{DenyTools: v.Overrides.DenyTools,
+			AllowTools: v.Overrides.AllowTools, DenyClasses: v.Overrides.DenyPermissions,
+			AllowClasses: v.Overrides.AllowPermissions}}
 		class := tools.Class("")
 		if v.Mode != nil {
 			policy.Mode = *v.Mode
@@ -109,7 +111,8 @@ func TestThePolicyVectors(t *testing.T) {
 	}
 }
 
-// TL-08, TL-09: the strictest opinion counts, a person settles what others would ask, and nobody allows what another party denies.
+// TL-08, TL-09: the strictest opinion counts, a person settles what others would ask, and nobody allows what another
+// party denies.
 func TestOpinionsAreSettled(t *testing.T) {
 	t.Parallel()
 	from := func(source string, result tools.Result) tools.Opinion {
@@ -138,7 +141,8 @@ func TestOpinionsAreSettled(t *testing.T) {
 	}
 }
 
-// TL-07: running everything unasked takes the operator's consent; words that mean nothing are refused rather than skipped.
+// TL-07: running everything unasked takes the operator's consent; words that mean nothing are refused rather than
+// skipped.
 func TestAPolicyIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -38,7 +38,9 @@ func NewRegistry(options RegistryOptions, all ...Tool) (*Registry, error) {
 	var errs []error
 	for _, tool := range all {
 		one, err := register(options, tool)
-		if err == nil && slices.ContainsFunc(r.tools, func(other registered) bool { return WireName(other.Name) == WireName(tool.Name) }) {
+		if err == nil && slices.ContainsFunc(r.tools, func(other registered) bool {
+			return WireName(other.Name) == WireName(tool.Name)
+		}) {
 			err = errors.New("another tool has this name")
 		}
 		if err != nil {

@@ -20,7 +20,8 @@ func answering(output string) func(context.Context, tools.Job) (json.RawMessage,
 }
 
 func tool(name string, class tools.Class) tools.Tool {
-	return tools.Tool{Name: name, Description: "d", Class: class, Input: json.RawMessage(anyObject), Output: json.RawMessage(anyObject), Run: answering(`{}`)}
+	return tools.Tool{Name: name, Description: "d", Class: class, Input: json.RawMessage(anyObject),
+		Output: json.RawMessage(anyObject), Run: answering(`{}`)}
 }
 
 func registry(t *testing.T, all ...tools.Tool) *tools.Registry {
@@ -55,8 +56,11 @@ func TestWhatIsRegistered(t *testing.T) {
 		"no description": {[]tools.Tool{changed(func(o *tools.Tool) { o.Description = "" })}, "description"},
 		"no runner":      {[]tools.Tool{changed(func(o *tools.Tool) { o.Run = nil })}, "nothing runs it"},
 		"no input":       {[]tools.Tool{changed(func(o *tools.Tool) { o.Input = nil })}, "input schema"},
-		"no output":      {[]tools.Tool{changed(func(o *tools.Tool) { o.Output = json.RawMessage(`{"type":"string"}`) })}, "output schema"},
-		"bad schema":     {[]tools.Tool{changed(func(o *tools.Tool) { o.Input = json.RawMessage(`{"type":"object","required":1}`) })}, "no JSON Schema"},
+		"no output": {[]tools.Tool{changed(func(o *tools.Tool) { o.Output = json.RawMessage(`{"type":"string"}`) })},
+			"output schema"},
+		"bad schema": {
+			[]tools.Tool{changed(func(o *tools.Tool) { o.Input = json.RawMessage(`{"type":"object","required":1}`) })},
+			"no JSON Schema"},
 		"foreign schema": {[]tools.Tool{changed(func(o *tools.Tool) {
 			o.Input = json.RawMessage(`{"type":"object","$ref":"file:///etc/passwd"}`)
 		})}, "complete in itself"},
@@ -68,7 +72,8 @@ func TestWhatIsRegistered(t *testing.T) {
 	}
 }
 
-// TL-01, TL-04: the manifest has for the upstream daemon's schemas its very entries and hashes, and the hash does not depend on the order of members.
+// TL-01, TL-04: the manifest has for the upstream daemon's schemas its very entries and hashes, and the hash does not
+// depend on the order of members.
 func TestTheManifest(t *testing.T) {
 	t.Parallel()
 	var want tools.Manifest
@@ -77,15 +82,17 @@ func TestTheManifest(t *testing.T) {
 	}
 	var all []tools.Tool
 	for _, entry := range want.Tools {
-		all = append(all, tools.Tool{Name: entry.Name, Description: entry.Description, Class: entry.Permission, Input: entry.InputSchema,
-			Output: entry.OutputSchema, Run: answering(`{}`)})
+		all = append(all, tools.Tool{Name: entry.Name, Description: entry.Description, Class: entry.Permission,
+			Input: entry.InputSchema, Output: entry.OutputSchema, Run: answering(`{}`)})
 	}
 	if got := registry(t, all...).Manifest(); len(want.Tools) != 2 || !reflect.DeepEqual(got, want) {
 		t.Errorf("the manifest is %+v, want %+v", got, want)
 	}
 	one, other := tool("a.b", tools.Write), tool("a.c", tools.Write)
-	one.Input = json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"number","minimum":1.0}}}`)
-	other.Input = json.RawMessage(`{ "properties":{"b":{"minimum":1,"type":"number"},"a":{"type":"string"}}, "type":"object" }`)
+	one.Input = json.RawMessage(
+		`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"number","minimum":1.0}}}`)
+	other.Input = json.RawMessage(
+		`{ "properties":{"b":{"minimum":1,"type":"number"},"a":{"type":"string"}}, "type":"object" }`)
 	entries := registry(t, one, other).Manifest().Tools
 	if entries[0].SchemaHash != entries[1].SchemaHash {
 		t.Errorf("the hashes %s and %s are of the same schema", entries[0].SchemaHash, entries[1].SchemaHash)

@@ -21,11 +21,13 @@ func (d *decision) execute(ctx context.Context, snapshot Snapshot) (Outcome, err
 		return Outcome{}, errors.Join(gone, d.cancelled(ctx, snapshot))
 	}
 	began := d.opts.Now()
-	err := d.opts.Recorder.Record(ctx, d.call, Approved{Snapshot: snapshot, Actor: d.answer.Actor, Reason: d.answer.Reason}, Started{Sandbox: held})
+	err := d.opts.Recorder.Record(ctx, d.call,
+		Approved{Snapshot: snapshot, Actor: d.answer.Actor, Reason: d.answer.Reason}, Started{Sandbox: held})
 	if err != nil {
 		return Outcome{}, err
 	}
-	completed := Completed{Name: d.tool.Name, ExecutedBy: SourceHarness, ExecutionEnv: sandbox.Name(), Snapshot: snapshot, Sandbox: held}
+	completed := Completed{Name: d.tool.Name, ExecutedBy: SourceHarness, ExecutionEnv: sandbox.Name(), Snapshot: snapshot,
+		Sandbox: held}
 	output, said, failed := d.work(ctx, sandbox, limits, timeout)
 	outcome := Outcome{CallID: d.call.ID, Output: output, Snapshot: snapshot}
 	if failed != nil {
@@ -55,7 +57,8 @@ func (d *decision) limits() Limits {
 type saying struct{ stdout, stderr *stream }
 
 // work runs the tool and checks what it answers.
-func (d *decision) work(ctx context.Context, sandbox Sandbox, limits Limits, timeout time.Duration) (json.RawMessage, saying, error) {
+func (d *decision) work(ctx context.Context, sandbox Sandbox, limits Limits, timeout time.Duration) (json.RawMessage,
+	saying, error) {
 	running, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	stopped, stop := context.WithCancelCause(running)
@@ -66,7 +69,8 @@ func (d *decision) work(ctx context.Context, sandbox Sandbox, limits Limits, tim
 		}}
 	}
 	said := saying{open("stdout"), open("stderr")}
-	job := Job{Tool: d.tool.Name, Input: d.call.Input, Config: d.tool.Config, Workspace: d.call.Workspace, Stdout: said.stdout, Stderr: said.stderr}
+	job := Job{Tool: d.tool.Name, Input: d.call.Input, Config: d.tool.Config, Workspace: d.call.Workspace,
+		Stdout: said.stdout, Stderr: said.stderr}
 	output, err := sandbox.Run(stopped, d.tool.Tool, job, limits)
 	var tooMuch *outputError
 	switch {

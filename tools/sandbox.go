@@ -27,8 +27,8 @@ type Limits struct {
 	Network, ReadOnly bool
 	// Hidden are places (real paths, absolute) that are not there for a run though they are within the workspace.
 	Hidden []string
-	// OutputBytes bounds what it says, each of stdout, stderr and result; MemoryBytes, Processes and CPUSeconds what it uses, where the sandbox
-	// can hold a run to it; 0 is no bound.
+	// OutputBytes bounds what it says, each of stdout, stderr and result; MemoryBytes, Processes and CPUSeconds what it
+	// uses, where the sandbox can hold a run to it; 0 is no bound.
 	OutputBytes, MemoryBytes int64
 	Processes, CPUSeconds    int
 }

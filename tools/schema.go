@@ -17,7 +17,8 @@ import (
 	"harness/internal/jcs"
 )
 
-// Hash is the SHA-256 of a JSON value in its canonical form (RFC 8785), as "sha256:<hex>": the same whatever the order of members.
+// Hash is the SHA-256 of a JSON value in its canonical form (RFC 8785), as "sha256:<hex>": the same whatever the order
+// of members.
 func Hash(value json.RawMessage) (string, error) {
 	canonical, err := jcs.Transform(value)
 	if err != nil {
@@ -67,7 +68,8 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a tool's schema refers to %s; it has to be complete in itself", url)
 }
 
-// check returns what is wrong with a value, in words like "/path must be string"; nothing when it is as the schema wants it.
+// check returns what is wrong with a value, in words like "/path must be string"; nothing when it is as the schema
+// wants it.
 func (s schema) check(value json.RawMessage) []string {
 	decoded, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err != nil {

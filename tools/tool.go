@@ -1,7 +1,8 @@
-// Package tools owns the tools that this server gives to agents itself: what there are (Registry), whether a call may run (Policy), and how one
-// runs, with what is told of it (Executor).
+// Package tools owns the tools that this server gives to agents itself: what there are (Registry), whether a call may
+// run (Policy), and how one runs, with what is told of it (Executor).
 //
-// It must never know a runtime, a protocol or a route: tools/mcphost offers the tools to agents, and whoever keeps sessions asks a person.
+// It must never know a runtime, a protocol or a route: tools/mcphost offers the tools to agents, and whoever keeps
+// sessions asks a person.
 package tools
 
 import (
@@ -53,7 +54,8 @@ type Job struct {
 	Stdout, Stderr io.Writer `json:"-"`
 }
 
-// Error is a failure of a run in words for the agent. Any other error of Run is told in its own words, too; this one says nothing else.
+// Error is a failure of a run in words for the agent. Any other error of Run is told in its own words, too; this one
+// says nothing else.
 type Error struct{ Message string }
 
 // Error implements error.

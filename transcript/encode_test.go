@@ -14,7 +14,8 @@ func FuzzEntryJSON(f *testing.F) {
 	f.Add("\x00\x01\b\f\n\r\t\x1f\x7f\"\\/<>&\u2028\u2029é😀\xff\xc3", "", int64(-1), false)
 	f.Add("\xe2\x80", "\xe2\x80\xa8", int64(1<<53), true)
 	f.Fuzz(func(t *testing.T, text, details string, at int64, all bool) {
-		entry := transcript.Entry{MessageID: details, TurnID: text, Role: "user", Type: text, Content: text + details, Status: transcript.Complete}
+		entry := transcript.Entry{MessageID: details, TurnID: text, Role: "user", Type: text, Content: text + details,
+			Status: transcript.Complete}
 		if all {
 			entry.Details, entry.StartedAt, entry.CompletedAt = &details, &at, &at
 		}

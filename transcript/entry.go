@@ -1,4 +1,5 @@
-// Package transcript owns the entries of a session's transcript: upsert with merge, and the assembly of what a client reads.
+// Package transcript owns the entries of a session's transcript: upsert with merge, and the assembly of what a client
+// reads.
 //
 // It must never know a runtime's shapes (the adapter words items) nor how a change reaches clients.
 package transcript

@@ -20,8 +20,9 @@ func (Store) First(ctx context.Context, q database.Querier, sessionID string) (E
 }
 
 func find(ctx context.Context, q database.Querier, sessionID, which string, arg any) (Entry, bool, error) {
-	entry, err := scanEntry(ctx, q.QueryRowContext(ctx, `select `+entryColumns+` from transcript_entries where session_id = $1 and `+which,
-		database.EncodeText(sessionID), arg))
+	entry, err := scanEntry(ctx,
+		q.QueryRowContext(ctx, `select `+entryColumns+` from transcript_entries where session_id = $1 and `+which,
+			database.EncodeText(sessionID), arg))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Entry{}, false, nil
 	}

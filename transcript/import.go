@@ -29,11 +29,13 @@ type importing struct {
 	turns   []Turn
 }
 
-// Import takes the runtime's own history of a session in: what it has that is not stored is added, and of what both have the more final view
-// is kept, then the one that says more. Turns stored here in the runtime's order keep their places; else (a history from elsewhere is older
-// than what is stored) the transcript is put in order anew: the runtime's turns, each with what others wrote to it, then all other turns.
+// Import takes the runtime's own history of a session in: what it has that is not stored is added, and of what both
+// have the more final view is kept, then the one that says more. Turns stored here in the runtime's order keep their
+// places; else (a history from elsewhere is older than what is stored) the transcript is put in order anew: the
+// runtime's turns, each with what others wrote to it, then all other turns.
 func (Store) Import(ctx context.Context, tx database.Tx, sessionID string, turns []Turn) error {
-	in := importing{session: database.EncodeText(sessionID), byID: map[string]*row{}, blocks: map[string]int64{}, turns: turns}
+	in := importing{session: database.EncodeText(sessionID), byID: map[string]*row{}, blocks: map[string]int64{},
+		turns: turns}
 	if err := in.read(ctx, tx); err != nil {
 		return fmt.Errorf("read the transcript of session %s: %w", sessionID, err)
 	}
@@ -50,7 +52,8 @@ func (in *importing) read(ctx context.Context, tx database.Tx) error {
 		r.Entry, err = scanEntry(ctx, placed{stored, &r})
 		in.rows, in.byID[r.MessageID] = append(in.rows, &r), &r
 		return err
-	}, `select ordinal, place, `+entryColumns+` from transcript_entries where session_id = $1 order by ordinal`, in.session)
+	}, `select ordinal, place, `+entryColumns+` from transcript_entries where session_id = $1 order by ordinal`,
+		in.session)
 	if err != nil {
 		return err
 	}
@@ -76,7 +79,8 @@ func (p placed) Scan(dest ...any) error {
 	return p.stored.Scan(append([]any{&p.row.number, &p.row.place}, dest...)...)
 }
 
-// settle leaves items out that the runtime made up while it read its history again, and gives one whose id another item has an id of its own.
+// settle leaves items out that the runtime made up while it read its history again, and gives one whose id another item
+// has an id of its own.
 func (in *importing) settle() {
 	stored := map[string][]Entry{}
 	for _, r := range in.rows {
@@ -97,8 +101,8 @@ func (in *importing) settle() {
 	in.turns = turns
 }
 
-// inOrder tells whether the stored turns have the runtime's order, what is not stored comes after them, and nobody wrote to a turn that was
-// not known to be the runtime's.
+// inOrder tells whether the stored turns have the runtime's order, what is not stored comes after them, and nobody
+// wrote to a turn that was not known to be the runtime's.
 func (in *importing) inOrder() bool {
 	for _, r := range in.rows {
 		if r.place>>blockShift < firstBlock && r.place != hidden {
@@ -163,7 +167,8 @@ func (in *importing) rebuild(ctx context.Context, tx database.Tx) error {
 			items[entry.MessageID] = true
 		}
 	}
-	var ours, theirs []string // turns that are not in the history: those that run or are lost, and those only others wrote to
+	// turns that are not in the history: those that run or are lost, and those only others wrote to
+	var ours, theirs []string
 	for _, r := range in.rows {
 		if items[r.MessageID] || r.place == hidden {
 			continue
@@ -272,4 +277,5 @@ func (n *renumbering) store(ctx context.Context, tx database.Tx) error {
 
 var updatePlaces = database.NewBulk(`with v (s, m, place) as ({rows})
 	update transcript_entries set place = v.place from v
-	where transcript_entries.session_id = v.s and transcript_entries.message_id = v.m`, database.Text, database.Text, database.Int)
+	where transcript_entries.session_id = v.s and transcript_entries.message_id = v.m`, database.Text, database.Text,
+	database.Int)

@@ -12,8 +12,9 @@ import (
 	"harness/transcript"
 )
 
-// recorded is one read of a session by codex-manager's own clients: what its runtime stored, what it had stored itself, what it answered.
-// One thing was corrected by hand: completedAt is never before startedAt (a turn's times are in seconds, an entry's in ms).
+// recorded is one read of a session by codex-manager's own clients: what its runtime stored, what it had stored itself,
+// what it answered. One thing was corrected by hand: completedAt is never before startedAt (a turn's times are in
+// seconds, an entry's in ms).
 type recorded struct {
 	Name string
 	Base []struct {
@@ -75,12 +76,15 @@ func (r recorded) base() (turns []transcript.Turn, times map[string]transcript.T
 
 func importAll(t testing.TB, db *database.DB, session string, turns []transcript.Turn) {
 	t.Helper()
-	if err := db.Update(t.Context(), func(tx database.Tx) error { return (transcript.Store{}).Import(t.Context(), tx, session, turns) }); err != nil {
+	if err := db.Update(t.Context(), func(tx database.Tx) error {
+		return (transcript.Store{}).Import(t.Context(), tx, session, turns)
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A history that is taken in beside what is stored reads as codex-manager's clients read it, and taking it in again changes nothing.
+// A history that is taken in beside what is stored reads as codex-manager's clients read it, and taking it in again
+// changes nothing.
 func TestImportAsRecorded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -98,8 +102,9 @@ func TestImportAsRecorded(t *testing.T) {
 	})
 }
 
-// What is stored while it happens, item by item, has the order of the recorded reads, with one exception: an answer that a message broke off
-// keeps the place it began in, before the message. codex-manager, which did not find it in the runtime's history, showed it behind.
+// What is stored while it happens, item by item, has the order of the recorded reads, with one exception: an answer
+// that a message broke off keeps the place it began in, before the message. codex-manager, which did not find it in the
+// runtime's history, showed it behind.
 func TestLiveOrderAsRecorded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -123,7 +128,8 @@ func TestLiveOrderAsRecorded(t *testing.T) {
 			}
 			for _, entry := range vector.Stored {
 				put := (transcript.Store{}).Upsert
-				if history[entry.MessageID] || len(vector.Base) > 0 && slices.Contains([]string{"agentMessage", "commandExecution", "fileChange", "dynamicToolCall"}, entry.Type) {
+				if history[entry.MessageID] || len(vector.Base) > 0 &&
+					slices.Contains([]string{"agentMessage", "commandExecution", "fileChange", "dynamicToolCall"}, entry.Type) {
 					put = (transcript.Store{}).UpsertItem
 				}
 				if err := db.Update(t.Context(), func(tx database.Tx) error {
@@ -160,11 +166,13 @@ func TestImportRules(t *testing.T) {
 		return e
 	}
 	base := []transcript.Turn{{ID: "t", Entries: []transcript.Entry{
-		entry("u", "t", "user", "userMessage", "hi", "complete"), entry("a1", "t", "assistant", "agentMessage", "first", "complete"),
+		entry("u", "t", "user", "userMessage", "hi", "complete"),
+		entry("a1", "t", "assistant", "agentMessage", "first", "complete"),
 		entry("a2", "t", "assistant", "agentMessage", "last", "complete"),
 	}}}
 	user, first, last := entry("u", "t", "user", "userMessage", "hi", "complete"),
-		entry("a1", "t", "assistant", "agentMessage", "first", "complete"), entry("a2", "t", "assistant", "agentMessage", "last", "complete")
+		entry("a1", "t", "assistant", "agentMessage", "first", "complete"), entry("a2", "t", "assistant", "agentMessage",
+			"last", "complete")
 
 	for name, test := range map[string]struct {
 		base         []transcript.Turn
@@ -173,9 +181,11 @@ func TestImportRules(t *testing.T) {
 	}{
 		"nothing": {want: []transcript.Entry{}},
 		"unmatched before the last answer, in their own order": {
-			base:   base,
-			stored: []transcript.Entry{entry("x", "t", "system", "n", "1", "complete"), entry("y", "t", "system", "n", "2", "error")},
-			want:   []transcript.Entry{user, first, entry("x", "t", "system", "n", "1", "complete"), entry("y", "t", "system", "n", "2", "error"), last},
+			base: base,
+			stored: []transcript.Entry{entry("x", "t", "system", "n", "1", "complete"),
+				entry("y", "t", "system", "n", "2", "error")},
+			want: []transcript.Entry{user, first, entry("x", "t", "system", "n", "1", "complete"),
+				entry("y", "t", "system", "n", "2", "error"), last},
 		},
 		"anchored behind its item, several in their own order": {
 			base: base,
@@ -229,17 +239,22 @@ func TestImportRules(t *testing.T) {
 		},
 		"made-up ids go where the real item is there too": {
 			base: []transcript.Turn{{ID: "t", Entries: []transcript.Entry{
-				entry("item-1", "t", "user", "userMessage", "hi  there", "complete"), entry("item-2", "t", "system", "reasoning", "one", "complete"),
-				entry("item-3", "t", "system", "plan", "kept", "complete"), withDetails(entry("item-4", "t", "system", "plan", "a", "complete"), "d  d"),
+				entry("item-1", "t", "user", "userMessage", "hi  there", "complete"),
+				entry("item-2", "t", "system", "reasoning", "one", "complete"),
+				entry("item-3", "t", "system", "plan", "kept", "complete"),
+				withDetails(entry("item-4", "t", "system", "plan", "a", "complete"), "d  d"),
 				entry("item-x", "t", "user", "userMessage", "hi there", "complete"),
 			}}},
 			stored: []transcript.Entry{
-				entry("u", "t", "user", "userMessage", "hi there", "complete"), entry("r", "t", "system", "reasoning", "other", "complete"),
+				entry("u", "t", "user", "userMessage", "hi there", "complete"),
+				entry("r", "t", "system", "reasoning", "other", "complete"),
 				withDetails(entry("p", "t", "system", "plan", "b", "complete"), "d d"),
 			},
 			want: []transcript.Entry{
-				entry("item-3", "t", "system", "plan", "kept", "complete"), entry("item-x", "t", "user", "userMessage", "hi there", "complete"),
-				entry("u", "t", "user", "userMessage", "hi there", "complete"), entry("r", "t", "system", "reasoning", "other", "complete"),
+				entry("item-3", "t", "system", "plan", "kept", "complete"),
+				entry("item-x", "t", "user", "userMessage", "hi there", "complete"),
+				entry("u", "t", "user", "userMessage", "hi there", "complete"),
+				entry("r", "t", "system", "reasoning", "other", "complete"),
 				withDetails(entry("p", "t", "system", "plan", "b", "complete"), "d d"),
 			},
 		},
@@ -250,8 +265,8 @@ func TestImportRules(t *testing.T) {
 				entry("d", "t9", "system", "n", "3", "complete"),
 			},
 			want: []transcript.Entry{
-				user, first, last, entry("b", "t9", "system", "n", "1", "complete"), entry("d", "t9", "system", "n", "3", "complete"),
-				entry("c", "t8", "system", "n", "2", "complete"),
+				user, first, last, entry("b", "t9", "system", "n", "1", "complete"),
+				entry("d", "t9", "system", "n", "3", "complete"), entry("c", "t8", "system", "n", "2", "complete"),
 			},
 		},
 	} {

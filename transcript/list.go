@@ -9,7 +9,8 @@ import (
 	"harness/journal"
 )
 
-// Encodings are the entries of a transcript as JSON as they were stored, so that a reader's answer is not encoded again.
+// Encodings are the entries of a transcript as JSON as they were stored, so that a reader's answer is not encoded
+// again.
 type Encodings []encoding
 
 type encoding struct {
@@ -17,7 +18,8 @@ type encoding struct {
 	of   Entry
 }
 
-// AppendJSON appends the entries as a JSON array. Those that are as they were read are copied; they have the order in which they were read.
+// AppendJSON appends the entries as a JSON array. Those that are as they were read are copied; they have the order in
+// which they were read.
 func (all Encodings) AppendJSON(dst []byte, entries []Entry) []byte {
 	dst = append(dst, '[')
 	for i := range entries {
@@ -71,11 +73,14 @@ func (s Store) ListEncoded(ctx context.Context, q database.Querier, sessionID st
 // encodedInJoin is encodedWhole where journal_events is joined, which has sessions, too.
 var encodedInJoin = strings.ReplaceAll(encodedWhole, " session_id", " transcript_entries.session_id")
 
-// list reads the entries that are stored as JSON, and where the others belong. One column instead of ten is half its time: the id of an entry
-// that is not stored as JSON stands in it behind a colon. number is about how many there are.
-func list(ctx context.Context, q database.Querier, session, kept string, number int64) (entries []Entry, encodings Encodings, missing map[string]int, err error) {
-	// A join, because SQLite looks up the events of entries one after the other with one cursor then, a subquery opens one for each.
-	rows, err := q.QueryContext(ctx, `select coalesce(`+encodedInJoin+`, `+journal.Payload+`, case when event_pos is null then ':' || message_id else '' end)
+// list reads the entries that are stored as JSON, and where the others belong. One column instead of ten is half its
+// time: the id of an entry that is not stored as JSON stands in it behind a colon. number is about how many there are.
+func list(ctx context.Context, q database.Querier, session, kept string, number int64) (entries []Entry,
+	encodings Encodings, missing map[string]int, err error) {
+	// A join, because SQLite looks up the events of entries one after the other with one cursor then, a subquery opens one
+	// for each.
+	rows, err := q.QueryContext(ctx, `select coalesce(`+encodedInJoin+`, `+journal.Payload+
+		`, case when event_pos is null then ':' || message_id else '' end)
 		from transcript_entries left join journal_events on journal_events.pos = event_pos
 		where transcript_entries.session_id = $1 and place >= 0`+kept+` order by place, ordinal`, session)
 	if err != nil {
@@ -104,7 +109,8 @@ func list(ctx context.Context, q database.Querier, session, kept string, number 
 }
 
 // fill reads the entries that are not stored as JSON.
-func (s Store) fill(ctx context.Context, q database.Querier, sessionID string, entries []Entry, missing map[string]int) error {
+func (s Store) fill(ctx context.Context, q database.Querier, sessionID string, entries []Entry,
+	missing map[string]int) error {
 	rows, err := q.QueryContext(ctx, `select `+entryColumns+` from transcript_entries
 		where session_id = $1 and encoded is null and event_pos is null`, database.EncodeText(sessionID))
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 // anyText is full of what JSON escapes.
 func anyText(random *rand.Rand) string {
-	pieces := []string{"a", " word", "\"", "\\", "\n", "\r", "\t", "\b", "\f", "\x00", "\x01", "\x1f", "é", "\u2028", "\u2029", "\ufffd", "😀", "<&>", `,"entry":`,
-		`,"startedAt":1`, `\u0041`, "}", "{"}
+	pieces := []string{"a", " word", "\"", "\\", "\n", "\r", "\t", "\b", "\f", "\x00", "\x01", "\x1f", "é", "\u2028",
+		"\u2029", "\ufffd", "😀", "<&>", `,"entry":`, `,"startedAt":1`, `\u0041`, "}", "{"}
 	var b strings.Builder
 	for range random.IntN(6) {
 		b.WriteString(pieces[random.IntN(len(pieces))])
@@ -27,8 +27,8 @@ func anyText(random *rand.Rand) string {
 }
 
 func anyEntry(random *rand.Rand) Entry {
-	e := Entry{MessageID: anyText(random), TurnID: anyText(random), Role: anyText(random), Type: anyText(random), Content: anyText(random),
-		Status: []Status{Streaming, Complete, Canceled, Failed}[random.IntN(4)]}
+	e := Entry{MessageID: anyText(random), TurnID: anyText(random), Role: anyText(random), Type: anyText(random),
+		Content: anyText(random), Status: []Status{Streaming, Complete, Canceled, Failed}[random.IntN(4)]}
 	if random.IntN(2) == 0 {
 		details := anyText(random)
 		e.Details = &details
@@ -135,7 +135,8 @@ func (k kept) tell(entries ...Entry) {
 		for i := range entries {
 			told, _ := entries[i].AppendUpdate(nil, "s")
 			puts = append(puts, Put{SessionID: "s", Entry: entries[i], Pos: journal.NextPos(ctx) + int64(len(events))})
-			events = append(events, journal.Event{SessionID: "s", ItemID: database.EncodeText(entries[i].MessageID), Type: "transcript_updated", Payload: told})
+			events = append(events, journal.Event{SessionID: "s", ItemID: database.EncodeText(entries[i].MessageID),
+				Type: "transcript_updated", Payload: told})
 		}
 		return events, Store{}.UpsertAll(ctx, tx, puts)
 	})
@@ -172,7 +173,8 @@ func (k kept) read() []Entry {
 // rows counts those with their own text, and those that refer to an event.
 func (k kept) rows() (own, refer, columns int) {
 	k.Helper()
-	if err := k.db.Read().QueryRowContext(k.Context(), `select count(encoded), count(event_pos), sum(case when content <> '' or details is not null then 1 else 0 end)
+	if err := k.db.Read().QueryRowContext(k.Context(),
+		`select count(encoded), count(event_pos), sum(case when content <> '' or details is not null then 1 else 0 end)
 		from transcript_entries`).Scan(&own, &refer, &columns); err != nil {
 		k.Fatal(err)
 	}
@@ -186,8 +188,10 @@ func TestContentIsStoredOnce(t *testing.T) {
 		k := newKept(t, db)
 		k.log.BeforePrune(Store{}.KeepPruned)
 		details := "more"
-		first := Entry{MessageID: "a", TurnID: "t", Role: "system", Type: "x", Content: "the \x00 \u2028 first", Details: &details, Status: Complete}
-		second := Entry{MessageID: "b\x00", TurnID: "t", Role: "system", Type: "x", Content: "second", Status: Streaming, StartedAt: instant(5)}
+		first := Entry{MessageID: "a", TurnID: "t", Role: "system", Type: "x", Content: "the \x00 \u2028 first",
+			Details: &details, Status: Complete}
+		second := Entry{MessageID: "b\x00", TurnID: "t", Role: "system", Type: "x", Content: "second", Status: Streaming,
+			StartedAt: instant(5)}
 		k.tell(first, second)
 		if own, refer, columns := k.rows(); own != 0 || refer != 2 || columns != 0 {
 			t.Errorf("%d rows have a text of their own, %d refer to events, %d have columns", own, refer, columns)
@@ -204,7 +208,8 @@ func TestContentIsStoredOnce(t *testing.T) {
 			t.Errorf("%d rows have a text of their own, %d refer to events", own, refer)
 		}
 		after := k.read()
-		if after[0].Content != "again" || after[0].Details == nil || after[1].Content != "final" || before[1].Content != "second" {
+		if after[0].Content != "again" || after[0].Details == nil || after[1].Content != "final" ||
+			before[1].Content != "second" {
 			t.Errorf("read %+v", after)
 		}
 		events, err := k.log.Read(t.Context(), journal.Query{})
@@ -250,7 +255,8 @@ func TestEntriesOfBeforeAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, at := range []int{0, 1} {
-			if got := k.read(); len(got) != 3 || got[at].Content != "a \x00 text" || *got[at].Details != "\x01" || *got[at].StartedAt != 1 || got[2].Content != "new" {
+			if got := k.read(); len(got) != 3 || got[at].Content != "a \x00 text" || *got[at].Details != "\x01" ||
+				*got[at].StartedAt != 1 || got[2].Content != "new" {
 				t.Fatalf("read %+v", got)
 			}
 		}
@@ -270,7 +276,8 @@ func TestAUnitReadsWhatTheOneBeforeItTold(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		k := newKept(t, db)
 		details := "kept"
-		first := Entry{MessageID: "m", TurnID: "t", Role: "system", Type: "x", Content: "first", Details: &details, Status: Streaming}
+		first := Entry{MessageID: "m", TurnID: "t", Role: "system", Type: "x", Content: "first", Details: &details,
+			Status: Streaming}
 		second := Entry{MessageID: "m", TurnID: "t", Role: "system", Type: "x", Content: "second", Status: Complete}
 		// The first unit waits until the others are queued behind it, so that they share the next transaction.
 		queued, ran := make(chan struct{}), make(chan error, 3)
@@ -294,7 +301,8 @@ func TestAUnitReadsWhatTheOneBeforeItTold(t *testing.T) {
 				shared = shared || unwritten
 				told, _ := entry.AppendUpdate(nil, "s")
 				event := journal.Event{SessionID: "s", ItemID: "m", Type: "transcript_updated", Payload: told}
-				return []journal.Event{event}, Store{}.UpsertAll(ctx, tx, []Put{{SessionID: "s", Entry: entry, Pos: journal.NextPos(ctx)}})
+				return []journal.Event{event}, Store{}.UpsertAll(ctx, tx,
+					[]Put{{SessionID: "s", Entry: entry, Pos: journal.NextPos(ctx)}})
 			})
 		}
 		close(queued)

@@ -11,18 +11,20 @@ import (
 	"harness/database"
 )
 
-// longEntry is from which size (bytes) an entry is stored in parts of about that size; an empty text, which is no JSON, stands in its row then.
+// longEntry is from which size (bytes) an entry is stored in parts of about that size; an empty text, which is no JSON,
+// stands in its row then.
 const longEntry = database.PartBytes
 
 // pieceBytes is how much of a text is encoded at a time.
 const pieceBytes = 32 << 10
 
-// Source is where texts of an entry stand in what a runtime said, when they are too long to be held in another form as well. Entries that
-// are read have none.
+// Source is where texts of an entry stand in what a runtime said, when they are too long to be held in another form as
+// well. Entries that are read have none.
 type Source struct {
 	// Content are JSON strings whose texts, one after the other, are the content; nil for Entry.Content.
 	Content []json.RawMessage
-	// Details is JSON in pieces of which none ends within a value, that is the details when it is indented by 2 spaces; nil for Entry.Details.
+	// Details is JSON in pieces of which none ends within a value, that is the details when it is indented by 2 spaces;
+	// nil for Entry.Details.
 	Details [][]byte
 }
 
@@ -68,8 +70,8 @@ func (s *Source) size() (size int) {
 
 func (e *Entry) long() bool { return e.Size() > longEntry }
 
-// eachPart gives the entry's JSON (AppendJSON) in parts, of which none ends within a character, until yield returns false. A part is gone when
-// yield returns.
+// eachPart gives the entry's JSON (AppendJSON) in parts, of which none ends within a character, until yield returns
+// false. A part is gone when yield returns.
 func (e *Entry) eachPart(yield func(part string) bool) {
 	w := partWriter{part: make([]byte, 0, longEntry+8*pieceBytes), yield: yield, open: true}
 	w.member(`{"messageId":"`, e.MessageID)
@@ -129,7 +131,8 @@ func (w *partWriter) flush() {
 
 // partsOf names the parts of an entry.
 func partsOf(k key) database.PartKey {
-	return database.PartKey{Table: "transcript_parts", Columns: []string{"session", "message"}, Values: []any{k.session, k.message}}
+	return database.PartKey{Table: "transcript_parts", Columns: []string{"session", "message"},
+		Values: []any{k.session, k.message}}
 }
 
 // storeParts writes the parts of entries whose rows were written by values without an event that tells of them.
@@ -157,13 +160,14 @@ func hasDetails(ctx context.Context, tx database.Tx, k key) (has bool, err error
 	return has, err
 }
 
-// upsertLong is upsert for an entry that is stored in parts, without these being read. done is false when that is needed, and nothing is
-// written then.
+// upsertLong is upsert for an entry that is stored in parts, without these being read. done is false when that is
+// needed, and nothing is written then.
 func upsertLong(ctx context.Context, tx database.Tx, k key, entry Entry) (merged Entry, done bool, err error) {
 	old := Entry{MessageID: entry.MessageID}
 	var started, completed sql.NullInt64
 	err = tx.QueryRowContext(ctx, `select turn_id, role, type, status, started_at, completed_at from transcript_entries
-		where session_id = $1 and message_id = $2`, k.session, k.message).Scan(&old.TurnID, &old.Role, &old.Type, &old.Status, &started, &completed)
+		where session_id = $1 and message_id = $2`, k.session, k.message).Scan(&old.TurnID, &old.Role, &old.Type, &old.Status,
+		&started, &completed)
 	if err != nil {
 		return entry, false, fmt.Errorf("read transcript entry %q: %w", entry.MessageID, err)
 	}
@@ -197,7 +201,8 @@ func upsertLong(ctx context.Context, tx database.Tx, k key, entry Entry) (merged
 
 // sweepParts deletes the parts of a session's entries that are gone.
 func sweepParts(ctx context.Context, tx database.Tx, session string) error {
-	_, err := tx.ExecContext(ctx, `delete from transcript_parts where session = $1 and not exists (select 1 from transcript_entries
+	_, err := tx.ExecContext(ctx,
+		`delete from transcript_parts where session = $1 and not exists (select 1 from transcript_entries
 		where session_id = transcript_parts.session and message_id = transcript_parts.message)`, session)
 	if err != nil {
 		return fmt.Errorf("delete the parts of entries that are gone: %w", err)
@@ -205,13 +210,14 @@ func sweepParts(ctx context.Context, tx database.Tx, session string) error {
 	return nil
 }
 
-// KeepPruned is for the journal to call before it deletes the events below a position: what only they hold of an entry goes to its row, and
-// the parts of a long one to its parts.
+// KeepPruned is for the journal to call before it deletes the events below a position: what only they hold of an entry
+// goes to its row, and the parts of a long one to its parts.
 func (Store) KeepPruned(ctx context.Context, tx database.Tx, below int64) error {
 	// Parts of what such an entry said before are not written over one by one: there may be more of them.
 	_, err := tx.ExecContext(ctx, `delete from transcript_parts where exists (select 1 from transcript_entries e
 		join journal_events j on j.pos = e.event_pos and j.session_id = e.session_id and j.item_id = e.message_id
-		where e.session_id = transcript_parts.session and e.message_id = transcript_parts.message and e.event_pos < $1)`, below)
+		where e.session_id = transcript_parts.session and e.message_id = transcript_parts.message and e.event_pos < $1)`,
+		below)
 	if err != nil {
 		return fmt.Errorf("delete what entries said before the events below %d: %w", below, err)
 	}

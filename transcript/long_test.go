@@ -67,8 +67,8 @@ func TestIndentsAsTheStandardLibrary(t *testing.T) {
 func TestUnquotesAsTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
-	parts := []string{"a", "é", "€", "😀", `\n`, `\"`, `\\`, `\/`, `\u0000`, `\u00e9`, `\ud83d`, `\ude00`, `\ud83d\ude00`, `\ud83d\ud83d\uDE00`, `\b\f\r\t`,
-		strings.Repeat("x", 100), strings.Repeat("😀", 30)}
+	parts := []string{"a", "é", "€", "😀", `\n`, `\"`, `\\`, `\/`, `\u0000`, `\u00e9`, `\ud83d`, `\ude00`, `\ud83d\ude00`,
+		`\ud83d\ud83d\uDE00`, `\b\f\r\t`, strings.Repeat("x", 100), strings.Repeat("😀", 30)}
 	for range 60 {
 		quoted := []byte{'"'}
 		for size := random.IntN(3 * pieceBytes); len(quoted) < size; {
@@ -95,12 +95,13 @@ func TestUnquotesAsTheStandardLibrary(t *testing.T) {
 
 // longItem is an item as a runtime describes it, somewhat longer than an entry that is stored in one piece.
 func longItem(word string) json.RawMessage {
-	raw, _ := json.Marshal(map[string]any{"type": "commandExecution", "id": "c", "aggregatedOutput": strings.Repeat(word+" \"é\" \\ 😀\u2028\n", longEntry/26)})
+	raw, _ := json.Marshal(map[string]any{"type": "commandExecution", "id": "c",
+		"aggregatedOutput": strings.Repeat(word+" \"é\" \\ 😀\u2028\n", longEntry/26)})
 	return raw
 }
 
-// A long entry is stored in parts, and is the same entry to every reader whatever it was before and whoever writes it; nothing is left of it when
-// it goes.
+// A long entry is stored in parts, and is the same entry to every reader whatever it was before and whoever writes it;
+// nothing is left of it when it goes.
 func TestLongEntriesAreStoredInParts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -120,8 +121,8 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 			}
 		}
 		item := func(status Status, word string) Entry {
-			e := Entry{MessageID: "c", TurnID: "t", Role: "system", Type: "commandExecution", Content: "ran " + word, Status: status,
-				StartedAt: instant(5), Source: &Source{Details: [][]byte{longItem(word)}}}
+			e := Entry{MessageID: "c", TurnID: "t", Role: "system", Type: "commandExecution", Content: "ran " + word,
+				Status: status, StartedAt: instant(5), Source: &Source{Details: [][]byte{longItem(word)}}}
 			if status.Final() {
 				e.CompletedAt = instant(9)
 			}
@@ -141,14 +142,16 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 				t.Fatalf("%s: %d entries; the first: %.200s", what, len(entries), entries[0].AppendJSON(nil))
 			}
 			var stored string
-			if err := db.Read().QueryRowContext(t.Context(), `select coalesce(encoded, 'none') from transcript_entries`).Scan(&stored); err != nil {
+			if err := db.Read().QueryRowContext(t.Context(), `select coalesce(encoded, 'none') from transcript_entries`).
+				Scan(&stored); err != nil {
 				t.Fatal(err)
 			}
 			if (parts() > 1) != inParts || inParts != (stored == "") {
 				t.Errorf("%s: it is in %d parts, its row has %d bytes", what, parts(), len(stored))
 			}
 		}
-		short := Entry{MessageID: "c", TurnID: "t", Role: "system", Type: "commandExecution", Content: "runs", Status: Streaming, StartedAt: instant(6)}
+		short := Entry{MessageID: "c", TurnID: "t", Role: "system", Type: "commandExecution", Content: "runs",
+			Status: Streaming, StartedAt: instant(6)}
 		upsertItem(short)
 		shows("begun", false, short)
 		upsertItem(item(Streaming, "more"))
@@ -159,7 +162,8 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 		shows("what comes late changes nothing", true, item(Complete, "ended"))
 		changed := item(Complete, "ended").Whole()
 		changed.Content = "by a client"
-		k.tell(Entry{MessageID: "c", TurnID: "t", Role: "system", Type: "commandExecution", Content: "by a client", Status: Complete})
+		k.tell(Entry{MessageID: "c", TurnID: "t", Role: "system", Type: "commandExecution", Content: "by a client",
+			Status: Complete})
 		shows("merged with an upsert", true, changed)
 		little := "little"
 		changed.Details = &little
@@ -186,7 +190,8 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 			}
 			shows("after its event in other words", true, whole)
 		}
-		k.tell(Entry{MessageID: "c", TurnID: "t2", Role: "system", Type: "commandExecution", Content: "moved", Status: Complete})
+		k.tell(Entry{MessageID: "c", TurnID: "t2", Role: "system", Type: "commandExecution", Content: "moved",
+			Status: Complete})
 		whole.TurnID, whole.Content = "t2", "moved"
 		shows("in another turn", true, whole)
 

@@ -4,8 +4,8 @@ package transcript
 func (s Status) Final() bool { return s != Streaming }
 
 // Merge is the upsert rule: what is stored for a message when next arrives after old. It is a shallow overlay;
-// details that are omitted keep the old ones, startedAt only goes down, completedAt only up, and a final entry keeps its status, content
-// and details against a late "streaming". Role, type and turn may change.
+// details that are omitted keep the old ones, startedAt only goes down, completedAt only up, and a final entry keeps
+// its status, content and details against a late "streaming". Role, type and turn may change.
 func Merge(old, next Entry) Entry {
 	merged := next
 	merged.MessageID = old.MessageID
@@ -49,9 +49,11 @@ func later(a, b *int64) *int64 {
 	return b
 }
 
-// Equal tells whether two entries are the same to a reader. One with a Source counts as another: to compare it would cost more than to store it.
+// Equal tells whether two entries are the same to a reader. One with a Source counts as another: to compare it would
+// cost more than to store it.
 func (e Entry) Equal(other Entry) bool {
-	return e.Source == nil && other.Source == nil && e.MessageID == other.MessageID && e.TurnID == other.TurnID && e.Role == other.Role && e.Type == other.Type &&
+	return e.Source == nil && other.Source == nil && e.MessageID == other.MessageID && e.TurnID == other.TurnID &&
+		e.Role == other.Role && e.Type == other.Type &&
 		e.Content == other.Content && e.Status == other.Status && same(e.Details, other.Details) &&
 		same(e.StartedAt, other.StartedAt) && same(e.CompletedAt, other.CompletedAt)
 }

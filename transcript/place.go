@@ -10,16 +10,17 @@ import (
 	"harness/database"
 )
 
-// A place is where an entry stands in its session's transcript, as one number, so that a window is a stretch of an index. From the highest
-// bits down it says
+// A place is where an entry stands in its session's transcript, as one number, so that a window is a stretch of an
+// index. From the highest bits down it says
 //
 //	block    which turn: the runtime's turns in their order, then those only clients and jobs wrote to, by first appearance
 //	segment  how many answers of the runtime began in that turn before it
 //	number   the entry's own, which counts up within the session
 //	sub      0, or how many entries stand behind the one it asked to follow (details.anchorItemId), itself included
 //
-// An item of the runtime goes to the turn's last segment, and an answer begins one. What others write goes to the end of the segment before
-// the turn's last answer. An entry keeps its place, whatever comes later: who pages on while the transcript grows misses nothing.
+// An item of the runtime goes to the turn's last segment, and an answer begins one. What others write goes to the end
+// of the segment before the turn's last answer. An entry keeps its place, whatever comes later: who pages on while the
+// transcript grows misses nothing.
 const (
 	subBits, numberBits, segmentBits, blockBits = 7, 27, 10, 19
 
@@ -31,8 +32,8 @@ const (
 	lastSegment = 1<<segmentBits - 1
 	lastBlock   = 1<<blockBits - 2
 
-	// firstBlock is that of the runtime's first turn, firstAppendix that of the first turn the runtime knows nothing of. Entries stored before
-	// there were places stand in block 0 (migration 0011), in the order they appeared in.
+	// firstBlock is that of the runtime's first turn, firstAppendix that of the first turn the runtime knows nothing of.
+	// Entries stored before there were places stand in block 0 (migration 0011), in the order they appeared in.
 	firstBlock, firstAppendix int64 = 1, 1 << (blockBits - 1)
 )
 
@@ -51,8 +52,8 @@ func segmentOf(place int64) int64 { return place >> segmentShift & lastSegment }
 // turnKey names a turn as it is stored.
 type turnKey struct{ session, turn string }
 
-// block is a turn's part of the transcript: its number, 0 while it has none, and where its last entry stands, 0 while it has none. begun says
-// that the runtime is known to have begun the turn just now: no item of it is placed yet.
+// block is a turn's part of the transcript: its number, 0 while it has none, and where its last entry stands, 0 while
+// it has none. begun says that the runtime is known to have begun the turn just now: no item of it is placed yet.
 type block struct {
 	number, last int64
 	begun        bool
@@ -70,7 +71,8 @@ type placer struct {
 }
 
 func newPlacer(tx database.Tx) *placer {
-	return &placer{tx: tx, blocks: map[turnKey]*block{}, places: map[key]int64{}, subs: map[int64]int64{}, next: map[string]int64{}}
+	return &placer{tx: tx, blocks: map[turnKey]*block{}, places: map[key]int64{}, subs: map[int64]int64{},
+		next: map[string]int64{}}
 }
 
 // load reads the blocks of turns.
@@ -132,7 +134,8 @@ func moves(old, now Entry) bool {
 // move gives an entry that is stored another place.
 func (p *placer) move(ctx context.Context, k key, entry *Entry, item bool) error {
 	var number, before int64
-	err := p.tx.QueryRowContext(ctx, `select ordinal, place from transcript_entries where session_id = $1 and message_id = $2`, k.session, k.message).
+	err := p.tx.QueryRowContext(ctx,
+		`select ordinal, place from transcript_entries where session_id = $1 and message_id = $2`, k.session, k.message).
 		Scan(&number, &before)
 	if err != nil {
 		return fmt.Errorf("read the number of entry %s: %w", entry.MessageID, err)
@@ -147,14 +150,16 @@ func (p *placer) move(ctx context.Context, k key, entry *Entry, item bool) error
 	if err := p.flush(ctx); err != nil {
 		return err
 	}
-	if _, err := p.tx.ExecContext(ctx, `update transcript_entries set place = $3 where session_id = $1 and message_id = $2`,
+	if _, err := p.tx.ExecContext(ctx,
+		`update transcript_entries set place = $3 where session_id = $1 and message_id = $2`,
 		k.session, k.message, place); err != nil {
 		return fmt.Errorf("move entry %s: %w", entry.MessageID, err)
 	}
 	return nil
 }
 
-// rename gives the block of an entry that is alone in it to the entry's new turn, if that has none: it stays where it is.
+// rename gives the block of an entry that is alone in it to the entry's new turn, if that has none: it stays where it
+// is.
 func (p *placer) rename(ctx context.Context, k key, number int64, entry *Entry) (bool, error) {
 	turn := turnKey{k.session, database.EncodeText(entry.TurnID)}
 	if err := p.load(ctx, []turnKey{turn}); err != nil {
@@ -163,7 +168,8 @@ func (p *placer) rename(ctx context.Context, k key, number int64, entry *Entry) 
 	if number < firstAppendix || p.blocks[turn].number != 0 {
 		return false, nil
 	}
-	beside, err := database.ReadTexts(ctx, p.tx, "read the entries beside "+entry.MessageID, `select message_id from transcript_entries
+	beside, err := database.ReadTexts(ctx, p.tx, "read the entries beside "+entry.MessageID,
+		`select message_id from transcript_entries
 		where session_id = $1 and place >= $2 and place < $3 limit 2`, k.session, number<<blockShift, (number+1)<<blockShift)
 	if err != nil || len(beside) > 1 {
 		return false, err
@@ -179,14 +185,17 @@ func (p *placer) rename(ctx context.Context, k key, number int64, entry *Entry) 
 // madeUpWithin is how many of a turn's newest entries are compared with a made-up one.
 const madeUpWithin = 256
 
-// madeUp tells whether an entry with an id as runtimes make them up (item-<n>) says what an entry of its turn says already. Nobody is shown it.
+// madeUp tells whether an entry with an id as runtimes make them up (item-<n>) says what an entry of its turn says
+// already. Nobody is shown it.
 func (p *placer) madeUp(ctx context.Context, turn turnKey, entry *Entry) (bool, error) {
 	number := p.blocks[turn].number
 	others, err := database.ReadAll(ctx, p.tx, "read the entries of turn "+entry.TurnID,
 		func(row database.Row) (Entry, error) { return scanEntry(ctx, row) },
 		`select `+entryColumns+` from transcript_entries where session_id = $1 and place >= $2 and place < $3
 			order by place desc limit $4`, turn.session, number<<blockShift, (number+1)<<blockShift, madeUpWithin)
-	return slices.ContainsFunc(others, func(other Entry) bool { return !synthetic(other.MessageID) && duplicates(*entry, other) }), err
+	return slices.ContainsFunc(others, func(other Entry) bool {
+		return !synthetic(other.MessageID) && duplicates(*entry, other)
+	}), err
 }
 
 // supplement is the place of an entry that is no item of the runtime; its turn was loaded.
@@ -238,7 +247,8 @@ func (p *placer) open(ctx context.Context, turn turnKey, from, below int64) erro
 	region := fmt.Sprint(turn.session, "\x00", from)
 	if _, known := p.next[region]; !known {
 		next := from
-		err := p.tx.QueryRowContext(ctx, `select block + 1 from transcript_turns where session_id = $1 and block >= $2 and block < $3
+		err := p.tx.QueryRowContext(ctx,
+			`select block + 1 from transcript_turns where session_id = $1 and block >= $2 and block < $3
 			order by block desc limit 1`, turn.session, from, below).Scan(&next)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("find a place for turn %s: %w", turn.turn, err)
@@ -272,7 +282,8 @@ func (p *placer) behind(ctx context.Context, target key, number int64) (int64, e
 	sub, known := p.subs[place]
 	if !known {
 		var last sql.NullInt64
-		if err := p.tx.QueryRowContext(ctx, `select max(place) from transcript_entries where session_id = $1 and place >= $2 and place <= $3`,
+		if err := p.tx.QueryRowContext(ctx,
+			`select max(place) from transcript_entries where session_id = $1 and place >= $2 and place <= $3`,
 			target.session, place, place|lastSub).Scan(&last); err != nil {
 			return 0, fmt.Errorf("find a place behind entry %s: %w", target.message, err)
 		}
@@ -285,7 +296,8 @@ func (p *placer) behind(ctx context.Context, target key, number int64) (int64, e
 	return place | sub + 1, nil
 }
 
-// begin makes a turn one of the runtime's: it gets the next block of those, and takes along what was written to it before.
+// begin makes a turn one of the runtime's: it gets the next block of those, and takes along what was written to it
+// before.
 func (p *placer) begin(ctx context.Context, turn turnKey) error {
 	b := p.blocks[turn]
 	if b.number != 0 && b.number < firstAppendix {
@@ -305,7 +317,8 @@ func (p *placer) begin(ctx context.Context, turn turnKey) error {
 		turn.session, turn.turn, b.number); err != nil {
 		return fmt.Errorf("move turn %s: %w", turn.turn, err)
 	}
-	if _, err := p.tx.ExecContext(ctx, `update transcript_entries set place = place - $4 where session_id = $1 and place >= $2 and place < $3`,
+	if _, err := p.tx.ExecContext(ctx,
+		`update transcript_entries set place = place - $4 where session_id = $1 and place >= $2 and place < $3`,
 		turn.session, before<<blockShift, (before+1)<<blockShift, by); err != nil {
 		return fmt.Errorf("move the entries of turn %s: %w", turn.turn, err)
 	}
@@ -327,7 +340,8 @@ var (
 		blocksText(`v join transcript_turns b on b.session_id = v.s and b.turn_id = v.t`),
 		blocksText(`v cross join lateral (select * from transcript_turns t where t.session_id = v.s and t.turn_id = v.t limit 1) as b`),
 		database.Text, database.Text)
-	insertBlocks = database.NewBulk(`insert into transcript_turns (session_id, turn_id, block) {rows}`, database.Text, database.Text, database.Int)
+	insertBlocks = database.NewBulk(`insert into transcript_turns (session_id, turn_id, block) {rows}`, database.Text,
+		database.Text, database.Int)
 )
 
 func blocksText(found string) string {

@@ -8,8 +8,8 @@ import (
 	"harness/internal/dbtest"
 )
 
-// A store that was made a moment ago has no statistics, and Postgres keeps the plan it makes then. One by another index than the messages'
-// reads a whole session for each upsert.
+// A store that was made a moment ago has no statistics, and Postgres keeps the plan it makes then. One by another index
+// than the messages' reads a whole session for each upsert.
 func TestMessagesAreFoundByTheirIndex(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

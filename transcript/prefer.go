@@ -66,14 +66,15 @@ func anchor(entry Entry) string {
 	return details.AnchorItemID
 }
 
-// withoutMadeUp leaves item-<n> entries out, which some runtimes make up when they read their history again, if the real item is among the
-// turn's entries or stored.
+// withoutMadeUp leaves item-<n> entries out, which some runtimes make up when they read their history again, if the
+// real item is among the turn's entries or stored.
 func withoutMadeUp(entries, stored []Entry) []Entry {
 	isReal := func(made Entry) func(Entry) bool {
 		return func(other Entry) bool { return !synthetic(other.MessageID) && duplicates(made, other) }
 	}
 	return slices.DeleteFunc(slices.Clone(entries), func(entry Entry) bool {
-		return synthetic(entry.MessageID) && (slices.ContainsFunc(entries, isReal(entry)) || slices.ContainsFunc(stored, isReal(entry)))
+		return synthetic(entry.MessageID) &&
+			(slices.ContainsFunc(entries, isReal(entry)) || slices.ContainsFunc(stored, isReal(entry)))
 	})
 }
 

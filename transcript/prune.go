@@ -10,8 +10,8 @@ import (
 // DeleteTurn removes what is stored of a turn and returns the ids of its entries. The other entries keep their places.
 func (Store) DeleteTurn(ctx context.Context, tx database.Tx, sessionID, turnID string) ([]string, error) {
 	session, turn := database.EncodeText(sessionID), database.EncodeText(turnID)
-	// By places, so that the cost does not depend on how long the transcript is: the turn's block, then what nobody is shown, and what was
-	// stored before there were places.
+	// By places, so that the cost does not depend on how long the transcript is: the turn's block, then what nobody is
+	// shown, and what was stored before there were places.
 	what := "delete turn " + turnID + " of session " + sessionID
 	ids, err := database.ReadTexts(ctx, tx, what, `delete from transcript_entries where session_id = $1 and turn_id = $2
 		and place >= (select block from transcript_turns where session_id = $1 and turn_id = $2) * `+blockSize+`
@@ -19,7 +19,8 @@ func (Store) DeleteTurn(ctx context.Context, tx database.Tx, sessionID, turnID s
 		returning message_id`, session, turn)
 	if err == nil {
 		var unplaced []string
-		unplaced, err = database.ReadTexts(ctx, tx, what, `delete from transcript_entries where session_id = $1 and turn_id = $2 and place < `+blockSize+`
+		unplaced, err = database.ReadTexts(ctx, tx, what,
+			`delete from transcript_entries where session_id = $1 and turn_id = $2 and place < `+blockSize+`
 			returning message_id`, session, turn)
 		ids = append(ids, unplaced...)
 	}
@@ -44,12 +45,13 @@ var blockSize = fmt.Sprint(int64(1) << blockShift)
 // pruneWithin is how many of a session's oldest entries DeleteOlder looks at.
 const pruneWithin = 1000
 
-// DeleteOlder removes up to limit of a session's oldest entries that belong to no turn of the runtime and were last written before a time
-// (ms). It returns how many went.
-func (Store) DeleteOlder(ctx context.Context, tx database.Tx, sessionID string, before int64, limit int) (int64, error) {
+// DeleteOlder removes up to limit of a session's oldest entries that belong to no turn of the runtime and were last
+// written before a time (ms). It returns how many went.
+func (Store) DeleteOlder(ctx context.Context, tx database.Tx, sessionID string, before int64, limit int) (
+	int64, error) {
 	session := database.EncodeText(sessionID)
-	result, err := tx.ExecContext(ctx, `delete from transcript_entries where session_id = $1 and message_id in (`+olderEntries+` limit $3)`,
-		session, before, limit)
+	result, err := tx.ExecContext(ctx, `delete from transcript_entries where session_id = $1 and message_id in (`+
+		olderEntries+` limit $3)`, session, before, limit)
 	if err != nil {
 		return 0, fmt.Errorf("delete old entries of session %s: %w", sessionID, err)
 	}
@@ -57,7 +59,8 @@ func (Store) DeleteOlder(ctx context.Context, tx database.Tx, sessionID string, 
 	if err != nil || gone == 0 {
 		return 0, err
 	}
-	_, err = tx.ExecContext(ctx, `delete from transcript_turns where session_id = $1 and block >= $2 and not exists (select 1
+	_, err = tx.ExecContext(ctx,
+		`delete from transcript_turns where session_id = $1 and block >= $2 and not exists (select 1
 		from transcript_entries e where e.session_id = $1 and e.place >= transcript_turns.block * `+blockSize+`
 		and e.place < (transcript_turns.block + 1) * `+blockSize+`)`, session, firstAppendix)
 	if err != nil {
@@ -68,13 +71,17 @@ func (Store) DeleteOlder(ctx context.Context, tx database.Tx, sessionID string, 
 
 // HasOlder tells whether DeleteOlder would find entries.
 func (Store) HasOlder(ctx context.Context, q database.Querier, sessionID string, before int64) (bool, error) {
-	found, err := database.ReadTexts(ctx, q, "look for old entries of session "+sessionID, olderEntries+` limit 1`, database.EncodeText(sessionID), before)
+	found, err := database.ReadTexts(ctx, q, "look for old entries of session "+sessionID, olderEntries+` limit 1`,
+		database.EncodeText(sessionID), before)
 	return len(found) > 0, err
 }
 
-// olderEntries selects the ids of a session's ($1) entries beyond the runtime's turns that were last written before a time ($2).
-var olderEntries = fmt.Sprintf(`select message_id from (select message_id, coalesce(completed_at, started_at) as at from transcript_entries
-	where session_id = $1 and place >= %d order by place limit %d) as oldest where at < $2`, firstAppendix<<blockShift, pruneWithin)
+// olderEntries selects the ids of a session's ($1) entries beyond the runtime's turns that were last written before a
+// time ($2).
+var olderEntries = fmt.Sprintf(
+	`select message_id from (select message_id, coalesce(completed_at, started_at) as at from transcript_entries
+	where session_id = $1 and place >= %d order by place limit %d) as oldest where at < $2`, firstAppendix<<blockShift,
+	pruneWithin)
 
 // DeleteOldest removes up to limit of a session's entries, the first in reading order first. It returns how many went.
 func (Store) DeleteOldest(ctx context.Context, tx database.Tx, sessionID string, limit int) (int64, error) {

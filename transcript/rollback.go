@@ -7,11 +7,12 @@ import (
 	"harness/database"
 )
 
-// RollBack takes turns out of a session's transcript at a time (ms): their entries stay stored, also those that come later, and are read no
-// more.
+// RollBack takes turns out of a session's transcript at a time (ms): their entries stay stored, also those that come
+// later, and are read no more.
 func (Store) RollBack(ctx context.Context, tx database.Tx, sessionID string, turnIDs []string, at int64) error {
 	for _, turnID := range turnIDs {
-		_, err := tx.ExecContext(ctx, `insert into rolled_back_turns (session_id, turn_id, rolled_back_at) values ($1, $2, $3) on conflict do nothing`,
+		_, err := tx.ExecContext(ctx,
+			`insert into rolled_back_turns (session_id, turn_id, rolled_back_at) values ($1, $2, $3) on conflict do nothing`,
 			database.EncodeText(sessionID), database.EncodeText(turnID), at)
 		if err != nil {
 			return fmt.Errorf("take turn %s out of session %s: %w", turnID, sessionID, err)
@@ -34,11 +35,12 @@ func (Store) RolledBack(ctx context.Context, q database.Querier, sessionID strin
 	return gone, nil
 }
 
-// TurnsSince lists the turns of a session's entries from the first of some turns on, in reading order; none when none of
-// those has an entry.
+// TurnsSince lists the turns of a session's entries from the first of some turns on, in reading order; none when none
+// of those has an entry.
 func (Store) TurnsSince(ctx context.Context, q database.Querier, sessionID string, turnIDs []string) ([]string, error) {
 	inOrder, err := database.ReadTexts(ctx, q, "read the turns of session "+sessionID,
-		`select turn_id from transcript_entries where session_id = $1 and place >= 0 group by turn_id order by min(place)`, database.EncodeText(sessionID))
+		`select turn_id from transcript_entries where session_id = $1 and place >= 0 group by turn_id order by min(place)`,
+		database.EncodeText(sessionID))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +56,8 @@ func (Store) TurnsSince(ctx context.Context, q database.Querier, sessionID strin
 	return nil, nil
 }
 
-// keptTurns ends a selection of a session's ($1) entries that some were taken out of; of others it is left away, so that they cost nothing for it.
+// keptTurns ends a selection of a session's ($1) entries that some were taken out of; of others it is left away, so
+// that they cost nothing for it.
 const keptTurns = ` and transcript_entries.turn_id not in (select turn_id from rolled_back_turns where session_id = $1)`
 
 // keptOf is keptTurns, or "" when nothing was taken out.

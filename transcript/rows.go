@@ -11,8 +11,8 @@ import (
 	"harness/journal"
 )
 
-// StoredEntry is, in a selection from transcript_entries, what an entry says: its own JSON, or the event that told of the entry as it is. It is
-// null for rows of before, which have it in columns (migration 0017). ContentOf reads it.
+// StoredEntry is, in a selection from transcript_entries, what an entry says: its own JSON, or the event that told of
+// the entry as it is. It is null for rows of before, which have it in columns (migration 0017). ContentOf reads it.
 const StoredEntry = `coalesce(` + encodedWhole + `, ` + journal.PayloadAtEventPos + `)`
 
 // encodedWhole is the column encoded, whole: the parts of a long entry (long.go) are in order in their index.
@@ -71,10 +71,11 @@ func scanEntry(ctx context.Context, row database.Row) (Entry, error) {
 	return entry, nil
 }
 
-// rowKinds are those of the columns session_id, message_id, turn_id, role, type, status, started_at, completed_at, encoded and event_pos, in
-// which values writes an entry. pos is the position of the event that tells of it as it is, 0 for none.
-var rowKinds = []database.Kind{database.Text, database.Text, database.Text, database.Text, database.Text, database.Text, database.Int, database.Int,
-	database.Text, database.Int}
+// rowKinds are those of the columns session_id, message_id, turn_id, role, type, status, started_at, completed_at,
+// encoded and event_pos, in which values writes an entry. pos is the position of the event that tells of it as it is, 0
+// for none.
+var rowKinds = []database.Kind{database.Text, database.Text, database.Text, database.Text, database.Text, database.Text,
+	database.Int, database.Int, database.Text, database.Int}
 
 const rowColumns = `session_id, message_id, turn_id, role, type, status, started_at, completed_at, encoded, event_pos`
 
@@ -90,10 +91,12 @@ func values(session string, entry *Entry, pos int64) []any {
 		encoded.Valid = true // its parts follow (storeParts)
 	default:
 		text := entry.AppendJSON(make([]byte, 0, entry.Size()))
-		encoded = sql.NullString{String: unsafe.String(unsafe.SliceData(text), len(text)), Valid: true} // no copy: nobody changes it
+		// no copy: nobody changes it
+		encoded = sql.NullString{String: unsafe.String(unsafe.SliceData(text), len(text)), Valid: true}
 	}
-	return []any{session, database.EncodeText(entry.MessageID), database.EncodeText(entry.TurnID), database.EncodeText(entry.Role),
-		database.EncodeText(entry.Type), string(entry.Status), nullable(entry.StartedAt), nullable(entry.CompletedAt), encoded, at}
+	return []any{session, database.EncodeText(entry.MessageID), database.EncodeText(entry.TurnID),
+		database.EncodeText(entry.Role), database.EncodeText(entry.Type), string(entry.Status), nullable(entry.StartedAt),
+		nullable(entry.CompletedAt), encoded, at}
 }
 
 func nullable(value *int64) sql.NullInt64 {

@@ -9,27 +9,33 @@ import (
 	"harness/database"
 )
 
-// Store keeps the transcripts of sessions: one row per message, each in its place (place.go). It is all that readers are shown. There is no cap;
-// neither the cost of an upsert nor that of a window depends on how much is stored.
+// Store keeps the transcripts of sessions: one row per message, each in its place (place.go). It is all that readers
+// are shown. There is no cap; neither the cost of an upsert nor that of a window depends on how much is stored.
 type Store struct{}
 
-// Upsert stores an entry by the rules of Merge and returns what is stored now. changed is false when nothing had to be written.
-func (Store) Upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry) (merged Entry, changed bool, err error) {
+// Upsert stores an entry by the rules of Merge and returns what is stored now. changed is false when nothing had to be
+// written.
+func (Store) Upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry) (merged Entry, changed bool,
+	err error) {
 	return upsert(ctx, tx, sessionID, entry, false)
 }
 
 // UpsertItem is Upsert of an item of the runtime: what its turns consist of, in the order they tell of it.
-func (Store) UpsertItem(ctx context.Context, tx database.Tx, sessionID string, entry Entry) (merged Entry, changed bool, err error) {
+func (Store) UpsertItem(ctx context.Context, tx database.Tx, sessionID string, entry Entry) (merged Entry, changed bool,
+	err error) {
 	return upsert(ctx, tx, sessionID, entry, true)
 }
 
-func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, item bool) (merged Entry, changed bool, err error) {
+func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, item bool) (merged Entry, changed bool,
+	err error) {
 	k := key{database.EncodeText(sessionID), database.EncodeText(entry.MessageID)}
 	if entry.Source != nil && synthetic(entry.MessageID) {
 		entry = entry.Whole()
 	}
 	read := func(columns string) (Entry, error) {
-		return scanEntry(ctx, tx.QueryRowContext(ctx, `select `+columns+` from transcript_entries where session_id = $1 and message_id = $2`, k.session, k.message))
+		return scanEntry(ctx,
+			tx.QueryRowContext(ctx, `select `+columns+` from transcript_entries where session_id = $1 and message_id = $2`,
+				k.session, k.message))
 	}
 	old, err := read(shortColumns)
 	inParts := errors.Is(err, errInParts)
@@ -69,7 +75,8 @@ func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, 
 
 // updateRow takes what values gives.
 const updateRow = `update transcript_entries
-	set turn_id = $3, role = $4, type = $5, status = $6, started_at = $7, completed_at = $8, encoded = $9, event_pos = $10, content = '', details = null
+	set turn_id = $3, role = $4, type = $5, status = $6, started_at = $7, completed_at = $8, encoded = $9, event_pos = $10,
+		content = '', details = null
 	where session_id = $1 and message_id = $2`
 
 // insert numbers the entry after the session's last one; the caller's transaction is the only writer (journal.Unit).
@@ -105,7 +112,8 @@ func (Store) Last(ctx context.Context, q database.Querier, sessionID string) (in
 }
 
 func lastOrdinal(ctx context.Context, q database.Querier, session string) (last int64, err error) {
-	err = q.QueryRowContext(ctx, `select ordinal from transcript_entries where session_id = $1 order by ordinal desc limit 1`, session).Scan(&last)
+	err = q.QueryRowContext(ctx,
+		`select ordinal from transcript_entries where session_id = $1 order by ordinal desc limit 1`, session).Scan(&last)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
@@ -115,7 +123,8 @@ func lastOrdinal(ctx context.Context, q database.Querier, session string) (last 
 // Delete removes every entry of a session.
 func (Store) Delete(ctx context.Context, tx database.Tx, sessionID string) error {
 	for _, table := range []string{"transcript_entries", "transcript_turns", "rolled_back_turns"} {
-		if _, err := tx.ExecContext(ctx, `delete from `+table+` where session_id = $1`, database.EncodeText(sessionID)); err != nil {
+		if _, err := tx.ExecContext(ctx, `delete from `+table+` where session_id = $1`,
+			database.EncodeText(sessionID)); err != nil {
 			return fmt.Errorf("delete transcript of session %s: %w", sessionID, err)
 		}
 	}

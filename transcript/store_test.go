@@ -36,14 +36,16 @@ func upsert(t interface {
 
 func ptr[T any](v T) *T { return &v }
 
-// TR-01, TR-02, TR-08: the recorded sequence of upserts of one message (codex-manager's transcript-upsert recording) ends as recorded.
+// TR-01, TR-02, TR-08: the recorded sequence of upserts of one message (codex-manager's transcript-upsert recording)
+// ends as recorded.
 func TestStoreMergesAsRecorded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		e := transcript.Entry{MessageID: "m1", TurnID: "t1", Role: "assistant", Type: "agentMessage"}
 		with := func(content string, status transcript.Status, details *string, started, completed *int64) transcript.Entry {
 			next := e
-			next.Content, next.Status, next.Details, next.StartedAt, next.CompletedAt = content, status, details, started, completed
+			next.Content, next.Status, next.Details, next.StartedAt, next.CompletedAt =
+				content, status, details, started, completed
 			return next
 		}
 		moved := with("moved", transcript.Complete, nil, nil, nil)
@@ -54,11 +56,16 @@ func TestStoreMergesAsRecorded(t *testing.T) {
 			name       string
 			give, want transcript.Entry
 		}{
-			{"new", with("hello", "streaming", nil, ptr[int64](1000), nil), with("hello", "streaming", nil, ptr[int64](1000), nil)},
-			{"started earlier", with("hello world", "streaming", nil, ptr[int64](900), nil), with("hello world", "streaming", nil, ptr[int64](900), nil)},
-			{"complete", with("done", "complete", ptr("d"), nil, ptr[int64](2000)), with("done", "complete", ptr("d"), ptr[int64](900), ptr[int64](2000))},
-			{"late streaming", with("regress", "streaming", ptr("x"), ptr[int64](1500), nil), with("done", "complete", ptr("d"), ptr[int64](900), ptr[int64](2000))},
-			{"final over final", with("err", "error", nil, nil, nil), with("err", "error", ptr("d"), ptr[int64](900), ptr[int64](2000))},
+			{"new", with("hello", "streaming", nil, ptr[int64](1000), nil),
+				with("hello", "streaming", nil, ptr[int64](1000), nil)},
+			{"started earlier", with("hello world", "streaming", nil, ptr[int64](900), nil),
+				with("hello world", "streaming", nil, ptr[int64](900), nil)},
+			{"complete", with("done", "complete", ptr("d"), nil, ptr[int64](2000)),
+				with("done", "complete", ptr("d"), ptr[int64](900), ptr[int64](2000))},
+			{"late streaming", with("regress", "streaming", ptr("x"), ptr[int64](1500), nil),
+				with("done", "complete", ptr("d"), ptr[int64](900), ptr[int64](2000))},
+			{"final over final", with("err", "error", nil, nil, nil),
+				with("err", "error", ptr("d"), ptr[int64](900), ptr[int64](2000))},
 			{"moved", moved, wantMoved},
 		} {
 			merged, _ := upsert(t, db, "s", step.give)
@@ -77,7 +84,8 @@ func TestStoreMergesAsRecorded(t *testing.T) {
 func TestStoreRaisesCompletion(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
-		merged, changed := upsert(t, db, "s", transcript.Entry{MessageID: "m", Status: "complete", StartedAt: ptr[int64](5000), CompletedAt: ptr[int64](1)})
+		merged, changed := upsert(t, db, "s",
+			transcript.Entry{MessageID: "m", Status: "complete", StartedAt: ptr[int64](5000), CompletedAt: ptr[int64](1)})
 		if !changed || *merged.CompletedAt != 5000 {
 			t.Errorf("stored %+v, want completedAt raised to 5000", merged)
 		}
@@ -91,8 +99,8 @@ func TestStoreKeepsOrderAndText(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		var want []transcript.Entry
 		for i, text := range []string{"", "Ün\u2028\x00 \"q\" <&>", "\x010 and \x011 and \x01", "м8😀", "z"} {
-			want = append(want, transcript.Entry{MessageID: fmt.Sprintf("%d%s", 9-i, text), TurnID: text, Role: "user", Type: text,
-				Content: text, Details: &text, Status: "complete"})
+			want = append(want, transcript.Entry{MessageID: fmt.Sprintf("%d%s", 9-i, text), TurnID: text, Role: "user",
+				Type: text, Content: text, Details: &text, Status: "complete"})
 		}
 		upsert(t, db, "s\x00", want...)
 		upsert(t, db, "other", want[1])
@@ -102,7 +110,9 @@ func TestStoreKeepsOrderAndText(t *testing.T) {
 		if got := list(t, db, "bad")[0].Content; got != "a\uFFFDb" {
 			t.Errorf("invalid UTF-8 stored as %q (merged %q)", got, merged.Content)
 		}
-		err := db.Update(t.Context(), func(tx database.Tx) error { return (transcript.Store{}).Delete(t.Context(), tx, "s\x00") })
+		err := db.Update(t.Context(), func(tx database.Tx) error {
+			return (transcript.Store{}).Delete(t.Context(), tx, "s\x00")
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,10 +173,11 @@ func TestStoreIsFoldOfUpserts(t *testing.T) {
 func entries(rt *rapid.T) transcript.Entry {
 	maybe := rapid.Ptr(rapid.Int64Range(0, 50), true)
 	return transcript.Entry{
-		MessageID: rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(rt, "message"), TurnID: rapid.SampledFrom([]string{"t", "u"}).Draw(rt, "turn"),
-		Role: "system", Type: rapid.SampledFrom([]string{"x", "y"}).Draw(rt, "type"), Content: rapid.String().Draw(rt, "content"),
-		Details:   rapid.Ptr(rapid.SampledFrom([]string{"", "d", "\x00"}), true).Draw(rt, "details"),
-		StartedAt: maybe.Draw(rt, "started"), CompletedAt: maybe.Draw(rt, "completed"),
+		MessageID: rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(rt, "message"),
+		TurnID:    rapid.SampledFrom([]string{"t", "u"}).Draw(rt, "turn"), Role: "system",
+		Type: rapid.SampledFrom([]string{"x", "y"}).Draw(rt, "type"), Content: rapid.String().Draw(rt, "content"),
+		Details: rapid.Ptr(rapid.SampledFrom([]string{"", "d", "\x00"}), true).
+			Draw(rt, "details"), StartedAt: maybe.Draw(rt, "started"), CompletedAt: maybe.Draw(rt, "completed"),
 		Status: rapid.SampledFrom([]transcript.Status{"streaming", "complete", "canceled", "error"}).Draw(rt, "status"),
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"harness/database"
 )
 
-// ListTurn returns the entries of one turn in reading order, none when the turn was taken back. Its cost does not depend on how many turns the
-// session has.
+// ListTurn returns the entries of one turn in reading order, none when the turn was taken back. Its cost does not
+// depend on how many turns the session has.
 func (Store) ListTurn(ctx context.Context, q database.Querier, sessionID, turnID string) ([]Entry, error) {
 	scan := func(row database.Row) (Entry, error) { return scanEntry(ctx, row) }
 	var entries []Entry
@@ -19,7 +19,8 @@ func (Store) ListTurn(ctx context.Context, q database.Querier, sessionID, turnID
 	} {
 		found, err := database.ReadAll(ctx, q, "read turn "+turnID+" of the transcript of session "+sessionID, scan,
 			`select `+entryColumns+` from transcript_entries where session_id = $1 and turn_id = $2
-				and not exists (select 1 from rolled_back_turns where session_id = $1 and turn_id = $2) and `+stretch+` order by place, ordinal`,
+				and not exists (select 1 from rolled_back_turns where session_id = $1 and turn_id = $2) and `+stretch+
+				` order by place, ordinal`,
 			database.EncodeText(sessionID), database.EncodeText(turnID))
 		if err != nil {
 			return nil, err

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// unquote gives the text of a JSON string piece by piece, so that a long one is not held twice. A piece does not end within a character, and is
-// gone when yield returns. NUL characters, which Postgres does not store, are replaced.
+// unquote gives the text of a JSON string piece by piece, so that a long one is not held twice. A piece does not end
+// within a character, and is gone when yield returns. NUL characters, which Postgres does not store, are replaced.
 func unquote(quoted []byte, yield func(piece string)) {
 	if len(quoted) < 2 || quoted[0] != '"' {
 		return
@@ -34,7 +34,8 @@ func unquote(quoted []byte, yield func(piece string)) {
 	}
 }
 
-// plain is how many bytes, most of them at most, of the inside of a JSON string are whole characters that stand for themselves.
+// plain is how many bytes, most of them at most, of the inside of a JSON string are whole characters that stand for
+// themselves.
 func plain(inner []byte, most int) int {
 	size := 0
 	for size < len(inner) && size < most && inner[size] != '\\' {

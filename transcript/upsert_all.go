@@ -38,8 +38,8 @@ type state struct {
 	changed bool
 }
 
-// UpsertAll is Upsert of each in turn, in a few statements for all of them: what is stored afterwards is the same, at a fraction of the
-// statements, which are round trips on Postgres.
+// UpsertAll is Upsert of each in turn, in a few statements for all of them: what is stored afterwards is the same, at a
+// fraction of the statements, which are round trips on Postgres.
 func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 	states := make(map[key]*state, len(puts))
 	order := make([]key, 0, len(puts))
@@ -123,9 +123,10 @@ func turnsOf(puts []Put, keys []key, states map[key]*state) []turnKey {
 	return turns
 }
 
-// read fills in the entries that are stored, and the blocks of turns as far as the statement tells them, and returns the last ordinal of each
-// session that gets another.
-func read(ctx context.Context, tx database.Tx, puts []Put, keys []key, states map[key]*state, places *placer) (last map[string]int64, err error) {
+// read fills in the entries that are stored, and the blocks of turns as far as the statement tells them, and returns
+// the last ordinal of each session that gets another.
+func read(ctx context.Context, tx database.Tx, puts []Put, keys []key, states map[key]*state, places *placer) (
+	last map[string]int64, err error) {
 	args := make([]any, 0, 3*len(puts))
 	for i, k := range keys {
 		args = append(args, k.session, k.message, database.EncodeText(puts[i].Entry.TurnID))
@@ -204,7 +205,8 @@ func (t *text) Scan(value any) error {
 	return nil
 }
 
-func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*state, statement *database.Bulk, numbered bool) error {
+func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*state, statement *database.Bulk,
+	numbered bool) error {
 	args := make([]any, 0, 12*len(keys))
 	var long []key
 	for _, k := range keys {
@@ -228,8 +230,8 @@ func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*stat
 }
 
 var (
-	// Before Postgres has statistics of a table, it would rather read all of it than look for some rows: the words around a look-up leave it
-	// no choice, nor does the conflict below.
+	// Before Postgres has statistics of a table, it would rather read all of it than look for some rows: the words around
+	// a look-up leave it no choice, nor does the conflict below.
 	readStates = database.NewBulks(
 		foundText+` v join transcript_entries e on e.session_id = v.s and e.message_id = v.m`,
 		foundText+foundByLateral+lastText+blocksOfTurns,
@@ -237,7 +239,8 @@ var (
 	// Nobody goes on after an insert that failed: SQLite need not note what it would have to undo of its first rows.
 	insertEntries = database.NewBulks(`insert or fail `+insertText, `insert `+insertText,
 		append(rowKinds[:len(rowKinds):len(rowKinds)], database.Int, database.Int)...)
-	updateEntries = database.NewBulks(`with v (s, m, turn_id, role, type, status, started_at, completed_at, encoded, event_pos) as ({rows})
+	updateEntries = database.NewBulks(
+		`with v (s, m, turn_id, role, type, status, started_at, completed_at, encoded, event_pos) as ({rows})
 		update transcript_entries set turn_id = v.turn_id, role = v.role, type = v.type, status = v.status, started_at = v.started_at,
 			completed_at = v.completed_at, encoded = v.encoded, event_pos = v.event_pos, content = '', details = null
 		from v where transcript_entries.session_id = v.s and transcript_entries.message_id = v.m`,
@@ -248,26 +251,30 @@ var (
 		rowKinds...)
 )
 
-// foundText gives the entries there are of rows of a session, a message and a turn. To save round trips to Postgres, each session has a row
-// with its last ordinal there (lastText), and each turn one with its block, 0 for none, and where its last entry stands (blocksOfTurns). SQLite
-// would make a table of the rows to read them more than once, which takes longer than statements of their own.
+// foundText gives the entries there are of rows of a session, a message and a turn. To save round trips to Postgres,
+// each session has a row with its last ordinal there (lastText), and each turn one with its block, 0 for none, and
+// where its last entry stands (blocksOfTurns). SQLite would make a table of the rows to read them more than once, which
+// takes longer than statements of their own.
 const (
 	insertText = `into transcript_entries (` + rowColumns + `, ordinal, place, content) select v.*, '' from ({rows}) as v`
 
 	foundText = `with v (s, m, t) as ({rows})
-		select e.session_id, cast(null as bigint) as last, cast(null as bigint) as number, cast(null as bigint) as at, e.message_id, e.turn_id, e.role,
+		select e.session_id, cast(null as bigint) as last, cast(null as bigint) as number, cast(null as bigint) as at,
+			e.message_id, e.turn_id, e.role,
 			e.type, e.content, e.details, e.status, e.started_at, e.completed_at, ` + StoredEntry + `, e.event_pos from`
 	foundByLateral = ` v cross join lateral (select * from transcript_entries t where t.session_id = v.s and t.message_id = v.m limit 1) as e`
 
 	lastText = `
 		union all
-		select d.s, coalesce((select o.ordinal from transcript_entries o where o.session_id = d.s order by o.ordinal desc limit 1), 0), null, null,
+		select d.s, coalesce((select o.ordinal from transcript_entries o where o.session_id = d.s order by o.ordinal desc
+			limit 1), 0), null, null,
 			null, null, null, null, null, null, null, null, null, null, null
 		from (select distinct s from v) as d`
 )
 
 var blocksOfTurns = `
 		union all
-		select d.s, null, coalesce(b.block, 0), ` + lastOfBlock("d.s") + `, null, d.t, null, null, null, null, null, null, null, null, null
+		select d.s, null, coalesce(b.block, 0), ` + lastOfBlock("d.s") +
+	`, null, d.t, null, null, null, null, null, null, null, null, null
 		from (select distinct s, t from v) as d
 		left join lateral (select * from transcript_turns t where t.session_id = d.s and t.turn_id = d.t limit 1) as b on true`

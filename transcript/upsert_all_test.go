@@ -52,7 +52,9 @@ func TestUpsertAllIsUndoneWithItsTransaction(t *testing.T) {
 		var store transcript.Store
 		failed := errors.New("no")
 		err := db.Update(t.Context(), func(tx database.Tx) error {
-			return errors.Join(store.UpsertAll(t.Context(), tx, []transcript.Put{{SessionID: "a", Entry: transcript.Entry{MessageID: "m", Status: transcript.Complete}}}), failed)
+			return errors.Join(
+				store.UpsertAll(t.Context(), tx,
+					[]transcript.Put{{SessionID: "a", Entry: transcript.Entry{MessageID: "m", Status: transcript.Complete}}}), failed)
 		})
 		if !errors.Is(err, failed) || len(stored(t, db, "a")) != 0 {
 			t.Fatalf("%v, %d entries", err, len(stored(t, db, "a")))
@@ -63,8 +65,9 @@ func TestUpsertAllIsUndoneWithItsTransaction(t *testing.T) {
 func randomEntry(random *rand.Rand) transcript.Entry {
 	statuses := []transcript.Status{transcript.Streaming, transcript.Complete, transcript.Canceled, transcript.Failed}
 	entry := transcript.Entry{
-		MessageID: fmt.Sprintf("m%d\x00", random.IntN(40)), TurnID: fmt.Sprintf("t%d", random.IntN(3)), Role: "assistant", Type: "agentMessage",
-		Content: fmt.Sprintf("content %d \x01", random.IntN(5)), Status: statuses[random.IntN(len(statuses))],
+		MessageID: fmt.Sprintf("m%d\x00", random.IntN(40)), TurnID: fmt.Sprintf("t%d", random.IntN(3)), Role: "assistant",
+		Type: "agentMessage", Content: fmt.Sprintf("content %d \x01", random.IntN(5)),
+		Status: statuses[random.IntN(len(statuses))],
 	}
 	if random.IntN(2) == 0 {
 		details := fmt.Sprintf("details %d", random.IntN(3))

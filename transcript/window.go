@@ -11,23 +11,23 @@ import (
 // ErrBadCursor says that a window begins at a message that the transcript does not have.
 var ErrBadCursor = errors.New("no entry of the transcript has this message id")
 
-// Window selects a stretch of a transcript: the newest Limit entries (at least 1), with Before those just before the entry of that message
-// id, with After those that follow it. One of Before and After at most.
+// Window selects a stretch of a transcript: the newest Limit entries (at least 1), with Before those just before the
+// entry of that message id, with After those that follow it. One of Before and After at most.
 type Window struct {
 	Limit         int
 	Before, After string
 }
 
-// Stretch is what a window shows, oldest entry first. Older and Newer are the Before and After that go on from here, "" where there is
-// nothing more for now.
+// Stretch is what a window shows, oldest entry first. Older and Newer are the Before and After that go on from here, ""
+// where there is nothing more for now.
 type Stretch struct {
 	Entries      []Entry
 	Older, Newer string
 }
 
-// Window reads a stretch of a session's entries in the order of List. An entry keeps its place, so that windows read one after the other show
-// each entry once, whatever is added meanwhile. Entries of turns that were taken back are left out. Its cost does not depend on how much is
-// stored. ErrBadCursor.
+// Window reads a stretch of a session's entries in the order of List. An entry keeps its place, so that windows read
+// one after the other show each entry once, whatever is added meanwhile. Entries of turns that were taken back are left
+// out. Its cost does not depend on how much is stored. ErrBadCursor.
 func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w Window) (Stretch, error) {
 	// One more than wanted tells whether there is more.
 	session := database.EncodeText(sessionID)
@@ -62,9 +62,11 @@ func (w Window) statement(session, kept string) (string, []any) {
 	head := `select ` + entryColumns + ` from transcript_entries where session_id = $1` + kept
 	switch {
 	case w.Before != "":
-		return head + ` and place >= 0 and (place, ordinal) < ` + cursor + ` order by place desc, ordinal desc limit $2`, []any{session, w.Limit + 1, database.EncodeText(w.Before)}
+		return head + ` and place >= 0 and (place, ordinal) < ` + cursor + ` order by place desc, ordinal desc limit $2`,
+			[]any{session, w.Limit + 1, database.EncodeText(w.Before)}
 	case w.After != "":
-		return head + ` and (place, ordinal) > ` + cursor + ` order by place, ordinal limit $2`, []any{session, w.Limit + 1, database.EncodeText(w.After)}
+		return head + ` and (place, ordinal) > ` + cursor + ` order by place, ordinal limit $2`, []any{session, w.Limit + 1,
+			database.EncodeText(w.After)}
 	}
 	return head + ` and place >= 0 order by place desc, ordinal desc limit $2`, []any{session, w.Limit + 1}
 }
@@ -92,8 +94,8 @@ func (w Window) cut(entries []Entry) Stretch {
 	return out
 }
 
-// TurnTimes are the times of a turn as the harness saw them, in ms, 0 when unknown. A CompletedAt says the turn is over, Canceled that it did
-// not come to its own end: it was interrupted or it failed.
+// TurnTimes are the times of a turn as the harness saw them, in ms, 0 when unknown. A CompletedAt says the turn is
+// over, Canceled that it did not come to its own end: it was interrupted or it failed.
 type TurnTimes struct {
 	StartedAt, CompletedAt int64
 	Canceled               bool

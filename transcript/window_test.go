@@ -18,8 +18,8 @@ import (
 func numbered(n int) []transcript.Entry {
 	entries := make([]transcript.Entry, n)
 	for i := range entries {
-		entries[i] = transcript.Entry{MessageID: fmt.Sprintf("m%d", (i*7919)%n), TurnID: fmt.Sprint("t", i/4), Role: "user", Type: "x", Content: fmt.Sprint(i),
-			Status: "complete"}
+		entries[i] = transcript.Entry{MessageID: fmt.Sprintf("m%d", (i*7919)%n), TurnID: fmt.Sprint("t", i/4), Role: "user",
+			Type: "x", Content: fmt.Sprint(i), Status: "complete"}
 	}
 	return entries
 }
@@ -31,12 +31,15 @@ func fill(t testing.TB, db *database.DB, session string, entries []transcript.En
 	for i, entry := range entries {
 		puts[i] = transcript.Put{SessionID: session, Entry: entry}
 	}
-	if err := db.Update(t.Context(), func(tx database.Tx) error { return (transcript.Store{}).UpsertAll(t.Context(), tx, puts) }); err != nil {
+	if err := db.Update(t.Context(), func(tx database.Tx) error {
+		return (transcript.Store{}).UpsertAll(t.Context(), tx, puts)
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Reading on from either end, in windows of any size, shows every entry once and in order; the store's windows are those of the whole.
+// Reading on from either end, in windows of any size, shows every entry once and in order; the store's windows are
+// those of the whole.
 func TestWindowsTileTheTranscript(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -53,7 +56,8 @@ func TestWindowsTileTheTranscript(t *testing.T) {
 				}
 				want, err := windowOf(all, w)
 				if err != nil || got.Older != want.Older || got.Newer != want.Newer {
-					rt.Fatalf("%+v of the store goes on at %q and %q, of the whole at %q and %q (%v)", w, got.Older, got.Newer, want.Older, want.Newer, err)
+					rt.Fatalf("%+v of the store goes on at %q and %q, of the whole at %q and %q (%v)", w, got.Older, got.Newer,
+						want.Older, want.Newer, err)
 				}
 				same(t, got.Entries, want.Entries)
 				return got
@@ -125,20 +129,23 @@ func TestWindowRefusesUnknownCursor(t *testing.T) {
 		all := numbered(3)
 		fill(t, db, "s", all)
 		fill(t, db, "other", []transcript.Entry{{MessageID: "elsewhere", Status: "complete"}})
-		for _, w := range []transcript.Window{{Limit: 1, Before: "elsewhere"}, {Limit: 1, After: "elsewhere"}, {Limit: 1, After: "é\x00"}} {
+		for _, w := range []transcript.Window{{Limit: 1, Before: "elsewhere"}, {Limit: 1, After: "elsewhere"},
+			{Limit: 1, After: "é\x00"}} {
 			if _, err := (transcript.Store{}).Window(t.Context(), db.Read(), "s", w); !errors.Is(err, transcript.ErrBadCursor) {
 				t.Errorf("%+v of the store: %v", w, err)
 			}
 		}
 		for _, w := range []transcript.Window{{Limit: 1, Before: all[0].MessageID}, {Limit: 1, After: all[2].MessageID}} {
-			if got, err := (transcript.Store{}).Window(t.Context(), db.Read(), "s", w); err != nil || len(got.Entries) != 0 || got.Older+got.Newer != "" {
+			if got, err := (transcript.Store{}).Window(t.Context(), db.Read(), "s", w); err != nil || len(got.Entries) != 0 ||
+				got.Older+got.Newer != "" {
 				t.Errorf("%+v beyond the end: %+v %v", w, got, err)
 			}
 		}
 	})
 }
 
-// A window costs the same at the end of 100,000 entries as of 10: the engines say that they use the index, and the clock agrees.
+// A window costs the same at the end of 100,000 entries as of 10: the engines say that they use the index, and the
+// clock agrees.
 func TestWindowCostIsFlat(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -172,7 +179,8 @@ func TestWindowCostIsFlat(t *testing.T) {
 					took[session] = min(took[session], time.Since(start))
 				}
 			}
-			t.Logf("%+v: %v of %d entries, %v of %d (%.2fx)", w, took["small"], small, took["large"], large, float64(took["large"])/float64(took["small"]))
+			t.Logf("%+v: %v of %d entries, %v of %d (%.2fx)", w, took["small"], small, took["large"], large,
+				float64(took["large"])/float64(took["small"]))
 			if took["large"] > 5*took["small"]+time.Millisecond {
 				t.Errorf("%+v takes %v of %d entries and %v of %d", w, took["small"], small, took["large"], large)
 			}
@@ -184,7 +192,8 @@ func TestWindowCostIsFlat(t *testing.T) {
 func grow(t *testing.T, db *database.DB, session string, n int) {
 	t.Helper()
 	if err := db.Update(t.Context(), func(tx database.Tx) error {
-		_, err := tx.ExecContext(t.Context(), `with recursive n (i) as (select 1 union all select i + 1 from n where i < cast($2 as bigint))
+		_, err := tx.ExecContext(t.Context(),
+			`with recursive n (i) as (select 1 union all select i + 1 from n where i < cast($2 as bigint))
 			insert into transcript_entries (session_id, message_id, ordinal, place, turn_id, role, type, content, status)
 			select cast($1 as text), 'm' || i, i, i * 128, 't', 'user', 'x', 'some words', 'complete' from n`, session, n)
 		return err

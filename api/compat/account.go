@@ -13,7 +13,8 @@ var (
 		schema.Variant{Tag: "apiKey", Schema: schema.Struct(typeTag, rest.Required("apiKey", rest.Name))},
 		schema.Variant{Tag: "chatgpt", Schema: schema.Struct(typeTag)},
 		schema.Variant{Tag: "chatgptAuthTokens", Schema: schema.Struct(
-			typeTag, rest.Required("accessToken", rest.Name), rest.Required("chatgptAccountId", rest.Name), rest.Optional("chatgptPlanType", rest.Name))})
+			typeTag, rest.Required("accessToken", rest.Name), rest.Required("chatgptAccountId", rest.Name),
+			rest.Optional("chatgptPlanType", rest.Name))})
 	cancelLoginBody = schema.Struct(rest.Required("loginId", rest.Name))
 )
 
@@ -26,10 +27,12 @@ func (m *Mount) accountRoutes() []rest.Route {
 			Handle: m.passResult("account/login/start", ofBody),
 		},
 		{
-			Method: http.MethodPost, Path: "/api/account/login/cancel", Body: cancelLoginBody, Mapped: true, Details: about("loginId"),
-			Handle: m.passResult("account/login/cancel", ofBody),
+			Method: http.MethodPost, Path: "/api/account/login/cancel", Body: cancelLoginBody, Mapped: true,
+			Details: about("loginId"), Handle: m.passResult("account/login/cancel", ofBody),
 		},
-		{Method: http.MethodPost, Path: "/api/account/logout", Mapped: true, Handle: m.passResult("account/logout", noParams)},
-		{Method: http.MethodGet, Path: "/api/account/rate-limits", Mapped: true, Handle: m.passPlain("account/rateLimits/read", noParams)},
+		{Method: http.MethodPost, Path: "/api/account/logout", Mapped: true,
+			Handle: m.passResult("account/logout", noParams)},
+		{Method: http.MethodGet, Path: "/api/account/rate-limits", Mapped: true,
+			Handle: m.passPlain("account/rateLimits/read", noParams)},
 	}
 }

@@ -21,13 +21,14 @@ const (
 	methodUnknown   = "unknown"
 )
 
-// probedMethods are the methods clients are told about, in the order they know. The three of items are the server's to call, not ours, so
-// no runtime offers them; clients expect them listed.
+// probedMethods are the methods clients are told about, in the order they know. The three of items are the server's to
+// call, not ours, so no runtime offers them; clients expect them listed.
 var probedMethods = []string{
-	"thread/fork", "thread/compact/start", "thread/rollback", "thread/backgroundTerminals/clean", "turn/steer", "review/start", "command/exec",
-	"experimentalFeature/list", "collaborationMode/list", "skills/list", "skills/config/write", "skills/remote/read", "skills/remote/write",
-	"app/list", "config/mcpServer/reload", "mcpServer/oauth/login", "item/tool/call", "item/tool/requestUserInput", "tool/requestUserInput",
-	"config/read", "config/value/write", "config/batchWrite", "configRequirements/read", "feedback/upload", "account/read",
+	"thread/fork", "thread/compact/start", "thread/rollback", "thread/backgroundTerminals/clean", "turn/steer",
+	"review/start", "command/exec", "experimentalFeature/list", "collaborationMode/list", "skills/list",
+	"skills/config/write", "skills/remote/read", "skills/remote/write", "app/list", "config/mcpServer/reload",
+	"mcpServer/oauth/login", "item/tool/call", "item/tool/requestUserInput", "tool/requestUserInput", "config/read",
+	"config/value/write", "config/batchWrite", "configRequirements/read", "feedback/upload", "account/read",
 	"account/login/start", "account/login/cancel", "account/logout", "account/rateLimits/read",
 }
 
@@ -36,13 +37,17 @@ var capabilityFeatures = []struct {
 	name    string
 	methods []string
 }{
-	{"toolUserInput", nil}, {"dynamicToolCall", nil}, {"threadFork", []string{"thread/fork"}}, {"threadCompact", []string{"thread/compact/start"}},
-	{"threadRollback", []string{"thread/rollback"}}, {"threadBackgroundTerminalClean", []string{"thread/backgroundTerminals/clean"}},
-	{"turnSteer", []string{"turn/steer"}}, {"reviewStart", []string{"review/start"}}, {"commandExec", []string{"command/exec"}},
-	{"feedbackUpload", []string{"feedback/upload"}}, {"mcpOauth", []string{"mcpServer/oauth/login"}}, {"mcpReload", []string{"config/mcpServer/reload"}},
-	{"accountLifecycle", []string{"account/read", "account/login/start", "account/login/cancel", "account/logout"}}, {"configRead", []string{"config/read"}},
-	{"configWrite", []string{"config/value/write", "config/batchWrite"}}, {"configRequirements", []string{"configRequirements/read"}}, {"apps", []string{"app/list"}},
-	{"skills", []string{"skills/list"}}, {"collaborationModes", []string{"collaborationMode/list"}}, {"experimentalFeatures", []string{"experimentalFeature/list"}},
+	{"toolUserInput", nil}, {"dynamicToolCall", nil}, {"threadFork", []string{"thread/fork"}},
+	{"threadCompact", []string{"thread/compact/start"}}, {"threadRollback", []string{"thread/rollback"}},
+	{"threadBackgroundTerminalClean", []string{"thread/backgroundTerminals/clean"}}, {"turnSteer", []string{"turn/steer"}},
+	{"reviewStart", []string{"review/start"}}, {"commandExec", []string{"command/exec"}},
+	{"feedbackUpload", []string{"feedback/upload"}}, {"mcpOauth", []string{"mcpServer/oauth/login"}},
+	{"mcpReload", []string{"config/mcpServer/reload"}},
+	{"accountLifecycle", []string{"account/read", "account/login/start", "account/login/cancel", "account/logout"}},
+	{"configRead", []string{"config/read"}}, {"configWrite", []string{"config/value/write", "config/batchWrite"}},
+	{"configRequirements", []string{"configRequirements/read"}}, {"apps", []string{"app/list"}},
+	{"skills", []string{"skills/list"}}, {"collaborationModes", []string{"collaborationMode/list"}},
+	{"experimentalFeatures", []string{"experimentalFeature/list"}},
 	{"planUpdates", nil}, {"diffUpdates", nil}, {"tokenUsage", nil},
 }
 
@@ -53,7 +58,8 @@ type probe struct {
 	reason     string // why nothing is known
 	generation string // the process that said so
 	at         string
-	// lacks says why a method is not there, features are those that no method stands for; both have what is true of codex as their default.
+	// lacks says why a method is not there, features are those that no method stands for; both have what is true of codex
+	// as their default.
 	lacks    string
 	features map[string]bool
 }
@@ -79,8 +85,8 @@ func (m *Mount) getCapabilities(ctx context.Context, in *rest.Input) (rest.Reply
 	return rest.OK(last.body(status.State == runtime.StateReady))
 }
 
-// probe asks for a method no runtime has: the refusal lists those it has. codex-manager called each method with nothing instead, which
-// some of them carry out.
+// probe asks for a method no runtime has: the refusal lists those it has. codex-manager called each method with nothing
+// instead, which some of them carry out.
 func (m *Mount) probe(ctx context.Context, generation string) probe {
 	result := probe{generation: generation, at: javascript.ISOTime(m.opts.Clock().UnixMilli())}
 	_, err := m.call(ctx, "harness/probe", struct{}{})

@@ -1,6 +1,6 @@
-// Package compat serves the routes of codex-manager that are about its one provider: models, account, configuration, skills, apps, MCP servers,
-// commands. They are passed through in codex's words to the adapter the mount is told, and answered with its words. It is the only package of
-// REST that knows a provider's method names.
+// Package compat serves the routes of codex-manager that are about its one provider: models, account, configuration,
+// skills, apps, MCP servers, commands. They are passed through in codex's words to the adapter the mount is told, and
+// answered with its words. It is the only package of REST that knows a provider's method names.
 package compat
 
 import (

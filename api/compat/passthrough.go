@@ -88,6 +88,7 @@ func (m *Mount) passResult(method string, params paramsFunc) func(context.Contex
 func about(name string) func(string, *rest.Input) any {
 	return func(method string, in *rest.Input) any {
 		return schema.ObjectValue(
-			schema.Member{Name: "method", Value: schema.StringValue(method)}, schema.Member{Name: name, Value: in.Body.Get(name)})
+			schema.Member{Name: "method", Value: schema.StringValue(method)},
+			schema.Member{Name: name, Value: in.Body.Get(name)})
 	}
 }

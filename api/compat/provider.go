@@ -10,17 +10,20 @@ import (
 )
 
 var (
-	pageQuery   = query(rest.Optional("cursor", rest.Cursor), rest.Optional("limit", rest.Limit))
-	appsQuery   = query(rest.Optional("cursor", rest.Cursor), rest.Optional("limit", rest.Limit), rest.Optional("threadId", rest.Name), rest.Optional("forceRefetch", rest.Flag))
+	pageQuery = query(rest.Optional("cursor", rest.Cursor), rest.Optional("limit", rest.Limit))
+	appsQuery = query(rest.Optional("cursor", rest.Cursor), rest.Optional("limit", rest.Limit),
+		rest.Optional("threadId", rest.Name), rest.Optional("forceRefetch", rest.Flag))
 	skillsQuery = query(rest.Optional("forceReload", rest.Flag), rest.Optional("cwd", rest.Name))
 	skillConfig = schema.Struct(rest.Required("path", rest.Name), rest.Required("enabled", schema.Boolean()))
 	remoteSkill = schema.Struct(rest.Required("hazelnutId", rest.Name), rest.Required("isPreload", schema.Boolean()))
 	oauthBody   = schema.Optional(schema.Struct(
 		rest.Optional("scopes", schema.ListOf(rest.Name)), rest.Optional("timeoutSecs", schema.Integer().Coerce().Above(0))))
 	execBody = schema.Struct(
-		rest.Required("command", schema.ListOf(rest.Name).Min(1)), rest.Optional("cwd", rest.Name), rest.Optional("timeoutMs", schema.Integer().Coerce().Above(0)))
+		rest.Required("command", schema.ListOf(rest.Name).Min(1)), rest.Optional("cwd", rest.Name),
+		rest.Optional("timeoutMs", schema.Integer().Coerce().Above(0)))
 	feedbackBody = schema.Struct(
-		rest.Required("classification", rest.Name), rest.Required("includeLogs", schema.Boolean()), rest.Optional("reason", rest.Name), rest.Optional("threadId", rest.Name))
+		rest.Required("classification", rest.Name), rest.Required("includeLogs", schema.Boolean()),
+		rest.Optional("reason", rest.Name), rest.Optional("threadId", rest.Name))
 )
 
 // providerRoutes are about what the runtime offers: skills, apps, MCP servers, commands.
@@ -30,9 +33,11 @@ func (m *Mount) providerRoutes() []rest.Route {
 			Method: http.MethodGet, Path: "/api/features/experimental", Query: pageQuery, Mapped: true,
 			Handle: m.passList("experimentalFeature/list", ofPage),
 		},
-		{Method: http.MethodGet, Path: "/api/collaboration/modes", Query: pageQuery, Mapped: true, Handle: m.passList("collaborationMode/list", ofQuery)},
+		{Method: http.MethodGet, Path: "/api/collaboration/modes", Query: pageQuery, Mapped: true,
+			Handle: m.passList("collaborationMode/list", ofQuery)},
 		{Method: http.MethodGet, Path: "/api/apps", Query: appsQuery, Mapped: true, Handle: m.passList("app/list", ofQuery)},
-		{Method: http.MethodGet, Path: "/api/skills", Query: skillsQuery, Mapped: true, Handle: m.passList("skills/list", skillsParams)},
+		{Method: http.MethodGet, Path: "/api/skills", Query: skillsQuery, Mapped: true,
+			Handle: m.passList("skills/list", skillsParams)},
 		{
 			Method: http.MethodPost, Path: "/api/skills/config", Body: skillConfig, Mapped: true, Details: about("path"),
 			Handle: m.passResult("skills/config/write", ofBody),
@@ -42,17 +47,20 @@ func (m *Mount) providerRoutes() []rest.Route {
 			Method: http.MethodPost, Path: "/api/skills/remote", Body: remoteSkill, Mapped: true, Details: about("hazelnutId"),
 			Handle: m.passResult("skills/remote/write", ofBody),
 		},
-		{Method: http.MethodGet, Path: "/api/mcp/servers", Query: pageQuery, Handle: m.passList("mcpServerStatus/list", ofQuery)},
-		{Method: http.MethodPost, Path: "/api/mcp/reload", Mapped: true, Handle: m.passResult("config/mcpServer/reload", noParams)},
+		{Method: http.MethodGet, Path: "/api/mcp/servers", Query: pageQuery,
+			Handle: m.passList("mcpServerStatus/list", ofQuery)},
+		{Method: http.MethodPost, Path: "/api/mcp/reload", Mapped: true,
+			Handle: m.passResult("config/mcpServer/reload", noParams)},
 		{
-			Method: http.MethodPost, Path: "/api/mcp/servers/:serverName/oauth/login", Body: oauthBody, Mapped: true, Details: serverDetails,
-			Handle: m.passResult("mcpServer/oauth/login", oauthParams),
+			Method: http.MethodPost, Path: "/api/mcp/servers/:serverName/oauth/login", Body: oauthBody, Mapped: true,
+			Details: serverDetails, Handle: m.passResult("mcpServer/oauth/login", oauthParams),
 		},
 		{
 			Method: http.MethodPost, Path: "/api/commands/exec", Body: execBody, Mapped: true, Details: commandDetails,
 			Handle: m.passResult("command/exec", ofBody),
 		},
-		{Method: http.MethodPost, Path: "/api/feedback", Body: feedbackBody, Mapped: true, Handle: m.passResult("feedback/upload", ofBody)},
+		{Method: http.MethodPost, Path: "/api/feedback", Body: feedbackBody, Mapped: true,
+			Handle: m.passResult("feedback/upload", ofBody)},
 	}
 }
 

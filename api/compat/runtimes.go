@@ -65,9 +65,11 @@ func (m *Mount) ownAlone(route rest.Route) rest.Route {
 	return route
 }
 
-// ofEach makes a route answer for any runtime, the default one when none is named: own of this mount's provider, other of the others.
+// ofEach makes a route answer for any runtime, the default one when none is named: own of this mount's provider, other
+// of the others.
 func (m *Mount) ofEach(own func(context.Context, *rest.Input) (rest.Reply, error),
-	other func(context.Context, *rest.Input, string) (rest.Reply, error)) func(context.Context, *rest.Input) (rest.Reply, error) {
+	other func(context.Context, *rest.Input, string) (rest.Reply, error)) func(context.Context, *rest.Input) (
+	rest.Reply, error) {
 	return func(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 		name, in, err := m.asked(ctx, in, m.opts.Operations.DefaultRuntime())
 		switch {
@@ -126,8 +128,8 @@ type effortView struct {
 }
 
 func viewModel(model runtime.Model) modelView {
-	view := modelView{ID: model.ID, Model: model.ID, DisplayName: model.Name, Description: model.Description, IsDefault: model.Default,
-		Efforts: []effortView{}, InputModalities: []string{"text"}}
+	view := modelView{ID: model.ID, Model: model.ID, DisplayName: model.Name, Description: model.Description,
+		IsDefault: model.Default, Efforts: []effortView{}, InputModalities: []string{"text"}}
 	for _, effort := range model.Efforts {
 		view.Efforts = append(view.Efforts, effortView{Effort: effort})
 	}
@@ -140,20 +142,24 @@ func viewModel(model runtime.Model) modelView {
 	return view
 }
 
-// otherCapabilities tells what a runtime that is not this provider can do: the methods are the ways clients know to ask for it.
+// otherCapabilities tells what a runtime that is not this provider can do: the methods are the ways clients know to ask
+// for it.
 func (m *Mount) otherCapabilities(ctx context.Context, _ *rest.Input, name string) (rest.Reply, error) {
 	one, err := m.opts.Operations.Runtime(ctx, name)
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	can := one.Capabilities
-	known := probe{known: true, at: javascript.ISOTime(m.opts.Clock().UnixMilli()), lacks: "the " + name + " runtime does not have it",
+	known := probe{known: true, at: javascript.ISOTime(m.opts.Clock().UnixMilli()),
+		lacks: "the " + name + " runtime does not have it",
 		methods: map[string]bool{
-			"thread/fork": can.Fork, "thread/compact/start": can.Compact, "thread/rollback": can.Rollback, "turn/steer": can.Steer,
-			"review/start": can.Review, "item/tool/call": can.DynamicTools, "item/tool/requestUserInput": can.ToolInput,
+			"thread/fork": can.Fork, "thread/compact/start": can.Compact, "thread/rollback": can.Rollback,
+			"turn/steer": can.Steer, "review/start": can.Review, "item/tool/call": can.DynamicTools,
+			"item/tool/requestUserInput": can.ToolInput,
 		},
 		features: map[string]bool{
-			"toolUserInput": can.ToolInput, "dynamicToolCall": can.DynamicTools, "planUpdates": can.Plan, "diffUpdates": false, "tokenUsage": can.Usage,
+			"toolUserInput": can.ToolInput, "dynamicToolCall": can.DynamicTools, "planUpdates": can.Plan, "diffUpdates": false,
+			"tokenUsage": can.Usage,
 		}}
 	return rest.OK(struct {
 		capabilitiesBody
@@ -164,7 +170,9 @@ func (m *Mount) otherCapabilities(ctx context.Context, _ *rest.Input, name strin
 // modelRoutes are about any runtime.
 func (m *Mount) modelRoutes() []rest.Route {
 	return []rest.Route{
-		{Method: http.MethodGet, Path: "/api/models", Query: pageQuery, Handle: m.ofEach(m.passList("model/list", ofQuery), m.listModels)},
-		{Method: http.MethodGet, Path: "/api/capabilities", Query: capabilitiesQuery, Handle: m.ofEach(m.getCapabilities, m.otherCapabilities)},
+		{Method: http.MethodGet, Path: "/api/models", Query: pageQuery,
+			Handle: m.ofEach(m.passList("model/list", ofQuery), m.listModels)},
+		{Method: http.MethodGet, Path: "/api/capabilities", Query: capabilitiesQuery,
+			Handle: m.ofEach(m.getCapabilities, m.otherCapabilities)},
 	}
 }

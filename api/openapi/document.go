@@ -134,7 +134,8 @@ func writeJSON(out *bytes.Buffer, node *yaml.Node) error {
 		}
 		return writeValue(out, value)
 	default:
-		return fmt.Errorf("line %d of the OpenAPI document: anchors and aliases are not for a document people read", node.Line)
+		return fmt.Errorf("line %d of the OpenAPI document: anchors and aliases are not for a document people read",
+			node.Line)
 	}
 	return nil
 }

@@ -35,15 +35,18 @@ func TestDocument(t *testing.T) {
 	if want := []Operation{{"POST", "/b/{id}"}, {"GET", "/a"}}; !slices.Equal(d.Operations(), want) {
 		t.Errorf("operations %v", d.Operations())
 	}
-	if got := string(d.JSON()); !strings.HasPrefix(got, `{"openapi":"3.1.0","info":{"title":"A <b>","version":"1","description":"Say `+"`<x>`"+`.\nTwice."},"tags":`) ||
-		!strings.HasSuffix(got, `"schemas":{"Leaf":{"oneOf":[{"const":"x"},{"enum":["y",1,true,null]}]}}}}`) || strings.Index(got, `"/b/{id}"`) > strings.Index(got, `"/a"`) {
+	if got := string(d.JSON()); !strings.HasPrefix(got,
+		`{"openapi":"3.1.0","info":{"title":"A <b>","version":"1","description":"Say `+"`<x>`"+`.\nTwice."},"tags":`) ||
+		!strings.HasSuffix(got, `"schemas":{"Leaf":{"oneOf":[{"const":"x"},{"enum":["y",1,true,null]}]}}}}`) ||
+		strings.Index(got, `"/b/{id}"`) > strings.Index(got, `"/a"`) {
 		t.Errorf("JSON %s", got)
 	}
 	page := string(d.Page())
 	for _, want := range []string{
-		"<title>A &lt;b&gt; REST API</title>", "<p>Say <code>&lt;x&gt;</code>.</p><p>Twice.</p>", `<details id="postB">`, "<i>s &amp; t</i>", "Body (may be left out)",
-		`<code>z</code><b title="required">*</b>`, "integer or null, from 1", `list of <a href="#schema-Leaf">Leaf</a>`, "string, at most 3 characters", "<p>Which. In the path.</p>",
-		"text/html", "&#34;x&#34; or y | 1 | true | null",
+		"<title>A &lt;b&gt; REST API</title>", "<p>Say <code>&lt;x&gt;</code>.</p><p>Twice.</p>", `<details id="postB">`,
+		"<i>s &amp; t</i>", "Body (may be left out)", `<code>z</code><b title="required">*</b>`, "integer or null, from 1",
+		`list of <a href="#schema-Leaf">Leaf</a>`, "string, at most 3 characters", "<p>Which. In the path.</p>", "text/html",
+		"&#34;x&#34; or y | 1 | true | null",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)

@@ -65,7 +65,8 @@ func (d *Document) render() ([]byte, error) {
 
 func (d *Document) view() pageView {
 	info := get(d.root, "info")
-	view := pageView{Title: text(get(info, "title")), Version: text(get(info, "version")), Description: text(get(info, "description"))}
+	view := pageView{Title: text(get(info, "title")), Version: text(get(info, "version")),
+		Description: text(get(info, "description"))}
 	groups := map[string]*groupView{}
 	for _, tag := range items(get(d.root, "tags")) {
 		group := &groupView{Name: text(get(tag, "name")), Description: text(get(tag, "description"))}
@@ -96,7 +97,8 @@ func (d *Document) operation(method, path string, node *yaml.Node) operationView
 		parameter = d.resolve(parameter)
 		note := strings.TrimSpace(text(get(parameter, "description")) + " In the " + text(get(parameter, "in")) + ".")
 		view.Parameters = append(view.Parameters, row{
-			Name: text(get(parameter, "name")), Required: text(get(parameter, "required")) == "true", Type: typeOf(get(parameter, "schema")), Note: note})
+			Name: text(get(parameter, "name")), Required: text(get(parameter, "required")) == "true",
+			Type: typeOf(get(parameter, "schema")), Note: note})
 	}
 	if body := get(node, "requestBody"); body != nil {
 		view.BodyRequired = text(get(body, "required")) == "true"
@@ -171,7 +173,8 @@ func typeOf(schema *yaml.Node) []word {
 	if value := get(schema, "const"); value != nil {
 		return []word{{Text: `"` + value.Value + `"`}}
 	}
-	for _, choice := range []struct{ key, between string }{{"enum", " | "}, {"oneOf", " or "}, {"anyOf", " or "}, {"allOf", " with "}} {
+	for _, choice := range []struct{ key, between string }{{"enum", " | "}, {"oneOf", " or "}, {"anyOf", " or "},
+		{"allOf", " with "}} {
 		if options := items(get(schema, choice.key)); len(options) > 0 {
 			return choices(options, choice.between)
 		}
@@ -192,7 +195,8 @@ func typeOf(schema *yaml.Node) []word {
 		name += ", not blank"
 	}
 	for _, limit := range []struct{ key, words string }{
-		{"minLength", "at least"}, {"maxLength", "at most"}, {"minimum", "from"}, {"maximum", "to"}, {"exclusiveMinimum", "above"},
+		{"minLength", "at least"}, {"maxLength", "at most"}, {"minimum", "from"}, {"maximum", "to"},
+		{"exclusiveMinimum", "above"},
 	} {
 		if value := text(get(schema, limit.key)); value != "" {
 			name += ", " + limit.words + " " + value

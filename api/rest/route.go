@@ -1,5 +1,6 @@
-// Package rest is what a REST route is: how it is described, what its handler is given and what it answers, and the rules several bodies
-// share. Routes of the server's own (package api) and those passed through to one runtime (package compat) are described alike.
+// Package rest is what a REST route is: how it is described, what its handler is given and what it answers, and the
+// rules several bodies share. Routes of the server's own (package api) and those passed through to one runtime (package
+// compat) are described alike.
 package rest
 
 import (
@@ -15,8 +16,8 @@ import (
 type Route struct {
 	// Path has parameters as in /api/sessions/:sessionId.
 	Method, Path string
-	// Operation is what it does to the session its path names, "" for nothing: what is wrong with the session is told before what is wrong
-	// with query and body, unless BodyFirst.
+	// Operation is what it does to the session its path names, "" for nothing: what is wrong with the session is told
+	// before what is wrong with query and body, unless BodyFirst.
 	Operation operations.Operation
 	BodyFirst bool
 	// Agent is what an agent's request may do here; nothing as a rule.
@@ -42,8 +43,8 @@ const (
 	AgentNothing AgentRule = iota
 	// AgentAnything is for what tells nobody's secrets.
 	AgentAnything
-	// AgentSession is for routes about the session of the agent's job, AgentTurn about the job's turn, AgentApproval about an approval of that
-	// session.
+	// AgentSession is for routes about the session of the agent's job, AgentTurn about the job's turn, AgentApproval about
+	// an approval of that session.
 	AgentSession
 	AgentTurn
 	AgentApproval

@@ -61,13 +61,15 @@ func (c *call) member(name string) map[string]json.RawMessage {
 func (p *peer) call(ctx context.Context, request wire.Request) (result any, failed *wire.Error) {
 	m := p.server.methods[request.Method]
 	if m == nil {
-		return nil, &wire.Error{Code: wire.CodeMethodNotFound, Message: "Method not found: " + shown(request.Method), Data: struct {
-			Method string `json:"method"`
-		}{shown(request.Method)}}
+		return nil, &wire.Error{Code: wire.CodeMethodNotFound, Message: "Method not found: " + shown(request.Method),
+			Data: struct {
+				Method string `json:"method"`
+			}{shown(request.Method)}}
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			telemetry.Log(ctx).Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Str("method", m.name).Msg("JSON-RPC handler panicked")
+			telemetry.Log(ctx).Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Str("method", m.name).
+				Msg("JSON-RPC handler panicked")
 			result, failed = nil, failure(failedInternal, m.name, "Internal error", false)
 		}
 	}()
@@ -110,7 +112,8 @@ func (c *call) admit() *wire.Error {
 	if (c.method.scope == scopeSocket || c.method.socket) && c.peer.socket == nil {
 		return &wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: " + c.method.name + " needs a websocket"}
 	}
-	if c.server.opts.Strict && c.peer.socket != nil && c.method.role != "" && c.method.name != methodInitialize && !c.peer.hasInitialized() {
+	if c.server.opts.Strict && c.peer.socket != nil && c.method.role != "" && c.method.name != methodInitialize &&
+		!c.peer.hasInitialized() {
 		return &wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: not initialized"}
 	}
 	return nil
@@ -127,8 +130,8 @@ func allows(has auth.Role, needs role) bool {
 	return false
 }
 
-// route finds the session and the runtime a call is about, in the order clients are told: the runtime known, enabled and up, the session
-// there and of that runtime.
+// route finds the session and the runtime a call is about, in the order clients are told: the runtime known, enabled
+// and up, the session there and of that runtime.
 func (c *call) route(ctx context.Context) error {
 	if c.method.scope != scopeRuntime {
 		return nil

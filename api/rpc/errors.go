@@ -67,17 +67,19 @@ func invalidParams(field, reason, message string) *wire.Error {
 
 // failure is an internal error with its code.
 func failure(code, method, message string, retryable bool) *wire.Error {
-	return &wire.Error{Code: wire.CodeInternal, Message: message, Data: failureData{Code: code, Method: method, Retryable: retryable}}
+	return &wire.Error{Code: wire.CodeInternal, Message: message,
+		Data: failureData{Code: code, Method: method, Retryable: retryable}}
 }
 
 // unknownAgent refuses a runtime that is none of the server's.
 func unknownAgent(agent, method string, known []string) *wire.Error {
 	ids := slices.Sorted(slices.Values(known))
-	return &wire.Error{Code: wire.CodeInvalidParams, Message: fmt.Sprintf("Unknown agent_type: this server has %v", ids), Data: struct {
-		AgentType string   `json:"agent_type"`
-		Method    string   `json:"method"`
-		Supported []string `json:"supported_agent_types"`
-	}{agent, method, ids}}
+	return &wire.Error{Code: wire.CodeInvalidParams, Message: fmt.Sprintf("Unknown agent_type: this server has %v", ids),
+		Data: struct {
+			AgentType string   `json:"agent_type"`
+			Method    string   `json:"method"`
+			Supported []string `json:"supported_agent_types"`
+		}{agent, method, ids}}
 }
 
 func sessionNotFound(id string) *wire.Error {
@@ -175,7 +177,8 @@ func (c *call) sessionFailure(err error) *wire.Error {
 	case errors.As(err, &duplicate):
 		return failure("workspace_exists", c.method.name, "A workspace has this name", false)
 	case errors.As(err, &filled):
-		return failure("workspace_not_empty", c.method.name, fmt.Sprintf("The workspace has %d sessions; delete them first", filled.SessionCount), false)
+		return failure("workspace_not_empty", c.method.name, fmt.Sprintf("The workspace has %d sessions; delete them first",
+			filled.SessionCount), false)
 	}
 	return nil
 }
@@ -192,11 +195,13 @@ func (c *call) runtimeFailure(err error) *wire.Error {
 	case errors.As(err, &disabled):
 		return c.away(failedDisabled, string(operations.RuntimeDisabled), "switched off by the operator", false)
 	case errors.Is(err, runtime.ErrUnavailable):
-		return c.away(failedUnavailable, string(runtime.StateUnavailable), "the runtime is down; it is started again by itself", true)
+		return c.away(failedUnavailable, string(runtime.StateUnavailable),
+			"the runtime is down; it is started again by itself", true)
 	case errors.Is(err, runtime.ErrTurnActive):
 		return failure("turn_active", c.method.name, "A turn is running", true)
 	case errors.Is(err, runtime.ErrTimeout):
-		return failure("timeout", c.method.name, "The runtime or the store timed out; what was asked may still take effect", false)
+		return failure("timeout", c.method.name, "The runtime or the store timed out; what was asked may still take effect",
+			false)
 	}
 	return nil
 }
@@ -216,9 +221,10 @@ func (c *call) storeFailure(err error) *wire.Error {
 }
 
 func forbidden(method string, needs role) *wire.Error {
-	return &wire.Error{Code: codeForbidden, Message: "Forbidden: " + method + " needs the role " + string(needs), Data: struct {
-		RequiredRole string `json:"required_role"`
-	}{string(needs)}}
+	return &wire.Error{Code: codeForbidden, Message: "Forbidden: " + method + " needs the role " + string(needs),
+		Data: struct {
+			RequiredRole string `json:"required_role"`
+		}{string(needs)}}
 }
 
 // rateLimited refuses a message above the rate.

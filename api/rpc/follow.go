@@ -17,26 +17,30 @@ func followMethods() []method {
 	sessionID, space := text("session_id", "The session."), text("workspace_id", "The project.")
 	spaceOnly := []param{space.must()}
 	return []method{
-		{name: registry.Watch, summary: "Be told what happens in a session.", role: roleViewer, scope: scopeRuntime, socket: true,
-			params: []param{space.must(), sessionID.must(), agentParam()}, result: ref("WatchResult"), handle: watch},
+		{name: registry.Watch, summary: "Be told what happens in a session.", role: roleViewer, scope: scopeRuntime,
+			socket: true, params: []param{space.must(), sessionID.must(), agentParam()}, result: ref("WatchResult"),
+			handle: watch},
 		{name: "session/watch", summary: "As workspace/session/watch.", role: roleViewer, scope: scopeRuntime, socket: true,
 			params: []param{sessionID.must(), agentParam()}, result: ref("WatchResult"), handle: watch},
-		{name: registry.Unwatch, summary: "Be told no more; without a session, of the first one of the runtime.", role: roleViewer, scope: scopeRuntime, socket: true,
-			params: []param{sessionID, agentParam()}, result: ref("WatchResult"), handle: unwatch},
-		{name: "session/unwatch", summary: "As workspace/session/unwatch.", role: roleViewer, scope: scopeRuntime, socket: true,
-			params: []param{sessionID, agentParam()}, result: ref("WatchResult"), handle: unwatch},
-		{name: "workspace/subscribe", summary: "Be told what happens to a workspace's list of sessions.", role: roleViewer, scope: scopeSocket,
-			params: spaceOnly, result: object("success", "workspace_id", "subscribed"), handle: subscribe},
+		{name: registry.Unwatch, summary: "Be told no more; without a session, of the first one of the runtime.",
+			role: roleViewer, scope: scopeRuntime, socket: true, params: []param{sessionID, agentParam()},
+			result: ref("WatchResult"), handle: unwatch},
+		{name: "session/unwatch", summary: "As workspace/session/unwatch.", role: roleViewer, scope: scopeRuntime,
+			socket: true, params: []param{sessionID, agentParam()}, result: ref("WatchResult"), handle: unwatch},
+		{name: "workspace/subscribe", summary: "Be told what happens to a workspace's list of sessions.", role: roleViewer,
+			scope: scopeSocket, params: spaceOnly, result: object("success", "workspace_id", "subscribed"), handle: subscribe},
 		{name: "workspace/unsubscribe", summary: "Be told no more of a workspace.", role: roleViewer, scope: scopeSocket,
 			params: spaceOnly, result: object("success", "workspace_id", "subscribed"), handle: unsubscribe},
-		{name: "workspace/subscriptions", summary: "The workspaces this socket subscribed to.", role: roleViewer, scope: scopeSocket,
-			result: object("workspaces", "is_filtering", "count"), handle: subscriptions},
+		{name: "workspace/subscriptions", summary: "The workspaces this socket subscribed to.", role: roleViewer,
+			scope: scopeSocket, result: object("workspaces", "is_filtering", "count"), handle: subscriptions},
 		{name: "workspace/subscribeAll", summary: "Be told of every workspace.", role: roleViewer, scope: scopeSocket,
 			result: object("success", "is_filtering"), handle: subscribeAll},
 		{name: "client/session/focus", summary: "Say which session is on the screen.", role: roleViewer, scope: scopeSocket,
-			params: []param{space.must(), sessionID.must()}, result: object("success", "other_viewers", "viewer_count", "workspace_id", "session_id"), handle: setFocus},
+			params: []param{space.must(), sessionID.must()},
+			result: object("success", "other_viewers", "viewer_count", "workspace_id", "session_id"), handle: setFocus},
 		{name: "events/resume", summary: "Get what was missed after a position.", role: roleViewer, scope: scopeSocket,
-			params: []param{count("after", "The position of the last notification that was got.").must()}, result: ref("Verdict"), handle: resume},
+			params: []param{count("after", "The position of the last notification that was got.").must()},
+			result: ref("Verdict"), handle: resume},
 	}
 }
 
@@ -94,7 +98,8 @@ func (c *call) changeSpaces(change func(*peer)) (any, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.workspaces) >= maxSubscriptions {
-		return nil, failure(failedBusy, c.method.name, "Too many subscriptions; unsubscribe from some, or use workspace/subscribeAll", false)
+		return nil, failure(failedBusy, c.method.name,
+			"Too many subscriptions; unsubscribe from some, or use workspace/subscribeAll", false)
 	}
 	change(p)
 	p.see()
@@ -125,7 +130,8 @@ func subscribeAll(_ context.Context, c *call) (any, error) {
 	}{true, false}, nil
 }
 
-// maxViewers is how many viewers of a session are named, and told of each other: in a crowd nobody needs to know who comes.
+// maxViewers is how many viewers of a session are named, and told of each other: in a crowd nobody needs to know who
+// comes.
 const maxViewers = 50
 
 // viewing are the sockets that have a session on their screen.
@@ -192,7 +198,8 @@ func (p *peer) tellViewers(method string, about focus) {
 		Viewers  []string `json:"viewers"`
 		Count    int      `json:"viewer_count"`
 		common
-	}{p.id, viewers, len(all), common{about.workspace, about.session, about.agent, javascript.ISOTime(s.opts.Clock().UnixMilli())}})
+	}{p.id, viewers, len(all),
+		common{about.workspace, about.session, about.agent, javascript.ISOTime(s.opts.Clock().UnixMilli())}})
 	for _, other := range others {
 		other.socket.Tell(told)
 	}
@@ -218,7 +225,8 @@ func setFocus(ctx context.Context, c *call) (any, error) {
 // resume answers by itself: the answer goes before what was missed, and what had not left yet is repeated behind it.
 func resume(ctx context.Context, c *call) (any, error) {
 	if c.request.Batched {
-		return nil, &wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: events/resume goes alone, not in a batch"}
+		return nil, &wire.Error{Code: wire.CodeInvalidRequest,
+			Message: "Invalid request: events/resume goes alone, not in a batch"}
 	}
 	after, _ := c.params["after"].(int64)
 	err := c.peer.socket.Resume(ctx, after, func(notice stream.Notice) *stream.Message {

@@ -18,17 +18,22 @@ const maxPost = 1 << 20
 func (s *Server) Post() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-			writeJSON(w, http.StatusUnsupportedMediaType, wire.Failure(nil, &wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: the content type is not application/json"}))
+			writeJSON(w, http.StatusUnsupportedMediaType,
+				wire.Failure(nil,
+					&wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: the content type is not application/json"}))
 			return
 		}
 		message, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPost))
 		var long *http.MaxBytesError
 		switch {
 		case errors.As(err, &long):
-			writeJSON(w, http.StatusRequestEntityTooLarge, wire.Failure(nil, &wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: the message is longer than 1 MiB"}))
+			writeJSON(w, http.StatusRequestEntityTooLarge,
+				wire.Failure(nil,
+					&wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: the message is longer than 1 MiB"}))
 			return
 		case err != nil:
-			writeJSON(w, http.StatusBadRequest, wire.Failure(nil, &wire.Error{Code: wire.CodeParse, Message: "Parse error: the message could not be read"}))
+			writeJSON(w, http.StatusBadRequest,
+				wire.Failure(nil, &wire.Error{Code: wire.CodeParse, Message: "Parse error: the message could not be read"}))
 			return
 		}
 		p := s.newPeer(r, nil)
@@ -79,7 +84,9 @@ func Upgrades(sockets http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 			w.Header().Set("Upgrade", "websocket")
-			writeJSON(w, http.StatusUpgradeRequired, wire.Failure(nil, &wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: open a websocket here, or POST to /rpc"}))
+			writeJSON(w, http.StatusUpgradeRequired,
+				wire.Failure(nil,
+					&wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: open a websocket here, or POST to /rpc"}))
 			return
 		}
 		sockets.ServeHTTP(w, r)

@@ -18,13 +18,16 @@ const methodInitialize = "initialize"
 
 func lifecycleMethods() []method {
 	return []method{
-		{name: methodInitialize, summary: "Say who calls; learn the runtimes, what each can do and the methods to call.", role: roleViewer,
-			params: []param{text("protocolVersion", "1.0"), members("clientInfo", "{name, version}"), members("client_info", "The same, as some clients spell it."),
-				members("capabilities", "notifications: the methods wanted, runtimes: any, cursor: true for positions."), text("rootPath", "Unused.")},
+		{name: methodInitialize, summary: "Say who calls; learn the runtimes, what each can do and the methods to call.",
+			role: roleViewer, params: []param{text("protocolVersion", "1.0"), members("clientInfo", "{name, version}"),
+				members("client_info", "The same, as some clients spell it."),
+				members("capabilities", "notifications: the methods wanted, runtimes: any, cursor: true for positions."),
+				text("rootPath", "Unused.")},
 			result: ref("InitializeResult"), handle: initialize},
-		{name: "initialized", summary: "Say that initialize was understood.", role: roleViewer, result: schema{"type": "object"},
-			handle: func(context.Context, *call) (any, error) { return struct{}{}, nil }},
-		{name: "shutdown", summary: "Close this socket after the answer.", role: roleViewer, scope: scopeSocket, result: object("success"), handle: shutdown},
+		{name: "initialized", summary: "Say that initialize was understood.", role: roleViewer,
+			result: schema{"type": "object"}, handle: func(context.Context, *call) (any, error) { return struct{}{}, nil }},
+		{name: "shutdown", summary: "Close this socket after the answer.", role: roleViewer, scope: scopeSocket,
+			result: object("success"), handle: shutdown},
 		{name: "rpc.discover", summary: "The OpenRPC document.", role: roleViewer, result: schema{"type": "object"},
 			handle: func(_ context.Context, c *call) (any, error) { return c.server.document() }},
 	}
@@ -87,7 +90,8 @@ func initialize(_ context.Context, c *call) (any, error) {
 			Agent: map[string]bool{"run": false, "stop": true, "respond": true, "sessions": true, "sessionWatch": true},
 			Git:   none("status", "diff", "stage", "unstage", "discard", "commit", "push", "pull", "branches", "checkout"),
 			File:  none("get", "list"), Repository: none("index", "search", "list", "tree", "stats", "rebuild"),
-			Notifications: events.Names(), SupportedAgents: made.IDs(), Resume: map[string]bool{"cursor": true}, RuntimeRegistry: made,
+			Notifications: events.Names(), SupportedAgents: made.IDs(), Resume: map[string]bool{"cursor": true},
+			RuntimeRegistry: made,
 		},
 	}, nil
 }
@@ -101,7 +105,8 @@ func (p *peer) introduce(c *call) error {
 	told := c.member("capabilities")
 	var wanted []string
 	if raw, listed := told["notifications"]; listed && string(raw) != "null" && json.Unmarshal(raw, &wanted) != nil {
-		return invalidParams("capabilities", "notifications must be a list of texts", "capabilities.notifications must be a list of texts")
+		return invalidParams("capabilities", "notifications must be a list of texts",
+			"capabilities.notifications must be a list of texts")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

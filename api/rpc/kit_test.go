@@ -11,7 +11,8 @@ import (
 
 // upsert stores an entry of a session.
 func (b *bench) upsert(session string, n int) {
-	entry := transcript.Entry{MessageID: fmt.Sprintf("entry-%d", n), TurnID: "turn", Role: "user", Type: "note", Content: "c", Status: transcript.Complete}
+	entry := transcript.Entry{MessageID: fmt.Sprintf("entry-%d", n), TurnID: "turn", Role: "user", Type: "note",
+		Content: "c", Status: transcript.Complete}
 	if _, err := b.UpsertTranscripts(b.t.Context(), session, []transcript.Entry{entry}); err != nil {
 		b.t.Fatal(err)
 	}

@@ -28,7 +28,8 @@ const (
 	scopeRuntime
 )
 
-// method is one row of the table that all of JSON-RPC follows: dispatch, validation, the registry's check and the OpenRPC document.
+// method is one row of the table that all of JSON-RPC follows: dispatch, validation, the registry's check and the
+// OpenRPC document.
 type method struct {
 	name, summary string
 	params        []param
@@ -103,7 +104,8 @@ func (p param) check(raw json.RawMessage) (any, *wire.Error) {
 		err = json.Unmarshal(raw, &s)
 		value = s
 		if err == nil && p.oneOf != nil && s != "" && !slices.Contains(p.oneOf, s) {
-			return nil, wrong("must be one of: " + strings.Join(slices.DeleteFunc(slices.Clone(p.oneOf), func(w string) bool { return w == "" }), ", "))
+			return nil, wrong("must be one of: " +
+				strings.Join(slices.DeleteFunc(slices.Clone(p.oneOf), func(w string) bool { return w == "" }), ", "))
 		}
 	case "boolean":
 		var b bool
@@ -131,7 +133,8 @@ func (p param) check(raw json.RawMessage) (any, *wire.Error) {
 	return value, nil
 }
 
-// read checks params by position in this order: an object, what is required, and every member. Unknown ones are ignored.
+// read checks params by position in this order: an object, what is required, and every member. Unknown ones are
+// ignored.
 func (m *method) read(raw json.RawMessage) (map[string]any, *wire.Error) {
 	given := map[string]json.RawMessage{}
 	if len(raw) > 0 && string(raw) != "null" && json.Unmarshal(raw, &given) != nil {

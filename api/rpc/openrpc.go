@@ -46,7 +46,8 @@ func (s *Server) document() (any, error) {
 func (m *method) document(agents []string) schema {
 	params := []any{}
 	for _, p := range m.params {
-		params = append(params, schema{"name": p.name, "description": p.doc, "required": p.required, "schema": p.schema(agents)})
+		params = append(params, schema{"name": p.name, "description": p.doc, "required": p.required,
+			"schema": p.schema(agents)})
 	}
 	failures := []any{}
 	for _, name := range m.failures() {
@@ -72,15 +73,19 @@ func (m *method) failures() []string {
 
 func documentedErrors() schema {
 	return schema{
-		"InvalidParams":   schema{"code": wire.CodeInvalidParams, "message": "Invalid params", "data": "{field, reason}, or {agent_type, method, supported_agent_types}"},
-		"InternalError":   schema{"code": wire.CodeInternal, "message": "Internal error", "data": "{code, agent_type, method, status, reason, retryable}"},
+		"InvalidParams": schema{"code": wire.CodeInvalidParams, "message": "Invalid params",
+			"data": "{field, reason}, or {agent_type, method, supported_agent_types}"},
+		"InternalError": schema{"code": wire.CodeInternal, "message": "Internal error",
+			"data": "{code, agent_type, method, status, reason, retryable}"},
 		"SessionNotFound": schema{"code": codeSessionNotFound, "message": "Session not found", "data": "{session_id}"},
-		"SessionDeleted":  schema{"code": codeSessionDeleted, "message": "Session was permanently deleted", "data": "{session_id, deleted_at}"},
-		"Forbidden":       schema{"code": codeForbidden, "message": "Forbidden", "data": "{required_role}"},
+		"SessionDeleted": schema{"code": codeSessionDeleted, "message": "Session was permanently deleted",
+			"data": "{session_id, deleted_at}"},
+		"Forbidden": schema{"code": codeForbidden, "message": "Forbidden", "data": "{required_role}"},
 	}
 }
 
-// props is the schema of an object with typed members, all of them required but those whose name ends in a question mark.
+// props is the schema of an object with typed members, all of them required but those whose name ends in a question
+// mark.
 func props(members map[string]any) schema {
 	required, properties := []string{}, schema{}
 	for name, kind := range members {
@@ -105,55 +110,72 @@ func words(all ...string) schema { return schema{"type": "string", "enum": all} 
 func schemas(agents []string) schema {
 	agent := words(agents...)
 	texts, null := list(schema{"type": "string"}), schema{"type": []string{"string", "null"}}
-	statuses := words("running", "historical", "stopped", "starting", "stopping", "error", "attached", "started", "existing", "not_found")
+	statuses := words("running", "historical", "stopped", "starting", "stopping", "error", "attached", "started",
+		"existing", "not_found")
 	flags := schema{"type": "object", "additionalProperties": schema{"type": "boolean"}}
 	program := props(map[string]any{"name": "string", "version": "string"})
 	one := map[string]any{
-		"session_id": "string", "id": "string", "workspace_id": "string", "agent_type": agent, "summary": "string", "project_path": "string",
-		"status": statuses, "started_at": "string", "last_updated": "string", "last_active": "string", "model?": null,
+		"session_id": "string", "id": "string", "workspace_id": "string", "agent_type": agent, "summary": "string",
+		"project_path": "string", "status": statuses, "started_at": "string", "last_updated": "string",
+		"last_active": "string", "model?": null,
 	}
 	state := map[string]any{
-		"runtime_state": words("idle", "running", "waiting", "error", "stopped"), "claude_state": "string", "claude_session_id": "string", "is_running": "boolean",
-		"waiting_for_input": "boolean", "pending_tool_use_id?": "string", "pending_tool_name?": "string", "error?": "string", "viewers": texts,
+		"runtime_state": words("idle", "running", "waiting", "error", "stopped"), "claude_state": "string",
+		"claude_session_id": "string", "is_running": "boolean", "waiting_for_input": "boolean",
+		"pending_tool_use_id?": "string", "pending_tool_name?": "string", "error?": "string", "viewers": texts,
 	}
 	for name, kind := range one {
 		state[name] = kind
 	}
 	methods := map[string]any{}
-	for _, name := range []string{"history", "messages", "watch", "unwatch", "start", "send", "stop", "input", "respond", "state?"} {
+	for _, name := range []string{"history", "messages", "watch", "unwatch", "start", "send", "stop", "input", "respond",
+		"state?"} {
 		methods[name] = words(registry.Named()...)
 	}
 	return schema{
-		"InitializeResult": props(map[string]any{"protocolVersion": "string", "serverInfo": program, "server_info": program, "clientId": "string", "capabilities": props(map[string]any{
-			"agent": flags, "git": flags, "file": flags, "repository": flags, "notifications": texts, "supportedAgents": list(agent), "resume": flags,
-			"runtimeRegistry": ref("RuntimeRegistry"),
-		})}),
-		"RuntimeRegistry": props(map[string]any{"schemaVersion": words(registry.SchemaVersion), "generatedAt": schema{"type": "string", "format": "date-time"},
+		"InitializeResult": props(map[string]any{"protocolVersion": "string", "serverInfo": program, "server_info": program,
+			"clientId": "string", "capabilities": props(map[string]any{
+				"agent": flags, "git": flags, "file": flags, "repository": flags, "notifications": texts,
+				"supportedAgents": list(agent), "resume": flags, "runtimeRegistry": ref("RuntimeRegistry"),
+			})}),
+		"RuntimeRegistry": props(map[string]any{"schemaVersion": words(registry.SchemaVersion),
+			"generatedAt":    schema{"type": "string", "format": "date-time"},
 			"defaultRuntime": agent, "runtimes": list(ref("Runtime")),
-			"routing": props(map[string]any{"agentTypeField": words(agentField), "defaultAgentType": agent, "requiredOnMethods": list(words(registry.RequiredOn()...))})}),
-		"Runtime": props(map[string]any{"id": agent, "displayName": "string", "status": words("active", "preview", "deprecated", "disabled"), "statusReason": null,
-			"sessionListSource": words("workspaceHistory", "runtimeScoped"), "sessionMessagesSource": words("workspaceScoped", "runtimeScoped"),
-			"sessionWatchSource": words("workspaceScoped", "runtimeScoped"), "requiresWorkspaceActivationOnResume": "boolean",
-			"requiresSessionResolutionOnNewSession": "boolean", "supportsResume": "boolean", "supportsInteractiveQuestions": "boolean", "supportsPermissions": "boolean",
+			"routing": props(map[string]any{"agentTypeField": words(agentField), "defaultAgentType": agent,
+				"requiredOnMethods": list(words(registry.RequiredOn()...))})}),
+		"Runtime": props(map[string]any{"id": agent, "displayName": "string",
+			"status": words("active", "preview", "deprecated", "disabled"), "statusReason": null,
+			"sessionListSource":     words("workspaceHistory", "runtimeScoped"),
+			"sessionMessagesSource": words("workspaceScoped", "runtimeScoped"),
+			"sessionWatchSource":    words("workspaceScoped", "runtimeScoped"), "requiresWorkspaceActivationOnResume": "boolean",
+			"requiresSessionResolutionOnNewSession": "boolean", "supportsResume": "boolean",
+			"supportsInteractiveQuestions": "boolean", "supportsPermissions": "boolean",
 			"methods": props(methods), "capabilities": "object", "version": "string"}),
 		"Session":      props(one),
 		"SessionState": props(state),
-		"StartResult": props(map[string]any{"session_id": "string", "id": "string", "workspace_id": "string", "agent_type": agent, "status": statuses,
-			"source": words("", "history", "managed"), "message": "string", "started_at?": "string", "has_pending_permission?": "boolean"}),
-		"SendResult": props(map[string]any{"status": words("sent"), "session_id": "string", "agent_type": agent, "turn_id": "string", "steered": "boolean",
-			"workspace_id?": "string", "auto_created?": "boolean"}),
-		"StopResult":  props(map[string]any{"success": "boolean", "status": words("stopped"), "session_id": "string", "agent_type": agent}),
+		"StartResult": props(map[string]any{"session_id": "string", "id": "string", "workspace_id": "string",
+			"agent_type": agent, "status": statuses, "source": words("", "history", "managed"), "message": "string",
+			"started_at?": "string", "has_pending_permission?": "boolean"}),
+		"SendResult": props(map[string]any{"status": words("sent"), "session_id": "string", "agent_type": agent,
+			"turn_id": "string", "steered": "boolean", "workspace_id?": "string", "auto_created?": "boolean"}),
+		"StopResult": props(map[string]any{"success": "boolean", "status": words("stopped"), "session_id": "string",
+			"agent_type": agent}),
 		"InputResult": props(map[string]any{"status": words("sent"), "agent_type": agent, "key?": "string"}),
-		"PermissionResult": props(map[string]any{"success": "boolean", "message?": "string", "error?": "string", "resolution?": props(map[string]any{
-			"status": "string", "decision?": "string", "decided_by?": "string", "decided_at?": "string"})}),
+		"PermissionResult": props(map[string]any{"success": "boolean", "message?": "string", "error?": "string",
+			"resolution?": props(map[string]any{
+				"status": "string", "decision?": "string", "decided_by?": "string", "decided_at?": "string"})}),
 		"HistoryPage": props(map[string]any{"sessions": list(ref("Session")), "total": "integer"}),
-		"MessagePage": props(map[string]any{"session_id": "string", "messages": list(ref("Message")), "total": "integer", "limit": "integer", "offset": "integer",
-			"has_more": "boolean", "query_time_ms": "number"}),
-		"Message": props(map[string]any{"id": "integer", "session_id": "string", "type": "string", "uuid": "string", "turn_id": "string", "timestamp?": "string",
-			"message": props(map[string]any{"type": "string", "role": "string", "content": list(props(map[string]any{"type": words("text", "thinking", "tool_use", "tool_result")}))})}),
-		"WatchResult": props(map[string]any{"status": words("watching", "unwatched"), "watching": "boolean", "workspace_id": "string", "session_id": "string"}),
-		"Verdict":     props(map[string]any{"verdict": words("resumed", "gap", "ahead"), "from": "integer", "to": "integer", "oldest": schema{"type": []string{"integer", "null"}}}),
-		"Workspace": props(map[string]any{"id": "string", "workspace_id": "string", "name": "string", "path": "string", "auto_start": "boolean", "created_at": "string",
-			"sessions": list(ref("Session")), "active_session_count": "integer", "has_active_session": "boolean", "active_session_id": "string"}),
+		"MessagePage": props(map[string]any{"session_id": "string", "messages": list(ref("Message")), "total": "integer",
+			"limit": "integer", "offset": "integer", "has_more": "boolean", "query_time_ms": "number"}),
+		"Message": props(map[string]any{"id": "integer", "session_id": "string", "type": "string", "uuid": "string",
+			"turn_id": "string", "timestamp?": "string", "message": props(map[string]any{"type": "string", "role": "string",
+				"content": list(props(map[string]any{"type": words("text", "thinking", "tool_use", "tool_result")}))})}),
+		"WatchResult": props(map[string]any{"status": words("watching", "unwatched"), "watching": "boolean",
+			"workspace_id": "string", "session_id": "string"}),
+		"Verdict": props(map[string]any{"verdict": words("resumed", "gap", "ahead"), "from": "integer", "to": "integer",
+			"oldest": schema{"type": []string{"integer", "null"}}}),
+		"Workspace": props(map[string]any{"id": "string", "workspace_id": "string", "name": "string", "path": "string",
+			"auto_start": "boolean", "created_at": "string", "sessions": list(ref("Session")), "active_session_count": "integer",
+			"has_active_session": "boolean", "active_session_id": "string"}),
 	}
 }

@@ -22,27 +22,31 @@ const (
 func readMethods() []method {
 	sessionID := text("session_id", "The session.")
 	page := func(needs ...param) []param {
-		return append(needs, count("limit", "At most so many, 500."), count("offset", "Leave so many out."), text("order", "").of("asc", "desc"), agentParam())
+		return append(needs, count("limit", "At most so many, 500."), count("offset", "Leave so many out."),
+			text("order", "").of("asc", "desc"), agentParam())
 	}
 	history := []param{text("workspace_id", "The project.").must(), count("limit", "At most so many, 50."), agentParam()}
 	return []method{
-		{name: registry.History, summary: "The sessions of a workspace, newest first.", role: roleViewer, scope: scopeRuntime, params: history,
-			result: ref("HistoryPage"), handle: listHistory},
-		{name: "session/history", summary: "As workspace/session/history.", role: roleViewer, scope: scopeRuntime, params: history,
-			result: ref("HistoryPage"), handle: listHistory},
+		{name: registry.History, summary: "The sessions of a workspace, newest first.", role: roleViewer, scope: scopeRuntime,
+			params: history, result: ref("HistoryPage"), handle: listHistory},
+		{name: "session/history", summary: "As workspace/session/history.", role: roleViewer, scope: scopeRuntime,
+			params: history, result: ref("HistoryPage"), handle: listHistory},
 		{name: registry.Messages, summary: "What was said in a session, by page.", role: roleViewer, scope: scopeRuntime,
-			params: page(text("workspace_id", "The project.").must(), sessionID.must()), result: ref("MessagePage"), handle: listMessages},
+			params: page(text("workspace_id", "The project.").must(), sessionID.must()), result: ref("MessagePage"),
+			handle: listMessages},
 		{name: "session/messages", summary: "As workspace/session/messages.", role: roleViewer, scope: scopeRuntime,
 			params: page(sessionID.must()), result: ref("MessagePage"), handle: listMessages},
-		{name: registry.State, summary: "What a session does and waits for.", role: roleViewer, scope: scopeRuntime, params: []param{sessionID.must()},
-			result: ref("SessionState"), handle: sessionState},
-		{name: "session/info", summary: "A session.", role: roleViewer, scope: scopeRuntime, params: []param{sessionID.must()}, result: ref("Session"), handle: sessionInfo},
-		{name: "session/get", summary: "As session/info.", role: roleViewer, scope: scopeRuntime, params: []param{sessionID.must(), agentParam()},
-			result: ref("Session"), handle: sessionInfo},
-		{name: "session/active", summary: "The sessions in which a turn runs.", role: roleViewer, params: []param{text("workspace_id", "Of this project only.")},
-			result: object("sessions"), handle: listActive},
+		{name: registry.State, summary: "What a session does and waits for.", role: roleViewer, scope: scopeRuntime,
+			params: []param{sessionID.must()}, result: ref("SessionState"), handle: sessionState},
+		{name: "session/info", summary: "A session.", role: roleViewer, scope: scopeRuntime,
+			params: []param{sessionID.must()}, result: ref("Session"), handle: sessionInfo},
+		{name: "session/get", summary: "As session/info.", role: roleViewer, scope: scopeRuntime,
+			params: []param{sessionID.must(), agentParam()}, result: ref("Session"), handle: sessionInfo},
+		{name: "session/active", summary: "The sessions in which a turn runs.", role: roleViewer,
+			params: []param{text("workspace_id", "Of this project only.")}, result: object("sessions"), handle: listActive},
 		{name: "session/list", summary: "Sessions, newest first.", role: roleViewer,
-			params: []param{text(agentField, "Of this runtime only."), text("workspace_id", "Of this project only."), count("limit", "At most so many, 50.")},
+			params: []param{text(agentField, "Of this runtime only."), text("workspace_id", "Of this project only."),
+				count("limit", "At most so many, 50.")},
 			result: object("sessions", "total"), handle: listSessions},
 	}
 }
@@ -64,8 +68,9 @@ type sessionView struct {
 
 func viewSession(s session.Session) sessionView {
 	updated := javascript.ISOTime(s.UpdatedAt)
-	v := sessionView{SessionID: s.ID, ID: s.ID, WorkspaceID: workspaceOf(s), AgentType: s.Runtime, Summary: s.Title, ProjectPath: s.Cwd,
-		Status: "historical", StartedAt: javascript.ISOTime(s.CreatedAt), LastUpdated: updated, LastActive: updated, Model: s.Controls.Model}
+	v := sessionView{SessionID: s.ID, ID: s.ID, WorkspaceID: workspaceOf(s), AgentType: s.Runtime, Summary: s.Title,
+		ProjectPath: s.Cwd, Status: "historical", StartedAt: javascript.ISOTime(s.CreatedAt), LastUpdated: updated,
+		LastActive: updated, Model: s.Controls.Model}
 	if turning(s.Activity.State) {
 		v.Status = "running"
 	}
@@ -92,7 +97,8 @@ func (c *call) every(ctx context.Context, query session.ListQuery, fn func(sessi
 }
 
 // page lists the first sessions of a query, and counts them all.
-func (c *call) page(ctx context.Context, query session.ListQuery, limit int64) (list []sessionView, total int, err error) {
+func (c *call) page(ctx context.Context, query session.ListQuery, limit int64) (list []sessionView, total int,
+	err error) {
 	list = []sessionView{}
 	err = c.every(ctx, query, func(one session.Session) bool {
 		if c.shows(one.Runtime, query.Runtime) {
@@ -105,7 +111,8 @@ func (c *call) page(ctx context.Context, query session.ListQuery, limit int64) (
 	return list, total, err
 }
 
-// shows tells whether the client can be shown sessions of a runtime: one that did not say it knows of runtimes may know two only.
+// shows tells whether the client can be shown sessions of a runtime: one that did not say it knows of runtimes may know
+// two only.
 func (c *call) shows(agent, asked string) bool {
 	c.peer.mu.Lock()
 	defer c.peer.mu.Unlock()
@@ -117,7 +124,8 @@ func listHistory(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, total, err := c.page(ctx, session.ListQuery{ProjectID: space.ID, Runtime: c.agent}, c.count("limit", defaultHistory))
+	list, total, err := c.page(ctx, session.ListQuery{ProjectID: space.ID, Runtime: c.agent},
+		c.count("limit", defaultHistory))
 	return historyPage{list, total}, err
 }
 
@@ -127,7 +135,8 @@ type historyPage struct {
 }
 
 func listSessions(ctx context.Context, c *call) (any, error) {
-	list, total, err := c.page(ctx, session.ListQuery{ProjectID: c.text("workspace_id"), Runtime: c.text(agentField)}, c.count("limit", defaultHistory))
+	list, total, err := c.page(ctx, session.ListQuery{ProjectID: c.text("workspace_id"), Runtime: c.text(agentField)},
+		c.count("limit", defaultHistory))
 	return historyPage{list, total}, err
 }
 
@@ -234,7 +243,8 @@ func listMessages(ctx context.Context, c *call) (any, error) {
 	if c.text("order") == "desc" {
 		slices.Reverse(all)
 	}
-	page := messagePage{SessionID: c.session.ID, Total: int64(len(all)), Limit: min(c.count("limit", defaultMessages), mostMessages), Offset: c.count("offset", 0)}
+	page := messagePage{SessionID: c.session.ID, Total: int64(len(all)),
+		Limit: min(c.count("limit", defaultMessages), mostMessages), Offset: c.count("offset", 0)}
 	from := min(page.Offset, page.Total)
 	to := min(from+page.Limit, page.Total)
 	page.Messages, page.HasMore = all[from:to], to < page.Total
@@ -244,7 +254,8 @@ func listMessages(ctx context.Context, c *call) (any, error) {
 
 func appendMessages(all []messageView, sessionID string, entry transcript.Entry) []messageView {
 	for _, message := range events.Stored(entry) {
-		one := messageView{ID: int64(len(all)) + 1, SessionID: sessionID, Type: message.Type, UUID: entry.MessageID, TurnID: entry.TurnID, Message: message}
+		one := messageView{ID: int64(len(all)) + 1, SessionID: sessionID, Type: message.Type, UUID: entry.MessageID,
+			TurnID: entry.TurnID, Message: message}
 		if entry.StartedAt != nil {
 			one.Timestamp = javascript.ISOTime(*entry.StartedAt)
 		}

@@ -17,22 +17,24 @@ import (
 
 func requestMethods() []method {
 	return []method{
-		{name: registry.Input, summary: "Type into a session: an answer, a message, or a key.", role: roleOperator, scope: scopeRuntime, works: true,
-			params: []param{text("session_id", "The session.").must(), text("input", "A text: it answers the open question, else it is sent."),
+		{name: registry.Input, summary: "Type into a session: an answer, a message, or a key.", role: roleOperator,
+			scope: scopeRuntime, works: true, params: []param{text("session_id", "The session.").must(),
+				text("input", "A text: it answers the open question, else it is sent."),
 				text("key", "escape interrupts; enter, digits, y and n choose of what is asked."), agentParam()},
 			result: ref("InputResult"), check: checkInput, handle: input},
-		{name: registry.Respond, summary: "Answer what a session asks first.", role: roleOperator, scope: scopeRuntime, works: true,
-			params: []param{text("session_id", "The session.").must(), text("type", "What is answered.").must().of("permission", "question"),
+		{name: registry.Respond, summary: "Answer what a session asks first.", role: roleOperator, scope: scopeRuntime,
+			works: true, params: []param{text("session_id", "The session.").must(),
+				text("type", "What is answered.").must().of("permission", "question"),
 				text("response", "yes or no; or the answer.").must(), agentParam()},
 			result: object("status", "agent_type"), handle: respond},
 		{name: "permission/respond", summary: "Decide a request for a permission.", role: roleOperator,
-			params: []param{text("tool_use_id", "The request.").must(), text("decision", "").must().of("allow", "deny"), text("scope", "").of("once", "session"),
-				text("message", "Why, for the agent where it takes a reason.")},
+			params: []param{text("tool_use_id", "The request.").must(), text("decision", "").must().of("allow", "deny"),
+				text("scope", "").of("once", "session"), text("message", "Why, for the agent where it takes a reason.")},
 			result: ref("PermissionResult"), handle: decide},
 		{name: "permission/pending", summary: "What waits for a person, oldest first.", role: roleViewer,
 			params: []param{text("session_id", "Of this session only.")}, result: object("requests", "count"), handle: pending},
-		{name: "permission/stats", summary: "How much waits for a person.", role: roleViewer, result: object("active_sessions", "total_patterns", "pending_requests"),
-			handle: stats},
+		{name: "permission/stats", summary: "How much waits for a person.", role: roleViewer,
+			result: object("active_sessions", "total_patterns", "pending_requests"), handle: stats},
 	}
 }
 
@@ -134,9 +136,11 @@ func (c *call) answer(ctx context.Context, open session.Request, text string) er
 			answers[id] = reply{[]string{one}}
 		}
 	default:
-		return invalidParams("response", "several questions are open", "response must be an object of answers by question: several are open")
+		return invalidParams("response", "several questions are open",
+			"response must be an object of answers by question: several are open")
 	}
-	_, err := c.ops().DecideToolInput(ctx, open.ID, operations.ToolInputDecision{Decision: "accept", Answers: javascript.MustEncode(answers)}, c.actor())
+	_, err := c.ops().DecideToolInput(ctx, open.ID,
+		operations.ToolInputDecision{Decision: "accept", Answers: javascript.MustEncode(answers)}, c.actor())
 	return err
 }
 
@@ -149,8 +153,8 @@ type inputResult struct {
 
 // keys are those of session/input and what they say to what is asked; escape says nothing to it.
 func keys() map[string]string {
-	return map[string]string{"escape": "", "esc": "", "enter": "yes", "return": "yes", "y": "yes", events.KeyAllow: "yes", events.KeyAllowSession: "session",
-		events.KeyDeny: "no", "3": "no"}
+	return map[string]string{"escape": "", "esc": "", "enter": "yes", "return": "yes", "y": "yes", events.KeyAllow: "yes",
+		events.KeyAllowSession: "session", events.KeyDeny: "no", "3": "no"}
 }
 
 func (c *call) key() string { return strings.ToLower(strings.TrimSpace(c.text("key"))) }
@@ -163,7 +167,8 @@ func checkInput(c *call) error {
 	case typed == "" && key == "":
 		return invalidParams("input", "required", "either input or key is required")
 	case key != "" && !known:
-		return invalidParams("key", "not_a_terminal", "key must be escape, enter, y, n or the key of an option: there is no terminal")
+		return invalidParams("key", "not_a_terminal",
+			"key must be escape, enter, y, n or the key of an option: there is no terminal")
 	}
 	return nil
 }
@@ -301,7 +306,8 @@ func pending(ctx context.Context, c *call) (any, error) {
 	}
 	list := []pendingRequest{}
 	for _, r := range requests {
-		one := pendingRequest{ToolUseID: r.ID, SessionID: r.SessionID, Kind: "permission", Description: r.Summary, CreatedAt: javascript.ISOTime(r.CreatedAt)}
+		one := pendingRequest{ToolUseID: r.ID, SessionID: r.SessionID, Kind: "permission", Description: r.Summary,
+			CreatedAt: javascript.ISOTime(r.CreatedAt)}
 		if r.Kind == runtime.RequestToolInput {
 			one.Kind = "question"
 		}

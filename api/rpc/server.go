@@ -1,8 +1,8 @@
-// Package rpc serves JSON-RPC 2.0: a client says initialize and learns which runtimes there are, what each can do and which methods to call;
-// every later call goes to the runtime it names.
+// Package rpc serves JSON-RPC 2.0: a client says initialize and learns which runtimes there are, what each can do and
+// which methods to call; every later call goes to the runtime it names.
 //
-// It owns the methods, their names on the wire and the words of their errors; what is done is an operation (package operations), as for REST.
-// It must never know a runtime's protocol, SQL, or how bytes leave a socket.
+// It owns the methods, their names on the wire and the words of their errors; what is done is an operation (package
+// operations), as for REST. It must never know a runtime's protocol, SQL, or how bytes leave a socket.
 package rpc
 
 import (
@@ -74,7 +74,8 @@ func New(options Options) (*Server, error) {
 	}
 	directory := events.NewDirectory()
 	s := &Server{opts: options, methods: map[string]*method{}, directory: directory, feed: events.NewFeed(directory),
-		limiter: limiter{rate: options.Rate, now: options.Clock}, began: options.Clock(), peers: map[*peer]struct{}{}, quit: make(chan struct{})}
+		limiter: limiter{rate: options.Rate, now: options.Clock}, began: options.Clock(), peers: map[*peer]struct{}{},
+		quit: make(chan struct{})}
 	for _, m := range table() {
 		if s.methods[m.name] != nil {
 			return nil, fmt.Errorf("JSON-RPC method %s stands in the table twice", m.name)
@@ -95,7 +96,8 @@ func (s *Server) Start(context.Context) error {
 	return nil
 }
 
-// Stop takes no more messages and waits, within ctx, for those that are being carried out. Sockets are the stream's to close.
+// Stop takes no more messages and waits, within ctx, for those that are being carried out. Sockets are the stream's to
+// close.
 func (s *Server) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	first := !s.stopped
@@ -180,8 +182,8 @@ func (s *Server) each(fn func(*peer)) {
 	}
 }
 
-// Expel closes the sockets of callers who may not be here any more, whose token was revoked or whose role was lowered, with 1008, and tells
-// how many they were.
+// Expel closes the sockets of callers who may not be here any more, whose token was revoked or whose role was lowered,
+// with 1008, and tells how many they were.
 func (s *Server) Expel(unwelcome func(auth.Principal) bool) (expelled int) {
 	s.each(func(p *peer) {
 		if unwelcome(p.principal) {

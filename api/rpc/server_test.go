@@ -48,7 +48,9 @@ type bench struct {
 func setup(t *testing.T, change func(*rpc.Options)) *bench {
 	t.Helper()
 	b := &bench{Site: sessiontest.Open(t, dbtest.Open(t, database.SQLite)), role: auth.RoleAdmin, t: t}
-	options := rpc.Options{Operations: operations.New(operations.Options{Sessions: b.Service, Controls: b.Service, Runtimes: b.Service}), Version: "1"}
+	options := rpc.Options{
+		Operations: operations.New(operations.Options{Sessions: b.Service, Controls: b.Service, Runtimes: b.Service}),
+		Version:    "1"}
 	if change != nil {
 		change(&options)
 	}
@@ -81,7 +83,8 @@ type socket struct {
 
 func (b *bench) dial(t *testing.T, actor string) *socket {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(b.url, "http"), &websocket.DialOptions{HTTPHeader: http.Header{"Actor": {actor}}})
+	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(b.url, "http"),
+		&websocket.DialOptions{HTTPHeader: http.Header{"Actor": {actor}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +141,8 @@ func TestMalformedInputKeepsTheSocket(t *testing.T) {
 	} {
 		s.send(`{"jsonrpc":"2.0","method":"none/such"}`) // a notification is not answered, whatever it is
 		s.send(one.said)
-		if got := s.read(); !strings.Contains(got, one.want) || strings.Contains(got, "json:") || strings.Contains(got, ".go") {
+		if got := s.read(); !strings.Contains(got, one.want) || strings.Contains(got, "json:") ||
+			strings.Contains(got, ".go") {
 			t.Errorf("%.80s is answered\n%s, want\n%s", one.said, got, one.want)
 		}
 	}
@@ -216,9 +220,11 @@ func TestAccessIsWithdrawn(t *testing.T) {
 	}
 	b.role = auth.RoleMember
 	viewer := b.dial(t, "viewer")
-	for method, role := range map[string]string{"session/start": "operator", "permission/respond": "operator", "workspace/add": "admin", "status/get": ""} {
+	for method, role := range map[string]string{"session/start": "operator", "permission/respond": "operator",
+		"workspace/add": "admin", "status/get": ""} {
 		viewer.send(`{"jsonrpc":"2.0","id":3,"method":"` + method + `"}`)
-		if got := viewer.read(); strings.Contains(got, "-32013") != (role != "") || role != "" && !strings.Contains(got, `"required_role":"`+role+`"`) {
+		if got := viewer.read(); strings.Contains(got, "-32013") != (role != "") || role != "" &&
+			!strings.Contains(got, `"required_role":"`+role+`"`) {
 			t.Errorf("%s: %s", method, got)
 		}
 	}
@@ -275,7 +281,8 @@ func TestBusy(t *testing.T) {
 	b.Say(session, "HOLD[busy]")
 	s := b.dial(t, "eager")
 	for n := range 65 {
-		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"session/send","params":{"session_id":%q,"prompt":"REPLY[%d]"}}`, n, session, n))
+		s.send(fmt.Sprintf(
+			`{"jsonrpc":"2.0","id":%d,"method":"session/send","params":{"session_id":%q,"prompt":"REPLY[%d]"}}`, n, session, n))
 	}
 	if text := s.read(); !strings.Contains(text, `"code":"busy"`) || !strings.Contains(text, `"retryable":true`) {
 		t.Error(text)
@@ -398,12 +405,14 @@ func TestAnIndependentClient(t *testing.T) {
 	}
 	heard.await(t, "event/claude_message")
 	heard.await(t, "event/stream_read_complete")
-	if err := client.Call(t.Context(), known.Methods["messages"], params(nil), &result); err != nil || !strings.Contains(fmt.Sprint(result), "hello there") {
+	if err := client.Call(t.Context(), known.Methods["messages"], params(nil), &result); err != nil ||
+		!strings.Contains(fmt.Sprint(result), "hello there") {
 		t.Errorf("%v: %v", err, result)
 	}
 	var refused *jsonrpc2.Error
 	err := client.Call(t.Context(), known.Methods["send"], map[string]any{"prompt": "x", "agent_type": "nobody"}, nil)
-	if !errors.As(err, &refused) || refused.Code != -32602 || !strings.Contains(string(*refused.Data), `"supported_agent_types":["scripted"]`) {
+	if !errors.As(err, &refused) || refused.Code != -32602 ||
+		!strings.Contains(string(*refused.Data), `"supported_agent_types":["scripted"]`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -418,10 +427,13 @@ func TestPost(t *testing.T) {
 		want       string
 	}{
 		{`{"jsonrpc":"2.0","id":1,"method":"status/health"}`, "application/json", 200, `"id":1,"result":{"status":"ok"`},
-		{`[{"jsonrpc":"2.0","id":1,"method":"status/health"},{"jsonrpc":"2.0","id":2,"method":"none"}]`, "application/json; charset=utf-8", 200, `},{"jsonrpc":"2.0","id":2,"error"`},
+		{`[{"jsonrpc":"2.0","id":1,"method":"status/health"},{"jsonrpc":"2.0","id":2,"method":"none"}]`,
+			"application/json; charset=utf-8", 200, `},{"jsonrpc":"2.0","id":2,"error"`},
 		{`{"jsonrpc":"2.0","method":"initialized"}`, "application/json", 204, ``},
-		{`{"jsonrpc":"2.0","id":1,"method":"workspace/session/watch","params":{"workspace_id":"w","session_id":"s"}}`, "application/json", 200, `-32600,"message":"Invalid request: workspace/session/watch needs a websocket"`},
-		{`{"jsonrpc":"2.0","id":1,"method":"events/resume","params":{"after":0}}`, "application/json", 200, `needs a websocket`},
+		{`{"jsonrpc":"2.0","id":1,"method":"workspace/session/watch","params":{"workspace_id":"w","session_id":"s"}}`,
+			"application/json", 200, `-32600,"message":"Invalid request: workspace/session/watch needs a websocket"`},
+		{`{"jsonrpc":"2.0","id":1,"method":"events/resume","params":{"after":0}}`, "application/json", 200,
+			`needs a websocket`},
 		{`{"jsonrpc":"2.0","id":1,"method":"status/health"}`, "text/plain", 415, `-32600`},
 		{`{"pad":"` + strings.Repeat("x", 1<<20) + `"}`, "application/json", 413, `-32600`},
 	} {
@@ -452,7 +464,8 @@ func TestUnwatchedSessionsAreQuiet(t *testing.T) {
 	if told := s.read(); !strings.Contains(told, "entry-1") {
 		t.Errorf("watching, it is told %s", told)
 	}
-	if answer := ask("session/unwatch", `{"session_id":"`+session+`"}`); !strings.Contains(answer, `"watching":false,`) || !strings.Contains(answer, session) {
+	if answer := ask("session/unwatch", `{"session_id":"`+session+`"}`); !strings.Contains(answer, `"watching":false,`) ||
+		!strings.Contains(answer, session) {
 		t.Error(answer)
 	}
 	b.upsert(session, 2)

@@ -20,18 +20,23 @@ func agentParam() param {
 }
 
 func permissionParams() []param {
-	return []param{text("permission_mode", "How much is done unasked.").of(permissionModes[:]...), flag("yolo_mode", "As permission_mode bypassPermissions."), agentParam()}
+	return []param{text("permission_mode", "How much is done unasked.").of(permissionModes[:]...),
+		flag("yolo_mode", "As permission_mode bypassPermissions."), agentParam()}
 }
 
 func sessionMethods() []method {
 	return []method{
-		{name: registry.Start, summary: "Open a session in a workspace, or take one up.", role: roleOperator, scope: scopeRuntime, works: true,
-			params: append([]param{text("workspace_id", "The project.").must(), text("session_id", "The session to take up; without one, the newest, or a new one."),
-				text("resume_session_id", "The same, as some clients spell it."), text("mode", "new makes a session whatever there is.").of("new", "resume"),
+		{name: registry.Start, summary: "Open a session in a workspace, or take one up.", role: roleOperator,
+			scope: scopeRuntime, works: true, params: append([]param{text("workspace_id", "The project.").must(),
+				text("session_id", "The session to take up; without one, the newest, or a new one."),
+				text("resume_session_id", "The same, as some clients spell it."),
+				text("mode", "new makes a session whatever there is.").of("new", "resume"),
 				text("model", "The model of a new session."), text("prompt", "What to say first.")}, permissionParams()...),
 			result: ref("StartResult"), handle: start},
-		{name: registry.Send, summary: "Say something in a session; a turn begins, or the running one hears it.", role: roleOperator, scope: scopeRuntime, works: true,
-			params: append([]param{text("prompt", "What to say.").must(), text("session_id", "The session."), text("workspace_id", "Without a session: open one here."),
+		{name: registry.Send, summary: "Say something in a session; a turn begins, or the running one hears it.",
+			role: roleOperator, scope: scopeRuntime, works: true,
+			params: append([]param{text("prompt", "What to say.").must(), text("session_id", "The session."),
+				text("workspace_id", "Without a session: open one here."),
 				text("mode", "").of("new", "continue")}, permissionParams()...),
 			result: ref("SendResult"), handle: send},
 		{name: registry.Stop, summary: "End what a session is doing.", role: roleOperator, scope: scopeRuntime, works: true,
@@ -52,7 +57,8 @@ func (c *call) controls() (controls, error) {
 			if c.flag("yolo_mode") {
 				field = "yolo_mode"
 			}
-			return controls{}, invalidParams(field, "not allowed by the server", field+" is not allowed by the server (HARNESS_ALLOW_YOLO)")
+			return controls{}, invalidParams(field, "not allowed by the server",
+				field+" is not allowed by the server (HARNESS_ALLOW_YOLO)")
 		}
 		return controls{word("never"), word("danger-full-access")}, nil
 	case mode == "acceptEdits":
@@ -98,7 +104,8 @@ func start(ctx context.Context, c *call) (any, error) {
 	return c.openNew(ctx, space, wants)
 }
 
-// toTakeUp is the session session/start is about: the one it names, else the newest of the workspace and runtime; nil for a new one.
+// toTakeUp is the session session/start is about: the one it names, else the newest of the workspace and runtime; nil
+// for a new one.
 func (c *call) toTakeUp(ctx context.Context, workspaceID, named string) (*session.Session, error) {
 	if named != "" {
 		return c.session, nil
@@ -127,11 +134,12 @@ func (c *call) takeUp(ctx context.Context, found session.Session, wants controls
 	if err != nil {
 		return nil, err
 	}
-	result := startResult{SessionID: found.ID, ID: found.ID, WorkspaceID: workspaceOf(found), AgentType: found.Runtime, Status: "attached", Source: "history",
-		Message: "The session is ready", StartedAt: isoOf(found.CreatedAt)}
+	result := startResult{SessionID: found.ID, ID: found.ID, WorkspaceID: workspaceOf(found), AgentType: found.Runtime,
+		Status: "attached", Source: "history", Message: "The session is ready", StartedAt: isoOf(found.CreatedAt)}
 	if turning(read.Activity.State) {
 		pending := read.Activity.PendingCount > 0
-		result.Status, result.Source, result.Message, result.Pending = "existing", "managed", "The session is running", &pending
+		result.Status, result.Source, result.Message, result.Pending =
+			"existing", "managed", "The session is running", &pending
 	}
 	return result, nil
 }
@@ -154,7 +162,8 @@ func (c *call) setControls(ctx context.Context, sessionID string, wants controls
 	return err
 }
 
-// openNew makes a session. Where the registry says that new ids are resolved, the client gets a temporary one and is told the other by an event.
+// openNew makes a session. Where the registry says that new ids are resolved, the client gets a temporary one and is
+// told the other by an event.
 func (c *call) openNew(ctx context.Context, space session.Project, wants controls) (any, error) {
 	in := session.Create{Runtime: c.agent, ApprovalPolicy: wants.approval, FilesystemSandbox: wants.sandbox}
 	if space.WorkingDirectory != nil {
@@ -163,8 +172,8 @@ func (c *call) openNew(ctx context.Context, space session.Project, wants control
 	if model := c.text("model"); model != "" {
 		in.Model = &model
 	}
-	result := startResult{WorkspaceID: space.ID, AgentType: c.agent, Status: "started", Source: "managed", Message: "A new session was started",
-		StartedAt: isoOf(c.server.opts.Clock().UnixMilli())}
+	result := startResult{WorkspaceID: space.ID, AgentType: c.agent, Status: "started", Source: "managed",
+		Message: "A new session was started", StartedAt: isoOf(c.server.opts.Clock().UnixMilli())}
 	if registry.ResolvesNewIDs(c.agent) {
 		promise, err := c.ops().CreateLater(ctx, in, space.ID)
 		if err != nil {
@@ -259,7 +268,8 @@ func send(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	result.TurnID, err = c.ops().Send(ctx, to.ID, session.Message{Text: c.text("prompt"), ApprovalPolicy: wants.approval, FilesystemSandbox: wants.sandbox})
+	result.TurnID, err = c.ops().Send(ctx, to.ID, session.Message{Text: c.text("prompt"), ApprovalPolicy: wants.approval,
+		FilesystemSandbox: wants.sandbox})
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +294,8 @@ func (c *call) sessionToSendTo(ctx context.Context, wants controls, result *send
 			return found, err
 		}
 	}
-	in := session.Create{Runtime: c.agent, ApprovalPolicy: wants.approval, FilesystemSandbox: wants.sandbox, Cwd: *space.WorkingDirectory}
+	in := session.Create{Runtime: c.agent, ApprovalPolicy: wants.approval, FilesystemSandbox: wants.sandbox,
+		Cwd: *space.WorkingDirectory}
 	made, err := c.ops().Create(ctx, in)
 	if err == nil {
 		result.AutoCreated = true

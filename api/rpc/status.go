@@ -6,11 +6,13 @@ import (
 	"harness/runtime"
 )
 
-// table is every method there is. Clients see it as the OpenRPC document, the dispatcher follows it, and the registry may name nothing else.
+// table is every method there is. Clients see it as the OpenRPC document, the dispatcher follows it, and the registry
+// may name nothing else.
 func table() []method {
 	var all []method
 	for _, family := range [][]method{
-		lifecycleMethods(), sessionMethods(), requestMethods(), readMethods(), followMethods(), workspaceMethods(), statusMethods(),
+		lifecycleMethods(), sessionMethods(), requestMethods(), readMethods(), followMethods(), workspaceMethods(),
+		statusMethods(),
 	} {
 		all = append(all, family...)
 	}
@@ -19,9 +21,11 @@ func table() []method {
 
 func statusMethods() []method {
 	return []method{
-		{name: "status/health", summary: "Whether the server is there.", role: roleViewer, result: object("status", "uptime_seconds"), handle: health},
+		{name: "status/health", summary: "Whether the server is there.", role: roleViewer,
+			result: object("status", "uptime_seconds"), handle: health},
 		{name: "status/get", summary: "The server at a glance.", role: roleViewer,
-			result: object("claude_state", "connected_clients", "repo_path", "repo_name", "uptime_seconds", "agent_version", "watcher_enabled", "git_enabled"), handle: status},
+			result: object("claude_state", "connected_clients", "repo_path", "repo_name", "uptime_seconds", "agent_version",
+				"watcher_enabled", "git_enabled"), handle: status},
 	}
 }
 

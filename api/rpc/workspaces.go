@@ -10,24 +10,33 @@ import (
 
 func workspaceMethods() []method {
 	one := []param{text("workspace_id", "The project.").must()}
-	inSession := []param{text("workspace_id", "The project.").must(), text("session_id", "The session.").must(), agentParam()}
+	inSession := []param{text("workspace_id", "The project.").must(), text("session_id", "The session.").must(),
+		agentParam()}
 	return []method{
-		{name: "workspace/list", summary: "The projects that have a folder, with their sessions.", role: roleViewer, params: []param{flag("include_git", "Unused.")},
-			result: object("workspaces"), handle: listWorkspaces},
-		{name: "workspace/get", summary: "A workspace with its sessions.", role: roleViewer, params: one, result: ref("Workspace"), handle: getWorkspace},
-		{name: "workspace/status", summary: "A workspace and whether this socket watches in it.", role: roleViewer, params: one, result: ref("Workspace"), handle: workspaceStatus},
+		{name: "workspace/list", summary: "The projects that have a folder, with their sessions.", role: roleViewer,
+			params: []param{flag("include_git", "Unused.")}, result: object("workspaces"), handle: listWorkspaces},
+		{name: "workspace/get", summary: "A workspace with its sessions.", role: roleViewer, params: one,
+			result: ref("Workspace"), handle: getWorkspace},
+		{name: "workspace/status", summary: "A workspace and whether this socket watches in it.", role: roleViewer,
+			params: one, result: ref("Workspace"), handle: workspaceStatus},
 		{name: "workspace/add", summary: "Make a project of a folder.", role: roleAdmin,
-			params: []param{text("name", "Its name.").must(), text("path", "The folder on the server.").must(), flag("auto_start", "Unused.")},
+			params: []param{text("name", "Its name.").must(), text("path", "The folder on the server.").must(),
+				flag("auto_start", "Unused.")},
 			result: ref("Workspace"), handle: addWorkspace},
 		{name: "workspace/update", summary: "Rename a workspace.", role: roleAdmin,
-			params: []param{text("id", "The project.").must(), text("name", "Its new name.").must()}, result: ref("Workspace"), handle: updateWorkspace},
-		{name: "workspace/remove", summary: "Remove a project without sessions.", role: roleAdmin, params: one, result: object("success"), handle: removeWorkspace},
-		{name: "workspace/session/activate", summary: "Say which session of a workspace is gone on with; nothing has to be done for that.", role: roleOperator,
-			scope: scopeRuntime, params: inSession, result: object("success", "workspace_id", "session_id", "message"), handle: activate},
-		{name: "workspace/session/delete", summary: "Delete a session for good.", role: roleOperator, scope: scopeRuntime, params: inSession,
-			result: object("success", "status", "workspace_id", "session_id"), handle: deleteSession},
+			params: []param{text("id", "The project.").must(), text("name", "Its new name.").must()}, result: ref("Workspace"),
+			handle: updateWorkspace},
+		{name: "workspace/remove", summary: "Remove a project without sessions.", role: roleAdmin, params: one,
+			result: object("success"), handle: removeWorkspace},
+		{name: "workspace/session/activate",
+			summary: "Say which session of a workspace is gone on with; nothing has to be done for that.", role: roleOperator,
+			scope: scopeRuntime, params: inSession, result: object("success", "workspace_id", "session_id", "message"),
+			handle: activate},
+		{name: "workspace/session/delete", summary: "Delete a session for good.", role: roleOperator, scope: scopeRuntime,
+			params: inSession, result: object("success", "status", "workspace_id", "session_id"), handle: deleteSession},
 		{name: "session/delete", summary: "As workspace/session/delete.", role: roleOperator, scope: scopeRuntime,
-			params: []param{text("session_id", "The session.").must(), agentParam()}, result: object("success", "status", "workspace_id", "session_id"), handle: deleteSession},
+			params: []param{text("session_id", "The session.").must(), agentParam()},
+			result: object("success", "status", "workspace_id", "session_id"), handle: deleteSession},
 	}
 }
 
@@ -71,7 +80,8 @@ func (c *call) workspace(ctx context.Context, id string) (session.Project, error
 const mostListed = 50
 
 func (c *call) viewWorkspace(ctx context.Context, p session.Project) (workspaceView, error) {
-	v := workspaceView{ID: p.ID, WorkspaceID: p.ID, Name: p.Name, CreatedAt: javascript.ISOTime(p.CreatedAt), Sessions: []sessionView{}}
+	v := workspaceView{ID: p.ID, WorkspaceID: p.ID, Name: p.Name, CreatedAt: javascript.ISOTime(p.CreatedAt),
+		Sessions: []sessionView{}}
 	if p.WorkingDirectory != nil {
 		v.Path = *p.WorkingDirectory
 	}
@@ -178,5 +188,6 @@ func deleteSession(ctx context.Context, c *call) (any, error) {
 	if _, err := c.ops().Delete(ctx, c.session.ID); err != nil {
 		return nil, err
 	}
-	return sessionDone{Success: true, Status: "deleted", WorkspaceID: workspaceOf(*c.session), SessionID: c.session.ID}, nil
+	return sessionDone{Success: true, Status: "deleted", WorkspaceID: workspaceOf(*c.session), SessionID: c.session.ID},
+		nil
 }

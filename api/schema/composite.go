@@ -11,7 +11,8 @@ type Field struct {
 	Schema Schema
 }
 
-// Struct accepts an object with these members, checked in this order. Unknown members are dropped, but for those CheckRefusing refuses.
+// Struct accepts an object with these members, checked in this order. Unknown members are dropped, but for those
+// CheckRefusing refuses.
 func Struct(fields ...Field) Schema { return structSchema{fields: fields} }
 
 type structSchema struct{ fields []Field }
@@ -42,8 +43,9 @@ func (s structSchema) refuseUnknown(c *checker, v Value) {
 	for _, member := range v.members {
 		known := slices.ContainsFunc(s.fields, func(field Field) bool { return field.Name == member.Name })
 		if !known && c.refuse(member.Name) {
-			c.refused = append(c.refused, c.issue("Unrecognized key: "+strconv.Quote(member.Name)+" is not taken here, and is refused rather than ignored",
-				issueMember{"code", "unrecognized_keys"}, issueMember{"keys", []string{member.Name}}))
+			c.refused = append(c.refused,
+				c.issue("Unrecognized key: "+strconv.Quote(member.Name)+" is not taken here, and is refused rather than ignored",
+					issueMember{"code", "unrecognized_keys"}, issueMember{"keys", []string{member.Name}}))
 		}
 	}
 }
@@ -90,7 +92,8 @@ func (s List) check(c *checker, v Value) Value {
 	}
 	looked := v.items
 	if s.max > 0 {
-		looked = looked[:min(len(looked), 2*s.max)] // of what is far too long: each element has several times its length of issues
+		// of what is far too long: each element has several times its length of issues
+		looked = looked[:min(len(looked), 2*s.max)]
 	}
 	items := make([]Value, 0, len(looked))
 	for i, item := range looked {

@@ -9,8 +9,9 @@ import (
 	"harness/internal/javascript"
 )
 
-// JSON is the value on one line, without HTML escaping; an untouched value keeps its source bytes, unless there is something in them that
-// strict readers refuse: half of a surrogate pair becomes U+FFFD, a number beyond the range of a double null. nil when Undefined.
+// JSON is the value on one line, without HTML escaping; an untouched value keeps its source bytes, unless there is
+// something in them that strict readers refuse: half of a surrogate pair becomes U+FFFD, a number beyond the range of a
+// double null. nil when Undefined.
 func (v Value) JSON() json.RawMessage {
 	if v.kind == Undefined {
 		return nil

@@ -7,7 +7,8 @@ import (
 	"harness/internal/javascript"
 )
 
-// Issue is one reason why a value was refused, as a zod 4 issue object: which members it has and their order depend on the code.
+// Issue is one reason why a value was refused, as a zod 4 issue object: which members it has and their order depend on
+// the code.
 type Issue struct {
 	members []issueMember
 	path    []any

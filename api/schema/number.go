@@ -16,7 +16,8 @@ type Numeric struct {
 // Integer accepts an integer of JavaScript's safe range.
 func Integer() Numeric { return Numeric{} }
 
-// Coerce converts the value with JavaScript's Number first, as query parameters and some bodies have it: "" is 0, "abc" is NaN.
+// Coerce converts the value with JavaScript's Number first, as query parameters and some bodies have it: "" is 0, "abc"
+// is NaN.
 func (s Numeric) Coerce() Numeric { s.coerce = true; return s }
 
 // Min asks for at least n.
@@ -89,7 +90,8 @@ func (c *checker) notNumber(received string) {
 		issueMember{"expected", "number"}, issueMember{"code", "invalid_type"}, issueMember{"received", received})
 }
 
-// tooSmall reports a lower bound; origin is what was measured, unit its plural with a leading space ("" for a bare number).
+// tooSmall reports a lower bound; origin is what was measured, unit its plural with a leading space ("" for a bare
+// number).
 func (c *checker) tooSmall(origin, minimum string, inclusive bool, unit string) {
 	c.add("Too small: expected "+origin+bound(">", minimum, inclusive, unit),
 		issueMember{"origin", origin}, issueMember{"code", "too_small"}, issueMember{"minimum", json.Number(minimum)},

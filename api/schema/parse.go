@@ -8,11 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// ErrInvalidJSON says that the text is no JSON document, or one with member names that poison a JavaScript prototype (`__proto__`, or `prototype`
-// inside `constructor`), which codex-manager refuses in the same words.
+// ErrInvalidJSON says that the text is no JSON document, or one with member names that poison a JavaScript prototype
+// (`__proto__`, or `prototype` inside `constructor`), which codex-manager refuses in the same words.
 var ErrInvalidJSON = errors.New("text is not acceptable JSON")
 
-// Parse decodes a JSON document. Duplicate names: the last value wins, at the place of the first. Invalid UTF-8 becomes U+FFFD.
+// Parse decodes a JSON document. Duplicate names: the last value wins, at the place of the first. Invalid UTF-8 becomes
+// U+FFFD.
 func Parse(data string) (Value, error) {
 	data = strings.TrimPrefix(data, "\ufeff")
 	if !utf8.ValidString(data) {
@@ -28,8 +29,9 @@ func Parse(data string) (Value, error) {
 	return value, nil
 }
 
-// maxDepth bounds the nesting. What is accepted here is passed on and stored inside of other documents, and codex reads 128 levels, encoding/json
-// 10,000: a document at either's own limit would go unanswered there, or make the row it is stored in unreadable.
+// maxDepth bounds the nesting. What is accepted here is passed on and stored inside of other documents, and codex reads
+// 128 levels, encoding/json 10,000: a document at either's own limit would go unanswered there, or make the row it is
+// stored in unreadable.
 const maxDepth = 100
 
 // reader reads and checks a document in one go. Once failed it stands at the end of the data.
@@ -37,8 +39,8 @@ type reader struct {
 	data             string
 	at, depth        int
 	failed, poisoned bool
-	// unfit counts what is not passed on byte for byte: halves of surrogate pairs and numbers beyond the range of a double. Strict readers,
-	// codex among them, drop the whole document for one of those.
+	// unfit counts what is not passed on byte for byte: halves of surrogate pairs and numbers beyond the range of a
+	// double. Strict readers, codex among them, drop the whole document for one of those.
 	unfit int
 }
 
@@ -144,8 +146,8 @@ func (r *reader) number() {
 	}
 }
 
-// smallDocument is up to what size, in bytes, the texts of a document are parts of it. Of a larger one they are copies: a name that is kept
-// must not keep the whole.
+// smallDocument is up to what size, in bytes, the texts of a document are parts of it. Of a larger one they are copies:
+// a name that is kept must not keep the whole.
 const smallDocument = 8 << 10
 
 func (r *reader) part(from, to int) string {
@@ -239,7 +241,8 @@ func (r *reader) array() Value {
 	return Value{kind: Array, items: items}
 }
 
-// indexedFrom is the member count from which duplicates are found through a map: many members must not cost quadratic time.
+// indexedFrom is the member count from which duplicates are found through a map: many members must not cost quadratic
+// time.
 const indexedFrom = 24
 
 func (r *reader) object() Value {

@@ -2,7 +2,8 @@ package schema
 
 // Schema is a rule a value must follow. Schemas are immutable and may be shared by any number of goroutines.
 type Schema interface {
-	// check reports what is wrong with v to c and returns the value to go on with: trimmed, coerced, unknown members dropped.
+	// check reports what is wrong with v to c and returns the value to go on with: trimmed, coerced, unknown members
+	// dropped.
 	check(c *checker, v Value) Value
 }
 

@@ -37,35 +37,52 @@ func TestIssues(t *testing.T) {
 	t.Parallel()
 	text := schema.Text{}.Trim().Min(2).Max(3)
 	limit := schema.Integer().Coerce().Min(1).Max(200)
-	tagged := schema.Tagged("type", schema.Variant{Tag: "a", Schema: schema.Struct(schema.Field{Name: "n", Schema: schema.Integer().Above(0)})})
+	tagged := schema.Tagged("type",
+		schema.Variant{Tag: "a", Schema: schema.Struct(schema.Field{Name: "n", Schema: schema.Integer().Above(0)})})
 	for _, c := range []struct {
 		schema      schema.Schema
 		value, want string
 	}{
 		{text, `" ab "`, `null`},
-		{text, `" a "`, `[{"origin":"string","code":"too_small","minimum":2,"inclusive":true,"path":[],"message":"Too small: expected string to have >=2 characters"}]`},
-		{text, `"😀😀"`, `[{"origin":"string","code":"too_big","maximum":3,"inclusive":true,"path":[],"message":"Too big: expected string to have <=3 characters"}]`},
+		{text, `" a "`, `[{"origin":"string","code":"too_small","minimum":2,"inclusive":true,"path":[],"message":"Too ` +
+			`small: expected string to have >=2 characters"}]`},
+		{text, `"😀😀"`, `[{"origin":"string","code":"too_big","maximum":3,"inclusive":true,"path":[],"message":"Too big: ` +
+			`expected string to have <=3 characters"}]`},
 		{text, `null`, `[{"expected":"string","code":"invalid_type","path":[],"message":"Invalid input: expected string, received null"}]`},
 		{limit, `"5"`, `null`},
 		{limit, `"0x10"`, `null`},
 		{limit, `" 2e1 "`, `null`},
 		{limit, `true`, `null`},
 		{limit, `["7"]`, `null`},
-		{limit, `"1_0"`, `[{"expected":"number","code":"invalid_type","received":"NaN","path":[],"message":"Invalid input: expected number, received NaN"}]`},
-		{limit, `["2","3"]`, `[{"expected":"number","code":"invalid_type","received":"NaN","path":[],"message":"Invalid input: expected number, received NaN"}]`},
-		{limit, `null`, `[{"origin":"number","code":"too_small","minimum":1,"inclusive":true,"path":[],"message":"Too small: expected number to be >=1"}]`},
-		{limit, `"1e999"`, `[{"expected":"number","code":"invalid_type","received":"Infinity","path":[],"message":"Invalid input: expected number, received Infinity"}]`},
+		{limit, `"1_0"`, `[{"expected":"number","code":"invalid_type","received":"NaN","path":[],"message":"Invalid ` +
+			`input: expected number, received NaN"}]`},
+		{limit, `["2","3"]`,
+			`[{"expected":"number","code":"invalid_type","received":"NaN","path":[],"message":"Invalid input: expected number, received NaN"}]`},
+		{limit, `null`, `[{"origin":"number","code":"too_small","minimum":1,"inclusive":true,"path":[],"message":"Too ` +
+			`small: expected number to be >=1"}]`},
+		{limit, `"1e999"`,
+			`[{"expected":"number","code":"invalid_type","received":"Infinity","path":[],"message":"Invalid input: expected ` +
+				`number, received Infinity"}]`},
 		{schema.Integer(), `1.0`, `null`},
-		{schema.Integer(), `1.5`, `[{"expected":"int","format":"safeint","code":"invalid_type","path":[],"message":"Invalid input: expected int, received number"}]`},
-		{schema.Integer(), `-1e21`, `[{"code":"too_small","minimum":-9007199254740991,"note":"Integers must be within the safe integer range.","origin":"int","inclusive":true,"path":[],"message":"Too small: expected int to be >=-9007199254740991"}]`},
-		{schema.Integer().Above(0), `0`, `[{"origin":"number","code":"too_small","minimum":0,"inclusive":false,"path":[],"message":"Too small: expected number to be >0"}]`},
-		{schema.ListOf(schema.Boolean()).Min(1).Max(1), `[1,2]`, `[{"expected":"boolean","code":"invalid_type","path":[0],"message":"Invalid input: expected boolean, received number"},` +
-			`{"expected":"boolean","code":"invalid_type","path":[1],"message":"Invalid input: expected boolean, received number"},` +
-			`{"origin":"array","code":"too_big","maximum":1,"inclusive":true,"path":[],"message":"Too big: expected array to have <=1 items"}]`},
-		{schema.Record(schema.Boolean()), `{"a":{"b":1}}`, `[{"expected":"boolean","code":"invalid_type","path":["a"],"message":"Invalid input: expected boolean, received object"}]`},
-		{schema.Record(schema.Any()), `[]`, `[{"expected":"record","code":"invalid_type","path":[],"message":"Invalid input: expected record, received array"}]`},
+		{schema.Integer(), `1.5`,
+			`[{"expected":"int","format":"safeint","code":"invalid_type","path":[],"message":"Invalid input: expected int, received number"}]`},
+		{schema.Integer(), `-1e21`,
+			`[{"code":"too_small","minimum":-9007199254740991,"note":"Integers must be within the safe integer range.",` +
+				`"origin":"int","inclusive":true,"path":[],"message":"Too small: expected int to be >=-9007199254740991"}]`},
+		{schema.Integer().Above(0), `0`,
+			`[{"origin":"number","code":"too_small","minimum":0,"inclusive":false,"path":[],"message":"Too small: expected number to be >0"}]`},
+		{schema.ListOf(schema.Boolean()).Min(1).Max(1), `[1,2]`,
+			`[{"expected":"boolean","code":"invalid_type","path":[0],"message":"Invalid input: expected boolean, received number"},` +
+				`{"expected":"boolean","code":"invalid_type","path":[1],"message":"Invalid input: expected boolean, received number"},` +
+				`{"origin":"array","code":"too_big","maximum":1,"inclusive":true,"path":[],"message":"Too big: expected array to have <=1 items"}]`},
+		{schema.Record(schema.Boolean()), `{"a":{"b":1}}`,
+			`[{"expected":"boolean","code":"invalid_type","path":["a"],"message":"Invalid input: expected boolean, received object"}]`},
+		{schema.Record(schema.Any()), `[]`,
+			`[{"expected":"record","code":"invalid_type","path":[],"message":"Invalid input: expected record, received array"}]`},
 		{tagged, `{"type":"a","n":1}`, `null`},
-		{tagged, `{"type":"b"}`, `[{"code":"invalid_union","errors":[],"note":"No matching discriminator","discriminator":"type","path":["type"],"message":"Invalid input"}]`},
+		{tagged, `{"type":"b"}`,
+			`[{"code":"invalid_union","errors":[],"note":"No matching discriminator","discriminator":"type","path":["type"],` +
+				`"message":"Invalid input"}]`},
 		{tagged, `1`, `[{"code":"invalid_type","expected":"object","path":[],"message":"Invalid input: expected object, received number"}]`},
 	} {
 		if got := issuesOf(t, c.schema, parse(t, c.value)); got != c.want {
@@ -78,7 +95,8 @@ func TestIssues(t *testing.T) {
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	s := schema.Struct(
-		schema.Field{Name: "a", Schema: schema.Optional(schema.Boolean())}, schema.Field{Name: "b", Schema: schema.Nullable(schema.Boolean())},
+		schema.Field{Name: "a", Schema: schema.Optional(schema.Boolean())},
+		schema.Field{Name: "b", Schema: schema.Nullable(schema.Boolean())},
 		schema.Field{Name: "c", Schema: schema.Default(schema.Text{}, schema.StringValue("z"))})
 	v, issues := schema.Check(s, parse(t, `{"b":null,"unknown":1}`))
 	if len(issues) != 0 || string(v.JSON()) != `{"b":null,"c":"z"}` {
@@ -115,7 +133,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %q would break a line protocol", text, v.JSON())
 		}
 	}
-	for _, text := range []string{``, `{`, `{a:1}`, `01`, `{"__proto__":1}`, `[{"x":{"__proto__":1}}]`, `{"__pr\u006fto__":1}`, `{"constructor":{"prototype":1}}`, strings.Repeat("[", 20000)} {
+	for _, text := range []string{``, `{`, `{a:1}`, `01`, `{"__proto__":1}`, `[{"x":{"__proto__":1}}]`,
+		`{"__pr\u006fto__":1}`, `{"constructor":{"prototype":1}}`, strings.Repeat("[", 20000)} {
 		if _, err := schema.Parse(text); err == nil {
 			t.Errorf("%.40q was accepted", text)
 		}
@@ -160,7 +179,9 @@ func TestParseQuery(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{`[-0,1.5e+3,"\\u00e9\\n",[],{},{"a" : true},null]`, `[1,]`, `{"a"}`, `[01]`, `1.`, `1e`, `-`, `"\\x"`, `tru`, "\"\n\"", `{"a":1,}`, `1 2`, `{"a":[1,"\u00e9",null,{"b":-1.5e3}]}`, `"\ud800"`, ` [ ] `, `{"a":1,"a":2}`, "\xff"} {
+	for _, seed := range []string{`[-0,1.5e+3,"\\u00e9\\n",[],{},{"a" : true},null]`, `[1,]`, `{"a"}`, `[01]`, `1.`, `1e`,
+		`-`, `"\\x"`, `tru`, "\"\n\"", `{"a":1,}`, `1 2`, `{"a":[1,"\u00e9",null,{"b":-1.5e3}]}`, `"\ud800"`, ` [ ] `,
+		`{"a":1,"a":2}`, "\xff"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

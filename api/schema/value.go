@@ -1,5 +1,5 @@
-// Package schema validates decoded JSON and query values the way codex-manager's clients saw it done: trimming, coercion, dropped unknown
-// fields, and issue objects with zod 4's members, order and messages.
+// Package schema validates decoded JSON and query values the way codex-manager's clients saw it done: trimming,
+// coercion, dropped unknown fields, and issue objects with zod 4's members, order and messages.
 //
 // It owns values, schemas and issues. It must never know HTTP, a route, or a domain type.
 package schema
@@ -23,8 +23,8 @@ const (
 	Object
 )
 
-// Value is one decoded JSON value. The zero Value is Undefined. Numbers keep their literal, so nothing is lost before a schema asks for a
-// type, and an untouched value keeps its source bytes, so it can be passed on byte for byte.
+// Value is one decoded JSON value. The zero Value is Undefined. Numbers keep their literal, so nothing is lost before a
+// schema asks for a type, and an untouched value keeps its source bytes, so it can be passed on byte for byte.
 type Value struct {
 	kind    Kind
 	flag    bool

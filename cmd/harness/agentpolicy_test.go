@@ -21,8 +21,8 @@ export function registerAgentEvents(registry) {
 }
 `
 
-// runErrand has a worker under this agent.config.json ("" for none) touch a file, and returns the job as it ended, whether the file is
-// there, and the worker's session (nil when none was made).
+// runErrand has a worker under this agent.config.json ("" for none) touch a file, and returns the job as it ended,
+// whether the file is there, and the worker's session (nil when none was made).
 func runErrand(t *testing.T, policy string, env ...string) (job object, touched bool, worker object) {
 	t.Helper()
 	s := newSite(t, withEnv(env...))
@@ -49,7 +49,8 @@ func runErrand(t *testing.T, policy string, env ...string) (job object, touched 
 	return job, err == nil, worker
 }
 
-// An agent.config.json as codex-manager's users wrote it holds on real codex: a worker that may only read, and has to ask, changes nothing.
+// An agent.config.json as codex-manager's users wrote it holds on real codex: a worker that may only read, and has to
+// ask, changes nothing.
 func TestAgentPolicyOfCodexManagerHolds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -57,12 +58,16 @@ func TestAgentPolicyOfCodexManagerHolds(t *testing.T) {
 		env     string
 		touches bool
 	}{
-		"read-only and untrusted": {policy: `{"turnPolicy":{"sandbox":"read-only","networkAccess":"restricted","approvalPolicy":"untrusted","effort":"low"}}`},
-		"narrowed for instructions": {policy: `{"turnPolicy":{"sandbox":"danger-full-access","networkAccess":"enabled","approvalPolicy":"never"},
+		"read-only and untrusted": {
+			policy: `{"turnPolicy":{"sandbox":"read-only","networkAccess":"restricted","approvalPolicy":"untrusted","effort":"low"}}`},
+		"narrowed for instructions": {
+			policy: `{"turnPolicy":{"sandbox":"danger-full-access","networkAccess":"enabled","approvalPolicy":"never"},
 			"instructionTurnPolicy":{"sandbox":"read-only","approvalPolicy":"untrusted"},"threadStartPolicy":{"sandbox":"danger-full-access","approvalPolicy":"never"}}`},
 		"widened for orientation": {policy: `{"turnPolicy":{"sandbox":"read-only","approvalPolicy":"untrusted"},
 			"orientationTurnPolicy":{"sandbox":"danger-full-access","approvalPolicy":"never"}}`},
-		"may":                     {policy: `{"turnPolicy":{"sandbox":"danger-full-access","networkAccess":"enabled","approvalPolicy":"never"}}`, touches: true},
+		"may": {
+			policy:  `{"turnPolicy":{"sandbox":"danger-full-access","networkAccess":"enabled","approvalPolicy":"never"}}`,
+			touches: true},
 		"no file, narrow default": {env: "DEFAULT_SANDBOX_MODE=read-only"},
 		"no file, wide default":   {env: "DEFAULT_APPROVAL_POLICY=never", touches: true},
 	} {
@@ -79,14 +84,16 @@ func TestAgentPolicyOfCodexManagerHolds(t *testing.T) {
 	}
 }
 
-// A policy that cannot be understood refuses the worker: the job fails at once and says what is wrong, and no session is made.
+// A policy that cannot be understood refuses the worker: the job fails at once and says what is wrong, and no session
+// is made.
 func TestAgentPolicyThatIsNoneRefusesTheWorker(t *testing.T) {
 	t.Parallel()
 	job, touched, worker := runErrand(t, `{"turnPolicy":{"sandbox":"readonly"}}`)
 	if text(job, "state") != "failed" || text(job, "attempts") != "1" || touched || worker != nil {
 		t.Errorf("ended as %v; touched: %t; worker %v", job, touched, worker)
 	}
-	for _, part := range []string{"errand/agent.config.json", "turnPolicy.sandbox", `"readonly"`, "read-only, workspace-write, danger-full-access"} {
+	for _, part := range []string{"errand/agent.config.json", "turnPolicy.sandbox", `"readonly"`,
+		"read-only, workspace-write, danger-full-access"} {
 		if !strings.Contains(text(job, "error"), part) {
 			t.Errorf("the error does not name %s: %s", part, text(job, "error"))
 		}

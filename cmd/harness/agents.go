@@ -49,7 +49,8 @@ type agent struct {
 	inside  bool
 }
 
-// of tells for a request whether it comes from inside of a runtime, and from which session. It is found out once per connection.
+// of tells for a request whether it comes from inside of a runtime, and from which session. It is found out once per
+// connection.
 func (a *agents) of(r *http.Request) (session string, inside bool) {
 	known := api.Peer(r, func(accepted time.Time) agent { return a.find(r, accepted) })
 	return known.session, known.inside
@@ -69,7 +70,8 @@ func (a *agents) find(r *http.Request, accepted time.Time) agent {
 	caller, err := a.finder.Find(context.WithoutCancel(r.Context()), own, remote, accepted)
 	if err != nil {
 		a.unknown.Do(func() {
-			a.log.Warn().Err(err).Msg("it cannot be found out here which requests come from agents; they count as local ones (docs/security.md)")
+			a.log.Warn().Err(err).
+				Msg("it cannot be found out here which requests come from agents; they count as local ones (docs/security.md)")
 		})
 		return agent{}
 	}

@@ -11,20 +11,23 @@ import (
 	"harness/internal/codextest"
 )
 
-// request is a shell command that makes a request of the server with what every machine has, and prints status and body. It takes no spaces
-// in the body.
+// request is a shell command that makes a request of the server with what every machine has, and prints status and
+// body. It takes no spaces in the body.
 func (i *instance) request(method, path, body string) string {
 	host := strings.TrimPrefix(i.url, "http://")
-	return fmt.Sprintf(`bash -c "exec 3<>/dev/tcp/%s; printf '%s %s HTTP/1.1\\r\\nHost: %s\\r\\nConnection: close\\r\\nContent-Type: application/json\\r\\nContent-Length: %d\\r\\n\\r\\n%s' >&3; cat <&3"`,
+	return fmt.Sprintf(
+		`bash -c "exec 3<>/dev/tcp/%s; printf '%s %s HTTP/1.1\\r\\nHost: %s\\r\\nConnection: close\\r\\nContent-Type: `+
+			`application/json\\r\\nContent-Length: %d\\r\\n\\r\\n%s' >&3; cat <&3"`,
 		strings.Replace(host, ":", "/", 1), method, path, host, len(body), strings.ReplaceAll(body, `"`, `\\\"`))
 }
 
-// An agent with the network, in any sandbox, on both versions, as root and as somebody else, cannot use the API: it opens no session with more
-// rights, reads nothing and decides nothing, also when it hangs up at once or found the token; the log names each attempt. Without the network it
-// does not reach the server at all.
+// An agent with the network, in any sandbox, on both versions, as root and as somebody else, cannot use the API: it
+// opens no session with more rights, reads nothing and decides nothing, also when it hangs up at once or found the
+// token; the log names each attempt. Without the network it does not reach the server at all.
 func TestAnAgentIsNoLocalUser(t *testing.T) {
 	t.Parallel()
-	for name, version := range map[string]codextest.Version{"newest": codextest.Default, "oldest": codextest.Oldest, "without rights": codextest.Default} {
+	for name, version := range map[string]codextest.Version{"newest": codextest.Default, "oldest": codextest.Oldest,
+		"without rights": codextest.Default} {
 		if name == "without rights" && os.Geteuid() != 0 {
 			continue // the others have none either
 		}
@@ -39,16 +42,19 @@ func TestAnAgentIsNoLocalUser(t *testing.T) {
 			server.waitRuntime()
 			victim := server.createSession(object{})
 			for _, sandbox := range []string{"read-only", "workspace-write", "danger-full-access"} {
-				session := server.createSession(object{"filesystemSandbox": sandbox, "networkAccess": "enabled", "approvalPolicy": "never", "cwd": server.workspace})
+				session := server.createSession(object{"filesystemSandbox": sandbox, "networkAccess": "enabled",
+					"approvalPolicy": "never", "cwd": server.workspace})
 				before := server.sessionIDs()
 				attacks := map[string]string{
-					"open a session":        server.request("POST", "/api/sessions", `{"filesystemSandbox":"danger-full-access"}`),
-					"open one and hang up":  strings.Replace(server.request("POST", "/api/sessions", `{"filesystemSandbox":"danger-full-access"}`), "cat <&3", "exec 3<&-", 1),
-					"read another session":  server.request("GET", "/api/sessions/"+victim, ""),
-					"read its own":          server.request("GET", "/api/sessions/"+session, ""),
-					"list sessions":         server.request("GET", "/api/sessions", ""),
-					"send a message":        server.request("POST", "/api/sessions/"+victim+"/messages", `{"text":"hello"}`),
-					"write a transcript":    server.request("POST", "/api/sessions/"+victim+"/transcript/upsert", `{"messageId":"m","turnId":"t","role":"system","type":"x","content":"c","status":"complete"}`),
+					"open a session": server.request("POST", "/api/sessions", `{"filesystemSandbox":"danger-full-access"}`),
+					"open one and hang up": strings.Replace(
+						server.request("POST", "/api/sessions", `{"filesystemSandbox":"danger-full-access"}`), "cat <&3", "exec 3<&-", 1),
+					"read another session": server.request("GET", "/api/sessions/"+victim, ""),
+					"read its own":         server.request("GET", "/api/sessions/"+session, ""),
+					"list sessions":        server.request("GET", "/api/sessions", ""),
+					"send a message":       server.request("POST", "/api/sessions/"+victim+"/messages", `{"text":"hello"}`),
+					"write a transcript": server.request("POST", "/api/sessions/"+victim+"/transcript/upsert",
+						`{"messageId":"m","turnId":"t","role":"system","type":"x","content":"c","status":"complete"}`),
 					"reload the extensions": server.request("POST", "/api/agents/extensions/reload", `{}`),
 					"without environment":   "env -i setsid " + server.request("GET", "/api/sessions", ""),
 					"as another session":    "CODEX_THREAD_ID=" + victim + " " + server.request("GET", "/api/sessions/"+victim, ""),
@@ -61,7 +67,8 @@ func TestAnAgentIsNoLocalUser(t *testing.T) {
 				for _, result := range strings.Split(answer, "\n== ")[1:] {
 					refused := strings.Contains(result, "HTTP/1.1 403") && strings.Contains(result, "agent_forbidden")
 					// The oldest codex has no network in read-only, whatever is asked for.
-					unreachable := version == codextest.Oldest && sandbox == "read-only" && strings.Contains(result, "Operation not permitted")
+					unreachable := version == codextest.Oldest && sandbox == "read-only" &&
+						strings.Contains(result, "Operation not permitted")
 					if !refused && !unreachable && !strings.HasPrefix(result, "open one and hang up") {
 						t.Errorf("%s: %s", sandbox, result)
 					}
@@ -70,8 +77,10 @@ func TestAnAgentIsNoLocalUser(t *testing.T) {
 				if len(attacks) > 0 {
 					t.Errorf("%s: not tried: %v\n%s", sandbox, attacks, answer)
 				}
-				for _, route := range []string{"POST /api/sessions", "GET /api/sessions", "POST /api/sessions/:sessionId/messages", "POST /api/agents/extensions/reload"} {
-					words := []string{"refused a request from inside of a runtime", `"route":"` + route + `"`, `"agent_session":"` + session + `"`}
+				for _, route := range []string{"POST /api/sessions", "GET /api/sessions", "POST /api/sessions/:sessionId/messages",
+					"POST /api/agents/extensions/reload"} {
+					words := []string{"refused a request from inside of a runtime", `"route":"` + route + `"`,
+						`"agent_session":"` + session + `"`}
 					if version == codextest.Oldest {
 						words = words[:2] // it does not say which session a command belongs to
 						if sandbox == "read-only" {
@@ -86,7 +95,8 @@ func TestAnAgentIsNoLocalUser(t *testing.T) {
 					t.Errorf("%s: sessions were opened: %s, before %s", sandbox, after, before)
 				}
 				if sandbox != "danger-full-access" { // which has no walls
-					restricted := server.createSession(object{"filesystemSandbox": sandbox, "networkAccess": "restricted", "approvalPolicy": "never", "cwd": server.workspace})
+					restricted := server.createSession(object{"filesystemSandbox": sandbox, "networkAccess": "restricted",
+						"approvalPolicy": "never", "cwd": server.workspace})
 					answer := server.answer(restricted, "MOCK_CMD[("+server.request("GET", "/api/sessions", "")+") 2>&1; echo tried]")
 					if strings.Contains(answer, "HTTP/1.1") || !strings.Contains(answer, "tried") {
 						t.Errorf("%s without the network: %s", sandbox, answer)
@@ -102,7 +112,8 @@ func TestAnAgentIsNoLocalUser(t *testing.T) {
 func (i *instance) sessionIDs() string {
 	i.t.Helper()
 	var ids []string
-	for _, one := range i.want(http.StatusOK, http.MethodGet, "/api/sessions?includeSystemOwned=true", nil)["data"].([]any) {
+	for _, one := range i.want(http.StatusOK, http.MethodGet, "/api/sessions?includeSystemOwned=true",
+		nil)["data"].([]any) {
 		ids = append(ids, text(one, "sessionId"))
 	}
 	return strings.Join(ids, " ")
@@ -152,7 +163,8 @@ func TestAWorkerMayDoItsJob(t *testing.T) {
 	}
 	server := s.start("DEFAULT_APPROVAL_POLICY=untrusted")
 	other := server.createSession(object{})
-	session := server.createSession(object{"approvalPolicy": "untrusted", "filesystemSandbox": "workspace-write", "cwd": s.workspace})
+	session := server.createSession(object{"approvalPolicy": "untrusted", "filesystemSandbox": "workspace-write",
+		"cwd": s.workspace})
 	var script strings.Builder
 	wish := func(name, method, path, body string) {
 		fmt.Fprintf(&script, "echo '== %s'; %s | head -c 400; echo\n", name, server.request(method, path, body))
@@ -162,7 +174,8 @@ func TestAWorkerMayDoItsJob(t *testing.T) {
 	wish("approvals", "GET", "/api/sessions/$1/approvals", "")
 	wish("write", "POST", "/api/sessions/$1/transcript/upsert", entry)
 	wish("rename", "POST", "/api/sessions/$1/rename", `{"title":"Renamed"}`)
-	wish("suggest", "POST", "/api/sessions/$1/suggested-request/upsert", `{"requestKey":"k","status":"complete","suggestion":"next"}`)
+	wish("suggest", "POST", "/api/sessions/$1/suggested-request/upsert",
+		`{"requestKey":"k","status":"complete","suggestion":"next"}`)
 	wish("steer", "POST", "/api/sessions/$1/turns/$2/steer", `{"input":"quick"}`)
 	wish("not: read another", "GET", "/api/sessions/"+other, "")
 	wish("not: write another", "POST", "/api/sessions/"+other+"/transcript/upsert", entry)
@@ -170,13 +183,15 @@ func TestAWorkerMayDoItsJob(t *testing.T) {
 	wish("not: message", "POST", "/api/sessions/$1/messages", `{"text":"hello"}`)
 	wish("not: delete", "DELETE", "/api/sessions/$1", "")
 	wish("approve", "POST", "/api/approvals/$3/decision", `{"decision":"accept"}`)
-	if err := os.WriteFile(filepath.Join(s.workspace, "helper.sh"), []byte(script.String()), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(s.workspace, "helper.sh"), []byte(script.String()),
+		0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
 	server.send(session, "MOCK_CMD[touch approved.txt]")
 	var said string
 	server.eventually("the helper has done its job", func() bool {
-		jobs := server.want(http.StatusOK, http.MethodGet, "/api/projects/session:"+session+"/orchestrator/jobs", nil)["data"].([]any)
+		jobs := server.want(http.StatusOK, http.MethodGet, "/api/projects/session:"+session+"/orchestrator/jobs",
+			nil)["data"].([]any)
 		if len(jobs) == 0 {
 			return false
 		}

@@ -19,11 +19,13 @@ import (
 
 // newAudit looks at the log of who did what. It reads the database itself, beside a server that runs or without one.
 func newAudit() *cobra.Command {
-	return newGroup("audit", "Check and export the log of who did what", newAuditVerify(), newAuditExport(), newAuditCheckpoint())
+	return newGroup("audit", "Check and export the log of who did what", newAuditVerify(), newAuditExport(),
+		newAuditCheckpoint())
 }
 
 // reading is a command that reads the configured database and changes nothing.
-func reading(cmd *cobra.Command, read func(cmd *cobra.Command, cfg *config.Config, db *database.DB) error) *cobra.Command {
+func reading(cmd *cobra.Command,
+	read func(cmd *cobra.Command, cfg *config.Config, db *database.DB) error) *cobra.Command {
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		cfg, err := loadConfig(cmd.Flags())
@@ -34,7 +36,8 @@ func reading(cmd *cobra.Command, read func(cmd *cobra.Command, cfg *config.Confi
 		if _, err := os.Stat(path); cfg.DatabaseURL == "" && err != nil {
 			return fmt.Errorf("there is no database to read: %w", err) // to open it would make one
 		}
-		db, err := database.Open(cmd.Context(), database.Options{URL: cfg.DatabaseURL, Path: path, Marker: migrations.Marker, Synchronous: cfg.SQLiteSynchronous})
+		db, err := database.Open(cmd.Context(), database.Options{URL: cfg.DatabaseURL, Path: path, Marker: migrations.Marker,
+			Synchronous: cfg.SQLiteSynchronous})
 		if err != nil {
 			return err
 		}
@@ -51,10 +54,13 @@ func newAuditVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Say whether the audit log is whole: no row changed or removed, no tail cut off",
-		Long: "Say whether the audit log is whole: no row changed or removed, no tail cut off.\n\nEvery server signs how the log stands with a key of its own (DATA_DIR/audit.key, its public half audit.key.pub). Who can write the\n" +
-			"database could remove the last rows with their checkpoints: --checkpoint compares with one that was kept elsewhere (harness audit checkpoint).",
+		Long: "Say whether the audit log is whole: no row changed or removed, no tail cut off.\n\nEvery server signs how " +
+			"the log stands with a key of its own (DATA_DIR/audit.key, its public half audit.key.pub). Who can write the\n" +
+			"database could remove the last rows with their checkpoints: --checkpoint compares with one that was kept " +
+			"elsewhere (harness audit checkpoint).",
 	}
-	cmd.Flags().StringArrayVar(&keys, "key", nil, "public key of a server that signed (default: DATA_DIR/audit.key.pub); of several servers one each")
+	cmd.Flags().StringArrayVar(&keys, "key", nil,
+		"public key of a server that signed (default: DATA_DIR/audit.key.pub); of several servers one each")
 	cmd.Flags().StringVar(&kept, "checkpoint", "", "file with a checkpoint that was kept elsewhere")
 	return reading(cmd, func(cmd *cobra.Command, cfg *config.Config, db *database.DB) error {
 		if len(keys) == 0 {
@@ -83,7 +89,8 @@ func newAuditVerify() *cobra.Command {
 		if len(verdict.Faults) > 0 {
 			return fmt.Errorf("the audit log is not whole: %s", strings.Join(verdict.Faults, "; "))
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "the audit log is whole: %d rows, signed up to row %d (%d checkpoints)\n", verdict.Rows, verdict.Signed, verdict.Checkpoints)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "the audit log is whole: %d rows, signed up to row %d (%d checkpoints)\n",
+			verdict.Rows, verdict.Signed, verdict.Checkpoints)
 		return err
 	})
 }

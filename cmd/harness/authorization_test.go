@@ -44,28 +44,35 @@ func TestEveryOperationIsGuarded(t *testing.T) {
 	closed, open := newSite(t, withEnv("HARNESS_AUTH_TOKEN="+token)).start(), newSite(t).start()
 	for _, operation := range api.Operations() {
 		path := strings.NewReplacer("{", "", "}", "").Replace(operation.Path)
-		for _, headers := range []map[string]string{{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic " + token}, {"X-Forwarded-For": "127.0.0.1"},
+		for _, headers := range []map[string]string{{}, {"Authorization": "Bearer wrong"},
+			{"Authorization": "Basic " + token}, {"X-Forwarded-For": "127.0.0.1"},
 			{"Cookie": "access_token=" + token}} {
 			want := http.StatusUnauthorized
 			if operation.Path == "/api/health" {
 				want = http.StatusOK
 			}
-			if status, body := closed.ask(operation.Method, path+"?access_token="+token, headers); status != want || strings.Contains(body, token) {
+			if status, body := closed.ask(operation.Method, path+"?access_token="+token, headers); status != want ||
+				strings.Contains(body, token) {
 				t.Errorf("%s %s with %v is answered %d %s", operation.Method, path, headers, status, body)
 			}
 		}
 		if operation.Method != http.MethodGet {
-			for _, headers := range []map[string]string{{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": open.url + ".evil.example"}} {
-				if status, body := open.ask(operation.Method, path, headers); status != http.StatusForbidden || !strings.Contains(body, "forbidden_origin") {
+			for _, headers := range []map[string]string{{"Origin": "https://evil.example"}, {"Origin": "null"},
+				{"Sec-Fetch-Site": "cross-site"}, {"Origin": open.url + ".evil.example"}} {
+				if status, body := open.ask(operation.Method, path, headers); status != http.StatusForbidden ||
+					!strings.Contains(body, "forbidden_origin") {
 					t.Errorf("%s %s with %v is answered %d %s", operation.Method, path, headers, status, body)
 				}
 			}
 		}
-		if status, body := open.ask(operation.Method, path, map[string]string{"Host": "rebound.example"}); status != http.StatusForbidden || !strings.Contains(body, "forbidden_host") {
+		if status, body := open.ask(operation.Method, path,
+			map[string]string{"Host": "rebound.example"}); status != http.StatusForbidden || !strings.Contains(body,
+			"forbidden_host") {
 			t.Errorf("%s %s under another name is answered %d %s", operation.Method, path, status, body)
 		}
 	}
-	for _, path := range []string{"/api/health/../sessions", "/api/health/%2e%2e/sessions", "/api/health%2f..%2fsessions", "//api/sessions", "/api//sessions", "/api/%68ealth/", "/API/sessions",
+	for _, path := range []string{"/api/health/../sessions", "/api/health/%2e%2e/sessions", "/api/health%2f..%2fsessions",
+		"//api/sessions", "/api//sessions", "/api/%68ealth/", "/API/sessions",
 		"/api/sessions?/api/health", "/api/sessions#/api/health", "/api/sessions;/api/health"} {
 		if status, body := closed.sendRaw(http.MethodGet, path, ""); status != http.StatusUnauthorized {
 			t.Errorf("%s is answered %d %s", path, status, body)

@@ -20,22 +20,24 @@ var browserPage []byte
 
 // attempt is what a page of an origin tries against a server, and how that went.
 type attempt struct {
-	// Origin is the page's; API is where it finds the server: an origin, "" for the page's own, whose dev server passes it on.
+	// Origin is the page's; API is where it finds the server: an origin, "" for the page's own, whose dev server passes it
+	// on.
 	Origin string `json:"origin"`
 	API    string `json:"api"`
 	// Name is that of the project it makes; it makes a second one, Name with "-blind" behind it, without asking for leave.
 	Name string `json:"name"`
 
-	// What came of it: the write's status (0: the browser did not let the page see it), the preflighted deletion's, the first frame of the
-	// stream ("" when it was refused), and whether the write was heard on it.
+	// What came of it: the write's status (0: the browser did not let the page see it), the preflighted deletion's, the
+	// first frame of the stream ("" when it was refused), and whether the write was heard on it.
 	Write  int    `json:"write"`
 	Delete int    `json:"delete"`
 	Stream string `json:"stream"`
 	Heard  bool   `json:"heard"`
 }
 
-// webUI serves the pages of all origins, as the dev server of codex-manager's web UI does: what is not its own is passed on to the server.
-// It tells each page what to try, takes down how it went, and sends the browser on to the next one.
+// webUI serves the pages of all origins, as the dev server of codex-manager's web UI does: what is not its own is
+// passed on to the server. It tells each page what to try, takes down how it went, and sends the browser on to the next
+// one.
 func webUI(t *testing.T, server *instance, attempts []attempt) (address string, outcomes <-chan attempt) {
 	t.Helper()
 	target, err := url.Parse(server.url)
@@ -49,7 +51,9 @@ func webUI(t *testing.T, server *instance, attempts []attempt) (address string, 
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write(browserPage)
 	})
-	mux.HandleFunc("GET /attempt", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(attempts[next]) })
+	mux.HandleFunc("GET /attempt", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(attempts[next])
+	})
 	mux.HandleFunc("POST /outcome", func(w http.ResponseWriter, r *http.Request) {
 		var outcome attempt
 		if err := json.NewDecoder(r.Body).Decode(&outcome); err != nil {
@@ -81,7 +85,8 @@ func TestTheWebUIInARealBrowser(t *testing.T) {
 		{Origin: other, Name: "other-proxied"},
 	}
 	address, outcomes := webUI(t, server, attempts)
-	chromiumtest.Open(t, attempts[0].Origin+"/", map[string]string{"localhost:5173": address, "127.0.0.1:5173": address, "localhost:5174": address})
+	chromiumtest.Open(t, attempts[0].Origin+"/", map[string]string{"localhost:5173": address, "127.0.0.1:5173": address,
+		"localhost:5174": address})
 	for _, want := range attempts {
 		if want.Origin != other {
 			want.Write, want.Delete, want.Stream, want.Heard = http.StatusOK, http.StatusOK, "ready", true

@@ -14,9 +14,9 @@ import (
 	"harness/internal/trust"
 )
 
-// The default data directory stands in the working directory, and whoever wrote that folder may have put one there. So it counts only when
-// this user's harness made it, or the user consented to it: a secret in it has the hash that is kept among the consents, outside of it. One
-// that is named (DATA_DIR) is the operator's choice, and nothing is asked.
+// The default data directory stands in the working directory, and whoever wrote that folder may have put one there. So
+// it counts only when this user's harness made it, or the user consented to it: a secret in it has the hash that is
+// kept among the consents, outside of it. One that is named (DATA_DIR) is the operator's choice, and nothing is asked.
 
 // claimFile is the file of that secret.
 const claimFile = "claim"
@@ -30,7 +30,8 @@ const (
 	claimForeign                   // neither
 )
 
-// claimDataDir is checkDataDir for who is going to write there: a data directory that does not exist yet is made, and becomes this user's.
+// claimDataDir is checkDataDir for who is going to write there: a data directory that does not exist yet is made, and
+// becomes this user's.
 func (c *consents) claimDataDir(cfg *config.Config) error {
 	if state, err := c.allowed(cfg); err != nil || state != claimNone {
 		return err
@@ -48,8 +49,9 @@ func (c *consents) claimDataDir(cfg *config.Config) error {
 		return err
 	}
 	if _, err = grantDataDir(c.store, cfg.DataDir); err != nil && !cfg.Trust {
-		return &usageError{fmt.Errorf("it cannot be noted that the data directory %s is made here, so the next start could not tell: %w (or set DATA_DIR)",
-			cfg.DataDir, err)}
+		return &usageError{
+			fmt.Errorf("it cannot be noted that the data directory %s is made here, so the next start could not tell: %w (or set DATA_DIR)",
+				cfg.DataDir, err)}
 	}
 	return nil
 }
@@ -70,8 +72,10 @@ func (c *consents) allowed(cfg *config.Config) (claimState, error) {
 }
 
 func foreignDataDir(path string) error {
-	return &usageError{fmt.Errorf("the data directory %s was not made by this user's harness on this machine: when what is in it is yours, run: harness trust %s "+
-		"(or name it with DATA_DIR); otherwise remove it", path, trust.Quote(path))}
+	return &usageError{
+		fmt.Errorf("the data directory %s was not made by this user's harness on this machine: when what is in it is "+
+			"yours, run: harness trust %s "+
+			"(or name it with DATA_DIR); otherwise remove it", path, trust.Quote(path))}
 }
 
 // claim tells what the configured data directory is. It changes nothing.
@@ -159,7 +163,8 @@ func readClaim(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, 1<<10))
 }
 
-// entryPlace is where an entry of a folder stands itself, also when it is a link or not there: the links on the way to it are followed.
+// entryPlace is where an entry of a folder stands itself, also when it is a link or not there: the links on the way to
+// it are followed.
 func entryPlace(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {

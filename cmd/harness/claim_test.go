@@ -20,9 +20,11 @@ func withoutDataDir(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &site{t: t, user: os.Geteuid(), program: program(t, false), workspace: workspace, dataDir: filepath.Join(workspace, dataDirName), env: []string{
-		runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PORT=0", "HARNESS_LOG_FORMAT=json", "CODEX_BIN=/nowhere/codex",
-	}}
+	return &site{t: t, user: os.Geteuid(), program: program(t, false), workspace: workspace,
+		dataDir: filepath.Join(workspace, dataDirName), env: []string{
+			runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PORT=0", "HARNESS_LOG_FORMAT=json",
+			"CODEX_BIN=/nowhere/codex",
+		}}
 }
 
 func (s *site) requireCommand(code int, says string, args ...string) {
@@ -130,7 +132,8 @@ func TestALinkForALockIsNotFollowed(t *testing.T) {
 	s := withoutDataDir(t)
 	outside := filepath.Join(t.TempDir(), "made")
 	s.write(0o600, filepath.Join(dataDirName, "x"), "")
-	if err := errors.Join(os.Remove(filepath.Join(s.dataDir, "x")), os.Symlink(outside, filepath.Join(s.dataDir, lockFile))); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(s.dataDir, "x")),
+		os.Symlink(outside, filepath.Join(s.dataDir, lockFile))); err != nil {
 		t.Fatal(err)
 	}
 	s.requireCommand(1, "lock", "migrate")

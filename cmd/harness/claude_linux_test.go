@@ -19,7 +19,8 @@ const claudeKey = "sk-ant-planted-8d1c5e"
 // withClaude makes a site with the real Claude Code beside codex, on the same scripted model.
 func withClaude(t *testing.T, options ...siteOption) *site {
 	t.Helper()
-	s := newSite(t, append(options, withEnv("HARNESS_RUNTIMES=codex,claude", "CLAUDE_BIN="+agenttest.Binary(t, "claude"), "ANTHROPIC_API_KEY="+claudeKey))...)
+	s := newSite(t, append(options, withEnv("HARNESS_RUNTIMES=codex,claude", "CLAUDE_BIN="+agenttest.Binary(t, "claude"),
+		"ANTHROPIC_API_KEY="+claudeKey))...)
 	s.env = append(s.env, "ANTHROPIC_BASE_URL="+s.model.Root())
 	return s
 }
@@ -27,7 +28,8 @@ func withClaude(t *testing.T, options ...siteOption) *site {
 // claudeSession opens one in which only approvals stand in the way.
 func (i *instance) claudeSession() string {
 	i.t.Helper()
-	return i.createSession(object{"runtime": "claude", "approvalPolicy": "untrusted", "filesystemSandbox": "danger-full-access", "networkAccess": "enabled"})
+	return i.createSession(object{"runtime": "claude", "approvalPolicy": "untrusted",
+		"filesystemSandbox": "danger-full-access", "networkAccess": "enabled"})
 }
 
 // claudeProcess is the one Claude Code process of a server, as health tells of it.
@@ -88,7 +90,8 @@ func (s *site) requireKeyKept(server *instance, pid string) {
 	}
 }
 
-// A level Claude Code cannot enforce here is refused with the ones it can; its models and state are told without anybody having used it.
+// A level Claude Code cannot enforce here is refused with the ones it can; its models and state are told without
+// anybody having used it.
 func TestClaudeCodeRefusesWhatItCannotEnforce(t *testing.T) {
 	t.Parallel()
 	s := withClaude(t)
@@ -104,7 +107,8 @@ func TestClaudeCodeRefusesWhatItCannotEnforce(t *testing.T) {
 		}
 	}
 	// Who names no level gets the operator's for this runtime; a refusal says which settings those are.
-	refused := fmt.Sprint(server.want(http.StatusBadRequest, http.MethodPost, "/api/sessions", object{"runtime": "claude"}))
+	refused := fmt.Sprint(server.want(http.StatusBadRequest, http.MethodPost, "/api/sessions",
+		object{"runtime": "claude"}))
 	if !strings.Contains(refused, "DEFAULT_NETWORK_ACCESS") {
 		t.Errorf("defaults that cannot be enforced: %s", refused)
 	}
@@ -115,12 +119,14 @@ func TestClaudeCodeRefusesWhatItCannotEnforce(t *testing.T) {
 	server = s.start("HARNESS_RUNTIME_CLAUDE_SANDBOX=read-only", "HARNESS_RUNTIME_CLAUDE_APPROVAL=never")
 	opened := server.createSession(object{"runtime": "claude"})
 	read := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+opened, nil)
-	if shown := fmt.Sprint(read); !strings.Contains(shown, "filesystemSandbox:read-only") || !strings.Contains(shown, "approvalPolicy:never") {
+	if shown := fmt.Sprint(read); !strings.Contains(shown, "filesystemSandbox:read-only") ||
+		!strings.Contains(shown, "approvalPolicy:never") {
 		t.Errorf("it has %s", shown)
 	}
 }
 
-// Without HARNESS_RUNTIMES a server drives codex and what it finds; one that is named and missing is told of, and the server starts.
+// Without HARNESS_RUNTIMES a server drives codex and what it finds; one that is named and missing is told of, and the
+// server starts.
 func TestRuntimesThatAreFound(t *testing.T) {
 	t.Parallel()
 	for bin, want := range map[string]string{agenttest.Binary(t, "claude"): "codex claude", "/nowhere/claude": "codex"} {
@@ -131,7 +137,8 @@ func TestRuntimesThatAreFound(t *testing.T) {
 	}
 	server := newSite(t, withEnv("HARNESS_RUNTIMES=codex,claude", "CLAUDE_BIN=/nowhere/claude")).start()
 	health := server.want(http.StatusOK, http.MethodGet, "/api/health", nil)["runtimes"].([]any)
-	if missing := health[1]; text(missing, "state") != "unavailable" || !strings.Contains(fmt.Sprint(missing), "CLAUDE_BIN") {
+	if missing := health[1]; text(missing, "state") != "unavailable" ||
+		!strings.Contains(fmt.Sprint(missing), "CLAUDE_BIN") {
 		t.Errorf("it is told of as %v", missing)
 	}
 }

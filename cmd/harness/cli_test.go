@@ -34,33 +34,50 @@ func TestBadSettingsAreOneLineAndExitCodeTwo(t *testing.T) {
 		code int
 		says []string
 	}{
-		"bad value":           {env: []string{"PORT=abc"}, args: []string{"serve"}, code: 2, says: []string{"PORT", `"abc"`, "65535"}},
-		"bad flag":            {args: []string{"serve", "--port", "80000"}, code: 2, says: []string{"PORT", `"80000"`}},
-		"unknown flag":        {args: []string{"serve", "--nonsense"}, code: 2, says: []string{"--nonsense"}},
-		"unknown command":     {args: []string{"bogus"}, code: 2, says: []string{`"bogus"`}},
-		"unknown of config":   {args: []string{"config", "bogus"}, code: 2, says: []string{`"bogus"`, "harness config --help"}},
-		"unknown of jobs":     {args: []string{"jobs", "bogus"}, code: 2, says: []string{`"bogus"`, "harness jobs --help"}},
-		"unknown of runtimes": {args: []string{"runtimes", "bogus"}, code: 2, says: []string{`"bogus"`, "harness runtimes --help"}},
-		"unknown extensions":  {args: []string{"extensions", "bogus"}, code: 2, says: []string{`"bogus"`, "harness extensions --help"}},
-		"no data directory":   {args: []string{"runtimes", "list"}, code: 2, says: []string{"there is no data directory", "--data-dir"}},
-		"open bind":           {env: []string{"HOST=0.0.0.0"}, args: []string{"serve"}, code: 2, says: []string{"HOST", "HARNESS_AUTH_TOKEN"}},
-		"bad secret is quiet": {env: []string{"HARNESS_AUTH_TOKEN=canary-7"}, args: []string{"serve"}, code: 2, says: []string{"HARNESS_AUTH_TOKEN"}},
-		"newer schema":        {env: []string{"DATA_DIR=" + filepath.Dir(newer.Path)}, args: []string{"serve"}, code: 2, says: []string{"newer harness"}},
-		"port in use":         {env: []string{fmt.Sprintf("PORT=%d", taken.Addr().(*net.TCPAddr).Port)}, args: []string{"serve"}, code: 1, says: []string{"PORT"}},
-		"no such address":     {env: []string{"HOST=192.0.2.1", "HARNESS_AUTH_TOKEN=canary-0123456789"}, args: []string{"serve"}, code: 1, says: []string{"192.0.2.1", "HOST"}},
-		"data in a file":      {env: []string{"DATA_DIR=" + filepath.Join(newer.Path, "x")}, args: []string{"serve"}, code: 1, says: []string{"DATA_DIR"}},
-		"no Postgres":         {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, args: []string{"serve"}, code: 1, says: []string{"DATABASE_URL"}},
-		"no Postgres to move": {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, args: []string{"migrate"}, code: 1, says: []string{"DATABASE_URL"}},
-		"no such runtime":     {env: []string{"HARNESS_RUNTIMES=codex,cohdex"}, args: []string{"serve"}, code: 2, says: []string{"HARNESS_RUNTIMES", `"cohdex"`, "can drive codex"}},
-		"no such default":     {env: []string{"HARNESS_DEFAULT_RUNTIME=cohdex"}, args: []string{"serve"}, code: 2, says: []string{"HARNESS_DEFAULT_RUNTIME", `"cohdex"`, "(codex)"}},
-		"runtime named twice": {env: []string{"HARNESS_RUNTIMES=codex,codex"}, args: []string{"serve"}, code: 2, says: []string{"HARNESS_RUNTIMES", "once"}},
-		"no server":           {env: []string{"PORT=1"}, args: []string{"healthcheck"}, code: 1, says: []string{"no server answers"}},
+		"bad value": {env: []string{"PORT=abc"}, args: []string{"serve"}, code: 2,
+			says: []string{"PORT", `"abc"`, "65535"}},
+		"bad flag":        {args: []string{"serve", "--port", "80000"}, code: 2, says: []string{"PORT", `"80000"`}},
+		"unknown flag":    {args: []string{"serve", "--nonsense"}, code: 2, says: []string{"--nonsense"}},
+		"unknown command": {args: []string{"bogus"}, code: 2, says: []string{`"bogus"`}},
+		"unknown of config": {args: []string{"config", "bogus"}, code: 2,
+			says: []string{`"bogus"`, "harness config --help"}},
+		"unknown of jobs": {args: []string{"jobs", "bogus"}, code: 2, says: []string{`"bogus"`, "harness jobs --help"}},
+		"unknown of runtimes": {args: []string{"runtimes", "bogus"}, code: 2,
+			says: []string{`"bogus"`, "harness runtimes --help"}},
+		"unknown extensions": {args: []string{"extensions", "bogus"}, code: 2,
+			says: []string{`"bogus"`, "harness extensions --help"}},
+		"no data directory": {args: []string{"runtimes", "list"}, code: 2,
+			says: []string{"there is no data directory", "--data-dir"}},
+		"open bind": {env: []string{"HOST=0.0.0.0"}, args: []string{"serve"}, code: 2,
+			says: []string{"HOST", "HARNESS_AUTH_TOKEN"}},
+		"bad secret is quiet": {env: []string{"HARNESS_AUTH_TOKEN=canary-7"}, args: []string{"serve"}, code: 2,
+			says: []string{"HARNESS_AUTH_TOKEN"}},
+		"newer schema": {env: []string{"DATA_DIR=" + filepath.Dir(newer.Path)}, args: []string{"serve"}, code: 2,
+			says: []string{"newer harness"}},
+		"port in use": {env: []string{fmt.Sprintf("PORT=%d", taken.Addr().(*net.TCPAddr).Port)},
+			args: []string{"serve"}, code: 1, says: []string{"PORT"}},
+		"no such address": {env: []string{"HOST=192.0.2.1", "HARNESS_AUTH_TOKEN=canary-0123456789"},
+			args: []string{"serve"}, code: 1, says: []string{"192.0.2.1", "HOST"}},
+		"data in a file": {env: []string{"DATA_DIR=" + filepath.Join(newer.Path, "x")}, args: []string{"serve"}, code: 1,
+			says: []string{"DATA_DIR"}},
+		"no Postgres": {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, args: []string{"serve"},
+			code: 1, says: []string{"DATABASE_URL"}},
+		"no Postgres to move": {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, args: []string{"migrate"},
+			code: 1, says: []string{"DATABASE_URL"}},
+		"no such runtime": {env: []string{"HARNESS_RUNTIMES=codex,cohdex"}, args: []string{"serve"}, code: 2,
+			says: []string{"HARNESS_RUNTIMES", `"cohdex"`, "can drive codex"}},
+		"no such default": {env: []string{"HARNESS_DEFAULT_RUNTIME=cohdex"}, args: []string{"serve"}, code: 2,
+			says: []string{"HARNESS_DEFAULT_RUNTIME", `"cohdex"`, "(codex)"}},
+		"runtime named twice": {env: []string{"HARNESS_RUNTIMES=codex,codex"}, args: []string{"serve"}, code: 2,
+			says: []string{"HARNESS_RUNTIMES", "once"}},
+		"no server": {env: []string{"PORT=1"}, args: []string{"healthcheck"}, code: 1,
+			says: []string{"no server answers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &site{t: t, workspace: t.TempDir(), env: append([]string{
-				runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATA_DIR=" + filepath.Join(t.TempDir(), "data"),
-				"LOG_LEVEL=silent", "CODEX_BIN=/nowhere/codex",
+				runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
+				"DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "LOG_LEVEL=silent", "CODEX_BIN=/nowhere/codex",
 			}, c.env...)}
 			code, out := s.command(c.args...)
 			if code != c.code || strings.Count(out, "\n") != 1 || strings.Contains(out, "canary") {
@@ -98,18 +115,21 @@ func TestSmallCommandsTellWhatTheyAreAskedFor(t *testing.T) {
 			runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATA_DIR=" + s.dataDir,
 			"DATABASE_URL=" + dbtest.URL(t, engine), "OPENAI_API_KEY=canary-key",
 		}
-		if code, out := s.command("migrate"); code != 0 || !strings.Contains(out, string(engine)+" schema version") || !strings.Contains(out, "(was 0)") {
+		if code, out := s.command("migrate"); code != 0 || !strings.Contains(out, string(engine)+" schema version") ||
+			!strings.Contains(out, "(was 0)") {
 			t.Errorf("migrate: %d %q", code, out)
 		}
 		if code, out := s.command("migrate"); code != 0 || strings.Contains(out, "(was 0)") {
 			t.Errorf("a second migrate: %d %q", code, out)
 		}
-		if code, out := s.command("config", "print"); code != 0 || strings.Contains(out, "canary") || !strings.Contains(out, s.dataDir) {
+		if code, out := s.command("config", "print"); code != 0 || strings.Contains(out, "canary") ||
+			!strings.Contains(out, s.dataDir) {
 			t.Errorf("config print: %d %q", code, out)
 		}
 	}
 	var out bytes.Buffer
-	if code := run(t.Context(), []string{"version"}, &out, &out); code != 0 || !strings.HasPrefix(out.String(), "harness ") {
+	if code := run(t.Context(), []string{"version"}, &out, &out); code != 0 ||
+		!strings.HasPrefix(out.String(), "harness ") {
 		t.Errorf("version: %d %q", code, out.String())
 	}
 	named := out.String()
@@ -123,8 +143,8 @@ func TestSmallCommandsTellWhatTheyAreAskedFor(t *testing.T) {
 	}
 }
 
-// A container's health check finds a server that listens on every address; liveness and readiness need no token, and readiness is about
-// runtimes, too.
+// A container's health check finds a server that listens on every address; liveness and readiness need no token, and
+// readiness is about runtimes, too.
 func TestHealthcheckTellsWhetherThereIsARuntime(t *testing.T) {
 	t.Parallel()
 	for codex, want := range map[string]int{"": http.StatusOK, "CODEX_BIN=/nowhere/codex": http.StatusServiceUnavailable} {
@@ -137,7 +157,8 @@ func TestHealthcheckTellsWhetherThereIsARuntime(t *testing.T) {
 		check := func() (int, string) { return s.command("healthcheck", "--host", "0.0.0.0", "--port", port) }
 		if want == http.StatusOK {
 			server.eventually("it is ready", func() bool { code, _ := check(); return code == 0 })
-		} else if code, out := check(); code != 1 || !strings.Contains(out, "no runtime is available") || strings.Count(out, "\n") != 1 {
+		} else if code, out := check(); code != 1 || !strings.Contains(out, "no runtime is available") || strings.Count(out,
+			"\n") != 1 {
 			t.Errorf("healthcheck: %d %q", code, out)
 		}
 		for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": want, "/api/ready": want} {
@@ -149,7 +170,8 @@ func TestHealthcheckTellsWhetherThereIsARuntime(t *testing.T) {
 			if err := errors.Join(err, answer.Body.Close()); err != nil {
 				t.Fatal(err)
 			}
-			if answer.StatusCode != want || path != "/healthz" && !strings.Contains(string(body), `"store":{"ready":true},"runtimes":[{"name":"codex","state":"`) {
+			if answer.StatusCode != want || path != "/healthz" &&
+				!strings.Contains(string(body), `"store":{"ready":true},"runtimes":[{"name":"codex","state":"`) {
 				t.Errorf("%s without the token: %d %s", path, answer.StatusCode, body)
 			}
 		}

@@ -43,7 +43,8 @@ func newLogin() *cobra.Command {
 	return cmd
 }
 
-// becomeCodex replaces this process, so that terminal, signals and exit code are codex's own. It returns on failure only.
+// becomeCodex replaces this process, so that terminal, signals and exit code are codex's own. It returns on failure
+// only.
 func becomeCodex(cmd *cobra.Command, args []string) error {
 	cfg, err := loadConfig(cmd.Flags())
 	if err != nil {
@@ -57,7 +58,8 @@ func becomeCodex(cmd *cobra.Command, args []string) error {
 	if cfg.CodexHome != "" {
 		env = append(env, "CODEX_HOME="+cfg.CodexHome)
 	}
-	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, append([]string{"codex"}, args...), env)) //nolint:gosec // what the operator named
+	return fmt.Errorf("start %s: %w", path,
+		syscall.Exec(path, append([]string{"codex"}, args...), env)) //nolint:gosec // what the operator named
 }
 
 // isServerSecret tells what codex is not given: what is secret here, but for its own key.
@@ -68,7 +70,8 @@ func isServerSecret(assignment string) bool {
 	})
 }
 
-// codexBin is CODEX_BIN; where nobody names one and there is none on PATH it is the one beside this program, which `make run` puts there.
+// codexBin is CODEX_BIN; where nobody names one and there is none on PATH it is the one beside this program, which
+// `make run` puts there.
 func codexBin(cfg *config.Config) string {
 	if cfg.Source("CODEX_BIN") != config.SourceDefault {
 		return cfg.CodexBin

@@ -11,7 +11,8 @@ import (
 	"harness/internal/codextest"
 )
 
-// The codex of `make run` is on nobody's PATH: it lies beside the program, which finds it, and logs in with the home that servers use.
+// The codex of `make run` is on nobody's PATH: it lies beside the program, which finds it, and logs in with the home
+// that servers use.
 func TestTheCodexBesideTheProgramIsFound(t *testing.T) {
 	t.Parallel()
 	folder, home := t.TempDir(), t.TempDir()
@@ -24,19 +25,22 @@ func TestTheCodexBesideTheProgramIsFound(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	if out, err := harness("", "codex", "--", "--version"); err == nil || !strings.Contains(out, "CODEX_BIN") || strings.Count(out, "\n") != 1 {
+	if out, err := harness("", "codex", "--", "--version"); err == nil || !strings.Contains(out, "CODEX_BIN") ||
+		strings.Count(out, "\n") != 1 {
 		t.Errorf("without codex it says %q, %v", out, err)
 	}
 	if err := os.Symlink(codextest.Binary(t, codextest.Default), filepath.Join(folder, "codex")); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := harness("", "codex", "--", "--version"); err != nil || !strings.Contains(out, codextest.Number(t, codextest.Default)) {
+	if out, err := harness("", "codex", "--", "--version"); err != nil ||
+		!strings.Contains(out, codextest.Number(t, codextest.Default)) {
 		t.Errorf("harness codex: %q, %v", out, err)
 	}
 	if out, err := harness("sk-a-key-of-the-test", "login", "--", "--with-api-key"); err != nil {
 		t.Errorf("harness login: %q, %v", out, err)
 	}
-	if text, err := os.ReadFile(filepath.Join(home, "auth.json")); err != nil || !strings.Contains(string(text), "sk-a-key-of-the-test") {
+	if text, err := os.ReadFile(filepath.Join(home, "auth.json")); err != nil ||
+		!strings.Contains(string(text), "sk-a-key-of-the-test") {
 		t.Errorf("no login is kept: %v", err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 const compatibilityPage = "../../docs/compatibility.md"
 
-// The page tells what the router and the contract test's tables tell, and there are few enough deliberate differences to defend each.
+// The page tells what the router and the contract test's tables tell, and there are few enough deliberate differences
+// to defend each.
 func TestTheCompatibilityPageIsCurrent(t *testing.T) {
 	t.Parallel()
 	served := map[contract.Operation]bool{}

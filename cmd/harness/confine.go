@@ -58,8 +58,8 @@ type confinement struct {
 	env   []string
 }
 
-// confinement decides what runtimes may not see, and tells in one line when it cannot be kept from them. An error is a setting that cannot
-// be obeyed.
+// confinement decides what runtimes may not see, and tells in one line when it cannot be kept from them. An error is a
+// setting that cannot be obeyed.
 func (s *Server) confinement(ctx context.Context) (confinement, error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -84,22 +84,27 @@ func (s *Server) confinement(ctx context.Context) (confinement, error) {
 	return c, nil
 }
 
-// canHide tells how this machine lets files be hidden from runtimes (see confine.Probe). An error is that it does not, and why.
+// canHide tells how this machine lets files be hidden from runtimes (see confine.Probe). An error is that it does not,
+// and why.
 func canHide(ctx context.Context, cfg *config.Config, data, workspace, own string) (userNamespace bool, err error) {
 	if !cfg.RuntimeDetach && os.Geteuid() != 0 {
-		return false, fmt.Errorf("%w: HARNESS_RUNTIME_DETACH=false, and only root can do it without a shim", confine.ErrUnsupported)
+		return false, fmt.Errorf("%w: HARNESS_RUNTIME_DETACH=false, and only root can do it without a shim",
+			confine.ErrUnsupported)
 	}
 	if within(data, workspace) {
-		return false, fmt.Errorf("%w: agents work in the data directory %s; set DATA_DIR to a folder of its own", confine.ErrUnsupported, data)
+		return false, fmt.Errorf("%w: agents work in the data directory %s; set DATA_DIR to a folder of its own",
+			confine.ErrUnsupported, data)
 	}
 	userNamespace, err = confine.Probe(ctx, []string{own, tryConfineCommand})
 	if err == nil && userNamespace && cfg.RuntimeUser != "" {
-		err = fmt.Errorf("%w: HARNESS_RUNTIME_USER is set and this container lets no program hide files without a user namespace", confine.ErrUnsupported)
+		err = fmt.Errorf("%w: HARNESS_RUNTIME_USER is set and this container lets no program hide files without a user namespace",
+			confine.ErrUnsupported)
 	}
 	return userNamespace, err
 }
 
-// hide plans what runtimes do not see: the data directory and the server's settings. Of the data directory stays what they need.
+// hide plans what runtimes do not see: the data directory and the server's settings. Of the data directory stays what
+// they need.
 func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error {
 	data, err := realPath(s.dir.path)
 	if err != nil {
@@ -132,7 +137,8 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 	if plan.Protect, err = s.protectedRoots(); err != nil {
 		return err
 	}
-	// Made when it is not there yet: an agent must not be the one who makes it. Where nothing can be kept, nothing is consented to.
+	// Made when it is not there yet: an agent must not be the one who makes it. Where nothing can be kept, nothing is
+	// consented to.
 	if folder, err := s.consents.store.MakeFolder(); err != nil {
 		s.log.Warn().Err(err).Msg("nothing can be consented to here, but with --trust")
 	} else if path, err := realPath(folder); err == nil {
@@ -144,7 +150,8 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 // exposure says in words what agents can read of the server's where files cannot be hidden from them.
 func (c *confinement) exposure(dataDir string) string {
 	if info, err := os.Stat(dataDir); c.plan.User && (err != nil || info.Mode().Perm()&0o077 == 0) {
-		return "the server's files cannot be hidden from agents on this machine; its data directory is closed to their user, its settings may not be"
+		return "the server's files cannot be hidden from agents on this machine; its data directory is closed to their " +
+			"user, its settings may not be"
 	}
 	return "agents can read the server's data directory and settings on this machine"
 }
@@ -155,7 +162,8 @@ func (c *confinement) becomeUser(name, dataDir string) error {
 		return nil
 	}
 	if os.Geteuid() != 0 {
-		return errors.New("HARNESS_RUNTIME_USER is set, but only root can start a program as another user: unset it, or start the server as root")
+		return errors.New(
+			"HARNESS_RUNTIME_USER is set, but only root can start a program as another user: unset it, or start the server as root")
 	}
 	account, err := user.Lookup(name)
 	if err != nil {
@@ -175,7 +183,9 @@ func (c *confinement) becomeUser(name, dataDir string) error {
 	}
 	if info, err := os.Stat(dataDir); err == nil {
 		if file, ok := info.Sys().(*syscall.Stat_t); ok && file.Uid == numbers[0] {
-			return fmt.Errorf("HARNESS_RUNTIME_USER: %s owns the data directory %s and could read all that is in it: chown -R root: %s", name, dataDir, dataDir)
+			return fmt.Errorf(
+				"HARNESS_RUNTIME_USER: %s owns the data directory %s and could read all that is in it: chown -R root: %s", name,
+				dataDir, dataDir)
 		}
 	}
 	c.plan.User, c.plan.UID, c.plan.GID, c.plan.Groups = true, numbers[0], numbers[1], numbers[2:]

@@ -53,7 +53,8 @@ func (c *contractTarget) Restart() error {
 	return nil
 }
 
-// KillRuntime kills codex and waits until the supervisor has a new one, so that what follows does not depend on how fast that is.
+// KillRuntime kills codex and waits until the supervisor has a new one, so that what follows does not depend on how
+// fast that is.
 func (c *contractTarget) KillRuntime() error {
 	_, before := c.server.call(http.MethodGet, "/api/health", nil)
 	pid, err := strconv.Atoi(text(before, "codex", "pid"))
@@ -88,7 +89,8 @@ func newContractTarget(t *testing.T, topic contract.Topic) (*contractTarget, []c
 		t.Fatal(err)
 	}
 	lab, work := t.TempDir(), t.TempDir()
-	places := []contract.Place{{Placeholder: "{{LAB}}", Folder: lab}, {Placeholder: "{{HOME}}", Folder: filepath.Join(lab, "home")}}
+	places := []contract.Place{{Placeholder: "{{LAB}}", Folder: lab},
+		{Placeholder: "{{HOME}}", Folder: filepath.Join(lab, "home")}}
 	s := newSite(t)
 	home := ""
 	for _, assignment := range s.env {
@@ -96,7 +98,8 @@ func newContractTarget(t *testing.T, topic contract.Topic) (*contractTarget, []c
 			home = value
 		}
 	}
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), fmt.Appendf(nil, recordedCodexConfig, s.model.URL()), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), fmt.Appendf(nil, recordedCodexConfig, s.model.URL()),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Join(lab, "home/w"), 0o700); err != nil {
@@ -128,11 +131,12 @@ func newContractTarget(t *testing.T, topic contract.Topic) (*contractTarget, []c
 	target := &contractTarget{site: s}
 	target.server = s.start()
 	target.server.waitRuntime()
-	return target, append([]contract.Place{{Placeholder: "{{WORK}}", Folder: work}, {Placeholder: "{{ROOT}}", Folder: s.workspace}, {Placeholder: "{{CODEX_HOME}}", Folder: home}}, places...)
+	return target, append([]contract.Place{{Placeholder: "{{WORK}}", Folder: work},
+		{Placeholder: "{{ROOT}}", Folder: s.workspace}, {Placeholder: "{{CODEX_HOME}}", Folder: home}}, places...)
 }
 
-// The contract: every recorded exchange of a codex-manager client has the same answer here, but for the table of deliberate
-// differences.
+// The contract: every recorded exchange of a codex-manager client has the same answer here, but for the table of
+// deliberate differences.
 func TestTheRecordedContractHolds(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -159,7 +163,8 @@ func TestTheRecordedContractHolds(t *testing.T) {
 			lines[topic.Name] = report.Line()
 			mu.Unlock()
 			if dir := os.Getenv("HARNESS_CONTRACT_REPORT"); dir != "" {
-				text := report.Details(contract.Different) + "\n=== not served\n" + report.Details(contract.NotServed) + "\n=== deliberate\n" + report.Details(contract.Deliberate)
+				text := report.Details(contract.Different) + "\n=== not served\n" + report.Details(contract.NotServed) +
+					"\n=== deliberate\n" + report.Details(contract.Deliberate)
 				if err := os.WriteFile(filepath.Join(dir, topic.Name+".txt"), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}

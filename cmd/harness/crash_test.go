@@ -16,8 +16,9 @@ import (
 // recoveryBound is how soon after its start a server has told clients what its predecessor's death ended.
 const recoveryBound = 2 * time.Second
 
-// A server killed with SIGKILL in the middle of a turn that waits for an approval, with codex as its own child: the next one says that the
-// turn was interrupted and the approval has expired, a client that resumes misses nothing, and the next message goes on in the same thread.
+// A server killed with SIGKILL in the middle of a turn that waits for an approval, with codex as its own child: the
+// next one says that the turn was interrupted and the approval has expired, a client that resumes misses nothing, and
+// the next message goes on in the same thread.
 func TestAServerKilledInATurnIsRecovered(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start()
@@ -49,7 +50,8 @@ func TestAServerKilledInATurnIsRecovered(t *testing.T) {
 		if last := seen[len(seen)-1].Pos; resumed.all()[2].Pos <= last {
 			t.Errorf("position %d came again after %d", resumed.all()[2].Pos, last)
 		}
-		server.want(http.StatusNotFound, http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"})
+		server.want(http.StatusNotFound, http.MethodPost, "/api/approvals/"+approval+"/decision",
+			object{"decision": "accept"})
 		if listed := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any); len(listed) != 0 {
 			t.Errorf("still pending: %v", listed)
 		}
@@ -57,7 +59,8 @@ func TestAServerKilledInATurnIsRecovered(t *testing.T) {
 			t.Fatalf("the next turn ended %s", status)
 		}
 		entries := server.transcript(session)
-		if entries[0]["content"] != "MOCK_CMD[touch never.txt]" || entry(t, entries, "agentMessage")["content"] != "still here" {
+		if entries[0]["content"] != "MOCK_CMD[touch never.txt]" ||
+			entry(t, entries, "agentMessage")["content"] != "still here" {
 			t.Errorf("the thread did not go on: %v", entries)
 		}
 		if _, err := os.Stat(filepath.Join(s.workspace, "never.txt")); err == nil {
@@ -67,8 +70,8 @@ func TestAServerKilledInATurnIsRecovered(t *testing.T) {
 	}, direct())
 }
 
-// Codex itself is killed in the middle of a turn: it is restarted, its turn is interrupted, its approval expires, and the next message
-// resumes the thread.
+// Codex itself is killed in the middle of a turn: it is restarted, its turn is interrupted, its approval expires, and
+// the next message resumes the thread.
 func TestCodexKilledInATurnIsRestarted(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start()
@@ -81,7 +84,8 @@ func TestCodexKilledInATurnIsRestarted(t *testing.T) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		if expired := events.waitType("approval_resolved").payload(); expired["approvalId"] != approval || expired["status"] != "expired" {
+		if expired := events.waitType("approval_resolved").payload(); expired["approvalId"] != approval ||
+			expired["status"] != "expired" {
 			t.Errorf("the approval ended as %v", expired)
 		}
 		if status := events.waitTurn(turn); status != "interrupted" {
@@ -95,7 +99,8 @@ func TestCodexKilledInATurnIsRestarted(t *testing.T) {
 		// Nobody allowed the command, so no tool has run: the turn is offered to be tried again, and asks again.
 		again := server.tryAgain(session, turn)
 		server.eventually("it asks again", func() bool { return len(server.approvals(session)) == 1 })
-		server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(server.approvals(session)[0], "approvalId")+"/decision", object{"decision": "accept"})
+		server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(server.approvals(session)[0], "approvalId")+
+			"/decision", object{"decision": "accept"})
 		if status := events.waitTurn(again); status != "completed" {
 			t.Errorf("the next turn ended %s", status)
 		}
@@ -111,7 +116,8 @@ func (i *instance) tryAgain(session, turn string) string {
 	if offered := text(read, "session", "retryableTurnId"); offered != turn {
 		i.t.Errorf("%q is offered to be tried again, not %s", offered, turn)
 	}
-	return text(i.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/turns/"+turn+"/retry", nil), "turnId")
+	return text(i.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/turns/"+turn+"/retry", nil),
+		"turnId")
 }
 
 func (i *instance) approvals(session string) []any {
@@ -148,8 +154,8 @@ func TestOneServerPerDataDirectory(t *testing.T) {
 	s.start().stop()
 }
 
-// The gap-free journal and every acknowledged write survive kills at random moments (see upserts_test.go); here the engines' stores are
-// looked at after an ordinary stop in the middle of a turn.
+// The gap-free journal and every acknowledged write survive kills at random moments (see upserts_test.go); here the
+// engines' stores are looked at after an ordinary stop in the middle of a turn.
 func TestAGracefulStopInATurnLeavesNothingOpen(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -166,7 +172,8 @@ func TestAGracefulStopInATurnLeavesNothingOpen(t *testing.T) {
 			server.stop()
 			s.requireNoOrphans() // the shim is gone, too
 			<-events.ended
-			if !strings.Contains(fmt.Sprint(events.err), "1012") && !strings.Contains(fmt.Sprint(events.err), "StatusServiceRestart") {
+			if !strings.Contains(fmt.Sprint(events.err), "1012") &&
+				!strings.Contains(fmt.Sprint(events.err), "StatusServiceRestart") {
 				t.Errorf("the socket was closed with %v, want 1012", events.err)
 			}
 			seen := events.all()

@@ -36,7 +36,8 @@ func TestAServerDoesNotStartOverWithAnEmptiedDatabase(t *testing.T) {
 			t.Fatalf("%s: the server goes on:\n%s", name, refused.logTail())
 		}
 		log := refused.logTail()
-		if code := refused.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(log, "is "+name) || !strings.Contains(log, "put back a backup") {
+		if code := refused.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(log, "is "+name) ||
+			!strings.Contains(log, "put back a backup") {
 			t.Errorf("%s: the server ended with %d:\n%s", name, code, log)
 		}
 		for _, command := range []string{"migrate", "doctor"} {

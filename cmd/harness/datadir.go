@@ -47,7 +47,8 @@ func lockDataDir(path string) (*os.File, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = lock.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("another harness is already using the data directory %s: stop it, or give this one its own DATA_DIR", path)
+			return nil, fmt.Errorf(
+				"another harness is already using the data directory %s: stop it, or give this one its own DATA_DIR", path)
 		}
 		return nil, fmt.Errorf("lock the data directory %s: %w", path, err)
 	}
@@ -74,7 +75,8 @@ func readNodeID(path string) (string, error) {
 	return id, nil
 }
 
-// place names the file that is locked, among all files of all machines since they were started; "" where that cannot be told.
+// place names the file that is locked, among all files of all machines since they were started; "" where that cannot be
+// told.
 func (d *dataDir) place() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"harness/internal/dbtest"
 )
 
-// SE-10, SE-11: 64 deciders on one approval: one wins, the others are told who did, and the runtime gets exactly one answer.
+// SE-10, SE-11: 64 deciders on one approval: one wins, the others are told who did, and the runtime gets exactly one
+// answer.
 func TestOneOf64DecidersWins(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

@@ -38,8 +38,9 @@ func (s *site) threadFiles(id string) (files []string) {
 	return files
 }
 
-// A frozen codex keeps nobody from deleting chats: one in which a turn runs, and all of a project at once. Who deletes is answered within
-// 10 s, the chats are gone for good, and codex deletes them when it goes on, after a restart of the server too.
+// A frozen codex keeps nobody from deleting chats: one in which a turn runs, and all of a project at once. Who deletes
+// is answered within 10 s, the chats are gone for good, and codex deletes them when it goes on, after a restart of the
+// server too.
 func TestAFrozenCodexKeepsNoChatFromBeingDeleted(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -47,7 +48,8 @@ func TestAFrozenCodexKeepsNoChatFromBeingDeleted(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, withEngine(engine))
 			server := s.start()
-			project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project", "projectId")
+			project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project",
+				"projectId")
 			var chats []string
 			for i := range 4 {
 				chat := server.createSession(nil)
@@ -95,7 +97,8 @@ func TestAFrozenCodexKeepsNoChatFromBeingDeleted(t *testing.T) {
 				}
 			})
 			within("deleting a chat nobody knows", func() {
-				if status, answer := server.call(http.MethodDelete, "/api/sessions/019a0000-0000-7000-8000-000000000000", nil); status == http.StatusOK {
+				if status, answer := server.call(http.MethodDelete, "/api/sessions/019a0000-0000-7000-8000-000000000000",
+					nil); status == http.StatusOK {
 					t.Errorf("answered %v", answer)
 				}
 			})
@@ -121,7 +124,8 @@ func TestAFrozenCodexKeepsNoChatFromBeingDeleted(t *testing.T) {
 				return true
 			})
 			gone(server)
-			if answer := server.want(http.StatusOK, http.MethodGet, "/api/sessions?includeSystemOwned=true", nil); len(answer["data"].([]any)) != 0 {
+			if answer := server.want(http.StatusOK, http.MethodGet, "/api/sessions?includeSystemOwned=true", nil); len(
+				answer["data"].([]any)) != 0 {
 				t.Errorf("listed %v", answer["data"])
 			}
 			server.stop()

@@ -12,8 +12,8 @@ import (
 	"harness/journal"
 )
 
-// grown are the texts some frames make, by the rule clients are given, and the frames that are no part of a text. A text is named by its
-// frames' type, method and item.
+// grown are the texts some frames make, by the rule clients are given, and the frames that are no part of a text. A
+// text is named by its frames' type, method and item.
 func grown(t *testing.T, frames []frame) (texts map[string]string, others []frame) {
 	t.Helper()
 	units := map[string][]uint16{}
@@ -39,7 +39,8 @@ func grown(t *testing.T, frames []frame) (texts map[string]string, others []fram
 // delta is the text a frame adds to and what it adds.
 func (f frame) delta() (name, delta string) {
 	payload := f.payload()
-	return f.Type + " " + text(payload, "method") + " " + text(payload, "params", "itemId"), text(payload, "params", "delta")
+	return f.Type + " " + text(payload, "method") + " " + text(payload, "params", "itemId"),
+		text(payload, "params", "delta")
 }
 
 // requireSameTexts: completed items have the same text, others may have grown further for one of two clients.

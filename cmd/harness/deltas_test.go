@@ -18,8 +18,8 @@ const (
 	gatherTime = 50 * time.Millisecond
 )
 
-// A model streams hundreds of words a second: who listens gets each of them before it is stored, once, while the journal holds a few joined
-// events; who hangs up at random moments, or comes late, ends with the same text.
+// A model streams hundreds of words a second: who listens gets each of them before it is stored, once, while the
+// journal holds a few joined events; who hangs up at random moments, or comes late, ends with the same text.
 func TestDeltasComeAtOnceAndAreStoredJoined(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -82,7 +82,8 @@ func TestDeltasComeAtOnceAndAreStoredJoined(t *testing.T) {
 			}
 			late := r.server.follow("after=0")
 			late.waitTurn(turn)
-			for name, frames := range map[string][]frame{"flaky": flaky[0], "flaky, no filter": flaky[1], "late": late.all(), "steady": positioned.all()} {
+			for name, frames := range map[string][]frame{"flaky": flaky[0], "flaky, no filter": flaky[1], "late": late.all(),
+				"steady": positioned.all()} {
 				texts, _ := grown(t, frames)
 				for _, kind := range []string{"notification ", "app_server.item.agent_message.delta "} {
 					if got := texts[kind+agentDelta+" "+item]; got != want {
@@ -95,8 +96,8 @@ func TestDeltasComeAtOnceAndAreStoredJoined(t *testing.T) {
 	}
 }
 
-// The server is killed in the middle of the words and goes on with the same codex: clients that resume have the text once, and so has the
-// journal.
+// The server is killed in the middle of the words and goes on with the same codex: clients that resume have the text
+// once, and so has the journal.
 func TestDeltasSurviveKills(t *testing.T) {
 	t.Parallel()
 	for n, engine := range dbtest.Engines() {
@@ -164,7 +165,8 @@ func completedText(t *testing.T, frames []frame) (item, whole string) {
 	t.Helper()
 	for _, f := range frames {
 		payload := f.payload()
-		if f.Type == "notification" && text(payload, "method") == "item/completed" && text(payload, "params", "item", "type") == "agentMessage" {
+		if f.Type == "notification" && text(payload, "method") == "item/completed" &&
+			text(payload, "params", "item", "type") == "agentMessage" {
 			return text(payload, "params", "item", "id"), text(payload, "params", "item", "text")
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // descriptorReserve is what the process needs beside connections: the store, runtimes, extensions, logs.
 const descriptorReserve = 256
 
-// warnOfDescriptors tells when the limits of connections promise more than the system gives. Go has raised the soft limit already.
+// warnOfDescriptors tells when the limits of connections promise more than the system gives. Go has raised the soft
+// limit already.
 func warnOfDescriptors(limits config.Limits, log zerolog.Logger) {
 	var allowed syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &allowed); err != nil {
@@ -20,6 +21,7 @@ func warnOfDescriptors(limits config.Limits, log zerolog.Logger) {
 	need := uint64(limits.HTTPConnections + limits.Streams + descriptorReserve) //nolint:gosec // settings are not negative
 	if allowed.Cur < need {
 		log.Warn().Uint64("open_files", allowed.Cur).Uint64("needed", need).
-			Msg("the limit of open files is lower than the limits of connections need: raise it (ulimit -n, LimitNOFILE=) or lower HARNESS_WS_MAX_CONNECTIONS")
+			Msg("the limit of open files is lower than the limits of connections need: raise it (ulimit -n, LimitNOFILE=) " +
+				"or lower HARNESS_WS_MAX_CONNECTIONS")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"harness/runtime/process/shim"
 )
 
-// diesAsking has a server killed after it wrote a message's turn/start and before codex, which is frozen, answered it. It returns the next
-// server, the session and codex's process id.
+// diesAsking has a server killed after it wrote a message's turn/start and before codex, which is frozen, answered it.
+// It returns the next server, the session and codex's process id.
 func (s *site) diesAsking(message string) (server *instance, session string, codexPID int) {
 	s.t.Helper()
 	server = s.start()
@@ -53,7 +53,8 @@ func (i *instance) entries(session, entryType string) (found []object) {
 	return found
 }
 
-// The server is killed between a request and its answer. codex answers the next one: the turn runs, once, and the call is settled.
+// The server is killed between a request and its answer. codex answers the next one: the turn runs, once, and the call
+// is settled.
 func TestACallOfADeadServerIsSettledByWhatCodexSays(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -84,7 +85,8 @@ func TestACallOfADeadServerIsSettledByWhatCodexSays(t *testing.T) {
 	}
 }
 
-// The same, but codex dies before it answers: the session says that there was no answer, nothing is repeated, and the next message works.
+// The same, but codex dies before it answers: the session says that there was no answer, nothing is repeated, and the
+// next message works.
 func TestACallOfADeadServerWithoutAnAnswerIsReported(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -99,7 +101,8 @@ func TestACallOfADeadServerWithoutAnAnswerIsReported(t *testing.T) {
 			told := events.wait("the report", func(f frame) bool {
 				return f.Type == "transcript_updated" && text(f.payload(), "type") == "runtime.unanswered"
 			}).payload()
-			if content := text(told, "entry", "content"); !strings.Contains(content, "turn/start") || text(told, "entry", "status") != "error" {
+			if content := text(told, "entry", "content"); !strings.Contains(content, "turn/start") ||
+				text(told, "entry", "status") != "error" {
 				t.Errorf("the session says %v", told)
 			}
 			server.waitRuntime()

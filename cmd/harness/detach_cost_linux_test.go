@@ -23,9 +23,9 @@ const (
 	addedBudget = 200 * time.Microsecond
 )
 
-// A shim of the program as it is shipped is small while lines pass, and slows them little. Both figures are of cat, which answers every line
-// with the same one: as a child and behind a shim, in turns. The machine is shared, and the kernel maps a page of the program with as many of
-// its neighbours as it finds: of three shims the best one counts.
+// A shim of the program as it is shipped is small while lines pass, and slows them little. Both figures are of cat,
+// which answers every line with the same one: as a child and behind a shim, in turns. The machine is shared, and the
+// kernel maps a page of the program with as many of its neighbours as it finds: of three shims the best one counts.
 func TestWhatAShimCosts(t *testing.T) {
 	s := newSite(t)
 	host := shim.Host{RunDir: runDir(s.dataDir), Command: []string{build(t, "../..", "cost"), "shim"}, Version: "cost"}
@@ -39,13 +39,15 @@ func TestWhatAShimCosts(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("a line and its answer take %v longer, want at most %v; the shim had %d KiB resident, want at most %d", added, 2*addedBudget, most, shimBudget)
+	t.Errorf("a line and its answer take %v longer, want at most %v; the shim had %d KiB resident, want at most %d", added,
+		2*addedBudget, most, shimBudget)
 }
 
 // shimCost is how much longer a line and its answer take through a shim, and how many KiB that had resident at most.
 func shimCost(t *testing.T, host shim.Host, mark string) (longer time.Duration, most int) {
 	t.Helper()
-	a, err := host.Spawn(t.Context(), shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: "cost", Path: "/bin/cat", Mark: mark}, os.Environ(), nil)
+	a, err := host.Spawn(t.Context(), shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: "cost",
+		Path: "/bin/cat", Mark: mark}, os.Environ(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

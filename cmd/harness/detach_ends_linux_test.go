@@ -25,7 +25,8 @@ func (s *site) shim() shim.Found {
 	return found[0]
 }
 
-// The shim itself is killed: codex is gone with it, the approval expires and the turn is interrupted, within 2 s; the next message goes on.
+// The shim itself is killed: codex is gone with it, the approval expires and the turn is interrupted, within 2 s; the
+// next message goes on.
 func TestAKilledShimEndsItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -42,7 +43,8 @@ func TestAKilledShimEndsItsTurn(t *testing.T) {
 			if err := syscall.Kill(s.shim().State.PID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			if expired := events.waitType("approval_resolved").payload(); expired["approvalId"] != approval || expired["status"] != "expired" {
+			if expired := events.waitType("approval_resolved").payload(); expired["approvalId"] != approval ||
+				expired["status"] != "expired" {
 				t.Errorf("the approval ended as %v", expired)
 			}
 			if status := events.waitTurn(turn); status != "interrupted" {
@@ -66,7 +68,8 @@ func TestAKilledShimEndsItsTurn(t *testing.T) {
 	}
 }
 
-// The shim and the server die together: the next server reads what the dead shim's codex said last, and then ends the turn.
+// The shim and the server die together: the next server reads what the dead shim's codex said last, and then ends the
+// turn.
 func TestServerAndShimDieTogether(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -207,8 +210,8 @@ func TestTheGraceEndsALonelyRuntime(t *testing.T) {
 	server.stop()
 }
 
-// The shim can write no more, and will not be able to (a file size limit): codex is stopped, the session says why, and what was acknowledged
-// is there.
+// The shim can write no more, and will not be able to (a file size limit): codex is stopped, the session says why, and
+// what was acknowledged is there.
 func TestASpoolThatCannotBeWrittenEndsTheTurnWithItsReason(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -248,23 +251,28 @@ func TestOperatorsSeeAndStopRuntimes(t *testing.T) {
 	}
 	f := s.shim()
 	code, out := s.command("runtimes", "list")
-	if code != 0 || !strings.Contains(out, f.Generation) || !strings.Contains(out, "attached") || !strings.Contains(out, strconv.Itoa(f.State.RuntimePID)) {
+	if code != 0 || !strings.Contains(out, f.Generation) || !strings.Contains(out, "attached") ||
+		!strings.Contains(out, strconv.Itoa(f.State.RuntimePID)) {
 		t.Errorf("list: %d %s", code, out)
 	}
 	_, health := server.call(http.MethodGet, "/api/health", nil)
-	if named := text(health, "codex", "shim", "pid"); named != strconv.Itoa(f.State.PID) || text(health, "codex", "shim", "servers") != "1" {
+	if named := text(health, "codex", "shim", "pid"); named != strconv.Itoa(f.State.PID) ||
+		text(health, "codex", "shim", "servers") != "1" {
 		t.Errorf("health names the shim %v", health["codex"])
 	}
 	metrics := server.metrics()
-	for _, line := range []string{"harness_runtime_shims 1\n", "harness_runtime_orphans 0\n", "harness_runtime_spool_bytes "} {
+	for _, line := range []string{"harness_runtime_shims 1\n", "harness_runtime_orphans 0\n",
+		"harness_runtime_spool_bytes "} {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("no %q in the metrics", line)
 		}
 	}
-	if code, out := s.command("runtimes", "stop", "nobody"); code == 0 || !strings.Contains(out, "there is no runtime nobody") {
+	if code, out := s.command("runtimes", "stop", "nobody"); code == 0 ||
+		!strings.Contains(out, "there is no runtime nobody") {
 		t.Errorf("stop of an unknown one: %d %s", code, out)
 	}
-	if code, out := s.command("runtimes", "stop", f.Generation); code != 0 || !strings.Contains(out, "stopped "+f.Generation) {
+	if code, out := s.command("runtimes", "stop", f.Generation); code != 0 ||
+		!strings.Contains(out, "stopped "+f.Generation) {
 		t.Errorf("stop: %d %s", code, out)
 	}
 	if status := events.waitTurn(turn); status != "interrupted" {

@@ -18,7 +18,8 @@ import (
 	"harness/journal"
 )
 
-// The turn of the kill test: one approval, then a token every 50 ms, and no end before the last kill, however long the kills take.
+// The turn of the kill test: one approval, then a token every 50 ms, and no end before the last kill, however long the
+// kills take.
 const (
 	killTokens = 500
 	killCount  = 20
@@ -28,9 +29,9 @@ func killMessage(file string) string {
 	return fmt.Sprintf("MOCK_CMD[echo once >> %s] MOCK_SLOW[%d,50] MOCK_HOLD[end]", file, killTokens)
 }
 
-// The server is killed 20 times at random moments of one turn and started again each time. At the end everything is as if nothing had
-// happened: the transcript equals that of an undisturbed run, the approval was answered once, no line was taken in twice or lost, and the
-// journal has no gap.
+// The server is killed 20 times at random moments of one turn and started again each time. At the end everything is as
+// if nothing had happened: the transcript equals that of an undisturbed run, the approval was answered once, no line
+// was taken in twice or lost, and the journal has no gap.
 func TestTwentyKillsInOneTurnLeaveNoTrace(t *testing.T) {
 	t.Parallel()
 	requireNoTrace(t, func(t *testing.T) (entries, frames []string) { return newSite(t).undisturbed() },
@@ -61,7 +62,8 @@ func requireNoTrace(t *testing.T, undisturbed func(*testing.T) (entries, frames 
 	})
 	for n, engine := range engines {
 		if !slices.Equal(got[n].entries, want.entries) {
-			t.Errorf("%s: the transcript is\n%s\nwant\n%s", engine, strings.Join(got[n].entries, "\n"), strings.Join(want.entries, "\n"))
+			t.Errorf("%s: the transcript is\n%s\nwant\n%s", engine, strings.Join(got[n].entries, "\n"),
+				strings.Join(want.entries, "\n"))
 		}
 		if !slices.Equal(got[n].frames, want.frames) {
 			t.Errorf("%s: %d frames of the turn, want %d: %s", engine, len(got[n].frames), len(want.frames),
@@ -112,7 +114,8 @@ func (s *site) killed(random *rand.Rand) (entries, frames []string) {
 		server = s.start()
 		if kill == 4 {
 			// Whether the decision was stored is open; it is taken once.
-			server.try(http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"}) //nolint:errcheck // checked by its effect
+			server.try(http.MethodPost, "/api/approvals/"+approval+"/decision",
+				object{"decision": "accept"}) //nolint:errcheck // checked by its effect
 		}
 	}
 	s.model.Release("end")
@@ -143,7 +146,9 @@ func (i *instance) decide(approval string) {
 }
 
 // Ids, times and places that differ from run to run.
-var varying = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|/[^" ]*/ran\.txt|"[A-Za-z]*(At|AtMs|Ms|processId|Path|cwd)": ?"?[^",}\n]*"?|_[0-9a-f_]+\b|[0-9]{3,}`)
+var varying = regexp.MustCompile(
+	`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|/[^" ` +
+		`]*/ran\.txt|"[A-Za-z]*(At|AtMs|Ms|processId|Path|cwd)": ?"?[^",}\n]*"?|_[0-9a-f_]+\b|[0-9]{3,}`)
 
 func plain(text string) string { return varying.ReplaceAllString(text, "?") }
 
@@ -156,7 +161,8 @@ func (s *site) plain(entries []object) []string {
 	return out
 }
 
-// frames are the frames of the session's items and turns in the journal, in order, without what varies; none may be there twice.
+// frames are the frames of the session's items and turns in the journal, in order, without what varies; none may be
+// there twice.
 func (s *site) frames(session string) []string {
 	s.t.Helper()
 	log := journal.New(dbtest.Connect(s.t, s.store()), journal.Options{})

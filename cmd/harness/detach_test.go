@@ -13,7 +13,8 @@ import (
 // direct makes a site whose runtimes are children of its servers.
 func direct() siteOption { return withEnv("HARNESS_RUNTIME_DETACH=false") }
 
-// The server is killed while a turn waits for an approval; the next one goes on with the same codex, the same turn and the same approval.
+// The server is killed while a turn waits for an approval; the next one goes on with the same codex, the same turn and
+// the same approval.
 func TestATurnOutlivesItsServer(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

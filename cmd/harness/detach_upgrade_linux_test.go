@@ -14,8 +14,9 @@ import (
 // before is the last commit of a release whose events are of schema version 1.
 const before = "546f21bb20f4bcaaf71dce4c6fd5b397cc01201d"
 
-// A turn begun under a server of before schema version 2 is finished under this one: the upgrade a user makes, store and shim protocol included.
-// What the old server told clients is replayed as the same bytes. What another protocol version means is shown in package shim.
+// A turn begun under a server of before schema version 2 is finished under this one: the upgrade a user makes, store
+// and shim protocol included. What the old server told clients is replayed as the same bytes. What another protocol
+// version means is shown in package shim.
 func TestAnUpgradeDoesNotKillTurns(t *testing.T) {
 	t.Parallel()
 	old := buildBefore(t)
@@ -32,7 +33,8 @@ func upgrade(s *site, old string) {
 	server := s.startBinary(old)
 	session := server.createSession(object{"approvalPolicy": "untrusted"})
 	live := server.follow("after=0&threadId=" + session)
-	if status := live.waitTurn(server.send(session, "MOCK_REASON MOCK_REPLY[Grüße <&> \u2028 end]")); status != "completed" {
+	if status := live.waitTurn(
+		server.send(session, "MOCK_REASON MOCK_REPLY[Grüße <&> \u2028 end]")); status != "completed" {
 		t.Errorf("the turn before ended %s", status)
 	}
 	file := filepath.Join(s.workspace, "upgraded.txt")

@@ -12,12 +12,14 @@ import (
 	"github.com/coder/websocket"
 )
 
-// browser is a page of an origin that talks to address. It returns what a write is answered and how the stream's handshake ends.
+// browser is a page of an origin that talks to address. It returns what a write is answered and how the stream's
+// handshake ends.
 func (i *instance) browser(address, origin string) (write *http.Response, stream int) {
 	i.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/api/projects", strings.NewReader(`{"name":"p"}`))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/api/projects",
+		strings.NewReader(`{"name":"p"}`))
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -30,7 +32,8 @@ func (i *instance) browser(address, origin string) (write *http.Response, stream
 	if err := write.Body.Close(); err != nil {
 		i.t.Fatal(err)
 	}
-	ws, response, err := websocket.Dial(ctx, address+"/api/stream", &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}, HTTPClient: i.client()})
+	ws, response, err := websocket.Dial(ctx, address+"/api/stream",
+		&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}, HTTPClient: i.client()})
 	if response == nil {
 		i.t.Fatal(err)
 	}
@@ -43,8 +46,8 @@ func (i *instance) browser(address, origin string) (write *http.Response, stream
 	return write, response.StatusCode
 }
 
-// devServer is the dev server of codex-manager's web UI as its settings make it: /api and the stream are passed on, under the server's own
-// name (changeOrigin) or under that which the browser uses.
+// devServer is the dev server of codex-manager's web UI as its settings make it: /api and the stream are passed on,
+// under the server's own name (changeOrigin) or under that which the browser uses.
 func (i *instance) devServer(changeOrigin bool) string {
 	i.t.Helper()
 	target, err := url.Parse(i.url)
@@ -61,8 +64,8 @@ func (i *instance) devServer(changeOrigin bool) string {
 	return proxy.URL
 }
 
-// The documented setup of codex-manager's web UI works: its dev server in front of this one, and a page of its that speaks to this one
-// itself. No other page does, and nobody when the operator says so.
+// The documented setup of codex-manager's web UI works: its dev server in front of this one, and a page of its that
+// speaks to this one itself. No other page does, and nobody when the operator says so.
 func TestTheWebUIsDevServer(t *testing.T) {
 	t.Parallel()
 	open := newSite(t).start()
@@ -90,17 +93,21 @@ func TestTheWebUIsDevServer(t *testing.T) {
 		write, stream := c.server.browser(c.address, c.origin)
 		refused := write.StatusCode == http.StatusForbidden && stream == http.StatusForbidden
 		taken := write.StatusCode != http.StatusForbidden && stream == http.StatusSwitchingProtocols
-		if readable := write.Header.Get("Access-Control-Allow-Origin"); taken != c.allowed || refused == c.allowed || (readable == c.origin) != c.allowed {
-			t.Errorf("a page of %s at %s: write %d (may read: %q), stream %d", c.origin, c.address, write.StatusCode, readable, stream)
+		if readable := write.Header.Get("Access-Control-Allow-Origin"); taken != c.allowed || refused == c.allowed ||
+			(readable == c.origin) != c.allowed {
+			t.Errorf("a page of %s at %s: write %d (may read: %q), stream %d", c.origin, c.address, write.StatusCode,
+				readable, stream)
 		}
 	}
 
 	preflight := map[string]string{"Origin": "http://localhost:5173", "Access-Control-Request-Method": "DELETE"}
-	if status, body := open.ask(http.MethodOptions, "/api/sessions/x", preflight); status != http.StatusNoContent || body != "" {
+	if status, body := open.ask(http.MethodOptions, "/api/sessions/x", preflight); status != http.StatusNoContent ||
+		body != "" {
 		t.Errorf("preflight: %d %s", status, body)
 	}
 	preflight["Origin"] = "http://localhost:5174"
-	if status, body := open.ask(http.MethodOptions, "/api/sessions/x", preflight); status != http.StatusNotFound || !strings.Contains(body, "Route OPTIONS:") {
+	if status, body := open.ask(http.MethodOptions, "/api/sessions/x", preflight); status != http.StatusNotFound ||
+		!strings.Contains(body, "Route OPTIONS:") {
 		t.Errorf("another page's preflight: %d %s", status, body)
 	}
 	for _, server := range []*instance{open, off, elsewhere} {

@@ -78,7 +78,8 @@ func examine(ctx context.Context, flags *pflag.FlagSet) ([]finding, error) {
 		return nil, fmt.Errorf("find the own program: %w", err)
 	}
 	if unknown := cfg.Unknown(); len(unknown) > 0 {
-		d.warn("settings", strings.Join(unknown, ", ")+" in the environment or .env: no such setting, so without effect", "harness config print lists them")
+		d.warn("settings", strings.Join(unknown, ", ")+" in the environment or .env: no such setting, so without effect",
+			"harness config print lists them")
 	} else {
 		d.ok("settings", "they can be used; harness config print shows them")
 	}

@@ -30,7 +30,8 @@ func (d *doctor) confinement(ctx context.Context) {
 		return
 	}
 	if d.cfg.RuntimeConfine == "off" {
-		d.warn(name, "HARNESS_RUNTIME_CONFINE=off: agents can read the server's data directory and settings", "leave it at auto")
+		d.warn(name, "HARNESS_RUNTIME_CONFINE=off: agents can read the server's data directory and settings",
+			"leave it at auto")
 		return
 	}
 	userNamespace, err := d.canHide(ctx)
@@ -74,7 +75,8 @@ func (d *doctor) runtime(ctx context.Context) {
 	}
 	path, err := exec.LookPath(codexBin(d.cfg))
 	if err != nil {
-		d.broken(name, fmt.Sprintf("codex is missing: %s", err), "set CODEX_BIN to the codex executable, or: npm install -g @openai/codex")
+		d.broken(name, fmt.Sprintf("codex is missing: %s", err),
+			"set CODEX_BIN to the codex executable, or: npm install -g @openai/codex")
 		return
 	}
 	said, err := d.asRuntime(ctx, path, "--version")
@@ -83,7 +85,8 @@ func (d *doctor) runtime(ctx context.Context) {
 			"run it yourself, as the user of runtimes; every folder it is in must be open to that user")
 		return
 	}
-	for setting, folder := range map[string]string{"CODEX_HOME": d.cfg.CodexHome, "the folder": sessionFolder(d.cfg, d.workspace)} {
+	for setting, folder := range map[string]string{"CODEX_HOME": d.cfg.CodexHome,
+		"the folder": sessionFolder(d.cfg, d.workspace)} {
 		if folder == "" {
 			continue
 		}
@@ -99,13 +102,16 @@ func (d *doctor) runtime(ctx context.Context) {
 		switch {
 		case err == nil:
 		case setting == "CODEX_HOME":
-			d.broken(name, fmt.Sprintf("CODEX_HOME %s cannot be used: %s", folder, err), "make it, and give it to the user of runtimes")
+			d.broken(name, fmt.Sprintf("CODEX_HOME %s cannot be used: %s", folder, err),
+				"make it, and give it to the user of runtimes")
 		default:
-			d.warn(name, fmt.Sprintf("%s %s, where sessions work that name no cwd: %s", setting, folder, err), "set HARNESS_WORKSPACE to a folder that user may write")
+			d.warn(name, fmt.Sprintf("%s %s, where sessions work that name no cwd: %s", setting, folder, err),
+				"set HARNESS_WORKSPACE to a folder that user may write")
 		}
 	}
 	if d.cfg.OpenAIAPIKey == "" && os.Getenv("OPENAI_API_KEY") == "" && !codex.HasAuthFile(d.cfg.CodexHome) {
-		d.warn(name, fmt.Sprintf("%s at %s has no login", said, path), "harness login as the user of runtimes, or OPENAI_API_KEY; a model provider of your own needs neither")
+		d.warn(name, fmt.Sprintf("%s at %s has no login", said, path),
+			"harness login as the user of runtimes, or OPENAI_API_KEY; a model provider of your own needs neither")
 		return
 	}
 	d.ok(name, "%s at %s", said, path)
@@ -130,7 +136,8 @@ func (d *doctor) asRuntime(ctx context.Context, path string, args ...string) (st
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "CODEX_HOME=" + home}
 	if user.plan.User {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user.plan.UID, Gid: user.plan.GID, Groups: user.plan.Groups}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user.plan.UID, Gid: user.plan.GID,
+			Groups: user.plan.Groups}}
 		if err := os.Chown(home, int(user.plan.UID), int(user.plan.GID)); err != nil {
 			return "", err
 		}
@@ -156,7 +163,8 @@ func (d *doctor) dataDir() bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		above := existing(path)
 		if err := unix.Access(above, unix.W_OK|unix.X_OK); err != nil {
-			d.broken(name, fmt.Sprintf("the data directory %s cannot be made in %s: %s", path, above, err), "set DATA_DIR to a folder this user may write")
+			d.broken(name, fmt.Sprintf("the data directory %s cannot be made in %s: %s", path, above, err),
+				"set DATA_DIR to a folder this user may write")
 		} else {
 			d.ok(name, "%s is not there yet; serve makes it", path)
 		}
@@ -170,12 +178,15 @@ func (d *doctor) dataDir() bool {
 	}
 	switch {
 	case err != nil:
-		d.broken(name, fmt.Sprintf("the data directory %s cannot be used: %s", path, err), "set DATA_DIR to a folder this user may write")
+		d.broken(name, fmt.Sprintf("the data directory %s cannot be used: %s", path, err),
+			"set DATA_DIR to a folder this user may write")
 		return false
 	case info.Mode().Perm()&0o022 != 0:
-		d.warn(name, fmt.Sprintf("others may write the data directory %s (mode %o)", path, info.Mode().Perm()), "chmod 700 "+path)
+		d.warn(name, fmt.Sprintf("others may write the data directory %s (mode %o)", path, info.Mode().Perm()),
+			"chmod 700 "+path)
 	case info.Mode().Perm()&0o055 != 0:
-		d.warn(name, fmt.Sprintf("others may look into the data directory %s (mode %o)", path, info.Mode().Perm()), "chmod 700 "+path)
+		d.warn(name, fmt.Sprintf("others may look into the data directory %s (mode %o)", path, info.Mode().Perm()),
+			"chmod 700 "+path)
 	default:
 		d.ok(name, "%s is this user's alone", path)
 	}
@@ -228,7 +239,8 @@ func (d *doctor) retention() {
 		d.warn(name, "every event is kept for ever", "set HARNESS_JOURNAL_KEEP_DAYS or HARNESS_JOURNAL_KEEP_EVENTS")
 	}
 	if records {
-		d.warn(name, "ended jobs, settled requests and extension reloads are kept for ever", "set HARNESS_RECORDS_KEEP_DAYS or HARNESS_RECORDS_KEEP")
+		d.warn(name, "ended jobs, settled requests and extension reloads are kept for ever",
+			"set HARNESS_RECORDS_KEEP_DAYS or HARNESS_RECORDS_KEEP")
 	}
 	if !events && !records {
 		d.ok(name, "what is over goes by its age and number; docs/configuration.md says what")

@@ -21,7 +21,8 @@ import (
 // database tells whether the store answers, takes writes and has a schema this binary can use.
 func (d *doctor) database(ctx context.Context) {
 	const name = "database"
-	opts := database.Options{URL: d.cfg.DatabaseURL, Path: filepath.Join(d.cfg.DataDir, "harness.db"), Marker: migrations.Marker}
+	opts := database.Options{URL: d.cfg.DatabaseURL, Path: filepath.Join(d.cfg.DataDir, "harness.db"),
+		Marker: migrations.Marker}
 	db, err := database.Look(ctx, opts)
 	if db != nil {
 		defer func() { _ = db.Close() }()
@@ -31,7 +32,8 @@ func (d *doctor) database(ctx context.Context) {
 		d.ok(name, "SQLite, not there yet; serve makes it")
 		return
 	case errors.Is(err, database.ErrReadOnly):
-		d.broken(name, "Postgres answers, and takes no writes", "point DATABASE_URL at the primary, or end the read-only mode")
+		d.broken(name, "Postgres answers, and takes no writes",
+			"point DATABASE_URL at the primary, or end the read-only mode")
 		return
 	case err != nil:
 		d.broken(name, err.Error(), "")
@@ -64,7 +66,8 @@ func (d *doctor) listening(ctx context.Context) {
 	case loopback:
 		message += ", without a token: for every program on this machine but agents"
 	default:
-		d.warn(name, message+", without a token: HARNESS_INSECURE_NO_AUTH=true", "set HARNESS_AUTH_TOKEN, unless a proxy in front authenticates")
+		d.warn(name, message+", without a token: HARNESS_INSECURE_NO_AUTH=true",
+			"set HARNESS_AUTH_TOKEN, unless a proxy in front authenticates")
 		return
 	}
 	if d.cfg.Port == 0 {

@@ -18,7 +18,8 @@ import (
 	"harness/internal/trust"
 )
 
-// doctor runs the command and returns its exit code and findings by name; every line of the words for people must tell the same.
+// doctor runs the command and returns its exit code and findings by name; every line of the words for people must tell
+// the same.
 func (s *site) doctor(args ...string) (int, map[string][]finding) {
 	s.t.Helper()
 	code, out := s.command(append([]string{"doctor", "--json"}, args...)...)
@@ -107,7 +108,8 @@ func TestTheDoctorOfAServerThatWorks(t *testing.T) {
 	}
 }
 
-// What keeps a server from working is named in one line with its remedy, and exit code 1; what does not is a warning, and exit code 0.
+// What keeps a server from working is named in one line with its remedy, and exit code 1; what does not is a warning,
+// and exit code 0.
 func TestTheDoctorTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.NotFoundHandler())
@@ -121,46 +123,63 @@ func TestTheDoctorTellsWhatIsWrong(t *testing.T) {
 		prepare               func(*site)
 		finding, status, says string
 	}{
-		"bad setting":       {env: []string{"PORT=abc"}, finding: "settings", status: findingBroken, says: "PORT"},
-		"untrusted .env":    {prepare: func(s *site) { s.write(0o600, ".env", "PORT=1\n") }, finding: "settings", status: findingBroken, says: "harness trust "},
-		"not confined":      {env: []string{"HARNESS_RUNTIME_CONFINE=off"}, finding: "confinement", status: findingWarning, says: "can read"},
-		"cannot be":         {env: []string{"HARNESS_RUNTIME_CONFINE=required", "DATA_DIR=.."}, finding: "confinement", status: findingBroken, says: "set DATA_DIR"},
-		"perhaps cannot be": {env: []string{"DATA_DIR=.."}, finding: "confinement", status: findingWarning, says: "set DATA_DIR"},
-		"no such user":      {env: []string{"HARNESS_RUNTIME_USER=nobody-of-this-name"}, finding: "confinement", status: findingBroken, says: "HARNESS_RUNTIME_USER"},
-		"no codex":          {env: []string{"CODEX_BIN=/nowhere/codex"}, finding: "runtime", status: findingBroken, says: "CODEX_BIN"},
-		"no program":        {env: []string{"CODEX_BIN=/bin/false"}, finding: "runtime", status: findingBroken, says: "does not start"},
-		"no home of codex":  {env: []string{"CODEX_HOME=/nowhere"}, finding: "runtime", status: findingBroken, says: "/nowhere"},
-		"no login":          {finding: "runtime", status: findingWarning, says: "OPENAI_API_KEY"},
+		"bad setting": {env: []string{"PORT=abc"}, finding: "settings", status: findingBroken, says: "PORT"},
+		"untrusted .env": {prepare: func(s *site) { s.write(0o600, ".env", "PORT=1\n") }, finding: "settings",
+			status: findingBroken, says: "harness trust "},
+		"not confined": {env: []string{"HARNESS_RUNTIME_CONFINE=off"}, finding: "confinement", status: findingWarning,
+			says: "can read"},
+		"cannot be": {env: []string{"HARNESS_RUNTIME_CONFINE=required", "DATA_DIR=.."}, finding: "confinement",
+			status: findingBroken, says: "set DATA_DIR"},
+		"perhaps cannot be": {env: []string{"DATA_DIR=.."}, finding: "confinement", status: findingWarning,
+			says: "set DATA_DIR"},
+		"no such user": {env: []string{"HARNESS_RUNTIME_USER=nobody-of-this-name"}, finding: "confinement",
+			status: findingBroken, says: "HARNESS_RUNTIME_USER"},
+		"no codex": {env: []string{"CODEX_BIN=/nowhere/codex"}, finding: "runtime", status: findingBroken,
+			says: "CODEX_BIN"},
+		"no program": {env: []string{"CODEX_BIN=/bin/false"}, finding: "runtime", status: findingBroken,
+			says: "does not start"},
+		"no home of codex": {env: []string{"CODEX_HOME=/nowhere"}, finding: "runtime", status: findingBroken,
+			says: "/nowhere"},
+		"no login": {finding: "runtime", status: findingWarning, says: "OPENAI_API_KEY"},
 		"data of others": {env: []string{"DATA_DIR="}, prepare: func(s *site) { s.write(0o600, ".data/harness.db", "x") },
 			finding: "data", status: findingBroken, says: "harness trust "},
-		"data in a file": {env: []string{"DATA_DIR=" + newer.Path}, finding: "data", status: findingBroken, says: "not a directory"},
+		"data in a file": {env: []string{"DATA_DIR=" + newer.Path}, finding: "data", status: findingBroken,
+			says: "not a directory"},
 		"open data": {env: []string{"DATA_DIR=d"}, prepare: func(s *site) {
 			s.write(0o600, "d/x", "")
 			if err := os.Chmod(filepath.Join(s.workspace, "d"), 0o755); err != nil { //nolint:gosec // what is tested
 				t.Error(err)
 			}
 		}, finding: "data", status: findingWarning, says: "chmod 700"},
-		"newer schema": {env: []string{"DATA_DIR=" + filepath.Dir(newer.Path)}, finding: "database", status: findingBroken, says: "newer harness"},
-		"damaged": {prepare: func(s *site) { s.write(0o600, "d/harness.db", strings.Repeat("no database ", 1000)) }, env: []string{"DATA_DIR=d"},
-			finding: "database", status: findingBroken, says: "is no SQLite database"},
-		"no Postgres":        {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, finding: "database", status: findingBroken, says: "DATABASE_URL"},
-		"read-only Postgres": {env: []string{"DATABASE_URL=" + readOnly + "&default_transaction_read_only=on"}, finding: "database", status: findingBroken, says: "takes no writes"},
-		"events for ever":    {env: []string{"HARNESS_JOURNAL_KEEP_DAYS=0"}, finding: "retention", status: findingWarning, says: "HARNESS_JOURNAL_KEEP_DAYS"},
-		"records for ever": {env: []string{"HARNESS_RECORDS_KEEP_DAYS=0", "HARNESS_RECORDS_KEEP=0"}, finding: "retention", status: findingWarning,
-			says: "HARNESS_RECORDS_KEEP"},
+		"newer schema": {env: []string{"DATA_DIR=" + filepath.Dir(newer.Path)}, finding: "database", status: findingBroken,
+			says: "newer harness"},
+		"damaged": {prepare: func(s *site) { s.write(0o600, "d/harness.db", strings.Repeat("no database ", 1000)) },
+			env: []string{"DATA_DIR=d"}, finding: "database", status: findingBroken, says: "is no SQLite database"},
+		"no Postgres": {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, finding: "database",
+			status: findingBroken, says: "DATABASE_URL"},
+		"read-only Postgres": {env: []string{"DATABASE_URL=" + readOnly + "&default_transaction_read_only=on"},
+			finding: "database", status: findingBroken, says: "takes no writes"},
+		"events for ever": {env: []string{"HARNESS_JOURNAL_KEEP_DAYS=0"}, finding: "retention", status: findingWarning,
+			says: "HARNESS_JOURNAL_KEEP_DAYS"},
+		"records for ever": {env: []string{"HARNESS_RECORDS_KEEP_DAYS=0", "HARNESS_RECORDS_KEEP=0"}, finding: "retention",
+			status: findingWarning, says: "HARNESS_RECORDS_KEEP"},
 		"open bind": {env: []string{"HOST=0.0.0.0"}, finding: "listening", status: findingBroken, says: "HARNESS_AUTH_TOKEN"},
-		"open on purpose": {env: []string{"HOST=0.0.0.0", "HARNESS_INSECURE_NO_AUTH=true"}, finding: "listening", status: findingWarning,
-			says: "proxy in front"},
-		"another program": {env: []string{"PORT=" + other.URL[strings.LastIndex(other.URL, ":")+1:]}, finding: "listening", status: findingBroken, says: "another PORT"},
-		"an extension without consent": {prepare: func(s *site) { s.write(0o600, "agents/x/events.mjs", evil(mark)) }, finding: "extensions",
-			status: findingWarning, says: "harness trust "},
-		"tokens that never expire": {env: []string{"AGENT_EXTENSION_RBAC_MODE=jwt", "AGENT_EXTENSION_RBAC_JWT_SECRET=canary-secret"},
+		"open on purpose": {env: []string{"HOST=0.0.0.0", "HARNESS_INSECURE_NO_AUTH=true"}, finding: "listening",
+			status: findingWarning, says: "proxy in front"},
+		"another program": {env: []string{"PORT=" + other.URL[strings.LastIndex(other.URL, ":")+1:]}, finding: "listening",
+			status: findingBroken, says: "another PORT"},
+		"an extension without consent": {prepare: func(s *site) { s.write(0o600, "agents/x/events.mjs", evil(mark)) },
+			finding: "extensions", status: findingWarning, says: "harness trust "},
+		"tokens that never expire": {
+			env:     []string{"AGENT_EXTENSION_RBAC_MODE=jwt", "AGENT_EXTENSION_RBAC_JWT_SECRET=canary-secret"},
 			finding: "tokens", status: findingWarning, says: "REQUIRE_EXP"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := withoutDataDir(t)
-			s.env = append(s.env, append([]string{"CODEX_BIN=" + codextest.Binary(t, codextest.Default), "DATA_DIR=" + filepath.Join(t.TempDir(), "data")}, c.env...)...)
+			s.env = append(s.env,
+				append([]string{"CODEX_BIN=" + codextest.Binary(t, codextest.Default),
+					"DATA_DIR=" + filepath.Join(t.TempDir(), "data")}, c.env...)...)
 			if c.prepare != nil {
 				c.prepare(s)
 			}

@@ -11,21 +11,25 @@ import (
 	"harness/internal/agenttest"
 )
 
-// Credentials of a session's own: its home outlives a restart of the server with the conversation in it, no other session sees it, and it goes
-// with the session. A runtime with one process for all sessions, merely found, is there and says why it cannot be used. RA-09
+// Credentials of a session's own: its home outlives a restart of the server with the conversation in it, no other
+// session sees it, and it goes with the session. A runtime with one process for all sessions, merely found, is there
+// and says why it cannot be used. RA-09
 func TestASessionHasAHomeOfItsOwn(t *testing.T) {
 	t.Parallel()
-	s := withClaude(t, withEnv("HARNESS_RUNTIME_CREDENTIALS=ephemeral", "OPENCODE_BIN="+agenttest.Binary(t, "opencode"), "GEMINI_BIN=/nowhere/gemini"))
+	s := withClaude(t, withEnv("HARNESS_RUNTIME_CREDENTIALS=ephemeral", "OPENCODE_BIN="+agenttest.Binary(t, "opencode"),
+		"GEMINI_BIN=/nowhere/gemini"))
 	s.env = append(s.env, "HARNESS_RUNTIMES=")
 	server := s.start()
 	if got := server.runtimeNames(); got != "codex claude opencode" {
 		t.Errorf("it drives %s", got)
 	}
 	absent := server.want(http.StatusOK, http.MethodGet, "/api/runtimes/opencode", nil)
-	if reason := text(absent, "reason"); text(absent, "state") != "unavailable" || !strings.Contains(reason, "opencode=namespaced") {
+	if reason := text(absent, "reason"); text(absent, "state") != "unavailable" ||
+		!strings.Contains(reason, "opencode=namespaced") {
 		t.Errorf("opencode is %s: %s", text(absent, "state"), reason)
 	}
-	refused := server.want(http.StatusServiceUnavailable, http.MethodPost, "/api/sessions", object{"runtime": "opencode", "networkAccess": "enabled"})
+	refused := server.want(http.StatusServiceUnavailable, http.MethodPost, "/api/sessions",
+		object{"runtime": "opencode", "networkAccess": "enabled"})
 	if !strings.Contains(text(refused, "message"), "opencode=namespaced") {
 		t.Errorf("a session of it is refused with %v", refused)
 	}
@@ -36,7 +40,8 @@ func TestASessionHasAHomeOfItsOwn(t *testing.T) {
 	said := fmt.Sprintf("MOCK_REPLY[first] of %s", one)
 	events.waitTurn(server.send(one, said))
 	peek := server.send(two, "MOCK_CMD[ls "+home(two)+" && ls "+home(one)+"/claude]")
-	server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(events.waitType("approval").payload(), "approvalId")+"/decision", object{"decision": "accept"})
+	server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(events.waitType("approval").payload(),
+		"approvalId")+"/decision", object{"decision": "accept"})
 	events.waitTurn(peek)
 	seen := fmt.Sprint(server.transcript(two))
 	if own, other := strings.Contains(seen, "config"), strings.Contains(seen, "projects"); !own || other {

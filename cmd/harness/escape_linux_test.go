@@ -22,7 +22,8 @@ const unprivileged = 65534
 func TestAnAgentCannotReachItsKeeper(t *testing.T) {
 	t.Parallel()
 	for _, version := range []codextest.Version{codextest.Default, codextest.Oldest} {
-		for name, runtimeUser := range map[string]string{"this user": "", "without rights": "", "for a runtime without rights": "nobody"} {
+		for name, runtimeUser := range map[string]string{"this user": "", "without rights": "",
+			"for a runtime without rights": "nobody"} {
 			user := os.Geteuid()
 			if name != "this user" {
 				user = unprivileged
@@ -36,7 +37,8 @@ func TestAnAgentCannotReachItsKeeper(t *testing.T) {
 				if user != os.Geteuid() {
 					s.become(user)
 				}
-				if err := os.WriteFile(filepath.Join(s.workspace, ".env"), []byte("HARNESS_ALLOWED_HOSTS=canary.example\n"), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(s.workspace, ".env"), []byte("HARNESS_ALLOWED_HOSTS=canary.example\n"),
+					0o600); err != nil {
 					t.Fatal(err)
 				}
 				extension := filepath.Join(s.workspace, "agents", "known")
@@ -66,29 +68,31 @@ func TestAnAgentCannotReachItsKeeper(t *testing.T) {
 // tryToEscape runs the attacks in one sandbox.
 func (i *instance) tryToEscape(user int, sandbox, network string) {
 	i.t.Helper()
-	session := i.createSession(object{"filesystemSandbox": sandbox, "networkAccess": network, "approvalPolicy": "never", "cwd": i.workspace})
+	session := i.createSession(object{"filesystemSandbox": sandbox, "networkAccess": network, "approvalPolicy": "never",
+		"cwd": i.workspace})
 	attacks := map[string]string{
-		"the database":                       "cat " + i.dataDir + "/harness.db",
-		"the name of the node":               "cat " + i.dataDir + "/node-id",
-		"the token of a shim":                "cat " + i.dataDir + "/run/*/token",
-		"the database through others":        "cat /proc/*/root" + i.dataDir + "/harness.db",
-		"the folder through others":          "ls /proc/*/cwd" + strings.Repeat("/..", strings.Count(i.workspace, "/")) + i.dataDir + "/",
-		"the settings":                       "cat " + i.workspace + "/.env",
-		"the settings written":               "echo HOST=0.0.0.0 >> " + i.workspace + "/.env && echo written",
-		"the settings replaced":              "(rm -f .env || mv .env old) && echo HOST=0.0.0.0 > .env && echo written",
-		"the consents":                       "echo {} > " + i.home() + "/.local/state/harness/trust.json && echo written",
-		"the consents replaced":              "mv " + i.home() + "/.local/state/harness " + i.home() + "/.local/state/old && echo written",
-		"an extension":                       "mkdir agents/evil && echo written",
-		"an extension put in its place":      "(mv agents old || rm -rf agents/known) && mkdir -p agents/evil && echo written",
-		"the mount taken away":               "umount " + i.dataDir + " && cat " + i.dataDir + "/harness.db",
-		"the mount in a user namespace":      "unshare -U -r -m sh -c 'umount " + i.dataDir + " && cat " + i.dataDir + "/harness.db'",
-		"the namespace of the first process": "nsenter -t 1 -m cat " + i.dataDir + "/harness.db",
-		"the namespace of the server":        fmt.Sprintf("nsenter -t %d -m cat %s/harness.db", i.cmd.Process.Pid, i.dataDir),
+		"the database":                "cat " + i.dataDir + "/harness.db",
+		"the name of the node":        "cat " + i.dataDir + "/node-id",
+		"the token of a shim":         "cat " + i.dataDir + "/run/*/token",
+		"the database through others": "cat /proc/*/root" + i.dataDir + "/harness.db",
+		"the folder through others": "ls /proc/*/cwd" + strings.Repeat("/..", strings.Count(i.workspace, "/")) +
+			i.dataDir + "/", "the settings": "cat " + i.workspace + "/.env",
+		"the settings written":  "echo HOST=0.0.0.0 >> " + i.workspace + "/.env && echo written",
+		"the settings replaced": "(rm -f .env || mv .env old) && echo HOST=0.0.0.0 > .env && echo written",
+		"the consents":          "echo {} > " + i.home() + "/.local/state/harness/trust.json && echo written",
+		"the consents replaced": "mv " + i.home() + "/.local/state/harness " + i.home() +
+			"/.local/state/old && echo written", "an extension": "mkdir agents/evil && echo written",
+		"an extension put in its place": "(mv agents old || rm -rf agents/known) && mkdir -p agents/evil && echo written",
+		"the mount taken away":          "umount " + i.dataDir + " && cat " + i.dataDir + "/harness.db",
+		"the mount in a user namespace": "unshare -U -r -m sh -c 'umount " + i.dataDir + " && cat " + i.dataDir +
+			"/harness.db'", "the namespace of the first process": "nsenter -t 1 -m cat " + i.dataDir + "/harness.db",
+		"the namespace of the server": fmt.Sprintf("nsenter -t %d -m cat %s/harness.db", i.cmd.Process.Pid, i.dataDir),
 	}
 	var script strings.Builder
 	for what, attack := range attacks {
-		if user == 0 && sandbox == "danger-full-access" && (strings.Contains(attack, "mount ") || strings.Contains(attack, "nsenter") ||
-			strings.Contains(attack, "/proc/*")) {
+		if user == 0 && sandbox == "danger-full-access" &&
+			(strings.Contains(attack, "mount ") || strings.Contains(attack, "nsenter") ||
+				strings.Contains(attack, "/proc/*")) {
 			delete(attacks, what)
 			continue
 		}
@@ -107,7 +111,8 @@ func (i *instance) tryToEscape(user int, sandbox, network string) {
 	})
 	// What failed at a wall of the kernel asked nobody here: it is named where everything is that an agent did.
 	if !slices.ContainsFunc(i.transcript(session), func(entry object) bool {
-		return entry["type"] == "commandExecution" && strings.Contains(text(entry, "details"), i.dataDir+"/harness.db") && strings.Contains(text(entry, "details"), "run/*/token")
+		return entry["type"] == "commandExecution" && strings.Contains(text(entry, "details"), i.dataDir+"/harness.db") &&
+			strings.Contains(text(entry, "details"), "run/*/token")
 	}) {
 		i.t.Errorf("%s, network %s: the transcript does not name the attempt", sandbox, network)
 	}

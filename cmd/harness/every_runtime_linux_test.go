@@ -31,14 +31,16 @@ type driven struct {
 	name string
 	// command is how its model is told to run one that a person is asked about.
 	command func(string) string
-	// plan is how its model is told to make one, "" where it has no tool for that: codex gives the models of the tests none.
+	// plan is how its model is told to make one, "" where it has no tool for that: codex gives the models of the tests
+	// none.
 	plan   string
 	levels object
 	// refused is a level it does not enforce.
 	refused object
 }
 
-// everyRuntime are all a server can drive but codex, which most other tests are about: only approvals stand in the way of their sessions.
+// everyRuntime are all a server can drive but codex, which most other tests are about: only approvals stand in the way
+// of their sessions.
 func everyRuntime() []driven {
 	run := func(marker string) func(string) string {
 		return func(command string) string { return marker + "[" + command + "]" }
@@ -68,10 +70,13 @@ func withEveryRuntime(t *testing.T, options ...siteOption) *site {
 			t.Fatal(err)
 		}
 	}
-	s.env = append(s.env, "PATH="+programs+string(filepath.ListSeparator)+agenttest.PathWithout(t, "bwrap"), "HARNESS_RUNTIMES="+strings.Join(runtimeNames(), ","),
-		"CLAUDE_BIN="+agenttest.Binary(t, "claude"), "CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"), "ANTHROPIC_API_KEY="+claudeKey,
-		"ANTHROPIC_BASE_URL="+s.model.Root(), "GEMINI_BIN="+agenttest.Binary(t, "gemini"), "GEMINI_API_KEY="+geminiKey, "GOOGLE_GEMINI_BASE_URL="+s.model.Root(),
-		"CODEX_PATH="+agenttest.Binary(t, "codex"), "OPENAI_API_KEY="+openAIKey, "AGENT_EXTENSION_RBAC_JWT_SECRET="+rbacSecret, `DEFAULT_AUTH_REQUEST={"methodId":"api-key"}`,
+	s.env = append(s.env, "PATH="+programs+string(filepath.ListSeparator)+agenttest.PathWithout(t, "bwrap"),
+		"HARNESS_RUNTIMES="+strings.Join(runtimeNames(), ","), "CLAUDE_BIN="+agenttest.Binary(t, "claude"),
+		"CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"), "ANTHROPIC_API_KEY="+claudeKey,
+		"ANTHROPIC_BASE_URL="+s.model.Root(), "GEMINI_BIN="+agenttest.Binary(t, "gemini"), "GEMINI_API_KEY="+geminiKey,
+		"GOOGLE_GEMINI_BASE_URL="+s.model.Root(), "CODEX_PATH="+agenttest.Binary(t, "codex"),
+		"OPENAI_API_KEY="+openAIKey, "AGENT_EXTENSION_RBAC_JWT_SECRET="+
+			rbacSecret, `DEFAULT_AUTH_REQUEST={"methodId":"api-key"}`,
 		"HARNESS_RUNTIME_ENV_ALLOW=codex-acp:DEFAULT_AUTH_REQUEST")
 	return s
 }
@@ -95,9 +100,10 @@ type conversation struct {
 	pid                           int
 }
 
-// RA-20, RA-22, RA-23: whole servers with every real agent at once, two sessions of each: a turn of each waits for an approval when the server is
-// killed; the next one takes all agents over, the answers reach them, and each turn ends once. Then each agent is killed in a turn: that
-// one is interrupted, and the next message goes on with the conversation.
+// RA-20, RA-22, RA-23: whole servers with every real agent at once, two sessions of each: a turn of each waits for an
+// approval when the server is killed; the next one takes all agents over, the answers reach them, and each turn ends
+// once. Then each agent is killed in a turn: that one is interrupted, and the next message goes on with the
+// conversation.
 func TestEveryRuntimeOutlivesItsServer(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -135,7 +141,8 @@ func TestEveryRuntimeOutlivesItsServer(t *testing.T) {
 // begins leaves a turn that waits for an approval, beside another session in which a whole one is over.
 func (c *conversation) begins(t *testing.T, server *instance, events *follower, whole bool) {
 	for field, level := range c.refused {
-		answer := server.want(http.StatusBadRequest, http.MethodPost, "/api/sessions", object{"runtime": c.name, field: level})
+		answer := server.want(http.StatusBadRequest, http.MethodPost, "/api/sessions",
+			object{"runtime": c.name, field: level})
 		if said := fmt.Sprint(answer); !strings.Contains(said, field) || !strings.Contains(said, "unsupported_control") {
 			t.Errorf("%s %s is refused with %s", field, level, said)
 		}
@@ -158,7 +165,8 @@ func (c *conversation) begins(t *testing.T, server *instance, events *follower, 
 	}
 }
 
-// wholeTurn is what clients that know codex alone see of a turn: they get the frames and entries they know, and what they show of them.
+// wholeTurn is what clients that know codex alone see of a turn: they get the frames and entries they know, and what
+// they show of them.
 func (c *conversation) wholeTurn(t *testing.T, server *instance, events *follower, session string) {
 	made := filepath.Join(server.workspace, c.name+".txt")
 	turn := server.send(session, c.command("echo said-by-"+c.name)+" MOCK_PATCH["+made+"] "+c.plan)
@@ -168,7 +176,8 @@ func (c *conversation) wholeTurn(t *testing.T, server *instance, events *followe
 		if text(approval, "summary") == "" {
 			t.Errorf("an approval without a summary: %v", approval)
 		}
-		server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(approval, "approvalId")+"/decision", object{"decision": "accept"})
+		server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(approval, "approvalId")+"/decision",
+			object{"decision": "accept"})
 	}
 	if status := events.turnStatus(turn); status != "completed" || asked == 0 {
 		t.Errorf("the turn ended %s, and asked %d times", status, asked)
@@ -187,12 +196,14 @@ func (c *conversation) wholeTurn(t *testing.T, server *instance, events *followe
 			t.Errorf("a diff without what was written: %s", f.raw)
 		}
 	}
-	expected := []string{"turn/started", "item/started commandExecution", "item/completed commandExecution", "item/completed fileChange",
-		"item/agentMessage/delta", "item/completed agentMessage", "approval", "approval_resolved", "thread_token_usage_updated", "turn_diff_updated"}
+	expected := []string{"turn/started", "item/started commandExecution", "item/completed commandExecution",
+		"item/completed fileChange", "item/agentMessage/delta", "item/completed agentMessage", "approval",
+		"approval_resolved", "thread_token_usage_updated", "turn_diff_updated"}
 	if c.plan != "" {
 		expected = append(expected, "turn_plan_updated")
 	}
-	if can := server.want(http.StatusOK, http.MethodGet, "/api/capabilities?runtime="+c.name, nil); c.plan != "" && text(can, "capabilities", "plan") != "true" {
+	if can := server.want(http.StatusOK, http.MethodGet, "/api/capabilities?runtime="+c.name, nil); c.plan != "" &&
+		text(can, "capabilities", "plan") != "true" {
 		t.Errorf("its capabilities are %v", can["capabilities"])
 	}
 	for _, one := range expected {
@@ -201,7 +212,8 @@ func (c *conversation) wholeTurn(t *testing.T, server *instance, events *followe
 		}
 	}
 	entries := server.transcript(session)
-	for kind, says := range map[string]string{"userMessage": "MOCK_", "commandExecution": "Command execution completed: ", "fileChange": "File change completed",
+	for kind, says := range map[string]string{"userMessage": "MOCK_", "commandExecution": "Command execution completed: ",
+		"fileChange":   "File change completed",
 		"agentMessage": "Tool said: ", "approval.resolved": ""} {
 		if found := entry(t, entries, kind); !strings.Contains(text(found, "content"), says) {
 			t.Errorf("an entry of type %s says %v", kind, found["content"])
@@ -312,12 +324,14 @@ func (f *follower) find(what string, fits func(frame) bool) frame {
 func (f *follower) turnStatus(turn string) string {
 	f.t.Helper()
 	found := f.find("the end of turn "+turn, func(f frame) bool {
-		return f.Type == "notification" && text(f.payload(), "method") == "turn/completed" && text(f.payload(), "params", "turn", "id") == turn
+		return f.Type == "notification" && text(f.payload(), "method") == "turn/completed" &&
+			text(f.payload(), "params", "turn", "id") == turn
 	})
 	return text(found.payload(), "params", "turn", "status")
 }
 
-// approval waits for what a session asks, after it has asked so many times before; nil when its first turn is over by then.
+// approval waits for what a session asks, after it has asked so many times before; nil when its first turn is over by
+// then.
 func (f *follower) approval(session string, before int) object {
 	f.t.Helper()
 	found := f.find("an approval of session "+session, func(f frame) bool {

@@ -44,8 +44,8 @@ type extensionParts struct {
 func (s *Server) startActions(ctx context.Context) error {
 	parts := actionParts{s.sessions}
 	s.extensions.actions = action.New(action.Options{
-		Journal: s.journal, DB: s.db, Transcripts: parts, Approvals: parts, Turns: parts, Titles: parts, Jobs: extensionJobs{s},
-		Logger: s.log.With().Str("package", "actions").Logger(),
+		Journal: s.journal, DB: s.db, Transcripts: parts, Approvals: parts, Turns: parts, Titles: parts,
+		Jobs: extensionJobs{s}, Logger: s.log.With().Str("package", "actions").Logger(),
 	})
 	if err := s.loadExtensions(ctx); err != nil {
 		return err
@@ -54,12 +54,13 @@ func (s *Server) startActions(ctx context.Context) error {
 	return nil
 }
 
-// loadExtensions loads the extensions, before the queue too: a recovered job's worker runs as its extension's agent.config.json says. What
-// cannot be loaded is left out and logged.
+// loadExtensions loads the extensions, before the queue too: a recovered job's worker runs as its extension's
+// agent.config.json says. What cannot be loaded is left out and logged.
 func (s *Server) loadExtensions(ctx context.Context) error {
 	e := &s.extensions
 	log := s.log.With().Str("package", "extensions").Logger()
-	hosts, err := extensionHosts(ctx, filepath.Join(s.dir.path, "extensions"), s.cfg.Extensions.PassEnv, s.listener.Addr().String, log)
+	hosts, err := extensionHosts(ctx, filepath.Join(s.dir.path, "extensions"), s.cfg.Extensions.PassEnv,
+		s.listener.Addr().String, log)
 	if err != nil {
 		return err
 	}
@@ -86,8 +87,8 @@ func (s *Server) loadExtensions(ctx context.Context) error {
 // stopActions unloads the extensions, after the queue that asks for their agents' policies.
 func (s *Server) stopActions(ctx context.Context) error { return s.extensions.registry.Close(ctx) }
 
-// workerPolicy is how an agent's workers run: as its agent.config.json says, and where that says nothing, as the DEFAULT_* settings do, in the
-// default runtime with that runtime's own model.
+// workerPolicy is how an agent's workers run: as its agent.config.json says, and where that says nothing, as the
+// DEFAULT_* settings do, in the default runtime with that runtime's own model.
 func (s *Server) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 	found, err := s.extensions.registry.AgentConfig(agent)
 	if err != nil {
@@ -101,8 +102,9 @@ func (s *Server) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 			FilesystemSandbox: cmp.Or(said.FilesystemSandbox, defaults.SandboxMode), Effort: said.Effort,
 		}
 	}
-	return jobs.AgentPolicy{Runtime: cmp.Or(found.Runtime, s.runtimes.makers[0].name), Model: found.Model, Start: policy(found.Start), Prepare: policy(found.Prepare),
-		Instruct: policy(found.Instruct), TurnTimeout: found.TurnTimeout, Orientation: found.Orientation}, nil
+	return jobs.AgentPolicy{Runtime: cmp.Or(found.Runtime, s.runtimes.makers[0].name), Model: found.Model,
+		Start: policy(found.Start), Prepare: policy(found.Prepare), Instruct: policy(found.Instruct),
+		TurnTimeout: found.TurnTimeout, Orientation: found.Orientation}, nil
 }
 
 // startExtensions begins telling the extensions of events.
@@ -110,7 +112,8 @@ func (s *Server) startExtensions(ctx context.Context) error {
 	e := &s.extensions
 	log := s.log.With().Str("package", "extensions").Logger()
 	e.dispatcher = extensions.NewDispatcher(extensions.DispatcherOptions{
-		Registry: e.registry, Journal: s.journal, DB: s.db, Sessions: extensionSessions{s.sessions}, NodeID: s.dir.nodeID, Observe: e.catchUps, Logger: log,
+		Registry: e.registry, Journal: s.journal, DB: s.db, Sessions: extensionSessions{s.sessions}, NodeID: s.dir.nodeID,
+		Observe: e.catchUps, Logger: log,
 	})
 	return e.after.Start(ctx, func(context.Context) error { return e.dispatcher.Start(ctx) })
 }
@@ -142,12 +145,13 @@ func rbacOptions(cfg *config.Config) auth.RBACOptions {
 	rules := cfg.Extensions
 	return auth.RBACOptions{
 		Mode: auth.RBACMode(rules.RBACMode), HeaderSecret: rules.RBACHeaderSecret, JWTSecret: rules.RBACJWTSecret,
-		JWTIssuer: rules.RBACJWTIssuer, JWTAudience: rules.RBACJWTAudience, RoleClaim: rules.RBACJWTRoleClaim, ActorClaim: rules.RBACJWTActorClaim,
-		JWTRequireExp: rules.RBACJWTRequireExp,
+		JWTIssuer: rules.RBACJWTIssuer, JWTAudience: rules.RBACJWTAudience, RoleClaim: rules.RBACJWTRoleClaim,
+		ActorClaim: rules.RBACJWTActorClaim, JWTRequireExp: rules.RBACJWTRequireExp,
 	}
 }
 
-// nativeExtensions are the extensions compiled into this binary, none as it is shipped. examples/agents/turn-counter shows one.
+// nativeExtensions are the extensions compiled into this binary, none as it is shipped. examples/agents/turn-counter
+// shows one.
 func nativeExtensions() []sdk.Extension { return nil }
 
 // extensionRoots are where extensions are looked for: the workspace's agents folder and the configured roots.
@@ -162,9 +166,10 @@ func extensionRoots(cfg *config.Config, workspace string) []extensions.Root {
 	return roots
 }
 
-// extensionHosts are what runs extensions; dir is a folder for the process host alone, passEnv what its children see of the environment, own
-// tells where this server listens (nil: nowhere).
-func extensionHosts(ctx context.Context, dir string, passEnv []string, own func() string, log zerolog.Logger) ([]extensions.Host, error) {
+// extensionHosts are what runs extensions; dir is a folder for the process host alone, passEnv what its children see of
+// the environment, own tells where this server listens (nil: nowhere).
+func extensionHosts(ctx context.Context, dir string, passEnv []string, own func() string, log zerolog.Logger) (
+	[]extensions.Host, error) {
 	children, err := process.New(ctx, process.Options{Dir: dir, PassEnv: passEnv, Logger: log})
 	if err != nil {
 		return nil, err
@@ -178,11 +183,13 @@ func (s *Server) extensionMetrics() (dispatched func(extensions.Summary), behind
 		Name: telemetry.MetricName("extensions", "results_total"), Help: "Results of extension handlers by kind.",
 	}, []string{"kind"})
 	took := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: telemetry.MetricName("extensions", "dispatch_seconds"), Help: "Time from an event to the last of its handlers' results.",
+		Name:    telemetry.MetricName("extensions", "dispatch_seconds"),
+		Help:    "Time from an event to the last of its handlers' results.",
 		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
 	})
 	catchUps := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: telemetry.MetricName("extensions", "catch_ups_total"), Help: "Times a dispatch lane fell behind and read the journal.",
+		Name: telemetry.MetricName("extensions", "catch_ups_total"),
+		Help: "Times a dispatch lane fell behind and read the journal.",
 	}, []string{"lane"})
 	s.metrics.registry.MustRegister(count, took, catchUps)
 	return func(summary extensions.Summary) {
@@ -190,7 +197,8 @@ func (s *Server) extensionMetrics() (dispatched func(extensions.Summary), behind
 			count.WithLabelValues(string(sdk.EnqueueResult)).Add(float64(summary.Enqueues))
 			count.WithLabelValues(string(sdk.ActionResult)).Add(float64(summary.Actions))
 			count.WithLabelValues(string(sdk.HandlerError)).Add(float64(summary.HandlerErrors))
-			count.WithLabelValues(string(sdk.HandlerResult)).Add(float64(summary.Handlers - summary.Enqueues - summary.Actions - summary.HandlerErrors))
+			count.WithLabelValues(string(sdk.HandlerResult)).
+				Add(float64(summary.Handlers - summary.Enqueues - summary.Actions - summary.HandlerErrors))
 		}, func(lane int) {
 			catchUps.WithLabelValues(strconv.Itoa(lane)).Inc()
 		}
@@ -205,7 +213,8 @@ func (e extensionSessions) Describe(ctx context.Context, id string) (extensions.
 	if gone(err) {
 		return extensions.SessionInfo{}, fmt.Errorf("%w: %w", extensions.ErrSessionGone, err)
 	}
-	return extensions.SessionInfo{ID: found.ID, Title: found.Title, ProjectID: found.ProjectID, SystemOwned: found.SystemOwned}, err
+	return extensions.SessionInfo{ID: found.ID, Title: found.Title, ProjectID: found.ProjectID,
+		SystemOwned: found.SystemOwned}, err
 }
 
 // RequestPending implements extensions.Sessions.
@@ -329,12 +338,14 @@ type workerActions struct{ registry *extensions.Registry }
 func (w workerActions) Execute(ctx context.Context, in jobs.Intent) (jobs.ActionResult, error) {
 	result := w.registry.PerformForWorker(ctx, in.Agent, extensions.ActionCall{
 		ModuleName: in.Agent, Extension: "agent:" + in.Agent, EventType: "job", CorrelationID: "job|" + in.JobID,
-		Scope:   extensions.Scope{ProjectID: in.ProjectID, SessionID: in.SourceSessionID, TurnID: in.TurnID},
-		Request: sdk.ActionRequest{Kind: "action_request", ActionType: in.ActionType, Payload: in.Payload, IdempotencyKey: in.IdempotencyKey},
+		Scope: extensions.Scope{ProjectID: in.ProjectID, SessionID: in.SourceSessionID, TurnID: in.TurnID},
+		Request: sdk.ActionRequest{Kind: "action_request", ActionType: in.ActionType, Payload: in.Payload,
+			IdempotencyKey: in.IdempotencyKey},
 	})
 	var details struct{ Replayed bool }
 	if len(result.Details) > 0 && json.Unmarshal(result.Details, &details) != nil {
 		details.Replayed = false
 	}
-	return jobs.ActionResult{ActionType: result.ActionType, Status: result.Status, Details: result.Details, Replayed: details.Replayed}, nil
+	return jobs.ActionResult{ActionType: result.ActionType, Status: result.Status, Details: result.Details,
+		Replayed: details.Replayed}, nil
 }

@@ -39,24 +39,30 @@ func newExtensions() *cobra.Command {
 		one.Flags().StringVar(&lifecycle.bearer, "bearer-file", "", "file with the token for RBAC mode jwt")
 		return one
 	}
-	folder := func(use, short string, do func(context.Context, string, []extensions.Host, io.Writer) error) *cobra.Command {
-		return &cobra.Command{Use: use + " DIR", Short: short, Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-			return withHosts(cmd, args[0], do)
-		}}
+	folder := func(use, short string, do func(context.Context, string, []extensions.Host,
+		io.Writer) error) *cobra.Command {
+		return &cobra.Command{Use: use + " DIR", Short: short, Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return withHosts(cmd, args[0], do)
+			}}
 	}
 	return newGroup("extensions", "List, reload, check and certify extensions",
-		ask("list", "List what a running server has loaded", func(ctx context.Context, c *lifecycleClient, out io.Writer) error { return c.list(ctx, out) }),
-		ask("reload", "Have a running server load its extensions anew; all or nothing", func(ctx context.Context, c *lifecycleClient, out io.Writer) error {
-			return c.reload(ctx, out)
-		}),
-		folder("check", "Load the extension in DIR in a sandbox and print what is wrong with it; no server is touched", checkExtension),
+		ask("list", "List what a running server has loaded",
+			func(ctx context.Context, c *lifecycleClient, out io.Writer) error { return c.list(ctx, out) }),
+		ask("reload", "Have a running server load its extensions anew; all or nothing",
+			func(ctx context.Context, c *lifecycleClient, out io.Writer) error {
+				return c.reload(ctx, out)
+			}),
+		folder("check", "Load the extension in DIR in a sandbox and print what is wrong with it; no server is touched",
+			checkExtension),
 		folder("conformance", "Run the extension in DIR under two runtime profiles and write a JSON report", conformance),
 	)
 }
 
-// withHosts runs a command over a folder with hosts of its own, whose children live in a temporary folder. Whoever names the folder consents to
-// its code.
-func withHosts(cmd *cobra.Command, folder string, do func(context.Context, string, []extensions.Host, io.Writer) error) error {
+// withHosts runs a command over a folder with hosts of its own, whose children live in a temporary folder. Whoever
+// names the folder consents to its code.
+func withHosts(cmd *cobra.Command, folder string,
+	do func(context.Context, string, []extensions.Host, io.Writer) error) error {
 	path, err := filepath.Abs(folder)
 	if err != nil {
 		return err
@@ -93,12 +99,14 @@ var errProblems = errors.New("the extension has problems")
 // checkExtension loads a folder as a reload would, in trust mode warn, and prints what it found.
 func checkExtension(ctx context.Context, folder string, hosts []extensions.Host, out io.Writer) (err error) {
 	roots := []extensions.Root{{Type: extensions.ConfiguredRoot, Path: folder}}
-	registry := extensions.New(extensions.Options{Roots: roots, Hosts: hosts, Trust: extensions.TrustWarn, Runtimes: runtimeNames(), Logger: zerolog.Nop()})
+	registry := extensions.New(extensions.Options{Roots: roots, Hosts: hosts, Trust: extensions.TrustWarn,
+		Runtimes: runtimeNames(), Logger: zerolog.Nop()})
 	defer func() { err = errors.Join(err, registry.Close(context.WithoutCancel(ctx))) }()
 	result := registry.Reload(ctx, "check")
 	var report strings.Builder
 	for _, problem := range result.Errors {
-		fmt.Fprintf(&report, "error    %s: %s: %s\n", problem.Extension, problem.Code, strings.ReplaceAll(problem.Message, "\n", "\nerror    "))
+		fmt.Fprintf(&report, "error    %s: %s: %s\n", problem.Extension, problem.Code,
+			strings.ReplaceAll(problem.Message, "\n", "\nerror    "))
 	}
 	refused := extensions.AgentConfigProblems(roots, runtimeNames())
 	for _, problem := range refused {
@@ -114,7 +122,8 @@ func checkExtension(ctx context.Context, folder string, hosts []extensions.Host,
 			state, breaks = "breaks", true
 			fmt.Fprintf(&report, "error    %s\n", missing)
 		}
-		fmt.Fprintf(&report, "%-8s %s %s (agent %s) handles %s\n", state, m.Name, m.Version, m.AgentID, strings.Join(m.Events, ", "))
+		fmt.Fprintf(&report, "%-8s %s %s (agent %s) handles %s\n", state, m.Name, m.Version, m.AgentID,
+			strings.Join(m.Events, ", "))
 		for _, missing := range m.Missing {
 			if missing.Guarded {
 				fmt.Fprintf(&report, "note     %s: %s is not there, and the code looks for it first\n", missing.Place, missing.Name)
@@ -131,7 +140,9 @@ func checkExtension(ctx context.Context, folder string, hosts []extensions.Host,
 		}
 	}
 	if result.Code == extensions.Reloaded && len(result.Modules) == 0 {
-		fmt.Fprintf(&report, "error    there is no extension in %s: it needs extension.manifest.json or events.js, events.mjs or events.ts\n", folder)
+		fmt.Fprintf(&report,
+			"error    there is no extension in %s: it needs extension.manifest.json or events.js, events.mjs or events.ts\n",
+			folder)
 	}
 	if _, err := io.WriteString(out, report.String()); err != nil {
 		return err
@@ -228,7 +239,8 @@ type lifecycleAnswer struct {
 // lifecycleTimeout bounds a reload of many extensions.
 const lifecycleTimeout = 2 * time.Minute
 
-func (c *lifecycleClient) ask(ctx context.Context, method, path string) (status int, answer lifecycleAnswer, err error) {
+func (c *lifecycleClient) ask(ctx context.Context, method, path string) (status int, answer lifecycleAnswer,
+	err error) {
 	ctx, cancel := context.WithTimeout(ctx, lifecycleTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
@@ -238,7 +250,8 @@ func (c *lifecycleClient) ask(ctx context.Context, method, path string) (status 
 	request.Header = c.headers.Clone()
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0, answer, fmt.Errorf("no server answers at %s (start one with `harness serve`, or name another with --url): %w", c.base, err)
+		return 0, answer, fmt.Errorf(
+			"no server answers at %s (start one with `harness serve`, or name another with --url): %w", c.base, err)
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
 	raw, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
@@ -274,13 +287,15 @@ func (c *lifecycleClient) list(ctx context.Context, out io.Writer) error {
 		if m.Health != nil {
 			health = m.Health.State
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Version, m.AgentID, m.Origin.Type, m.Trust.Status, health, strings.Join(m.Events, ","))
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Version, m.AgentID, m.Origin.Type, m.Trust.Status,
+			health, strings.Join(m.Events, ","))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	for _, problem := range answer.Untrusted {
-		if _, err := fmt.Fprintf(out, "not trusted  %s: %s: %s\n", problem.Extension, problem.Code, problem.Message); err != nil {
+		if _, err := fmt.Fprintf(out, "not trusted  %s: %s: %s\n", problem.Extension, problem.Code,
+			problem.Message); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"harness/session"
 )
 
-// extensionSuggester has extensions make suggestions when one of them handles suggest_request.requested; the built-in job does otherwise.
+// extensionSuggester has extensions make suggestions when one of them handles suggest_request.requested; the built-in
+// job does otherwise.
 type extensionSuggester struct {
 	extensions *extensionParts
 	sessions   *session.Service
@@ -50,13 +51,16 @@ func broken(results []sdk.EmitResult) bool {
 
 // ask emits suggest_request.requested; handled is false when no extension listens, or one that does is broken: then the
 // built-in job serves.
-func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (out jobs.Suggested, handled bool, err error) {
+func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (out jobs.Suggested, handled bool,
+	err error) {
 	if !e.extensions.registry.Subscribed(extensions.EventSuggestRequest) {
 		return out, false, nil
 	}
 	key := uuid.NewString()
-	job, results, err := e.extensions.dispatcher.Suggest(ctx, extensions.SuggestRequest{RequestKey: key, SessionID: in.SourceSessionID, ProjectID: in.ProjectID,
-		ThreadID: in.SourceSessionID, TurnID: e.sessions.ActiveTurn(in.SourceSessionID), Model: in.Model, Effort: in.Effort, Draft: in.Draft})
+	job, results, err := e.extensions.dispatcher.Suggest(ctx,
+		extensions.SuggestRequest{RequestKey: key, SessionID: in.SourceSessionID, ProjectID: in.ProjectID,
+			ThreadID: in.SourceSessionID, TurnID: e.sessions.ActiveTurn(in.SourceSessionID), Model: in.Model, Effort: in.Effort,
+			Draft: in.Draft})
 	if errors.Is(err, extensions.ErrNoJob) {
 		if broken(results) {
 			return out, false, nil
@@ -73,5 +77,6 @@ func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (ou
 			key = its
 		}
 	}
-	return jobs.Suggested{Status: string(queue.Queued), JobID: job.Job.ID, RequestKey: key, ProjectID: in.ProjectID, Dedupe: queue.EnqueueStatus(job.Status)}, true, nil
+	return jobs.Suggested{Status: string(queue.Queued), JobID: job.Job.ID, RequestKey: key, ProjectID: in.ProjectID,
+		Dedupe: queue.EnqueueStatus(job.Status)}, true, nil
 }

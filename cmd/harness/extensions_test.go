@@ -45,8 +45,11 @@ func (s *site) extension(name string, files map[string]string) {
 }
 
 func reviewerManifest(version string) string {
-	return `{"name":"@t/reviewer","version":"` + version + `","agentId":"reviewer","displayName":"Reviewer","runtime":{"coreApiVersion":1,"profiles":[{"name":"codex-manager","versionRange":">=1 <2"}]},` +
-		`"entrypoints":{"events":"./events.ts"},"capabilities":{"events":["file_change.approval_requested","turn.completed","app_server.turn.started"],"actions":["approval.decide","transcript.upsert"]}}`
+	return `{"name":"@t/reviewer","version":"` + version +
+		`","agentId":"reviewer","displayName":"Reviewer","runtime":{"coreApiVersion":1,` +
+		`"profiles":[{"name":"codex-manager","versionRange":">=1 <2"}]},` +
+		`"entrypoints":{"events":"./events.ts"},"capabilities":{"events":["file_change.approval_requested",` +
+		`"turn.completed","app_server.turn.started"],"actions":["approval.decide","transcript.upsert"]}}`
 }
 
 // EX-21, EX-23, EX-36, EX-39, LC-01, LC-04, LC-05: a TypeScript extension decides a real codex's file change and writes
@@ -57,11 +60,14 @@ func TestExtensionReviewsFileChanges(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, withEngine(engine), withRaceDetector(), withEnv("AGENT_EXTENSION_TRUST_MODE=enforced", "DEFAULT_SANDBOX_MODE=read-only"))
-			s.extension("reviewer", map[string]string{"events.ts": reviewer, "extension.manifest.json": reviewerManifest("1.0.0"),
-				"lib/words.ts": `export const note = (n: number): string => "first: " + n;`})
+			s := newSite(t, withEngine(engine), withRaceDetector(),
+				withEnv("AGENT_EXTENSION_TRUST_MODE=enforced", "DEFAULT_SANDBOX_MODE=read-only"))
+			s.extension("reviewer",
+				map[string]string{"events.ts": reviewer, "extension.manifest.json": reviewerManifest("1.0.0"),
+					"lib/words.ts": `export const note = (n: number): string => "first: " + n;`})
 			server := s.start()
-			project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project", "projectId")
+			project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project",
+				"projectId")
 			session := server.createSession(object{"approvalPolicy": "untrusted"})
 			server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/project", object{"projectId": project})
 			events := server.follow("threadId=" + session)
@@ -84,14 +90,16 @@ func TestExtensionReviewsFileChanges(t *testing.T) {
 			listing := server.want(http.StatusOK, http.MethodGet, "/api/agents/extensions", nil)
 			before := text(listing, "snapshotVersion")
 			// A helper edited together with a version: the reload serves both.
-			s.extension("reviewer", map[string]string{"extension.manifest.json": reviewerManifest("1.1.0"), "lib/words.ts": `export const note = (n: number): string => "second: " + n;`})
+			s.extension("reviewer", map[string]string{"extension.manifest.json": reviewerManifest("1.1.0"),
+				"lib/words.ts": `export const note = (n: number): string => "second: " + n;`})
 			reloaded := server.want(http.StatusOK, http.MethodPost, "/api/agents/extensions/reload", nil)
 			if text(reloaded, "loadedCount") != "1" || text(reloaded, "snapshotVersion") == before {
 				t.Errorf("reload: %v", reloaded)
 			}
 			s.extension("reviewer", map[string]string{"lib/words.ts": `export const note = ;`})
 			refused := server.want(http.StatusBadRequest, http.MethodPost, "/api/agents/extensions/reload", nil)
-			if text(refused, "code") != "reload_failed" || text(refused, "snapshotVersion") != text(reloaded, "snapshotVersion") {
+			if text(refused, "code") != "reload_failed" ||
+				text(refused, "snapshotVersion") != text(reloaded, "snapshotVersion") {
 				t.Errorf("broken reload: %v", refused)
 			}
 			code, out := s.command("extensions", "list", "--url", server.url)
@@ -115,7 +123,8 @@ func TestFileChangeIsReconciledAfterAKill(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withEnv("DEFAULT_SANDBOX_MODE=read-only"))
 	server := s.start()
-	project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project", "projectId")
+	project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project",
+		"projectId")
 	session := server.createSession(object{"approvalPolicy": "untrusted"})
 	server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/project", object{"projectId": project})
 	events := server.follow("threadId=" + session)
@@ -147,7 +156,8 @@ func TestExtensionRolesOfARunningServer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withEnv("AGENT_EXTENSION_RBAC_MODE=header", "AGENT_EXTENSION_RBAC_HEADER_SECRET=shared-token"))
 	server := s.start()
-	if got := server.want(http.StatusUnauthorized, http.MethodPost, "/api/agents/extensions/reload", nil); text(got, "code") != "missing_header_token" {
+	if got := server.want(http.StatusUnauthorized, http.MethodPost, "/api/agents/extensions/reload", nil); text(got,
+		"code") != "missing_header_token" {
 		t.Errorf("got %v", got)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -166,10 +176,12 @@ func TestExtensionRolesOfARunningServer(t *testing.T) {
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || response.StatusCode != http.StatusOK {
 		t.Errorf("got %d %v %v", response.StatusCode, answer, err)
 	}
-	if code, out := s.command("extensions", "reload", "--url", server.url, "--role", "member"); code != 1 || !strings.Contains(out, "insufficient_role") {
+	if code, out := s.command("extensions", "reload", "--url", server.url, "--role", "member"); code != 1 ||
+		!strings.Contains(out, "insufficient_role") {
 		t.Errorf("as a member: %d %s", code, out)
 	}
-	if code, out := s.command("extensions", "reload", "--url", server.url); code != 0 || !strings.Contains(out, "0 loaded") {
+	if code, out := s.command("extensions", "reload", "--url", server.url); code != 0 ||
+		!strings.Contains(out, "0 loaded") {
 		t.Errorf("as an admin: %d %s", code, out)
 	}
 	started := time.Now()
@@ -199,9 +211,11 @@ func TestExtensionQueuesASuggestion(t *testing.T) {
 	session := server.createSession(nil)
 	events := server.follow("threadId=" + session)
 	events.waitTurn(server.send(session, "MOCK_REPLY[hello]"))
-	got := server.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/suggested-request/jobs", object{"draft": "my draft"})
+	got := server.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/suggested-request/jobs",
+		object{"draft": "my draft"})
 	job := server.want(http.StatusOK, http.MethodGet, "/api/orchestrator/jobs/"+text(got, "jobId"), nil)
-	if text(job, "job", "projectId") != "session:"+session || text(job, "job", "type") != "suggest_request" || text(got, "requestKey") == "" {
+	if text(job, "job", "projectId") != "session:"+session || text(job, "job", "type") != "suggest_request" ||
+		text(got, "requestKey") == "" {
 		t.Errorf("answered %v, job %v", got, job)
 	}
 }

@@ -10,11 +10,12 @@ import (
 	"harness/internal/wsconform"
 )
 
-// floodMemory is how much the server's resident memory may grow by while it is flooded: large messages have 64 MiB of buffers, which the
-// garbage collector may let grow to twice as much.
+// floodMemory is how much the server's resident memory may grow by while it is flooded: large messages have 64 MiB of
+// buffers, which the garbage collector may let grow to twice as much.
 const floodMemory = 160 << 20
 
-// Whatever a stream is flooded with, the flooder is closed with the right code, memory stays bounded, and others are served meanwhile.
+// Whatever a stream is flooded with, the flooder is closed with the right code, memory stays bounded, and others are
+// served meanwhile.
 func TestFloodsAreBounded(t *testing.T) {
 	t.Parallel()
 	server := newSite(t, withEnv("CODEX_BIN=/nonexistent"), withRaceDetector()).start()
@@ -86,20 +87,23 @@ func TestFloodsAreBounded(t *testing.T) {
 // Streams beyond a limit are refused before the upgrade, are counted, and get in when a place is free.
 func TestStreamLimits(t *testing.T) {
 	t.Parallel()
-	server := newSite(t, withEnv("CODEX_BIN=/nonexistent", "HARNESS_WS_MAX_CONNECTIONS=3", "HARNESS_WS_MAX_PER_ADDRESS=2")).start()
+	server := newSite(t, withEnv("CODEX_BIN=/nonexistent", "HARNESS_WS_MAX_CONNECTIONS=3",
+		"HARNESS_WS_MAX_PER_ADDRESS=2")).start()
 	address := strings.TrimPrefix(server.url, "http://")
 	first, _ := server.rawStream(), server.rawStream()
 	_, refused, err := wsconform.Dial(wsconform.Request{Address: address, Target: "/api/stream"}, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if refused.Status != http.StatusTooManyRequests || refused.Header.Get("Retry-After") == "" || !strings.Contains(refused.Body, "HARNESS_WS_MAX_PER_ADDRESS") {
+	if refused.Status != http.StatusTooManyRequests || refused.Header.Get("Retry-After") == "" ||
+		!strings.Contains(refused.Body, "HARNESS_WS_MAX_PER_ADDRESS") {
 		t.Errorf("refused with %d %v %s", refused.Status, refused.Header, refused.Body)
 	}
 	if got := server.metric(`harness_ws_refused_total{reason="address"}`); got != 1 {
 		t.Errorf("%v were counted as refused", got)
 	}
-	_, foreign, err := wsconform.Dial(wsconform.Request{Address: address, Target: "/api/stream", Headers: [][2]string{{"Origin", "http://evil.example"}}}, patience)
+	_, foreign, err := wsconform.Dial(wsconform.Request{Address: address, Target: "/api/stream",
+		Headers: [][2]string{{"Origin", "http://evil.example"}}}, patience)
 	if err != nil || foreign.Status != http.StatusForbidden {
 		t.Errorf("a foreign origin: %d, %v", foreign.Status, err)
 	}

@@ -87,7 +87,8 @@ func TestAFrozenNodeDoesNotStopTheOthers(t *testing.T) {
 	b.stop()
 }
 
-// Frozen at any moment of its writing, again and again, a node neither stops the other nor loses or repeats anything it acknowledged.
+// Frozen at any moment of its writing, again and again, a node neither stops the other nor loses or repeats anything it
+// acknowledged.
 func TestANodeFrozenAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	siteA := newSite(t, withEngine(database.Postgres))
@@ -120,7 +121,9 @@ func TestANodeFrozenAgainAndAgain(t *testing.T) {
 	progress := func(n int, by int64) {
 		t.Helper()
 		from := acknowledged[n].Load()
-		nodes[n].eventually(fmt.Sprintf("node %d goes on", n), func() bool { return t.Failed() || acknowledged[n].Load() >= from+by })
+		nodes[n].eventually(fmt.Sprintf("node %d goes on", n), func() bool {
+			return t.Failed() || acknowledged[n].Load() >= from+by
+		})
 	}
 	for range freezes {
 		if err := nodes[0].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -147,8 +150,8 @@ func TestANodeFrozenAgainAndAgain(t *testing.T) {
 	}
 }
 
-// gated are the names of projects whose insert waits at the gate, by what Postgres does for them after it: nothing, or it says more than a
-// client that does not read takes.
+// gated are the names of projects whose insert waits at the gate, by what Postgres does for them after it: nothing, or
+// it says more than a client that does not read takes.
 var gated = map[string]string{"idle in transaction": "gated ", "active": "gated and loud "}
 
 // gate is a lock in Postgres that a node's transaction waits for in the middle.
@@ -186,15 +189,16 @@ func (g *gate) do(statement string) {
 	}
 }
 
-// freeze stops a server within the transaction that act begins, while Postgres is in the state that it then waits in for the server.
+// freeze stops a server within the transaction that act begins, while Postgres is in the state that it then waits in
+// for the server.
 func (g *gate) freeze(i *instance, state string, act func()) {
 	g.t.Helper()
 	g.do(fmt.Sprintf(`select pg_advisory_lock(%d)`, g.key))
 	go act()
 	var pid int
 	i.eventually("its transaction waits at the gate", func() bool {
-		return g.conn.QueryRowContext(g.t.Context(), `select pid from pg_locks where locktype = 'advisory' and objid = $1 and not granted`,
-			g.key).Scan(&pid) == nil
+		return g.conn.QueryRowContext(g.t.Context(),
+			`select pid from pg_locks where locktype = 'advisory' and objid = $1 and not granted`, g.key).Scan(&pid) == nil
 	})
 	if err := i.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		g.t.Fatal(err)
@@ -202,7 +206,8 @@ func (g *gate) freeze(i *instance, state string, act func()) {
 	g.do(fmt.Sprintf(`select pg_advisory_unlock(%d)`, g.key))
 	i.eventually("Postgres waits for the frozen server, which holds the head", func() bool {
 		var waits bool
-		err := g.conn.QueryRowContext(g.t.Context(), `select state = $2 and wait_event_type = 'Client' and exists (select 1 from pg_locks l
+		err := g.conn.QueryRowContext(g.t.Context(),
+			`select state = $2 and wait_event_type = 'Client' and exists (select 1 from pg_locks l
 			where l.pid = a.pid and l.relation = 'journal_head'::regclass and l.mode = 'RowShareLock')
 			from pg_stat_activity a where pid = $1`, pid, state).Scan(&waits)
 		return err == nil && waits

@@ -10,8 +10,8 @@ import (
 // second, which is a fifth of its CPU.
 const heldHeap = 24 << 20
 
-// collectLess makes collections rarer until done: memory that is never written to counts as heap in use, and takes none of the machine's.
-// Where GOGC or GOMEMLIMIT says how much garbage there may be, that is left as it is.
+// collectLess makes collections rarer until done: memory that is never written to counts as heap in use, and takes none
+// of the machine's. Where GOGC or GOMEMLIMIT says how much garbage there may be, that is left as it is.
 func collectLess() (done func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}

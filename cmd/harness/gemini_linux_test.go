@@ -21,7 +21,8 @@ func (s *site) runtimeProcesses(runtime string) []int {
 	return pids
 }
 
-// requireKeyOnlyIn checks that a secret is in the environment of some processes, not in that of others, and in no command line.
+// requireKeyOnlyIn checks that a secret is in the environment of some processes, not in that of others, and in no
+// command line.
 func requireKeyOnlyIn(t *testing.T, key string, with, without []int) {
 	t.Helper()
 	read := func(pid int, file string) []byte {

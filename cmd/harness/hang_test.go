@@ -26,8 +26,11 @@ func TestAHangingRuntimeIsToldAndReplaced(t *testing.T) {
 		if err := syscall.Kill(int(before["pid"].(float64)), syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		server.eventually("health says that codex is unresponsive", func() bool { return text(health(), "state") == "unresponsive" })
-		if state := text(server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil), "session", "state"); state != "unresponsive" {
+		server.eventually("health says that codex is unresponsive", func() bool {
+			return text(health(), "state") == "unresponsive"
+		})
+		if state := text(server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil), "session",
+			"state"); state != "unresponsive" {
 			t.Errorf("the session is %s", state)
 		}
 		if metrics := server.metrics(); !strings.Contains(metrics, "harness_runtime_unresponsive 1") {
@@ -45,13 +48,15 @@ func TestAHangingRuntimeIsToldAndReplaced(t *testing.T) {
 		if !strings.Contains(failure, "it did not answer for 4s") || !strings.Contains(failure, "Send the message again.") {
 			t.Errorf("the transcript says %q", failure)
 		}
-		if status, _ := server.call(http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"}); status != http.StatusNotFound {
+		if status, _ := server.call(http.MethodPost, "/api/approvals/"+approval+"/decision",
+			object{"decision": "accept"}); status != http.StatusNotFound {
 			t.Errorf("deciding an approval that ended: %d", status)
 		}
 		if status := events.waitTurn(server.send(session, "MOCK_REPLY[fine again]")); status != "completed" {
 			t.Errorf("the next turn ended %s", status)
 		}
-		if metrics := server.metrics(); !strings.Contains(metrics, "harness_runtime_unresponsive 0") || !strings.Contains(metrics, "harness_runtime_hangs_total 1") {
+		if metrics := server.metrics(); !strings.Contains(metrics, "harness_runtime_unresponsive 0") ||
+			!strings.Contains(metrics, "harness_runtime_hangs_total 1") {
 			t.Error("the metrics do not tell of the hang that was mended")
 		}
 	})

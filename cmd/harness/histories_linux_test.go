@@ -33,8 +33,8 @@ type history struct {
 // disturbances are what a history is made of; each leaves a server that is ready.
 func disturbances() []func(*history) string {
 	return []func(*history) string{
-		(*history).killServer, (*history).killServer, (*history).stopServer, (*history).freezeServer, (*history).killRuntime, (*history).freezeRuntime,
-		(*history).refuse, (*history).refuse,
+		(*history).killServer, (*history).killServer, (*history).stopServer, (*history).freezeServer, (*history).killRuntime,
+		(*history).freezeRuntime, (*history).refuse, (*history).refuse,
 	}
 }
 
@@ -125,8 +125,9 @@ func (h *history) wait() {
 	<-time.After(time.Duration(h.random.IntN([]int{60, 700}[h.random.IntN(2)])) * time.Millisecond)
 }
 
-// Random histories of jobs, kills and freezes of the server and of codex, stops that keep the runtimes, and a store that refuses (disk full,
-// I/O errors, read-only, connections): each instruction ran once, or its job says that nobody knows, and none ran twice. What was drawn is logged; the timing is the machine's.
+// Random histories of jobs, kills and freezes of the server and of codex, stops that keep the runtimes, and a store
+// that refuses (disk full, I/O errors, read-only, connections): each instruction ran once, or its job says that nobody
+// knows, and none ran twice. What was drawn is logged; the timing is the machine's.
 func TestRandomEndsRunNoInstructionTwice(t *testing.T) {
 	t.Parallel()
 	rounds, seed := number(t, historiesEnv, 6), number(t, historiesSeed, 14)
@@ -136,7 +137,8 @@ func TestRandomEndsRunNoInstructionTwice(t *testing.T) {
 			s, all := outages(t, engine, "96m")
 			s.addErrands()
 			s.env = append(s.env, "HARNESS_KEEP_RUNTIMES=true")
-			h := &history{site: s, server: s.start(), outages: all, random: rand.New(rand.NewPCG(uint64(seed), uint64(n)))} //nolint:gosec // positive
+			h := &history{site: s, server: s.start(), outages: all,
+				random: rand.New(rand.NewPCG(uint64(seed), uint64(n)))} //nolint:gosec // positive
 			session := h.server.createSession(nil)
 			ends := map[string]int{}
 			for round := range rounds {
@@ -154,7 +156,8 @@ func TestRandomEndsRunNoInstructionTwice(t *testing.T) {
 				h.thaw()
 				s.model.Release(name)
 				job := h.server.ended(session, name)
-				t.Logf("%s: %s: %s %s after %s attempts", name, strings.Join(told, ", "), text(job, "state"), text(job, "error"), text(job, "attempts"))
+				t.Logf("%s: %s: %s %s after %s attempts", name, strings.Join(told, ", "), text(job, "state"), text(job, "error"),
+					text(job, "attempts"))
 				s.requireOnceOrTold(job, name)
 				ends[text(job, "state")]++
 			}
@@ -180,7 +183,8 @@ func number(t *testing.T, name string, otherwise int) int {
 	return value
 }
 
-// requireOnceOrTold is the promise: an instruction ran once and its job completed, or it ran at most once and the job says what happened.
+// requireOnceOrTold is the promise: an instruction ran once and its job completed, or it ran at most once and the job
+// says what happened.
 func (s *site) requireOnceOrTold(job object, name string) {
 	s.t.Helper()
 	ran := s.ran(name)
@@ -192,7 +196,8 @@ func (s *site) requireOnceOrTold(job object, name string) {
 	case "failed":
 		why := text(job, "error")
 		begun := strings.Contains(why, "outcome unknown") || strings.Contains(why, "interrupted")
-		if !begun && !strings.Contains(why, "was not begun") && why != "recovery_max_attempts_exceeded" || strings.Count(ran, name) > 1 || !begun && ran != "" {
+		if !begun && !strings.Contains(why, "was not begun") && why != "recovery_max_attempts_exceeded" ||
+			strings.Count(ran, name) > 1 || !begun && ran != "" {
 			s.t.Errorf("%s failed (%s) and wrote %q", name, why, ran)
 		}
 	default:

@@ -14,11 +14,13 @@ import (
 )
 
 // hostileTexts are what no engine, encoder or file system takes as it is, as JSON strings.
-var hostileTexts = []string{`"\u0000"`, `"a\u0000b"`, `"\ud800"`, `"\udc00\ud800x"`, `"\uffff\ufffe"`, `"\u202e\u2028"`, `"'; drop table sessions; --"`, `"../../../etc/passwd"`,
+var hostileTexts = []string{`"\u0000"`, `"a\u0000b"`, `"\ud800"`, `"\udc00\ud800x"`, `"\uffff\ufffe"`, `"\u202e\u2028"`,
+	`"'; drop table sessions; --"`, `"../../../etc/passwd"`,
 	`"%s%n\\"`, `"__proto__"`, "\"\xff\xfe\"", `"` + strings.Repeat("é", 5000) + `"`}
 
 // hostileParameters are path parameters as they are on the wire.
-var hostileParameters = []string{"%00", "a%00b", "%ff", "%C3%28", "%2e%2e%2f%2e%2e", "..%5c", "%F0%9F%98%80", "%22%27%3b--", "__proto__", "%25%30%30", "%0d%0aX:1", "-1"}
+var hostileParameters = []string{"%00", "a%00b", "%ff", "%C3%28", "%2e%2e%2f%2e%2e", "..%5c", "%F0%9F%98%80",
+	"%22%27%3b--", "__proto__", "%25%30%30", "%0d%0aX:1", "-1"}
 
 // hostileBodies are templates: TEXT is replaced.
 var hostileBodies = map[string]string{
@@ -26,11 +28,14 @@ var hostileBodies = map[string]string{
 	"/api/projects/{projectId}/rename":  `{"name":TEXT,"workingDirectory":TEXT}`,
 	"/api/sessions/{sessionId}/rename":  `{"title":TEXT}`,
 	"/api/sessions/{sessionId}/project": `{"projectId":TEXT}`,
-	"/api/sessions/{sessionId}/transcript/upsert": `{"messageId":TEXT,"turnId":TEXT,"role":"user","type":TEXT,"content":TEXT,"details":TEXT,"status":"complete",` +
+	"/api/sessions/{sessionId}/transcript/upsert": `{"messageId":TEXT,"turnId":TEXT,"role":"user","type":TEXT,` +
+		`"content":TEXT,"details":TEXT,"status":"complete",` +
 		`"startedAt":9007199254740991,"completedAt":0}`,
-	"/api/sessions/{sessionId}/transcript/upserts": `{"entries":[{"messageId":TEXT,"turnId":TEXT,"role":"user","type":TEXT,"content":TEXT,"details":TEXT,"status":"complete"},` +
+	"/api/sessions/{sessionId}/transcript/upserts": `{"entries":[{"messageId":TEXT,"turnId":TEXT,"role":"user",` +
+		`"type":TEXT,"content":TEXT,"details":TEXT,"status":"complete"},` +
 		`{"messageId":"m","turnId":TEXT,"role":"user","type":"t","content":TEXT,"status":"streaming"}]}`,
-	"/api/sessions/{sessionId}/session-controls": `{"scope":"session","controls":{"model":TEXT,"approvalPolicy":"never","networkAccess":"enabled","filesystemSandbox":"read-only",` +
+	"/api/sessions/{sessionId}/session-controls": `{"scope":"session","controls":{"model":TEXT,` +
+		`"approvalPolicy":"never","networkAccess":"enabled","filesystemSandbox":"read-only",` +
 		`"settings":{"k":TEXT}},"actor":TEXT,"source":TEXT}`,
 	"/api/sessions/{sessionId}/settings":                 `{"scope":"session","key":TEXT,"value":[TEXT,1e400,-0,{"a":1,"a":2}]}`,
 	"/api/sessions/{sessionId}/suggested-request/upsert": `{"requestKey":TEXT,"status":"complete","suggestion":TEXT,"error":TEXT}`,
@@ -67,7 +72,8 @@ func (i *instance) sendRaw(method, target, body string) (int, []byte) {
 	return response.StatusCode, answer
 }
 
-// Whatever is put into paths, queries and bodies, no operation answers with a fault of ours, and the server goes on as before.
+// Whatever is put into paths, queries and bodies, no operation answers with a fault of ours, and the server goes on as
+// before.
 func TestHostileInputIsNoFault(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -76,7 +82,8 @@ func TestHostileInputIsNoFault(t *testing.T) {
 			s := newSite(t, withEngine(engine), withRaceDetector())
 			server := s.start()
 			session := server.createSession(nil)
-			project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project", "projectId")
+			project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project",
+				"projectId")
 			check := func(method, target, body string) {
 				t.Helper()
 				status, answer := server.sendRaw(method, target, body)
@@ -85,7 +92,8 @@ func TestHostileInputIsNoFault(t *testing.T) {
 				}
 			}
 			for _, operation := range api.Operations() {
-				if operation.Path == "/api/stream" || operation.Path == "/api/account/logout" || strings.HasPrefix(operation.Path, "/api/agents") {
+				if operation.Path == "/api/stream" || operation.Path == "/api/account/logout" ||
+					strings.HasPrefix(operation.Path, "/api/agents") {
 					continue
 				}
 				if strings.Contains(operation.Path, "{") {
@@ -99,15 +107,16 @@ func TestHostileInputIsNoFault(t *testing.T) {
 						check(operation.Method, target, strings.ReplaceAll(hostileBodies[operation.Path], "TEXT", `"x"`))
 					}
 				}
-				own := strings.NewReplacer("{sessionId}", session, "{projectId}", project, "{turnId}", "t", "{approvalId}", "a", "{requestId}", "r", "{jobId}", "j", "{key}", "k",
-					"{serverName}", "s").Replace(operation.Path)
+				own := strings.NewReplacer("{sessionId}", session, "{projectId}", project, "{turnId}", "t", "{approvalId}", "a",
+					"{requestId}", "r", "{jobId}", "j", "{key}", "k", "{serverName}", "s").Replace(operation.Path)
 				if template, ok := hostileBodies[operation.Path]; ok && operation.Method == http.MethodPost {
 					for _, hostile := range hostileTexts {
 						check(operation.Method, own, strings.ReplaceAll(template, "TEXT", hostile))
 					}
 				}
 				if operation.Method == http.MethodGet {
-					for _, query := range []string{"limit=%00", "cursor=%00", "cursor=%ff", "limit=1e999", "limit=9223372036854775808", "before=%00", "after=%ff", "state=%00", "key=%00&scope=session",
+					for _, query := range []string{"limit=%00", "cursor=%00", "cursor=%ff", "limit=1e999", "limit=9223372036854775808",
+						"before=%00", "after=%ff", "state=%00", "key=%00&scope=session",
 						"cursor=2026-01-01T00:00:00.000Z%7C%00", "%00=%00", "a&b=%zz;c", "threadId=%00"} {
 						check(http.MethodGet, own+"?"+query, "")
 					}
@@ -131,11 +140,13 @@ func TestDeepNestingBreaksNothing(t *testing.T) {
 	for _, depth := range []int{100, 500, 1000, 5000, 9990, 9996, 9997, 9998, 9999, 10000, 100_000} {
 		value := strings.Repeat("[", depth) + strings.Repeat("]", depth)
 		for _, scope := range []string{"session", "default"} {
-			if status, answer := server.sendRaw(http.MethodPost, "/api/sessions/"+session+"/settings", `{"scope":"`+scope+`","key":"k","value":`+value+`}`); status >= 500 {
+			if status, answer := server.sendRaw(http.MethodPost, "/api/sessions/"+session+"/settings",
+				`{"scope":"`+scope+`","key":"k","value":`+value+`}`); status >= 500 {
 				t.Errorf("depth %d as %s setting answered %d %.200s", depth, scope, status, answer)
 			}
 		}
-		for _, target := range []string{"/api/sessions", "/api/sessions/" + session, "/api/sessions/" + session + "/settings?scope=default"} {
+		for _, target := range []string{"/api/sessions", "/api/sessions/" + session, "/api/sessions/" + session +
+			"/settings?scope=default"} {
 			if status, answer := server.sendRaw(http.MethodGet, target, ""); status != http.StatusOK {
 				t.Fatalf("after depth %d %s answered %d %.200s", depth, target, status, answer)
 			}

@@ -65,7 +65,8 @@ func TestImagesOfAMessageReachTheModel(t *testing.T) {
 			picture, size := pictureURL(t)
 			send := func(message string, pictures ...any) string {
 				t.Helper()
-				answer := server.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/messages", object{"text": message, "images": pictures})
+				answer := server.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/messages",
+					object{"text": message, "images": pictures})
 				return text(answer, "turnId")
 			}
 			events.waitTurn(send("look", picture))

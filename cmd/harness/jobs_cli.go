@@ -36,18 +36,20 @@ func newJobs() *cobra.Command {
 		return &jobsClient{base: strings.TrimSuffix(target, "/"), token: cfg.AuthToken}, nil
 	}
 	one := func(use, short string, do func(*cobra.Command, *jobsClient, string) error) *cobra.Command {
-		return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := client(cmd)
-			if err != nil {
-				return err
-			}
-			return do(cmd, c, args[0])
-		}}
+		return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				c, err := client(cmd)
+				if err != nil {
+					return err
+				}
+				return do(cmd, c, args[0])
+			}}
 	}
 	var state string
-	list := one("list PROJECT", "List a project's jobs; PROJECT is a project id or session:<session id>", func(cmd *cobra.Command, c *jobsClient, project string) error {
-		return c.list(cmd.Context(), cmd.OutOrStdout(), project, state)
-	})
+	list := one("list PROJECT", "List a project's jobs; PROJECT is a project id or session:<session id>",
+		func(cmd *cobra.Command, c *jobsClient, project string) error {
+			return c.list(cmd.Context(), cmd.OutOrStdout(), project, state)
+		})
 	list.Flags().StringVar(&state, "state", "", "only jobs that are queued, running, completed, failed or canceled")
 	show := one("show JOB", "Print a job as JSON", func(cmd *cobra.Command, c *jobsClient, id string) error {
 		job, err := c.job(cmd.Context(), id)
@@ -64,9 +66,10 @@ func newJobs() *cobra.Command {
 		return printJob(cmd.OutOrStdout(), job)
 	})
 	var timeout time.Duration
-	wait := one("wait JOB", "Wait until a job is over; exit 0 when it completed", func(cmd *cobra.Command, c *jobsClient, id string) error {
-		return c.wait(cmd.Context(), cmd.OutOrStdout(), id, timeout)
-	})
+	wait := one("wait JOB", "Wait until a job is over; exit 0 when it completed",
+		func(cmd *cobra.Command, c *jobsClient, id string) error {
+			return c.wait(cmd.Context(), cmd.OutOrStdout(), id, timeout)
+		})
 	wait.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "longest time to wait")
 	cmd.AddCommand(list, show, cancel, wait)
 	return cmd
@@ -117,7 +120,8 @@ func (c *jobsClient) ask(ctx context.Context, method, path string, out any) (err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("no server answers at %s (start one with `harness serve`, or name another with --url): %w", c.base, err)
+		return fmt.Errorf("no server answers at %s (start one with `harness serve`, or name another with --url): %w",
+			c.base, err)
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
 	body, err := io.ReadAll(response.Body)
@@ -178,7 +182,8 @@ func (c *jobsClient) list(ctx context.Context, out io.Writer, project, state str
 		if job.Error != nil {
 			reason = *job.Error
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n", job.ID, job.Type, job.State, job.Priority, job.Attempts, job.MaxAttempts, job.CreatedAt, reason)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n", job.ID, job.Type, job.State, job.Priority, job.Attempts,
+			job.MaxAttempts, job.CreatedAt, reason)
 	}
 	return table.Flush()
 }

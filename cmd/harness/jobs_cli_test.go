@@ -9,24 +9,36 @@ import (
 	"testing"
 )
 
-// The jobs commands against the recorded shapes of the job routes: output, exit code, and an error that says what to do.
+// The jobs commands against the recorded shapes of the job routes: output, exit code, and an error that says what to
+// do.
 func TestJobsCommands(t *testing.T) {
 	t.Parallel()
-	const job = `{"id":"j-1","type":"agent_instruction","state":"STATE","priority":"interactive","error":null,"attempts":1,"maxAttempts":2,"createdAt":"2026-11-21T01:29:55.754Z","payload":{"a":"<&>"}}`
+	const job = `{"id":"j-1","type":"agent_instruction","state":"STATE","priority":"interactive","error":null,` +
+		`"attempts":1,"maxAttempts":2,"createdAt":"2026-11-21T01:29:55.754Z","payload":{"a":"<&>"}}`
 	in := func(state string) string { return strings.Replace(job, "STATE", state, 1) }
 	var asked atomic.Int64
 	answers := map[string]func() (int, string){
-		"GET /api/projects/session:s/orchestrator/jobs?state=queued": func() (int, string) { return 200, `{"data":[` + in("queued") + `]}` },
-		"GET /api/orchestrator/jobs/j-1":                             func() (int, string) { return 200, `{"status":"ok","job":` + in("running") + `}` },
+		"GET /api/projects/session:s/orchestrator/jobs?state=queued": func() (int, string) {
+			return 200, `{"data":[` + in("queued") + `]}`
+		},
+		"GET /api/orchestrator/jobs/j-1": func() (int, string) {
+			return 200, `{"status":"ok","job":` + in("running") + `}`
+		},
 		"GET /api/orchestrator/jobs/j-2": func() (int, string) {
 			if asked.Add(1) < 3 {
 				return 200, `{"status":"ok","job":` + in("running") + `}`
 			}
 			return 200, `{"status":"ok","job":` + in("completed") + `}`
 		},
-		"GET /api/orchestrator/jobs/j-3":         func() (int, string) { return 200, `{"status":"ok","job":` + in("failed") + `}` },
-		"POST /api/orchestrator/jobs/j-1/cancel": func() (int, string) { return 200, `{"status":"ok","job":` + in("running") + `}` },
-		"POST /api/orchestrator/jobs/j-3/cancel": func() (int, string) { return 409, `{"status":"already_terminal","job":` + in("failed") + `}` },
+		"GET /api/orchestrator/jobs/j-3": func() (int, string) {
+			return 200, `{"status":"ok","job":` + in("failed") + `}`
+		},
+		"POST /api/orchestrator/jobs/j-1/cancel": func() (int, string) {
+			return 200, `{"status":"ok","job":` + in("running") + `}`
+		},
+		"POST /api/orchestrator/jobs/j-3/cancel": func() (int, string) {
+			return 409, `{"status":"already_terminal","job":` + in("failed") + `}`
+		},
 		"GET /api/orchestrator/jobs/off": func() (int, string) {
 			return 503, `{"status":"error","code":"job_conflict","message":"orchestrator queue is unavailable"}`
 		},

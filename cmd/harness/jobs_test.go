@@ -8,8 +8,8 @@ import (
 	"harness/internal/dbtest"
 )
 
-// QU-01, QU-02, QU-04, QU-09 end to end: a suggestion is made by a hidden worker, told over the stream, answered by both routes and kept
-// over a restart; the job, its worker and the health figures tell the same.
+// QU-01, QU-02, QU-04, QU-09 end to end: a suggestion is made by a hidden worker, told over the stream, answered by
+// both routes and kept over a restart; the job, its worker and the health figures tell the same.
 func TestQU09ASuggestedRequest(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -22,13 +22,15 @@ func TestQU09ASuggestedRequest(t *testing.T) {
 			events := server.follow("threadId=" + session)
 			events.waitTurn(server.send(session, "MOCK_REPLY[Now run the tests.]"))
 
-			queued := server.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/suggested-request/jobs", object{})
+			queued := server.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/suggested-request/jobs",
+				object{})
 			id := text(queued, "jobId")
 			if text(queued, "dedupe") != "enqueued" || text(queued, "projectId") != "session:"+session {
 				t.Errorf("answered %v", queued)
 			}
 			done := events.waitType("orchestrator_job_completed").payload()
-			if text(done, "jobId") != id || text(done, "result", "suggestion") != "Now run the tests." || text(done, "result", "status") != "ok" {
+			if text(done, "jobId") != id || text(done, "result", "suggestion") != "Now run the tests." ||
+				text(done, "result", "status") != "ok" {
 				t.Errorf("completed with %v", done)
 			}
 			var told []string
@@ -43,13 +45,16 @@ func TestQU09ASuggestedRequest(t *testing.T) {
 					told = append(told, f.Type)
 				}
 			}
-			want := []string{"streaming", "orchestrator_job_queued", "orchestrator_job_started", "complete", "orchestrator_job_completed"}
+			want := []string{"streaming", "orchestrator_job_queued", "orchestrator_job_started", "complete",
+				"orchestrator_job_completed"}
 			if !reflect.DeepEqual(told, want) {
 				t.Errorf("told %v", told)
 			}
 
-			ok := server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/suggested-request", object{"draft": "MOCK_REPLY[Better.]"})
-			if text(ok, "status") != "ok" || text(ok, "suggestion") != "Now run the tests." { // the chat's own marker comes first in what the worker reads
+			ok := server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/suggested-request",
+				object{"draft": "MOCK_REPLY[Better.]"})
+			// the chat's own marker comes first in what the worker reads
+			if text(ok, "status") != "ok" || text(ok, "suggestion") != "Now run the tests." {
 				t.Errorf("synchronous: %v", ok)
 			}
 			workers := list(t, server, "/api/projects/session:"+session+"/agent-sessions")
@@ -61,11 +66,13 @@ func TestQU09ASuggestedRequest(t *testing.T) {
 					t.Errorf("the worker shows in the list: %v", listed)
 				}
 			}
-			if jobs := list(t, server, "/api/projects/session:"+session+"/orchestrator/jobs?state=completed"); len(jobs) != 2 || jobs[0]["id"] != id {
+			if jobs := list(t, server, "/api/projects/session:"+session+"/orchestrator/jobs?state=completed"); len(jobs) != 2 ||
+				jobs[0]["id"] != id {
 				t.Errorf("jobs %v", jobs)
 			}
 			health := server.want(http.StatusOK, http.MethodGet, "/api/health", nil)
-			if figures, _ := health["orchestratorQueue"].(object); figures["enabled"] != true || figures["completed"] != 2.0 || figures["projects"] != 1.0 {
+			if figures, _ := health["orchestratorQueue"].(object); figures["enabled"] != true || figures["completed"] != 2.0 ||
+				figures["projects"] != 1.0 {
 				t.Errorf("health %v", health["orchestratorQueue"])
 			}
 
@@ -87,14 +94,16 @@ func TestQU09ASuggestedRequest(t *testing.T) {
 	}
 }
 
-// A worker that does not answer in time leaves the deterministic text, and its turn is interrupted; a canceled request says so.
+// A worker that does not answer in time leaves the deterministic text, and its turn is interrupted; a canceled request
+// says so.
 func TestSuggestedRequestDeadlineAndCancel(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withEnv("ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=4000"))
 	server := s.start()
 	session := server.createSession(nil)
 	events := server.follow("threadId=" + session)
-	fallback := server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/suggested-request", object{"draft": "MOCK_HOLD[never]"})
+	fallback := server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/suggested-request",
+		object{"draft": "MOCK_HOLD[never]"})
 	if text(fallback, "status") != "fallback" || text(fallback, "suggestion") != "MOCK_HOLD[never]" {
 		t.Errorf("answered %v", fallback)
 	}
@@ -102,14 +111,17 @@ func TestSuggestedRequestDeadlineAndCancel(t *testing.T) {
 		t.Errorf("completed with %v", told)
 	}
 
-	queued := server.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/suggested-request/jobs", object{"draft": "MOCK_HOLD[never]"})
+	queued := server.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/suggested-request/jobs",
+		object{"draft": "MOCK_HOLD[never]"})
 	same := server.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/suggested-request/jobs", object{})
-	if text(same, "dedupe") != "already_queued" || text(same, "requestKey") != text(queued, "requestKey") || text(same, "jobId") != text(queued, "jobId") {
+	if text(same, "dedupe") != "already_queued" || text(same, "requestKey") != text(queued, "requestKey") ||
+		text(same, "jobId") != text(queued, "jobId") {
 		t.Errorf("%v, then %v", queued, same)
 	}
 	server.want(http.StatusOK, http.MethodPost, "/api/orchestrator/jobs/"+text(queued, "jobId")+"/cancel", nil)
 	events.wait("the canceled suggestion", func(f frame) bool {
-		return f.Type == "suggested_request_updated" && text(f.payload(), "requestKey") == text(queued, "requestKey") && text(f.payload(), "status") == "canceled"
+		return f.Type == "suggested_request_updated" && text(f.payload(), "requestKey") == text(queued, "requestKey") &&
+			text(f.payload(), "status") == "canceled"
 	})
 	events.wait("the cancel", func(f frame) bool {
 		return f.Type == "orchestrator_job_canceled" && text(f.payload(), "jobId") == text(queued, "jobId")
@@ -124,13 +136,16 @@ func TestQueueSwitchedOff(t *testing.T) {
 	session := server.createSession(nil)
 	base := "/api/sessions/" + session + "/suggested-request"
 	for _, path := range []string{base, base + "/jobs"} {
-		if refused := server.want(http.StatusServiceUnavailable, http.MethodPost, path, object{"effort": "zz"}); text(refused, "code") != "job_conflict" {
+		if refused := server.want(http.StatusServiceUnavailable, http.MethodPost, path, object{"effort": "zz"}); text(refused,
+			"code") != "job_conflict" {
 			t.Errorf("%s: %v", path, refused)
 		}
 	}
 	events := server.follow("threadId=" + session)
-	kept := server.want(http.StatusOK, http.MethodPost, base+"/upsert", object{"requestKey": "k", "status": "complete", "suggestion": " final "})
-	if text(kept, "entry", "suggestion") != "final" || text(events.waitType("suggested_request_updated").payload(), "suggestion") != "final" {
+	kept := server.want(http.StatusOK, http.MethodPost, base+"/upsert",
+		object{"requestKey": "k", "status": "complete", "suggestion": " final "})
+	if text(kept, "entry", "suggestion") != "final" ||
+		text(events.waitType("suggested_request_updated").payload(), "suggestion") != "final" {
 		t.Errorf("kept %v", kept)
 	}
 	late := server.want(http.StatusOK, http.MethodPost, base+"/upsert", object{"requestKey": "k", "status": "streaming"})

@@ -8,11 +8,13 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Tokens that never expire are accepted as by codex-manager, with one warning at start, and refused when the operator says so.
+// Tokens that never expire are accepted as by codex-manager, with one warning at start, and refused when the operator
+// says so.
 func TestTokensWithoutExpiry(t *testing.T) {
 	t.Parallel()
 	const key = "the-key-of-this-test-is-long-enough"
-	forEver, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": "ci", "role": "admin"}).SignedString([]byte(key))
+	forEver, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": "ci", "role": "admin"}).
+		SignedString([]byte(key))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +26,8 @@ func TestTokensWithoutExpiry(t *testing.T) {
 			status, warnings = http.StatusUnauthorized, 0
 		}
 		server := newSite(t, withEnv(env...)).start()
-		got, body := server.ask(http.MethodGet, "/api/agents/extensions", map[string]string{"Authorization": "Bearer " + forEver})
+		got, body := server.ask(http.MethodGet, "/api/agents/extensions",
+			map[string]string{"Authorization": "Bearer " + forEver})
 		if got != status || strings.Contains(body, "missing_exp_claim") != required {
 			t.Errorf("exp required %v: answered %d %s", required, got, body)
 		}

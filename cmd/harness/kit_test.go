@@ -30,7 +30,8 @@ import (
 	"harness/runtime/process/shim"
 )
 
-// patience bounds every wait of the end-to-end tests; it is generous because the machine may be busy, and only ever used up by a failure.
+// patience bounds every wait of the end-to-end tests; it is generous because the machine may be busy, and only ever
+// used up by a failure.
 const patience = 60 * time.Second
 
 // site is one installation: a data directory, a database, a codex home and a model. Servers come and go on it.
@@ -80,7 +81,8 @@ func withEnv(env ...string) siteOption {
 // withMCP gives codex a real MCP server, and lets it ask for permissions.
 func withMCP() siteOption {
 	return func(o *siteOptions) {
-		o.home = append(o.home, codextest.Feature("request_permissions_tool"), codextest.Config(mcptest.Config(os.Args[0], runAsMCP)))
+		o.home = append(o.home, codextest.Feature("request_permissions_tool"),
+			codextest.Config(mcptest.Config(os.Args[0], runAsMCP)))
 	}
 }
 
@@ -99,10 +101,12 @@ func newSite(t *testing.T, options ...siteOption) *site {
 	s.program = program(t, s.detecting)
 	home := codextest.Home(t, model.URL(), append(o.home, codextest.For(o.codex))...)
 	s.env = append([]string{
-		runAsHarness + "=1", "PATH=" + agenttest.PathWithout(t, "bwrap"), "HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + codextest.Binary(t, o.codex),
+		runAsHarness + "=1", "PATH=" + agenttest.PathWithout(t, "bwrap"), "HOME=" + home, "CODEX_HOME=" + home,
+		"CODEX_BIN=" + codextest.Binary(t, o.codex),
 		// Not what happens to be installed on this machine.
 		"HARNESS_RUNTIMES=codex",
-		"PORT=0", "DATA_DIR=" + s.dataDir, "HARNESS_LOG_FORMAT=json", "LOG_LEVEL=info", "DEFAULT_SANDBOX_MODE=danger-full-access",
+		"PORT=0", "DATA_DIR=" + s.dataDir, "HARNESS_LOG_FORMAT=json", "LOG_LEVEL=info",
+		"DEFAULT_SANDBOX_MODE=danger-full-access",
 		// A test that is cut off must not leave runtimes behind for long.
 		"HARNESS_DETACH_GRACE_MS=120000", "DATABASE_URL=" + s.databaseURL,
 		// The detector tells races when they happen; the second it would wait at each exit serves nobody.
@@ -112,8 +116,8 @@ func newSite(t *testing.T, options ...siteOption) *site {
 	return s
 }
 
-// endRuntimes ends the runtimes that a killed server has left, as they are meant to be. One that the server was just starting is found a
-// moment later.
+// endRuntimes ends the runtimes that a killed server has left, as they are meant to be. One that the server was just
+// starting is found a moment later.
 func (s *site) endRuntimes() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -131,8 +135,8 @@ func (s *site) endRuntimes() {
 	})
 }
 
-// requireNoOrphans checks over /proc that no runtime process, nor anything one started, is left. A runtime learns of its server's death by
-// signal, so it is given a moment.
+// requireNoOrphans checks over /proc that no runtime process, nor anything one started, is left. A runtime learns of
+// its server's death by signal, so it is given a moment.
 func (s *site) requireNoOrphans() {
 	s.t.Helper()
 	s.awaitNoRuntimes(func() {})
@@ -191,7 +195,8 @@ func (s *site) launch(binary string, env ...string) *instance {
 	cmd.Env = append(append([]string{}, s.env...), env...)
 	cmd.Dir = s.workspace
 	if s.user != os.Geteuid() {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(s.user), Gid: uint32(s.user)}} //nolint:gosec // an id
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Credential: &syscall.Credential{Uid: uint32(s.user), Gid: uint32(s.user)}} //nolint:gosec // an id
 	}
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -258,7 +263,8 @@ func (i *instance) readLog(stderr io.Reader) {
 	}
 }
 
-// logTail is the end of the server's log: little enough that what failed is not lost among it where only the end of a run's output is kept.
+// logTail is the end of the server's log: little enough that what failed is not lost among it where only the end of a
+// run's output is kept.
 func (i *instance) logTail() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -391,7 +397,8 @@ func (i *instance) transcript(session string) []object {
 	return entries
 }
 
-// waitRuntime returns when the default runtime is usable; routes wait for it by themselves, this makes start-up no part of a test's timing.
+// waitRuntime returns when the default runtime is usable; routes wait for it by themselves, this makes start-up no part
+// of a test's timing.
 func (i *instance) waitRuntime() {
 	i.t.Helper()
 	i.eventually("the default runtime is ready", func() bool {

@@ -45,7 +45,8 @@ while IFS= read -r line; do
 done
 `
 
-// Ids that no index takes are a runtime's own business: what it says with them is stored as anything else, and it is answered by them.
+// Ids that no index takes are a runtime's own business: what it says with them is stored as anything else, and it is
+// answered by them.
 func TestIdsOfAnyLengthAreKept(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -87,10 +88,12 @@ func keepLongIDs(t *testing.T, engine database.Engine, end string, restart bool)
 		server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"})
 	} else {
 		server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/interrupt", object{})
-		outcome, answer = "approval.resolved: Approval expired", `"method":"turn/interrupt","params":{"threadId":"`+long+`t","turnId":"`+long+`u"}`
+		outcome, answer = "approval.resolved: Approval expired", `"method":"turn/interrupt","params":{"threadId":"`+long+
+			`t","turnId":"`+long+`u"}`
 	}
 	// What codex said is told byte for byte.
-	want := `{"method":"turn/completed","params":{"threadId":"` + long + `t","turn":{"id":"` + long + `u","status":"` + end + `","items":[]}}}`
+	want := `{"method":"turn/completed","params":{"threadId":"` + long + `t","turn":{"id":"` + long + `u","status":"` +
+		end + `","items":[]}}}`
 	events.wait("the end of the turn", func(f frame) bool { return f.Type == "notification" && string(f.Payload) == want })
 	if told, err := os.ReadFile(heard); err != nil || !strings.Contains(string(told), answer) {
 		t.Errorf("codex was not told %.60s... (%v)", answer, err)
@@ -98,13 +101,15 @@ func keepLongIDs(t *testing.T, engine database.Engine, end string, restart bool)
 
 	var shown []string
 	for _, entry := range server.transcript(session) {
-		shown = append(shown, fmt.Sprint(entry["type"], ": ", entry["content"], ", ", entry["status"], " in its turn ", entry["turnId"] == turn))
+		shown = append(shown, fmt.Sprint(entry["type"], ": ", entry["content"], ", ", entry["status"], " in its turn ",
+			entry["turnId"] == turn))
 	}
 	if got, want := strings.Join(shown, "\n"), outcome+", complete in its turn true\n"+
 		"agentMessage: all kept, complete in its turn true"; got != want {
 		t.Errorf("the transcript is\n%s\nwant\n%s", got, want)
 	}
-	if left := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any); len(left) != 0 {
+	if left := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any); len(
+		left) != 0 {
 		t.Errorf("approvals are still open: %v", left)
 	}
 	if log := server.logTail(); strings.Contains(log, "could not be stored") {

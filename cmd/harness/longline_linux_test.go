@@ -16,8 +16,8 @@ import (
 	"harness/internal/dbtest"
 )
 
-// longLineCodex is a codex that says a line of LONG_BYTES whenever it is asked for its account's limits: the file LONG_LINES/head, a text, and
-// the file tail.
+// longLineCodex is a codex that says a line of LONG_BYTES whenever it is asked for its account's limits: the file
+// LONG_LINES/head, a text, and the file tail.
 const longLineCodex = `#!/bin/sh
 while IFS= read -r line; do
 	id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -56,8 +56,8 @@ func forgetPeak(t *testing.T, pid int) {
 	}
 }
 
-// longLineCost is how many times its size a line may cost until it is stored. To read it costs once (runtime/codex), to store it next to
-// nothing (database: parts).
+// longLineCost is how many times its size a line may cost until it is stored. To read it costs once (runtime/codex), to
+// store it next to nothing (database: parts).
 const longLineCost = 2
 
 // longLine is a line whose text is long: what stands before that and behind it.
@@ -76,8 +76,9 @@ func longLines(session string) map[string]longLine {
 		"answer":   {item("a", `"type":"agentMessage","text":"`), `"}}}`},
 		"approval": {asks("1", "item/commandExecution/requestApproval", `"cwd":"/","command":"`), `"}}`},
 		"message":  {item("m", `"type":"userMessage","content":[{"type":"text","text":"`), `"}]}}}`},
-		"output":   {item("o", `"type":"commandExecution","command":"yes","status":"completed","aggregatedOutput":"`), `"}}}`},
-		"unknown":  {`{"method":"huge/line","params":{"text":"`, `"}}`},
+		"output": {item("o", `"type":"commandExecution","command":"yes","status":"completed","aggregatedOutput":"`),
+			`"}}}`},
+		"unknown": {`{"method":"huge/line","params":{"text":"`, `"}}`},
 	}
 }
 
@@ -141,8 +142,8 @@ func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
 	}
 }
 
-// A long request reaches whoever is to decide, whole: by the stream and by REST, at a bounded cost. An extension that has no room for it is told
-// to fail, visibly, and goes on with the next event.
+// A long request reaches whoever is to decide, whole: by the stream and by REST, at a bounded cost. An extension that
+// has no room for it is told to fail, visibly, and goes on with the next event.
 func TestALongRequestIsShownWhole(t *testing.T) {
 	t.Parallel()
 	s, mib := newSite(t), 40
@@ -181,16 +182,22 @@ func TestALongRequestIsShownWhole(t *testing.T) {
 		t.Errorf("to read a request of %d MiB costs %d MiB", mib, cost>>10)
 	}
 	data, _ := listed["data"].([]any)
-	if len(data) != 1 || text(data[0], "details", "command") != command || text(data[0], "approvalId") != text(frame.payload(), "approvalId") {
+	if len(data) != 1 || text(data[0], "details", "command") != command ||
+		text(data[0], "approvalId") != text(frame.payload(), "approvalId") {
 		t.Errorf("REST shows %d requests, or another one than the frame", len(data))
 	}
-	server.eventually("the extension has failed visibly", func() bool { return strings.Contains(server.logTail(), "ran out of memory") })
-	server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(data[0], "approvalId")+"/decision", object{"decision": "accept"})
+	server.eventually("the extension has failed visibly", func() bool {
+		return strings.Contains(server.logTail(), "ran out of memory")
+	})
+	server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(data[0], "approvalId")+"/decision",
+		object{"decision": "accept"})
 	frames.waitType("approval_resolved")
 	line.head = strings.Replace(line.head, `"id":"1"`, `"id":"2"`, 1)
 	if err := os.WriteFile(filepath.Join(server.folder, "short"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	server.say(line)
-	server.eventually("the extension hears of the next one", func() bool { return strings.Contains(server.logTail(), "asked for 0") })
+	server.eventually("the extension hears of the next one", func() bool {
+		return strings.Contains(server.logTail(), "asked for 0")
+	})
 }

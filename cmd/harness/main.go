@@ -1,4 +1,5 @@
-// Command harness is the control plane for coding-agent runtimes: one binary that serves, migrates and tells about itself.
+// Command harness is the control plane for coding-agent runtimes: one binary that serves, migrates and tells about
+// itself.
 //
 // It is the only place that wires packages together. It must never hold a rule of its own: those live in the packages.
 package main
@@ -13,8 +14,8 @@ import (
 func main() { os.Exit(execute()) }
 
 // execute runs the process's own command line. The first SIGINT, SIGTERM or SIGHUP (the terminal is gone; with
-// nohup it stays ignored) asks for an orderly end; from then on they have their usual effect, so a second one ends a process whose orderly end
-// takes too long. Further runtimes are driven besides those of runtimeTable.
+// nohup it stays ignored) asks for an orderly end; from then on they have their usual effect, so a second one ends a
+// process whose orderly end takes too long. Further runtimes are driven besides those of runtimeTable.
 func execute(further ...runtimeMaker) int {
 	ctx, end := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)

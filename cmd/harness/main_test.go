@@ -10,8 +10,8 @@ import (
 	"harness/runtime/runtimetest/scripted"
 )
 
-// runAsHarness makes the test binary behave as the harness command: so end-to-end tests kill and restart a real process, which carries the
-// race detector if the test binary does.
+// runAsHarness makes the test binary behave as the harness command: so end-to-end tests kill and restart a real
+// process, which carries the race detector if the test binary does.
 const runAsHarness = "HARNESS_TEST_RUN_AS_HARNESS"
 
 // runAsMCP makes the test binary the MCP server codex starts.

@@ -72,7 +72,8 @@ func TestAnMCPToolIsAnApproval(t *testing.T) {
 		}
 		run(object{"decision": "decline", "message": "not on a Friday"}, "user rejected MCP tool call")
 		ended := entry(t, server.transcript(session), "approval.resolved")
-		if text(ended, "content") != "Approval resolved (decline): not on a Friday" || !strings.Contains(text(ended, "details"), `"message": "not on a Friday"`) {
+		if text(ended, "content") != "Approval resolved (decline): not on a Friday" ||
+			!strings.Contains(text(ended, "details"), `"message": "not on a Friday"`) {
 			t.Errorf("the transcript says %v", ended)
 		}
 		run(object{"decision": "accept"}, "wiped 1")
@@ -81,7 +82,8 @@ func TestAnMCPToolIsAnApproval(t *testing.T) {
 	})
 }
 
-// A form of an MCP server is shown as questions and filled in by the answers; what it would not take is refused and it stays open.
+// A form of an MCP server is shown as questions and filled in by the answers; what it would not take is refused and it
+// stays open.
 func TestAFormOfAnMCPServerIsFilledIn(t *testing.T) {
 	eachMCP(t, func(t *testing.T, s *site) {
 		server := s.start()
@@ -97,7 +99,8 @@ func TestAFormOfAnMCPServerIsFilledIn(t *testing.T) {
 		if !strings.Contains(string(questions), want) {
 			t.Errorf("the questions are %s", questions)
 		}
-		if asked := entry(t, server.transcript(session), "tool_input.request"); !strings.Contains(text(asked, "details"), `"question": "Your full name"`) {
+		if asked := entry(t, server.transcript(session), "tool_input.request"); !strings.Contains(text(asked, "details"),
+			`"question": "Your full name"`) {
 			t.Errorf("the transcript says %v", asked)
 		}
 
@@ -107,18 +110,23 @@ func TestAFormOfAnMCPServerIsFilledIn(t *testing.T) {
 			says string
 		}{
 			{object{"decision": "accept"}, `the form requires "name"`},
-			{object{"decision": "accept", "answers": object{"name": answers("Ann"), "age": answers("old")}}, `"age" is a whole number, not "old"`},
-			{object{"decision": "accept", "answers": object{"name": answers("Ann"), "colour": answers("green")}}, `"colour" has no choice "green"`},
-			{object{"decision": "accept", "answers": object{"name": answers("Ann"), "shoe": answers("9")}}, `the form has no field "shoe"`},
+			{object{"decision": "accept", "answers": object{"name": answers("Ann"), "age": answers("old")}},
+				`"age" is a whole number, not "old"`},
+			{object{"decision": "accept", "answers": object{"name": answers("Ann"), "colour": answers("green")}},
+				`"colour" has no choice "green"`},
+			{object{"decision": "accept", "answers": object{"name": answers("Ann"), "shoe": answers("9")}},
+				`the form has no field "shoe"`},
 			{object{"decision": "accept", "response": []string{"Ann"}}, "a form is answered with an object of its fields"},
-			{object{"decision": "accept", "response": object{"action": "decline"}}, `its action is "decline", the decision "accept"`},
+			{object{"decision": "accept", "response": object{"action": "decline"}},
+				`its action is "decline", the decision "accept"`},
 		} {
 			refused := server.want(http.StatusBadRequest, http.MethodPost, decide, wrong.body)
 			if text(refused, "code") != "invalid_request" || !strings.Contains(fmt.Sprint(refused["issues"]), wrong.says) {
 				t.Errorf("%v is refused with %v", wrong.body, refused)
 			}
 		}
-		server.want(http.StatusOK, http.MethodPost, decide, object{"decision": "accept", "answers": object{"name": answers("Ann"), "age": answers("7")}})
+		server.want(http.StatusOK, http.MethodPost, decide,
+			object{"decision": "accept", "answers": object{"name": answers("Ann"), "age": answers("7")}})
 		if status := events.waitTurn(turn); status != "completed" {
 			t.Errorf("the turn ended %s", status)
 		}
@@ -130,7 +138,8 @@ func TestAFormOfAnMCPServerIsFilledIn(t *testing.T) {
 
 func answers(texts ...string) object { return object{"answers": texts} }
 
-// What is asked while the server dies is decided by the next one: for a tool, and for permissions, whose answer says what was asked for.
+// What is asked while the server dies is decided by the next one: for a tool, and for permissions, whose answer says
+// what was asked for.
 func TestMCPToolsAndPermissionsAreDecidedAfterAKill(t *testing.T) {
 	eachMCP(t, func(t *testing.T, s *site) {
 		for message, said := range map[string]string{
@@ -158,7 +167,8 @@ func TestMCPToolsAndPermissionsAreDecidedAfterAKill(t *testing.T) {
 	})
 }
 
-// The decisions codex offers for a command are shown, and one of them can be chosen as it is; another is refused with those it offers.
+// The decisions codex offers for a command are shown, and one of them can be chosen as it is; another is refused with
+// those it offers.
 func TestAnOfferedDecisionIsChosen(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -179,7 +189,8 @@ func TestAnOfferedDecisionIsChosen(t *testing.T) {
 		t.Fatalf("codex offers %v in %v", offered, shown)
 	}
 	decide := "/api/approvals/" + text(shown, "approvalId") + "/decision"
-	refused := server.want(http.StatusBadRequest, http.MethodPost, decide, object{"decision": "accept", "choice": object{"acceptForEver": true}})
+	refused := server.want(http.StatusBadRequest, http.MethodPost, decide,
+		object{"decision": "accept", "choice": object{"acceptForEver": true}})
 	if !strings.Contains(fmt.Sprint(refused["issues"]), "acceptWithExecpolicyAmendment") {
 		t.Errorf("refused with %v", refused)
 	}
@@ -198,7 +209,8 @@ func TestAnOfferedDecisionIsChosen(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(refused["issues"]), "acceptWithExecpolicyAmendment") {
 		t.Errorf("refused with %v", refused)
 	}
-	server.want(http.StatusOK, http.MethodPost, decide, object{"decision": "accept", "option": "acceptWithExecpolicyAmendment"})
+	server.want(http.StatusOK, http.MethodPost, decide,
+		object{"decision": "accept", "option": "acceptWithExecpolicyAmendment"})
 	events.waitTurn(turn)
 	if status := events.waitTurn(server.send(session, another)); status != "completed" {
 		t.Errorf("asked again, it ended %s", status)

@@ -16,7 +16,8 @@ type metrics struct {
 	journalBatch  prometheus.Histogram
 	journalCommit prometheus.Histogram
 
-	// pruned counts the rows that retention removed, by table; archived_transcripts are entries of sessions archived for long.
+	// pruned counts the rows that retention removed, by table; archived_transcripts are entries of sessions archived for
+	// long.
 	pruned *prometheus.CounterVec
 
 	stream   streamMetrics
@@ -26,17 +27,21 @@ type metrics struct {
 
 func newMetrics() *metrics {
 	m := &metrics{
-		registry:      telemetry.NewRegistry(),
-		journalEvents: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("journal", "events_total"), Help: "Events committed by this process."}),
+		registry: telemetry.NewRegistry(),
+		journalEvents: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("journal", "events_total"),
+			Help: "Events committed by this process."}),
 		journalBatch: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: telemetry.MetricName("journal", "batch_units"), Help: "Units per committed batch.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64},
+			Name: telemetry.MetricName("journal", "batch_units"), Help: "Units per committed batch.",
+			Buckets: []float64{1, 2, 4, 8, 16, 32, 64},
 		}),
 		journalCommit: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: telemetry.MetricName("journal", "commit_seconds"), Help: "Time from the start of a batch until its subscribers were told.",
+			Name:    telemetry.MetricName("journal", "commit_seconds"),
+			Help:    "Time from the start of a batch until its subscribers were told.",
 			Buckets: prometheus.ExponentialBuckets(0.0002, 2.5, 12),
 		}),
 		pruned: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: telemetry.MetricName("retention", "rows_total"), Help: "Rows removed because they are kept no longer, by table.",
+			Name: telemetry.MetricName("retention", "rows_total"),
+			Help: "Rows removed because they are kept no longer, by table.",
 		}, []string{"table"}),
 	}
 	m.registry.MustRegister(m.journalEvents, m.journalBatch, m.journalCommit, m.pruned)

@@ -14,7 +14,8 @@ import (
 // databasePage is the size of a page of SQLite's log.
 const databasePage = 4096
 
-// databaseMetrics tell whether the database takes writes, and whether SQLite's log is moved into it; the latter stay 0 on Postgres.
+// databaseMetrics tell whether the database takes writes, and whether SQLite's log is moved into it; the latter stay 0
+// on Postgres.
 type databaseMetrics struct {
 	registry prometheus.Registerer
 	log      prometheus.Gauge
@@ -26,13 +27,16 @@ func newDatabaseMetrics(registry prometheus.Registerer) databaseMetrics {
 	m := databaseMetrics{
 		registry: registry,
 		refusals: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: telemetry.MetricName("database", "refused_writes_total"), Help: "Transactions the database refused and that were held to be tried again.",
+			Name: telemetry.MetricName("database", "refused_writes_total"),
+			Help: "Transactions the database refused and that were held to be tried again.",
 		}),
 		log: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: telemetry.MetricName("database", "log_bytes"), Help: "SQLite's write-ahead log when it was last moved into the database.",
+			Name: telemetry.MetricName("database", "log_bytes"),
+			Help: "SQLite's write-ahead log when it was last moved into the database.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: telemetry.MetricName("database", "checkpoint_failures_total"), Help: "Times SQLite's write-ahead log could not be moved into the database.",
+			Name: telemetry.MetricName("database", "checkpoint_failures_total"),
+			Help: "Times SQLite's write-ahead log could not be moved into the database.",
 		}),
 	}
 	registry.MustRegister(m.log, m.failures, m.refusals)

@@ -17,13 +17,17 @@ type httpMetrics struct {
 
 func newHTTPMetrics(registry prometheus.Registerer) httpMetrics {
 	m := httpMetrics{
-		connections: prometheus.NewGauge(prometheus.GaugeOpts{Name: telemetry.MetricName("http", "connections"), Help: "Open connections that are no streams."}),
+		connections: prometheus.NewGauge(prometheus.GaugeOpts{Name: telemetry.MetricName("http", "connections"),
+			Help: "Open connections that are no streams."}),
 		reaped: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: telemetry.MetricName("http", "reaped_total"), Help: "Connections closed for what their peer left undone: header, body, answer, idle, evicted at the limit.",
+			Name: telemetry.MetricName("http", "reaped_total"),
+			Help: "Connections closed for what their peer left undone: header, body, answer, idle, evicted at the limit.",
 		}, []string{"reason"}),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("http", "refused_total"), Help: "Connections answered 503 at the limit."}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("http", "refused_total"),
+			Help: "Connections answered 503 at the limit."}),
 		guarded: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: telemetry.MetricName("auth", "refused_total"), Help: "Requests and handshakes refused for their host, origin or token.",
+			Name: telemetry.MetricName("auth", "refused_total"),
+			Help: "Requests and handshakes refused for their host, origin or token.",
 		}, []string{"reason"}),
 	}
 	registry.MustRegister(m.connections, m.reaped, m.refused, m.guarded)

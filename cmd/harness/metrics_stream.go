@@ -27,20 +27,24 @@ func newStreamMetrics(registry prometheus.Registerer) streamMetrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("ws", name), Help: help})
 	}
 	byReason := func(name, help string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: telemetry.MetricName("ws", name), Help: help}, []string{"reason"})
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: telemetry.MetricName("ws", name), Help: help},
+			[]string{"reason"})
 	}
 	m := streamMetrics{
-		connections:   prometheus.NewGauge(prometheus.GaugeOpts{Name: telemetry.MetricName("ws", "connections"), Help: "Open stream connections."}),
-		frames:        counter("frames_total", "Frames written to stream connections."),
-		bytes:         counter("sent_bytes_total", "Bytes of frames written to stream connections."),
-		skipped:       counter("skipped_frames_total", "Replaceable frames that slow connections without positions did not get."),
+		connections: prometheus.NewGauge(prometheus.GaugeOpts{Name: telemetry.MetricName("ws", "connections"),
+			Help: "Open stream connections."}),
+		frames: counter("frames_total", "Frames written to stream connections."),
+		bytes:  counter("sent_bytes_total", "Bytes of frames written to stream connections."),
+		skipped: counter("skipped_frames_total",
+			"Replaceable frames that slow connections without positions did not get."),
 		catchUps:      byReason("catch_ups_total", "Connections that were switched to reading the journal."),
 		gaps:          byReason("gaps_total", "Gap frames: connections that were told that they miss something."),
 		slowConsumers: byReason("slow_consumers_total", "Connections closed because they did not read."),
 		closed:        byReason("closed_total", "Connections closed for what their peer sent or left undone."),
 		refused:       byReason("refused_total", "Handshakes refused at a limit or for their origin."),
 	}
-	registry.MustRegister(m.connections, m.frames, m.bytes, m.skipped, m.catchUps, m.gaps, m.slowConsumers, m.closed, m.refused)
+	registry.MustRegister(m.connections, m.frames, m.bytes, m.skipped, m.catchUps, m.gaps, m.slowConsumers,
+		m.closed, m.refused)
 	return m
 }
 
@@ -58,6 +62,7 @@ func (m streamMetrics) options(joined func()) stream.Metrics {
 		},
 		Sent:    func(frames, bytes int) { m.frames.Add(float64(frames)); m.bytes.Add(float64(bytes)) },
 		Skipped: func(frames int) { m.skipped.Add(float64(frames)) },
-		CatchUp: count(m.catchUps), Gap: count(m.gaps), SlowConsumer: count(m.slowConsumers), Closed: count(m.closed), Refused: count(m.refused),
+		CatchUp: count(m.catchUps), Gap: count(m.gaps), SlowConsumer: count(m.slowConsumers), Closed: count(m.closed),
+		Refused: count(m.refused),
 	}
 }

@@ -40,10 +40,11 @@ func newMigrate() *cobra.Command {
 }
 
 // openStore opens the configured database and migrates it; checkpointed may be nil.
-func openStore(ctx context.Context, cfg *config.Config, checkpointed func(pages int, err error)) (*database.DB, migrations.Result, error) {
+func openStore(ctx context.Context, cfg *config.Config, checkpointed func(pages int, err error)) (*database.DB,
+	migrations.Result, error) {
 	db, err := database.Open(ctx, database.Options{
-		URL: cfg.DatabaseURL, Path: filepath.Join(cfg.DataDir, "harness.db"), Marker: migrations.Marker, Synchronous: cfg.SQLiteSynchronous,
-		Checkpointed: checkpointed,
+		URL: cfg.DatabaseURL, Path: filepath.Join(cfg.DataDir, "harness.db"), Marker: migrations.Marker,
+		Synchronous: cfg.SQLiteSynchronous, Checkpointed: checkpointed,
 	})
 	if err != nil {
 		return nil, migrations.Result{}, err

@@ -9,7 +9,8 @@ import (
 	"harness/database"
 )
 
-// startNode makes sure that no other server on this database has this one's node id: of two, each would settle what the other one runs.
+// startNode makes sure that no other server on this database has this one's node id: of two, each would settle what the
+// other one runs.
 func (s *Server) startNode(ctx context.Context) error {
 	if s.db.Engine() == database.SQLite {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"harness/stream"
 )
 
-// nodes are two servers on one Postgres, each with its own data directory, codex and model. Sessions of the tests belong to a.
+// nodes are two servers on one Postgres, each with its own data directory, codex and model. Sessions of the tests
+// belong to a.
 type nodes struct {
 	siteA, siteB *site
 	a, b         *instance
@@ -37,7 +38,8 @@ func newNodes(t *testing.T, options ...siteOption) *nodes {
 func (s *site) recordCalls() {
 	s.t.Helper()
 	program := filepath.Join(filepath.Dir(s.dataDir), "codex-recorded")
-	script := fmt.Sprintf("#!/bin/sh\ntee -a '%s' | '%s' \"$@\"\n", s.callsFile(), codextest.Binary(s.t, codextest.Default))
+	script := fmt.Sprintf("#!/bin/sh\ntee -a '%s' | '%s' \"$@\"\n", s.callsFile(),
+		codextest.Binary(s.t, codextest.Default))
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil { //nolint:gosec // it is a program
 		s.t.Fatal(err)
 	}

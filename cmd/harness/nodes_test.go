@@ -28,21 +28,24 @@ type asked struct {
 func answered(body object) func(object) object { return func(object) object { return body } }
 
 var waysToAsk = []asked{
-	{name: "accept", message: "MOCK_CMD[echo granted]", frame: "approval", idKey: "approvalId", path: "/api/approvals/%s/decision",
-		body: answered(object{"decision": "accept"}), says: "granted"},
-	{name: "decline", message: "MOCK_CMD[echo granted]", frame: "approval", idKey: "approvalId", path: "/api/approvals/%s/decision",
-		body: answered(object{"decision": "decline"}), says: "rejected"},
-	{name: "tool input", message: "MOCK_ASK", frame: "tool_user_input_requested", idKey: "requestId", path: "/api/tool-input/%s/decision",
+	{name: "accept", message: "MOCK_CMD[echo granted]", frame: "approval", idKey: "approvalId",
+		path: "/api/approvals/%s/decision", body: answered(object{"decision": "accept"}), says: "granted"},
+	{name: "decline", message: "MOCK_CMD[echo granted]", frame: "approval", idKey: "approvalId",
+		path: "/api/approvals/%s/decision", body: answered(object{"decision": "decline"}), says: "rejected"},
+	{name: "tool input", message: "MOCK_ASK", frame: "tool_user_input_requested", idKey: "requestId",
+		path: "/api/tool-input/%s/decision",
 		body: func(request object) object {
 			question := text(request["questions"].([]any)[0], "id")
 			return object{"decision": "accept", "answers": object{question: object{"answers": []string{"A"}}}}
 		}, says: "answers"},
-	{name: "tool call", message: `MOCK_CALL[lookup_ticket|{"id":"T-1"}]END`, frame: "tool_call_requested", idKey: "requestId",
-		path: "/api/tool-calls/%s/response", body: answered(object{"text": "ticket is green"}), says: "ticket is green"},
+	{name: "tool call", message: `MOCK_CALL[lookup_ticket|{"id":"T-1"}]END`, frame: "tool_call_requested",
+		idKey: "requestId", path: "/api/tool-calls/%s/response", body: answered(object{"text": "ticket is green"}),
+		says: "ticket is green"},
 }
 
 var untrusted = object{"approvalPolicy": "untrusted", "dynamicTools": []object{{
-	"name": "lookup_ticket", "description": "Look up a ticket", "inputSchema": object{"type": "object", "properties": object{"id": object{"type": "string"}}},
+	"name": "lookup_ticket", "description": "Look up a ticket",
+	"inputSchema": object{"type": "object", "properties": object{"id": object{"type": "string"}}},
 }}}
 
 // question is what a turn at a asks, and how it is answered.
@@ -75,7 +78,9 @@ func TestADecisionAtTheOtherNodeReachesTheTurn(t *testing.T) {
 				decided := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
-				if _, err := n.siteA.model.WaitOutput(ctx, func(o mockmodel.Output) bool { return strings.Contains(o.Text, way.says) }); err != nil {
+				if _, err := n.siteA.model.WaitOutput(ctx, func(o mockmodel.Output) bool {
+					return strings.Contains(o.Text, way.says)
+				}); err != nil {
 					t.Fatal(err)
 				}
 				if took := time.Since(decided); took > decisionLimit {
@@ -88,7 +93,8 @@ func TestADecisionAtTheOtherNodeReachesTheTurn(t *testing.T) {
 				}
 				// The loser of a second decision is told so, at either node.
 				for _, node := range []*instance{n.a, n.b} {
-					if status, answer := node.call(http.MethodPost, q.path, q.answer); status != http.StatusNotFound || text(answer, "code") != "already_resolved" {
+					if status, answer := node.call(http.MethodPost, q.path, q.answer); status != http.StatusNotFound ||
+						text(answer, "code") != "already_resolved" {
 						t.Errorf("a second decision got %d %v", status, answer)
 					}
 				}
@@ -117,7 +123,8 @@ func (n *nodes) write(t *testing.T) (stop func()) {
 					return
 				default:
 				}
-				body := object{"messageId": fmt.Sprint("m", count), "turnId": "load", "role": "assistant", "type": "note", "content": fmt.Sprint(k, count), "status": "complete"}
+				body := object{"messageId": fmt.Sprint("m", count), "turnId": "load", "role": "assistant", "type": "note",
+					"content": fmt.Sprint(k, count), "status": "complete"}
 				status, raw, err := node.try(http.MethodPost, "/api/sessions/"+session+"/transcript/upsert", body)
 				if err != nil || status != http.StatusOK {
 					t.Errorf("an upsert got %d %s %v", status, raw, err)
@@ -179,8 +186,8 @@ func TestDecidersAtTwoNodes(t *testing.T) {
 	}
 }
 
-// The owner is killed between the decision at the other node and its delivery, or before the decision: it is delivered to the codex that
-// outlived its server once the owner is back.
+// The owner is killed between the decision at the other node and its delivery, or before the decision: it is delivered
+// to the codex that outlived its server once the owner is back.
 func TestADecisionWhileTheOwnerIsDown(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
@@ -214,7 +221,8 @@ func TestADecisionWhileTheOwnerIsDown(t *testing.T) {
 	n.siteA.foldJournal("") // gap-free
 }
 
-// The owner and its codex are gone when the decision is made: the decision expires visibly at the owner's next start, as the turn ends.
+// The owner and its codex are gone when the decision is made: the decision expires visibly at the owner's next start,
+// as the turn ends.
 func TestADecisionNobodyWaitsForExpires(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
@@ -225,8 +233,12 @@ func TestADecisionNobodyWaitsForExpires(t *testing.T) {
 
 	n.a = n.siteA.start()
 	late := n.a.follow("after=0&threadId=" + q.session)
-	late.wait("the decision", func(f frame) bool { return f.Type == "approval_resolved" && text(f.payload(), "status") == "resolved" })
-	late.wait("its end", func(f frame) bool { return f.Type == "approval_resolved" && text(f.payload(), "status") == "expired" })
+	late.wait("the decision", func(f frame) bool {
+		return f.Type == "approval_resolved" && text(f.payload(), "status") == "resolved"
+	})
+	late.wait("its end", func(f frame) bool {
+		return f.Type == "approval_resolved" && text(f.payload(), "status") == "expired"
+	})
 	if status := late.waitTurn(q.turn); status != "interrupted" {
 		t.Errorf("the turn ended %s", status)
 	}
@@ -266,11 +278,13 @@ func ownersOperations(session, turn, project string) []operation {
 	}
 }
 
-// Everything that needs the owner's runtime is refused at the other node with the owner's name, and changes nothing anywhere.
+// Everything that needs the owner's runtime is refused at the other node with the owner's name, and changes nothing
+// anywhere.
 func TestTheOtherNodeRefusesWhatTheOwnerMustDo(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
-	project := text(n.a.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "shared"}), "project", "projectId")
+	project := text(n.a.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "shared"}), "project",
+		"projectId")
 	for _, running := range []bool{false, true} {
 		session := n.a.createSession(nil)
 		n.a.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/project", object{"projectId": project})
@@ -291,7 +305,8 @@ func TestTheOtherNodeRefusesWhatTheOwnerMustDo(t *testing.T) {
 		for _, op := range ownersOperations(session, turn, project) {
 			told, calls := n.siteA.stored(session), n.siteA.calls(session)
 			status, answer := n.b.call(op.method, op.path, op.body)
-			if status != http.StatusMisdirectedRequest || text(answer, "code") != "not_owner" || text(answer, "owner", "nodeId") != n.siteA.nodeID() ||
+			if status != http.StatusMisdirectedRequest || text(answer, "code") != "not_owner" ||
+				text(answer, "owner", "nodeId") != n.siteA.nodeID() ||
 				!strings.Contains(text(answer, "message"), n.siteA.nodeID()) {
 				t.Errorf("running %t: %s %s answered %d %v", running, op.method, op.path, status, answer)
 			}
@@ -324,17 +339,20 @@ func TestTheOtherNodeDoesWhatNeedsNoRuntime(t *testing.T) {
 	n := newNodes(t)
 	session := n.a.createSession(nil)
 	one := "/api/sessions/" + session
-	project := text(n.b.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "shared"}), "project", "projectId")
+	project := text(n.b.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "shared"}), "project",
+		"projectId")
 	n.b.want(http.StatusOK, http.MethodPost, one+"/project", object{"projectId": project})
 	n.b.want(http.StatusOK, http.MethodPost, one+"/settings", object{"scope": "session", "key": "k", "value": 1})
 	n.b.want(http.StatusOK, http.MethodPost, one+"/transcript/upsert",
 		object{"messageId": "m", "turnId": "t", "role": "assistant", "type": "note", "content": "c", "status": "complete"})
-	for _, path := range []string{one, one + "?limit=10", one + "/approvals", one + "/session-controls", one + "/settings", "/api/sessions"} {
+	for _, path := range []string{one, one + "?limit=10", one + "/approvals", one + "/session-controls", one + "/settings",
+		"/api/sessions"} {
 		if status, raw, err := n.b.try(http.MethodGet, path, nil); err != nil || status != http.StatusOK || !json.Valid(raw) {
 			t.Errorf("GET %s answered %d %s %v", path, status, raw, err)
 		}
 	}
-	n.b.want(http.StatusOK, http.MethodPost, "/api/projects/"+project+"/chats/move-all", object{"destination": "unassigned"})
+	n.b.want(http.StatusOK, http.MethodPost, "/api/projects/"+project+"/chats/move-all",
+		object{"destination": "unassigned"})
 	n.b.want(http.StatusNotFound, http.MethodPost, "/api/sessions/no-such-session/messages", object{"text": "hi"})
 	if calls := n.siteB.calls(session); len(calls) > 0 {
 		t.Errorf("the codex of the other node was asked %v", calls)
@@ -360,7 +378,9 @@ func TestTheSessionsOfAGoneNodeAreTaken(t *testing.T) {
 	n.b = n.siteB.start("HARNESS_ADOPT_NODES=" + n.siteA.nodeID())
 	n.b.waitRuntime()
 	late := n.b.follow("after=0&threadId=" + q.session)
-	late.wait("the end of the approval", func(f frame) bool { return f.Type == "approval_resolved" && text(f.payload(), "status") == "expired" })
+	late.wait("the end of the approval", func(f frame) bool {
+		return f.Type == "approval_resolved" && text(f.payload(), "status") == "expired"
+	})
 	if status := late.waitTurn(q.turn); status != "interrupted" {
 		t.Errorf("the turn ended %s", status)
 	}

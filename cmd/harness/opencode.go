@@ -36,5 +36,6 @@ func newOpenCode(s *Server, confined confinement) (runtime.Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return opencode.New(opencode.Options{Setup: setup, Bin: s.cfg.OpenCodeBin, Bridge: []string{own, bridgeCommand}, Dir: sessionFolder(s.cfg, s.workspace)}), nil
+	return opencode.New(opencode.Options{Setup: setup, Bin: s.cfg.OpenCodeBin, Bridge: []string{own, bridgeCommand},
+		Dir: sessionFolder(s.cfg, s.workspace)}), nil
 }

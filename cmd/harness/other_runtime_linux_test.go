@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// A server without codex drives an agent that has nothing of it, with a process for each conversation: what the server gives adapters reaches
-// this one, its agents are known by their processes, and workers and extensions name it by configuration.
+// A server without codex drives an agent that has nothing of it, with a process for each conversation: what the server
+// gives adapters reaches this one, its agents are known by their processes, and workers and extensions name it by
+// configuration.
 func TestAServerOfAnotherRuntime(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withRaceDetector()) // only the test binary can drive that agent
@@ -18,7 +19,8 @@ func TestAServerOfAnotherRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, content := range map[string]string{
-		"agent.config.json": `{"runtime":"scripted","model":"thorough","sandbox":"danger-full-access","networkAccess":"enabled","approvalPolicy":"untrusted"}`,
+		"agent.config.json": `{"runtime":"scripted","model":"thorough","sandbox":"danger-full-access",` +
+			`"networkAccess":"enabled","approvalPolicy":"untrusted"}`,
 		"events.mjs": `export function registerAgentEvents(registry) {
 			registry.on("app_server.request.item.command_execution.request_approval", ({ payload: { context, source, runtime, session } }, tools) =>
 				tools.enqueueJob({ type: "agent_instruction", projectId: "session:" + session.id, sourceSessionId: session.id, payload: {
@@ -31,9 +33,11 @@ func TestAServerOfAnotherRuntime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	server := s.start("HARNESS_RUNTIMES=scripted", "DEFAULT_APPROVAL_POLICY=untrusted", "DEFAULT_NETWORK_ACCESS=enabled", "HARNESS_RUNTIME_MAX_PROCESSES=1")
+	server := s.start("HARNESS_RUNTIMES=scripted", "DEFAULT_APPROVAL_POLICY=untrusted", "DEFAULT_NETWORK_ACCESS=enabled",
+		"HARNESS_RUNTIME_MAX_PROCESSES=1")
 	served := func() (sessions string) {
-		for _, process := range server.want(http.StatusOK, http.MethodGet, "/api/runtimes/scripted", nil)["processes"].([]any) {
+		for _, process := range server.want(http.StatusOK, http.MethodGet, "/api/runtimes/scripted",
+			nil)["processes"].([]any) {
 			sessions += " " + text(process, "sessionId")
 		}
 		return sessions
@@ -54,14 +58,16 @@ func TestAServerOfAnotherRuntime(t *testing.T) {
 		asked = server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any)
 		return len(asked) == 1
 	})
-	server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(asked[0], "approvalId")+"/decision", object{"decision": "accept"})
+	server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+text(asked[0], "approvalId")+"/decision",
+		object{"decision": "accept"})
 	server.eventually("its command was refused, as of its session", func() bool {
 		return strings.Contains(server.logTail(), `"agent_session":"`+session+`"`)
 	})
 
 	var job object
 	server.eventually("the worker has done its job", func() bool {
-		jobs := server.want(http.StatusOK, http.MethodGet, "/api/projects/session:"+session+"/orchestrator/jobs", nil)["data"].([]any)
+		jobs := server.want(http.StatusOK, http.MethodGet, "/api/projects/session:"+session+"/orchestrator/jobs",
+			nil)["data"].([]any)
 		if len(jobs) == 1 {
 			job = jobs[0].(object)
 		}
@@ -70,9 +76,11 @@ func TestAServerOfAnotherRuntime(t *testing.T) {
 	if said := text(job, "result", "outputText"); said != "scripted says scripted" {
 		t.Errorf("the job is %v", job)
 	}
-	workers := server.want(http.StatusOK, http.MethodGet, "/api/projects/session:"+session+"/agent-sessions", nil)["data"].([]any)
+	workers := server.want(http.StatusOK, http.MethodGet, "/api/projects/session:"+session+"/agent-sessions",
+		nil)["data"].([]any)
 	worker := text(workers[0], "sessionId")
-	listed := server.want(http.StatusOK, http.MethodGet, "/api/sessions?includeSystemOwned=true&runtime=scripted", nil)["data"].([]any)
+	listed := server.want(http.StatusOK, http.MethodGet, "/api/sessions?includeSystemOwned=true&runtime=scripted",
+		nil)["data"].([]any)
 	found := false
 	for _, one := range listed {
 		found = found || text(one, "sessionId") == worker
@@ -81,13 +89,15 @@ func TestAServerOfAnotherRuntime(t *testing.T) {
 		t.Errorf("the workers are %v, of the runtime %v", workers, listed)
 	}
 
-	for target, status := range map[string]int{"/api/account": http.StatusNotImplemented, "/api/models": http.StatusOK, "/api/capabilities": http.StatusOK} {
+	for target, status := range map[string]int{"/api/account": http.StatusNotImplemented, "/api/models": http.StatusOK,
+		"/api/capabilities": http.StatusOK} {
 		if got, body := server.call(http.MethodGet, target, nil); got != status {
 			t.Errorf("%s: %d %v", target, got, body)
 		}
 	}
 	for _, target := range []string{"/api/runtimes", "/api/runtimes/scripted", "/api/health", "/api/sessions/" + session} {
-		if _, body, err := server.try(http.MethodGet, target, nil); err != nil || strings.Contains(string(body), plantedToken) {
+		if _, body, err := server.try(http.MethodGet, target, nil); err != nil ||
+			strings.Contains(string(body), plantedToken) {
 			t.Errorf("%s tells the agent's token: %s, %v", target, body, err)
 		}
 	}

@@ -29,7 +29,8 @@ type outage struct {
 	refuse, mend func(*instance)
 }
 
-// outages are a site's whose store can refuse, and the ways it can. The first of them is also there when the server is not. size is the disk's.
+// outages are a site's whose store can refuse, and the ways it can. The first of them is also there when the server is
+// not. size is the disk's.
 func outages(t *testing.T, engine database.Engine, size string) (*site, []outage) {
 	wait, detect := withEnv("HARNESS_STORE_WAIT_MS=300"), withRaceDetector()
 	if engine == database.SQLite {
@@ -39,7 +40,9 @@ func outages(t *testing.T, engine database.Engine, size string) (*site, []outage
 		s.env = append(s.env, "DATA_DIR="+s.dataDir)
 		full := outage{"the disk is full", func(*instance) { disk.Fill() }, func(*instance) { disk.Free() }}
 		// The kernel refuses the server's writes, which is an I/O error to SQLite.
-		broken := outage{"I/O error", func(i *instance) { i.limitWrites(1 << 10) }, func(i *instance) { i.limitWrites(unix.RLIM_INFINITY) }}
+		broken := outage{"I/O error", func(i *instance) { i.limitWrites(1 << 10) }, func(i *instance) {
+			i.limitWrites(unix.RLIM_INFINITY)
+		}}
 		return s, []outage{full, broken}
 	}
 	role := dbtest.NewRole(t)
@@ -54,11 +57,13 @@ func outages(t *testing.T, engine database.Engine, size string) (*site, []outage
 		return outage{name, set(refuse), set(mend)}
 	}
 	full := outage{"53100", func(*instance) {
-		role.Do(`create or replace function refuse() returns trigger language plpgsql as $$ begin raise exception 'no space' using errcode = '53100'; end $$`)
+		role.Do(`create or replace function refuse() returns trigger language plpgsql as $$ begin raise exception 'no ` +
+			`space' using errcode = '53100'; end $$`)
 		role.Do(`create trigger refuse before insert on journal_events for each statement execute function refuse()`)
 	}, func(*instance) { role.Do(`drop trigger refuse on journal_events`) }}
 	var unlock func()
-	locked := outage{"55P03", func(*instance) { unlock = role.Lock(`select pos from journal_head for update`) }, func(*instance) { unlock() }}
+	locked := outage{"55P03", func(*instance) { unlock = role.Lock(`select pos from journal_head for update`) },
+		func(*instance) { unlock() }}
 	timedOut := onRole("57014", "set statement_timeout = 200", "reset statement_timeout")
 	slow, quick := timedOut.refuse, timedOut.mend
 	timedOut.refuse = func(i *instance) {
@@ -77,18 +82,21 @@ func outages(t *testing.T, engine database.Engine, size string) (*site, []outage
 	}
 }
 
-// outageRounds is how many turns run on each engine, of which each has every outage at another of its points; as many as there are outages try
-// each of them at every point.
+// outageRounds is how many turns run on each engine, of which each has every outage at another of its points; as many
+// as there are outages try each of them at every point.
 const outageRounds = "HARNESS_OUTAGE_ROUNDS"
 
-// outageTurn asks twice, with a command in between that takes until the file gate is there, and then writes tokens until end is released.
+// outageTurn asks twice, with a command in between that takes until the file gate is there, and then writes tokens
+// until end is released.
 func outageTurn(gate, ran string) string {
-	return fmt.Sprintf("MOCK_CMD[until [ -e %s ]; do sleep 0.02; done; echo one >> %s] MOCK_CMD[echo two >> %s] MOCK_SLOW[100,20] MOCK_HOLD[end]", gate, ran, ran)
+	return fmt.Sprintf(
+		"MOCK_CMD[until [ -e %s ]; do sleep 0.02; done; echo one >> %s] MOCK_CMD[echo two >> %s] MOCK_SLOW[100,20] MOCK_HOLD[end]",
+		gate, ran, ran)
 }
 
-// A store that refuses at any point of a turn, in any way, leaves no trace in it: what the runtime says meanwhile is held, and stored in order
-// and once; no approval is lost and none can be decided that is dead; requests that write are told to come again; the server says what is the
-// matter, and goes on by itself when the store does.
+// A store that refuses at any point of a turn, in any way, leaves no trace in it: what the runtime says meanwhile is
+// held, and stored in order and once; no approval is lost and none can be decided that is dead; requests that write are
+// told to come again; the server says what is the matter, and goes on by itself when the store does.
 func TestAnOutageOfTheStoreLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	type outcome struct{ entries, frames []string }
@@ -120,21 +128,25 @@ func TestAnOutageOfTheStoreLeavesNoTrace(t *testing.T) {
 	})
 	for name, one := range got {
 		if !slices.Equal(one.entries, want.entries) {
-			t.Errorf("%s: the transcript is\n%s\nwant\n%s", name, strings.Join(one.entries, "\n"), strings.Join(want.entries, "\n"))
+			t.Errorf("%s: the transcript is\n%s\nwant\n%s", name, strings.Join(one.entries, "\n"),
+				strings.Join(want.entries, "\n"))
 		}
 		if !slices.Equal(one.frames, want.frames) {
-			t.Errorf("%s: %d frames of the turn, want %d: %s", name, len(one.frames), len(want.frames), firstDifference(one.frames, want.frames))
+			t.Errorf("%s: %d frames of the turn, want %d: %s", name, len(one.frames), len(want.frames),
+				firstDifference(one.frames, want.frames))
 		}
 	}
 }
 
-// outlive runs the turn with an outage at each of its points, none without any, and returns its transcript and its frames.
+// outlive runs the turn with an outage at each of its points, none without any, and returns its transcript and its
+// frames.
 func (s *site) outlive(outages func(point int) outage) (entries, frames []string) {
 	t := s.t
 	t.Helper()
 	gate, ran := filepath.Join(s.workspace, "gate"), filepath.Join(s.workspace, "ran.txt")
 	server := s.start()
-	session, other := server.createSession(object{"approvalPolicy": "untrusted"}), server.createSession(object{"approvalPolicy": "untrusted"})
+	session, other := server.createSession(object{"approvalPolicy": "untrusted"}), server.createSession(
+		object{"approvalPolicy": "untrusted"})
 	events := server.follow("threadId=" + session)
 	path := "/api/sessions/" + session
 	during := func(n int, do func()) {
@@ -157,7 +169,8 @@ func (s *site) outlive(outages func(point int) outage) (entries, frames []string
 	turn := server.send(session, outageTurn(gate, ran))
 	first := text(events.waitType("approval").payload(), "approvalId")
 	if outages != nil {
-		during(1, func() { server.refused("/api/approvals/"+first+"/decision", object{"decision": "accept"}) }) // while it waits to be decided
+		// while it waits to be decided
+		during(1, func() { server.refused("/api/approvals/"+first+"/decision", object{"decision": "accept"}) })
 	}
 	server.decide(first)
 	during(2, func() { // after it, and before the next
@@ -192,8 +205,8 @@ func (s *site) outlive(outages func(point int) outage) (entries, frames []string
 	return entries, s.frames(session)
 }
 
-// expireInOutage kills the runtime while an approval waits and the store refuses: the approval can be decided neither then nor afterwards, when
-// its end is stored.
+// expireInOutage kills the runtime while an approval waits and the store refuses: the approval can be decided neither
+// then nor afterwards, when its end is stored.
 func (i *instance) expireInOutage(session string, o outage) {
 	i.t.Helper()
 	events := i.follow("threadId=" + session)
@@ -210,7 +223,8 @@ func (i *instance) expireInOutage(session string, o outage) {
 		i.t.Errorf("the turn ended %s", status)
 	}
 	i.want(http.StatusNotFound, http.MethodPost, approval, object{"decision": "accept"})
-	if left := i.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any); len(left) != 0 {
+	if left := i.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any); len(
+		left) != 0 {
 		i.t.Errorf("approvals are left: %v", left)
 	}
 	i.waitRuntime()
@@ -224,7 +238,8 @@ func (i *instance) awaitOutage(session string) {
 	i.eventually("the store refuses", func() bool {
 		n++
 		status, _, err := i.try(http.MethodPost, "/api/sessions/"+session+"/transcript/upsert", object{
-			"messageId": fmt.Sprint("filling-", n), "turnId": "filling", "role": "assistant", "type": "agentMessage", "status": "complete", "content": content})
+			"messageId": fmt.Sprint("filling-", n), "turnId": "filling", "role": "assistant", "type": "agentMessage",
+			"status": "complete", "content": content})
 		if err != nil || status != http.StatusOK && status != http.StatusServiceUnavailable {
 			i.t.Fatalf("an upsert was answered %d, %v", status, err)
 		}
@@ -248,7 +263,8 @@ func (i *instance) refused(path string, body any) {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	response, err := i.client().Post(i.url+path, "application/json", bytes.NewReader(encoded)) //nolint:noctx // the test's deadline is enough
+	response, err := i.client().Post(i.url+path, "application/json",
+		bytes.NewReader(encoded)) //nolint:noctx // the test's deadline is enough
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -256,7 +272,8 @@ func (i *instance) refused(path string, body any) {
 	raw, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" ||
 		!strings.Contains(string(raw), "store_unavailable") {
-		i.t.Errorf("%s was answered %d, Retry-After %q, %s, %v", path, response.StatusCode, response.Header.Get("Retry-After"), raw, err)
+		i.t.Errorf("%s was answered %d, Retry-After %q, %s, %v", path, response.StatusCode,
+			response.Header.Get("Retry-After"), raw, err)
 	}
 }
 
@@ -274,13 +291,16 @@ func (i *instance) tellsOutage() bool {
 		engine = database.Postgres
 	}
 	gauge := fmt.Sprintf("harness_database_refusing_writes_since_timestamp_seconds{engine=%q} ", engine)
-	return ready == http.StatusServiceUnavailable && strings.Contains(text(why, "reason"), fmt.Sprint(engine)) && health["status"] == "degraded" &&
-		text(health, "store", "engine") == string(engine) && text(health, "store", "since") != "" && text(health, "store", "reason") != "" &&
+	return ready == http.StatusServiceUnavailable && strings.Contains(text(why, "reason"), fmt.Sprint(engine)) &&
+		health["status"] == "degraded" &&
+		text(health, "store", "engine") == string(engine) && text(health, "store", "since") != "" &&
+		text(health, "store", "reason") != "" &&
 		strings.Contains(string(metrics), gauge+"1.")
 }
 
-// A network that swallows what is said to Postgres and tells nobody: requests that write are told to come again and the server that it is not
-// ready; what the runtime says meanwhile is stored in order and once when another connection gets through, although none of before ever does.
+// A network that swallows what is said to Postgres and tells nobody: requests that write are told to come again and the
+// server that it is not ready; what the runtime says meanwhile is stored in order and once when another connection gets
+// through, although none of before ever does.
 func TestANetworkThatSwallowsPackets(t *testing.T) {
 	t.Parallel()
 	proxy := dbtest.NewProxy(t, dbtest.NewRole(t).URL)

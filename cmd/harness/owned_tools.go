@@ -64,12 +64,15 @@ func chosenTools(cfg config.Tools, limits workspace.Limits) (*tools.Registry, er
 	for _, name := range cfg.Names {
 		at := slices.IndexFunc(all, func(t tools.Tool) bool { return t.Name == name })
 		if at < 0 {
-			return nil, &usageError{fmt.Errorf("HARNESS_TOOLS names %q, which is no tool of this server; there are %s", name, strings.Join(namesOfTools(all), ", "))}
+			return nil, &usageError{fmt.Errorf("HARNESS_TOOLS names %q, which is no tool of this server; there are %s", name,
+				strings.Join(namesOfTools(all), ", "))}
 		}
 		chosen = append(chosen, all[at])
 	}
 	if slices.Contains(cfg.Names, command.Name) && len(cfg.Programs) == 0 {
-		return nil, &usageError{fmt.Errorf("%s may run no program: name some in HARNESS_TOOLS_PROGRAMS, or leave it out of HARNESS_TOOLS", command.Name)}
+		return nil, &usageError{
+			fmt.Errorf("%s may run no program: name some in HARNESS_TOOLS_PROGRAMS, or leave it out of HARNESS_TOOLS",
+				command.Name)}
 	}
 	// To name one is to switch its class on.
 	registry, err := tools.NewRegistry(tools.RegistryOptions{AllowDangerous: true, AllowNetwork: true}, chosen...)
@@ -97,7 +100,8 @@ func toolPolicy(cfg config.Tools, yolo bool) (tools.Policy, error) {
 			case strings.Contains(word, "."):
 				names = append(names, word)
 			default:
-				return nil, nil, fmt.Errorf("%s: %q is neither a tool nor a class; the classes are %v", setting, word, tools.Classes())
+				return nil, nil, fmt.Errorf("%s: %q is neither a tool nor a class; the classes are %v", setting, word,
+					tools.Classes())
 			}
 		}
 		return names, classes, nil
@@ -121,7 +125,9 @@ func (s *Server) startTools(ctx context.Context) error {
 		return nil
 	}
 	if s.cfg.RuntimeUser != "" {
-		return &usageError{errors.New("HARNESS_TOOLS is set, and so is HARNESS_RUNTIME_USER: tools work as the server's user, which the agents are not; unset one of them")}
+		return &usageError{
+			errors.New("HARNESS_TOOLS is set, and so is HARNESS_RUNTIME_USER: tools work as the server's user, which the " +
+				"agents are not; unset one of them")}
 	}
 	limits, err := s.ownPlaces()
 	if err != nil {
@@ -147,17 +153,21 @@ func (s *Server) startTools(ctx context.Context) error {
 		return err
 	}
 	secrets := telemetry.NewRedactor(s.cfg.Secrets()...)
-	owned.artifacts = artifact.New(artifact.Options{DB: s.db, Journal: s.journal, Dir: filepath.Join(s.dir.path, "artifacts"),
-		Redact: func(content []byte) []byte { return []byte(secrets.String(string(content))) }})
-	executor := tools.NewExecutor(tools.Options{Registry: registry, Artifacts: toolResults{owned.artifacts}, Recorder: records, Approver: toolApprover{s.sessions}, Sandboxes: in,
-		Limits: map[tools.Class]tools.Limits{tools.Dangerous: {Hidden: limits.Hidden, MemoryBytes: 2 << 30, Processes: 256, CPUSeconds: 300}}})
-	owned.host = mcphost.New(mcphost.Options{Executor: executor, Grants: owned.grants, Session: owned.session, Version: version,
-		Logger: s.log.With().Str("package", "mcphost").Logger()})
+	owned.artifacts = artifact.New(
+		artifact.Options{DB: s.db, Journal: s.journal, Dir: filepath.Join(s.dir.path, "artifacts"),
+			Redact: func(content []byte) []byte { return []byte(secrets.String(string(content))) }})
+	executor := tools.NewExecutor(tools.Options{Registry: registry, Artifacts: toolResults{owned.artifacts},
+		Recorder: records, Approver: toolApprover{s.sessions}, Sandboxes: in,
+		Limits: map[tools.Class]tools.Limits{tools.Dangerous: {Hidden: limits.Hidden, MemoryBytes: 2 << 30, Processes: 256,
+			CPUSeconds: 300}}})
+	owned.host = mcphost.New(mcphost.Options{Executor: executor, Grants: owned.grants, Session: owned.session,
+		Version: version, Logger: s.log.With().Str("package", "mcphost").Logger()})
 	s.tools = owned
 	return nil
 }
 
-// ownPlaces are those of the server that may stand within a workspace: its data and settings are hidden, and what it runs is not changed.
+// ownPlaces are those of the server that may stand within a workspace: its data and settings are hidden, and what it
+// runs is not changed.
 func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 	for _, path := range append([]string{s.dir.path, s.cfg.CredentialDir}, s.cfg.Files()...) {
 		if path == "" {
@@ -188,7 +198,8 @@ func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 	return limits, nil
 }
 
-// sandboxes say in what tools run: those of ours that keep to the workspace in this process, programs in what the operator chose.
+// sandboxes say in what tools run: those of ours that keep to the workspace in this process, programs in what the
+// operator chose.
 func (s *Server) sandboxes() (map[tools.Class]tools.Sandbox, error) {
 	program, err := sandbox.Program(runToolCommand)
 	if err != nil {
@@ -215,7 +226,9 @@ func toolSecret(path string) ([]byte, error) {
 		return secret, nil
 	}
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the secret %s cannot be read or is damaged; remove it, and agents that run are started anew: %w", path, errors.Join(err))
+		return nil, fmt.Errorf(
+			"the secret %s cannot be read or is damaged; remove it, and agents that run are started anew: %w", path,
+			errors.Join(err))
 	}
 	secret = make([]byte, mcphost.SecretBytes)
 	if _, err := rand.Read(secret); err != nil {
@@ -230,11 +243,12 @@ func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, e
 	if err != nil {
 		return mcphost.Session{}, err
 	}
-	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.ActiveTurn(id), Policy: narrowed(o.policy, stored.Controls)}, nil
+	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.ActiveTurn(id),
+		Policy: narrowed(o.policy, stored.Controls)}, nil
 }
 
-// narrowed narrows a policy to what a session may do: nobody is asked where its policy asks nobody, all is asked where nothing is trusted, and what
-// its sandbox does not let do no tool does.
+// narrowed narrows a policy to what a session may do: nobody is asked where its policy asks nobody, all is asked where
+// nothing is trusted, and what its sandbox does not let do no tool does.
 func narrowed(policy tools.Policy, controls session.Controls) tools.Policy {
 	policy.DenyClasses = slices.Clone(policy.DenyClasses)
 	switch controls.ApprovalPolicy {
@@ -256,9 +270,10 @@ func narrowed(policy tools.Policy, controls session.Controls) tools.Policy {
 type toolApprover struct{ *session.Service }
 
 // Ask implements tools.Approver.
-func (a toolApprover) Ask(ctx context.Context, call tools.Call, class tools.Class, description string) (tools.Answer, error) {
-	answer, err := a.AskAboutTool(ctx, session.ToolQuestion{SessionID: call.SessionID, TurnID: call.TurnID, CallID: call.ID, Tool: call.Tool,
-		Arguments: call.Input, Reason: fmt.Sprintf("%s (%s)", description, class)})
+func (a toolApprover) Ask(ctx context.Context, call tools.Call, class tools.Class, description string) (
+	tools.Answer, error) {
+	answer, err := a.AskAboutTool(ctx, session.ToolQuestion{SessionID: call.SessionID, TurnID: call.TurnID,
+		CallID: call.ID, Tool: call.Tool, Arguments: call.Input, Reason: fmt.Sprintf("%s (%s)", description, class)})
 	return tools.Answer(answer), err
 }
 
@@ -266,7 +281,8 @@ func (a toolApprover) Ask(ctx context.Context, call tools.Call, class tools.Clas
 type toolResults struct{ *artifact.Store }
 
 // Keep implements tools.Artifacts.
-func (r toolResults) Keep(ctx context.Context, call tools.Call, name, contentType string, content []byte) (json.RawMessage, error) {
+func (r toolResults) Keep(ctx context.Context, call tools.Call, name, contentType string, content []byte) (
+	json.RawMessage, error) {
 	ref, err := r.Put(ctx, call.SessionID, name, contentType, content)
 	if err != nil {
 		return nil, err
@@ -292,7 +308,8 @@ func (o *ownedTools) Unnamed() (runtime.ToolServer, func(context.Context, string
 }
 
 func (o *ownedTools) at(token string) runtime.ToolServer {
-	return runtime.ToolServer{Name: mcphost.ServerName, URL: "http://" + reachable(o.listener.Addr()) + mcpPath, Token: token}
+	return runtime.ToolServer{Name: mcphost.ServerName, URL: "http://" + reachable(o.listener.Addr()) + mcpPath,
+		Token: token}
 }
 
 // reachable is the address by which an agent of this machine reaches a listener.
@@ -306,7 +323,8 @@ func reachable(addr net.Addr) string {
 // artifactPath is where artifacts are read, with "/download" behind the id to be stored by a browser.
 const artifactPath = "/v1/artifacts/"
 
-// serveArtifact answers with an artifact. Agents are told what a call came to by the call; what others made is none of theirs.
+// serveArtifact answers with an artifact. Agents are told what a call came to by the call; what others made is none of
+// theirs.
 func (o *ownedTools) serveArtifact(w http.ResponseWriter, r *http.Request) {
 	if who, known := auth.PrincipalFrom(r.Context()); !known || who.Role == auth.RoleAgent {
 		http.Error(w, `{"error":"agent_forbidden"}`, http.StatusForbidden)
@@ -328,7 +346,8 @@ func (o *ownedTools) serveArtifact(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// beside serves the door to the tools and their artifacts, behind the same guard as everything else; all other requests are next's.
+// beside serves the door to the tools and their artifacts, behind the same guard as everything else; all other requests
+// are next's.
 func (o *ownedTools) beside(guard func(http.Handler) http.Handler, next http.Handler) http.Handler {
 	if o == nil {
 		return next

@@ -10,7 +10,8 @@ import (
 	"harness/tools/workspace"
 )
 
-// TL-07, TL-11, TL-15: what is switched on is what is named; a setting that means nothing, or is too much without consent, refuses to start.
+// TL-07, TL-11, TL-15: what is switched on is what is named; a setting that means nothing, or is too much without
+// consent, refuses to start.
 func TestTheToolsThatAreSwitchedOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -18,17 +19,19 @@ func TestTheToolsThatAreSwitchedOn(t *testing.T) {
 		says string
 		yolo bool
 	}{
-		"none":              {cfg: config.Tools{}, says: ""},
-		"some":              {cfg: config.Tools{Names: []string{"workspace.read", "http.fetch"}}, says: ""},
-		"programs":          {cfg: config.Tools{Names: []string{"workspace.exec"}, Programs: []string{"git"}}, says: ""},
-		"no programs":       {cfg: config.Tools{Names: []string{"workspace.exec"}}, says: "HARNESS_TOOLS_PROGRAMS"},
-		"a program by path": {cfg: config.Tools{Names: []string{"workspace.exec"}, Programs: []string{"/bin/sh"}}, says: "without a folder"},
-		"unknown":           {cfg: config.Tools{Names: []string{"workspace.delete"}}, says: "there are workspace.read"},
-		"twice":             {cfg: config.Tools{Names: []string{"workspace.read", "workspace.read"}}, says: "another tool"},
-		"yolo":              {cfg: config.Tools{Mode: "yolo"}, says: "HARNESS_ALLOW_YOLO"},
-		"yolo, allowed":     {cfg: config.Tools{Mode: "yolo"}, yolo: true},
-		"rules":             {cfg: config.Tools{Allow: []string{"write", "workspace.exec"}, Deny: []string{"network"}}, says: ""},
-		"a wrong rule":      {cfg: config.Tools{Deny: []string{"wirte"}}, says: `HARNESS_TOOLS_DENY: "wirte"`},
+		"none":        {cfg: config.Tools{}, says: ""},
+		"some":        {cfg: config.Tools{Names: []string{"workspace.read", "http.fetch"}}, says: ""},
+		"programs":    {cfg: config.Tools{Names: []string{"workspace.exec"}, Programs: []string{"git"}}, says: ""},
+		"no programs": {cfg: config.Tools{Names: []string{"workspace.exec"}}, says: "HARNESS_TOOLS_PROGRAMS"},
+		"a program by path": {cfg: config.Tools{Names: []string{"workspace.exec"}, Programs: []string{"/bin/sh"}},
+			says: "without a folder"},
+		"unknown":       {cfg: config.Tools{Names: []string{"workspace.delete"}}, says: "there are workspace.read"},
+		"twice":         {cfg: config.Tools{Names: []string{"workspace.read", "workspace.read"}}, says: "another tool"},
+		"yolo":          {cfg: config.Tools{Mode: "yolo"}, says: "HARNESS_ALLOW_YOLO"},
+		"yolo, allowed": {cfg: config.Tools{Mode: "yolo"}, yolo: true},
+		"rules": {cfg: config.Tools{Allow: []string{"write", "workspace.exec"}, Deny: []string{"network"}},
+			says: ""},
+		"a wrong rule": {cfg: config.Tools{Deny: []string{"wirte"}}, says: `HARNESS_TOOLS_DENY: "wirte"`},
 	} {
 		registry, err := chosenTools(c.cfg, workspace.Limits{})
 		if err == nil {
@@ -53,12 +56,18 @@ func TestTheLevelsOfASessionHoldForTools(t *testing.T) {
 		class    tools.Class
 		want     tools.Result
 	}{
-		{session.Controls{ApprovalPolicy: "on-request", FilesystemSandbox: "workspace-write", NetworkAccess: "enabled"}, tools.Network, tools.Allow},
-		{session.Controls{ApprovalPolicy: "on-request", FilesystemSandbox: "workspace-write", NetworkAccess: "restricted"}, tools.Network, tools.Deny},
-		{session.Controls{ApprovalPolicy: "on-request", FilesystemSandbox: "read-only", NetworkAccess: "enabled"}, tools.Write, tools.Deny},
-		{session.Controls{ApprovalPolicy: "on-request", FilesystemSandbox: "read-only", NetworkAccess: "enabled"}, tools.Dangerous, tools.Deny},
-		{session.Controls{ApprovalPolicy: "untrusted", FilesystemSandbox: "read-only", NetworkAccess: "enabled"}, tools.ReadOnly, tools.Ask},
-		{session.Controls{ApprovalPolicy: "never", FilesystemSandbox: "workspace-write", NetworkAccess: "enabled"}, tools.Dangerous, tools.Allow},
+		{session.Controls{ApprovalPolicy: "on-request", FilesystemSandbox: "workspace-write", NetworkAccess: "enabled"},
+			tools.Network, tools.Allow},
+		{session.Controls{ApprovalPolicy: "on-request", FilesystemSandbox: "workspace-write", NetworkAccess: "restricted"},
+			tools.Network, tools.Deny},
+		{session.Controls{ApprovalPolicy: "on-request", FilesystemSandbox: "read-only", NetworkAccess: "enabled"},
+			tools.Write, tools.Deny},
+		{session.Controls{ApprovalPolicy: "on-request", FilesystemSandbox: "read-only", NetworkAccess: "enabled"},
+			tools.Dangerous, tools.Deny},
+		{session.Controls{ApprovalPolicy: "untrusted", FilesystemSandbox: "read-only", NetworkAccess: "enabled"},
+			tools.ReadOnly, tools.Ask},
+		{session.Controls{ApprovalPolicy: "never", FilesystemSandbox: "workspace-write", NetworkAccess: "enabled"},
+			tools.Dangerous, tools.Allow},
 	} {
 		policy := narrowed(open, c.controls)
 		if got := policy.Settle(policy.Judge("a.tool", c.class)); got.Decision != c.want {

@@ -17,8 +17,9 @@ import (
 // capabilities are those the packages name, by number.
 func capabilities(t *testing.T, names []string) map[int]bool {
 	t.Helper()
-	numbers := map[string]int{"CHOWN": unix.CAP_CHOWN, "DAC_OVERRIDE": unix.CAP_DAC_OVERRIDE, "KILL": unix.CAP_KILL, "SETGID": unix.CAP_SETGID,
-		"SETUID": unix.CAP_SETUID, "SYS_ADMIN": unix.CAP_SYS_ADMIN, "SYS_PTRACE": unix.CAP_SYS_PTRACE}
+	numbers := map[string]int{"CHOWN": unix.CAP_CHOWN, "DAC_OVERRIDE": unix.CAP_DAC_OVERRIDE, "KILL": unix.CAP_KILL,
+		"SETGID": unix.CAP_SETGID, "SETUID": unix.CAP_SETUID, "SYS_ADMIN": unix.CAP_SYS_ADMIN,
+		"SYS_PTRACE": unix.CAP_SYS_PTRACE}
 	kept := map[int]bool{}
 	for _, name := range names {
 		number, known := numbers[strings.TrimPrefix(strings.TrimSpace(name), "CAP_")]
@@ -30,16 +31,17 @@ func capabilities(t *testing.T, names []string) map[int]bool {
 	return kept
 }
 
-// What we ship runs agents as a user of their own: as root with the rights the unit leaves it, and with those of the container, the server
-// starts a runtime as that user, which works in a folder of its own, cannot read the data directory or signal the server, and is ended and
-// found again by it.
+// What we ship runs agents as a user of their own: as root with the rights the unit leaves it, and with those of the
+// container, the server starts a runtime as that user, which works in a folder of its own, cannot read the data
+// directory or signal the server, and is ended and found again by it.
 func TestThePackagesRunAgentsAsAUserOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		return // nobody else can start a program as another user
 	}
 	for name, c := range map[string]struct{ file, rights, user, workspace string }{
-		"unit":      {"../../deploy/harness.service", `CapabilityBoundingSet=(.*)`, "HARNESS_RUNTIME_USER=harness-agent", "HARNESS_WORKSPACE=/var/lib/harness-agent/workspace"},
+		"unit": {"../../deploy/harness.service", `CapabilityBoundingSet=(.*)`, "HARNESS_RUNTIME_USER=harness-agent",
+			"HARNESS_WORKSPACE=/var/lib/harness-agent/workspace"},
 		"container": {"../../docker-compose.yml", `cap_drop: \[ALL\]\s+cap_add: \[(.*)\]`, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +82,8 @@ func TestThePackagesRunAgentsAsAUserOfTheirOwn(t *testing.T) {
 			session := server.createSession(nil)
 			said := server.run(session, "id -un; pwd; touch made && echo made; cat "+s.dataDir+"/harness.db; kill -0 "+
 				strconv.Itoa(server.cmd.Process.Pid)+" && echo reached")
-			if !strings.Contains(said, "nobody\n"+folder+"\nmade\n") || strings.Contains(said, "SQLite") || strings.Contains(said, "reached") {
+			if !strings.Contains(said, "nobody\n"+folder+"\nmade\n") || strings.Contains(said, "SQLite") ||
+				strings.Contains(said, "reached") {
 				t.Errorf("an agent says %s", said)
 			}
 			pid := server.runtimePID()

@@ -18,11 +18,13 @@ func TestOldBugsAreGone(t *testing.T) {
 		session := server.createSession(object{"approvalPolicy": "on-failure"})
 		one := "/api/sessions/" + session
 		events := server.follow("threadId=" + session)
-		answer := server.want(http.StatusAccepted, http.MethodPost, one+"/messages", object{"text": "Reply with exactly OK", "approvalPolicy": "on-failure"})
+		answer := server.want(http.StatusAccepted, http.MethodPost, one+"/messages",
+			object{"text": "Reply with exactly OK", "approvalPolicy": "on-failure"})
 		if status := events.waitTurn(text(answer, "turnId")); status != "completed" {
 			t.Errorf("the turn ended %s", status)
 		}
-		if policy := text(server.want(http.StatusOK, http.MethodGet, one, nil), "session", "approvalPolicy"); policy != "on-failure" {
+		if policy := text(server.want(http.StatusOK, http.MethodGet, one, nil), "session",
+			"approvalPolicy"); policy != "on-failure" {
 			t.Errorf("the policy is %s", policy)
 		}
 
@@ -36,7 +38,8 @@ func TestOldBugsAreGone(t *testing.T) {
 		server.want(http.StatusBadRequest, http.MethodGet, "/api/sessions?cursor=bogus", nil)
 		server.want(http.StatusBadRequest, http.MethodGet, "/api/models?cursor=bogus", nil)
 		server.want(http.StatusConflict, http.MethodPost, one+"/interrupt", object{"turnId": "nope"})
-		server.want(http.StatusNotFound, http.MethodPost, "/api/projects/__proto__/rename", object{"name": "x", "workingDirectory": "/tmp"})
+		server.want(http.StatusNotFound, http.MethodPost, "/api/projects/__proto__/rename",
+			object{"name": "x", "workingDirectory": "/tmp"})
 
 		t.Log("a title for a session that is not there is not kept")
 		server.want(http.StatusNotFound, http.MethodPost, unknownSession+"/rename", object{"title": "x"})
@@ -44,12 +47,14 @@ func TestOldBugsAreGone(t *testing.T) {
 
 		t.Log("what can be written can be deleted")
 		key := strings.Repeat("k", 239) + "/"
-		server.want(http.StatusOK, http.MethodPost, one+"/settings", object{"scope": "session", "key": key, "value": object{"b": 1, "a": "<>"}})
+		server.want(http.StatusOK, http.MethodPost, one+"/settings",
+			object{"scope": "session", "key": key, "value": object{"b": 1, "a": "<>"}})
 		got := server.want(http.StatusOK, http.MethodGet, one+"/settings?key="+url.QueryEscape(key), nil)
 		if got["found"] != true || text(got, "value", "a") != "<>" {
 			t.Errorf("read %v", got)
 		}
-		if got := server.want(http.StatusOK, http.MethodDelete, one+"/settings/"+url.PathEscape(key), nil); got["removed"] != true {
+		if got := server.want(http.StatusOK, http.MethodDelete, one+"/settings/"+url.PathEscape(key),
+			nil); got["removed"] != true {
 			t.Errorf("deleted %v", got)
 		}
 
@@ -61,23 +66,28 @@ func TestOldBugsAreGone(t *testing.T) {
 		server.want(http.StatusGone, http.MethodGet, one, nil)
 		server.want(http.StatusGone, http.MethodPost, one+"/messages", object{"text": "x"})
 		server.want(http.StatusGone, http.MethodPost, one+"/approval-policy", object{"approvalPolicy": "never"})
-		server.want(http.StatusGone, http.MethodPost, one+"/transcript/upsert", object{"messageId": "m", "turnId": "t", "role": "user", "type": "note", "content": "c", "status": "complete"})
+		server.want(http.StatusGone, http.MethodPost, one+"/transcript/upsert",
+			object{"messageId": "m", "turnId": "t", "role": "user", "type": "note", "content": "c", "status": "complete"})
 		server.stop()
 	})
 }
 
-// TestControlsAreLockedByConfiguration: SESSION_DEFAULTS_LOCKED makes the configured defaults the only ones, also over stored ones.
+// TestControlsAreLockedByConfiguration: SESSION_DEFAULTS_LOCKED makes the configured defaults the only ones, also over
+// stored ones.
 func TestControlsAreLockedByConfiguration(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	server := s.start()
 	one := "/api/sessions/" + server.createSession(nil)
-	controls := object{"model": nil, "approvalPolicy": "never", "networkAccess": "restricted", "filesystemSandbox": "read-only"}
+	controls := object{"model": nil, "approvalPolicy": "never", "networkAccess": "restricted",
+		"filesystemSandbox": "read-only"}
 	server.want(http.StatusOK, http.MethodPost, one+"/session-controls", object{"scope": "default", "controls": controls})
 	server.stop()
 	server = s.start("SESSION_DEFAULTS_LOCKED=true", "DEFAULT_APPROVAL_POLICY=on-request")
-	got := server.want(http.StatusLocked, http.MethodPost, one+"/session-controls", object{"scope": "default", "controls": controls})
-	if text(got, "message") != "Managed by harness configuration" || text(got, "defaults", "approvalPolicy") != "on-request" || got["defaultsEditable"] != false {
+	got := server.want(http.StatusLocked, http.MethodPost, one+"/session-controls",
+		object{"scope": "default", "controls": controls})
+	if text(got, "message") != "Managed by harness configuration" ||
+		text(got, "defaults", "approvalPolicy") != "on-request" || got["defaultsEditable"] != false {
 		t.Errorf("locked: %v", got)
 	}
 	server.want(http.StatusLocked, http.MethodPost, one+"/settings", object{"scope": "default", "key": "a", "value": 1})
@@ -89,11 +99,13 @@ func TestControlsAreLockedByConfiguration(t *testing.T) {
 	server.stop()
 }
 
-// TestChatsOfAProject: moving, archiving and deleting all chats with a real codex, told in the order they came into the project.
+// TestChatsOfAProject: moving, archiving and deleting all chats with a real codex, told in the order they came into the
+// project.
 func TestChatsOfAProject(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start()
-		project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "P"}), "project", "projectId")
+		project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "P"}), "project",
+			"projectId")
 		chats := "/api/projects/" + project + "/chats"
 		assign := func(session string) {
 			server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/project", object{"projectId": project})
@@ -124,7 +136,8 @@ func TestChatsOfAProject(t *testing.T) {
 			t.Errorf("deleted %v", deleted)
 		}
 		server.want(http.StatusGone, http.MethodGet, "/api/sessions/"+used, nil)
-		if none := server.want(http.StatusOK, http.MethodGet, "/api/projects/"+project+"/agent-sessions", nil); len(none["data"].([]any)) != 0 {
+		if none := server.want(http.StatusOK, http.MethodGet, "/api/projects/"+project+"/agent-sessions", nil); len(
+			none["data"].([]any)) != 0 {
 			t.Errorf("workers %v", none)
 		}
 		server.want(http.StatusOK, http.MethodDelete, "/api/projects/"+project, nil)

@@ -15,12 +15,14 @@ import (
 	"harness/api"
 )
 
-// planted are secrets in all places that hold some, by what they are: variables of the server, and of each runtime its key and a file in its home.
+// planted are secrets in all places that hold some, by what they are: variables of the server, and of each runtime its
+// key and a file in its home.
 type planted map[string]string
 
 func plant() planted {
 	secrets := planted{}
-	for _, what := range []string{"server", "codex key", "claude key", "gemini key", "opencode key", "claude file", "gemini file", "opencode file"} {
+	for _, what := range []string{"server", "codex key", "claude key", "gemini key", "opencode key", "claude file",
+		"gemini file", "opencode file"} {
 		secrets[what] = "canary-" + strings.ReplaceAll(what, " ", "-") + "-" + uuid.NewString()
 	}
 	return secrets
@@ -36,23 +38,25 @@ func (p planted) in(content string) (found []string) {
 	return found
 }
 
-// With every real agent, one after the other trying to find what is not its own: no secret of the environment or of a credential namespace is in
-// the log, a frame, the answer of any route that reads, the command line of any process, another namespace, or what the server keeps.
+// With every real agent, one after the other trying to find what is not its own: no secret of the environment or of a
+// credential namespace is in the log, a frame, the answer of any route that reads, the command line of any process,
+// another namespace, or what the server keeps.
 func TestPlantedSecretsAreNowhere(t *testing.T) {
 	t.Parallel()
 	secrets := plant()
-	s := withEveryRuntime(t, withEnv("LOG_LEVEL=debug", "HARNESS_RUNTIMES=codex,claude,gemini,opencode", "AGENT_EXTENSION_RBAC_JWT_SECRET="+secrets["server"]))
+	s := withEveryRuntime(t, withEnv("LOG_LEVEL=debug", "HARNESS_RUNTIMES=codex,claude,gemini,opencode",
+		"AGENT_EXTENSION_RBAC_JWT_SECRET="+secrets["server"]))
 	for i, assignment := range s.env {
 		s.env[i] = strings.Replace(assignment, "canary-of-opencode", secrets["opencode key"], 1)
 	}
-	s.env = append(s.env, "HARNESS_RUNTIMES=codex,claude,gemini,opencode", "OPENAI_API_KEY="+secrets["codex key"], "ANTHROPIC_API_KEY="+secrets["claude key"],
-		"GEMINI_API_KEY="+secrets["gemini key"])
+	s.env = append(s.env, "HARNESS_RUNTIMES=codex,claude,gemini,opencode", "OPENAI_API_KEY="+secrets["codex key"],
+		"ANTHROPIC_API_KEY="+secrets["claude key"], "GEMINI_API_KEY="+secrets["gemini key"])
 	server := s.start()
 	events := server.follow("after=0")
 	runtimes, sessions := []string{"codex", "claude", "gemini", "opencode"}, map[string]string{}
 	for _, name := range runtimes {
-		sessions[name] = server.createSession(object{"runtime": name, "approvalPolicy": "untrusted", "filesystemSandbox": "danger-full-access", "networkAccess": "enabled",
-			"cwd": s.workspace})
+		sessions[name] = server.createSession(object{"runtime": name, "approvalPolicy": "untrusted",
+			"filesystemSandbox": "danger-full-access", "networkAccess": "enabled", "cwd": s.workspace})
 		if status := events.turnStatus(server.send(sessions[name], "MOCK_REPLY[here]")); status != "completed" {
 			t.Fatalf("%s: its turn ended %s", name, status)
 		}
@@ -77,11 +81,13 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 		}
 		turn := server.send(sessions[name], "MOCK_CMD["+script+"echo pried]")
 		server.eventually(name+" is allowed all it asks for", func() bool {
-			for _, asked := range server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+sessions[name]+"/approvals", nil)["data"].([]any) {
+			for _, asked := range server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+sessions[name]+"/approvals",
+				nil)["data"].([]any) {
 				server.decide(text(asked, "approvalId"))
 			}
 			return slices.ContainsFunc(events.all(), func(f frame) bool {
-				return f.Type == "notification" && text(f.payload(), "method") == "turn/completed" && text(f.payload(), "params", "turn", "id") == turn
+				return f.Type == "notification" && text(f.payload(), "method") == "turn/completed" &&
+					text(f.payload(), "params", "turn", "id") == turn
 			})
 		})
 		if status := events.turnStatus(turn); status != "completed" {
@@ -93,14 +99,15 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 	}
 
 	shown := map[string]string{}
-	project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project", "projectId")
+	project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project",
+		"projectId")
 	for _, operation := range api.Operations() {
 		if operation.Method != http.MethodGet || operation.Path == "/api/stream" {
 			continue
 		}
 		for _, name := range runtimes {
-			target := strings.NewReplacer("{sessionId}", sessions[name], "{projectId}", project, "{runtime}", name, "{turnId}", "t", "{jobId}", "j", "{key}", "k",
-				"{serverName}", "s").Replace(operation.Path)
+			target := strings.NewReplacer("{sessionId}", sessions[name], "{projectId}", project, "{runtime}", name, "{turnId}",
+				"t", "{jobId}", "j", "{key}", "k", "{serverName}", "s").Replace(operation.Path)
 			for _, query := range []string{"", "?runtime=" + name} {
 				_, answer, err := server.try(http.MethodGet, target+query, nil)
 				if err != nil {

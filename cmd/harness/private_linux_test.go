@@ -14,11 +14,12 @@ import (
 	"harness/database"
 )
 
-// What an agent may start, a process of the server's own user, cannot read the secrets in the server's environment. It can read codex's, as
-// the search for leftovers must, and there they are not.
+// What an agent may start, a process of the server's own user, cannot read the secrets in the server's environment. It
+// can read codex's, as the search for leftovers must, and there they are not.
 func TestTheServersEnvironmentIsPrivate(t *testing.T) {
 	t.Parallel()
-	// Root reads everything, unless it has lost these rights, as in most containers. The thread that lost them is not used again.
+	// Root reads everything, unless it has lost these rights, as in most containers. The thread that lost them is not used
+	// again.
 	runtime.LockOSThread()
 	const sysPtrace, sysAdmin, perfmon = 19, 21, 38
 	for _, capability := range []uintptr{sysPtrace, sysAdmin, perfmon} {
@@ -26,7 +27,8 @@ func TestTheServersEnvironmentIsPrivate(t *testing.T) {
 			break
 		}
 		_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_CAPBSET_DROP, capability, 0)
-		if errno != 0 && errno != syscall.EINVAL && errno != syscall.EPERM { // unknown to an old kernel; in a container without CAP_SETPCAP, which has lost them before
+		// unknown to an old kernel; in a container without CAP_SETPCAP, which has lost them before
+		if errno != 0 && errno != syscall.EINVAL && errno != syscall.EPERM {
 			t.Fatal(errno)
 		}
 	}
@@ -38,7 +40,8 @@ func TestTheServersEnvironmentIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
-	if metrics := server.show(request); !strings.Contains(metrics, "process_open_fds") || !strings.Contains(metrics, "process_resident_memory_bytes") {
+	if metrics := server.show(request); !strings.Contains(metrics, "process_open_fds") ||
+		!strings.Contains(metrics, "process_resident_memory_bytes") {
 		t.Error("the server cannot tell its own use of the machine any more")
 	}
 	environ := func(pid any) (string, error) {

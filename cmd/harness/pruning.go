@@ -93,12 +93,15 @@ func (s *Server) pruneRecords(ctx context.Context) error {
 	return errors.Join(
 		s.pruneArtifacts(ctx), s.pruneAudit(ctx),
 		s.sessions.Prune(ctx, session.Retention{
-			Records: days(keep.RecordDays), MaxRecords: keep.Records, Archived: days(keep.ArchivedDays), MaxArchived: keep.Archived,
-			Turns: days(keep.TurnDays), MaxTurns: keep.Turns, InUse: queue.Remembered,
+			Records: days(keep.RecordDays), MaxRecords: keep.Records, Archived: days(keep.ArchivedDays),
+			MaxArchived: keep.Archived, Turns: days(keep.TurnDays), MaxTurns: keep.Turns, InUse: queue.Remembered,
 		}, s.pruned),
-		queue.Prune(ctx, s.journal, s.db.Read(), now, queue.Retention{Age: days(keep.RecordDays), Max: keep.Records}, s.pruned),
-		extensions.Prune(ctx, s.journal, s.db.Read(), now, extensions.Retention{Age: days(keep.RecordDays), Max: keep.Records}, s.pruned),
-		ledger.Prune(ctx, s.journal, s.db.Read(), now, ledger.Retention{Age: days(keep.RecordDays), Max: keep.Records}, s.pruned),
+		queue.Prune(ctx, s.journal, s.db.Read(), now, queue.Retention{Age: days(keep.RecordDays), Max: keep.Records},
+			s.pruned),
+		extensions.Prune(ctx, s.journal, s.db.Read(), now,
+			extensions.Retention{Age: days(keep.RecordDays), Max: keep.Records}, s.pruned),
+		ledger.Prune(ctx, s.journal, s.db.Read(), now, ledger.Retention{Age: days(keep.RecordDays), Max: keep.Records},
+			s.pruned),
 		cluster.Prune(ctx, s.journal, now, days(keep.RecordDays), "extension_cursors", s.pruned),
 	)
 }

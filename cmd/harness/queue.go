@@ -23,13 +23,14 @@ type jobQueue struct {
 	policies jobs.Policies
 }
 
-// startQueue runs jobs from here on. With ORCHESTRATOR_QUEUE_ENABLED=false there is no queue: its routes answer 503, only suggestions that
-// others make are kept.
+// startQueue runs jobs from here on. With ORCHESTRATOR_QUEUE_ENABLED=false there is no queue: its routes answer 503,
+// only suggestions that others make are kept.
 func (s *Server) startQueue(ctx context.Context) error {
 	q := &s.queue
 	q.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions)
-	q.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: s.sessions, NodeID: s.dir.nodeID,
-		Policies: q.policies, MaxTurns: s.cfg.Agent.MaxSessionTurns, Logger: s.log.With().Str("package", "jobs").Logger()})
+	q.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: s.sessions,
+		NodeID: s.dir.nodeID, Policies: q.policies, MaxTurns: s.cfg.Agent.MaxSessionTurns,
+		Logger: s.log.With().Str("package", "jobs").Logger()})
 	s.sessions.SetWorkers(q.workers)
 	if !s.cfg.Queue.Enabled {
 		return nil
@@ -45,8 +46,9 @@ func (s *Server) startQueue(ctx context.Context) error {
 		Definitions: s.jobDefinitions(), LeaveRunning: s.cfg.KeepRuntimes && s.cfg.RuntimeDetach,
 		Logger: s.log.With().Str("package", "queue").Logger(),
 	})
-	s.metrics.registry.MustRegister(unrunnableJobs{q.Queue, prometheus.NewDesc(telemetry.MetricName("queue", "unrunnable_jobs"),
-		"Queued jobs of types this server does not have; they wait for one that has.", []string{"type"}, nil)})
+	s.metrics.registry.MustRegister(
+		unrunnableJobs{q.Queue, prometheus.NewDesc(telemetry.MetricName("queue", "unrunnable_jobs"),
+			"Queued jobs of types this server does not have; they wait for one that has.", []string{"type"}, nil)})
 	if settings.SuggestRequestEnabled {
 		q.suggester = jobs.NewSuggester(q.suggestions, q.Queue, settings.SuggestRequestWait)
 	}
@@ -73,8 +75,9 @@ func (u unrunnableJobs) Collect(to chan<- prometheus.Metric) {
 func (s *Server) jobDefinitions() []queue.Definition {
 	agent := s.cfg.Agent
 	options := jobs.Options{
-		Sessions: s.sessions, Journal: s.journal, Workers: s.queue.workers, Actions: s.queue.actions, Suggestions: s.queue.suggestions,
-		Timing: jobs.Timing{Turn: agent.TurnTimeout, Poll: agent.PollInterval, IncludeTurns: agent.IncludeTurnsGrace,
+		Sessions: s.sessions, Journal: s.journal, Workers: s.queue.workers, Actions: s.queue.actions,
+		Suggestions: s.queue.suggestions, Timing: jobs.Timing{Turn: agent.TurnTimeout, Poll: agent.PollInterval,
+			IncludeTurns:      agent.IncludeTurnsGrace,
 			UntrustedTerminal: agent.UntrustedTerminalGrace, EmptyTurn: agent.EmptyTurnGrace},
 		AttemptTimeout: s.cfg.Queue.DefaultTimeout, SuggestWait: s.cfg.Queue.SuggestRequestWait,
 		SuggestEnabled: s.cfg.Queue.SuggestRequestEnabled,

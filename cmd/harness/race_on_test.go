@@ -2,7 +2,8 @@
 
 package main
 
-// underRace: the detector makes the server several times slower and larger; bounds on time and memory are for a server without it.
+// underRace: the detector makes the server several times slower and larger; bounds on time and memory are for a server
+// without it.
 const (
 	underRace = true
 	slowness  = 5

@@ -11,15 +11,16 @@ import (
 	"harness/api"
 )
 
-// offers are the reads that are about what the runtime offers or is set up with: they are the runtime's answers, nothing of it is stored.
-// All other reads show what is stored.
+// offers are the reads that are about what the runtime offers or is set up with: they are the runtime's answers,
+// nothing of it is stored. All other reads show what is stored.
 var offers = []string{
-	"/api/account", "/api/account/rate-limits", "/api/apps", "/api/capabilities", "/api/collaboration/modes", "/api/config",
-	"/api/config/requirements", "/api/features/experimental", "/api/mcp/servers", "/api/models", "/api/skills", "/api/skills/remote",
+	"/api/account", "/api/account/rate-limits", "/api/apps", "/api/capabilities", "/api/collaboration/modes",
+	"/api/config", "/api/config/requirements", "/api/features/experimental", "/api/mcp/servers", "/api/models",
+	"/api/skills", "/api/skills/remote",
 }
 
-// No read asks the runtime for what is stored here: not the first one of a conversation from elsewhere, nor of a fork. Their histories are
-// taken in unasked. Only what the runtime offers is asked of it.
+// No read asks the runtime for what is stored here: not the first one of a conversation from elsewhere, nor of a fork.
+// Their histories are taken in unasked. Only what the runtime offers is asked of it.
 func TestReadsDoNotAskTheRuntime(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withEnv("HARNESS_RUNTIME_DETACH=false"))
@@ -41,7 +42,8 @@ func TestReadsDoNotAskTheRuntime(t *testing.T) {
 	server.eventually("the history from elsewhere is asked for", askedFor(old))
 	fork := text(server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+old+"/fork", nil), "session", "sessionId")
 	server.eventually("the fork's history is asked for", askedFor(fork))
-	project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project", "projectId")
+	project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project",
+		"projectId")
 
 	for _, id := range []string{old, fork} {
 		answer := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+id, nil)
@@ -49,7 +51,8 @@ func TestReadsDoNotAskTheRuntime(t *testing.T) {
 			t.Errorf("the first read shows %s, pending: %v", got, answer["historyPending"])
 		}
 	}
-	// asked is what the runtime was asked by one read. It hears requests in order, so that all is there once it has heard a later one.
+	// asked is what the runtime was asked by one read. It hears requests in order, so that all is there once it has heard
+	// a later one.
 	markers := 0
 	asked := func(path string) []string {
 		t.Helper()

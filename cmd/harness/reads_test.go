@@ -64,7 +64,8 @@ func TestAFailedTurnIsVisible(t *testing.T) {
 			})
 			failed := told.payload()["entry"].(object)
 			content := text(failed, "content")
-			if failed["role"] != "system" || failed["type"] != "turn.error" || failed["status"] != "error" || failed["turnId"] != turn ||
+			if failed["role"] != "system" || failed["type"] != "turn.error" || failed["status"] != "error" ||
+				failed["turnId"] != turn ||
 				!strings.Contains(content, words) || !strings.Contains(content, "end the message again") {
 				t.Errorf("told %v, want the words %q and what to do", failed, words)
 			}
@@ -76,7 +77,8 @@ func TestAFailedTurnIsVisible(t *testing.T) {
 					t.Errorf("%q reads %v, told was %v", query, last, failed)
 				}
 				for _, one := range []object{answer["session"].(object), server.row(session)} {
-					if one["state"] != "error" || one["activeTurnId"] != nil || text(one, "lastError", "turnId") != turn || text(one, "lastError", "message") != content {
+					if one["state"] != "error" || one["activeTurnId"] != nil || text(one, "lastError", "turnId") != turn ||
+						text(one, "lastError", "message") != content {
 						t.Errorf("the session is %v", one)
 					}
 				}
@@ -88,7 +90,8 @@ func TestAFailedTurnIsVisible(t *testing.T) {
 
 		held := server.send(session, "MOCK_HOLD[failing]")
 		events.waitType("app_server.item.agent_message.delta")
-		if one := server.row(session); one["state"] != "running" || one["activeTurnId"] != held || one["lastError"] != nil || one["pendingCount"] != 0.0 {
+		if one := server.row(session); one["state"] != "running" || one["activeTurnId"] != held || one["lastError"] != nil ||
+			one["pendingCount"] != 0.0 {
 			t.Errorf("in a turn the session is %v", one)
 		}
 		if err := syscall.Kill(server.runtimePID(), syscall.SIGKILL); err != nil {
@@ -139,7 +142,8 @@ func TestReadsAgreeOnWhatWaits(t *testing.T) {
 		for _, query := range []string{"", "?limit=1"} {
 			answer := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+query, nil)
 			for _, one := range []object{answer["session"].(object), server.row(session)} {
-				if one["state"] != "waiting" || one["activeTurnId"] != turn || one["pendingCount"] != 1.0 || one["lastError"] != nil {
+				if one["state"] != "waiting" || one["activeTurnId"] != turn || one["pendingCount"] != 1.0 ||
+					one["lastError"] != nil {
 					t.Errorf("%q: the session is %v", query, one)
 				}
 			}

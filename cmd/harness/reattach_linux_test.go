@@ -136,7 +136,8 @@ func TestAJobGoesOnWithItsTurn(t *testing.T) {
 	}
 }
 
-// A job that was gone on with is canceled like any other, and its turn ends with it; the next instruction has a turn of its own.
+// A job that was gone on with is canceled like any other, and its turn ends with it; the next instruction has a turn of
+// its own.
 func TestAReattachedJobIsCanceled(t *testing.T) {
 	t.Parallel()
 	s, server, session := onErrand(t)
@@ -154,7 +155,8 @@ func TestAReattachedJobIsCanceled(t *testing.T) {
 		t.Errorf("ended as %v", job)
 	}
 	s.model.Release("two")
-	if job := server.ended(session, "two"); text(job, "state") != "completed" || s.ran("one") != "one\n" || s.ran("two") != "two\n" {
+	if job := server.ended(session, "two"); text(job, "state") != "completed" || s.ran("one") != "one\n" ||
+		s.ran("two") != "two\n" {
 		t.Errorf("the next one ended as %v, they wrote %q and %q", job, s.ran("one"), s.ran("two"))
 	}
 }
@@ -191,7 +193,8 @@ func TestAJobWhoseTurnNobodyHeardOf(t *testing.T) {
 			if err := syscall.Kill(pid, signal); err != nil {
 				t.Fatal(err)
 			}
-			if job := server.ended(session, "second"); text(job, "state") != "completed" || text(job, "attempts") != "1" || s.ran("second") != "second\n" {
+			if job := server.ended(session, "second"); text(job, "state") != "completed" || text(job, "attempts") != "1" ||
+				s.ran("second") != "second\n" {
 				t.Errorf("ended as %v, wrote %q", job, s.ran("second"))
 			}
 		})
@@ -202,7 +205,8 @@ func TestAJobWhoseTurnNobodyHeardOf(t *testing.T) {
 func (s *site) queueAnother(like, name string) {
 	s.t.Helper()
 	err := dbtest.Connect(s.t, s.store()).Update(s.t.Context(), func(tx database.Tx) error {
-		_, err := tx.ExecContext(s.t.Context(), `insert into jobs (id, type, version, project_id, source_session_id, priority, state, dedupe_mode, payload,
+		_, err := tx.ExecContext(s.t.Context(),
+			`insert into jobs (id, type, version, project_id, source_session_id, priority, state, dedupe_mode, payload,
 			attempts, max_attempts, created_at, cancel_reason, node_id, owner, lease_until)
 			select $1, type, version, project_id, source_session_id, priority, 'queued', dedupe_mode, replace(payload, $2, $1), 0, max_attempts,
 			created_at + 1, '', '', '', 0 from jobs where payload like '%' || $2 || '%'`, name, like)
@@ -213,15 +217,16 @@ func (s *site) queueAnother(like, name string) {
 	}
 }
 
-// A turn that outlived its job, canceled while no server was there, is not what the next instruction goes into: that waits for its end and
-// has a turn of its own.
+// A turn that outlived its job, canceled while no server was there, is not what the next instruction goes into: that
+// waits for its end and has a turn of its own.
 func TestAnInstructionWaitsForATurnLeftBehind(t *testing.T) {
 	t.Parallel()
 	s, server, session := onErrand(t)
 	left := text(server.job(session, "one"), "runningContext", "turnId")
 	server.kill()
 	err := dbtest.Connect(t, s.store()).Update(t.Context(), func(tx database.Tx) error {
-		_, err := tx.ExecContext(t.Context(), `update jobs set cancel_requested_at = 1, cancel_reason = 'api_cancel' where state = 'running'`)
+		_, err := tx.ExecContext(t.Context(),
+			`update jobs set cancel_requested_at = 1, cancel_reason = 'api_cancel' where state = 'running'`)
 		return err
 	})
 	if err != nil {
@@ -240,7 +245,8 @@ func TestAnInstructionWaitsForATurnLeftBehind(t *testing.T) {
 		t.Errorf("ended as %v, wrote %q", job, s.ran("two"))
 	}
 	for _, asked := range server.entries(worker, "userMessage") {
-		if strings.Contains(text(asked, "content"), "echo two") == (text(asked, "turnId") == left) && strings.Contains(text(asked, "content"), "echo") {
+		if strings.Contains(text(asked, "content"), "echo two") == (text(asked, "turnId") == left) &&
+			strings.Contains(text(asked, "content"), "echo") {
 			t.Errorf("turn %s, the one left behind is %s, has %v", asked["turnId"], left, asked["content"])
 		}
 	}

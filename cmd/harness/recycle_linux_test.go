@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A runtime above its bound is replaced while nothing runs; its sessions do not notice, and what was said before is known.
+// A runtime above its bound is replaced while nothing runs; its sessions do not notice, and what was said before is
+// known.
 func TestAnIdleRuntimeIsRecycled(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start("HARNESS_RUNTIME_RECYCLE_MB=1")
@@ -28,7 +29,9 @@ func TestAnIdleRuntimeIsRecycled(t *testing.T) {
 			}
 			events.close()
 		}
-		server.eventually("the idle process is recycled", func() bool { return server.metric("harness_runtime_recycles_total") >= 1 })
+		server.eventually("the idle process is recycled", func() bool {
+			return server.metric("harness_runtime_recycles_total") >= 1
+		})
 		for _, session := range slices.Concat(sessions, []string{unused}) {
 			events := server.follow("threadId=" + session)
 			if status := events.waitTurn(server.send(session, "and now?")); status != "completed" {

@@ -21,13 +21,14 @@ func (f *follower) signalled(method string) string {
 	return id
 }
 
-// A remote skill answers by what the signal of a request tells it, and is told of the end under the same id. On both engines and the
-// oldest codex, which does not tell of the end.
+// A remote skill answers by what the signal of a request tells it, and is told of the end under the same id. On both
+// engines and the oldest codex, which does not tell of the end.
 func TestASignalIsAnsweredByItsID(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start()
-		session := server.createSession(object{"approvalPolicy": "untrusted", "dynamicTools": []object{{"name": "lookup_ticket", "description": "Look up",
-			"inputSchema": object{"type": "object", "properties": object{"id": object{"type": "string"}}}}}})
+		session := server.createSession(
+			object{"approvalPolicy": "untrusted", "dynamicTools": []object{{"name": "lookup_ticket", "description": "Look up",
+				"inputSchema": object{"type": "object", "properties": object{"id": object{"type": "string"}}}}}})
 		events := server.follow("threadId=" + session)
 
 		turn := server.send(session, `MOCK_CALL[lookup_ticket|{"id":"T-1"}]END`)

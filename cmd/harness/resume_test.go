@@ -24,9 +24,9 @@ const (
 	resumeTestMarker = "the end"
 )
 
-// Clients disconnect at random moments, also in the middle of an event's frames, while the server itself is killed or stopped now and then.
-// With the cursor of their last frame each ends up with exactly the frames of a client that was always connected: none missing, none
-// twice, in order (ST-32).
+// Clients disconnect at random moments, also in the middle of an event's frames, while the server itself is killed or
+// stopped now and then. With the cursor of their last frame each ends up with exactly the frames of a client that was
+// always connected: none missing, none twice, in order (ST-32).
 func TestResumeMissesNothingAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -81,8 +81,8 @@ func (r *resumeRun) run() {
 	stopPosting()
 	poster.Wait()
 
-	// A marker posted last says that a client has everything. The always-connected client must have had live what a replay of the whole
-	// stream shows, and each of the others its share of it.
+	// A marker posted last says that a client has everything. The always-connected client must have had live what a replay
+	// of the whole stream shows, and each of the others its share of it.
 	final := r.current()
 	final.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": resumeTestMarker})
 	steadyDone.Wait()
@@ -125,10 +125,12 @@ func (r *resumeRun) post(ctx context.Context) {
 			_, _, _ = server.try(http.MethodPost, "/api/projects", object{"name": fmt.Sprintf("project %d", n)})
 		}
 		if n%50 == 10 { // a real turn: its events have several frames each
-			_, _, _ = server.try(http.MethodPost, "/api/sessions/"+r.sessions[n%2]+"/messages", object{"text": "MOCK_SLOW[10,5]"})
+			_, _, _ = server.try(http.MethodPost, "/api/sessions/"+r.sessions[n%2]+"/messages",
+				object{"text": "MOCK_SLOW[10,5]"})
 		}
 		_, _, _ = server.try(http.MethodPost, "/api/sessions/"+r.sessions[n%2]+"/transcript/upsert", object{
-			"messageId": fmt.Sprintf("m%d", n), "turnId": "t", "role": "system", "type": "note", "content": strings.Repeat("x", n%300), "status": "complete",
+			"messageId": fmt.Sprintf("m%d", n), "turnId": "t", "role": "system", "type": "note",
+			"content": strings.Repeat("x", n%300), "status": "complete",
 		})
 	}
 }
@@ -197,7 +199,8 @@ func (r *resumeRun) dial(client int, got []frame, byQuery bool) (*websocket.Conn
 	}
 	conn.SetReadLimit(-1)
 	if !byQuery {
-		command := object{"type": "subscribe", "threadId": nil, "after": json.Number(strings.TrimPrefix(strings.Split(query, "&")[0], "after="))}
+		command := object{"type": "subscribe", "threadId": nil,
+			"after": json.Number(strings.TrimPrefix(strings.Split(query, "&")[0], "after="))}
 		if thread := r.filter(client); thread != "" {
 			command["threadId"] = thread
 		}
@@ -273,8 +276,8 @@ func visible(all []frame, thread string) []frame {
 		return all
 	}
 	broadcasts := []string{
-		"project_upserted", "project_deleted", "session_project_updated", "session_deleted", "app_list_updated", "mcp_oauth_completed",
-		"account_updated", "account_login_completed", "account_rate_limits_updated",
+		"project_upserted", "project_deleted", "session_project_updated", "session_deleted", "app_list_updated",
+		"mcp_oauth_completed", "account_updated", "account_login_completed", "account_rate_limits_updated",
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(f frame) bool {
 		return (f.ThreadID == nil || *f.ThreadID != thread) && !slices.Contains(broadcasts, f.Type)

@@ -16,13 +16,16 @@ func (s *site) pass(days int64) {
 	db := dbtest.Connect(s.t, s.store())
 	err := db.Update(s.t.Context(), func(tx database.Tx) error {
 		// As the server notes within an hour.
-		if _, err := tx.ExecContext(s.t.Context(), `update sessions set archived_at = updated_at where archived = 1`); err != nil {
+		if _, err := tx.ExecContext(s.t.Context(),
+			`update sessions set archived_at = updated_at where archived = 1`); err != nil {
 			return err
 		}
-		for _, column := range []string{"journal_events.time", "turns.completed_at", "turns.started_at", "sessions.archived_at", "sessions.updated_at",
+		for _, column := range []string{"journal_events.time", "turns.completed_at", "turns.started_at",
+			"sessions.archived_at", "sessions.updated_at",
 			"interactive_requests.settled_at", "rolled_back_turns.rolled_back_at"} {
 			table, name, _ := strings.Cut(column, ".")
-			if _, err := tx.ExecContext(s.t.Context(), `update `+table+` set `+name+` = `+name+` - $1 where `+name+` > 0`, days*24*3600*1000); err != nil {
+			if _, err := tx.ExecContext(s.t.Context(), `update `+table+` set `+name+` = `+name+` - $1 where `+name+` > 0`,
+				days*24*3600*1000); err != nil {
 				return err
 			}
 		}
@@ -48,7 +51,8 @@ func TestYearsWithTheDefaults(t *testing.T) {
 				events.waitTurn(server.send(session, "MOCK_REPLY[kept words]"))
 			}
 			server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+live+"/transcript/upsert",
-				object{"messageId": "note", "turnId": "ours", "role": "system", "type": "note", "content": "a note", "status": "complete"})
+				object{"messageId": "note", "turnId": "ours", "role": "system", "type": "note", "content": "a note",
+					"status": "complete"})
 			server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+archived+"/archive", nil)
 			before := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+live, nil)["transcript"]
 			server.stop()
@@ -62,7 +66,8 @@ func TestYearsWithTheDefaults(t *testing.T) {
 			if events := server.follow("after=0"); events.waitType("gap").raw == "" {
 				t.Error("who resumes from before is not told of the gap")
 			}
-			if after := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+live, nil)["transcript"]; encoded(t, before) != encoded(t, after) {
+			if after := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+live, nil)["transcript"]; encoded(t,
+				before) != encoded(t, after) {
 				t.Errorf("the session that is not archived shows %v, before %v", after, before)
 			}
 			server.waitRuntime()
@@ -85,7 +90,8 @@ func TestEveryTableIsOnThePageOfWhatIsKept(t *testing.T) {
 	_, kept, _ := strings.Cut(string(page), "\n## What is kept, and for how long\n")
 	kept, _, _ = strings.Cut(kept, "\n## ")
 	db := dbtest.Open(t, database.SQLite)
-	rows, err := db.Read().QueryContext(t.Context(), `select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not like 'goose_%'`)
+	rows, err := db.Read().QueryContext(t.Context(),
+		`select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name not like 'goose_%'`)
 	if err != nil {
 		t.Fatal(err)
 	}

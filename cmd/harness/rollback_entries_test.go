@@ -60,7 +60,8 @@ func TestRolledBackTurnsLeaveTheTranscript(t *testing.T) {
 		for _, word := range []string{"one", "two", "three"} {
 			turns = append(turns, server.says(events, session, word))
 		}
-		note := object{"messageId": "note", "turnId": turns[2], "role": "system", "type": "note", "content": "a note", "status": "complete"}
+		note := object{"messageId": "note", "turnId": turns[2], "role": "system", "type": "note", "content": "a note",
+			"status": "complete"}
 		server.want(http.StatusOK, http.MethodPost, path+"/transcript/upsert", note)
 		failed := server.send(session, "MOCK_HTTP_400")
 		if status := events.waitTurn(failed); status != "failed" {
@@ -70,10 +71,12 @@ func TestRolledBackTurnsLeaveTheTranscript(t *testing.T) {
 		server.want(http.StatusOK, http.MethodPost, path+"/rollback", object{"numTurns": 3})
 		check("after the rollback", "one")
 		told := events.waitType("session_rolled_back").payload()
-		if got := told["turnIds"].([]any); len(got) != 3 || got[0] != turns[1] || got[1] != turns[2] || got[2] != failed || told["sessionId"] != session {
+		if got := told["turnIds"].([]any); len(got) != 3 || got[0] != turns[1] || got[1] != turns[2] || got[2] != failed ||
+			told["sessionId"] != session {
 			t.Errorf("told %v, want %v and %s", told, turns[1:], failed)
 		}
-		late := object{"messageId": "late", "turnId": turns[2], "role": "system", "type": "note", "content": "late", "status": "complete"}
+		late := object{"messageId": "late", "turnId": turns[2], "role": "system", "type": "note", "content": "late",
+			"status": "complete"}
 		server.want(http.StatusOK, http.MethodPost, path+"/transcript/upsert", late)
 		check("after a late entry of a turn that went", "one")
 
@@ -117,7 +120,8 @@ func TestRolledBackTurnsLeaveTheTranscript(t *testing.T) {
 			}
 			for _, record := range records {
 				after = record.Seq
-				if strings.Contains(string(record.Payload), "item/completed") && strings.Contains(string(record.Payload), "MOCK_REPLY[two]") {
+				if strings.Contains(string(record.Payload), "item/completed") &&
+					strings.Contains(string(record.Payload), "MOCK_REPLY[two]") {
 					kept++
 				}
 			}

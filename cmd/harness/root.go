@@ -44,7 +44,8 @@ func exitCode(err error) int {
 		newer   *migrations.NewerSchemaError
 		usage   *usageError
 	)
-	if errors.As(err, &setting) || errors.As(err, &file) || errors.As(err, &rule) || errors.As(err, &bind) || errors.As(err, &newer) || errors.As(err, &usage) {
+	if errors.As(err, &setting) || errors.As(err, &file) || errors.As(err, &rule) || errors.As(err, &bind) ||
+		errors.As(err, &newer) || errors.As(err, &usage) {
 		return exitUsage
 	}
 	return exitFailure
@@ -58,9 +59,10 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func newRoot(further []runtimeMaker) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "harness",
-		Short:         "A control plane for coding-agent runtimes",
-		Long:          "harness supervises coding-agent runtimes (codex app-server) and serves them over REST and a websocket stream.\n\nStart with:  harness serve",
+		Use:   "harness",
+		Short: "A control plane for coding-agent runtimes",
+		Long: "harness supervises coding-agent runtimes (codex app-server) and serves them over REST and a " +
+			"websocket stream.\n\nStart with:  harness serve",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       versionLine(),
@@ -69,8 +71,8 @@ func newRoot(further []runtimeMaker) *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newServe(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(), newExtensions(), newRuntimes(), newTrust(), newDoctor(), newVersion(),
-		newCodexCommand(), newLogin(),
+	root.AddCommand(newServe(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(), newExtensions(),
+		newRuntimes(), newTrust(), newDoctor(), newVersion(), newCodexCommand(), newLogin(),
 		newShim(), newMCP(), newAudit(), newRunTool(), newConfine(), newTryConfine(), newBridge())
 	return root
 }

@@ -10,8 +10,9 @@ import (
 	"harness/internal/dbtest"
 )
 
-// A turn over /rpc alone, with the real codex and the real Claude Code: start, watch, send, a permission, the server is killed, the next one
-// tells the truth of state and pending, the answer reaches the agent, and what was missed is repeated.
+// A turn over /rpc alone, with the real codex and the real Claude Code: start, watch, send, a permission, the server is
+// killed, the next one tells the truth of state and pending, the answer reaches the agent, and what was missed is
+// repeated.
 func TestAgentsOverJSONRPC(t *testing.T) {
 	t.Parallel()
 	engines := dbtest.Engines()
@@ -23,13 +24,15 @@ func TestAgentsOverJSONRPC(t *testing.T) {
 			server := s.start()
 			server.awaitRuntime()
 			socket := server.dialRPC(t, "/rpc", nil)
-			registry := jsonAs[registryReply](t, socket.call("initialize", object{"capabilities": object{"cursor": true}})["capabilities"].(object)["runtimeRegistry"])
+			registry := jsonAs[registryReply](t,
+				socket.call("initialize", object{"capabilities": object{"cursor": true}})["capabilities"].(object)["runtimeRegistry"])
 			methods := registry.Runtimes[n].Methods
 			space := socket.workspaceFor(s.workspace)
 			session := socket.startNew(space, agent)
 			socket.call(methods["watch"], object{"workspace_id": space, "session_id": session, "agent_type": agent})
 			file := filepath.Join(s.workspace, "made-by-"+agent)
-			socket.call(methods["send"], object{"session_id": session, "prompt": "MOCK_CMD[touch " + file + "]", "agent_type": agent})
+			socket.call(methods["send"], object{"session_id": session, "prompt": "MOCK_CMD[touch " + file + "]",
+				"agent_type": agent})
 			asked := socket.toldOf("event/pty_permission", nil)
 			if text(asked, "agent_type") != agent || !strings.Contains(fmt.Sprint(asked), file) {
 				t.Errorf("%v", asked)
@@ -40,7 +43,8 @@ func TestAgentsOverJSONRPC(t *testing.T) {
 			socket = server.dialRPC(t, "/rpc", nil)
 			socket.call("initialize", object{"capabilities": object{"cursor": true}})
 			state := socket.call(methods["state"], object{"session_id": session})
-			if text(state, "pending_tool_use_id") != text(asked, "tool_use_id") || text(state, "waiting_for_input") != "true" || text(state, "agent_type") != agent {
+			if text(state, "pending_tool_use_id") != text(asked, "tool_use_id") || text(state, "waiting_for_input") != "true" ||
+				text(state, "agent_type") != agent {
 				t.Errorf("after the kill its state is %v", state)
 			}
 			waiting := socket.call("permission/pending", object{"session_id": session})
@@ -52,14 +56,16 @@ func TestAgentsOverJSONRPC(t *testing.T) {
 			if _, err := os.Stat(file); err == nil {
 				t.Error("it ran before it was allowed")
 			}
-			if done := socket.call("permission/respond", object{"tool_use_id": text(asked, "tool_use_id"), "decision": "allow"}); text(done, "success") != "true" {
+			if done := socket.call("permission/respond",
+				object{"tool_use_id": text(asked, "tool_use_id"), "decision": "allow"}); text(done, "success") != "true" {
 				t.Errorf("%v", done)
 			}
 			socket.toldOf("event/claude_status", func(p object) bool { return text(p, "state") == "idle" })
 			if _, err := os.Stat(file); err != nil {
 				t.Error(err)
 			}
-			page := fmt.Sprint(socket.call(methods["messages"], object{"workspace_id": space, "session_id": session, "agent_type": agent}))
+			page := fmt.Sprint(
+				socket.call(methods["messages"], object{"workspace_id": space, "session_id": session, "agent_type": agent}))
 			if !strings.Contains(page, "tool_use") || !strings.Contains(page, "touch") || !strings.Contains(page, "MOCK_CMD") {
 				t.Errorf("its messages are %s", page)
 			}
@@ -75,12 +81,14 @@ func TestAgentsOverJSONRPC(t *testing.T) {
 // startNew starts a session and waits for its own id where the first one is temporary.
 func (s *rpcSocket) startNew(space, agent string) string {
 	s.t.Helper()
-	id := text(s.call("session/start", object{"workspace_id": space, "mode": "new", "agent_type": agent, "yolo_mode": false}), "session_id")
+	id := text(s.call("session/start", object{"workspace_id": space, "mode": "new", "agent_type": agent,
+		"yolo_mode": false}), "session_id")
 	if !strings.HasPrefix(id, "temp-") {
 		return id
 	}
 	resolved := s.toldOf("event/session_id_resolved", func(p object) bool { return text(p, "temporary_id") == id })
-	if text(resolved, "workspace_id") != space || text(resolved, "agent_type") != agent || text(resolved, "session_id") != text(resolved, "real_id") {
+	if text(resolved, "workspace_id") != space || text(resolved, "agent_type") != agent ||
+		text(resolved, "session_id") != text(resolved, "real_id") {
 		s.t.Errorf("%v", resolved)
 	}
 	if state := s.call("session/state", object{"session_id": id}); text(state, "session_id") != text(resolved, "real_id") {
@@ -89,8 +97,8 @@ func (s *rpcSocket) startNew(space, agent string) string {
 	return text(resolved, "real_id")
 }
 
-// A temporary id is resolved or failed, one of the two once: when it works, when the runtime refuses, and when the server is killed in
-// between.
+// A temporary id is resolved or failed, one of the two once: when it works, when the runtime refuses, and when the
+// server is killed in between.
 func TestTemporaryIDsAreSettledOnce(t *testing.T) {
 	t.Parallel()
 	s := withClaude(t)
@@ -99,9 +107,11 @@ func TestTemporaryIDsAreSettledOnce(t *testing.T) {
 	socket.call("initialize", nil)
 	space := socket.workspaceFor(s.workspace)
 	// By default its sessions would have no network, which cannot be enforced here.
-	failed := text(socket.call("session/start", object{"workspace_id": space, "mode": "new", "agent_type": "claude"}), "session_id")
+	failed := text(socket.call("session/start", object{"workspace_id": space, "mode": "new", "agent_type": "claude"}),
+		"session_id")
 	told := socket.toldOf("event/session_id_failed", nil)
-	if text(told, "temporary_id") != failed || text(told, "workspace_id") != space || text(told, "agent_type") != "claude" || text(told, "reason") == "" || text(told, "message") == "" {
+	if text(told, "temporary_id") != failed || text(told, "workspace_id") != space ||
+		text(told, "agent_type") != "claude" || text(told, "reason") == "" || text(told, "message") == "" {
 		t.Errorf("%v", told)
 	}
 	socket.refused(-32010, "session/state", object{"session_id": failed})
@@ -113,7 +123,9 @@ func TestTemporaryIDsAreSettledOnce(t *testing.T) {
 	socket.call("initialize", object{"capabilities": object{"cursor": true}})
 	var begun []string
 	for range 5 {
-		begun = append(begun, text(socket.call("session/start", object{"workspace_id": space, "mode": "new", "agent_type": "claude"}), "session_id"))
+		begun = append(begun,
+			text(socket.call("session/start", object{"workspace_id": space, "mode": "new", "agent_type": "claude"}),
+				"session_id"))
 	}
 	server.kill()
 	server = s.start()
@@ -131,7 +143,8 @@ func TestTemporaryIDsAreSettledOnce(t *testing.T) {
 		}
 	}
 	socket.call("status/health", nil)
-	if more := len(socket.notifications("event/session_id_resolved")) + len(socket.notifications("event/session_id_failed")); more != len(begun)+1 {
+	if more := len(socket.notifications("event/session_id_resolved")) + len(
+		socket.notifications("event/session_id_failed")); more != len(begun)+1 {
 		t.Errorf("%d ends were told of %d ids", more, len(begun)+1)
 	}
 }

@@ -17,21 +17,25 @@ func TestRuntimeCalls(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			server := rpcServer(t, engine, "HARNESS_RUNTIMES=scripted,codex,claude,gemini", "HARNESS_RUNTIME_STATUS=scripted=deprecated,gemini=disabled", "CODEX_BIN=/bin/false")
+			server := rpcServer(t, engine, "HARNESS_RUNTIMES=scripted,codex,claude,gemini",
+				"HARNESS_RUNTIME_STATUS=scripted=deprecated,gemini=disabled", "CODEX_BIN=/bin/false")
 			server.awaitRuntime()
 			socket := server.dialRPC(t, "/rpc", nil)
 			socket.call("initialize", object{"capabilities": object{"runtimes": object{}, "cursor": true}})
 			space := socket.workspaceFor(server.workspace)
 			t.Run("R8 R12 the default runtime, deprecated", func(t *testing.T) {
 				started := socket.call("session/start", object{"workspace_id": space, "mode": "new", "strange": true})
-				if text(started, "agent_type") != "scripted" || text(started, "status") != "started" || text(started, "id") != text(started, "session_id") {
+				if text(started, "agent_type") != "scripted" || text(started, "status") != "started" ||
+					text(started, "id") != text(started, "session_id") {
 					t.Errorf("%v", started)
 				}
 			})
 			t.Run("R9 an unknown runtime", func(t *testing.T) {
-				for _, method := range []string{"session/start", "session/send", "session/stop", "session/input", "session/respond", "workspace/session/history"} {
+				for _, method := range []string{"session/start", "session/send", "session/stop", "session/input", "session/respond",
+					"workspace/session/history"} {
 					failed := socket.refused(-32602, method, allParams(space, "nope", " WHO "))
-					if fmt.Sprint(failed.Data) != fmt.Sprint(object{"agent_type": "who", "method": method, "supported_agent_types": []any{"claude", "codex", "gemini", "scripted"}}) {
+					if fmt.Sprint(failed.Data) != fmt.Sprint(object{"agent_type": "who", "method": method,
+						"supported_agent_types": []any{"claude", "codex", "gemini", "scripted"}}) {
 						t.Errorf("%s: %v", method, failed.Data)
 					}
 				}
@@ -43,13 +47,14 @@ func TestRuntimeCalls(t *testing.T) {
 	}
 }
 
-// TestJSONRPCIsGuarded: no token, no socket and no answer; in the header or, as browsers must, among the subprotocols; never in the address. A
-// foreign page, and who calls the server by another name, are refused as on the stream.
+// TestJSONRPCIsGuarded: no token, no socket and no answer; in the header or, as browsers must, among the subprotocols;
+// never in the address. A foreign page, and who calls the server by another name, are refused as on the stream.
 func TestJSONRPCIsGuarded(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-this-test"
 	server := newSite(t, withEnv("HARNESS_AUTH_TOKEN="+token, "HARNESS_RPC_PATHS=/rpc")).start()
-	upgrade := map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+	upgrade := map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+		"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
 	with := func(more ...string) map[string]string {
 		all := maps.Clone(upgrade)
 		for i := 0; i < len(more); i += 2 {
@@ -59,10 +64,13 @@ func TestJSONRPCIsGuarded(t *testing.T) {
 	}
 	bearer := []string{"Authorization", "Bearer " + token}
 	for path, cases := range map[string]map[int]map[string]string{
-		"/rpc":                       {http.StatusUnauthorized: with(), http.StatusForbidden: with(append(bearer, "Origin", "https://evil.example")...)},
-		"/rpc?access_token=" + token: {http.StatusUnauthorized: with(), http.StatusForbidden: with(append(bearer, "Host", "rebound.example")...)},
-		"/rpc#":                      {http.StatusUnauthorized: with("Sec-WebSocket-Protocol", "jsonrpc, bearer.wrong"), http.StatusUpgradeRequired: {"Authorization": "Bearer " + token}},
-		"/ws":                        {http.StatusUnauthorized: with(), http.StatusNotFound: with(bearer...)},
+		"/rpc": {http.StatusUnauthorized: with(),
+			http.StatusForbidden: with(append(bearer, "Origin", "https://evil.example")...)},
+		"/rpc?access_token=" + token: {http.StatusUnauthorized: with(),
+			http.StatusForbidden: with(append(bearer, "Host", "rebound.example")...)},
+		"/rpc#": {http.StatusUnauthorized: with("Sec-WebSocket-Protocol", "jsonrpc, bearer.wrong"),
+			http.StatusUpgradeRequired: {"Authorization": "Bearer " + token}},
+		"/ws": {http.StatusUnauthorized: with(), http.StatusNotFound: with(bearer...)},
 	} {
 		for want, headers := range cases {
 			if status, body := server.ask(http.MethodGet, strings.TrimSuffix(path, "#"), headers); status != want {
@@ -70,10 +78,12 @@ func TestJSONRPCIsGuarded(t *testing.T) {
 			}
 		}
 	}
-	if status, body := server.post(`{"jsonrpc":"2.0","id":1,"method":"status/health"}`, nil); status != http.StatusUnauthorized {
+	if status, body := server.post(`{"jsonrpc":"2.0","id":1,"method":"status/health"}`,
+		nil); status != http.StatusUnauthorized {
 		t.Errorf("a POST without a token is answered %d %s", status, body)
 	}
-	for _, header := range []http.Header{{"Authorization": {"Bearer " + token}}, {"Sec-Websocket-Protocol": {"jsonrpc, bearer." + token}}} {
+	for _, header := range []http.Header{{"Authorization": {"Bearer " + token}},
+		{"Sec-Websocket-Protocol": {"jsonrpc, bearer." + token}}} {
 		if health := server.dialRPC(t, "/rpc", header).call("status/health", nil); text(health, "status") != "ok" {
 			t.Errorf("%v", health)
 		}
@@ -82,16 +92,19 @@ func TestJSONRPCIsGuarded(t *testing.T) {
 
 // allParams has what any method of a runtime may need.
 func allParams(space, session, agent string) object {
-	return object{"workspace_id": space, "session_id": session, "prompt": "x", "type": "permission", "response": "yes", "input": "x", "agent_type": agent, "mode": nil}
+	return object{"workspace_id": space, "session_id": session, "prompt": "x", "type": "permission", "response": "yes",
+		"input": "x", "agent_type": agent, "mode": nil}
 }
 
 func checkDisabled(t *testing.T, server *instance, socket *rpcSocket, space string) {
 	before := len(server.want(http.StatusOK, http.MethodGet, "/api/sessions", nil)["data"].([]any))
 	for agent, reason := range map[string]string{"gemini": "operator", "claude": "not installed"} {
-		for _, method := range []string{"session/start", "session/send", "session/stop", "session/input", "session/respond", "workspace/session/history",
+		for _, method := range []string{"session/start", "session/send", "session/stop", "session/input", "session/respond",
+			"workspace/session/history",
 			"workspace/session/messages", "workspace/session/watch", "workspace/session/unwatch"} {
 			failed := socket.refused(-32603, method, allParams(space, "nope", agent))
-			if d := failed.Data; text(d, "code") != "runtime_disabled" || text(d, "agent_type") != agent || text(d, "method") != method ||
+			if d := failed.Data; text(d, "code") != "runtime_disabled" || text(d, "agent_type") != agent ||
+				text(d, "method") != method ||
 				text(d, "status") != "disabled" || !strings.Contains(text(d, "reason"), reason) || text(d, "retryable") != "false" {
 				t.Errorf("%s of %s: %v", method, agent, d)
 			}
@@ -132,41 +145,49 @@ func checkCodes(t *testing.T, socket *rpcSocket, space string) {
 		}
 	}
 	socket.refused(-32602, "session/start", []any{1, 2})
-	for _, method := range []string{"session/state", "session/info", "session/get", "session/stop", "session/send", "workspace/session/watch"} {
-		if failed := socket.refused(-32010, method, object{"workspace_id": space, "session_id": "nope", "prompt": "x"}); text(failed.Data, "session_id") != "nope" {
+	for _, method := range []string{"session/state", "session/info", "session/get", "session/stop", "session/send",
+		"workspace/session/watch"} {
+		if failed := socket.refused(-32010, method, object{"workspace_id": space, "session_id": "nope", "prompt": "x"}); text(
+			failed.Data, "session_id") != "nope" {
 			t.Errorf("%s: %v", method, failed)
 		}
 	}
-	if failed := socket.refused(-32603, "session/start", object{"workspace_id": "nope"}); text(failed.Data, "code") != "workspace_not_found" {
+	if failed := socket.refused(-32603, "session/start", object{"workspace_id": "nope"}); text(failed.Data,
+		"code") != "workspace_not_found" {
 		t.Errorf("%v", failed)
 	}
-	if failed := socket.refused(-32603, "permission/respond", object{"tool_use_id": "nope", "decision": "allow"}); text(failed.Data, "code") != "no_pending_request" {
+	if failed := socket.refused(-32603, "permission/respond", object{"tool_use_id": "nope", "decision": "allow"}); text(
+		failed.Data, "code") != "no_pending_request" {
 		t.Errorf("%v", failed)
 	}
-	if found := socket.call("session/start", object{"workspace_id": space, "session_id": "nope"}); text(found, "status") != "not_found" || text(found, "session_id") != "" {
+	if found := socket.call("session/start", object{"workspace_id": space, "session_id": "nope"}); text(found,
+		"status") != "not_found" || text(found, "session_id") != "" {
 		t.Errorf("%v", found)
 	}
 }
 
-// checkFollowing: a turn with a permission and a question, seen by the socket that watches and by no other; a slow call does not hold up
-// a fast one; what was missed is repeated behind a position.
+// checkFollowing: a turn with a permission and a question, seen by the socket that watches and by no other; a slow call
+// does not hold up a fast one; what was missed is repeated behind a position.
 func checkFollowing(t *testing.T, server *instance, socket *rpcSocket, space string) {
 	other := server.dialRPC(t, "/ws", nil)
 	other.call("initialize", object{})
 	session := text(socket.call("session/start", object{"workspace_id": space, "mode": "new"}), "session_id")
 	socket.call("workspace/session/watch", object{"workspace_id": space, "session_id": session, "agent_type": "scripted"})
 	file := filepath.Join(server.workspace, "made")
-	sent := socket.call("session/send", object{"session_id": session, "prompt": "RUN[touch " + file + "]", "mode": "continue", "permission_mode": "interactive"})
+	sent := socket.call("session/send", object{"session_id": session, "prompt": "RUN[touch " + file + "]",
+		"mode": "continue", "permission_mode": "interactive"})
 	if text(sent, "status") != "sent" || text(sent, "turn_id") == "" || text(sent, "agent_type") != "scripted" {
 		t.Errorf("%v", sent)
 	}
 	asked := socket.toldOf("event/pty_permission", nil)
-	if text(asked, "type") != "bash_command" || !strings.Contains(text(asked, "target"), "touch") || len(asked["options"].([]any)) != 3 {
+	if text(asked, "type") != "bash_command" || !strings.Contains(text(asked, "target"), "touch") ||
+		len(asked["options"].([]any)) != 3 {
 		t.Errorf("%v", asked)
 	}
 	requireContext(t, asked, space, session)
 	state := socket.call("session/state", object{"session_id": session})
-	if text(state, "pending_tool_use_id") != text(asked, "tool_use_id") || text(state, "waiting_for_input") != "true" || text(state, "runtime_state") != "waiting" ||
+	if text(state, "pending_tool_use_id") != text(asked, "tool_use_id") || text(state, "waiting_for_input") != "true" ||
+		text(state, "runtime_state") != "waiting" ||
 		text(state, "is_running") != "true" || text(state, "status") != "running" {
 		t.Errorf("%v", state)
 	}
@@ -174,20 +195,26 @@ func checkFollowing(t *testing.T, server *instance, socket *rpcSocket, space str
 	if text(waiting, "count") != "1" || text(waiting["requests"].([]any)[0], "tool_use_id") != text(asked, "tool_use_id") {
 		t.Errorf("%v", waiting)
 	}
-	if decided := socket.call("permission/respond", object{"tool_use_id": text(asked, "tool_use_id"), "decision": "allow", "scope": "once"}); text(decided, "success") != "true" {
+	if decided := socket.call("permission/respond", object{"tool_use_id": text(asked, "tool_use_id"), "decision": "allow",
+		"scope": "once"}); text(decided, "success") != "true" {
 		t.Errorf("%v", decided)
 	}
 	late := socket.call("permission/respond", object{"tool_use_id": text(asked, "tool_use_id"), "decision": "deny"})
-	if text(late, "success") != "false" || text(late, "resolution", "decision") != "allow" || text(late, "resolution", "decided_by") == "" {
+	if text(late, "success") != "false" || text(late, "resolution", "decision") != "allow" ||
+		text(late, "resolution", "decided_by") == "" {
 		t.Errorf("%v", late)
 	}
 	socket.toldOf("event/pty_permission_resolved", func(p object) bool { return text(p, "decision") == "allow" })
-	socket.toldOf("event/claude_message", func(p object) bool { return strings.Contains(fmt.Sprint(p["content"]), "it ran") })
+	socket.toldOf("event/claude_message", func(p object) bool {
+		return strings.Contains(fmt.Sprint(p["content"]), "it ran")
+	})
 	idle := socket.toldOf("event/claude_status", func(p object) bool { return text(p, "state") == "idle" })
 	requireContext(t, idle, space, session)
 	socket.toldOf("event/stream_read_complete", nil)
-	page := socket.call("workspace/session/messages", object{"workspace_id": space, "session_id": session, "limit": 2, "order": "desc"})
-	if text(page, "has_more") != "true" || len(page["messages"].([]any)) != 2 || !strings.Contains(fmt.Sprint(page["messages"].([]any)[0]), "it ran") {
+	page := socket.call("workspace/session/messages", object{"workspace_id": space, "session_id": session, "limit": 2,
+		"order": "desc"})
+	if text(page, "has_more") != "true" || len(page["messages"].([]any)) != 2 ||
+		!strings.Contains(fmt.Sprint(page["messages"].([]any)[0]), "it ran") {
 		t.Errorf("%v", page)
 	}
 	slowThenFast(t, socket, session)
@@ -197,8 +224,12 @@ func checkFollowing(t *testing.T, server *instance, socket *rpcSocket, space str
 		t.Errorf("%v", question)
 	}
 	socket.call("session/respond", object{"session_id": session, "type": "question", "response": "the red one"})
-	socket.toldOf("event/claude_message", func(p object) bool { return strings.Contains(fmt.Sprint(p["content"]), "the red one") })
-	if failed := socket.refused(-32603, "session/respond", object{"session_id": session, "type": "question", "response": "again"}); text(failed.Data, "code") != "no_pending_request" {
+	socket.toldOf("event/claude_message", func(p object) bool {
+		return strings.Contains(fmt.Sprint(p["content"]), "the red one")
+	})
+	if failed := socket.refused(-32603, "session/respond",
+		object{"session_id": session, "type": "question", "response": "again"}); text(failed.Data,
+		"code") != "no_pending_request" {
 		t.Errorf("%v", failed)
 	}
 	// What the other socket was told it can be told in order now: an answer that comes behind it.
@@ -214,7 +245,8 @@ func checkFollowing(t *testing.T, server *instance, socket *rpcSocket, space str
 // requireContext: the members cdev's clients drop a notification without.
 func requireContext(t *testing.T, params object, space, session string) {
 	t.Helper()
-	if text(params, "workspace_id") != space || text(params, "session_id") != session || text(params, "agent_type") != "scripted" || text(params, "timestamp") == "" ||
+	if text(params, "workspace_id") != space || text(params, "session_id") != session ||
+		text(params, "agent_type") != "scripted" || text(params, "timestamp") == "" ||
 		params["pos"] == nil || params["seq"] == nil {
 		t.Errorf("its context is %v", params)
 	}
@@ -223,7 +255,8 @@ func requireContext(t *testing.T, params object, space, session string) {
 // slowThenFast: a message waits for the running turn, since this agent cannot be steered; calls behind it do not.
 func slowThenFast(t *testing.T, socket *rpcSocket, session string) {
 	socket.call("session/send", object{"session_id": session, "prompt": "HOLD[slow" + session + "]"})
-	socket.send(`{"jsonrpc":"2.0","id":"slow","method":"session/send","params":{"session_id":"` + session + `","prompt":"REPLY[late]"}}`)
+	socket.send(`{"jsonrpc":"2.0","id":"slow","method":"session/send","params":{"session_id":"` + session +
+		`","prompt":"REPLY[late]"}}`)
 	socket.call("status/health", nil)
 	socket.mu.Lock()
 	from := len(socket.all)
@@ -234,7 +267,9 @@ func slowThenFast(t *testing.T, socket *rpcSocket, session string) {
 	}
 	_, _ = socket.find(from, "the slow answer", func(m rpcMessage) bool { return string(m.ID) == `"slow"` })
 	socket.toldOf("event/session_stopped", nil)
-	socket.toldOf("event/claude_message", func(p object) bool { return strings.Contains(fmt.Sprint(p["content"]), "late") })
+	socket.toldOf("event/claude_message", func(p object) bool {
+		return strings.Contains(fmt.Sprint(p["content"]), "late")
+	})
 }
 
 // resumesAfter: behind a position a new socket gets what came later, the same as was told live, and after the verdict.
@@ -248,7 +283,9 @@ func resumesAfter(t *testing.T, server *instance, socket *rpcSocket, space, sess
 		t.Errorf("%v", verdict)
 	}
 	last := socket.notifications("event/claude_message")
-	again.toldOf("event/claude_message", func(p object) bool { return fmt.Sprint(p["pos"]) == fmt.Sprint(last[len(last)-1].Params["pos"]) })
+	again.toldOf("event/claude_message", func(p object) bool {
+		return fmt.Sprint(p["pos"]) == fmt.Sprint(last[len(last)-1].Params["pos"])
+	})
 	missed := map[string]string{}
 	for _, one := range socket.notifications("") {
 		if pos, has := one.Params["pos"].(float64); has && int64(pos) > from && text(one.Params, "session_id") == session {
@@ -270,11 +307,13 @@ func resumesAfter(t *testing.T, server *instance, socket *rpcSocket, space, sess
 // checkAway: codex is there and does not start. Who says to be cdev's old client is told in its words.
 func checkAway(t *testing.T, server *instance, socket *rpcSocket, space string) {
 	server.eventually("codex is down", func() bool {
-		return strings.Contains(fmt.Sprint(server.want(http.StatusOK, http.MethodGet, "/api/runtimes/codex", nil)), "state:unavailable")
+		return strings.Contains(fmt.Sprint(server.want(http.StatusOK, http.MethodGet, "/api/runtimes/codex", nil)),
+			"state:unavailable")
 	})
 	for _, method := range []string{"session/start", "session/send", "session/stop", "session/input", "session/respond"} {
 		failed := socket.refused(-32603, method, allParams(space, "any", "codex"))
-		if d := failed.Data; text(d, "code") != "runtime_unavailable" || text(d, "agent_type") != "codex" || text(d, "method") != method ||
+		if d := failed.Data; text(d, "code") != "runtime_unavailable" || text(d, "agent_type") != "codex" ||
+			text(d, "method") != method ||
 			text(d, "status") != "active" || text(d, "reason") == "" || text(d, "retryable") != "true" {
 			t.Errorf("%s: %v", method, d)
 		}

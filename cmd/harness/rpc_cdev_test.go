@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// recordedFrame is what a client said to cdev (frame or raw), or what that answered: its error's code or its result's members.
+// recordedFrame is what a client said to cdev (frame or raw), or what that answered: its error's code or its result's
+// members.
 type recordedFrame struct {
 	Recording, Conn string
 	Frame           object
@@ -41,7 +42,8 @@ func recorded[T any](t *testing.T, name string) (all []T) {
 func cdevSite(t *testing.T) (server *instance, socket *rpcSocket, space string, sessions map[string]string) {
 	t.Helper()
 	s := withClaude(t)
-	s.env = append(s.env, "DEFAULT_APPROVAL_POLICY=untrusted", "DEFAULT_NETWORK_ACCESS=enabled", "HARNESS_DEFAULT_RUNTIME=claude")
+	s.env = append(s.env, "DEFAULT_APPROVAL_POLICY=untrusted", "DEFAULT_NETWORK_ACCESS=enabled",
+		"HARNESS_DEFAULT_RUNTIME=claude")
 	server = s.start()
 	server.awaitRuntime()
 	socket = server.dialRPC(t, "/ws", nil)
@@ -50,9 +52,12 @@ func cdevSite(t *testing.T) (server *instance, socket *rpcSocket, space string, 
 	sessions = map[string]string{}
 	for _, agent := range []string{"codex", "claude"} {
 		sessions[agent] = socket.startNew(space, agent)
-		socket.call("workspace/session/watch", object{"workspace_id": space, "session_id": sessions[agent], "agent_type": agent})
+		socket.call("workspace/session/watch", object{"workspace_id": space, "session_id": sessions[agent],
+			"agent_type": agent})
 		socket.call("session/send", object{"session_id": sessions[agent], "prompt": "MOCK_REPLY[first]", "agent_type": agent})
-		socket.toldOf("event/claude_status", func(p object) bool { return text(p, "state") == "idle" && text(p, "session_id") == sessions[agent] })
+		socket.toldOf("event/claude_status", func(p object) bool {
+			return text(p, "state") == "idle" && text(p, "session_id") == sessions[agent]
+		})
 	}
 	return server, socket, space, sessions
 }
@@ -67,7 +72,8 @@ func offered(t *testing.T, socket *rpcSocket) map[string]bool {
 	return names
 }
 
-// answeredOtherwise are the deliberate differences to cdev: by recording and method, its code and ours (0 is a result), and why.
+// answeredOtherwise are the deliberate differences to cdev: by recording and method, its code and ours (0 is a result),
+// and why.
 var answeredOtherwise = map[string]string{
 	"initialize 0 -32602":                      "another major version of the protocol is refused, not agreed to",
 	"status/health -32700 -32600":              "an envelope that is wrong is an invalid request; what is no JSON is a parse error",
@@ -95,13 +101,15 @@ var answeredOtherwise = map[string]string{
 	"permission/request 0 -32601":              "agents ask the server by their own protocol; no hook does",
 }
 
-// TestRecordedClientsOfCdev: what recorded clients said is answered with the members and codes cdev answered with, but for what is listed.
+// TestRecordedClientsOfCdev: what recorded clients said is answered with the members and codes cdev answered with, but
+// for what is listed.
 func TestRecordedClientsOfCdev(t *testing.T) {
 	t.Parallel()
 	server, first, space, sessions := cdevSite(t)
 	methods := offered(t, first)
-	replace := map[string]string{"105d731c-3c9c-482e-a6d5-e00c3ee3d7a7": space, "11111111-2222-4333-8444-555555555555": sessions["claude"],
-		"99999999-8888-4777-8666-555555555555": sessions["codex"], "/WORKSPACES": server.workspace}
+	replace := map[string]string{"105d731c-3c9c-482e-a6d5-e00c3ee3d7a7": space,
+		"11111111-2222-4333-8444-555555555555": sessions["claude"], "99999999-8888-4777-8666-555555555555": sessions["codex"],
+		"/WORKSPACES": server.workspace}
 	replaced := func(text string) string {
 		for from, to := range replace {
 			text = strings.ReplaceAll(text, from, to)
@@ -129,7 +137,8 @@ func TestRecordedClientsOfCdev(t *testing.T) {
 			sockets[one.Recording+one.Conn] = socket
 		}
 		method := text(one.Frame, "method")
-		if one.Answers != nil || one.Raw != "" || one.Frame["id"] == nil || !methods[method] && method != "does/not/exist" && method != "permission/request" {
+		if one.Answers != nil || one.Raw != "" || one.Frame["id"] == nil || !methods[method] && method != "does/not/exist" &&
+			method != "permission/request" {
 			continue
 		}
 		encoded, err := json.Marshal(one.Frame)
@@ -145,7 +154,9 @@ func TestRecordedClientsOfCdev(t *testing.T) {
 		from := len(socket.all)
 		socket.mu.Unlock()
 		socket.send(replaced(string(encoded)))
-		got, _ := socket.find(from, "the answer to "+string(encoded), func(m rpcMessage) bool { return m.Method == "" && string(m.ID) == string(id) })
+		got, _ := socket.find(from, "the answer to "+string(encoded), func(m rpcMessage) bool {
+			return m.Method == "" && string(m.ID) == string(id)
+		})
 		compared++
 		if was.Made != "" {
 			replace[was.Made] = text(got.result(), "id")
@@ -178,7 +189,8 @@ func TestRecordedClientsOfCdev(t *testing.T) {
 // leftOut are members of cdev's product: its git state and how it tells of a delivery.
 func leftOut(method, member string) bool {
 	switch member {
-	case "git", "git_state", "is_git_repo", "git_last_error", "git_repo_name", "git_tracker_state", "delivery", "message", "workspace_name":
+	case "git", "git_state", "is_git_repo", "git_last_error", "git_repo_name", "git_tracker_state", "delivery", "message",
+		"workspace_name":
 		return true
 	}
 	return method == "session/get" || method == "session/start" && member == "has_pending_permission"
@@ -186,8 +198,9 @@ func leftOut(method, member string) bool {
 
 // mobileStatuses and mobileAgents are all that cdev's mobile client can read.
 var (
-	mobileStatuses = []string{"running", "historical", "stopped", "starting", "stopping", "error", "attached", "started", "existing", "not_found"}
-	mobileAgents   = []string{"claude", "codex"}
+	mobileStatuses = []string{"running", "historical", "stopped", "starting", "stopping", "error", "attached", "started",
+		"existing", "not_found"}
+	mobileAgents = []string{"claude", "codex"}
 )
 
 // decodeAsMobile is a port of the strict parts of the mobile client's decoders: it fails where that would.
@@ -227,7 +240,8 @@ func decodeAsMobile(method string, result any) (problems []string) {
 // decodeSessions checks every session in a result, and the result itself where it is one.
 func decodeSessions(method string, members object) (problems []string) {
 	if _, isSession := members["session_id"]; isSession {
-		if status, told := members["status"].(string); told && (method == "session/start" || method == "session/state" || members["summary"] != nil) &&
+		if status, told := members["status"].(string); told &&
+			(method == "session/start" || method == "session/state" || members["summary"] != nil) &&
 			!slices.Contains(mobileStatuses, status) {
 			problems = append(problems, "status "+status)
 		}
@@ -261,13 +275,15 @@ func missing(must []string, result any) (gone []string) {
 	return gone
 }
 
-// TestTheMobileClient: a normal visit of cdev's mobile client, in its spelling. Every answer has what it must and passes its decoders.
+// TestTheMobileClient: a normal visit of cdev's mobile client, in its spelling. Every answer has what it must and
+// passes its decoders.
 func TestTheMobileClient(t *testing.T) {
 	t.Parallel()
 	server, other, space, sessions := cdevSite(t)
 	socket := server.dialRPC(t, "/ws", nil)
 	// A runtime it cannot read does no harm, nor does a registry it does not look at.
-	ids := map[string]string{`"W"`: `"` + space + `"`, `"S"`: `"` + sessions["claude"] + `"`, `"hello"`: `"MOCK_CMD[touch mobile.txt]"`}
+	ids := map[string]string{`"W"`: `"` + space + `"`, `"S"`: `"` + sessions["claude"] + `"`,
+		`"hello"`: `"MOCK_CMD[touch mobile.txt]"`}
 	for _, one := range recorded[struct {
 		Send object
 		Must []string
@@ -289,7 +305,9 @@ func TestTheMobileClient(t *testing.T) {
 			continue
 		}
 		id, _ := json.Marshal(one.Send["id"])
-		got, _ := socket.find(from, "the answer to "+said, func(m rpcMessage) bool { return m.Method == "" && string(m.ID) == string(id) })
+		got, _ := socket.find(from, "the answer to "+said, func(m rpcMessage) bool {
+			return m.Method == "" && string(m.ID) == string(id)
+		})
 		if method == "session/respond" { // nothing is asked in this visit
 			if got.Error == nil || got.Error.Code != -32603 {
 				t.Errorf("%s", got.raw)
@@ -313,7 +331,8 @@ func TestTheMobileClient(t *testing.T) {
 		}
 	}
 	for _, told := range socket.notifications("") {
-		if told.Params["session_id"] == nil || told.Params["workspace_id"] == nil || told.Params["agent_type"] == nil || told.Params["timestamp"] == nil {
+		if told.Params["session_id"] == nil || told.Params["workspace_id"] == nil || told.Params["agent_type"] == nil ||
+			told.Params["timestamp"] == nil {
 			t.Errorf("it would drop %s", told.raw)
 		}
 	}

@@ -146,7 +146,9 @@ func (s *rpcSocket) ask(method string, params any) rpcMessage {
 		s.t.Fatal(err)
 	}
 	s.send(string(encoded))
-	answer, _ := s.find(from, "the answer to "+method, func(m rpcMessage) bool { return m.Method == "" && string(m.ID) == id })
+	answer, _ := s.find(from, "the answer to "+method, func(m rpcMessage) bool {
+		return m.Method == "" && string(m.ID) == id
+	})
 	return answer
 }
 

@@ -26,8 +26,9 @@ func readAll(t *testing.T, body io.ReadCloser) []byte {
 // rpcServer is a server of the scripted agent, codex and whatever else is named. The scripted one is its default.
 func rpcServer(t *testing.T, engine database.Engine, env ...string) *instance {
 	t.Helper()
-	s := newSite(t, withRaceDetector(), withEngine(engine), withEnv(append([]string{"HARNESS_RUNTIMES=scripted,codex,claude",
-		"CLAUDE_BIN=/nowhere/claude", "DEFAULT_APPROVAL_POLICY=untrusted", "DEFAULT_NETWORK_ACCESS=enabled"}, env...)...))
+	s := newSite(t, withRaceDetector(), withEngine(engine),
+		withEnv(append([]string{"HARNESS_RUNTIMES=scripted,codex,claude",
+			"CLAUDE_BIN=/nowhere/claude", "DEFAULT_APPROVAL_POLICY=untrusted", "DEFAULT_NETWORK_ACCESS=enabled"}, env...)...))
 	return s.start()
 }
 
@@ -69,23 +70,28 @@ func TestTheRuntimeRegistry(t *testing.T) {
 			server := rpcServer(t, engine, "OPENAI_API_KEY="+secret, "HARNESS_RUNTIME_STATUS=codex=preview")
 			server.awaitRuntime()
 			socket := server.dialRPC(t, "/rpc", nil)
-			answer := socket.ask("initialize", object{"protocolVersion": "1.0", "clientInfo": object{"name": "test"}, "unknown": object{"a": 1}})
+			answer := socket.ask("initialize", object{"protocolVersion": "1.0", "clientInfo": object{"name": "test"},
+				"unknown": object{"a": 1}})
 			capabilities := answer.result()["capabilities"].(object)
 			registry := jsonAs[registryReply](t, capabilities["runtimeRegistry"])
 			var ids []string
 			for _, one := range registry.Runtimes {
 				ids = append(ids, one.ID)
 			}
-			t.Run("R1 R2 R4 the answer follows its schema", func(t *testing.T) { checkSchema(t, server, "InitializeResult", answer.Result) })
+			t.Run("R1 R2 R4 the answer follows its schema", func(t *testing.T) {
+				checkSchema(t, server, "InitializeResult", answer.Result)
+			})
 			t.Run("R2 R3 routing", func(t *testing.T) {
-				if registry.SchemaVersion != "1.0" || registry.DefaultRuntime != "scripted" || registry.Routing.DefaultAgentType != "scripted" ||
+				if registry.SchemaVersion != "1.0" || registry.DefaultRuntime != "scripted" ||
+					registry.Routing.DefaultAgentType != "scripted" ||
 					registry.Routing.AgentTypeField != "agent_type" || !slices.Equal(registry.Routing.RequiredOnMethods,
 					[]string{"session/start", "session/send", "session/stop", "session/input", "session/respond"}) {
 					t.Errorf("%+v", registry)
 				}
 			})
 			t.Run("R6 it is what the adapters are", func(t *testing.T) {
-				if !slices.Equal(ids, []string{"scripted", "codex", "claude"}) || fmt.Sprint(capabilities["supportedAgents"]) != fmt.Sprint(ids) {
+				if !slices.Equal(ids, []string{"scripted", "codex", "claude"}) ||
+					fmt.Sprint(capabilities["supportedAgents"]) != fmt.Sprint(ids) {
 					t.Errorf("runtimes %v, agents %v", ids, capabilities["supportedAgents"])
 				}
 			})
@@ -95,7 +101,8 @@ func TestTheRuntimeRegistry(t *testing.T) {
 						t.Errorf("%+v", one)
 					}
 				}
-				if claude := registry.Runtimes[2]; claude.Status != "disabled" || claude.StatusReason == nil || strings.Contains(*claude.StatusReason, "/nowhere") {
+				if claude := registry.Runtimes[2]; claude.Status != "disabled" || claude.StatusReason == nil ||
+					strings.Contains(*claude.StatusReason, "/nowhere") {
 					t.Errorf("a missing program is %+v", claude)
 				}
 				if registry.Runtimes[1].Status != "preview" || registry.Runtimes[0].Status != "active" {
@@ -132,7 +139,8 @@ func TestTheRuntimeRegistry(t *testing.T) {
 	}
 }
 
-// checkDocument: the same document by method and by GET, every reference resolves, and what the registry names is in it (R5, R16).
+// checkDocument: the same document by method and by GET, every reference resolves, and what the registry names is in it
+// (R5, R16).
 func checkDocument(t *testing.T, server *instance, socket *rpcSocket, registry registryReply, ids []string) {
 	t.Helper()
 	document := socket.ask("rpc.discover", nil).Result

@@ -23,7 +23,8 @@ func (s *Server) homes(confined confinement, runtime string) (environment.Homes,
 		dir = filepath.Join(data, "credentials")
 	}
 	plan := confined.plan
-	return environment.Homes{Dir: dir, User: plan.User, UID: plan.UID, GID: plan.GID}, environment.Level(s.cfg.CredentialLevel(runtime)), nil
+	return environment.Homes{Dir: dir, User: plan.User, UID: plan.UID, GID: plan.GID},
+		environment.Level(s.cfg.CredentialLevel(runtime)), nil
 }
 
 // home makes the home of a runtime whose sessions share one, and the way of starting it that leaves the home visible.
@@ -40,8 +41,10 @@ func (s *Server) home(confined confinement, runtime string) (environment.Home, c
 	return home, confined, err
 }
 
-// sessionHome is the home of one session of a runtime whose sessions have one each, and the folder that has to stay visible for it.
-func (s *Server) sessionHome(homes environment.Homes, confined confinement, runtime, session string) (environment.Home, []string, error) {
+// sessionHome is the home of one session of a runtime whose sessions have one each, and the folder that has to stay
+// visible for it.
+func (s *Server) sessionHome(homes environment.Homes, confined confinement, runtime, session string) (environment.Home,
+	[]string, error) {
 	home, err := homes.Of(environment.LevelEphemeral, runtime, "", session)
 	if err != nil {
 		return environment.Home{}, nil, err

@@ -50,17 +50,20 @@ func TestTheCapabilityMatrixIsCurrent(t *testing.T) {
 	}
 }
 
-// everyAdapter is one of each runtime, and of an agent that is configured, as a server on a machine with bubblewrap makes them.
+// everyAdapter is one of each runtime, and of an agent that is configured, as a server on a machine with bubblewrap
+// makes them.
 func everyAdapter(t *testing.T) (adapters []runtime.Adapter) {
 	t.Helper()
 	programs := t.TempDir()
 	for _, name := range []string{"bwrap", "socat"} {
-		if err := os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\n"),
+			0o700); err != nil { //nolint:gosec // a program
 			t.Fatal(err)
 		}
 	}
 	setup := func(name string) stdio.Setup {
-		return stdio.Setup{Launch: stdio.Launch{Name: name, Shims: &shim.Host{RunDir: t.TempDir()}, Detach: true, Env: []string{"PATH=" + programs}}}
+		return stdio.Setup{Launch: stdio.Launch{Name: name, Shims: &shim.Host{RunDir: t.TempDir()}, Detach: true,
+			Env: []string{"PATH=" + programs}}}
 	}
 	adapters = []runtime.Adapter{
 		codex.New(codex.Options{Shims: &shim.Host{RunDir: t.TempDir()}, Detach: true}), claude.New("", setup(claude.Name)),
@@ -88,7 +91,8 @@ func capabilityMatrix(adapters []runtime.Adapter) string {
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[runtime.Capabilities]()) {
 		fmt.Fprintf(&out, "| `%s`", field.Tag.Get("json"))
 		for _, adapter := range adapters {
-			fmt.Fprintf(&out, " | %s", cell(reflect.ValueOf(runtime.CapabilitiesOf(adapter)).FieldByIndex(field.Index).Interface()))
+			fmt.Fprintf(&out, " | %s",
+				cell(reflect.ValueOf(runtime.CapabilitiesOf(adapter)).FieldByIndex(field.Index).Interface()))
 		}
 		out.WriteString(" |\n")
 	}

@@ -28,8 +28,8 @@ import (
 type runtimeMaker struct {
 	name string
 	make func(*Server, confinement) (runtime.Adapter, error)
-	// unfit tells why it cannot be driven as the server is set up, and what to do, "" when it can; nil when nothing keeps it from that. Such a
-	// runtime is there and unavailable.
+	// unfit tells why it cannot be driven as the server is set up, and what to do, "" when it can; nil when nothing keeps
+	// it from that. Such a runtime is there and unavailable.
 	unfit func(*config.Config) string
 }
 
@@ -41,7 +41,8 @@ func (m runtimeMaker) why(cfg *config.Config) string {
 	return m.unfit(cfg)
 }
 
-// runtimeTable are the runtimes this program can drive. One more is one line here, and a function like newCodex beside its settings.
+// runtimeTable are the runtimes this program can drive. One more is one line here, and a function like newCodex beside
+// its settings.
 func runtimeTable() []runtimeMaker {
 	table := []runtimeMaker{
 		{name: codex.Name, make: newCodex},
@@ -150,7 +151,8 @@ func (s *Server) stopRuntimes(ctx context.Context) error {
 	return errors.Join(errors.Join(errs...), s.removeMadeRoots())
 }
 
-// setup is what every adapter gets of this server. Families are the providers whose variables its agent inherits, its own by default.
+// setup is what every adapter gets of this server. Families are the providers whose variables its agent inherits, its
+// own by default.
 func (s *Server) setup(name string, confined confinement, families ...string) stdio.Setup {
 	return stdio.Setup{
 		Launch: stdio.Launch{
@@ -165,11 +167,13 @@ func (s *Server) setup(name string, confined confinement, families ...string) st
 		LastState: func(ctx context.Context, threadID string) (json.RawMessage, error) {
 			return s.sessions.LastState(ctx, name, threadID)
 		},
-		Tools: s.tools.access(), Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version, Silence: stdio.Silence(s.cfg.TurnIdle),
+		Tools: s.tools.access(), Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version,
+		Silence: stdio.Silence(s.cfg.TurnIdle),
 	}
 }
 
-// setupWithHome is setup for a runtime that keeps its logins and state in a home of its own (docs/operations.md#credentials).
+// setupWithHome is setup for a runtime that keeps its logins and state in a home of its own
+// (docs/operations.md#credentials).
 func (s *Server) setupWithHome(name string, confined confinement, families ...string) (stdio.Setup, error) {
 	homes, level, err := s.homes(confined, name)
 	if err != nil {
@@ -193,14 +197,17 @@ func (s *Server) setupWithHome(name string, confined confinement, families ...st
 	return setup, nil
 }
 
-// oneForAll tells why a runtime with one process for all sessions cannot be driven as the server is set up, "" when it can.
+// oneForAll tells why a runtime with one process for all sessions cannot be driven as the server is set up, "" when it
+// can.
 func oneForAll(name string) func(*config.Config) string {
 	return func(cfg *config.Config) string {
 		if environment.Level(cfg.CredentialLevel(name)) != environment.LevelEphemeral {
 			return ""
 		}
-		return fmt.Sprintf("%s has one process for all sessions, so their credentials cannot be each session's own (HARNESS_RUNTIME_CREDENTIALS): "+
-			"add %s=%s or %s=%s, and restart the server", name, name, environment.LevelNamespaced, name, environment.LevelShared)
+		return fmt.Sprintf(
+			"%s has one process for all sessions, so their credentials cannot be each session's own (HARNESS_RUNTIME_CREDENTIALS): "+
+				"add %s=%s or %s=%s, and restart the server", name, name, environment.LevelNamespaced, name,
+			environment.LevelShared)
 	}
 }
 
@@ -208,7 +215,8 @@ func newCodex(s *Server, confined confinement) (runtime.Adapter, error) {
 	setup := s.setup(codex.Name, confined)
 	launch, supervise := setup.Launch, setup.Supervise
 	s.codex = codex.New(codex.Options{
-		Tools: setup.Tools, Bin: codexBin(s.cfg), Home: s.cfg.CodexHome, Implicit: s.sessions.ImplicitSources, Mark: launch.Mark, Sink: supervise.Sink, Logger: launch.Logger, ClientVersion: setup.Version,
+		Tools: setup.Tools, Bin: codexBin(s.cfg), Home: s.cfg.CodexHome, Implicit: s.sessions.ImplicitSources,
+		Mark: launch.Mark, Sink: supervise.Sink, Logger: launch.Logger, ClientVersion: setup.Version,
 		StartTimeout: supervise.StartTimeout, CallTimeout: supervise.CallTimeout, HangAfter: supervise.HangAfter,
 		UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20,
 		Env: append(s.codexEnv(), launch.Env...), Confine: launch.Confine, Stage: launch.Stage, Inherits: launch.Inherits,
@@ -244,7 +252,8 @@ func namesOf(table []runtimeMaker) []string {
 	return names
 }
 
-// surviving are the generations of this server's runtimes that an earlier server left, living or with something left to read.
+// surviving are the generations of this server's runtimes that an earlier server left, living or with something left to
+// read.
 func (s *Server) surviving() ([]string, error) {
 	own, _, err := s.foundShims()
 	var generations []string
@@ -254,14 +263,16 @@ func (s *Server) surviving() ([]string, error) {
 	return generations, err
 }
 
-// endStrangers ends what still runs of runtimes that are not configured any more: nobody would take it up. What it said stays for when they are.
+// endStrangers ends what still runs of runtimes that are not configured any more: nobody would take it up. What it said
+// stays for when they are.
 func (s *Server) endStrangers(ctx context.Context) error {
 	_, strange, err := s.foundShims()
 	for _, f := range strange {
 		if !f.Alive {
 			continue
 		}
-		s.log.Warn().Str("runtime", f.State.Runtime).Str("generation", f.Generation).Msg("a runtime that is none of HARNESS_RUNTIMES still runs; ending it")
+		s.log.Warn().Str("runtime", f.State.Runtime).Str("generation", f.Generation).
+			Msg("a runtime that is none of HARNESS_RUNTIMES still runs; ending it")
 		if _, _, err := shim.Reap(ctx, f); err != nil {
 			s.log.Error().Err(err).Str("generation", f.Generation).Msg("a runtime of an earlier server could not be ended")
 		}
@@ -275,7 +286,9 @@ func (s *Server) foundShims() (own, strange []shim.Found, err error) {
 	for _, f := range found {
 		// One that never came up may not say whose it was: it is codex's, which looks after those.
 		name := cmp.Or(f.State.Runtime, codex.Name)
-		if slices.ContainsFunc(s.runtimes.makers, func(one runtimeMaker) bool { return one.name == name && one.why(s.cfg) == "" }) {
+		if slices.ContainsFunc(s.runtimes.makers, func(one runtimeMaker) bool {
+			return one.name == name && one.why(s.cfg) == ""
+		}) {
 			own = append(own, f)
 		} else {
 			strange = append(strange, f)

@@ -28,7 +28,8 @@ func (s *Server) shims() (*shim.Host, error) {
 		return nil, fmt.Errorf("find the data directory: %w", err)
 	}
 	return &shim.Host{
-		RunDir: runDir(path), Command: []string{own, "shim"}, Version: version, DetachGrace: s.cfg.DetachGrace, SpoolBytes: int64(s.cfg.SpoolBytes),
+		RunDir: runDir(path), Command: []string{own, "shim"}, Version: version, DetachGrace: s.cfg.DetachGrace,
+		SpoolBytes: int64(s.cfg.SpoolBytes),
 	}, nil
 }
 
@@ -57,13 +58,14 @@ func (s *Server) watchRuntimes() {
 			}
 			return 0
 		}),
-		gauge("resident_bytes", "Memory the runtimes have in RAM; 0 while there is none, and where the system does not tell.", func() float64 {
-			total := int64(0)
-			for _, pid := range s.runtimes.pids() {
-				total += process.Resident(pid)
-			}
-			return float64(total)
-		}),
+		gauge("resident_bytes", "Memory the runtimes have in RAM; 0 while there is none, and where the system does not tell.",
+			func() float64 {
+				total := int64(0)
+				for _, pid := range s.runtimes.pids() {
+					total += process.Resident(pid)
+				}
+				return float64(total)
+			}),
 		gauge("processes", "Runtime processes of this server.", func() float64 { return float64(len(s.runtimes.pids())) }),
 		gauge("waiting", "Sessions that wait for a process because a runtime has as many as it may.", func() float64 {
 			waiting := 0
@@ -72,9 +74,15 @@ func (s *Server) watchRuntimes() {
 			}
 			return float64(waiting)
 		}),
-		counter("unloads_total", "Idle sessions unloaded from the runtime's memory.", func() int64 { return counters().Unloads }),
-		counter("recycles_total", "Idle runtime processes replaced because of their memory.", func() int64 { return counters().Recycles }),
-		counter("hangs_total", "Runtime processes killed because they did not answer.", func() int64 { return counters().Hangs }),
+		counter("unloads_total", "Idle sessions unloaded from the runtime's memory.", func() int64 {
+			return counters().Unloads
+		}),
+		counter("recycles_total", "Idle runtime processes replaced because of their memory.", func() int64 {
+			return counters().Recycles
+		}),
+		counter("hangs_total", "Runtime processes killed because they did not answer.", func() int64 {
+			return counters().Hangs
+		}),
 		gauge("shims", "Shims of this data directory that are alive.", func() float64 {
 			found, err := shim.Discover(host.RunDir)
 			if err != nil {

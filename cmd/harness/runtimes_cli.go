@@ -36,7 +36,8 @@ func newRuntimes() *cobra.Command {
 	stop := &cobra.Command{
 		Use:   "stop [GENERATION...]",
 		Short: "End runtimes and everything they started; without a name all of this data directory",
-		Long: "End runtimes and everything they started; without a name all of this data directory.\n\nA turn that runs in one becomes interrupted: " +
+		Long: "End runtimes and everything they started; without a name all of this data directory.\n\nA turn that runs " +
+			"in one becomes interrupted: " +
 			"at once when a server is attached, else when the next one starts.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := findRuntimes(cmd)
@@ -63,7 +64,9 @@ func findRuntimes(cmd *cobra.Command) ([]shim.Found, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, &usageError{fmt.Errorf("there is no data directory %s: name the server's with --data-dir, or run this where the server runs", path)}
+		return nil, &usageError{
+			fmt.Errorf("there is no data directory %s: name the server's with --data-dir, or run this where the server runs",
+				path)}
 	}
 	return shim.Discover(runDir(path))
 }
@@ -83,8 +86,8 @@ func listRuntimes(cmd *cobra.Command, found []shim.Found) error {
 			}
 		}
 		age := time.Since(time.UnixMilli(state.StartedAt)).Round(time.Second)
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%d\t%d\n", f.Generation, state.Runtime, text, state.RuntimePID, state.PID,
-			state.Version, age, state.End-state.Oldest, state.End-state.Acked)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%d\t%d\n", f.Generation, state.Runtime, text,
+			state.RuntimePID, state.PID, state.Version, age, state.End-state.Oldest, state.End-state.Acked)
 	}
 	return table.Flush()
 }

@@ -24,10 +24,12 @@ func TestTheRuntimesOfAServer(t *testing.T) {
 			t.Errorf("%q lists %v", query, listed)
 		}
 	}
-	if read := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil); text(read, "session", "runtime") != "codex" || session == other {
+	if read := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil); text(read, "session",
+		"runtime") != "codex" || session == other {
 		t.Errorf("read %v", read)
 	}
-	for method, path := range map[string]string{http.MethodPost: "/api/sessions", http.MethodGet: "/api/sessions?runtime=cohdex"} {
+	for method, path := range map[string]string{http.MethodPost: "/api/sessions",
+		http.MethodGet: "/api/sessions?runtime=cohdex"} {
 		var body any
 		if method == http.MethodPost {
 			body = object{"runtime": "cohdex"}
@@ -39,16 +41,19 @@ func TestTheRuntimesOfAServer(t *testing.T) {
 	}
 	health := server.want(http.StatusOK, http.MethodGet, "/api/health", nil)
 	runtimes := health["runtimes"].([]any)
-	if len(runtimes) != 1 || text(runtimes[0], "name") != "codex" || text(runtimes[0], "default") != "true" || text(runtimes[0], "state") != "ready" {
+	if len(runtimes) != 1 || text(runtimes[0], "name") != "codex" || text(runtimes[0], "default") != "true" ||
+		text(runtimes[0], "state") != "ready" {
 		t.Errorf("health tells of %v", runtimes)
 	}
 	processes := runtimes[0].(object)["processes"].([]any)
-	if len(processes) != 1 || text(processes[0], "pid") != text(health, "codex", "pid") || text(processes[0], "shim", "pid") == "" {
+	if len(processes) != 1 || text(processes[0], "pid") != text(health, "codex", "pid") ||
+		text(processes[0], "shim", "pid") == "" {
 		t.Errorf("health tells of processes %v", processes)
 	}
 }
 
-// A runtime that outlived its server and is not one of the next one's is ended, and its turns with it: nobody would hear it.
+// A runtime that outlived its server and is not one of the next one's is ended, and its turns with it: nobody would
+// hear it.
 func TestARuntimeThatIsNotConfiguredAnyMore(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -10,8 +10,9 @@ import (
 	"harness/database"
 )
 
-// On one Postgres a copy of a running server's data directory is refused by name and with the remedy; the first server does not notice. One
-// that was killed takes its own node id again at once, and with the node id deleted the copy is a server of its own.
+// On one Postgres a copy of a running server's data directory is refused by name and with the remedy; the first server
+// does not notice. One that was killed takes its own node id again at once, and with the node id deleted the copy is a
+// server of its own.
 func TestACopiedDataDirectoryIsRefused(t *testing.T) {
 	t.Parallel()
 	first := newSite(t, withEngine(database.Postgres), withEnv("CODEX_BIN=/nowhere/codex"))
@@ -25,7 +26,8 @@ func TestACopiedDataDirectoryIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out := copied.command("serve")
-	for _, part := range []string{"node " + id + " is already running", "DATA_DIR=" + first.dataDir, "delete its file node-id"} {
+	for _, part := range []string{"node " + id + " is already running", "DATA_DIR=" + first.dataDir,
+		"delete its file node-id"} {
 		if code != 1 || !strings.Contains(out, part) {
 			t.Errorf("the copy ended with %d and did not say %q:\n%s", code, part, out)
 		}

@@ -9,18 +9,19 @@ import (
 	"testing"
 )
 
-// Secrets planted in every place that takes one show up in no log line, no error, no answer and no metric; and codex does not inherit those
-// that are ours.
+// Secrets planted in every place that takes one show up in no log line, no error, no answer and no metric; and codex
+// does not inherit those that are ours.
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	const token, key = "canary-token-0123456789", "sk-canary-9876543210"
 	const others, unasked = "canary-of-another-provider", "canary-nobody-asked-for"
-	s := newSite(t, withEnv("HARNESS_AUTH_TOKEN="+token, "OPENAI_API_KEY="+key, "LOG_LEVEL=debug", "ANTHROPIC_API_KEY="+others,
-		"GEMINI_API_KEY="+others, "OPENCODE_CONFIG_CONTENT="+others, "UNASKED="+unasked, "ALLOWED=canary-allowed",
-		"HARNESS_RUNTIME_ENV=closed", "HARNESS_RUNTIME_ENV_ALLOW=ALLOWED"))
+	s := newSite(t, withEnv("HARNESS_AUTH_TOKEN="+token, "OPENAI_API_KEY="+key, "LOG_LEVEL=debug",
+		"ANTHROPIC_API_KEY="+others, "GEMINI_API_KEY="+others, "OPENCODE_CONFIG_CONTENT="+others, "UNASKED="+unasked,
+		"ALLOWED=canary-allowed", "HARNESS_RUNTIME_ENV=closed", "HARNESS_RUNTIME_ENV_ALLOW=ALLOWED"))
 	server := s.start()
 	var shown strings.Builder
-	for _, path := range []string{"/api/health", "/api/sessions", "/metrics", "/api/stream", "/nowhere", "/api/sessions?access_token=" + token} {
+	for _, path := range []string{"/api/health", "/api/sessions", "/metrics", "/api/stream", "/nowhere",
+		"/api/sessions?access_token=" + token} {
 		for _, authorization := range []string{"", "Bearer wrong", "Bearer " + token} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+path, nil)
 			if err != nil {
@@ -49,7 +50,8 @@ func TestSecretsStaySecret(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for secret, has := range map[string]bool{token: false, others: false, unasked: false, key: true, "canary-allowed": true} {
+			for secret, has := range map[string]bool{token: false, others: false, unasked: false, key: true,
+				"canary-allowed": true} {
 				if strings.Contains(string(environ), secret) != has {
 					t.Errorf("process %v inherits %s: %t", pid, secret, !has)
 				}
@@ -64,7 +66,8 @@ func TestSecretsStaySecret(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(shown.String(), "unauthorized") || !strings.Contains(shown.String(), "harness_journal_events_total") {
+	if !strings.Contains(shown.String(), "unauthorized") ||
+		!strings.Contains(shown.String(), "harness_journal_events_total") {
 		t.Errorf("the test lost its point: %s", shown.String()[:min(2000, shown.Len())])
 	}
 }

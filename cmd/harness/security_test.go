@@ -14,7 +14,8 @@ const securityPage = "../../docs/security.md"
 
 // The page of who may call what is made from the routes themselves. HARNESS_UPDATE=1 writes it anew.
 func TestTheRoleMatrixIsCurrent(t *testing.T) {
-	const begin, end = "<!-- made from the routes: HARNESS_UPDATE=1 go test ./cmd/harness -run TestTheRoleMatrixIsCurrent -->\n", "<!-- end -->\n"
+	const begin, end = "<!-- made from the routes: HARNESS_UPDATE=1 go test ./cmd/harness -run " +
+		"TestTheRoleMatrixIsCurrent -->\n", "<!-- end -->\n"
 	written, err := os.ReadFile(securityPage)
 	if err != nil {
 		t.Fatal(err)

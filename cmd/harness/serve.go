@@ -17,7 +17,8 @@ func newServe(further []runtimeMaker) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the REST API and the websocket stream",
-		Long: "Serve the REST API and the websocket stream.\n\nWith no configuration the server listens on 127.0.0.1:3001, keeps its state in .data (SQLite) and\n" +
+		Long: "Serve the REST API and the websocket stream.\n\nWith no configuration the server listens on " +
+			"127.0.0.1:3001, keeps its state in .data (SQLite) and\n" +
 			"runs `codex` from PATH. Every setting: harness config print",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,9 +39,11 @@ func serve(ctx context.Context, cfg *config.Config, further []runtimeMaker) erro
 		return err
 	}
 	defer collectLess()()
-	log := telemetry.NewLogger(telemetry.LogOptions{Level: cfg.LogLevel, Format: cfg.LogFormat, Out: os.Stderr, Secrets: cfg.Secrets()})
+	log := telemetry.NewLogger(telemetry.LogOptions{Level: cfg.LogLevel, Format: cfg.LogFormat, Out: os.Stderr,
+		Secrets: cfg.Secrets()})
 	for _, name := range cfg.Unknown() {
-		log.Warn().Str("name", name).Msg("this name in the environment or .env is no setting and has no effect; harness config print lists them")
+		log.Warn().Str("name", name).
+			Msg("this name in the environment or .env is no setting and has no effect; harness config print lists them")
 	}
 	if err := keepPrivate(); err != nil {
 		return err
@@ -54,7 +57,8 @@ func serve(ctx context.Context, cfg *config.Config, further []runtimeMaker) erro
 		return errors.Join(err, server.Stop())
 	}
 	log.Info().Str("url", server.URL()).Str("data", cfg.DataDir).Str("node", server.dir.nodeID).
-		Msg("harness is serving: " + server.URL() + "/readyz tells what is missing, if anything; open a session with  curl -X POST " + server.URL() + "/api/sessions")
+		Msg("harness is serving: " + server.URL() +
+			"/readyz tells what is missing, if anything; open a session with  curl -X POST " + server.URL() + "/api/sessions")
 	var failed error
 	select {
 	case <-ctx.Done():

@@ -36,7 +36,8 @@ import (
 	"harness/stream"
 )
 
-// streamCloseWait is how long clients have to answer 1012; those that do not are cut off within the stream's bound, which is no failure.
+// streamCloseWait is how long clients have to answer 1012; those that do not are cut off within the stream's bound,
+// which is no failure.
 const streamCloseWait = 2 * time.Second
 
 // Server is the whole program as one value: end-to-end tests start the very same.
@@ -79,7 +80,8 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: newMetrics(), failed: make(chan error, 1),
 		consents: newConsents(cfg.Trust), runtimes: runtimes{table: append(runtimeTable(), further...)}}
 	s.crowd = newCrowd(func() int64 { return s.journal.Head() })
-	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, services, database.
+	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, services,
+	// database.
 	s.parts = lifecycle.New(log, cfg.ShutdownTimeout,
 		lifecycle.Part{Name: "data directory", Start: s.openDir, Stop: s.closeDir, Bound: time.Second},
 		lifecycle.Part{Name: "listener", Start: s.listen, Stop: s.closeListener, Bound: time.Second},
@@ -103,7 +105,8 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 	return s
 }
 
-// Start brings every part up and returns when requests are served. It does not wait for the runtime: a missing codex shows in health.
+// Start brings every part up and returns when requests are served. It does not wait for the runtime: a missing codex
+// shows in health.
 func (s *Server) Start(ctx context.Context) error { return s.parts.Start(ctx) }
 
 // Stop ends everything in order within HARNESS_SHUTDOWN_TIMEOUT_MS. Calling it twice is allowed.
@@ -151,12 +154,14 @@ func (s *Server) listen(ctx context.Context) (err error) {
 func (s *Server) startGate(context.Context) error {
 	s.gate = api.NewStartupGate()
 	s.limiter = api.NewConnLimiter(api.ConnLimiterOptions{
-		MaxConnections: s.cfg.Limits.HTTPConnections, Metrics: s.metrics.http.options(), Logger: s.log.With().Str("package", "api").Logger(),
+		MaxConnections: s.cfg.Limits.HTTPConnections, Metrics: s.metrics.http.options(),
+		Logger: s.log.With().Str("package", "api").Logger(),
 	})
 	s.http, s.served = s.limiter.Server(s.gate), make(chan struct{})
 	go func() {
 		defer close(s.served)
-		if err := s.http.Serve(s.limiter.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		if err := s.http.Serve(s.limiter.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) &&
+			!errors.Is(err, net.ErrClosed) {
 			s.fail(fmt.Errorf("the HTTP server broke: %w", err))
 		}
 	}()
@@ -188,15 +193,17 @@ func (s *Server) openDatabase(ctx context.Context) error {
 		return err
 	}
 	s.db = db
-	s.log.Info().Str("engine", string(db.Engine())).Int64("schema", result.To).Bool("migrated", result.From != result.To).Msg("the database is open")
+	s.log.Info().Str("engine", string(db.Engine())).Int64("schema", result.To).Bool("migrated", result.From != result.To).
+		Msg("the database is open")
 	return nil
 }
 
 func (s *Server) closeDatabase(context.Context) error { return s.db.Close() }
 
 func (s *Server) startJournal(ctx context.Context) error {
-	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("package", "journal").Logger(), Observe: s.metrics.observeBatch, Origin: origin,
-		Before: audit.NewWriter().Write, Upcast: stream.Upcast, Refused: s.metrics.database.refusals.Inc})
+	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("package", "journal").Logger(),
+		Observe: s.metrics.observeBatch, Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast,
+		Refused: s.metrics.database.refusals.Inc})
 	s.metrics.database.watch(s.db.Engine(), s.journal)
 	return s.journal.Start(ctx)
 }
@@ -205,7 +212,9 @@ func (s *Server) stopJournal(ctx context.Context) error { return s.journal.Stop(
 
 func (s *Server) startSessions(ctx context.Context) (err error) {
 	if info, err := os.Stat(sessionFolder(s.cfg, s.workspace)); err != nil || !info.IsDir() {
-		return &usageError{fmt.Errorf("HARNESS_WORKSPACE %s is no folder that is there (%w): make it, and give it to the user of runtimes", s.cfg.Workspace, cmp.Or(err, error(syscall.ENOTDIR)))}
+		return &usageError{
+			fmt.Errorf("HARNESS_WORKSPACE %s is no folder that is there (%w): make it, and give it to the user of runtimes",
+				s.cfg.Workspace, cmp.Or(err, error(syscall.ENOTDIR)))}
 	}
 	if s.runtimes.shims, err = s.shims(); err != nil {
 		return err
@@ -221,14 +230,16 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
 		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, OnlyNode: s.db.Engine() == database.SQLite,
 		Defaults: session.Controls{
-			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode, NetworkAccess: s.cfg.Defaults.NetworkAccess,
+			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode,
+			NetworkAccess: s.cfg.Defaults.NetworkAccess,
 		},
 		RuntimeLevels: func(name string) (approvalPolicy, sandbox string) {
 			levels := s.cfg.LevelsOf(name)
 			return levels.Approval, levels.Sandbox
 		},
 		RuntimeLimits: func(name string) session.RuntimeLimits {
-			return session.RuntimeLimits{Turns: s.cfg.TurnLimit(name), Messages: s.cfg.MessageLimit(name), SessionMessages: s.cfg.SessionMaxMessages}
+			return session.RuntimeLimits{Turns: s.cfg.TurnLimit(name), Messages: s.cfg.MessageLimit(name),
+				SessionMessages: s.cfg.SessionMaxMessages}
 		},
 		KeepNative: s.cfg.KeepNative, NativeLines: nativelog.New(filepath.Join(s.dir.path, "native")),
 		Logger: s.log.With().Str("package", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
@@ -245,7 +256,8 @@ func (s *Server) stopSessions(ctx context.Context) error { return s.sessions.Sto
 
 func (s *Server) startStream(ctx context.Context) error {
 	s.hub = stream.NewHub(s.journal, stream.Options{
-		Logger: s.log.With().Str("package", "stream").Logger(), Metrics: s.metrics.stream.options(s.crowd.joined), StopTimeout: streamCloseWait,
+		Logger: s.log.With().Str("package", "stream").Logger(), Metrics: s.metrics.stream.options(s.crowd.joined),
+		StopTimeout: streamCloseWait,
 	})
 	return s.hub.Start(ctx)
 }
@@ -254,18 +266,20 @@ func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) 
 
 func (s *Server) startHTTP(context.Context) error {
 	agents := newAgents(s)
-	sockets := stream.NewHandler(s.hub, stream.HandlerOptions{MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress})
+	sockets := stream.NewHandler(s.hub,
+		stream.HandlerOptions{MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress})
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
-			BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins, Token: s.cfg.AuthToken,
-			TrustedProxies: trustedProxies(s.cfg),
-			Agent:          agents.of, Refused: s.metrics.http.guardRefused,
+			BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
+			Token: s.cfg.AuthToken, TrustedProxies: trustedProxies(s.cfg),
+			Agent: agents.of, Refused: s.metrics.http.guardRefused,
 		}),
 		Agents: agents,
 		Actor:  actor,
-		Logger: s.log.With().Str("package", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait, Lifecycle: s.lifecycle(),
+		Logger: s.log.With().Str("package", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait,
+		Lifecycle: s.lifecycle(),
 	}
 	if s.codex != nil {
 		options.Runtime = s.codex
@@ -287,8 +301,8 @@ func trustedProxies(cfg *config.Config) (all []netip.Prefix) {
 // operations are the parts of what clients may ask. What there is not of the queue stays nil, and is refused.
 func (s *Server) operations() operations.Options {
 	parts := operations.Options{
-		Sessions: s.sessions, Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked, Suggestions: s.queue.suggestions,
-		RuntimeStatus: map[string]operations.RuntimeStatus{},
+		Sessions: s.sessions, Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
+		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 	}
 	for name, status := range s.cfg.RuntimeStatuses() {
 		parts.RuntimeStatus[name] = operations.RuntimeStatus(status)
@@ -298,7 +312,8 @@ func (s *Server) operations() operations.Options {
 	}
 	if s.queue.Queue != nil && s.queue.suggester != nil {
 		// Suggestions are asked of extensions first.
-		parts.Suggester = extensionSuggester{extensions: &s.extensions, sessions: s.sessions, queue: s.queue.Queue, builtIn: s.queue.suggester}
+		parts.Suggester = extensionSuggester{extensions: &s.extensions, sessions: s.sessions, queue: s.queue.Queue,
+			builtIn: s.queue.suggester}
 	}
 	return parts
 }

@@ -11,7 +11,8 @@ import (
 // readyDescriptor is the pipe a server gives its shim, to be told when the runtime runs.
 const readyDescriptor = 3
 
-// newShim is the program's other half: a small process that keeps one runtime alive while servers come and go. Only servers start it.
+// newShim is the program's other half: a small process that keeps one runtime alive while servers come and go. Only
+// servers start it.
 func newShim() *cobra.Command {
 	return &cobra.Command{
 		Use:    "shim DIR",

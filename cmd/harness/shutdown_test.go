@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// While a server starts - here it waits for another one's migration - it says so instead of leaving its peers without an answer.
+// While a server starts - here it waits for another one's migration - it says so instead of leaving its peers without
+// an answer.
 func TestAServerThatStartsSaysSo(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withEnv("CODEX_BIN=/nonexistent"))
@@ -37,7 +38,8 @@ func TestAServerThatStartsSaysSo(t *testing.T) {
 		}
 		return server.url != ""
 	})
-	if answer := server.want(http.StatusServiceUnavailable, http.MethodGet, "/api/ready", nil); answer["code"] != "starting" {
+	if answer := server.want(http.StatusServiceUnavailable, http.MethodGet, "/api/ready",
+		nil); answer["code"] != "starting" {
 		t.Errorf("it says %v", answer)
 	}
 	if err := lock.Close(); err != nil {
@@ -53,7 +55,8 @@ func TestAServerThatStartsSaysSo(t *testing.T) {
 func TestOpenConnectionsDoNotSpoilTheEnd(t *testing.T) {
 	t.Parallel()
 	server := newSite(t, withEnv("CODEX_BIN=/nonexistent")).start()
-	for _, said := range []string{"", "GET /api/projects HTTP/1.1\r\nHost: ", "GET /api HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"} {
+	for _, said := range []string{"", "GET /api/projects HTTP/1.1\r\nHost: ",
+		"GET /api HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"} {
 		p := server.rawDial(said)
 		if strings.HasSuffix(said, "\r\n\r\n") {
 			if response, err := http.ReadResponse(p.reader, nil); err != nil || response.Body.Close() != nil {
@@ -61,7 +64,8 @@ func TestOpenConnectionsDoNotSpoilTheEnd(t *testing.T) {
 			}
 		}
 	}
-	server.eventually("all are accepted", func() bool { return server.metric("harness_http_connections") == 4 }) // the asking one, too
+	// the asking one, too
+	server.eventually("all are accepted", func() bool { return server.metric("harness_http_connections") == 4 })
 	stream := server.rawStream()
 	server.stop()
 	if code, err := stream.end(patience); code != 1012 {
@@ -77,8 +81,10 @@ func TestOpenConnectionsDoNotSpoilTheEnd(t *testing.T) {
 func TestARequestCutOffDoesNotSpoilTheEnd(t *testing.T) {
 	t.Parallel()
 	server := newSite(t, withEnv("CODEX_BIN=/nonexistent")).start()
-	p := server.rawDial("POST /api/projects HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
-	server.eventually("it is accepted", func() bool { return server.metric("harness_http_connections") == 2 }) // the asking one, too
+	p := server.rawDial(
+		"POST /api/projects HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+	// the asking one, too
+	server.eventually("it is accepted", func() bool { return server.metric("harness_http_connections") == 2 })
 	server.stop()
 	if !strings.Contains(server.logTail(), "requests were still running") {
 		t.Error("nobody is told that a request was cut off")
@@ -89,7 +95,8 @@ func TestARequestCutOffDoesNotSpoilTheEnd(t *testing.T) {
 	_ = p.Close()
 }
 
-// A second signal ends a server whose orderly end takes too long: here for a stream whose client does not answer the close frame.
+// A second signal ends a server whose orderly end takes too long: here for a stream whose client does not answer the
+// close frame.
 func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := newSite(t, withEnv("CODEX_BIN=/nonexistent")).start()
@@ -109,7 +116,8 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 		t.Fatal("it goes on")
 	}
 	status, unix := server.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if took := time.Since(began); !unix || !status.Signaled() || status.Signal() != syscall.SIGTERM || took > slowness*time.Second {
+	if took := time.Since(began); !unix || !status.Signaled() || status.Signal() != syscall.SIGTERM ||
+		took > slowness*time.Second {
 		t.Errorf("it ended after %v with %v", took, server.cmd.ProcessState)
 	}
 }

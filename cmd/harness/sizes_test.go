@@ -14,8 +14,8 @@ import (
 	"harness/internal/dbtest"
 )
 
-// Whatever text a client puts into any place of any request that is stored, the answer is the same on both engines, and never the server's
-// fault: Postgres takes no index row above 2704 bytes, and no NUL.
+// Whatever text a client puts into any place of any request that is stored, the answer is the same on both engines, and
+// never the server's fault: Postgres takes no index row above 2704 bytes, and no NUL.
 func TestNoTextOfAClientIsTooMuchForAStore(t *testing.T) {
 	t.Parallel()
 	answers := map[database.Engine]map[string]int{}
@@ -25,7 +25,8 @@ func TestNoTextOfAClientIsTooMuchForAStore(t *testing.T) {
 		server.stop()
 	}
 	for _, field := range []string{"turnId", "messageId"} {
-		if status := answers[database.Postgres]["5 /api/sessions/S/transcript/upsert ."+field+", of 30,000 characters"]; status != http.StatusBadRequest {
+		if status := answers[database.Postgres]["5 /api/sessions/S/transcript/upsert ."+field+
+			", of 30,000 characters"]; status != http.StatusBadRequest {
 			t.Errorf("a long %s is answered with %d", field, status)
 		}
 	}
@@ -39,13 +40,15 @@ func TestNoTextOfAClientIsTooMuchForAStore(t *testing.T) {
 	}
 }
 
-// answersTo makes every request that stores or looks for a client's text, with each text in each of its places, and returns the answers'
-// statuses.
+// answersTo makes every request that stores or looks for a client's text, with each text in each of its places, and
+// returns the answers' statuses.
 func answersTo(server *instance) map[string]int {
 	server.t.Helper()
 	session := server.createSession(object{})
-	project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "first"}), "project", "projectId")
-	entry := object{"messageId": "m", "turnId": "t", "role": "user", "type": "message", "content": "c", "details": "d", "status": "complete"}
+	project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "first"}), "project",
+		"projectId")
+	entry := object{"messageId": "m", "turnId": "t", "role": "user", "type": "message", "content": "c", "details": "d",
+		"status": "complete"}
 	suggestion := object{"requestKey": "k", "status": "complete", "suggestion": "s", "error": "e"}
 	one := "/api/sessions/" + session
 	requests := []struct {
@@ -64,8 +67,9 @@ func answersTo(server *instance) map[string]int {
 		{one + "/settings", object{"scope": "session", "key": "k", "value": "v", "actor": "a", "source": "s"}},
 		{one + "/settings", object{"scope": "default", "key": "k", "value": "v"}},
 		{one + "/settings", object{"scope": "session", "settings": object{"k": "v"}}},
-		{one + "/session-controls", object{"scope": "session", "actor": "a", "source": "s", "controls": object{"model": "m", "approvalPolicy": "never",
-			"networkAccess": "restricted", "filesystemSandbox": "read-only", "settings": object{"k": "v"}}}},
+		{one + "/session-controls",
+			object{"scope": "session", "actor": "a", "source": "s", "controls": object{"model": "m", "approvalPolicy": "never",
+				"networkAccess": "restricted", "filesystemSandbox": "read-only", "settings": object{"k": "v"}}}},
 		{one + "/interrupt", object{"turnId": "t"}},
 		{"/api/approvals/unknown/decision", object{"decision": "accept", "message": "m"}},
 		{"/api/tool-input/unknown/decision", object{"decision": "accept"}},
@@ -87,8 +91,9 @@ func answersTo(server *instance) map[string]int {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(texts)) {
 		for i, path := range []string{
-			"/api/sessions?q=", "/api/sessions?cursor=", one + "?before=", one + "?after=", one + "/settings?key=", "/api/sessions/", "/api/orchestrator/jobs/",
-			"/api/projects/p/orchestrator/jobs?state=", "/api/sessions?projectId=", one + "/approvals?cursor=",
+			"/api/sessions?q=", "/api/sessions?cursor=", one + "?before=", one + "?after=", one + "/settings?key=",
+			"/api/sessions/", "/api/orchestrator/jobs/", "/api/projects/p/orchestrator/jobs?state=", "/api/sessions?projectId=",
+			one + "/approvals?cursor=",
 		} {
 			status, _, err := server.try(http.MethodGet, path+url.PathEscape(texts[kind]), nil)
 			if err != nil {
@@ -111,7 +116,8 @@ func textsOfClients() map[string]string {
 		return b.String()
 	}
 	return map[string]string{
-		"of 512 characters": long(512), "of 30,000 characters": long(30_000), "with controls": "a\x00b\x01c\u0085", "of 512 controls": strings.Repeat("\x01", 512),
+		"of 512 characters": long(512), "of 30,000 characters": long(30_000), "with controls": "a\x00b\x01c\u0085",
+		"of 512 controls": strings.Repeat("\x01", 512),
 	}
 }
 

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Two thousand sockets that begin and never finish - a header, a handshake, a frame - and trickle a byte now and then: a new request
-// does not feel them, each is gone within its stated time (docs/operations.md), and nothing is left of them.
+// Two thousand sockets that begin and never finish - a header, a handshake, a frame - and trickle a byte now and then:
+// a new request does not feel them, each is gone within its stated time (docs/operations.md), and nothing is left of
+// them.
 func TestSlowlorisSocketsAreReaped(t *testing.T) {
 	t.Parallel()
 	server := newSite(t, withEnv("CODEX_BIN=/nonexistent", "HARNESS_WS_MAX_PER_ADDRESS=0")).start()
@@ -24,7 +25,8 @@ func TestSlowlorisSocketsAreReaped(t *testing.T) {
 		open  func() *rawPeer
 		limit time.Duration
 	}{
-		{"header", func() *rawPeer { return server.rawDial("GET /api/projects HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ") }, 5 * time.Second},
+		{"header", func() *rawPeer { return server.rawDial("GET /api/projects HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ") },
+			5 * time.Second},
 		{"handshake", func() *rawPeer { return server.rawDial(rawHandshake + "X-A: ") }, 5 * time.Second},
 		{"frame", func() *rawPeer {
 			p := server.rawStream()
@@ -96,7 +98,8 @@ func TestSlowlorisSocketsAreReaped(t *testing.T) {
 	close(stop)
 	<-trickled
 	for series, want := range map[string]float64{
-		`harness_http_reaped_total{reason="header"}`: float64(sockets * 2 / 3), `harness_ws_closed_total{reason="unfinished"}`: float64(sockets / 3),
+		`harness_http_reaped_total{reason="header"}`:   float64(sockets * 2 / 3),
+		`harness_ws_closed_total{reason="unfinished"}`: float64(sockets / 3),
 	} {
 		if got := server.metric(series); got != want {
 			t.Errorf("%s is %v, want %v", series, got, want)

@@ -26,7 +26,8 @@ func TestTheSmokeScriptPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	smoke := exec.CommandContext(ctx, filepath.Join(examples, "smoke.sh"))
-	smoke.Env = append(os.Environ(), "URL="+server.url, "WATCH="+watch, "ASKING=MOCK_CMD[touch smoke.txt]", "LASTING=MOCK_SLOW[300]")
+	smoke.Env = append(os.Environ(), "URL="+server.url, "WATCH="+watch, "ASKING=MOCK_CMD[touch smoke.txt]",
+		"LASTING=MOCK_SLOW[300]")
 	out, err := smoke.CombinedOutput()
 	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(out)), "smoke: ok") {
 		t.Fatalf("the smoke script failed: %v\n%s", err, out)

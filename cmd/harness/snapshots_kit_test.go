@@ -58,7 +58,8 @@ const endOfSession = "end-of-session"
 func (m *mirror) listen(server *instance, count int) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	address := fmt.Sprintf("ws%s/api/stream?after=%d&threadId=%s", strings.TrimPrefix(server.url, "http"), m.cursor, m.session)
+	address := fmt.Sprintf("ws%s/api/stream?after=%d&threadId=%s", strings.TrimPrefix(server.url, "http"),
+		m.cursor, m.session)
 	conn, _, err := websocket.Dial(ctx, address, nil)
 	if err != nil {
 		return
@@ -155,7 +156,8 @@ func (m *mirror) notice(f frame) {
 			m.t.Errorf("a hole: the client has %d of item %s, gets %s", len(entry.Content), params.ItemID, f.raw)
 			return
 		case m.fresh[params.ItemID] && *f.Offset != int64(len(entry.Content)):
-			m.t.Errorf("a double: the snapshot has %d of item %s, the first frame after it begins at %d", len(entry.Content), params.ItemID, *f.Offset)
+			m.t.Errorf("a double: the snapshot has %d of item %s, the first frame after it begins at %d", len(entry.Content),
+				params.ItemID, *f.Offset)
 		}
 		entry.Content = entry.Content[:*f.Offset] + params.Delta
 		m.entries[params.ItemID] = entry

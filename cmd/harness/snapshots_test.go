@@ -62,7 +62,8 @@ func TestSnapshotsAndTheFramesAfterThemMakeTheTranscript(t *testing.T) {
 			r.current().want(http.StatusOK, http.MethodPost, path+"/rollback", object{"numTurns": 2})
 			r.current().send(session, "MOCK_SLOW[50,1]")
 			idle()
-			end := object{"messageId": endOfSession, "turnId": "t", "role": "system", "type": "note", "content": "", "status": "complete"}
+			end := object{"messageId": endOfSession, "turnId": "t", "role": "system", "type": "note", "content": "",
+				"status": "complete"}
 			r.current().want(http.StatusOK, http.MethodPost, path+"/transcript/upsert", end)
 			clients.Wait()
 
@@ -80,7 +81,8 @@ func TestSnapshotsAndTheFramesAfterThemMakeTheTranscript(t *testing.T) {
 				}
 			}
 			for _, entry := range last.entries {
-				if entry.Role == "assistant" && (entry.Status == transcript.Streaming || !strings.HasPrefix(entry.Content, "word0 ")) {
+				if entry.Role == "assistant" &&
+					(entry.Status == transcript.Streaming || !strings.HasPrefix(entry.Content, "word0 ")) {
 					t.Errorf("the answer of turn %s is %s: %q", entry.TurnID, entry.Status, entry.Content)
 				}
 			}
@@ -103,7 +105,8 @@ func (s *site) killCodex() {
 	}
 }
 
-// What a reader sees of an answer that is being given, and of one that was cut short: the same in both kinds of reading, on every codex.
+// What a reader sees of an answer that is being given, and of one that was cut short: the same in both kinds of
+// reading, on every codex.
 func TestAnAnswerCutShortKeepsItsWords(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		for name, cut := range map[string]func(server *instance, session string) *instance{
@@ -135,12 +138,14 @@ func TestAnAnswerCutShortKeepsItsWords(t *testing.T) {
 			}
 			server.eventually(name+": the words so far are read", func() bool {
 				whole, window := answer()
-				return text(whole, "content") == soFar && text(window, "content") == soFar && whole["status"] == "streaming" && window["status"] == "streaming"
+				return text(whole, "content") == soFar && text(window, "content") == soFar && whole["status"] == "streaming" &&
+					window["status"] == "streaming"
 			})
 			server = cut(server, session)
 			server.eventually(name+": the answer is canceled and keeps its words", func() bool {
 				whole, window := answer()
-				return text(whole, "content") == soFar && text(window, "content") == soFar && whole["status"] == "canceled" && window["status"] == "canceled"
+				return text(whole, "content") == soFar && text(window, "content") == soFar && whole["status"] == "canceled" &&
+					window["status"] == "canceled"
 			})
 			s.model.Release(name)
 			server.stop()

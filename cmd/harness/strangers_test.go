@@ -15,11 +15,13 @@ func TestAServerLeavesJobsOfTypesItLacksToAnother(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withEngine(database.Postgres), withEnv("ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=50000"))
 	server := s.start()
-	project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project", "projectId")
+	project := text(server.want(http.StatusOK, http.MethodPost, "/api/projects", object{"name": "p"}), "project",
+		"projectId")
 	suggest := func(draft string) string {
 		session := server.createSession(nil)
 		server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/project", object{"projectId": project})
-		return text(server.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/suggested-request/jobs", object{"draft": draft}), "jobId")
+		return text(server.want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/suggested-request/jobs",
+			object{"draft": draft}), "jobId")
 	}
 	first := suggest("MOCK_HOLD[first]")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -132,7 +132,8 @@ func (f *follower) waitType(frameType string) frame {
 func (f *follower) waitTurn(turnID string) string {
 	f.t.Helper()
 	done := f.wait("turn/completed of "+turnID, func(f frame) bool {
-		return f.Type == "notification" && text(f.payload(), "method") == "turn/completed" && text(f.payload(), "params", "turn", "id") == turnID
+		return f.Type == "notification" && text(f.payload(), "method") == "turn/completed" &&
+			text(f.payload(), "params", "turn", "id") == turnID
 	})
 	return text(done.payload(), "params", "turn", "status")
 }

@@ -10,7 +10,8 @@ import (
 	"harness/internal/dbtest"
 )
 
-// cliSupervisor queues jobs whose worker does its work over the API while its turn runs, as codex-manager's supervisor has its workers do.
+// cliSupervisor queues jobs whose worker does its work over the API while its turn runs, as codex-manager's supervisor
+// has its workers do.
 const cliSupervisor = `
 const job = (tools, p, jobKind, more) => tools.enqueueJob({ type: "agent_instruction", projectId: p.projectId, sourceSessionId: p.sourceSessionId, payload: {
   agent: "supervisor", jobKind, projectId: p.projectId, sourceSessionId: p.sourceSessionId, threadId: p.threadId, turnId: p.turnId, expectResponse: "none", ...more } });
@@ -25,8 +26,8 @@ export function registerAgentEvents(registry) {
 }
 `
 
-// A suggestion that a worker stores over the API is the answer of whoever asked for it, at once: neither the worker's turn nor its job is
-// waited for. The worker's transcript tells that the job is done.
+// A suggestion that a worker stores over the API is the answer of whoever asked for it, at once: neither the worker's
+// turn nor its job is waited for. The worker's transcript tells that the job is done.
 func TestSuggestionStoredByAWorkerIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -40,7 +41,8 @@ func TestSuggestionStoredByAWorkerIsTheAnswer(t *testing.T) {
 			events.waitTurn(server.send(session, "MOCK_REPLY[hello]"))
 			answers := make(chan object, 1)
 			go func() {
-				status, answer := server.call(http.MethodPost, "/api/sessions/"+session+"/suggested-request", object{"draft": "my draft"})
+				status, answer := server.call(http.MethodPost, "/api/sessions/"+session+"/suggested-request",
+					object{"draft": "my draft"})
 				answer["httpStatus"] = float64(status)
 				answers <- answer
 			}()
@@ -52,18 +54,22 @@ func TestSuggestionStoredByAWorkerIsTheAnswer(t *testing.T) {
 			}
 			stored, _ := server.want(http.StatusOK, http.MethodGet, "/api/orchestrator/jobs/"+job, nil)["job"].(object)
 			key := text(stored, "payload", "completionSignal", "requestKey")
-			if told := text(stored, "payload", "instructionText"); !strings.Contains(told, "turn suggest-request\nMOCK_REPLY[hello]\n1. user: MOCK_REPLY[hello]\n2. assistant: hello") {
+			if told := text(stored, "payload", "instructionText"); !strings.Contains(told,
+				"turn suggest-request\nMOCK_REPLY[hello]\n1. user: MOCK_REPLY[hello]\n2. assistant: hello") {
 				t.Errorf("the worker was told %q", told)
 			}
-			for _, body := range []object{{"requestKey": key, "status": "streaming"}, {"requestKey": key, "status": "complete", "suggestion": "Run the tests."}} {
+			for _, body := range []object{{"requestKey": key, "status": "streaming"},
+				{"requestKey": key, "status": "complete", "suggestion": "Run the tests."}} {
 				server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/suggested-request/upsert", body)
 			}
-			if answer := <-answers; text(answer, "httpStatus") != "200" || text(answer, "status") != "ok" || text(answer, "suggestion") != "Run the tests." ||
+			if answer := <-answers; text(answer, "httpStatus") != "200" || text(answer, "status") != "ok" ||
+				text(answer, "suggestion") != "Run the tests." ||
 				text(answer, "requestKey") != key {
 				t.Errorf("answered %v", answer)
 			}
 			done := events.waitType("orchestrator_job_completed").payload()
-			if result, _ := done["result"].(object); text(done, "jobId") != job || len(result) != 1 || text(result, "status") != "ok" {
+			if result, _ := done["result"].(object); text(done, "jobId") != job || len(result) != 1 ||
+				text(result, "status") != "ok" {
 				t.Errorf("completed with %v", done)
 			}
 			worker := text(list(t, server, "/api/projects/session:"+session+"/agent-sessions")[0], "sessionId")
@@ -73,7 +79,8 @@ func TestSuggestionStoredByAWorkerIsTheAnswer(t *testing.T) {
 					notes = append(notes, text(entry, "status")+" "+text(entry, "content"))
 				}
 			}
-			if want := []string{"complete Core queue-runner orientation completed.", `complete Queue job "suggest_request" completed.`}; !slices.Equal(notes, want) {
+			if want := []string{"complete Core queue-runner orientation completed.",
+				`complete Queue job "suggest_request" completed.`}; !slices.Equal(notes, want) {
 				t.Errorf("the worker's transcript says %q", notes)
 			}
 		})
@@ -100,10 +107,12 @@ func TestExplanationComesBeforeInsight(t *testing.T) {
 			told = append(told, id+" "+text(f.payload(), "entry", "content"))
 		}
 	}
-	if want := []string{"explanation explaining", "insight judging", "explanation explained", "insight judged"}; !slices.Equal(told, want) {
+	if want := []string{"explanation explaining", "insight judging", "explanation explained",
+		"insight judged"}; !slices.Equal(told, want) {
 		t.Errorf("told %q", told)
 	}
-	for name, read := range map[string][]object{"whole": server.transcript(session), "window": server.transcript(session + "?limit=100")} {
+	for name, read := range map[string][]object{"whole": server.transcript(session),
+		"window": server.transcript(session + "?limit=100")} {
 		var order []string
 		for _, entry := range read {
 			switch text(entry, "type") {
@@ -111,7 +120,8 @@ func TestExplanationComesBeforeInsight(t *testing.T) {
 				order = append(order, text(entry, "type")+" "+text(entry, "status"))
 			}
 		}
-		if want := []string{"fileChange complete", "fileChange.explainability complete", "fileChange.supervisorInsight complete"}; !slices.Equal(order, want) {
+		if want := []string{"fileChange complete", "fileChange.explainability complete",
+			"fileChange.supervisorInsight complete"}; !slices.Equal(order, want) {
 			t.Errorf("%s: %q", name, order)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 // supervisor puts the example extension into the site's workspace.
 func (s *site) supervisor() {
 	s.t.Helper()
-	if err := os.CopyFS(filepath.Join(s.workspace, "agents", "supervisor"), os.DirFS("../../examples/agents/supervisor")); err != nil {
+	if err := os.CopyFS(filepath.Join(s.workspace, "agents", "supervisor"),
+		os.DirFS("../../examples/agents/supervisor")); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -58,23 +59,27 @@ func (f *follower) waitJob(i *instance, kind, ends string) object {
 	}).payload()
 }
 
-// QU-10, QU-12, EX-21, EX-36, EX-39: the example supervisor explains a real codex's file change in the transcript while it waits, reviews
-// the turn once it is over, and names the chat once for several messages; its workers run as agent.config.json says.
+// QU-10, QU-12, EX-21, EX-36, EX-39: the example supervisor explains a real codex's file change in the transcript while
+// it waits, reviews the turn once it is over, and names the chat once for several messages; its workers run as
+// agent.config.json says.
 func TestSupervisorExplainsReviewsAndNames(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, withEngine(engine), withRaceDetector(), withEnv("DEFAULT_SANDBOX_MODE=read-only", "AGENT_EXTENSION_TRUST_MODE=enforced"))
+			s := newSite(t, withEngine(engine), withRaceDetector(),
+				withEnv("DEFAULT_SANDBOX_MODE=read-only", "AGENT_EXTENSION_TRUST_MODE=enforced"))
 			s.supervisor()
 			server := s.start()
 			project, session := server.projectSession()
 			events := server.follow("threadId=" + session)
 			// The name comes out of the model only in the first message, which the naming job quotes.
-			events.waitTurn(server.send(session, `MOCK_REPLY[{"kind":"action_intents","intents":[{"kind":"action_request","actionType":"session.rename",`+
-				`"payload":{"sessionId":"`+session+`","onlyFrom":"New chat","title":"A good name"}}]}]`))
+			events.waitTurn(server.send(session,
+				`MOCK_REPLY[{"kind":"action_intents","intents":[{"kind":"action_request","actionType":"session.rename",`+
+					`"payload":{"sessionId":"`+session+`","onlyFrom":"New chat","title":"A good name"}}]}]`))
 			named := events.waitJob(server, "session_initial_rename", "orchestrator_job_completed")
-			if title := text(server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil), "session", "title"); title != "A good name" {
+			if title := text(server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil), "session",
+				"title"); title != "A good name" {
 				t.Errorf("the chat is called %q, the job said %v", title, named)
 			}
 			// Called as before, it does not get a second job.
@@ -82,9 +87,11 @@ func TestSupervisorExplainsReviewsAndNames(t *testing.T) {
 			turn := server.send(session, "MOCK_PATCH[made.txt]")
 			approval := text(events.waitType("approval").payload(), "approvalId")
 			placeholder := events.wait("the placeholder", func(f frame) bool {
-				return f.Type == "transcript_updated" && strings.HasPrefix(text(f.payload(), "messageId"), "supervisor-explanation:")
+				return f.Type == "transcript_updated" &&
+					strings.HasPrefix(text(f.payload(), "messageId"), "supervisor-explanation:")
 			}).payload()
-			if text(placeholder, "entry", "status") != "streaming" || text(placeholder, "entry", "type") != "fileChange.explainability" {
+			if text(placeholder, "entry", "status") != "streaming" ||
+				text(placeholder, "entry", "type") != "fileChange.explainability" {
 				t.Errorf("placeholder %v", placeholder)
 			}
 			told := events.wait("the explanation", func(f frame) bool {
@@ -93,7 +100,8 @@ func TestSupervisorExplainsReviewsAndNames(t *testing.T) {
 			explained := events.waitJob(server, "file_change_supervisor_review", "orchestrator_job_completed")
 			output := "agent-job-output::" + text(explained, "jobId")
 			content := text(told, "entry", "content")
-			if content == "" || content != text(explained, "result", "outputText") || text(told, "turnId") != turn || text(told, "messageId") != output {
+			if content == "" || content != text(explained, "result", "outputText") || text(told, "turnId") != turn ||
+				text(told, "messageId") != output {
 				t.Errorf("explained as %v, the job's result is %v", told, explained)
 			}
 			server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", object{"decision": "accept"})
@@ -107,7 +115,8 @@ func TestSupervisorExplainsReviewsAndNames(t *testing.T) {
 			if states[output] != "complete" || states[text(placeholder, "messageId")] != "complete" {
 				t.Errorf("the transcript holds %v", states)
 			}
-			for kind, want := range map[string]int{"session_initial_rename": 1, "file_change_supervisor_review": 1, "turn_supervisor_review": 1} {
+			for kind, want := range map[string]int{"session_initial_rename": 1, "file_change_supervisor_review": 1,
+				"turn_supervisor_review": 1} {
 				if got := server.jobsOf(project, kind); len(got) != want {
 					t.Errorf("%d jobs %s: %v", len(got), kind, got)
 				}
@@ -140,16 +149,17 @@ func TestSupervisorNamesByFirstWords(t *testing.T) {
 	server.stop()
 }
 
-// Bugs of the original: what a session switched off queues nothing, what it left on works, and a suggestion is answered as "ok"
-// with the worker's text.
+// Bugs of the original: what a session switched off queues nothing, what it left on works, and a suggestion is answered
+// as "ok" with the worker's text.
 func TestSupervisorSwitchedOff(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withEnv("DEFAULT_SANDBOX_MODE=read-only", "ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=50000"))
 	s.supervisor()
 	server := s.start()
 	project, session := server.projectSession()
-	server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/settings", object{"scope": "session", "key": "supervisor",
-		"value": object{"explainFileChanges": false, "nameChats": false}})
+	server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/settings",
+		object{"scope": "session", "key": "supervisor",
+			"value": object{"explainFileChanges": false, "nameChats": false}})
 	events := server.follow("threadId=" + session)
 	turn := server.send(session, "MOCK_PATCH[made.txt]")
 	approval := text(events.waitType("approval").payload(), "approvalId")
@@ -162,16 +172,19 @@ func TestSupervisorSwitchedOff(t *testing.T) {
 			t.Errorf("switched off, still queued: %v", jobs)
 		}
 	}
-	suggested := server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/suggested-request", object{"draft": "MOCK_REPLY[Next: tests.]"})
+	suggested := server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/suggested-request",
+		object{"draft": "MOCK_REPLY[Next: tests.]"})
 	if text(suggested, "status") != "ok" || text(suggested, "suggestion") == "" {
 		t.Errorf("suggested %v", suggested)
 	}
 
 	// The rest off: nothing reviews the next turn, and the suggestion route says that nobody makes one (EX-33).
 	before := len(server.jobsOf(project, "turn_supervisor_review"))
-	server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/settings", object{"scope": "session", "key": "supervisor", "value": false})
+	server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/settings",
+		object{"scope": "session", "key": "supervisor", "value": false})
 	for _, path := range []string{"/suggested-request", "/suggested-request/jobs"} {
-		if refused := server.want(http.StatusConflict, http.MethodPost, "/api/sessions/"+session+path, object{"draft": "x"}); text(refused, "code") != "job_conflict" {
+		if refused := server.want(http.StatusConflict, http.MethodPost, "/api/sessions/"+session+path,
+			object{"draft": "x"}); text(refused, "code") != "job_conflict" {
 			t.Errorf("%s: %v", path, refused)
 		}
 	}
@@ -200,7 +213,8 @@ export function registerAgentEvents(registry) {
 }
 `
 
-// QU-14, QU-16, QU-19, QU-20: what a worker asks for is done once, however often it asks, and nothing outside of its session.
+// QU-14, QU-16, QU-19, QU-20: what a worker asks for is done once, however often it asks, and nothing outside of its
+// session.
 func TestWorkerIntentsActOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -209,10 +223,12 @@ func TestWorkerIntentsActOnce(t *testing.T) {
 	session := server.createSession(nil)
 	events := server.follow("threadId=" + session)
 	upsert := func(id, words string) string {
-		return `{"kind":"action_request","actionType":"transcript.upsert","payload":{"sessionId":"` + id + `","entry":{"messageId":"by-worker","turnId":"t-1","role":"system",` +
+		return `{"kind":"action_request","actionType":"transcript.upsert","payload":{"sessionId":"` + id +
+			`","entry":{"messageId":"by-worker","turnId":"t-1","role":"system",` +
 			`"type":"asker.note","content":"` + words + `","status":"complete"}}}`
 	}
-	answer := `MOCK_REPLY[{"kind":"action_intents","intents":[` + upsert(session, "done") + `,` + upsert("another", "stolen") + `]}]`
+	answer := `MOCK_REPLY[{"kind":"action_intents","intents":[` + upsert(session, "done") + `,` +
+		upsert("another", "stolen") + `]}]`
 	var outcomes [2][]any
 	for round := range outcomes {
 		events.waitTurn(server.send(session, answer))
@@ -238,27 +254,36 @@ func TestWorkerIntentsActOnce(t *testing.T) {
 	}
 }
 
-// QU-16: in trust mode enforced a worker may ask for what its extension declared, as a handler may, and for nothing by the declaration of
-// another extension.
+// QU-16: in trust mode enforced a worker may ask for what its extension declared, as a handler may, and for nothing by
+// the declaration of another extension.
 func TestAWorkersIntentsAreHeldToWhatIsDeclared(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withEngine(database.SQLite), withEnv("AGENT_EXTENSION_TRUST_MODE=enforced"))
 	manifest := func(name, actions string) string {
-		return `{"name":"` + name + `","version":"1.0.0","agentId":"` + name + `","displayName":"` + name + `","entrypoints":{"events":"./events.js"},` +
+		return `{"name":"` + name + `","version":"1.0.0","agentId":"` + name + `","displayName":"` + name +
+			`","entrypoints":{"events":"./events.js"},` +
 			`"capabilities":{"events":["app_server.item.started"],"actions":[` + actions + `]}}`
 	}
 	named := func(name, agent string) string {
-		return strings.ReplaceAll(strings.ReplaceAll(asker, `agent: "asker"`, `agent: "`+agent+`"`), `jobKind: "ask"`, `jobKind: "`+name+`"`)
+		return strings.ReplaceAll(strings.ReplaceAll(asker, `agent: "asker"`, `agent: "`+agent+`"`), `jobKind: "ask"`,
+			`jobKind: "`+name+`"`)
 	}
-	s.extension("asker", map[string]string{"events.js": named("asker", "asker"), "extension.manifest.json": manifest("asker", `"queue.enqueue","transcript.upsert"`)})
-	s.extension("mute", map[string]string{"events.js": named("mute", "mute"), "extension.manifest.json": manifest("mute", `"queue.enqueue"`)})
-	s.extension("sly", map[string]string{"events.js": named("sly", "asker"), "extension.manifest.json": manifest("sly", `"queue.enqueue"`)})
+	s.extension("asker",
+		map[string]string{"events.js": named("asker", "asker"),
+			"extension.manifest.json": manifest("asker", `"queue.enqueue","transcript.upsert"`)})
+	s.extension("mute",
+		map[string]string{"events.js": named("mute", "mute"), "extension.manifest.json": manifest("mute", `"queue.enqueue"`)})
+	s.extension("sly", map[string]string{"events.js": named("sly", "asker"),
+		"extension.manifest.json": manifest("sly", `"queue.enqueue"`)})
 	server := s.start()
 	session := server.createSession(nil)
 	events := server.follow("threadId=" + session)
-	server.send(session, `MOCK_REPLY[{"kind":"action_intents","intents":[{"kind":"action_request","actionType":"transcript.upsert","payload":{"sessionId":"`+
-		session+`","entry":{"messageId":"by-worker","turnId":"t-1","role":"system","type":"asker.note","content":"done","status":"complete"}}}]}]`)
-	for _, c := range [][2]string{{"asker", "performed"}, {"mute", "forbidden"}} { // the order in which they are queued, and done
+	server.send(session,
+		`MOCK_REPLY[{"kind":"action_intents","intents":[{"kind":"action_request","actionType":"transcript.upsert","payload":{"sessionId":"`+
+			session+`","entry":{"messageId":"by-worker","turnId":"t-1","role":"system","type":"asker.note","content":"done",`+
+			`"status":"complete"}}}]}]`)
+	// the order in which they are queued, and done
+	for _, c := range [][2]string{{"asker", "performed"}, {"mute", "forbidden"}} {
 		kind, want := c[0], c[1]
 		events.waitJob(server, kind, "orchestrator_job_completed")
 		job := server.jobsOf("session:"+session, kind)[0]
@@ -275,7 +300,8 @@ func TestAWorkersIntentsAreHeldToWhatIsDeclared(t *testing.T) {
 	}
 }
 
-// QU-06, QU-13: a server that dies in the middle of a job leaves one the next server takes up, with its promised entry brought to an end.
+// QU-06, QU-13: a server that dies in the middle of a job leaves one the next server takes up, with its promised entry
+// brought to an end.
 func TestKilledInTheMiddleOfAJob(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withEngine(database.SQLite))
@@ -302,11 +328,13 @@ func TestKilledInTheMiddleOfAJob(t *testing.T) {
 		return text(job, "completedAt") != ""
 	})
 	// The held answer is no action intents: the job ends as failed, still on its first attempt.
-	if text(job, "state") != "failed" || text(job, "attempts") != "1" || !strings.Contains(text(job, "error"), "action intents") {
+	if text(job, "state") != "failed" || text(job, "attempts") != "1" ||
+		!strings.Contains(text(job, "error"), "action intents") {
 		t.Errorf("ended as %v", job)
 	}
 	for _, entry := range server.transcript(session) {
-		if text(entry, "messageId") == "promised" && text(entry, "status") == "error" && strings.HasPrefix(text(entry, "content"), "No answer.") {
+		if text(entry, "messageId") == "promised" && text(entry, "status") == "error" &&
+			strings.HasPrefix(text(entry, "content"), "No answer.") {
 			return
 		}
 	}

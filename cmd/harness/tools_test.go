@@ -8,7 +8,8 @@ import (
 
 // tool is a client's tool as a request has it.
 func tool(name, description string) object {
-	return object{"name": name, "description": description, "inputSchema": object{"type": "object", "properties": object{"id": object{"type": "string"}}}}
+	return object{"name": name, "description": description,
+		"inputSchema": object{"type": "object", "properties": object{"id": object{"type": "string"}}}}
 }
 
 // A session has the tools it was made with, which codex takes at no other time. A message or a resumption that asks for
@@ -17,14 +18,16 @@ func tool(name, description string) object {
 func TestToolsAreTakenOrRefused(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start()
-		plain, equipped := server.createSession(nil), server.createSession(object{"dynamicTools": []object{tool("lookup", "d"), tool("other", "d")}})
+		plain, equipped := server.createSession(nil), server.createSession(
+			object{"dynamicTools": []object{tool("lookup", "d"), tool("other", "d")}})
 		refused := func(session, words string, tools ...object) {
 			t.Helper()
 			if tools == nil {
 				tools = []object{}
 			}
 			path := "/api/sessions/" + session
-			for act, body := range map[string]object{"/messages": {"text": "go", "dynamicTools": tools}, "/resume": {"dynamicTools": tools}} {
+			for act, body := range map[string]object{"/messages": {"text": "go", "dynamicTools": tools},
+				"/resume": {"dynamicTools": tools}} {
 				answer := server.want(http.StatusBadRequest, http.MethodPost, path+act, body)
 				issue := answer["issues"].([]any)[0]
 				if said := text(issue, "message"); text(issue, "path") != "[dynamicTools]" || !strings.Contains(said, words) ||
@@ -41,7 +44,8 @@ func TestToolsAreTakenOrRefused(t *testing.T) {
 			turn := text(server.want(http.StatusAccepted, http.MethodPost, path+"/messages",
 				object{"text": `MOCK_CALL[lookup|{"id":"T"}]END`, "dynamicTools": tools}), "turnId")
 			asked := events.waitType("tool_call_requested")
-			server.want(http.StatusOK, http.MethodPost, "/api/tool-calls/"+text(asked.payload(), "requestId")+"/response", object{"text": "found"})
+			server.want(http.StatusOK, http.MethodPost, "/api/tool-calls/"+text(asked.payload(), "requestId")+"/response",
+				object{"text": "found"})
 			if status := events.waitTurn(turn); status != "completed" {
 				t.Errorf("the turn ended %s", status)
 			}
@@ -63,7 +67,8 @@ func TestToolsAreTakenOrRefused(t *testing.T) {
 		called(equipped, tool("other", "d"), tool("lookup", "d"))
 
 		// A fork has its source's tools, however it is called here.
-		fork := text(server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+equipped+"/fork", nil), "session", "sessionId")
+		fork := text(server.want(http.StatusOK, http.MethodPost, "/api/sessions/"+equipped+"/fork", nil), "session",
+			"sessionId")
 		called(fork, tool("lookup", "d"), tool("other", "d"))
 		server.stop()
 		server = s.start()

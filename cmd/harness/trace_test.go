@@ -9,7 +9,8 @@ import (
 	"harness/journal"
 )
 
-// A change asked for in a trace carries the trace's ids and its actor into the journal (EV-01), and the log names request and session.
+// A change asked for in a trace carries the trace's ids and its actor into the journal (EV-01), and the log names
+// request and session.
 func TestATraceReachesTheJournalAndTheLog(t *testing.T) {
 	t.Parallel()
 	const traceID, spanID, requestID = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", "request-of-ours"
@@ -17,7 +18,8 @@ func TestATraceReachesTheJournalAndTheLog(t *testing.T) {
 	server := s.start()
 	session := server.createSession(nil)
 	body := `{"messageId":"m","turnId":"ci","role":"system","type":"note","content":"traced","status":"complete"}`
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/api/sessions/"+session+"/transcript/upsert", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/api/sessions/"+session+
+		"/transcript/upsert", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,8 @@ func TestATraceReachesTheJournalAndTheLog(t *testing.T) {
 		t.Errorf("the answer does not carry the request id: %s", answer)
 	}
 	server.stop()
-	records, err := journal.New(dbtest.Connect(t, s.store()), journal.Options{}).Read(t.Context(), journal.Query{Session: session, Limit: 1000})
+	records, err := journal.New(dbtest.Connect(t, s.store()), journal.Options{}).Read(t.Context(),
+		journal.Query{Session: session, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,11 @@ func newTrust() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust [PATH]",
 		Short: "Consent to a .env or an extension that runs in a process, as it is now, or to a data directory",
-		Long: "Consent to PATH, a .env, a config file it names, or the folder of an extension that runs in a process of its own, as it is now;\n" +
+		Long: "Consent to PATH, a .env, a config file it names, or the folder of an extension that runs in a process of " +
+			"its own, as it is now;\n" +
 			"to a folder of extensions that agents could write; or to a data directory (.data) that this user's harness did not make here.\n" +
-			"Without PATH: to all of these that are found from the working directory. An edit takes the consent away, but for a data directory's.\n" +
+			"Without PATH: to all of these that are found from the working directory. An edit takes the consent away, but " +
+			"for a data directory's.\n" +
 			"Nothing is run.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -145,7 +147,8 @@ const (
 	dataDirName = ".data"
 )
 
-// foundHere are the files of settings and the extensions a server started here finds. What cannot be loaded is only told.
+// foundHere are the files of settings and the extensions a server started here finds. What cannot be loaded is only
+// told.
 func foundHere(ctx context.Context, stderr io.Writer) (hashes map[string]string, dataDir string, err error) {
 	workspace, err := os.Getwd()
 	if err != nil {
@@ -193,9 +196,10 @@ func hashFile(path string, hashes map[string]string) error {
 	return err
 }
 
-// processExtensions are the extensions that run in a process, by folder with their hash. None of them is started; those that run in the
-// sandbox are loaded into it to find out that they do. only is the one folder to look at, "" for all.
-func processExtensions(ctx context.Context, roots []extensions.Root, only string) (hashes map[string]string, problems []error, err error) {
+// processExtensions are the extensions that run in a process, by folder with their hash. None of them is started; those
+// that run in the sandbox are loaded into it to find out that they do. only is the one folder to look at, "" for all.
+func processExtensions(ctx context.Context, roots []extensions.Root, only string) (hashes map[string]string,
+	problems []error, err error) {
 	hashes = map[string]string{}
 	var mu sync.Mutex
 	note := func(folder string, further []string) error {
@@ -211,7 +215,8 @@ func processExtensions(ctx context.Context, roots []extensions.Root, only string
 	}
 	err = temporaryHosts(ctx, nil, func(hosts []extensions.Host) (err error) {
 		registry := extensions.New(extensions.Options{
-			Roots: roots, Only: only, Hosts: hosts, Trust: extensions.TrustWarn, Consent: note, Runtimes: runtimeNames(), Logger: zerolog.Nop(),
+			Roots: roots, Only: only, Hosts: hosts, Trust: extensions.TrustWarn, Consent: note, Runtimes: runtimeNames(),
+			Logger: zerolog.Nop(),
 		})
 		defer func() { err = errors.Join(err, registry.Close(context.WithoutCancel(ctx))) }()
 		result := registry.Reload(ctx, "trust")

@@ -70,7 +70,8 @@ func TestAMessageIsAnsweredOnTheStreamAndStored(t *testing.T) {
 }
 
 // approve sends a message that needs an approval and decides it.
-func approve(t *testing.T, server *instance, message, decision string) (session string, events *follower, turnStatus string) {
+func approve(t *testing.T, server *instance, message, decision string) (session string, events *follower,
+	turnStatus string) {
 	t.Helper()
 	session = server.createSession(object{"approvalPolicy": "untrusted"})
 	events = server.follow("threadId=" + session)
@@ -78,7 +79,8 @@ func approve(t *testing.T, server *instance, message, decision string) (session 
 	asked := events.waitType("approval")
 	id := text(asked.payload(), "approvalId")
 	listed := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any)
-	if len(listed) != 1 || text(listed[0], "approvalId") != id || text(listed[0], "summary") != text(asked.payload(), "summary") {
+	if len(listed) != 1 || text(listed[0], "approvalId") != id ||
+		text(listed[0], "summary") != text(asked.payload(), "summary") {
 		t.Fatalf("listed approvals %v, announced %s", listed, asked.raw)
 	}
 	server.want(http.StatusOK, http.MethodPost, "/api/approvals/"+id+"/decision", object{"decision": decision})
@@ -87,7 +89,8 @@ func approve(t *testing.T, server *instance, message, decision string) (session 
 		t.Fatalf("resolved as %v", resolved)
 	}
 	turnStatus = events.waitTurn(turn)
-	if rest := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any); len(rest) != 0 {
+	if rest := server.want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any); len(
+		rest) != 0 {
 		t.Fatalf("still pending: %v", rest)
 	}
 	return session, events, turnStatus
@@ -132,7 +135,8 @@ func TestADynamicToolIsCalled(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start()
 		session := server.createSession(object{"dynamicTools": []object{{
-			"name": "lookup_ticket", "description": "Look up a ticket", "inputSchema": object{"type": "object", "properties": object{"id": object{"type": "string"}}},
+			"name": "lookup_ticket", "description": "Look up a ticket",
+			"inputSchema": object{"type": "object", "properties": object{"id": object{"type": "string"}}},
 		}}})
 		events := server.follow("threadId=" + session)
 		turn := server.send(session, `MOCK_CALL[lookup_ticket|{"id":"T-1"}]END`)
@@ -142,13 +146,15 @@ func TestADynamicToolIsCalled(t *testing.T) {
 		}
 		id := text(asked, "requestId")
 		server.want(http.StatusOK, http.MethodPost, "/api/tool-calls/"+id+"/response", object{"text": "ticket is green"})
-		if resolved := events.waitType("tool_call_resolved").payload(); resolved["requestId"] != id || resolved["success"] != true {
+		if resolved := events.waitType("tool_call_resolved").payload(); resolved["requestId"] != id ||
+			resolved["success"] != true {
 			t.Fatalf("resolved %v", resolved)
 		}
 		if status := events.waitTurn(turn); status != "completed" {
 			t.Fatalf("the turn ended %s", status)
 		}
-		if answer := entry(t, server.transcript(session), "agentMessage"); !strings.Contains(text(answer, "content"), "ticket is green") {
+		if answer := entry(t, server.transcript(session), "agentMessage"); !strings.Contains(text(answer, "content"),
+			"ticket is green") {
 			t.Errorf("the model did not get the result: %v", answer)
 		}
 	})
@@ -167,7 +173,8 @@ func TestTheUserIsAsked(t *testing.T) {
 			asked := events.waitType("tool_user_input_requested").payload()
 			question := asked["questions"].([]any)[0]
 			answers := object{text(question, "id"): object{"answers": []string{"A"}}}
-			server.want(http.StatusOK, http.MethodPost, "/api/tool-input/"+text(asked, "requestId")+"/decision", object{"decision": "accept", "answers": answers})
+			server.want(http.StatusOK, http.MethodPost, "/api/tool-input/"+text(asked, "requestId")+"/decision",
+				object{"decision": "accept", "answers": answers})
 			if resolved := events.waitType("tool_user_input_resolved").payload(); resolved["status"] != "resolved" {
 				t.Fatalf("resolved %v", resolved)
 			}

@@ -27,7 +27,8 @@ const (
 	madeFile        = "made-roots.json"
 )
 
-// notedRoots are the roots in a note by configured place, absolute. An unreadable note is an error: without it nothing could be refused.
+// notedRoots are the roots in a note by configured place, absolute. An unreadable note is an error: without it nothing
+// could be refused.
 func notedRoots(dataDir, file string) (map[string]bool, error) {
 	noted := map[string]bool{}
 	content, err := os.ReadFile(filepath.Join(dataDir, file))
@@ -61,8 +62,8 @@ func noteRoots(dataDir, file string, noted map[string]bool) error {
 	return nil
 }
 
-// protectedRoots are the places of extension roots that runtimes cannot change, those that do not exist yet for a runtime that is started
-// anew when they do. It notes which cannot be protected now.
+// protectedRoots are the places of extension roots that runtimes cannot change, those that do not exist yet for a
+// runtime that is started anew when they do. It notes which cannot be protected now.
 func (s *Server) protectedRoots() (places []string, err error) {
 	noted, err := notedRoots(s.dir.path, unprotectedFile)
 	if err != nil {
@@ -135,7 +136,8 @@ func (s *Server) removeMadeRoots() error {
 	}
 	for path := range made {
 		if err := syscall.Rmdir(path); err != nil && !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrNotExist) {
-			s.log.Warn().Err(err).Str("path", path).Msg("the empty folder of extensions that was made for this run could not be removed")
+			s.log.Warn().Err(err).Str("path", path).
+				Msg("the empty folder of extensions that was made for this run could not be removed")
 		}
 	}
 	return os.Remove(filepath.Join(s.dir.path, madeFile))

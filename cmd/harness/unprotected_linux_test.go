@@ -44,8 +44,10 @@ func TestAMissingFolderOfExtensionsIsProtected(t *testing.T) {
 	}
 	s.start().kill()
 	server = s.start()
-	session := server.createSession(object{"filesystemSandbox": "workspace-write", "approvalPolicy": "never", "cwd": s.workspace})
-	for _, command := range []string{"mkdir -p agents/evil && echo done", "rmdir agents && echo done", "mv agents other && echo done"} {
+	session := server.createSession(object{"filesystemSandbox": "workspace-write", "approvalPolicy": "never",
+		"cwd": s.workspace})
+	for _, command := range []string{"mkdir -p agents/evil && echo done", "rmdir agents && echo done",
+		"mv agents other && echo done"} {
 		if said := s.says(server, session, command); strings.Contains(said, "done") {
 			t.Errorf("an agent did %s: %s", command, said)
 		}
@@ -74,7 +76,8 @@ func TestWhatAnAgentPutsInAMissingPlaceIsNotUsed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withEnv("AGENT_EXTENSION_CONFIGURED_ROOTS=deep/agents"))
 	server := s.start()
-	session := server.createSession(object{"filesystemSandbox": "workspace-write", "approvalPolicy": "never", "cwd": s.workspace})
+	session := server.createSession(object{"filesystemSandbox": "workspace-write", "approvalPolicy": "never",
+		"cwd": s.workspace})
 	says := func(command string) string { return s.says(server, session, command) }
 	loaded := func() int {
 		t.Helper()
@@ -82,13 +85,16 @@ func TestWhatAnAgentPutsInAMissingPlaceIsNotUsed(t *testing.T) {
 	}
 	root := filepath.Join(s.workspace, "deep", "agents")
 	code := "export const registerAgentEvents = (r) => r.on(\"e\", () => 1);"
-	if said := says("mkdir -p deep/agents/evil && echo '" + code + "' | tee deep/agents/evil/events.js && echo HARNESS_ALLOWED_HOSTS=canary.example > .env"); !strings.Contains(said, "register") {
+	if said := says("mkdir -p deep/agents/evil && echo '" + code +
+		"' | tee deep/agents/evil/events.js && echo HARNESS_ALLOWED_HOSTS=canary.example > .env"); !strings.Contains(said,
+		"register") {
 		t.Fatalf("the agent wrote nothing: %s", said)
 	}
 	refused := func(when string) {
 		t.Helper()
 		answer := server.want(http.StatusBadRequest, http.MethodPost, "/api/agents/extensions/reload", nil)
-		if problem := fmt.Sprint(answer["errors"]); !strings.Contains(problem, "trust_denied") || !strings.Contains(problem, "harness trust "+root) {
+		if problem := fmt.Sprint(answer["errors"]); !strings.Contains(problem, "trust_denied") ||
+			!strings.Contains(problem, "harness trust "+root) {
 			t.Errorf("%s: %v", when, answer)
 		}
 		if loaded() != 0 {
@@ -104,7 +110,8 @@ func TestWhatAnAgentPutsInAMissingPlaceIsNotUsed(t *testing.T) {
 	server = s.start()
 	server.waitRuntime()
 	refused("a restart")
-	if code, out := s.command("extensions", "list", "--url", server.url); code != 0 || !strings.Contains(out, "not trusted  evil: trust_denied") {
+	if code, out := s.command("extensions", "list", "--url", server.url); code != 0 ||
+		!strings.Contains(out, "not trusted  evil: trust_denied") {
 		t.Errorf("list: %d %s", code, out)
 	}
 	s.requireHash(root, s.trust("--dry-run")+" harness trust "+root)
@@ -121,8 +128,10 @@ func TestWhatAnAgentPutsInAMissingPlaceIsNotUsed(t *testing.T) {
 	s.trust()
 	server.stop() // and its runtimes
 	server = s.start()
-	session = server.createSession(object{"filesystemSandbox": "workspace-write", "approvalPolicy": "never", "cwd": s.workspace})
-	if said := says("echo '" + code + "' > deep/agents/evil/events.js && echo written"); strings.Contains(said, "written") {
+	session = server.createSession(object{"filesystemSandbox": "workspace-write", "approvalPolicy": "never",
+		"cwd": s.workspace})
+	if said := says("echo '" + code + "' > deep/agents/evil/events.js && echo written"); strings.Contains(said,
+		"written") {
 		t.Errorf("it is not protected: %s", said)
 	}
 	s.write(0o600, "deep/agents/evil/events.js", code+"\n// edited")

@@ -52,7 +52,8 @@ func TestManyUpsertsReachEveryReader(t *testing.T) {
 			middle := requests*entries/2 - entries/2
 			late := server.follower(session, fmt.Sprintf("&after=%d", seen[middle].Pos))
 			late.wait("the last upsert", ends)
-			if got := updates(late.all()); len(got) != len(seen)-middle-1 || got[0].raw != seen[middle+1].raw || got[len(got)-1].raw != seen[len(seen)-1].raw {
+			if got := updates(late.all()); len(got) != len(seen)-middle-1 || got[0].raw != seen[middle+1].raw ||
+				got[len(got)-1].raw != seen[len(seen)-1].raw {
 				t.Errorf("%d frames after the one at %d of %d", len(got), middle, len(seen))
 			}
 			if stored := server.transcript(session); len(stored) != requests*(entries-1)+1 {
@@ -74,7 +75,8 @@ func (i *instance) follower(session, query string) *follower {
 func messageName(request, i int) string { return fmt.Sprintf("r%d-%d", request, i) }
 
 func manyEntry(request, i int) object {
-	return object{"messageId": messageName(request, i), "turnId": "ci", "role": "system", "type": "ci.log", "content": fmt.Sprint(i), "status": "complete"}
+	return object{"messageId": messageName(request, i), "turnId": "ci", "role": "system", "type": "ci.log",
+		"content": fmt.Sprint(i), "status": "complete"}
 }
 
 func updates(frames []frame) []frame {

@@ -130,7 +130,8 @@ func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 	}
 }
 
-// upsertsOf are the entries of the n-th request: one of an even number, some of an odd one, of every 50th more than a transaction takes.
+// upsertsOf are the entries of the n-th request: one of an even number, some of an odd one, of every 50th more than a
+// transaction takes.
 func upsertsOf(n int, content string) (ids []string, entries []object) {
 	count := 1
 	if n%2 == 1 {
@@ -141,12 +142,14 @@ func upsertsOf(n int, content string) (ids []string, entries []object) {
 	}
 	for i := range count {
 		ids = append(ids, fmt.Sprintf("m%d-%d", n, i))
-		entries = append(entries, object{"messageId": ids[i], "turnId": "ci", "role": "assistant", "type": "agentMessage", "content": content, "status": "complete"})
+		entries = append(entries, object{"messageId": ids[i], "turnId": "ci", "role": "assistant", "type": "agentMessage",
+			"content": content, "status": "complete"})
 	}
 	return ids, entries
 }
 
-// foldJournal reads the whole journal of a stopped site, checks that it is gap-free, and folds the upserts of a session.
+// foldJournal reads the whole journal of a stopped site, checks that it is gap-free, and folds the upserts of a
+// session.
 func (s *site) foldJournal(session string) map[string]string {
 	s.t.Helper()
 	db := dbtest.Connect(s.t, s.store())
@@ -165,7 +168,8 @@ func (s *site) foldJournal(session string) map[string]string {
 		for _, r := range records {
 			seqs[r.SessionID]++
 			if r.Pos != after+1 || r.Seq != seqs[r.SessionID] {
-				s.t.Fatalf("after pos %d comes pos %d; session %q has seq %d, want %d", after, r.Pos, r.SessionID, r.Seq, seqs[r.SessionID])
+				s.t.Fatalf("after pos %d comes pos %d; session %q has seq %d, want %d", after, r.Pos, r.SessionID, r.Seq,
+					seqs[r.SessionID])
 			}
 			after = r.Pos
 			if r.Type == "transcript_updated" && r.SessionID == session {

@@ -24,7 +24,8 @@ func newVersion() *cobra.Command {
 }
 
 func versionLine() string {
-	return fmt.Sprintf("harness %s (%s, %s/%s, commit %s)", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit())
+	return fmt.Sprintf("harness %s (%s, %s/%s, commit %s)", version, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH, commit())
 }
 
 func commit() string {

@@ -38,8 +38,8 @@ func (i *instance) get(path, version string) (status int, tag string, body objec
 	return response.StatusCode, response.Header.Get("ETag"), body
 }
 
-// A long transcript is read window by window and shows each entry of the whole once; who has a version is told so, until something changes;
-// clients that ask for nothing are answered as ever.
+// A long transcript is read window by window and shows each entry of the whole once; who has a version is told so,
+// until something changes; clients that ask for nothing are answered as ever.
 func TestLongTranscriptsAreReadInWindows(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		server := s.start()
@@ -51,8 +51,9 @@ func TestLongTranscriptsAreReadInWindows(t *testing.T) {
 			t.Fatalf("the turn ended %s", status)
 		}
 		note := func(id, content string) {
-			server.want(http.StatusOK, http.MethodPost, path+"/transcript/upsert", object{"messageId": id, "turnId": "ci", "role": "system", "type": "ci.note",
-				"content": content, "status": "complete"})
+			server.want(http.StatusOK, http.MethodPost, path+"/transcript/upsert",
+				object{"messageId": id, "turnId": "ci", "role": "system", "type": "ci.note",
+					"content": content, "status": "complete"})
 		}
 		for n := range 25 {
 			note(fmt.Sprint("note-", n), "one")
@@ -101,7 +102,8 @@ func TestLongTranscriptsAreReadInWindows(t *testing.T) {
 		}
 
 		window := path + "?limit=5&after=note-2"
-		// A runtime that started tells anew what it knows of each session, which makes another version: of this one, how it begins.
+		// A runtime that started tells anew what it knows of each session, which makes another version: of this one, how it
+		// begins.
 		var status int
 		var tag string
 		var answer object
@@ -110,17 +112,20 @@ func TestLongTranscriptsAreReadInWindows(t *testing.T) {
 				t.Fatalf("the runtime has not told what it knows of the session: %d %v", status, answer["thread"])
 			}
 		}
-		if status != http.StatusOK || tag == "" || text(answer, "window", "after") != "note-7" || text(answer, "window", "before") != "note-3" {
+		if status != http.StatusOK || tag == "" || text(answer, "window", "after") != "note-7" ||
+			text(answer, "window", "before") != "note-3" {
 			t.Fatalf("%s answered %d %q %v", window, status, tag, answer["window"])
 		}
-		if status, again, body := server.get(window, `"other", `+tag); status != http.StatusNotModified || again != tag || body != nil {
+		if status, again, body := server.get(window, `"other", `+tag); status != http.StatusNotModified || again != tag ||
+			body != nil {
 			t.Errorf("the same version is answered %d %q %v", status, again, body)
 		}
 		note("note-5", "two")
 		if status, again, _ := server.get(window, tag); status != http.StatusOK || again == tag {
 			t.Errorf("a changed entry is answered %d with version %s after %s", status, again, tag)
 		}
-		// The whole includes the runtime's own history: it has a version once the runtime had time to write down what it told.
+		// The whole includes the runtime's own history: it has a version once the runtime had time to write down what it
+		// told.
 		settled := time.Now().Add(patience)
 		for tag = ""; tag == "" && time.Now().Before(settled); {
 			_, tag, _ = server.get(path, "")
@@ -128,8 +133,10 @@ func TestLongTranscriptsAreReadInWindows(t *testing.T) {
 		if status, _, _ := server.get(path, tag); status != http.StatusNotModified {
 			t.Errorf("the whole with version %q is answered %d", tag, status)
 		}
-		for _, bad := range []string{"limit=0", "limit=1001", "limit=x", "limit=1&limit=2", "before=", "before=nothing", "after=nothing", "before=note-1&after=note-1"} {
-			if status, _, answer := server.get(path+"?"+bad, ""); status != http.StatusBadRequest || answer["code"] != "invalid_request" {
+		for _, bad := range []string{"limit=0", "limit=1001", "limit=x", "limit=1&limit=2", "before=", "before=nothing",
+			"after=nothing", "before=note-1&after=note-1"} {
+			if status, _, answer := server.get(path+"?"+bad, ""); status != http.StatusBadRequest ||
+				answer["code"] != "invalid_request" {
 				t.Errorf("?%s answered %d %v", bad, status, answer)
 			}
 		}

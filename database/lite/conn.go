@@ -1,5 +1,6 @@
-// Package lite is a connection to SQLite for the one who writes: one goroutine at a time uses it. SQLite then takes no lock for each call, and
-// parameters are handed over as they are, without the driver of database/sql in between, which allocates each of them.
+// Package lite is a connection to SQLite for the one who writes: one goroutine at a time uses it. SQLite then takes no
+// lock for each call, and parameters are handed over as they are, without the driver of database/sql in between, which
+// allocates each of them.
 //
 // Queries go through database/sql (Connector), because that is where rows come from.
 package lite
@@ -152,7 +153,8 @@ func word(at uintptr) uintptr { return *(*uintptr)(address(at)) }
 // memory is what stands at an address. It is not Go's, and gone when SQLite or free says so.
 func memory(at uintptr, size int) []byte { return unsafe.Slice((*byte)(address(at)), size) }
 
-// address is an address outside of Go's heap as a pointer. Inlined, the compiler takes the number for a pointer where it expects none.
+// address is an address outside of Go's heap as a pointer. Inlined, the compiler takes the number for a pointer where
+// it expects none.
 //
 //go:noinline
 func address(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }

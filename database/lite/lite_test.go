@@ -40,8 +40,9 @@ func TestValuesAreThoseOfTheOtherDriver(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = theirs.Close() })
 	type kind string
-	values := []any{nil, int64(math.MinInt64), 7, true, false, 1.5, "", "\x00", "a\x00b", strings.Repeat("é", 1<<20), []byte{0, 255}, kind("named"),
-		sql.NullString{}, sql.NullString{String: "given", Valid: true}, sql.NullInt64{}, sql.NullInt64{Int64: -1, Valid: true}}
+	values := []any{nil, int64(math.MinInt64), 7, true, false, 1.5, "", "\x00", "a\x00b", strings.Repeat("é", 1<<20),
+		[]byte{0, 255}, kind("named"), sql.NullString{}, sql.NullString{String: "given", Valid: true}, sql.NullInt64{},
+		sql.NullInt64{Int64: -1, Valid: true}}
 	if _, err := ours.Exec(`create table v (id integer primary key, ours, theirs)`, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,8 @@ func TestValuesAreThoseOfTheOtherDriver(t *testing.T) {
 		}
 	}
 	for _, reader := range []*sql.DB{pool, theirs} {
-		rows, err := reader.QueryContext(t.Context(), `select id, ours, theirs, typeof(ours) = typeof(theirs) from v order by id`)
+		rows, err := reader.QueryContext(t.Context(),
+			`select id, ours, theirs, typeof(ours) = typeof(theirs) from v order by id`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +118,8 @@ func TestRowsStayOpen(t *testing.T) {
 	}
 }
 
-// Errors have the words and the codes they have from the driver of database/sql, and leave the statement ready for the next run.
+// Errors have the words and the codes they have from the driver of database/sql, and leave the statement ready for the
+// next run.
 func TestErrorsAreThoseOfTheOtherDriver(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lite.db")
@@ -126,7 +129,8 @@ func TestErrorsAreThoseOfTheOtherDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = theirs.Close() })
-	if _, err := ours.Exec(`create table t (id integer primary key, v text not null check (v <> 'bad'))`, nil); err != nil {
+	if _, err := ours.Exec(`create table t (id integer primary key, v text not null check (v <> 'bad'))`,
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	const insert = `insert into t (id, v) values ($1, $2)`
@@ -134,19 +138,22 @@ func TestErrorsAreThoseOfTheOtherDriver(t *testing.T) {
 		text string
 		args []any
 	}{
-		{insert, []any{1, nil}}, {insert, []any{1, "bad"}}, {insert, []any{"no number", "v"}}, {`no statement`, nil}, {`select missing from t`, nil},
+		{insert, []any{1, nil}}, {insert, []any{1, "bad"}}, {insert, []any{"no number", "v"}}, {`no statement`, nil},
+		{`select missing from t`, nil},
 	} {
 		_, err := ours.Exec(c.text, c.args)
 		_, want := theirs.ExecContext(t.Context(), c.text, c.args...)
 		var code, wanted interface{ Code() int }
-		if !errors.As(err, &code) || !errors.As(want, &wanted) || code.Code() != wanted.Code() || err.Error() != want.Error() {
+		if !errors.As(err, &code) || !errors.As(want, &wanted) || code.Code() != wanted.Code() ||
+			err.Error() != want.Error() {
 			t.Errorf("%s: %v, want %v", c.text, err, want)
 		}
 	}
 	for _, c := range []struct {
 		text string
 		args []any
-	}{{insert, []any{1}}, {insert, []any{1, "v", 2}}, {insert, []any{1, struct{}{}}}, {`select 1; select 2`, nil}, {`select :name`, []any{1}}} {
+	}{{insert, []any{1}}, {insert, []any{1, "v", 2}}, {insert, []any{1, struct{}{}}}, {`select 1; select 2`, nil},
+		{`select :name`, []any{1}}} {
 		if _, err := ours.Exec(c.text, c.args); err == nil || errors.As(err, new(*sqlite.Error)) {
 			t.Errorf("%s with %d arguments: %v", c.text, len(c.args), err)
 		}

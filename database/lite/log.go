@@ -11,12 +11,14 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// SQLite writes its log (WAL) frame by frame, and of each the header and the page by themselves: a transaction of some upserts is a hundred
-// system calls. Here the frames are held as they come, and written together with the one that completes the transaction, before SQLite hears
-// that this one is written, and so before anybody can see the transaction.
+// SQLite writes its log (WAL) frame by frame, and of each the header and the page by themselves: a transaction of some
+// upserts is a hundred system calls. Here the frames are held as they come, and written together with the one that
+// completes the transaction, before SQLite hears that this one is written, and so before anybody can see the
+// transaction.
 //
-// What is written is the same, and in the same order. Whatever else is done with the file comes after what is held. What is held when a
-// transaction has ended is of one that was given up, and is forgotten: from then on others may write to its place.
+// What is written is the same, and in the same order. Whatever else is done with the file comes after what is held.
+// What is held when a transaction has ended is of one that was given up, and is forgotten: from then on others may
+// write to its place.
 
 // logFile is what stands in place of SQLite's own methods for the file of its log, outside of Go's heap.
 type logFile struct {
@@ -33,7 +35,8 @@ type logFile struct {
 
 const (
 	frameHeader = 24
-	// heldBytes is how much is held at most, writeBytes how much is written at once: SQLite's own method takes less than 128 KiB.
+	// heldBytes is how much is held at most, writeBytes how much is written at once: SQLite's own method takes less than
+	// 128 KiB.
 	heldBytes  = 256 << 10
 	writeBytes = 64 << 10
 )
@@ -53,7 +56,8 @@ func (c *Conn) holdLog() error {
 		return err
 	}
 	defer c.free(&out)
-	if code := sqlite3.Xsqlite3_file_control(c.tls, c.db, 0, sqlite3.SQLITE_FCNTL_JOURNAL_POINTER, out.at); code != sqlite3.SQLITE_OK {
+	if code := sqlite3.Xsqlite3_file_control(c.tls, c.db, 0, sqlite3.SQLITE_FCNTL_JOURNAL_POINTER,
+		out.at); code != sqlite3.SQLITE_OK {
 		return c.failure(code)
 	}
 	file := methodsOf(word(out.at))
@@ -158,7 +162,8 @@ func (l *logFile) flush(tls *libc.TLS, file uintptr) int32 {
 }
 
 func (l *logFile) write(tls *libc.TLS, file, from uintptr, size int32, at int64) int32 {
-	return call[func(*libc.TLS, uintptr, uintptr, int32, int64) int32](methodsAt(l.inner).FxWrite)(tls, file, from, size, at)
+	return call[func(*libc.TLS, uintptr, uintptr, int32, int64) int32](methodsAt(l.inner).FxWrite)(tls, file,
+		from, size, at)
 }
 
 // flushed writes what is held and returns SQLite's own methods; after an error there is no further call.

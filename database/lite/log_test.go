@@ -37,14 +37,17 @@ func contents(t *testing.T, path, copies string) string {
 	}()
 	var sound, all string
 	if err := errors.Join(db.QueryRowContext(t.Context(), `pragma integrity_check`).Scan(&sound),
-		db.QueryRowContext(t.Context(), `select coalesce(group_concat(id || '=' || length(v), ' '), '') from (select id, v from t order by id)`).Scan(&all)); err != nil || sound != "ok" {
+		db.QueryRowContext(t.Context(),
+			`select coalesce(group_concat(id || '=' || length(v), ' '), '') from (select id, v from t order by id)`).Scan(
+			&all)); err != nil || sound != "ok" {
 		t.Fatalf("%s, %v", sound, err)
 	}
 	return all
 }
 
-// Once a transaction is committed all of it is in the files, and nothing of one that is not, whatever was done before: transactions longer than
-// the cache, which are written in part and written again, given up as a whole or in part, a log that begins anew.
+// Once a transaction is committed all of it is in the files, and nothing of one that is not, whatever was done before:
+// transactions longer than the cache, which are written in part and written again, given up as a whole or in part, a
+// log that begins anew.
 func TestWhatIsCommittedIsInTheFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lite.db")
@@ -86,7 +89,8 @@ func TestWhatIsCommittedIsInTheFiles(t *testing.T) {
 				}
 				// Read what was written before the transaction was.
 				var count int
-				if err := pool.QueryRowContext(t.Context(), `select count(*) from t where length(v) >= 0`).Scan(&count); err != nil {
+				if err := pool.QueryRowContext(t.Context(), `select count(*) from t where length(v) >= 0`).
+					Scan(&count); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -104,14 +108,18 @@ func TestWhatIsCommittedIsInTheFiles(t *testing.T) {
 				t.Fatalf("round %d: %q is left of a transaction that was given up, want %q", round, got, before)
 			}
 			// Another connection writes where the transaction would have stood.
-			if _, err := other.ExecContext(t.Context(), `insert into t (id, v) values ($1, 'other') on conflict (id) do update set v = excluded.v`, 1000+round); err != nil {
+			if _, err := other.ExecContext(t.Context(),
+				`insert into t (id, v) values ($1, 'other') on conflict (id) do update set v = excluded.v`,
+				1000+round); err != nil {
 				t.Fatal(err)
 			}
 			continue
 		}
 		do(`commit`)
 		var want string
-		if err := pool.QueryRowContext(t.Context(), `select coalesce(group_concat(id || '=' || length(v), ' '), '') from (select id, v from t order by id)`).Scan(&want); err != nil {
+		if err := pool.QueryRowContext(t.Context(),
+			`select coalesce(group_concat(id || '=' || length(v), ' '), '') from (select id, v from t order by id)`).Scan(
+			&want); err != nil {
 			t.Fatal(err)
 		}
 		if got := contents(t, path, copies); got != want {
@@ -119,7 +127,8 @@ func TestWhatIsCommittedIsInTheFiles(t *testing.T) {
 		}
 		if random.IntN(8) == 0 {
 			for _, on := range []*sql.DB{other, pool}[random.IntN(2):] {
-				if _, err := on.ExecContext(t.Context(), `pragma wal_checkpoint(`+[]string{"passive", "restart", "truncate"}[random.IntN(3)]+`)`); err != nil {
+				if _, err := on.ExecContext(t.Context(), `pragma wal_checkpoint(`+
+					[]string{"passive", "restart", "truncate"}[random.IntN(3)]+`)`); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -9,8 +9,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Connector gives database/sql the connection, which stays open when database/sql closes it. It runs statements and queries without preparing
-// them: the connection does that by itself. Nothing watches the context of a query.
+// Connector gives database/sql the connection, which stays open when database/sql closes it. It runs statements and
+// queries without preparing them: the connection does that by itself. Nothing watches the context of a query.
 func (c *Conn) Connector() driver.Connector { return connector{c} }
 
 type connector struct{ conn *Conn }

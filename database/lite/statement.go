@@ -21,7 +21,8 @@ type statement struct {
 	kept    bool
 }
 
-// prepare finds the statement of a text, or makes it. One whose rows are open has another one made in its place, which is not kept.
+// prepare finds the statement of a text, or makes it. One whose rows are open has another one made in its place, which
+// is not kept.
 func (c *Conn) prepare(text string) (*statement, error) {
 	found := c.statements[text]
 	if found != nil && !found.open {
@@ -47,7 +48,8 @@ func (c *Conn) compile(text string) (*statement, error) {
 	}
 	defer c.free(&out)
 	rest := out.at + uintptr(wordSize)
-	if code := sqlite3.Xsqlite3_prepare_v3(c.tls, c.db, source, int32(len(text)), sqlite3.SQLITE_PREPARE_PERSISTENT, out.at, rest); code != sqlite3.SQLITE_OK {
+	if code := sqlite3.Xsqlite3_prepare_v3(c.tls, c.db, source, int32(len(text)), sqlite3.SQLITE_PREPARE_PERSISTENT,
+		out.at, rest); code != sqlite3.SQLITE_OK {
 		return nil, c.failure(code)
 	}
 	s := &statement{at: word(out.at)}

@@ -41,7 +41,8 @@ type Approvals interface {
 	Decide(ctx context.Context, decision Decision) error
 }
 
-// Decision is what an extension decided about an approval. Message is its reason, "" for none; Actor names the extension.
+// Decision is what an extension decided about an approval. Message is its reason, "" for none; Actor names the
+// extension.
 type Decision struct{ ApprovalID, Decision, Scope, Message, Actor string }
 
 // Approval is what a request is about.
@@ -125,15 +126,16 @@ func (o outcome) details() json.RawMessage {
 type prepared func(ctx context.Context) outcome
 
 // Execute runs one request and tells its outcome. The same idempotency key acts once: asked again with the same
-// request, it answers as the first time; with another one, conflict. A request without a key has one made from what it says when it belongs
-// to an event or job with an id (CorrelationID), so that an event told twice acts once.
+// request, it answers as the first time; with another one, conflict. A request without a key has one made from what it
+// says when it belongs to an event or job with an id (CorrelationID), so that an event told twice acts once.
 func (e *Executor) Execute(ctx context.Context, call extensions.ActionCall) sdk.EmitResult {
 	result := sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType,
 		RequestID: call.Request.RequestID, IdempotencyKey: call.Request.IdempotencyKey}
 	done := e.execute(ctx, call, &result)
 	result.Status, result.Details = string(done.status), done.details()
 	if done.status == sdk.Failed {
-		e.opts.Logger.Warn().Str("module", call.ModuleName).Str("action", call.Request.ActionType).Str("session", call.Scope.SessionID).
+		e.opts.Logger.Warn().Str("module", call.ModuleName).Str("action", call.Request.ActionType).Str("session",
+			call.Scope.SessionID).
 			Str("code", done.code).Msg("an extension's action failed: " + done.message)
 	}
 	return result

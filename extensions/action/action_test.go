@@ -80,7 +80,8 @@ func (p *product) EnqueueJob(_ context.Context, in sdk.EnqueueInput) (sdk.Enqueu
 	case "full":
 		return sdk.EnqueueOutcome{}, errors.New("queue is full")
 	}
-	outcome := sdk.EnqueueOutcome{Status: sdk.Enqueued, Job: sdk.Job{ID: "j1", Type: in.Type, ProjectID: in.ProjectID, State: "queued"}}
+	outcome := sdk.EnqueueOutcome{Status: sdk.Enqueued, Job: sdk.Job{ID: "j1", Type: in.Type, ProjectID: in.ProjectID,
+		State: "queued"}}
 	if in.Type == "again" {
 		outcome.Status = sdk.AlreadyQueued
 		return outcome, nil
@@ -93,16 +94,20 @@ func executor(t *testing.T, db *database.DB, p *product) *action.Executor {
 	t.Helper()
 	j := journal.New(db, journal.Options{Logger: zerolog.Nop()})
 	lifecycletest.Run(t, j)
-	return action.New(action.Options{Journal: j, DB: db, Transcripts: p, Approvals: p, Turns: p, Jobs: p, Logger: zerolog.Nop()})
+	return action.New(action.Options{Journal: j, DB: db, Transcripts: p, Approvals: p, Turns: p, Jobs: p,
+		Logger: zerolog.Nop()})
 }
 
 func call(actionType, payload, key string) extensions.ActionCall {
-	return extensions.ActionCall{ModuleName: "m", Extension: "@t/m", Scope: extensions.Scope{ProjectID: "p1", SessionID: "s1", TurnID: "t1"},
-		Request: sdk.ActionRequest{Kind: "action_request", ActionType: actionType, Payload: json.RawMessage(payload), RequestID: "r", IdempotencyKey: key}}
+	return extensions.ActionCall{ModuleName: "m", Extension: "@t/m",
+		Scope: extensions.Scope{ProjectID: "p1", SessionID: "s1", TurnID: "t1"},
+		Request: sdk.ActionRequest{Kind: "action_request", ActionType: actionType, Payload: json.RawMessage(payload),
+			RequestID: "r", IdempotencyKey: key}}
 }
 
 func entry(session, turn, content string) string {
-	return `{"sessionId":"` + session + `","entry":{"messageId":"m1","turnId":"` + turn + `","role":"system","type":"note","content":"` + content + `","status":"complete","details":{"a":1}}}`
+	return `{"sessionId":"` + session + `","entry":{"messageId":"m1","turnId":"` + turn +
+		`","role":"system","type":"note","content":"` + content + `","status":"complete","details":{"a":1}}}`
 }
 
 // EX-23, EX-24, EX-27, EX-28: every action type, its validation, scope lock and outcomes.
@@ -118,15 +123,21 @@ func TestActions_EX23_EX24_EX27_EX28(t *testing.T) {
 			{"transcript.upsert", entry("s2", "t1", "hi"), "forbidden", "scope_mismatch", ""},
 			{"transcript.upsert", entry("s1", "t2", "hi"), "forbidden", "scope_mismatch", ""},
 			{"transcript.upsert", `{"sessionId":"s1"}`, "invalid", "invalid_payload", ""},
-			{"transcript.upsert", strings.Replace(entry("s1", "t1", "hi"), "system", "root", 1), "invalid", "invalid_payload", ""},
-			{"transcript.upsert", strings.Replace(entry("s1", "t1", "hi"), "complete", "done", 1), "invalid", "invalid_payload", ""},
+			{"transcript.upsert", strings.Replace(entry("s1", "t1", "hi"), "system", "root", 1), "invalid",
+				"invalid_payload", ""},
+			{"transcript.upsert", strings.Replace(entry("s1", "t1", "hi"), "complete", "done", 1), "invalid",
+				"invalid_payload", ""},
 			{"transcript.upsert", strings.Replace(entry("s1", "t1", "hi"), `"hi"`, `7`, 1), "invalid", "invalid_payload", ""},
-			{"transcript.upsert", strings.Replace(entry("s1", "t1", "hi"), `"m1"`, `"`+strings.Repeat("m", 1537)+`"`, 1), "invalid", "invalid_payload", ""},
+			{"transcript.upsert", strings.Replace(entry("s1", "t1", "hi"), `"m1"`, `"`+strings.Repeat("m", 1537)+`"`, 1),
+				"invalid", "invalid_payload", ""},
 			{"transcript.upsert", `[]`, "invalid", "invalid_payload", ""},
 
-			{"approval.decide", `{"approvalId":"a","decision":"accept"}`, "performed", "", "decide a accept turn extension:@t/m"},
-			{"approval.decide", `{"approvalId":"a","decision":"decline","scope":"session"}`, "performed", "", "decide a decline session extension:@t/m"},
-			{"approval.decide", `{"approvalId":"a","decision":"decline","message":"no"}`, "performed", "", "decide a decline turn no extension:@t/m"},
+			{"approval.decide", `{"approvalId":"a","decision":"accept"}`, "performed", "",
+				"decide a accept turn extension:@t/m"},
+			{"approval.decide", `{"approvalId":"a","decision":"decline","scope":"session"}`, "performed", "",
+				"decide a decline session extension:@t/m"},
+			{"approval.decide", `{"approvalId":"a","decision":"decline","message":"no"}`, "performed", "",
+				"decide a decline turn no extension:@t/m"},
 			{"approval.decide", `{"approvalId":"a","decision":"decline","message":7}`, "invalid", "invalid_payload", ""},
 			{"approval.decide", `{"approvalId":"settled","decision":"accept"}`, "already_resolved", "already_resolved", ""},
 			{"approval.decide", `{"approvalId":"unknown","decision":"accept"}`, "not_eligible", "not_found", ""},
@@ -141,7 +152,8 @@ func TestActions_EX23_EX24_EX27_EX28(t *testing.T) {
 			{"queue.enqueue", `{"type":"x","projectId":"p1","payload":{}}`, "performed", "", "enqueue x p1"},
 			{"queue.enqueue", `{"type":"again","projectId":"p1","payload":{}}`, "already_resolved", "already_queued", ""},
 			{"queue.enqueue", `{"type":"x","projectId":"p2","payload":{}}`, "forbidden", "scope_mismatch", ""},
-			{"queue.enqueue", `{"type":"x","projectId":"p1","sourceSessionId":"s9","payload":{}}`, "forbidden", "scope_mismatch", ""},
+			{"queue.enqueue", `{"type":"x","projectId":"p1","sourceSessionId":"s9","payload":{}}`, "forbidden",
+				"scope_mismatch", ""},
 			{"queue.enqueue", `{"type":"x","projectId":"p1","payload":[]}`, "invalid", "invalid_payload", ""},
 			{"queue.enqueue", `{"type":"unknown","projectId":"p1","payload":{}}`, "invalid", "invalid_payload", ""},
 			{"queue.enqueue", `{"type":"full","projectId":"p1","payload":{}}`, "failed", "execution_failed", ""},
@@ -154,8 +166,10 @@ func TestActions_EX23_EX24_EX27_EX28(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got.Status != c.status || details.Code != c.code || strings.Join(p.done, ",") != c.done || got.RequestID != "r" || got.ModuleName != "m" {
-				t.Errorf("%s %s:\n got %s %s %v\nwant %s %s %s", c.actionType, c.payload, got.Status, got.Details, p.done, c.status, c.code, c.done)
+			if got.Status != c.status || details.Code != c.code || strings.Join(p.done, ",") != c.done || got.RequestID != "r" ||
+				got.ModuleName != "m" {
+				t.Errorf("%s %s:\n got %s %s %v\nwant %s %s %s", c.actionType, c.payload, got.Status, got.Details, p.done, c.status,
+					c.code, c.done)
 			}
 		}
 		// Outside of a turn or session nothing is bound.
@@ -177,19 +191,22 @@ func TestActions_EX23_EX24_EX27_EX28(t *testing.T) {
 	})
 }
 
-// QU-17, QU-18: one key acts once, also for another process over the same store and whatever the order of the keys; another request
-// under it conflicts.
+// QU-17, QU-18: one key acts once, also for another process over the same store and whatever the order of the keys;
+// another request under it conflicts.
 func TestIdempotency(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		p := &product{}
 		e := executor(t, db, p)
 		first := e.Execute(t.Context(), call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"go"}`, "k1"))
-		again := e.Execute(t.Context(), call("turn.steer.create", `{ "input":"\u0067o", "turnId":"t1","sessionId":"s1"}`, "k1"))
-		if first.Status != "performed" || again.Status != "performed" || len(p.done) != 1 || !strings.Contains(string(again.Details), `"replayed":true`) {
+		again := e.Execute(t.Context(),
+			call("turn.steer.create", `{ "input":"\u0067o", "turnId":"t1","sessionId":"s1"}`, "k1"))
+		if first.Status != "performed" || again.Status != "performed" || len(p.done) != 1 ||
+			!strings.Contains(string(again.Details), `"replayed":true`) {
 			t.Errorf("%s, %s %s, %v", first.Status, again.Status, again.Details, p.done)
 		}
-		if got := e.Execute(t.Context(), call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"stop"}`, "k1")); got.Status != "conflict" ||
+		if got := e.Execute(t.Context(), call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"stop"}`,
+			"k1")); got.Status != "conflict" ||
 			!strings.Contains(string(got.Details), "idempotency_key_conflict") {
 			t.Errorf("another request: %s %s", got.Status, got.Details)
 		}
@@ -200,16 +217,20 @@ func TestIdempotency(t *testing.T) {
 		}
 		// A failure is not kept: the same key may try again.
 		p.fail = errors.New("runtime is down")
-		if got := e.Execute(t.Context(), call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"x"}`, "k2")); got.Status != "failed" {
+		if got := e.Execute(t.Context(), call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"x"}`,
+			"k2")); got.Status != "failed" {
 			t.Errorf("got %s", got.Status)
 		}
 		p.fail = nil
-		if got := e.Execute(t.Context(), call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"x"}`, "k2")); got.Status != "performed" {
+		if got := e.Execute(t.Context(), call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"x"}`,
+			"k2")); got.Status != "performed" {
 			t.Errorf("got %s", got.Status)
 		}
 		// Another process over the same store.
 		p2 := &product{}
-		if got := executor(t, db, p2).Execute(t.Context(), call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"go"}`, "k1")); got.Status != "performed" || len(p2.done) != 0 {
+		if got := executor(t, db, p2).Execute(t.Context(),
+			call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"go"}`, "k1")); got.Status != "performed" ||
+			len(p2.done) != 0 {
 			t.Errorf("after a restart: %s, %v", got.Status, p2.done)
 		}
 		// Without a key, one is made from the event's id and what the request says.
@@ -234,7 +255,8 @@ func TestOneOfManyActs(t *testing.T) {
 		var group sync.WaitGroup
 		for range 20 {
 			group.Go(func() {
-				if got := e.Execute(context.Background(), call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"go"}`, "k")); got.Status != "performed" {
+				if got := e.Execute(context.Background(), call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"go"}`,
+					"k")); got.Status != "performed" {
 					t.Errorf("%s %s", got.Status, got.Details)
 				}
 			})

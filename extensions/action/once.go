@@ -22,7 +22,8 @@ func signatureOf(call extensions.ActionCall) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return hash(call.Request.ActionType, call.Scope.ProjectID, call.Scope.SessionID, call.Scope.TurnID, string(payload)), nil
+	return hash(call.Request.ActionType, call.Scope.ProjectID, call.Scope.SessionID, call.Scope.TurnID, string(payload)),
+		nil
 }
 
 // hash is the SHA-256 of a list of texts; where one ends is part of it.
@@ -92,12 +93,14 @@ type claimed struct {
 }
 
 // claim stores the key, or reads what is stored under it.
-func (e *Executor) claim(ctx context.Context, key, signature, sessionID string) (previous claimed, found bool, err error) {
+func (e *Executor) claim(ctx context.Context, key, signature, sessionID string) (previous claimed, found bool,
+	err error) {
 	at := e.opts.Clock().UnixMilli()
 	_, err = e.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		previous, found = claimed{}, false
 		var raw string
-		switch err := tx.QueryRowContext(ctx, `select signature, result from extension_actions where key = $1`, key).Scan(&previous.signature, &raw); {
+		switch err := tx.QueryRowContext(ctx, `select signature, result from extension_actions where key = $1`, key).
+			Scan(&previous.signature, &raw); {
 		case errors.Is(err, sql.ErrNoRows):
 		case err != nil:
 			return nil, fmt.Errorf("read action %s: %w", key, err)
@@ -108,7 +111,8 @@ func (e *Executor) claim(ctx context.Context, key, signature, sessionID string) 
 			}
 			return nil, nil
 		}
-		_, err := tx.ExecContext(ctx, `insert into extension_actions (key, signature, result, session_id, created_at) values ($1, $2, '{"status":""}', $3, $4)`,
+		_, err := tx.ExecContext(ctx,
+			`insert into extension_actions (key, signature, result, session_id, created_at) values ($1, $2, '{"status":""}', $3, $4)`,
 			key, signature, database.EncodeText(sessionID), at)
 		if err != nil {
 			return nil, fmt.Errorf("store action %s: %w", key, err)

@@ -13,7 +13,8 @@ import (
 	"harness/transcript"
 )
 
-// prepare validates a request and holds it against its scope: an action may touch only the project, session and turn its event is about.
+// prepare validates a request and holds it against its scope: an action may touch only the project, session and turn
+// its event is about.
 func (e *Executor) prepare(ctx context.Context, call extensions.ActionCall) (prepared, *outcome) {
 	switch call.Request.ActionType {
 	case sdk.ActionTranscriptUpsert:
@@ -76,8 +77,9 @@ func (e *Executor) upsert(call extensions.ActionCall) (prepared, *outcome) {
 	if err := decode(call.Request.Payload, &in); err != nil {
 		return invalid(err.Error())
 	}
-	entry := transcript.Entry{MessageID: strings.TrimSpace(in.Entry.MessageID), TurnID: strings.TrimSpace(in.Entry.TurnID), Role: in.Entry.Role,
-		Type: strings.TrimSpace(in.Entry.Type), StartedAt: in.Entry.StartedAt, CompletedAt: in.Entry.CompletedAt, Status: transcript.Status(in.Entry.Status)}
+	entry := transcript.Entry{MessageID: strings.TrimSpace(in.Entry.MessageID), TurnID: strings.TrimSpace(in.Entry.TurnID),
+		Role: in.Entry.Role, Type: strings.TrimSpace(in.Entry.Type), StartedAt: in.Entry.StartedAt,
+		CompletedAt: in.Entry.CompletedAt, Status: transcript.Status(in.Entry.Status)}
 	sessionID := strings.TrimSpace(in.SessionID)
 	switch {
 	case sessionID == "", entry.MessageID == "", entry.TurnID == "", entry.Type == "":
@@ -99,7 +101,8 @@ func (e *Executor) upsert(call extensions.ActionCall) (prepared, *outcome) {
 	}
 	entry.Content = *in.Entry.Content
 	entry.Details = detailsText(in.Entry.Details)
-	if problem := scopeRefusal(extensions.Outside("session", call.Scope.SessionID, sessionID), extensions.Outside("turn", call.Scope.TurnID, entry.TurnID)); problem != nil {
+	if problem := scopeRefusal(extensions.Outside("session", call.Scope.SessionID, sessionID),
+		extensions.Outside("turn", call.Scope.TurnID, entry.TurnID)); problem != nil {
 		return nil, problem
 	}
 	if e.opts.Transcripts == nil {
@@ -152,12 +155,14 @@ func (e *Executor) decide(ctx context.Context, call extensions.ActionCall) (prep
 		out := byError(err)
 		return nil, &out
 	}
-	if problem := scopeRefusal(extensions.Outside("session", call.Scope.SessionID, about.SessionID), extensions.Outside("turn", call.Scope.TurnID, about.TurnID)); problem != nil {
+	if problem := scopeRefusal(extensions.Outside("session", call.Scope.SessionID, about.SessionID),
+		extensions.Outside("turn", call.Scope.TurnID, about.TurnID)); problem != nil {
 		return nil, problem
 	}
 	return func(ctx context.Context) outcome {
-		out := byError(e.opts.Approvals.Decide(ctx, Decision{ApprovalID: in.ApprovalID, Decision: in.Decision, Scope: in.Scope,
-			Message: in.Message, Actor: "extension:" + call.Extension}))
+		out := byError(e.opts.Approvals.Decide(ctx,
+			Decision{ApprovalID: in.ApprovalID, Decision: in.Decision, Scope: in.Scope,
+				Message: in.Message, Actor: "extension:" + call.Extension}))
 		out.more = map[string]any{"approvalId": in.ApprovalID, "decision": in.Decision, "scope": in.Scope}
 		return out
 	}, nil
@@ -175,7 +180,8 @@ func (e *Executor) steer(call extensions.ActionCall) (prepared, *outcome) {
 	if in.SessionID == "" || in.TurnID == "" || strings.TrimSpace(in.Input) == "" {
 		return invalid("sessionId, turnId and input must be non-empty strings")
 	}
-	if problem := scopeRefusal(extensions.Outside("session", call.Scope.SessionID, in.SessionID), extensions.Outside("turn", call.Scope.TurnID, in.TurnID)); problem != nil {
+	if problem := scopeRefusal(extensions.Outside("session", call.Scope.SessionID, in.SessionID),
+		extensions.Outside("turn", call.Scope.TurnID, in.TurnID)); problem != nil {
 		return nil, problem
 	}
 	if e.opts.Turns == nil {

@@ -77,12 +77,13 @@ type Outcome struct {
 
 // Host is what a module needs of the host that embeds it.
 type Host[W comparable, S any] interface {
-	// Serve runs one worker until it fails or Quit is closed, and tells why. It is the only place where workers begin and end.
+	// Serve runs one worker until it fails or Quit is closed, and tells why. It is the only place where workers begin and
+	// end.
 	Serve() error
 	// Exhausted says why there will be no further worker, nil when there may be one.
 	Exhausted() error
-	// Submitted is told that an invocation waits, Expired that nobody waits for one any more that its worker still runs, Finished that one
-	// ended. Mu is held.
+	// Submitted is told that an invocation waits, Expired that nobody waits for one any more that its worker still runs,
+	// Finished that one ended. Mu is held.
 	Submitted()
 	Expired(inv *Invocation[W, S])
 	Finished(inv *Invocation[W, S])
@@ -139,7 +140,8 @@ func (m *Module[W, S]) Admit(worker W) {
 }
 
 // Handle implements extensions.Module.
-func (m *Module[W, S]) Handle(ctx context.Context, number int, event *extensions.Event, tools extensions.Tools) (json.RawMessage, error) {
+func (m *Module[W, S]) Handle(ctx context.Context, number int, event *extensions.Event, tools extensions.Tools) (
+	json.RawMessage, error) {
 	if number < 0 || number >= len(m.Registered) {
 		return nil, fmt.Errorf("extension %s has no handler %d", m.source.Name, number)
 	}

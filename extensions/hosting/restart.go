@@ -14,7 +14,8 @@ const (
 // History remembers one extension's restarts. The zero value has none; it belongs to one goroutine.
 type History struct{ times []time.Time }
 
-// Next notes a restart at the given time and returns how many there were within the span and how long this one has to wait.
+// Next notes a restart at the given time and returns how many there were within the span and how long this one has to
+// wait.
 func (h *History) Next(now time.Time) (count int, wait time.Duration) {
 	for len(h.times) > 0 && now.Sub(h.times[0]) > Span {
 		h.times = h.times[1:]

@@ -9,7 +9,8 @@ import (
 	"harness/extensions"
 )
 
-// Load starts the first worker and waits until the extension has registered its handlers. What failed is closed again, within patience.
+// Load starts the first worker and waits until the extension has registered its handlers. What failed is closed again,
+// within patience.
 func (m *Module[W, S]) Load(ctx context.Context, patience time.Duration) (err error) {
 	go m.supervise()
 	select {

@@ -9,7 +9,8 @@ import (
 )
 
 // UseTool makes a handler's call of a tool. Errors are what the handler is told.
-func UseTool(ctx context.Context, tools extensions.Tools, name string, args []json.RawMessage) (json.RawMessage, error) {
+func UseTool(ctx context.Context, tools extensions.Tools, name string, args []json.RawMessage) (
+	json.RawMessage, error) {
 	if ctx.Err() != nil {
 		return nil, errors.New(extensions.LateCall)
 	}

@@ -23,8 +23,8 @@ import (
 //
 //	go test -run '^$' -bench . ./extensions/js
 //
-// "suggest" is one handler that makes an instruction of a 1 KB transcript and queues a job; "noop" returns undefined. Every host runs the
-// same work.
+// "suggest" is one handler that makes an instruction of a 1 KB transcript and queues a job; "noop" returns undefined.
+// Every host runs the same work.
 
 const instruction = `const text = ["# Worker job", "", "Project: " + event.payload.projectId, "Session: " + event.payload.sessionId, "", event.payload.userRequest, "", event.payload.turnTranscript].join("\n");
 	return tools.enqueueJob({type: "agent_instruction", projectId: event.payload.projectId, sourceSessionId: event.payload.sessionId, payload: {agent: "bench", instructionText: text, dedupeKey: "bench:" + event.payload.sessionId}});`
@@ -54,32 +54,39 @@ for line in sys.stdin:
 
 func benchNative() sdk.Extension {
 	type payload struct{ ProjectID, SessionID, UserRequest, TurnTranscript string }
-	return sdk.Extension{ModuleName: "bench", Name: "bench", Version: "1.0.0", AgentID: "bench", Register: func(r *sdk.Registry) {
-		r.On("suggest", func(ctx context.Context, event sdk.Event, tools sdk.Tools) (any, error) {
-			var p payload
-			if err := json.Unmarshal(event.Payload, &p); err != nil {
-				return nil, err
-			}
-			text := strings.Join([]string{"# Worker job", "", "Project: " + p.ProjectID, "Session: " + p.SessionID, "", p.UserRequest, "", p.TurnTranscript}, "\n")
-			inner, err := json.Marshal(map[string]string{"agent": "bench", "instructionText": text, "dedupeKey": "bench:" + p.SessionID})
-			if err != nil {
-				return nil, err
-			}
-			return tools.EnqueueJob(ctx, sdk.EnqueueInput{Type: "agent_instruction", ProjectID: p.ProjectID, SourceSessionID: &p.SessionID, Payload: inner})
-		})
-		r.On("noop", func(context.Context, sdk.Event, sdk.Tools) (any, error) { return nil, nil })
-	}}
+	return sdk.Extension{ModuleName: "bench", Name: "bench", Version: "1.0.0", AgentID: "bench",
+		Register: func(r *sdk.Registry) {
+			r.On("suggest", func(ctx context.Context, event sdk.Event, tools sdk.Tools) (any, error) {
+				var p payload
+				if err := json.Unmarshal(event.Payload, &p); err != nil {
+					return nil, err
+				}
+				text := strings.Join([]string{"# Worker job", "", "Project: " + p.ProjectID, "Session: " + p.SessionID, "",
+					p.UserRequest, "", p.TurnTranscript}, "\n")
+				inner, err := json.Marshal(map[string]string{"agent": "bench", "instructionText": text,
+					"dedupeKey": "bench:" + p.SessionID})
+				if err != nil {
+					return nil, err
+				}
+				return tools.EnqueueJob(ctx, sdk.EnqueueInput{Type: "agent_instruction", ProjectID: p.ProjectID,
+					SourceSessionID: &p.SessionID, Payload: inner})
+			})
+			r.On("noop", func(context.Context, sdk.Event, sdk.Tools) (any, error) { return nil, nil })
+		}}
 }
 
 // jobs counts instead of keeping.
 type jobs struct{}
 
 func (jobs) EnqueueJob(_ context.Context, input sdk.EnqueueInput) (sdk.EnqueueOutcome, error) {
-	return sdk.EnqueueOutcome{Status: sdk.Enqueued, Job: sdk.Job{ID: "j", Type: input.Type, ProjectID: input.ProjectID, State: "queued"}}, nil
+	return sdk.EnqueueOutcome{Status: sdk.Enqueued, Job: sdk.Job{ID: "j", Type: input.Type, ProjectID: input.ProjectID,
+		State: "queued"}}, nil
 }
 
 func BenchmarkEmit(b *testing.B) {
-	suggest := fmt.Sprintf(`{"requestKey":"k","sessionId":"s","projectId":"p","threadId":"th","turnId":"t","userRequest":"one more","turnTranscript":%q}`, strings.Repeat("0123456789abcdef", 64))
+	suggest := fmt.Sprintf(
+		`{"requestKey":"k","sessionId":"s","projectId":"p","threadId":"th","turnId":"t","userRequest":"one more","turnTranscript":%q}`,
+		strings.Repeat("0123456789abcdef", 64))
 	manifest := func(runtime string) string {
 		return `{"name":"bench","version":"1.0.0","agentId":"bench","displayName":"Bench","runtime":{` + runtime + `}}`
 	}
@@ -88,8 +95,10 @@ func BenchmarkEmit(b *testing.B) {
 		files map[string]string
 	}{
 		{"embedded", map[string]string{"bench/events.mjs": benchCode}},
-		{"node", map[string]string{"bench/events.mjs": benchCode, "bench/extension.manifest.json": manifest(`"host":"node"`)}},
-		{"python", map[string]string{"bench/events.py": benchPython, "bench/extension.manifest.json": manifest(`"host":"process","command":["python3","events.py"]`)}},
+		{"node", map[string]string{"bench/events.mjs": benchCode,
+			"bench/extension.manifest.json": manifest(`"host":"node"`)}},
+		{"python", map[string]string{"bench/events.py": benchPython,
+			"bench/extension.manifest.json": manifest(`"host":"process","command":["python3","events.py"]`)}},
 		{"native", nil},
 	} {
 		b.Run(host.name, func(b *testing.B) {
@@ -102,7 +111,8 @@ func BenchmarkEmit(b *testing.B) {
 			} else {
 				r = registry(b, write(b, host.files), jobs{}, nil, nil)
 			}
-			for name, payload := range map[string]string{"suggest": suggest, "noop": `{"item":{"id":"i","type":"agentMessage"}}`} {
+			for name, payload := range map[string]string{"suggest": suggest,
+				"noop": `{"item":{"id":"i","type":"agentMessage"}}`} {
 				kind := sdk.HandlerResult
 				if name == "suggest" {
 					kind = sdk.EnqueueResult
@@ -117,7 +127,8 @@ func BenchmarkEmit(b *testing.B) {
 func emits(b *testing.B, r *extensions.Registry, name, payload string, kind sdk.ResultKind) {
 	b.Helper()
 	once := func() {
-		results := r.Emit(context.Background(), &extensions.Event{Type: name, Payload: json.RawMessage(payload)}, extensions.Scope{ProjectID: "p", SessionID: "s", TurnID: "t"})
+		results := r.Emit(context.Background(), &extensions.Event{Type: name, Payload: json.RawMessage(payload)},
+			extensions.Scope{ProjectID: "p", SessionID: "s", TurnID: "t"})
 		if len(results) != 1 || results[0].Kind != kind {
 			b.Fatalf("%+v", results)
 		}
@@ -162,7 +173,8 @@ func processor(b *testing.B) time.Duration {
 		var state string
 		var parent, user, system, skip int
 		_, rest, _ := strings.Cut(string(content), ") ")
-		if _, err := fmt.Sscan(rest, &state, &parent, &skip, &skip, &skip, &skip, &skip, &skip, &skip, &skip, &skip, &user, &system); err == nil && parent == os.Getpid() {
+		if _, err := fmt.Sscan(rest, &state, &parent, &skip, &skip, &skip, &skip, &skip, &skip, &skip, &skip, &skip, &user,
+			&system); err == nil && parent == os.Getpid() {
 			used += time.Duration(user+system) * 10 * time.Millisecond
 		}
 	}
@@ -219,7 +231,8 @@ func BenchmarkCut(b *testing.B) {
 	var late []time.Duration
 	for b.Loop() {
 		// A fresh extension each time: one that breaks its machine over and over is made to wait.
-		module, err := host.Load(context.Background(), source(write(b, map[string]string{"events.mjs": handlers(`() => { while (true) {} }`)}), "events.mjs"))
+		module, err := host.Load(context.Background(),
+			source(write(b, map[string]string{"events.mjs": handlers(`() => { while (true) {} }`)}), "events.mjs"))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -18,7 +18,8 @@ const (
 	maxLog     = 8 << 10
 )
 
-// hostCall is the only way out of the machine: an operation, the invocation it belongs to and a text. Only some operations have an answer.
+// hostCall is the only way out of the machine: an operation, the invocation it belongs to and a text. Only some
+// operations have an answer.
 type hostCall func(operation string, invocation int, text string) string
 
 // engine is one QuickJS machine with the prelude in it. All methods but interrupt belong to the goroutine that owns it.
@@ -114,8 +115,8 @@ func number(v any) int {
 // limit bounds the next call into JavaScript.
 func (e *engine) limit(d time.Duration) { _ = e.vm.SetEvalTimeout(max(d, time.Nanosecond)) }
 
-// load evaluates the bundle and hands its exports to the prelude, which reports through the host function. The error is what the extension
-// threw at its top level.
+// load evaluates the bundle and hands its exports to the prelude, which reports through the host function. The error is
+// what the extension threw at its top level.
 func (e *engine) load(code string) error {
 	exports, err := e.vm.EvalValue(code, quickjs.EvalGlobal)
 	if err != nil {

@@ -39,7 +39,8 @@ type network struct {
 	tokens chan struct{}
 }
 
-// newNetwork makes a client that takes no proxy, credentials or cookies from anywhere and reaches only what the rules let it.
+// newNetwork makes a client that takes no proxy, credentials or cookies from anywhere and reaches only what the rules
+// let it.
 func newNetwork(rules []netRule, own func() string) *network {
 	return &network{
 		tokens: make(chan struct{}, maxFetches),
@@ -103,7 +104,8 @@ func (m *module) fetch(ctx context.Context, _ *invocation, _, arguments string) 
 // compressed arrives plain.
 func hopByHop(name string) bool {
 	switch name = http.CanonicalHeaderKey(name); name {
-	case "Host", "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Te", "Trailer", "Upgrade", "Expect", "Accept-Encoding":
+	case "Host", "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Te", "Trailer", "Upgrade", "Expect",
+		"Accept-Encoding":
 		return true
 	}
 	return strings.HasPrefix(name, "Proxy-")

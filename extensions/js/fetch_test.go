@@ -43,7 +43,8 @@ func site(t *testing.T) (server *httptest.Server, gone chan struct{}) {
 		if err != nil {
 			t.Error(err)
 		}
-		w.Header().Set("X-Seen", r.Method+" "+r.Header.Get("X-Own")+" "+r.Header.Get("Content-Type")+" "+r.Header.Get("User-Agent")+" "+r.Header.Get("Cookie")+r.Header.Get("Authorization"))
+		w.Header().Set("X-Seen", r.Method+" "+r.Header.Get("X-Own")+" "+r.Header.Get("Content-Type")+" "+
+			r.Header.Get("User-Agent")+" "+r.Header.Get("Cookie")+r.Header.Get("Authorization"))
 		w.Header().Add("Set-Cookie", "a=1")
 		w.Header().Add("Set-Cookie", "b=2")
 		w.WriteHeader(http.StatusCreated)
@@ -57,7 +58,9 @@ func site(t *testing.T) (server *httptest.Server, gone chan struct{}) {
 		_, _ = z.Write(make([]byte, 8<<20))
 		_ = z.Close()
 	})
-	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
+	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/loop", http.StatusFound)
+	})
 	mux.HandleFunc("/to", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Query().Get("url"), http.StatusTemporaryRedirect)
 	})
@@ -93,20 +96,30 @@ func TestFetchWithinItsDeclaration(t *testing.T) {
 		{get("/echo", `, {method: "POST", body: "hé\u0000llo", headers: {"X-Own": "x", "Host": "evil", "Proxy-Authorization": "p"}}`) +
 			`[r.status, r.ok, r.statusText, await r.text(), r.headers.get("x-seen"), r.headers.getSetCookie(), r.redirected] }`,
 			`[201,true,"Created","hé\u0000llo","POST x text/plain;charset=UTF-8 harness-extension",["a=1","b=2"],false]`},
-		{get("/echo", `, {method: "PUT", body: new Uint8Array([255, 1])}`) + `[...new Uint8Array(await r.arrayBuffer())] }`, `[255,1]`},
+		{get("/echo", `, {method: "PUT", body: new Uint8Array([255, 1])}`) + `[...new Uint8Array(await r.arrayBuffer())] }`,
+			`[255,1]`},
 		{get("/echo", `, {method: "POST", body: new URLSearchParams({a: "b c"})}`) + `await r.text() }`, `"a=b+c"`},
 		{get("/echo", `, {method: "POST", body: JSON.stringify({a: [1]})}`) + `(await r.json()).a }`, `[1]`},
 		{get("/bytes", "") + `[...(await r.bytes()), r.url] }`, `[255,0,254,"` + server.URL + `/bytes"]`},
-		{get("/to?url=/echo", `, {method: "POST", body: "again"}`) + `[r.redirected, r.url, await r.text()] }`, `[true,"` + server.URL + `/echo","again"]`},
+		{get("/to?url=/echo", `, {method: "POST", body: "again"}`) + `[r.redirected, r.url, await r.text()] }`,
+			`[true,"` + server.URL + `/echo","again"]`},
 		{get("/to?url=/echo", `, {redirect: "manual"}`) + `[r.status, r.headers.get("location")] }`, `[307,"/echo"]`},
-		{`() => fetch("` + server.URL + `/to?url=/echo", {redirect: "error"})` + caught, `["TypeError","fetch failed: unexpected redirect"]`},
+		{`() => fetch("` + server.URL + `/to?url=/echo", {redirect: "error"})` + caught,
+			`["TypeError","fetch failed: unexpected redirect"]`},
 		{`() => fetch("` + server.URL + `/loop")` + caught, `["TypeError","fetch failed: more than 10 redirects"]`},
-		{`() => fetch("` + server.URL + `/big")` + caught, `["TypeError","fetch failed: the answer is longer than 4194304 bytes"]`},
-		{`() => fetch("` + server.URL + `/bomb")` + caught, `["TypeError","fetch failed: the answer is longer than 4194304 bytes"]`},
-		{`() => fetch("` + other.URL + `/echo")` + caught, `["TypeError","fetch failed: the host is not declared: add \"net:` + strings.TrimPrefix(other.URL, "http://") + `\" to capabilities.host in the manifest"]`},
-		{`() => fetch("` + server.URL + `/to?url=` + other.URL + `")` + caught, `["TypeError","fetch failed: the host is not declared: add \"net:` + strings.TrimPrefix(other.URL, "http://") + `\" to capabilities.host in the manifest"]`},
+		{`() => fetch("` + server.URL + `/big")` + caught,
+			`["TypeError","fetch failed: the answer is longer than 4194304 bytes"]`},
+		{`() => fetch("` + server.URL + `/bomb")` + caught,
+			`["TypeError","fetch failed: the answer is longer than 4194304 bytes"]`},
+		{`() => fetch("` + other.URL + `/echo")` + caught,
+			`["TypeError","fetch failed: the host is not declared: add \"net:` + strings.TrimPrefix(other.URL, "http://") +
+				`\" to capabilities.host in the manifest"]`},
+		{`() => fetch("` + server.URL + `/to?url=` + other.URL + `")` + caught,
+			`["TypeError","fetch failed: the host is not declared: add \"net:` + strings.TrimPrefix(other.URL, "http://") +
+				`\" to capabilities.host in the manifest"]`},
 		{`() => fetch("file:///etc/passwd")` + caught, `["TypeError","fetch failed: unsupported protocol scheme \"file\""]`},
-		{get("/echo", `, {method: "POST", body: "x"}`) + `(() => { try { return r.body } catch (e) { return e.message.includes("use text()") } })() }`, `true`},
+		{get("/echo", `, {method: "POST", body: "x"}`) +
+			`(() => { try { return r.body } catch (e) { return e.message.includes("use text()") } })() }`, `true`},
 	}
 	bodies := make([]string, len(cases))
 	for i, c := range cases {
@@ -131,12 +144,14 @@ func TestFetchWithoutADeclaration(t *testing.T) {
 	if len(missing) != 1 || missing[0].Name != "fetch" || !strings.HasPrefix(missing[0].String(), "events.mjs:2:") {
 		t.Errorf("missing: %v", missing)
 	}
-	for _, wrong := range []string{"net:", "net:http://x", "net:a/b", "net:a b", "net:x:y", "net:a*", "net:u@h", "net:**"} {
+	for _, wrong := range []string{"net:", "net:http://x", "net:a/b", "net:a b", "net:x:y", "net:a*", "net:u@h",
+		"net:**"} {
 		from := source(write(t, map[string]string{"events.mjs": handlers(`() => 1`)}), "events.mjs")
 		from.HostCapabilities = []string{wrong}
 		_, err := js.New(js.Options{Logger: zerolog.Nop()}).Load(t.Context(), from)
 		var load *extensions.LoadError
-		if !errors.As(err, &load) || load.Code != extensions.InvalidManifest || !strings.Contains(load.Message, "names no host") {
+		if !errors.As(err, &load) || load.Code != extensions.InvalidManifest ||
+			!strings.Contains(load.Message, "names no host") {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}
@@ -178,7 +193,8 @@ func TestFetchStaysAwayFromWhatTrustsThisMachine(t *testing.T) {
 	} {
 		module := fetching(t, options, []string{c.declared}, `() => fetch("`+c.url+`").then((r) => r.status)`)
 		got, err := handle(t, module, 0, &tools{})
-		if c.want == "" && (err != nil || got != "201") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && (err != nil || got != "201") || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s, declared %s: %s %v, want %q", c.url, c.declared, got, err, c.want)
 		}
 	}
@@ -190,10 +206,14 @@ func TestFetchEndsWithItsSignalAndItsHandler(t *testing.T) {
 	server, gone := site(t)
 	slow, arrived := `"`+server.URL+`/slow"`, `await fetch("`+server.URL+`/arrived");`
 	module := fetching(t, js.Options{}, []string{"net:" + strings.TrimPrefix(server.URL, "http://")},
-		`async () => { const c = new AbortController(); const f = fetch(`+slow+`, {signal: c.signal}).catch((e) => e); `+arrived+` c.abort("enough"); return f }`,
-		`async (event, tools) => { const f = fetch(`+slow+`).catch(() => {}); `+arrived+` tools.logger.info("arrived"); await f }`,
+		`async () => { const c = new AbortController(); const f = fetch(`+slow+`, {signal: c.signal}).catch((e) => e); `+
+			arrived+` c.abort("enough"); return f }`, `async (event, tools) => { const f = fetch(`+slow+
+			`).catch(() => {}); `+arrived+
+			` tools.logger.info("arrived"); await f }`,
 		`() => fetch(`+slow+`, {signal: AbortSignal.timeout(20)}).catch((e) => e.name)`,
-		`() => Promise.all(Array.from({length: 300}, () => fetch(`+slow+`, {signal: AbortSignal.timeout(20)}).catch((e) => e.message))).then((all) => all.filter((m) => m.includes("256 tool calls wait")).length)`,
+		`() => Promise.all(Array.from({length: 300}, () => fetch(`+slow+
+			`, {signal: AbortSignal.timeout(20)}).catch((e) => e.message))).then((all) => all.filter((m) => m.includes("256 `+
+			`tool calls wait")).length)`,
 		`() => "fine"`)
 	ended := func() {
 		t.Helper()

@@ -1,8 +1,8 @@
-// Package js runs extensions written in JavaScript or TypeScript inside the server: one QuickJS virtual machine per extension, owned by one
-// goroutine, without any authority but the tools a handler is given.
+// Package js runs extensions written in JavaScript or TypeScript inside the server: one QuickJS virtual machine per
+// extension, owned by one goroutine, without any authority but the tools a handler is given.
 //
-// It owns the machine's life (load, run, cut, replace) and the words JavaScript and Go exchange. It must never know what events mean, which
-// extensions exist or what a tool does; those are the root package's.
+// It owns the machine's life (load, run, cut, replace) and the words JavaScript and Go exchange. It must never know
+// what events mean, which extensions exist or what a tool does; those are the root package's.
 //
 // How a misbehaving extension is held (docs/extensions-hosts.md):
 //   - JavaScript that runs too long is interrupted at the invocation's deadline and its machine is replaced;
@@ -48,8 +48,8 @@ type Limits struct {
 	MaxQueue int
 	// MaxLogLines is how many lines one invocation may log, default 200.
 	MaxLogLines int
-	// MaxStuck and MaxStuckTotal are how many abandoned machines one extension and all of them may have, defaults 2 and 4. Each holds a
-	// processor core and up to Memory until its loop ends.
+	// MaxStuck and MaxStuckTotal are how many abandoned machines one extension and all of them may have, defaults 2 and 4.
+	// Each holds a processor core and up to Memory until its loop ends.
 	MaxStuck, MaxStuckTotal int
 }
 
@@ -126,7 +126,8 @@ func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.M
 	if err != nil {
 		return nil, hosting.LoadError(source, extensions.InvalidManifest, err.Error())
 	}
-	built, err := bundle.Build(bundle.Options{Root: importRoot(source), Entry: source.Entrypoint, Target: bundle.Embedded, Members: members()})
+	built, err := bundle.Build(bundle.Options{Root: importRoot(source), Entry: source.Entrypoint, Target: bundle.Embedded,
+		Members: members()})
 	var modules *bundle.BuiltinError
 	if err != nil && !errors.As(err, &modules) {
 		return nil, hosting.LoadError(source, extensions.ImportFailed, err.Error())
@@ -174,7 +175,8 @@ func (n needs) refuse(source extensions.Source) error {
 	for i, one := range n {
 		texts[i] = one.String()
 	}
-	refused := &extensions.LoadError{Extension: source.Name, Code: extensions.ImportFailed, Message: strings.Join(texts, "\n")}
+	refused := &extensions.LoadError{Extension: source.Name, Code: extensions.ImportFailed,
+		Message: strings.Join(texts, "\n")}
 	if source.Runtime.Host == "" {
 		refused.Reason = &extensions.NeedsNodeError{Missing: n}
 	}

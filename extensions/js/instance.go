@@ -13,8 +13,8 @@ import (
 	"harness/extensions/hosting"
 )
 
-// instance is one machine and the goroutine that owns it. It ends when the machine must not go on (an overrun, an engine failure, the
-// module's end); another instance takes over then.
+// instance is one machine and the goroutine that owns it. It ends when the machine must not go on (an overrun, an
+// engine failure, the module's end); another instance takes over then.
 type instance struct {
 	m       *module
 	engine  *engine
@@ -88,7 +88,8 @@ func (i *instance) run() {
 	}
 }
 
-// attend makes the machine and serves. A fault of the engine itself (transpiled C) must not take the server along; its memory may leak.
+// attend makes the machine and serves. A fault of the engine itself (transpiled C) must not take the server along; its
+// memory may leak.
 func (i *instance) attend() (reason error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -150,7 +151,8 @@ func (i *instance) serve() error {
 	}
 }
 
-// enter runs one turn: the call and every promise job that follows from it. An error means that the machine must not go on.
+// enter runs one turn: the call and every promise job that follows from it. An error means that the machine must not go
+// on.
 func (i *instance) enter(t turn) error {
 	limit := i.m.turnLimit(t.inv)
 	i.busyUntil.Store(limit.UnixNano())
@@ -236,12 +238,14 @@ func (i *instance) loaded(text string) {
 		return
 	}
 	if err := json.Unmarshal(parts[1], &list); err != nil {
-		i.report(hosting.LoadError(i.m.source, extensions.RegistrationFailed, "the registration can not be read: "+err.Error()))
+		i.report(hosting.LoadError(i.m.source, extensions.RegistrationFailed, "the registration can not be read: "+
+			err.Error()))
 		return
 	}
 	subscriptions := make([]extensions.Subscription, len(list))
 	for n, s := range list {
-		subscriptions[n] = extensions.Subscription{EventType: s.EventType, HasPriority: s.HasPriority, Priority: s.Priority, TimeoutMs: s.TimeoutMs}
+		subscriptions[n] = extensions.Subscription{EventType: s.EventType, HasPriority: s.HasPriority, Priority: s.Priority,
+			TimeoutMs: s.TimeoutMs}
 	}
 	i.report(i.m.registered(i, subscriptions))
 }

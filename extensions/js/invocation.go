@@ -39,7 +39,8 @@ func (m *module) turnLimit(inv *invocation) time.Time {
 	case deadline.Before(now):
 		return now.Add(m.host.limits.AfterTurn)
 	case deadline.Before(now.Add(shortestTurn)):
-		// A turn that begins just before the deadline is most likely a short one: cutting it would cost the machine for nothing.
+		// A turn that begins just before the deadline is most likely a short one: cutting it would cost the machine for
+		// nothing.
 		return now.Add(shortestTurn)
 	}
 	return deadline

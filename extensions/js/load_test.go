@@ -49,29 +49,50 @@ func TestLoadErrors(t *testing.T) {
 		want    extensions.LoadCode
 		message string
 	}{
-		"throws":              {`throw new Error("boom"); export function registerAgentEvents() {}`, extensions.ImportFailed, "boom"},
+		"throws": {`throw new Error("boom"); export function registerAgentEvents() {}`,
+			extensions.ImportFailed, "boom"},
 		"throws text":         {`throw "boom"; export function registerAgentEvents() {}`, extensions.ImportFailed, "boom"},
 		"syntax":              {"\nexport function {", extensions.ImportFailed, "events.mjs:2:"},
 		"no export":           {`export const x = 1`, extensions.MissingRegister, extensions.MissingRegisterText},
 		"default is no shape": {`export default function () {}`, extensions.MissingRegister, extensions.MissingRegisterText},
-		"registration throws": {`export function registerAgentEvents() { throw new Error("reg boom") }`, extensions.RegistrationFailed, "reg boom"},
-		"registration rejects": {`export async function registerAgentEvents() { throw new Error("reg boom") }`, extensions.RegistrationFailed,
-			"reg boom"},
-		"bad handler":          {`export function registerAgentEvents(r) { r.on("x", 5) }`, extensions.RegistrationFailed, "needs a function"},
-		"too many handlers":    {`export function registerAgentEvents(r) { while (true) r.on("x", () => {}) }`, extensions.RegistrationFailed, "1000"},
-		"loops":                {`while (true) {} export function registerAgentEvents() {}`, extensions.ImportFailed, "loading"},
-		"registration loops":   {`export function registerAgentEvents() { while (true) {} }`, extensions.ImportFailed, "loading"},
-		"never registered":     {`export function registerAgentEvents() { return new Promise(() => {}) }`, extensions.ImportFailed, "loading"},
-		"eats memory":          {`const a = []; while (true) a.push(new Array(1e4).fill(0)); export function registerAgentEvents() {}`, extensions.ImportFailed, "memory"},
-		"recursion":            {`const f = () => f() + 1; f(); export function registerAgentEvents() {}`, extensions.ImportFailed, "stack"},
-		"node module":          {`import fs from "node:fs"; export function registerAgentEvents() { fs.x }`, extensions.ImportFailed, `"host": "node"`},
-		"node module, bare":    {`import fs from "fs/promises"; export function registerAgentEvents() { fs.x }`, extensions.ImportFailed, "events.mjs:1:"},
-		"missing import":       {`import x from "./nowhere.js"; export function registerAgentEvents() { x() }`, extensions.ImportFailed, "nowhere"},
-		"missing package":      {`import x from "left-pad"; export function registerAgentEvents() { x() }`, extensions.ImportFailed, "left-pad"},
-		"from the net":         {`import x from "https://example.com/x.js"; export function registerAgentEvents() { x() }`, extensions.ImportFailed, "own folder"},
-		"from a data url":      {`import x from "data:text/javascript,export default 1"; export function registerAgentEvents() { x() }`, extensions.ImportFailed, "own folder"},
-		"late registration":    {`export function registerAgentEvents(r) { Promise.resolve().then(() => r.on("x", () => {})); throw new Error("first") }`, extensions.RegistrationFailed, "first"},
-		"registers odd timers": {`setTimeout(() => { while (true) {} }, 1); export function registerAgentEvents() { return new Promise(() => {}) }`, extensions.ImportFailed, "loading"},
+		"registration throws": {`export function registerAgentEvents() { throw new Error("reg boom") }`,
+			extensions.RegistrationFailed, "reg boom"},
+		"registration rejects": {`export async function registerAgentEvents() { throw new Error("reg boom") }`,
+			extensions.RegistrationFailed, "reg boom"},
+		"bad handler": {`export function registerAgentEvents(r) { r.on("x", 5) }`, extensions.RegistrationFailed,
+			"needs a function"},
+		"too many handlers": {`export function registerAgentEvents(r) { while (true) r.on("x", () => {}) }`,
+			extensions.RegistrationFailed, "1000"},
+		"loops": {`while (true) {} export function registerAgentEvents() {}`, extensions.ImportFailed,
+			"loading"},
+		"registration loops": {`export function registerAgentEvents() { while (true) {} }`, extensions.ImportFailed,
+			"loading"},
+		"never registered": {`export function registerAgentEvents() { return new Promise(() => {}) }`,
+			extensions.ImportFailed, "loading"},
+		"eats memory": {
+			`const a = []; while (true) a.push(new Array(1e4).fill(0)); export function registerAgentEvents() {}`,
+			extensions.ImportFailed, "memory"},
+		"recursion": {`const f = () => f() + 1; f(); export function registerAgentEvents() {}`,
+			extensions.ImportFailed, "stack"},
+		"node module": {`import fs from "node:fs"; export function registerAgentEvents() { fs.x }`,
+			extensions.ImportFailed, `"host": "node"`},
+		"node module, bare": {`import fs from "fs/promises"; export function registerAgentEvents() { fs.x }`,
+			extensions.ImportFailed, "events.mjs:1:"},
+		"missing import": {`import x from "./nowhere.js"; export function registerAgentEvents() { x() }`,
+			extensions.ImportFailed, "nowhere"},
+		"missing package": {`import x from "left-pad"; export function registerAgentEvents() { x() }`,
+			extensions.ImportFailed, "left-pad"},
+		"from the net": {`import x from "https://example.com/x.js"; export function registerAgentEvents() { x() }`,
+			extensions.ImportFailed, "own folder"},
+		"from a data url": {
+			`import x from "data:text/javascript,export default 1"; export function registerAgentEvents() { x() }`,
+			extensions.ImportFailed, "own folder"},
+		"late registration": {
+			`export function registerAgentEvents(r) { Promise.resolve().then(() => r.on("x", () => {})); throw new Error("first") }`,
+			extensions.RegistrationFailed, "first"},
+		"registers odd timers": {
+			`setTimeout(() => { while (true) {} }, 1); export function registerAgentEvents() { return new Promise(() => {}) }`,
+			extensions.ImportFailed, "loading"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,13 +123,17 @@ func TestShapesOfTheExport(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{})
 	for name, files := range map[string]map[string]string{
-		"esm":       {"events.js": `export function registerAgentEvents(r) { r.on("e", () => "fine") }`},
-		"const":     {"events.js": `export const registerAgentEvents = (r) => r.on("e", () => "fine")`},
-		"commonjs":  {"events.js": `const h = require("./h.cjs"); exports.registerAgentEvents = (r) => { r.on("e", h) }`, "h.cjs": `module.exports = () => "fine"`},
-		"module":    {"events.js": `module.exports = { registerAgentEvents(r) { r.on("e", () => "fine") } }`},
-		"default":   {"events.js": `export default { registerAgentEvents(r) { r.on("e", () => "fine") } }`},
-		"re-export": {"events.js": `export * from "./lib/index.js"`, "lib/index.js": `export { registerAgentEvents } from "./register.mjs"`, "lib/register.mjs": `export function registerAgentEvents(r) { r.on("e", () => "fine") }`},
-		"json":      {"events.js": `import {answer} from "./data.json"; export function registerAgentEvents(r) { r.on("e", () => answer) }`, "data.json": `{"answer": "fine"}`},
+		"esm":   {"events.js": `export function registerAgentEvents(r) { r.on("e", () => "fine") }`},
+		"const": {"events.js": `export const registerAgentEvents = (r) => r.on("e", () => "fine")`},
+		"commonjs": {"events.js": `const h = require("./h.cjs"); exports.registerAgentEvents = (r) => { r.on("e", h) }`,
+			"h.cjs": `module.exports = () => "fine"`},
+		"module":  {"events.js": `module.exports = { registerAgentEvents(r) { r.on("e", () => "fine") } }`},
+		"default": {"events.js": `export default { registerAgentEvents(r) { r.on("e", () => "fine") } }`},
+		"re-export": {"events.js": `export * from "./lib/index.js"`,
+			"lib/index.js":     `export { registerAgentEvents } from "./register.mjs"`,
+			"lib/register.mjs": `export function registerAgentEvents(r) { r.on("e", () => "fine") }`},
+		"json": {"events.js": `import {answer} from "./data.json"; export function registerAgentEvents(r) { r.on("e", () => answer) }`,
+			"data.json": `{"answer": "fine"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -122,7 +147,8 @@ func TestShapesOfTheExport(t *testing.T) {
 	}
 }
 
-// TypeScript with everything Node's type stripping refuses, a helper imported as .js, one without an ending, and the SDK.
+// TypeScript with everything Node's type stripping refuses, a helper imported as .js, one without an ending, and the
+// SDK.
 func TestTypeScriptAndSDK(t *testing.T) {
 	t.Parallel()
 	module, err := newHost(js.Limits{}).Load(t.Context(), source(write(t, map[string]string{
@@ -141,7 +167,8 @@ func TestTypeScriptAndSDK(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeLater(t, module)
-	if got, err := handle(t, module, 0, &tools{}); err != nil || got != `{"version":1,"record":true,"text":"HIGH!","winner":null}` {
+	if got, err := handle(t, module, 0, &tools{}); err != nil ||
+		got != `{"version":1,"record":true,"text":"HIGH!","winner":null}` {
 		t.Error(got, err)
 	}
 }
@@ -160,7 +187,8 @@ func TestImportsAreConfined(t *testing.T) {
 	})
 	own := filepath.Join(base, "own")
 	for link, to := range map[string]string{
-		"link.js": filepath.Join(base, "secret.js"), "linkdir": base, "chain.js": "link.js", "good.js": "inner.js", "loop.js": "loop.js",
+		"link.js": filepath.Join(base, "secret.js"), "linkdir": base, "chain.js": "link.js", "good.js": "inner.js",
+		"loop.js": "loop.js",
 	} {
 		if err := os.Symlink(to, filepath.Join(own, link)); err != nil {
 			t.Fatal(err)
@@ -168,11 +196,13 @@ func TestImportsAreConfined(t *testing.T) {
 	}
 	for path, inside := range map[string]bool{
 		"./inner.js": true, "./good.js": true, "./linkdir/own/inner.js": true, "../own/inner.js": true, "p": true,
-		"../secret.json": false, "../secret.js": false, "./link.js": false, "./chain.js": false, "./linkdir/secret.js": false, "./loop.js": false,
-		"q": false, filepath.Join(base, "secret.js"): false, "./inner.js/../../secret.js": false, "/etc/hostname": false, "./sub/../../secret.js": false,
+		"../secret.json": false, "../secret.js": false, "./link.js": false, "./chain.js": false, "./linkdir/secret.js": false,
+		"./loop.js": false, "q": false, filepath.Join(base, "secret.js"): false, "./inner.js/../../secret.js": false,
+		"/etc/hostname": false, "./sub/../../secret.js": false,
 	} {
 		entry := "events-" + strings.NewReplacer("/", "-", ".", "_").Replace(path) + ".mjs"
-		put(t, own, map[string]string{entry: `import x from "` + path + `"; export function registerAgentEvents(r) { r.on("e", () => x) }`})
+		put(t, own, map[string]string{entry: `import x from "` + path +
+			`"; export function registerAgentEvents(r) { r.on("e", () => x) }`})
 		module, err := host.Load(t.Context(), source(own, entry))
 		if err == nil {
 			closeLater(t, module)
@@ -184,7 +214,8 @@ func TestImportsAreConfined(t *testing.T) {
 		}
 	}
 	// Below the discovery root, unless trust is enforced.
-	put(t, own, map[string]string{"events.mjs": `import x from "../shared/lib.js"; export function registerAgentEvents(r) { r.on("e", () => x) }`})
+	put(t, own, map[string]string{
+		"events.mjs": `import x from "../shared/lib.js"; export function registerAgentEvents(r) { r.on("e", () => x) }`})
 	wide := source(own, "events.mjs")
 	wide.SourceRoot = base
 	module, err := host.Load(t.Context(), wide)
@@ -200,7 +231,8 @@ func TestImportsAreConfined(t *testing.T) {
 	}
 }
 
-// A reload sees an edited helper (codex-manager keeps the old one) while the loaded extension keeps what it was loaded with.
+// A reload sees an edited helper (codex-manager keeps the old one) while the loaded extension keeps what it was loaded
+// with.
 func TestHelperEditsArePickedUp(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{})
@@ -229,7 +261,8 @@ func TestHelperEditsArePickedUp(t *testing.T) {
 func TestCloseAndCancel(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{})
-	module, err := host.Load(t.Context(), source(write(t, map[string]string{"events.mjs": handlers(`() => { while (true) {} }`)}), "events.mjs"))
+	module, err := host.Load(t.Context(),
+		source(write(t, map[string]string{"events.mjs": handlers(`() => { while (true) {} }`)}), "events.mjs"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,8 @@ import (
 	"harness/extensions"
 )
 
-// BenchmarkMachine makes a machine with its prelude and frees it again: what a replaced machine costs beside its bundle.
+// BenchmarkMachine makes a machine with its prelude and frees it again: what a replaced machine costs beside its
+// bundle.
 func BenchmarkMachine(b *testing.B) {
 	host := New(Options{})
 	for b.Loop() {

@@ -40,7 +40,8 @@ func answers(t *testing.T, module extensions.Module, number int) {
 	}
 }
 
-// EX-14: whatever loops, the caller is answered at its deadline, and both the extension and its neighbour answer the next event.
+// EX-14: whatever loops, the caller is answered at its deadline, and both the extension and its neighbour answer the
+// next event.
 func TestLoopsAreCut(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{})
@@ -82,8 +83,9 @@ func TestLoopsAreCut(t *testing.T) {
 // A looping handler takes along what ran in the same machine, but nothing that still waited.
 func TestReplacedMachineKeepsTheQueue(t *testing.T) {
 	t.Parallel()
-	module := load(t, newHost(js.Limits{}), handlers(`async (event, tools) => { await tools.enqueueJob({}); await new Promise(() => {}) }`,
-		`() => { while (true) {} }`, `() => "fine"`))
+	module := load(t, newHost(js.Limits{}),
+		handlers(`async (event, tools) => { await tools.enqueueJob({}); await new Promise(() => {}) }`,
+			`() => { while (true) {} }`, `() => "fine"`))
 	runs := make(chan struct{}, 1)
 	telling := &tools{enqueue: func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		runs <- struct{}{}
@@ -116,7 +118,8 @@ func TestReplacedMachineKeepsTheQueue(t *testing.T) {
 	if a := <-looping; !errors.Is(a.err, context.DeadlineExceeded) {
 		t.Errorf("%+v", a)
 	}
-	if a := <-waiting; a.err == nil || errors.Is(a.err, context.DeadlineExceeded) || !strings.Contains(a.err.Error(), "replaced") {
+	if a := <-waiting; a.err == nil || errors.Is(a.err, context.DeadlineExceeded) ||
+		!strings.Contains(a.err.Error(), "replaced") {
 		t.Errorf("%+v", a)
 	}
 	for _, c := range behind {
@@ -181,7 +184,8 @@ func clip(err error) string {
 	return err.Error()[:min(len(err.Error()), 60)]
 }
 
-// Intervals end with the handler that set them, count as timers, and one that never gives way is cut like any other code.
+// Intervals end with the handler that set them, count as timers, and one that never gives way is cut like any other
+// code.
 func TestIntervalsObeyTheHandlersBudget(t *testing.T) {
 	t.Parallel()
 	module := load(t, newHost(js.Limits{MaxTimers: 50}), handlers(
@@ -189,7 +193,8 @@ func TestIntervalsObeyTheHandlersBudget(t *testing.T) {
 		`async () => { const before = globalThis.ticks; await new Promise((r) => setTimeout(r, 30)); return globalThis.ticks === before }`,
 		`() => { let n = 0; try { for (;;) { setInterval(() => {}, 1e6); n++ } } catch (e) { return [n, e.name] } }`,
 		`() => { setInterval(() => { while (true) {} }, 1); return new Promise(() => {}) }`,
-		`() => { const t = new EventTarget(); let n = 0; try { for (;;) { t.addEventListener("x", () => n); n++ } } catch (e) { return [n, e.name] } }`,
+		`() => { const t = new EventTarget(); let n = 0; try { for (;;) { t.addEventListener("x", () => n); n++ } } `+
+			`catch (e) { return [n, e.name] } }`,
 		`() => "fine"`,
 	))
 	for number, want := range []string{`"set"`, `true`, `[50,"RangeError"]`} {

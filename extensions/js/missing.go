@@ -13,7 +13,8 @@ import (
 )
 
 // nodeOnly are the globals of Node this host has not; "globalThis." and members of those it has are added by members.
-var nodeOnly = strings.Fields(`process Buffer global require module exports __dirname __filename Intl WebAssembly Blob File FormData
+var nodeOnly = strings.Fields(
+	`process Buffer global require module exports __dirname __filename Intl WebAssembly Blob File FormData
 	ReadableStream ReadableStreamDefaultReader ReadableStreamBYOBReader ReadableStreamBYOBRequest ReadableByteStreamController
 	ReadableStreamDefaultController WritableStream WritableStreamDefaultWriter WritableStreamDefaultController TransformStream
 	TransformStreamDefaultController ByteLengthQueuingStrategy CountQueuingStrategy TextEncoderStream TextDecoderStream CompressionStream

@@ -44,7 +44,8 @@ func (h held) stopTimers() {
 }
 
 func newModule(h *Host, source extensions.Source, code string, missing []extensions.Missing) *module {
-	m := &module{host: h, source: source, code: code, missing: missing, log: h.log.With().Str("extension", source.Name).Logger()}
+	m := &module{host: h, source: source, code: code, missing: missing,
+		log: h.log.With().Str("extension", source.Name).Logger()}
 	m.Init(m, source, "JavaScript machine", h.limits.MaxQueue, m.log)
 	return m
 }
@@ -107,5 +108,6 @@ func (m *module) dismiss(i *instance, why error) {
 	i.internal = nil
 }
 
-// interval is how often a machine that should stop is interrupted again; a request that comes between two calls is lost.
+// interval is how often a machine that should stop is interrupted again; a request that comes between two calls is
+// lost.
 const interval = 5 * time.Millisecond

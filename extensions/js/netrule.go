@@ -35,7 +35,9 @@ func netRules(capabilities []string) (rules []netRule, err error) {
 		// The parser of URLs knows how names, addresses and ports are written.
 		u, err := whatwg.Parse("ws://" + text + "/")
 		if err != nil || u.Pathname() != "/" || u.Href(true) != "ws://"+u.Host()+"/" || strings.ContainsAny(u.Host(), "*") {
-			return nil, fmt.Errorf(`capabilities.host: %q names no host; use "net:api.example.com", "net:*.example.com", "net:127.0.0.1:8080" or "net:*"`, capability)
+			return nil, fmt.Errorf(
+				`capabilities.host: %q names no host; use "net:api.example.com", "net:*.example.com", "net:127.0.0.1:8080" or "net:*"`,
+				capability)
 		}
 		rule.host, rule.port = strings.Trim(u.Hostname(), "[]"), u.Port()
 		if at := strings.LastIndexByte(text, ':'); rule.port == "" && at >= 0 && text[at:] == ":80" {
@@ -131,8 +133,8 @@ func (d dialer) isOwn(port uint16) bool {
 
 func reachOf(ip netip.Addr) reach {
 	switch {
-	case ip.IsLinkLocalUnicast(), ip.IsMulticast(), ip == netip.MustParseAddr("fd00:ec2::254"), ip == netip.MustParseAddr("100.100.100.200"),
-		netip.MustParsePrefix("240.0.0.0/4").Contains(ip):
+	case ip.IsLinkLocalUnicast(), ip.IsMulticast(), ip == netip.MustParseAddr("fd00:ec2::254"),
+		ip == netip.MustParseAddr("100.100.100.200"), netip.MustParsePrefix("240.0.0.0/4").Contains(ip):
 		return never
 	case ip.IsLoopback(), ip.IsUnspecified(), netip.MustParsePrefix("0.0.0.0/8").Contains(ip), isInterface(ip):
 		return machine // 0.0.0.0 connects to this machine, too
@@ -140,7 +142,8 @@ func reachOf(ip netip.Addr) reach {
 		return private
 	}
 	// Shared and benchmarking networks, and the ways IPv6 hides an IPv4 address in.
-	for _, prefix := range []string{"100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "fec0::/10", "::/96"} {
+	for _, prefix := range []string{"100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "64:ff9b::/96", "64:ff9b:1::/48",
+		"2002::/16", "fec0::/10", "::/96"} {
 		if netip.MustParsePrefix(prefix).Contains(ip) {
 			return private
 		}

@@ -20,15 +20,18 @@ import (
 )
 
 // registry loads everything below a folder with both hosts.
-func registry(t testing.TB, root string, jobs extensions.Jobs, actions extensions.Actions, settings extensions.Settings) *extensions.Registry {
+func registry(t testing.TB, root string, jobs extensions.Jobs, actions extensions.Actions,
+	settings extensions.Settings) *extensions.Registry {
 	t.Helper()
-	children, err := process.New(context.Background(), process.Options{Dir: filepath.Join(t.TempDir(), "children"), Logger: zerolog.Nop()})
+	children, err := process.New(context.Background(), process.Options{Dir: filepath.Join(t.TempDir(), "children"),
+		Logger: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := extensions.New(extensions.Options{
-		Roots: []extensions.Root{{Type: extensions.ConfiguredRoot, Path: root}}, Hosts: []extensions.Host{newHost(js.Limits{}), children},
-		Jobs: jobs, Actions: actions, Settings: settings, Logger: zerolog.Nop(), LoadTimeout: time.Minute,
+		Roots: []extensions.Root{{Type: extensions.ConfiguredRoot, Path: root}},
+		Hosts: []extensions.Host{newHost(js.Limits{}), children}, Jobs: jobs, Actions: actions, Settings: settings,
+		Logger: zerolog.Nop(), LoadTimeout: time.Minute,
 	})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -54,14 +57,16 @@ func (w *world) EnqueueJob(_ context.Context, input sdk.EnqueueInput) (sdk.Enque
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.jobs = append(w.jobs, input)
-	return sdk.EnqueueOutcome{Status: sdk.Enqueued, Job: sdk.Job{ID: fmt.Sprint("j", len(w.jobs)), Type: input.Type, ProjectID: input.ProjectID, State: "queued"}}, nil
+	return sdk.EnqueueOutcome{Status: sdk.Enqueued, Job: sdk.Job{ID: fmt.Sprint("j", len(w.jobs)), Type: input.Type,
+		ProjectID: input.ProjectID, State: "queued"}}, nil
 }
 
 func (w *world) Execute(_ context.Context, call extensions.ActionCall) sdk.EmitResult {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests = append(w.requests, call.Request)
-	return sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType, Status: string(sdk.Performed)}
+	return sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType,
+		Status: string(sdk.Performed)}
 }
 
 func (w *world) SessionSettings(_ context.Context, id string) (map[string]json.RawMessage, error) {
@@ -74,7 +79,8 @@ func TestExamples(t *testing.T) {
 	w := &world{}
 	r := registry(t, "../../examples/agents", w, w, w)
 	emit := func(eventType, payload string) []sdk.EmitResult {
-		return r.Emit(t.Context(), &extensions.Event{Type: eventType, Payload: json.RawMessage(payload)}, extensions.Scope{ProjectID: "p", SessionID: "s", TurnID: "t1"})
+		return r.Emit(t.Context(), &extensions.Event{Type: eventType, Payload: json.RawMessage(payload)},
+			extensions.Scope{ProjectID: "p", SessionID: "s", TurnID: "t1"})
 	}
 	one := func(results []sdk.EmitResult, module string) sdk.EmitResult {
 		t.Helper()
@@ -87,27 +93,33 @@ func TestExamples(t *testing.T) {
 		return sdk.EmitResult{}
 	}
 	place := `"context":{"projectId":"p","sourceSessionId":"s","threadId":"th","turnId":"t1","itemId":"i1"}`
-	if got := one(emit("file_change.approval_requested", `{`+place+`,"summary":"Edit a.txt","details":"+1 -1"}`), "review-notes"); got.Status != "performed" {
+	if got := one(emit("file_change.approval_requested", `{`+place+`,"summary":"Edit a.txt","details":"+1 -1"}`),
+		"review-notes"); got.Status != "performed" {
 		t.Errorf("%+v", got)
 	}
-	if len(w.requests) != 1 || w.requests[0].IdempotencyKey != "review-notes:t1:i1" || !strings.Contains(string(w.requests[0].Payload), "Waiting for approval: Edit a.txt — +1 -1") {
+	if len(w.requests) != 1 || w.requests[0].IdempotencyKey != "review-notes:t1:i1" ||
+		!strings.Contains(string(w.requests[0].Payload), "Waiting for approval: Edit a.txt — +1 -1") {
 		t.Errorf("%+v", w.requests)
 	}
-	if got := one(emit("turn.completed", `{`+place+`,"hadFileChangeRequests":true,"turnTranscriptSnapshot":"hello"}`), "review-notes"); got.Status != "enqueued" {
+	if got := one(emit("turn.completed", `{`+place+`,"hadFileChangeRequests":true,"turnTranscriptSnapshot":"hello"}`),
+		"review-notes"); got.Status != "enqueued" {
 		t.Errorf("%+v", got)
 	}
 	quiet := strings.Replace(place, `"s"`, `"quiet"`, 1)
-	if got := one(emit("turn.completed", `{`+quiet+`,"hadFileChangeRequests":true}`), "review-notes"); got.Kind != sdk.HandlerResult {
+	if got := one(emit("turn.completed", `{`+quiet+`,"hadFileChangeRequests":true}`),
+		"review-notes"); got.Kind != sdk.HandlerResult {
 		t.Errorf("%+v", got)
 	}
 	suggestion := `{"requestKey":"k","sessionId":"s","projectId":"p","threadId":"th","turnId":"t1","userRequest":"more","turnTranscript":"x"}`
 	if got := one(emit("suggest_request.requested", suggestion), "turn-log"); got.Status != "enqueued" || got.Job == nil {
 		t.Errorf("%+v", got)
 	}
-	if got := one(emit("suggest_request.requested", `{}`), "turn-log"); got.Kind != sdk.HandlerError || got.Error != "'projectId'" {
+	if got := one(emit("suggest_request.requested", `{}`), "turn-log"); got.Kind != sdk.HandlerError ||
+		got.Error != "'projectId'" {
 		t.Errorf("%+v", got)
 	}
-	if got := one(emit("app_server.turn.completed", `{"context":{"threadId":"th"}}`), "turn-log"); got.Kind != sdk.HandlerResult {
+	if got := one(emit("app_server.turn.completed", `{"context":{"threadId":"th"}}`),
+		"turn-log"); got.Kind != sdk.HandlerResult {
 		t.Errorf("%+v", got)
 	}
 	if len(w.jobs) != 6 {
@@ -120,13 +132,15 @@ func many(t testing.TB, root string, n, generation int) {
 	t.Helper()
 	files := map[string]string{}
 	for i := range n {
-		files[fmt.Sprintf("m%02d/events.mjs", i)] = `import { answer } from "./lib/answer.mjs"; export function registerAgentEvents(registry) { registry.on("e", async () => answer()); }`
+		files[fmt.Sprintf("m%02d/events.mjs", i)] =
+			`import { answer } from "./lib/answer.mjs"; export function registerAgentEvents(registry) { registry.on("e", async () => answer()); }`
 		files[fmt.Sprintf("m%02d/lib/answer.mjs", i)] = fmt.Sprintf("export const answer = () => %d;", generation)
 	}
 	put(t, root, files)
 }
 
-// LC-04 with real machines: 50 extensions are swapped while emits run, none fails, and each emit sees all old or all new ones.
+// LC-04 with real machines: 50 extensions are swapped while emits run, none fails, and each emit sees all old or all
+// new ones.
 func TestReloadOfFifty(t *testing.T) {
 	t.Parallel()
 	const modules = 50

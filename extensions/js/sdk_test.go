@@ -14,13 +14,16 @@ import (
 func TestSDKsAgree(t *testing.T) {
 	t.Parallel()
 	values := []string{
-		`null`, `1`, `"x"`, `[]`, `{}`, `{"kind":"handler_error","error":"e"}`, `{"kind":"handler_error","error":"e","eventType":"o"}`,
-		`{"kind":"handler_error"}`, `{"kind":"handler_result"}`, `{"kind":"handler_result","details":{"a":1}}`, `{"kind":"handler_result","details":3}`,
-		`{"status":"enqueued","job":{"id":"1","type":"t","projectId":"p","state":"queued"}}`, `{"status":"enqueued","job":{"id":1}}`,
+		`null`, `1`, `"x"`, `[]`, `{}`, `{"kind":"handler_error","error":"e"}`,
+		`{"kind":"handler_error","error":"e","eventType":"o"}`, `{"kind":"handler_error"}`, `{"kind":"handler_result"}`,
+		`{"kind":"handler_result","details":{"a":1}}`, `{"kind":"handler_result","details":3}`,
+		`{"status":"enqueued","job":{"id":"1","type":"t","projectId":"p","state":"queued"}}`,
+		`{"status":"enqueued","job":{"id":1}}`,
 		`{"kind":"enqueue_result","status":"already_queued","job":{"id":"1","type":"t","projectId":"p","state":"running"}}`,
 		`{"kind":"action_result","actionType":"approval.decide","status":"performed","requestId":"r","details":{"b":2}}`,
-		`{"kind":"action_result","actionType":"approval.decide","status":"odd"}`, `{"kind":"action_request","actionType":"x","payload":{}}`,
-		`{"actionType":"queue.enqueue","status":"conflict"}`, `{"actionType":"queue.enqueue","status":"forbidden"}`,
+		`{"kind":"action_result","actionType":"approval.decide","status":"odd"}`,
+		`{"kind":"action_request","actionType":"x","payload":{}}`, `{"actionType":"queue.enqueue","status":"conflict"}`,
+		`{"actionType":"queue.enqueue","status":"forbidden"}`,
 	}
 	code := `import * as sdk from "@codex-manager/agent-runtime-sdk";
 		export function registerAgentEvents(registry) {
@@ -55,10 +58,12 @@ func TestSDKsAgree(t *testing.T) {
 	plan := sdk.SelectActionExecutionPlan(results)
 	want["results"], want["classes"] = results, classes
 	want["plan"] = map[string]any{"winner": plan.Winner, "reconciled": plan.Reconciled, "failed": plan.Failed}
-	want["winners"] = []*sdk.EmitResult{sdk.SelectEnqueueWinner(results, ""), sdk.SelectEnqueueWinner(results, sdk.PreferExisting), nil}
+	want["winners"] = []*sdk.EmitResult{sdk.SelectEnqueueWinner(results, ""),
+		sdk.SelectEnqueueWinner(results, sdk.PreferExisting), nil}
 	want["first"] = sdk.SelectFirstSuccessfulAction(results)
 	want["error"] = sdk.ToAgentEventHandlerError("m", "t", errBoom{})
-	out, err := module.Handle(t.Context(), 0, &extensions.Event{Type: "e", Payload: json.RawMessage(payload + "]}")}, &tools{})
+	out, err := module.Handle(t.Context(), 0, &extensions.Event{Type: "e", Payload: json.RawMessage(payload + "]}")},
+		&tools{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ import (
 	"harness/extensions/js"
 )
 
-// native keeps a machine in a call of the host, which no interrupt reaches, until it is let go: a native loop of a known length.
+// native keeps a machine in a call of the host, which no interrupt reaches, until it is let go: a native loop of a
+// known length.
 type native struct {
 	*tools
 	entered, open chan struct{}
@@ -53,7 +54,8 @@ func (n *native) cut(t *testing.T, module extensions.Module, number int) {
 	}
 }
 
-// A machine in a native loop is abandoned: the caller is answered in time, a fresh machine serves, the old one is freed when its loop ends.
+// A machine in a native loop is abandoned: the caller is answered in time, a fresh machine serves, the old one is freed
+// when its loop ends.
 func TestNativeLoopIsQuarantined(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{Grace: 30 * time.Millisecond})
@@ -63,7 +65,8 @@ func TestNativeLoopIsQuarantined(t *testing.T) {
 	loop.cut(t, module, 0)
 	answers(t, neighbour, 0)
 	answers(t, module, 1)
-	if health := module.Health(); health.State != extensions.HealthQuarantined || health.Restarts != 1 || !strings.Contains(health.LastError, "native loop") {
+	if health := module.Health(); health.State != extensions.HealthQuarantined || health.Restarts != 1 ||
+		!strings.Contains(health.LastError, "native loop") {
 		t.Errorf("health is %+v", health)
 	}
 	if host.Stuck() != 1 {
@@ -78,7 +81,8 @@ func TestNativeLoopIsQuarantined(t *testing.T) {
 func TestALoopOfTheEngineIsOutlived(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{Grace: 30 * time.Millisecond})
-	module := load(t, host, handlers(fmt.Sprintf(`() => new Array(%d).indexOf(7)`, int(5e6)/engineSlowdown), `() => "fine"`))
+	module := load(t, host, handlers(fmt.Sprintf(`() => new Array(%d).indexOf(7)`, int(5e6)/engineSlowdown),
+		`() => "fine"`))
 	cut(t, module, 0, 50*time.Millisecond)
 	answers(t, module, 1)
 	waitFor(t, "the loop's end", func() bool { return host.Stuck() == 0 && module.Health().State == extensions.HealthOK })

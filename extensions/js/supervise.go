@@ -66,7 +66,8 @@ func (m *module) admit(i *instance) {
 	signal(i.wake)
 }
 
-// leave ends an instance: it is told to stop and interrupted until it does. One that is stuck is abandoned and counted until it ends.
+// leave ends an instance: it is told to stop and interrupted until it does. One that is stuck is abandoned and counted
+// until it ends.
 func (m *module) leave(i *instance, reason error) {
 	m.dismiss(i, reason)
 	close(i.stop)

@@ -16,10 +16,13 @@ func TestToolsAreReachedAndAnswered(t *testing.T) {
 	t.Parallel()
 	module := load(t, newHost(js.Limits{}), handlers(
 		`(event, tools) => tools.enqueueJob({type: "agent_instruction", payload: {n: event.payload.n}})`,
-		`(event, {getSessionSettings, getSessionSetting}) => Promise.all([getSessionSettings("s1"), getSessionSetting("s1", "auto"), getSessionSetting("s1", "none").then((v) => v === undefined)])`,
-		`async (event, tools) => { try { await tools.getSessionSettings("missing") } catch (error) { return [error instanceof Error, error.message] } }`,
+		`(event, {getSessionSettings, getSessionSetting}) => Promise.all([getSessionSettings("s1"), `+
+			`getSessionSetting("s1", "auto"), getSessionSetting("s1", "none").then((v) => v === undefined)])`,
+		`async (event, tools) => { try { await tools.getSessionSettings("missing") } catch (error) { return [error `+
+			`instanceof Error, error.message] } }`,
 		`(event, tools) => ["getSessionSettings" in tools, "getSessionSetting" in tools]`,
-		`(event, tools) => { tools.logger.info({a: 1}, "hello"); tools.logger.warn("plain"); tools.logger.child({c: 2}).error(new Error("x"), "failed"); console.log("console", {b: 2}) }`,
+		`(event, tools) => { tools.logger.info({a: 1}, "hello"); tools.logger.warn("plain"); tools.logger.child({c: `+
+			`2}).error(new Error("x"), "failed"); console.log("console", {b: 2}) }`,
 		`(event, tools) => tools.enqueueJob({text: "x".repeat(2 << 20)})`,
 		`(event, tools) => Promise.all(Array.from({length: 300}, () => tools.enqueueJob({})))`,
 		`(event, tools) => { for (let i = 0; i < 1000; i++) tools.logger.info("line " + i) }`,
@@ -35,7 +38,8 @@ func TestToolsAreReachedAndAnswered(t *testing.T) {
 		}
 	})
 	t.Run("EX-07 EX-08 settings", func(t *testing.T) {
-		if got, err := handle(t, module, 1, &tools{settings: true}); err != nil || got != `[{"of":"s1","auto":true},"s1/auto",true]` {
+		if got, err := handle(t, module, 1, &tools{settings: true}); err != nil ||
+			got != `[{"of":"s1","auto":true},"s1/auto",true]` {
 			t.Error(got, err)
 		}
 		if got, err := handle(t, module, 2, &tools{settings: true}); err != nil || got != `[true,"no such session"]` {
@@ -51,7 +55,8 @@ func TestToolsAreReachedAndAnswered(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := strings.Join(with.logged, "\n")
-		for _, want := range []string{`info {"a":1} hello`, `warn  plain`, `"c":2`, `"message":"x"`, ` failed`, `info  console {"b":2}`} {
+		for _, want := range []string{`info {"a":1} hello`, `warn  plain`, `"c":2`, `"message":"x"`, ` failed`,
+			`info  console {"b":2}`} {
 			if !strings.Contains(all, want) {
 				t.Errorf("%q is missing in\n%s", want, all)
 			}
@@ -78,7 +83,9 @@ func TestToolsAreReachedAndAnswered(t *testing.T) {
 // One extension's handlers run side by side while they wait.
 func TestInvocationsInterleave(t *testing.T) {
 	t.Parallel()
-	module := load(t, newHost(js.Limits{}), handlers(`async (event, tools) => { const before = globalThis.n = (globalThis.n ?? 0) + 1; await tools.enqueueJob({}); return [before, globalThis.n] }`))
+	module := load(t, newHost(js.Limits{}),
+		handlers(`async (event, tools) => { const before = globalThis.n = (globalThis.n ?? 0) + 1; await `+
+			`tools.enqueueJob({}); return [before, globalThis.n] }`))
 	release := make(chan struct{})
 	arrived := make(chan struct{}, 2)
 	with := &tools{enqueue: func(context.Context, json.RawMessage) (json.RawMessage, error) {
@@ -116,7 +123,8 @@ func TestLateCallsAndStrayTimers(t *testing.T) {
 		`async (event, tools) => { try { await globalThis.kept.enqueueJob({}); return "reached" } catch (error) { return error.message } }`,
 		`async () => { await new Promise((resolve) => setTimeout(resolve, 50)); return globalThis.fired === true }`,
 		`async (event, tools) => { globalThis.kept = tools; await new Promise(() => {}) }`,
-		`async (event, tools) => { try { await tools.enqueueJob({}) } finally { globalThis.cleaned = true; tools.enqueueJob({late: 1}).catch((error) => { globalThis.late = error.message }) } }`,
+		`async (event, tools) => { try { await tools.enqueueJob({}) } finally { globalThis.cleaned = true; `+
+			`tools.enqueueJob({late: 1}).catch((error) => { globalThis.late = error.message }) } }`,
 		`() => [globalThis.cleaned, globalThis.late]`,
 	))
 	with := &tools{}

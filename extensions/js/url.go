@@ -35,7 +35,8 @@ func askURL(text string) string {
 		return ""
 	}
 	answer, err := json.Marshal([]string{
-		u.Href(false), origin(u), u.Protocol(), u.Username(), u.Password(), u.Host(), u.Hostname(), u.Port(), u.Pathname(), u.Search(), u.Hash(),
+		u.Href(false), origin(u), u.Protocol(), u.Username(), u.Password(), u.Host(), u.Hostname(), u.Port(), u.Pathname(),
+		u.Search(), u.Hash(),
 	})
 	if err != nil {
 		return ""

@@ -18,14 +18,16 @@ import (
 	runtimeprocess "harness/runtime/process"
 )
 
-// child is one running process of an extension. It fails once, for one reason; then its module kills it and starts another.
+// child is one running process of an extension. It fails once, for one reason; then its module kills it and starts
+// another.
 type child struct {
 	m       *module
 	process *runtimeprocess.Process
 	mark    string
 	dir     string
 
-	// failed gets the reason why the child must not go on, once. readDone and writeDone are closed when its goroutines ended.
+	// failed gets the reason why the child must not go on, once. readDone and writeDone are closed when its goroutines
+	// ended.
 	failed    chan error
 	readDone  chan struct{}
 	writeDone chan struct{}
@@ -56,21 +58,23 @@ func (m *module) start(ctx context.Context) (*child, error) {
 	mark := m.host.newMark()
 	c := &child{
 		m: m, mark: mark, dir: filepath.Join(m.host.options.Dir, mark), failed: make(chan error, 1),
-		readDone: make(chan struct{}), writeDone: make(chan struct{}), wake: make(chan struct{}, 1), closed: make(chan struct{}),
-		suspects: map[int]func(){},
+		readDone: make(chan struct{}), writeDone: make(chan struct{}), wake: make(chan struct{}, 1),
+		closed: make(chan struct{}), suspects: map[int]func(){},
 	}
 	args, err := m.command.prepare(c.dir)
 	if err == nil {
 		path, args := m.host.limits.limited(m.command.path, args)
 		c.process, err = runtimeprocess.Start(ctx, runtimeprocess.Spec{
-			Path: path, Args: args, Env: m.host.environment(m.source, c.dir), Dir: m.source.Root, Mark: mark, DieWithParent: true, Stderr: c.noteStderr,
+			Path: path, Args: args, Env: m.host.environment(m.source, c.dir), Dir: m.source.Root, Mark: mark,
+			DieWithParent: true, Stderr: c.noteStderr,
 		})
 	}
 	if err != nil {
 		_ = os.RemoveAll(c.dir)
 		return nil, err
 	}
-	load := outgoing{Type: "load", Protocol: protocol, Name: m.source.Name, Version: m.source.Version, Root: m.source.Root, Entry: m.source.Entrypoint}
+	load := outgoing{Type: "load", Protocol: protocol, Name: m.source.Name, Version: m.source.Version, Root: m.source.Root,
+		Entry: m.source.Entrypoint}
 	if m.command.script != "" {
 		load.Script = filepath.Join(c.dir, m.command.script)
 		for _, use := range m.command.uses {

@@ -47,7 +47,8 @@ func (h *Host) command(source extensions.Source) (command, error) {
 	}
 	node, err := exec.LookPath(h.options.Node)
 	if err != nil {
-		return command{}, fmt.Errorf("%w (%w); install Node 20 or later and have it in the server's PATH", extensions.ErrNoNode, err)
+		return command{}, fmt.Errorf("%w (%w); install Node 20 or later and have it in the server's PATH",
+			extensions.ErrNoNode, err)
 	}
 	root := source.SourceRoot
 	if root == "" || source.Trust == extensions.TrustEnforced {
@@ -60,7 +61,8 @@ func (h *Host) command(source extensions.Source) (command, error) {
 	heap := h.limits.Memory / 2 >> 20
 	return command{
 		path: node, args: []string{"--max-old-space-size=" + strconv.FormatInt(heap, 10), filepath.Join(dirMark, hostFile)},
-		files: map[string][]byte{hostFile: nodeHost, scriptFile: built.Code}, script: scriptFile, uses: built.Uses, runs: built.Files,
+		files: map[string][]byte{hostFile: nodeHost, scriptFile: built.Code}, script: scriptFile, uses: built.Uses,
+		runs: built.Files,
 	}, nil
 }
 
@@ -82,7 +84,8 @@ func named(source extensions.Source) (files []string) {
 	return files
 }
 
-// program finds the first word of a command: a file of the extension when there is a slash in it, else a program in PATH.
+// program finds the first word of a command: a file of the extension when there is a slash in it, else a program in
+// PATH.
 func program(root, name string) (string, error) {
 	if !strings.Contains(name, "/") {
 		path, err := exec.LookPath(name)
@@ -101,10 +104,11 @@ func program(root, name string) (string, error) {
 	return real, nil
 }
 
-// limited wraps a command so that the limits hold before its first instruction. The shell is replaced by the program; what it can not set
-// (ulimit differs between systems) it leaves.
+// limited wraps a command so that the limits hold before its first instruction. The shell is replaced by the program;
+// what it can not set (ulimit differs between systems) it leaves.
 func (l Limits) limited(path string, args []string) (string, []string) {
-	script := fmt.Sprintf(`ulimit -d %d 2>/dev/null; ulimit -n %d 2>/dev/null; ulimit -t %d 2>/dev/null; ulimit -c 0 2>/dev/null; exec "$@"`,
+	script := fmt.Sprintf(
+		`ulimit -d %d 2>/dev/null; ulimit -n %d 2>/dev/null; ulimit -t %d 2>/dev/null; ulimit -c 0 2>/dev/null; exec "$@"`,
 		l.Memory>>10, l.OpenFiles, max(1, int64(l.CPU.Seconds())))
 	return "/bin/sh", append([]string{"-c", script, "sh", path}, args...)
 }
@@ -117,7 +121,8 @@ func (h *Host) environment(source extensions.Source, dir string) []string {
 		// What it would write into the extension's folder would be code nobody consented to.
 		"PYTHONDONTWRITEBYTECODE=1",
 	}
-	for _, name := range append([]string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"}, h.options.PassEnv...) {
+	for _, name := range append([]string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE",
+		"SSL_CERT_DIR"}, h.options.PassEnv...) {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}

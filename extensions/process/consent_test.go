@@ -38,7 +38,8 @@ func TestNoChildWithoutConsent(t *testing.T) {
 	}
 	denied.Store(true)
 	var problem *extensions.LoadError
-	if _, err := site.Load(t.Context(), source); !errors.As(err, &problem) || problem.Code != extensions.TrustDenied || starts() != 0 {
+	if _, err := site.Load(t.Context(), source); !errors.As(err, &problem) || problem.Code != extensions.TrustDenied ||
+		starts() != 0 {
 		t.Errorf("%v, %d starts", err, starts())
 	}
 	if further := <-asked; !slices.Equal(further, []string{filepath.Join(source.Root, "events.sh")}) {
@@ -59,7 +60,8 @@ func TestNoChildWithoutConsent(t *testing.T) {
 			t.Fatal("nobody asked before a restart")
 		}
 	}
-	if health := module.Health(); starts() != 1 || health.State != extensions.HealthRestarting || !strings.Contains(health.LastError, "nobody consented") {
+	if health := module.Health(); starts() != 1 || health.State != extensions.HealthRestarting ||
+		!strings.Contains(health.LastError, "nobody consented") {
 		t.Errorf("%d starts, %+v", starts(), health)
 	}
 }

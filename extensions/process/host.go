@@ -26,24 +26,26 @@ const Kind = "process"
 
 // Limits bound one child. The zero value of a field means its default.
 type Limits struct {
-	// Memory is the private memory of each process in bytes (RLIMIT_DATA), default 1 GiB; what a runtime only reserves does not count.
+	// Memory is the private memory of each process in bytes (RLIMIT_DATA), default 1 GiB; what a runtime only reserves
+	// does not count.
 	Memory int64
-	// OpenFiles and CPU bound each process (RLIMIT_NOFILE, RLIMIT_CPU), defaults 256 and 10 minutes. A child that used up its processor
-	// time is killed by the kernel and started anew.
+	// OpenFiles and CPU bound each process (RLIMIT_NOFILE, RLIMIT_CPU), defaults 256 and 10 minutes. A child that used up
+	// its processor time is killed by the kernel and started anew.
 	OpenFiles int
 	CPU       time.Duration
 	// LoadTimeout bounds the time from start to ready, default 15 s.
 	LoadTimeout time.Duration
-	// Grace is how long a child may take to confirm that it gave up a handler that timed out, default 500 ms; then it counts as hung and is
-	// killed. StopGrace is how long it may take to end when asked, default 500 ms.
+	// Grace is how long a child may take to confirm that it gave up a handler that timed out, default 500 ms; then it
+	// counts as hung and is killed. StopGrace is how long it may take to end when asked, default 500 ms.
 	Grace, StopGrace time.Duration
 	// MaxLine is the longest line in bytes, default 8 MiB; MaxResult the longest result or tool argument, default 1 MiB.
 	MaxLine, MaxResult int
-	// MaxCalls is how many tool calls may wait for their answers, default 256; MaxQueue how many events may wait, default 1024;
-	// MaxConcurrency how many handlers may run at once, default 64 (a child says how many it wants, 1 when it says nothing).
+	// MaxCalls is how many tool calls may wait for their answers, default 256; MaxQueue how many events may wait, default
+	// 1024; MaxConcurrency how many handlers may run at once, default 64 (a child says how many it wants, 1 when it says
+	// nothing).
 	MaxCalls, MaxQueue, MaxConcurrency int
-	// MaxLogLines is how many lines one invocation may log, default 200; MaxIdle how many messages nobody asked for a child may send per
-	// second, default 2000, before it is killed.
+	// MaxLogLines is how many lines one invocation may log, default 200; MaxIdle how many messages nobody asked for a
+	// child may send per second, default 2000, before it is killed.
 	MaxLogLines, MaxIdle int
 }
 
@@ -77,8 +79,8 @@ type Options struct {
 	Dir string
 	// Node is the Node program, default "node" in PATH. Version 20 or later.
 	Node string
-	// PassEnv names variables of the server's environment children get besides PATH, HOME, LANG, TZ and the like. Secrets of the server are
-	// never passed on unless they are named here.
+	// PassEnv names variables of the server's environment children get besides PATH, HOME, LANG, TZ and the like. Secrets
+	// of the server are never passed on unless they are named here.
 	PassEnv []string
 	// Logger receives stderr of children, what they log outside of an invocation, and what happens to them.
 	Logger zerolog.Logger
@@ -122,7 +124,8 @@ func New(ctx context.Context, o Options) (*Host, error) {
 			return nil, fmt.Errorf("remove what an extension left behind: %w", err)
 		}
 		if killed > 0 {
-			h.log.Warn().Int("processes", killed).Str("mark", entry.Name()).Msg("killed what an extension of an earlier server left running")
+			h.log.Warn().Int("processes", killed).Str("mark", entry.Name()).
+				Msg("killed what an extension of an earlier server left running")
 		}
 	}
 	return h, nil
@@ -138,7 +141,8 @@ func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.M
 	defer cancel()
 	c, err := h.command(source)
 	if err != nil {
-		return nil, &extensions.LoadError{Extension: source.Name, Code: extensions.ImportFailed, Message: err.Error(), Reason: err}
+		return nil, &extensions.LoadError{Extension: source.Name, Code: extensions.ImportFailed, Message: err.Error(),
+			Reason: err}
 	}
 	m := newModule(h, source, c)
 	if err := m.Load(ctx, h.limits.StopGrace+closeTime); err != nil {
@@ -152,5 +156,6 @@ const closeTime = 5 * time.Second
 
 // newMark is the mark, and the name of the folder, of the next child.
 func (h *Host) newMark() string {
-	return runtimeprocess.Mark(h.options.Dir, "extension") + "-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-" + strconv.FormatInt(h.last.Add(1), 10)
+	return runtimeprocess.Mark(h.options.Dir, "extension") + "-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-" +
+		strconv.FormatInt(h.last.Add(1), 10)
 }

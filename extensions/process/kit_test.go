@@ -81,7 +81,8 @@ func nodeSource(t testing.TB, code string) extensions.Source {
 	dir := write(t, map[string]string{"events.mjs": code})
 	return extensions.Source{
 		ModuleName: "probe", Name: "@test/probe", Version: "1.0.0", AgentID: "probe", Root: dir, SourceRoot: dir,
-		Entrypoint: filepath.Join(dir, "events.mjs"), Trust: extensions.TrustWarn, Runtime: extensions.RuntimeWish{Host: "node"},
+		Entrypoint: filepath.Join(dir, "events.mjs"), Trust: extensions.TrustWarn,
+		Runtime: extensions.RuntimeWish{Host: "node"},
 	}
 }
 
@@ -142,7 +143,8 @@ func answers(t *testing.T, module extensions.Module, number int) {
 	}
 }
 
-// slack is how much later than its timeout a handler may be answered. Promised are 50 ms on a machine that is not overloaded.
+// slack is how much later than its timeout a handler may be answered. Promised are 50 ms on a machine that is not
+// overloaded.
 const slack = slowness * 600 * time.Millisecond
 
 // cut runs a handler that has to be cut and checks that the answer comes in time.

@@ -56,20 +56,24 @@ func TestBadHandshakes(t *testing.T) {
 		o.Limits.StopGrace = 100 * time.Millisecond
 	})
 	for name, c := range map[string]struct{ script, message string }{
-		"silence":            {`exec sleep 3600`, "in time"},
-		"ignores SIGTERM":    {`trap '' TERM; while :; do sleep 1; done`, "in time"},
-		"ends":               {`echo "no such thing" >&2; exit 4`, "code 4: no such thing"},
-		"no JSON":            {`echo hello; exec sleep 3600`, "no message"},
-		"unknown message":    {`echo '{"type":"hello"}'; exec sleep 3600`, "unknown type"},
-		"other protocol":     {`echo '{"type":"ready","protocol":2}'; exec sleep 3600`, "protocol 2"},
-		"empty event":        {`echo '{"type":"ready","protocol":1,"subscriptions":[{}]}'; exec sleep 3600`, "eventType"},
-		"half a line":        {`printf '{"type":"ready","protocol":1'; exit 0`, "code 0"},
-		"endless line":       {`exec cat /dev/zero`, "longer than"},
-		"endless lines":      {`exec yes '{"type":"log","message":"x"}'`, "nobody asked for"},
-		"says it failed":     {`echo '{"type":"failed","code":"registration_failed","message":"reg boom"}'; exec sleep 3600`, "reg boom"},
-		"closes its output":  {`exec >&-; exec sleep 3600`, "ended by SIGTERM"},
-		"leaves a process":   {`setsid sleep 3600 & exit 5`, "code 5"},
-		"calls before ready": {`i=0; while [ $i -lt 5000 ]; do echo '{"type":"tool","id":1,"call":1,"name":"enqueueJob","args":[1]}'; i=$((i+1)); done; exec sleep 3600`, "nobody asked for"},
+		"silence":         {`exec sleep 3600`, "in time"},
+		"ignores SIGTERM": {`trap '' TERM; while :; do sleep 1; done`, "in time"},
+		"ends":            {`echo "no such thing" >&2; exit 4`, "code 4: no such thing"},
+		"no JSON":         {`echo hello; exec sleep 3600`, "no message"},
+		"unknown message": {`echo '{"type":"hello"}'; exec sleep 3600`, "unknown type"},
+		"other protocol":  {`echo '{"type":"ready","protocol":2}'; exec sleep 3600`, "protocol 2"},
+		"empty event":     {`echo '{"type":"ready","protocol":1,"subscriptions":[{}]}'; exec sleep 3600`, "eventType"},
+		"half a line":     {`printf '{"type":"ready","protocol":1'; exit 0`, "code 0"},
+		"endless line":    {`exec cat /dev/zero`, "longer than"},
+		"endless lines":   {`exec yes '{"type":"log","message":"x"}'`, "nobody asked for"},
+		"says it failed": {`echo '{"type":"failed","code":"registration_failed","message":"reg boom"}'; exec sleep 3600`,
+			"reg boom"},
+		"closes its output": {`exec >&-; exec sleep 3600`, "ended by SIGTERM"},
+		"leaves a process":  {`setsid sleep 3600 & exit 5`, "code 5"},
+		"calls before ready": {
+			`i=0; while [ $i -lt 5000 ]; do echo '{"type":"tool","id":1,"call":1,"name":"enqueueJob","args":[1]}'; ` +
+				`i=$((i+1)); done; exec sleep 3600`,
+			"nobody asked for"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +127,8 @@ func TestMisbehavingChildren(t *testing.T) {
 				o.Limits.MaxLine = 1 << 20
 			})
 			// The first child misbehaves at the first event, the second one does not.
-			source := shellSource(t, "read -r load\n"+ready+"if [ -e done ]; then\n"+serveFine+"exit 0\nfi\nread -r event\n: > done\n"+misdeed+"\n")
+			source := shellSource(t, "read -r load\n"+ready+"if [ -e done ]; then\n"+serveFine+
+				"exit 0\nfi\nread -r event\n: > done\n"+misdeed+"\n")
 			module := load(t, site, source)
 			first := site.marks(t)
 			start := time.Now()
@@ -170,8 +175,9 @@ echo '{"type":"result","id":1,"value":"fine"}'
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`"call":1,"value":{"status":"enqueued"`, `"call":2,"error":"enqueueJob needs`, `"call":3,"error":"there is no tool rm"`,
-		`"call":4,"error":"` + extensions.LateCall, `"call":5,"error":"getSessionSetting needs strings`}
+	want := []string{`"call":1,"value":{"status":"enqueued"`, `"call":2,"error":"enqueueJob needs`,
+		`"call":3,"error":"there is no tool rm"`, `"call":4,"error":"` + extensions.LateCall,
+		`"call":5,"error":"getSessionSetting needs strings`}
 	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
 	if len(lines) != len(want) {
 		t.Fatalf("%q", lines)
@@ -236,7 +242,8 @@ func TestServerProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := extensions.Source{Name: "x", Root: os.Getenv("HARNESS_TEST_ROOT"), Runtime: extensions.RuntimeWish{Host: "process", Command: []string{"sh", "events.sh"}}}
+	source := extensions.Source{Name: "x", Root: os.Getenv("HARNESS_TEST_ROOT"),
+		Runtime: extensions.RuntimeWish{Host: "process", Command: []string{"sh", "events.sh"}}}
 	if _, err = host.Load(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +251,8 @@ func TestServerProcess(t *testing.T) {
 	select {}
 }
 
-// The server is killed: its child dies with it, and what the child left in a session of its own is swept by the next server.
+// The server is killed: its child dies with it, and what the child left in a session of its own is swept by the next
+// server.
 func TestKilledServerLeavesNothing(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -252,7 +260,8 @@ func TestKilledServerLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "children")
-	source := shellSource(t, "trap '' TERM\nread -r load\nsetsid sleep 3600 >/dev/null 2>&1 &\n"+ready+"while :; do sleep 1; done\n")
+	source := shellSource(t, "trap '' TERM\nread -r load\nsetsid sleep 3600 >/dev/null 2>&1 &\n"+ready+
+		"while :; do sleep 1; done\n")
 	server := exec.Command(self, "-test.run=^TestServerProcess$")
 	server.Env = append(os.Environ(), serverVariable+"="+dir, "HARNESS_TEST_ROOT="+source.Root)
 	out, err := server.StdoutPipe()

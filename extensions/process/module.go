@@ -44,8 +44,8 @@ func (*module) Finished(*invocation) {}
 // Exhausted implements hosting.Host: a process is ended whatever it does, so there can always be another one.
 func (*module) Exhausted() error { return nil }
 
-// dispatch hands waiting invocations to the child as long as it takes some. A child that has not confirmed the end of an invocation may
-// hang: it gets nothing new. The caller holds m.Mu.
+// dispatch hands waiting invocations to the child as long as it takes some. A child that has not confirmed the end of
+// an invocation may hang: it gets nothing new. The caller holds m.Mu.
 func (m *module) dispatch() {
 	c := m.Serving
 	for c != nil && c.running < c.parallel && len(c.suspects) == 0 {
@@ -54,11 +54,13 @@ func (m *module) dispatch() {
 			return
 		}
 		c.running++
-		c.send(outgoing{Type: "invoke", ID: inv.ID, Subscription: &inv.Subscription, Event: inv.Event.JSON(), Settings: inv.Tools.HasSettings()})
+		c.send(outgoing{Type: "invoke", ID: inv.ID, Subscription: &inv.Subscription, Event: inv.Event.JSON(),
+			Settings: inv.Tools.HasSettings()})
 	}
 }
 
-// Expired asks the child to confirm that it gave an invocation up. One that does not is hung. It implements hosting.Host.
+// Expired asks the child to confirm that it gave an invocation up. One that does not is hung. It implements
+// hosting.Host.
 func (m *module) Expired(inv *invocation) {
 	c, grace := inv.On, m.host.limits.Grace
 	timer := time.AfterFunc(grace, func() {

@@ -25,12 +25,16 @@ func TestNodeHandlers(t *testing.T) {
 		{`() => { const a = {}; a.a = a; return a }`, ``, "can not be used"},
 		{`() => "x".repeat(2 << 20)`, ``, "larger than"},
 		{`(event, tools) => tools.enqueueJob({n: event.payload.n})`, `{"status":"enqueued","job":{"id":"j1"}}`, ""},
-		{`(event, {getSessionSettings, getSessionSetting}) => Promise.all([getSessionSettings("s1"), getSessionSetting("s1", "auto"), getSessionSetting("s1", "none").then((v) => v === undefined)])`,
+		{`(event, {getSessionSettings, getSessionSetting}) => Promise.all([getSessionSettings("s1"), ` +
+			`getSessionSetting("s1", "auto"), getSessionSetting("s1", "none").then((v) => v === undefined)])`,
 			`[{"of":"s1"},"s1/auto",true]`, ""},
 		{`(event, tools) => tools.getSessionSettings("missing")`, ``, "no such session"},
-		{`(event, tools) => { process.stdout.write("no protocol\n"); console.log("console"); tools.logger.warn({a: 1}, "hello") }`, ``, ""},
+		{`(event, tools) => { process.stdout.write("no protocol\n"); console.log("console"); tools.logger.warn({a: 1}, "hello") }`,
+			``, ""},
 		{`async () => { const fs = await import("node:fs"); return typeof fs.readFileSync }`, `"function"`, ""},
-		{`(event, tools) => { setTimeout(() => { throw new Error("stray") }, 1); return new Promise((resolve) => setTimeout(resolve, 20, "alive")) }`, `"alive"`, ""},
+		{`(event, tools) => { setTimeout(() => { throw new Error("stray") }, 1); return new Promise((resolve) => ` +
+			`setTimeout(resolve, 20, "alive")) }`,
+			`"alive"`, ""},
 		{`() => { Promise.reject(new Error("nobody cares")); return "alive" }`, `"alive"`, ""},
 	}
 	bodies := make([]string, len(cases))
@@ -78,7 +82,8 @@ func TestNodeSubscriptionsAndTypeScript(t *testing.T) {
 			}`,
 		"lib/types.ts": `export enum Levels { Low, High }`,
 	})
-	module := load(t, newSite(t, nil), extensions.Source{Name: "x", Root: dir, Entrypoint: dir + "/events.ts", Runtime: extensions.RuntimeWish{Host: "node"}})
+	module := load(t, newSite(t, nil), extensions.Source{Name: "x", Root: dir, Entrypoint: dir + "/events.ts",
+		Runtime: extensions.RuntimeWish{Host: "node"}})
 	want := []extensions.Subscription{{EventType: "a", Priority: -5, HasPriority: true, TimeoutMs: 8001}, {EventType: "b"}}
 	if got := module.Subscriptions(); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
@@ -96,13 +101,18 @@ func TestNodeLoadErrors(t *testing.T) {
 		want    extensions.LoadCode
 		message string
 	}{
-		"throws":               {`throw new Error("boom"); export function registerAgentEvents() {}`, extensions.ImportFailed, "boom"},
-		"syntax":               {`export function {`, extensions.ImportFailed, "events.mjs:1:"},
-		"no export":            {`export const x = 1`, extensions.MissingRegister, extensions.MissingRegisterText},
-		"registration throws":  {`export function registerAgentEvents() { throw new Error("reg boom") }`, extensions.RegistrationFailed, "reg boom"},
-		"registration rejects": {`export async function registerAgentEvents() { throw new Error("reg boom") }`, extensions.RegistrationFailed, "reg boom"},
-		"exits":                {`process.exit(7); export function registerAgentEvents() {}`, extensions.ImportFailed, "code 7"},
-		"escape":               {`import x from "../x.js"; export function registerAgentEvents() { x() }`, extensions.ImportFailed, "../x.js"},
+		"throws": {`throw new Error("boom"); export function registerAgentEvents() {}`,
+			extensions.ImportFailed, "boom"},
+		"syntax":    {`export function {`, extensions.ImportFailed, "events.mjs:1:"},
+		"no export": {`export const x = 1`, extensions.MissingRegister, extensions.MissingRegisterText},
+		"registration throws": {`export function registerAgentEvents() { throw new Error("reg boom") }`,
+			extensions.RegistrationFailed, "reg boom"},
+		"registration rejects": {`export async function registerAgentEvents() { throw new Error("reg boom") }`,
+			extensions.RegistrationFailed, "reg boom"},
+		"exits": {`process.exit(7); export function registerAgentEvents() {}`,
+			extensions.ImportFailed, "code 7"},
+		"escape": {`import x from "../x.js"; export function registerAgentEvents() { x() }`,
+			extensions.ImportFailed, "../x.js"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +161,9 @@ func TestNodeTimeouts(t *testing.T) {
 		t.Errorf("%+v", health)
 	}
 	for number, word := range map[int]string{5: "replaced", 6: "code 3", 7: "SIGSEGV"} {
-		if got, err := handle(t, module, number, &tools{}); err == nil || (!strings.Contains(err.Error(), word) && !strings.Contains(err.Error(), "memory") && !strings.Contains(err.Error(), "allocation")) {
+		if got, err := handle(t, module, number, &tools{}); err == nil ||
+			(!strings.Contains(err.Error(), word) && !strings.Contains(err.Error(), "memory") &&
+				!strings.Contains(err.Error(), "allocation")) {
 			t.Errorf("handler %d: %s, %v", number, got, err)
 		}
 		answers(t, module, 4)

@@ -32,7 +32,8 @@ func (m *module) receive(c *child, message incoming) (wanted bool, err error) {
 // ready takes the subscriptions of the first child and holds later ones against them.
 func (m *module) ready(c *child, message incoming) error {
 	if message.Protocol != protocol {
-		return hosting.LoadError(m.source, extensions.ImportFailed, fmt.Sprintf("the child speaks protocol %d and not %d", message.Protocol, protocol))
+		return hosting.LoadError(m.source, extensions.ImportFailed,
+			fmt.Sprintf("the child speaks protocol %d and not %d", message.Protocol, protocol))
 	}
 	const most = 1000
 	if len(message.Subscriptions) > most {
@@ -98,7 +99,8 @@ func (m *module) returned(c *child, message incoming) bool {
 	case message.Type == "error":
 		o = outcome{Err: errors.New(clip(message.Message, maxMessage))}
 	case len(message.Value) > limit:
-		o = outcome{Err: fmt.Errorf("the handler's result can not be used: %d bytes are more than the limit of %d", len(message.Value), limit)}
+		o = outcome{Err: fmt.Errorf("the handler's result can not be used: %d bytes are more than the limit of %d",
+			len(message.Value), limit)}
 	}
 	m.Finish(inv, o)
 	c.running--

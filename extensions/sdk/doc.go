@@ -1,5 +1,5 @@
-// Package sdk is what an extension author needs: the words of the extension contract as Go types, the helper functions over
-// them, and the registry a native Go extension registers its handlers with.
+// Package sdk is what an extension author needs: the words of the extension contract as Go types, the helper functions
+// over them, and the registry a native Go extension registers its handlers with.
 //
 // It must never know a runtime, a host, or the server: it imports nothing of this module.
 package sdk

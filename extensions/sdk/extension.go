@@ -7,8 +7,8 @@ import (
 
 // Extension is a native Go extension: compiled into the binary, run like any other.
 type Extension struct {
-	// ModuleName orders its handlers among others of the same priority and names it in results; Name, Version, AgentID and DisplayName are
-	// what a manifest would say. Name, Version, AgentID and DisplayName default to ModuleName and 0.0.0.
+	// ModuleName orders its handlers among others of the same priority and names it in results; Name, Version, AgentID and
+	// DisplayName are what a manifest would say. Name, Version, AgentID and DisplayName default to ModuleName and 0.0.0.
 	ModuleName, Name, Version, AgentID, DisplayName string
 	// Events and Actions are the declared capabilities; both nil means none were declared.
 	Events, Actions []string
@@ -36,8 +36,8 @@ type Tools interface {
 	Log(level string, fields map[string]any, message string)
 }
 
-// Handler handles one event. What it returns is encoded as JSON and read like the result of any extension: nil, an EnqueueOutcome, an
-// ActionRequest, or anything else as details. It must end when ctx does.
+// Handler handles one event. What it returns is encoded as JSON and read like the result of any extension: nil, an
+// EnqueueOutcome, an ActionRequest, or anything else as details. It must end when ctx does.
 type Handler func(ctx context.Context, event Event, tools Tools) (any, error)
 
 // Registration is one handler as it was registered.

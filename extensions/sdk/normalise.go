@@ -48,8 +48,8 @@ func AsActionRequest(raw json.RawMessage) (request ActionRequest, ok bool) {
 	return request, true
 }
 
-// ToAgentEventEmitResult turns whatever a handler returned into one of the four kinds. raw is JSON; nil and null stand for a
-// handler that returned nothing. The module's name is always ours: a handler cannot speak in another's name.
+// ToAgentEventEmitResult turns whatever a handler returned into one of the four kinds. raw is JSON; nil and null stand
+// for a handler that returned nothing. The module's name is always ours: a handler cannot speak in another's name.
 func ToAgentEventEmitResult(moduleName, eventType string, raw json.RawMessage) EmitResult {
 	nothing := EmitResult{Kind: HandlerResult, ModuleName: moduleName}
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || bytes.Equal(trimmed, []byte("null")) {

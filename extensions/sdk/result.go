@@ -100,7 +100,8 @@ type ActionRequest struct {
 	IdempotencyKey string          `json:"idempotencyKey,omitempty"`
 }
 
-// NewAction words an action request. payload is encoded as JSON; a payload that cannot be encoded is left out and refused as invalid.
+// NewAction words an action request. payload is encoded as JSON; a payload that cannot be encoded is left out and
+// refused as invalid.
 func NewAction(actionType string, payload any) ActionRequest {
 	encoded, err := json.Marshal(payload)
 	if err != nil {

@@ -20,7 +20,8 @@ func encoded(t *testing.T, value any) string {
 // EX-01, EX-02.
 func TestProfile_EX01_EX02(t *testing.T) {
 	t.Parallel()
-	got := encoded(t, sdk.Profile{RuntimeProfileID: "p", RuntimeProfileVersion: "1.0.0", CoreAPIVersion: sdk.AgentRuntimeCoreAPIVersion})
+	got := encoded(t, sdk.Profile{RuntimeProfileID: "p", RuntimeProfileVersion: "1.0.0",
+		CoreAPIVersion: sdk.AgentRuntimeCoreAPIVersion})
 	if want := `{"runtimeProfileId":"p","runtimeProfileVersion":"1.0.0","coreApiVersion":1}`; got != want {
 		t.Errorf("got %s", got)
 	}
@@ -57,7 +58,9 @@ func TestToAgentEventEmitResult_EX19(t *testing.T) {
 // EX-20.
 func TestToAgentEventHandlerError_EX20(t *testing.T) {
 	t.Parallel()
-	if got := encoded(t, sdk.ToAgentEventHandlerError("m", "t", errors.New("e"))); got != `{"kind":"handler_error","moduleName":"m","eventType":"t","error":"e"}` {
+	if got := encoded(t,
+		sdk.ToAgentEventHandlerError("m", "t",
+			errors.New("e"))); got != `{"kind":"handler_error","moduleName":"m","eventType":"t","error":"e"}` {
 		t.Errorf("got %s", got)
 	}
 	if got := sdk.ToAgentEventHandlerError("m", "t", nil); got.Error == "" {
@@ -69,8 +72,9 @@ func TestToAgentEventHandlerError_EX20(t *testing.T) {
 func TestClassify_EX28_EX29(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[sdk.ActionStatus]sdk.ActionClass{
-		sdk.Performed: sdk.Winner, sdk.AlreadyResolved: sdk.Reconciled, sdk.NotEligible: sdk.Reconciled, sdk.Conflict: sdk.Reconciled,
-		sdk.Forbidden: sdk.FailedPath, sdk.Invalid: sdk.FailedPath, sdk.Failed: sdk.FailedPath, "other": sdk.FailedPath,
+		sdk.Performed: sdk.Winner, sdk.AlreadyResolved: sdk.Reconciled, sdk.NotEligible: sdk.Reconciled,
+		sdk.Conflict: sdk.Reconciled, sdk.Forbidden: sdk.FailedPath, sdk.Invalid: sdk.FailedPath, sdk.Failed: sdk.FailedPath,
+		"other": sdk.FailedPath,
 	} {
 		if got := sdk.ClassifyReconciledActionStatus(status); got != want || (status != "other") != status.Valid() {
 			t.Errorf("%s: %s, valid %v", status, got, status.Valid())
@@ -87,8 +91,9 @@ func TestSelect_EX30_EX31_EX32(t *testing.T) {
 	job := func(name, status string) sdk.EmitResult {
 		return sdk.EmitResult{Kind: sdk.EnqueueResult, ModuleName: name, Status: status}
 	}
-	results := []sdk.EmitResult{job("q1", sdk.AlreadyQueued), action("a", sdk.Failed), action("b", sdk.AlreadyResolved), action("c", sdk.Performed),
-		action("d", sdk.Performed), action("e", sdk.NotEligible), job("q2", sdk.Enqueued), {Kind: sdk.HandlerError, ModuleName: "h", Status: "performed"}}
+	results := []sdk.EmitResult{job("q1", sdk.AlreadyQueued), action("a", sdk.Failed), action("b", sdk.AlreadyResolved),
+		action("c", sdk.Performed), action("d", sdk.Performed), action("e", sdk.NotEligible), job("q2", sdk.Enqueued),
+		{Kind: sdk.HandlerError, ModuleName: "h", Status: "performed"}}
 	if got := sdk.SelectFirstSuccessfulAction(results); got == nil || got.ModuleName != "c" {
 		t.Errorf("first successful: %+v", got)
 	}
@@ -107,8 +112,8 @@ func TestSelect_EX30_EX31_EX32(t *testing.T) {
 		list     []sdk.EmitResult
 		want     string
 	}{
-		{"", results, "q2"}, {sdk.PreferEnqueued, results[:1], "q1"}, {sdk.PreferExisting, results, "q1"}, {sdk.PreferExisting, results[6:], "q2"},
-		{sdk.PreferEnqueued, results[1:3], ""},
+		{"", results, "q2"}, {sdk.PreferEnqueued, results[:1], "q1"}, {sdk.PreferExisting, results, "q1"},
+		{sdk.PreferExisting, results[6:], "q2"}, {sdk.PreferEnqueued, results[1:3], ""},
 	} {
 		got := ""
 		if winner := sdk.SelectEnqueueWinner(c.list, c.strategy); winner != nil {
@@ -134,7 +139,8 @@ func TestAsActionRequest(t *testing.T) {
 	if !ok || request.ActionType != "queue.enqueue" || string(request.Payload) != `{"a":1}` {
 		t.Errorf("got %+v, %v", request, ok)
 	}
-	for _, raw := range []string{``, `null`, `[]`, `{"kind":"action_request"}`, `{"kind":"action_request","actionType":1,"payload":{}}`,
+	for _, raw := range []string{``, `null`, `[]`, `{"kind":"action_request"}`,
+		`{"kind":"action_request","actionType":1,"payload":{}}`,
 		`{"kind":"action_request","actionType":"a","payload":[]}`, `{"kind":"other","actionType":"a","payload":{}}`} {
 		if _, ok := sdk.AsActionRequest(json.RawMessage(raw)); ok {
 			t.Errorf("%s is no action request", raw)

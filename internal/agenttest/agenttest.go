@@ -1,7 +1,8 @@
-// Package agenttest gives tests the real coding agents: their executables in the cache. What codex needs besides is in internal/codextest.
+// Package agenttest gives tests the real coding agents: their executables in the cache. What codex needs besides is in
+// internal/codextest.
 //
-// It owns where the cached executables lie. It must never install anything by itself and never skip: a missing one fails the test with the
-// command that installs it.
+// It owns where the cached executables lie. It must never install anything by itself and never skip: a missing one
+// fails the test with the command that installs it.
 package agenttest
 
 import (
@@ -12,8 +13,9 @@ import (
 	"testing"
 )
 
-// Binary is the path of an agent's cached executable: codex, codex-oldest, claude, opencode, gemini, claude-acp or codex-acp, as pinned in
-// scripts/agents.versions. Gemini and the two bridges are scripts of Node.js. It fails the test with the remedy when it is missing.
+// Binary is the path of an agent's cached executable: codex, codex-oldest, claude, opencode, gemini, claude-acp or
+// codex-acp, as pinned in scripts/agents.versions. Gemini and the two bridges are scripts of Node.js. It fails the test
+// with the remedy when it is missing.
 func Binary(t testing.TB, name string) string {
 	t.Helper()
 	root := root(t)
@@ -29,8 +31,8 @@ func Binary(t testing.TB, name string) string {
 			filepath.Join(root, "scripts", "agents.sh"), name)
 	}
 	if info, err := os.Stat(found[0]); err != nil || info.Mode()&0o111 == 0 {
-		t.Fatalf("%s %s is broken in the cache (%s, %v); remove %s, and install it with: %s %s", name, pinned.version, found[0], err, folder,
-			filepath.Join(root, "scripts", "agents.sh"), name)
+		t.Fatalf("%s %s is broken in the cache (%s, %v); remove %s, and install it with: %s %s", name, pinned.version,
+			found[0], err, folder, filepath.Join(root, "scripts", "agents.sh"), name)
 	}
 	return found[0]
 }

@@ -15,7 +15,8 @@ func Bubblewrap(t testing.TB) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(Binary(t, "codex"))), "codex-resources", "bwrap")
 }
 
-// SandboxPath is a PATH with what Claude Code confines commands with: on Linux bubblewrap, and socat, without which it fails the test.
+// SandboxPath is a PATH with what Claude Code confines commands with: on Linux bubblewrap, and socat, without which it
+// fails the test.
 func SandboxPath(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv("PATH")

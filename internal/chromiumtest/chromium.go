@@ -1,7 +1,8 @@
-// Package chromiumtest gives tests a real browser: the Chromium of this machine, without a window, with a profile of its own.
+// Package chromiumtest gives tests a real browser: the Chromium of this machine, without a window, with a profile of
+// its own.
 //
-// It owns where Chromium is looked for and how it is run. It must never install anything by itself and never skip: a missing browser fails
-// the test with the command that installs it.
+// It owns where Chromium is looked for and how it is run. It must never install anything by itself and never skip: a
+// missing browser fails the test with the command that installs it.
 package chromiumtest
 
 import (
@@ -40,8 +41,8 @@ func Binary(t testing.TB) string {
 	return ""
 }
 
-// Open shows a page until the test ends. hosts says where a host:port of a URL really is ("localhost:5173" → "127.0.0.1:40123"), so that a
-// page can have an origin whatever ports are free.
+// Open shows a page until the test ends. hosts says where a host:port of a URL really is ("localhost:5173" →
+// "127.0.0.1:40123"), so that a page can have an origin whatever ports are free.
 func Open(t testing.TB, url string, hosts map[string]string) {
 	t.Helper()
 	//nolint:usetesting // what a helper process of Chromium still writes must not fail the test
@@ -54,9 +55,9 @@ func Open(t testing.TB, url string, hosts map[string]string) {
 		rules = append(rules, "MAP "+host+" "+place)
 	}
 	// No sandbox: root and containers have none, and the pages are ours.
-	cmd := exec.Command(Binary(t), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-		"--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--no-proxy-server",
-		"--user-data-dir="+profile, "--host-resolver-rules="+strings.Join(rules, ","), url)
+	cmd := exec.Command(Binary(t), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-sync", "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
+		"--no-proxy-server", "--user-data-dir="+profile, "--host-resolver-rules="+strings.Join(rules, ","), url)
 	var said buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.Env = append(os.Environ(), "HOME="+profile)

@@ -1,4 +1,5 @@
-// Package codextest gives tests the real codex, in the versions the harness is held to, and a CODEX_HOME that talks to a mock model.
+// Package codextest gives tests the real codex, in the versions the harness is held to, and a CODEX_HOME that talks to
+// a mock model.
 //
 // It owns how codex is configured for tests; where its binaries lie is internal/agenttest's.
 package codextest
@@ -44,7 +45,8 @@ func Number(t testing.TB, version Version) string {
 	return agenttest.Version(t, string(version))
 }
 
-// Model is the name of the model a version of codex is configured with. It decides which tools codex offers, so it must be one it knows.
+// Model is the name of the model a version of codex is configured with. It decides which tools codex offers, so it must
+// be one it knows.
 func Model(version Version) string {
 	if version == Oldest {
 		return "gpt-5.2-codex"
@@ -65,11 +67,12 @@ type Option func(*home)
 // For configures the home for one of the pinned versions (default: Default).
 func For(version Version) Option { return func(h *home) { h.version = version } }
 
-// Approval sets the default approval policy (default: on-request). untrusted, under which every command and file change asks, has to be
-// given to the thread instead: 0.169 takes it there, but refuses to start with it in its configuration.
+// Approval sets the default approval policy (default: on-request). untrusted, under which every command and file change
+// asks, has to be given to the thread instead: 0.169 takes it there, but refuses to start with it in its configuration.
 func Approval(policy string) Option { return func(h *home) { h.approval = policy } }
 
-// Sandbox sets the default sandbox mode (default: danger-full-access, because not every CI machine allows the real ones).
+// Sandbox sets the default sandbox mode (default: danger-full-access, because not every CI machine allows the real
+// ones).
 func Sandbox(mode string) Option { return func(h *home) { h.sandbox = mode } }
 
 // Config appends text to config.toml, for example a [section].
@@ -81,8 +84,8 @@ func Feature(name string) Option { return func(h *home) { h.features += name + "
 // NeedsLogin makes the model one that codex talks to with an account or a key only.
 func NeedsLogin() Option { return func(h *home) { h.login = true } }
 
-// folder is t.TempDir() outside of the folder for temporary files. Below that, codex makes no links to its helpers, without which it cannot use a
-// bubblewrap of the system that is older than 0.9.
+// folder is t.TempDir() outside of the folder for temporary files. Below that, codex makes no links to its helpers,
+// without which it cannot use a bubblewrap of the system that is older than 0.9.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "codex-home-")

@@ -18,7 +18,8 @@ func TestHomeTakesItsOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		`model = "gpt-5.2-codex"`, `approval_policy = "never"`, `sandbox_mode = "read-only"`, `base_url = "http://127.0.0.1:1/v1"`, "[tools]\nweb_search = false",
+		`model = "gpt-5.2-codex"`, `approval_policy = "never"`, `sandbox_mode = "read-only"`,
+		`base_url = "http://127.0.0.1:1/v1"`, "[tools]\nweb_search = false",
 	} {
 		if !strings.Contains(string(raw), line+"\n") {
 			t.Errorf("%q is missing in:\n%s", line, raw)

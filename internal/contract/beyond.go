@@ -1,7 +1,7 @@
 package contract
 
-// Beyond lists the deliberate differences no recording shows: no recorded request or frame comes near them, so the replay cannot see them.
-// Each has a test of its own where it is built. Topic, Exchange and Place are empty.
+// Beyond lists the deliberate differences no recording shows: no recorded request or frame comes near them, so the
+// replay cannot see them. Each has a test of its own where it is built. Topic, Exchange and Place are empty.
 func Beyond() []Row {
 	return []Row{
 		{
@@ -13,24 +13,29 @@ func Beyond() []Row {
 			Reason: "the original let one peer take the server's memory from all others",
 		},
 		{
-			What: "tools of MCP servers and permissions of the agent are approvals, an MCP server's own questions tool input, with its form as questions",
+			What: "tools of MCP servers and permissions of the agent are approvals, an MCP server's own questions tool " +
+				"input, with its form as questions",
 			Reason: "the original refused them at once: a tool not marked read-only failed and nobody was asked. " +
 				"A script that answers approvals is now asked about these, too",
 			Routes: []string{"GET /api/sessions/{sessionId}/approvals", "GET /api/sessions/{sessionId}/tool-input",
 				"POST /api/approvals/{approvalId}/decision", "POST /api/tool-input/{requestId}/decision"},
 		},
 		{
-			What:   "a decision takes a reason (message), an approval one of the offered decisions (choice); a reply the runtime would not take is 400",
+			What: "a decision takes a reason (message), an approval one of the offered decisions (choice); a reply the " +
+				"runtime would not take is 400",
 			Reason: "the original stored the decision and sent what the runtime then dropped",
 			Routes: []string{"POST /api/approvals/{approvalId}/decision", "POST /api/tool-input/{requestId}/decision"},
 		},
 		{
-			What: "a server on loopback lets in pages of `http://127.0.0.1:5173` and `http://localhost:5173`, the web UI's dev server, and answers their " +
+			What: "a server on loopback lets in pages of `http://127.0.0.1:5173` and `http://localhost:5173`, the web UI's " +
+				"dev server, and answers their " +
 				"CORS requests; no other page, and nobody when `HARNESS_ALLOWED_ORIGINS` is set and empty",
-			Reason: "the original let any page write and read the stream, and sent no CORS headers; the documented setup of its web UI works unchanged",
+			Reason: "the original let any page write and read the stream, and sent no CORS headers; the documented setup of " +
+				"its web UI works unchanged",
 		},
 		{
-			What: "`images` of a message reach the model, or the message is 400; the transcript names an image given as data by its type and size, where " +
+			What: "`images` of a message reach the model, or the message is 400; the transcript names an image given as " +
+				"data by its type and size, where " +
 				"the original repeats the data",
 			Reason: "the original dropped `images` and answered 202; a transcript is text for people",
 			Routes: []string{"POST /api/sessions/{sessionId}/messages"},
@@ -40,7 +45,8 @@ func Beyond() []Row {
 			Routes: []string{"GET /api/sessions"},
 		},
 		{
-			What: "members of a body that carry content (`attachments`, `files`, ...) and members of a query that choose what is answered (`search`, " +
+			What: "members of a body that carry content (`attachments`, `files`, ...) and members of a query that choose " +
+				"what is answered (`search`, " +
 				"`sort`, ...) are 400 on routes that do not take them; other unknown members are ignored as before",
 			Reason: "the original dropped them and answered as if they had been heeded",
 		},
@@ -49,7 +55,8 @@ func Beyond() []Row {
 			Reason: "whoever does not ask gets the same bytes; the original compressed nothing",
 		},
 		{
-			What:   "deleting chats is answered within 10 s also when the runtime does not answer; `deletedFileCount` is 0 then, and the runtime is told later",
+			What: "deleting chats is answered within 10 s also when the runtime does not answer; `deletedFileCount` is 0 " +
+				"then, and the runtime is told later",
 			Reason: "the original waited for two minutes, for each chat of a project",
 			Routes: []string{"DELETE /api/sessions/{sessionId}", "POST /api/projects/{projectId}/chats/delete-all"},
 		},
@@ -59,7 +66,8 @@ func Beyond() []Row {
 			Reason: "the original was one process; the wrong one has no such conversation and would answer what is not true",
 		},
 		{
-			What: "agent.config.json is read when extensions load, not before each job, and two files about one agent refuse it; a member said twice is refused; " +
+			What: "agent.config.json is read when extensions load, not before each job, and two files about one agent " +
+				"refuse it; a member said twice is refused; " +
 				"`runtime` and a short shape are taken as well",
 			Reason: "a worker that can write into its extension's folder must not widen its own rights; docs: [extensions.md](extensions.md)",
 		},
@@ -77,7 +85,8 @@ func Beyond() []Row {
 			Reason: "the original waited for the job and gave the fallback; whoever watched a suggestion whose worker forgot it waited for ever",
 		},
 		{
-			What: "a queued job of a type the server does not have (any more) stays queued, until a server that has it runs it or somebody cancels it: " +
+			What: "a queued job of a type the server does not have (any more) stays queued, until a server that has it runs " +
+				"it or somebody cancels it: " +
 				"[operations.md](operations.md)",
 			Reason: "the original, which is always alone, ended it as failed at its start; on a shared store it may be another server's",
 		},
@@ -96,8 +105,10 @@ func Beyond() []Row {
 			Reason: "in the original every extension had all rights of the server's process, and one that looped or ended it took the server along",
 		},
 		{
-			What:   "`fetch` of an extension inside the server reaches only the hosts its manifest declares, and never this server or link-local addresses",
-			Reason: "this server trusts callers on its machine, and cloud metadata services hand out credentials: an event's text must not lead there",
+			What: "`fetch` of an extension inside the server reaches only the hosts its manifest declares, and never this " +
+				"server or link-local addresses",
+			Reason: "this server trusts callers on its machine, and cloud metadata services hand out credentials: an " +
+				"event's text must not lead there",
 		},
 		{
 			What: "an extension's Node process sees PATH, HOME, LANG, TZ and what `HARNESS_EXTENSION_PASS_ENV` names of the environment, " +
@@ -105,8 +116,9 @@ func Beyond() []Row {
 			Reason: "in the original it saw all secrets of the server's environment",
 		},
 		{
-			What:   "reading a session changes nothing and tells nobody anything: no `deprecationNotice` follows it",
-			Reason: "the original asked codex for the whole history at every read, and each time codex's advice against that was sent to all clients",
+			What: "reading a session changes nothing and tells nobody anything: no `deprecationNotice` follows it",
+			Reason: "the original asked codex for the whole history at every read, and each time codex's advice against " +
+				"that was sent to all clients",
 			Routes: []string{"GET /api/sessions/{sessionId}"},
 		},
 		{
@@ -115,22 +127,26 @@ func Beyond() []Row {
 			Routes: []string{"GET /api/sessions/{sessionId}", "GET /api/stream"},
 		},
 		{
-			What: "an entry of the runtime has the times at which it began and ended itself, as live, and keeps the place it began in: an answer that " +
+			What: "an entry of the runtime has the times at which it began and ended itself, as live, and keeps the place " +
+				"it began in: an answer that " +
 				"a message broke off stands before the message",
 			Reason: "the original gave every item its turn's times once the turn was stored, and moved what it did not find in codex's history",
 		},
 		{
-			What:   "turns that were rolled back leave the transcript; `session_rolled_back` tells followers of the thread which",
-			Reason: "the original went on showing them from its own store; who ignores the event sees them go when it reads again, as after any rollback",
+			What: "turns that were rolled back leave the transcript; `session_rolled_back` tells followers of the thread which",
+			Reason: "the original went on showing them from its own store; who ignores the event sees them go when it reads " +
+				"again, as after any rollback",
 			Routes: []string{"POST /api/sessions/{sessionId}/rollback", "GET /api/sessions/{sessionId}"},
 		},
 		{
-			What:   "the text of an item that still runs is in its entry; one that its turn's interruption, failure or process cut short keeps it and is `canceled`",
+			What: "the text of an item that still runs is in its entry; one that its turn's interruption, failure or " +
+				"process cut short keeps it and is `canceled`",
 			Reason: "the original showed such entries empty, and complete once the turn was over",
 			Routes: []string{"GET /api/sessions/{sessionId}"},
 		},
 		{
-			What: "a `.env`, and an extension that runs in a process, count only as the operator consented to their content (`harness trust`, `--trust`): " +
+			What: "a `.env`, and an extension that runs in a process, count only as the operator consented to their content " +
+				"(`harness trust`, `--trust`): " +
 				"[security.md](security.md#consent)",
 			Reason: "the original ran whatever stood in the folder it was started in, an agent's or a stranger's as well",
 		},
@@ -139,11 +155,13 @@ func Beyond() []Row {
 			Reason: "the operator must see what is missing, why, and the command",
 		},
 		{
-			What:   "in trust mode `enforced`, `enqueueJob` and the getters of session settings reach no further than actions: the event's project and session",
+			What: "in trust mode `enforced`, `enqueueJob` and the getters of session settings reach no further than " +
+				"actions: the event's project and session",
 			Reason: "what an action may not do, a tool did in its place",
 		},
 		{
-			What: "a job whose server died, or was stopped with `HARNESS_KEEP_RUNTIMES=true`, goes on with the turn it had, as the same attempt; its " +
+			What: "a job whose server died, or was stopped with `HARNESS_KEEP_RUNTIMES=true`, goes on with the turn it had, " +
+				"as the same attempt; its " +
 				"instruction is sent again only when no turn of it began, and where that cannot be told the job fails with `outcome unknown`: " +
 				"[operations.md](operations.md)",
 			Reason: "the original, whose runtime always died with it, sent the instruction again: what it does was done twice",
@@ -158,40 +176,49 @@ func Beyond() []Row {
 			Routes: []string{"GET /api/sessions/{sessionId}"},
 		},
 		{
-			What: "the data directory `.data` of the working directory is used when this user's server made it, or the operator consented to it; one " +
+			What: "the data directory `.data` of the working directory is used when this user's server made it, or the " +
+				"operator consented to it; one " +
 				"named with `DATA_DIR` always: [security.md](security.md#consent)",
 			Reason: "a folder from a stranger brought its own sessions, jobs and runtimes to take up",
 		},
 		{
-			What: "`messageId`, `turnId` and `requestKey` have at most 512 characters (400 `invalid_request`), on SQLite as on Postgres; so have the keys " +
+			What: "`messageId`, `turnId` and `requestKey` have at most 512 characters (400 `invalid_request`), on SQLite as " +
+				"on Postgres; so have the keys " +
 				"of jobs and of what extensions upsert",
 			Reason: "what rows are found by has a size in Postgres, and nobody should learn it from a failed transaction",
-			Routes: []string{"POST /api/sessions/{sessionId}/transcript/upsert", "POST /api/sessions/{sessionId}/suggested-request/upsert"},
+			Routes: []string{"POST /api/sessions/{sessionId}/transcript/upsert",
+				"POST /api/sessions/{sessionId}/suggested-request/upsert"},
 		},
 		{
-			What: "a session, and the defaults of new ones, have at most 256 settings of 128 KiB together; an edit that would leave more is 400 and " +
+			What: "a session, and the defaults of new ones, have at most 256 settings of 128 KiB together; an edit that " +
+				"would leave more is 400 and " +
 				"changes nothing",
 			Reason: "all of them are stored with every edit, and twice in the transcript entry that tells of it: they grew without bound",
 			Routes: []string{"POST /api/sessions/{sessionId}/settings", "POST /api/sessions/{sessionId}/session-controls"},
 		},
 		{
-			What: "parts of a request of which only one would count are 400 together: a review's `branch`, `sha`, `title` or `instructions` with another " +
+			What: "parts of a request of which only one would count are 400 together: a review's `branch`, `sha`, `title` " +
+				"or `instructions` with another " +
 				"`targetType`; `answers` with `response` or without accept; `text` with `contentItems`, either with `response`",
 			Reason: "the original took one and dropped the other: what was reviewed or answered was not what was asked for",
-			Routes: []string{"POST /api/sessions/{sessionId}/review", "POST /api/tool-input/{requestId}/decision", "POST /api/tool-calls/{requestId}/response"},
+			Routes: []string{"POST /api/sessions/{sessionId}/review", "POST /api/tool-input/{requestId}/decision",
+				"POST /api/tool-calls/{requestId}/response"},
 		},
 		{
-			What: "a runtime that answers nothing for `HARNESS_RUNTIME_HANG_MS` is `unresponsive`, then killed and restarted; its turns are interrupted " +
+			What: "a runtime that answers nothing for `HARNESS_RUNTIME_HANG_MS` is `unresponsive`, then killed and " +
+				"restarted; its turns are interrupted " +
 				"and its approvals expire: [operations.md](operations.md#a-runtime-that-hangs)",
 			Reason: "in the original its turns ran and its approvals waited for ever",
 		},
 		{
-			What: "sessions that are idle for `HARNESS_RUNTIME_UNLOAD_MS` leave the runtime's memory and come back with their next message, and an idle " +
+			What: "sessions that are idle for `HARNESS_RUNTIME_UNLOAD_MS` leave the runtime's memory and come back with " +
+				"their next message, and an idle " +
 				"runtime above `HARNESS_RUNTIME_RECYCLE_MB` is replaced: [operations.md](operations.md#the-memory-of-the-runtime)",
 			Reason: "in the original the runtime kept about 1 MiB for every session for as long as it ran",
 		},
 		{
-			What: "while the database refuses writes, what runtimes say is held and stored later, requests that write wait and are 503 with `Retry-After`, " +
+			What: "while the database refuses writes, what runtimes say is held and stored later, requests that write wait " +
+				"and are 503 with `Retry-After`, " +
 				"health is `degraded` and has `store`: [operations.md](operations.md#when-the-database-refuses)",
 			Reason: "the original answered 500 and lost what its runtime had said",
 		},
@@ -201,7 +228,8 @@ func Beyond() []Row {
 			Reason: "in the original a worker's conversation grew for ever, and with it the time and tokens of each of its jobs",
 		},
 		{
-			What: "`runtime` in the body of a new session chooses what drives it (400 with the known ones, 503 with what to do), and in the query of a list " +
+			What: "`runtime` in the body of a new session chooses what drives it (400 with the known ones, 503 with what to " +
+				"do), and in the query of a list " +
 				"selects by it; `HARNESS_RUNTIMES`, `HARNESS_DEFAULT_RUNTIME`: [operations.md](operations.md#several-runtimes)",
 			Reason: "the original had codex only",
 			Routes: []string{"GET /api/sessions", "POST /api/sessions"},
@@ -212,35 +240,42 @@ func Beyond() []Row {
 			Reason: "the original had codex only; frames of codex are byte for byte what they were",
 		},
 		{
-			What: "`?runtime=` of models, capabilities and health tells of that runtime; routes about codex are 501 `not_supported` for another one, " +
+			What: "`?runtime=` of models, capabilities and health tells of that runtime; routes about codex are 501 " +
+				"`not_supported` for another one, " +
 				"and on a server without codex; `/api/runtimes` tells of all: [api.md](api.md#runtimes)",
 			Reason: "the original had codex only",
 			Routes: []string{"GET /api/models", "GET /api/capabilities", "GET /api/health"},
 		},
 		{
-			What: "a message or a new session is refused with 429 `limit_reached` and `Retry-After` when 4,096 are on their way to its runtime, or 256 to its " +
+			What: "a message or a new session is refused with 429 `limit_reached` and `Retry-After` when 4,096 are on their " +
+				"way to its runtime, or 256 to its " +
 				"session; the turns of a runtime can be bounded, too: [limits.md](limits.md#runtimes)",
 			Reason: "in the original they waited without bound, each with its body in memory",
 			Routes: []string{"POST /api/sessions", "POST /api/sessions/{sessionId}/messages"},
 		},
 		{
-			What: "a turn that was cut off by the end of its runtime or of the server before any tool ran is offered as `retryableTurnId` of its session, and " +
+			What: "a turn that was cut off by the end of its runtime or of the server before any tool ran is offered as " +
+				"`retryableTurnId` of its session, and " +
 				"`POST /api/sessions/{id}/turns/{turnId}/retry` sends what it was asked once more: [api.md](api.md#what-a-session-is-doing-ours)",
 			Reason: "the original left a person to find the message and type it again; nothing is tried again unasked, nor after a tool ran",
 		},
 		{
-			What:   "`/rpc` and `/ws` speak JSON-RPC 2.0 with a registry of the runtimes: [json-rpc.md](json-rpc.md); a runtime the operator disabled is 409 `runtime_disabled`",
+			What: "`/rpc` and `/ws` speak JSON-RPC 2.0 with a registry of the runtimes: [json-rpc.md](json-rpc.md); a " +
+				"runtime the operator disabled is 409 `runtime_disabled`",
 			Reason: "the original had one runtime and no such protocol; its own routes are what they were",
 			Routes: []string{"POST /api/sessions", "POST /api/sessions/{sessionId}/messages"},
 		},
 		{
-			What: "the summary of a request ends after 64 KiB, and says so and how long it is; `details` has all of it. A form of an MCP server above 1 MiB " +
+			What: "the summary of a request ends after 64 KiB, and says so and how long it is; `details` has all of it. A " +
+				"form of an MCP server above 1 MiB " +
 				"is refused to the server, and a list of `availableDecisions` above 1 MiB is left out beside `details`",
 			Reason: "lists and every event about the request repeat the summary; nobody can choose from a megabyte",
-			Routes: []string{"GET /api/sessions/{sessionId}/approvals", "GET /api/sessions/{sessionId}/tool-input", "GET /api/sessions/{sessionId}/tool-calls"},
+			Routes: []string{"GET /api/sessions/{sessionId}/approvals", "GET /api/sessions/{sessionId}/tool-input",
+				"GET /api/sessions/{sessionId}/tool-calls"},
 		},
 		{
-			What: "`implicitSources` in the body of a new session says how much its agent may read by itself (settings, `AGENTS.md`, MCP servers), 400 " +
+			What: "`implicitSources` in the body of a new session says how much its agent may read by itself (settings, " +
+				"`AGENTS.md`, MCP servers), 400 " +
 				"`unsupported_control` for what its runtime cannot be held to; `GET /api/sessions/{id}/sources` lists the files with hashes: " +
 				"[api.md](api.md#what-an-agent-reads-by-itself-ours)",
 			Reason: "what an agent is told behind a person's back should be known; who chooses nothing gets what codex did all along",

@@ -138,7 +138,8 @@ func (b *bindings) sameText(recorded, ours string) bool {
 	}
 	recorded, ours = b.normal(recorded), b.normal(ours)
 	theirIDs, ourIDs := idPattern.FindAllString(recorded, -1), idPattern.FindAllString(ours, -1)
-	if len(theirIDs) != len(ourIDs) || idPattern.ReplaceAllString(recorded, "<id>") != idPattern.ReplaceAllString(ours, "<id>") {
+	if len(theirIDs) != len(ourIDs) ||
+		idPattern.ReplaceAllString(recorded, "<id>") != idPattern.ReplaceAllString(ours, "<id>") {
 		return false
 	}
 	for i := range theirIDs {
@@ -151,7 +152,8 @@ func (b *bindings) sameText(recorded, ours string) bool {
 
 // fork is a copy to try a comparison with; adopt takes over what was learnt.
 func (b *bindings) fork() *bindings {
-	return &bindings{toOurs: maps.Clone(b.toOurs), toRecorded: maps.Clone(b.toRecorded), lost: maps.Clone(b.lost), places: b.places}
+	return &bindings{toOurs: maps.Clone(b.toOurs), toRecorded: maps.Clone(b.toRecorded), lost: maps.Clone(b.lost),
+		places: b.places}
 }
 
 func (b *bindings) adopt(tried *bindings) {

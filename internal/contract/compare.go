@@ -10,7 +10,8 @@ import (
 
 // Difference is one thing a client could notice.
 type Difference struct {
-	// Place is "status", "header content-type", or "body" followed by the way to the value, for example body.session.title.
+	// Place is "status", "header content-type", or "body" followed by the way to the value, for example
+	// body.session.title.
 	Place, Want, Got string
 }
 
@@ -27,8 +28,9 @@ func clip(text string) string {
 
 // anyValue are members whose value differs from run to run; that they are there, and their type, is compared.
 var anyValue = map[string]bool{
-	"pid": true, "durationMs": true, "processId": true, "version": true, "cliVersion": true, "revision": true, "gitInfo": true,
-	"base_url": true, "tokenUsage": true, "usage": true, "usageMetadata": true, "ms": true, "deletedFileCount": true,
+	"pid": true, "durationMs": true, "processId": true, "version": true, "cliVersion": true, "revision": true,
+	"gitInfo": true, "base_url": true, "tokenUsage": true, "usage": true, "usageMetadata": true, "ms": true,
+	"deletedFileCount": true,
 	// The first delta's size is the model's.
 	"delta": true,
 	// What a worker said is the model's.
@@ -37,7 +39,8 @@ var anyValue = map[string]bool{
 
 // counters of the queue are not compared: the recorded server was at work on other topics' jobs. Beside them the words
 // of an agentMessage are not: they are the model's.
-var counters = map[string]bool{"queued": true, "running": true, "completed": true, "failed": true, "canceled": true, "projects": true}
+var counters = map[string]bool{"queued": true, "running": true, "completed": true, "failed": true, "canceled": true,
+	"projects": true}
 
 // outcome is how a command ended: what the sandbox lets it do depends on the machine and the folder, not on the server.
 var outcome = map[string]bool{"status": true, "exitCode": true, "aggregatedOutput": true}
@@ -82,7 +85,8 @@ func (c *comparison) values(place string, want, got *Value) {
 
 func (c *comparison) objects(place string, want, got *Value) {
 	shared := make([]string, 0, len(want.keys))
-	words, command := want.member("type") == "agentMessage", want.member("type") == "commandExecution" && want.member("status") != "inProgress"
+	words, command := want.member("type") == "agentMessage", want.member("type") == "commandExecution" &&
+		want.member("status") != "inProgress"
 	for _, key := range want.keys {
 		if member, has := got.Member(key); has {
 			if command && key == "aggregatedOutput" && want.members[key].kind() != member.kind() {
@@ -90,7 +94,8 @@ func (c *comparison) objects(place string, want, got *Value) {
 				continue // null when there was none
 			}
 			shared = append(shared, key)
-			if (anyValue[key] || words && (key == "text" || key == "content") || command && outcome[key] || counters[key] && last(place) == "orchestratorQueue") && want.members[key].kind() == member.kind() {
+			if (anyValue[key] || words && (key == "text" || key == "content") || command && outcome[key] || counters[key] &&
+				last(place) == "orchestratorQueue") && want.members[key].kind() == member.kind() {
 				continue
 			}
 			c.values(place+"."+key, want.members[key], member)
@@ -116,7 +121,8 @@ func (c *comparison) objects(place string, want, got *Value) {
 
 func (c *comparison) arrays(place string, want, got *Value) {
 	if len(want.items) != len(got.items) {
-		c.differ(place+".length", strconv.Itoa(len(want.items))+" "+string(want.Encode()), strconv.Itoa(len(got.items))+" "+string(got.Encode()))
+		c.differ(place+".length", strconv.Itoa(len(want.items))+" "+string(want.Encode()), strconv.Itoa(len(got.items))+" "+
+			string(got.Encode()))
 		return
 	}
 	for i := range want.items {
@@ -124,8 +130,9 @@ func (c *comparison) arrays(place string, want, got *Value) {
 	}
 }
 
-// requestNumber compares where the recordings have the runtime's number of a request: this server shows its own id there, always the same
-// one for a number, but for what the runtime said itself, where the numbers are another process's.
+// requestNumber compares where the recordings have the runtime's number of a request: this server shows its own id
+// there, always the same one for a number, but for what the runtime said itself, where the numbers are another
+// process's.
 func (c *comparison) requestNumber(place string, want, got *Value) {
 	number := string(want.Encode())
 	switch got.kind() {

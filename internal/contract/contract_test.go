@@ -55,7 +55,8 @@ func TestBodiesDiffer(t *testing.T) {
 func TestBodiesAreEqualAfterNormalising(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ want, got string }{
-		{`{"createdAt":"2026-11-21T01:28:13.192Z","n":1795224953}`, `{"createdAt":"2026-11-22T11:00:00.000Z","n":1795233154}`},
+		{`{"createdAt":"2026-11-21T01:28:13.192Z","n":1795224953}`,
+			`{"createdAt":"2026-11-22T11:00:00.000Z","n":1795233154}`},
 		{`{"a":"` + recordedA + `","b":"x ` + recordedA + ` y"}`, `{"a":"` + oursA + `","b":"x ` + oursA + ` y"}`},
 		{`{"cwd":"{{WORK}}/a"}`, `{"cwd":"/some/where/a"}`},
 		{`{"messageId":"approval-11"}`, `{"messageId":"approval-` + oursA + `"}`},
@@ -115,7 +116,8 @@ func TestOnlyRowsExcuse(t *testing.T) {
 	if _, all := excuse("sessions", Result{Subject: "GET /api/sessions/x", Differences: []Difference{known}}); !all {
 		t.Error("a row does not excuse what it names")
 	}
-	if _, all := excuse("sessions", Result{Subject: "GET /api/sessions/x", Differences: []Difference{known, {Place: "body.other"}}}); all {
+	if _, all := excuse("sessions",
+		Result{Subject: "GET /api/sessions/x", Differences: []Difference{known, {Place: "body.other"}}}); all {
 		t.Error("a difference no row names was excused")
 	}
 }

@@ -99,7 +99,8 @@ func (r *replay) call(record Record) (answer, error) {
 	return call(r.target.Address(), record.Method, r.ids.path(record.Path), headers, body)
 }
 
-// exchange replays one request. A read whose answer differs is repeated for a while: the recording may show a state that is on its way.
+// exchange replays one request. A read whose answer differs is repeated for a while: the recording may show a state
+// that is on its way.
 func (r *replay) exchange(record Record) error {
 	text := record.Path
 	if record.Body != nil && len(*record.Body) < 1<<16 {
@@ -141,8 +142,11 @@ func (r *replay) exchange(record Record) error {
 			break
 		}
 		c.response(record, got)
-		c.found = slices.DeleteFunc(c.found, func(d Difference) bool { return r.topic.Moments[Moment{record.Name, d.Place}] != "" })
-		if len(c.found) > 0 && record.Method == http.MethodGet && time.Since(began) < r.retries && record.Status != http.StatusSwitchingProtocols {
+		c.found = slices.DeleteFunc(c.found, func(d Difference) bool {
+			return r.topic.Moments[Moment{record.Name, d.Place}] != ""
+		})
+		if len(c.found) > 0 && record.Method == http.MethodGet && time.Since(began) < r.retries &&
+			record.Status != http.StatusSwitchingProtocols {
 			if _, excused := excuse(r.topic.Name, Result{Subject: result.Subject, Differences: c.found}); !excused {
 				<-time.After(30 * time.Millisecond)
 				continue
@@ -171,7 +175,8 @@ func (r *replay) write(files map[string]string) error {
 			_ = os.Remove(filepath.Dir(path)) // fails while there are others
 			continue
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(content), 0o600)); err != nil {
 			return err
 		}
 	}
@@ -215,7 +220,8 @@ func (c *comparison) response(want Record, got answer) {
 	c.bodies("body", wanted, gotten)
 }
 
-// onlyShared drops the list entries the other server does not know: the recorded one held the sessions and projects of other topics.
+// onlyShared drops the list entries the other server does not know: the recorded one held the sessions and projects of
+// other topics.
 func (c *comparison) onlyShared(body string, known map[string]string) string {
 	value, err := Decode([]byte(body))
 	if err != nil {
@@ -244,7 +250,8 @@ func (c *comparison) onlyShared(body string, known map[string]string) string {
 func (r *replay) prepareAll() error {
 	for range r.topic.Crowd {
 		body := r.ids.outgoing(`{"cwd":"{{WORK}}"}`)
-		if _, err := r.must(http.StatusOK, http.MethodPost, "/api/sessions", [][2]string{{"content-type", "application/json"}}, &body); err != nil {
+		if _, err := r.must(http.StatusOK, http.MethodPost, "/api/sessions",
+			[][2]string{{"content-type", "application/json"}}, &body); err != nil {
 			return err
 		}
 	}
@@ -358,7 +365,8 @@ func (r *replay) sendPrepared(ours string, how Preparation) error {
 		return err
 	}
 	message := string(encoded)
-	if _, err := r.must(http.StatusAccepted, http.MethodPost, "/api/sessions/"+ours+"/messages", jsonType, &message); err != nil || !how.Wait {
+	if _, err := r.must(http.StatusAccepted, http.MethodPost, "/api/sessions/"+ours+"/messages", jsonType,
+		&message); err != nil || !how.Wait {
 		return err
 	}
 	for deadline := time.Now().Add(callTimeout); time.Now().Before(deadline); <-time.After(30 * time.Millisecond) {

@@ -2,7 +2,8 @@ package contract
 
 import "strings"
 
-// supervisor is the extension the recorded server came with, as far as a list of extensions shows it: what its handlers do is not compared.
+// supervisor is the extension the recorded server came with, as far as a list of extensions shows it: what its handlers
+// do is not compared.
 func supervisor() map[string]string {
 	return map[string]string{
 		"agents/supervisor/extension.manifest.json": `{
@@ -33,23 +34,26 @@ func supervisor() map[string]string {
 
 // manifestOne is the manifest of the recorder's own extension; parts of it are replaced to make the other ones.
 const (
-	runtimePart      = `"runtime":{"coreApiVersion":1,"coreApiVersionRange":">=1 <2","profiles":[{"name":"codex-manager","versionRange":">=1 <2"}]},`
+	runtimePart = `"runtime":{"coreApiVersion":1,"coreApiVersionRange":">=1 <2",` +
+		`"profiles":[{"name":"codex-manager","versionRange":">=1 <2"}]},`
 	entrypointPart   = `"entrypoints":{"events":"./events.mjs"},`
 	capabilitiesPart = `"capabilities":{"events":["turn.completed"],"actions":[]}`
-	manifestOne      = `{"name":"@t/ext-one","version":"1.0.0","agentId":"ext-one","displayName":"Ext One",` + runtimePart + entrypointPart + capabilitiesPart + `}`
-	eventsOne        = `export function registerAgentEvents(registry) { registry.on("turn.completed", () => undefined); }`
+	manifestOne      = `{"name":"@t/ext-one","version":"1.0.0","agentId":"ext-one","displayName":"Ext One",` +
+		runtimePart + entrypointPart + capabilitiesPart + `}`
+	eventsOne = `export function registerAgentEvents(registry) { registry.on("turn.completed", () => undefined); }`
 )
 
-// extensionSteps is what the recorder did to its extensions before each reload, by the name of the exchange: files below the folder of
-// roots, "" for one that is taken away. The recordings do not hold the files; they follow from the names and the answers. Each step begins
-// with the whole extension again.
+// extensionSteps is what the recorder did to its extensions before each reload, by the name of the exchange: files
+// below the folder of roots, "" for one that is taken away. The recordings do not hold the files; they follow from the
+// names and the answers. Each step begins with the whole extension again.
 func extensionSteps(roots string) map[string]map[string]string {
 	without := func(part string) string { return strings.Replace(manifestOne, part, "", 1) }
 	with := func(part, other string) string { return strings.Replace(manifestOne, part, other, 1) }
 	two := strings.NewReplacer("ext-one", "ext-two", "Ext One", "Two").Replace(manifestOne)
 	steps := map[string]map[string]string{}
 	step := func(name, manifest, events string) map[string]string {
-		files := map[string]string{roots + "/ext-one/extension.manifest.json": manifest, roots + "/ext-one/events.mjs": events}
+		files := map[string]string{roots + "/ext-one/extension.manifest.json": manifest,
+			roots + "/ext-one/events.mjs": events}
 		steps[name+" -> reload"] = files
 		return files
 	}
@@ -58,7 +62,9 @@ func extensionSteps(roots string) map[string]map[string]string {
 	step("manifest missing fields", `{"name":"@t/ext-one"}`, eventsOne)
 	step("unknown manifest field", with(runtimePart, `"extra":1,`+runtimePart), eventsOne)
 	step("bad version", with("1.0.0", "x"), eventsOne)
-	step("core range incompatible", with(`"coreApiVersion":1,"coreApiVersionRange":">=1 <2"`, `"coreApiVersion":2,"coreApiVersionRange":">=2 <3"`), eventsOne)
+	step("core range incompatible",
+		with(`"coreApiVersion":1,"coreApiVersionRange":">=1 <2"`, `"coreApiVersion":2,"coreApiVersionRange":">=2 <3"`),
+		eventsOne)
 	step("profile incompatible", with(`"name":"codex-manager"`, `"name":"other"`), eventsOne)
 	step("no runtime", without(runtimePart), eventsOne)
 	step("no capabilities", with(","+capabilitiesPart, ""), eventsOne)
@@ -74,7 +80,8 @@ func extensionSteps(roots string) map[string]map[string]string {
 	step("dir removed", "", "")
 	step("restored", manifestOne, eventsOne)
 	conflict := step("duplicate name", manifestOne, eventsOne)
-	conflict[roots+"/ext-two/extension.manifest.json"], conflict[roots+"/ext-two/events.mjs"] = strings.Replace(manifestOne, "Ext One", "Two", 1), eventsOne
+	conflict[roots+"/ext-two/extension.manifest.json"], conflict[roots+"/ext-two/events.mjs"] = strings.Replace(
+		manifestOne, "Ext One", "Two", 1), eventsOne
 	distinct := step("two distinct", manifestOne, eventsOne)
 	distinct[roots+"/ext-two/extension.manifest.json"], distinct[roots+"/ext-two/events.mjs"] = two, eventsOne
 	return steps

@@ -8,7 +8,8 @@ import (
 
 // Frame is one websocket message of the server, taken apart as far as a comparison needs.
 type Frame struct {
-	// Type is the envelope's type, Method the runtime's method for frames derived from one, Thread the envelope's threadId or "".
+	// Type is the envelope's type, Method the runtime's method for frames derived from one, Thread the envelope's threadId
+	// or "".
 	Type, Method, Thread string
 	// Detail is the kind of the item or the state of the thread the frame is about: it tells frames of one method apart.
 	Detail string
@@ -50,8 +51,8 @@ func ParseFrame(raw []byte) (Frame, error) {
 	return f, nil
 }
 
-// DeltaItem is the item a delta belongs to, "" for other frames. Only the first delta of an item is compared: how many the model sends is
-// not the server's doing.
+// DeltaItem is the item a delta belongs to, "" for other frames. Only the first delta of an item is compared: how many
+// the model sends is not the server's doing.
 func (f Frame) DeltaItem() string { return f.delta }
 
 // Dropped tells whether the recordings leave the frame out.
@@ -76,10 +77,12 @@ func (f Frame) Reduced() []byte {
 
 // ignoredTypes are frames that are not compared, each with the reason.
 var ignoredTypes = []struct{ match, reason string }{
-	{"app_server.account.rate_limits.updated", "sent by codex at times of its own, and for every thread's model answer, the workers' too"},
+	{"app_server.account.rate_limits.updated",
+		"sent by codex at times of its own, and for every thread's model answer, the workers' too"},
 	{"account_rate_limits_updated", "as above"},
 	{"account/rateLimits/updated", "as above"},
-	{"app_server.deprecation_notice", "codex's answer to reading whole histories, which no read does here; listed in Beyond"},
+	{"app_server.deprecation_notice",
+		"codex's answer to reading whole histories, which no read does here; listed in Beyond"},
 	{"deprecationNotice", "as above"},
 	{"app_server.warning", "codex's own notes about its configuration"},
 	{"warning", "as above"},
@@ -96,7 +99,8 @@ var ignoredTypes = []struct{ match, reason string }{
 	{"suggested_request_updated", "written by a job, see above"},
 	{"app_server.thread.name.updated", "the supervisor renames new chats at its own pace"},
 	{"thread/name/updated", "as above"},
-	{"app_server.thread.settings.updated", "sent by codex when a turn's options differ from the last one's, which the supervisor's turns change"},
+	{"app_server.thread.settings.updated",
+		"sent by codex when a turn's options differ from the last one's, which the supervisor's turns change"},
 	{"thread/settings/updated", "as above"},
 	{"app_server.thread.read_state.changed", "moves with every read of the thread"},
 	{"thread/readState/changed", "as above"},

@@ -68,7 +68,8 @@ func (r *replay) wait(s *socket) {
 	}
 }
 
-// pair compares the n-th recorded frame of a kind with the n-th that came, binding the ids in it, and returns how many still lack.
+// pair compares the n-th recorded frame of a kind with the n-th that came, binding the ids in it, and returns how many
+// still lack.
 func (r *replay) pair(s *socket, frames []arrived) map[string]int {
 	came := map[string][]arrived{}
 	for _, f := range frames {
@@ -114,8 +115,8 @@ func anytime(kind string) bool {
 	return strings.HasSuffix(kind, "rawResponse/completed") || strings.HasSuffix(kind, "item/completed commandExecution")
 }
 
-// compareOrder holds the whole socket against its recording: what is missing, what is too much, and what came in another order. Frames of
-// different threads are compared apart: which of two threads is first is nobody's promise.
+// compareOrder holds the whole socket against its recording: what is missing, what is too much, and what came in
+// another order. Frames of different threads are compared apart: which of two threads is first is nobody's promise.
 func (r *replay) compareOrder(s *socket) {
 	want, got := map[string][]string{}, map[string][]string{}
 	for _, record := range s.expected {
@@ -149,7 +150,8 @@ func (r *replay) compareOrder(s *socket) {
 		}
 		for kind, n := range extra {
 			for range n - missing[kind] {
-				r.verdict(Result{Name: s.name, Subject: "frame " + kind, Frame: true, Differences: []Difference{{Place: "extra", Want: "nothing", Got: kind}}})
+				r.verdict(Result{Name: s.name, Subject: "frame " + kind, Frame: true,
+					Differences: []Difference{{Place: "extra", Want: "nothing", Got: kind}}})
 			}
 		}
 	}

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Page is the compatibility page of the documentation: every published operation, whether it is served and in what it is better, the table
-// of differences, and what the contract test leaves out. served tells which operations this server has.
+// Page is the compatibility page of the documentation: every published operation, whether it is served and in what it
+// is better, the table of differences, and what the contract test leaves out. served tells which operations this server
+// has.
 func Page(served func(Operation) bool) string {
 	var out strings.Builder
 	out.WriteString(pageHead)
@@ -31,8 +32,10 @@ func Page(served func(Operation) bool) string {
 		}
 		fmt.Fprintf(&out, "| `%s` | %s |\n", name, status)
 	}
-	fmt.Fprintf(&out, "\n## Differences\n\nThese are all %d deliberate differences. The recordings show 1 to %d, and anything else that differs from them fails the test; "+
-		"no recorded request comes near the others, each of which has a test of its own.\n\n| | what differs | why |\n|---|---|---|\n", len(rows), len(replayed))
+	fmt.Fprintf(&out, "\n## Differences\n\nThese are all %d deliberate differences. The recordings show 1 to %d, and "+
+		"anything else that differs from them fails the test; "+
+		"no recorded request comes near the others, each of which has a test of its own.\n\n| | what differs | why |\n|---|---|---|\n",
+		len(rows), len(replayed))
 	for i, row := range rows {
 		fmt.Fprintf(&out, "| %d | %s | %s |\n", i+1, cell(row.What), cell(row.Reason))
 	}

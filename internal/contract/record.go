@@ -1,8 +1,8 @@
 // Package contract replays recordings of codex-manager against this server and tells what a client would notice.
 //
-// It owns the recordings (testdata, made by ./gen), the comparison after normalising ids, times and paths, and the one table of deliberate
-// differences (deliberate.go). It must never know how the server works inside: it speaks HTTP and websockets to a URL, and asks its Target
-// for what no client can do (restart, kill the runtime).
+// It owns the recordings (testdata, made by ./gen), the comparison after normalising ids, times and paths, and the one
+// table of deliberate differences (deliberate.go). It must never know how the server works inside: it speaks HTTP and
+// websockets to a URL, and asks its Target for what no client can do (restart, kill the runtime).
 package contract
 
 import (
@@ -41,7 +41,8 @@ const (
 	KindNote Kind = "note"
 )
 
-// Record is one line of a recording. Texts hold {{WORK}} (the workspace), {{LAB}} and {{HOME}} where the recorder's paths were.
+// Record is one line of a recording. Texts hold {{WORK}} (the workspace), {{LAB}} and {{HOME}} where the recorder's
+// paths were.
 type Record struct {
 	Kind Kind              `json:"k"`
 	Env  map[string]string `json:"env,omitempty"`

@@ -23,29 +23,34 @@ func recordedSupervisor(topic string) map[string]string {
 	}
 	encoded := quoted(templates)
 	files := supervisor()
-	files["agents/supervisor/agent.config.json"] = `{"model":"gpt-5.3-codex","turnPolicy":{"sandbox":"workspace-write","networkAccess":"enabled",` +
-		`"approvalPolicy":"never","effort":"low"}}`
+	files["agents/supervisor/agent.config.json"] =
+		`{"model":"gpt-5.3-codex","turnPolicy":{"sandbox":"workspace-write","networkAccess":"enabled",` +
+			`"approvalPolicy":"never","effort":"low"}}`
 	files["agents/supervisor/events.js"] = `const templates = ` + encoded + `;
 function enqueue(tools, kind, values) {
   let text = templates[kind];
   for (const [name, value] of Object.entries(values)) text = text.split("<<" + name + ">>").join(JSON.stringify(value).slice(1, -1));
-  return tools.enqueueJob({ type: "agent_instruction", projectId: values.project, sourceSessionId: values.session, payload: JSON.parse(text) });
+  return tools.enqueueJob({ type: "agent_instruction", projectId: values.project, sourceSessionId: values.session,
+  	payload: JSON.parse(text) });
 }
 export function registerAgentEvents(registry) {
   registry.on("app_server.item.started", ({ payload }, tools) => {
     const { params, session, context } = payload;
     if (params.item.type !== "userMessage" || session?.title !== "New chat") return;
-    return enqueue(tools, "session_initial_rename", { project: session.projectId ?? "session:" + session.id, session: session.id, turn: context.turnId,
+    return enqueue(tools, "session_initial_rename", { project: session.projectId ?? "session:" + session.id,
+    	session: session.id, turn: context.turnId,
       request: params.item.content[0].text });
   });
-  registry.on("suggest_request.requested", ({ payload: p }, tools) => enqueue(tools, "suggest_request", { project: p.projectId, session: p.sessionId,
+  registry.on("suggest_request.requested", ({ payload: p }, tools) => enqueue(tools, "suggest_request",
+  	{ project: p.projectId, session: p.sessionId,
     turn: p.turnId, key: p.requestKey, request: p.userRequest, transcript: p.turnTranscript }));
 }
 `
 	return files
 }
 
-// recordedPayloads are the payloads of the recorded jobs of a project, one by kind, with <<places>> for what differs from job to job.
+// recordedPayloads are the payloads of the recorded jobs of a project, one by kind, with <<places>> for what differs
+// from job to job.
 func recordedPayloads(topic string) (map[string]string, error) {
 	records, err := Load(topic)
 	if err != nil {
@@ -58,7 +63,8 @@ func recordedPayloads(topic string) (map[string]string, error) {
 				Payload json.RawMessage `json:"payload"`
 			} `json:"data"`
 		}
-		if !strings.HasSuffix(record.Path, "/orchestrator/jobs") || json.Unmarshal([]byte(record.ResponseBody), &listed) != nil {
+		if !strings.HasSuffix(record.Path, "/orchestrator/jobs") ||
+			json.Unmarshal([]byte(record.ResponseBody), &listed) != nil {
 			continue
 		}
 		for _, job := range listed.Data {
@@ -75,8 +81,9 @@ func recordedPayloads(topic string) (map[string]string, error) {
 			text := requestFence.ReplaceAllString(payload.InstructionText, "${1}<<request>>$2")
 			text = transcriptFence.ReplaceAllString(text, "${1}<<transcript>>$2")
 			whole := strings.Replace(string(job.Payload), quoted(payload.InstructionText), quoted(text), 1)
-			for place, id := range map[string]string{"project": payload.ProjectID, "session": payload.SourceSessionID, "turn": payload.TurnID,
-				"key": payload.CompletionSignal.RequestKey} {
+			for place, id := range map[string]string{"project": payload.ProjectID, "session": payload.SourceSessionID,
+				"turn": payload.TurnID,
+				"key":  payload.CompletionSignal.RequestKey} {
 				if id != "" {
 					whole = strings.ReplaceAll(whole, id, "<<"+place+">>")
 				}

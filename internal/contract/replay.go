@@ -62,9 +62,9 @@ func Replay(topic Topic, target Target, places []Place) (*Report, error) {
 		return nil, err
 	}
 	r := &replay{
-		topic: topic, target: target, ids: newBindings(places), sockets: map[string]*socket{}, handshakes: map[string]handshake{},
-		report: &Report{Topic: topic.Name}, retries: 2 * patience, unrecorded: unrecorded(records), asked: asked(records),
-		passed: map[string]bool{}, unsent: map[string]Preparation{},
+		topic: topic, target: target, ids: newBindings(places), sockets: map[string]*socket{},
+		handshakes: map[string]handshake{}, report: &Report{Topic: topic.Name}, retries: 2 * patience,
+		unrecorded: unrecorded(records), asked: asked(records), passed: map[string]bool{}, unsent: map[string]Preparation{},
 	}
 	defer func() {
 		for _, s := range r.opened {

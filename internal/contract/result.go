@@ -47,16 +47,17 @@ func (r *Report) Count(frames bool, outcome Outcome) int {
 
 // Heading is the first line of the summary; Line is a topic's.
 func Heading() string {
-	return fmt.Sprintf("%-31s %9s %6s %10s %9s %10s | %6s %6s %10s %9s", "topic", "exchanges", "equal", "deliberate", "different", "not served",
-		"frames", "equal", "deliberate", "different")
+	return fmt.Sprintf("%-31s %9s %6s %10s %9s %10s | %6s %6s %10s %9s", "topic", "exchanges", "equal", "deliberate",
+		"different", "not served", "frames", "equal", "deliberate", "different")
 }
 
 // Line is the summary of the topic.
 func (r *Report) Line() string {
 	h := func(o Outcome) int { return r.Count(false, o) }
 	f := func(o Outcome) int { return r.Count(true, o) }
-	return fmt.Sprintf("%-31s %9d %6d %10d %9d %10d | %6d %6d %10d %9d", r.Topic, h(Equal)+h(Deliberate)+h(Different)+h(NotServed),
-		h(Equal), h(Deliberate), h(Different), h(NotServed), f(Equal)+f(Deliberate)+f(Different), f(Equal), f(Deliberate), f(Different))
+	return fmt.Sprintf("%-31s %9d %6d %10d %9d %10d | %6d %6d %10d %9d", r.Topic,
+		h(Equal)+h(Deliberate)+h(Different)+h(NotServed), h(Equal), h(Deliberate), h(Different), h(NotServed),
+		f(Equal)+f(Deliberate)+f(Different), f(Equal), f(Deliberate), f(Different))
 }
 
 // Details lists what differs, for a person to act on.

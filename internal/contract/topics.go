@@ -1,6 +1,7 @@
 package contract
 
-// Topic is one recording and what has to be there before it begins: the recorder made some sessions without writing it down.
+// Topic is one recording and what has to be there before it begins: the recorder made some sessions without writing it
+// down.
 type Topic struct {
 	Name string
 	// Env are variables of the server beside the recorded ones.
@@ -11,13 +12,15 @@ type Topic struct {
 	Crowd int
 	// Incomparable exchanges are not replayed or not compared, each with the reason.
 	Incomparable map[string]string
-	// Raced exchanges depended on a moment no replay can hit; they are not sent, though what came after them is waited for.
+	// Raced exchanges depended on a moment no replay can hit; they are not sent, though what came after them is waited
+	// for.
 	Raced map[string]string
 	// Files are written below the workspace ({{ROOT}}) before the server starts.
 	Files map[string]string
 	// Steps are files the recorder wrote before an exchange, by its name; "" takes a file away.
 	Steps map[string]map[string]string
-	// Moments are single values of an exchange (its name, and the place in its answer) that depended on a moment no replay can hit.
+	// Moments are single values of an exchange (its name, and the place in its answer) that depended on a moment no replay
+	// can hit.
 	Moments map[Moment]string
 }
 
@@ -33,7 +36,8 @@ type Preparation struct {
 	Wait    bool
 	// ProjectID is the recorded id of the project the session is in, a new one called ProjectName.
 	ProjectID, ProjectName string
-	// Deleted, System and Early sessions are prepared before the first record; an early one's message is sent when the session comes up.
+	// Deleted, System and Early sessions are prepared before the first record; an early one's message is sent when the
+	// session comes up.
 	Deleted, System, Early bool
 	// Refused sessions have a recorded turn whose message is refused here: its frames do not come.
 	Refused bool
@@ -42,7 +46,8 @@ type Preparation struct {
 // unknownSession is what the recorder used for a session that is not there; it stays as it is.
 const unknownSession = "01a00000-0000-7000-8000-000000000000"
 
-const lookupTool = `{"cwd":"{{WORK}}","dynamicTools":[{"name":"lookup_ticket","description":"Look up","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`
+const lookupTool = `{"cwd":"{{WORK}}","dynamicTools":[{"name":"lookup_ticket","description":"Look up",` +
+	`"inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`
 
 // Topics are all recordings, the ones a client meets first in front.
 func Topics() []Topic {
@@ -85,7 +90,8 @@ func Topics() []Topic {
 			"01a1fbb7-ea6e-7cd3-ac76-1fbdbaf304fd": {Message: "materialize me", Wait: true},
 			"01a1fbb7-fb5c-7231-b8ed-1e04e62c54d7": {Message: "materialize me", Wait: true},
 		})},
-		{Name: "messages", Raced: map[string]string{"steer": "it came while the turn ended", "interrupt": "it came while the compaction ended"}, Incomparable: map[string]string{
+		{Name: "messages", Raced: map[string]string{"steer": "it came while the turn ended",
+			"interrupt": "it came while the compaction ended"}, Incomparable: map[string]string{
 			"rollback during turn": "works here, and would take back what the rest of the recording is about",
 			"send on-failure":      "works here, and would start a turn the rest of the recording does not have",
 		}, Sessions: with(map[string]Preparation{
@@ -113,7 +119,8 @@ func Topics() []Topic {
 		}},
 		{Name: "codex-crash", Sessions: map[string]Preparation{
 			"01a1fbbe-d8ec-73b2-b65c-dd34951b33b2": {
-				Early: true, Message: "MOCK_CMD[touch {{LAB}}/home/w/crash.txt]", ProjectID: "e34b66de-d6ed-4191-9f8f-a97126cce856", ProjectName: "Persist",
+				Early: true, Message: "MOCK_CMD[touch {{LAB}}/home/w/crash.txt]", ProjectID: "e34b66de-d6ed-4191-9f8f-a97126cce856",
+				ProjectName: "Persist",
 			},
 		}, Incomparable: afterCrash},
 		{Name: "controls-settings", Sessions: with(nil)},
@@ -124,13 +131,16 @@ func Topics() []Topic {
 		{Name: "jobs", Sessions: map[string]Preparation{
 			"01a1fbb9-6ced-7581-908d-ab5655138047": {Message: "hello jobs", Wait: true},
 		}, Files: recordedSupervisor("jobs"), Moments: map[Moment]string{
-			{"worker session detail", "body.thread.turns[3].status"}: "the recorded worker stored its suggestion while its turn ran, which was interrupted then",
+			{"worker session detail",
+				"body.thread.turns[3].status"}: "the recorded worker stored its suggestion while its turn ran, which was interrupted then",
 		}},
 		{Name: "queue-disabled-defaults-locked"},
-		{Name: "rbac-disabled", Files: supervisor(), Raced: map[string]string{"concurrent 2": atOnce["concurrent 2"], "concurrent 3": atOnce["concurrent 3"]}},
+		{Name: "rbac-disabled", Files: supervisor(), Raced: map[string]string{"concurrent 2": atOnce["concurrent 2"],
+			"concurrent 3": atOnce["concurrent 3"]}},
 		{Name: "rbac-header", Files: supervisor()},
 		{Name: "rbac-jwt", Files: supervisor()},
-		{Name: "extensions-disabled", Files: supervisor(), Steps: extensionSteps("{{LAB}}/ext/disabled/roots"), Raced: atOnce},
+		{Name: "extensions-disabled", Files: supervisor(), Steps: extensionSteps("{{LAB}}/ext/disabled/roots"),
+			Raced: atOnce},
 		{Name: "extensions-warn", Files: supervisor(), Steps: extensionSteps("{{LAB}}/ext/warn/roots"), Raced: atOnce},
 	}
 }

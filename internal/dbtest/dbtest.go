@@ -1,4 +1,5 @@
-// Package dbtest gives each test a store of its own on both engines: a SQLite file, and a schema of a private Postgres cluster.
+// Package dbtest gives each test a store of its own on both engines: a SQLite file, and a schema of a private Postgres
+// cluster.
 //
 // It is for tests only. A missing Postgres fails the test with the remedy; nothing is skipped.
 package dbtest
@@ -49,7 +50,8 @@ func Open(t testing.TB, engine database.Engine) *database.DB {
 	return db
 }
 
-// migrated is the file of an empty, migrated store. To migrate takes most of a short test's time, so it is done once in a test binary.
+// migrated is the file of an empty, migrated store. To migrate takes most of a short test's time, so it is done once in
+// a test binary.
 var migrated = sync.OnceValues(func() (file []byte, err error) {
 	dir, err := os.MkdirTemp("", "harness-migrated-")
 	if err != nil {

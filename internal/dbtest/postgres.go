@@ -28,8 +28,8 @@ const URLVariable = "HARNESS_TEST_POSTGRES_URL"
 
 const remedy = "no Postgres for the tests: run `make test`, which installs or finds one, or set " + URLVariable
 
-// cluster is the test binary's own Postgres, started on first use. It dies with the test binary (parent-death is not portable, so its
-// postmaster also watches the pipe we hold, see startCluster).
+// cluster is the test binary's own Postgres, started on first use. It dies with the test binary (parent-death is not
+// portable, so its postmaster also watches the pipe we hold, see startCluster).
 var cluster = sync.OnceValues(startCluster)
 
 // serverURL returns the URL of a Postgres database in which tests may make schemas.
@@ -64,11 +64,12 @@ func startCluster() (*runningCluster, error) {
 		return nil, err
 	}
 	data := filepath.Join(dir, "data")
-	if out, err := command(credential, filepath.Join(bin, "initdb"), "-D", data, "-U", "harness", "-A", "trust", "-E", "UTF8", "--locale=C", "-N").CombinedOutput(); err != nil {
+	if out, err := command(credential, filepath.Join(bin, "initdb"), "-D", data, "-U", "harness", "-A", "trust", "-E",
+		"UTF8", "--locale=C", "-N").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	// A watcher shell keeps the cluster exactly as long as our end of its stdin is open: when the test binary ends in whatever way, read
-	// returns and the cluster and its folder go.
+	// A watcher shell keeps the cluster exactly as long as our end of its stdin is open: when the test binary ends in
+	// whatever way, read returns and the cluster and its folder go.
 	script := `"$0" -D "$1" -k "$2" -c listen_addresses= -c fsync=off -c synchronous_commit=off \
 		-c full_page_writes=off -c max_connections=300 -c shared_buffers=64MB >"$2/log" 2>&1 & pg=$!
 read -r _; kill -QUIT $pg; wait $pg; rm -rf "$2"`
@@ -118,7 +119,8 @@ func findBinaries() (string, error) {
 			dirs = append(dirs, filepath.Dir(resolved))
 		}
 	}
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin", "/usr/pgsql-*/bin"} {
+	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin",
+		"/usr/local/opt/postgresql*/bin", "/usr/pgsql-*/bin"} {
 		found, _ := filepath.Glob(pattern)
 		sort.Sort(sort.Reverse(sort.StringSlice(found)))
 		dirs = append(dirs, found...)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Proxy stands between a program and its Postgres, and can be cut: connections break, and none can be made until it is mended. Or it swallows
-// what is said.
+// Proxy stands between a program and its Postgres, and can be cut: connections break, and none can be made until it is
+// mended. Or it swallows what is said.
 type Proxy struct {
 	// URL is the database through the proxy.
 	URL string
@@ -73,8 +73,8 @@ func (p *Proxy) Mend() {
 	p.cut, p.hole = false, false
 }
 
-// Swallow takes whatever is said from now on and hands nothing on, on connections that are open, for good, and on new ones until it is mended: a
-// network that loses packets, and then has forgotten the connections. Nobody is told.
+// Swallow takes whatever is said from now on and hands nothing on, on connections that are open, for good, and on new
+// ones until it is mended: a network that loses packets, and then has forgotten the connections. Nobody is told.
 func (p *Proxy) Swallow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Role is a Postgres user of its own with a schema of its own, for tests of a server that refuses: what is done to it concerns nobody else.
+// Role is a Postgres user of its own with a schema of its own, for tests of a server that refuses: what is done to it
+// concerns nobody else.
 type Role struct {
 	t    testing.TB
 	name string
@@ -39,7 +40,8 @@ func NewRole(t testing.TB) *Role {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		for _, statement := range []string{`drop owned by ` + r.name + ` cascade`, `create schema "` + schema + `"`, `drop role ` + r.name} {
+		for _, statement := range []string{`drop owned by ` + r.name + ` cascade`, `create schema "` + schema + `"`,
+			`drop role ` + r.name} {
 			if _, err := admin.ExecContext(ctx, statement); err != nil {
 				t.Errorf("remove the role of a test: %v", err)
 			}

@@ -22,7 +22,8 @@ func New(t testing.TB, size string) *Disk {
 	t.Helper()
 	d := &Disk{t: t, Path: t.TempDir()}
 	if err := unix.Mount("tmpfs", d.Path, "tmpfs", 0, "mode=0755,size="+size); err != nil {
-		t.Fatalf("mount a small file system: %v (run the tests as root, or under `unshare --user --map-root-user --mount`)", err)
+		t.Fatalf("mount a small file system: %v (run the tests as root, or under `unshare --user --map-root-user --mount`)",
+			err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(d.Path, unix.MNT_DETACH); err != nil {

@@ -13,8 +13,8 @@ const TimeLayout = "2006-01-02T15:04:05.000Z"
 // ISOTime is a time in ms as Date.toISOString writes it.
 func ISOTime(ms int64) string { return time.UnixMilli(ms).UTC().Format(TimeLayout) }
 
-// Encode is compact JSON with members in the order they are declared; < > & stay as they are. encoding/json escapes U+2028 and U+2029, see
-// PlainSeparators.
+// Encode is compact JSON with members in the order they are declared; < > & stay as they are. encoding/json escapes
+// U+2028 and U+2029, see PlainSeparators.
 func Encode(value any) (json.RawMessage, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -25,7 +25,8 @@ func Encode(value any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// MustEncode is Encode for what always encodes: texts, numbers, and raw JSON that was parsed before. It panics for anything else.
+// MustEncode is Encode for what always encodes: texts, numbers, and raw JSON that was parsed before. It panics for
+// anything else.
 func MustEncode(value any) json.RawMessage {
 	out, err := Encode(value)
 	if err != nil {

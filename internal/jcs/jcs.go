@@ -1,4 +1,5 @@
-// Package jcs writes JSON in its canonical form (JSON Canonicalization Scheme, RFC 8785), for keys and hashes of what a document says.
+// Package jcs writes JSON in its canonical form (JSON Canonicalization Scheme, RFC 8785), for keys and hashes of what a
+// document says.
 package jcs
 
 import (
@@ -18,9 +19,9 @@ import (
 // maxDepth bounds the nesting of what is canonicalised.
 const maxDepth = 200
 
-// Transform writes JSON as RFC 8785 has it: members sorted by UTF-16 code units, numbers as ECMAScript prints them, the shortest
-// escapes. Two texts of the same value have the same canonical form, whatever their key order and spacing. Input that is no single JSON
-// value, is nested deeper than 200, or has a number outside of float64 is refused.
+// Transform writes JSON as RFC 8785 has it: members sorted by UTF-16 code units, numbers as ECMAScript prints them, the
+// shortest escapes. Two texts of the same value have the same canonical form, whatever their key order and spacing.
+// Input that is no single JSON value, is nested deeper than 200, or has a number outside of float64 is refused.
 func Transform(raw json.RawMessage) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()

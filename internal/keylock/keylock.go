@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// Locks are one lock for each key. A key costs memory only while it is held or waited for. The zero value is ready to use.
+// Locks are one lock for each key. A key costs memory only while it is held or waited for. The zero value is ready to
+// use.
 type Locks struct {
 	mu    sync.Mutex
 	users map[string]int

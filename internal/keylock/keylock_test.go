@@ -9,7 +9,8 @@ import (
 	"harness/internal/keylock"
 )
 
-// One at a time holds a key, other keys do not wait for it, who gives up leaves nothing, and a free key takes no memory.
+// One at a time holds a key, other keys do not wait for it, who gives up leaves nothing, and a free key takes no
+// memory.
 func TestLocks(t *testing.T) {
 	t.Parallel()
 	var locks keylock.Locks

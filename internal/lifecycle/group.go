@@ -1,8 +1,8 @@
-// Package lifecycle starts the parts of the process in order (Group) and stops them in the opposite order, each within a bound and all within
-// a total bound, and keeps the goroutines a part has in the background (Loops).
+// Package lifecycle starts the parts of the process in order (Group) and stops them in the opposite order, each within
+// a bound and all within a total bound, and keeps the goroutines a part has in the background (Loops).
 //
-// It must never know what a part does. A part that hangs is abandoned and named in the error; it cannot keep the parts after it from being
-// stopped.
+// It must never know what a part does. A part that hangs is abandoned and named in the error; it cannot keep the parts
+// after it from being stopped.
 package lifecycle
 
 import (
@@ -153,7 +153,8 @@ func (g *Group) stopPart(p Part, bound time.Duration) error {
 	err := bounded(p.Stop, bound)
 	took := time.Since(begin).Milliseconds()
 	if err != nil {
-		g.log.Error().Err(err).Str("part", p.Name).Int64("ms", took).Int64("bound_ms", bound.Milliseconds()).Msg("not stopped cleanly")
+		g.log.Error().Err(err).Str("part", p.Name).Int64("ms", took).Int64("bound_ms", bound.Milliseconds()).
+			Msg("not stopped cleanly")
 		return fmt.Errorf("lifecycle: stop %s: %w", p.Name, err)
 	}
 	g.log.Info().Str("part", p.Name).Int64("ms", took).Msg("stopped")

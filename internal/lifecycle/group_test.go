@@ -69,7 +69,8 @@ func TestFailedStartStopsWhatWasStarted(t *testing.T) {
 	t.Parallel()
 	var d diary
 	broken := errors.New("port taken")
-	bad := lifecycle.Part{Name: "http", Start: func(context.Context) error { return broken }, Stop: func(context.Context) error { d.add("never"); return nil }}
+	bad := lifecycle.Part{Name: "http", Start: func(context.Context) error { return broken },
+		Stop: func(context.Context) error { d.add("never"); return nil }}
 	g := lifecycle.New(zerolog.Nop(), time.Second, d.part("db"), d.part("hub"), bad, d.part("after"))
 	for range 2 {
 		if err := g.Start(context.Background()); !errors.Is(err, broken) || !strings.Contains(err.Error(), "start the http") {
@@ -88,7 +89,10 @@ func TestHangingPartIsAbandonedAtItsBound(t *testing.T) {
 		var d diary
 		var log bytes.Buffer
 		release := make(chan struct{})
-		hang := lifecycle.Part{Name: "turns", Bound: 3 * time.Second, Stop: func(context.Context) error { <-release; return nil }}
+		hang := lifecycle.Part{Name: "turns", Bound: 3 * time.Second, Stop: func(context.Context) error {
+			<-release
+			return nil
+		}}
 		g := lifecycle.New(zerolog.New(&log), 10*time.Second, d.part("db"), hang, d.part("http"))
 		if err := g.Start(context.Background()); err != nil {
 			t.Fatal(err)
@@ -138,7 +142,8 @@ func TestTotalBoundHoldsAndLeavesTimeForTheRest(t *testing.T) {
 		if took := time.Since(begin); took > 2*time.Second {
 			t.Errorf("took %s, more than the total bound", took)
 		}
-		if text := err.Error(); !strings.Contains(text, "stop a") || !strings.Contains(text, "stop b") || strings.Contains(text, "stop db") {
+		if text := err.Error(); !strings.Contains(text, "stop a") || !strings.Contains(text, "stop b") ||
+			strings.Contains(text, "stop db") {
 			t.Errorf("Stop: %v", err)
 		}
 		d.want(t, "-db")

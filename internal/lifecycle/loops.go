@@ -14,8 +14,8 @@ type Loops struct {
 	running sync.WaitGroup
 }
 
-// Start makes the goroutines' context, which outlives ctx and ends with Stop, and calls begin, which starts them with Go. Started already, it
-// does nothing; when begin fails, they are ended, and Start may be called again.
+// Start makes the goroutines' context, which outlives ctx and ends with Stop, and calls begin, which starts them with
+// Go. Started already, it does nothing; when begin fails, they are ended, and Start may be called again.
 func (l *Loops) Start(ctx context.Context, begin func(running context.Context) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,8 +38,8 @@ func (l *Loops) Go(loop func(running context.Context)) {
 	l.running.Go(func() { loop(l.ctx) })
 }
 
-// Stop ends the goroutines' context and waits for them as long as ctx allows; its error says that what was still running. It tells whether
-// they have ended by it: not when they had not been started, or were stopped before.
+// Stop ends the goroutines' context and waits for them as long as ctx allows; its error says that what was still
+// running. It tells whether they have ended by it: not when they had not been started, or were stopped before.
 func (l *Loops) Stop(ctx context.Context, what string) (ended bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -32,7 +32,8 @@ func TestLoopsRunFromStartToStop(t *testing.T) {
 		}
 	}
 	cancel() // the call's end is not theirs
-	if _, err := loops.Stop(start, "it"); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "it did not stop") {
+	if _, err := loops.Stop(start, "it"); !errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "it did not stop") {
 		t.Errorf("a loop that does not end: %v", err)
 	}
 	close(release)

@@ -1,6 +1,7 @@
 // Package mcptest is a small MCP server over stdio for tests of runtimes that call MCP tools.
 //
-// It owns the server's tools and how a codex is configured with it. It must never know the harness: only the runtime talks to it.
+// It owns the server's tools and how a codex is configured with it. It must never know the harness: only the runtime
+// talks to it.
 package mcptest
 
 import (
@@ -14,7 +15,8 @@ import (
 // Name is what the server is called in the runtime's configuration.
 const Name = "tiny"
 
-// Config is the section of codex's config.toml that starts the server: the program is run with the variable set, and is to call Serve then.
+// Config is the section of codex's config.toml that starts the server: the program is run with the variable set, and is
+// to call Serve then.
 func Config(program, variable string) string {
 	return fmt.Sprintf("[mcp_servers.%s]\ncommand = %q\nenv = { %s = \"1\" }\n", Name, program, variable)
 }
@@ -34,7 +36,8 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// server is one connection. It works on one message at a time; a tool that asks its user is answered when that answer has come.
+// server is one connection. It works on one message at a time; a tool that asks its user is answered when that answer
+// has come.
 type server struct {
 	out *json.Encoder
 	// ran counts the calls of wipe, so that a test sees whether one ran; asked counts the elicitations.
@@ -81,7 +84,8 @@ func (s *server) handle(m message) error {
 	case m.Method == "ping":
 		return s.answer(m.ID, object{})
 	case m.Method != "" && len(m.ID) > 0:
-		return s.out.Encode(object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": -32601, "message": "no method " + m.Method}})
+		return s.out.Encode(
+			object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": -32601, "message": "no method " + m.Method}})
 	}
 	return nil // a notification
 }
@@ -97,7 +101,8 @@ func (s *server) say(call json.RawMessage, text string) error {
 // tools are look, which only reads; wipe, which does not; form and visit, which ask the user.
 func tools() []object {
 	tool := func(name string, readOnly bool) object {
-		return object{"name": name, "description": name + " something", "inputSchema": object{"type": "object", "properties": object{}},
+		return object{"name": name, "description": name + " something",
+			"inputSchema": object{"type": "object", "properties": object{}},
 			"annotations": object{"readOnlyHint": readOnly, "destructiveHint": !readOnly}}
 	}
 	return []object{tool("look", true), tool("wipe", false), tool("form", true), tool("visit", true)}
@@ -111,17 +116,20 @@ func (s *server) call(m message) error {
 		s.ran++
 		return s.say(m.ID, fmt.Sprintf("wiped %d", s.ran))
 	case "form":
-		return s.ask(m.ID, object{"message": "Who are you?", "requestedSchema": object{"type": "object", "required": []string{"name"},
-			"properties": object{
-				"name":   object{"type": "string", "title": "Name", "description": "Your full name"},
-				"age":    object{"type": "integer", "minimum": 0},
-				"member": object{"type": "boolean"},
-				"colour": object{"type": "string", "enum": []string{"red", "blue"}},
-			}}})
+		return s.ask(m.ID,
+			object{"message": "Who are you?", "requestedSchema": object{"type": "object", "required": []string{"name"},
+				"properties": object{
+					"name":   object{"type": "string", "title": "Name", "description": "Your full name"},
+					"age":    object{"type": "integer", "minimum": 0},
+					"member": object{"type": "boolean"},
+					"colour": object{"type": "string", "enum": []string{"red", "blue"}},
+				}}})
 	case "visit":
-		return s.ask(m.ID, object{"mode": "url", "message": "Sign in", "url": "https://example.com/sign-in", "elicitationId": "e1"})
+		return s.ask(m.ID, object{"mode": "url", "message": "Sign in", "url": "https://example.com/sign-in",
+			"elicitationId": "e1"})
 	}
-	return s.out.Encode(object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": -32602, "message": "no tool " + m.Params.Name}})
+	return s.out.Encode(
+		object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": -32602, "message": "no tool " + m.Params.Name}})
 }
 
 // ask sends an elicitation; the tool call is answered with what came back.
@@ -129,5 +137,6 @@ func (s *server) ask(call json.RawMessage, params object) error {
 	s.asked++
 	id := fmt.Sprintf(`"ask-%d"`, s.asked)
 	s.asking[id] = call
-	return s.out.Encode(object{"jsonrpc": "2.0", "id": json.RawMessage(id), "method": "elicitation/create", "params": params})
+	return s.out.Encode(object{"jsonrpc": "2.0", "id": json.RawMessage(id), "method": "elicitation/create",
+		"params": params})
 }

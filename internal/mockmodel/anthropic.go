@@ -68,8 +68,9 @@ func (s *Server) messages(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case !asked:
 	case r.whole:
-		writeJSON(w, http.StatusOK, object{"id": s.nextID("msg"), "type": "message", "role": "assistant", "model": "mock", "stop_reason": "end_turn",
-			"content": []object{{"type": "text", "text": p.message}}, "usage": object{"input_tokens": 100, "output_tokens": 5}})
+		writeJSON(w, http.StatusOK, object{"id": s.nextID("msg"), "type": "message", "role": "assistant", "model": "mock",
+			"stop_reason": "end_turn", "content": []object{{"type": "text", "text": p.message}},
+			"usage": object{"input_tokens": 100, "output_tokens": 5}})
 	default:
 		s.streamAnthropic(req, stream(w), r, p)
 	}
@@ -77,8 +78,8 @@ func (s *Server) messages(w http.ResponseWriter, req *http.Request) {
 
 // refuseAnthropic refuses a request in the words of the Messages API.
 func refuseAnthropic(w http.ResponseWriter, status int, message string) {
-	kind := map[int]string{400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 413: "request_too_large",
-		429: "rate_limit_error", 529: "overloaded_error"}[status]
+	kind := map[int]string{400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
+		413: "request_too_large", 429: "rate_limit_error", 529: "overloaded_error"}[status]
 	if kind == "" {
 		kind = "api_error"
 	}
@@ -86,9 +87,11 @@ func refuseAnthropic(w http.ResponseWriter, status int, message string) {
 }
 
 func (s *Server) streamAnthropic(req *http.Request, events *sse, r Request, p plan) {
-	events.send("message_start", object{"message": object{"id": s.nextID("msg"), "type": "message", "role": "assistant", "model": "mock",
-		"content": []object{}, "stop_reason": nil, "stop_sequence": nil,
-		"usage": object{"input_tokens": 100, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 30, "output_tokens": 1}}})
+	events.send("message_start",
+		object{"message": object{"id": s.nextID("msg"), "type": "message", "role": "assistant", "model": "mock",
+			"content": []object{}, "stop_reason": nil, "stop_sequence": nil,
+			"usage": object{"input_tokens": 100, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 30,
+				"output_tokens": 1}}})
 	index := 0
 	block := func(start object, deltas func(delta func(object)) bool) bool {
 		events.send("content_block_start", object{"index": index, "content_block": start})
@@ -112,18 +115,21 @@ func (s *Server) streamAnthropic(req *http.Request, events *sse, r Request, p pl
 	if p.call != nil {
 		stop = "tool_use"
 		name, arguments := anthropicCall(r, *p.call)
-		// The agent acts on a call at once. Its end comes with it, or what it says first would depend on how fast this process is.
+		// The agent acts on a call at once. Its end comes with it, or what it says first would depend on how fast this
+		// process is.
 		events.together = true
-		block(object{"type": "tool_use", "id": s.nextID("toolu"), "name": name, "input": object{}}, func(delta func(object)) bool {
-			delta(object{"type": "input_json_delta", "partial_json": arguments})
-			return true
-		})
+		block(object{"type": "tool_use", "id": s.nextID("toolu"), "name": name, "input": object{}},
+			func(delta func(object)) bool {
+				delta(object{"type": "input_json_delta", "partial_json": arguments})
+				return true
+			})
 	} else if !block(object{"type": "text", "text": ""}, func(delta func(object)) bool {
 		return s.words(req, p, func(text string) { delta(object{"type": "text_delta", "text": text}) })
 	}) {
 		return // cut: the client is gone or the server closes
 	}
-	events.send("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": 20}})
+	events.send("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil},
+		"usage": object{"output_tokens": 20}})
 	events.together = false
 	events.send("message_stop", object{})
 }

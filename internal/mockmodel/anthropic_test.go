@@ -77,7 +77,8 @@ func TestMessagesAPI(t *testing.T) {
 	if _, text, _ := tell(t, s, tools, says(reminder, words("MOCK_REASON MOCK_REPLY[ok]"), reminder)); text != "ok" {
 		t.Errorf("it said %q", text)
 	}
-	if _, _, call := tell(t, s, tools, says(words("MOCK_CMD[ls]"))); call["name"] != "Bash" || !strings.Contains(call["arguments"].(string), `"command":"ls"`) {
+	if _, _, call := tell(t, s, tools, says(words("MOCK_CMD[ls]"))); call["name"] != "Bash" ||
+		!strings.Contains(call["arguments"].(string), `"command":"ls"`) {
 		t.Errorf("it called %v", call)
 	}
 	result := item{"type": "tool_result", "tool_use_id": "x", "content": []item{words("listed")}}
@@ -87,7 +88,8 @@ func TestMessagesAPI(t *testing.T) {
 	if _, text, _ := tell(t, s, tools, says(words("MOCK_CMD[ls]")), says(result)); text != "Tool said: listed" {
 		t.Errorf("it said %q", text)
 	}
-	if status, text, _ := tell(t, s, tools, says(words("MOCK_HTTP_429"))); status != http.StatusTooManyRequests || !strings.Contains(text, "rate_limit_error") {
+	if status, text, _ := tell(t, s, tools, says(words("MOCK_HTTP_429"))); status != http.StatusTooManyRequests ||
+		!strings.Contains(text, "rate_limit_error") {
 		t.Errorf("%d %s", status, text)
 	}
 	before := len(s.Requests())

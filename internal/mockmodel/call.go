@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// call sends one tool call in the shape the offered tools ask for: their names and arguments differ between codex versions.
+// call sends one tool call in the shape the offered tools ask for: their names and arguments differ between codex
+// versions.
 func (s *Server) call(events *sse, r Request, c toolCall) {
 	item := object{"type": "function_call", "id": s.nextID("fc"), "call_id": s.nextID("call")}
 	switch c.kind {
@@ -44,7 +45,8 @@ func (s *Server) call(events *sse, r Request, c toolCall) {
 // written is what a file of MOCK_PATCH holds.
 const written = "hello from mock\n"
 
-// question are the arguments of the tool that asks the user; fields are those a dialect's question has besides, by name and value.
+// question are the arguments of the tool that asks the user; fields are those a dialect's question has besides, by name
+// and value.
 func question(fields ...any) object {
 	one := object{"header": "Pick", "question": "Which one?",
 		"options": []object{{"label": "A", "description": "first"}, {"label": "B", "description": "second"}}}

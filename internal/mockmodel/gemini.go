@@ -107,7 +107,8 @@ func geminiChunk(model, finish string, parts ...object) object {
 		candidate["finishReason"] = finish
 	}
 	return object{"candidates": []object{candidate}, "modelVersion": model, "usageMetadata": object{
-		"promptTokenCount": 100, "cachedContentTokenCount": 10, "candidatesTokenCount": 20, "thoughtsTokenCount": 5, "totalTokenCount": 125,
+		"promptTokenCount": 100, "cachedContentTokenCount": 10, "candidatesTokenCount": 20, "thoughtsTokenCount": 5,
+		"totalTokenCount": 125,
 	}}
 }
 

@@ -11,7 +11,8 @@ import (
 	"harness/internal/mockmodel"
 )
 
-// In Gemini's dialect a script plays as in codex's: a tool call, its output, an answer that quotes it; a refusal has Google's shape.
+// In Gemini's dialect a script plays as in codex's: a tool call, its output, an answer that quotes it; a refusal has
+// Google's shape.
 func TestScriptInGeminisDialect(t *testing.T) {
 	t.Parallel()
 	model := mockmodel.Start(t)
@@ -49,7 +50,8 @@ func TestScriptInGeminisDialect(t *testing.T) {
 	if len(parts) != 1 || !strings.Contains(fmt.Sprint(parts[0]["functionCall"]), "command:ls") {
 		t.Errorf("it begins with %v", parts)
 	}
-	_, parts = ask(user + `,{"role":"user","parts":[{"functionResponse":{"id":"fc","name":"run_shell_command","response":{"output":"a.txt"}}}]}`)
+	_, parts = ask(user +
+		`,{"role":"user","parts":[{"functionResponse":{"id":"fc","name":"run_shell_command","response":{"output":"a.txt"}}}]}`)
 	text := ""
 	if parts[0]["thought"] != true {
 		t.Errorf("it thinks %v", parts[0])

@@ -1,9 +1,10 @@
-// Package mockmodel is a scripted language model for tests and demonstrations: a server on loopback that answers the real agents
-// without an account and without the internet.
+// Package mockmodel is a scripted language model for tests and demonstrations: a server on loopback that answers the
+// real agents without an account and without the internet.
 //
-// It owns the wire shapes model providers have towards codex (`POST /v1/responses`), Claude Code (`POST /v1/messages`, anthropic.go), Gemini
-// CLI (gemini.go) and OpenCode (`POST /v1/chat/completions`, openai.go), and the small script language a user text can carry (see script.go).
-// It must never know the harness: to it, an agent is just an HTTP client.
+// It owns the wire shapes model providers have towards codex (`POST /v1/responses`), Claude Code (`POST /v1/messages`,
+// anthropic.go), Gemini CLI (gemini.go) and OpenCode (`POST /v1/chat/completions`, openai.go), and the small script
+// language a user text can carry (see script.go). It must never know the harness: to it, an agent is just an HTTP
+// client.
 package mockmodel
 
 import (
@@ -17,7 +18,8 @@ import (
 	"time"
 )
 
-// TB is the part of testing.TB that Start needs; declared here so that the development command does not link package testing.
+// TB is the part of testing.TB that Start needs; declared here so that the development command does not link package
+// testing.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -30,7 +32,8 @@ type Server struct {
 	listener net.Listener
 	served   chan struct{}
 	stop     context.CancelFunc
-	// instance keeps item ids apart when several mock models write into one conversation over time: codex takes them over as its own.
+	// instance keeps item ids apart when several mock models write into one conversation over time: codex takes them over
+	// as its own.
 	instance string
 
 	mu       sync.Mutex
@@ -95,7 +98,8 @@ func Start(t TB) *Server {
 	return s
 }
 
-// Root is the address without a path, for example http://127.0.0.1:41500: what ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL take.
+// Root is the address without a path, for example http://127.0.0.1:41500: what ANTHROPIC_BASE_URL and
+// GOOGLE_GEMINI_BASE_URL take.
 func (s *Server) Root() string { return "http://" + s.listener.Addr().String() }
 
 // URL is the address codex and OpenAI-compatible providers take, for example http://127.0.0.1:41500/v1.

@@ -83,7 +83,8 @@ func TestMessages(t *testing.T) {
 		"MOCK_SLOW[2,1] MOCK_HOLD[free]":    "word0 word1 released free",
 		"MOCK_REASON MOCK_REPLY[ok]":        "ok",
 	} {
-		status, events := ask(t, s, nil, user("MOCK_REPLY[old]"), user(text), user("<environment_context>x</environment_context>"))
+		status, events := ask(t, s, nil, user("MOCK_REPLY[old]"), user(text),
+			user("<environment_context>x</environment_context>"))
 		if status != http.StatusOK || message(t, events) != want {
 			t.Errorf("%q: %d %v", text, status, events)
 		}
@@ -122,8 +123,10 @@ func TestToolCallsFollowWhatIsOffered(t *testing.T) {
 		{"MOCK_CMD[echo [x]]", function("exec_command"), item{"name": "exec_command", "arguments": `{"cmd":"echo [x]"}`}},
 		{"MOCK_CMD[ls]", function("shell_command"), item{"name": "shell_command", "arguments": `{"command":"ls"}`}},
 		{"MOCK_CMD[ls]", function("shell"), item{"name": "shell", "arguments": `{"command":["bash","-lc","ls"]}`}},
-		{"MOCK_ESC[ls]", function("exec_command"), item{"arguments": `{"cmd":"ls","justification":"the mock model was told to ask","sandbox_permissions":"require_escalated"}`}},
-		{"MOCK_PATCH[f]", []item{{"type": "custom", "name": "apply_patch"}}, item{"type": "custom_tool_call", "input": "*** Begin Patch\n*** Add File: f\n+hello from mock\n*** End Patch\n"}},
+		{"MOCK_ESC[ls]", function("exec_command"),
+			item{"arguments": `{"cmd":"ls","justification":"the mock model was told to ask","sandbox_permissions":"require_escalated"}`}},
+		{"MOCK_PATCH[f]", []item{{"type": "custom", "name": "apply_patch"}},
+			item{"type": "custom_tool_call", "input": "*** Begin Patch\n*** Add File: f\n+hello from mock\n*** End Patch\n"}},
 		{"MOCK_PATCH[f]", function("apply_patch"), item{"type": "function_call", "name": "apply_patch"}},
 		{"MOCK_ASK", nil, item{"name": "request_user_input"}},
 		{`MOCK_CALL[tool|{"a":["]"]}]END`, nil, item{"name": "tool", "arguments": `{"a":["]"]}`}},

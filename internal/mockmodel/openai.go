@@ -100,8 +100,9 @@ func (c *chunks) delta(delta object) {
 
 func (c *chunks) end(reason string) {
 	c.write(object{"choices": []object{{"index": 0, "delta": object{}, "finish_reason": reason}}})
-	c.write(object{"choices": []object{}, "usage": object{"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120,
-		"prompt_tokens_details": object{"cached_tokens": 10}, "completion_tokens_details": object{"reasoning_tokens": 5}}})
+	c.write(object{"choices": []object{}, "usage": object{"prompt_tokens": 100, "completion_tokens": 20,
+		"total_tokens": 120, "prompt_tokens_details": object{"cached_tokens": 10},
+		"completion_tokens_details": object{"reasoning_tokens": 5}}})
 	if c.ok {
 		_, _ = fmt.Fprint(c.w, "data: [DONE]\n\n") // the last word: who does not hear it is gone
 	}

@@ -84,7 +84,8 @@ func (r Request) offers(tool string) bool {
 	return false
 }
 
-// contentText reads what the API allows as text: a string, a list of parts with text, or an object with such a "content".
+// contentText reads what the API allows as text: a string, a list of parts with text, or an object with such a
+// "content".
 func contentText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

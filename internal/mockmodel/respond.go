@@ -97,7 +97,8 @@ func (s *Server) respond(w http.ResponseWriter, req *http.Request) {
 		s.reason(events)
 	}
 	if p.call != nil {
-		// codex acts on a call at once. Its end comes with it, or what codex says first would depend on how fast this process is.
+		// codex acts on a call at once. Its end comes with it, or what codex says first would depend on how fast this process
+		// is.
 		events.together = true
 		s.call(events, r, *p.call)
 		events.together = false
@@ -172,7 +173,8 @@ func pause(req *http.Request, d time.Duration) bool {
 
 func (s *Server) reason(events *sse) {
 	id, text := s.nextID("rs"), "**Thinking** about the mock answer"
-	events.send("response.output_item.added", object{"output_index": 0, "item": object{"type": "reasoning", "id": id, "summary": []object{}}})
+	events.send("response.output_item.added",
+		object{"output_index": 0, "item": object{"type": "reasoning", "id": id, "summary": []object{}}})
 	events.send("response.reasoning_summary_part.added", object{"item_id": id, "summary_index": 0})
 	for _, part := range pieces(text) {
 		events.send("response.reasoning_summary_text.delta", object{"item_id": id, "summary_index": 0, "delta": part})

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The script language: markers inside the user text. Tool markers run one after another, one per request, in the order they stand; when
-// the outputs of all of them are in, the answer is a message that quotes those outputs.
+// The script language: markers inside the user text. Tool markers run one after another, one per request, in the order
+// they stand; when the outputs of all of them are in, the answer is a message that quotes those outputs.
 //
 //	MOCK_CMD[sh]            one shell command
 //	MOCK_ESC[sh]            the same, asking to run outside the sandbox

@@ -1,6 +1,8 @@
-// Package promises lists what this product was commissioned to do, a row per promise, with the tests that would fail if it broke.
+// Package promises lists what this product was commissioned to do, a row per promise, with the tests that would fail if
+// it broke.
 //
-// It owns the rows (the text files beside this one) and their page, docs/promises.md. Its own test keeps both true to the repository.
+// It owns the rows (the text files beside this one) and their page, docs/promises.md. Its own test keeps both true to
+// the repository.
 package promises
 
 import (
@@ -35,7 +37,8 @@ type Group struct {
 
 var rowLine = regexp.MustCompile(`^([A-Z]{2}-\d{2}) (\S.*\.)$`)
 
-// Load reads the rows: "# " and a group's title; an id and its sentence; then, indented, "open" or "open: what is missing", and tests.
+// Load reads the rows: "# " and a group's title; an id and its sentence; then, indented, "open" or "open: what is
+// missing", and tests.
 func Load() ([]Group, error) {
 	names, err := files.ReadDir(".")
 	if err != nil {
@@ -75,7 +78,8 @@ func add(groups []Group, line string) ([]Group, error) {
 	}
 	said, indented := strings.CutPrefix(line, "\t")
 	if !indented || len(group.Rows) == 0 {
-		return nil, fmt.Errorf("%q is no title, no row (an id and a sentence that ends with a full stop) and no part of one", line)
+		return nil, fmt.Errorf("%q is no title, no row (an id and a sentence that ends with a full stop) and no part of one",
+			line)
 	}
 	row := &group.Rows[len(group.Rows)-1]
 	missing, isOpen := strings.CutPrefix(said, "open: ")

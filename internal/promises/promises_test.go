@@ -48,7 +48,8 @@ func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 
 func sources(t *testing.T) []source {
 	t.Helper()
-	written := []string{".go", ".md", ".yml", ".yaml", ".sh", ".sql", ".js", ".mjs", ".ts", ".py", ".html", ".service", ".conf", "Makefile", "Dockerfile", "run"}
+	written := []string{".go", ".md", ".yml", ".yaml", ".sh", ".sql", ".js", ".mjs", ".ts", ".py", ".html", ".service",
+		".conf", "Makefile", "Dockerfile", "run"}
 	var found []source
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -62,7 +63,8 @@ func sources(t *testing.T) []source {
 			}
 			return nil
 		}
-		if !entry.Type().IsRegular() || !slices.ContainsFunc(written, func(end string) bool { return strings.HasSuffix(name, end) }) {
+		if !entry.Type().IsRegular() ||
+			!slices.ContainsFunc(written, func(end string) bool { return strings.HasSuffix(name, end) }) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -135,7 +137,8 @@ var (
 	paper    = regexp.MustCompile(`(?i)\bseeds? \d{3}\b|\bfault (row|test)s? \d|\bissue \d`)
 )
 
-// Comments say rules in words: row ids stand in tests and on their page only, and a cited document is one of this repository.
+// Comments say rules in words: row ids stand in tests and on their page only, and a cited document is one of this
+// repository.
 func TestCommentsCiteWhatIsHere(t *testing.T) {
 	t.Parallel()
 	for _, file := range sources(t) {

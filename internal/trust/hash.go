@@ -26,8 +26,9 @@ func HashBytes(content []byte) string {
 	return algorithm + hex.EncodeToString(sum[:])
 }
 
-// HashFolder is the hash of all that is in a folder, and of further files outside of it that belong to it: names, contents and whether they
-// can be executed. Links count as what they lead to. An error is content that cannot be hashed: too much, unreadable, or no file.
+// HashFolder is the hash of all that is in a folder, and of further files outside of it that belong to it: names,
+// contents and whether they can be executed. Links count as what they lead to. An error is content that cannot be
+// hashed: too much, unreadable, or no file.
 func HashFolder(folder string, further []string) (string, error) {
 	w := walk{folder: folder, sum: sha256.New()}
 	if err := w.folderAt(folder, nil); err != nil {

@@ -1,6 +1,8 @@
-// Package trust keeps what the operator consented to: files and folders by place and hash of their content, in the way of direnv.
+// Package trust keeps what the operator consented to: files and folders by place and hash of their content, in the way
+// of direnv.
 //
-// It owns the file of consents and how content is hashed. It must never know what is consented to or what follows from it.
+// It owns the file of consents and how content is hashed. It must never know what is consented to or what follows from
+// it.
 package trust
 
 import (
@@ -16,7 +18,8 @@ import (
 
 const storeFile = "trust.json"
 
-// Store is the file of consents of one user. It is read anew at each question, so that a consent counts for servers that run.
+// Store is the file of consents of one user. It is read anew at each question, so that a consent counts for servers
+// that run.
 type Store struct {
 	folder string
 	// problem is why there is none.
@@ -26,8 +29,8 @@ type Store struct {
 // ErrNoHome means that there is no place to keep consents in.
 var ErrNoHome = errors.New("there is no place to keep consents in: set HOME, or XDG_STATE_HOME to an absolute path")
 
-// Open finds the store of the environment's user: XDG_STATE_HOME/harness, without it HOME/.local/state/harness. It makes nothing. lookup is
-// os.Getenv. Without either there is a store that nothing was consented in.
+// Open finds the store of the environment's user: XDG_STATE_HOME/harness, without it HOME/.local/state/harness. It
+// makes nothing. lookup is os.Getenv. Without either there is a store that nothing was consented in.
 func Open(lookup func(string) string) *Store {
 	if state := lookup("XDG_STATE_HOME"); filepath.IsAbs(state) {
 		return &Store{folder: filepath.Join(state, "harness")}
@@ -69,7 +72,8 @@ func (s *Store) All() (map[string]string, error) {
 		return nil, fmt.Errorf("read the consents: %w", err)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("%s can be written by others than its owner, so it says nothing: chmod 600 it when its content is yours", path)
+		return nil, fmt.Errorf(
+			"%s can be written by others than its owner, so it says nothing: chmod 600 it when its content is yours", path)
 	}
 	if err := json.NewDecoder(file).Decode(&all); err != nil {
 		return nil, fmt.Errorf("%s is not readable (repair it, or remove it and consent again): %w", path, err)
@@ -148,8 +152,8 @@ func (s *Store) change(edit func(map[string]string) error) (err error) {
 	return os.Rename(draft.Name(), filepath.Join(folder, storeFile))
 }
 
-// Place names where content stands: absolute, with the links on the way followed. A link in a file's own place is not: consent is to the
-// content found at this place, not to that of the place another link leads to.
+// Place names where content stands: absolute, with the links on the way followed. A link in a file's own place is not:
+// consent is to the content found at this place, not to that of the place another link leads to.
 func Place(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -167,7 +171,8 @@ func Place(path string) (string, error) {
 
 // Remedy says how to consent to what stands at a place and has a hash.
 func Remedy(place, hash string) string {
-	return fmt.Sprintf("nobody consented to it as it is now (%s): look at it, then run: harness trust %s", hash, Quote(place))
+	return fmt.Sprintf("nobody consented to it as it is now (%s): look at it, then run: harness trust %s", hash,
+		Quote(place))
 }
 
 // Quote makes one word of a path for a shell.

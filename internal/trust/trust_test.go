@@ -55,15 +55,29 @@ func TestTheHashOfAFolder(t *testing.T) {
 		t.Errorf("%s, then %s", before, hash())
 	}
 	for what, change := range map[string]struct{ do, undo func() error }{
-		"content":           {func() error { return os.WriteFile(at("a"), []byte("2"), 0o600) }, func() error { return os.WriteFile(at("a"), []byte("1"), 0o600) }},
-		"name":              {func() error { return os.Rename(at("a"), at("c")) }, func() error { return os.Rename(at("c"), at("a")) }},
-		"new file":          {func() error { return os.WriteFile(at(".hidden"), nil, 0o600) }, func() error { return os.Remove(at(".hidden")) }},
-		"executable":        {func() error { return os.Chmod(at("deep/b"), 0o700) }, func() error { return os.Chmod(at("deep/b"), 0o600) }}, //nolint:gosec // what is tested
-		"what is linked to": {func() error { return os.WriteFile(shared, []byte("x"), 0o600) }, func() error { return os.WriteFile(shared, []byte("3"), 0o600) }},
+		"content": {func() error { return os.WriteFile(at("a"), []byte("2"), 0o600) }, func() error {
+			return os.WriteFile(at("a"), []byte("1"), 0o600)
+		}},
+		"name": {func() error { return os.Rename(at("a"), at("c")) }, func() error {
+			return os.Rename(at("c"), at("a"))
+		}},
+		"new file": {func() error { return os.WriteFile(at(".hidden"), nil, 0o600) }, func() error {
+			return os.Remove(at(".hidden"))
+		}},
+		"executable": {func() error { return os.Chmod(at("deep/b"), 0o700) }, func() error {
+			return os.Chmod(at("deep/b"), 0o600)
+		}}, //nolint:gosec // what is tested
+		"what is linked to": {func() error { return os.WriteFile(shared, []byte("x"), 0o600) }, func() error {
+			return os.WriteFile(shared, []byte("3"), 0o600)
+		}},
 		"a link elsewhere": {func() error { return errors.Join(os.Remove(at("link")), os.Symlink(other, at("link"))) },
 			func() error { return errors.Join(os.Remove(at("link")), os.Symlink(shared, at("link"))) }},
-		"below a linked folder": {func() error { return os.WriteFile(other, []byte("x"), 0o600) }, func() error { return os.WriteFile(other, []byte("4"), 0o600) }},
-		"a broken link mended":  {func() error { return os.WriteFile(at("nowhere"), nil, 0o600) }, func() error { return os.Remove(at("nowhere")) }},
+		"below a linked folder": {func() error { return os.WriteFile(other, []byte("x"), 0o600) }, func() error {
+			return os.WriteFile(other, []byte("4"), 0o600)
+		}},
+		"a broken link mended": {func() error { return os.WriteFile(at("nowhere"), nil, 0o600) }, func() error {
+			return os.Remove(at("nowhere"))
+		}},
 	} {
 		must(t, change.do())
 		if hash() == before {
@@ -83,7 +97,8 @@ func TestWhatCannotBeHashed(t *testing.T) {
 	must(t, syscall.Mkfifo(filepath.Join(pipe, "p"), 0o600))
 	write(t, filepath.Join(large, "l"), "")
 	must(t, os.Truncate(filepath.Join(large, "l"), 256<<20+1))
-	for folder, says := range map[string]string{pipe: "neither a file nor a folder", large: "more than 256 MiB", filepath.Join(pipe, "none"): "no such file"} {
+	for folder, says := range map[string]string{pipe: "neither a file nor a folder", large: "more than 256 MiB",
+		filepath.Join(pipe, "none"): "no such file"} {
 		if sum, err := trust.HashFolder(folder, nil); err == nil || sum != "" || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %q %v", folder, sum, err)
 		}

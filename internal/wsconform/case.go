@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Case is one conversation with the server under test. Its ID is that of the widely known Autobahn case it stands for, where there is one.
+// Case is one conversation with the server under test. Its ID is that of the widely known Autobahn case it stands for,
+// where there is one.
 type Case struct {
 	ID, Name string
 	Steps    []Step
@@ -139,7 +140,8 @@ func (f Frame) check(want Want) error {
 	return nil
 }
 
-// gone wants the server to close the TCP connection, without another word. When it was the one to fail it, the close is answered first.
+// gone wants the server to close the TCP connection, without another word. When it was the one to fail it, the close is
+// answered first.
 func (c *Conn) gone(failed bool, rest []byte) error {
 	if failed {
 		_ = c.Send(rest)

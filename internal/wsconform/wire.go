@@ -1,8 +1,8 @@
 // Package wsconform holds a websocket server against RFC 6455, case by case, over raw TCP.
 //
-// It owns the wire format a conforming client speaks, the ways to speak it wrongly, and the table of cases. It must never use a websocket
-// library: what a library forgives would go unseen. The server under test has to answer the text message {"type":"ping"} with
-// {"type":"pong"} and greet with one text message; nothing else is assumed.
+// It owns the wire format a conforming client speaks, the ways to speak it wrongly, and the table of cases. It must
+// never use a websocket library: what a library forgives would go unseen. The server under test has to answer the text
+// message {"type":"ping"} with {"type":"pong"} and greet with one text message; nothing else is assumed.
 package wsconform
 
 import (
@@ -95,7 +95,8 @@ func (c *Conn) handshake(r Request, timeout time.Duration) (answer Response, err
 	}
 	key := base64.StdEncoding.EncodeToString(nonce[:])
 	var head strings.Builder
-	fmt.Fprintf(&head, "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: %s\r\nSec-WebSocket-Version: 13\r\n",
+	fmt.Fprintf(&head, "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: "+
+		"Upgrade\r\nSec-WebSocket-Key: %s\r\nSec-WebSocket-Version: 13\r\n",
 		r.Target, r.Address, key)
 	if len(r.Protocols) > 0 {
 		fmt.Fprintf(&head, "Sec-WebSocket-Protocol: %s\r\n", strings.Join(r.Protocols, ", "))

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// sloppy is a server that answers the handshake, greets, answers every text with a pong command and forgives everything.
+// sloppy is a server that answers the handshake, greets, answers every text with a pong command and forgives
+// everything.
 func sloppy(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,8 +43,9 @@ func forgive(conn net.Conn) {
 	if err != nil {
 		return
 	}
-	_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "+
-		Accept(request.Header.Get("Sec-WebSocket-Key"))+"\r\n\r\n")
+	_, _ = io.WriteString(conn,
+		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "+
+			Accept(request.Header.Get("Sec-WebSocket-Key"))+"\r\n\r\n")
 	_, _ = conn.Write(EncodeUnmasked(Frame{Final: true, Opcode: Text, Payload: []byte("hello")}))
 	for {
 		var head [2]byte
@@ -83,7 +85,8 @@ func TestAForgivingServerFails(t *testing.T) {
 		fails("reserved bit", "", 1002, Encode(Frame{Final: true, RSV: 4, Opcode: Text, Payload: []byte("x")})),
 		fails("invalid UTF-8", "", 1007, text("\xff")),
 		fails("invalid close code", "", 1002, closing(1005, "")),
-		{ID: "answer nobody wants", Steps: []Step{{Send: text(""), Want: nil}, {Send: frame(CloseFrame, ""), Want: wantClose(1005)}}},
+		{ID: "answer nobody wants",
+			Steps: []Step{{Send: text(""), Want: nil}, {Send: frame(CloseFrame, ""), Want: wantClose(1005)}}},
 	} {
 		if err := Run(address, "/", c); err == nil {
 			t.Errorf("%s: a forgiving server passed", c.ID)

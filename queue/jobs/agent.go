@@ -45,11 +45,13 @@ type agents struct {
 
 // Definitions are the job types: agent_instruction, and suggest_request when it is enabled.
 func Definitions(options Options) []queue.Definition {
-	a := &agents{Options: options, turns: turns{sessions: options.Sessions, journal: options.Journal, timing: options.Timing, log: options.Logger}}
+	a := &agents{Options: options, turns: turns{sessions: options.Sessions, journal: options.Journal,
+		timing: options.Timing, log: options.Logger}}
 	definitions := []queue.Definition{{
-		Type: TypeAgentInstruction, Priority: queue.Interactive, Dedupe: queue.SingleFlight, Timeout: max(options.AttemptTimeout, leastTimeout),
-		Validate: validateInstruction, Run: a.run, Retryable: retryable, Delay: queue.LinearDelay, Cancel: queue.InterruptTurn, Interrupt: a.interrupt,
-		Resumable: true, OnStarted: a.started, OnTerminal: a.ended,
+		Type: TypeAgentInstruction, Priority: queue.Interactive, Dedupe: queue.SingleFlight,
+		Timeout: max(options.AttemptTimeout, leastTimeout), Validate: validateInstruction, Run: a.run, Retryable: retryable,
+		Delay: queue.LinearDelay, Cancel: queue.InterruptTurn, Interrupt: a.interrupt, Resumable: true, OnStarted: a.started,
+		OnTerminal: a.ended,
 	}}
 	if options.SuggestEnabled {
 		definitions = append(definitions, a.suggestDefinition())
@@ -112,7 +114,8 @@ func (a *agents) run(ctx context.Context, run *queue.Run) (json.RawMessage, erro
 // fallbackTime bounds the fallback of an attempt whose own time is over.
 const fallbackTime = 5 * time.Second
 
-// fallBack does what was asked for should the worker bring nothing about, unless there will be another attempt or the job was canceled.
+// fallBack does what was asked for should the worker bring nothing about, unless there will be another attempt or the
+// job was canceled.
 func (a *agents) fallBack(ctx context.Context, job queue.Job, in Instruction, failure error) []ActionResult {
 	again := failure != nil && job.Attempts < job.MaxAttempts && retryable(failure)
 	called := ctx.Err() != nil && !errors.Is(context.Cause(ctx), queue.ErrTimeout)
@@ -143,17 +146,20 @@ func clip(text string) string {
 	return text[:most]
 }
 
-// act executes the actions a worker asked for, one after the other. An action that fails is told in its result; the job goes on.
+// act executes the actions a worker asked for, one after the other. An action that fails is told in its result; the job
+// goes on.
 func (a *agents) act(ctx context.Context, jobID string, intents []Intent) ([]ActionResult, error) {
 	results := make([]ActionResult, 0, len(intents))
 	for _, intent := range intents {
 		intent.JobID = jobID
 		switch {
 		case intent.refused != "":
-			results = append(results, ActionResult{ActionType: intent.ActionType, Status: "forbidden", Details: encode(map[string]string{"message": intent.refused})})
+			results = append(results, ActionResult{ActionType: intent.ActionType, Status: "forbidden",
+				Details: encode(map[string]string{"message": intent.refused})})
 			continue
 		case a.Actions == nil:
-			results = append(results, ActionResult{ActionType: intent.ActionType, Status: "failed", Details: encode(map[string]string{"message": "this server executes no actions"})})
+			results = append(results, ActionResult{ActionType: intent.ActionType, Status: "failed",
+				Details: encode(map[string]string{"message": "this server executes no actions"})})
 			continue
 		}
 		outcome, err := a.Actions.Execute(ctx, intent)
@@ -165,8 +171,10 @@ func (a *agents) act(ctx context.Context, jobID string, intents []Intent) ([]Act
 	return results, nil
 }
 
-// instruct has the owner's worker carry out an instruction. A worker whose session turns out to be gone is replaced once.
-func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, early <-chan struct{}) (text string, completedEarly bool, err error) {
+// instruct has the owner's worker carry out an instruction. A worker whose session turns out to be gone is replaced
+// once.
+func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, early <-chan struct{}) (text string,
+	completedEarly bool, err error) {
 	policy, err := a.Workers.policy(in.Agent)
 	if err != nil {
 		return "", false, err
@@ -175,7 +183,8 @@ func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, e
 	if before, resumed, err := a.turns.resume(ctx, run, stepJob); err != nil {
 		return "", false, err
 	} else if resumed {
-		return a.carryOut(ctx, run, worker{owner: run.Job().ProjectID, agent: in.Agent, sessionID: before.SessionID}, policy, in, early)
+		return a.carryOut(ctx, run, worker{owner: run.Job().ProjectID, agent: in.Agent, sessionID: before.SessionID},
+			policy, in, early)
 	}
 	for attempt := 0; ; attempt++ {
 		one, err := a.Workers.ensure(ctx, run.Job().ProjectID, in.Agent, in.SourceSessionID, policy, run.Checkpoint() != nil)
@@ -186,22 +195,26 @@ func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, e
 		if attempt > 0 || !stale(err) || run.Checkpoint() != nil { // with a checkpoint it is not known to be undone
 			return text, completedEarly, err
 		}
-		a.Logger.Warn().Err(err).Str("session", one.sessionID).Str("owner", one.owner).Msg("a worker's session is gone; the owner gets another one")
+		a.Logger.Warn().Err(err).Str("session", one.sessionID).Str("owner", one.owner).
+			Msg("a worker's session is gone; the owner gets another one")
 		if err := a.Workers.forget(ctx, one); err != nil {
 			return "", false, err
 		}
 	}
 }
 
-func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker, policy AgentPolicy, in Instruction, early <-chan struct{}) (text string,
+func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker, policy AgentPolicy, in Instruction,
+	early <-chan struct{}) (text string,
 	completedEarly bool, err error,
 ) {
-	if err := a.prepare(ctx, run, &one, "orientation", policy.message(or(policy.Orientation, orientation(in.Agent)), policy.Prepare), orientationPhase(one)); err != nil {
+	if err := a.prepare(ctx, run, &one, "orientation", policy.message(or(policy.Orientation, orientation(in.Agent)),
+		policy.Prepare), orientationPhase(one)); err != nil {
 		return "", false, err
 	}
 	if in.Bootstrap != nil {
 		told := policy.message(in.Bootstrap.Text, policy.Prepare)
-		if err := a.prepare(ctx, run, &one, "bootstrap:"+in.Bootstrap.Key, told, bootstrapPhase(one, in.Bootstrap.Key)); err != nil {
+		if err := a.prepare(ctx, run, &one, "bootstrap:"+in.Bootstrap.Key, told,
+			bootstrapPhase(one, in.Bootstrap.Key)); err != nil {
 			return "", false, err
 		}
 	}
@@ -209,7 +222,8 @@ func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker,
 }
 
 // carryOut has a prepared worker carry out the instruction.
-func (a *agents) carryOut(ctx context.Context, run *queue.Run, one worker, policy AgentPolicy, in Instruction, early <-chan struct{}) (text string,
+func (a *agents) carryOut(ctx context.Context, run *queue.Run, one worker, policy AgentPolicy, in Instruction,
+	early <-chan struct{}) (text string,
 	completedEarly bool, err error,
 ) {
 	turns := a.turns
@@ -244,7 +258,8 @@ func (a *agents) carryOut(ctx context.Context, run *queue.Run, one worker, polic
 }
 
 // prepare gives a worker an instruction it needs once.
-func (a *agents) prepare(ctx context.Context, run *queue.Run, one *worker, key string, message session.Message, p phase) error {
+func (a *agents) prepare(ctx context.Context, run *queue.Run, one *worker, key string, message session.Message,
+	p phase) error {
 	if slices.Contains(one.prepared, key) {
 		return nil
 	}
@@ -264,7 +279,8 @@ func (a *agents) prepare(ctx context.Context, run *queue.Run, one *worker, key s
 
 // orientation is what a worker is told first.
 func orientation(agent string) string {
-	return "# Worker orientation\n\nYou are the hidden worker session of the agent \"" + agent + "\". No person reads this conversation.\n\n" +
+	return "# Worker orientation\n\nYou are the hidden worker session of the agent \"" + agent +
+		"\". No person reads this conversation.\n\n" +
 		"- Each message is one job. Do what it says and nothing else.\n- When a job names a form for the answer, answer in exactly that form.\n" +
 		"- Do not ask questions: nobody will answer. Approvals are declined.\n\nRespond with exactly READY."
 }
@@ -304,7 +320,8 @@ func (a *agents) ended(ctx context.Context, tx database.Tx, job queue.Job) ([]jo
 		return append(events, output...), err
 	}
 	// A suggestion that was promised and is not there would be waited for for ever.
-	suggested, err := a.putSuggestion(ctx, tx, in.SourceSessionID, in.Completion.RequestKey, finalSuggestion(job, FallbackSuggestion(in.FallbackDraft)))
+	suggested, err := a.putSuggestion(ctx, tx, in.SourceSessionID, in.Completion.RequestKey,
+		finalSuggestion(job, FallbackSuggestion(in.FallbackDraft)))
 	return append(append(events, output...), suggested...), err
 }
 

@@ -24,8 +24,8 @@ import (
 
 const patience = 60 * time.Second
 
-// answer is what a worker does with a message: it returns what it says, or an error that fails its turn. done ends when the turn is
-// interrupted.
+// answer is what a worker does with a message: it returns what it says, or an error that fails its turn. done ends when
+// the turn is interrupted.
 type answer func(done <-chan struct{}, message string) (string, error)
 
 // fakeSessions is package session with workers that answer at once. Transcripts are real rows.
@@ -139,7 +139,8 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 		f.mu.Lock()
 		turn.text, turn.state = text, session.TurnState{Status: runtime.TurnDone}
 		if err != nil {
-			turn.state = session.TurnState{Status: runtime.TurnFailed, Error: err.Error(), Passes: errors.Is(err, runtime.ErrTransient)}
+			turn.state = session.TurnState{Status: runtime.TurnFailed, Error: err.Error(),
+				Passes: errors.Is(err, runtime.ErrTransient)}
 			select {
 			case <-turn.ended:
 				turn.state.Status = runtime.TurnInterrupted
@@ -157,7 +158,8 @@ func (f *fakeSessions) tell(id, item string) {
 	_, _ = f.journal.Append(context.Background(), journal.Event{SessionID: id, ItemID: item, Type: "runtime.fake"})
 }
 
-// unread is the error of a read while the store is out of reach: the first reads of each kind as often as unreadable says.
+// unread is the error of a read while the store is out of reach: the first reads of each kind as often as unreadable
+// says.
 func (f *fakeSessions) unread(kind string) error {
 	if f.reads == nil {
 		f.reads = map[string]int{}
@@ -231,7 +233,9 @@ func (f *fakeSessions) Read(_ context.Context, id string, want session.Reading) 
 	for n := max(0, len(f.turns)-want.Window.Limit); n < len(f.turns); n++ {
 		turnID := fmt.Sprintf("turn-%d", n+1)
 		if text := f.turns[turnID].text; text != "" {
-			detail.Transcript = append(detail.Transcript, transcript.Entry{MessageID: "m-" + turnID, TurnID: turnID, Role: "assistant", Content: text, Status: transcript.Complete})
+			detail.Transcript = append(detail.Transcript,
+				transcript.Entry{MessageID: "m-" + turnID, TurnID: turnID, Role: "assistant", Content: text,
+					Status: transcript.Complete})
 		}
 	}
 	return detail, f.unread("session")
@@ -247,7 +251,8 @@ func (f *fakeSessions) TurnEntries(_ context.Context, _, turnID string) ([]trans
 	if turn == nil || turn.text == "" {
 		return nil, nil
 	}
-	return []transcript.Entry{{MessageID: "m-" + turnID, TurnID: turnID, Role: "assistant", Content: turn.text, Status: transcript.Complete}}, nil
+	return []transcript.Entry{{MessageID: "m-" + turnID, TurnID: turnID, Role: "assistant", Content: turn.text,
+		Status: transcript.Complete}}, nil
 }
 
 func (f *fakeSessions) Pending(_ context.Context, id string) ([]session.Request, error) {
@@ -263,7 +268,8 @@ func (f *fakeSessions) Pending(_ context.Context, id string) ([]session.Request,
 	return pending, nil
 }
 
-func (f *fakeSessions) Settle(_ context.Context, id string, kind runtime.RequestKind, reply runtime.Reply, by string) (session.Request, error) {
+func (f *fakeSessions) Settle(_ context.Context, id string, kind runtime.RequestKind, reply runtime.Reply, by string) (
+	session.Request, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, request := range f.asked {
@@ -283,7 +289,8 @@ func (f *fakeSessions) UpsertTranscript(ctx context.Context, id string, entry tr
 	return err
 }
 
-func (f *fakeSessions) UpsertTranscriptIn(ctx context.Context, tx database.Tx, id string, entry transcript.Entry) ([]journal.Event, error) {
+func (f *fakeSessions) UpsertTranscriptIn(ctx context.Context, tx database.Tx, id string, entry transcript.Entry) (
+	[]journal.Event, error) {
 	if present, _ := f.PresentIn(ctx, tx, id); !present {
 		return nil, nil
 	}
@@ -327,18 +334,22 @@ func newBench(t *testing.T, db *database.DB, change ...func(*jobs.Options, *fake
 	if err := j.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f := &fakeSessions{journal: j, gone: map[string]bool{}, turns: map[string]*fakeTurn{}, titles: map[string]string{}, answer: ready}
+	f := &fakeSessions{journal: j, gone: map[string]bool{}, turns: map[string]*fakeTurn{}, titles: map[string]string{},
+		answer: ready}
 	b := &bench{t: t, db: db, journal: j, sessions: f, suggestions: jobs.NewSuggestions(db, j, f)}
-	options := jobs.Options{Sessions: f, Journal: j, Suggestions: b.suggestions, SuggestEnabled: true, SuggestWait: time.Minute,
-		Timing: jobs.Timing{Turn: patience, Poll: 20 * time.Millisecond, IncludeTurns: 100 * time.Millisecond, UntrustedTerminal: 100 * time.Millisecond, EmptyTurn: patience},
+	options := jobs.Options{Sessions: f, Journal: j, Suggestions: b.suggestions, SuggestEnabled: true,
+		SuggestWait: time.Minute, Timing: jobs.Timing{Turn: patience, Poll: 20 * time.Millisecond,
+			IncludeTurns: 100 * time.Millisecond, UntrustedTerminal: 100 * time.Millisecond, EmptyTurn: patience},
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)}
 	for _, edit := range change {
 		edit(&options, f)
 	}
-	b.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: db, Journal: j, Sessions: f, NodeID: "node", Policies: f.policyOf, MaxTurns: f.maxTurns, Logger: options.Logger})
+	b.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: db, Journal: j, Sessions: f, NodeID: "node", Policies: f.policyOf,
+		MaxTurns: f.maxTurns, Logger: options.Logger})
 	options.Workers = b.workers
-	b.queue = queue.New(queue.Options{Journal: j, DB: db, NodeID: "node", Definitions: jobs.Definitions(options), Logger: zerolog.Nop(), Poll: 50 * time.Millisecond,
-		Drain: 100 * time.Millisecond, Policy: queue.Policy{CancelGrace: 500 * time.Millisecond}})
+	b.queue = queue.New(queue.Options{Journal: j, DB: db, NodeID: "node", Definitions: jobs.Definitions(options),
+		Logger: zerolog.Nop(), Poll: 50 * time.Millisecond, Drain: 100 * time.Millisecond,
+		Policy: queue.Policy{CancelGrace: 500 * time.Millisecond}})
 	b.suggester = jobs.NewSuggester(b.suggestions, b.queue, options.SuggestWait)
 	if err := b.queue.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -377,7 +388,8 @@ func (b *bench) instruct(change object) queue.Job {
 
 func (b *bench) enqueue(change object) queue.Job {
 	b.t.Helper()
-	payload := object{"agent": "supervisor", "jobKind": "review", "projectId": "p", "sourceSessionId": source, "threadId": source, "turnId": "t-1", "instructionText": "Do it."}
+	payload := object{"agent": "supervisor", "jobKind": "review", "projectId": "p", "sourceSessionId": source,
+		"threadId": source, "turnId": "t-1", "instructionText": "Do it."}
 	for name, value := range change {
 		payload[name] = value
 	}

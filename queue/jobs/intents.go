@@ -31,10 +31,11 @@ type Intent struct {
 
 // ActionResult is what became of an action, in the words of the wire.
 type ActionResult struct {
-	ActionType string          `json:"actionType"`
-	Status     string          `json:"status"` // performed, already_resolved, not_eligible, conflict, forbidden, invalid or failed
-	Details    json.RawMessage `json:"details,omitempty"`
-	Replayed   bool            `json:"replayed,omitempty"`
+	ActionType string `json:"actionType"`
+	// performed, already_resolved, not_eligible, conflict, forbidden, invalid or failed
+	Status   string          `json:"status"`
+	Details  json.RawMessage `json:"details,omitempty"`
+	Replayed bool            `json:"replayed,omitempty"`
 }
 
 // ActionExecutor runs actions under trust, capabilities and idempotency. Package extensions implements it.
@@ -44,11 +45,13 @@ type ActionExecutor interface {
 
 // scopedActions are the ones that may only touch the session and turn the job came from.
 func scoped(actionType string) bool {
-	return strings.HasPrefix(actionType, "transcript.") || strings.HasPrefix(actionType, "approval.") || strings.HasPrefix(actionType, "turn.") ||
+	return strings.HasPrefix(actionType, "transcript.") || strings.HasPrefix(actionType, "approval.") ||
+		strings.HasPrefix(actionType, "turn.") ||
 		strings.HasPrefix(actionType, "session.")
 }
 
-// parseIntents reads a worker's answer: exactly one JSON object {kind: "action_intents", intents: [...]}, bare or in one code fence.
+// parseIntents reads a worker's answer: exactly one JSON object {kind: "action_intents", intents: [...]}, bare or in
+// one code fence.
 func parseIntents(answer string, in Instruction) ([]Intent, error) {
 	var envelope struct {
 		Kind    string            `json:"kind"`
@@ -104,8 +107,8 @@ func parseIntent(raw json.RawMessage, in Instruction) (Intent, error) {
 	if err := json.Unmarshal(request.Payload, &payload); err != nil || payload == nil {
 		return Intent{}, errors.New("its payload must be a JSON object")
 	}
-	intent := Intent{ActionType: request.ActionType, Payload: request.Payload, IdempotencyKey: request.IdempotencyKey, Agent: in.Agent,
-		SourceSessionID: in.SourceSessionID, TurnID: in.TurnID, ProjectID: in.ProjectID}
+	intent := Intent{ActionType: request.ActionType, Payload: request.Payload, IdempotencyKey: request.IdempotencyKey,
+		Agent: in.Agent, SourceSessionID: in.SourceSessionID, TurnID: in.TurnID, ProjectID: in.ProjectID}
 	if scoped(request.ActionType) {
 		if err := inScope(payload, in); err != nil {
 			intent.refused = err.Error()
@@ -125,7 +128,8 @@ func inScope(payload map[string]json.RawMessage, in Instruction) error {
 		levels = append(levels, entry)
 	}
 	for _, level := range levels {
-		for name, want := range map[string]string{"sessionId": in.SourceSessionID, "threadId": in.ThreadID, "turnId": in.TurnID} {
+		for name, want := range map[string]string{"sessionId": in.SourceSessionID, "threadId": in.ThreadID,
+			"turnId": in.TurnID} {
 			raw, given := level[name]
 			if !given {
 				continue
@@ -139,8 +143,8 @@ func inScope(payload map[string]json.RawMessage, in Instruction) error {
 	return nil
 }
 
-// deriveKey is the idempotency key of an intent that brought none: the same for the same action of the same turn, however the JSON's
-// members are ordered. The job is not part of it: a retried or repeated job must not act twice.
+// deriveKey is the idempotency key of an intent that brought none: the same for the same action of the same turn,
+// however the JSON's members are ordered. The job is not part of it: a retried or repeated job must not act twice.
 func deriveKey(intent Intent) string {
 	var canonical bytes.Buffer
 	for _, part := range []string{intent.Agent, intent.SourceSessionID, intent.TurnID, intent.ActionType} {

@@ -26,25 +26,28 @@ type detail struct {
 }
 
 func orientationPhase(one worker) phase {
-	return phase{id: "core-orientation", running: "Running core queue-runner orientation turn.", name: "Core queue-runner orientation",
-		details: []detail{{"phase", "core_orientation"}, {"projectId", one.owner}, {"agent", one.agent}}}
+	return phase{id: "core-orientation", running: "Running core queue-runner orientation turn.",
+		name: "Core queue-runner orientation", details: []detail{{"phase", "core_orientation"}, {"projectId", one.owner},
+			{"agent", one.agent}}}
 }
 
 func bootstrapPhase(one worker, key string) phase {
-	return phase{id: "extension-bootstrap::" + key, running: "Running extension bootstrap instruction (" + key + ").", name: "Extension bootstrap instruction",
-		details: []detail{{"phase", "extension_bootstrap"}, {"projectId", one.owner}, {"agent", one.agent}, {"bootstrapKey", key}}}
+	return phase{id: "extension-bootstrap::" + key, running: "Running extension bootstrap instruction (" + key + ").",
+		name: "Extension bootstrap instruction", details: []detail{{"phase", "extension_bootstrap"}, {"projectId", one.owner},
+			{"agent", one.agent}, {"bootstrapKey", key}}}
 }
 
 func jobPhase(jobID string, in Instruction) phase {
-	details := []detail{{"phase", "job_execution"}, {"agent", in.Agent}, {"jobKind", in.JobKind}, {"projectId", in.ProjectID},
-		{"sourceSessionId", in.SourceSessionID}, {"sourceTurnId", in.TurnID}}
-	for _, optional := range []detail{{"approvalId", in.ApprovalID}, {"itemId", in.ItemID}, {"anchorItemId", in.AnchorItemID}} {
+	details := []detail{{"phase", "job_execution"}, {"agent", in.Agent}, {"jobKind", in.JobKind},
+		{"projectId", in.ProjectID}, {"sourceSessionId", in.SourceSessionID}, {"sourceTurnId", in.TurnID}}
+	for _, optional := range []detail{{"approvalId", in.ApprovalID}, {"itemId", in.ItemID},
+		{"anchorItemId", in.AnchorItemID}} {
 		if optional.value != "" {
 			details = append(details, optional)
 		}
 	}
-	return phase{id: "job::" + jobID, running: `Processing queue job "` + in.JobKind + `".`, name: `Queue job "` + in.JobKind + `"`,
-		details: append(details, detail{"queueJobId", jobID})}
+	return phase{id: "job::" + jobID, running: `Processing queue job "` + in.JobKind + `".`,
+		name: `Queue job "` + in.JobKind + `"`, details: append(details, detail{"queueJobId", jobID})}
 }
 
 // outcome words an end: "Queue job "x" completed.", with the key of a bootstrap behind the verb.
@@ -77,8 +80,8 @@ func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began f
 	err := do(func(s step) {
 		at := s.At
 		started = time.UnixMilli(at)
-		entry = transcript.Entry{MessageID: "agent-worker-lifecycle::" + p.id + "::" + s.TurnID, TurnID: s.TurnID, Role: "system",
-			Type: "agent.worker.lifecycle", StartedAt: &at}
+		entry = transcript.Entry{MessageID: "agent-worker-lifecycle::" + p.id + "::" + s.TurnID, TurnID: s.TurnID,
+			Role: "system", Type: "agent.worker.lifecycle", StartedAt: &at}
 		put(transcript.Streaming, p.running)
 	})
 	if started.IsZero() || left(err) { // whoever goes on with the turn tells how it ended

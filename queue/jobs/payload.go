@@ -1,8 +1,8 @@
-// Package jobs holds the job types of the product: agent_instruction, which has a hidden worker session carry out an instruction, and
-// suggest_request, which has one propose the next message of a chat.
+// Package jobs holds the job types of the product: agent_instruction, which has a hidden worker session carry out an
+// instruction, and suggest_request, which has one propose the next message of a chat.
 //
-// It owns worker sessions (agent_workers), suggested requests (suggested_requests), and what becomes of the transcript entries a job
-// promised. It must never know HTTP, a provider's words, or how an extension is run.
+// It owns worker sessions (agent_workers), suggested requests (suggested_requests), and what becomes of the transcript
+// entries a job promised. It must never know HTTP, a provider's words, or how an extension is run.
 package jobs
 
 import (
@@ -49,7 +49,8 @@ type Instruction struct {
 	DedupeKey       string     `json:"dedupeKey,omitempty"`
 	ExpectResponse  string     `json:"expectResponse"`
 	Targets         []Target   `json:"supplementalTargets,omitempty"`
-	// FallbackIntents are executed when the worker's answer performs nothing: it could not be had, or asks for nothing that can be done.
+	// FallbackIntents are executed when the worker's answer performs nothing: it could not be had, or asks for nothing
+	// that can be done.
 	FallbackIntents []json.RawMessage `json:"fallbackIntents,omitempty"`
 	// Completion ends the job early: when that suggestion is there, or its time is over.
 	Completion *Completion `json:"completionSignal,omitempty"`
@@ -93,8 +94,9 @@ func parseInstruction(raw json.RawMessage) (Instruction, error) {
 	if in.ExpectResponse == "" {
 		in.ExpectResponse = ExpectNone
 	}
-	for name, text := range map[string]string{"agent": in.Agent, "jobKind": in.JobKind, "projectId": in.ProjectID, "sourceSessionId": in.SourceSessionID,
-		"threadId": in.ThreadID, "turnId": in.TurnID, "instructionText": in.Text} {
+	for name, text := range map[string]string{"agent": in.Agent, "jobKind": in.JobKind, "projectId": in.ProjectID,
+		"sourceSessionId": in.SourceSessionID,
+		"threadId":        in.ThreadID, "turnId": in.TurnID, "instructionText": in.Text} {
 		if strings.TrimSpace(text) == "" {
 			return Instruction{}, errors.New(name + " must be a text that is not blank")
 		}

@@ -15,23 +15,30 @@ import (
 func TestWorkersRunUnderTheirAgentsPolicy(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		policy := jobs.AgentPolicy{
-			Runtime: "codex", Model: "m", Start: jobs.TurnPolicy{ApprovalPolicy: "untrusted", NetworkAccess: "restricted", FilesystemSandbox: "read-only"},
-			Prepare:  jobs.TurnPolicy{ApprovalPolicy: "on-request", NetworkAccess: "restricted", FilesystemSandbox: "workspace-write", Effort: "high"},
-			Instruct: jobs.TurnPolicy{ApprovalPolicy: "never", NetworkAccess: "enabled", FilesystemSandbox: "danger-full-access", Effort: "low"},
+			Runtime: "codex", Model: "m", Start: jobs.TurnPolicy{ApprovalPolicy: "untrusted", NetworkAccess: "restricted",
+				FilesystemSandbox: "read-only"},
+			Prepare: jobs.TurnPolicy{ApprovalPolicy: "on-request", NetworkAccess: "restricted",
+				FilesystemSandbox: "workspace-write", Effort: "high"},
+			Instruct: jobs.TurnPolicy{ApprovalPolicy: "never", NetworkAccess: "enabled", FilesystemSandbox: "danger-full-access",
+				Effort: "low"},
 		}
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) { f.policy = policy })
-		if job := b.instruct(object{"bootstrapInstruction": object{"key": "k", "instructionText": "Boot."}}); job.State != queue.Completed {
+		if job := b.instruct(
+			object{"bootstrapInstruction": object{"key": "k", "instructionText": "Boot."}}); job.State != queue.Completed {
 			t.Fatalf("ended as %s %s", job.State, failure(job))
 		}
 		made := b.sessions.created[0]
-		if made.Runtime != "codex" || *made.Model != "m" || *made.ApprovalPolicy != "untrusted" || *made.NetworkAccess != "restricted" || *made.FilesystemSandbox != "read-only" {
+		if made.Runtime != "codex" || *made.Model != "m" || *made.ApprovalPolicy != "untrusted" ||
+			*made.NetworkAccess != "restricted" || *made.FilesystemSandbox != "read-only" {
 			t.Errorf("made %+v", made)
 		}
 		wish := func(n int) jobs.TurnPolicy {
 			w := b.sessions.wished[n]
-			return jobs.TurnPolicy{ApprovalPolicy: *w.ApprovalPolicy, NetworkAccess: *w.NetworkAccess, FilesystemSandbox: *w.FilesystemSandbox, Effort: w.Effort}
+			return jobs.TurnPolicy{ApprovalPolicy: *w.ApprovalPolicy, NetworkAccess: *w.NetworkAccess,
+				FilesystemSandbox: *w.FilesystemSandbox, Effort: w.Effort}
 		}
-		if wish(0) != policy.Prepare || wish(1) != policy.Prepare || wish(2) != policy.Instruct || *b.sessions.wished[2].Model != "m" {
+		if wish(0) != policy.Prepare || wish(1) != policy.Prepare || wish(2) != policy.Instruct ||
+			*b.sessions.wished[2].Model != "m" {
 			t.Errorf("orientation %+v, bootstrap %+v, instruction %+v", wish(0), wish(1), wish(2))
 		}
 		b.sessions.mu.Lock()
@@ -47,7 +54,8 @@ func TestWorkersRunUnderTheirAgentsPolicy(t *testing.T) {
 func TestAWorkerFollowsItsAgentsRuntime(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) { f.policy.Runtime = "codex" })
-		for n, want := range []struct{ runtime, session string }{{"codex", "worker-1"}, {"codex", "worker-1"}, {"other", "worker-2"}, {"other", "worker-2"}} {
+		for n, want := range []struct{ runtime, session string }{{"codex", "worker-1"}, {"codex", "worker-1"},
+			{"other", "worker-2"}, {"other", "worker-2"}} {
 			b.sessions.mu.Lock()
 			b.sessions.policy.Runtime = want.runtime
 			b.sessions.mu.Unlock()
@@ -57,7 +65,8 @@ func TestAWorkerFollowsItsAgentsRuntime(t *testing.T) {
 		}
 		b.sessions.mu.Lock()
 		defer b.sessions.mu.Unlock()
-		if made := b.sessions.created; len(made) != 2 || made[1].Runtime != "other" || !b.sessions.gone["worker-1"] || b.sessions.gone["worker-2"] {
+		if made := b.sessions.created; len(made) != 2 || made[1].Runtime != "other" || !b.sessions.gone["worker-1"] ||
+			b.sessions.gone["worker-2"] {
 			t.Errorf("made %+v, deleted %v", made, b.sessions.gone)
 		}
 	})
@@ -78,7 +87,8 @@ func TestARefusedWorkerIsNotTriedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if job := b.wait(asked.JobID); job.State != queue.Failed || job.Attempts != 1 || !strings.Contains(failure(job), "turnTimeoutMs must be") {
+		if job := b.wait(asked.JobID); job.State != queue.Failed || job.Attempts != 1 ||
+			!strings.Contains(failure(job), "turnTimeoutMs must be") {
 			t.Errorf("a suggestion ended as %s %q after %d attempts", job.State, failure(job), job.Attempts)
 		}
 		if len(b.sessions.created) != 0 || len(b.sessions.wished) != 0 {

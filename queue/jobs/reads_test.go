@@ -37,11 +37,13 @@ func TestATurnIsNotReadWithEachOfItsEvents(t *testing.T) {
 	})
 }
 
-// A worker's session that has had its turns is deleted, and the next job gets a new one, which is told what it is again.
+// A worker's session that has had its turns is deleted, and the next job gets a new one, which is told what it is
+// again.
 func TestAWorkersSessionHasABoundedNumberOfTurns(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) { f.maxTurns = 3 })
-		for n, want := range []string{"worker-1", "worker-1", "worker-2", "worker-2", "worker-3"} { // each is prepared with a turn of its own
+		// each is prepared with a turn of its own
+		for n, want := range []string{"worker-1", "worker-1", "worker-2", "worker-2", "worker-3"} {
 			if job := b.instruct(nil); job.State != queue.Completed || *job.ThreadID != want {
 				t.Fatalf("job %d ended as %s in %s, want it in %s", n, job.State, *job.ThreadID, want)
 			}

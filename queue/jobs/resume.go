@@ -13,7 +13,8 @@ import (
 	"harness/session"
 )
 
-// stepJob is the step of a job's own instruction; the others are what a worker is told to prepare it (its prepared keys).
+// stepJob is the step of a job's own instruction; the others are what a worker is told to prepare it (its prepared
+// keys).
 const stepJob = "job"
 
 // step is the turn an attempt is in, as its job's checkpoint: stored before the turn is asked for, and with its id as
@@ -34,15 +35,19 @@ type step struct {
 var errOutcomeUnknown = errors.New("outcome unknown")
 
 // begin asks for a turn of its own in a session, as a step of the job. A turn that runs there already is waited for:
-// what is steered into it would run as that turn may, and end with it. So is a runtime that takes no more messages for now.
-func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message, heard *hearing) (step, error) {
+// what is steered into it would run as that turn may, and end with it. So is a runtime that takes no more messages for
+// now.
+func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message,
+	heard *hearing) (step, error) {
 	message.Alone = true
 	limit := time.NewTimer(t.timing.Turn)
 	defer limit.Stop()
 	poll := time.NewTicker(t.timing.Poll)
 	defer poll.Stop()
 	for {
-		before, err := patiently(ctx, t.timing.Poll, func() (session.TurnMark, error) { return t.sessions.TurnMark(ctx, sessionID) })
+		before, err := patiently(ctx, t.timing.Poll, func() (session.TurnMark, error) {
+			return t.sessions.TurnMark(ctx, sessionID)
+		})
 		if err != nil {
 			return step{}, err
 		}
@@ -82,7 +87,8 @@ func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string
 func refused(err error) bool {
 	var native *runtime.Error
 	var elsewhere *session.NotOwnerError
-	return stale(err) || crowded(err) || errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &native) && !errors.Is(err, runtime.ErrTimeout) ||
+	return stale(err) || crowded(err) || errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &native) &&
+		!errors.Is(err, runtime.ErrTimeout) ||
 		errors.As(err, &elsewhere)
 }
 
@@ -92,8 +98,8 @@ func crowded(err error) bool {
 	return errors.As(err, &limit)
 }
 
-// resume is the step of this name that an earlier process or attempt left with its turn; false when there is none, so that the turn is to
-// be asked for.
+// resume is the step of this name that an earlier process or attempt left with its turn; false when there is none, so
+// that the turn is to be asked for.
 func (t turns) resume(ctx context.Context, run *queue.Run, name string) (step, bool, error) {
 	var left step
 	raw := run.Checkpoint()
@@ -116,8 +122,8 @@ func (t turns) resume(ctx context.Context, run *queue.Run, name string) (step, b
 	return left, true, nil
 }
 
-// recall finds out whether the turn of a step began. Without one the step is forgotten: the turn may be asked for. cause is why that is not
-// known, if anybody said so.
+// recall finds out whether the turn of a step began. Without one the step is forgotten: the turn may be asked for.
+// cause is why that is not known, if anybody said so.
 func (t turns) recall(ctx context.Context, run *queue.Run, s step, cause error) (step, error) {
 	limit := time.NewTimer(t.timing.Turn)
 	defer limit.Stop()

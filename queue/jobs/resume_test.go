@@ -11,7 +11,8 @@ import (
 	"harness/session"
 )
 
-// What a runtime says to an instruction decides whether it is sent again: not when it may have been taken, and only as a turn of its own.
+// What a runtime says to an instruction decides whether it is sent again: not when it may have been taken, and only as
+// a turn of its own.
 func TestAnInstructionIsSentAgainOnlyWhenItWasNotTaken(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		for name, c := range map[string]struct {
@@ -20,8 +21,10 @@ func TestAnInstructionIsSentAgainOnlyWhenItWasNotTaken(t *testing.T) {
 			reason  string
 			sent    int
 		}{
-			"another turn runs":              {[]error{runtime.ErrTurnActive, runtime.ErrTurnActive}, queue.Completed, "", 1},
-			"its runtime takes no more":      {[]error{&session.LimitError{Runtime: "codex", Limit: 1}, &session.LimitError{Runtime: "codex", Limit: 1}}, queue.Completed, "", 1},
+			"another turn runs": {[]error{runtime.ErrTurnActive, runtime.ErrTurnActive}, queue.Completed, "", 1},
+			"its runtime takes no more": {
+				[]error{&session.LimitError{Runtime: "codex", Limit: 1}, &session.LimitError{Runtime: "codex", Limit: 1}},
+				queue.Completed, "", 1},
 			"no answer, which may come late": {[]error{runtime.ErrTimeout}, queue.Failed, "outcome unknown", 0},
 			"its process ended before":       {[]error{runtime.ErrUnavailable}, queue.Completed, "", 1},
 		} {
@@ -46,7 +49,8 @@ func TestAnInstructionIsSentAgainOnlyWhenItWasNotTaken(t *testing.T) {
 	})
 }
 
-// While the store cannot be read a job waits, at whatever it reads of its turn: the turn is neither given up nor asked for again.
+// While the store cannot be read a job waits, at whatever it reads of its turn: the turn is neither given up nor asked
+// for again.
 func TestAJobWaitsForAStoreThatCannotBeRead(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		for name, refuses := range map[string][]error{"begun": nil, "not known to be begun": {runtime.ErrUnavailable}} {

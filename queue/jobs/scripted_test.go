@@ -25,15 +25,19 @@ func TestMain(m *testing.M) {
 // jobsIn runs a queue of jobs whose workers are the scripted agent's, and returns how one is told to say something.
 func jobsIn(t *testing.T, s *sessiontest.Site) (q *queue.Queue, instruct func(instruction string) (jobID string)) {
 	t.Helper()
-	level := jobs.TurnPolicy{ApprovalPolicy: "untrusted", NetworkAccess: "enabled", FilesystemSandbox: "danger-full-access"}
+	level := jobs.TurnPolicy{ApprovalPolicy: "untrusted", NetworkAccess: "enabled",
+		FilesystemSandbox: "danger-full-access"}
 	policies := func(string) (jobs.AgentPolicy, error) {
 		return jobs.AgentPolicy{Runtime: scripted.Name, Start: level, Prepare: level, Instruct: level}, nil
 	}
-	workers := jobs.NewWorkers(jobs.WorkersOptions{DB: s.DB, Journal: s.Journal, Sessions: s, NodeID: "node", Policies: policies, Logger: zerolog.Nop()})
-	q = queue.New(queue.Options{Journal: s.Journal, DB: s.DB, NodeID: "node", Logger: zerolog.Nop(), Definitions: jobs.Definitions(jobs.Options{
-		Sessions: s, Journal: s.Journal, Workers: workers, Suggestions: jobs.NewSuggestions(s.DB, s.Journal, s), SuggestWait: time.Minute,
-		Timing: jobs.Timing{Turn: patience, Poll: 20 * time.Millisecond, IncludeTurns: patience, UntrustedTerminal: patience, EmptyTurn: patience},
-		Logger: zerolog.Nop()})})
+	workers := jobs.NewWorkers(jobs.WorkersOptions{DB: s.DB, Journal: s.Journal, Sessions: s, NodeID: "node",
+		Policies: policies, Logger: zerolog.Nop()})
+	q = queue.New(queue.Options{Journal: s.Journal, DB: s.DB, NodeID: "node", Logger: zerolog.Nop(),
+		Definitions: jobs.Definitions(jobs.Options{
+			Sessions: s, Journal: s.Journal, Workers: workers, Suggestions: jobs.NewSuggestions(s.DB, s.Journal, s),
+			SuggestWait: time.Minute, Timing: jobs.Timing{Turn: patience, Poll: 20 * time.Millisecond, IncludeTurns: patience,
+				UntrustedTerminal: patience, EmptyTurn: patience},
+			Logger: zerolog.Nop()})})
 	s.Start(q)
 	project, err := s.CreateProject(t.Context(), "P", nil)
 	if err != nil {
@@ -42,8 +46,8 @@ func jobsIn(t *testing.T, s *sessiontest.Site) (q *queue.Queue, instruct func(in
 	source := s.NewSession()
 	return q, func(instruction string) string {
 		t.Helper()
-		payload, err := json.Marshal(object{"agent": "supervisor", "jobKind": "review", "projectId": project.ID, "sourceSessionId": source, "threadId": source,
-			"turnId": "t-1", "instructionText": instruction})
+		payload, err := json.Marshal(object{"agent": "supervisor", "jobKind": "review", "projectId": project.ID,
+			"sourceSessionId": source, "threadId": source, "turnId": "t-1", "instructionText": instruction})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +100,8 @@ func TestAJobWaitsForARuntimeThatIsBusy(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Ended(busy, turn)
-		if job := ended(t, q, job); job.State != queue.Completed || string(job.Result) != `{"status":"ok","outputText":"all is well"}` {
+		if job := ended(t, q, job); job.State != queue.Completed ||
+			string(job.Result) != `{"status":"ok","outputText":"all is well"}` {
 			t.Errorf("it ended as %+v with %s", job, job.Result)
 		}
 	}, one)

@@ -50,13 +50,15 @@ func validateSuggest(raw json.RawMessage) (json.RawMessage, error) {
 
 func (a *agents) suggestDefinition() queue.Definition {
 	return queue.Definition{
-		Type: TypeSuggestRequest, Priority: queue.Interactive, Dedupe: queue.SingleFlight, Timeout: max(a.AttemptTimeout, a.SuggestWait+10*time.Second),
-		Validate: validateSuggest, Run: a.suggest, Retryable: retryable, Delay: queue.LinearDelay, Cancel: queue.InterruptTurn, Interrupt: a.interrupt,
+		Type: TypeSuggestRequest, Priority: queue.Interactive, Dedupe: queue.SingleFlight,
+		Timeout: max(a.AttemptTimeout, a.SuggestWait+10*time.Second), Validate: validateSuggest, Run: a.suggest,
+		Retryable: retryable, Delay: queue.LinearDelay, Cancel: queue.InterruptTurn, Interrupt: a.interrupt,
 		Resumable: true, OnQueued: a.suggestQueued, OnTerminal: a.suggestEnded,
 	}
 }
 
-// suggest asks the owner's worker, at most for SuggestWait; then, and whenever the worker has no answer, the fallback is the suggestion.
+// suggest asks the owner's worker, at most for SuggestWait; then, and whenever the worker has no answer, the fallback
+// is the suggestion.
 func (a *agents) suggest(ctx context.Context, run *queue.Run) (json.RawMessage, error) {
 	var in SuggestPayload
 	if err := json.Unmarshal(run.Job().Payload, &in); err != nil {
@@ -78,13 +80,15 @@ func (a *agents) suggest(ctx context.Context, run *queue.Run) (json.RawMessage, 
 		case <-bounded.Done():
 		}
 	}()
-	newest, err := a.Sessions.Read(bounded, in.SourceSessionID, session.Reading{Window: &transcript.Window{Limit: shownEntries}})
+	newest, err := a.Sessions.Read(bounded, in.SourceSessionID,
+		session.Reading{Window: &transcript.Window{Limit: shownEntries}})
 	if err != nil {
 		return nil, err
 	}
-	text, _, err := a.instruct(bounded, run, Instruction{Agent: suggestAgent, JobKind: TypeSuggestRequest, ProjectID: in.ProjectID, SourceSessionID: in.SourceSessionID,
-		ThreadID: in.SourceSessionID, TurnID: TypeSuggestRequest, Text: suggestInstruction(in, newest.Transcript), ExpectResponse: ExpectText,
-		Model: in.Model, Effort: in.Effort}, nil)
+	text, _, err := a.instruct(bounded, run, Instruction{Agent: suggestAgent, JobKind: TypeSuggestRequest,
+		ProjectID: in.ProjectID, SourceSessionID: in.SourceSessionID, ThreadID: in.SourceSessionID,
+		TurnID: TypeSuggestRequest, Text: suggestInstruction(in, newest.Transcript),
+		ExpectResponse: ExpectText, Model: in.Model, Effort: in.Effort}, nil)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -92,7 +96,8 @@ func (a *agents) suggest(ctx context.Context, run *queue.Run) (json.RawMessage, 
 		return nil, err // an operator has something to mend, which a fallback would hide
 	}
 	if err != nil {
-		a.Logger.Warn().Err(err).Str("job", run.Job().ID).Str("session", in.SourceSessionID).Msg("no worker made a suggestion; the fallback is used")
+		a.Logger.Warn().Err(err).Str("job", run.Job().ID).Str("session", in.SourceSessionID).
+			Msg("no worker made a suggestion; the fallback is used")
 		return encode(suggestResult{"fallback", FallbackSuggestion(in.Draft)}), nil
 	}
 	return encode(suggestResult{"ok", strings.TrimSpace(text)}), nil
@@ -106,7 +111,8 @@ const (
 
 func suggestInstruction(in SuggestPayload, entries []transcript.Entry) string {
 	var out strings.Builder
-	out.WriteString("# Job: suggest_request\n\nWrite the next message the user of this chat could send: one message, concrete, in the user's voice. " +
+	out.WriteString("# Job: suggest_request\n\nWrite the next message the user of this chat could send: one message, " +
+		"concrete, in the user's voice. " +
 		"Answer with the message alone.\n\n## Chat\n")
 	for _, entry := range entries {
 		if entry.Role != "user" && entry.Role != "assistant" {
@@ -162,8 +168,10 @@ func finalSuggestion(job queue.Job, made string) Suggestion {
 	return Suggestion{Status: SuggestionError, Error: reason}
 }
 
-// putSuggestion stores a suggestion unless the session is gone or somebody has written a final one meanwhile, which stays.
-func (a *agents) putSuggestion(ctx context.Context, tx database.Tx, sessionID, requestKey string, next Suggestion) ([]journal.Event, error) {
+// putSuggestion stores a suggestion unless the session is gone or somebody has written a final one meanwhile, which
+// stays.
+func (a *agents) putSuggestion(ctx context.Context, tx database.Tx, sessionID, requestKey string, next Suggestion) (
+	[]journal.Event, error) {
 	present, err := a.Sessions.PresentIn(ctx, tx, sessionID)
 	if err != nil || !present {
 		return nil, err

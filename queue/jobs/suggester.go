@@ -41,13 +41,13 @@ func NewSuggester(suggestions *Suggestions, q Queue, wait time.Duration) *Sugges
 	return &Suggester{Suggestions: suggestions, queue: q, wait: wait}
 }
 
-// Request queues a suggestion for a session. While one is under way its key and job are answered (the original answered with a key no
-// event would ever name).
+// Request queues a suggestion for a session. While one is under way its key and job are answered (the original answered
+// with a key no event would ever name).
 func (s *Suggester) Request(ctx context.Context, in SuggestPayload) (Suggested, error) {
 	in.RequestKey = uuid.NewString()
 	key := suggestKey(in.SourceSessionID)
-	outcome, err := s.queue.Enqueue(ctx, queue.Request{Type: TypeSuggestRequest, ProjectID: in.ProjectID, SourceSessionID: &in.SourceSessionID,
-		DedupeKey: &key, Payload: encode(in)})
+	outcome, err := s.queue.Enqueue(ctx, queue.Request{Type: TypeSuggestRequest, ProjectID: in.ProjectID,
+		SourceSessionID: &in.SourceSessionID, DedupeKey: &key, Payload: encode(in)})
 	if err != nil {
 		return Suggested{}, err
 	}
@@ -55,7 +55,8 @@ func (s *Suggester) Request(ctx context.Context, in SuggestPayload) (Suggested, 
 	if err := json.Unmarshal(outcome.Job.Payload, &stored); err != nil {
 		return Suggested{}, fmt.Errorf("read the payload of job %s: %w", outcome.Job.ID, err)
 	}
-	return Suggested{Status: string(queue.Queued), JobID: outcome.Job.ID, RequestKey: stored.RequestKey, ProjectID: in.ProjectID, Dedupe: outcome.Status}, nil
+	return Suggested{Status: string(queue.Queued), JobID: outcome.Job.ID, RequestKey: stored.RequestKey,
+		ProjectID: in.ProjectID, Dedupe: outcome.Status}, nil
 }
 
 // RequestAndWait is Request, and waits for the suggestion; it stays queued when it takes too long.
@@ -73,8 +74,9 @@ const settleSlack = time.Second
 // suggestionPoll is how often the store is asked for what no event told.
 const suggestionPoll = time.Second
 
-// Await waits until the suggestion a job is to bring is stored, whoever stores it: the job, its worker or an extension by the upsert route.
-// A job that ended without one, whatever type it is of, leaves the fallback. What takes too long is answered as it stands.
+// Await waits until the suggestion a job is to bring is stored, whoever stores it: the job, its worker or an extension
+// by the upsert route. A job that ended without one, whatever type it is of, leaves the fallback. What takes too long
+// is answered as it stands.
 func (s *Suggester) Await(ctx context.Context, in SuggestPayload, out Suggested) (Suggested, error) {
 	heard := newHearing(in.SourceSessionID)
 	_, unsubscribe := s.journal.Subscribe(heard.hear)

@@ -11,7 +11,8 @@ import (
 	"harness/queue/jobs"
 )
 
-// Whoever waits for a suggestion has it as soon as it is stored, by whatever road, though the job that was to bring it goes on.
+// Whoever waits for a suggestion has it as soon as it is stored, by whatever road, though the job that was to bring it
+// goes on.
 func TestAwaitEndsWithTheStoredSuggestion(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		held := make(chan struct{})
@@ -51,7 +52,8 @@ func TestAwaitEndsWithTheStoredSuggestion(t *testing.T) {
 			{"good", jobs.Suggestion{Status: jobs.SuggestionComplete, Suggestion: "Run the tests."}, "ok", "Run the tests."},
 			{"failed", jobs.Suggestion{Status: jobs.SuggestionError, Error: "no"}, "fallback", "my draft"},
 			{"canceled", jobs.Suggestion{Status: jobs.SuggestionCanceled}, "fallback", "my draft"},
-			{"deadline", jobs.Suggestion{Status: jobs.SuggestionComplete, Suggestion: jobs.FallbackSuggestion("")}, "fallback", "my draft"},
+			{"deadline", jobs.Suggestion{Status: jobs.SuggestionComplete, Suggestion: jobs.FallbackSuggestion("")}, "fallback",
+				"my draft"},
 		} {
 			answers := await(job.ID, c.key)
 			for _, next := range []jobs.Suggestion{{Status: jobs.SuggestionStreaming}, c.stored} {
@@ -76,7 +78,8 @@ func TestAwaitEndsWithTheStoredSuggestion(t *testing.T) {
 		}
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		if _, err := b.suggester.Await(gone, in, jobs.Suggested{JobID: b.enqueue(nil).ID, RequestKey: "never"}); !errors.Is(err, context.Canceled) {
+		if _, err := b.suggester.Await(gone, in, jobs.Suggested{JobID: b.enqueue(nil).ID, RequestKey: "never"}); !errors.Is(
+			err, context.Canceled) {
 			t.Errorf("a caller who left: %v", err)
 		}
 	})
@@ -97,8 +100,8 @@ func TestAPromisedSuggestionIsSettled(t *testing.T) {
 			"say nothing": {Status: jobs.SuggestionComplete, Suggestion: "my draft"},
 			"fail":        {Status: jobs.SuggestionError, Error: "worker turn failed: model refused"},
 		} {
-			job := b.instruct(object{"instructionText": text, "dedupeKey": text, "fallbackSuggestionDraft": "my draft", "effort": "high", "model": "m",
-				"completionSignal": object{"kind": "suggested_request", "requestKey": text}})
+			job := b.instruct(object{"instructionText": text, "dedupeKey": text, "fallbackSuggestionDraft": "my draft",
+				"effort": "high", "model": "m", "completionSignal": object{"kind": "suggested_request", "requestKey": text}})
 			found, known, err := b.suggestions.Find(t.Context(), source, text)
 			if want.UpdatedAt = found.UpdatedAt; err != nil || !known || found != want {
 				t.Errorf("%s: job %s, suggestion %+v, %v", text, job.State, found, err)
@@ -130,19 +133,23 @@ func TestWorkersNoteTheirTurns(t *testing.T) {
 		notes := func() map[string]string {
 			found := map[string]string{}
 			for _, entry := range b.entries("worker-1") {
-				if entry.Type != "agent.worker.lifecycle" || entry.Role != "system" || entry.Details == nil || entry.StartedAt == nil {
+				if entry.Type != "agent.worker.lifecycle" || entry.Role != "system" || entry.Details == nil ||
+					entry.StartedAt == nil {
 					t.Errorf("noted %+v", entry)
 				}
 				found[entry.MessageID] = string(entry.Status) + " " + entry.Content
 			}
 			return found
 		}
-		done := b.instruct(object{"bootstrapInstruction": object{"key": "k1", "instructionText": "Boot."}, "itemId": "item-1"})
+		done := b.instruct(object{"bootstrapInstruction": object{"key": "k1", "instructionText": "Boot."},
+			"itemId": "item-1"})
 		failed := b.instruct(object{"instructionText": "fail"})
 		// A suggestion ends its job before the turn.
-		early := b.enqueue(object{"instructionText": "hold", "jobKind": "suggest_request", "completionSignal": object{"kind": "suggested_request", "requestKey": "k"}})
+		early := b.enqueue(object{"instructionText": "hold", "jobKind": "suggest_request",
+			"completionSignal": object{"kind": "suggested_request", "requestKey": "k"}})
 		<-began
-		if _, err := b.suggestions.Upsert(t.Context(), source, "k", jobs.Suggestion{Status: jobs.SuggestionComplete, Suggestion: "Go on."}); err != nil {
+		if _, err := b.suggestions.Upsert(t.Context(), source, "k",
+			jobs.Suggestion{Status: jobs.SuggestionComplete, Suggestion: "Go on."}); err != nil {
 			t.Fatal(err)
 		}
 		if job := b.wait(early.ID); job.State != queue.Completed {
@@ -151,7 +158,9 @@ func TestWorkersNoteTheirTurns(t *testing.T) {
 		canceled := b.enqueue(object{"instructionText": "hold", "dedupeKey": "canceled"})
 		<-began
 		last := "agent-worker-lifecycle::job::" + canceled.ID + "::turn-6"
-		b.eventually("it shows while it runs", func() bool { return notes()[last] == `streaming Processing queue job "review".` })
+		b.eventually("it shows while it runs", func() bool {
+			return notes()[last] == `streaming Processing queue job "review".`
+		})
 		if _, err := b.queue.Cancel(t.Context(), canceled.ID, "api_cancel"); err != nil {
 			t.Fatal(err)
 		}

@@ -49,8 +49,8 @@ func NewSuggestions(db *database.DB, j *journal.Journal, sessions Transcripts) *
 	return &Suggestions{db: db, journal: j, sessions: sessions, clock: time.Now}
 }
 
-// Upsert stores a suggestion and announces it. What is stored afterwards is returned: a final one is not reopened by "streaming",
-// and then nothing is announced. *session.DeletedError or session.ErrNotFound when the session is gone.
+// Upsert stores a suggestion and announces it. What is stored afterwards is returned: a final one is not reopened by
+// "streaming", and then nothing is announced. *session.DeletedError or session.ErrNotFound when the session is gone.
 func (s *Suggestions) Upsert(ctx context.Context, sessionID, requestKey string, next Suggestion) (Suggestion, error) {
 	var stored Suggestion
 	_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
@@ -68,7 +68,8 @@ func (s *Suggestions) Upsert(ctx context.Context, sessionID, requestKey string, 
 }
 
 // put is Upsert as part of a unit.
-func (s *Suggestions) put(ctx context.Context, tx database.Tx, sessionID, requestKey string, next Suggestion) (Suggestion, []journal.Event, error) {
+func (s *Suggestions) put(ctx context.Context, tx database.Tx, sessionID, requestKey string, next Suggestion) (
+	Suggestion, []journal.Event, error) {
 	old, found, err := s.find(ctx, tx, sessionID, requestKey)
 	if err != nil {
 		return Suggestion{}, nil, err
@@ -80,9 +81,12 @@ func (s *Suggestions) put(ctx context.Context, tx database.Tx, sessionID, reques
 		next.Error = suggestionFailed
 	}
 	next.UpdatedAt = s.clock().UnixMilli()
-	_, err = tx.ExecContext(ctx, `insert into suggested_requests (session_id, request_key, status, suggestion, error, updated_at) values ($1, $2, $3, $4, $5, $6)
-		on conflict (session_id, request_key) do update set status = excluded.status, suggestion = excluded.suggestion, error = excluded.error, updated_at = excluded.updated_at`,
-		database.EncodeText(sessionID), database.EncodeText(requestKey), string(next.Status), database.EncodeText(next.Suggestion), database.EncodeText(next.Error), next.UpdatedAt)
+	_, err = tx.ExecContext(ctx,
+		`insert into suggested_requests (session_id, request_key, status, suggestion, error, updated_at) values ($1, $2, $3, $4, $5, $6)
+		on conflict (session_id, request_key) do update set status = excluded.status, suggestion = excluded.suggestion,
+			error = excluded.error, updated_at = excluded.updated_at`,
+		database.EncodeText(sessionID), database.EncodeText(requestKey), string(next.Status),
+		database.EncodeText(next.Suggestion), database.EncodeText(next.Error), next.UpdatedAt)
 	if err != nil {
 		return Suggestion{}, nil, fmt.Errorf("store the suggestion of session %s: %w", sessionID, err)
 	}
@@ -102,7 +106,8 @@ func pruneSuggestions(ctx context.Context, tx database.Tx) error {
 	if all <= keptSuggestions {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, `delete from suggested_requests where (session_id, request_key) in (select session_id, request_key
+	_, err := tx.ExecContext(ctx,
+		`delete from suggested_requests where (session_id, request_key) in (select session_id, request_key
 		from suggested_requests order by updated_at, session_id, request_key limit $1)`, all-keptSuggestions)
 	if err != nil {
 		return fmt.Errorf("prune suggestions: %w", err)
@@ -111,13 +116,14 @@ func pruneSuggestions(ctx context.Context, tx database.Tx) error {
 }
 
 func suggestionEvent(sessionID, requestKey string, s Suggestion) journal.Event {
-	return journal.Event{SessionID: sessionID, Type: "suggested_request_updated", Time: s.UpdatedAt, Source: "queue", Payload: encode(struct {
-		SessionID  string           `json:"sessionId"`
-		RequestKey string           `json:"requestKey"`
-		Status     SuggestionStatus `json:"status"`
-		Suggestion string           `json:"suggestion,omitempty"`
-		Error      string           `json:"error,omitempty"`
-	}{sessionID, requestKey, s.Status, s.Suggestion, s.Error})}
+	return journal.Event{SessionID: sessionID, Type: "suggested_request_updated", Time: s.UpdatedAt, Source: "queue",
+		Payload: encode(struct {
+			SessionID  string           `json:"sessionId"`
+			RequestKey string           `json:"requestKey"`
+			Status     SuggestionStatus `json:"status"`
+			Suggestion string           `json:"suggestion,omitempty"`
+			Error      string           `json:"error,omitempty"`
+		}{sessionID, requestKey, s.Status, s.Suggestion, s.Error})}
 }
 
 // Find reads a suggestion; false when there is none of that key.
@@ -125,10 +131,13 @@ func (s *Suggestions) Find(ctx context.Context, sessionID, requestKey string) (S
 	return s.find(ctx, s.db.Read(), sessionID, requestKey)
 }
 
-func (s *Suggestions) find(ctx context.Context, q database.Querier, sessionID, requestKey string) (Suggestion, bool, error) {
+func (s *Suggestions) find(ctx context.Context, q database.Querier, sessionID, requestKey string) (Suggestion,
+	bool, error) {
 	var found Suggestion
-	err := q.QueryRowContext(ctx, `select status, suggestion, error, updated_at from suggested_requests where session_id = $1 and request_key = $2`,
-		database.EncodeText(sessionID), database.EncodeText(requestKey)).Scan(&found.Status, &found.Suggestion, &found.Error, &found.UpdatedAt)
+	err := q.QueryRowContext(ctx,
+		`select status, suggestion, error, updated_at from suggested_requests where session_id = $1 and request_key = $2`,
+		database.EncodeText(sessionID), database.EncodeText(requestKey)).Scan(&found.Status, &found.Suggestion, &found.Error,
+		&found.UpdatedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Suggestion{}, false, nil
 	}
@@ -139,7 +148,8 @@ func (s *Suggestions) find(ctx context.Context, q database.Querier, sessionID, r
 	return found, true, nil
 }
 
-// waitOrFallBack closes early when the suggestion an instruction is to bring is there, or after wait, when it writes the fallback itself.
+// waitOrFallBack closes early when the suggestion an instruction is to bring is there, or after wait, when it writes
+// the fallback itself.
 func (s *Suggestions) waitOrFallBack(ctx context.Context, in Instruction, wait time.Duration, early chan<- struct{}) {
 	heard := newHearing(in.SourceSessionID)
 	_, unsubscribe := s.journal.Subscribe(heard.hear)
@@ -155,7 +165,8 @@ func (s *Suggestions) waitOrFallBack(ctx context.Context, in Instruction, wait t
 		select {
 		case <-heard.news:
 		case <-deadline.C:
-			_, err := s.Upsert(ctx, in.SourceSessionID, in.Completion.RequestKey, Suggestion{Status: SuggestionComplete, Suggestion: FallbackSuggestion(in.FallbackDraft)})
+			_, err := s.Upsert(ctx, in.SourceSessionID, in.Completion.RequestKey,
+				Suggestion{Status: SuggestionComplete, Suggestion: FallbackSuggestion(in.FallbackDraft)})
 			if err == nil || errors.Is(err, session.ErrNotFound) {
 				close(early)
 			}

@@ -11,16 +11,21 @@ import (
 	"harness/transcript"
 )
 
-// Transcripts upserts entries of other packages' sessions as part of a job's own transaction. *session.Service implements it.
+// Transcripts upserts entries of other packages' sessions as part of a job's own transaction. *session.Service
+// implements it.
 type Transcripts interface {
-	// UpsertTranscriptIn stores and announces an entry; nothing happens for a session that is gone or an entry that changes nothing.
-	UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) ([]journal.Event, error)
+	// UpsertTranscriptIn stores and announces an entry; nothing happens for a session that is gone or an entry that
+	// changes nothing.
+	UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
+		[]journal.Event, error)
 	// PresentIn tells whether a session is there.
 	PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error)
 }
 
-// placeTargets shows readers that something is coming: each target that is not there yet, or not final, gets its placeholder.
-func placeTargets(ctx context.Context, tx database.Tx, transcripts Transcripts, job queue.Job, in Instruction) ([]journal.Event, error) {
+// placeTargets shows readers that something is coming: each target that is not there yet, or not final, gets its
+// placeholder.
+func placeTargets(ctx context.Context, tx database.Tx, transcripts Transcripts, job queue.Job, in Instruction) (
+	[]journal.Event, error) {
 	var all []journal.Event
 	for _, target := range in.Targets {
 		old, found, err := transcript.Store{}.Find(ctx, tx, in.SourceSessionID, target.MessageID)
@@ -30,8 +35,10 @@ func placeTargets(ctx context.Context, tx database.Tx, transcripts Transcripts, 
 		if found && (old.Status == transcript.Complete || old.Status == transcript.Streaming) {
 			continue
 		}
-		events, err := transcripts.UpsertTranscriptIn(ctx, tx, in.SourceSessionID, transcript.Entry{MessageID: target.MessageID, TurnID: in.TurnID, Role: "system",
-			Type: target.Type, Content: target.placeholder(), Details: in.details(), StartedAt: job.StartedAt, Status: transcript.Streaming})
+		events, err := transcripts.UpsertTranscriptIn(ctx, tx, in.SourceSessionID,
+			transcript.Entry{MessageID: target.MessageID, TurnID: in.TurnID, Role: "system",
+				Type: target.Type, Content: target.placeholder(), Details: in.details(), StartedAt: job.StartedAt,
+				Status: transcript.Streaming})
 		if err != nil {
 			return nil, err
 		}
@@ -47,9 +54,10 @@ func (t Target) placeholder() string {
 	return t.Type + " queued..."
 }
 
-// settleTargets brings every target of a finished job into its final state. It runs in the transaction that ends the job,
-// whichever way it ends: there is no finished job that still promises something.
-func settleTargets(ctx context.Context, tx database.Tx, transcripts Transcripts, job queue.Job, in Instruction) ([]journal.Event, error) {
+// settleTargets brings every target of a finished job into its final state. It runs in the transaction that ends the
+// job, whichever way it ends: there is no finished job that still promises something.
+func settleTargets(ctx context.Context, tx database.Tx, transcripts Transcripts, job queue.Job, in Instruction) (
+	[]journal.Event, error) {
 	var all []journal.Event
 	for _, target := range in.Targets {
 		old, found, err := transcript.Store{}.Find(ctx, tx, in.SourceSessionID, target.MessageID)
@@ -69,14 +77,16 @@ func settleTargets(ctx context.Context, tx database.Tx, transcripts Transcripts,
 	return all, nil
 }
 
-// settle is the final entry of a target. A pure function: what the worker wrote stays, a placeholder becomes the fallback.
+// settle is the final entry of a target. A pure function: what the worker wrote stays, a placeholder becomes the
+// fallback.
 func (t Target) settle(old transcript.Entry, found bool, job queue.Job, in Instruction) (transcript.Entry, bool) {
 	if found && old.Status == transcript.Complete && job.State != queue.Completed {
 		return old, false // finished before the job was not
 	}
 	entry := old
 	if !found {
-		entry = transcript.Entry{MessageID: t.MessageID, TurnID: in.TurnID, Role: "system", Type: t.Type, StartedAt: job.StartedAt}
+		entry = transcript.Entry{MessageID: t.MessageID, TurnID: in.TurnID, Role: "system", Type: t.Type,
+			StartedAt: job.StartedAt}
 	}
 	if entry.Details == nil {
 		entry.Details = in.details()
@@ -161,12 +171,13 @@ func (in Instruction) details() *string {
 func outputID(jobID string) string { return "agent-job-output::" + jobID }
 
 // settleOutput writes the entry of a job that answers with a text: the text, or why there is none.
-func settleOutput(ctx context.Context, tx database.Tx, transcripts Transcripts, job queue.Job, in Instruction) ([]journal.Event, error) {
+func settleOutput(ctx context.Context, tx database.Tx, transcripts Transcripts, job queue.Job, in Instruction) (
+	[]journal.Event, error) {
 	if in.ExpectResponse != ExpectText {
 		return nil, nil
 	}
-	entry := transcript.Entry{MessageID: outputID(job.ID), TurnID: in.TurnID, Role: "system", Type: "agent.jobOutput", Details: in.details(),
-		StartedAt: job.StartedAt, CompletedAt: job.CompletedAt, Status: finalStatus(job.State)}
+	entry := transcript.Entry{MessageID: outputID(job.ID), TurnID: in.TurnID, Role: "system", Type: "agent.jobOutput",
+		Details: in.details(), StartedAt: job.StartedAt, CompletedAt: job.CompletedAt, Status: finalStatus(job.State)}
 	switch job.State {
 	case queue.Completed:
 		var result struct {

@@ -34,7 +34,8 @@ type Timing struct {
 
 // DefaultTiming are codex-manager's defaults.
 func DefaultTiming() Timing {
-	return Timing{Turn: 180 * time.Second, Poll: 350 * time.Millisecond, IncludeTurns: 3 * time.Second, UntrustedTerminal: 3 * time.Second, EmptyTurn: 8 * time.Second}
+	return Timing{Turn: 180 * time.Second, Poll: 350 * time.Millisecond, IncludeTurns: 3 * time.Second,
+		UntrustedTerminal: 3 * time.Second, EmptyTurn: 8 * time.Second}
 }
 
 // turns drives one turn of a worker at a time.
@@ -51,7 +52,8 @@ var (
 	errInterrupted = errors.New("worker turn interrupted")
 )
 
-// leastPatience is how long a turn of an earlier process is waited for at least: its runtime has to be attached to first.
+// leastPatience is how long a turn of an earlier process is waited for at least: its runtime has to be attached to
+// first.
 const leastPatience = 10 * time.Second
 
 // settledBy is who decides what workers ask: there is no person to ask.
@@ -60,7 +62,8 @@ const settledBy = "orchestrator"
 // run has a message carried out in a turn of its own, as a step of the job, and waits for the end of the turn; one that
 // an earlier process began is waited for instead. began is told the turn; early, when not nil, ends the wait before the
 // turn does. A turn that is not waited for to its end is interrupted, unless another process is to go on with it.
-func (t turns) run(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message, began func(step) error, early <-chan struct{},
+func (t turns) run(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message,
+	began func(step) error, early <-chan struct{},
 ) (turnID string, err error) {
 	// The subscription comes before the turn: nothing of it can be missed.
 	heard := newHearing(sessionID)
@@ -84,7 +87,8 @@ func (t turns) run(ctx context.Context, run *queue.Run, name, sessionID string, 
 }
 
 // follow waits for the end of a step's turn.
-func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(step) error, heard *hearing, early <-chan struct{}) error {
+func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(step) error, heard *hearing,
+	early <-chan struct{}) error {
 	if s.resumed {
 		t.log.Info().Str("job", run.Job().ID).Str("step", s.Name).Str("session", s.SessionID).Str("turn", s.TurnID).
 			Msg("a job goes on with the turn that an earlier process began")
@@ -175,7 +179,8 @@ func patiently[T any](ctx context.Context, interval time.Duration, read func() (
 }
 
 // again does something until it does not fail in a way that passes.
-func again[T any](ctx context.Context, interval time.Duration, passes func(error) bool, do func() (T, error)) (T, error) {
+func again[T any](ctx context.Context, interval time.Duration, passes func(error) bool,
+	do func() (T, error)) (T, error) {
 	value, err := do()
 	if !passes(err) {
 		return value, err
@@ -205,7 +210,8 @@ func (t turns) remaining(s step) time.Duration {
 func (t turns) interrupt(ctx context.Context, sessionID, turnID string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if _, err := t.sessions.Interrupt(ctx, sessionID, turnID); err != nil && !errors.Is(err, session.ErrNoActiveTurn) && !errors.Is(err, session.ErrWrongTurn) {
+	if _, err := t.sessions.Interrupt(ctx, sessionID, turnID); err != nil && !errors.Is(err, session.ErrNoActiveTurn) &&
+		!errors.Is(err, session.ErrWrongTurn) {
 		t.log.Warn().Err(err).Str("session", sessionID).Str("turn", turnID).Msg("a worker's turn could not be interrupted")
 	}
 }
@@ -218,8 +224,10 @@ func (t turns) settleRequests(ctx context.Context, sessionID string) {
 	}
 	for _, request := range pending {
 		var settled *session.SettledError
-		if _, err := t.sessions.Settle(ctx, request.ID, request.Kind, refusalOf(request.Kind), settledBy); err != nil && !errors.As(err, &settled) {
-			t.log.Warn().Err(err).Str("session", sessionID).Str("request", request.ID).Msg("cannot settle what a worker asks; trying again")
+		if _, err := t.sessions.Settle(ctx, request.ID, request.Kind, refusalOf(request.Kind), settledBy); err != nil &&
+			!errors.As(err, &settled) {
+			t.log.Warn().Err(err).Str("session", sessionID).Str("request", request.ID).
+				Msg("cannot settle what a worker asks; trying again")
 		}
 	}
 }
@@ -229,20 +237,24 @@ func refusalOf(kind runtime.RequestKind) runtime.Reply {
 	case runtime.RequestToolInput:
 		return runtime.Reply{Decision: "cancel"}
 	case runtime.RequestToolCall:
-		return runtime.Reply{ContentItems: encode([]map[string]string{{"type": "inputText", "text": "This worker has no tools of its own."}})}
+		return runtime.Reply{
+			ContentItems: encode([]map[string]string{{"type": "inputText", "text": "This worker has no tools of its own."}})}
 	default:
 		return runtime.Reply{Decision: "decline"}
 	}
 }
 
-// text is what the worker said last in a turn. The end of a turn may be told before its last item, so an empty one is asked for again.
+// text is what the worker said last in a turn. The end of a turn may be told before its last item, so an empty one is
+// asked for again.
 func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) (string, error) {
 	patience := time.NewTimer(t.timing.IncludeTurns)
 	defer patience.Stop()
 	poll := time.NewTicker(t.timing.Poll)
 	defer poll.Stop()
 	for {
-		entries, err := patiently(ctx, t.timing.Poll, func() ([]transcript.Entry, error) { return t.sessions.TurnEntries(ctx, sessionID, turnID) })
+		entries, err := patiently(ctx, t.timing.Poll, func() ([]transcript.Entry, error) {
+			return t.sessions.TurnEntries(ctx, sessionID, turnID)
+		})
 		if err != nil {
 			return "", err
 		}
@@ -265,7 +277,8 @@ func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) 
 	}
 }
 
-// hearing is the news of one session: that its turn or a request of it may stand otherwise now, and that an item was worked on.
+// hearing is the news of one session: that its turn or a request of it may stand otherwise now, and that an item was
+// worked on.
 type hearing struct {
 	sessionID string
 	news      chan struct{}
@@ -286,7 +299,8 @@ func (h *hearing) hear(records []journal.Record) {
 		if record.ItemID == "" || record.Type == stream.EventRequest {
 			signal(h.news)
 		}
-		if record.ItemID != "" && record.Type != "transcript_updated" { // what we note in its transcript is no progress of its turn
+		// what we note in its transcript is no progress of its turn
+		if record.ItemID != "" && record.Type != "transcript_updated" {
 			signal(h.item)
 		}
 	}

@@ -38,11 +38,13 @@ type Sessions interface {
 	Delete(ctx context.Context, sessionID string) (session.Deleted, error)
 	Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error)
 	Pending(ctx context.Context, sessionID string) ([]session.Request, error)
-	Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (session.Request, error)
+	Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (
+		session.Request, error)
 	UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error
 }
 
-// TurnPolicy is what a worker may do in a turn. An empty Effort is the model's own; other empty members are the session defaults.
+// TurnPolicy is what a worker may do in a turn. An empty Effort is the model's own; other empty members are the session
+// defaults.
 type TurnPolicy struct {
 	ApprovalPolicy, NetworkAccess, FilesystemSandbox, Effort string
 }
@@ -51,7 +53,8 @@ type TurnPolicy struct {
 type AgentPolicy struct {
 	// Runtime and Model are the server's default runtime and that runtime's own model when "".
 	Runtime, Model string
-	// Start is what a worker session begins with, Prepare what it may do while it is told what it is, Instruct what it may do for a job.
+	// Start is what a worker session begins with, Prepare what it may do while it is told what it is, Instruct what it may
+	// do for a job.
 	Start, Prepare, Instruct TurnPolicy
 	// TurnTimeout bounds a job's turn; 0 is the server's own bound.
 	TurnTimeout time.Duration
@@ -67,13 +70,15 @@ var errRefused = errors.New("the agent's worker is refused")
 
 // retryable is the queue's classification, except that a refusal and an unknown outcome stay that whatever they wrap.
 func retryable(err error) bool {
-	return !errors.Is(err, errRefused) && !errors.Is(err, errOutcomeUnknown) && !errors.Is(err, errInterrupted) && queue.Retryable(err)
+	return !errors.Is(err, errRefused) && !errors.Is(err, errOutcomeUnknown) && !errors.Is(err, errInterrupted) &&
+		queue.Retryable(err)
 }
 
 // message is what a worker is told in a turn that may do this.
 func (p AgentPolicy) message(text string, may TurnPolicy) session.Message {
-	return session.Message{Text: text, Model: optional(p.Model), Effort: may.Effort, ApprovalPolicy: optional(may.ApprovalPolicy),
-		NetworkAccess: optional(may.NetworkAccess), FilesystemSandbox: optional(may.FilesystemSandbox)}
+	return session.Message{Text: text, Model: optional(p.Model), Effort: may.Effort,
+		ApprovalPolicy: optional(may.ApprovalPolicy), NetworkAccess: optional(may.NetworkAccess),
+		FilesystemSandbox: optional(may.FilesystemSandbox)}
 }
 
 // sessionOwner prefixes the owner of a session outside projects.
@@ -82,7 +87,8 @@ const sessionOwner = "session:"
 // worker is a hidden session that acts for an owner.
 type worker struct {
 	owner, agent, sessionID string
-	// prepared are the instructions it has had: orientation and bootstrap keys. They are in its conversation, so they outlive restarts.
+	// prepared are the instructions it has had: orientation and bootstrap keys. They are in its conversation, so they
+	// outlive restarts.
 	prepared []string
 }
 
@@ -113,7 +119,8 @@ type WorkersOptions struct {
 
 // NewWorkers makes what keeps the workers.
 func NewWorkers(o WorkersOptions) *Workers {
-	return &Workers{db: o.DB, journal: o.Journal, sessions: o.Sessions, nodeID: o.NodeID, policies: o.Policies, maxTurns: o.MaxTurns, log: o.Logger}
+	return &Workers{db: o.DB, journal: o.Journal, sessions: o.Sessions, nodeID: o.NodeID, policies: o.Policies,
+		maxTurns: o.MaxTurns, log: o.Logger}
 }
 
 // policy is how an agent's workers run: errRefused when that cannot be told.
@@ -127,23 +134,26 @@ func (w *Workers) policy(agent string) (AgentPolicy, error) {
 
 // WorkerSessions lists an owner's workers by agent; an owner nobody works for has none. It implements session.Workers.
 func (w *Workers) WorkerSessions(ctx context.Context, owner string) ([]session.AgentSession, error) {
-	return database.ReadAll(ctx, w.db.Read(), "read the workers of "+owner, func(row database.Row) (one session.AgentSession, err error) {
-		err = row.Scan(&one.Agent, &one.SessionID)
-		one.Agent = database.DecodeText(one.Agent)
-		return one, err
-	}, `select agent, session_id from agent_workers where owner = $1 order by agent, node_id`, database.EncodeText(owner))
+	return database.ReadAll(ctx, w.db.Read(), "read the workers of "+owner,
+		func(row database.Row) (one session.AgentSession, err error) {
+			err = row.Scan(&one.Agent, &one.SessionID)
+			one.Agent = database.DecodeText(one.Agent)
+			return one, err
+		}, `select agent, session_id from agent_workers where owner = $1 order by agent, node_id`, database.EncodeText(owner))
 }
 
-// DismissWorkersIn drops the owner's workers from the mapping; the next job gets a new one. It implements session.Workers.
+// DismissWorkersIn drops the owner's workers from the mapping; the next job gets a new one. It implements
+// session.Workers.
 func (w *Workers) DismissWorkersIn(ctx context.Context, tx database.Tx, owner string) (sessionIDs []string, err error) {
-	return database.ReadTexts(ctx, tx, "dismiss the workers of "+owner, `delete from agent_workers where owner = $1 returning session_id`,
-		database.EncodeText(owner))
+	return database.ReadTexts(ctx, tx, "dismiss the workers of "+owner,
+		`delete from agent_workers where owner = $1 returning session_id`, database.EncodeText(owner))
 }
 
 // Works tells whether a session is anybody's worker. It implements session.Workers.
 func (w *Workers) Works(ctx context.Context, sessionID string) (bool, error) {
 	var n int
-	if err := w.db.Read().QueryRowContext(ctx, `select count(*) from agent_workers where session_id = $1`, sessionID).Scan(&n); err != nil {
+	if err := w.db.Read().QueryRowContext(ctx, `select count(*) from agent_workers where session_id = $1`, sessionID).
+		Scan(&n); err != nil {
 		return false, fmt.Errorf("look whom session %s works for: %w", sessionID, err)
 	}
 	return n > 0, nil
@@ -165,9 +175,10 @@ func (w *Workers) change(ctx context.Context, statement string, args ...any) err
 	return nil
 }
 
-// ensure returns the owner's worker on this node, and makes one when there is none yet. One that is used up is replaced, unless the job has
-// begun something in its session.
-func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID string, policy AgentPolicy, begun bool) (worker, error) {
+// ensure returns the owner's worker on this node, and makes one when there is none yet. One that is used up is
+// replaced, unless the job has begun something in its session.
+func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID string, policy AgentPolicy, begun bool) (
+	worker, error) {
 	w.making.Lock()
 	defer w.making.Unlock()
 	found, err := patiently(ctx, DefaultTiming().Poll, func() (worker, error) { return w.read(ctx, owner, agent) })
@@ -195,9 +206,11 @@ func (w *Workers) retire(ctx context.Context, one worker, runtimeName string) (w
 	if err := w.forget(ctx, one); err != nil {
 		return worker{}, err
 	}
-	w.log.Info().Str("session", one.sessionID).Str("owner", one.owner).Str("agent", one.agent).Str("why", why).Msg("the owner of a worker gets a new one")
+	w.log.Info().Str("session", one.sessionID).Str("owner", one.owner).Str("agent", one.agent).Str("why", why).
+		Msg("the owner of a worker gets a new one")
 	if _, err := w.sessions.Delete(ctx, one.sessionID); err != nil && !stale(err) {
-		w.log.Warn().Err(err).Str("session", one.sessionID).Msg("a worker session could not be removed; the next start tries again")
+		w.log.Warn().Err(err).Str("session", one.sessionID).
+			Msg("a worker session could not be removed; the next start tries again")
 	}
 	return worker{}, sql.ErrNoRows
 }
@@ -205,7 +218,9 @@ func (w *Workers) retire(ctx context.Context, one worker, runtimeName string) (w
 // outdated tells why a worker is not to get another job, "" when it is.
 func (w *Workers) outdated(ctx context.Context, one worker, runtimeName string) (why string, err error) {
 	if runtimeName != "" {
-		now, err := patiently(ctx, DefaultTiming().Poll, func() (session.Session, error) { return w.sessions.Lookup(ctx, one.sessionID) })
+		now, err := patiently(ctx, DefaultTiming().Poll, func() (session.Session, error) {
+			return w.sessions.Lookup(ctx, one.sessionID)
+		})
 		if stale(err) {
 			return "", nil // it is found out when it gets the job
 		}
@@ -219,7 +234,9 @@ func (w *Workers) outdated(ctx context.Context, one worker, runtimeName string) 
 	if w.maxTurns == 0 {
 		return "", nil
 	}
-	had, err := patiently(ctx, DefaultTiming().Poll, func() (session.TurnMark, error) { return w.sessions.TurnMark(ctx, one.sessionID) })
+	had, err := patiently(ctx, DefaultTiming().Poll, func() (session.TurnMark, error) {
+		return w.sessions.TurnMark(ctx, one.sessionID)
+	})
 	if err != nil || had.Turns < w.maxTurns {
 		return "", err
 	}
@@ -229,7 +246,8 @@ func (w *Workers) outdated(ctx context.Context, one worker, runtimeName string) 
 func (w *Workers) read(ctx context.Context, owner, agent string) (worker, error) {
 	found := worker{owner: owner, agent: agent}
 	var prepared string
-	err := w.db.Read().QueryRowContext(ctx, `select session_id, prepared from agent_workers where owner = $1 and agent = $2 and node_id = $3`,
+	err := w.db.Read().QueryRowContext(ctx,
+		`select session_id, prepared from agent_workers where owner = $1 and agent = $2 and node_id = $3`,
 		database.EncodeText(owner), database.EncodeText(agent), w.nodeID).Scan(&found.sessionID, &prepared)
 	if err != nil {
 		return worker{}, err
@@ -240,21 +258,24 @@ func (w *Workers) read(ctx context.Context, owner, agent string) (worker, error)
 	return found, nil
 }
 
-func (w *Workers) create(ctx context.Context, owner, agent, sourceSessionID string, policy AgentPolicy) (worker, error) {
+func (w *Workers) create(ctx context.Context, owner, agent, sourceSessionID string, policy AgentPolicy) (
+	worker, error) {
 	title, cwd, projectID, err := w.place(ctx, owner, sourceSessionID)
 	if err != nil {
 		return worker{}, err
 	}
 	may := policy.Start
 	made, err := again(ctx, DefaultTiming().Poll, crowded, func() (session.Session, error) {
-		return w.sessions.Create(ctx, session.Create{Cwd: cwd, Runtime: policy.Runtime, Model: optional(policy.Model), SystemOwned: true,
-			ApprovalPolicy: optional(may.ApprovalPolicy), NetworkAccess: optional(may.NetworkAccess), FilesystemSandbox: optional(may.FilesystemSandbox)})
+		return w.sessions.Create(ctx, session.Create{Cwd: cwd, Runtime: policy.Runtime, Model: optional(policy.Model),
+			SystemOwned: true, ApprovalPolicy: optional(may.ApprovalPolicy), NetworkAccess: optional(may.NetworkAccess),
+			FilesystemSandbox: optional(may.FilesystemSandbox)})
 	})
 	if err != nil {
 		return worker{}, err
 	}
 	ctx = context.WithoutCancel(ctx) // the session exists: it gets its mapping
-	if err := w.change(ctx, `insert into agent_workers (owner, agent, node_id, session_id, prepared) values ($1, $2, $3, $4, '[]')`,
+	if err := w.change(ctx,
+		`insert into agent_workers (owner, agent, node_id, session_id, prepared) values ($1, $2, $3, $4, '[]')`,
 		database.EncodeText(owner), database.EncodeText(agent), w.nodeID, made.ID); err != nil {
 		return worker{}, err
 	}
@@ -262,7 +283,8 @@ func (w *Workers) create(ctx context.Context, owner, agent, sourceSessionID stri
 		return worker{}, err
 	}
 	if projectID != nil {
-		if _, err := w.sessions.AssignProject(ctx, made.ID, projectID); err != nil && !errors.Is(err, session.ErrProjectNotFound) {
+		if _, err := w.sessions.AssignProject(ctx, made.ID, projectID); err != nil &&
+			!errors.Is(err, session.ErrProjectNotFound) {
 			return worker{}, err
 		}
 	}
@@ -270,15 +292,20 @@ func (w *Workers) create(ctx context.Context, owner, agent, sourceSessionID stri
 }
 
 // place tells where an owner's worker works and what it is called after.
-func (w *Workers) place(ctx context.Context, owner, sourceSessionID string) (title, cwd string, projectID *string, err error) {
-	source, err := patiently(ctx, DefaultTiming().Poll, func() (session.Session, error) { return w.sessions.Lookup(ctx, sourceSessionID) })
+func (w *Workers) place(ctx context.Context, owner, sourceSessionID string) (title, cwd string, projectID *string,
+	err error) {
+	source, err := patiently(ctx, DefaultTiming().Poll, func() (session.Session, error) {
+		return w.sessions.Lookup(ctx, sourceSessionID)
+	})
 	if err != nil {
 		return "", "", nil, fmt.Errorf("find the source session: %w", err)
 	}
 	if strings.HasPrefix(owner, sessionOwner) {
 		return source.Title, source.Cwd, nil, nil
 	}
-	projects, err := patiently(ctx, DefaultTiming().Poll, func() ([]session.Project, error) { return w.sessions.Projects(ctx) })
+	projects, err := patiently(ctx, DefaultTiming().Poll, func() ([]session.Project, error) {
+		return w.sessions.Projects(ctx)
+	})
 	if err != nil {
 		return "", "", nil, err
 	}
@@ -304,7 +331,8 @@ func optional(text string) *string {
 // told notes that a worker has had an instruction.
 func (w *Workers) told(ctx context.Context, one *worker, key string) error {
 	prepared := append(slices.Clone(one.prepared), key)
-	if err := w.change(ctx, `update agent_workers set prepared = $2 where session_id = $1`, one.sessionID, database.EncodeText(string(encode(prepared)))); err != nil {
+	if err := w.change(ctx, `update agent_workers set prepared = $2 where session_id = $1`, one.sessionID,
+		database.EncodeText(string(encode(prepared)))); err != nil {
 		return err
 	}
 	one.prepared = prepared
@@ -314,5 +342,6 @@ func (w *Workers) told(ctx context.Context, one *worker, key string) error {
 // stale tells whether an error says that a worker's session is gone, so that another one is needed.
 func stale(err error) bool {
 	var deleted *session.DeletedError
-	return errors.As(err, &deleted) || errors.Is(err, session.ErrNotFound) || errors.Is(err, session.ErrNotMaterialized) || errors.Is(err, runtime.ErrThreadNotFound)
+	return errors.As(err, &deleted) || errors.Is(err, session.ErrNotFound) || errors.Is(err, session.ErrNotMaterialized) ||
+		errors.Is(err, runtime.ErrThreadNotFound)
 }

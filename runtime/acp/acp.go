@@ -1,7 +1,8 @@
-// Package acp drives any agent that speaks the Agent Client Protocol, version 1, over its standard pipes: one process for all conversations.
+// Package acp drives any agent that speaks the Agent Client Protocol, version 1, over its standard pipes: one process
+// for all conversations.
 //
-// It owns the protocol, what its lines mean in the canonical vocabulary, and the profiles, which say in data what an agent does in its own way.
-// It must never know sessions, storage or clients.
+// It owns the protocol, what its lines mean in the canonical vocabulary, and the profiles, which say in data what an
+// agent does in its own way. It must never know sessions, storage or clients.
 package acp
 
 import (
@@ -69,9 +70,10 @@ var (
 // New makes an adapter that is not started.
 func New(options Options) *Runtime {
 	launch, supervise := options.Setup.Launch, options.Setup.Supervise
-	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version, silence: options.Setup.Silence, log: launch.Logger,
-		calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout), starts: supervise.StartTimeout, store: supervise.Sink,
-		survives: launch.Shims != nil && launch.Detach, natives: map[string]string{}, folders: map[string]string{}}
+	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version,
+		silence: options.Setup.Silence, log: launch.Logger, calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout),
+		starts: supervise.StartTimeout, store: supervise.Sink, survives: launch.Shims != nil && launch.Detach,
+		natives: map[string]string{}, folders: map[string]string{}}
 	r.starts = cmp.Or(r.starts, r.calls)
 	r.env, r.inherits = launch.Env, launch.Inherits
 	launch.Command, launch.Remedy = r.command, r.remedy()
@@ -117,8 +119,8 @@ func (r *Runtime) command() (path string, args []string, err error) {
 		}
 		settings := strings.Replace(r.profile.Settings, "{auth}", auth, 1)
 		if err := r.writeSettings(settings); err != nil {
-			return "", nil, fmt.Errorf("write the settings of %s: %w; make %s a folder the server can write to", r.profile.title(), err,
-				r.lookup("HOME"))
+			return "", nil, fmt.Errorf("write the settings of %s: %w; make %s a folder the server can write to",
+				r.profile.title(), err, r.lookup("HOME"))
 		}
 	}
 	args = slices.Clone(r.profile.Command[1:])
@@ -128,8 +130,8 @@ func (r *Runtime) command() (path string, args []string, err error) {
 	return path, args, nil
 }
 
-// writeSettings writes the settings into the home, for a user who may be another one; no secret is in there. The home is the agent's to write
-// to: what it may have put there does not lead out of it.
+// writeSettings writes the settings into the home, for a user who may be another one; no secret is in there. The home
+// is the agent's to write to: what it may have put there does not lead out of it.
 func (r *Runtime) writeSettings(settings string) error {
 	home, err := os.OpenRoot(r.lookup("HOME"))
 	if err != nil {
@@ -182,10 +184,11 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 		images = p.agent.Can.Prompt.Image
 		p.mu.Unlock()
 	}
-	return runtime.Capabilities{Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: r.profile.Forms, ApproveForSession: len(r.profile.SessionOptions) > 0,
-		Plan: !r.profile.NoPlan, Usage: true, Images: images, SurvivesRestart: r.survives, ProcessPer: runtime.ProcessPerRuntime,
-		Sandboxes: []string{sandboxFull}, ApprovalPolicies: r.profile.policies(), NetworkAccess: []string{"enabled"},
-		ImplicitSources: r.profile.implicit()}
+	return runtime.Capabilities{Streaming: true, Resume: true, Interrupt: true, Approvals: true,
+		ToolInput: r.profile.Forms, ApproveForSession: len(r.profile.SessionOptions) > 0, Plan: !r.profile.NoPlan,
+		Usage: true, Images: images, SurvivesRestart: r.survives, ProcessPer: runtime.ProcessPerRuntime,
+		Sandboxes: []string{sandboxFull}, ApprovalPolicies: r.profile.policies(),
+		NetworkAccess: []string{"enabled"}, ImplicitSources: r.profile.implicit()}
 }
 
 // Status implements runtime.Adapter.

@@ -14,8 +14,9 @@ import (
 // minuteLayout is how a history's file names the minute it was begun in.
 const minuteLayout = "2006-01-02T15-04"
 
-// putAside keeps a history from being emptied when it is loaded (Profile.History): the file an agent would begin anew gets the name of the minute
-// before. runtime.ErrTransient where that cannot be done: in a minute nothing is in danger any more.
+// putAside keeps a history from being emptied when it is loaded (Profile.History): the file an agent would begin anew
+// gets the name of the minute before. runtime.ErrTransient where that cannot be done: in a minute nothing is in danger
+// any more.
 func (r *Runtime) putAside(native string) error {
 	if r.profile.History == "" || len(native) < 8 {
 		return nil
@@ -36,7 +37,8 @@ func (r *Runtime) putAside(native string) error {
 	for _, file := range found {
 		earlier := path.Join(path.Dir(file), path.Base(name(now.Add(-time.Minute))))
 		if err := home.Rename(file, earlier); err != nil {
-			return fmt.Errorf("%w: %s would forget a conversation that was begun in this very minute (%w); send the message again in a minute",
+			return fmt.Errorf(
+				"%w: %s would forget a conversation that was begun in this very minute (%w); send the message again in a minute",
 				runtime.ErrTransient, r.profile.title(), err)
 		}
 	}

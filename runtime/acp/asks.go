@@ -74,8 +74,8 @@ func (t *translator) permission(of *talk, id json.RawMessage, one *tool, p *para
 	return signal
 }
 
-// neutral is an option in the words of all runtimes. What holds for longer than the session, or nobody knows for how long, has no scope: it is
-// never chosen but by its id.
+// neutral is an option in the words of all runtimes. What holds for longer than the session, or nobody knows for how
+// long, has no scope: it is never chosen but by its id.
 func (o option) neutral(p *Profile) runtime.Option {
 	out := runtime.Option{ID: wire.Clean(o.ID), Label: wire.Clean(o.Name), Decision: actionDecline}
 	if strings.HasPrefix(o.Kind, "allow") {
@@ -118,8 +118,9 @@ func (t *translator) told(id json.RawMessage, decision string) {
 	}
 }
 
-// answered closes the requests that got an answer, once the agent says more; about is the call it says that of, over that this one is,
-// whoever answered. A call that was declined ends with its request, unless the agent itself is telling of it: not every agent does.
+// answered closes the requests that got an answer, once the agent says more; about is the call it says that of, over
+// that this one is, whoever answered. A call that was declined ends with its request, unless the agent itself is
+// telling of it: not every agent does.
 func (t *translator) answered(of *talk, about string, over bool, at int64) (signals []runtime.Signal) {
 	for _, request := range slices.Clone(of.Asked) {
 		if request.Answer == "" && (!over || request.Tool != about) {

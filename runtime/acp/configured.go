@@ -22,7 +22,8 @@ type configured struct {
 	Families []string          `json:"families"`
 }
 
-// UnmarshalJSON takes a command line as well. Its words are cut at spaces; a command with spaces in a word is given as a list.
+// UnmarshalJSON takes a command line as well. Its words are cut at spaces; a command with spaces in a word is given as
+// a list.
 func (c *configured) UnmarshalJSON(raw []byte) error {
 	var words string
 	if json.Unmarshal(raw, &words) == nil {
@@ -35,8 +36,8 @@ func (c *configured) UnmarshalJSON(raw []byte) error {
 	return decoder.Decode((*plain)(c))
 }
 
-// Configured are the profiles of a configuration, {"NAME": "COMMAND LINE"} or {"NAME": {"command": ["..."], ...}}, by name. "" is none. Its error
-// says what to write.
+// Configured are the profiles of a configuration, {"NAME": "COMMAND LINE"} or {"NAME": {"command": ["..."], ...}}, by
+// name. "" is none. Its error says what to write.
 func Configured(text string) ([]Profile, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -49,12 +50,14 @@ func Configured(text string) ([]Profile, error) {
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		agent := agents[name]
 		if !regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`).MatchString(name) {
-			return nil, fmt.Errorf("%q is no name for an agent: up to 32 small letters, digits, dots, dashes and underscores", name)
+			return nil, fmt.Errorf("%q is no name for an agent: up to 32 small letters, digits, dots, dashes and underscores",
+				name)
 		}
 		if len(agent.Command) == 0 {
 			return nil, fmt.Errorf("agent %q has no command line", name)
 		}
-		profile := Profile{Name: ConfiguredPrefix + name, Command: agent.Command, Modes: agent.Modes, Families: agent.Families, Forms: true, Preview: true}
+		profile := Profile{Name: ConfiguredPrefix + name, Command: agent.Command, Modes: agent.Modes,
+			Families: agent.Families, Forms: true, Preview: true}
 		if err := profile.checkModes(); err != nil {
 			return nil, fmt.Errorf("agent %q: %w", name, err)
 		}

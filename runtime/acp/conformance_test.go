@@ -26,7 +26,8 @@ import (
 	"harness/runtime/stdio"
 )
 
-// The first argument makes the test binary a shim, whose folder follows; the variable makes it an agent that says nothing.
+// The first argument makes the test binary a shim, whose folder follows; the variable makes it an agent that says
+// nothing.
 const (
 	runAsShim = "test-shim"
 	runAsHung = "HARNESS_TEST_HUNG_AGENT"
@@ -61,7 +62,8 @@ func newSite(t *testing.T, model *mockmodel.Server, profile acp.Profile, shims b
 	s := &site{model: model, dir: t.TempDir()}
 	home := t.TempDir()
 	s.options = acp.Options{Profile: profile, Setup: stdio.Setup{
-		Launch: stdio.Launch{Name: profile.Name, Mark: process.Mark(home, profile.Name), Env: append([]string{"HOME=" + home}, env...),
+		Launch: stdio.Launch{Name: profile.Name, Mark: process.Mark(home, profile.Name),
+			Env:      append([]string{"HOME=" + home}, env...),
 			Inherits: func(name string) bool { return name == "PATH" || name == "TMPDIR" },
 			Logger:   zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)},
 		Supervise: stdio.Options{BackoffMin: 10 * time.Millisecond, StartTimeout: patience},
@@ -187,7 +189,9 @@ func target(t *testing.T, script runtimetest.Script, new func(t *testing.T) *sit
 // script is what the model is told in the names of the tools an agent has.
 func script() runtimetest.Script {
 	return runtimetest.Script{
-		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string { return "MOCK_HOLD[" + name + "]" },
+		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
+			return "MOCK_HOLD[" + name + "]"
+		},
 		Flood: func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
 		Fail:  "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
 	}
@@ -232,8 +236,8 @@ func TestGeminiConforms(t *testing.T) {
 	}
 }
 
-// The bridges of Claude Code and codex, and OpenCode's own server of the protocol, with the real agents behind them: one conversation each, with
-// what they do in their own ways. They are too heavy to be started for each promise.
+// The bridges of Claude Code and codex, and OpenCode's own server of the protocol, with the real agents behind them:
+// one conversation each, with what they do in their own ways. They are too heavy to be started for each promise.
 func TestOthersKeepTheirPromises(t *testing.T) {
 	t.Parallel()
 	for name, made := range map[string]func(*testing.T, *mockmodel.Server, *runtimetest.Script) *site{
@@ -291,14 +295,16 @@ func TestOthersKeepTheirPromises(t *testing.T) {
 }
 
 // answerQuestion has an agent ask a person by a form, and the model hear the answer.
-func answerQuestion(t *testing.T, agent *runtimetest.Agent, store *runtimetest.Store, model *mockmodel.Server, say func(string) string) {
+func answerQuestion(t *testing.T, agent *runtimetest.Agent, store *runtimetest.Store, model *mockmodel.Server,
+	say func(string) string) {
 	t.Helper()
 	turn := say("MOCK_ASK")
 	asked := store.Asked(t, turn, runtime.RequestToolInput)
 	var form struct {
 		Questions []struct{ ID, Question string }
 	}
-	if err := json.Unmarshal(asked.Params, &form); err != nil || len(form.Questions) == 0 || form.Questions[0].Question == "" {
+	if err := json.Unmarshal(asked.Params, &form); err != nil || len(form.Questions) == 0 ||
+		form.Questions[0].Question == "" {
 		t.Fatalf("it asks %s, %v", asked.Params, err)
 	}
 	answers, err := json.Marshal(map[string]any{form.Questions[0].ID: map[string]any{"answers": []string{"B"}}})
@@ -323,8 +329,8 @@ func answerQuestion(t *testing.T, agent *runtimetest.Agent, store *runtimetest.S
 }
 
 func claudeBridge(t *testing.T, model *mockmodel.Server, _ *runtimetest.Script) *site {
-	s := newSite(t, model, acp.ClaudeBridge(), false, "ANTHROPIC_API_KEY=test", "ANTHROPIC_BASE_URL="+strings.TrimSuffix(model.URL(), "/v1"),
-		"CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"))
+	s := newSite(t, model, acp.ClaudeBridge(), false, "ANTHROPIC_API_KEY=test",
+		"ANTHROPIC_BASE_URL="+strings.TrimSuffix(model.URL(), "/v1"), "CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"))
 	s.options.Bin = agenttest.Binary(t, "claude-acp")
 	return s
 }
@@ -333,16 +339,19 @@ func codexBridge(t *testing.T, model *mockmodel.Server, words *runtimetest.Scrip
 	// In this mode codex asks before a command leaves its sandbox.
 	words.Command = func(command string) string { return "MOCK_ESC[" + command + "]" }
 	home := codextest.Home(t, model.URL())
-	s := newSite(t, model, acp.CodexBridge(), false, "CODEX_HOME="+home, "CODEX_PATH="+codextest.Binary(t, codextest.Default), "OPENAI_API_KEY=test",
+	s := newSite(t, model, acp.CodexBridge(), false, "CODEX_HOME="+home,
+		"CODEX_PATH="+codextest.Binary(t, codextest.Default), "OPENAI_API_KEY=test",
 		`DEFAULT_AUTH_REQUEST={"methodId":"api-key"}`)
 	s.options.Bin = agenttest.Binary(t, "codex-acp")
 	return s
 }
 
 func openCode(t *testing.T, model *mockmodel.Server, _ *runtimetest.Script) *site {
-	s := newSite(t, model, acp.OpenCode(), false, `OPENCODE_CONFIG_CONTENT={"enabled_providers":["mock"],"model":"mock/mock-model","small_model":"mock/mock-model",`+
-		`"share":"disabled","snapshot":false,"lsp":false,"formatter":false,"provider":{"mock":{"npm":"@ai-sdk/openai-compatible","name":"Mock",`+
-		`"options":{"baseURL":"`+model.URL()+`","apiKey":"test"},"models":{"mock-model":{"name":"Mock","tool_call":true,"limit":{"context":100000,"output":8000}}}}}}`,
+	s := newSite(t, model, acp.OpenCode(), false,
+		`OPENCODE_CONFIG_CONTENT={"enabled_providers":["mock"],"model":"mock/mock-model","small_model":"mock/mock-model",`+
+			`"share":"disabled","snapshot":false,"lsp":false,"formatter":false,"provider":{"mock":{"npm":"@ai-sdk/openai-compatible","name":"Mock",`+
+			`"options":{"baseURL":"`+model.URL()+
+			`","apiKey":"test"},"models":{"mock-model":{"name":"Mock","tool_call":true,"limit":{"context":100000,"output":8000}}}}}}`,
 		"OPENCODE_DISABLE_MODELS_FETCH=1", "npm_config_registry=http://127.0.0.1:9")
 	s.options.Bin = agenttest.Binary(t, "opencode")
 	return s
@@ -360,13 +369,15 @@ func TestALoadedHistoryIsNotToldAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	say := func(text string) (said string) {
-		started, err := agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text("MOCK_REPLY[" + text + "]")})
+		started, err := agent.StartTurn(t.Context(),
+			runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text("MOCK_REPLY[" + text + "]")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		store.End(t, started.TurnID)
 		for _, signal := range store.Signals() {
-			if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.TurnID == started.TurnID && change.Item.Role != "user" {
+			if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.TurnID == started.TurnID &&
+				change.Item.Role != "user" {
 				said += change.Item.Content
 			}
 		}

@@ -23,8 +23,8 @@ func editOf(c toolContent, deletes bool) edit {
 	return e
 }
 
-// unified is a unified diff of one hunk, "" when nothing changed: from the first line that differs to the last one. What an agent shows of an
-// edit is its surroundings at most, so more hunks would say no more.
+// unified is a unified diff of one hunk, "" when nothing changed: from the first line that differs to the last one.
+// What an agent shows of an edit is its surroundings at most, so more hunks would say no more.
 func unified(before, after string) string {
 	if before == after {
 		return ""

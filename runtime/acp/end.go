@@ -43,7 +43,8 @@ func (t *translator) end(of *talk, l *line, at int64) []runtime.Signal {
 		turn.Status, turn.Error = runtime.TurnFailed, failure(l.Error)
 	case out.StopReason == "cancelled" && (of.Cancelled || !of.Declined || !t.profile.RejectEndsTurn):
 		turn.Status = runtime.TurnInterrupted
-	case t.profile.ErrorsAsText && out.StopReason == "end_turn" && of.Text != nil && of.Text.Message == "" && !strings.HasPrefix(of.Text.Text, "Warning:"):
+	case t.profile.ErrorsAsText && out.StopReason == "end_turn" && of.Text != nil && of.Text.Message == "" &&
+		!strings.HasPrefix(of.Text.Text, "Warning:"):
 		said := strings.TrimSpace(of.Text.Text)
 		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: said, Kind: failureKind(0, said)}
 	}
@@ -76,8 +77,8 @@ func (o *outcome) tokens() (used wire.Tokens, known bool) {
 }
 
 func add(a, b wire.Tokens) wire.Tokens {
-	return wire.Tokens{Total: a.Total + b.Total, Input: a.Input + b.Input, Cached: a.Cached + b.Cached, Output: a.Output + b.Output,
-		Reasoning: a.Reasoning + b.Reasoning}
+	return wire.Tokens{Total: a.Total + b.Total, Input: a.Input + b.Input, Cached: a.Cached + b.Cached,
+		Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning}
 }
 
 // failure is why a turn failed, in the vocabulary's words.
@@ -101,8 +102,8 @@ func failure(r *refusal) *wire.Failure {
 	return &wire.Failure{Message: wire.Clean(message), Kind: failureKind(r.Code, kind)}
 }
 
-// failureKind is the vocabulary's word for a failure, nil when none fits. The protocol has codes of its own for few; beyond these agents put the
-// model's HTTP status, a word, or a sentence.
+// failureKind is the vocabulary's word for a failure, nil when none fits. The protocol has codes of its own for few;
+// beyond these agents put the model's HTTP status, a word, or a sentence.
 func failureKind(code int, said string) json.RawMessage {
 	is := func(pattern string) bool { return regexp.MustCompile(`(?i)` + pattern).MatchString(said) }
 	var word string

@@ -32,8 +32,9 @@ func (r *refusal) error(p *Profile, method string) error {
 		if p.Login != "" {
 			out.Message += "; " + p.Login
 		}
-	case r.Code == codeNotFound, strings.Contains(said, "session not found"), strings.Contains(said, "no previous sessions"),
-		strings.Contains(said, "no conversation found"), strings.Contains(said, "invalid session identifier"):
+	case r.Code == codeNotFound, strings.Contains(said, "session not found"),
+		strings.Contains(said, "no previous sessions"), strings.Contains(said, "no conversation found"),
+		strings.Contains(said, "invalid session identifier"):
 		out.Kind = runtime.ErrThreadNotFound
 	case r.Code == codeUnknownMethod:
 		out.Kind = runtime.ErrUnsupported

@@ -17,7 +17,8 @@ import (
 	"harness/runtime/wire"
 )
 
-// runAsFake makes the test binary an agent that never answers a message; its value says what it does when a turn is cancelled: obey or ignore.
+// runAsFake makes the test binary an agent that never answers a message; its value says what it does when a turn is
+// cancelled: obey or ignore.
 const runAsFake = "HARNESS_TEST_FAKE_AGENT"
 
 // fakeAgent is an agent in trouble, which real ones cannot be brought to be.
@@ -62,7 +63,8 @@ func fake(t *testing.T, mode string, shims bool, store *runtimetest.Store, silen
 
 func begin(t *testing.T, agent *runtimetest.Agent) (thread, turn string) {
 	t.Helper()
-	opened, err := agent.StartThread(t.Context(), runtime.StartThread{Cwd: agent.Dir, ApprovalPolicy: "on-request", Sandbox: "danger-full-access"})
+	opened, err := agent.StartThread(t.Context(), runtime.StartThread{Cwd: agent.Dir, ApprovalPolicy: "on-request",
+		Sandbox: "danger-full-access"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,10 +81,12 @@ func TestASilentTurnIsEnded(t *testing.T) {
 	store := runtimetest.NewStore()
 	agent := fake(t, "obey", false, store, 50*time.Millisecond)
 	thread, turn := begin(t, agent)
-	if end := store.End(t, turn); end.Status != runtime.TurnFailed || !strings.Contains(end.Error, "said nothing for 50ms") {
+	if end := store.End(t, turn); end.Status != runtime.TurnFailed ||
+		!strings.Contains(end.Error, "said nothing for 50ms") {
 		t.Errorf("it ended %+v", end)
 	}
-	if _, err := agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, Input: runtimetest.Text("again")}); err != nil {
+	if _, err := agent.StartTurn(t.Context(),
+		runtime.StartTurn{ThreadID: thread, Input: runtimetest.Text("again")}); err != nil {
 		t.Errorf("the next message: %v", err)
 	}
 }

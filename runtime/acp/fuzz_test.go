@@ -7,10 +7,12 @@ import (
 	"harness/runtime/wire"
 )
 
-// maxState is what the state of one turn may take at most, whatever an agent says: its bounds, and that JSON writes some characters with six.
+// maxState is what the state of one turn may take at most, whatever an agent says: its bounds, and that JSON writes
+// some characters with six.
 const maxState = 6 * (maxText + 2*maxDiff + maxTools*(2*maxValue+maxOutput+2*maxDiff+4*maxText))
 
-// Whatever an agent says between two good lines, nothing breaks, the state stays bounded and can be gone on from, and the turn ends once.
+// Whatever an agent says between two good lines, nothing breaks, the state stays bounded and can be gone on from, and
+// the turn ends once.
 func FuzzTranslator(f *testing.F) {
 	for _, profile := range Shipped() {
 		for _, recording := range recordings(f, profile.Name) {

@@ -56,7 +56,8 @@ func TestAHistoryOfThisMinuteIsPutAside(t *testing.T) {
 		named := func(at time.Time, id string) string {
 			return filepath.Join(chats, "session-"+at.Format(minuteLayout)+"-"+id+".jsonl")
 		}
-		for _, file := range []string{named(now, "01234567"), named(now, "other000"), named(now.Add(-time.Hour), "01234567")} {
+		for _, file := range []string{named(now, "01234567"), named(now, "other000"),
+			named(now.Add(-time.Hour), "01234567")} {
 			if err := os.WriteFile(file, []byte(file), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +68,8 @@ func TestAHistoryOfThisMinuteIsPutAside(t *testing.T) {
 		if !time.Now().UTC().Truncate(time.Minute).Equal(now) {
 			continue // the minute was over in between
 		}
-		for _, file := range []string{named(now.Add(-time.Minute), "01234567"), named(now, "other000"), named(now.Add(-time.Hour), "01234567")} {
+		for _, file := range []string{named(now.Add(-time.Minute), "01234567"), named(now, "other000"),
+			named(now.Add(-time.Hour), "01234567")} {
 			if _, err := os.Stat(file); err != nil {
 				t.Error(err)
 			}

@@ -59,23 +59,28 @@ func (p part) block() (any, error) {
 		head, data, found := strings.Cut(p.URL, ",")
 		kind, encoded := strings.CutSuffix(strings.TrimPrefix(head, "data:"), ";base64")
 		if !found || !encoded || !strings.HasPrefix(head, "data:") {
-			return nil, fmt.Errorf("%w: an image is given as a data URL in base64; this agent fetches none", runtime.ErrInvalidParams)
+			return nil, fmt.Errorf("%w: an image is given as a data URL in base64; this agent fetches none",
+				runtime.ErrInvalidParams)
 		}
 		return map[string]string{"type": "image", "mimeType": kind, "data": data}, nil
 	case "localImage":
 		info, err := os.Stat(p.Path)
 		if err != nil || info.Size() > maxImage {
-			return nil, fmt.Errorf("%w: the image %s cannot be read, or is above %d MB (%w)", runtime.ErrInvalidParams, p.Path, maxImage>>20, orTooLarge(err))
+			return nil, fmt.Errorf("%w: the image %s cannot be read, or is above %d MB (%w)", runtime.ErrInvalidParams, p.Path,
+				maxImage>>20, orTooLarge(err))
 		}
 		data, err := os.ReadFile(p.Path)
 		if err != nil {
 			return nil, fmt.Errorf("%w: the image cannot be read: %w", runtime.ErrInvalidParams, err)
 		}
-		return map[string]string{"type": "image", "mimeType": http.DetectContentType(data), "data": base64.StdEncoding.EncodeToString(data)}, nil
+		return map[string]string{"type": "image", "mimeType": http.DetectContentType(data),
+			"data": base64.StdEncoding.EncodeToString(data)}, nil
 	case "mention":
-		return map[string]string{"type": "resource_link", "name": p.Name, "uri": (&url.URL{Scheme: "file", Path: p.Path}).String()}, nil
+		return map[string]string{"type": "resource_link", "name": p.Name,
+			"uri": (&url.URL{Scheme: "file", Path: p.Path}).String()}, nil
 	}
-	return nil, fmt.Errorf("%w: agents of this protocol have no place for a piece of type %q; text, image, localImage and mention are taken",
+	return nil, fmt.Errorf(
+		"%w: agents of this protocol have no place for a piece of type %q; text, image, localImage and mention are taken",
 		runtime.ErrInvalidParams, p.Type)
 }
 

@@ -7,7 +7,8 @@ import (
 	"harness/runtime"
 )
 
-// OpenCode says that a call is in progress, then asks whether it may run; the two lines may change places. What nobody has answered is open.
+// OpenCode says that a call is in progress, then asks whether it may run; the two lines may change places. What nobody
+// has answered is open.
 func TestACallInProgressAnswersNothing(t *testing.T) {
 	t.Parallel()
 	p := &player{t: t, profile: OpenCode()}

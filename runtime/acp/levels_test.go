@@ -34,8 +34,9 @@ func (r *refuser) Sink(batch runtime.Batch) {
 	}
 }
 
-// TestNothingIsConfined: an agent of the protocol is opened with the one level that promises nothing, and gets as far as its user does; where
-// a person is asked first, not a step further than that person lets it. Any other level is refused before an agent hears of it.
+// TestNothingIsConfined: an agent of the protocol is opened with the one level that promises nothing, and gets as far
+// as its user does; where a person is asked first, not a step further than that person lets it. Any other level is
+// refused before an agent hears of it.
 func TestNothingIsConfined(t *testing.T) {
 	t.Parallel()
 	person := &refuser{Store: runtimetest.NewStore(), t: t}
@@ -48,13 +49,14 @@ func TestNothingIsConfined(t *testing.T) {
 	never.OutsideFile = false // Gemini's own tool keeps to the folder, a command does not
 	for policy, want := range map[string]runtimetest.Reach{"never": never, "untrusted": {}} {
 		ground := runtimetest.NewGround(t, t.TempDir())
-		thread, err := person.agent.StartThread(t.Context(), runtime.StartThread{Cwd: ground.Dir, ApprovalPolicy: policy, Sandbox: "danger-full-access",
-			NetworkAccess: "enabled"})
+		thread, err := person.agent.StartThread(t.Context(), runtime.StartThread{Cwd: ground.Dir, ApprovalPolicy: policy,
+			Sandbox: "danger-full-access", NetworkAccess: "enabled"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		tries := ground.Tries(script().Command, func(file string) string { return "MOCK_PATCH[" + file + "]" })
-		turn, err := person.agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text(tries)})
+		turn, err := person.agent.StartTurn(t.Context(),
+			runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text(tries)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,9 +66,11 @@ func TestNothingIsConfined(t *testing.T) {
 		}
 	}
 	for _, profile := range acp.Shipped() {
-		for _, levels := range []runtime.StartThread{{Sandbox: "read-only"}, {Sandbox: "workspace-write"}, {NetworkAccess: "restricted"}} {
+		for _, levels := range []runtime.StartThread{{Sandbox: "read-only"}, {Sandbox: "workspace-write"},
+			{NetworkAccess: "restricted"}} {
 			var refused *runtime.ControlError
-			if _, err := acp.New(acp.Options{Profile: profile, Setup: stdio.Setup{}}).StartThread(t.Context(), levels); !errors.As(err, &refused) {
+			if _, err := acp.New(acp.Options{Profile: profile, Setup: stdio.Setup{}}).StartThread(t.Context(),
+				levels); !errors.As(err, &refused) {
 				t.Errorf("%s takes %+v: %v", profile.Name, levels, err)
 			}
 		}

@@ -45,7 +45,8 @@ type refusal struct {
 // turn is the turn a line's id names, "" for any other id.
 func (l *line) turn() string {
 	var id string
-	if len(l.ID) < len(turnPrefix)+2 || l.ID[0] != '"' || json.Unmarshal(l.ID, &id) != nil || len(id) <= len(turnPrefix) || id[:len(turnPrefix)] != turnPrefix {
+	if len(l.ID) < len(turnPrefix)+2 || l.ID[0] != '"' || json.Unmarshal(l.ID, &id) != nil || len(id) <= len(turnPrefix) ||
+		id[:len(turnPrefix)] != turnPrefix {
 		return ""
 	}
 	return id[len(turnPrefix):]
@@ -76,8 +77,8 @@ type message struct {
 
 func jsonInt(n int) string { return strconv.Itoa(n) }
 
-// update is what session/update says of a conversation, and what session/request_permission says of the tool call it asks for. Members of
-// another type than expected are skipped.
+// update is what session/update says of a conversation, and what session/request_permission says of the tool call it
+// asks for. Members of another type than expected are skipped.
 type update struct {
 	Kind       string          `json:"sessionUpdate"`
 	MessageID  string          `json:"messageId"`

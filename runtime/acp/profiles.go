@@ -7,17 +7,20 @@ import (
 	"harness/runtime"
 )
 
-// Profile is what is to be known of an agent beyond what it says of itself. It is data: whatever an agent does differently is a member here.
+// Profile is what is to be known of an agent beyond what it says of itself. It is data: whatever an agent does
+// differently is a member here.
 type Profile struct {
 	// Name is the runtime's name, Title what it is called for people.
 	Name, Title string
-	// Command is the program and its arguments; the program is looked for on the PATH. {unguessable} stands for another text at each start.
+	// Command is the program and its arguments; the program is looked for on the PATH. {unguessable} stands for another
+	// text at each start.
 	Command []string
 	// Env is what its processes are given, as NAME=value; {settings} stands for the file with Settings.
 	Env []string
 	// Settings is a JSON file that is written before each start.
 	Settings string
-	// Families are the runtimes whose provider's variables of the server's environment it gets (environment.Policy.Inherits), none for its own.
+	// Families are the runtimes whose provider's variables of the server's environment it gets
+	// (environment.Policy.Inherits), none for its own.
 	Families []string
 	// Keys are variables of those that are credentials.
 	Keys []string
@@ -26,8 +29,8 @@ type Profile struct {
 	// Tested is the version all this was seen with, Install and Login are what to type to have it.
 	// Setting names the setting that says where its program is.
 	Tested, Install, Login, Setting string
-	// Modes are the agent's modes by the approval policy they come to. A policy without one is not offered; no modes at all leave the agent to
-	// ask when it sees fit, which is on-request.
+	// Modes are the agent's modes by the approval policy they come to. A policy without one is not offered; no modes at
+	// all leave the agent to ask when it sees fit, which is on-request.
 	Modes map[string]string
 	// Forms says that it asks persons questions.
 	Forms bool
@@ -35,8 +38,8 @@ type Profile struct {
 	NoPlan bool
 	// QuestionTools are tools that show as the question they ask.
 	QuestionTools []string
-	// SessionOptions are the ids of the options of an approval that hold for the session and no longer. What an agent calls "always" may hold for
-	// all sessions of its process, or be written down for good.
+	// SessionOptions are the ids of the options of an approval that hold for the session and no longer. What an agent
+	// calls "always" may hold for all sessions of its process, or be written down for good.
 	SessionOptions []string
 	// RejectEndsTurn: when a request is declined, the turn ends.
 	RejectEndsTurn bool
@@ -44,22 +47,24 @@ type Profile struct {
 	ErrorsAsText bool
 	// ToolNameInID: a tool's name is the beginning of its call's id, up to "__".
 	ToolNameInID bool
-	// History is where the file of a conversation is that is emptied when it is loaded in the minute it was begun, below the home: {minute} stands
-	// for that one, {id} for the first 8 characters of the agent's id. "" for an agent that has no such fault.
+	// History is where the file of a conversation is that is emptied when it is loaded in the minute it was begun, below
+	// the home: {minute} stands for that one, {id} for the first 8 characters of the agent's id. "" for an agent that has
+	// no such fault.
 	History string
-	// Implicit is how much the agent reads by itself (runtime.ImplicitAll, ...), "" where nobody knows; Reads are the settings it does, by
-	// variables of its processes, {cwd} and {settings}.
+	// Implicit is how much the agent reads by itself (runtime.ImplicitAll, ...), "" where nobody knows; Reads are the
+	// settings it does, by variables of its processes, {cwd} and {settings}.
 	Implicit string
 	Reads    []string
 	// Preview says that nobody has tried this agent with this server.
 	Preview bool
 }
 
-// Gemini is Gemini CLI. Its settings are those of the system, which it puts above those of the user and of the workspace: nothing that
-// lies in a workspace can turn on hooks, or a login of another kind.
+// Gemini is Gemini CLI. Its settings are those of the system, which it puts above those of the user and of the
+// workspace: nothing that lies in a workspace can turn on hooks, or a login of another kind.
 func Gemini() Profile {
 	return Profile{
-		Name: "gemini", Title: "Gemini CLI", Command: []string{"gemini", "--acp", "--allowed-mcp-server-names", "{unguessable}"},
+		Name: "gemini", Title: "Gemini CLI", Command: []string{"gemini", "--acp", "--allowed-mcp-server-names",
+			"{unguessable}"},
 		Env: []string{"GEMINI_CLI_SYSTEM_SETTINGS_PATH={settings}", "GEMINI_CLI_TRUST_WORKSPACE=true",
 			"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_TELEMETRY_ENABLED=false", "GEMINI_FORCE_FILE_STORAGE=true", "NO_COLOR=1"},
 		Settings: `{
@@ -76,11 +81,12 @@ func Gemini() Profile {
 }
 `,
 		Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Logins: []string{"$HOME/.gemini/oauth_creds.json"},
-		Tested: "0.61.0", Install: "npm install -g @google/gemini-cli@0.61.0", Login: "set GEMINI_API_KEY, or log in as the server's user with: gemini",
-		Setting:        "GEMINI_BIN",
+		Tested: "0.61.0", Install: "npm install -g @google/gemini-cli@0.61.0",
+		Login: "set GEMINI_API_KEY, or log in as the server's user with: gemini", Setting: "GEMINI_BIN",
 		Modes:          map[string]string{"untrusted": "default", "on-request": "default", "never": "yolo"},
 		SessionOptions: []string{"proceed_always", "proceed_always_tool", "proceed_always_server"},
-		Implicit:       runtime.ImplicitAll, Reads: []string{"{settings}", "$HOME/.gemini/settings.json", "{cwd}/.gemini/settings.json"},
+		Implicit:       runtime.ImplicitAll, Reads: []string{"{settings}", "$HOME/.gemini/settings.json",
+			"{cwd}/.gemini/settings.json"},
 		NoPlan: true, ToolNameInID: true, History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl",
 	}
 }
@@ -88,13 +94,15 @@ func Gemini() Profile {
 // ClaudeBridge is Claude Code behind the bridge of the protocol's makers. Runtime claude says more of the same agent.
 func ClaudeBridge() Profile {
 	return Profile{
-		Name: "claude-acp", Title: "Claude Code (ACP bridge)", Command: []string{"claude-agent-acp"}, Families: []string{"claude"},
-		Env: []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
-			"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_TERMINAL_TITLE=1", "CLAUDE_CODE_ATTRIBUTION_HEADER=0", "CLAUDE_CODE_MAX_RETRIES=2",
-			"CLAUDE_CODE_ENABLE_TODO_TOOLS=1"},
+		Name: "claude-acp", Title: "Claude Code (ACP bridge)", Command: []string{"claude-agent-acp"},
+		Families: []string{"claude"}, Env: []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1",
+			"DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_TERMINAL_TITLE=1",
+			"CLAUDE_CODE_ATTRIBUTION_HEADER=0", "CLAUDE_CODE_MAX_RETRIES=2", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1"},
 		Keys: []string{"ANTHROPIC_API_KEY"}, Logins: []string{"$HOME/.claude/.credentials.json"},
-		Tested: "0.100.0", Install: "npm install -g @agentclientprotocol/claude-agent-acp@0.100.0", Login: "set ANTHROPIC_API_KEY, or log in with: claude /login",
-		Modes: map[string]string{"untrusted": "default", "on-request": "default"}, Forms: true, QuestionTools: []string{"AskUserQuestion"},
+		Tested: "0.100.0", Install: "npm install -g @agentclientprotocol/claude-agent-acp@0.100.0",
+		Login: "set ANTHROPIC_API_KEY, or log in with: claude /login",
+		Modes: map[string]string{"untrusted": "default", "on-request": "default"}, Forms: true,
+		QuestionTools: []string{"AskUserQuestion"},
 	}
 }
 
@@ -104,9 +112,11 @@ func CodexBridge() Profile {
 		Name: "codex-acp", Title: "codex (ACP bridge)", Command: []string{"codex-acp"}, Families: []string{"codex"},
 		Env:  []string{"NO_BROWSER=1"},
 		Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Logins: []string{"$HOME/.codex/auth.json"},
-		Tested: "2.6.0", Install: "npm install -g @agentclientprotocol/codex-acp@2.6.0", Login: "set OPENAI_API_KEY, or log in with: codex login",
+		Tested: "2.6.0", Install: "npm install -g @agentclientprotocol/codex-acp@2.6.0",
+		Login: "set OPENAI_API_KEY, or log in with: codex login",
 		// Its modes are sandboxes, too: with these, a person is asked before anything leaves them.
-		Modes:          map[string]string{"untrusted": "read-only", "on-request": "workspace-write", "never": "agent-full-access"},
+		Modes: map[string]string{"untrusted": "read-only", "on-request": "workspace-write",
+			"never": "agent-full-access"},
 		SessionOptions: []string{"allow_session"}, RejectEndsTurn: true, ErrorsAsText: true,
 	}
 }
@@ -117,8 +127,9 @@ func OpenCode() Profile {
 		Name: "opencode-acp", Title: "OpenCode (ACP)", Command: []string{"opencode", "acp"}, Families: []string{"opencode"},
 		Env: []string{
 			`OPENCODE_PERMISSION={"bash":"ask","edit":"ask","webfetch":"ask","external_directory":"ask"}`,
-			"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_CLAUDE_CODE=1",
-			"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1", "OPENCODE_PURE=1"},
+			"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
+			"OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
+			"OPENCODE_PURE=1"},
 		Logins: []string{"$XDG_DATA_HOME/opencode/auth.json", "$HOME/.local/share/opencode/auth.json"},
 		Tested: "1.18.33", Install: "npm install -g opencode-ai@1.18.33", Login: "log in with: opencode auth login",
 		Setting: "OPENCODE_BIN", Modes: map[string]string{"untrusted": "build", "on-request": "build"}, NoPlan: true,

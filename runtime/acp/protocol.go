@@ -91,16 +91,17 @@ func (p *protocol) Greet(ctx context.Context) error {
 	result, err := p.Call(ctx, p.runtime.starts, methodInitialize, map[string]any{
 		"protocolVersion": 1,
 		"clientInfo":      map[string]string{"name": "harness", "title": "Harness", "version": p.runtime.version},
-		"clientCapabilities": map[string]any{"fs": map[string]bool{"readTextFile": false, "writeTextFile": false}, "terminal": false,
-			"elicitation": map[string]any{"form": map[string]any{}}},
+		"clientCapabilities": map[string]any{"fs": map[string]bool{"readTextFile": false, "writeTextFile": false},
+			"terminal": false, "elicitation": map[string]any{"form": map[string]any{}}},
 	})
 	if err != nil {
-		return fmt.Errorf("%s does not answer as an agent of the Agent Client Protocol (%w); check its command line", p.runtime.profile.Name, err)
+		return fmt.Errorf("%s does not answer as an agent of the Agent Client Protocol (%w); check its command line",
+			p.runtime.profile.Name, err)
 	}
 	var a agent
 	if err := json.Unmarshal(result, &a); err != nil || a.Protocol != 1 {
-		return fmt.Errorf("%s speaks version %d of the Agent Client Protocol, this server version 1; install %s", p.runtime.profile.Name, a.Protocol,
-			p.runtime.profile.Tested)
+		return fmt.Errorf("%s speaks version %d of the Agent Client Protocol, this server version 1; install %s",
+			p.runtime.profile.Name, a.Protocol, p.runtime.profile.Tested)
 	}
 	return nil
 }
@@ -307,7 +308,8 @@ func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) { return refus
 // Overloaded implements stdio.Protocol.
 func (p *protocol) Overloaded(error) bool { return false }
 
-// Probe implements stdio.Protocol. The protocol has no request of that kind; one that is unknown is refused at once by an agent that is well.
+// Probe implements stdio.Protocol. The protocol has no request of that kind; one that is unknown is refused at once by
+// an agent that is well.
 func (p *protocol) Probe() (method string, params any) { return "harness/probe", map[string]any{} }
 
 // settle answers a request of the agent, once.
@@ -322,7 +324,8 @@ func (p *protocol) settle(ctx context.Context, id json.RawMessage, decision stri
 	return p.SendOnce(ctx, id, raw)
 }
 
-// stop asks a turn to end. Some agents wait for their requests to be answered before they do, so that comes first. ErrNoActiveTurn.
+// stop asks a turn to end. Some agents wait for their requests to be answered before they do, so that comes first.
+// ErrNoActiveTurn.
 func (p *protocol) stop(ctx context.Context, turnID string) error {
 	p.mu.Lock()
 	native, of := p.translator.state.turn(turnID)

@@ -39,7 +39,8 @@ func (r *Runtime) result(ref runtime.RequestRef, reply runtime.Reply) (json.RawM
 		reply.Decision = actionAccept
 	}
 	if !slices.Contains([]string{actionAccept, actionDecline, actionCancel}, reply.Decision) {
-		return nil, &runtime.ReplyError{Field: "decision", Message: fmt.Sprintf("%q is unknown; accept, decline and cancel are allowed", reply.Decision)}
+		return nil, &runtime.ReplyError{Field: "decision",
+			Message: fmt.Sprintf("%q is unknown; accept, decline and cancel are allowed", reply.Decision)}
 	}
 	if ref.Kind == runtime.RequestToolInput {
 		return filledIn(ref, reply)
@@ -62,7 +63,8 @@ func chosen(asked runtime.Asked, reply runtime.Reply) (id string, err error) {
 		case !offered:
 			return "", &runtime.ReplyError{Field: "option", Message: "it has to be one of " + optionIDs(asked.Options)}
 		case option.Decision != reply.Decision:
-			return "", &runtime.ReplyError{Field: "option", Message: fmt.Sprintf("with this option the decision is %q, not %q", option.Decision, reply.Decision)}
+			return "", &runtime.ReplyError{Field: "option", Message: fmt.Sprintf("with this option the decision is %q, not %q",
+				option.Decision, reply.Decision)}
 		}
 		return option.ID, nil
 	}
@@ -70,7 +72,9 @@ func chosen(asked runtime.Asked, reply runtime.Reply) (id string, err error) {
 		return "", nil
 	}
 	find := func(scope string) (string, bool) {
-		i := slices.IndexFunc(asked.Options, func(o runtime.Option) bool { return o.Decision == reply.Decision && o.Scope == scope })
+		i := slices.IndexFunc(asked.Options, func(o runtime.Option) bool {
+			return o.Decision == reply.Decision && o.Scope == scope
+		})
 		if i < 0 {
 			return "", false
 		}
@@ -85,7 +89,8 @@ func chosen(asked runtime.Asked, reply runtime.Reply) (id string, err error) {
 		return id, nil
 	}
 	if reply.Decision == actionAccept {
-		return "", &runtime.ReplyError{Field: "scope", Message: "the agent does not offer to allow this once; it offers " + optionIDs(asked.Options)}
+		return "", &runtime.ReplyError{Field: "scope", Message: "the agent does not offer to allow this once; it offers " +
+			optionIDs(asked.Options)}
 	}
 	return "", nil // declined by choosing nothing
 }

@@ -15,7 +15,8 @@ func TestRepliesInTheAgentsOptions(t *testing.T) {
 	r := New(Options{Profile: Gemini(), Setup: stdio.Setup{}})
 	profile := Gemini()
 	var offered []runtime.Option
-	for _, o := range []option{{"proceed_always_and_save", "Always", "allow_always"}, {"proceed_always", "Session", "allow_always"},
+	for _, o := range []option{{"proceed_always_and_save", "Always", "allow_always"},
+		{"proceed_always", "Session", "allow_always"},
 		{"proceed_once", "Once", "allow_once"}, {"cancel", "No", "reject_once"}} {
 		offered = append(offered, o.neutral(&profile))
 	}
@@ -59,7 +60,8 @@ func TestRepliesToForms(t *testing.T) {
 	t.Parallel()
 	r := New(Options{Profile: ClaudeBridge(), Setup: stdio.Setup{}})
 	ref := runtime.RequestRef{Kind: runtime.RequestToolInput, Asked: runtime.Asked{Context: json.RawMessage(
-		`{"type":"object","required":["size"],"properties":{"size":{"type":"integer"},"base":{"type":"string","oneOf":[{"const":"pg","title":"Postgres"}]}}}`)}}
+		`{"type":"object","required":["size"],"properties":{"size":{"type":"integer"},"base":{"type":"string",` +
+			`"oneOf":[{"const":"pg","title":"Postgres"}]}}}`)}}
 	for _, test := range []struct {
 		reply runtime.Reply
 		want  string

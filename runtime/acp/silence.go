@@ -9,11 +9,13 @@ import (
 	"harness/runtime/wire"
 )
 
-// attend looks after a process while it is up: it ends turns nobody sent a message of, and those an agent says nothing in.
+// attend looks after a process while it is up: it ends turns nobody sent a message of, and those an agent says nothing
+// in.
 func (r *Runtime) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	p := protocolOf(conn)
 	p.endUnsent()
-	return r.silence.Attend(ctx, stdio.Watched{Name: r.profile.Name, Title: r.profile.title(), Log: r.log, Turns: p.watched,
+	return r.silence.Attend(ctx, stdio.Watched{Name: r.profile.Name, Title: r.profile.title(), Log: r.log,
+		Turns: p.watched,
 		Stop: func(ctx context.Context, turn string) error {
 			p.mu.Lock()
 			if _, of := p.translator.state.turn(turn); of != nil {
@@ -50,7 +52,9 @@ func (p *protocol) endUnsent() {
 	}
 	p.mu.Unlock()
 	for _, running := range unsent {
-		_, _ = p.Tell(wire.TurnCompleted(running.ThreadID, wire.Turn{ID: running.TurnID, Status: runtime.TurnInterrupted, CompletedAt: time.Now().UnixMilli(),
-			Error: &wire.Failure{Message: "the server was restarted before the message reached the agent; send it again"}})) // of a process that is gone the end says as much
+		_, _ = p.Tell(wire.TurnCompleted(running.ThreadID, wire.Turn{ID: running.TurnID, Status: runtime.TurnInterrupted,
+			CompletedAt: time.Now().UnixMilli(),
+			// of a process that is gone the end says as much
+			Error: &wire.Failure{Message: "the server was restarted before the message reached the agent; send it again"}}))
 	}
 }

@@ -18,7 +18,8 @@ const (
 	maxAsked  = 128
 )
 
-// state is all that translating a line needs of the lines before it, as JSON: the turns that run, by the agent's id of their conversation.
+// state is all that translating a line needs of the lines before it, as JSON: the turns that run, by the agent's id of
+// their conversation.
 type state struct {
 	Talks map[string]*talk `json:"talks,omitempty"`
 }
@@ -40,8 +41,8 @@ type talk struct {
 	// Window is the model's context in tokens, Total what the conversation used before this turn.
 	Window int64       `json:"window,omitempty"`
 	Total  wire.Tokens `json:"total,omitzero"`
-	// Cancelled says that the turn was to end, Silent why when it was because the agent said nothing, Declined that a person has declined a
-	// request of it.
+	// Cancelled says that the turn was to end, Silent why when it was because the agent said nothing, Declined that a
+	// person has declined a request of it.
 	Cancelled bool   `json:"cancelled,omitempty"`
 	Silent    string `json:"silent,omitempty"`
 	Declined  bool   `json:"declined,omitempty"`
@@ -52,7 +53,8 @@ type text struct {
 	ID      string `json:"id"`
 	Thought bool   `json:"thought,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Text is in the state beside the rest, as what is written of it here: it grows with every line, and is not to be encoded with every line.
+	// Text is in the state beside the rest, as what is written of it here: it grows with every line, and is not to be
+	// encoded with every line.
 	Text    string `json:"-"`
 	written []byte
 }
@@ -63,7 +65,8 @@ func (t *text) add(added string) {
 	t.Text, t.written = t.Text+added, append(t.written, raw[1:len(raw)-1]...)
 }
 
-// asked is a request of the agent that was not seen to be settled. Tool is the call it is about, Answer the decision it got ("" for none yet).
+// asked is a request of the agent that was not seen to be settled. Tool is the call it is about, Answer the decision it
+// got ("" for none yet).
 type asked struct {
 	ID     json.RawMessage `json:"id"`
 	Tool   string          `json:"tool,omitempty"`

@@ -46,8 +46,8 @@ type offer struct {
 func (o *offer) models(images bool) (models []runtime.Model, option string) {
 	models = []runtime.Model{}
 	for _, one := range o.Models.All {
-		models = append(models, runtime.Model{ID: one.ID, Name: cmp.Or(one.Name, one.ID), Description: one.Description, Default: one.ID == o.Models.Current,
-			Efforts: []string{}, Images: images})
+		models = append(models, runtime.Model{ID: one.ID, Name: cmp.Or(one.Name, one.ID), Description: one.Description,
+			Default: one.ID == o.Models.Current, Efforts: []string{}, Images: images})
 	}
 	for _, setting := range o.Options {
 		if len(models) > 0 || setting.Category != "model" {
@@ -62,7 +62,8 @@ func (o *offer) models(images bool) (models []runtime.Model, option string) {
 	return models, option
 }
 
-// Models implements runtime.Adapter. An agent tells of its models when a conversation is opened; one is for that when none has been yet.
+// Models implements runtime.Adapter. An agent tells of its models when a conversation is opened; one is for that when
+// none has been yet.
 func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
 	if models, _ := r.offers(); len(models) > 0 {
 		return models, nil
@@ -97,7 +98,8 @@ func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string
 		offer
 	}
 	if err := json.Unmarshal(result, &made); err != nil || made.SessionID == "" {
-		return "", fmt.Errorf("%w: %s opened a conversation without an id (%.200s)", runtime.ErrInvalidState, r.profile.title(), result)
+		return "", fmt.Errorf("%w: %s opened a conversation without an id (%.200s)", runtime.ErrInvalidState,
+			r.profile.title(), result)
 	}
 	r.learn(conn, made.SessionID, made.offer)
 	return made.SessionID, nil
@@ -129,7 +131,8 @@ func (r *Runtime) set(ctx context.Context, conn *stdio.Conn, thread, native, pol
 	now := p.settings[native]
 	p.mu.Unlock()
 	if mode := r.profile.Modes[policy]; mode != "" && mode != now.mode {
-		if _, err := conn.Call(ctx, r.calls, methodSetMode, about{thread, map[string]string{"sessionId": native, "modeId": mode}}); err != nil {
+		if _, err := conn.Call(ctx, r.calls, methodSetMode,
+			about{thread, map[string]string{"sessionId": native, "modeId": mode}}); err != nil {
 			return fmt.Errorf("set the mode of approval policy %s: %w", policy, err)
 		}
 		now.mode = mode
@@ -137,7 +140,8 @@ func (r *Runtime) set(ctx context.Context, conn *stdio.Conn, thread, native, pol
 	if model != "" && model != now.model {
 		models, option := r.offers()
 		if !slices.ContainsFunc(models, func(one runtime.Model) bool { return one.ID == model }) {
-			return fmt.Errorf("%w: %s offers no model %q; it offers %s", runtime.ErrInvalidParams, r.profile.title(), model, modelIDs(models))
+			return fmt.Errorf("%w: %s offers no model %q; it offers %s", runtime.ErrInvalidParams, r.profile.title(), model,
+				modelIDs(models))
 		}
 		method, params := methodSetModel, map[string]string{"sessionId": native, "modelId": model}
 		if option != "" {
@@ -168,7 +172,8 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 		return runtime.Thread{}, err
 	}
 	if !filepath.IsAbs(in.Cwd) {
-		return runtime.Thread{}, fmt.Errorf("%w: the working folder %q is not an absolute path", runtime.ErrInvalidParams, in.Cwd)
+		return runtime.Thread{}, fmt.Errorf("%w: the working folder %q is not an absolute path",
+			runtime.ErrInvalidParams, in.Cwd)
 	}
 	conn, done, err := r.process.Use(ctx)
 	if err != nil {
@@ -200,7 +205,8 @@ func (r *Runtime) remember(thread, native, cwd string) (knownNative, knownCwd st
 	return cmp.Or(r.natives[thread], thread), r.folders[thread]
 }
 
-// ResumeThread implements runtime.Adapter. A conversation whose folder is not known yet is loaded with its next message, which says it.
+// ResumeThread implements runtime.Adapter. A conversation whose folder is not known yet is loaded with its next
+// message, which says it.
 func (r *Runtime) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	native, cwd := r.remember(in.ThreadID, in.NativeID, "")
 	thread := runtime.Thread{ID: in.ThreadID, NativeID: native, Cwd: cwd, Source: r.profile.Name}
@@ -228,7 +234,8 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 	case can.Session.Resume != nil:
 		method = methodResume
 	case !can.Load:
-		return fmt.Errorf("%w: %s cannot load conversations of a process that has ended", runtime.ErrThreadNotFound, r.profile.title())
+		return fmt.Errorf("%w: %s cannot load conversations of a process that has ended", runtime.ErrThreadNotFound,
+			r.profile.title())
 	}
 	if err := r.putAside(native); err != nil {
 		return err
@@ -241,7 +248,8 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 		defer p.mu.Unlock()
 		delete(p.loading, native)
 	}()
-	result, err := conn.Call(ctx, r.calls, method, about{thread, map[string]any{"sessionId": native, "cwd": cwd, "mcpServers": []any{}}})
+	result, err := conn.Call(ctx, r.calls, method,
+		about{thread, map[string]any{"sessionId": native, "cwd": cwd, "mcpServers": []any{}}})
 	if err != nil {
 		return err
 	}
@@ -255,11 +263,12 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 	return nil
 }
 
-// quietProbes are as many answers in a row with no word of a conversation between them that its history is taken to be told.
+// quietProbes are as many answers in a row with no word of a conversation between them that its history is taken to be
+// told.
 const quietProbes = 2
 
-// awaitHistory returns when an agent has told the history of a conversation that it loads. It should have by the time it answers, but not every
-// agent has, and what it tells of old turns must not be taken for words of the next one.
+// awaitHistory returns when an agent has told the history of a conversation that it loads. It should have by the time
+// it answers, but not every agent has, and what it tells of old turns must not be taken for words of the next one.
 func (p *protocol) awaitHistory(ctx context.Context, limit time.Duration, native string) error {
 	said := func() int {
 		p.mu.Lock()
@@ -297,7 +306,8 @@ func (r *Runtime) CloseThread(ctx context.Context, threadID string) error {
 	case !loaded || can.Session.Close == nil || can.Session.Resume == nil && !can.Load:
 		return nil
 	}
-	if _, err := conn.Call(ctx, r.calls, methodClose, about{threadID, map[string]string{"sessionId": native}}); err != nil {
+	if _, err := conn.Call(ctx, r.calls, methodClose,
+		about{threadID, map[string]string{"sessionId": native}}); err != nil {
 		return err
 	}
 	p.closed(native)

@@ -88,7 +88,8 @@ func (t *tool) merge(u *update, p *Profile) (added string) {
 	if u.Meta.Terminal.Data != "" {
 		added = u.Meta.Terminal.Data
 		t.Output = tail(t.Output + added)
-	} else if live := shown.String(); u.Status == "in_progress" && t.Kind == kindExecute && strings.HasPrefix(live, t.Output) {
+	} else if live := shown.String(); u.Status == "in_progress" && t.Kind == kindExecute && strings.HasPrefix(live,
+		t.Output) {
 		added = live[len(t.Output):]
 		t.Output = tail(live)
 	} else if ended(u.Status) && live != "" {
@@ -227,7 +228,8 @@ func (t *tool) item(p *Profile, cwd, status string) any {
 	call := wire.ToolCall{ID: t.Item, Server: server, Tool: name, Status: status, Arguments: arguments}
 	if over {
 		if status == wire.StatusCompleted {
-			call.Result, _ = json.Marshal(map[string]any{"content": []map[string]string{{"type": "text", "text": t.output()}}}) // texts encode
+			// texts encode
+			call.Result, _ = json.Marshal(map[string]any{"content": []map[string]string{{"type": "text", "text": t.output()}}})
 		} else {
 			call.Error, _ = json.Marshal(map[string]string{"message": t.output()})
 		}

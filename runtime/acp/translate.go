@@ -9,12 +9,13 @@ import (
 	"harness/runtime/wire"
 )
 
-// translator puts what an agent says into the canonical vocabulary: what a line means depends on the line and on state alone. It is not safe for
-// concurrent use.
+// translator puts what an agent says into the canonical vocabulary: what a line means depends on the line and on state
+// alone. It is not safe for concurrent use.
 type translator struct {
 	profile *Profile
 	state   state
-	// threads are the sessions of the conversations that were opened or loaded in this process, by the agent's ids of them.
+	// threads are the sessions of the conversations that were opened or loaded in this process, by the agent's ids of
+	// them.
 	threads map[string]string
 }
 
@@ -130,7 +131,8 @@ func (of *talk) grow(u *update, alone bool, at int64) (signals []runtime.Signal)
 	if added == "" {
 		return nil
 	}
-	if open := of.Text; open != nil && (open.Thought != thought || open.Message != u.MessageID || alone && u.MessageID == "" || len(open.Text)+len(added) > maxText) {
+	if open := of.Text; open != nil && (open.Thought != thought || open.Message != u.MessageID || alone &&
+		u.MessageID == "" || len(open.Text)+len(added) > maxText) {
 		signals = of.closeText(at)
 	}
 	in := of.place()

@@ -27,8 +27,8 @@ type recorded struct {
 	Out  json.RawMessage `json:"out"`
 }
 
-// player plays a recording: what was said to the agent changes the state as the adapter changes it, and what it said is translated. Between
-// every two lines the state goes through JSON.
+// player plays a recording: what was said to the agent changes the state as the adapter changes it, and what it said is
+// translated. Between every two lines the state goes through JSON.
 type player struct {
 	t       *testing.T
 	profile Profile
@@ -167,8 +167,8 @@ func (p *player) sent(l *line, at int64) {
 	}
 }
 
-// check holds what every turn keeps: it begins once and ends once, its items begin before they end, the pieces of a text are the text, and every
-// request is closed.
+// check holds what every turn keeps: it begins once and ends once, its items begin before they end, the pieces of a
+// text are the text, and every request is closed.
 func check(t *testing.T, signals []runtime.Signal, unfinished bool) {
 	t.Helper()
 	begun, ended, items, open := map[string]int{}, map[string]int{}, map[string]int{}, map[string]bool{}
@@ -212,7 +212,8 @@ func check(t *testing.T, signals []runtime.Signal, unfinished bool) {
 			delete(open, string(change.RequestID))
 		}
 		if s.TurnID != "" && (begun[s.TurnID] != 1 || ended[s.TurnID] > 1) {
-			t.Errorf("%s of turn %s, which began %d times and ended %d times", s.Method, s.TurnID, begun[s.TurnID], ended[s.TurnID])
+			t.Errorf("%s of turn %s, which began %d times and ended %d times", s.Method, s.TurnID, begun[s.TurnID],
+				ended[s.TurnID])
 		}
 	}
 	for turn := range begun {
@@ -222,8 +223,8 @@ func check(t *testing.T, signals []runtime.Signal, unfinished bool) {
 	}
 }
 
-// Every recording of the real agents becomes the canonical lines that are written down, whatever the moment at which a server had to go on with
-// the state another one has stored.
+// Every recording of the real agents becomes the canonical lines that are written down, whatever the moment at which a
+// server had to go on with the state another one has stored.
 func TestRecordingsBecomeCanonicalLines(t *testing.T) {
 	t.Parallel()
 	for _, profile := range Shipped() {
@@ -256,7 +257,8 @@ func TestRecordingsBecomeCanonicalLines(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("the lines differ from %s: %s; see what changed with -update and git diff", golden, firstDifference(got.String(), string(want)))
+				t.Errorf("the lines differ from %s: %s; see what changed with -update and git diff", golden,
+					firstDifference(got.String(), string(want)))
 			}
 		})
 	}

@@ -11,8 +11,8 @@ import (
 	"harness/runtime/wire"
 )
 
-// StartTurn implements runtime.Adapter. A message to a busy conversation is refused with runtime.ErrTurnActive: what agents do with a second
-// one differs, and one of them cancels the turn that runs.
+// StartTurn implements runtime.Adapter. A message to a busy conversation is refused with runtime.ErrTurnActive: what
+// agents do with a second one differs, and one of them cancels the turn that runs.
 func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	if err := r.Capabilities().CheckControls(r.profile.Name, in.ApprovalPolicy, in.Sandbox, in.NetworkAccess); err != nil {
 		return runtime.StartedTurn{}, err
@@ -51,7 +51,8 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	}
 	// From here on it is a turn, whatever becomes of the caller: one whose process is gone is told of as interrupted.
 	ctx = context.WithoutCancel(ctx)
-	stored, err := p.begin(native, talk{Thread: in.ThreadID, Turn: turn, Cwd: cwd}, userItem{Type: wire.ItemUserMessage, ID: turn + ":user", Content: in.Input})
+	stored, err := p.begin(native, talk{Thread: in.ThreadID, Turn: turn, Cwd: cwd},
+		userItem{Type: wire.ItemUserMessage, ID: turn + ":user", Content: in.Input})
 	if err != nil {
 		return runtime.StartedTurn{}, err
 	}

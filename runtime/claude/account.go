@@ -70,8 +70,8 @@ func (o *offered) learn(greeting json.RawMessage) {
 		if name == "" {
 			name = m.Value
 		}
-		models = append(models, runtime.Model{ID: m.Value, Name: name, Description: m.Description, Default: m.Value == "default",
-			Efforts: append([]string{}, m.Efforts...), Images: true})
+		models = append(models, runtime.Model{ID: m.Value, Name: name, Description: m.Description,
+			Default: m.Value == "default", Efforts: append([]string{}, m.Efforts...), Images: true})
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

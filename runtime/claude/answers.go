@@ -21,7 +21,8 @@ func worded(ref runtime.RequestRef, reply runtime.Reply) (verdict, error) {
 	refused := func(field, format string, args ...any) (verdict, error) {
 		return verdict{}, &runtime.ReplyError{Field: field, Message: fmt.Sprintf(format, args...)}
 	}
-	for field, given := range map[string]bool{"choice": len(reply.Choice) > 0, "option": reply.Option != "", "response": len(reply.Raw) > 0,
+	for field, given := range map[string]bool{"choice": len(reply.Choice) > 0, "option": reply.Option != "",
+		"response": len(reply.Raw) > 0,
 		"remember": len(reply.Remember) > 0} {
 		if given {
 			return refused(field, "Claude Code has no place for it")
@@ -66,7 +67,8 @@ func worded(ref runtime.RequestRef, reply runtime.Reply) (verdict, error) {
 	return out, nil
 }
 
-// answeredQuestions are the arguments of the question tool with the answers, which Claude Code knows by the questions' texts.
+// answeredQuestions are the arguments of the question tool with the answers, which Claude Code knows by the questions'
+// texts.
 func answeredQuestions(input, answers json.RawMessage) (json.RawMessage, error) {
 	var given map[string]struct {
 		Answers []string `json:"answers"`

@@ -59,7 +59,8 @@ func (t *translation) ask(e *event) {
 	if change, ok := signal.Change.(runtime.InteractiveRequested); ok {
 		change.Asked.Context = encode(question{tool, arguments(e.Request.Input)})
 		if tool == toolNetwork {
-			change.Asked.Subject, change.Summary = runtime.SubjectNetwork, "Network access approval required: "+wire.Clean(in.Host)
+			change.Asked.Subject, change.Summary = runtime.SubjectNetwork, "Network access approval required: "+
+				wire.Clean(in.Host)
 		}
 		signal.Change = change
 	}
@@ -77,7 +78,8 @@ func arguments(input json.RawMessage) json.RawMessage {
 func questions(in toolInput) []wire.Question {
 	var list []wire.Question
 	for i, q := range in.Questions {
-		one := wire.Question{ID: questionID(i), Header: q.Header, Question: q.Question, Options: []wire.Option{}, IsOther: true}
+		one := wire.Question{ID: questionID(i), Header: q.Header, Question: q.Question, Options: []wire.Option{},
+			IsOther: true}
 		for _, o := range q.Options {
 			one.Options = append(one.Options, wire.Option{Label: o.Label, Description: o.Description})
 		}

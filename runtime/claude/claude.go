@@ -1,8 +1,9 @@
-// Package claude drives Claude Code (https://code.claude.com): one process for each conversation, over its control protocol on the standard pipes.
+// Package claude drives Claude Code (https://code.claude.com): one process for each conversation, over its control
+// protocol on the standard pipes.
 //
-// It owns the translation of its lines into the canonical vocabulary (state.translate, a pure function of a line, the state and the time),
-// the policy that its hook before every use of a tool asks (controls.decide), and which levels can be enforced. It must never know sessions,
-// storage or clients.
+// It owns the translation of its lines into the canonical vocabulary (state.translate, a pure function of a line, the
+// state and the time), the policy that its hook before every use of a tool asks (controls.decide), and which levels can
+// be enforced. It must never know sessions, storage or clients.
 package claude
 
 import (
@@ -75,18 +76,18 @@ func New(bin string, setup stdio.Setup) *Runtime {
 	}
 	r.until, r.over = context.WithCancel(context.Background())
 	r.launcher = stdio.NewLauncher(*launch)
-	r.set = processes.New(processes.Options[*process]{Runtime: Name, Max: setup.MaxProcesses, Idle: setup.Idle, Start: r.startProcess,
-		End: r.endProcess})
+	r.set = processes.New(processes.Options[*process]{Runtime: Name, Max: setup.MaxProcesses, Idle: setup.Idle,
+		Start: r.startProcess, End: r.endProcess})
 	return r
 }
 
-// settled are the variables every process gets: it keeps to what it is asked, gives up on a model's server that fails, and keeps a list of
-// tasks with every model: newer ones have none otherwise, and their sessions no plan.
+// settled are the variables every process gets: it keeps to what it is asked, gives up on a model's server that fails,
+// and keeps a list of tasks with every model: newer ones have none otherwise, and their sessions no plan.
 func settled() []string {
 	return []string{
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1",
-		"CLAUDE_CODE_DISABLE_TERMINAL_TITLE=1", "CLAUDE_CODE_ATTRIBUTION_HEADER=0", "CLAUDE_CODE_MAX_RETRIES=2",
-		"CLAUDE_CODE_ENABLE_TODO_TOOLS=1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
+		"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_TERMINAL_TITLE=1", "CLAUDE_CODE_ATTRIBUTION_HEADER=0",
+		"CLAUDE_CODE_MAX_RETRIES=2", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1",
 	}
 }
 
@@ -95,16 +96,18 @@ func (r *Runtime) Name() string { return Name }
 
 // Install implements runtime.Installer.
 func (r *Runtime) Install() runtime.Install {
-	return runtime.Install{Tested: []string{Tested}, From: Tested, Command: "npm install -g @anthropic-ai/claude-code@" + Tested, Setting: "CLAUDE_BIN",
+	return runtime.Install{Tested: []string{Tested}, From: Tested, Command: "npm install -g @anthropic-ai/claude-code@" +
+		Tested, Setting: "CLAUDE_BIN",
 		Page: "https://code.claude.com"}
 }
 
 // Capabilities implements runtime.Adapter.
 func (r *Runtime) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
-		Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true, SurvivesRestart: r.setup.Launch.Shims != nil && r.setup.Launch.Detach,
-		Images: true, DenyReason: true, ApproveForSession: true, Plan: true, Usage: true, Subagents: true, SelfStartedTurns: true,
-		ParallelToolCalls: true, ProcessPer: runtime.ProcessPerThread, OwnedTools: runtime.OwnedNone, Sandboxes: r.sandboxes(),
+		Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true,
+		SurvivesRestart: r.setup.Launch.Shims != nil && r.setup.Launch.Detach, Images: true, DenyReason: true,
+		ApproveForSession: true, Plan: true, Usage: true, Subagents: true, SelfStartedTurns: true, ParallelToolCalls: true,
+		ProcessPer: runtime.ProcessPerThread, OwnedTools: runtime.OwnedNone, Sandboxes: r.sandboxes(),
 		ApprovalPolicies: []string{untrusted, onFailure, onRequest, never}, NetworkAccess: []string{restricted, enabled},
 		ImplicitSources: []string{runtime.ImplicitNone},
 	}
@@ -114,7 +117,9 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 func (r *Runtime) lookUp() (string, error) {
 	path, err := exec.LookPath(r.bin)
 	if err != nil {
-		return "", fmt.Errorf("the program of Claude Code is missing (%w): install it with %s, or name the program in CLAUDE_BIN", err, r.Install().Command)
+		return "", fmt.Errorf(
+			"the program of Claude Code is missing (%w): install it with %s, or name the program in CLAUDE_BIN", err,
+			r.Install().Command)
 	}
 	return filepath.Abs(path)
 }

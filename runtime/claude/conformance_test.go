@@ -26,7 +26,9 @@ func TestConformance(t *testing.T) {
 func target(shims bool) runtimetest.Target {
 	return runtimetest.Target{
 		Script: runtimetest.Script{
-			Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string { return "MOCK_HOLD[" + name + "]" },
+			Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
+				return "MOCK_HOLD[" + name + "]"
+			},
 			Fail: "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" }, Ask: "MOCK_ASK",
 		},
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {

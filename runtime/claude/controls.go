@@ -42,7 +42,8 @@ type controls struct {
 
 // strict fills in what nobody chose: the narrowest level.
 func (c controls) strict() controls {
-	c.Approval, c.Sandbox, c.Network = cmp.Or(c.Approval, untrusted), cmp.Or(c.Sandbox, readOnly), cmp.Or(c.Network, restricted)
+	c.Approval, c.Sandbox, c.Network = cmp.Or(c.Approval, untrusted), cmp.Or(c.Sandbox, readOnly), cmp.Or(c.Network,
+		restricted)
 	return c
 }
 
@@ -73,20 +74,23 @@ func (r *Runtime) check(c controls) error {
 		// Commands run as they are, so they reach whatever they like.
 		return &vocabulary.ControlError{Runtime: Name, Field: "networkAccess", Value: restricted, Enforced: []string{enabled}}
 	case c.Sandbox == fullAccess && c.Approval == never && !r.mayBypass():
-		return &vocabulary.ControlError{Runtime: Name, Field: "approvalPolicy", Value: never, Enforced: []string{untrusted, onFailure, onRequest}}
+		return &vocabulary.ControlError{Runtime: Name, Field: "approvalPolicy", Value: never,
+			Enforced: []string{untrusted, onFailure, onRequest}}
 	case c.Effort != "" && !slices.Contains(efforts(), c.Effort):
-		return fmt.Errorf("%w: Claude Code takes no effort %q; it takes: %v", vocabulary.ErrInvalidParams, c.Effort, efforts())
+		return fmt.Errorf("%w: Claude Code takes no effort %q; it takes: %v", vocabulary.ErrInvalidParams,
+			c.Effort, efforts())
 	}
 	if info, err := os.Stat(c.Cwd); err != nil || !info.IsDir() {
-		return fmt.Errorf("%w: the folder %q that the session works in is not there, or no folder: %w", vocabulary.ErrInvalidParams, c.Cwd,
-			errors.Join(err))
+		return fmt.Errorf("%w: the folder %q that the session works in is not there, or no folder: %w",
+			vocabulary.ErrInvalidParams, c.Cwd, errors.Join(err))
 	}
 	return nil
 }
 
 func efforts() []string { return []string{"low", "medium", "high", "xhigh", "max"} }
 
-// sandboxes are the levels that can be enforced here. Claude Code confines commands with bubblewrap and socat on Linux, and with what macOS has.
+// sandboxes are the levels that can be enforced here. Claude Code confines commands with bubblewrap and socat on Linux,
+// and with what macOS has.
 func (r *Runtime) sandboxes() []string {
 	if r.confines() {
 		return []string{readOnly, workspaceWrite, fullAccess}
@@ -111,15 +115,17 @@ func (r *Runtime) confines() bool {
 	return true
 }
 
-// mayBypass tells whether Claude Code runs commands without asking anybody: not as root, unless the environment says that it is confined.
+// mayBypass tells whether Claude Code runs commands without asking anybody: not as root, unless the environment says
+// that it is confined.
 func (r *Runtime) mayBypass() bool {
 	return os.Getuid() != 0 || r.launcher.Variable("IS_SANDBOX") == "1"
 }
 
 // arguments are those of a process with the controls; resume says that the conversation has been written to before.
 func (c controls) arguments(native string, resume bool) []string {
-	args := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages",
-		"--replay-user-messages", "--setting-sources", "", "--strict-mcp-config", "--permission-prompt-tool", "stdio", "--await-initialize"}
+	args := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--include-partial-messages", "--replay-user-messages", "--setting-sources", "", "--strict-mcp-config",
+		"--permission-prompt-tool", "stdio", "--await-initialize"}
 	if resume {
 		args = append(args, "--resume", native)
 	} else {
@@ -143,8 +149,9 @@ func (c controls) arguments(native string, resume bool) []string {
 	case fullAccess:
 	case workspaceWrite:
 		// Without failIfUnavailable a sandbox that does not work is only a warning.
-		args = append(args, "--settings", `{"sandbox":{"enabled":true,"failIfUnavailable":true,"autoAllowBashIfSandboxed":true,`+
-			`"allowUnsandboxedCommands":false,"network":{"allowedDomains":[]}}}`)
+		args = append(args, "--settings",
+			`{"sandbox":{"enabled":true,"failIfUnavailable":true,"autoAllowBashIfSandboxed":true,`+
+				`"allowUnsandboxedCommands":false,"network":{"allowedDomains":[]}}}`)
 	default:
 		args = append(args, "--disallowedTools", "Bash,Write,Edit,NotebookEdit")
 	}

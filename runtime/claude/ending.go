@@ -64,7 +64,8 @@ func (t *translation) end(turn wire.Turn) {
 	}
 	turn.ID, turn.StartedAt, turn.CompletedAt = t.Turn, t.Began, t.at
 	t.say(wire.TurnCompleted(t.Thread, turn))
-	t.Turn, t.Began, t.Message, t.Blocks, t.Tools, t.Asked, t.Failure, t.Over, t.Silent, t.Diff = "", 0, "", nil, nil, nil, "", false, "", ""
+	t.Turn, t.Began, t.Message, t.Blocks, t.Tools, t.Asked, t.Failure, t.Over, t.Silent, t.Diff =
+		"", 0, "", nil, nil, nil, "", false, "", ""
 }
 
 func (t *translation) usage(e *event) {
@@ -76,7 +77,8 @@ func (t *translation) usage(e *event) {
 	t.say(wire.TokenUsage(t.here(), total, last, window))
 }
 
-// tokens sums up over the models; window is the largest context of them. Of the input, Claude Code counts what came from a cache apart.
+// tokens sums up over the models; window is the largest context of them. Of the input, Claude Code counts what came
+// from a cache apart.
 func (u usage) tokens() (sum wire.Tokens, window int64) {
 	for _, used := range u {
 		input := used.Input + used.CacheRead + used.CacheWrite
@@ -96,7 +98,8 @@ func failure(message, name string, status int) wire.Failure {
 	switch {
 	case name == "prompt_too_long":
 		kind = "contextWindowExceeded"
-	case status == 401 || status == 403 || slices.Contains([]string{"authentication_failed", "oauth_org_not_allowed"}, name):
+	case status == 401 || status == 403 ||
+		slices.Contains([]string{"authentication_failed", "oauth_org_not_allowed"}, name):
 		kind = "unauthorized"
 	case status == 429 || slices.Contains([]string{"rate_limit", "billing_error"}, name):
 		kind = "usageLimitExceeded"

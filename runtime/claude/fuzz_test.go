@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// FuzzTranslate feeds lines of any kind, in any order, as often as they like: nothing panics, no turn ends twice, the state can always be
-// stored, and it does not grow without bound.
+// FuzzTranslate feeds lines of any kind, in any order, as often as they like: nothing panics, no turn ends twice, the
+// state can always be stored, and it does not grow without bound.
 func FuzzTranslate(f *testing.F) {
 	for _, scenario := range []string{"approve", "subagent", "todo"} {
 		raw, err := os.ReadFile(filepath.Join("testdata", scenario+".jsonl"))
@@ -41,7 +41,8 @@ func FuzzTranslate(f *testing.F) {
 					t.Fatalf("it said %s", signal.Raw)
 				}
 				// Ids may be said twice by a liar, but turns stay in order.
-				if fault := turns.take(signal); strings.HasPrefix(fault, "a turn ended") || strings.HasPrefix(fault, "a turn began while") {
+				if fault := turns.take(signal); strings.HasPrefix(fault, "a turn ended") ||
+					strings.HasPrefix(fault, "a turn began while") {
 					t.Fatalf("%s: %s", fault, signal.Raw)
 				}
 			}
@@ -64,15 +65,18 @@ func TestTheStateIsBounded(t *testing.T) {
 	}
 	for i := range maxTools + 50 {
 		id := strconv.Itoa(i)
-		feed(event{Type: "assistant", Message: message{ID: "m", Content: parts{{Type: "tool_use", ID: id, Name: toolShell, Input: input}}}})
-		feed(event{Type: "control_request", RequestID: id, Request: control{Subtype: "can_use_tool", Tool: toolShell, Input: input, ToolUse: id}})
+		feed(event{Type: "assistant",
+			Message: message{ID: "m", Content: parts{{Type: "tool_use", ID: id, Name: toolShell, Input: input}}}})
+		feed(event{Type: "control_request", RequestID: id,
+			Request: control{Subtype: "can_use_tool", Tool: toolShell, Input: input, ToolUse: id}})
 		feed(event{Type: "stream_event", Event: streamed{Type: "content_block_start", Index: i, Block: part{Type: "text"}}})
 	}
 	if len(s.Tools) != maxTools || len(s.Asked) != maxAsked || len(s.Blocks) > maxBlocks {
 		t.Errorf("it remembers %d calls, %d requests, %d blocks", len(s.Tools), len(s.Asked), len(s.Blocks))
 	}
 	long := encode(map[string]string{"command": strings.Repeat("x", 2*maxDetail)})
-	feed(event{Type: "assistant", Message: message{ID: "m", Content: parts{{Type: "tool_use", ID: "long", Name: toolShell, Input: long}}}})
+	feed(event{Type: "assistant",
+		Message: message{ID: "m", Content: parts{{Type: "tool_use", ID: "long", Name: toolShell, Input: long}}}})
 	if call := s.call("long"); call == nil || len(call.Input) > maxDetail {
 		t.Errorf("it remembers %+v", call)
 	}

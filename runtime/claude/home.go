@@ -16,8 +16,8 @@ import (
 // stateFolder is the folder of Claude Code's state in a home.
 const stateFolder = "claude"
 
-// home is the home of a session that has one of its own, with the folders that have to stay visible for it; the zero one where all have the
-// same. It is made when it is not there.
+// home is the home of a session that has one of its own, with the folders that have to stay visible for it; the zero
+// one where all have the same. It is made when it is not there.
 func (r *Runtime) home(session string) (environment.Home, []string, error) {
 	if r.setup.SessionHome == nil {
 		return environment.Home{}, nil, nil
@@ -42,7 +42,8 @@ func (r *Runtime) configDir() string {
 	return filepath.Join(r.launcher.Variable("HOME"), ".claude")
 }
 
-// ForgetThread implements runtime.Forgetter: what Claude Code wrote down of the conversation goes, and a home of the session's own.
+// ForgetThread implements runtime.Forgetter: what Claude Code wrote down of the conversation goes, and a home of the
+// session's own.
 func (r *Runtime) ForgetThread(ctx context.Context, in runtime.ResumeThread) (deletedFiles int, err error) {
 	t := r.talk(in.ThreadID, in.NativeID)
 	if err := r.set.Close(ctx, t.thread); err != nil {
@@ -64,8 +65,8 @@ func (r *Runtime) ForgetThread(ctx context.Context, in runtime.ResumeThread) (de
 	return deletedFiles, nil
 }
 
-// forget removes what is called after a conversation in a folder of Claude Code's state, and returns how many files that were. Links in there
-// do not lead it out.
+// forget removes what is called after a conversation in a folder of Claude Code's state, and returns how many files
+// that were. Links in there do not lead it out.
 func forget(configDir, native string) (files int, err error) {
 	root, err := os.OpenRoot(configDir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -34,7 +34,8 @@ type imageSource struct {
 	URL   string `json:"url,omitempty"`
 }
 
-// messageContent puts the parts of a message into Claude Code's words. runtime.ErrInvalidParams for one it does not take.
+// messageContent puts the parts of a message into Claude Code's words. runtime.ErrInvalidParams for one it does not
+// take.
 func messageContent(input []json.RawMessage) ([]any, error) {
 	var content []any
 	for _, raw := range input {
@@ -68,7 +69,8 @@ func messageContent(input []json.RawMessage) ([]any, error) {
 		case "mention":
 			content = append(content, textContent{"text", "@" + part.Path})
 		default:
-			return nil, fmt.Errorf("%w: Claude Code takes no message part of type %q; it takes: text, image, localImage, mention",
+			return nil, fmt.Errorf(
+				"%w: Claude Code takes no message part of type %q; it takes: text, image, localImage, mention",
 				runtime.ErrInvalidParams, part.Type)
 		}
 	}
@@ -82,7 +84,8 @@ func imageAt(url string) (imageSource, error) {
 	data, is := strings.CutPrefix(url, "data:")
 	if !is {
 		if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
-			return imageSource{}, fmt.Errorf("%w: an image is a data: URL with base64, or an http(s): URL", runtime.ErrInvalidParams)
+			return imageSource{}, fmt.Errorf("%w: an image is a data: URL with base64, or an http(s): URL",
+				runtime.ErrInvalidParams)
 		}
 		return imageSource{Type: "url", URL: url}, nil
 	}
@@ -92,7 +95,8 @@ func imageAt(url string) (imageSource, error) {
 		media = kind
 	}
 	if !encoded || !takes(media) {
-		return imageSource{}, fmt.Errorf("%w: an image of type %q cannot be sent; Claude Code takes %v in base64", runtime.ErrInvalidParams, media, images())
+		return imageSource{}, fmt.Errorf("%w: an image of type %q cannot be sent; Claude Code takes %v in base64",
+			runtime.ErrInvalidParams, media, images())
 	}
 	if len(body) > base64.StdEncoding.EncodedLen(maxImage) {
 		return imageSource{}, fmt.Errorf("%w: an image may be %d MB large", runtime.ErrTooLarge, maxImage>>20)
@@ -116,7 +120,8 @@ func imageIn(path string) (imageSource, error) {
 	}
 	media := http.DetectContentType(raw)
 	if !takes(media) {
-		return imageSource{}, fmt.Errorf("%w: %s is of type %q; Claude Code takes %v", runtime.ErrInvalidParams, path, media, images())
+		return imageSource{}, fmt.Errorf("%w: %s is of type %q; Claude Code takes %v", runtime.ErrInvalidParams, path,
+			media, images())
 	}
 	return imageSource{Type: "base64", Media: media, Data: base64.StdEncoding.EncodeToString(raw)}, nil
 }

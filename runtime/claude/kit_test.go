@@ -19,7 +19,8 @@ import (
 	"harness/runtime/stdio"
 )
 
-// The first argument makes the test binary a shim, whose folder follows; the variable makes it an agent that never says a word.
+// The first argument makes the test binary a shim, whose folder follows; the variable makes it an agent that never says
+// a word.
 const (
 	runAsShim = "test-shim"
 	runSilent = "HARNESS_TEST_SILENT_AGENT"
@@ -49,7 +50,9 @@ func newRig(t *testing.T, store *runtimetest.Store, shims bool) *rig {
 	home := environment.Home{Level: environment.LevelNamespaced, Dir: t.TempDir()}
 	g.setup = stdio.Setup{
 		Launch: stdio.Launch{
-			Name: claude.Name, Mark: process.Mark(g.dir, claude.Name), Inherits: func(name string) bool { return name == "PATH" },
+			Name: claude.Name, Mark: process.Mark(g.dir, claude.Name), Inherits: func(name string) bool {
+				return name == "PATH"
+			},
 			Env:    append(home.Env(), "ANTHROPIC_API_KEY=sk-ant-test", "ANTHROPIC_BASE_URL="+g.model.Root()),
 			Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.FatalLevel),
 		},
@@ -57,7 +60,8 @@ func newRig(t *testing.T, store *runtimetest.Store, shims bool) *rig {
 		Home:      home,
 	}
 	if shims {
-		g.setup.Launch.Shims, g.setup.Launch.Detach, g.setup.Supervise.KeepOnStop = runtimetest.Shims(t, runAsShim), true, true
+		g.setup.Launch.Shims, g.setup.Launch.Detach, g.setup.Supervise.KeepOnStop = runtimetest.Shims(t,
+			runAsShim), true, true
 	}
 	return g
 }

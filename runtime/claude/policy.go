@@ -11,8 +11,9 @@ const askReason = "the approval policy of this session asks"
 // readers are the tools that change nothing outside the agent. What they start is seen by the hook, too.
 func readers() []string {
 	return []string{
-		"Read", "Glob", "Grep", "LS", "NotebookRead", "ToolSearch", "ListAgents", "TaskGet", "TaskList", "TaskOutput", "BashOutput", toolQuestion, toolPlan,
-		toolTodo, toolNewTask, toolTask, "TaskStop", "KillShell", "EnterPlanMode", "ReportFindings", "Agent", "Task", "SendMessage", "Skill",
+		"Read", "Glob", "Grep", "LS", "NotebookRead", "ToolSearch", "ListAgents", "TaskGet", "TaskList", "TaskOutput",
+		"BashOutput", toolQuestion, toolPlan, toolTodo, toolNewTask, toolTask, "TaskStop", "KillShell", "EnterPlanMode",
+		"ReportFindings", "Agent", "Task", "SendMessage", "Skill",
 	}
 }
 

@@ -174,7 +174,8 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	about.Thread = cmp.Or(about.Thread, stored.Thread)
 	about.Controls = about.Controls.strict()
 	if about.Thread == "" {
-		r.setup.Launch.Logger.Warn().Err(err).Str("generation", found.Generation).Msg("a Claude Code of an earlier server serves nobody; ending it")
+		r.setup.Launch.Logger.Warn().Err(err).Str("generation", found.Generation).
+			Msg("a Claude Code of an earlier server serves nobody; ending it")
 		r.endStray(ctx, about, found)
 		return
 	}
@@ -189,7 +190,8 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	}
 	_ = p.Start(ctx) // it has no failures of its own
 	if !adopted {
-		r.setup.Launch.Logger.Warn().Err(err).Str("generation", found.Generation).Msg("a session has two Claude Code processes; ending one")
+		r.setup.Launch.Logger.Warn().Err(err).Str("generation", found.Generation).
+			Msg("a session has two Claude Code processes; ending one")
 		close(p.retire)
 		r.working.Go(func() { <-p.Done() })
 		return

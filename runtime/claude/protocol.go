@@ -56,8 +56,10 @@ type hello struct {
 	Version  string   `json:"version,omitempty"`
 }
 
-func newProtocol(c *stdio.Conn, about hello, carried state, limit time.Duration, greeted func(json.RawMessage)) *protocol {
-	p := &protocol{Conn: c, hello: about, limit: limit, greeted: greeted, changed: make(chan struct{}), state: carried, heard: time.Now()}
+func newProtocol(c *stdio.Conn, about hello, carried state, limit time.Duration,
+	greeted func(json.RawMessage)) *protocol {
+	p := &protocol{Conn: c, hello: about, limit: limit, greeted: greeted, changed: make(chan struct{}), state: carried,
+		heard: time.Now()}
 	p.state.Thread, p.state.Cwd, p.state.Model = about.Thread, about.Controls.Cwd, about.Controls.Model
 	sum := sha256.Sum256([]byte(c.Generation()))
 	copy(p.marker[:], sum[:])
@@ -242,7 +244,8 @@ func (p *protocol) Answered(method, _ string, result json.RawMessage) {
 
 // Describe implements stdio.Protocol.
 func (p *protocol) Describe(method string, _ any) stdio.Call {
-	return stdio.Call{ThreadID: p.hello.Thread, Harmless: method == callInitialize || method == callProbe, Repeatable: method == callProbe}
+	return stdio.Call{ThreadID: p.hello.Thread, Harmless: method == callInitialize || method == callProbe,
+		Repeatable: method == callProbe}
 }
 
 // Frame implements stdio.Protocol.
@@ -291,7 +294,8 @@ func (p *protocol) servers() map[string]any {
 		URL     string            `json:"url"`
 		Headers map[string]string `json:"headers"`
 	}
-	return map[string]any{p.tools.Name: server{"http", p.tools.URL, map[string]string{"Authorization": "Bearer " + p.tools.Token}}}
+	return map[string]any{
+		p.tools.Name: server{"http", p.tools.URL, map[string]string{"Authorization": "Bearer " + p.tools.Token}}}
 }
 
 // isOurs tells whether a tool is one of this server, which decides about it when it is called.
@@ -333,8 +337,8 @@ type moment struct {
 func (p *protocol) now() moment {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m := moment{turn: p.state.Turn, busy: p.state.busy(), over: p.state.Over, background: p.state.Background, version: p.hello.Version, failure: p.failure,
-		carried: p.state.carry(), changed: p.changed}
+	m := moment{turn: p.state.Turn, busy: p.state.busy(), over: p.state.Over, background: p.state.Background,
+		version: p.hello.Version, failure: p.failure, carried: p.state.carry(), changed: p.changed}
 	for _, one := range p.state.Asked {
 		m.asked = append(m.asked, one.ID)
 	}

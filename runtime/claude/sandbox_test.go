@@ -34,7 +34,8 @@ func on(t *testing.T, m machine) func(*rig) {
 		path = agenttest.PathWithout(t, "bwrap")
 	case crippled:
 		folder := t.TempDir()
-		if err := os.WriteFile(filepath.Join(folder, "bwrap"), []byte("#!/bin/sh\necho no namespaces here >&2\nexit 1\n"), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(folder, "bwrap"), []byte("#!/bin/sh\necho no namespaces here >&2\nexit 1\n"),
+			0o700); err != nil { //nolint:gosec // a program
 			t.Fatal(err)
 		}
 		path = folder + string(filepath.ListSeparator) + path
@@ -42,8 +43,8 @@ func on(t *testing.T, m machine) func(*rig) {
 	return func(g *rig) { g.setup.Launch.Env = append(g.setup.Launch.Env, "PATH="+path) }
 }
 
-// What a level promises is what happens, though a person allows whatever is asked but the network: an agent tries to write inside and outside of
-// its folder, with a command and with its file tool, and to reach the network.
+// What a level promises is what happens, though a person allows whatever is asked but the network: an agent tries to
+// write inside and outside of its folder, with a command and with its file tool, and to reach the network.
 func TestLevelsAreEnforced(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -106,21 +107,25 @@ func TestLevelsThatCannotBeEnforced(t *testing.T) {
 			if got := s.Capabilities().Sandboxes; !slices.Equal(got, offered) {
 				t.Errorf("it offers %v", got)
 			}
-			refused := map[string]runtime.StartThread{"networkAccess": {Sandbox: "danger-full-access", NetworkAccess: "restricted"}}
+			refused := map[string]runtime.StartThread{
+				"networkAccess": {Sandbox: "danger-full-access", NetworkAccess: "restricted"}}
 			if m == unequipped {
 				refused["filesystemSandbox"] = runtime.StartThread{Sandbox: "workspace-write"}
 			}
 			if os.Getuid() == 0 {
-				refused["approvalPolicy"] = runtime.StartThread{Sandbox: "danger-full-access", ApprovalPolicy: "never", NetworkAccess: "enabled"}
+				refused["approvalPolicy"] = runtime.StartThread{Sandbox: "danger-full-access", ApprovalPolicy: "never",
+					NetworkAccess: "enabled"}
 			}
 			for field, controls := range refused {
 				controls.Cwd = s.dir
 				var control *runtime.ControlError
-				if _, err := s.StartThread(t.Context(), controls); !errors.As(err, &control) || control.Field != field || len(control.Enforced) == 0 {
+				if _, err := s.StartThread(t.Context(), controls); !errors.As(err, &control) || control.Field != field ||
+					len(control.Enforced) == 0 {
 					t.Errorf("%+v: %v", controls, err)
 				}
 			}
-			if _, err := s.StartThread(t.Context(), runtime.StartThread{Cwd: filepath.Join(s.dir, "nowhere")}); !errors.Is(err, runtime.ErrInvalidParams) {
+			if _, err := s.StartThread(t.Context(), runtime.StartThread{Cwd: filepath.Join(s.dir, "nowhere")}); !errors.Is(err,
+				runtime.ErrInvalidParams) {
 				t.Errorf("a folder that is not there: %v", err)
 			}
 			if processes := s.Status().Processes; len(processes) != 0 {
@@ -155,7 +160,8 @@ func TestCredentialsAreNotTold(t *testing.T) {
 		t.Errorf("it found %+v, %v", found, err)
 	}
 	s = prepared(t, open(), func(g *rig) { g.setup.Launch.Env = g.setup.Home.Env() })
-	if found, err := s.Auth(t.Context()); err != nil || found.State != runtime.AuthMissing || !strings.Contains(found.Remedy, "ANTHROPIC_API_KEY") {
+	if found, err := s.Auth(t.Context()); err != nil || found.State != runtime.AuthMissing ||
+		!strings.Contains(found.Remedy, "ANTHROPIC_API_KEY") {
 		t.Errorf("it found %+v, %v", found, err)
 	}
 	thread, err := s.StartThread(t.Context(), s.controls)

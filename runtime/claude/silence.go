@@ -8,15 +8,18 @@ import (
 	"harness/runtime/stdio"
 )
 
-// attendTo looks after a process while it is up, until it is to be closed: it ends turns in which Claude Code says nothing.
+// attendTo looks after a process while it is up, until it is to be closed: it ends turns in which Claude Code says
+// nothing.
 func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	silent := make(chan error, 1)
 	go func() {
 		spoken := p.spoken.Load()
-		silent <- r.setup.Silence.Attend(ctx, stdio.Watched{Name: Name, Title: "Claude Code", Log: r.setup.Launch.Logger, Turns: spoken.watched,
-			Stop: func(ctx context.Context, _ string) error { return spoken.hush(ctx, line, r.setup.Silence) }})
+		silent <- r.setup.Silence.Attend(ctx, stdio.Watched{Name: Name, Title: "Claude Code", Log: r.setup.Launch.Logger,
+			Turns: spoken.watched, Stop: func(ctx context.Context, _ string) error {
+				return spoken.hush(ctx, line, r.setup.Silence)
+			}})
 	}()
 	select {
 	case <-p.retire:
@@ -28,8 +31,8 @@ func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) er
 	}
 }
 
-// watched is the turn in which the model is waited for: while a person is asked, or a command runs, which has a limit of its own, nobody is
-// silent.
+// watched is the turn in which the model is waited for: while a person is asked, or a command runs, which has a limit
+// of its own, nobody is silent.
 func (p *protocol) watched() []stdio.Turn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,7 +40,8 @@ func (p *protocol) watched() []stdio.Turn {
 	if busy == "" {
 		return nil
 	}
-	if len(p.state.Asked) > 0 || slices.ContainsFunc(p.state.Tools, func(call toolCall) bool { return call.Name == toolShell }) {
+	if len(p.state.Asked) > 0 ||
+		slices.ContainsFunc(p.state.Tools, func(call toolCall) bool { return call.Name == toolShell }) {
 		p.heard = time.Now()
 	}
 	return []stdio.Turn{{ID: busy, Heard: p.heard, Stopped: p.state.Silent != ""}}

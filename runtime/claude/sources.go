@@ -10,17 +10,19 @@ import (
 
 var _ runtime.Sourcer = (*Runtime)(nil)
 
-// Sources implements runtime.Sourcer: of what Claude Code would read by itself, only what the machine's administrator put there counts; see
-// controls.arguments.
+// Sources implements runtime.Sourcer: of what Claude Code would read by itself, only what the machine's administrator
+// put there counts; see controls.arguments.
 func (r *Runtime) Sources(_, _, _ string) ([]runtime.Source, error) {
 	folder := "/etc/claude-code"
 	if goruntime.GOOS == "darwin" {
 		folder = "/Library/Application Support/ClaudeCode"
 	}
 	var candidates []sources.Candidate
-	for name, kind := range map[string]string{"managed-settings.json": runtime.SourceSettings, "managed-mcp.json": runtime.SourceSettings,
-		"CLAUDE.md": runtime.SourceInstructions} {
-		candidates = append(candidates, sources.Candidate{Path: filepath.Join(folder, name), Kind: kind, Scope: runtime.SourceOfSystem})
+	for name, kind := range map[string]string{"managed-settings.json": runtime.SourceSettings,
+		"managed-mcp.json": runtime.SourceSettings,
+		"CLAUDE.md":        runtime.SourceInstructions} {
+		candidates = append(candidates, sources.Candidate{Path: filepath.Join(folder, name), Kind: kind,
+			Scope: runtime.SourceOfSystem})
 	}
 	return sources.Files(candidates...), nil
 }

@@ -44,7 +44,9 @@ func newStage(t *testing.T, controls runtime.StartThread, change func(*rig)) *st
 
 func prepared(t *testing.T, controls runtime.StartThread, change func(*rig)) *stage {
 	t.Helper()
-	s := &stage{Store: runtimetest.NewStore(), t: t, controls: controls, reply: func(runtime.Signal) runtime.Reply { return runtime.Reply{Decision: "accept"} }}
+	s := &stage{Store: runtimetest.NewStore(), t: t, controls: controls, reply: func(runtime.Signal) runtime.Reply {
+		return runtime.Reply{Decision: "accept"}
+	}}
 	s.rig = newRig(t, s.Store, false)
 	s.controls.Cwd = s.dir
 	if change != nil {
@@ -118,16 +120,19 @@ func open() runtime.StartThread {
 	return runtime.StartThread{ApprovalPolicy: "untrusted", Sandbox: "danger-full-access", NetworkAccess: "enabled"}
 }
 
-// What a person answers reaches Claude Code as it was meant, and what is allowed for the session stays allowed in its next process.
+// What a person answers reaches Claude Code as it was meant, and what is allowed for the session stays allowed in its
+// next process.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), nil)
 	const reason = "not before the freeze is over"
 	s.onAsk(runtime.Reply{Decision: "decline", Message: reason})
-	if _, asked := s.turn("MOCK_CMD[touch refused]"); len(asked) != 1 || s.made("refused") || !s.heard(func(text string) bool { return strings.Contains(text, reason) }) {
+	if _, asked := s.turn("MOCK_CMD[touch refused]"); len(asked) != 1 || s.made("refused") ||
+		!s.heard(func(text string) bool { return strings.Contains(text, reason) }) {
 		t.Errorf("refused: asked %d times, ran %t; the model heard %v", len(asked), s.made("refused"), s.model.Outputs())
 	}
-	s.onAsk(runtime.Reply{Decision: "accept", UpdatedInput: json.RawMessage(`{"command":"touch better","description":"other"}`)})
+	s.onAsk(runtime.Reply{Decision: "accept",
+		UpdatedInput: json.RawMessage(`{"command":"touch better","description":"other"}`)})
 	if s.turn("MOCK_CMD[touch worse]"); s.made("worse") || !s.made("better") {
 		t.Error("the edited command did not run in place of the asked one")
 	}
@@ -135,7 +140,9 @@ func TestAnswers(t *testing.T) {
 	if _, asked := s.turn("MOCK_CMD[echo x >> often] MOCK_CMD[echo x >> often]"); len(asked) != 1 {
 		t.Errorf("allowed for the session: asked %d times in its turn", len(asked))
 	}
-	if _, asked := s.turn("MOCK_PATCH[often2] MOCK_CALL[Edit|{\"file_path\":\"often2\",\"old_string\":\"mock\",\"new_string\":\"you\"}]END"); len(asked) != 1 {
+	if _, asked := s.turn(
+		"MOCK_PATCH[often2] MOCK_CALL[Edit|{\"file_path\":\"often2\",\"old_string\":\"mock\",\"new_string\":\"you\"}]END"); len(
+		asked) != 1 {
 		t.Errorf("a file allowed for the session: asked %d times", len(asked))
 	}
 	if raw, err := os.ReadFile(filepath.Join(s.dir, "often2")); err != nil || string(raw) != "hello from you\n" {
@@ -151,7 +158,8 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("it ran %q, %v", raw, err)
 	}
 	ref := runtimetest.Ref(s.asked[0])
-	for _, wrong := range []runtime.Reply{{Decision: "accept", UpdatedInput: json.RawMessage(`[]`)}, {Decision: "accept", Remember: json.RawMessage(`{}`)},
+	for _, wrong := range []runtime.Reply{{Decision: "accept", UpdatedInput: json.RawMessage(`[]`)},
+		{Decision: "accept", Remember: json.RawMessage(`{}`)},
 		{Decision: "accept", Choice: json.RawMessage(`"x"`)}} {
 		var refused *runtime.ReplyError
 		if err := s.CheckReply(ref, wrong); !errors.As(err, &refused) {
@@ -164,14 +172,16 @@ func TestAnswers(t *testing.T) {
 func TestSubagents(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), nil)
-	text := `MOCK_CALL[Agent|{"description":"d","prompt":"MOCK_CMD[touch below]","subagent_type":"general-purpose","run_in_background":false}]END`
+	text := `MOCK_CALL[Agent|{"description":"d","prompt":"MOCK_CMD[touch below]","subagent_type":"general-purpose",` +
+		`"run_in_background":false}]END`
 	end, asked := s.turn(text)
 	if end.Status != runtime.TurnDone || len(asked) != 1 || !s.made("below") {
 		t.Errorf("it ended %+v, asked %d times, made %t", end, len(asked), s.made("below"))
 	}
 	shown := 0
 	for _, signal := range s.Signals() {
-		if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.Item.Type != "userMessage" && change.Item.Type != "agentMessage" {
+		if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.Item.Type != "userMessage" &&
+			change.Item.Type != "agentMessage" {
 			shown++
 		}
 	}
@@ -194,7 +204,8 @@ func TestMessages(t *testing.T) {
 	if err := s.AwaitHeld(t.Context(), "m"); err != nil {
 		t.Fatal(err)
 	}
-	late, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: s.thread, ActiveTurnID: first, Input: runtimetest.Text("MOCK_REPLY[late]")})
+	late, err := s.StartTurn(t.Context(),
+		runtime.StartTurn{ThreadID: s.thread, ActiveTurnID: first, Input: runtimetest.Text("MOCK_REPLY[late]")})
 	if err != nil || !late.Steered || late.TurnID != first {
 		t.Fatalf("it became %+v, %v", late, err)
 	}
@@ -205,7 +216,8 @@ func TestMessages(t *testing.T) {
 		t.Errorf("the late message's turn ended %+v", end)
 	}
 	const image = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-	input := append(runtimetest.Text("MOCK_REPLY[seen]"), json.RawMessage(`{"type":"image","url":"data:image/png;base64,`+image+`"}`))
+	input := append(runtimetest.Text("MOCK_REPLY[seen]"),
+		json.RawMessage(`{"type":"image","url":"data:image/png;base64,`+image+`"}`))
 	if end := s.End(t, s.say(input)); end.Status != runtime.TurnDone {
 		t.Errorf("the turn with an image ended %+v", end)
 	}
@@ -222,21 +234,24 @@ func TestMessages(t *testing.T) {
 	if !strings.Contains(usage, `"cachedInputTokens":30`) || !strings.Contains(usage, `"inputTokens":150`) {
 		t.Errorf("the usage is %s", usage)
 	}
-	for _, wrong := range []string{`{"type":"image","url":"data:text/plain;base64,aGk="}`, `{"type":"image","url":"file:///etc/passwd"}`, `{"type":"hologram"}`, `7`} {
-		_, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: s.thread, Input: []json.RawMessage{json.RawMessage(wrong)}})
+	for _, wrong := range []string{`{"type":"image","url":"data:text/plain;base64,aGk="}`,
+		`{"type":"image","url":"file:///etc/passwd"}`, `{"type":"hologram"}`, `7`} {
+		_, err := s.StartTurn(t.Context(),
+			runtime.StartTurn{ThreadID: s.thread, Input: []json.RawMessage{json.RawMessage(wrong)}})
 		if !errors.Is(err, runtime.ErrInvalidParams) {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}
 	// Another model, and stricter levels, count from the next turn on, and the conversation goes on.
-	started, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: s.thread, Model: "claude-sonnet-4-5", Sandbox: "read-only", NetworkAccess: "restricted",
-		Input: runtimetest.Text("MOCK_CMD[touch late]")})
+	started, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: s.thread, Model: "claude-sonnet-4-5",
+		Sandbox: "read-only", NetworkAccess: "restricted", Input: runtimetest.Text("MOCK_CMD[touch late]")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.End(t, started.TurnID)
 	last := s.model.Requests()[len(s.model.Requests())-1]
-	if s.made("late") || !strings.Contains(string(last.Body), `"model":"claude-sonnet-4-5"`) || !strings.Contains(string(last.Body), "MOCK_REPLY[late]") {
+	if s.made("late") || !strings.Contains(string(last.Body), `"model":"claude-sonnet-4-5"`) ||
+		!strings.Contains(string(last.Body), "MOCK_REPLY[late]") {
 		t.Errorf("made %t; the model was asked %.200s", s.made("late"), last.Body)
 	}
 }
@@ -272,7 +287,8 @@ func TestABusyProcessAnswersTheProbe(t *testing.T) {
 func TestASilentTurnIsEnded(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), func(g *rig) { g.setup.Silence = stdio.Silence(2 * time.Second) })
-	if end, _ := s.turn("MOCK_HOLD[for ever]"); end.Status != runtime.TurnFailed || !strings.Contains(end.Error, "said nothing for 2s (HARNESS_TURN_IDLE") {
+	if end, _ := s.turn("MOCK_HOLD[for ever]"); end.Status != runtime.TurnFailed ||
+		!strings.Contains(end.Error, "said nothing for 2s (HARNESS_TURN_IDLE") {
 		t.Errorf("it ended %+v", end)
 	}
 	if end, _ := s.turn("MOCK_REPLY[again]"); end.Status != runtime.TurnDone {
@@ -301,7 +317,8 @@ func TestAForgottenConversation(t *testing.T) {
 		return found
 	}
 	s.turn("MOCK_REPLY[one]")
-	started, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: other.ID, Input: runtimetest.Text("MOCK_HOLD[two]")})
+	started, err := s.StartTurn(t.Context(),
+		runtime.StartTurn{ThreadID: other.ID, Input: runtimetest.Text("MOCK_HOLD[two]")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +326,8 @@ func TestAForgottenConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	forgetter := s.Adapter.(runtime.Forgetter)
-	if _, err := forgetter.ForgetThread(t.Context(), runtime.ResumeThread{ThreadID: other.ID}); !errors.Is(err, runtime.ErrTurnActive) {
+	if _, err := forgetter.ForgetThread(t.Context(), runtime.ResumeThread{ThreadID: other.ID}); !errors.Is(err,
+		runtime.ErrTurnActive) {
 		t.Errorf("one in a turn: %v", err)
 	}
 	outside := filepath.Join(t.TempDir(), s.thread+".jsonl")
@@ -339,10 +357,12 @@ func TestAForgottenConversation(t *testing.T) {
 	}
 	s.Kill(t, other.ID)
 	s.Exited(t, other.ID)
-	if _, err := s.ResumeThread(t.Context(), runtime.ResumeThread{ThreadID: s.thread}); !errors.Is(err, runtime.ErrThreadNotFound) {
+	if _, err := s.ResumeThread(t.Context(), runtime.ResumeThread{ThreadID: s.thread}); !errors.Is(err,
+		runtime.ErrThreadNotFound) {
 		t.Errorf("the forgotten one: %v", err)
 	}
-	if files, err := forgetter.ForgetThread(t.Context(), runtime.ResumeThread{ThreadID: s.thread}); err != nil || files != 0 {
+	if files, err := forgetter.ForgetThread(t.Context(), runtime.ResumeThread{ThreadID: s.thread}); err != nil ||
+		files != 0 {
 		t.Errorf("forgotten again: %d files, %v", files, err)
 	}
 }
@@ -353,12 +373,18 @@ func TestWhatClaudeCodeReadsByItself(t *testing.T) {
 	s := newStage(t, open(), func(g *rig) {
 		for name, text := range map[string]string{
 			filepath.Join(g.dir, "CLAUDE.md"): "mark of the project", filepath.Join(g.dir, "AGENTS.md"): "mark of the project",
-			filepath.Join(g.setup.Home.Dir, "claude", "CLAUDE.md"):       "mark of the home",
-			filepath.Join(g.dir, ".mcp.json"):                            `{"mcpServers":{"own":{"command":"touch","args":["` + filepath.Join(g.dir, "server") + `"]}}}`,
-			filepath.Join(g.dir, ".claude", "settings.json"):             `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch ` + filepath.Join(g.dir, "hook") + `"}]}]}}`,
-			filepath.Join(g.setup.Home.Dir, "claude", "settings.json"):   `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch ` + filepath.Join(g.dir, "hook") + `"}]}]}}`,
-			filepath.Join(g.dir, ".claude", "skills", "own", "SKILL.md"): "---\nname: own\ndescription: mark of the project\n---\n",
-			filepath.Join(g.dir, ".claude", "agents", "own.md"):          "---\nname: own\ndescription: mark of the project\n---\n",
+			filepath.Join(g.setup.Home.Dir, "claude", "CLAUDE.md"): "mark of the home",
+			filepath.Join(g.dir, ".mcp.json"): `{"mcpServers":{"own":{"command":"touch","args":["` +
+				filepath.Join(g.dir, "server") + `"]}}}`, filepath.Join(g.dir, ".claude",
+				"settings.json"): `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch ` + filepath.Join(g.dir,
+				"hook") + `"}]}]}}`,
+			filepath.Join(g.setup.Home.Dir, "claude",
+				"settings.json"): `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch ` + filepath.Join(g.dir,
+				"hook") + `"}]}]}}`,
+			filepath.Join(g.dir, ".claude", "skills", "own",
+				"SKILL.md"): "---\nname: own\ndescription: mark of the project\n---\n",
+			filepath.Join(g.dir, ".claude", "agents",
+				"own.md"): "---\nname: own\ndescription: mark of the project\n---\n",
 		} {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
 				t.Fatal(err)

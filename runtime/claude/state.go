@@ -21,7 +21,8 @@ type state struct {
 	Thread string `json:"thread"`
 	Cwd    string `json:"cwd,omitempty"`
 	Model  string `json:"model,omitempty"`
-	// Turn runs. Owed is the message that was promised a turn of its own and has none yet; Began is when the turn did, in ms.
+	// Turn runs. Owed is the message that was promised a turn of its own and has none yet; Began is when the turn did, in
+	// ms.
 	Turn  string `json:"turn,omitempty"`
 	Owed  string `json:"owed,omitempty"`
 	Began int64  `json:"began,omitempty"`
@@ -41,8 +42,8 @@ type state struct {
 	Background int `json:"background,omitempty"`
 	// Silent is why the turn was to end when the agent said nothing in it.
 	Silent string `json:"silent,omitempty"`
-	// Failure is the last error of the model's server in this turn. Over says that the turn is, but for what works on in the background and
-	// waits for a person.
+	// Failure is the last error of the model's server in this turn. Over says that the turn is, but for what works on in
+	// the background and waits for a person.
 	Failure string `json:"failure,omitempty"`
 	Over    bool   `json:"over,omitempty"`
 }

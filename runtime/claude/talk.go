@@ -49,7 +49,8 @@ func (r *Runtime) known(thread string) *talk {
 	return r.talks[thread]
 }
 
-// nativeID is Claude Code's name of a session's conversation: the session's id when it is a UUID, which is what Claude Code takes.
+// nativeID is Claude Code's name of a session's conversation: the session's id when it is a UUID, which is what Claude
+// Code takes.
 func nativeID(thread string) string {
 	if parsed, err := uuid.Parse(thread); err == nil {
 		return parsed.String()
@@ -108,5 +109,6 @@ func (t *talk) rest() {
 func (t *talk) described() runtime.Thread {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return runtime.Thread{ID: t.thread, NativeID: t.native, Cwd: t.controls.Cwd, Source: Name, ModelProvider: "anthropic", Model: t.controls.Model}
+	return runtime.Thread{ID: t.thread, NativeID: t.native, Cwd: t.controls.Cwd, Source: Name, ModelProvider: "anthropic",
+		Model: t.controls.Model}
 }

@@ -238,7 +238,8 @@ func (t *translation) changed(change wire.FileEdit) {
 // planned follows the tools that keep a list of tasks; clients know whole plans.
 func (t *translation) planned(call toolCall, result json.RawMessage) {
 	in := readInput(call.Input)
-	word := map[string]string{"in_progress": wire.StatusInProgress, "completed": wire.StatusCompleted, "pending": "pending"}
+	word := map[string]string{"in_progress": wire.StatusInProgress, "completed": wire.StatusCompleted,
+		"pending": "pending"}
 	switch call.Name {
 	case toolTodo:
 		t.Plan = nil

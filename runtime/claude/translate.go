@@ -10,7 +10,8 @@ import (
 	"harness/runtime/wire"
 )
 
-// translation puts one line into the canonical vocabulary. What it says depends on the line, the state and the time alone.
+// translation puts one line into the canonical vocabulary. What it says depends on the line, the state and the time
+// alone.
 type translation struct {
 	*state
 	at  int64
@@ -174,7 +175,8 @@ func (t *translation) system(e *event) {
 		}
 	case "api_retry":
 		if t.Turn != "" {
-			t.say(wire.Failed(t.here(), failure(fmt.Sprintf("%s; retry %d of %d", retried(e), e.Attempt, e.MaxRetries), wire.Text(e.Error), e.ErrorStatus), true))
+			t.say(wire.Failed(t.here(), failure(fmt.Sprintf("%s; retry %d of %d", retried(e), e.Attempt, e.MaxRetries),
+				wire.Text(e.Error), e.ErrorStatus), true))
 		}
 	case "session_title_changed":
 		t.say(wire.ThreadNamed(t.Thread, e.Title))

@@ -58,7 +58,8 @@ func said(t testing.TB, stored []byte, line json.RawMessage, at int64) ([]runtim
 	return signals, encode(s)
 }
 
-// Every recording of the real Claude Code means what the golden file says, with the state stored and read back between every two lines.
+// Every recording of the real Claude Code means what the golden file says, with the state stored and read back between
+// every two lines.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.jsonl")
@@ -147,8 +148,8 @@ type invariants struct {
 }
 
 func newInvariants() *invariants {
-	return &invariants{begun: map[string]int{}, ended: map[string]int{}, started: map[string]int{}, done: map[string]int{}, texts: map[string]string{},
-		asked: map[string]bool{}}
+	return &invariants{begun: map[string]int{}, ended: map[string]int{}, started: map[string]int{}, done: map[string]int{},
+		texts: map[string]string{}, asked: map[string]bool{}}
 }
 
 // take is what a signal breaks, "" for nothing.

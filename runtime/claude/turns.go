@@ -12,12 +12,14 @@ import (
 	"harness/runtime"
 )
 
-// StartThread implements runtime.Adapter. The process is started at once, so that what cannot be enforced shows before anybody relies on it.
+// StartThread implements runtime.Adapter. The process is started at once, so that what cannot be enforced shows before
+// anybody relies on it.
 func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
 	if len(in.DynamicTools) > 0 && string(in.DynamicTools) != "null" {
 		return runtime.Thread{}, &runtime.UnsupportedError{Runtime: Name, Operation: runtime.OpTools}
 	}
-	wanted := controls{Cwd: in.Cwd, Model: in.Model, Approval: in.ApprovalPolicy, Sandbox: in.Sandbox, Network: in.NetworkAccess}.strict()
+	wanted := controls{Cwd: in.Cwd, Model: in.Model, Approval: in.ApprovalPolicy, Sandbox: in.Sandbox,
+		Network: in.NetworkAccess}.strict()
 	if _, err := r.lookUp(); err != nil {
 		return runtime.Thread{}, fmt.Errorf("%w: %w", runtime.ErrUnavailable, err)
 	}
@@ -39,8 +41,8 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 	return t.described(), nil
 }
 
-// ResumeThread implements runtime.Adapter. Nothing is loaded before a message says with which controls. runtime.ErrThreadNotFound when the
-// conversation has no history, nor a process.
+// ResumeThread implements runtime.Adapter. Nothing is loaded before a message says with which controls.
+// runtime.ErrThreadNotFound when the conversation has no history, nor a process.
 func (r *Runtime) ResumeThread(_ context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	t := r.talk(in.ThreadID, in.NativeID)
 	if t.process() == nil {
@@ -53,7 +55,8 @@ func (r *Runtime) ResumeThread(_ context.Context, in runtime.ResumeThread) (runt
 			return runtime.Thread{}, err
 		}
 		if !found {
-			return runtime.Thread{}, fmt.Errorf("%w: Claude Code has no history of session %s", runtime.ErrThreadNotFound, in.ThreadID)
+			return runtime.Thread{}, fmt.Errorf("%w: Claude Code has no history of session %s", runtime.ErrThreadNotFound,
+				in.ThreadID)
 		}
 	}
 	return t.described(), nil
@@ -64,8 +67,9 @@ func (r *Runtime) CloseThread(ctx context.Context, threadID string) error {
 	return r.set.Close(ctx, threadID)
 }
 
-// StartTurn implements runtime.Adapter. A message to a busy conversation is taken up by the running turn after its next tool, or becomes the
-// turn after it. Changed controls count from the next turn on: the process is started anew with them.
+// StartTurn implements runtime.Adapter. A message to a busy conversation is taken up by the running turn after its next
+// tool, or becomes the turn after it. Changed controls count from the next turn on: the process is started anew with
+// them.
 func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	content, err := messageContent(in.Input)
 	if err != nil {
@@ -76,7 +80,8 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	case t.sending <- struct{}{}:
 		defer func() { <-t.sending }()
 	case <-ctx.Done():
-		return runtime.StartedTurn{}, fmt.Errorf("%w: other messages to session %s are on their way: %w", runtime.ErrTimeout, in.ThreadID, ctx.Err())
+		return runtime.StartedTurn{}, fmt.Errorf("%w: other messages to session %s are on their way: %w", runtime.ErrTimeout,
+			in.ThreadID, ctx.Err())
 	}
 	if p := t.process(); p != nil && p.busy() != "" {
 		if in.Alone {

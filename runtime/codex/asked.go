@@ -7,7 +7,8 @@ import (
 	"harness/runtime"
 )
 
-// options are offered decisions by name. A decision that is an object is named by its one member, a second one of a name gets a number.
+// options are offered decisions by name. A decision that is an object is named by its one member, a second one of a
+// name gets a number.
 func options(decisions json.RawMessage) []runtime.Option {
 	var choices []json.RawMessage
 	_ = json.Unmarshal(decisions, &choices) // none when there are none
@@ -35,8 +36,9 @@ func options(decisions json.RawMessage) []runtime.Option {
 
 // labels say what codex's decisions do.
 var labels = map[string]string{
-	actionAccept: "Allow once", "acceptForSession": "Allow for this session", actionDecline: "Refuse", actionCancel: "Refuse and end the turn",
-	"acceptWithExecpolicyAmendment": "Allow, and commands like it from now on", "applyNetworkPolicyAmendment": "Change the network policy",
+	actionAccept: "Allow once", "acceptForSession": "Allow for this session", actionDecline: "Refuse",
+	actionCancel: "Refuse and end the turn", "acceptWithExecpolicyAmendment": "Allow, and commands like it from now on",
+	"applyNetworkPolicyAmendment": "Change the network policy",
 }
 
 func choiceName(choice json.RawMessage) string {

@@ -19,8 +19,8 @@ const installCommand = "npm install -g @openai/codex"
 
 func (c *Codex) key() string { return c.launcher.Variable(keyVariable) }
 
-// logIn gives codex the key of its environment when its model asks for a login and there is none: codex sends the key of the variable alone
-// to nobody. It keeps it in its home, as `codex login` does.
+// logIn gives codex the key of its environment when its model asks for a login and there is none: codex sends the key
+// of the variable alone to nobody. It keeps it in its home, as `codex login` does.
 func (c *conn) logIn(ctx context.Context) error {
 	key := c.codex.key()
 	if key == "" {
@@ -125,12 +125,13 @@ func homeOf(home string) (string, error) {
 
 // Install implements runtime.Installer.
 func (c *Codex) Install() runtime.Install {
-	return runtime.Install{From: oldest.String(), Tested: []string{"0.101.0", "0.169.0"}, Command: installCommand, Setting: "CODEX_BIN",
-		Page: "https://github.com/openai/codex"}
+	return runtime.Install{From: oldest.String(), Tested: []string{"0.101.0", "0.169.0"}, Command: installCommand,
+		Setting: "CODEX_BIN",
+		Page:    "https://github.com/openai/codex"}
 }
 
-// Login implements runtime.Authenticator: a person types a code in at a page of the provider's, on any machine. Versions that do not know how
-// are *runtime.UnsupportedError.
+// Login implements runtime.Authenticator: a person types a code in at a page of the provider's, on any machine.
+// Versions that do not know how are *runtime.UnsupportedError.
 func (c *Codex) Login(ctx context.Context) (runtime.Login, error) {
 	result, err := c.Call(ctx, "account/login/start", object{"type": "chatgptDeviceCode"})
 	if errors.Is(err, runtime.ErrInvalidParams) || unknownMethod(err) {
@@ -152,7 +153,8 @@ func loginOf(result json.RawMessage) (runtime.Login, error) {
 		return runtime.Login{}, fmt.Errorf("read codex's answer to a login: %w", err)
 	}
 	if begun.VerificationURL == "" || begun.UserCode == "" {
-		return runtime.Login{}, errors.New("codex began a login without a page and a code for a person: log in with: codex login --device-auth")
+		return runtime.Login{},
+			errors.New("codex began a login without a page and a code for a person: log in with: codex login --device-auth")
 	}
 	return runtime.Login{ID: begun.LoginID, URL: begun.VerificationURL, Code: begun.UserCode}, nil
 }

@@ -34,8 +34,8 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// classify gives a notification or a request its neutral form: codex speaks the canonical vocabulary, but for its oldest words. It keeps no
-// state, so that whatever a frame means can be tested by the frame.
+// classify gives a notification or a request its neutral form: codex speaks the canonical vocabulary, but for its
+// oldest words. It keeps no state, so that whatever a frame means can be tested by the frame.
 func classify(f frame, raw []byte, generation string, at time.Time) runtime.Signal {
 	s := wire.Read(raw, f.Method, f.Layout)
 	s.Generation, s.ReceivedAt = generation, at

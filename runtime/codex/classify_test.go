@@ -28,22 +28,32 @@ func classified(t testing.TB, line string) runtime.Signal {
 func TestChangeOfNotifications(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]runtime.Change{
-		`{"method":"turn/started","params":{"threadId":"t","turn":{"id":"u","startedAt":1795224552}}}`: runtime.TurnStarted{TurnID: "u", StartedAt: 1795224552000, Native: json.RawMessage(`{"id":"u","startedAt":1795224552}`)},
-		`{"method":"turn/started","params":{"threadId":"t","turn":{"id":"u"}}}`:                        runtime.TurnStarted{TurnID: "u", Native: json.RawMessage(`{"id":"u"}`)},
-		`{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"failed","error":{"message":"bad"},"startedAt":1,"completedAt":2}}}`: runtime.TurnCompleted{
+		`{"method":"turn/started","params":{"threadId":"t","turn":{"id":"u","startedAt":1795224552}}}`: runtime.TurnStarted{
+			TurnID: "u", StartedAt: 1795224552000, Native: json.RawMessage(`{"id":"u","startedAt":1795224552}`)},
+		`{"method":"turn/started","params":{"threadId":"t","turn":{"id":"u"}}}`: runtime.TurnStarted{
+			TurnID: "u", Native: json.RawMessage(`{"id":"u"}`)},
+		`{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"failed",` +
+			`"error":{"message":"bad"},"startedAt":1,"completedAt":2}}}`: runtime.TurnCompleted{
 			TurnID: "u", Status: runtime.TurnFailed, Error: "bad", StartedAt: 1000, CompletedAt: 2000,
 			Native: json.RawMessage(`{"id":"u","status":"failed","error":{"message":"bad"},"startedAt":1,"completedAt":2}`),
 		},
-		`{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"interrupted","error":null}}}`: runtime.TurnCompleted{TurnID: "u", Status: runtime.TurnInterrupted, Native: json.RawMessage(`{"id":"u","status":"interrupted","error":null}`)},
-		`{"method":"turn/completed","params":{"threadId":"t","turn":{}}}`:                                             nil,
-		`{"method":"turn/completed","params":null}`:                                                                   nil,
-		`{"method":"thread/name/updated","params":{"threadId":"t","threadName":"a\u0000b"}}`:                          runtime.ThreadNamed{Name: "a\uFFFDb"},
-		`{"method":"thread/name/updated","params":{"threadId":"t","threadName":null}}`:                                nil,
-		`{"method":"serverRequest/resolved","params":{"threadId":"t","requestId":0}}`:                                 runtime.RequestResolved{RequestID: json.RawMessage("0")},
-		`{"method":"serverRequest/resolved","params":{"threadId":"t","requestId":"x"}}`:                               runtime.RequestResolved{RequestID: json.RawMessage(`"x"`)},
-		`{"method":"some/future","params":{"threadId":"t"}}`:                                                          nil,
-		`{"method":"item/completed","params":{"threadId":"t","turnId":"u","completedAtMs":1795224553489,"item":{"type":"agentMessage","id":"m","text":"hi","startedAtMs":1795224553488}}}`: runtime.ItemChanged{
-			TurnID: "u", Done: true, Item: runtime.Item{ID: "m", Role: "assistant", Type: "agentMessage", Content: "hi", StartedAt: 1795224553488, CompletedAt: 1795224553489,
+		`{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"interrupted","error":null}}}`: runtime.TurnCompleted{
+			TurnID: "u", Status: runtime.TurnInterrupted,
+			Native: json.RawMessage(`{"id":"u","status":"interrupted","error":null}`)},
+		`{"method":"turn/completed","params":{"threadId":"t","turn":{}}}`: nil,
+		`{"method":"turn/completed","params":null}`:                       nil,
+		`{"method":"thread/name/updated","params":{"threadId":"t","threadName":"a\u0000b"}}`: runtime.ThreadNamed{
+			Name: "a\uFFFDb"},
+		`{"method":"thread/name/updated","params":{"threadId":"t","threadName":null}}`: nil,
+		`{"method":"serverRequest/resolved","params":{"threadId":"t","requestId":0}}`: runtime.RequestResolved{
+			RequestID: json.RawMessage("0")},
+		`{"method":"serverRequest/resolved","params":{"threadId":"t","requestId":"x"}}`: runtime.RequestResolved{
+			RequestID: json.RawMessage(`"x"`)},
+		`{"method":"some/future","params":{"threadId":"t"}}`: nil,
+		`{"method":"item/completed","params":{"threadId":"t","turnId":"u","completedAtMs":1795224553489,` +
+			`"item":{"type":"agentMessage","id":"m","text":"hi","startedAtMs":1795224553488}}}`: runtime.ItemChanged{
+			TurnID: "u", Done: true, Item: runtime.Item{ID: "m", Role: "assistant", Type: "agentMessage", Content: "hi",
+				StartedAt: 1795224553488, CompletedAt: 1795224553489,
 				Native: json.RawMessage(`{"type":"agentMessage","id":"m","text":"hi","startedAtMs":1795224553488}`)},
 		},
 	} {
@@ -72,13 +82,20 @@ func TestIDsOfFrames(t *testing.T) {
 func TestRequestWords(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]runtime.InteractiveRequested{
-		`{"id":0,"method":"item/commandExecution/requestApproval","params":{"command":"ls"}}`: {Kind: runtime.RequestApproval, Summary: "Command approval required: ls"},
-		`{"id":0,"method":"execCommandApproval","params":{"command":["git","status"]}}`:       {Kind: runtime.RequestApproval, Summary: "Command approval required: git status"},
-		`{"id":0,"method":"item/commandExecution/requestApproval","params":{}}`:               {Kind: runtime.RequestApproval, Summary: "Command approval required"},
-		`{"id":0,"method":"item/fileChange/requestApproval","params":{}}`:                     {Kind: runtime.RequestApproval, Summary: "File change approval required"},
-		`{"id":0,"method":"applyPatchApproval","params":{}}`:                                  {Kind: runtime.RequestApproval, Summary: "File change approval required"},
-		`{"id":0,"method":"item/tool/requestUserInput","params":{"questions":[{},{}]}}`:       {Kind: runtime.RequestToolInput, Summary: "Tool input required (2 questions)"},
-		`{"id":0,"method":"item/tool/call","params":{"tool":"lookup"}}`:                       {Kind: runtime.RequestToolCall, Summary: "Tool call requested: lookup"},
+		`{"id":0,"method":"item/commandExecution/requestApproval","params":{"command":"ls"}}`: {Kind: runtime.RequestApproval,
+			Summary: "Command approval required: ls"},
+		`{"id":0,"method":"execCommandApproval","params":{"command":["git","status"]}}`: {Kind: runtime.RequestApproval,
+			Summary: "Command approval required: git status"},
+		`{"id":0,"method":"item/commandExecution/requestApproval","params":{}}`: {Kind: runtime.RequestApproval,
+			Summary: "Command approval required"},
+		`{"id":0,"method":"item/fileChange/requestApproval","params":{}}`: {Kind: runtime.RequestApproval,
+			Summary: "File change approval required"},
+		`{"id":0,"method":"applyPatchApproval","params":{}}`: {Kind: runtime.RequestApproval,
+			Summary: "File change approval required"},
+		`{"id":0,"method":"item/tool/requestUserInput","params":{"questions":[{},{}]}}`: {
+			Kind: runtime.RequestToolInput, Summary: "Tool input required (2 questions)"},
+		`{"id":0,"method":"item/tool/call","params":{"tool":"lookup"}}`: {Kind: runtime.RequestToolCall,
+			Summary: "Tool call requested: lookup"},
 	} {
 		got := classified(t, line)
 		words, _ := got.Change.(runtime.InteractiveRequested)
@@ -105,7 +122,8 @@ func TestReplies(t *testing.T) {
 		{methodPatchLegacy, runtime.Reply{Decision: "decline"}, `{"decision":"denied"}`},
 		{methodPatchLegacy, runtime.Reply{Decision: "cancel"}, `{"decision":"abort"}`},
 		{wire.MethodAskUser, runtime.Reply{Decision: "accept"}, `{"answers":{}}`},
-		{wire.MethodAskUser, runtime.Reply{Decision: "accept", Answers: json.RawMessage(`{"q":{"answers":["<a>"]}}`)}, `{"answers":{"q":{"answers":["<a>"]}}}`},
+		{wire.MethodAskUser, runtime.Reply{Decision: "accept", Answers: json.RawMessage(`{"q":{"answers":["<a>"]}}`)},
+			`{"answers":{"q":{"answers":["<a>"]}}}`},
 		{wire.MethodAskUser, runtime.Reply{Decision: "cancel"}, `{"status":"cancel"}`},
 		{wire.MethodCallTool, runtime.Reply{Success: true}, `{"success":true,"contentItems":[]}`},
 		{wire.MethodCallTool, runtime.Reply{Raw: json.RawMessage(`{"any":1}`)}, `{"any":1}`},
@@ -115,10 +133,12 @@ func TestReplies(t *testing.T) {
 			t.Errorf("%s %+v: %s, %v", test.method, test.reply, got, err)
 		}
 	}
-	if _, err := encodeReply(version{}, runtime.RequestRef{Method: wire.MethodApproveFileChange}, runtime.Reply{Decision: "maybe"}); err == nil {
+	if _, err := encodeReply(version{}, runtime.RequestRef{Method: wire.MethodApproveFileChange},
+		runtime.Reply{Decision: "maybe"}); err == nil {
 		t.Error("an unknown decision was encoded")
 	}
-	if _, err := encodeReply(version{}, runtime.RequestRef{Method: "other"}, runtime.Reply{Decision: "accept"}); err == nil {
+	if _, err := encodeReply(version{}, runtime.RequestRef{Method: "other"},
+		runtime.Reply{Decision: "accept"}); err == nil {
 		t.Error("an unknown method was answered")
 	}
 }
@@ -143,7 +163,8 @@ func TestErrorKinds(t *testing.T) {
 			t.Errorf("%s: %v", message, err.Kind)
 		}
 	}
-	if got := activeTurnIn(refusal("m", &rpcError{Message: "expected active turn id `01a-x` but found `01a-y`"})); got != "01a-y" {
+	if got := activeTurnIn(
+		refusal("m", &rpcError{Message: "expected active turn id `01a-x` but found `01a-y`"})); got != "01a-y" {
 		t.Errorf("found turn is %q", got)
 	}
 	if got := activeTurnIn(errors.New("other")); got != "" {
@@ -154,7 +175,8 @@ func TestErrorKinds(t *testing.T) {
 func TestPoliciesByVersion(t *testing.T) {
 	t.Parallel()
 	for agent, want := range map[string]string{
-		"harness/0.101.0 (Debian)": "on-failure", "harness/0.99.0 x": "on-failure", "harness/0.102.0 x": "on-request", "harness/1.0.0": "on-request", "?": "on-request",
+		"harness/0.101.0 (Debian)": "on-failure", "harness/0.99.0 x": "on-failure", "harness/0.102.0 x": "on-request",
+		"harness/1.0.0": "on-request", "?": "on-request",
 	} {
 		if got := parseVersion(agent).approvalPolicy("on-failure"); got != want {
 			t.Errorf("%s: %s", agent, got)
@@ -166,7 +188,8 @@ func TestPoliciesByVersion(t *testing.T) {
 	for _, test := range [][3]string{
 		{"read-only", "restricted", `{"type":"readOnly"}`},
 		{"read-only", "enabled", `{"networkAccess":true,"type":"readOnly"}`},
-		{"workspace-write", "restricted", `{"excludeSlashTmp":false,"excludeTmpdirEnvVar":false,"networkAccess":false,"type":"workspaceWrite","writableRoots":[]}`},
+		{"workspace-write", "restricted",
+			`{"excludeSlashTmp":false,"excludeTmpdirEnvVar":false,"networkAccess":false,"type":"workspaceWrite","writableRoots":[]}`},
 		{"danger-full-access", "enabled", `{"type":"dangerFullAccess"}`},
 		{"", "enabled", `null`},
 		{"readonly", "restricted", `{"type":"readonly"}`}, // codex refuses it
@@ -181,7 +204,8 @@ func TestThreadFilesAreChosenCarefully(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	const id = "01a1fbb8-c2da-7e63-acae-680bdab083fd"
-	mine := []string{filepath.Join("sessions", "2026", "rollout-"+id+".jsonl"), filepath.Join("archived_sessions", id), filepath.Join("shell_snapshots", id+".sh")}
+	mine := []string{filepath.Join("sessions", "2026", "rollout-"+id+".jsonl"), filepath.Join("archived_sessions", id),
+		filepath.Join("shell_snapshots", id+".sh")}
 	for _, name := range append(mine, filepath.Join("sessions", "other.jsonl"), id) {
 		path := filepath.Join(home, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -204,9 +228,10 @@ func TestThreadFilesAreChosenCarefully(t *testing.T) {
 // FuzzReader reads whatever lines a process may write: it must neither panic nor pass on what breaks later.
 func FuzzReader(f *testing.F) {
 	for _, seed := range []string{
-		"{\"method\":\"a\",\"params\":{}}\n", "{\"id\":0,\"method\":\"item/tool/call\",\"params\":{\"tool\":\"x\\u0000\"}}\n", "\n\n{}\n[]\n",
-		"{\"method\":\"item/started\",\"params\":{\"item\":{\"type\":\"plan\",\"id\":\"1\",\"text\":\"\\ud800\"},\"turnId\":\"u\"}}\n",
-		"{\"method\":\"turn/completed\",\"params\":{\"turn\":{\"id\":\"u\",\"startedAt\":1e400,\"error\":[]}}}\n", "{\"method\":\"\xff\"}\n{\"id\":1,\"error\":{\"code\":1}}\nhalf",
+		"{\"method\":\"a\",\"params\":{}}\n", "{\"id\":0,\"method\":\"item/tool/call\",\"params\":{\"tool\":\"x\\u0000\"}}\n",
+		"\n\n{}\n[]\n", "{\"method\":\"item/started\",\"params\":{\"item\":{\"type\":\"plan\",\"id\":\"1\",\"text\":\"\\ud800\"},\"turnId\":\"u\"}}\n",
+		"{\"method\":\"turn/completed\",\"params\":{\"turn\":{\"id\":\"u\",\"startedAt\":1e400,\"error\":[]}}}\n",
+		"{\"method\":\"\xff\"}\n{\"id\":1,\"error\":{\"code\":1}}\nhalf",
 		"{\"method\":\"thread/name/updated\",\"params\":{\"threadName\":\"x\"}}\r\n",
 		" {\"params\": {\"delta\":\"a\\\"\",\"threadId\":\"t\",\"itemId\":\"i\", \"delta\":\"b\"} ,\"method\":\"item/plan/delta\"}\n",
 	} {
@@ -225,7 +250,8 @@ func FuzzReader(f *testing.F) {
 				t.Fatalf("signal of %q is %+v", line, s)
 			}
 			if item, ok := s.Change.(runtime.ItemChanged); ok {
-				if item.Item.ID == "" || item.Item.Role == "" || strings.ContainsRune(item.Item.Content, 0) || !utf8.ValidString(item.Item.Content) {
+				if item.Item.ID == "" || item.Item.Role == "" || strings.ContainsRune(item.Item.Content, 0) ||
+					!utf8.ValidString(item.Item.Content) {
 					t.Fatalf("item of %q is %+v", line, item)
 				}
 			}

@@ -1,8 +1,9 @@
 // Package codex drives codex through `codex app-server` on its standard pipes.
 //
-// It owns everything that is codex's own: the wire protocol, the methods and their parameters in the versions supported (0.101 to 0.169),
-// which conversations the one codex process has loaded, and what its frames mean in the neutral words of package runtime. The process and its
-// pipes are package stdio's. It must never know sessions, storage, clients or HTTP.
+// It owns everything that is codex's own: the wire protocol, the methods and their parameters in the versions supported
+// (0.101 to 0.169), which conversations the one codex process has loaded, and what its frames mean in the neutral words
+// of package runtime. The process and its pipes are package stdio's. It must never know sessions, storage, clients or
+// HTTP.
 package codex
 
 import (
@@ -39,19 +40,20 @@ const (
 
 // Options configure New. Zero values mean the defaults named.
 type Options struct {
-	// Bin is the codex executable, a path or a name to be found on PATH ("codex"). The native binary, not the npm wrapper: signals and the
-	// process id are then the right ones.
+	// Bin is the codex executable, a path or a name to be found on PATH ("codex"). The native binary, not the npm wrapper:
+	// signals and the process id are then the right ones.
 	Bin string
 	// Home is CODEX_HOME, "" for codex's own default.
 	Home string
 	// Tools gives conversations access to the tools of this server; nil gives none.
 	Tools runtime.ToolAccess
-	// Implicit tells how much codex may read by itself for a conversation (runtime.ImplicitAll, ...; "" for what it does unless told
-	// otherwise), and where that works; nil tells nothing.
+	// Implicit tells how much codex may read by itself for a conversation (runtime.ImplicitAll, ...; "" for what it does
+	// unless told otherwise), and where that works; nil tells nothing.
 	Implicit func(ctx context.Context, threadID string) (implicit, cwd string, err error)
 	// Dir is the working directory of the process, "" for the server's.
 	Dir string
-	// Mark names this server's codex for process.Sweep, see process.Mark. It must not be shared with another runtime that is up.
+	// Mark names this server's codex for process.Sweep, see process.Mark. It must not be shared with another runtime that
+	// is up.
 	Mark string
 	// Sink receives what codex says.
 	Sink runtime.Sink
@@ -61,13 +63,15 @@ type Options struct {
 	ClientVersion string
 	// StartTimeout bounds a start until codex answered initialize (30 s); CallTimeout every other request (120 s).
 	StartTimeout, CallTimeout time.Duration
-	// HangAfter is how long codex may leave a health probe unanswered before it is killed and restarted; after a quarter of it the status is
-	// unresponsive. 0 asks nothing and waits for ever.
+	// HangAfter is how long codex may leave a health probe unanswered before it is killed and restarted; after a quarter
+	// of it the status is unresponsive. 0 asks nothing and waits for ever.
 	HangAfter time.Duration
-	// UnloadAfter is how long a conversation may be idle before codex is told to unload it; its next message loads it again. 0 unloads none.
+	// UnloadAfter is how long a conversation may be idle before codex is told to unload it; its next message loads it
+	// again. 0 unloads none.
 	UnloadAfter time.Duration
-	// RecycleBytes is the resident memory above which codex is restarted as soon as nothing ran in it and nothing waited for RecycleIdle
-	// (5 s). Above it conversations are unloaded after a tenth of UnloadAfter. 0 bounds nothing, and so does a system that does not tell.
+	// RecycleBytes is the resident memory above which codex is restarted as soon as nothing ran in it and nothing waited
+	// for RecycleIdle (5 s). Above it conversations are unloaded after a tenth of UnloadAfter. 0 bounds nothing, and so
+	// does a system that does not tell.
 	RecycleBytes int64
 	RecycleIdle  time.Duration
 	// BackoffMin doubles from one failed start to the next up to BackoffMax (250 ms, 30 s).
@@ -75,13 +79,16 @@ type Options struct {
 	// Confine hides files from codex and what it runs; Stage is the program and first arguments that do it (process.Spec).
 	Confine confine.Plan
 	Stage   []string
-	// Inherits tells by name which variables of the server's environment codex gets; nil is all. Env is added as NAME=value.
+	// Inherits tells by name which variables of the server's environment codex gets; nil is all. Env is added as
+	// NAME=value.
 	Inherits func(name string) bool
 	Env      []string
 
-	// Shims, when set, is where runtimes that outlive a server are kept. What earlier servers left there is taken over at Start.
+	// Shims, when set, is where runtimes that outlive a server are kept. What earlier servers left there is taken over at
+	// Start.
 	Shims *shim.Host
-	// Detach starts codex behind a shim and goes on with one that runs; otherwise a running one is ended and codex is our child.
+	// Detach starts codex behind a shim and goes on with one that runs; otherwise a running one is ended and codex is our
+	// child.
 	Detach bool
 	// KeepOnStop has Stop leave a codex behind a shim running, for the next server.
 	KeepOnStop bool
@@ -124,7 +131,8 @@ type Counters struct {
 	Orphans int64
 	// Hangs are the processes that were killed because they did not answer.
 	Hangs int64
-	// Unloads are the idle conversations codex was told to unload, Recycles the idle processes that were replaced because of their memory.
+	// Unloads are the idle conversations codex was told to unload, Recycles the idle processes that were replaced because
+	// of their memory.
 	Unloads, Recycles int64
 }
 
@@ -153,8 +161,8 @@ func New(options Options) *Codex {
 	}
 	c.launcher = stdio.NewLauncher(stdio.Launch{
 		Name: Name, Command: c.command, Remedy: "check that CODEX_BIN names an executable of this platform", Dir: options.Dir,
-		Mark: options.Mark, Confine: options.Confine, Stage: options.Stage, Env: append(env, options.Env...), Inherits: options.Inherits,
-		Shims: options.Shims, Detach: options.Detach, Logger: options.Logger,
+		Mark: options.Mark, Confine: options.Confine, Stage: options.Stage, Env: append(env, options.Env...),
+		Inherits: options.Inherits, Shims: options.Shims, Detach: options.Detach, Logger: options.Logger,
 	})
 	supervision := stdio.Options{
 		Speak: c.speak, Sink: options.Sink, StartTimeout: options.StartTimeout, CallTimeout: options.CallTimeout,
@@ -172,7 +180,8 @@ func New(options Options) *Codex {
 func (c *Codex) command() (path string, args []string, err error) {
 	bin, err := exec.LookPath(c.options.Bin)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
-		return "", nil, fmt.Errorf("codex is missing (%w): set CODEX_BIN to the codex executable or install it with: npm install -g @openai/codex", err)
+		return "", nil, fmt.Errorf(
+			"codex is missing (%w): set CODEX_BIN to the codex executable or install it with: npm install -g @openai/codex", err)
 	}
 	return bin, []string{"app-server"}, nil
 }
@@ -184,9 +193,9 @@ func (c *Codex) Name() string { return Name }
 func (c *Codex) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
 		Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, Images: true,
-		ApproveForSession: true, Plan: true, Usage: true, ParallelToolCalls: true, Subagents: true, OwnedTools: runtime.OwnedDynamic,
-		SurvivesRestart: c.options.Shims != nil && c.options.Detach, ProcessPer: runtime.ProcessPerRuntime,
-		Sandboxes:        []string{sandboxReadOnly, sandboxWorkspace, sandboxFull},
+		ApproveForSession: true, Plan: true, Usage: true, ParallelToolCalls: true, Subagents: true,
+		OwnedTools: runtime.OwnedDynamic, SurvivesRestart: c.options.Shims != nil && c.options.Detach,
+		ProcessPer: runtime.ProcessPerRuntime, Sandboxes: []string{sandboxReadOnly, sandboxWorkspace, sandboxFull},
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
 		NetworkAccess:    []string{"restricted", networkEnabled},
 		ImplicitSources:  []string{runtime.ImplicitAll, runtime.ImplicitHome},
@@ -200,8 +209,9 @@ func (c *Codex) Status() runtime.Status { return c.process.Status() }
 func (c *Codex) Counters() Counters {
 	met := &c.launcher.Counters
 	return Counters{
-		Undecodable: met.Undecodable.Load(), Oversized: met.Oversized.Load(), Late: met.Late.Load(), Legacy: c.counters.legacy.Load(),
-		Orphans: met.Orphans.Load(), Hangs: met.Hangs.Load(), Unloads: c.counters.unloads.Load(), Recycles: c.counters.recycles.Load(),
+		Undecodable: met.Undecodable.Load(), Oversized: met.Oversized.Load(), Late: met.Late.Load(),
+		Legacy: c.counters.legacy.Load(), Orphans: met.Orphans.Load(), Hangs: met.Hangs.Load(),
+		Unloads: c.counters.unloads.Load(), Recycles: c.counters.recycles.Load(),
 	}
 }
 
@@ -229,7 +239,8 @@ func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMe
 	}
 	defer done()
 	result, err := conn.Call(ctx, c.options.CallTimeout, method, params)
-	if errors.Is(err, runtime.ErrThreadNotFound) && thread != "" && method != "thread/resume" && !conn.turns.loaded(thread) {
+	if errors.Is(err, runtime.ErrThreadNotFound) && thread != "" && method != "thread/resume" &&
+		!conn.turns.loaded(thread) {
 		// It may be one that was unloaded, or that an earlier process had.
 		if _, unknown := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: thread}); unknown == nil {
 			result, err = conn.Call(ctx, c.options.CallTimeout, method, params)

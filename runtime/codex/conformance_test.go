@@ -29,7 +29,9 @@ func TestConformance(t *testing.T) {
 
 func target(version codextest.Version) runtimetest.Target {
 	script := runtimetest.Script{
-		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string { return "MOCK_HOLD[" + name + "]" },
+		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
+			return "MOCK_HOLD[" + name + "]"
+		},
 		Fail: "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
 		Flood: func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
 	}
@@ -82,8 +84,9 @@ func newSite(t *testing.T, version codextest.Version, store *runtimetest.Store) 
 	s := &site{t: t, store: store, model: mockmodel.Start(t), dir: t.TempDir()}
 	home := codextest.Home(t, s.model.URL(), codextest.For(version))
 	s.options = codex.Options{
-		Bin: codextest.Binary(t, version), Home: home, Mark: process.Mark(home, "codex"), Sink: store.Sink, Resume: store.Resume, Logger: logger(t),
-		BackoffMin: 10 * time.Millisecond, Env: []string{"HOME=" + home}, Shims: runtimetest.Shims(t, runAsShim), Detach: true,
+		Bin: codextest.Binary(t, version), Home: home, Mark: process.Mark(home, "codex"), Sink: store.Sink,
+		Resume: store.Resume, Logger: logger(t), BackoffMin: 10 * time.Millisecond, Env: []string{"HOME=" + home},
+		Shims: runtimetest.Shims(t, runAsShim), Detach: true,
 	}
 	return s
 }

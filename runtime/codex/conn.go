@@ -13,14 +13,15 @@ import (
 	"harness/runtime/wire"
 )
 
-// probeMethod is the health probe. Every supported version answers it within milliseconds while turns run, tool calls are quiet and
-// approvals wait; it changes nothing and nobody is told of it.
+// probeMethod is the health probe. Every supported version answers it within milliseconds while turns run, tool calls
+// are quiet and approvals wait; it changes nothing and nobody is told of it.
 const probeMethod = "thread/loaded/list"
 
 // methodInitialize opens the conversation.
 const methodInitialize = "initialize"
 
-// conn is the conversation with one codex process in codex's words (stdio.Protocol), and what is known of the conversations it has loaded.
+// conn is the conversation with one codex process in codex's words (stdio.Protocol), and what is known of the
+// conversations it has loaded.
 type conn struct {
 	*stdio.Conn
 	codex   *Codex
@@ -58,7 +59,9 @@ func (c *conn) Greet(ctx context.Context) error {
 		err = nil
 	}
 	if errors.Is(err, runtime.ErrTimeout) {
-		return fmt.Errorf("codex did not answer initialize within %s: check that CODEX_BIN is codex and that CODEX_HOME is readable", options.StartTimeout)
+		return fmt.Errorf(
+			"codex did not answer initialize within %s: check that CODEX_BIN is codex and that CODEX_HOME is readable",
+			options.StartTimeout)
 	}
 	if err != nil {
 		return fmt.Errorf("codex failed to initialize: %w; its stderr is in the log", err)
@@ -224,8 +227,8 @@ func (c *conn) answer(ctx context.Context, requestID json.RawMessage, frame outg
 	return c.SendOnce(ctx, requestID, line)
 }
 
-// use waits for a process that is starting and returns the way to it. Until done is called the process is not recycled, and the conversation
-// ("" for none) stays loaded if it is.
+// use waits for a process that is starting and returns the way to it. Until done is called the process is not recycled,
+// and the conversation ("" for none) stays loaded if it is.
 func (c *Codex) use(ctx context.Context, thread string) (own *conn, v version, done func(), err error) {
 	line, unuse, err := c.process.Use(ctx)
 	if err != nil {
@@ -239,8 +242,9 @@ func (c *Codex) use(ctx context.Context, thread string) (own *conn, v version, d
 	return own, own.version, func() { own.turns.leave(thread); unuse() }, nil
 }
 
-// Recalled tells how a conversation stands with the calls that servers before this one made in it: open while codex may still answer one or
-// has not announced the turn it named, lost when the process that runs has left one unanswered for so long that nobody waits any more.
+// Recalled tells how a conversation stands with the calls that servers before this one made in it: open while codex may
+// still answer one or has not announced the turn it named, lost when the process that runs has left one unanswered for
+// so long that nobody waits any more.
 func (c *Codex) Recalled(threadID string) (open, lost bool) {
 	own := connOf(c.process.Current())
 	if own == nil {

@@ -18,8 +18,8 @@ const (
 	actionCancel  = "cancel"
 )
 
-// elicitation is what the parameters of wire.MethodElicit say: what an MCP server asks its user through codex, and how codex asks whether a
-// tool of one may run.
+// elicitation is what the parameters of wire.MethodElicit say: what an MCP server asks its user through codex, and how
+// codex asks whether a tool of one may run.
 type elicitation struct {
 	server, mode, url, kind, tool string
 	// message, schema, arguments and persist are JSON, pieces of the parameters.
@@ -30,18 +30,20 @@ func elicitationOf(params json.RawMessage) elicitation {
 	given := wire.Members(params, "serverName", "mode", "url", "message", "title", "requestedSchema", "_meta")
 	meta := wire.Members(given[6], "codex_approval_kind", "tool_name", "tool_params", "persist")
 	return elicitation{
-		server: wire.Line(given[0]), mode: wire.Line(given[1]), url: wire.Line(given[2]), kind: wire.Line(meta[0]), tool: wire.Line(meta[1]),
-		message: given[3], title: given[4], schema: given[5], arguments: meta[2], persist: meta[3],
+		server: wire.Line(given[0]), mode: wire.Line(given[1]), url: wire.Line(given[2]), kind: wire.Line(meta[0]),
+		tool: wire.Line(meta[1]), message: given[3], title: given[4], schema: given[5], arguments: meta[2], persist: meta[3],
 	}
 }
 
-// approval tells whether the runtime itself asks if a tool may run. Everything else is a question of the MCP server, whose answer is content.
+// approval tells whether the runtime itself asks if a tool may run. Everything else is a question of the MCP server,
+// whose answer is content.
 func (e elicitation) approval() bool { return e.kind == "mcp_tool_call" }
 
 // form tells whether the answer is content that follows the schema; a URL is opened or not.
 func (e elicitation) form() bool { return strings.HasSuffix(strings.ToLower(e.mode), "form") }
 
-// forSession tells whether the tool can be allowed for the rest of the session. codex says so with one word or a list of them.
+// forSession tells whether the tool can be allowed for the rest of the session. codex says so with one word or a list
+// of them.
 func (e elicitation) forSession() bool {
 	var one string
 	var some []string
@@ -94,7 +96,8 @@ func encodeElicited(e elicitation, reply runtime.Reply) (json.RawMessage, error)
 		case whole && result.Action == reply.Decision:
 			return reply.Raw, nil
 		case whole:
-			return nil, &runtime.ReplyError{Field: "response", Message: fmt.Sprintf("its action is %q, the decision %q", result.Action, reply.Decision)}
+			return nil, &runtime.ReplyError{Field: "response",
+				Message: fmt.Sprintf("its action is %q, the decision %q", result.Action, reply.Decision)}
 		case out.Action != actionAccept:
 			return nil, &runtime.ReplyError{Field: "response", Message: "only what is accepted has content"}
 		}
@@ -111,7 +114,8 @@ func encodeElicited(e elicitation, reply runtime.Reply) (json.RawMessage, error)
 		out.Content = json.RawMessage("{}")
 		if reply.Scope == "session" {
 			if !e.forSession() {
-				return nil, &runtime.ReplyError{Field: "scope", Message: "this tool can be allowed for one call only; the scope has to be turn"}
+				return nil, &runtime.ReplyError{Field: "scope",
+					Message: "this tool can be allowed for one call only; the scope has to be turn"}
 			}
 			out.Meta = json.RawMessage(`{"persist":"session"}`)
 		}
@@ -126,7 +130,8 @@ func encodeElicited(e elicitation, reply runtime.Reply) (json.RawMessage, error)
 	return encode(out)
 }
 
-// result reads a response that is the whole answer rather than its content, which a form could only be mistaken for if it asked for an action.
+// result reads a response that is the whole answer rather than its content, which a form could only be mistaken for if
+// it asked for an action.
 func (e elicitation) result(raw json.RawMessage) (result elicited, is bool) {
 	var named map[string]json.RawMessage
 	if json.Unmarshal(raw, &named) != nil || named["action"] == nil || json.Unmarshal(raw, &result) != nil {
@@ -135,7 +140,8 @@ func (e elicitation) result(raw json.RawMessage) (result elicited, is bool) {
 	return result, !form.Of(e.schema).Has("action")
 }
 
-// content is what a form is answered with: given as it is, or made of the answers to the questions; what the form requires has to be there.
+// content is what a form is answered with: given as it is, or made of the answers to the questions; what the form
+// requires has to be there.
 func (e elicitation) content(given, answers json.RawMessage) (json.RawMessage, error) {
 	asked := form.Of(e.schema)
 	name, content := "response", map[string]json.RawMessage{}
@@ -168,5 +174,6 @@ func checkDecision(reply runtime.Reply) error {
 	case actionAccept, actionDecline, actionCancel:
 		return nil
 	}
-	return &runtime.ReplyError{Field: "decision", Message: fmt.Sprintf("%q is unknown; accept, decline and cancel are allowed", reply.Decision)}
+	return &runtime.ReplyError{Field: "decision",
+		Message: fmt.Sprintf("%q is unknown; accept, decline and cancel are allowed", reply.Decision)}
 }

@@ -33,22 +33,23 @@ func refusal(method string, e *rpcError) *runtime.Error {
 	return refused
 }
 
-// kinds are the words by which codex's refusals are told apart. It uses -32600 for nearly everything, so that the code says little; some of
-// its messages quote the code of another one.
+// kinds are the words by which codex's refusals are told apart. It uses -32600 for nearly everything, so that the code
+// says little; some of its messages quote the code of another one.
 var kinds = []struct {
 	kind  error
 	parts []string
 }{
 	{runtime.ErrThreadNotFound, []string{
-		"thread not found", "thread not loaded", "no rollout found", "no archived rollout found", "invalid thread id", "invalid session id",
-		"conversation not found", "invalid conversation id",
+		"thread not found", "thread not loaded", "no rollout found", "no archived rollout found", "invalid thread id",
+		"invalid session id", "conversation not found", "invalid conversation id",
 	}},
 	{runtime.ErrNotFound, []string{"not found", "already resolved"}},
 	{runtime.ErrOtherTurn, []string{"expected active turn id"}},
 	{runtime.ErrNoActiveTurn, []string{"no active turn"}},
 	{runtime.ErrUnsupported, []string{"-32601", "method not found", "unknown variant", "experimental api capability"}},
 	{runtime.ErrInvalidParams, []string{"-32602", "missing field", "invalid type"}},
-	{runtime.ErrAuthRequired, []string{"unauthorized", "missing bearer or basic authentication", "authentication required"}},
+	{runtime.ErrAuthRequired, []string{"unauthorized", "missing bearer or basic authentication",
+		"authentication required"}},
 	{runtime.ErrInvalidState, []string{"-32600", "turn is in progress", "already in progress"}},
 	{runtime.ErrProviderTimeout, []string{"timed out"}},
 	{runtime.ErrTransient, []string{"timeout", "temporarily unavailable", "includeturns", "not materialized"}},
@@ -72,7 +73,8 @@ func (c *Codex) FailurePasses(message string) bool {
 	return errors.Is(kind, runtime.ErrTransient) || errors.Is(kind, runtime.ErrThreadNotFound)
 }
 
-// activeTurnIn is the turn id a refusal of the kind "expected active turn id `x` but found `y`" says is the running one.
+// activeTurnIn is the turn id a refusal of the kind "expected active turn id `x` but found `y`" says is the running
+// one.
 func activeTurnIn(err error) string {
 	native, ok := asNative(err)
 	if !ok {

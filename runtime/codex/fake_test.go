@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// fakeVariable makes the test binary play a badly behaved codex; see fakeCodex for what the real one can not be made to do.
+// fakeVariable makes the test binary play a badly behaved codex; see fakeCodex for what the real one can not be made to
+// do.
 const fakeVariable = "HARNESS_FAKE_CODEX"
 
 type fakeFrame struct {
@@ -101,7 +102,8 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 	case "silent":
 	case "fork":
 		// Each says when it runs: the environment of a process on its way to another program reads as empty.
-		for _, command := range [][]string{{"sh", "-c", "echo; sleep 300; :"}, {"setsid", "sh", "-c", "echo; sleep 300; :"}, {"setsid", "sh", "-c", "trap '' TERM; echo; sleep 300; :"}} {
+		for _, command := range [][]string{{"sh", "-c", "echo; sleep 300; :"}, {"setsid", "sh", "-c", "echo; sleep 300; :"},
+			{"setsid", "sh", "-c", "trap '' TERM; echo; sleep 300; :"}} {
 			child := exec.Command(command[0], command[1:]...)
 			said, err := child.StdoutPipe()
 			if err == nil {
@@ -184,7 +186,8 @@ func (f *fake) overtaken(id json.RawMessage) {
 	f.refused++
 	turn := fmt.Sprintf("turn-%d", f.refused)
 	f.say(`{"method":"turn/started","params":{"threadId":"t1","turn":{"id":%q,"status":"inProgress"}}}`, turn)
-	f.say(`{"method":"turn/completed","params":{"threadId":"t1","turn":{"id":%q,"status":"completed","error":null}}}`, turn)
+	f.say(`{"method":"turn/completed","params":{"threadId":"t1","turn":{"id":%q,"status":"completed","error":null}}}`,
+		turn)
 	f.result(id, fmt.Sprintf(`{"turn":{"id":%q,"status":"inProgress"}}`, turn))
 }
 
@@ -211,9 +214,9 @@ func (f *fake) gather(id json.RawMessage) {
 
 func (f *fake) garbage() {
 	for _, line := range []string{
-		"", "not json", "[1,2]", `{"foo":1}`, `{"id":1.5,"method":7}`, `{"id":99999,"result":{}}`, `{"id":null,"result":{}}`, "\x00\x01",
-		`{"method":"codex/event/token","params":{}}`, `{"method":"bad/utf8","params":{"text":"` + "\xff\xfe" + `"}}`,
-		`{"method":"item/started","params":{"item":"not an item","threadId":7,"turnId":"u1"}}`,
+		"", "not json", "[1,2]", `{"foo":1}`, `{"id":1.5,"method":7}`, `{"id":99999,"result":{}}`, `{"id":null,"result":{}}`,
+		"\x00\x01", `{"method":"codex/event/token","params":{}}`, `{"method":"bad/utf8","params":{"text":"` +
+			"\xff\xfe" + `"}}`, `{"method":"item/started","params":{"item":"not an item","threadId":7,"turnId":"u1"}}`,
 	} {
 		f.say("%s", line)
 	}

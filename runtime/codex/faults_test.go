@@ -97,7 +97,8 @@ func TestACodexThatIsTooOldIsNamed(t *testing.T) {
 	b := misbehaving(t, "old", nil)
 	b.wait(t, "the end of the old codex", func(s runtime.Signal) bool { return s.Kind == runtime.SignalExited })
 	var err error
-	for err == nil || !strings.Contains(err.Error(), "codex 0.98.1 is too old: at least 0.101.0 is needed; install it with: npm install -g @openai/codex") {
+	for err == nil || !strings.Contains(err.Error(),
+		"codex 0.98.1 is too old: at least 0.101.0 is needed; install it with: npm install -g @openai/codex") {
 		if _, err = b.codex.Call(t.Context(), "model/list", nil); !errors.Is(err, runtime.ErrUnavailable) {
 			t.Fatalf("call: %v", err)
 		}
@@ -284,7 +285,8 @@ func TestUnknownRequestIsRefused(t *testing.T) {
 		t.Errorf("request is %+v", asked)
 	}
 	seen := b.wait(t, "the refusal", func(s runtime.Signal) bool { return s.Method == "answer/seen" })
-	if got := string(seen.Params); got != `{"id":"q-1","error":{"code":-32601,"message":"method not supported by this client: some/newRequest"}}` {
+	if got := string(seen.Params); got != `{"id":"q-1","error":{"code":-32601,"message":"method not supported by this `+
+		`client: some/newRequest"}}` {
 		t.Errorf("refusal is %s", got)
 	}
 }

@@ -23,19 +23,24 @@ func TestFormsAreQuestions(t *testing.T) {
 	const want = `[{"id":"name","header":"Name","question":"Name (optional)","options":null,"isOther":false,"isSecret":false},` +
 		`{"id":"size","header":"size","question":"size (optional)","options":null,"isOther":false,"isSecret":false},` +
 		`{"id":"count","header":"count","question":"count (optional)","options":null,"isOther":false,"isSecret":false},` +
-		`{"id":"sure","header":"sure","question":"Sure? (optional)","options":[{"label":"true","description":""},{"label":"false","description":""}],` +
+		`{"id":"sure","header":"sure","question":"Sure? (optional)","options":[{"label":"true","description":""},` +
+		`{"label":"false","description":""}],` +
 		`"isOther":false,"isSecret":false},` +
-		`{"id":"old","header":"old","question":"old (optional)","options":[{"label":"Apple","description":"a"},{"label":"Banana","description":"b"}],` +
+		`{"id":"old","header":"old","question":"old (optional)","options":[{"label":"Apple","description":"a"},` +
+		`{"label":"Banana","description":"b"}],` +
 		`"isOther":false,"isSecret":false},` +
 		`{"id":"one","header":"one","question":"one (optional)","options":[{"label":"Ex","description":"x"}],"isOther":false,"isSecret":false},` +
-		`{"id":"many","header":"many","question":"many (optional)","options":[{"label":"One","description":"1"},{"label":"Two","description":"2"}],` +
+		`{"id":"many","header":"many","question":"many (optional)","options":[{"label":"One","description":"1"},` +
+		`{"label":"Two","description":"2"}],` +
 		`"isOther":false,"isSecret":false},` +
-		`{"id":"plain","header":"plain","question":"plain (optional)","options":[{"label":"p","description":""},{"label":"q","description":""}],` +
+		`{"id":"plain","header":"plain","question":"plain (optional)","options":[{"label":"p","description":""},` +
+		`{"label":"q","description":""}],` +
 		`"isOther":false,"isSecret":false}]`
 	if !ok || asked.Kind != runtime.RequestToolInput || string(asked.Questions) != want {
 		t.Errorf("asked %+v\n got %s\nwant %s", asked, asked.Questions, want)
 	}
-	for _, params := range []string{``, `null`, `[]`, `{"requestedSchema":5}`, `{"requestedSchema":{"properties":[1]}}`, `{"requestedSchema":{"properties":{"a":1}}}`} {
+	for _, params := range []string{``, `null`, `[]`, `{"requestedSchema":5}`, `{"requestedSchema":{"properties":[1]}}`,
+		`{"requestedSchema":{"properties":{"a":1}}}`} {
 		if asked, ok := requested(wire.MethodElicit, json.RawMessage(params)); !ok || !json.Valid(asked.Questions) {
 			t.Errorf("%s asks %+v", params, asked)
 		}
@@ -92,22 +97,28 @@ func TestRepliesToElicitations(t *testing.T) {
 		reply  runtime.Reply
 		want   string
 	}{
-		{strings.Replace(tool, "%s", `,"persist":"session"`, 1), forSession, `{"action":"accept","content":{},"_meta":{"persist":"session"}}`},
+		{strings.Replace(tool, "%s", `,"persist":"session"`, 1), forSession,
+			`{"action":"accept","content":{},"_meta":{"persist":"session"}}`},
 		{strings.Replace(tool, "%s", `,"persist":["always"]`, 1), forSession, "scope"},
 		{strings.Replace(tool, "%s", ``, 1), forSession, "scope"},
-		{strings.Replace(tool, "%s", ``, 1), runtime.Reply{Decision: "accept", Choice: json.RawMessage(`"accept"`)}, "choice"},
-		{strings.Replace(tool, "%s", ``, 1), runtime.Reply{Decision: "accept"}, `{"action":"accept","content":{},"_meta":null}`},
+		{strings.Replace(tool, "%s", ``, 1), runtime.Reply{Decision: "accept", Choice: json.RawMessage(`"accept"`)},
+			"choice"},
+		{strings.Replace(tool, "%s", ``, 1), runtime.Reply{Decision: "accept"},
+			`{"action":"accept","content":{},"_meta":null}`},
 		{wantsAction, runtime.Reply{Decision: "accept", Raw: json.RawMessage(`{"action":"accept"}`)},
 			`{"action":"accept","content":{"action":"accept"},"_meta":null}`},
 		{wantsAction, runtime.Reply{Decision: "accept", Raw: json.RawMessage(`{"other":1}`)}, "response"},
-		{formParams, runtime.Reply{Decision: "decline", Raw: json.RawMessage(`{"action":"decline","_meta":{"a":1}}`)}, `{"action":"decline","_meta":{"a":1}}`},
+		{formParams, runtime.Reply{Decision: "decline", Raw: json.RawMessage(`{"action":"decline","_meta":{"a":1}}`)},
+			`{"action":"decline","_meta":{"a":1}}`},
 		{formParams, runtime.Reply{Decision: "decline", Raw: json.RawMessage(`{"action":"accept"}`)}, "response"},
 		{formParams, runtime.Reply{Decision: "decline", Raw: json.RawMessage(`{"name":"Ann"}`)}, "response"},
-		{`{"mode":"url"}`, runtime.Reply{Decision: "accept", Answers: json.RawMessage(`{}`)}, `{"action":"accept","content":null,"_meta":null}`},
+		{`{"mode":"url"}`, runtime.Reply{Decision: "accept", Answers: json.RawMessage(`{}`)},
+			`{"action":"accept","content":null,"_meta":null}`},
 		{`{"mode":"openai/userVerification"}`, runtime.Reply{Decision: "accept", Raw: json.RawMessage(`{"signed":"x"}`)},
 			`{"action":"accept","content":{"signed":"x"},"_meta":null}`},
 	} {
-		got, err := encodeReply(version{}, runtime.RequestRef{Method: wire.MethodElicit, Params: json.RawMessage(test.params)}, test.reply)
+		got, err := encodeReply(version{},
+			runtime.RequestRef{Method: wire.MethodElicit, Params: json.RawMessage(test.params)}, test.reply)
 		var refused *runtime.ReplyError
 		if errors.As(err, &refused) {
 			got = []byte(refused.Field)
@@ -118,7 +129,8 @@ func TestRepliesToElicitations(t *testing.T) {
 			t.Errorf("%s %+v: %s, want %s", test.params, test.reply, got, test.want)
 		}
 	}
-	if _, err := encodeReply(version{}, runtime.RequestRef{Method: wire.MethodElicit}, runtime.Reply{Decision: "maybe"}); err == nil {
+	if _, err := encodeReply(version{}, runtime.RequestRef{Method: wire.MethodElicit},
+		runtime.Reply{Decision: "maybe"}); err == nil {
 		t.Error("an unknown decision was encoded")
 	}
 }
@@ -135,7 +147,8 @@ func TestAReasonOfARefusal(t *testing.T) {
 		{version{0, 101, 0}, methodExecLegacy, `{"decision":"denied"}`},
 		{version{0, 169, 0}, wire.MethodApproveCommand, `{"decision":"decline"}`},
 	} {
-		got, err := encodeReply(test.v, runtime.RequestRef{Method: test.method}, runtime.Reply{Decision: "decline", Message: "not now"})
+		got, err := encodeReply(test.v, runtime.RequestRef{Method: test.method},
+			runtime.Reply{Decision: "decline", Message: "not now"})
 		if err != nil || strings.TrimSpace(string(got)) != test.want {
 			t.Errorf("%v %s: %s, %v", test.v, test.method, got, err)
 		}

@@ -40,8 +40,8 @@ func awaitState(t *testing.T, c *codex.Codex, want runtime.State) runtime.Status
 	}
 }
 
-// A codex that is stopped in the middle of a turn is noticed and replaced, as a child, behind a shim, and when it is the shim that is
-// stopped; its thread goes on in the next process with what it knew.
+// A codex that is stopped in the middle of a turn is noticed and replaced, as a child, behind a shim, and when it is
+// the shim that is stopped; its thread goes on in the next process with what it knew.
 func TestAFrozenCodexIsNoticedAndReplaced(t *testing.T) {
 	t.Parallel()
 	for name, frozen := range map[string]func(runtime.Status) int{
@@ -66,7 +66,8 @@ func TestAFrozenCodexIsNoticedAndReplaced(t *testing.T) {
 			if err := syscall.Kill(frozen(before), syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
-			if status := b.state(t, runtime.StateUnresponsive); status.PID != before.PID || !strings.Contains(status.Reason, "HARNESS_RUNTIME_HANG_MS") {
+			if status := b.state(t, runtime.StateUnresponsive); status.PID != before.PID ||
+				!strings.Contains(status.Reason, "HARNESS_RUNTIME_HANG_MS") {
 				t.Errorf("unresponsive is told as %+v", status)
 			}
 			end := b.wait(t, "its end", exited)
@@ -132,7 +133,8 @@ func TestAQuietTurnIsNoHang(t *testing.T) {
 		b.completed(t, turn)
 		b.answer(t, request, runtime.Reply{Decision: "decline"})
 		b.completed(t, request.TurnID)
-		if hangs, status := b.codex.Counters().Hangs, b.codex.Status(); hangs != 0 || status.Generation != request.Generation {
+		if hangs, status := b.codex.Counters().Hangs, b.codex.Status(); hangs != 0 ||
+			status.Generation != request.Generation {
 			t.Errorf("%d hangs; the process is %+v", hangs, status)
 		}
 	})

@@ -14,7 +14,8 @@ import (
 // historyPage is how many turns are asked for at once.
 const historyPage = 50
 
-// ReadThread implements runtime.Historian. A conversation without a turn yet has no turns to read: it comes back with none.
+// ReadThread implements runtime.Historian. A conversation without a turn yet has no turns to read: it comes back with
+// none.
 func (c *Codex) ReadThread(ctx context.Context, threadID string, withTurns bool) (runtime.Thread, error) {
 	thread, err := threadIn(c.call(ctx, "thread/read", object{"threadId": threadID, "includeTurns": false}))
 	if err != nil || !withTurns {
@@ -24,7 +25,8 @@ func (c *Codex) ReadThread(ctx context.Context, threadID string, withTurns bool)
 	return thread, err
 }
 
-// history reads the turns of a conversation page by page, or at once where codex can not page (0.101, and conversations 0.101 wrote).
+// history reads the turns of a conversation page by page, or at once where codex can not page (0.101, and conversations
+// 0.101 wrote).
 func (c *Codex) history(ctx context.Context, threadID string) ([]runtime.Turn, error) {
 	turns := []runtime.Turn{}
 	for cursor := ""; ; {
@@ -68,10 +70,12 @@ func (c *Codex) wholeHistory(ctx context.Context, threadID string) ([]runtime.Tu
 // hasNoTurns tells the refusal to read turns before the first user message, or of an ephemeral conversation.
 func hasNoTurns(e *runtime.Error) bool {
 	text := strings.ToLower(e.Message)
-	return strings.Contains(text, "includeturns") || strings.Contains(text, "not materialized") || strings.Contains(text, "ephemeral")
+	return strings.Contains(text, "includeturns") || strings.Contains(text, "not materialized") ||
+		strings.Contains(text, "ephemeral")
 }
 
-// hydrationNotice tells codex's advice not to read whole histories. Nobody but wholeHistory does, on behalf of no client, so it is told to none.
+// hydrationNotice tells codex's advice not to read whole histories. Nobody but wholeHistory does, on behalf of no
+// client, so it is told to none.
 func hydrationNotice(s runtime.Signal) bool {
 	return s.Method == "deprecationNotice" && s.ThreadID == "" && strings.Contains(string(s.Params), "`includeTurns`")
 }

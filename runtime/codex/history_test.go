@@ -10,8 +10,9 @@ import (
 	"harness/runtime"
 )
 
-// The history of a conversation is read whole and in order, and codex's advice against reading it at once, where it gives any, is told to nobody.
-// What the adapter says of a conversation from what is stored is what codex says when it is asked.
+// The history of a conversation is read whole and in order, and codex's advice against reading it at once, where it
+// gives any, is told to nobody. What the adapter says of a conversation from what is stored is what codex says when it
+// is asked.
 func TestHistoryIsReadAndDescribed(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		b := setup(t, version)
@@ -33,7 +34,8 @@ func TestHistoryIsReadAndDescribed(t *testing.T) {
 		var got []string
 		for i, turn := range read.Turns {
 			got = append(got, turn.ID)
-			if len(turn.Items) != 2 || turn.Items[0].Role != "user" || turn.Items[1].Content != []string{"one", "two", "three"}[i] {
+			if len(turn.Items) != 2 || turn.Items[0].Role != "user" ||
+				turn.Items[1].Content != []string{"one", "two", "three"}[i] {
 				t.Errorf("turn %d is %+v", i, turn)
 			}
 		}

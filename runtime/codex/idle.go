@@ -22,12 +22,12 @@ const (
 	pressed = 10
 )
 
-// unloadDelay is the configuration of a conversation that says how long codex keeps it when it was told to let go of it: half an hour if not
-// set.
+// unloadDelay is the configuration of a conversation that says how long codex keeps it when it was told to let go of
+// it: half an hour if not set.
 const unloadDelay = "thread_unload_delay_secs"
 
-// giveBack unloads idle conversations until ctx ends, or until the process was taken out of service because of the memory it holds while
-// nothing runs in it; then it returns *stdio.RetiredError.
+// giveBack unloads idle conversations until ctx ends, or until the process was taken out of service because of the
+// memory it holds while nothing runs in it; then it returns *stdio.RetiredError.
 func (c *Codex) giveBack(ctx context.Context, line *stdio.Conn, pid int) error {
 	conn := connOf(line)
 	ticker := time.NewTicker(min(idleStep, c.options.RecycleIdle))
@@ -52,14 +52,16 @@ func (c *Codex) giveBack(ctx context.Context, line *stdio.Conn, pid int) error {
 					break
 				}
 				if err != nil && ctx.Err() == nil {
-					c.options.Logger.Warn().Err(err).Str("session", thread).Msg("an idle session could not be unloaded from codex; tried again later")
+					c.options.Logger.Warn().Err(err).Str("session", thread).
+						Msg("an idle session could not be unloaded from codex; tried again later")
 				}
 			}
 		}
 		if above && c.retire(ctx, conn) {
 			return &stdio.RetiredError{
-				Exit:    fmt.Sprintf("it held %d MiB while it was idle", resident>>20),
-				Message: fmt.Sprintf("codex held %d MiB while it was idle and is being restarted (HARNESS_RUNTIME_RECYCLE_MB)", resident>>20),
+				Exit: fmt.Sprintf("it held %d MiB while it was idle", resident>>20),
+				Message: fmt.Sprintf("codex held %d MiB while it was idle and is being restarted (HARNESS_RUNTIME_RECYCLE_MB)",
+					resident>>20),
 			}
 		}
 	}
@@ -123,12 +125,15 @@ func (c *Codex) loadedThreads(ctx context.Context, conn *conn) ([]string, error)
 	}
 }
 
-// held tells whether something of a conversation is in the memory of its process only: a command of an earlier turn that still runs, or all
-// of it, because codex writes one that was never used late (0.101) or not at all (an ephemeral one).
+// held tells whether something of a conversation is in the memory of its process only: a command of an earlier turn
+// that still runs, or all of it, because codex writes one that was never used late (0.101) or not at all (an ephemeral
+// one).
 func (c *Codex) held(ctx context.Context, conn *conn, thread string) (bool, error) {
 	if !conn.turns.stored(thread) {
 		files, err := threadFiles(c.homeDir(), thread)
-		written := slices.ContainsFunc(files, func(path string) bool { return strings.HasPrefix(filepath.Base(path), "rollout-") })
+		written := slices.ContainsFunc(files, func(path string) bool {
+			return strings.HasPrefix(filepath.Base(path), "rollout-")
+		})
 		if !written || err != nil {
 			return true, err
 		}
@@ -170,14 +175,16 @@ func (c *Codex) retire(ctx context.Context, conn *conn) bool {
 		}
 	}
 	quiet = time.Now().Add(-c.options.RecycleIdle)
-	if !c.process.Retire(conn.Conn, seen, quiet, func() bool { return c.busy(conn) }, "codex is restarted to give memory back") {
+	if !c.process.Retire(conn.Conn, seen, quiet, func() bool { return c.busy(conn) },
+		"codex is restarted to give memory back") {
 		return false
 	}
 	c.counters.recycles.Add(1)
 	return true
 }
 
-// busy tells that something is under way in a process: a turn, or a person's login. One that nobody has used has its memory from the start.
+// busy tells that something is under way in a process: a turn, or a person's login. One that nobody has used has its
+// memory from the start.
 func (c *Codex) busy(conn *conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -50,13 +50,14 @@ func (b *bundle) lastRequest() string {
 	return string(requests[len(requests)-1].Body)
 }
 
-// Sessions that are idle leave codex's memory, and nobody is told; one that is used again has its history and its tools. What still runs or
-// was accepted for the whole session stays.
+// Sessions that are idle leave codex's memory, and nobody is told; one that is used again has its history and its
+// tools. What still runs or was accepted for the whole session stays.
 func TestIdleSessionsAreUnloaded(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, codextest.Default, func(o *codex.Options) { o.UnloadAfter = time.Second })
 	free := runtime.StartThread{ApprovalPolicy: "never", Sandbox: "danger-full-access"}
-	tool := json.RawMessage(`[{"type":"function","name":"look","description":"d","inputSchema":{"type":"object","properties":{}}}]`)
+	tool := json.RawMessage(
+		`[{"type":"function","name":"look","description":"d","inputSchema":{"type":"object","properties":{}}}]`)
 
 	idle := b.thread(t, runtime.StartThread{DynamicTools: tool})
 	b.completed(t, b.turn(t, runtime.StartTurn{ThreadID: idle}, "MOCK_REPLY[remember the plum]"))
@@ -71,7 +72,8 @@ func TestIdleSessionsAreUnloaded(t *testing.T) {
 	b.completed(t, turn)
 
 	b.eventually(t, "the idle session is unloaded", func() bool { return !slices.Contains(b.loaded(t), idle) })
-	for what, thread := range map[string]string{"with a command": background, "with an approval": asking, "with an acceptance": kept} {
+	for what, thread := range map[string]string{"with a command": background, "with an approval": asking,
+		"with an acceptance": kept} {
 		if !slices.Contains(b.loaded(t), thread) {
 			t.Errorf("the session %s was unloaded", what)
 		}
@@ -86,7 +88,8 @@ func TestIdleSessionsAreUnloaded(t *testing.T) {
 		t.Errorf("compact an unloaded session: %v", err)
 	}
 	for _, s := range b.all() {
-		if s.Method == "thread/closed" || s.Method == "thread/status/changed" && strings.Contains(string(s.Params), "notLoaded") {
+		if s.Method == "thread/closed" || s.Method == "thread/status/changed" &&
+			strings.Contains(string(s.Params), "notLoaded") {
 			t.Errorf("told: %s", s.Raw)
 		}
 	}
@@ -114,8 +117,8 @@ func TestUnloadingGivesMemoryBack(t *testing.T) {
 	}
 }
 
-// A process above the bound is replaced once it is idle, again and again, while messages come: each of them is answered once, in its
-// session with its history, and what runs is not disturbed.
+// A process above the bound is replaced once it is idle, again and again, while messages come: each of them is answered
+// once, in its session with its history, and what runs is not disturbed.
 func TestAnIdleProcessIsRecycledAndNothingIsLost(t *testing.T) {
 	t.Parallel()
 	for _, version := range codextest.Versions() {
@@ -155,7 +158,8 @@ func recycle(t *testing.T, version codextest.Version, shimmed bool) {
 	for i, thread := range threads {
 		senders.Go(func() {
 			for round := range rounds {
-				started, err := b.codex.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, Input: text(fmt.Sprintf("message %d of %d.", round, i))})
+				started, err := b.codex.StartTurn(t.Context(),
+					runtime.StartTurn{ThreadID: thread, Input: text(fmt.Sprintf("message %d of %d.", round, i))})
 				if err != nil {
 					t.Errorf("message %d of %d: %v", round, i, err)
 					return
@@ -186,7 +190,8 @@ func recycle(t *testing.T, version codextest.Version, shimmed bool) {
 		if done, ok := s.Change.(runtime.TurnCompleted); ok && done.Status != runtime.TurnDone {
 			t.Errorf("turn %s ended %s", done.TurnID, done.Status)
 		}
-		if s.Kind == runtime.SignalExited && !strings.Contains(s.Exit.Reason, "while it was idle") && b.codex.Status().State != runtime.StateStopped {
+		if s.Kind == runtime.SignalExited && !strings.Contains(s.Exit.Reason, "while it was idle") &&
+			b.codex.Status().State != runtime.StateStopped {
 			t.Errorf("a process ended with %+v", s.Exit)
 		}
 	}

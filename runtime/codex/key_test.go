@@ -41,7 +41,8 @@ func (a *authorizations) before(t *testing.T, model string) string {
 	return server.URL + "/v1"
 }
 
-// The key of the environment is what a codex without a login uses where its model asks for one, and nowhere else; a login that is there stays.
+// The key of the environment is what a codex without a login uses where its model asks for one, and nowhere else; a
+// login that is there stays.
 func TestTheKeyOfTheEnvironmentLogsIn(t *testing.T) {
 	const key = "sk-of-the-environment"
 	onEach(t, func(t *testing.T, version codextest.Version) {
@@ -52,7 +53,8 @@ func TestTheKeyOfTheEnvironmentLogsIn(t *testing.T) {
 		}{
 			"asked for":     {options: []codextest.Option{codextest.NeedsLogin()}, want: "Bearer " + key},
 			"not asked for": {},
-			"logged in":     {options: []codextest.Option{codextest.NeedsLogin()}, login: `{"OPENAI_API_KEY":"sk-of-the-login"}`, want: "Bearer sk-of-the-login"},
+			"logged in": {options: []codextest.Option{codextest.NeedsLogin()}, login: `{"OPENAI_API_KEY":"sk-of-the-login"}`,
+				want: "Bearer sk-of-the-login"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -66,7 +68,8 @@ func TestTheKeyOfTheEnvironmentLogsIn(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				b.codex = codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: b.home, Mark: process.Mark(b.home, "codex"), Sink: b.sink,
+				b.codex = codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: b.home,
+					Mark: process.Mark(b.home, "codex"), Sink: b.sink,
 					Logger: logger(t), Env: []string{"HOME=" + b.home, "OPENAI_API_KEY=" + key}})
 				start(t, b.codex)
 				turn := b.turn(t, runtime.StartTurn{ThreadID: b.thread(t, runtime.StartThread{})}, "MOCK_REPLY[hello]")

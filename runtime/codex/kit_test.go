@@ -50,7 +50,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runAsReader makes the test binary a server that reads one long line and says what that cost; its value is a folder for shims, "" for none.
+// runAsReader makes the test binary a server that reads one long line and says what that cost; its value is a folder
+// for shims, "" for none.
 const runAsReader = "HARNESS_TEST_RUN_AS_READER"
 
 // patience bounds every wait; the machine may be busy.
@@ -175,7 +176,8 @@ func setup(t *testing.T, version codextest.Version, options ...codextest.Option)
 }
 
 // setupWith is setup with other options of the adapter.
-func setupWith(t *testing.T, version codextest.Version, change func(*codex.Options), options ...codextest.Option) *bundle {
+func setupWith(t *testing.T, version codextest.Version, change func(*codex.Options),
+	options ...codextest.Option) *bundle {
 	t.Helper()
 	b := &bundle{recorder: newRecorder(), version: version, model: mockmodel.Start(t), cwd: t.TempDir()}
 	b.home = codextest.Home(t, b.model.URL(), append([]codextest.Option{codextest.For(version)}, options...)...)

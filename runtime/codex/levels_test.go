@@ -9,8 +9,8 @@ import (
 	"harness/runtime/runtimetest"
 )
 
-// What a level promises is what happens, on each pinned codex: it tries to write inside and outside of its folder, with a command and with a
-// patch, and to reach the network, and nobody is there to ask.
+// What a level promises is what happens, on each pinned codex: it tries to write inside and outside of its folder, with
+// a command and with a patch, and to reach the network, and nobody is there to ask.
 func TestLevelsAreEnforced(t *testing.T) {
 	t.Parallel()
 	for _, version := range codextest.Versions() {
@@ -35,12 +35,15 @@ func TestLevelsAreEnforced(t *testing.T) {
 				t.Run(test.level+", "+test.network, func(t *testing.T) {
 					t.Parallel()
 					ground := runtimetest.NewGround(t, t.TempDir())
-					levels := runtime.StartThread{Cwd: ground.Dir, ApprovalPolicy: "never", Sandbox: test.level, NetworkAccess: test.network}
+					levels := runtime.StartThread{Cwd: ground.Dir, ApprovalPolicy: "never", Sandbox: test.level,
+						NetworkAccess: test.network}
 					thread, err := agent.StartThread(t.Context(), levels)
 					if err != nil {
 						t.Fatal(err)
 					}
-					script := ground.Tries(target(version).Script.Command, func(file string) string { return "MOCK_PATCH[" + file + "]" })
+					script := ground.Tries(target(version).Script.Command, func(file string) string {
+						return "MOCK_PATCH[" + file + "]"
+					})
 					turn, err := agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text(script),
 						ApprovalPolicy: levels.ApprovalPolicy, Sandbox: levels.Sandbox, NetworkAccess: levels.NetworkAccess})
 					if err != nil {
@@ -48,7 +51,8 @@ func TestLevelsAreEnforced(t *testing.T) {
 					}
 					end := store.End(t, turn.TurnID)
 					if got := ground.Reached(); got != test.want || end.Status != runtime.TurnDone {
-						t.Errorf("it could %+v, promised is %+v; the turn ended %+v, the model heard %v", got, test.want, end, s.model.Outputs())
+						t.Errorf("it could %+v, promised is %+v; the turn ended %+v, the model heard %v", got, test.want, end,
+							s.model.Outputs())
 					}
 				})
 			}

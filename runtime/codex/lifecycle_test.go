@@ -25,7 +25,8 @@ func (b *bundle) running(t *testing.T, thread string) (turn string, pid int) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	turn = b.turn(t, runtime.StartTurn{ThreadID: thread, ApprovalPolicy: "never"}, "MOCK_CMD[echo $$ > "+fifo+"; exec sleep 3600]")
+	turn = b.turn(t, runtime.StartTurn{ThreadID: thread, ApprovalPolicy: "never"}, "MOCK_CMD[echo $$ > "+fifo+
+		"; exec sleep 3600]")
 	// Opening the fifo waits for the command.
 	said, err := os.ReadFile(fifo)
 	if err != nil {
@@ -79,7 +80,8 @@ func TestKilledMidTurnIsRestartedAndResumed(t *testing.T) {
 		if slices.Contains(b.marked(t), command) {
 			t.Errorf("command %d outlived codex", command)
 		}
-		if err := b.codex.Answer(t.Context(), ref(asked), runtime.Reply{Decision: "accept"}); !errors.Is(err, runtime.ErrRequestGone) {
+		if err := b.codex.Answer(t.Context(), ref(asked), runtime.Reply{Decision: "accept"}); !errors.Is(err,
+			runtime.ErrRequestGone) {
 			t.Errorf("answer after the end: %v", err)
 		}
 		// The next message waits for the restart and resumes the conversation.
@@ -92,7 +94,8 @@ func TestKilledMidTurnIsRestartedAndResumed(t *testing.T) {
 			t.Errorf("status is %+v", after)
 		}
 		read, err := b.codex.ReadThread(t.Context(), thread, true)
-		if err != nil || len(read.Turns) != 2 || version == codextest.Default && read.Turns[0].Status != runtime.TurnInterrupted {
+		if err != nil || len(read.Turns) != 2 || version == codextest.Default &&
+			read.Turns[0].Status != runtime.TurnInterrupted {
 			t.Errorf("thread after the restart: %+v, %v", read, err)
 		}
 		b.order(t, before.Generation, after.Generation)
@@ -144,7 +147,8 @@ func TestStopLeavesNoProcess(t *testing.T) {
 func TestStartSweepsLeftovers(t *testing.T) {
 	t.Parallel()
 	mark := process.Mark(t.TempDir(), "codex")
-	left, err := process.Start(t.Context(), process.Spec{Path: "/bin/sleep", Args: []string{"3600"}, Env: os.Environ(), Mark: mark})
+	left, err := process.Start(t.Context(), process.Spec{Path: "/bin/sleep", Args: []string{"3600"}, Env: os.Environ(),
+		Mark: mark})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +166,8 @@ func TestMissingBinary(t *testing.T) {
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "codex")
 	r := newRecorder()
-	c := codex.New(codex.Options{Bin: bin, Home: dir, Sink: r.sink, Logger: logger(t), BackoffMin: time.Millisecond, BackoffMax: 20 * time.Millisecond})
+	c := codex.New(codex.Options{Bin: bin, Home: dir, Sink: r.sink, Logger: logger(t), BackoffMin: time.Millisecond,
+		BackoffMax: 20 * time.Millisecond})
 	if _, err := c.Call(t.Context(), "model/list", nil); !errors.Is(err, runtime.ErrUnavailable) {
 		t.Errorf("before the start: %v", err)
 	}
@@ -197,10 +202,11 @@ func TestStoredThreads(t *testing.T) {
 		ctx := t.Context()
 		var threads []string
 		for i := range 3 {
-			thread := b.thread(t, runtime.StartThread{ApprovalPolicy: "on-failure", Sandbox: "workspace-write", NetworkAccess: "enabled"})
+			thread := b.thread(t, runtime.StartThread{ApprovalPolicy: "on-failure", Sandbox: "workspace-write",
+				NetworkAccess: "enabled"})
 			b.completed(t, b.turn(t, runtime.StartTurn{
-				ThreadID: thread, Effort: "low", ApprovalPolicy: "on-failure", Sandbox: []string{"read-only", "workspace-write", "danger-full-access"}[i],
-				NetworkAccess: "enabled", Cwd: b.cwd,
+				ThreadID: thread, Effort: "low", ApprovalPolicy: "on-failure",
+				Sandbox: []string{"read-only", "workspace-write", "danger-full-access"}[i], NetworkAccess: "enabled", Cwd: b.cwd,
 			}, fmt.Sprintf("message %d", i)))
 			threads = append(threads, thread)
 		}
@@ -220,20 +226,25 @@ func TestStoredThreads(t *testing.T) {
 			t.Fatalf("second page: %+v, %v", rest, err)
 		}
 		for _, thread := range append(page.Threads, rest.Threads...) {
-			if !slices.Contains(threads, thread.ID) || !strings.HasPrefix(thread.Preview, "message ") || thread.UpdatedAt < 1e12 || thread.Source != "vscode" {
+			if !slices.Contains(threads, thread.ID) || !strings.HasPrefix(thread.Preview, "message ") ||
+				thread.UpdatedAt < 1e12 || thread.Source != "vscode" {
 				t.Errorf("listed thread is %+v", thread)
 			}
 		}
 		if err := b.codex.ArchiveThread(ctx, threads[1]); err != nil {
 			t.Error(err)
 		}
-		if b.version == codextest.Default && !slices.ContainsFunc(b.all(), func(s runtime.Signal) bool { return s.Method == "thread/archived" && s.ThreadID == threads[1] }) {
+		if b.version == codextest.Default &&
+			!slices.ContainsFunc(b.all(), func(s runtime.Signal) bool {
+				return s.Method == "thread/archived" && s.ThreadID == threads[1]
+			}) {
 			t.Error("archived before the news of it was delivered")
 		}
 		if b.version == codextest.Oldest {
 			requireNoWait(t, b, threads[1])
 		}
-		if page, err = b.codex.ListThreads(ctx, runtime.ListThreads{Archived: true}); err != nil || len(page.Threads) != 1 || !page.Threads[0].Archived {
+		if page, err = b.codex.ListThreads(ctx, runtime.ListThreads{Archived: true}); err != nil || len(page.Threads) != 1 ||
+			!page.Threads[0].Archived {
 			t.Errorf("archived: %+v, %v", page, err)
 		}
 		if thread, err := b.codex.UnarchiveThread(ctx, threads[1]); err != nil || thread.ID != threads[1] {
@@ -256,19 +267,21 @@ func TestStoredThreads(t *testing.T) {
 			if _, err := b.codex.ReadThread(ctx, id, true); !errors.Is(err, runtime.ErrThreadNotFound) {
 				t.Errorf("read %s: %v", id, err)
 			}
-			if _, err := b.codex.StartTurn(ctx, runtime.StartTurn{ThreadID: id, Input: text("x")}); !errors.Is(err, runtime.ErrThreadNotFound) {
+			if _, err := b.codex.StartTurn(ctx, runtime.StartTurn{ThreadID: id, Input: text("x")}); !errors.Is(err,
+				runtime.ErrThreadNotFound) {
 				t.Errorf("turn in %s: %v", id, err)
 			}
 		}
 		var native *runtime.Error
-		if _, err := b.codex.Call(ctx, "no/such", nil); !errors.As(err, &native) || native.Code != -32600 || !strings.HasPrefix(err.Error(), "codex rpc error -32600: ") {
+		if _, err := b.codex.Call(ctx, "no/such", nil); !errors.As(err, &native) || native.Code != -32600 ||
+			!strings.HasPrefix(err.Error(), "codex rpc error -32600: ") {
 			t.Errorf("unknown method: %v", err)
 		}
 	})
 }
 
-// requireNoWait archives until it takes less than the news of it are waited for: a version that has none is not waited for at all. Once
-// will do, as the machine may be busy.
+// requireNoWait archives until it takes less than the news of it are waited for: a version that has none is not waited
+// for at all. Once will do, as the machine may be busy.
 func requireNoWait(t *testing.T, b *bundle, thread string) {
 	t.Helper()
 	for range 20 {

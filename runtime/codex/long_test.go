@@ -9,7 +9,8 @@ import (
 	"harness/runtime"
 )
 
-// What a long line says is read without a copy of it, whatever it says; what a person is shown of a request in one line has an end, and says so.
+// What a long line says is read without a copy of it, whatever it says; what a person is shown of a request in one line
+// has an end, and says so.
 func TestALongLineIsReadInPlace(t *testing.T) { // alone, because it counts what is allocated
 	const size = 8 << 20
 	text := strings.Repeat(`said \"\\n\"\n`, size/15)
@@ -21,23 +22,27 @@ func TestALongLineIsReadInPlace(t *testing.T) { // alone, because it counts what
 		return `{"id":1,"method":"` + method + `",` + about + `"itemId":"i",` + what + text + tail + `}}`
 	}
 	for name, line := range map[string]string{
-		"output":       item(`"type":"commandExecution","command":"yes","status":"completed","aggregatedOutput":"`, `"`),
-		"command":      item(`"type":"commandExecution","status":"completed","command":"`, `"`),
-		"diff":         item(`"type":"fileChange","status":"completed","changes":[{"path":"a","diff":"`, `"}]`),
-		"plan":         item(`"type":"plan","text":"`, `"`),
-		"answer":       item(`"type":"agentMessage","text":"`, `"`),
-		"message":      item(`"type":"userMessage","content":[{"type":"text","text":"a"},{"type":"text","text":"`, `"}]`),
-		"approval":     asks("item/commandExecution/requestApproval", `"cwd":"/","command":"`, `"`),
-		"words":        asks("item/commandExecution/requestApproval", `"cwd":"/","command":["sh","-c","`, `"]`),
-		"offers":       asks("item/commandExecution/requestApproval", `"command":"ls","availableDecisions":["accept","`, `"]`),
-		"permissions":  asks("item/permissions/requestApproval", `"permissions":{"fileSystem":null},"reason":"`, `"`),
-		"files":        asks("item/fileChange/requestApproval", `"changes":[{"path":"a","diff":"`, `"}]`),
-		"tool":         asks("item/tool/call", `"callId":"i","tool":"look","arguments":{"at":"`, `"}`),
-		"tool's name":  asks("item/tool/call", `"callId":"i","arguments":{},"tool":"`, `"`),
-		"questions":    asks("item/tool/requestUserInput", `"questions":[{"id":"q","header":"h","question":"`, `"}]`),
-		"MCP approval": asks("mcpServer/elicitation/request", `"serverName":"s","_meta":{"codex_approval_kind":"mcp_tool_call","tool_name":"w","tool_params":{"at":"`, `"}}`),
-		"MCP message":  asks("mcpServer/elicitation/request", `"serverName":"s","mode":"form","requestedSchema":{"properties":{}},"message":"`, `"`),
-		"MCP form":     asks("mcpServer/elicitation/request", `"serverName":"s","mode":"form","requestedSchema":{"properties":{"a":{"type":"string","title":"`, `"}}}`),
+		"output":   item(`"type":"commandExecution","command":"yes","status":"completed","aggregatedOutput":"`, `"`),
+		"command":  item(`"type":"commandExecution","status":"completed","command":"`, `"`),
+		"diff":     item(`"type":"fileChange","status":"completed","changes":[{"path":"a","diff":"`, `"}]`),
+		"plan":     item(`"type":"plan","text":"`, `"`),
+		"answer":   item(`"type":"agentMessage","text":"`, `"`),
+		"message":  item(`"type":"userMessage","content":[{"type":"text","text":"a"},{"type":"text","text":"`, `"}]`),
+		"approval": asks("item/commandExecution/requestApproval", `"cwd":"/","command":"`, `"`),
+		"words":    asks("item/commandExecution/requestApproval", `"cwd":"/","command":["sh","-c","`, `"]`),
+		"offers": asks("item/commandExecution/requestApproval", `"command":"ls","availableDecisions":["accept","`,
+			`"]`),
+		"permissions": asks("item/permissions/requestApproval", `"permissions":{"fileSystem":null},"reason":"`, `"`),
+		"files":       asks("item/fileChange/requestApproval", `"changes":[{"path":"a","diff":"`, `"}]`),
+		"tool":        asks("item/tool/call", `"callId":"i","tool":"look","arguments":{"at":"`, `"}`),
+		"tool's name": asks("item/tool/call", `"callId":"i","arguments":{},"tool":"`, `"`),
+		"questions":   asks("item/tool/requestUserInput", `"questions":[{"id":"q","header":"h","question":"`, `"}]`),
+		"MCP approval": asks("mcpServer/elicitation/request",
+			`"serverName":"s","_meta":{"codex_approval_kind":"mcp_tool_call","tool_name":"w","tool_params":{"at":"`, `"}}`),
+		"MCP message": asks("mcpServer/elicitation/request",
+			`"serverName":"s","mode":"form","requestedSchema":{"properties":{}},"message":"`, `"`),
+		"MCP form": asks("mcpServer/elicitation/request",
+			`"serverName":"s","mode":"form","requestedSchema":{"properties":{"a":{"type":"string","title":"`, `"}}}`),
 	} {
 		raw := []byte(line)
 		var before, after goruntime.MemStats
@@ -57,7 +62,8 @@ func TestALongLineIsReadInPlace(t *testing.T) { // alone, because it counts what
 				t.Errorf("%s: the item is not given in place", name)
 			}
 		case runtime.InteractiveRequested:
-			if len(change.Summary) > 80<<10 || len(change.Asked.Tool) > 80<<10 || len(change.Summary) > 1000 && !strings.Contains(change.Summary, "cut here: it has") {
+			if len(change.Summary) > 80<<10 || len(change.Asked.Tool) > 80<<10 || len(change.Summary) > 1000 &&
+				!strings.Contains(change.Summary, "cut here: it has") {
 				t.Errorf("%s: the summary is %.200s", name, change.Summary)
 			}
 		default:

@@ -24,8 +24,10 @@ type asking struct {
 
 func newAsking(t *testing.T) *asking {
 	t.Helper()
-	b := setup(t, codextest.Default, codextest.Feature("request_permissions_tool"), codextest.Config(mcptest.Config(os.Args[0], runAsMCP)))
-	return &asking{bundle: b, t: t, thread: b.thread(t, runtime.StartThread{ApprovalPolicy: "on-request", Sandbox: "read-only"})}
+	b := setup(t, codextest.Default, codextest.Feature("request_permissions_tool"),
+		codextest.Config(mcptest.Config(os.Args[0], runAsMCP)))
+	return &asking{bundle: b, t: t,
+		thread: b.thread(t, runtime.StartThread{ApprovalPolicy: "on-request", Sandbox: "read-only"})}
 }
 
 // requests are those that wait for a person, so far.
@@ -44,7 +46,9 @@ func (a *asking) say(what string, answer func(runtime.Signal) runtime.Reply) (ru
 	a.t.Helper()
 	turn := a.turn(a.t, runtime.StartTurn{ThreadID: a.thread}, what)
 	if answer != nil {
-		asked := a.wait(a.t, "a request", func(s runtime.Signal) bool { return s.Kind == runtime.SignalRequest && s.TurnID == turn })
+		asked := a.wait(a.t, "a request", func(s runtime.Signal) bool {
+			return s.Kind == runtime.SignalRequest && s.TurnID == turn
+		})
 		reply := answer(asked)
 		if err := a.codex.CheckReply(ref(asked), reply); err != nil {
 			a.t.Fatalf("%+v was refused: %v", reply, err)
@@ -63,7 +67,8 @@ func (a *asking) say(what string, answer func(runtime.Signal) runtime.Reply) (ru
 	return status, outputs[len(outputs)-1].Text
 }
 
-// Whoever is asked decides whether a tool of an MCP server runs that does not say it only reads: for one call, for the session, or not.
+// Whoever is asked decides whether a tool of an MCP server runs that does not say it only reads: for one call, for the
+// session, or not.
 func TestAnMCPToolRunsWhenItIsApproved(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)
@@ -103,26 +108,32 @@ func TestAnMCPToolRunsWhenItIsApproved(t *testing.T) {
 func TestAnMCPServersQuestionsAreAnswered(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)
-	all := json.RawMessage(`{"name":{"answers":["Ann"]},"age":{"answers":["7"]},"member":{"answers":["true"]},"colour":{"answers":["red"]}}`)
+	all := json.RawMessage(
+		`{"name":{"answers":["Ann"]},"age":{"answers":["7"]},"member":{"answers":["true"]},"colour":{"answers":["red"]}}`)
 	for _, test := range []struct {
 		reply runtime.Reply
 		said  string
 	}{
 		{runtime.Reply{Decision: "decline"}, `{"action":"decline"}`},
-		{runtime.Reply{Decision: "decline", Message: "none of your business"}, `{"action":"decline","_meta":{"message":"none of your business"}}`},
+		{runtime.Reply{Decision: "decline", Message: "none of your business"},
+			`{"action":"decline","_meta":{"message":"none of your business"}}`},
 		{runtime.Reply{Decision: "cancel"}, `{"action":"cancel"}`},
-		{runtime.Reply{Decision: "accept", Answers: all}, `{"action":"accept","content":{"age":7,"colour":"red","member":true,"name":"Ann"}}`},
-		{runtime.Reply{Decision: "accept", Raw: json.RawMessage(`{"name":"Bob"}`)}, `{"action":"accept","content":{"name":"Bob"}}`},
+		{runtime.Reply{Decision: "accept", Answers: all},
+			`{"action":"accept","content":{"age":7,"colour":"red","member":true,"name":"Ann"}}`},
+		{runtime.Reply{Decision: "accept", Raw: json.RawMessage(`{"name":"Bob"}`)},
+			`{"action":"accept","content":{"name":"Bob"}}`},
 		{runtime.Reply{Decision: "accept", Raw: json.RawMessage(`{"action":"accept","content":{"name":"Eve"},"_meta":null}`)},
 			`{"action":"accept","content":{"name":"Eve"}}`},
 	} {
 		_, said := a.say("MOCK_CALL[tiny/form|{}]END", func(asked runtime.Signal) runtime.Reply {
 			change, _ := asked.Change.(runtime.InteractiveRequested)
-			if change.Kind != runtime.RequestToolInput || change.Summary != "Tool input required by tiny: Who are you?" || len(change.Questions) == 0 {
+			if change.Kind != runtime.RequestToolInput || change.Summary != "Tool input required by tiny: Who are you?" ||
+				len(change.Questions) == 0 {
 				t.Errorf("asked %+v", asked.Change)
 			}
 			var refused *runtime.ReplyError
-			if err := a.codex.CheckReply(ref(asked), runtime.Reply{Decision: "accept"}); !errors.As(err, &refused) || refused.Field != "answers" {
+			if err := a.codex.CheckReply(ref(asked), runtime.Reply{Decision: "accept"}); !errors.As(err, &refused) ||
+				refused.Field != "answers" {
 				t.Errorf("a form without what it requires: %v", err)
 			}
 			return test.reply
@@ -133,7 +144,8 @@ func TestAnMCPServersQuestionsAreAnswered(t *testing.T) {
 	}
 	_, said := a.say("MOCK_CALL[tiny/visit|{}]END", func(asked runtime.Signal) runtime.Reply {
 		change, _ := asked.Change.(runtime.InteractiveRequested)
-		if change.Kind != runtime.RequestToolInput || change.Summary != "Tool input required by tiny: Sign in (https://example.com/sign-in)" {
+		if change.Kind != runtime.RequestToolInput ||
+			change.Summary != "Tool input required by tiny: Sign in (https://example.com/sign-in)" {
 			t.Errorf("asked %+v", asked.Change)
 		}
 		return runtime.Reply{Decision: "accept", Answers: json.RawMessage("{}")}
@@ -143,7 +155,8 @@ func TestAnMCPServersQuestionsAreAnswered(t *testing.T) {
 	}
 }
 
-// What the agent may do beyond its sandbox is granted for the turn or the session, refused, or refused for good with the turn.
+// What the agent may do beyond its sandbox is granted for the turn or the session, refused, or refused for good with
+// the turn.
 func TestPermissionsAreGranted(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)
@@ -154,7 +167,8 @@ func TestPermissionsAreGranted(t *testing.T) {
 		said   string
 	}{
 		{runtime.Reply{Decision: "decline"}, runtime.TurnDone, nothing},
-		{runtime.Reply{Decision: "accept"}, runtime.TurnDone, `{"permissions":{"network":null,"file_system":{"write":["/opt"]}},"scope":"turn"}`},
+		{runtime.Reply{Decision: "accept"}, runtime.TurnDone,
+			`{"permissions":{"network":null,"file_system":{"write":["/opt"]}},"scope":"turn"}`},
 		{runtime.Reply{Decision: "accept", Scope: "session"}, runtime.TurnDone,
 			`{"permissions":{"network":null,"file_system":{"write":["/opt"]}},"scope":"session"}`},
 		{runtime.Reply{Decision: "cancel"}, runtime.TurnInterrupted, ""},
@@ -185,11 +199,14 @@ func TestAnOfferedDecisionIsChosen(t *testing.T) {
 		if err := json.Unmarshal(offered, &choices); err != nil {
 			t.Fatalf("codex offers %s: %v", offered, err)
 		}
-		at := slices.IndexFunc(choices, func(c json.RawMessage) bool { return strings.Contains(string(c), "acceptWithExecpolicyAmendment") })
+		at := slices.IndexFunc(choices, func(c json.RawMessage) bool {
+			return strings.Contains(string(c), "acceptWithExecpolicyAmendment")
+		})
 		if at < 0 {
 			t.Fatalf("codex offers %s", offered)
 		}
-		for _, wrong := range []runtime.Reply{{Decision: "decline", Choice: choices[at]}, {Decision: "accept", Choice: json.RawMessage(`"decline"`)}} {
+		for _, wrong := range []runtime.Reply{{Decision: "decline", Choice: choices[at]},
+			{Decision: "accept", Choice: json.RawMessage(`"decline"`)}} {
 			var refused *runtime.ReplyError
 			if err := a.codex.CheckReply(ref(asked), wrong); !errors.As(err, &refused) || refused.Field != "choice" {
 				t.Errorf("%s with %s: %v", wrong.Decision, wrong.Choice, err)
@@ -213,8 +230,9 @@ func TestAnOfferedDecisionIsChosen(t *testing.T) {
 				t.Errorf("%s with %s: %v", wrong.Decision, wrong.Option, err)
 			}
 		}
-		for field, wrong := range map[string]runtime.Reply{"updatedInput": {Decision: "accept", UpdatedInput: json.RawMessage("{}")},
-			"remember": {Decision: "accept", Remember: json.RawMessage("{}")}} {
+		for field, wrong := range map[string]runtime.Reply{
+			"updatedInput": {Decision: "accept", UpdatedInput: json.RawMessage("{}")},
+			"remember":     {Decision: "accept", Remember: json.RawMessage("{}")}} {
 			var refused *runtime.ReplyError
 			if err := a.codex.CheckReply(ref(asked), wrong); !errors.As(err, &refused) || refused.Field != field {
 				t.Errorf("%s: %v", field, err)

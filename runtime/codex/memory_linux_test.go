@@ -36,7 +36,8 @@ func readLongLine(dir string) error {
 		return err
 	}
 	came := make(chan int64, 1)
-	options := codex.Options{Bin: self, Mark: "reader-" + uuid.NewString(), Env: []string{fakeVariable + "=long"}, Inherits: func(name string) bool { return name != runAsReader },
+	options := codex.Options{Bin: self, Mark: "reader-" + uuid.NewString(), Env: []string{fakeVariable + "=long"},
+		Inherits: func(name string) bool { return name != runAsReader },
 		Sink: func(batch runtime.Batch) {
 			for _, s := range batch.Signals {
 				if s.Method == "huge" {

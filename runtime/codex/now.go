@@ -10,8 +10,8 @@ import (
 	"harness/runtime/wire"
 )
 
-// Describe tells how codex would describe a conversation now, from its description as last seen and from what is stored since: codex need not
-// be asked to show a conversation. Members this does not know stay as they were.
+// Describe tells how codex would describe a conversation now, from its description as last seen and from what is stored
+// since: codex need not be asked to show a conversation. Members this does not know stay as they were.
 func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage {
 	fields := jsonobject.Parse(raw)
 	if fields == nil {
@@ -80,7 +80,8 @@ func status(state runtime.ThreadState, loaded bool) json.RawMessage {
 func describeTurn(turn runtime.Turn) json.RawMessage {
 	fields := jsonobject.Parse(turn.Native)
 	if fields == nil {
-		fields = jsonobject.Parse(json.RawMessage(`{"id":null,"items":[],"itemsView":"full","status":null,"error":null,"startedAt":null,"completedAt":null}`))
+		fields = jsonobject.Parse(
+			json.RawMessage(`{"id":null,"items":[],"itemsView":"full","status":null,"error":null,"startedAt":null,"completedAt":null}`))
 		fields.Replace("id", rawString(turn.ID))
 		if turn.StartedAt != 0 {
 			fields.Replace("startedAt", number(turn.StartedAt/1000))

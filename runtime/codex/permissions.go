@@ -6,8 +6,8 @@ import (
 	"harness/runtime"
 )
 
-// encodePermissions grants what was asked for, or nothing: codex takes no other word for a refusal. A cancellation ends the turn besides
-// (Codex.Answer).
+// encodePermissions grants what was asked for, or nothing: codex takes no other word for a refusal. A cancellation ends
+// the turn besides (Codex.Answer).
 func encodePermissions(params json.RawMessage, reply runtime.Reply) (json.RawMessage, error) {
 	var asked struct {
 		Permissions map[string]json.RawMessage `json:"permissions"`

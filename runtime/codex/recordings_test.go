@@ -13,8 +13,9 @@ import (
 	"harness/runtime"
 )
 
-// Every recording of the real codex keeps the rules of a turn, each line read by itself: codex speaks the vocabulary, so there is no state between
-// two lines. A turn begins once and ends once, its items begin before they end, the pieces of a text are the text, and what was asked is closed.
+// Every recording of the real codex keeps the rules of a turn, each line read by itself: codex speaks the vocabulary,
+// so there is no state between two lines. A turn begins once and ends once, its items begin before they end, the pieces
+// of a text are the text, and what was asked is closed.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/recordings/*.jsonl")
@@ -28,7 +29,8 @@ func TestRecordings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			begun, ended, items, texts, open := map[string]int{}, map[string]int{}, map[string]int{}, map[string]string{}, map[string]bool{}
+			begun, ended, items, texts, open :=
+				map[string]int{}, map[string]int{}, map[string]int{}, map[string]string{}, map[string]bool{}
 			for line := range bytes.Lines(raw) {
 				signal := classified(t, strings.TrimSuffix(string(line), "\n"))
 				switch change := signal.Change.(type) {
@@ -42,7 +44,8 @@ func TestRecordings(t *testing.T) {
 					if items[change.Item.ID]++; change.Done != (items[change.Item.ID] == 2) {
 						t.Errorf("item %s is told of %d times (done: %t)", change.Item.ID, items[change.Item.ID], change.Done)
 					}
-					if text := texts[change.Item.ID]; change.Done && text != "" && change.Item.Role == "assistant" && text != change.Item.Content {
+					if text := texts[change.Item.ID]; change.Done && text != "" && change.Item.Role == "assistant" &&
+						text != change.Item.Content {
 						t.Errorf("item %s is %q, its pieces %q", change.Item.ID, change.Item.Content, text)
 					}
 				case runtime.TextDelta:
@@ -54,7 +57,8 @@ func TestRecordings(t *testing.T) {
 						texts[signal.ItemID] += piece
 					}
 				case runtime.InteractiveRequested:
-					open[string(signal.RequestID)] = signal.Method != "item/tool/call" // codex says nothing of the answer to a client's tool
+					// codex says nothing of the answer to a client's tool
+					open[string(signal.RequestID)] = signal.Method != "item/tool/call"
 				case runtime.RequestResolved:
 					if _, asked := open[string(change.RequestID)]; !asked {
 						t.Errorf("request %s is closed and was not open", change.RequestID)

@@ -31,7 +31,8 @@ func canonical(method string) string {
 	return method
 }
 
-// requested is what a request means; false when nobody can answer it, which is refused at once, so that the turn goes on.
+// requested is what a request means; false when nobody can answer it, which is refused at once, so that the turn goes
+// on.
 func requested(method string, params json.RawMessage) (runtime.InteractiveRequested, bool) {
 	r, ok := wire.Requested(canonical(method), params)
 	if !ok {
@@ -106,7 +107,8 @@ func encodeReply(v version, ref runtime.RequestRef, reply runtime.Reply) (json.R
 			ContentItems json.RawMessage `json:"contentItems"`
 		}{reply.Success, orElse(reply.ContentItems, `[]`)})
 	}
-	return nil, fmt.Errorf("codex request %s is of no kind that can be answered; pass a raw answer or a refusal", ref.Method)
+	return nil, fmt.Errorf("codex request %s is of no kind that can be answered; pass a raw answer or a refusal",
+		ref.Method)
 }
 
 // checkReplyParts refuses what codex has no place for, and puts a chosen option into codex's words.
@@ -127,9 +129,11 @@ func checkReplyParts(ref runtime.RequestRef, reply *runtime.Reply) error {
 	case !offered && len(ref.Asked.Options) == 0:
 		return &runtime.ReplyError{Field: "option", Message: "this request offers no options to choose from"}
 	case !offered:
-		return &runtime.ReplyError{Field: "option", Message: fmt.Sprintf("it has to be one of %s", optionIDs(ref.Asked.Options))}
+		return &runtime.ReplyError{Field: "option",
+			Message: fmt.Sprintf("it has to be one of %s", optionIDs(ref.Asked.Options))}
 	case option.Decision != reply.Decision:
-		return &runtime.ReplyError{Field: "option", Message: fmt.Sprintf("with this option the decision is %q, not %q", option.Decision, reply.Decision)}
+		return &runtime.ReplyError{Field: "option", Message: fmt.Sprintf("with this option the decision is %q, not %q",
+			option.Decision, reply.Decision)}
 	case ref.Method == wire.MethodElicit:
 		reply.Scope = option.Scope
 	default:
@@ -146,8 +150,8 @@ func optionIDs(options []runtime.Option) string {
 	return strings.Join(ids, ", ")
 }
 
-// nativeDecision is a checked decision in codex's words. Of its requests only the oldest ones take a reason of a refusal, and later versions
-// of codex insist on one there.
+// nativeDecision is a checked decision in codex's words. Of its requests only the oldest ones take a reason of a
+// refusal, and later versions of codex insist on one there.
 func nativeDecision(v version, method string, reply runtime.Reply) any {
 	legacy := method == methodExecLegacy || method == methodPatchLegacy
 	pick := func(modern, old string) string {

@@ -15,7 +15,8 @@ func (c *Codex) LastTurns(ctx context.Context, threadID string, limit int) ([]ru
 	const page = 100
 	turns := []runtime.Turn{}
 	for cursor := ""; len(turns) < limit; {
-		params := object{"threadId": threadID, "limit": min(limit-len(turns), page), "itemsView": "summary"}.with("cursor", cursor)
+		params := object{"threadId": threadID, "limit": min(limit-len(turns), page), "itemsView": "summary"}.with(
+			"cursor", cursor)
 		result, err := c.call(ctx, "thread/turns/list", params)
 		if native, ok := asNative(err); ok && unknownMethod(native) {
 			return c.turnsOfHistory(ctx, threadID, limit) // 0.101, and conversations that it began
@@ -53,17 +54,19 @@ func (c *Codex) turnsOfHistory(ctx context.Context, threadID string, limit int) 
 	return last, nil
 }
 
-// RollBack takes back the last turns of a conversation, of which last are the newest ones as LastTurns lists them. 0.101 counts them, later
-// versions are told the first one to go. While a turn runs it is refused, as 0.101 does: later versions would end that turn.
-// *runtime.TooFewTurnsError.
-func (c *Codex) RollBack(ctx context.Context, threadID string, numTurns int, last []runtime.Turn) (runtime.RolledBack, error) {
+// RollBack takes back the last turns of a conversation, of which last are the newest ones as LastTurns lists them.
+// 0.101 counts them, later versions are told the first one to go. While a turn runs it is refused, as 0.101 does: later
+// versions would end that turn. *runtime.TooFewTurnsError.
+func (c *Codex) RollBack(ctx context.Context, threadID string, numTurns int, last []runtime.Turn) (
+	runtime.RolledBack, error) {
 	const method = "thread/rollback"
 	conn, _, finish, err := c.use(ctx, threadID)
 	if err != nil {
 		return runtime.RolledBack{}, err
 	}
 	defer finish()
-	if active, _, _ := conn.turns.turn(threadID); active != "" || len(last) > 0 && last[0].Status == runtime.TurnInProgress {
+	if active, _, _ := conn.turns.turn(threadID); active != "" || len(last) > 0 &&
+		last[0].Status == runtime.TurnInProgress {
 		return runtime.RolledBack{}, Refusal(method, codeInvalidRequest, "Cannot rollback while a turn is in progress.")
 	}
 	result, err := c.call(ctx, method, object{"threadId": threadID, "numTurns": numTurns})
@@ -83,7 +86,8 @@ func (c *Codex) RollBack(ctx context.Context, threadID string, numTurns int, las
 	return done, nil
 }
 
-func (c *Codex) revert(ctx context.Context, threadID string, numTurns int, last []runtime.Turn) (runtime.RolledBack, error) {
+func (c *Codex) revert(ctx context.Context, threadID string, numTurns int, last []runtime.Turn) (
+	runtime.RolledBack, error) {
 	if len(last) < numTurns {
 		return runtime.RolledBack{}, &runtime.TooFewTurnsError{Have: len(last)}
 	}

@@ -9,8 +9,8 @@ import (
 
 var _ runtime.Sourcer = (*Codex)(nil)
 
-// Sources implements runtime.Sourcer: the configuration and the instructions of its home and, unless they are off, of the project that a folder
-// is in.
+// Sources implements runtime.Sourcer: the configuration and the instructions of its home and, unless they are off, of
+// the project that a folder is in.
 func (c *Codex) Sources(_, cwd, implicit string) ([]runtime.Source, error) {
 	home, err := homeOf(c.options.Home)
 	if err != nil {
@@ -23,7 +23,8 @@ func (c *Codex) Sources(_, cwd, implicit string) ([]runtime.Source, error) {
 			if filepath.Ext(name) == ".toml" {
 				kind = runtime.SourceSettings
 			}
-			candidates = append(candidates, sources.Candidate{Path: filepath.Join(folder, filepath.FromSlash(name)), Kind: kind, Scope: scope})
+			candidates = append(candidates, sources.Candidate{Path: filepath.Join(folder, filepath.FromSlash(name)), Kind: kind,
+				Scope: scope})
 		}
 	}
 	add("/etc/codex", runtime.SourceOfSystem, "config.toml", "managed_config.toml", "requirements.toml")

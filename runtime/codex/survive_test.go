@@ -46,7 +46,8 @@ func newSurvivor(t *testing.T, mode string) *survivor {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	s := &survivor{t: t, mark: "fake-" + uuid.NewString(), mode: mode, host: &shim.Host{RunDir: dir, Command: []string{self, runAsShim}, Version: "test"}}
+	s := &survivor{t: t, mark: "fake-" + uuid.NewString(), mode: mode,
+		host: &shim.Host{RunDir: dir, Command: []string{self, runAsShim}, Version: "test"}}
 	t.Cleanup(func() {
 		for _, f := range s.found() {
 			if _, _, err := shim.Reap(context.Background(), f); err != nil {
@@ -192,14 +193,15 @@ func TestAnAnswerThatWasReadBeforeIsFoundInTheSpool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := s.host.Spawn(t.Context(), shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: codex.Name, Path: self,
-		Args: []string{"app-server"}, Mark: s.mark}, append(os.Environ(), fakeVariable+"=x"), nil)
+	a, err := s.host.Spawn(t.Context(), shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: codex.Name,
+		Path: self, Args: []string{"app-server"}, Mark: s.mark}, append(os.Environ(), fakeVariable+"=x"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewReader(a)
 	var read int64
-	for id, label := range map[string]string{"7": `{"id":7,"method":"most","thread":"t1"}`, "8": `{"id":8,"method":"silent","thread":"t1"}`} {
+	for id, label := range map[string]string{"7": `{"id":7,"method":"most","thread":"t1"}`,
+		"8": `{"id":8,"method":"silent","thread":"t1"}`} {
 		method := map[string]string{"7": "most", "8": "silent"}[id]
 		if _, err := a.WriteCall(label, []byte(`{"id":`+id+`,"method":"`+method+`"}`+"\n")); err != nil {
 			t.Fatal(err)
@@ -223,7 +225,8 @@ func TestAnAnswerThatWasReadBeforeIsFoundInTheSpool(t *testing.T) {
 	}
 }
 
-// A server refused a request and died before it was stored that there was one: the next one refuses it again, and codex hears of it once.
+// A server refused a request and died before it was stored that there was one: the next one refuses it again, and codex
+// hears of it once.
 func TestARefusalReachesCodexOnce(t *testing.T) {
 	t.Parallel()
 	s := newSurvivor(t, "x")

@@ -167,7 +167,8 @@ func (c *Codex) NameThread(ctx context.Context, threadID, name string) error {
 	return err
 }
 
-// ArchiveThread implements runtime.Librarian. codex interrupts a turn that runs in it. It returns when the sink has taken thread/archived.
+// ArchiveThread implements runtime.Librarian. codex interrupts a turn that runs in it. It returns when the sink has
+// taken thread/archived.
 func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
 	_, v, done, err := c.use(ctx, threadID)
 	if err != nil {
@@ -190,8 +191,8 @@ func (c *Codex) UnarchiveThread(ctx context.Context, threadID string) (runtime.T
 	return threadIn(c.call(ctx, "thread/unarchive", object{"threadId": threadID}))
 }
 
-// DeleteThread implements runtime.Librarian. codex interrupts a turn that runs in it. A conversation another one was forked from
-// stays with codex as long as the fork does, archived: to clients it is as gone as any other.
+// DeleteThread implements runtime.Librarian. codex interrupts a turn that runs in it. A conversation another one was
+// forked from stays with codex as long as the fork does, archived: to clients it is as gone as any other.
 func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) {
 	_, _, done, err := c.use(ctx, threadID)
 	if err != nil {
@@ -256,8 +257,9 @@ func parseThread(raw json.RawMessage) (runtime.Thread, error) {
 		return runtime.Thread{}, fmt.Errorf("codex answered with a thread without an id (%d bytes)", len(raw))
 	}
 	thread := runtime.Thread{
-		ID: runtime.KnownID(w.ID), Preview: wire.Clean(w.Preview), Cwd: w.Cwd, Source: sourceText(w.Source), ModelProvider: w.ModelProvider,
-		CreatedAt: wire.Millis([]byte(w.CreatedAt)), UpdatedAt: wire.Millis([]byte(w.UpdatedAt)), Raw: raw,
+		ID: runtime.KnownID(w.ID), Preview: wire.Clean(w.Preview), Cwd: w.Cwd, Source: sourceText(w.Source),
+		ModelProvider: w.ModelProvider, CreatedAt: wire.Millis([]byte(w.CreatedAt)),
+		UpdatedAt: wire.Millis([]byte(w.UpdatedAt)), Raw: raw,
 	}
 	if w.Name != nil {
 		thread.Name = wire.Clean(*w.Name)

@@ -9,7 +9,8 @@ import (
 // toolWait is how long codex waits for a tool of this server, in seconds: a person may take a day to decide.
 const toolWait = 24 * 60 * 60
 
-// offerTools gives a conversation that is about to be made access to the tools of this server; bind tells what it is called.
+// offerTools gives a conversation that is about to be made access to the tools of this server; bind tells what it is
+// called.
 func (c *Codex) offerTools(config object) (bind func(ctx context.Context, threadID string) error) {
 	if c.options.Tools == nil {
 		return func(context.Context, string) error { return nil }
@@ -19,7 +20,8 @@ func (c *Codex) offerTools(config object) (bind func(ctx context.Context, thread
 	return bind
 }
 
-// serveTools puts an MCP server into the configuration of one conversation. codex does not ask whether its tools may run: this server does.
+// serveTools puts an MCP server into the configuration of one conversation. codex does not ask whether its tools may
+// run: this server does.
 func serveTools(config object, server runtime.ToolServer) {
 	key := "mcp_servers." + server.Name + "."
 	config[key+"url"] = server.URL

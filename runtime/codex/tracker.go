@@ -12,8 +12,8 @@ import (
 	"harness/runtime/wire"
 )
 
-// tracker knows which conversations this runtime process has loaded and which turns run in them. It is fed by the reader, in order, so that
-// a turn which ends before its turn/start is answered is not taken for running.
+// tracker knows which conversations this runtime process has loaded and which turns run in them. It is fed by the
+// reader, in order, so that a turn which ends before its turn/start is answered is not taken for running.
 type tracker struct {
 	mu      sync.Mutex
 	changed chan struct{}
@@ -29,11 +29,13 @@ const keptThreads = 4096
 
 type threadState struct {
 	loaded bool
-	// parked says that we had it unloaded, which is nobody else's business; kept that it remembers what was accepted for the whole session.
+	// parked says that we had it unloaded, which is nobody else's business; kept that it remembers what was accepted for
+	// the whole session.
 	parked, kept bool
 	// stored says that codex is known to have it on disk, where another process finds it.
 	stored bool
-	// using counts the calls under way, last is when something was said or asked; unloading is closed when the unloading under way is over.
+	// using counts the calls under way, last is when something was said or asked; unloading is closed when the unloading
+	// under way is over.
 	using     int
 	last      time.Time
 	unloading chan struct{}
@@ -64,8 +66,8 @@ func (t *tracker) threadLocked(id string) *threadState {
 	return s
 }
 
-// forgetLocked makes room. A thread that is neither loaded nor in use is as if it never had been seen, but that clients are told that codex has
-// it not loaded.
+// forgetLocked makes room. A thread that is neither loaded nor in use is as if it never had been seen, but that clients
+// are told that codex has it not loaded.
 func (t *tracker) forgetLocked() {
 	idle := slices.DeleteFunc(slices.Collect(maps.Keys(t.threads)), func(id string) bool {
 		s := t.threads[id]

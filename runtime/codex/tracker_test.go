@@ -9,8 +9,8 @@ import (
 	"harness/runtime"
 )
 
-// 100,000 conversations come, are used and are unloaded: what is remembered of them does not grow, and of those in which something runs or
-// which are loaded everything is.
+// 100,000 conversations come, are used and are unloaded: what is remembered of them does not grow, and of those in
+// which something runs or which are loaded everything is.
 func TestTheTrackerForgetsIdleConversations(t *testing.T) { // not beside others, whose memory would count
 	turns := newTracker()
 	use := func(id string) {
@@ -54,14 +54,17 @@ func TestTheTrackerForgetsIdleConversations(t *testing.T) { // not beside others
 	}
 	some := come(0, 10_000)
 	many := come(10_000, 100_000)
-	t.Logf("%d KiB after 10,000 conversations, %d KiB after 100,000; %d remembered", some>>10, many>>10, len(turns.threads))
+	t.Logf("%d KiB after 10,000 conversations, %d KiB after 100,000; %d remembered", some>>10, many>>10,
+		len(turns.threads))
 	if len(turns.threads) > keptThreads*9/8+1 || many > some+4<<20 {
-		t.Errorf("%d conversations are remembered, %d KiB after 10,000 of them and %d KiB after 100,000", len(turns.threads), some>>10, many>>10)
+		t.Errorf("%d conversations are remembered, %d KiB after 10,000 of them and %d KiB after 100,000", len(turns.threads),
+			some>>10, many>>10)
 	}
 	if last := fmt.Sprintf("0199f5c4-0000-7000-8000-%012d", 99_999); !turns.present(last) || !turns.stored(last) {
 		t.Error("the one used last is forgotten")
 	}
-	if active, _, _ := turns.turn("running"); active != "turn of running" || !turns.loaded("loaded") || turns.starting("called") != starting {
+	if active, _, _ := turns.turn("running"); active != "turn of running" || !turns.loaded("loaded") ||
+		turns.starting("called") != starting {
 		t.Errorf("turn %q runs, loaded %t: one in use was forgotten", active, turns.loaded("loaded"))
 	}
 	turns.leave("called")

@@ -24,8 +24,8 @@ const (
 
 // StartTurn implements runtime.Adapter.
 //
-// turn/start on a busy conversation is never sent knowingly: 0.169 would steer, but 0.101 loses the running turn. So the message is steered
-// when either the caller or this connection knows of a running turn.
+// turn/start on a busy conversation is never sent knowingly: 0.169 would steer, but 0.101 loses the running turn. So
+// the message is steered when either the caller or this connection knows of a running turn.
 func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	conn, v, done, err := c.use(ctx, in.ThreadID)
 	if err != nil {
@@ -76,8 +76,8 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 	return runtime.StartedTurn{TurnID: runtime.KnownID(started.Turn.ID)}, nil
 }
 
-// activeTurn is the turn a message has to go into, "" for none. A turn that was started but not announced yet is waited for, because it can
-// not be steered before.
+// activeTurn is the turn a message has to go into, "" for none. A turn that was started but not announced yet is waited
+// for, because it can not be steered before.
 func (c *Codex) activeTurn(ctx context.Context, conn *conn, in runtime.StartTurn) string {
 	ctx, cancel := context.WithTimeout(ctx, announceLimit)
 	defer cancel()
@@ -112,8 +112,10 @@ func (c *Codex) load(ctx context.Context, conn *conn, in runtime.StartTurn) erro
 	return err
 }
 
-// steer adds input to the running turn and returns its id, which is another than expected when that one was over already.
-func (c *Codex) steer(ctx context.Context, conn *conn, threadID, turnID string, input []json.RawMessage) (string, error) {
+// steer adds input to the running turn and returns its id, which is another than expected when that one was over
+// already.
+func (c *Codex) steer(ctx context.Context, conn *conn, threadID, turnID string, input []json.RawMessage) (
+	string, error) {
 	params := func(expected string) object {
 		return object{"threadId": threadID, "expectedTurnId": expected, "input": input}
 	}
@@ -173,7 +175,8 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
 	}
 	if ref.Method == wire.MethodApprovePermissions && reply.Decision == actionCancel {
-		// Of a refused permission the agent hears and goes on; a cancellation ends the turn, as it does for every other approval.
+		// Of a refused permission the agent hears and goes on; a cancellation ends the turn, as it does for every other
+		// approval.
 		err := c.InterruptTurn(ctx, ref.ThreadID, ref.TurnID)
 		if errors.Is(err, runtime.ErrNoActiveTurn) {
 			return nil // it ended by itself

@@ -106,7 +106,8 @@ func TestCommandApproval(t *testing.T) {
 				t.Errorf("%s: the command ran before it was approved", test.decision)
 			}
 			b.answer(t, asked, runtime.Reply{Decision: test.decision, Scope: test.scope})
-			if err := b.codex.Answer(t.Context(), ref(asked), runtime.Reply{Decision: "accept"}); !errors.Is(err, runtime.ErrRequestGone) {
+			if err := b.codex.Answer(t.Context(), ref(asked), runtime.Reply{Decision: "accept"}); !errors.Is(err,
+				runtime.ErrRequestGone) {
 				t.Errorf("second answer: %v", err)
 			}
 			done := b.completed(t, turn)
@@ -118,7 +119,8 @@ func TestCommandApproval(t *testing.T) {
 			}
 			if test.runs {
 				item := b.item(t, turn, "commandExecution")
-				if !strings.HasPrefix(item.Content, "Command execution completed: ") || !strings.Contains(item.Details, "\n  \"command\": ") {
+				if !strings.HasPrefix(item.Content, "Command execution completed: ") ||
+					!strings.Contains(item.Details, "\n  \"command\": ") {
 					t.Errorf("item is %+v", item)
 				}
 				b.output(t, "made")
@@ -162,7 +164,8 @@ func TestFileChangeApproval(t *testing.T) {
 func TestDynamicTool(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		b := setup(t, version)
-		tools := json.RawMessage(`[{"type":"function","name":"lookup_ticket","description":"d","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]`)
+		tools := json.RawMessage(
+			`[{"type":"function","name":"lookup_ticket","description":"d","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]`)
 		thread := b.thread(t, runtime.StartThread{DynamicTools: tools})
 		turn := b.turn(t, runtime.StartTurn{ThreadID: thread}, `MOCK_CALL[lookup_ticket|{"id":"T-1"}]END`)
 		asked := b.requested(t, thread)
@@ -170,7 +173,8 @@ func TestDynamicTool(t *testing.T) {
 			change.Summary != "Tool call requested: lookup_ticket" || asked.ItemID == "" {
 			t.Errorf("request is %+v", asked)
 		}
-		b.answer(t, asked, runtime.Reply{Success: true, ContentItems: json.RawMessage(`[{"type":"inputText","text":"ticket is open"}]`)})
+		b.answer(t, asked,
+			runtime.Reply{Success: true, ContentItems: json.RawMessage(`[{"type":"inputText","text":"ticket is open"}]`)})
 		if done := b.completed(t, turn); done.Status != runtime.TurnDone {
 			t.Errorf("turn ended %+v", done)
 		}
@@ -194,7 +198,8 @@ func TestToolsComeTooLateForAConversation(t *testing.T) {
 		b := setup(t, version)
 		thread := b.thread(t, runtime.StartThread{})
 		b.completed(t, b.turn(t, runtime.StartTurn{ThreadID: thread}, "hi"))
-		_, err := b.codex.Call(t.Context(), "thread/resume", json.RawMessage(`{"threadId":"`+thread+`","dynamicTools":[{"type":"function",
+		_, err := b.codex.Call(t.Context(), "thread/resume",
+			json.RawMessage(`{"threadId":"`+thread+`","dynamicTools":[{"type":"function",
 			"name":"lookup_ticket","description":"d","inputSchema":{"type":"object","properties":{}}}]}`))
 		if err != nil {
 			t.Fatal(err)
@@ -210,7 +215,8 @@ func TestUserInput(t *testing.T) {
 	thread := b.thread(t, runtime.StartThread{})
 	turn := b.turn(t, runtime.StartTurn{ThreadID: thread}, "MOCK_ASK")
 	asked := b.requested(t, thread)
-	if change := asked.Change.(runtime.InteractiveRequested); change.Kind != runtime.RequestToolInput || change.Summary != "Tool input required (1 question)" {
+	if change := asked.Change.(runtime.InteractiveRequested); change.Kind != runtime.RequestToolInput ||
+		change.Summary != "Tool input required (1 question)" {
 		t.Errorf("request is %+v", asked)
 	}
 	b.answer(t, asked, runtime.Reply{Decision: "accept", Answers: json.RawMessage(`{"q1":{"answers":["B it is"]}}`)})
@@ -221,7 +227,9 @@ func TestUserInput(t *testing.T) {
 
 	// A declined question is no answer codex can read; the turn goes on.
 	turn = b.turn(t, runtime.StartTurn{ThreadID: thread}, "MOCK_ASK")
-	asked = b.wait(t, "second question", func(s runtime.Signal) bool { return s.Kind == runtime.SignalRequest && s.TurnID == turn })
+	asked = b.wait(t, "second question", func(s runtime.Signal) bool {
+		return s.Kind == runtime.SignalRequest && s.TurnID == turn
+	})
 	b.answer(t, asked, runtime.Reply{Decision: "decline"})
 	if done := b.completed(t, turn); done.Status != runtime.TurnDone {
 		t.Errorf("declined: turn ended %+v", done)
@@ -281,7 +289,8 @@ func TestBusyMessageSteers(t *testing.T) {
 		}
 		for i, active := range []string{turn, "", "01a1fbb8-c2da-7e63-acae-680bdab083fd"} {
 			said := "MOCK_HOLD[b" + string(rune('0'+i)) + "]"
-			got, err := b.codex.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, ActiveTurnID: active, Input: text(said)})
+			got, err := b.codex.StartTurn(t.Context(),
+				runtime.StartTurn{ThreadID: thread, ActiveTurnID: active, Input: text(said)})
 			if err != nil || !got.Steered || got.TurnID != turn {
 				t.Fatalf("steering with %q: %+v, %v", active, got, err)
 			}

@@ -65,8 +65,8 @@ func (v version) after(o version) bool {
 	return v.patch > o.patch
 }
 
-// approvalPolicy is the policy as this version of codex takes it. on-failure is gone from later ones; on-request is the nearest that asks
-// rather than failing.
+// approvalPolicy is the policy as this version of codex takes it. on-failure is gone from later ones; on-request is the
+// nearest that asks rather than failing.
 func (v version) approvalPolicy(policy string) string {
 	if policy == "on-failure" && (v == (version{}) || v.after(lastOnFailure)) {
 		return "on-request"

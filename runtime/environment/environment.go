@@ -1,7 +1,9 @@
-// Package environment decides what of the server's environment the process of a runtime gets, and which folders are its home.
+// Package environment decides what of the server's environment the process of a runtime gets, and which folders are its
+// home.
 //
-// A runtime runs what a model asks for, so all it gets can end up with whoever writes to that model. It owns which variables are whose, what
-// of them a runtime inherits, and the folders of credential namespaces (Homes); it must never know what a runtime does with them.
+// A runtime runs what a model asks for, so all it gets can end up with whoever writes to that model. It owns which
+// variables are whose, what of them a runtime inherits, and the folders of credential namespaces (Homes); it must never
+// know what a runtime does with them.
 package environment
 
 import (
@@ -17,7 +19,8 @@ const (
 	ModeClosed = "closed"
 )
 
-// inheritor is the one runtime that ModeInherit is about: programs of codex-manager's users may rely on what codex hands on.
+// inheritor is the one runtime that ModeInherit is about: programs of codex-manager's users may rely on what codex
+// hands on.
 const inheritor = "codex"
 
 // Policy says what runtimes inherit.
@@ -33,9 +36,10 @@ type Policy struct {
 // common is what every program needs to run here: where things are, the language, and the way to the network.
 func common() []string {
 	return []string{
-		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM", "NO_COLOR",
-		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
-		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "GIT_SSL_CAINFO",
+		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM",
+		"NO_COLOR", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy",
+		"no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
+		"GIT_SSL_CAINFO",
 	}
 }
 
@@ -49,8 +53,9 @@ func owned() map[string][]string {
 	}
 }
 
-// Inherits tells which variables of the server's environment a runtime gets, by name. Families are the runtimes whose variables it gets; its
-// own name stands for itself when none is given. A runtime that speaks for another provider (a bridge) names that one.
+// Inherits tells which variables of the server's environment a runtime gets, by name. Families are the runtimes whose
+// variables it gets; its own name stands for itself when none is given. A runtime that speaks for another provider (a
+// bridge) names that one.
 func (p Policy) Inherits(runtime string, families ...string) func(name string) bool {
 	if len(families) == 0 {
 		families = []string{runtime}

@@ -22,16 +22,17 @@ func TestWhatARuntimeInherits(t *testing.T) {
 		"HARNESS_AUTH_TOKEN": "", "DATABASE_URL": "",
 		"PATH": all, "HOME": all, "LC_ALL": all, "https_proxy": all, "NODE_EXTRA_CA_CERTS": all, "TMPDIR": all,
 		"COMPANY_CA": all, "HARNESS_HINT": all,
-		"GIT_TOKEN": "codex gemini", "AWS_SECRET_ACCESS_KEY": "codex", "LD_PRELOAD": "codex", "SSH_AUTH_SOCK": "codex", "PATHOLOGY": "codex",
-		"OPENAI_API_KEY": "codex codexclosed opencode", "CODEX_API_KEY": "codex codexclosed",
-		"ANTHROPIC_API_KEY": "claude bridge", "CLAUDE_CODE_OAUTH_TOKEN": "claude bridge", "ANTHROPIC_BASE_URL": "claude bridge",
-		"GEMINI_API_KEY": "gemini", "GOOGLE_GEMINI_BASE_URL": "gemini", "GOOGLE_API_KEY": "gemini",
-		"OPENCODE_CONFIG_CONTENT": "opencode",
+		"GIT_TOKEN": "codex gemini", "AWS_SECRET_ACCESS_KEY": "codex", "LD_PRELOAD": "codex", "SSH_AUTH_SOCK": "codex",
+		"PATHOLOGY": "codex", "OPENAI_API_KEY": "codex codexclosed opencode", "CODEX_API_KEY": "codex codexclosed",
+		"ANTHROPIC_API_KEY": "claude bridge", "CLAUDE_CODE_OAUTH_TOKEN": "claude bridge",
+		"ANTHROPIC_BASE_URL": "claude bridge", "GEMINI_API_KEY": "gemini", "GOOGLE_GEMINI_BASE_URL": "gemini",
+		"GOOGLE_API_KEY": "gemini", "OPENCODE_CONFIG_CONTENT": "opencode",
 	} {
 		got := map[string]bool{
-			"codex": policy.Inherits("codex")(name), "codexclosed": closed.Inherits("codex")(name), "claude": policy.Inherits("claude")(name),
-			"gemini": policy.Inherits("gemini")(name), "opencode": policy.Inherits("opencode")(name),
-			"bridge": policy.Inherits("claude-acp", "claude")(name), "acp:own": policy.Inherits("acp:own")(name),
+			"codex": policy.Inherits("codex")(name), "codexclosed": closed.Inherits("codex")(name),
+			"claude": policy.Inherits("claude")(name), "gemini": policy.Inherits("gemini")(name),
+			"opencode": policy.Inherits("opencode")(name), "bridge": policy.Inherits("claude-acp", "claude")(name),
+			"acp:own": policy.Inherits("acp:own")(name),
 		}
 		for runtime, inherits := range got {
 			if want := slices.Contains(strings.Fields(who), runtime); inherits != want {
@@ -47,11 +48,12 @@ func TestNoNameEscapesOrMeetsAnother(t *testing.T) {
 	homes := environment.Homes{Dir: filepath.Join(t.TempDir(), "credentials")}
 	places := map[string]string{}
 	for _, name := range []string{
-		"default", "Default", "a:b", "a/b", "a_b", "a=3ab", "a\\b", "..", ".", "...", "../..", "/", "/etc", "user:1", "user:1 ", " ", "-", "=", "=2e=2e", "~", "é", "e\u0301",
-		"con", "nul.txt", strings.Repeat("/", environment.MaxName),
+		"default", "Default", "a:b", "a/b", "a_b", "a=3ab", "a\\b", "..", ".", "...", "../..", "/", "/etc", "user:1",
+		"user:1 ", " ", "-", "=", "=2e=2e", "~", "é", "e\u0301", "con", "nul.txt", strings.Repeat("/", environment.MaxName),
 	} {
 		for _, runtime := range []string{"claude", "acp:../x", ".."} {
-			for level, session := range map[environment.Level]string{environment.LevelNamespaced: "", environment.LevelEphemeral: name} {
+			for level, session := range map[environment.Level]string{environment.LevelNamespaced: "",
+				environment.LevelEphemeral: name} {
 				home, err := homes.Of(level, runtime, name, session)
 				if err != nil {
 					t.Fatalf("%q: %v", name, err)

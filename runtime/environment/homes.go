@@ -31,12 +31,13 @@ const MaxName = 64
 // ErrName means that a name cannot be that of a namespace, a session or a runtime.
 var ErrName = errors.New("a name must be 1 to 64 bytes of printable text")
 
-// Homes are the homes of runtimes in one folder: namespaces/RUNTIME/NAMESPACE and sessions/RUNTIME/SESSION. No name leads out of it, and no
-// two names to the same place, also where the file system does not tell upper from lower case.
+// Homes are the homes of runtimes in one folder: namespaces/RUNTIME/NAMESPACE and sessions/RUNTIME/SESSION. No name
+// leads out of it, and no two names to the same place, also where the file system does not tell upper from lower case.
 type Homes struct {
 	// Dir is the folder, absolute. It is made when it is needed, for the server's user alone.
 	Dir string
-	// User, UID and GID are those of the user runtimes run as, who has to own its home; User is false for the server's own.
+	// User, UID and GID are those of the user runtimes run as, who has to own its home; User is false for the server's
+	// own.
 	User     bool
 	UID, GID uint32
 }
@@ -119,12 +120,13 @@ type folder struct{ variable, name string }
 // folders are those of a home and the variables that name them to programs.
 func folders() []folder {
 	return []folder{
-		{"HOME", "home"}, {"XDG_CONFIG_HOME", "config"}, {"XDG_DATA_HOME", "data"}, {"XDG_STATE_HOME", "state"}, {"XDG_CACHE_HOME", "cache"},
+		{"HOME", "home"}, {"XDG_CONFIG_HOME", "config"}, {"XDG_DATA_HOME", "data"}, {"XDG_STATE_HOME", "state"},
+		{"XDG_CACHE_HOME", "cache"},
 	}
 }
 
-// prepare makes a home with its folders, owned by the user who is to live there. A folder that is a link is refused: a runtime could have put
-// it there to be given the place it leads to.
+// prepare makes a home with its folders, owned by the user who is to live there. A folder that is a link is refused: a
+// runtime could have put it there to be given the place it leads to.
 func (h Homes) prepare(below string) error {
 	root, err := h.open()
 	if err != nil {
@@ -183,8 +185,8 @@ func place(level Level, runtime, namespace, session string) (string, error) {
 	return path.Join(kind, whose, encoded), nil
 }
 
-// encode writes a name as that of a folder: lower-case letters, digits, "-" and "_" stand for themselves, every other byte is "=" and its
-// number. So no two names meet, none is "." or "..", and none has a separator.
+// encode writes a name as that of a folder: lower-case letters, digits, "-" and "_" stand for themselves, every other
+// byte is "=" and its number. So no two names meet, none is "." or "..", and none has a separator.
 func encode(name string) (string, error) {
 	if !CheckName(name) {
 		return "", ErrName
@@ -203,5 +205,6 @@ func encode(name string) (string, error) {
 
 // CheckName tells whether a name can be that of a namespace, a session or a runtime.
 func CheckName(name string) bool {
-	return name != "" && len(name) <= MaxName && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+	return name != "" && len(name) <= MaxName && utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }

@@ -1,4 +1,5 @@
-// Package form puts the forms of MCP, which tools and agents want filled in, into questions for a person and the answers into their content.
+// Package form puts the forms of MCP, which tools and agents want filled in, into questions for a person and the
+// answers into their content.
 //
 // It knows JSON schemas as far as MCP allows them; it must never know who asks.
 package form
@@ -98,7 +99,8 @@ func (f field) choices() []choice {
 func (form Form) Questions() []wire.Question {
 	asked := make([]wire.Question, 0, len(form.fields))
 	for _, f := range form.fields {
-		q := wire.Question{ID: wire.Clean(f.name), Header: wire.Clean(cmp.Or(f.Title, f.name)), Question: wire.Clean(cmp.Or(f.Description, f.Title, f.name))}
+		q := wire.Question{ID: wire.Clean(f.name), Header: wire.Clean(cmp.Or(f.Title, f.name)),
+			Question: wire.Clean(cmp.Or(f.Description, f.Title, f.name))}
 		if !slices.Contains(form.Required, f.name) {
 			q.Question += " (optional)"
 		}
@@ -114,7 +116,8 @@ func (form Form) Questions() []wire.Question {
 	return asked
 }
 
-// Fill makes the content of a form of the answers to its questions ({"ID":{"answers":["..."]}}). *runtime.ReplyError for one that does not fit.
+// Fill makes the content of a form of the answers to its questions ({"ID":{"answers":["..."]}}). *runtime.ReplyError
+// for one that does not fit.
 func (form Form) Fill(answers json.RawMessage) (map[string]json.RawMessage, error) {
 	var given map[string]struct{ Answers []string }
 	_ = json.Unmarshal(answers, &given) // none when there are none

@@ -15,7 +15,8 @@ func TestObject(t *testing.T) {
 	if got := string(o.Encode()); got != `{"b":{"z":1, "y":null},"a<":"\u00e4","n":1,"new":10000000000000000000001}` {
 		t.Errorf("encoded %s", got)
 	}
-	if o.Text("a<") != "ä" || o.Text("n") != "" || o.Text("none") != "" || o.Get("none") != nil || string(o.Get("n")) != "1" {
+	if o.Text("a<") != "ä" || o.Text("n") != "" || o.Text("none") != "" || o.Get("none") != nil ||
+		string(o.Get("n")) != "1" {
 		t.Errorf("read %q, %q, %s", o.Text("a<"), o.Text("n"), o.Get("none"))
 	}
 	if got := jsonobject.Parse(json.RawMessage(`{}`)); got == nil || string(got.Encode()) != "{}" {

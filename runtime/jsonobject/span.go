@@ -2,8 +2,9 @@ package jsonobject
 
 import "bytes"
 
-// Each visits the members of the object that begins at a place of valid JSON, in order, without reading them: the name as it is written,
-// without its quotes, and where the value begins and ends. It visits nothing when another value stands there.
+// Each visits the members of the object that begins at a place of valid JSON, in order, without reading them: the name
+// as it is written, without its quotes, and where the value begins and ends. It visits nothing when another value
+// stands there.
 func Each(raw []byte, object int, visit func(name []byte, start, end int)) {
 	at := object + space(raw[object:])
 	if at >= len(raw) || raw[at] != '{' {
@@ -29,8 +30,8 @@ func Each(raw []byte, object int, visit func(name []byte, start, end int)) {
 	}
 }
 
-// EachElement visits the elements of the list that begins at a place of valid JSON, in order: where each begins and ends. It visits nothing
-// when another value stands there.
+// EachElement visits the elements of the list that begins at a place of valid JSON, in order: where each begins and
+// ends. It visits nothing when another value stands there.
 func EachElement(raw []byte, list int, visit func(start, end int)) {
 	at := list + space(raw[list:])
 	if at >= len(raw) || raw[at] != '[' {
@@ -59,7 +60,8 @@ func space(raw []byte) (n int) {
 	return n
 }
 
-// stringEnd is where the string ends that something begins with: at the first quote after an even number of backslashes.
+// stringEnd is where the string ends that something begins with: at the first quote after an even number of
+// backslashes.
 func stringEnd(raw []byte) int {
 	for at := 1; ; at++ {
 		at += bytes.IndexByte(raw[at:], '"')

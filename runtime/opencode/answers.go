@@ -12,7 +12,8 @@ import (
 	"harness/runtime/opencode/bridge"
 )
 
-// unexplained is the reason of a refusal that was given none: without one OpenCode stops the turn, which is what cancel is for.
+// unexplained is the reason of a refusal that was given none: without one OpenCode stops the turn, which is what cancel
+// is for.
 const unexplained = "The person declined this. Go on without it."
 
 // CheckReply implements runtime.Adapter.
@@ -21,10 +22,11 @@ func (o *OpenCode) CheckReply(ref runtime.RequestRef, reply runtime.Reply) error
 	return err
 }
 
-// steps are the requests that settle a request; parent is the conversation whose turn it is. *runtime.ReplyError for a reply OpenCode has no
-// place for.
+// steps are the requests that settle a request; parent is the conversation whose turn it is. *runtime.ReplyError for a
+// reply OpenCode has no place for.
 func steps(ref runtime.RequestRef, reply runtime.Reply, parent string) ([]bridge.Step, error) {
-	for field, given := range map[string]bool{"choice": len(reply.Choice) > 0, "option": reply.Option != "", "response": len(reply.Raw) > 0,
+	for field, given := range map[string]bool{"choice": len(reply.Choice) > 0, "option": reply.Option != "",
+		"response":     len(reply.Raw) > 0,
 		"updatedInput": len(reply.UpdatedInput) > 0, "remember": len(reply.Remember) > 0} {
 		if given {
 			return nil, &runtime.ReplyError{Field: field, Message: "opencode has no place for it"}
@@ -76,13 +78,15 @@ func steps(ref runtime.RequestRef, reply runtime.Reply, parent string) ([]bridge
 	return out, nil
 }
 
-// remember allows what was asked for, in this conversation. OpenCode's own "always" would allow it in every conversation of the folder.
+// remember allows what was asked for, in this conversation. OpenCode's own "always" would allow it in every
+// conversation of the folder.
 func remember(with askedContext) bridge.Step {
 	rules := []rule{}
 	for _, pattern := range with.Always {
 		rules = append(rules, rule{with.Permission, pattern, allow})
 	}
-	return bridge.Step{Do: http.MethodPatch, Path: pathOf(with.Session, ""), Directory: with.Folder, Body: encoded(map[string]any{"permission": rules})}
+	return bridge.Step{Do: http.MethodPatch, Path: pathOf(with.Session, ""), Directory: with.Folder,
+		Body: encoded(map[string]any{"permission": rules})}
 }
 
 // answersOf are a person's answers in the order of the questions.
@@ -99,7 +103,8 @@ func answersOf(raw json.RawMessage, count int) ([][]string, error) {
 		delete(given, questionID(i))
 	}
 	for name := range given {
-		return nil, &runtime.ReplyError{Field: "answers", Message: fmt.Sprintf("there is no question %q; they are q1 to q%d", name, count)}
+		return nil, &runtime.ReplyError{Field: "answers", Message: fmt.Sprintf("there is no question %q; they are q1 to q%d",
+			name, count)}
 	}
 	return out, nil
 }

@@ -22,13 +22,15 @@ type askedContext struct {
 	Questions int `json:"questions,omitempty"`
 }
 
-// maxAsked bounds talk.Asked: an agent that asks more is not listened to, and its tool waits until the turn is interrupted.
+// maxAsked bounds talk.Asked: an agent that asks more is not listened to, and its tool waits until the turn is
+// interrupted.
 const maxAsked = 1024
 
 // ask notes a request; nil when it is known, or nobody's turn.
 func (t *translation) ask(id, native string, tool toolRef) *talk {
 	in := t.asker(native)
-	if in == nil || id == "" || len(in.Asked) >= maxAsked || slices.ContainsFunc(in.Asked, func(one asked) bool { return one.ID == id }) {
+	if in == nil || id == "" || len(in.Asked) >= maxAsked ||
+		slices.ContainsFunc(in.Asked, func(one asked) bool { return one.ID == id }) {
 		return nil
 	}
 	in.Asked = append(in.Asked, asked{ID: id, Call: tool.CallID})
@@ -50,7 +52,8 @@ func (t *translation) permission(raw json.RawMessage) {
 	if open := in.ofCall(p.Tool.CallID); open != nil {
 		asking.ItemID = open.ID
 		if p.Permission == toolShell || p.Permission == "edit" { // of others the arguments come with their begin
-			t.begin(in, open, toolState{Metadata: meta, Input: encoded(toolInput{Command: meta.Command, FilePath: meta.FilePath})})
+			t.begin(in, open,
+				toolState{Metadata: meta, Input: encoded(toolInput{Command: meta.Command, FilePath: meta.FilePath})})
 		}
 	}
 	id := rawText(p.ID)
@@ -91,7 +94,8 @@ func (t *translation) question(raw json.RawMessage) {
 		questions[i] = wire.Question{ID: questionID(i), Header: one.Header, Question: one.Question, Options: []wire.Option{},
 			IsOther: one.Custom == nil || *one.Custom}
 		for _, option := range one.Options {
-			questions[i].Options = append(questions[i].Options, wire.Option{Label: option.Label, Description: option.Description})
+			questions[i].Options = append(questions[i].Options,
+				wire.Option{Label: option.Label, Description: option.Description})
 		}
 	}
 	t.request(wire.AskUser(rawText(q.ID), wire.Asking{Place: in.in()}, questions...),

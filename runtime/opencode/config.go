@@ -18,21 +18,24 @@ import (
 // configVariable is where an operator says which providers and models there are.
 const configVariable = "OPENCODE_CONFIG_CONTENT"
 
-// forced switches off what would change OpenCode behind our back, or give others a say in what it may do: updates, plug-ins, and what the
-// folder of a conversation or another agent's settings say.
+// forced switches off what would change OpenCode behind our back, or give others a say in what it may do: updates,
+// plug-ins, and what the folder of a conversation or another agent's settings say.
 func forced() []string {
-	return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_PROJECT_CONFIG=1",
-		"OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1", "OPENCODE_PURE=1"}
+	return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
+		"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
+		"OPENCODE_PURE=1"}
 }
 
-// usual are settings an operator may have other wishes about: downloads at the start, a conversation that is shortened without a word, and that
-// the agent may ask questions.
+// usual are settings an operator may have other wishes about: downloads at the start, a conversation that is shortened
+// without a word, and that the agent may ask questions.
 func usual() map[string]string {
-	return map[string]string{"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_AUTOCOMPACT": "1",
-		"OPENCODE_FAST_BOOT": "1", "OPENCODE_CLIENT": "app", "OPENCODE_ENABLE_QUESTION_TOOL": "1"}
+	return map[string]string{"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+		"OPENCODE_DISABLE_AUTOCOMPACT": "1", "OPENCODE_FAST_BOOT": "1", "OPENCODE_CLIENT": "app",
+		"OPENCODE_ENABLE_QUESTION_TOOL": "1"}
 }
 
-// inherits tells which variables of the server's environment OpenCode gets. Its configuration and its password come from here.
+// inherits tells which variables of the server's environment OpenCode gets. Its configuration and its password come
+// from here.
 func (o *OpenCode) inherits(name string) bool {
 	return name != configVariable && name != "OPENCODE_SERVER_PASSWORD" && o.handedOn(name)
 }
@@ -55,8 +58,8 @@ func (o *OpenCode) environment() []string {
 	return append(env, forced()...)
 }
 
-// config is the operator's configuration with ours: nothing is updated or shared, and what costs time or is downloaded is off unless it is
-// asked for.
+// config is the operator's configuration with ours: nothing is updated or shared, and what costs time or is downloaded
+// is off unless it is asked for.
 func (o *OpenCode) config() (string, error) {
 	config := map[string]any{}
 	for name, value := range map[string]bool{"snapshot": false, "lsp": false, "formatter": false} {
@@ -91,7 +94,8 @@ func (o *OpenCode) operators() string {
 	return os.Getenv(configVariable)
 }
 
-// Auth implements runtime.Adapter. A provider of the configuration may need no credentials, so that none are there says nothing by itself.
+// Auth implements runtime.Adapter. A provider of the configuration may need no credentials, so that none are there says
+// nothing by itself.
 func (o *OpenCode) Auth(context.Context) (runtime.AuthStatus, error) {
 	status := runtime.AuthStatus{State: runtime.AuthFound, Credentials: []string{}}
 	var config struct {
@@ -119,7 +123,8 @@ func (o *OpenCode) Auth(context.Context) (runtime.AuthStatus, error) {
 		if len(config.Provider) > 0 {
 			status.State = runtime.AuthUnknown
 		}
-		status.Remedy = "give a provider a key in " + configVariable + ", or log in with: opencode auth login (in its credential namespace, see docs/runtimes/opencode.md)"
+		status.Remedy = "give a provider a key in " + configVariable +
+			", or log in with: opencode auth login (in its credential namespace, see docs/runtimes/opencode.md)"
 	}
 	return status, nil
 }
@@ -165,8 +170,8 @@ func (o *OpenCode) Models(ctx context.Context) ([]runtime.Model, error) {
 	models := []runtime.Model{}
 	for _, provider := range list.Providers {
 		for id, m := range provider.Models {
-			model := runtime.Model{ID: provider.ID + "/" + id, Name: m.Name, Description: provider.Name, Images: m.Capabilities.Input.Image,
-				Efforts: slices.Sorted(maps.Keys(m.Variants))}
+			model := runtime.Model{ID: provider.ID + "/" + id, Name: m.Name, Description: provider.Name,
+				Images: m.Capabilities.Input.Image, Efforts: slices.Sorted(maps.Keys(m.Variants))}
 			if model.Efforts == nil {
 				model.Efforts = []string{}
 			}

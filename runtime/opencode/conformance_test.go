@@ -14,21 +14,24 @@ import (
 
 func script() runtimetest.Script {
 	return runtimetest.Script{
-		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string { return "MOCK_HOLD[" + name + "]" },
+		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
+			return "MOCK_HOLD[" + name + "]"
+		},
 		Fail: "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" }, Ask: "MOCK_ASK",
 		Flood: func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
 	}
 }
 
-// The real OpenCode, behind a shim, keeps what each adapter promises. An OpenCode takes seconds to start and half a gigabyte, so those tests
-// that do not end it share one.
+// The real OpenCode, behind a shim, keeps what each adapter promises. An OpenCode takes seconds to start and half a
+// gigabyte, so those tests that do not end it share one.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	common := sync.OnceValue(func() *shared { return newShared(t) })
 	runtimetest.Run(t, runtimetest.Target{
 		Script: script(),
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
-			for _, own := range []string{"a_killed_agent", "a_server_that_comes_back", "a_server_that_dies_storing_nothing", "a_flood_for_a_slow_reader"} {
+			for _, own := range []string{"a_killed_agent", "a_server_that_comes_back", "a_server_that_dies_storing_nothing",
+				"a_flood_for_a_slow_reader"} {
 				if strings.HasSuffix(t.Name(), "/"+own) {
 					return newSite(t, store.Sink, store.Resume).agent()
 				}

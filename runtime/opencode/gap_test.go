@@ -12,7 +12,8 @@ import (
 	"harness/runtime/runtimetest"
 )
 
-// The stream of events breaks off while one turn goes on to its end, another asks and a third begins: all of it is told once it is back, once.
+// The stream of events breaks off while one turn goes on to its end, another asks and a third begins: all of it is told
+// once it is back, once.
 func TestEventsThatWereMissed(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
@@ -50,7 +51,8 @@ func TestEventsThatWereMissed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(read.Turns) == 1 && len(read.Turns[0].Items) == 2 && strings.Contains(read.Turns[0].Items[1].Content, "released gap")
+		return len(read.Turns) == 1 && len(read.Turns[0].Items) == 2 &&
+			strings.Contains(read.Turns[0].Items[1].Content, "released gap")
 	})
 	third := make(chan string, 1)
 	go func() { third <- begins.say("MOCK_REPLY[begun in the dark]") }()
@@ -92,7 +94,8 @@ func (s *site) waitAsked(t *testing.T, text string) (mockmodel.Request, error) {
 // grown is what the pieces of a turn's messages add up to.
 func grown(store *runtimetest.Store, turn string) (text string) {
 	for _, signal := range store.Signals() {
-		if change, is := signal.Change.(runtime.TextDelta); is && signal.TurnID == turn && change.Into == runtime.TextContent {
+		if change, is := signal.Change.(runtime.TextDelta); is && signal.TurnID == turn &&
+			change.Into == runtime.TextContent {
 			text += strings.Trim(string(signal.Raw[change.Start:change.End]), `"`)
 		}
 	}

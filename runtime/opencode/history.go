@@ -69,8 +69,9 @@ func (o *OpenCode) ReadThread(ctx context.Context, threadID string, withTurns bo
 	return thread, nil
 }
 
-// turns are those that messages make, translated as if they were said one after the other. What a person said while the agent worked is told
-// from what began a turn by whether the agent's last message was finished for good. running is the turn that runs, "" for none.
+// turns are those that messages make, translated as if they were said one after the other. What a person said while the
+// agent worked is told from what began a turn by whether the agent's last message was finished for good. running is the
+// turn that runs, "" for none.
 func turns(native, folder string, messages []message, running string) []runtime.Turn {
 	var out []runtime.Turn
 	t := &translation{state: &state{}, past: true, dir: folder, name: func(native string) string { return native }}
@@ -78,7 +79,8 @@ func turns(native, folder string, messages []message, running string) []runtime.
 		for _, signal := range t.out {
 			switch change := signal.Change.(type) {
 			case runtime.TurnStarted:
-				out = append(out, runtime.Turn{ID: change.TurnID, Status: runtime.TurnInProgress, StartedAt: change.StartedAt, Native: change.Native})
+				out = append(out, runtime.Turn{ID: change.TurnID, Status: runtime.TurnInProgress, StartedAt: change.StartedAt,
+					Native: change.Native})
 			case runtime.ItemChanged:
 				if change.Done && len(out) > 0 {
 					out[len(out)-1].Items = append(out[len(out)-1].Items, change.Item)

@@ -89,7 +89,8 @@ func (t *translation) grow(in *talk, open *item, added string) {
 
 func (t *translation) delta(in *talk, about said) {
 	open := in.find(about.PartID)
-	if open == nil || open.Stale || about.Field != "text" || about.Delta == "" || open.Tool != "" && open.Tool != kindReasoning {
+	if open == nil || open.Stale || about.Field != "text" || about.Delta == "" || open.Tool != "" &&
+		open.Tool != kindReasoning {
 		return
 	}
 	open.tell(about.Delta)
@@ -158,7 +159,8 @@ func shown(tool string) bool {
 
 func toolItem(in *talk, open *item, now toolState) any {
 	word := map[string]string{"running": "inProgress", "completed": "completed", "error": "failed"}[now.Status]
-	if now.Status == "error" && (open.Declined || strings.HasPrefix(now.Error, "The user has specified a rule which prevents")) {
+	if now.Status == "error" &&
+		(open.Declined || strings.HasPrefix(now.Error, "The user has specified a rule which prevents")) {
 		word = "declined"
 	}
 	var input toolInput
@@ -235,7 +237,8 @@ func edits(tool string, now toolState, input toolInput) []wire.FileEdit {
 func (t *translation) closeItems(in *talk) {
 	for _, open := range slices.Clone(in.Open) {
 		if open.Begun && open.Tool != "" && open.Tool != kindReasoning && shown(open.Tool) {
-			t.say(wire.ItemCompleted(in.in(), toolItem(in, &open, toolState{Status: "error", Error: "The call was cut short."}), t.at))
+			t.say(wire.ItemCompleted(in.in(), toolItem(in, &open, toolState{Status: "error", Error: "The call was cut short."}),
+				t.at))
 		}
 	}
 	in.Open = nil
@@ -248,12 +251,13 @@ func encoded(value any) json.RawMessage {
 
 // wire counts as the vocabulary does: what came from a cache is input, and what was thought is output.
 func (t tokens) wire() wire.Tokens {
-	out := wire.Tokens{Input: t.Input + t.Cache.Read + t.Cache.Write, Cached: t.Cache.Read, Output: t.Output + t.Reasoning, Reasoning: t.Reasoning}
+	out := wire.Tokens{Input: t.Input + t.Cache.Read + t.Cache.Write, Cached: t.Cache.Read, Output: t.Output + t.Reasoning,
+		Reasoning: t.Reasoning}
 	out.Total = out.Input + out.Output
 	return out
 }
 
 func plus(a, b wire.Tokens) wire.Tokens {
-	return wire.Tokens{Total: a.Total + b.Total, Input: a.Input + b.Input, Cached: a.Cached + b.Cached, Output: a.Output + b.Output,
-		Reasoning: a.Reasoning + b.Reasoning}
+	return wire.Tokens{Total: a.Total + b.Total, Input: a.Input + b.Input, Cached: a.Cached + b.Cached,
+		Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning}
 }

@@ -27,8 +27,8 @@ import (
 	"harness/runtime/stdio"
 )
 
-// What the test binary is when these are its first argument: a shim, the process beside OpenCode, and (called as OpenCode is) one in front of
-// the real one that proxyVariable names, or without it one that never says a word.
+// What the test binary is when these are its first argument: a shim, the process beside OpenCode, and (called as
+// OpenCode is) one in front of the real one that proxyVariable names, or without it one that never says a word.
 const (
 	runAsShim     = "test-shim"
 	runAsBridge   = "test-bridge"
@@ -93,11 +93,14 @@ func newSite(t *testing.T, sink runtime.Sink, resume func(context.Context, strin
 		Setup: stdio.Setup{
 			Home: home,
 			Launch: stdio.Launch{
-				Name: opencode.Name, Mark: process.Mark(home.Dir, opencode.Name), Inherits: environment.Policy{}.Inherits(opencode.Name),
-				Env:   []string{"OPENCODE_CONFIG_CONTENT=" + configuration(t, s.model.URL())},
-				Shims: runtimetest.Shims(t, runAsShim), Detach: true, Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel),
+				Name: opencode.Name, Mark: process.Mark(home.Dir, opencode.Name),
+				Inherits: environment.Policy{}.Inherits(opencode.Name),
+				Env:      []string{"OPENCODE_CONFIG_CONTENT=" + configuration(t, s.model.URL())},
+				Shims:    runtimetest.Shims(t, runAsShim), Detach: true,
+				Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel),
 			},
-			Supervise: stdio.Options{Sink: sink, Resume: resume, BackoffMin: 10 * time.Millisecond, StartTimeout: patience, KeepOnStop: true},
+			Supervise: stdio.Options{Sink: sink, Resume: resume, BackoffMin: 10 * time.Millisecond, StartTimeout: patience,
+				KeepOnStop: true},
 		},
 	}
 	return s
@@ -118,8 +121,10 @@ func configuration(t testing.TB, url string) string {
 	t.Helper()
 	type object = map[string]any
 	raw, err := json.Marshal(object{"enabled_providers": []string{"mock"}, "model": "mock/m", "small_model": "mock/m",
-		"provider": object{"mock": object{"name": "Mock", "npm": "@ai-sdk/openai-compatible", "options": object{"apiKey": "dummy", "baseURL": url},
-			"models": object{"m": object{"name": "M", "tool_call": true, "attachment": true, "limit": object{"context": 100_000, "output": 8000},
+		"provider": object{"mock": object{"name": "Mock", "npm": "@ai-sdk/openai-compatible",
+			"options": object{"apiKey": "dummy", "baseURL": url},
+			"models": object{"m": object{"name": "M", "tool_call": true, "attachment": true,
+				"limit":      object{"context": 100_000, "output": 8000},
 				"modalities": object{"input": []string{"text", "image"}, "output": []string{"text"}}}}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +177,9 @@ type shared struct {
 func newShared(t *testing.T) *shared {
 	t.Helper()
 	s := &shared{stores: map[string]*runtimetest.Store{}}
-	s.site = newSite(t, s.sink, func(context.Context, string) (runtime.Resumption, error) { return runtime.Resumption{}, nil })
+	s.site = newSite(t, s.sink, func(context.Context, string) (runtime.Resumption, error) {
+		return runtime.Resumption{}, nil
+	})
 	s.options.Supervise.KeepOnStop = false
 	s.OpenCode = s.start()
 	return s
@@ -192,7 +199,8 @@ func (s *shared) sink(batch runtime.Batch) {
 // view is the shared OpenCode for one test.
 func (s *shared) view(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 	t.Helper()
-	return &runtimetest.Agent{Adapter: &seen{s.OpenCode, s, store}, Dir: folder(t), Release: s.model.Release, AwaitHeld: s.model.WaitHeld}
+	return &runtimetest.Agent{Adapter: &seen{s.OpenCode, s, store}, Dir: folder(t), Release: s.model.Release,
+		AwaitHeld: s.model.WaitHeld}
 }
 
 type seen struct {

@@ -18,20 +18,24 @@ func toldLine(t *testing.T, kind string, properties map[string]any) bridge.Line 
 	return bridge.Line{Event: raw}
 }
 
-// Under load OpenCode writes events down late, and a message that is announced is finished already, its text there before its pieces: nothing is
-// lost and nothing told twice.
+// Under load OpenCode writes events down late, and a message that is announced is finished already, its text there
+// before its pieces: nothing is lost and nothing told twice.
 func TestEventsThatAreWrittenLate(t *testing.T) {
 	t.Parallel()
 	type object = map[string]any
-	assistant := object{"info": object{"id": "msg_2", "role": "assistant", "parentID": "msg_1", "time": object{"created": 2, "completed": 9}}}
+	assistant := object{"info": object{"id": "msg_2", "role": "assistant", "parentID": "msg_1",
+		"time": object{"created": 2, "completed": 9}}}
 	text := func(text string, end int) bridge.Line {
-		return toldLine(t, "message.part.updated", object{"part": object{"id": "prt_1", "messageID": "msg_2", "type": "text", "text": text,
-			"time": object{"start": 3, "end": end}}})
+		return toldLine(t, "message.part.updated",
+			object{"part": object{"id": "prt_1", "messageID": "msg_2", "type": "text", "text": text,
+				"time": object{"start": 3, "end": end}}})
 	}
 	piece := func(text string) bridge.Line {
-		return toldLine(t, "message.part.delta", object{"messageID": "msg_2", "partID": "prt_1", "field": "text", "delta": text})
+		return toldLine(t, "message.part.delta", object{"messageID": "msg_2", "partID": "prt_1", "field": "text",
+			"delta": text})
 	}
-	begin := []bridge.Line{toldLine(t, "message.updated", object{"info": object{"id": "msg_1", "role": "user", "time": object{"created": 1}}}),
+	begin := []bridge.Line{
+		toldLine(t, "message.updated", object{"info": object{"id": "msg_1", "role": "user", "time": object{"created": 1}}}),
 		toldLine(t, "message.updated", assistant)}
 	for name, lines := range map[string][]bridge.Line{
 		"in time":                {text("", 0), piece("one "), piece("two"), text("one two", 9)},

@@ -1,8 +1,10 @@
-// Package opencode drives OpenCode: one `opencode serve` for all conversations of a credential namespace, over HTTP and its stream of events.
+// Package opencode drives OpenCode: one `opencode serve` for all conversations of a credential namespace, over HTTP and
+// its stream of events.
 //
-// It owns OpenCode's words: which of its events is what in the canonical vocabulary (a function of the event and a small state), which of its
-// permissions enforces which level, and which request does what. Processes, shims and lines are package stdio's; the HTTP is made by a process
-// of our own beside OpenCode (package bridge). It must never know sessions' storage, routes or clients.
+// It owns OpenCode's words: which of its events is what in the canonical vocabulary (a function of the event and a
+// small state), which of its permissions enforces which level, and which request does what. Processes, shims and lines
+// are package stdio's; the HTTP is made by a process of our own beside OpenCode (package bridge). It must never know
+// sessions' storage, routes or clients.
 package opencode
 
 import (
@@ -97,7 +99,9 @@ func hello(c *stdio.Conn) (said bridge.Hello) {
 func (o *OpenCode) command() (path string, args []string, err error) {
 	bin, err := exec.LookPath(o.options.Bin)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
-		return "", nil, fmt.Errorf("opencode is missing (%w): set OPENCODE_BIN to the opencode executable or install it with: %s", err, o.Install().Command)
+		return "", nil, fmt.Errorf(
+			"opencode is missing (%w): set OPENCODE_BIN to the opencode executable or install it with: %s", err,
+			o.Install().Command)
 	}
 	if bin, err = filepath.Abs(bin); err != nil {
 		return "", nil, fmt.Errorf("find opencode: %w", err)
@@ -110,19 +114,21 @@ func (o *OpenCode) command() (path string, args []string, err error) {
 
 // Install implements runtime.Installer.
 func (o *OpenCode) Install() runtime.Install {
-	return runtime.Install{Tested: []string{Tested}, From: Tested, Command: "npm install -g opencode-ai@" + Tested, Setting: "OPENCODE_BIN",
-		Page: "https://opencode.ai"}
+	return runtime.Install{Tested: []string{Tested}, From: Tested, Command: "npm install -g opencode-ai@" + Tested,
+		Setting: "OPENCODE_BIN",
+		Page:    "https://opencode.ai"}
 }
 
 // Name implements runtime.Adapter.
 func (o *OpenCode) Name() string { return Name }
 
-// Capabilities implements runtime.Adapter. OpenCode has no sandbox: read-only is that the tools which write, run or reach anything are not
-// there, and a conversation that has them can do what its user can. What lies in between is not enforced, so it is not offered.
+// Capabilities implements runtime.Adapter. OpenCode has no sandbox: read-only is that the tools which write, run or
+// reach anything are not there, and a conversation that has them can do what its user can. What lies in between is not
+// enforced, so it is not offered.
 func (o *OpenCode) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
-		Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true, Images: true, DenyReason: true, ApproveForSession: true,
-		Plan: true, Usage: true, Subagents: true, ParallelToolCalls: true, NativeToolsOff: true,
+		Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true, Images: true, DenyReason: true,
+		ApproveForSession: true, Plan: true, Usage: true, Subagents: true, ParallelToolCalls: true, NativeToolsOff: true,
 		SurvivesRestart: o.options.Launch.Shims != nil && o.options.Launch.Detach, ProcessPer: runtime.ProcessPerRuntime,
 		Sandboxes:        []string{sandboxReadOnly, sandboxFull},
 		ApprovalPolicies: []string{approveUntrusted, approveOnRequest, approveNever},
@@ -167,7 +173,8 @@ func (o *OpenCode) use(ctx context.Context) (*line, error) {
 
 // request makes one HTTP request about a conversation ("" for none) and reads its answer into out (nil: not read).
 func (l *line) request(ctx context.Context, what, native string, step bridge.Step, out any) error {
-	return l.command(ctx, what, native, call{Command: bridge.Command{Steps: []bridge.Step{step}}, harmless: step.Do == http.MethodGet}, out)
+	return l.command(ctx, what, native,
+		call{Command: bridge.Command{Steps: []bridge.Step{step}}, harmless: step.Do == http.MethodGet}, out)
 }
 
 func (l *line) command(ctx context.Context, what, native string, c call, out any) error {
@@ -197,7 +204,8 @@ func pathOf(native, rest string) string { return "/session/" + url.PathEscape(na
 func (o *OpenCode) homeFile(variable, otherwise string, rest ...string) (string, error) {
 	dir := o.launcher.Variable(variable)
 	if o.options.Home.Dir != "" {
-		dir = filepath.Join(o.options.Home.Dir, map[string]string{"XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "config"}[variable])
+		dir = filepath.Join(o.options.Home.Dir,
+			map[string]string{"XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "config"}[variable])
 	} else if dir == "" {
 		home := o.launcher.Variable("HOME")
 		if home == "" {

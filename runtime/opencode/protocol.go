@@ -61,7 +61,8 @@ type outcome struct {
 
 // Greet waits until OpenCode is up.
 func (p *protocol) Greet(ctx context.Context) error {
-	if _, err := p.Call(ctx, p.limit, callHello, call{Command: bridge.Command{Steps: []bridge.Step{{Do: bridge.DoHello}}}, harmless: true}); err != nil {
+	if _, err := p.Call(ctx, p.limit, callHello, call{Command: bridge.Command{Steps: []bridge.Step{{Do: bridge.DoHello}}},
+		harmless: true}); err != nil {
 		return fmt.Errorf("%w; its own words are in the log", err)
 	}
 	return nil
@@ -136,7 +137,8 @@ func (p *protocol) settle(l bridge.Line) {
 			Error   *nativeError `json:"error"`
 		} `json:"properties"`
 	}
-	if json.Unmarshal(l.Event, &e) != nil || e.Type != "session.error" || e.Properties.Error == nil || p.state.Talks[e.Properties.Session] != nil {
+	if json.Unmarshal(l.Event, &e) != nil || e.Type != "session.error" || e.Properties.Error == nil ||
+		p.state.Talks[e.Properties.Session] != nil {
 		return
 	}
 	for _, waits := range p.awaited {
@@ -151,7 +153,8 @@ func (p *protocol) settle(l bridge.Line) {
 // refusal is an error of a conversation as the answer to a message that begins no turn.
 func (e *nativeError) refusal() error {
 	message, _, _ := strings.Cut(e.Data.Message, "\n")
-	out := &runtime.Error{Runtime: Name, Method: "send", Code: e.Data.StatusCode, Message: cmp.Or(message, e.Name), Kind: runtime.ErrInvalidParams}
+	out := &runtime.Error{Runtime: Name, Method: "send", Code: e.Data.StatusCode, Message: cmp.Or(message, e.Name),
+		Kind: runtime.ErrInvalidParams}
 	if e.Name == errorAuth {
 		out.Kind = runtime.ErrAuthRequired
 	}
@@ -230,7 +233,8 @@ func (p *protocol) Overloaded(error) bool { return false }
 
 // Probe implements stdio.Protocol.
 func (p *protocol) Probe() (method string, params any) {
-	return callHealth, call{Command: bridge.Command{Steps: []bridge.Step{{Do: http.MethodGet, Path: "/global/health"}}}, harmless: true}
+	return callHealth, call{Command: bridge.Command{Steps: []bridge.Step{{Do: http.MethodGet, Path: "/global/health"}}},
+		harmless: true}
 }
 
 // refusal is the error of an answer that is none.

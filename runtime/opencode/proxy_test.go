@@ -16,7 +16,8 @@ import (
 	"syscall"
 )
 
-// proxied runs the real OpenCode and passes everything on; it loses the stream of events on SIGUSR1, and refuses a new one until SIGUSR2.
+// proxied runs the real OpenCode and passes everything on; it loses the stream of events on SIGUSR1, and refuses a new
+// one until SIGUSR2.
 func proxied(ctx context.Context, command []string) int {
 	real := exec.CommandContext(ctx, command[0], command[1:]...)
 	real.Stderr = os.Stderr
@@ -50,7 +51,8 @@ func proxied(ctx context.Context, command []string) int {
 			mu.Unlock()
 		}
 	}()
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(address); r.Out.Host = r.In.Host }, FlushInterval: -1}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(address); r.Out.Host = r.In.Host },
+		FlushInterval: -1}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 1

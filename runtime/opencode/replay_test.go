@@ -14,7 +14,8 @@ import (
 	"harness/runtime/opencode/bridge"
 )
 
-var update = flag.Bool("update", false, "write the golden lines instead of comparing them") //nolint:gochecknoglobals // as the testing package's own flags
+var update = flag.Bool("update", false,
+	"write the golden lines instead of comparing them") //nolint:gochecknoglobals // as the testing package's own flags
 
 // recorded is one line of a recording: what the bridge says, or that the process ended.
 type recorded struct {
@@ -23,8 +24,8 @@ type recorded struct {
 	Exit bool        `json:"exit"`
 }
 
-// Every recording of the real OpenCode, with the state written down and read again between every two lines, is the golden canonical lines, and
-// breaks no rule of a turn.
+// Every recording of the real OpenCode, with the state written down and read again between every two lines, is the
+// golden canonical lines, and breaks no rule of a turn.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/recordings/*.jsonl")
@@ -103,10 +104,12 @@ func replay(t *testing.T, file string) (signals []runtime.Signal) {
 	return signals
 }
 
-// checkRules fails when signals break what every runtime promises. With killed, the last turn of a process may have no end.
+// checkRules fails when signals break what every runtime promises. With killed, the last turn of a process may have no
+// end.
 func checkRules(t *testing.T, signals []runtime.Signal, killed bool) {
 	t.Helper()
-	begun, ended, started, done, texts := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]string{}
+	begun, ended, started, done, texts :=
+		map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]string{}
 	open := map[string]bool{}
 	for i, signal := range signals {
 		where := fmt.Sprintf("signal %d, %s", i, signal.Method)

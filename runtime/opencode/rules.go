@@ -51,17 +51,19 @@ func looks() []string {
 	return []string{"read", "glob", "grep", "list", "todowrite", "todoread", "question", "skill"}
 }
 
-// rules are the permissions that enforce levels, all of them: the first one takes back whatever stood before. *runtime.ControlError for what
-// OpenCode cannot enforce.
+// rules are the permissions that enforce levels, all of them: the first one takes back whatever stood before.
+// *runtime.ControlError for what OpenCode cannot enforce.
 func (l levels) rules() ([]rule, error) {
 	if l.sandbox == sandboxFull && l.network != networkEnabled {
 		// A shell reaches the network whatever the rules say.
-		return nil, &runtime.ControlError{Runtime: Name, Field: "networkAccess", Value: l.network, Enforced: []string{networkEnabled}}
+		return nil, &runtime.ControlError{Runtime: Name, Field: "networkAccess", Value: l.network,
+			Enforced: []string{networkEnabled}}
 	}
 	rest := ask
 	switch {
 	case l.sandbox == sandboxReadOnly:
-		rest = deny // an allow list: tools of plug-ins and of MCP servers, sub-agents and the shell are not even offered to the model
+		// an allow list: tools of plug-ins and of MCP servers, sub-agents and the shell are not even offered to the model
+		rest = deny
 	case l.approval == approveNever:
 		rest = allow
 	}

@@ -13,21 +13,24 @@ import (
 func (o *OpenCode) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	p, _ := conn.Protocol().(*protocol)
 	l := &line{protocol: p, limit: o.options.Supervise.CallTimeout}
-	return o.options.Silence.Attend(ctx, stdio.Watched{Name: Name, Title: "OpenCode", Log: o.options.Launch.Logger, Turns: p.watched,
+	return o.options.Silence.Attend(ctx, stdio.Watched{Name: Name, Title: "OpenCode", Log: o.options.Launch.Logger,
+		Turns: p.watched,
 		Stop: func(ctx context.Context, turn string) error {
 			native := p.hush(turn, o.options.Silence)
-			return l.command(ctx, "interrupt", native, call{Command: bridge.Command{Steps: abort(native, o.names.of(native).folder)}}, nil)
+			return l.command(ctx, "interrupt", native,
+				call{Command: bridge.Command{Steps: abort(native, o.names.of(native).folder)}}, nil)
 		}})
 }
 
-// watched are the turns in which the model is waited for: while a person is asked, or a command runs, which has a limit of its own, nobody is
-// silent.
+// watched are the turns in which the model is waited for: while a person is asked, or a command runs, which has a limit
+// of its own, nobody is silent.
 func (p *protocol) watched() (turns []stdio.Turn) {
 	now := time.Now().UnixMilli()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, in := range p.state.Talks {
-		if in.heard == 0 || len(in.Asked) > 0 || slices.ContainsFunc(in.Open, func(one item) bool { return one.Begun && one.Tool == toolShell }) {
+		if in.heard == 0 || len(in.Asked) > 0 ||
+			slices.ContainsFunc(in.Open, func(one item) bool { return one.Begun && one.Tool == toolShell }) {
 			in.heard = now
 		}
 		turns = append(turns, stdio.Turn{ID: in.Turn, Heard: time.UnixMilli(in.heard), Stopped: in.Silent != ""})

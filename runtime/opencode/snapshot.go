@@ -8,8 +8,9 @@ import (
 	"harness/runtime/opencode/bridge"
 )
 
-// snapshot takes how a conversation stands after events were missed. What was told is known from the state, so only what is new is told: the
-// messages are taken as if they had just been said, requests that wait and are not known are asked, known ones that wait no more are closed.
+// snapshot takes how a conversation stands after events were missed. What was told is known from the state, so only
+// what is new is told: the messages are taken as if they had just been said, requests that wait and are not known are
+// asked, known ones that wait no more are closed.
 func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
 	in := t.Talks[s.Session]
 	t.past = true
@@ -41,8 +42,8 @@ func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
 	return t.out
 }
 
-// news tells whether a listed message may have something new for a turn (nil: none runs): it is part of it, or a message of a person nobody
-// has heard of.
+// news tells whether a listed message may have something new for a turn (nil: none runs): it is part of it, or a
+// message of a person nobody has heard of.
 func news(in *talk, info messageInfo, unheard []string) bool {
 	switch {
 	case in == nil:
@@ -88,7 +89,8 @@ func (t *translation) waiting(s bridge.Snapshot) {
 		}
 		waits = append(waits, one.ID)
 		switch in := t.asker(one.SessionID); {
-		case in == nil || one.SessionID == s.Session && one.Tool.MessageID != "" && (one.Tool.MessageID != in.Message || in.Finished):
+		case in == nil || one.SessionID == s.Session && one.Tool.MessageID != "" &&
+			(one.Tool.MessageID != in.Message || in.Finished):
 			// Of a turn that was interrupted, or a message that is finished: it stays in the list, and waits for nobody.
 		case i < len(permissions):
 			t.permission(raw)

@@ -6,8 +6,8 @@ import (
 	"harness/runtime/wire"
 )
 
-// state is all the translator has to remember from one line to the next: of conversations that are in a turn, and nothing of others. It is
-// stored with what the lines meant, so that whoever reads on knows what was told.
+// state is all the translator has to remember from one line to the next: of conversations that are in a turn, and
+// nothing of others. It is stored with what the lines meant, so that whoever reads on knows what was told.
 type state struct {
 	// Talks are the conversations in a turn, by OpenCode's own id.
 	Talks map[string]*talk `json:"talks,omitempty"`
@@ -30,8 +30,8 @@ type talk struct {
 	// Users are the turn's messages of a person, Untold those whose text has not come yet.
 	Users  []string `json:"users"`
 	Untold []string `json:"untold,omitempty"`
-	// Message is the agent's last message, Done its parts that are over. Finished says that it is; parts of it may come even so: OpenCode writes
-	// an event down when it is sent, and says then how things are by now.
+	// Message is the agent's last message, Done its parts that are over. Finished says that it is; parts of it may come
+	// even so: OpenCode writes an event down when it is sent, and says then how things are by now.
 	Message  string   `json:"message,omitempty"`
 	Finished bool     `json:"finished,omitempty"`
 	Done     []string `json:"done,omitempty"`
@@ -47,7 +47,8 @@ type talk struct {
 	Retry int         `json:"retry,omitempty"`
 	// Diff is what the turn has changed so far, in files.
 	Diff string `json:"diff,omitempty"`
-	// Failure is why the turn is going to end badly, nil when it is not. Silent is why it was to end when the agent said nothing in it.
+	// Failure is why the turn is going to end badly, nil when it is not. Silent is why it was to end when the agent said
+	// nothing in it.
 	Failure *failure `json:"failure,omitempty"`
 	Silent  string   `json:"silent,omitempty"`
 	// heard is when (ms) something was said in it last, 0 when nobody listened yet.
@@ -61,7 +62,8 @@ type item struct {
 	Call  string `json:"call,omitempty"`
 	Tool  string `json:"tool,omitempty"`
 	Begun bool   `json:"begun,omitempty"`
-	// Told is how much (bytes) of its text was told, and Sum what that text adds up to. Stale says that it grew while nobody listened.
+	// Told is how much (bytes) of its text was told, and Sum what that text adds up to. Stale says that it grew while
+	// nobody listened.
 	Told  int    `json:"told,omitempty"`
 	Sum   uint64 `json:"sum,omitempty"`
 	Stale bool   `json:"stale,omitempty"`
@@ -115,7 +117,8 @@ func (t *talk) over(id string) {
 // in is where the turn is.
 func (t *talk) in() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
 
-// grown tells what has been added to a text since it was told last, and takes it as told. Nothing when the text is another one now.
+// grown tells what has been added to a text since it was told last, and takes it as told. Nothing when the text is
+// another one now.
 func (i *item) grown(full string) string {
 	if len(full) <= i.Told || sum(0, full[:i.Told]) != i.Sum && i.Told > 0 {
 		return ""

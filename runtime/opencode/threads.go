@@ -43,7 +43,8 @@ func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (run
 	}
 	defer l.done()
 	var info sessionInfo
-	if err := l.request(ctx, "open", "", bridge.Step{Do: http.MethodPost, Path: "/session", Directory: folder, Body: encoded(body)}, &info); err != nil {
+	if err := l.request(ctx, "open", "", bridge.Step{Do: http.MethodPost, Path: "/session", Directory: folder,
+		Body: encoded(body)}, &info); err != nil {
 		return runtime.Thread{}, err
 	}
 	thread := in.SessionID
@@ -66,8 +67,8 @@ func parseModel(text string) (nameModel, error) {
 
 // described is a conversation as OpenCode describes it.
 func (o *OpenCode) described(info sessionInfo) runtime.Thread {
-	thread := runtime.Thread{ID: o.names.thread(info.ID), NativeID: info.ID, Cwd: info.Directory, Source: Name, CreatedAt: info.Time.Created,
-		UpdatedAt: info.Time.Updated, Archived: info.Time.Archived != 0, Raw: encoded(info)}
+	thread := runtime.Thread{ID: o.names.thread(info.ID), NativeID: info.ID, Cwd: info.Directory, Source: Name,
+		CreatedAt: info.Time.Created, UpdatedAt: info.Time.Updated, Archived: info.Time.Archived != 0, Raw: encoded(info)}
 	if !strings.HasPrefix(info.Title, untitled) {
 		thread.Name = info.Title
 	}
@@ -160,7 +161,8 @@ func (o *OpenCode) change(ctx context.Context, threadID string, body any) (info 
 	}
 	defer l.done()
 	native := o.native(threadID)
-	err = l.request(ctx, "change", native, bridge.Step{Do: http.MethodPatch, Path: pathOf(native, ""), Body: encoded(body)}, &info)
+	err = l.request(ctx, "change", native,
+		bridge.Step{Do: http.MethodPatch, Path: pathOf(native, ""), Body: encoded(body)}, &info)
 	return info, missing(err)
 }
 
@@ -207,11 +209,13 @@ func (o *OpenCode) ForkThread(ctx context.Context, threadID string) (runtime.Thr
 		return runtime.Thread{}, err
 	}
 	var info sessionInfo
-	if err := l.request(ctx, "fork", native, bridge.Step{Do: http.MethodPost, Path: pathOf(native, "/fork"), Body: encoded(struct{}{})}, &info); err != nil {
+	if err := l.request(ctx, "fork", native, bridge.Step{Do: http.MethodPost, Path: pathOf(native, "/fork"),
+		Body: encoded(struct{}{})}, &info); err != nil {
 		return runtime.Thread{}, missing(err)
 	}
 	// What a conversation may do is not forked by OpenCode; until it is set, nothing is asked of the new one.
-	step := bridge.Step{Do: http.MethodPatch, Path: pathOf(info.ID, ""), Directory: info.Directory, Body: encoded(map[string]any{"permission": was.Permission})}
+	step := bridge.Step{Do: http.MethodPatch, Path: pathOf(info.ID, ""), Directory: info.Directory,
+		Body: encoded(map[string]any{"permission": was.Permission})}
 	if err := l.request(ctx, "fork", info.ID, step, &info); err != nil {
 		return runtime.Thread{}, err
 	}

@@ -11,8 +11,8 @@ import (
 	"harness/runtime/wire"
 )
 
-// translation puts one line into the canonical vocabulary: a function of the line, the state, the time, and which session a conversation of
-// OpenCode's is (name, "" for one that is not known: it goes by its own id then).
+// translation puts one line into the canonical vocabulary: a function of the line, the state, the time, and which
+// session a conversation of OpenCode's is (name, "" for one that is not known: it goes by its own id then).
 type translation struct {
 	*state
 	at   int64
@@ -27,7 +27,8 @@ type translation struct {
 }
 
 // translate tells what a line means, and changes the state. known is false for a line that is about no turn.
-func (s *state) translate(line bridge.Line, at int64, name func(native string) string) (signals []runtime.Signal, known bool) {
+func (s *state) translate(line bridge.Line, at int64, name func(native string) string) (signals []runtime.Signal,
+	known bool) {
 	t := &translation{state: s, at: at, name: name, dir: line.Directory, sent: func(string) bool { return line.Sent }}
 	switch {
 	case line.Snapshot != nil:
@@ -217,7 +218,8 @@ func (t *translation) status(in *talk, now status) {
 	}
 }
 
-// fail remembers why a turn is going to end. The first reason stays, but for an abort, which is what a person asked for.
+// fail remembers why a turn is going to end. The first reason stays, but for an abort, which is what a person asked
+// for.
 func (t *talk) fail(e *nativeError) {
 	if e == nil || e.Name == "" || t.Failure != nil && e.Name != errorAborted {
 		return
@@ -231,8 +233,8 @@ const (
 	errorAuth     = "ProviderAuthError"
 )
 
-// idle ends the turn, unless there is more to come: after an abort or an error OpenCode is idle before it has told how its last message ended,
-// and is idle again then; and one that has not begun to work is not idle again.
+// idle ends the turn, unless there is more to come: after an abort or an error OpenCode is idle before it has told how
+// its last message ended, and is idle again then; and one that has not begun to work is not idle again.
 func (t *translation) idle(native string, in *talk) {
 	if in.Message != "" && !in.Finished || in.Message == "" && !in.Busy && in.Failure == nil {
 		return

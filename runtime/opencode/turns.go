@@ -86,7 +86,8 @@ func (o *OpenCode) enter(ctx context.Context, l *line, in runtime.StartTurn, nat
 		was = o.names.of(native)
 	}
 	if in.Cwd != "" && in.Cwd != was.folder && !sameFolder(in.Cwd, was.folder) {
-		return fmt.Errorf("%w: a conversation of opencode stays in the folder it was opened in (%s)", runtime.ErrInvalidParams, was.folder)
+		return fmt.Errorf("%w: a conversation of opencode stays in the folder it was opened in (%s)",
+			runtime.ErrInvalidParams, was.folder)
 	}
 	now := levels{in.Sandbox, in.ApprovalPolicy, in.NetworkAccess}.or(was.levels)
 	if now == was.levels {
@@ -98,7 +99,8 @@ func (o *OpenCode) enter(ctx context.Context, l *line, in runtime.StartTurn, nat
 		return err
 	}
 	if !inForce(permissions, rules) {
-		step := bridge.Step{Do: http.MethodPatch, Path: pathOf(native, ""), Body: encoded(map[string]any{"permission": rules})}
+		step := bridge.Step{Do: http.MethodPatch, Path: pathOf(native, ""),
+			Body: encoded(map[string]any{"permission": rules})}
 		if err := l.request(ctx, "levels", native, step, nil); err != nil {
 			return missing(err)
 		}
@@ -123,7 +125,8 @@ func (l *line) send(ctx context.Context, native string, p *prompt) (turn string,
 	defer forget()
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
 	defer cancel()
-	c := call{Command: bridge.Command{Message: p.MessageID, Steps: []bridge.Step{{Do: http.MethodPost, Path: pathOf(native, "/prompt_async"), Body: encoded(p)}}}}
+	c := call{Command: bridge.Command{Message: p.MessageID,
+		Steps: []bridge.Step{{Do: http.MethodPost, Path: pathOf(native, "/prompt_async"), Body: encoded(p)}}}}
 	if err := l.command(ctx, "send", native, c, nil); err != nil {
 		return "", missing(err)
 	}
@@ -152,7 +155,8 @@ func (l *line) send(ctx context.Context, native string, p *prompt) (turn string,
 	}
 }
 
-// complaintGrace is how long a message may take to show after its conversation complained of something, which may be a message before it.
+// complaintGrace is how long a message may take to show after its conversation complained of something, which may be a
+// message before it.
 const complaintGrace = 5 * time.Second
 
 // SteerTurn implements runtime.Steerer.
@@ -197,12 +201,14 @@ func (o *OpenCode) InterruptTurn(ctx context.Context, threadID, turnID string) e
 	if err := l.running(native, turnID); err != nil {
 		return err
 	}
-	return l.command(ctx, "interrupt", native, call{Command: bridge.Command{Steps: abort(native, o.names.of(native).folder)}}, nil)
+	return l.command(ctx, "interrupt", native,
+		call{Command: bridge.Command{Steps: abort(native, o.names.of(native).folder)}}, nil)
 }
 
 // abort are the requests that stop a turn.
 func abort(native, folder string) []bridge.Step {
-	return []bridge.Step{{Do: http.MethodPost, Path: pathOf(native, "/abort"), Directory: folder}, {Do: bridge.DoAborted, Directory: folder}}
+	return []bridge.Step{{Do: http.MethodPost, Path: pathOf(native, "/abort"), Directory: folder},
+		{Do: bridge.DoAborted, Directory: folder}}
 }
 
 // parts are the parts of a message in OpenCode's words: one text, and files.

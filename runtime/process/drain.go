@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// drainIdle is how long a pipe of a dead process may stay silent before it counts as ended. A pipe without other writers ends at once; this
-// bound is only for grandchildren that inherited it.
+// drainIdle is how long a pipe of a dead process may stay silent before it counts as ended. A pipe without other
+// writers ends at once; this bound is only for grandchildren that inherited it.
 const drainIdle = 500 * time.Millisecond
 
 // drainable is the read end of a pipe which ends with its process although a grandchild may still hold the write end.

@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// Boot names this run of the machine, "" when it has no name: ids and start times of processes mean nothing in another one.
+// Boot names this run of the machine, "" when it has no name: ids and start times of processes mean nothing in another
+// one.
 func Boot() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -16,8 +17,8 @@ func Boot() string {
 	return string(bytes.TrimSpace(id))
 }
 
-// Started is when a process started, in the kernel's ticks since boot: with the process id it names one process for good. 0 when there is no
-// such process, or only its zombie.
+// Started is when a process started, in the kernel's ticks since boot: with the process id it names one process for
+// good. 0 when there is no such process, or only its zombie.
 func Started(pid int) uint64 {
 	state := statOf(pid)
 	if state.dead() {
@@ -59,9 +60,10 @@ func (s stat) number(field int) uint64 {
 
 func (s stat) dead() bool { return len(s) == 0 || s[0][0] == 'Z' || s[0][0] == 'X' }
 
-// memoryless tells what has no environment to wait for: a dead process, a kernel thread (field 23 is the size of the memory).
+// memoryless tells what has no environment to wait for: a dead process, a kernel thread (field 23 is the size of the
+// memory).
 func (s stat) memoryless() bool { return s.dead() || s.number(23) == 0 }
 
-// bare tells a program that was given an empty environment: its start and end (fields 50 and 51) are set and the same. So are, for an
-// instant, those of a program that is just being given one.
+// bare tells a program that was given an empty environment: its start and end (fields 50 and 51) are set and the same.
+// So are, for an instant, those of a program that is just being given one.
 func (s stat) bare() bool { return s.number(51) > 0 && s.number(50) == s.number(51) }

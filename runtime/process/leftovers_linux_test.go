@@ -15,7 +15,8 @@ import (
 	"harness/runtime/process"
 )
 
-// A grandchild with a session of its own keeps the pipes and outlives the process: reading ends anyway, and Sweep finds it.
+// A grandchild with a session of its own keeps the pipes and outlives the process: reading ends anyway, and Sweep finds
+// it.
 func TestSweepFindsWhatLeftTheGroup(t *testing.T) {
 	t.Parallel()
 	mark := process.Mark(t.TempDir(), "test")

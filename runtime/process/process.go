@@ -1,9 +1,11 @@
 // Package process starts and ends the operating system processes of coding-agent runtimes.
 //
-// It owns how such a process is born (own process group, parent-death signal, a mark in its environment), how its pipes are drained and how
-// it and everything it left behind dies. It must never know what the process says: protocols stay in runtime/<name>.
+// It owns how such a process is born (own process group, parent-death signal, a mark in its environment), how its pipes
+// are drained and how it and everything it left behind dies. It must never know what the process says: protocols stay
+// in runtime/<name>.
 //
-// Package shim, below this one, puts a small parent between the server and such a process, so that turns survive a restart of the server.
+// Package shim, below this one, puts a small parent between the server and such a process, so that turns survive a
+// restart of the server.
 package process
 
 import (
@@ -35,7 +37,8 @@ type Spec struct {
 	Mark string
 	// DieWithParent has the kernel kill the process (SIGKILL) when this one dies; otherwise it is sent SIGTERM then.
 	DieWithParent bool
-	// Confine hides files from the process, see package confine. Stage is the program and first arguments that do it; needed with a plan.
+	// Confine hides files from the process, see package confine. Stage is the program and first arguments that do it;
+	// needed with a plan.
 	Confine confine.Plan
 	Stage   []string
 	// Stderr receives what the process writes to stderr, line by line and within limits (see stderr.go). Nil drops it.
@@ -100,8 +103,9 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// run starts the process and waits for it. Both happen on one locked thread because the parent-death signal is sent when the THREAD that
-// forked ends, not the process: without the lock the Go scheduler could retire that thread while the server lives on.
+// run starts the process and waits for it. Both happen on one locked thread because the parent-death signal is sent
+// when the THREAD that forked ends, not the process: without the lock the Go scheduler could retire that thread while
+// the server lives on.
 func (p *Process) run(started chan<- error, stderr *drainable) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -126,8 +130,8 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Stdin is the process's stdin. It supports write deadlines.
 func (p *Process) Stdin() *os.File { return p.stdin }
 
-// Stdout is what the process writes. It ends when the process is gone and everything it wrote was read; a grandchild that still holds the
-// pipe can not keep it open.
+// Stdout is what the process writes. It ends when the process is gone and everything it wrote was read; a grandchild
+// that still holds the pipe can not keep it open.
 func (p *Process) Stdout() io.Reader { return p.stdout }
 
 // Done is closed when the process is gone and its stderr is drained.
@@ -136,8 +140,8 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Exit tells how the process ended. Valid after Done.
 func (p *Process) Exit() vocabulary.Exit { return p.exit }
 
-// Stop asks the process to end (stdin closed, SIGTERM), kills its whole process group when it has not done so after grace, and returns when
-// it is gone. Calling it twice is allowed. Whatever left the process group is Sweep's.
+// Stop asks the process to end (stdin closed, SIGTERM), kills its whole process group when it has not done so after
+// grace, and returns when it is gone. Calling it twice is allowed. Whatever left the process group is Sweep's.
 func (p *Process) Stop(grace time.Duration) {
 	p.stopOnce.Do(func() {
 		p.closeStdin()
@@ -191,9 +195,10 @@ func exitOf(state *os.ProcessState, at time.Time) vocabulary.Exit {
 // signalName is the conventional name of the signals that end processes; clients of codex-manager know these.
 func signalName(signal syscall.Signal) string {
 	names := map[syscall.Signal]string{
-		syscall.SIGABRT: "SIGABRT", syscall.SIGBUS: "SIGBUS", syscall.SIGFPE: "SIGFPE", syscall.SIGHUP: "SIGHUP", syscall.SIGILL: "SIGILL",
-		syscall.SIGINT: "SIGINT", syscall.SIGKILL: "SIGKILL", syscall.SIGPIPE: "SIGPIPE", syscall.SIGQUIT: "SIGQUIT",
-		syscall.SIGSEGV: "SIGSEGV", syscall.SIGSYS: "SIGSYS", syscall.SIGTERM: "SIGTERM", syscall.SIGTRAP: "SIGTRAP",
+		syscall.SIGABRT: "SIGABRT", syscall.SIGBUS: "SIGBUS", syscall.SIGFPE: "SIGFPE", syscall.SIGHUP: "SIGHUP",
+		syscall.SIGILL: "SIGILL", syscall.SIGINT: "SIGINT", syscall.SIGKILL: "SIGKILL", syscall.SIGPIPE: "SIGPIPE",
+		syscall.SIGQUIT: "SIGQUIT", syscall.SIGSEGV: "SIGSEGV", syscall.SIGSYS: "SIGSYS", syscall.SIGTERM: "SIGTERM",
+		syscall.SIGTRAP: "SIGTRAP",
 	}
 	if name, ok := names[signal]; ok {
 		return name

@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 
 // parent starts a process, prints its id and waits to be killed.
 func parent(mark string) int {
-	p, err := process.Start(context.Background(), process.Spec{Path: "/bin/sh", Args: []string{"-c", "echo ready; exec sleep 3600"}, Env: os.Environ(), Mark: mark})
+	p, err := process.Start(context.Background(),
+		process.Spec{Path: "/bin/sh", Args: []string{"-c", "echo ready; exec sleep 3600"}, Env: os.Environ(), Mark: mark})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -45,7 +46,8 @@ func parent(mark string) int {
 
 func shell(t *testing.T, script string, change func(*process.Spec)) *process.Process {
 	t.Helper()
-	spec := process.Spec{Path: "/bin/sh", Args: []string{"-c", script}, Env: os.Environ(), Mark: process.Mark(t.TempDir(), "test")}
+	spec := process.Spec{Path: "/bin/sh", Args: []string{"-c", script}, Env: os.Environ(),
+		Mark: process.Mark(t.TempDir(), "test")}
 	if change != nil {
 		change(&spec)
 	}
@@ -136,7 +138,8 @@ func TestMarkIsStablePerDirectory(t *testing.T) {
 	if err := os.Symlink(a, link); err != nil {
 		t.Fatal(err)
 	}
-	if process.Mark(a, "codex") != process.Mark(link, "codex") || process.Mark(a, "codex") != process.Mark(a+"/.", "codex") {
+	if process.Mark(a, "codex") != process.Mark(link, "codex") ||
+		process.Mark(a, "codex") != process.Mark(a+"/.", "codex") {
 		t.Error("one directory has two marks")
 	}
 	if process.Mark(a, "codex") == process.Mark(b, "codex") || process.Mark(a, "codex") == process.Mark(a, "other") {
@@ -148,13 +151,14 @@ func TestStderrIsBounded(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var lines []string
-	p := shell(t, `head -c 100000 /dev/zero | tr '\0' x >&2; echo >&2; i=0; while [ $i -lt 5000 ]; do echo "line $i"; i=$((i+1)); done >&2`, func(s *process.Spec) {
-		s.Stderr = func(line []byte) {
-			mu.Lock()
-			defer mu.Unlock()
-			lines = append(lines, string(line))
-		}
-	})
+	p := shell(t, `head -c 100000 /dev/zero | tr '\0' x >&2; echo >&2; i=0; while [ $i -lt 5000 ]; do echo "line $i"; i=$((i+1)); done >&2`,
+		func(s *process.Spec) {
+			s.Stderr = func(line []byte) {
+				mu.Lock()
+				defer mu.Unlock()
+				lines = append(lines, string(line))
+			}
+		})
 	<-p.Done()
 	mu.Lock()
 	defer mu.Unlock()

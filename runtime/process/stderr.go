@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Limits of what a runtime may write into our log. Everything is read, so that the runtime never blocks; what is above the limits is dropped.
+// Limits of what a runtime may write into our log. Everything is read, so that the runtime never blocks; what is above
+// the limits is dropped.
 const (
 	// maxStderrLine is the longest line kept, in bytes; the rest of the line is dropped.
 	maxStderrLine = 8 << 10
@@ -15,7 +16,8 @@ const (
 	maxStderrLines = 200
 )
 
-// drainStderr hands stderr on line by line within the limits until the process is gone. When lines were dropped one line says how many.
+// drainStderr hands stderr on line by line within the limits until the process is gone. When lines were dropped one
+// line says how many.
 func drainStderr(stderr *drainable, deliver func([]byte), now func() time.Time) {
 	defer stderr.close()
 	if deliver == nil {

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// MarkVariable is the environment variable that carries the mark of a runtime process. Everything the runtime starts inherits it, so
-// commands that left the process group and lost their parent can still be found.
+// MarkVariable is the environment variable that carries the mark of a runtime process. Everything the runtime starts
+// inherits it, so commands that left the process group and lost their parent can still be found.
 const MarkVariable = "HARNESS_RUNTIME_MARK"
 
 // sweepPause is the time between two looks; a killed process needs a moment to go.
 const sweepPause = 5 * time.Millisecond
 
-// Mark is the mark of the runtime called name of the server that owns the data directory. It stays the same over restarts, so that a new
-// server sweeps what a killed one left.
+// Mark is the mark of the runtime called name of the server that owns the data directory. It stays the same over
+// restarts, so that a new server sweeps what a killed one left.
 func Mark(dataDir, name string) string {
 	if abs, err := filepath.Abs(dataDir); err == nil {
 		dataDir = abs
@@ -32,11 +32,12 @@ func Mark(dataDir, name string) string {
 	return name + "-" + hex.EncodeToString(sum[:12])
 }
 
-// Sweep kills (SIGKILL) every process that carries the mark and returns how many it found, when they are gone. It must only be called while
-// no runtime of that mark is meant to run: after it exited, and at server start. A command that cleared its environment is not found.
+// Sweep kills (SIGKILL) every process that carries the mark and returns how many it found, when they are gone. It must
+// only be called while no runtime of that mark is meant to run: after it exited, and at server start. A command that
+// cleared its environment is not found.
 //
-// It is needed because the commands codex runs have their own sessions: they survive a SIGKILLed codex and a kill of its process group.
-// Processes whose environment has one of the assignments (NAME=value) to spare are left alone.
+// It is needed because the commands codex runs have their own sessions: they survive a SIGKILLed codex and a kill of
+// its process group. Processes whose environment has one of the assignments (NAME=value) to spare are left alone.
 func Sweep(ctx context.Context, mark string, spare ...string) (killed int, err error) {
 	if mark == "" {
 		return 0, nil
@@ -76,7 +77,8 @@ func Marked(mark string) ([]int, error) { return Carrying(MarkVariable + "=" + m
 func Carrying(assignment string) ([]int, error) { return carrying(assignment, nil) }
 
 func carrying(assignment string, spare []string) ([]int, error) {
-	// One look at a process decides: with a second one for what is spared, a process whose environment can not be read just then would die.
+	// One look at a process decides: with a second one for what is spared, a process whose environment can not be read
+	// just then would die.
 	pids, err := marked(func(carries func(assignment string) bool) bool {
 		return carries(assignment) && !slices.ContainsFunc(spare, carries)
 	})

@@ -11,16 +11,18 @@ import (
 	"time"
 )
 
-// Between two programs (execve) a process has no environment for a moment, and would be passed over. A program that loads from a slow disk
-// may take longer than one pause; one that takes longer than all of them is left to the next look.
+// Between two programs (execve) a process has no environment for a moment, and would be passed over. A program that
+// loads from a slow disk may take longer than one pause; one that takes longer than all of them is left to the next
+// look.
 const (
 	replacePause = 100 * time.Microsecond
 	replaceLooks = 5_000
 	bareLooks    = 10 // until an environment that looks empty is believed to be so
 )
 
-// marked scans /proc. Processes of other users can not be read and are none of ours; a zombie has no environment any more. Those on their way
-// to another program are waited for together: on a machine that starts many, one after the other would take for ever.
+// marked scans /proc. Processes of other users can not be read and are none of ours; a zombie has no environment any
+// more. Those on their way to another program are waited for together: on a machine that starts many, one after the
+// other would take for ever.
 func marked(wanted func(carries func(assignment string) bool) bool) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -57,8 +59,8 @@ type candidate struct {
 	bare int // how often it looked empty
 }
 
-// environment is nil for what can not be read: another user's process, one that is gone. It is not decided while the process is, or may be,
-// on its way to another program.
+// environment is nil for what can not be read: another user's process, one that is gone. It is not decided while the
+// process is, or may be, on its way to another program.
 func (c *candidate) environment() (env []byte, decided bool) {
 	env, err := readAtOnce(fmt.Sprintf("/proc/%d/environ", c.pid))
 	if err != nil {

@@ -15,8 +15,8 @@ func Parent(pid int) int {
 	return int(statOf(pid).number(4)) //nolint:gosec // a process id
 }
 
-// Variable reads a variable from the environment a process was started with. "" when it has none of that name, and when it cannot be read:
-// another user's process, one that hides its memory.
+// Variable reads a variable from the environment a process was started with. "" when it has none of that name, and when
+// it cannot be read: another user's process, one that hides its memory.
 func Variable(pid int, name string) string {
 	env, err := readAtOnce(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -39,8 +39,9 @@ func Name(pid int) string {
 	return string(bytes.TrimSpace(name))
 }
 
-// KeepDescendants makes this process the parent of every process below it whose own parent ends. Without it such a process gets the
-// machine's first process as its parent, and nothing tells any more where it came from. ReapOrphans must be called now and then.
+// KeepDescendants makes this process the parent of every process below it whose own parent ends. Without it such a
+// process gets the machine's first process as its parent, and nothing tells any more where it came from. ReapOrphans
+// must be called now and then.
 func KeepDescendants() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become the parent of orphaned descendants: %w", err)
@@ -48,12 +49,14 @@ func KeepDescendants() error {
 	return nil
 }
 
-// ReapOrphans waits for the children of this process that have ended, as long as the next one is not the one that somebody else waits for.
+// ReapOrphans waits for the children of this process that have ended, as long as the next one is not the one that
+// somebody else waits for.
 func ReapOrphans(except int) {
 	for {
 		var child ended
 		// Looked at first and waited for by its id: waiting for any child could take the one of somebody else.
-		err := unix.Waitid(unix.P_ALL, 0, (*unix.Siginfo)(unsafe.Pointer(&child)), unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		err := unix.Waitid(unix.P_ALL, 0, (*unix.Siginfo)(unsafe.Pointer(&child)), unix.WEXITED|unix.WNOHANG|unix.WNOWAIT,
+			nil)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}

@@ -20,7 +20,8 @@ const (
 	endTime   = time.Second
 )
 
-// script is a runtime whose processes are words: "a#2" is the second process of conversation a. It notes what it is told.
+// script is a runtime whose processes are words: "a#2" is the second process of conversation a. It notes what it is
+// told.
 type script struct {
 	t   *testing.T
 	set *Set[string]

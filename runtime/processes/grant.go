@@ -44,7 +44,8 @@ func (s *Set[P]) makeRoom() {
 
 // enter makes an entry that starts. mu is held.
 func (s *Set[P]) enter(threadID string) *entry[P] {
-	e := &entry[P]{threadID: threadID, state: Starting, startedAt: time.Now(), ready: make(chan struct{}), ended: make(chan struct{})}
+	e := &entry[P]{threadID: threadID, state: Starting, startedAt: time.Now(), ready: make(chan struct{}),
+		ended: make(chan struct{})}
 	s.entries[threadID] = e
 	return e
 }

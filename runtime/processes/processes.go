@@ -1,8 +1,9 @@
-// Package processes keeps the processes of a runtime that has one for each conversation: started when a conversation is used, shared by all
-// who use it, closed when it was idle for a while, and no more of them at once than there may be. Those beyond wait in the order they came.
+// Package processes keeps the processes of a runtime that has one for each conversation: started when a conversation is
+// used, shared by all who use it, closed when it was idle for a while, and no more of them at once than there may be.
+// Those beyond wait in the order they came.
 //
-// It owns which conversation has a process, and for how long. It must never know what a process is: how one is started and ended is the
-// adapter's business.
+// It owns which conversation has a process, and for how long. It must never know what a process is: how one is started
+// and ended is the adapter's business.
 package processes
 
 import (
@@ -23,8 +24,8 @@ type Options[P any] struct {
 	Max int
 	// Idle is how long a process may be unused before it is ended; 0 is for ever.
 	Idle time.Duration
-	// Start starts the process of a conversation, which may have had one before; it bounds itself. gone is to be called when the process
-	// has ended without being told to. ctx ends with the Set.
+	// Start starts the process of a conversation, which may have had one before; it bounds itself. gone is to be called
+	// when the process has ended without being told to. ctx ends with the Set.
 	Start func(ctx context.Context, threadID string, gone func()) (P, error)
 	// End ends a process and returns when it is gone. It bounds itself.
 	End func(threadID string, process P)
@@ -66,7 +67,8 @@ type Set[P any] struct {
 	waiting []*waiter[P] // for a place, in order
 }
 
-// entry is the process of one conversation. Set.mu guards it, except that process and err do not change once ready is closed.
+// entry is the process of one conversation. Set.mu guards it, except that process and err do not change once ready is
+// closed.
 type entry[P any] struct {
 	threadID  string
 	state     State
@@ -92,9 +94,10 @@ func New[P any](options Options[P]) *Set[P] {
 	return &Set[P]{options: options, ctx: ctx, cancel: cancel, entries: map[string]*entry[P]{}}
 }
 
-// Use returns the process of a conversation, which is started when there is none, and keeps it until done is called; a turn that runs is a
-// use, too. When there are as many processes as there may be, the one that was unused for the longest makes room; when all are in use, Use
-// waits. runtime.ErrUnavailable with the cause and the remedy when ctx ends while it waits, or the Set is stopped.
+// Use returns the process of a conversation, which is started when there is none, and keeps it until done is called; a
+// turn that runs is a use, too. When there are as many processes as there may be, the one that was unused for the
+// longest makes room; when all are in use, Use waits. runtime.ErrUnavailable with the cause and the remedy when ctx
+// ends while it waits, or the Set is stopped.
 func (s *Set[P]) Use(ctx context.Context, threadID string) (process P, done func(), err error) {
 	one := &waiter[P]{threadID: threadID, granted: make(chan *entry[P], 1)}
 	s.mu.Lock()
@@ -117,7 +120,8 @@ func (s *Set[P]) Use(ctx context.Context, threadID string) (process P, done func
 	case <-e.ready:
 	case <-ctx.Done():
 		s.release(e)
-		return process, nil, fmt.Errorf("%w: the %s process of session %s is still starting: %w", runtime.ErrUnavailable, s.options.Runtime, threadID, ctx.Err())
+		return process, nil, fmt.Errorf("%w: the %s process of session %s is still starting: %w", runtime.ErrUnavailable,
+			s.options.Runtime, threadID, ctx.Err())
 	}
 	if e.err != nil {
 		return process, nil, e.err
@@ -146,16 +150,19 @@ func (s *Set[P]) place(ctx context.Context, one *waiter[P]) (*entry[P], error) {
 			s.release(e)
 		}
 	}
-	return nil, fmt.Errorf("%w: all %d processes of %s are in use, and %d others waited before session %s; try again, or raise "+
-		"HARNESS_RUNTIME_MAX_PROCESSES: %w", runtime.ErrUnavailable, s.options.Max, s.options.Runtime, max(before, 0), one.threadID, ctx.Err())
+	return nil, fmt.Errorf(
+		"%w: all %d processes of %s are in use, and %d others waited before session %s; try again, or raise "+
+			"HARNESS_RUNTIME_MAX_PROCESSES: %w", runtime.ErrUnavailable, s.options.Max, s.options.Runtime, max(before, 0),
+		one.threadID, ctx.Err())
 }
 
 func (s *Set[P]) stoppedError() error {
-	return fmt.Errorf("%w: %s is being stopped; try again when the server is back", runtime.ErrUnavailable, s.options.Runtime)
+	return fmt.Errorf("%w: %s is being stopped; try again when the server is back", runtime.ErrUnavailable,
+		s.options.Runtime)
 }
 
-// Adopt takes over a process that runs already, whatever their number, and keeps it as Use does; gone is as in Options.Start. False when the
-// conversation has one, or the Set is stopped.
+// Adopt takes over a process that runs already, whatever their number, and keeps it as Use does; gone is as in
+// Options.Start. False when the conversation has one, or the Set is stopped.
 func (s *Set[P]) Adopt(threadID string, process P, startedAt time.Time) (done, gone func(), adopted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +176,8 @@ func (s *Set[P]) Adopt(threadID string, process P, startedAt time.Time) (done, g
 	return sync.OnceFunc(func() { s.release(e) }), func() { s.gone(e) }, true
 }
 
-// Close ends the process of a conversation and waits for that; without one it does nothing. runtime.ErrTurnActive while it is used.
+// Close ends the process of a conversation and waits for that; without one it does nothing. runtime.ErrTurnActive while
+// it is used.
 func (s *Set[P]) Close(ctx context.Context, threadID string) error {
 	s.mu.Lock()
 	e := s.entries[threadID]
@@ -193,8 +201,8 @@ func (s *Set[P]) Close(ctx context.Context, threadID string) error {
 	}
 }
 
-// Stop ends all processes, used or not, and waits for that as long as ctx allows. Whoever waits for one gets runtime.ErrUnavailable. Calling
-// it twice is allowed.
+// Stop ends all processes, used or not, and waits for that as long as ctx allows. Whoever waits for one gets
+// runtime.ErrUnavailable. Calling it twice is allowed.
 func (s *Set[P]) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	if s.stopped == nil {
@@ -234,8 +242,8 @@ func (s *Set[P]) List() (processes []Info[P], waiting int) {
 	return processes, len(s.waiting)
 }
 
-// Report adds a Set's processes, as each tells of itself, and how many uses wait to the status of its runtime. One that is still being made
-// is left out.
+// Report adds a Set's processes, as each tells of itself, and how many uses wait to the status of its runtime. One that
+// is still being made is left out.
 func Report[P interface {
 	comparable
 	Status() runtime.Status
@@ -248,7 +256,7 @@ func Report[P interface {
 			continue
 		}
 		own := one.Process.Status()
-		status.Processes = append(status.Processes, runtime.ProcessStatus{PID: own.PID, Generation: own.Generation, Serves: one.ThreadID,
-			State: own.State, Shim: own.Shim, StartedAt: one.StartedAt})
+		status.Processes = append(status.Processes, runtime.ProcessStatus{PID: own.PID, Generation: own.Generation,
+			Serves: one.ThreadID, State: own.State, Shim: own.Shim, StartedAt: one.StartedAt})
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"harness/runtime"
 )
 
-// Everybody who uses a conversation shares its process; unused for a while it is ended, and the next use resumes it in a new one.
+// Everybody who uses a conversation shares its process; unused for a while it is ended, and the next use resumes it in
+// a new one.
 func TestIdleProcessesAreClosedAndResumed(t *testing.T) {
 	play(t, Options[string]{Idle: time.Minute}, func(t *testing.T, s *script) {
 		first, done := s.use("a")
@@ -37,7 +38,8 @@ func TestIdleProcessesAreClosedAndResumed(t *testing.T) {
 		s.want("a waits for 0, start a#2, use a#2")
 		other, done := s.use("b")
 		defer done()
-		if list, _ := s.set.List(); len(list) != 2 || list[0].ThreadID != "a" || list[0].Uses != 0 || list[1].Process != other || list[1].State != Running || list[1].Uses != 1 {
+		if list, _ := s.set.List(); len(list) != 2 || list[0].ThreadID != "a" || list[0].Uses != 0 ||
+			list[1].Process != other || list[1].State != Running || list[1].Uses != 1 {
 			t.Errorf("listed %+v", list)
 		}
 	})
@@ -55,7 +57,8 @@ func TestNoBounds(t *testing.T) {
 	})
 }
 
-// As many as there may be: one that is unused makes room, the longest unused first; when all are used the next ones wait in order.
+// As many as there may be: one that is unused makes room, the longest unused first; when all are used the next ones
+// wait in order.
 func TestWaitingInOrder(t *testing.T) {
 	play(t, Options[string]{Max: 2, Idle: time.Hour}, func(t *testing.T, s *script) {
 		_, doneA := s.use("a")
@@ -105,7 +108,8 @@ func TestGivingUp(t *testing.T) {
 		s.heard()
 		pass(time.Second)
 		said := s.heard()
-		for _, words := range []string{"c failed", runtime.ErrUnavailable.Error(), "all 1 processes of scripted", "1 others waited", "HARNESS_RUNTIME_MAX_PROCESSES"} {
+		for _, words := range []string{"c failed", runtime.ErrUnavailable.Error(), "all 1 processes of scripted",
+			"1 others waited", "HARNESS_RUNTIME_MAX_PROCESSES"} {
 			if !strings.Contains(said, words) {
 				t.Errorf("said %q, without %q", said, words)
 			}
@@ -117,7 +121,8 @@ func TestGivingUp(t *testing.T) {
 		// One that is starting when its only user leaves is there for the next.
 		leaving, leave := context.WithTimeout(t.Context(), endTime+startTime/2)
 		defer leave()
-		if _, _, err := s.set.Use(leaving, "e"); !errors.Is(err, runtime.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		if _, _, err := s.set.Use(leaving, "e"); !errors.Is(err, runtime.ErrUnavailable) ||
+			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("left with %v", err)
 		}
 		if name, done := s.use("e"); name != "e#1" {
@@ -139,7 +144,8 @@ func TestFailedStart(t *testing.T) {
 		s.failing(nil)
 		pass(2 * startTime)
 		said := s.heard()
-		if strings.Count(said, "a failed: no such program") != 2 || strings.Count(said, "start") != 1 || !strings.Contains(said, "use b#1") {
+		if strings.Count(said, "a failed: no such program") != 2 || strings.Count(said, "start") != 1 ||
+			!strings.Contains(said, "use b#1") {
 			t.Errorf("said %q", said)
 		}
 	})
@@ -167,7 +173,8 @@ func TestDeath(t *testing.T) {
 	})
 }
 
-// A process of an earlier server is gone on with, even where there are too many: none of them is ended while it is used.
+// A process of an earlier server is gone on with, even where there are too many: none of them is ended while it is
+// used.
 func TestAdopt(t *testing.T) {
 	play(t, Options[string]{Max: 1, Idle: time.Minute}, func(t *testing.T, s *script) {
 		began := time.Now().Add(-time.Hour)
@@ -226,7 +233,8 @@ func TestStop(t *testing.T) {
 		}
 		synctest.Wait()
 		said := s.heard()
-		for _, words := range []string{"end a#1", "b failed: " + context.Canceled.Error(), "c failed: " + runtime.ErrUnavailable.Error()} {
+		for _, words := range []string{"end a#1", "b failed: " + context.Canceled.Error(),
+			"c failed: " + runtime.ErrUnavailable.Error()} {
 			if !strings.Contains(said, words) {
 				t.Errorf("said %q, without %q", said, words)
 			}

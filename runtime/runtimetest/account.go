@@ -10,7 +10,8 @@ import (
 	"harness/runtime"
 )
 
-// closes: a conversation that is not used gives its process back and goes on with its next message; one that is used is left alone.
+// closes: a conversation that is not used gives its process back and goes on with its next message; one that is used is
+// left alone.
 func closes(t *testing.T, s *scene) {
 	thread := s.open()
 	turn := s.held(thread, "c")
@@ -82,7 +83,8 @@ func offers(t *testing.T, s *scene) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := len(auth.Credentials) > 0; found != (auth.State == runtime.AuthFound) || auth.State == runtime.AuthMissing && auth.Remedy == "" {
+	if found := len(auth.Credentials) > 0; found != (auth.State == runtime.AuthFound) ||
+		auth.State == runtime.AuthMissing && auth.Remedy == "" {
 		t.Errorf("its credentials are %+v", auth)
 	}
 	models, err := s.Models(t.Context())

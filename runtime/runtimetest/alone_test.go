@@ -20,8 +20,8 @@ var wiring = []string{"cmd/harness/", "internal/", "bench/"}
 // isAdapter finds what every adapter has and nobody else.
 var isAdapter = regexp.MustCompile(`(?m)^func \(\w+ \*\w+\) CheckReply\(`)
 
-// One more runtime is a folder and a line in the wiring: nothing that is shipped imports an adapter, or knows the name of the one that is there
-// for the tests.
+// One more runtime is a folder and a line in the wiring: nothing that is shipped imports an adapter, or knows the name
+// of the one that is there for the tests.
 func TestAdaptersAreKnownToTheWiringAlone(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -32,7 +32,8 @@ func TestAdaptersAreKnownToTheWiringAlone(t *testing.T) {
 		}
 		name := filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator)))
 		if entry.IsDir() {
-			if file != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "node_modules") {
+			if file != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" ||
+				entry.Name() == "node_modules") {
 				return filepath.SkipDir
 			}
 			return nil
@@ -47,7 +48,8 @@ func TestAdaptersAreKnownToTheWiringAlone(t *testing.T) {
 		if strings.HasPrefix(name, "runtime/") && isAdapter.Match(text) {
 			adapters["harness/"+path.Dir(name)] = true
 		}
-		if !strings.HasPrefix(name, "runtime/runtimetest/") && !strings.HasPrefix(name, "internal/") && strings.Contains(string(text), `"scripted"`) {
+		if !strings.HasPrefix(name, "runtime/runtimetest/") && !strings.HasPrefix(name, "internal/") &&
+			strings.Contains(string(text), `"scripted"`) {
 			t.Errorf("%s names the scripted agent", name)
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ImportsOnly)

@@ -88,14 +88,17 @@ func longLine(t *testing.T, s *scene, proxy *Proxy) {
 	}
 }
 
-// halfLine: what an agent did not finish saying when it died was never said, and its conversation goes on in another process.
+// halfLine: what an agent did not finish saying when it died was never said, and its conversation goes on in another
+// process.
 func halfLine(t *testing.T, s *scene, proxy *Proxy) {
 	thread := s.open()
 	s.End(t, s.say(thread, s.Script.Reply("remember"))) // an agent may have nothing to go on with before its first turn
 	turn := s.held(thread, "half")
 	proxy.Cut(t)
 	s.Release("half")
-	gone := s.wait(t, "the end of the process", func(signal runtime.Signal) bool { return signal.Kind == runtime.SignalExited })
+	gone := s.wait(t, "the end of the process", func(signal runtime.Signal) bool {
+		return signal.Kind == runtime.SignalExited
+	})
 	half := proxy.Wrote(t)
 	if len(half) == 0 {
 		t.Fatal("nothing was cut")
@@ -118,7 +121,8 @@ func halfLine(t *testing.T, s *scene, proxy *Proxy) {
 	}
 }
 
-// repeats: lines that were heard and not stored when the server died are told again to the next one, as they were and with the same ids.
+// repeats: lines that were heard and not stored when the server died are told again to the next one, as they were and
+// with the same ids.
 func repeats(t *testing.T, s *scene) {
 	if !s.Capabilities().SurvivesRestart {
 		return // nothing it says is told twice
@@ -151,7 +155,8 @@ func outline(batch runtime.Batch) string {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "%s to %d: %s", batch.Generation, batch.Offset, batch.Native)
 	for _, signal := range batch.Signals {
-		fmt.Fprintf(out, "\n%s %s %s %s %s %s", signal.Kind, signal.Method, signal.ThreadID, signal.TurnID, signal.ItemID, signal.RequestID)
+		fmt.Fprintf(out, "\n%s %s %s %s %s %s", signal.Kind, signal.Method, signal.ThreadID, signal.TurnID, signal.ItemID,
+			signal.RequestID)
 		if batch.Native == nil {
 			fmt.Fprintf(out, " %s", signal.Raw)
 		}

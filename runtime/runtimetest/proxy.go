@@ -16,14 +16,15 @@ import (
 	"testing"
 )
 
-// runAsProxy is the first argument of a test binary that is a proxy; the proxy's folder, the agent and the agent's arguments follow.
+// runAsProxy is the first argument of a test binary that is a proxy; the proxy's folder, the agent and the agent's
+// arguments follow.
 const runAsProxy = "test-proxy"
 
-// Proxy stands between an adapter and its agent and spoils what the agent says, so that a real agent shows what it would do only when it or
-// its machine is in trouble. It knows nothing but lines.
+// Proxy stands between an adapter and its agent and spoils what the agent says, so that a real agent shows what it
+// would do only when it or its machine is in trouble. It knows nothing but lines.
 type Proxy struct {
-	// Only is what a line has to have to be swollen, for an agent that says everything several times: one of several things with "|" between
-	// them; "" for nothing.
+	// Only is what a line has to have to be swollen, for an agent that says everything several times: one of several
+	// things with "|" between them; "" for nothing.
 	Only string
 
 	dir string
@@ -35,12 +36,14 @@ func NewProxy(t *testing.T) *Proxy {
 	return &Proxy{dir: t.TempDir()}
 }
 
-// Program is a program that calls the agent at path behind the proxy. The TestMain of the test binary has to begin with PlayProxy.
+// Program is a program that calls the agent at path behind the proxy. The TestMain of the test binary has to begin with
+// PlayProxy.
 func (p *Proxy) Program(t *testing.T, path string) string {
 	t.Helper()
 	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	program := filepath.Join(p.dir, filepath.Base(path))
-	text := fmt.Sprintf("#!/bin/sh\nexec %s %s %s %s \"$@\"\n", quoted(Executable(t)), runAsProxy, quoted(p.dir), quoted(path))
+	text := fmt.Sprintf("#!/bin/sh\nexec %s %s %s %s \"$@\"\n", quoted(Executable(t)), runAsProxy, quoted(p.dir),
+		quoted(path))
 	if err := os.WriteFile(program, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -69,12 +72,14 @@ func (p *Proxy) Swell(t *testing.T, word string, size int) {
 func (p *Proxy) order(t *testing.T, name, text string) {
 	t.Helper()
 	fresh := filepath.Join(p.dir, "fresh")
-	if err := errors.Join(os.WriteFile(fresh, []byte(text), 0o600), os.Rename(fresh, filepath.Join(p.dir, name))); err != nil {
+	if err := errors.Join(os.WriteFile(fresh, []byte(text), 0o600),
+		os.Rename(fresh, filepath.Join(p.dir, name))); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// PlayProxy makes a test binary that was called as a proxy one: it returns when the agent is gone, and tells whether it was.
+// PlayProxy makes a test binary that was called as a proxy one: it returns when the agent is gone, and tells whether it
+// was.
 func PlayProxy() bool {
 	if len(os.Args) < 4 || os.Args[1] != runAsProxy {
 		return false
@@ -102,12 +107,16 @@ func spoil(dir string, out io.Reader, agent *os.Process) error {
 		if _, cut := order(dir, "cut"); cut && err == nil {
 			line = line[:len(line)-1]
 			_, err = os.Stdout.Write(line)
-			err = errors.Join(err, os.WriteFile(filepath.Join(dir, "wrote"), line, 0o600), os.Remove(filepath.Join(dir, "cut")), agent.Kill())
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, "wrote"), line, 0o600), os.Remove(filepath.Join(dir, "cut")),
+				agent.Kill())
 			return errors.Join(err, syscall.Kill(os.Getpid(), syscall.SIGKILL))
 		}
 		if text, swell := order(dir, "swell"); swell {
 			parts := strings.SplitN(text, " ", 3)
-			if size, _ := strconv.Atoi(parts[0]); slices.ContainsFunc(strings.Split(parts[2], "|"), func(one string) bool { return bytes.Contains(line, []byte(one)) }) { // Swell wrote it
+			// Swell wrote it
+			if size, _ := strconv.Atoi(parts[0]); slices.ContainsFunc(strings.Split(parts[2], "|"), func(one string) bool {
+				return bytes.Contains(line, []byte(one))
+			}) {
 				line = bytes.Replace(line, []byte(parts[1]), bytes.Repeat([]byte("w"), size), 1)
 			}
 		}

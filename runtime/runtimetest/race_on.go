@@ -2,7 +2,8 @@
 
 package runtimetest
 
-// longBytes is how long a long line is, shorter than with other builds: with the race detector every byte costs many times as much.
+// longBytes is how long a long line is, shorter than with other builds: with the race detector every byte costs many
+// times as much.
 const longBytes = 8 << 20
 
 // floodPieces are how many pieces a flood has.

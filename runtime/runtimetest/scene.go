@@ -18,7 +18,8 @@ type scene struct {
 
 func (s *scene) open() string {
 	s.t.Helper()
-	thread, err := s.StartThread(s.t.Context(), runtime.StartThread{Cwd: s.Dir, ApprovalPolicy: "untrusted", Sandbox: s.sandbox(), NetworkAccess: "enabled"})
+	thread, err := s.StartThread(s.t.Context(), runtime.StartThread{Cwd: s.Dir, ApprovalPolicy: "untrusted",
+		Sandbox: s.sandbox(), NetworkAccess: "enabled"})
 	if err != nil {
 		s.t.Fatalf("open a conversation: %v", err)
 	}
@@ -64,8 +65,8 @@ func Text(text string) []json.RawMessage {
 // Ref is what a request is answered by.
 func Ref(asked runtime.Signal) runtime.RequestRef {
 	change, _ := asked.Change.(runtime.InteractiveRequested)
-	return runtime.RequestRef{Generation: asked.Generation, RequestID: asked.RequestID, Method: asked.Method, Kind: change.Kind,
-		ThreadID: asked.ThreadID, TurnID: asked.TurnID, Params: asked.Params, Asked: change.Asked}
+	return runtime.RequestRef{Generation: asked.Generation, RequestID: asked.RequestID, Method: asked.Method,
+		Kind: change.Kind, ThreadID: asked.ThreadID, TurnID: asked.TurnID, Params: asked.Params, Asked: change.Asked}
 }
 
 func (s *scene) answer(asked runtime.Signal, reply runtime.Reply) {
@@ -84,7 +85,8 @@ func (s *scene) answer(asked runtime.Signal, reply runtime.Reply) {
 // said is what an agent's messages of a turn say.
 func (s *scene) said(turn string) (text string) {
 	for _, signal := range s.Signals() {
-		if change, ok := signal.Change.(runtime.ItemChanged); ok && change.Done && change.TurnID == turn && change.Item.Role == "assistant" {
+		if change, ok := signal.Change.(runtime.ItemChanged); ok && change.Done && change.TurnID == turn &&
+			change.Item.Role == "assistant" {
 			text += contentOf(change.Item)
 		}
 	}

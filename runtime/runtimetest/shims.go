@@ -11,10 +11,12 @@ import (
 	"harness/runtime/process/shim"
 )
 
-// Shims is a folder for shims which the test binary plays when it is called with the argument given; what is left there at the end is ended.
+// Shims is a folder for shims which the test binary plays when it is called with the argument given; what is left there
+// at the end is ended.
 func Shims(t *testing.T, argument string) *shim.Host {
 	t.Helper()
-	host := &shim.Host{RunDir: filepath.Join(t.TempDir(), "run"), Command: []string{Executable(t), argument}, Version: "test"}
+	host := &shim.Host{RunDir: filepath.Join(t.TempDir(), "run"), Command: []string{Executable(t), argument},
+		Version: "test"}
 	t.Cleanup(func() {
 		found, err := shim.Discover(host.RunDir)
 		if err != nil {
@@ -29,7 +31,8 @@ func Shims(t *testing.T, argument string) *shim.Host {
 	return host
 }
 
-// PlayShim makes a test binary that was called with the argument of Shims a shim, and tells whether it was. TestMain begins with it.
+// PlayShim makes a test binary that was called with the argument of Shims a shim, and tells whether it was. TestMain
+// begins with it.
 func PlayShim(argument string) bool {
 	if len(os.Args) < 3 || os.Args[1] != argument {
 		return false

@@ -17,8 +17,8 @@ import (
 // patience bounds every wait; only a fault uses it up. A line of 64 MiB takes seconds on a quiet machine.
 const patience = 3 * time.Minute
 
-// Store is what takes an adapter's batches in, in place of the sessions: it remembers how far each process was heard and in what state the
-// translator was, and tells that to the adapter of the next server.
+// Store is what takes an adapter's batches in, in place of the sessions: it remembers how far each process was heard
+// and in what state the translator was, and tells that to the adapter of the next server.
 type Store struct {
 	mu      sync.Mutex
 	changed chan struct{}
@@ -26,7 +26,8 @@ type Store struct {
 	signals []runtime.Signal // of the batches
 	heard   map[string]heard
 	faults  []string
-	// stalled, when set, keeps the store from taking a batch that matches until resumed is closed; reached tells that there is one.
+	// stalled, when set, keeps the store from taking a batch that matches until resumed is closed; reached tells that
+	// there is one.
 	stalled          func(runtime.Batch) bool
 	reached, resumed chan struct{}
 	// losing says that what comes is not stored, and lost is what came since.
@@ -66,7 +67,8 @@ func (s *Store) Sink(batch runtime.Batch) {
 	switch {
 	case batch.Generation == "":
 		s.faults = append(s.faults, "a batch names no process")
-	case batch.Offset != 0 && batch.Offset <= at.offset && len(batch.Signals) > 0 && batch.Signals[0].Kind != runtime.SignalExited:
+	case batch.Offset != 0 && batch.Offset <= at.offset && len(batch.Signals) > 0 &&
+		batch.Signals[0].Kind != runtime.SignalExited:
 		s.faults = append(s.faults, "a line was told twice: "+batch.Signals[0].Method)
 		return
 	}
@@ -84,7 +86,8 @@ func (s *Store) Sink(batch runtime.Batch) {
 	}
 }
 
-// stallAt makes the store take nothing from the first batch on that matches. Reached is closed then; resume, to be called once, ends it.
+// stallAt makes the store take nothing from the first batch on that matches. Reached is closed then; resume, to be
+// called once, ends it.
 func (s *Store) stallAt(match func(runtime.Batch) bool) (reached <-chan struct{}, resume func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +160,8 @@ func (s *Store) Resume(_ context.Context, generation string) (runtime.Resumption
 			}
 		case runtime.InteractiveRequested:
 			if !settled[string(signal.RequestID)] && !ended[signal.TurnID] {
-				r.Requests = append(r.Requests, runtime.OpenRequest{ThreadID: signal.ThreadID, TurnID: signal.TurnID, RequestID: signal.RequestID})
+				r.Requests = append(r.Requests, runtime.OpenRequest{ThreadID: signal.ThreadID, TurnID: signal.TurnID,
+					RequestID: signal.RequestID})
 			}
 		}
 	}
@@ -183,7 +187,8 @@ func (s *Store) waitLost(t *testing.T, what string, match func(runtime.Signal) b
 	return s.waitIn(t, &s.unheard, what, match)
 }
 
-func (s *Store) waitIn(t *testing.T, heard *[]runtime.Signal, what string, match func(runtime.Signal) bool) runtime.Signal {
+func (s *Store) waitIn(t *testing.T, heard *[]runtime.Signal, what string,
+	match func(runtime.Signal) bool) runtime.Signal {
 	t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
@@ -244,8 +249,9 @@ func (s *Store) Generations() (started []string) {
 	return started
 }
 
-// check fails when the order or the completeness of what was heard breaks a rule every runtime keeps: a turn begins once and ends once, in
-// this order; an item that ended began before, once; the pieces of a text are the text of the item they grew.
+// check fails when the order or the completeness of what was heard breaks a rule every runtime keeps: a turn begins
+// once and ends once, in this order; an item that ended began before, once; the pieces of a text are the text of the
+// item they grew.
 func (s *Store) check(t *testing.T, loose bool) {
 	t.Helper()
 	s.mu.Lock()

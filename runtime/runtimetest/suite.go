@@ -1,5 +1,6 @@
-// Package runtimetest is the conformance suite of runtime adapters: what every adapter promises to the services above it, tried against a
-// real agent with a scripted model. An adapter's own tests call Run; what is special to an agent stays there.
+// Package runtimetest is the conformance suite of runtime adapters: what every adapter promises to the services above
+// it, tried against a real agent with a scripted model. An adapter's own tests call Run; what is special to an agent
+// stays there.
 //
 // It must know no provider: whatever it says to an agent is a word of Script, whatever it hears is neutral.
 package runtimetest
@@ -28,8 +29,8 @@ type Agent struct {
 	AwaitHeld func(ctx context.Context, name string) error
 	// Kill ends the process that serves a conversation, at once.
 	Kill func(t *testing.T, threadID string)
-	// Leave ends the adapter as a server's stop does that keeps its agents, and Next starts the next server's; nil where no process of this
-	// agent outlives a server.
+	// Leave ends the adapter as a server's stop does that keeps its agents, and Next starts the next server's; nil where
+	// no process of this agent outlives a server.
 	Leave func(t *testing.T)
 	Next  func(t *testing.T) *Agent
 	// NeedsLogin asks the agent for what only one with a login does; nil: to open a conversation and say something in it.
@@ -38,14 +39,15 @@ type Agent struct {
 
 // Script says in the words of an agent's scripted model what its model is to do.
 type Script struct {
-	// Reply answers with a text, Hold answers one word, waits for Agent.Release(name) and then says the name, Fail is refused by the model's
-	// server.
+	// Reply answers with a text, Hold answers one word, waits for Agent.Release(name) and then says the name, Fail is
+	// refused by the model's server.
 	Reply, Hold func(text string) string
 	Fail        string
 	// Command runs a shell command, Ask asks the person a question ("" for an agent that cannot).
 	Command func(command string) string
 	Ask     string
-	// Flood answers with so many pieces, as fast as it can, whose text is the numbers from 0 on, with words between them; nil: not tried.
+	// Flood answers with so many pieces, as fast as it can, whose text is the numbers from 0 on, with words between them;
+	// nil: not tried.
 	Flood func(pieces int) string
 }
 
@@ -56,12 +58,13 @@ type Target struct {
 	New func(t *testing.T, store *Store) *Agent
 	// Hanging and Missing start an adapter whose agent never answers its first word, or is not there.
 	Hanging, Missing func(t *testing.T, store *Store) *Agent
-	// Proxied is New with the agent behind a proxy (Proxy.Program); nil for an agent that does not speak in lines: faults of lines are not tried.
+	// Proxied is New with the agent behind a proxy (Proxy.Program); nil for an agent that does not speak in lines: faults
+	// of lines are not tried.
 	Proxied func(t *testing.T, store *Store, proxy *Proxy) *Agent
 	// LoggedOut is New for an agent that finds no login and wants one; nil for an agent that never does: not tried.
 	LoggedOut func(t *testing.T, store *Store) *Agent
-	// Old says that the agent is an old version, which keeps some rules loosely: the first item of a turn may be heard of before its begin, of a
-	// refused tool nothing but the end, and to interrupt a turn that is over has no answer.
+	// Old says that the agent is an old version, which keeps some rules loosely: the first item of a turn may be heard of
+	// before its begin, of a refused tool nothing but the end, and to interrupt a turn that is over has no answer.
 	Old bool
 }
 
@@ -91,7 +94,8 @@ func Run(t *testing.T, target Target) {
 			store.check(t, target.Old)
 		})
 	}
-	for name, test := range map[string]func(*testing.T, *scene, *Proxy){"a line without an end": halfLine, "a line of 64 MiB": longLine} {
+	for name, test := range map[string]func(*testing.T, *scene, *Proxy){"a line without an end": halfLine,
+		"a line of 64 MiB": longLine} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if target.Proxied == nil {
@@ -186,7 +190,8 @@ func approves(t *testing.T, s *scene) {
 		turn := s.say(thread, s.Script.Command("touch "+file))
 		asked := s.Asked(t, turn, runtime.RequestApproval)
 		change := asked.Change.(runtime.InteractiveRequested)
-		if change.Asked.Subject != runtime.SubjectCommand || !strings.Contains(string(change.Asked.Arguments), file) || change.Summary == "" {
+		if change.Asked.Subject != runtime.SubjectCommand || !strings.Contains(string(change.Asked.Arguments), file) ||
+			change.Summary == "" {
 			t.Errorf("%s: asked %+v", name, change)
 		}
 		if _, err := os.Stat(file); err == nil {
@@ -238,7 +243,8 @@ func interrupts(t *testing.T, s *scene) {
 func steers(t *testing.T, s *scene) {
 	thread := s.open()
 	turn := s.held(thread, "s")
-	if _, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, ActiveTurnID: turn, Alone: true, Input: Text("x")}); !errors.Is(err, runtime.ErrTurnActive) {
+	if _, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, ActiveTurnID: turn, Alone: true,
+		Input: Text("x")}); !errors.Is(err, runtime.ErrTurnActive) {
 		t.Errorf("a message that is to be alone: %v", err)
 	}
 	steerer, can := runtime.Has[runtime.Steerer](s.Adapter, runtime.OpSteer)
@@ -249,10 +255,12 @@ func steers(t *testing.T, s *scene) {
 		if err := steerer.SteerTurn(t.Context(), thread, turn, Text("also this")); err != nil {
 			t.Errorf("steer: %v", err)
 		}
-		if err := steerer.SteerTurn(t.Context(), thread, "01a1fbb8-c2da-7e63-acae-680bdab083fd", Text("no")); !errors.Is(err, runtime.ErrNoActiveTurn) {
+		if err := steerer.SteerTurn(t.Context(), thread, "01a1fbb8-c2da-7e63-acae-680bdab083fd", Text("no")); !errors.Is(err,
+			runtime.ErrNoActiveTurn) {
 			t.Errorf("steer a turn that does not run: %v", err)
 		}
-	} else if _, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, Input: Text("x")}); !errors.Is(err, runtime.ErrTurnActive) {
+	} else if _, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, Input: Text("x")}); !errors.Is(err,
+		runtime.ErrTurnActive) {
 		t.Errorf("a message it cannot steer: %v; it must not cut the running turn off", err)
 	}
 	s.Release("s")
@@ -292,7 +300,9 @@ func killed(t *testing.T, s *scene) {
 	}
 	s.held(thread, "k")
 	s.Kill(t, thread)
-	gone := s.wait(t, "the end of the process", func(signal runtime.Signal) bool { return signal.Kind == runtime.SignalExited })
+	gone := s.wait(t, "the end of the process", func(signal runtime.Signal) bool {
+		return signal.Kind == runtime.SignalExited
+	})
 	if gone.Exit == nil {
 		t.Error("its end says nothing of how it ended")
 	}
@@ -360,7 +370,8 @@ func survives(t *testing.T, s *scene) {
 func refuses(t *testing.T, s *scene) {
 	c := runtime.CapabilitiesOf(s.Adapter)
 	var control *runtime.ControlError
-	if err := c.CheckControls(s.Name(), "untrusted", "no such level", ""); !errors.As(err, &control) || len(control.Enforced) != len(c.Sandboxes) {
+	if err := c.CheckControls(s.Name(), "untrusted", "no such level", ""); !errors.As(err, &control) ||
+		len(control.Enforced) != len(c.Sandboxes) {
 		t.Errorf("an unknown level: %v", err)
 	}
 	thread := s.open()

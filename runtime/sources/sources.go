@@ -80,8 +80,8 @@ func reason(err error) error {
 	return err
 }
 
-// Upwards are the folders from the root of a project, which is the next one above that has .git, down to a folder; the folder alone outside of
-// projects.
+// Upwards are the folders from the root of a project, which is the next one above that has .git, down to a folder; the
+// folder alone outside of projects.
 func Upwards(folder string) []string {
 	chain := []string{folder}
 	for dir := folder; ; dir = filepath.Dir(dir) {

@@ -16,8 +16,10 @@ func TestFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(os.WriteFile(in("there"), []byte("abc"), 0o600), os.Mkdir(in("folder"), 0o700), syscall.Mkfifo(in("fifo"), 0o600),
-		os.Symlink(in("there"), in("link")), os.WriteFile(in("long"), nil, 0o600), os.Truncate(in("long"), 17<<20)); err != nil {
+	if err := errors.Join(os.WriteFile(in("there"), []byte("abc"), 0o600), os.Mkdir(in("folder"), 0o700),
+		syscall.Mkfifo(in("fifo"), 0o600),
+		os.Symlink(in("there"), in("link")), os.WriteFile(in("long"), nil, 0o600),
+		os.Truncate(in("long"), 17<<20)); err != nil {
 		t.Fatal(err)
 	}
 	var candidates []sources.Candidate
@@ -29,9 +31,11 @@ func TestFiles(t *testing.T) {
 		if strings.Contains(source.Reason, dir) {
 			t.Errorf("%s: the reason repeats the path: %s", source.Path, source.Reason)
 		}
-		got = append(got, strings.Join([]string{filepath.Base(source.Path), source.SHA256[:min(8, len(source.SHA256))], source.Reason}, " "))
+		got = append(got, strings.Join([]string{filepath.Base(source.Path), source.SHA256[:min(8, len(source.SHA256))],
+			source.Reason}, " "))
 	}
-	want := []string{"there ba7816bf ", "link ba7816bf ", "folder  it is no file", "fifo  it is no file", "long  it is longer than 16777216 bytes"}
+	want := []string{"there ba7816bf ", "link ba7816bf ", "folder  it is no file", "fifo  it is no file",
+		"long  it is longer than 16777216 bytes"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}

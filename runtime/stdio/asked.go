@@ -11,8 +11,9 @@ import (
 // openRequest is a request of the agent that waits for a person.
 type openRequest struct{ thread, turn string }
 
-// notice keeps account of what the agent asks. A request nobody can decide on is refused; the channel is closed when that is done. It must not
-// be stored before: a server that dies in between would leave one behind that no other server hears of, and the agent would wait for ever.
+// notice keeps account of what the agent asks. A request nobody can decide on is refused; the channel is closed when
+// that is done. It must not be stored before: a server that dies in between would leave one behind that no other server
+// hears of, and the agent would wait for ever.
 func (c *Conn) notice(signals []runtime.Signal) (refused <-chan struct{}) {
 	for _, s := range signals {
 		switch change := s.Change.(type) {
@@ -49,7 +50,8 @@ func (c *Conn) refuse(s runtime.Signal, before <-chan struct{}) (refused <-chan 
 	return c.reply(s.Method, func() error { return c.sendRefusal(context.Background(), s) }, before)
 }
 
-// reply answers a request without a person, after what comes before it. The channel is closed when that is done, nil when nobody has to wait.
+// reply answers a request without a person, after what comes before it. The channel is closed when that is done, nil
+// when nobody has to wait.
 func (c *Conn) reply(method string, send func() error, before <-chan struct{}) <-chan struct{} {
 	done := make(chan struct{})
 	c.refusing.Go(func() {
@@ -58,7 +60,8 @@ func (c *Conn) reply(method string, send func() error, before <-chan struct{}) <
 			<-before
 		}
 		if err := send(); err != nil {
-			c.log.Warn().Err(err).Str("method", method).Msg("a request of " + c.name + " that nobody is asked could not be answered")
+			c.log.Warn().Err(err).Str("method", method).
+				Msg("a request of " + c.name + " that nobody is asked could not be answered")
 		}
 	})
 	if c.pipes.ack == nil {
@@ -77,7 +80,8 @@ func (c *Conn) sendRefusal(ctx context.Context, request runtime.Signal) error {
 	return c.SendOnce(ctx, request.RequestID, line)
 }
 
-// SendOnce is Send for the answer to a request of the agent: however many servers send one, only the first reaches the process.
+// SendOnce is Send for the answer to a request of the agent: however many servers send one, only the first reaches the
+// process.
 func (c *Conn) SendOnce(ctx context.Context, requestID json.RawMessage, line []byte) error {
 	if c.pipes.once == nil {
 		return c.Send(ctx, line)
@@ -115,5 +119,6 @@ func (c *Conn) AsksIn(threadID string) bool {
 func (c *Conn) Quiet(since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.requests) == 0 && len(c.orphaned) == 0 && time.Unix(0, c.spoke.Load()).Before(since) && c.stored.Load() >= c.told.Load()
+	return len(c.requests) == 0 && len(c.orphaned) == 0 && time.Unix(0, c.spoke.Load()).Before(since) &&
+		c.stored.Load() >= c.told.Load()
 }

@@ -31,8 +31,8 @@ type answer struct {
 	err    error
 }
 
-// Call makes one request and waits for its answer, at most timeout. It waits for its turn when many are open. The error of a refusal is the
-// Protocol's; runtime.ErrTimeout, runtime.ErrUnavailable.
+// Call makes one request and waits for its answer, at most timeout. It waits for its turn when many are open. The error
+// of a refusal is the Protocol's; runtime.ErrTimeout, runtime.ErrUnavailable.
 func (c *Conn) Call(ctx context.Context, timeout time.Duration, method string, params any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

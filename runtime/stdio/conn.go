@@ -17,7 +17,8 @@ import (
 	"harness/runtime"
 )
 
-// maxInFlight is how many requests may wait for an answer at a time. codex drops requests for good when somewhat more than 128 are open.
+// maxInFlight is how many requests may wait for an answer at a time. codex drops requests for good when somewhat more
+// than 128 are open.
 const maxInFlight = 32
 
 // writeTimeout is how long an agent may refuse to read a line before its process counts as stuck.
@@ -28,10 +29,11 @@ type pipes struct {
 	in   writer
 	out  io.Reader
 	kill func()
-	// once writes a line unless one with the same key was written to this process before, by whomever; nil when only we write to it.
+	// once writes a line unless one with the same key was written to this process before, by whomever; nil when only we
+	// write to it.
 	once func(key string, line []byte) (int, error)
-	// call writes a line that asks for an answer, settled says that it is waited for no more: what happens in between is known to the next
-	// server. nil when only we talk to the process.
+	// call writes a line that asks for an answer, settled says that it is waited for no more: what happens in between is
+	// known to the next server. nil when only we talk to the process.
 	call    func(label string, line []byte) (int, error)
 	settled func(label string)
 	// note keeps a value for the next server; nil when there is none.
@@ -73,14 +75,15 @@ type Conn struct {
 	gone     chan struct{}
 	refusing sync.WaitGroup
 	probing  sync.WaitGroup
-	// spoke is when the process last said something (ns); told and stored are the offsets of the last batch, and of the last that is stored.
+	// spoke is when the process last said something (ns); told and stored are the offsets of the last batch, and of the
+	// last that is stored.
 	spoke, told, stored atomic.Int64
 	// onStarted hears once that the process can be used, hello is what it said about itself then.
 	onStarted func()
 	hello     json.RawMessage
 
-	// offset is where the output begins that we read, attachment how many servers have talked to the process, us included; inherited says
-	// that there were others. pushed is the last offset told.
+	// offset is where the output begins that we read, attachment how many servers have talked to the process, us included;
+	// inherited says that there were others. pushed is the last offset told.
 	offset, attachment, pushed int64
 	inherited                  bool
 }
@@ -88,15 +91,18 @@ type Conn struct {
 const (
 	// attachmentShift keeps the request ids of one server apart from those of the servers before it.
 	attachmentShift = 32
-	// positionStep is how much may be read that concerns nobody before the position is told by itself, so that a spool can be let go.
+	// positionStep is how much may be read that concerns nobody before the position is told by itself, so that a spool can
+	// be let go.
 	positionStep = 1 << 20
 )
 
-func newConn(name, generation string, p pipes, out *queue, counters *Counters, natives *Natives, log zerolog.Logger, speak func(*Conn) Protocol) *Conn {
+func newConn(name, generation string, p pipes, out *queue, counters *Counters, natives *Natives, log zerolog.Logger,
+	speak func(*Conn) Protocol) *Conn {
 	c := &Conn{
-		name: name, generation: generation, pipes: p, log: log, out: out, counters: counters, natives: natives, pulse: pulse{source: p.out},
-		slots: make(chan struct{}, maxInFlight), writing: make(chan struct{}, 1), onStarted: func() {},
-		pending: map[string]*pending{}, requests: map[string]openRequest{}, lost: map[string]bool{}, gone: make(chan struct{}),
+		name: name, generation: generation, pipes: p, log: log, out: out, counters: counters, natives: natives,
+		pulse: pulse{source: p.out}, slots: make(chan struct{}, maxInFlight), writing: make(chan struct{}, 1),
+		onStarted: func() {}, pending: map[string]*pending{}, requests: map[string]openRequest{}, lost: map[string]bool{},
+		gone: make(chan struct{}),
 	}
 	c.protocol = speak(c)
 	return c
@@ -121,9 +127,9 @@ func (c *Conn) Hello() json.RawMessage {
 // Gone is closed when nothing more will come from the process.
 func (c *Conn) Gone() <-chan struct{} { return c.gone }
 
-// Started is to be called by the Protocol when the process can be used, from Read or Answered so that this stands in the order of what is
-// said, or from Greet when there is nothing to read it from. Hello is what the process said about itself, nil when that is not known; the next
-// servers are given it. Only the first call counts.
+// Started is to be called by the Protocol when the process can be used, from Read or Answered so that this stands in
+// the order of what is said, or from Greet when there is nothing to read it from. Hello is what the process said about
+// itself, nil when that is not known; the next servers are given it. Only the first call counts.
 func (c *Conn) Started(hello json.RawMessage) {
 	c.mu.Lock()
 	if len(c.hello) == 0 {
@@ -164,10 +170,12 @@ func (c *Conn) read() {
 	close(c.gone)
 }
 
-// push passes on what a line means, with its place in the output when that is kept. It is not delivered before first is closed.
+// push passes on what a line means, with its place in the output when that is kept. It is not delivered before first is
+// closed.
 func (c *Conn) push(first <-chan struct{}, offset int64, said Line) {
 	c.spoke.Store(time.Now().UnixNano())
-	batch := runtime.Batch{Generation: c.generation, Native: said.Native, Signals: said.Signals, State: said.State, Refuse: c.sendRefusal}
+	batch := runtime.Batch{Generation: c.generation, Native: said.Native, Signals: said.Signals, State: said.State,
+		Refuse: c.sendRefusal}
 	if ack := c.pipes.ack; ack != nil {
 		c.pushed = offset
 		c.told.Store(offset)
@@ -203,7 +211,9 @@ func (c *Conn) take(line []byte) (said Line, first <-chan struct{}) {
 	}
 	first = c.notice(said.Signals)
 	if said.Reply != nil {
-		first = c.reply(string(said.ReplyTo), func() error { return c.SendOnce(context.Background(), said.ReplyTo, said.Reply) }, first)
+		first = c.reply(string(said.ReplyTo), func() error {
+			return c.SendOnce(context.Background(), said.ReplyTo, said.Reply)
+		}, first)
 	}
 	return said, first
 }
@@ -259,7 +269,8 @@ func (c *Conn) sendCall(ctx context.Context, label string, line []byte) error {
 	return c.write(ctx, line, func(line []byte) (int, error) { return c.pipes.call(label, line) })
 }
 
-// write writes one line whole. A process that does not read for writeTimeout is killed: half a line can not be taken back.
+// write writes one line whole. A process that does not read for writeTimeout is killed: half a line can not be taken
+// back.
 func (c *Conn) write(ctx context.Context, line []byte, write func(line []byte) (int, error)) error {
 	select {
 	case c.writing <- struct{}{}:

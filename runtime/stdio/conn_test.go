@@ -23,11 +23,12 @@ func (gate) SetWriteDeadline(time.Time) error { return nil }
 
 // plainConn is a connection to a process whose output is written by the test.
 func plainConn(g gate, in io.Reader, ack func(int64)) *Conn {
-	return newConn("plain", "g", pipes{in: g, out: in, kill: func() {}, ack: ack}, newQueue(), &Counters{}, newNatives(), zerolog.Nop(), speakPlain)
+	return newConn("plain", "g", pipes{in: g, out: in, kill: func() {}, ack: ack}, newQueue(), &Counters{}, newNatives(),
+		zerolog.Nop(), speakPlain)
 }
 
-// A request that is refused is not told to anybody, so not stored either, before the refusal is on its way: a server that dies in between is
-// followed by one that reads the request again.
+// A request that is refused is not told to anybody, so not stored either, before the refusal is on its way: a server
+// that dies in between is followed by one that reads the request again.
 func TestARefusalGoesOutBeforeItsRequestIsStored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,8 +62,8 @@ func TestARefusalGoesOutBeforeItsRequestIsStored(t *testing.T) {
 	})
 }
 
-// What one line means is one batch: its signals, the line and the state after it, with the place where the line ends. Lines that concern nobody
-// make none.
+// What one line means is one batch: its signals, the line and the state after it, with the place where the line ends.
+// Lines that concern nobody make none.
 func TestALineIsABatch(t *testing.T) {
 	t.Parallel()
 	in, out := io.Pipe()
@@ -86,7 +87,8 @@ func TestALineIsABatch(t *testing.T) {
 		for _, s := range batch.Signals {
 			methods = append(methods, s.Method)
 		}
-		if batch.Offset != want.offset || len(methods) != len(want.methods) || string(batch.State) != want.state || batch.Native == nil ||
+		if batch.Offset != want.offset || len(methods) != len(want.methods) || string(batch.State) != want.state ||
+			batch.Native == nil ||
 			batch.Generation != "g" {
 			t.Errorf("batch %+v, want %+v", batch, want)
 		}

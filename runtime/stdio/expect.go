@@ -19,9 +19,10 @@ type expectations struct {
 
 type expectation struct{ method, thread string }
 
-// Expect waits for a notification from now on: await returns when the sink has taken it, or at last after a short while; end gives it up. One
-// caller at a time waits for the same. It is for agents that tell of a change beside answering the call that made it: a caller who stores the
-// change at once would be ahead of the news, and clients would see the two in an order that depends on luck.
+// Expect waits for a notification from now on: await returns when the sink has taken it, or at last after a short
+// while; end gives it up. One caller at a time waits for the same. It is for agents that tell of a change beside
+// answering the call that made it: a caller who stores the change at once would be ahead of the news, and clients would
+// see the two in an order that depends on luck.
 func (s *Supervisor) Expect(method, threadID string) (await func(context.Context), end func()) {
 	e := &s.expected
 	e.mu.Lock()

@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// runAsShim and runAsAgent are the first arguments that make the test binary a shim (its folder follows) or an agent (its mode follows).
+	// runAsShim and runAsAgent are the first arguments that make the test binary a shim (its folder follows) or an agent
+	// (its mode follows).
 	runAsShim  = "test-shim"
 	runAsAgent = "test-agent"
 )
@@ -58,9 +59,10 @@ func newRuntime(t *testing.T, mode string, detach bool) *runtimeKit {
 		t.Fatal(err)
 	}
 	k := &runtimeKit{t: t, launch: Launch{
-		Name: "plain", Command: func() (string, []string, error) { return self, []string{runAsAgent, mode}, nil }, Remedy: "check it",
-		Mark: "plain-" + uuid.NewString(), Detach: detach, Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.InfoLevel),
-		Shims: &shim.Host{RunDir: filepath.Join(t.TempDir(), "run"), Command: []string{self, runAsShim}, Version: "test"},
+		Name: "plain", Command: func() (string, []string, error) { return self, []string{runAsAgent, mode}, nil },
+		Remedy: "check it", Mark: "plain-" + uuid.NewString(), Detach: detach,
+		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.InfoLevel),
+		Shims:  &shim.Host{RunDir: filepath.Join(t.TempDir(), "run"), Command: []string{self, runAsShim}, Version: "test"},
 	}}
 	k.launcher = NewLauncher(k.launch)
 	t.Cleanup(func() {

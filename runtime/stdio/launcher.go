@@ -39,15 +39,18 @@ type Launch struct {
 	Remedy string
 	// Dir is the working directory, "" for the server's.
 	Dir string
-	// Mark names this runtime of this server for process.Sweep, see process.Mark. It must not be shared with another runtime that is up.
+	// Mark names this runtime of this server for process.Sweep, see process.Mark. It must not be shared with another
+	// runtime that is up.
 	Mark string
 	// Confine hides files from the processes; Stage is the program and first arguments that do it (process.Spec).
 	Confine confine.Plan
 	Stage   []string
-	// Inherits tells by name which variables of the server's environment the processes get; nil is all. Env is added as NAME=value.
+	// Inherits tells by name which variables of the server's environment the processes get; nil is all. Env is added as
+	// NAME=value.
 	Inherits func(name string) bool
 	Env      []string
-	// Shims, when set, is where processes that outlive a server are kept. With Detach they are started behind a shim there.
+	// Shims, when set, is where processes that outlive a server are kept. With Detach they are started behind a shim
+	// there.
 	Shims  *shim.Host
 	Detach bool
 	Logger zerolog.Logger
@@ -63,8 +66,8 @@ type Program struct {
 	Keep []string
 }
 
-// Launcher starts the processes of one runtime, and ends what they leave behind. All supervisors of a runtime share one: what it sweeps are the
-// processes with the runtime's mark, but for those of generations that live.
+// Launcher starts the processes of one runtime, and ends what they leave behind. All supervisors of a runtime share
+// one: what it sweeps are the processes with the runtime's mark, but for those of generations that live.
 type Launcher struct {
 	launch   Launch
 	Counters Counters
@@ -87,7 +90,8 @@ func (l *Launcher) spare(generation string) {
 	l.living[generation] = true
 }
 
-// Spare excepts processes that earlier servers left from being swept, and from Found: a supervisor of its own goes on with each.
+// Spare excepts processes that earlier servers left from being swept, and from Found: a supervisor of its own goes on
+// with each.
 func (l *Launcher) Spare(found []shim.Found) {
 	for _, f := range found {
 		l.spare(f.Generation)
@@ -156,8 +160,8 @@ func (l *Launcher) start(ctx context.Context, limit time.Duration, generation st
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		a, err := l.launch.Shims.Spawn(ctx, shim.Spec{
-			Generation: generation, Runtime: l.launch.Name, Path: program.path, Args: program.Args, Dir: program.Dir, Mark: l.launch.Mark,
-			StopGrace: stopGrace, Confine: plan, Stage: l.launch.Stage,
+			Generation: generation, Runtime: l.launch.Name, Path: program.path, Args: program.Args, Dir: program.Dir,
+			Mark: l.launch.Mark, StopGrace: stopGrace, Confine: plan, Stage: l.launch.Stage,
 		}, env, l.stderr(generation))
 		if err != nil {
 			return nil, err
@@ -165,8 +169,8 @@ func (l *Launcher) start(ctx context.Context, limit time.Duration, generation st
 		return shimLink(generation, a), nil
 	}
 	p, err := process.Start(ctx, process.Spec{
-		Path: program.path, Args: program.Args, Env: append(env, shim.GenerationVariable+"="+generation), Dir: program.Dir, Mark: l.launch.Mark,
-		Stderr: l.stderr(generation), Confine: plan, Stage: l.launch.Stage,
+		Path: program.path, Args: program.Args, Env: append(env, shim.GenerationVariable+"="+generation), Dir: program.Dir,
+		Mark: l.launch.Mark, Stderr: l.stderr(generation), Confine: plan, Stage: l.launch.Stage,
 	})
 	if err != nil {
 		return nil, err

@@ -29,10 +29,12 @@ type lineReader struct {
 
 func newLineReader(r io.Reader, limit int) *lineReader {
 	// A line is too long when it is above the limit by a part at most.
-	return &lineReader{reader: bufio.NewReaderSize(r, partBytes), limit: limit, line: lineBuffer{capacity: limit + partBytes}}
+	return &lineReader{reader: bufio.NewReaderSize(r, partBytes), limit: limit,
+		line: lineBuffer{capacity: limit + partBytes}}
 }
 
-// next returns the next line without its end, valid UTF-8, in memory of its own. A half line at the end is no line: its writer died.
+// next returns the next line without its end, valid UTF-8, in memory of its own. A half line at the end is no line: its
+// writer died.
 func (l *lineReader) next() ([]byte, error) {
 	tooLong := false
 	for {

@@ -7,9 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzLines reads whatever bytes a process may write: every line is whole, valid UTF-8 and within the bound, and the offset is where it ends.
+// FuzzLines reads whatever bytes a process may write: every line is whole, valid UTF-8 and within the bound, and the
+// offset is where it ends.
 func FuzzLines(f *testing.F) {
-	for _, seed := range []string{"a\nb\r\n\n", "\xff\xfe\nhalf", "no end", string(bytes.Repeat([]byte("x"), 1<<17)) + "\nafter\n"} {
+	for _, seed := range []string{"a\nb\r\n\n", "\xff\xfe\nhalf", "no end", string(bytes.Repeat([]byte("x"), 1<<17)) +
+		"\nafter\n"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -28,7 +30,8 @@ func FuzzLines(f *testing.F) {
 				t.Fatalf("line %q", line)
 			}
 			raw := data[before:lines.offset]
-			if want := bytes.ToValidUTF8(bytes.TrimRight(raw, "\r\n"), []byte("\uFFFD")); raw[len(raw)-1] != '\n' || !bytes.Equal(line, want) {
+			if want := bytes.ToValidUTF8(bytes.TrimRight(raw, "\r\n"), []byte("\uFFFD")); raw[len(raw)-1] != '\n' ||
+				!bytes.Equal(line, want) {
 				t.Fatalf("line %q of %q", line, raw)
 			}
 		}

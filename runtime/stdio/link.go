@@ -10,7 +10,8 @@ import (
 	"harness/runtime/process/shim"
 )
 
-// link is one process as its supervisor sees it: a child of ours, one behind a shim, or what a dead shim's process has left to read.
+// link is one process as its supervisor sees it: a child of ours, one behind a shim, or what a dead shim's process has
+// left to read.
 type link struct {
 	generation string
 	pipes      pipes
@@ -23,7 +24,8 @@ type link struct {
 	// shim is nil for a child of ours. over says that the process is dead and there is only something left to read.
 	shim *shim.Attached
 	over bool
-	// found is what an earlier server left, resume what is stored of it, and hello what it said to that server about itself.
+	// found is what an earlier server left, resume what is stored of it, and hello what it said to that server about
+	// itself.
 	found  *shim.Found
 	resume runtime.Resumption
 	hello  json.RawMessage
@@ -31,15 +33,16 @@ type link struct {
 
 func childLink(generation string, p *process.Process) *link {
 	return &link{
-		generation: generation, pipes: pipes{in: p.Stdin(), out: p.Stdout(), kill: p.Kill}, pid: p.PID(), done: p.Done(), exit: p.Exit,
-		stop: p.Stop, release: p.Release,
+		generation: generation, pipes: pipes{in: p.Stdin(), out: p.Stdout(), kill: p.Kill}, pid: p.PID(), done: p.Done(),
+		exit: p.Exit, stop: p.Stop, release: p.Release,
 	}
 }
 
 func shimLink(generation string, a *shim.Attached) *link {
 	return &link{
-		generation: generation, pid: a.PID(), done: a.Done(), exit: a.Exit, stop: a.Stop, release: a.Release, shim: a, hello: a.State.Note,
-		pipes: pipes{in: a, out: a, kill: a.Kill, once: a.WriteOnce, call: a.WriteCall, settled: a.Settled, note: a.Note, ack: a.Ack},
+		generation: generation, pid: a.PID(), done: a.Done(), exit: a.Exit, stop: a.Stop, release: a.Release, shim: a,
+		hello: a.State.Note, pipes: pipes{in: a, out: a, kill: a.Kill, once: a.WriteOnce, call: a.WriteCall,
+			settled: a.Settled, note: a.Note, ack: a.Ack},
 	}
 }
 
@@ -51,9 +54,9 @@ func (l *link) keeper() *runtime.ShimStatus {
 	return &runtime.ShimStatus{PID: l.shim.State.PID, Version: l.shim.State.Version, Servers: l.shim.Attachment}
 }
 
-// inherit takes over what earlier servers left: it goes on with the newest process that still runs, tells what dead ones said and nobody
-// heard, and ends whatever it can not go on with. It returns when nothing is left of the past, the living process included; ran tells that
-// there was one.
+// inherit takes over what earlier servers left: it goes on with the newest process that still runs, tells what dead
+// ones said and nobody heard, and ends whatever it can not go on with. It returns when nothing is left of the past, the
+// living process included; ran tells that there was one.
 func (s *Supervisor) inherit(ctx context.Context) (ran bool) {
 	found := s.options.Inherit()
 	var keep *shim.Found
@@ -86,7 +89,8 @@ func (s *Supervisor) inherit(ctx context.Context) (ran bool) {
 		s.launcher.sweep()
 		return false
 	}
-	s.log.Info().Str("generation", l.generation).Int("pid", l.pid).Int64("from", l.resume.Offset).Int("turns", len(l.resume.Turns)).
+	s.log.Info().Str("generation", l.generation).Int("pid", l.pid).Int64("from", l.resume.Offset).Int("turns",
+		len(l.resume.Turns)).
 		Msg("went on with a " + s.name + " that outlived its server")
 	_, err = s.run(ctx, l)
 	if ctx.Err() == nil && !s.options.Once && !s.replaced(err) {
@@ -121,7 +125,8 @@ func (s *Supervisor) bury(ctx context.Context, f shim.Found) {
 	}
 	resume, err := s.options.Resume(ctx, f.Generation)
 	if err != nil {
-		s.log.Error().Err(err).Str("generation", f.Generation).Msg("what a " + s.name + " of an earlier server said last stays unread")
+		s.log.Error().Err(err).Str("generation", f.Generation).
+			Msg("what a " + s.name + " of an earlier server said last stays unread")
 		return
 	}
 	l := shimLink(f.Generation, shim.Replay(after, resume.Offset))
@@ -147,8 +152,9 @@ func (c *Conn) seed(l *link) {
 		}
 		var err error
 		if c.orphaned, err = orphanedCalls(*l.found, l.shim.State, l.resume.Offset, c.protocol.AnswerIn); err != nil {
-			c.log.Warn().Err(err).Msg("the spool could not be searched for answers; a call of an earlier server may be reported although " +
-				c.name + " answered it")
+			c.log.Warn().Err(err).
+				Msg("the spool could not be searched for answers; a call of an earlier server may be reported although " +
+					c.name + " answered it")
 		}
 		for _, described := range l.resume.Described {
 			c.natives.describe(described)

@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	// longLine is where a line is gathered outside the Go heap: growing a slice to the size of a long line leaves several times that behind
-	// as garbage.
+	// longLine is where a line is gathered outside the Go heap: growing a slice to the size of a long line leaves several
+	// times that behind as garbage.
 	longLine = 1 << 20
 	// moveBytes is how much of a long line is moved into the heap at a time; a multiple of every page size.
 	moveBytes = 1 << 20
-	// hugeLine is from where a line is dealt with alone: the next one is read when the sink is done with it and its memory was given back.
-	// What was read ahead of a slow sink, and what the collector has not got to, would else be several such lines.
+	// hugeLine is from where a line is dealt with alone: the next one is read when the sink is done with it and its memory
+	// was given back. What was read ahead of a slow sink, and what the collector has not got to, would else be several
+	// such lines.
 	hugeLine = 16 << 20
 )
 
@@ -30,7 +31,8 @@ type lineBuffer struct {
 func (b *lineBuffer) add(part []byte) {
 	if b.long == nil && b.size+len(part) > longLine {
 		// Without a mapping (a limit on address space) the slice grows as any other.
-		if long, err := unix.Mmap(-1, 0, b.capacity, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON); err == nil {
+		if long, err := unix.Mmap(-1, 0, b.capacity, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANON); err == nil {
 			copy(long, b.short)
 			b.long, b.short = long, nil
 		}

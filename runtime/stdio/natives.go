@@ -13,8 +13,9 @@ import (
 // maxNatives bounds the ids that are remembered, in bytes.
 const maxNatives = 16 << 20
 
-// Natives are an agent's own ids that are too long to be known by (runtime.KnownID): the agent is told them in full. They are heard from what it
-// says, by all its processes alike; after a restart they are those of turns that run, and what is heard again.
+// Natives are an agent's own ids that are too long to be known by (runtime.KnownID): the agent is told them in full.
+// They are heard from what it says, by all its processes alike; after a restart they are those of turns that run, and
+// what is heard again.
 type Natives struct {
 	mu    sync.Mutex
 	byID  map[string]string
@@ -42,7 +43,8 @@ func (n *Natives) Known(native string) string {
 	return id
 }
 
-// Described remembers the id of something the agent describes, a JSON object with a member id, and that is known by one.
+// Described remembers the id of something the agent describes, a JSON object with a member id, and that is known by
+// one.
 func (n *Natives) Described(known string, raw json.RawMessage) {
 	if runtime.StandsForLonger(known) {
 		n.describe(raw)
@@ -55,7 +57,8 @@ func (n *Natives) describe(raw json.RawMessage) {
 	n.Known(named.ID)
 }
 
-// Hear remembers the long ids of a signal: members of its parameters, or of objects in them. Signals that are passed on are heard.
+// Hear remembers the long ids of a signal: members of its parameters, or of objects in them. Signals that are passed on
+// are heard.
 func (n *Natives) Hear(s *runtime.Signal) {
 	if !runtime.StandsForLonger(s.ThreadID) && !runtime.StandsForLonger(s.TurnID) {
 		return
@@ -74,8 +77,8 @@ func (n *Natives) Hear(s *runtime.Signal) {
 	})
 }
 
-// standIn is a JSON string in a frame to the agent, with the member it is the value of, that stands for a longer id. In a text there is a backslash before
-// the quotes.
+// standIn is a JSON string in a frame to the agent, with the member it is the value of, that stands for a longer id. In
+// a text there is a backslash before the quotes.
 var standIn = regexp.MustCompile(`("[^"\\]*"\s*:\s*|[\[,]\s*)"id-sha256-[0-9a-f]{64}"`)
 
 // textMember is the member of a message that is somebody's words, whatever they are.

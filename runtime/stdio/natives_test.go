@@ -14,7 +14,8 @@ func TestNativesAreRestoredWhereAFrameNamesThem(t *testing.T) {
 	id, unknown := n.Known(long), newNatives().Known(strings.Repeat("y", 600))
 	said := fmt.Sprintf(`[{"type":"text","text":"\"threadId\":\"%s\""},{"text":%q}]`, id, id)
 	frame := fmt.Sprintf(`{"params":{"input":%s,"threadId":%q,"turnId":%q,"expectedTurnId":%q}}`, said, id, unknown, id)
-	want := fmt.Sprintf(`{"params":{"input":%s,"threadId":%s,"turnId":%q,"expectedTurnId":%s}}`, said, quoted(long), unknown, quoted(long))
+	want := fmt.Sprintf(`{"params":{"input":%s,"threadId":%s,"turnId":%q,"expectedTurnId":%s}}`, said, quoted(long),
+		unknown, quoted(long))
 	if got := string(n.restore([]byte(frame))); got != want {
 		t.Errorf("the agent is told\n%s\nwant\n%s", got, want)
 	}

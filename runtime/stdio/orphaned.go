@@ -12,8 +12,9 @@ import (
 	"harness/runtime/process/shim"
 )
 
-// orphanedCall is a request of a server before this one whose answer that server did not say to have got. It is never sent again: what it did
-// shows in what the agent says, and when it answers, that is all there is to know. Without an answer it is reported.
+// orphanedCall is a request of a server before this one whose answer that server did not say to have got. It is never
+// sent again: what it did shows in what the agent says, and when it answers, that is all there is to know. Without an
+// answer it is reported.
 type orphanedCall struct {
 	ID     int64  `json:"id"`
 	Method string `json:"method"`
@@ -31,9 +32,10 @@ func labelOf(id int64, method, thread string) string {
 	return string(label)
 }
 
-// orphanedCalls are the open calls a shim remembers, without those whose answers the server before us has read (up to an offset) but had no time
-// to settle. answered tells which request a line answers, "" for none.
-func orphanedCalls(f shim.Found, state shim.State, read int64, answered func(line []byte) string) (map[string]orphanedCall, error) {
+// orphanedCalls are the open calls a shim remembers, without those whose answers the server before us has read (up to
+// an offset) but had no time to settle. answered tells which request a line answers, "" for none.
+func orphanedCalls(f shim.Found, state shim.State, read int64, answered func(line []byte) string) (
+	map[string]orphanedCall, error) {
 	calls := map[string]orphanedCall{}
 	from := read
 	for _, open := range state.Calls {
@@ -81,7 +83,8 @@ func (c *Conn) orphanAnswered(said Line) bool {
 	return true
 }
 
-// reportOrphaned reports the calls of servers before us that the agent has not answered, and will not or is overdue with.
+// reportOrphaned reports the calls of servers before us that the agent has not answered, and will not or is overdue
+// with.
 func (c *Conn) reportOrphaned() {
 	c.mu.Lock()
 	calls := slices.SortedFunc(maps.Values(c.orphaned), func(a, b orphanedCall) int { return int(a.ID - b.ID) })
@@ -93,14 +96,16 @@ func (c *Conn) reportOrphaned() {
 	for _, call := range calls {
 		c.log.Warn().Str("call", call.Method).Str("session", call.Thread).
 			Msg(c.name + " never answered a call of the server before this one; it is not repeated")
-		s := runtime.Signal{Kind: runtime.SignalUnanswered, Generation: c.generation, Method: call.Method, ThreadID: call.Thread,
-			RequestID: json.RawMessage(strconv.FormatInt(call.ID, 10)), ReceivedAt: time.Now()}
-		c.out.push(runtime.Batch{Generation: c.generation, Signals: []runtime.Signal{s}, Stored: func() { c.pipes.settled(call.label) }})
+		s := runtime.Signal{Kind: runtime.SignalUnanswered, Generation: c.generation, Method: call.Method,
+			ThreadID: call.Thread, RequestID: json.RawMessage(strconv.FormatInt(call.ID, 10)), ReceivedAt: time.Now()}
+		c.out.push(runtime.Batch{Generation: c.generation, Signals: []runtime.Signal{s}, Stored: func() {
+			c.pipes.settled(call.label)
+		}})
 	}
 }
 
-// Recalled tells how a conversation stands with the calls that servers before this one made in it: open while the agent may still answer one,
-// lost when it has left one unanswered for so long that nobody waits any more.
+// Recalled tells how a conversation stands with the calls that servers before this one made in it: open while the agent
+// may still answer one, lost when it has left one unanswered for so long that nobody waits any more.
 func (c *Conn) Recalled(threadID string) (open, lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"harness/runtime"
 )
 
-// Tell passes on what did not come from the agent, after all it has said so far; the signals get their process and time here. What is told this
-// way is told again by nobody: a server that dies at once may leave it unstored. stored is closed when it is. runtime.ErrUnavailable when the
-// process is gone, whose end is the last thing that is told of it.
+// Tell passes on what did not come from the agent, after all it has said so far; the signals get their process and time
+// here. What is told this way is told again by nobody: a server that dies at once may leave it unstored. stored is
+// closed when it is. runtime.ErrUnavailable when the process is gone, whose end is the last thing that is told of it.
 func (c *Conn) Tell(signals ...runtime.Signal) (stored <-chan struct{}, err error) {
 	now, done := time.Now(), make(chan struct{})
 	for i := range signals {
@@ -26,8 +26,8 @@ func (c *Conn) Tell(signals ...runtime.Signal) (stored <-chan struct{}, err erro
 	return done, nil
 }
 
-// SendOpen is Send for a line that asks for an answer with an id of the Protocol's own. A process that outlives its servers remembers the label
-// (JSON) from the moment it has the line until Settle, for the next server's Labels.
+// SendOpen is Send for a line that asks for an answer with an id of the Protocol's own. A process that outlives its
+// servers remembers the label (JSON) from the moment it has the line until Settle, for the next server's Labels.
 func (c *Conn) SendOpen(ctx context.Context, label string, line []byte) error {
 	return c.sendCall(ctx, label, line)
 }

@@ -17,8 +17,8 @@ import (
 	"harness/runtime"
 )
 
-// plain is the protocol of an agent that has nothing of codex: words instead of JSON, state instead of a handshake's answer, several signals in
-// a line. It shows what an agent has to bring.
+// plain is the protocol of an agent that has nothing of codex: words instead of JSON, state instead of a handshake's
+// answer, several signals in a line. It shows what an agent has to bring.
 //
 //	to the agent     hello / call ID WORD REST / no REQUEST
 //	from the agent   ready VERSION / ok ID TEXT / refused ID TEXT / news THREAD WORD... / ask REQUEST THREAD / odd REQUEST THREAD / hm
@@ -57,8 +57,8 @@ func (p *plain) Read(line []byte, at time.Time) (Line, error) {
 		return ""
 	}
 	signal := func(kind runtime.SignalKind, method, thread string, change runtime.Change) runtime.Signal {
-		return runtime.Signal{Kind: kind, Generation: p.line.Generation(), Method: method, ThreadID: thread, ReceivedAt: at, Change: change,
-			Raw: json.RawMessage(strconv.Quote(string(line)))}
+		return runtime.Signal{Kind: kind, Generation: p.line.Generation(), Method: method, ThreadID: thread, ReceivedAt: at,
+			Change: change, Raw: json.RawMessage(strconv.Quote(string(line)))}
 	}
 	switch words[0] {
 	case "ready":

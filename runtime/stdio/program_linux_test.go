@@ -8,7 +8,8 @@ import (
 	"harness/runtime/process"
 )
 
-// Each process of a runtime gets what is its conversation's: arguments, variables and a folder, as a child and behind a shim.
+// Each process of a runtime gets what is its conversation's: arguments, variables and a folder, as a child and behind a
+// shim.
 func TestAProcessIsStartedWithItsOwnProgram(t *testing.T) {
 	t.Parallel()
 	for name, detach := range map[string]bool{"child": false, "behind shim": true} {
@@ -33,7 +34,8 @@ func TestAProcessIsStartedWithItsOwnProgram(t *testing.T) {
 				t.Fatalf("told %s by %s", got, self)
 			}
 			pid := a.Status().PID
-			if kept, changed := process.Variable(pid, "KEPT"), process.Variable(pid, "CHANGED"); kept != "1" || changed != "yes" {
+			if kept, changed := process.Variable(pid, "KEPT"), process.Variable(pid, "CHANGED"); kept != "1" ||
+				changed != "yes" {
 				t.Errorf("its variables are %q and %q", kept, changed)
 			}
 			if in, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); in != dir || err != nil {

@@ -1,9 +1,11 @@
-// Package stdio keeps agents running that speak lines over their standard pipes, and carries the conversation with them.
+// Package stdio keeps agents running that speak lines over their standard pipes, and carries the conversation with
+// them.
 //
-// It owns what does not depend on the agent: one process at a time is started, watched and started again with growing pauses (Supervisor);
-// as a child, or behind a shim that the next server attaches to; its lines are read within bounds, answers paired with requests, and
-// everything else is passed to the sink in the order it was said, slowing the agent when the sink is slow. What a line means and how a
-// request looks is the agent's Protocol. It must never know a provider's words, sessions or storage.
+// It owns what does not depend on the agent: one process at a time is started, watched and started again with growing
+// pauses (Supervisor); as a child, or behind a shim that the next server attaches to; its lines are read within bounds,
+// answers paired with requests, and everything else is passed to the sink in the order it was said, slowing the agent
+// when the sink is slow. What a line means and how a request looks is the agent's Protocol. It must never know a
+// provider's words, sessions or storage.
 package stdio
 
 import (
@@ -15,29 +17,31 @@ import (
 	"harness/runtime"
 )
 
-// Protocol is how one agent speaks. One is made for each process, so it may remember what it needs of that conversation. Read and Answered are
-// called by one goroutine, in the order of the lines, and must not wait for the agent, which may be waiting for us to read. The others may be
-// called from any goroutine.
+// Protocol is how one agent speaks. One is made for each process, so it may remember what it needs of that
+// conversation. Read and Answered are called by one goroutine, in the order of the lines, and must not wait for the
+// agent, which may be waiting for us to read. The others may be called from any goroutine.
 type Protocol interface {
-	// Greet shakes hands, with a process nobody has talked to or one that a server before us began to greet (Conn.Inherited). Conn.Started has
-	// been called by the time it returns nil. Its error is shown to operators, so it says what to do.
+	// Greet shakes hands, with a process nobody has talked to or one that a server before us began to greet
+	// (Conn.Inherited). Conn.Started has been called by the time it returns nil. Its error is shown to operators, so it
+	// says what to do.
 	Greet(ctx context.Context) error
 	// Resume tells of a process that outlived its server and was greeted before; it comes before all else.
 	Resume(stored runtime.Resumption)
 	// Read tells what a line is. One that is none of the agent's lines is an error: it is counted and skipped.
 	Read(line []byte, at time.Time) (Line, error)
-	// AnswerIn is the id of the request a line answers, in decimal; "" when it answers none. It is asked of lines that are not read otherwise.
+	// AnswerIn is the id of the request a line answers, in decimal; "" when it answers none. It is asked of lines that are
+	// not read otherwise.
 	AnswerIn(line []byte) string
-	// Answered tells of an answer that is no refusal. Method is "" when nobody waits for it: the request was given up, or is not known to be
-	// open although a server before us made it.
+	// Answered tells of an answer that is no refusal. Method is "" when nobody waits for it: the request was given up, or
+	// is not known to be open although a server before us made it.
 	Answered(method, threadID string, result json.RawMessage)
 
 	// Describe tells what has to be known of a request to make it.
 	Describe(method string, params any) Call
 	// Frame is the line of a request, with its end. The answer is to name the id.
 	Frame(id int64, method string, params any) ([]byte, error)
-	// Refuse is the line, with its end, that answers a request of the agent which nobody can decide on: one without a Change, or one about a
-	// conversation that is not the agent's.
+	// Refuse is the line, with its end, that answers a request of the agent which nobody can decide on: one without a
+	// Change, or one about a conversation that is not the agent's.
 	Refuse(request runtime.Signal) ([]byte, error)
 	// Overloaded tells the refusals after which a Repeatable request is made again.
 	Overloaded(err error) bool
@@ -45,7 +49,8 @@ type Protocol interface {
 	Probe() (method string, params any)
 }
 
-// Line is what one line of an agent is: the answer to a request, or what the agent says on its own, or nothing that concerns anybody (zero).
+// Line is what one line of an agent is: the answer to a request, or what the agent says on its own, or nothing that
+// concerns anybody (zero).
 type Line struct {
 	// Answer is the id of the request that is answered, in decimal; "" when the line is no answer.
 	Answer string
@@ -53,12 +58,13 @@ type Line struct {
 	// Refusal makes the error of a refusal, given the request's method; nil when the answer is none.
 	Refusal func(method string) error
 
-	// Reply, when set, is the line, with its end, that answers a request of the agent which concerns nobody else; ReplyTo is the request's id,
-	// JSON. It is written, once, before anything after it is passed on.
+	// Reply, when set, is the line, with its end, that answers a request of the agent which concerns nobody else; ReplyTo
+	// is the request's id, JSON. It is written, once, before anything after it is passed on.
 	Reply   []byte
 	ReplyTo json.RawMessage
 
-	// Signals, Native and State are those of the batch the line becomes. A request without a Change is refused before it is passed on.
+	// Signals, Native and State are those of the batch the line becomes. A request without a Change is refused before it
+	// is passed on.
 	Signals       []runtime.Signal
 	Native, State json.RawMessage
 }

@@ -6,15 +6,15 @@ import (
 	"harness/runtime"
 )
 
-// Bounds of what is read from an agent but not yet taken by the sink. Above them the reader stops, and with it, when its pipe is full,
-// the agent: nothing is dropped and memory stays bounded.
+// Bounds of what is read from an agent but not yet taken by the sink. Above them the reader stops, and with it, when
+// its pipe is full, the agent: nothing is dropped and memory stays bounded.
 const (
 	maxQueued      = 4096
 	maxQueuedBytes = 64 << 20
 )
 
-// queued is a batch that is not to be delivered before something was done (first; nil when there is nothing to do), or, with answered set,
-// the place of an answer among the batches.
+// queued is a batch that is not to be delivered before something was done (first; nil when there is nothing to do), or,
+// with answered set, the place of an answer among the batches.
 type queued struct {
 	runtime.Batch
 	first    <-chan struct{}
@@ -44,7 +44,8 @@ func (q *queue) pushAfter(first <-chan struct{}, batch runtime.Batch) {
 	q.add(queued{Batch: batch, first: first})
 }
 
-// pushAnswer hands out an answer when the sink has taken all that was said before it: whoever asked then sees it stored, or about to be.
+// pushAnswer hands out an answer when the sink has taken all that was said before it: whoever asked then sees it
+// stored, or about to be.
 func (q *queue) pushAnswer(answered func()) {
 	if !q.add(queued{answered: answered}) {
 		answered()
@@ -68,7 +69,8 @@ func (q *queue) add(b queued) bool {
 	return true
 }
 
-// pop waits for the next batch and for what comes before it; false when the queue is closed and empty. Answers it hands out.
+// pop waits for the next batch and for what comes before it; false when the queue is closed and empty. Answers it hands
+// out.
 func (q *queue) pop() (runtime.Batch, bool) {
 	for {
 		b, ok := q.next()

@@ -13,7 +13,8 @@ import (
 // forgetLimit bounds the wait for a process's end to be stored.
 const forgetLimit = 2 * time.Second
 
-// runOnce starts one process and returns when it is gone and everything about it was said. The error says why it is gone.
+// runOnce starts one process and returns when it is gone and everything about it was said. The error says why it is
+// gone.
 func (s *Supervisor) runOnce(ctx context.Context) (ready bool, err error) {
 	l, err := s.launcher.open(ctx, s.options.StartTimeout, s.options.Program)
 	if err != nil {
@@ -22,7 +23,8 @@ func (s *Supervisor) runOnce(ctx context.Context) (ready bool, err error) {
 	return s.run(ctx, l)
 }
 
-// run is runOnce for a process that runs, or ran, already. A process that is to outlive us is left to its shim when the context ends.
+// run is runOnce for a process that runs, or ran, already. A process that is to outlive us is left to its shim when the
+// context ends.
 func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 	log := s.log.With().Str("generation", l.generation).Logger()
 	conn := newConn(s.name, l.generation, l.pipes, s.out, &s.launcher.Counters, s.launcher.Natives, log, s.options.Speak)
@@ -88,7 +90,8 @@ func (s *Supervisor) ended(conn *Conn, l *link, exit runtime.Exit) {
 	}
 	stored := make(chan struct{})
 	batch := runtime.Batch{Generation: conn.generation, Signals: []runtime.Signal{
-		{Kind: runtime.SignalExited, Generation: conn.generation, Serves: s.options.Serves, ReceivedAt: exit.At, Exit: &exit}}}
+		{Kind: runtime.SignalExited, Generation: conn.generation, Serves: s.options.Serves, ReceivedAt: exit.At,
+			Exit: &exit}}}
 	if l.shim == nil {
 		s.out.push(batch)
 		return
@@ -105,8 +108,8 @@ func (s *Supervisor) ended(conn *Conn, l *link, exit runtime.Exit) {
 	}
 }
 
-// live shakes hands and then waits for the end. Nil when the process ended by itself after it was ready, *hungError when it had to be
-// killed, *RetiredError when it was taken out of service.
+// live shakes hands and then waits for the end. Nil when the process ended by itself after it was ready, *hungError
+// when it had to be killed, *RetiredError when it was taken out of service.
 func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 	if len(l.hello) == 0 {
 		if err := conn.protocol.Greet(ctx); err != nil {
@@ -169,7 +172,8 @@ func (s *Supervisor) started(conn *Conn, l *link) {
 	version := s.options.Started(conn)
 	s.set(func(status *runtime.Status) {
 		s.conn = conn
-		status.State, status.Reason, status.PID, status.Generation, status.Shim = runtime.StateReady, "", l.pid, conn.generation, l.keeper()
+		status.State, status.Reason, status.PID, status.Generation, status.Shim =
+			runtime.StateReady, "", l.pid, conn.generation, l.keeper()
 		status.Version = version
 	})
 	s.out.push(runtime.Batch{Generation: conn.generation, Signals: []runtime.Signal{

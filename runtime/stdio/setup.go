@@ -9,19 +9,20 @@ import (
 	"harness/runtime/environment"
 )
 
-// Setup is what a server gives to the adapter of a runtime whose agent is a program on standard pipes. The adapter adds what only it knows:
-// Launch.Command and Launch.Remedy, and of Supervise what the words of its agent need.
+// Setup is what a server gives to the adapter of a runtime whose agent is a program on standard pipes. The adapter adds
+// what only it knows: Launch.Command and Launch.Remedy, and of Supervise what the words of its agent need.
 type Setup struct {
 	Launch    Launch
 	Supervise Options
 	// Home is where the agent keeps its logins, settings and state.
 	Home environment.Home
-	// SessionHome makes and returns the home of a session, and the folders that have to stay visible for it (Program.Keep), where each session
-	// has one of its own (environment.LevelEphemeral); nil where Home is that of all. ForgetHome removes what there is of one, nil for nothing.
+	// SessionHome makes and returns the home of a session, and the folders that have to stay visible for it
+	// (Program.Keep), where each session has one of its own (environment.LevelEphemeral); nil where Home is that of all.
+	// ForgetHome removes what there is of one, nil for nothing.
 	SessionHome func(session string) (home environment.Home, keep []string, err error)
 	ForgetHome  func(session string) error
-	// LastState is the last runtime.Batch.State of the process that served a conversation before, or, of none (""), of the runtime's last one:
-	// what the translator of the next process may go on with. nil when there is none.
+	// LastState is the last runtime.Batch.State of the process that served a conversation before, or, of none (""), of the
+	// runtime's last one: what the translator of the next process may go on with. nil when there is none.
 	LastState func(ctx context.Context, threadID string) (json.RawMessage, error)
 	// Tools gives conversations access to the tools of this server; nil gives none.
 	Tools runtime.ToolAccess

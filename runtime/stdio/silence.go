@@ -39,10 +39,12 @@ type Watched struct {
 
 // Reason tells people why a turn was ended.
 func (s Silence) Reason() string {
-	return fmt.Sprintf("the agent said nothing for %s (HARNESS_TURN_IDLE_TIMEOUT_MS), so the turn was ended", time.Duration(s))
+	return fmt.Sprintf("the agent said nothing for %s (HARNESS_TURN_IDLE_TIMEOUT_MS), so the turn was ended",
+		time.Duration(s))
 }
 
-// Attend looks after a process while it is up (Options.Attend). *RetiredError for one that goes on though it was told to stop.
+// Attend looks after a process while it is up (Options.Attend). *RetiredError for one that goes on though it was told
+// to stop.
 func (s Silence) Attend(ctx context.Context, agent Watched) error {
 	if s <= 0 {
 		<-ctx.Done()
@@ -60,7 +62,9 @@ func (s Silence) Attend(ctx context.Context, agent Watched) error {
 			for _, turn := range agent.Turns() {
 				switch silent := now.Sub(turn.Heard); {
 				case turn.Stopped && silent >= limit+grace:
-					return &RetiredError{Exit: fmt.Sprintf("it said nothing for %s in a turn and did not end it when it was told to (HARNESS_TURN_IDLE_TIMEOUT_MS)", limit),
+					return &RetiredError{
+						Exit: fmt.Sprintf(
+							"it said nothing for %s in a turn and did not end it when it was told to (HARNESS_TURN_IDLE_TIMEOUT_MS)", limit),
 						Message: agent.Title + " was silent and is being restarted; send the message again"}
 				case !turn.Stopped && silent >= limit:
 					agent.Log.Warn().Str("turn", turn.ID).Dur("for", limit).Msg(agent.Name + " says nothing; ending the turn")

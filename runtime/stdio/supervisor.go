@@ -33,26 +33,29 @@ type Options struct {
 	Speak func(*Conn) Protocol
 	// Sink receives what the processes say.
 	Sink runtime.Sink
-	// StartTimeout bounds the start of a shim, and how long callers wait for a process that starts (30 s); after CallTimeout a call of an
-	// earlier server counts as unanswered (120 s).
+	// StartTimeout bounds the start of a shim, and how long callers wait for a process that starts (30 s); after
+	// CallTimeout a call of an earlier server counts as unanswered (120 s).
 	StartTimeout, CallTimeout time.Duration
-	// HangAfter is how long a process may leave a probe unanswered before it is killed and restarted; after a quarter of it the status is
-	// unresponsive. 0 asks nothing and waits for ever.
+	// HangAfter is how long a process may leave a probe unanswered before it is killed and restarted; after a quarter of
+	// it the status is unresponsive. 0 asks nothing and waits for ever.
 	HangAfter time.Duration
 	// BackoffMin doubles from one failed start to the next up to BackoffMax (250 ms, 30 s).
 	BackoffMin, BackoffMax time.Duration
-	// Started, when set, hears that a process can be used, before anybody uses it, and tells its version ("" when unknown).
+	// Started, when set, hears that a process can be used, before anybody uses it, and tells its version ("" when
+	// unknown).
 	Started func(*Conn) (version string)
-	// Attend, when set, runs beside a process that is up, until ctx ends. The process is stopped when it returns an error: *RetiredError for
-	// one that was taken out of service.
+	// Attend, when set, runs beside a process that is up, until ctx ends. The process is stopped when it returns an error:
+	// *RetiredError for one that was taken out of service.
 	Attend func(ctx context.Context, c *Conn, pid int) error
 	// KeepOnStop has Stop leave a process behind a shim running, for the next server.
 	KeepOnStop bool
 	// Resume tells what is stored of a process that outlived its server.
 	Resume func(ctx context.Context, generation string) (runtime.Resumption, error)
-	// Inherit are the shims earlier servers left to this supervisor, oldest first; all of the launcher's runtime by default.
+	// Inherit are the shims earlier servers left to this supervisor, oldest first; all of the launcher's runtime by
+	// default.
 	Inherit func() []shim.Found
-	// Program, when set, tells before each start what its process is started with beyond Launch: the arguments of one conversation.
+	// Program, when set, tells before each start what its process is started with beyond Launch: the arguments of one
+	// conversation.
 	Program func() (Program, error)
 	// Once ends the supervision with the first process, however it ends.
 	Once bool
@@ -112,8 +115,8 @@ func NewSupervisor(launcher *Launcher, options Options) *Supervisor {
 	}
 	name := launcher.launch.Name
 	return &Supervisor{
-		name: name, launcher: launcher, options: options, log: launcher.launch.Logger, out: newQueue(), changed: make(chan struct{}),
-		status: runtime.Status{State: runtime.StateStopped, Reason: name + " is not started"},
+		name: name, launcher: launcher, options: options, log: launcher.launch.Logger, out: newQueue(),
+		changed: make(chan struct{}), status: runtime.Status{State: runtime.StateStopped, Reason: name + " is not started"},
 	}
 }
 
@@ -151,8 +154,8 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the process (SIGTERM, then SIGKILL to its group), unless it is to be kept, and waits for every goroutine. It returns the context's
-// error when the sink does not take what was said last. Calling it twice is allowed.
+// Stop ends the process (SIGTERM, then SIGKILL to its group), unless it is to be kept, and waits for every goroutine.
+// It returns the context's error when the sink does not take what was said last. Calling it twice is allowed.
 func (s *Supervisor) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	if s.done == nil {
@@ -231,8 +234,8 @@ func missing(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
 }
 
-// down notes that a process is gone and when another follows. One that was fine until now is back in a moment (soon): callers wait for it
-// instead of failing.
+// down notes that a process is gone and when another follows. One that was fine until now is back in a moment (soon):
+// callers wait for it instead of failing.
 func (s *Supervisor) down(err error, retry time.Duration, soon bool) {
 	s.log.Error().Err(err).Dur("retry_in", retry).Msg(s.name + " is down")
 	s.set(func(status *runtime.Status) {

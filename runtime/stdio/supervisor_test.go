@@ -27,20 +27,23 @@ func TestAnyAgentThatSpeaksLines(t *testing.T) {
 			if got := a.must("tell", "t"); got != `"told"` {
 				t.Errorf("told %s", got)
 			}
-			if status := a.Status(); status.State != runtime.StateReady || status.Version != "1.2.3" || (status.Shim != nil) != detach {
+			if status := a.Status(); status.State != runtime.StateReady || status.Version != "1.2.3" ||
+				(status.Shim != nil) != detach {
 				t.Errorf("status %+v", status)
 			}
 			a.mu.Lock()
 			said := a.batches[len(a.batches)-1]
 			a.mu.Unlock()
-			if len(said.Signals) != 3 || string(said.Native) != "news t one two three" || string(said.State) != "1" || (said.Offset > 0) != detach {
+			if len(said.Signals) != 3 || string(said.Native) != "news t one two three" || string(said.State) != "1" ||
+				(said.Offset > 0) != detach {
 				t.Errorf("an answered caller sees %+v taken", said)
 			}
 			if got := a.must("busy", "t"); got != `"after 3"` {
 				t.Errorf("busy: %s", got)
 			}
 			var native *runtime.Error
-			if _, err := a.call("refuse", "t"); !errors.As(err, &native) || native.Message != "not like this" || native.Method != "refuse" {
+			if _, err := a.call("refuse", "t"); !errors.As(err, &native) || native.Message != "not like this" ||
+				native.Method != "refuse" {
 				t.Errorf("refused with %v", err)
 			}
 
@@ -109,8 +112,8 @@ func TestProcessesOfOneRuntimeLiveSideBySide(t *testing.T) {
 	}
 }
 
-// A process behind a shim outlives its server: the next one goes on where the store is, with what its translator remembered, and learns which
-// call was left unanswered.
+// A process behind a shim outlives its server: the next one goes on where the store is, with what its translator
+// remembered, and learns which call was left unanswered.
 func TestTheNextServerGoesOn(t *testing.T) {
 	t.Parallel()
 	k := newRuntime(t, "", true)
@@ -129,7 +132,8 @@ func TestTheNextServerGoesOn(t *testing.T) {
 		t.Errorf("a call whose server stops: %v", err)
 	}
 
-	stored := runtime.Resumption{Offset: last.Offset, State: said.State, Turns: []runtime.RunningTurn{{ThreadID: "t", TurnID: "u"}},
+	stored := runtime.Resumption{Offset: last.Offset, State: said.State,
+		Turns:    []runtime.RunningTurn{{ThreadID: "t", TurnID: "u"}},
 		Requests: []runtime.OpenRequest{{ThreadID: "t", RequestID: asked.RequestID}}}
 	b := k.again().agent(func(_ *agent, o *Options) {
 		o.Once, o.CallTimeout = true, 10*time.Millisecond

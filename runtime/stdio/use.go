@@ -8,8 +8,8 @@ import (
 	"harness/runtime"
 )
 
-// Use waits for a process that is starting and returns the way to it. Until done is called it is not retired. runtime.ErrUnavailable, with the
-// reason, when there is none.
+// Use waits for a process that is starting and returns the way to it. Until done is called it is not retired.
+// runtime.ErrUnavailable, with the reason, when there is none.
 func (s *Supervisor) Use(ctx context.Context) (c *Conn, done func(), err error) {
 	limit := time.NewTimer(s.options.StartTimeout)
 	defer limit.Stop()
@@ -77,8 +77,8 @@ func (s *Supervisor) Uses() int64 {
 	return s.uses
 }
 
-// Free tells whether a process can be done without: nobody uses it or has since it was used so often, nothing waits in it, it was silent since
-// a time, and what it said is stored.
+// Free tells whether a process can be done without: nobody uses it or has since it was used so often, nothing waits in
+// it, it was silent since a time, and what it said is stored.
 func (s *Supervisor) Free(c *Conn, uses int64, since time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +90,9 @@ func (s *Supervisor) freeLocked(c *Conn, uses int64, since time.Time) bool {
 		c.Quiet(since) && s.out.empty()
 }
 
-// Retire takes a process that is free out of service. From then on callers wait for the next one, so that no message reaches the one that ends.
-// busy, when true, keeps it. Whoever attends to the process then has it ended by returning a *RetiredError.
+// Retire takes a process that is free out of service. From then on callers wait for the next one, so that no message
+// reaches the one that ends. busy, when true, keeps it. Whoever attends to the process then has it ended by returning a
+// *RetiredError.
 func (s *Supervisor) Retire(c *Conn, uses int64, since time.Time, busy func() bool, reason string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,12 +12,14 @@ import (
 )
 
 const (
-	// watchSteps is how often a process is looked at within Options.HangAfter. As many silent looks in a row make a hang: a server that was
-	// stopped itself, or had no processor for a while, looks once when it goes on and then hears what has come meanwhile.
+	// watchSteps is how often a process is looked at within Options.HangAfter. As many silent looks in a row make a hang:
+	// a server that was stopped itself, or had no processor for a while, looks once when it goes on and then hears what
+	// has come meanwhile.
 	watchSteps = 4
 )
 
-// pulse is the reading side of a connection, seen from outside: how often something came, and whether more is waited for.
+// pulse is the reading side of a connection, seen from outside: how often something came, and whether more is waited
+// for.
 type pulse struct {
 	source  io.Reader
 	heard   atomic.Int64
@@ -45,8 +47,8 @@ type watch struct {
 	silent int
 }
 
-// look returns how long the probe has been unanswered. Whatever the process says counts as an answer, and while we do not read (the store
-// takes nothing, so nothing is read) there is nothing to judge.
+// look returns how long the probe has been unanswered. Whatever the process says counts as an answer, and while we do
+// not read (the store takes nothing, so nothing is read) there is nothing to judge.
 func (w *watch) look() time.Duration {
 	heard, waiting := w.conn.pulse.heard.Load(), w.conn.pulse.waiting.Load()
 	switch {
@@ -61,7 +63,8 @@ func (w *watch) look() time.Duration {
 	return time.Duration(w.silent) * w.every
 }
 
-// probe asks for a sign of life. It does not wait for it, nor for a process that takes no input, and it leaves the slots to others.
+// probe asks for a sign of life. It does not wait for it, nor for a process that takes no input, and it leaves the
+// slots to others.
 func (c *Conn) probe() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +90,9 @@ type hungError struct {
 
 // Error implements error.
 func (e *hungError) Error() string {
-	return fmt.Sprintf("%s did not answer for %s and is being restarted (HARNESS_RUNTIME_HANG_MS); its stderr is in the log", e.name, e.after)
+	return fmt.Sprintf(
+		"%s did not answer for %s and is being restarted (HARNESS_RUNTIME_HANG_MS); its stderr is in the log",
+		e.name, e.after)
 }
 
 // examine looks at the process once and shows what it sees. *hungError when it is to be given up.
@@ -102,7 +107,9 @@ func (s *Supervisor) examine(w *watch) error {
 		s.log.Warn().Str("generation", w.conn.generation).Dur("for", silent).Msg(s.name + " does not answer")
 		s.set(func(status *runtime.Status) {
 			status.State = runtime.StateUnresponsive
-			status.Reason = fmt.Sprintf("%s does not answer; it is restarted when it has not done so for %s (HARNESS_RUNTIME_HANG_MS)", s.name, s.options.HangAfter)
+			status.Reason = fmt.Sprintf(
+				"%s does not answer; it is restarted when it has not done so for %s (HARNESS_RUNTIME_HANG_MS)", s.name,
+				s.options.HangAfter)
 		})
 	case silent == 0 && state == runtime.StateUnresponsive:
 		s.log.Info().Str("generation", w.conn.generation).Msg(s.name + " answers again")

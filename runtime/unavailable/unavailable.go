@@ -1,4 +1,5 @@
-// Package unavailable stands in for a runtime that the server cannot drive as it is set up: it says why, wherever somebody asks.
+// Package unavailable stands in for a runtime that the server cannot drive as it is set up: it says why, wherever
+// somebody asks.
 //
 // It owns nothing. It must never know why.
 package unavailable
@@ -25,8 +26,10 @@ func (r *Runtime) Name() string { return r.name }
 
 // Capabilities implements runtime.Adapter. No level is refused, so that who opens a session is told the reason instead.
 func (r *Runtime) Capabilities() runtime.Capabilities {
-	return runtime.Capabilities{ProcessPer: runtime.ProcessPerRuntime, Sandboxes: []string{"read-only", "workspace-write", "danger-full-access"},
-		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"}, NetworkAccess: []string{"restricted", "enabled"}}
+	return runtime.Capabilities{ProcessPer: runtime.ProcessPerRuntime,
+		Sandboxes:        []string{"read-only", "workspace-write", "danger-full-access"},
+		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
+		NetworkAccess:    []string{"restricted", "enabled"}}
 }
 
 // Status implements runtime.Adapter.
@@ -77,7 +80,8 @@ func (r *Runtime) Answer(context.Context, runtime.RequestRef, runtime.Reply) err
 	return r.refusal()
 }
 
-// ForgetThread implements runtime.Forgetter: what is stored of the conversation goes when the runtime can be driven again.
+// ForgetThread implements runtime.Forgetter: what is stored of the conversation goes when the runtime can be driven
+// again.
 func (r *Runtime) ForgetThread(context.Context, runtime.ResumeThread) (int, error) {
 	return 0, r.refusal()
 }

@@ -42,7 +42,8 @@ func ApproveTool(id json.RawMessage, in Asking, tool string, arguments json.RawM
 }
 
 // ApproveOwnTool is ApproveTool of a tool of this server, which a person may allow once: no other decision is offered.
-func ApproveOwnTool(id json.RawMessage, in Asking, tool string, arguments json.RawMessage, reason *string) runtime.Signal {
+func ApproveOwnTool(id json.RawMessage, in Asking, tool string, arguments json.RawMessage,
+	reason *string) runtime.Signal {
 	return Request(MethodApproveTool, id, struct {
 		Asking
 		Tool      string          `json:"tool"`
@@ -52,7 +53,8 @@ func ApproveOwnTool(id json.RawMessage, in Asking, tool string, arguments json.R
 	}{in, tool, arguments, reason, []string{"accept", "decline", "cancel"}})
 }
 
-// Question is one a person is asked. IsOther allows an answer that is not among the options, IsSecret hides what is typed.
+// Question is one a person is asked. IsOther allows an answer that is not among the options, IsSecret hides what is
+// typed.
 type Question struct {
 	ID       string   `json:"id"`
 	Header   string   `json:"header"`

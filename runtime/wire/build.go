@@ -7,8 +7,8 @@ import (
 	"harness/runtime"
 )
 
-// Notification builds a notification of the vocabulary: a signal as Read would have it, without the process and the time. params is a value
-// with JSON; it panics on one without.
+// Notification builds a notification of the vocabulary: a signal as Read would have it, without the process and the
+// time. params is a value with JSON; it panics on one without.
 func Notification(method string, params any) runtime.Signal { return build(method, nil, params) }
 
 // Request builds a request; id is its native id, JSON.
@@ -36,12 +36,14 @@ func encode(value any) []byte {
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		panic("wire: build a line: " + err.Error()) // a fault of the program: what is built of is declared here or JSON already
+		// a fault of the program: what is built of is declared here or JSON already
+		panic("wire: build a line: " + err.Error())
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// Turn is what the begin and the end of a turn say of it. Times are in ms, 0 when unknown (on the wire they are whole seconds).
+// Turn is what the begin and the end of a turn say of it. Times are in ms, 0 when unknown (on the wire they are whole
+// seconds).
 type Turn struct {
 	ID                     string
 	Status                 runtime.TurnStatus
@@ -49,8 +51,8 @@ type Turn struct {
 	StartedAt, CompletedAt int64
 }
 
-// Failure says why something failed. Kind is one of the vocabulary's words for it ("unauthorized", "usageLimitExceeded", ...), as JSON, nil
-// when none fits.
+// Failure says why something failed. Kind is one of the vocabulary's words for it ("unauthorized",
+// "usageLimitExceeded", ...), as JSON, nil when none fits.
 type Failure struct {
 	Message string          `json:"message"`
 	Kind    json.RawMessage `json:"codexErrorInfo"`
@@ -104,7 +106,8 @@ type Place struct {
 	TurnID   string `json:"turnId"`
 }
 
-// ItemStarted says that an item began; item is one of the item types of this package, or JSON of that shape; at is in ms.
+// ItemStarted says that an item began; item is one of the item types of this package, or JSON of that shape; at is in
+// ms.
 func ItemStarted(in Place, item any, at int64) runtime.Signal {
 	return Notification(MethodItemStarted, struct {
 		Item any `json:"item"`
@@ -182,7 +185,8 @@ type Tokens struct {
 	Reasoning int64 `json:"reasoningOutputTokens"`
 }
 
-// TokenUsage says what a conversation has used in all and with its last request; window is the model's context in tokens, 0 when unknown.
+// TokenUsage says what a conversation has used in all and with its last request; window is the model's context in
+// tokens, 0 when unknown.
 func TokenUsage(in Place, total, last Tokens, window int64) runtime.Signal {
 	usage := struct {
 		Total  Tokens `json:"total"`

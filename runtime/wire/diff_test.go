@@ -12,7 +12,8 @@ func TestTheDiffOfATurn(t *testing.T) {
 	so := ""
 	for _, edit := range []wire.FileEdit{
 		{Path: "/w/new.txt", Kind: "add", Diff: "one\ntwo"},
-		{Path: "/w/sub/a.txt", Kind: "update", Diff: "Index: /w/sub/a.txt\n====\n--- /w/sub/a.txt\n+++ /w/sub/a.txt\n@@ -1 +1 @@\n-a\n+b\n"},
+		{Path: "/w/sub/a.txt", Kind: "update",
+			Diff: "Index: /w/sub/a.txt\n====\n--- /w/sub/a.txt\n+++ /w/sub/a.txt\n@@ -1 +1 @@\n-a\n+b\n"},
 		{Path: "b.txt", Kind: "delete", Diff: "@@ -1 +0,0 @@\n-@@ b\n"},
 		{Path: "/else/c", Kind: "add"},
 	} {

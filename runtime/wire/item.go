@@ -30,8 +30,8 @@ const (
 	StatusDeclined   = "declined"
 )
 
-// ReadItem puts an item into words for a person, as transcripts have them; false when it is none. Members of another type than expected are
-// skipped.
+// ReadItem puts an item into words for a person, as transcripts have them; false when it is none. Members of another
+// type than expected are skipped.
 func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
 	if len(raw) == 0 {
 		return runtime.Item{}, false
@@ -79,11 +79,14 @@ func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
 		said = words{word(text)}
 	case ItemCommand:
 		item.Outlives = true // an interrupted turn leaves it running
-		said = append(words{json.RawMessage(`"Command execution "`), word(status), json.RawMessage(`": "`)}, commandText(command.Of(raw))...)
+		said = append(words{json.RawMessage(`"Command execution "`), word(status), json.RawMessage(`": "`)},
+			commandText(command.Of(raw))...)
 	case ItemFileChange:
-		said = words{json.RawMessage(`"File change "`), word(status), quoted(": " + counted(count(changes.Of(raw)), "change"))}
+		said = words{json.RawMessage(`"File change "`), word(status),
+			quoted(": " + counted(count(changes.Of(raw)), "change"))}
 	case ItemToolCall:
-		said = words{json.RawMessage(`"Tool "`), word(server), json.RawMessage(`"/"`), word(tool), json.RawMessage(`" "`), word(status)}
+		said = words{json.RawMessage(`"Tool "`), word(server), json.RawMessage(`"/"`), word(tool), json.RawMessage(`" "`),
+			word(status)}
 	case ItemReasoning:
 		said = words{json.RawMessage(`"Reasoning update"`)}
 	case ItemPlan:
@@ -128,8 +131,8 @@ func userText(content json.RawMessage) (said words) {
 	return said
 }
 
-// withoutData is a URL for people to read: of a data URL its type and how long (bytes) it is, since the data is nothing to read and may be a
-// megabyte.
+// withoutData is a URL for people to read: of a data URL its type and how long (bytes) it is, since the data is nothing
+// to read and may be a megabyte.
 func withoutData(url string) string {
 	head, data, found := strings.Cut(url, ",")
 	if !found || !strings.HasPrefix(url, "data:") {

@@ -41,7 +41,8 @@ func Reasoning(id string, summaries, contents []string) any {
 	}{ItemReasoning, id, append([]string{}, summaries...), append([]string{}, contents...)}
 }
 
-// Command is an item: a command and what came of it. Output and ExitCode are nil until they are known, ms until it has ended.
+// Command is an item: a command and what came of it. Output and ExitCode are nil until they are known, ms until it has
+// ended.
 type Command struct {
 	ID, Command, Cwd, Status string
 	Output                   *string
@@ -90,8 +91,8 @@ func FileChange(id, status string, changes ...FileEdit) any {
 	}{ItemFileChange, id, append([]FileEdit{}, changes...), status}
 }
 
-// ToolCall is an item: a tool that is neither a command nor a change of files. Server is that of the tool, for a tool of the runtime's own
-// the runtime's name. Arguments, Result and Error are JSON, nil for none.
+// ToolCall is an item: a tool that is neither a command nor a change of files. Server is that of the tool, for a tool
+// of the runtime's own the runtime's name. Arguments, Result and Error are JSON, nil for none.
 type ToolCall struct {
 	ID, Server, Tool, Status string
 	Arguments, Result, Error json.RawMessage

@@ -7,8 +7,8 @@ import (
 	"harness/runtime/jsonobject"
 )
 
-// Members are those of an object in valid JSON that have the names, in that order, nil where it has none of a name, and all nil of what is no
-// object. They are pieces of it, not copies.
+// Members are those of an object in valid JSON that have the names, in that order, nil where it has none of a name, and
+// all nil of what is no object. They are pieces of it, not copies.
 func Members(object json.RawMessage, names ...string) []json.RawMessage {
 	values := make([]json.RawMessage, len(names))
 	jsonobject.Each(object, 0, func(name []byte, start, end int) {

@@ -13,14 +13,15 @@ import (
 	"testing"
 )
 
-// spoken are the places that may write names of the vocabulary out: this package, the adapter of the runtime whose names they are, the
-// routes that are about that runtime alone, and what tests and measures.
+// spoken are the places that may write names of the vocabulary out: this package, the adapter of the runtime whose
+// names they are, the routes that are about that runtime alone, and what tests and measures.
 var spoken = []string{"runtime/wire/", "runtime/codex/", "api/compat/", "internal/", "bench/"}
 
 // files are the subjects of requests, one of which is called as an item is.
 var files = []string{"runtime/asked.go"}
 
-// The names of the vocabulary stand in this package alone: whoever else wrote one out would be a place to change for the next runtime.
+// The names of the vocabulary stand in this package alone: whoever else wrote one out would be a place to change for
+// the next runtime.
 func TestNamesStandHereAlone(t *testing.T) {
 	t.Parallel()
 	forbidden := names(t)
@@ -41,7 +42,8 @@ func TestNamesStandHereAlone(t *testing.T) {
 		}
 		name = filepath.ToSlash(name)
 		if entry.IsDir() {
-			if name != "." && strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "node_modules" {
+			if name != "." && strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" ||
+				entry.Name() == "node_modules" {
 				return filepath.SkipDir
 			}
 			return nil
@@ -63,7 +65,8 @@ func TestNamesStandHereAlone(t *testing.T) {
 	}
 }
 
-// names finds the vocabulary in a text: its constants, but for those that are plain words, and whatever looks like another method of it.
+// names finds the vocabulary in a text: its constants, but for those that are plain words, and whatever looks like
+// another method of it.
 func names(t *testing.T) *regexp.Regexp {
 	t.Helper()
 	var found []string
@@ -74,7 +77,8 @@ func names(t *testing.T) *regexp.Regexp {
 		}
 		ast.Inspect(parsed, func(node ast.Node) bool {
 			spec, ok := node.(*ast.ValueSpec)
-			if !ok || len(spec.Values) != 1 || !strings.HasPrefix(spec.Names[0].Name, "Method") && !strings.HasPrefix(spec.Names[0].Name, "Item") {
+			if !ok || len(spec.Values) != 1 || !strings.HasPrefix(spec.Names[0].Name, "Method") &&
+				!strings.HasPrefix(spec.Names[0].Name, "Item") {
 				return true
 			}
 			if text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value); err != nil {
@@ -85,7 +89,8 @@ func names(t *testing.T) *regexp.Regexp {
 			return false
 		})
 	}
-	return regexp.MustCompile(`(?:^|[^A-Za-z/])(` + strings.Join(found, "|") + `|(?:thread|turn|item|serverRequest|mcpServer)(?:/[a-z][A-Za-z]+)+)(?:$|[^A-Za-z/])`)
+	return regexp.MustCompile(`(?:^|[^A-Za-z/])(` + strings.Join(found, "|") +
+		`|(?:thread|turn|item|serverRequest|mcpServer)(?:/[a-z][A-Za-z]+)+)(?:$|[^A-Za-z/])`)
 }
 
 // literals visits the texts a Go file writes out, but for its imports and the tags of its fields.

@@ -12,7 +12,8 @@ import (
 	"harness/runtime/jsonobject"
 )
 
-// LayoutOf finds the members of a line; false when it is no JSON object with a method. Of members with one name the last one counts.
+// LayoutOf finds the members of a line; false when it is no JSON object with a method. Of members with one name the
+// last one counts.
 func LayoutOf(line []byte) (method string, at runtime.Layout, ok bool) {
 	if !json.Valid(line) {
 		return "", at, false
@@ -55,7 +56,8 @@ func Clean(text string) string {
 	return strings.ReplaceAll(text, "\x00", "\uFFFD")
 }
 
-// Millis reads a time in ms, 0 when there is none. Some members are seconds and some milliseconds; numbers up to 1e10 are seconds.
+// Millis reads a time in ms, 0 when there is none. Some members are seconds and some milliseconds; numbers up to 1e10
+// are seconds.
 func Millis(raw []byte) int64 {
 	value, err := strconv.ParseFloat(string(bytes.Trim(raw, `"`)), 64)
 	if err != nil || value <= 0 || value > 1e17 {
@@ -140,10 +142,12 @@ func (p *params) named(id, object runtime.Span) string {
 	return p.text(within)
 }
 
-// Read is what a line of the vocabulary says: whom it names (as runtime.KnownID knows them), and what it means for stored state. The line is valid JSON in UTF-8; method and
-// layout are its own. Kind, and of a request RequestID, are set; everything about the process that said it is left to the caller.
+// Read is what a line of the vocabulary says: whom it names (as runtime.KnownID knows them), and what it means for
+// stored state. The line is valid JSON in UTF-8; method and layout are its own. Kind, and of a request RequestID, are
+// set; everything about the process that said it is left to the caller.
 func Read(line []byte, method string, at runtime.Layout) runtime.Signal {
-	s := runtime.Signal{Kind: runtime.SignalNotification, Method: method, Raw: line, Layout: at, Params: at.Params.Of(line)}
+	s := runtime.Signal{Kind: runtime.SignalNotification, Method: method, Raw: line, Layout: at,
+		Params: at.Params.Of(line)}
 	if bytes.Equal(s.Params, []byte("null")) {
 		s.Params = nil
 	}

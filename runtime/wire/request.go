@@ -17,8 +17,8 @@ func Requested(method string, params json.RawMessage) (asked runtime.Interactive
 	return asked, true
 }
 
-// Offered is the list of decisions an approval offers, nil when it offers none. One that is longer than a person can choose from
-// (runtime.LongItem) stands in the parameters alone: the plain decisions hold.
+// Offered is the list of decisions an approval offers, nil when it offers none. One that is longer than a person can
+// choose from (runtime.LongItem) stands in the parameters alone: the plain decisions hold.
 func Offered(params json.RawMessage) json.RawMessage {
 	offered := Members(params, "availableDecisions")[0]
 	if len(offered) == 0 || offered[0] != '[' || len(offered) > runtime.LongItem {

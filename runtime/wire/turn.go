@@ -7,8 +7,8 @@ import (
 	"harness/runtime/jsonobject"
 )
 
-// ReadTurn reads a turn as it stands in notifications and in a history; its ID is "" when it is none. Members of another type than expected
-// are skipped.
+// ReadTurn reads a turn as it stands in notifications and in a history; its ID is "" when it is none. Members of
+// another type than expected are skipped.
 func ReadTurn(raw json.RawMessage) runtime.Turn {
 	var turn runtime.Turn
 	var items runtime.Span
@@ -112,7 +112,8 @@ func remedy(raw json.RawMessage) string {
 		return "The model provider has a problem of its own. Send the message again later."
 	case "contextWindowExceeded":
 		return "The conversation is too long for the model. Compact it or begin a new one, then send the message again."
-	case "responseStreamDisconnected", "responseStreamConnectionFailed", "httpConnectionFailed", "responseTooManyFailedAttempts":
+	case "responseStreamDisconnected", "responseStreamConnectionFailed", "httpConnectionFailed",
+		"responseTooManyFailedAttempts":
 		return "The connection to the model provider failed. Check the network and the provider's address, then send the message again."
 	}
 	return ""

@@ -1,9 +1,10 @@
-// Package wire is the canonical vocabulary of the server: the notifications, requests and items every client knows, which are those of
-// codex app-server v2, and our own additions.
+// Package wire is the canonical vocabulary of the server: the notifications, requests and items every client knows,
+// which are those of codex app-server v2, and our own additions.
 //
-// It is the one place where their names stand, what follows from a name (the focused frame of a notification, who gets it, what outdates
-// it, what a request is about), and their shapes, as readers and builders. codex says its lines in these words; other adapters translate
-// into them. It must never know where a line came from, what is stored, or who it is shown to.
+// It is the one place where their names stand, what follows from a name (the focused frame of a notification, who gets
+// it, what outdates it, what a request is about), and their shapes, as readers and builders. codex says its lines in
+// these words; other adapters translate into them. It must never know where a line came from, what is stored, or who it
+// is shown to.
 package wire
 
 import (
@@ -12,8 +13,8 @@ import (
 	"harness/runtime"
 )
 
-// Origin is the runtime whose own vocabulary this is. What it says is shown as clients have always known it; what another one says names that
-// one beside it.
+// Origin is the runtime whose own vocabulary this is. What it says is shown as clients have always known it; what
+// another one says names that one beside it.
 const Origin = "codex"
 
 // Notifications.
@@ -57,20 +58,23 @@ const (
 
 // Method is what follows from the name of a method.
 type Method struct {
-	// Alias is the type of the focused frame a notification has besides its own, "" for none; Broadcast says that it goes to every reader.
+	// Alias is the type of the focused frame a notification has besides its own, "" for none; Broadcast says that it goes
+	// to every reader.
 	Alias     string
 	Broadcast bool
 	// Replaceable: a later notification of the kind, or the finished item, says as much.
 	Replaceable bool
-	// Asks is what a request waits for, Subject what it is about; "" for a notification and for requests nobody can be asked.
+	// Asks is what a request waits for, Subject what it is about; "" for a notification and for requests nobody can be
+	// asked.
 	Asks    runtime.RequestKind
 	Subject runtime.Subject
 
 	text text
 }
 
-// text says of a notification that adds to a text of an item where that stands in the finished item (runtime.TextDelta.Into, with known
-// set even when that is nowhere), and which member tells the texts of one item apart. outlives: more may come after the turn's end.
+// text says of a notification that adds to a text of an item where that stands in the finished item
+// (runtime.TextDelta.Into, with known set even when that is nowhere), and which member tells the texts of one item
+// apart. outlives: more may come after the turn's end.
 type text struct {
 	known, outlives bool
 	into, index     string
@@ -86,12 +90,15 @@ var methods = map[string]Method{
 	MethodAccountLogin: {Alias: "account_login_completed", Broadcast: true},
 	MethodRateLimits:   {Alias: "account_rate_limits_updated", Broadcast: true},
 
-	MethodMessageDelta:   {Replaceable: true, text: text{known: true, into: runtime.TextContent}},
-	MethodPlanDelta:      {Replaceable: true, text: text{known: true, into: runtime.TextContent}},
-	MethodReasoningDelta: {Replaceable: true, text: text{known: true, into: runtime.TextDetails + "content", index: "contentIndex"}},
-	MethodSummaryDelta:   {Replaceable: true, text: text{known: true, into: runtime.TextDetails + "summary", index: "summaryIndex"}},
+	MethodMessageDelta: {Replaceable: true, text: text{known: true, into: runtime.TextContent}},
+	MethodPlanDelta:    {Replaceable: true, text: text{known: true, into: runtime.TextContent}},
+	MethodReasoningDelta: {Replaceable: true, text: text{known: true, into: runtime.TextDetails + "content",
+		index: "contentIndex"}},
+	MethodSummaryDelta: {Replaceable: true, text: text{known: true, into: runtime.TextDetails + "summary",
+		index: "summaryIndex"}},
 	// A command goes on in the background when its turn is over.
-	MethodCommandOutput:    {Replaceable: true, text: text{known: true, outlives: true, into: runtime.TextDetails + "aggregatedOutput"}},
+	MethodCommandOutput: {Replaceable: true,
+		text: text{known: true, outlives: true, into: runtime.TextDetails + "aggregatedOutput"}},
 	MethodFileChangeOutput: {Replaceable: true, text: text{known: true}},
 
 	MethodApproveCommand:     {Asks: runtime.RequestApproval, Subject: runtime.SubjectCommand},
@@ -103,8 +110,8 @@ var methods = map[string]Method{
 	MethodCallTool:           {Asks: runtime.RequestToolCall, Subject: runtime.SubjectTool},
 }
 
-// Lookup is what follows from a method's name. Of a name this version has not heard of only the kind shows: a delta of an item is
-// replaceable.
+// Lookup is what follows from a method's name. Of a name this version has not heard of only the kind shows: a delta of
+// an item is replaceable.
 func Lookup(method string) Method {
 	known, ok := methods[method]
 	if !ok && strings.HasPrefix(method, "item/") {

@@ -8,7 +8,8 @@ import (
 	"harness/runtime"
 )
 
-// words are a text in JSON strings that follow each other, so that long ones of a line need not be copied. What is no string says nothing.
+// words are a text in JSON strings that follow each other, so that long ones of a line need not be copied. What is no
+// string says nothing.
 type words []json.RawMessage
 
 func quoted(text string) json.RawMessage { return encode(text) }
@@ -57,16 +58,18 @@ func (w words) line() string {
 	return text
 }
 
-// Line is what a JSON string says, for a summary or a name: of a very long one the beginning, which says so. "" of what is no string.
+// Line is what a JSON string says, for a summary or a name: of a very long one the beginning, which says so. "" of what
+// is no string.
 func Line(raw json.RawMessage) string { return words{raw}.line() }
 
-// maxSummary is how long (bytes) the summary of a request may be: it is shown in lists and stored with each event about the request, whose
-// parameters have all of it.
+// maxSummary is how long (bytes) the summary of a request may be: it is shown in lists and stored with each event about
+// the request, whose parameters have all of it.
 const maxSummary = 64 << 10
 
 // cut is the beginning of a text that is too long for a summary, with how long (bytes) it is.
 func cut(text string, size int) string {
-	return strings.ToValidUTF8(text[:min(len(text), maxSummary)], "") + fmt.Sprintf("… (cut here: it has %d bytes, all of them are in the details)", size)
+	return strings.ToValidUTF8(text[:min(len(text), maxSummary)], "") + fmt.Sprintf(
+		"… (cut here: it has %d bytes, all of them are in the details)", size)
 }
 
 // beginning is a JSON string as far as a summary may need it.

@@ -1,5 +1,6 @@
-// Package nativelog keeps the last lines of each session as its agent wrote them, in files of this node, so that a translation can be looked
-// into afterwards. It is no record: nothing is synced, and what is lost is missed by nobody else.
+// Package nativelog keeps the last lines of each session as its agent wrote them, in files of this node, so that a
+// translation can be looked into afterwards. It is no record: nothing is synced, and what is lost is missed by nobody
+// else.
 package nativelog
 
 import (
@@ -13,8 +14,8 @@ import (
 	"sync"
 )
 
-// Bounds of a session's lines. A file is full at either; the one before it is kept, so that there are always as many lines as Lines when there
-// were as many, or FileBytes of them.
+// Bounds of a session's lines. A file is full at either; the one before it is kept, so that there are always as many
+// lines as Lines when there were as many, or FileBytes of them.
 const (
 	// Lines is how many of the last lines are kept.
 	Lines = 2000
@@ -29,7 +30,8 @@ const (
 	previous = ".lines.1"
 )
 
-// plainName tells the ids that can be the name of a file. A pattern for it would cost every process of the program memory at its start.
+// plainName tells the ids that can be the name of a file. A pattern for it would cost every process of the program
+// memory at its start.
 func plainName(id string) bool {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 	return id != "" && len(id) <= 128 && strings.ContainsRune(letters, rune(id[0])) && strings.Trim(id, letters+".-") == ""
@@ -49,7 +51,8 @@ type size struct{ lines, bytes int }
 // New makes a ring in a folder, which is made when there is something to keep.
 func New(dir string) *Ring { return &Ring{dir: dir, sizes: map[string]size{}} }
 
-// Append keeps a line of a session, unless it is gone by the time it can be written. A session whose id is no plain name is refused.
+// Append keeps a line of a session, unless it is gone by the time it can be written. A session whose id is no plain
+// name is refused.
 func (r *Ring) Append(sessionID string, line []byte, gone func() bool) error {
 	if !plainName(sessionID) {
 		return fmt.Errorf("native lines of session %q are not kept: its id can not name a file", sessionID)

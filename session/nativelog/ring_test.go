@@ -73,7 +73,8 @@ func TestTheLastLinesAreKept(t *testing.T) {
 	}
 }
 
-// Long lines are bounded in bytes; one that alone is too long is told by its length. A line end within a line does not make two.
+// Long lines are bounded in bytes; one that alone is too long is told by its length. A line end within a line does not
+// make two.
 func TestNativeLinesAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -94,7 +95,8 @@ func TestNativeLinesAreBoundedInBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := tail(t, r, "a")
-	if got, want := lines[len(lines)-2:], []string{fmt.Sprintf(`{"omittedBytes":%d}`, nativelog.FileBytes), `{ "a":1}`}; !slices.Equal(got, want) {
+	if got, want := lines[len(lines)-2:], []string{fmt.Sprintf(`{"omittedBytes":%d}`, nativelog.FileBytes),
+		`{ "a":1}`}; !slices.Equal(got, want) {
 		t.Errorf("last are %q", got)
 	}
 }
@@ -110,7 +112,8 @@ func TestNativeLinesGoWithTheirSession(t *testing.T) {
 	if slices.Sort(ids); err != nil || !slices.Equal(ids, []string{"a", "b"}) {
 		t.Errorf("sessions %v, %v", ids, err)
 	}
-	if err := errors.Join(r.Remove("a"), r.Remove("a"), r.Append("a", []byte("late"), func() bool { return true })); err != nil {
+	if err := errors.Join(r.Remove("a"), r.Remove("a"),
+		r.Append("a", []byte("late"), func() bool { return true })); err != nil {
 		t.Error(err)
 	}
 	if ids, err := r.Sessions(); err != nil || !slices.Equal(ids, []string{"b"}) || len(tail(t, r, "a")) != 0 {

@@ -1,5 +1,5 @@
-// Package command has the tool that runs programs, workspace.exec. It is off unless it is switched on, knows only the programs it was configured
-// with, and is made to run within a sandbox.
+// Package command has the tool that runs programs, workspace.exec. It is off unless it is switched on, knows only the
+// programs it was configured with, and is made to run within a sandbox.
 package command
 
 import (
@@ -22,9 +22,11 @@ import (
 const Name = "workspace.exec"
 
 const (
-	input = `{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"},"minItems":1,"description":"a program and its arguments; no shell reads them"},` +
+	input = `{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"},"minItems":1,` +
+		`"description":"a program and its arguments; no shell reads them"},` +
 		`"folder":{"type":"string","description":"a folder of the workspace to run in"}},"required":["command"],"additionalProperties":false}`
-	output = `{"type":"object","properties":{"exit_code":{"type":"integer"},"signal":{"type":"string"},"stdout":{"type":"string"},"stderr":{"type":"string"},"truncated":{"type":"boolean"}},` +
+	output = `{"type":"object","properties":{"exit_code":{"type":"integer"},"signal":{"type":"string"},` +
+		`"stdout":{"type":"string"},"stderr":{"type":"string"},"truncated":{"type":"boolean"}},` +
 		`"required":["exit_code","stdout","stderr","truncated"],"additionalProperties":false}`
 	keptBytes = 64 << 10
 )
@@ -34,7 +36,8 @@ type config struct {
 	Allowed []string `json:"allowed"`
 }
 
-// Tool makes it. allowed are the names of the programs that may be run; timeout bounds a run, 0 leaves it to the executor.
+// Tool makes it. allowed are the names of the programs that may be run; timeout bounds a run, 0 leaves it to the
+// executor.
 func Tool(timeout time.Duration, allowed ...string) (tools.Tool, error) {
 	for _, name := range allowed {
 		if name == "" || filepath.Base(name) != name {
@@ -43,8 +46,9 @@ func Tool(timeout time.Duration, allowed ...string) (tools.Tool, error) {
 	}
 	settings, err := json.Marshal(config{allowed})
 	return tools.Tool{
-		Name: Name, Description: "Run one of these programs in the workspace: " + strings.Join(allowed, ", ") + ".", Class: tools.Dangerous,
-		Input: json.RawMessage(input), Output: json.RawMessage(output), Config: settings, Timeout: timeout, Run: run,
+		Name: Name, Description: "Run one of these programs in the workspace: " + strings.Join(allowed, ", ") + ".",
+		Class: tools.Dangerous, Input: json.RawMessage(input), Output: json.RawMessage(output), Config: settings,
+		Timeout: timeout, Run: run,
 	}, err
 }
 
@@ -68,7 +72,8 @@ func run(ctx context.Context, job tools.Job) (json.RawMessage, error) {
 		return nil, fmt.Errorf("read the input: %w", err)
 	}
 	if !slices.Contains(settings.Allowed, want.Command[0]) {
-		return nil, tools.Failf("%s is none of the allowed programs: %s", want.Command[0], strings.Join(settings.Allowed, ", "))
+		return nil, tools.Failf("%s is none of the allowed programs: %s", want.Command[0],
+			strings.Join(settings.Allowed, ", "))
 	}
 	if want.Folder != "" && !filepath.IsLocal(want.Folder) {
 		return nil, tools.Failf("the folder %s is outside of the workspace", want.Folder)

@@ -1,5 +1,5 @@
-// Package fetch has the tool that reads from the web, http.fetch. It is off unless it is switched on, and reaches public addresses, or the hosts it
-// was configured with.
+// Package fetch has the tool that reads from the web, http.fetch. It is off unless it is switched on, and reaches
+// public addresses, or the hosts it was configured with.
 package fetch
 
 import (
@@ -25,8 +25,10 @@ import (
 const Name = "http.fetch"
 
 const (
-	input  = `{"type":"object","properties":{"url":{"type":"string"},"max_bytes":{"type":"integer","minimum":0}},"required":["url"],"additionalProperties":false}`
-	output = `{"type":"object","properties":{"url":{"type":"string"},"status":{"type":"integer"},"content_type":{"type":"string"},"content":{"type":"string"},"truncated":{"type":"boolean"}},` +
+	input = `{"type":"object","properties":{"url":{"type":"string"},"max_bytes":{"type":"integer","minimum":0}},` +
+		`"required":["url"],"additionalProperties":false}`
+	output = `{"type":"object","properties":{"url":{"type":"string"},"status":{"type":"integer"},` +
+		`"content_type":{"type":"string"},"content":{"type":"string"},"truncated":{"type":"boolean"}},` +
 		`"required":["url","status","content_type","content","truncated"],"additionalProperties":false}`
 	redirects = 5
 	usual     = 256 << 10
@@ -34,8 +36,8 @@ const (
 
 // Options bound what is fetched.
 type Options struct {
-	// Hosts are those that may be reached, with their ports where they are not those of the scheme, wherever their addresses are; empty: every
-	// host with a public address.
+	// Hosts are those that may be reached, with their ports where they are not those of the scheme, wherever their
+	// addresses are; empty: every host with a public address.
 	Hosts []string
 	// MaxBytes bounds an answer (default 256 KiB).
 	MaxBytes int
@@ -67,8 +69,8 @@ func Tool(options Options) tools.Tool {
 	}
 	client := &http.Client{
 		// No proxy: it would reach for us what we do not.
-		Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, ResponseHeaderTimeout: 30 * time.Second, ForceAttemptHTTP2: true,
-			MaxResponseHeaderBytes: 64 << 10},
+		Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true,
+			ResponseHeaderTimeout: 30 * time.Second, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10},
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {
 			if len(via) > redirects {
 				return fmt.Errorf("more than %d redirections", redirects)
@@ -77,8 +79,8 @@ func Tool(options Options) tools.Tool {
 		},
 	}
 	return tools.Tool{
-		Name: Name, Description: "Fetch a text from the web with GET.", Class: tools.Network, Input: json.RawMessage(input), Output: json.RawMessage(output),
-		Timeout: options.Timeout,
+		Name: Name, Description: "Fetch a text from the web with GET.", Class: tools.Network, Input: json.RawMessage(input),
+		Output: json.RawMessage(output), Timeout: options.Timeout,
 		Run: func(ctx context.Context, job tools.Job) (json.RawMessage, error) {
 			var want wanted
 			if err := json.Unmarshal(job.Input, &want); err != nil {
@@ -93,22 +95,26 @@ func Tool(options Options) tools.Tool {
 	}
 }
 
-// publicOnly looks at the address that a name was resolved to, at the moment it is used: what it was before does not matter.
+// publicOnly looks at the address that a name was resolved to, at the moment it is used: what it was before does not
+// matter.
 func publicOnly(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
-	if ip := at.Addr().Unmap(); !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.IsLoopback() || slices.ContainsFunc(special(), func(p netip.Prefix) bool { return p.Contains(ip) }) {
+	if ip := at.Addr().Unmap(); !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.IsLoopback() ||
+		slices.ContainsFunc(special(), func(p netip.Prefix) bool { return p.Contains(ip) }) {
 		return tools.Failf("the address %s is not a public one; the operator can list hosts that may be reached", at.Addr())
 	}
 	return nil
 }
 
-// special are ranges that look public and are not: of carriers, of tests and those that carry IPv4 addresses within IPv6 ones.
+// special are ranges that look public and are not: of carriers, of tests and those that carry IPv4 addresses within
+// IPv6 ones.
 func special() []netip.Prefix {
 	var all []netip.Prefix
-	for _, one := range []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+	for _, one := range []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15",
+		"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 		"64:ff9b::/96", "64:ff9b:1::/48", "2001::/23", "2001:db8::/32", "2002::/16", "100::/64"} {
 		all = append(all, netip.MustParsePrefix(one))
 	}
@@ -121,7 +127,8 @@ func (o Options) allowed(to *url.URL) error {
 		return tools.Failf("the scheme %q is not fetched; http and https are", to.Scheme)
 	case to.User != nil:
 		return tools.Failf("an address with a password is not fetched")
-	case len(o.Hosts) > 0 && !slices.ContainsFunc(o.Hosts, func(host string) bool { return strings.EqualFold(host, to.Host) }):
+	case len(o.Hosts) > 0 &&
+		!slices.ContainsFunc(o.Hosts, func(host string) bool { return strings.EqualFold(host, to.Host) }):
 		return tools.Failf("%s is none of the hosts that may be reached: %s", to.Host, strings.Join(o.Hosts, ", "))
 	}
 	return nil
@@ -152,10 +159,12 @@ func (o Options) fetch(ctx context.Context, client *http.Client, want wanted) (o
 	if err != nil {
 		return out, err
 	}
-	out = result{URL: answer.Request.URL.String(), Status: answer.StatusCode, ContentType: answer.Header.Get("Content-Type")}
+	out = result{URL: answer.Request.URL.String(), Status: answer.StatusCode,
+		ContentType: answer.Header.Get("Content-Type")}
 	if out.Truncated = len(content) > limit; out.Truncated {
 		content = content[:limit]
-		for cut := 0; cut < utf8.UTFMax && len(content) > 0 && !utf8.Valid(content[max(0, len(content)-utf8.UTFMax):]); cut++ {
+		for cut := 0; cut < utf8.UTFMax && len(content) > 0 &&
+			!utf8.Valid(content[max(0, len(content)-utf8.UTFMax):]); cut++ {
 			content = content[:len(content)-1]
 		}
 	}

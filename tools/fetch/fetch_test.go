@@ -54,16 +54,20 @@ func TestTheWebIsRead(t *testing.T) {
 	t.Cleanup(server.Close)
 	host := strings.TrimPrefix(server.URL, "http://")
 	open := fetch.Options{Hosts: []string{host}}
-	for path, want := range map[string]string{"/": "200 text/plain ééé false", "/missing": "404 text/plain; charset=utf-8 404 page not found\n false"} {
+	for path, want := range map[string]string{"/": "200 text/plain ééé false",
+		"/missing": "404 text/plain; charset=utf-8 404 page not found\n false"} {
 		out, err := get(t, open, fmt.Sprintf(`{"url":%q}`, server.URL+path))
-		if got := fmt.Sprint(out["status"], " ", out["content_type"], " ", out["content"], " ", out["truncated"]); err != nil || got != want {
+		if got := fmt.Sprint(out["status"], " ", out["content_type"], " ", out["content"], " ",
+			out["truncated"]); err != nil || got != want {
 			t.Errorf("%s: %s (%v), want %s", path, got, err, want)
 		}
 	}
-	if out, err := get(t, open, fmt.Sprintf(`{"url":%q,"max_bytes":3}`, server.URL)); err != nil || out["content"] != "é" || out["truncated"] != true {
+	if out, err := get(t, open, fmt.Sprintf(`{"url":%q,"max_bytes":3}`, server.URL)); err != nil ||
+		out["content"] != "é" || out["truncated"] != true {
 		t.Errorf("cut: %v (%v)", out, err)
 	}
-	if out, err := get(t, open, fmt.Sprintf(`{"url":%q}`, server.URL+"/endless")); err != nil || len(out["content"].(string)) != 256<<10 || out["truncated"] != true {
+	if out, err := get(t, open, fmt.Sprintf(`{"url":%q}`, server.URL+"/endless")); err != nil ||
+		len(out["content"].(string)) != 256<<10 || out["truncated"] != true {
 		t.Errorf("endless: %v", err)
 	}
 	for name, c := range map[string]struct {
@@ -86,7 +90,8 @@ func TestTheWebIsRead(t *testing.T) {
 		"translated":    {fetch.Options{}, "http://[64:ff9b::7f00:1]/", "not a public one"},
 		"as a number":   {fetch.Options{}, "http://0.0.0.0/", "not a public one"},
 	} {
-		if out, err := get(t, c.options, fmt.Sprintf(`{"url":%q}`, c.url)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if out, err := get(t, c.options, fmt.Sprintf(`{"url":%q}`, c.url)); err == nil ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, %v, want %q", name, out, err, c.says)
 		}
 	}

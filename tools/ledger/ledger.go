@@ -1,6 +1,8 @@
-// Package ledger keeps what happens to calls of tools: a row for each attempt, and an event in the journal for each step, in one transaction.
+// Package ledger keeps what happens to calls of tools: a row for each attempt, and an event in the journal for each
+// step, in one transaction.
 //
-// It owns that nothing is forgotten: what ran when a server was killed is known to the next one, which says so and has it decided anew.
+// It owns that nothing is forgotten: what ran when a server was killed is known to the next one, which says so and has
+// it decided anew.
 package ledger
 
 import (
@@ -52,8 +54,9 @@ func New(events Journal, nodeID string, now func() time.Time) *Ledger {
 	return &Ledger{journal: events, nodeID: nodeID, now: now}
 }
 
-// Open implements tools.Recorder. The latest attempt of the same call counts: that which the runtime calls by the same id, else one of the same
-// tool with the same input in this session that was interrupted. What ran, or may have, is cut off: to run it again is to be decided.
+// Open implements tools.Recorder. The latest attempt of the same call counts: that which the runtime calls by the same
+// id, else one of the same tool with the same input in this session that was interrupted. What ran, or may have, is cut
+// off: to run it again is to be decided.
 func (l *Ledger) Open(ctx context.Context, call tools.Call, about tools.Requested) (tools.Call, bool, error) {
 	call.ID = newID()
 	cutOff, at := false, l.now().UnixMilli()
@@ -63,9 +66,12 @@ func (l *Ledger) Open(ctx context.Context, call tools.Call, about tools.Requeste
 			return nil, err
 		}
 		call.Attempt, cutOff = attempt+1, status == running || status == interrupted || status == completed
-		_, err = tx.ExecContext(ctx, `insert into tool_calls (id, session_id, turn_id, native_id, tool, attempt, input_hash, node_id, status,
-			created_at, settled_at) values ($1, $2, $3, $4, $5, $6, $7, $8, '`+requested+`', $9, 0)`, call.ID, database.EncodeText(call.SessionID),
-			database.EncodeText(call.TurnID), database.EncodeText(call.NativeID), database.EncodeText(call.Tool), call.Attempt, call.InputHash, l.nodeID, at)
+		_, err = tx.ExecContext(ctx,
+			`insert into tool_calls (id, session_id, turn_id, native_id, tool, attempt, input_hash, node_id, status,
+			created_at, settled_at) values ($1, $2, $3, $4, $5, $6, $7, $8, '`+requested+`', $9, 0)`, call.ID,
+			database.EncodeText(call.SessionID),
+			database.EncodeText(call.TurnID), database.EncodeText(call.NativeID), database.EncodeText(call.Tool), call.Attempt,
+			call.InputHash, l.nodeID, at)
 		if err != nil {
 			return nil, fmt.Errorf("store tool call %s: %w", call.ID, err)
 		}
@@ -74,18 +80,20 @@ func (l *Ledger) Open(ctx context.Context, call tools.Call, about tools.Requeste
 	return call, cutOff, err
 }
 
-// latest is the attempt that a call repeats, and its status; 0 when it repeats none. One that was denied did nothing: it counts as an attempt, and
-// says nothing of what was done before.
+// latest is the attempt that a call repeats, and its status; 0 when it repeats none. One that was denied did nothing:
+// it counts as an attempt, and says nothing of what was done before.
 func latest(ctx context.Context, tx database.Tx, call tools.Call) (attempt int, status string, err error) {
 	session, tool := database.EncodeText(call.SessionID), database.EncodeText(call.Tool)
 	if call.NativeID != "" {
-		attempt, status, err = attemptsOf(ctx, tx, `session_id = $1 and tool = $2 and native_id = $3`, session, tool, database.EncodeText(call.NativeID))
+		attempt, status, err = attemptsOf(ctx, tx, `session_id = $1 and tool = $2 and native_id = $3`, session, tool,
+			database.EncodeText(call.NativeID))
 		if err != nil || attempt > 0 {
 			return attempt, status, err
 		}
 	}
 	// A runtime that was not told of the end asks again under another name.
-	attempt, status, err = attemptsOf(ctx, tx, `session_id = $1 and tool = $2 and input_hash = $3`, session, tool, call.InputHash)
+	attempt, status, err = attemptsOf(ctx, tx, `session_id = $1 and tool = $2 and input_hash = $3`, session, tool,
+		call.InputHash)
 	if status != interrupted {
 		return 0, "", err
 	}
@@ -93,12 +101,15 @@ func latest(ctx context.Context, tx database.Tx, call tools.Call) (attempt int, 
 }
 
 // attemptsOf reads the attempts of a call: the highest, and what became of the last one that was not denied.
-func attemptsOf(ctx context.Context, tx database.Tx, where string, args ...any) (attempt int, status string, err error) {
+func attemptsOf(ctx context.Context, tx database.Tx, where string, args ...any) (attempt int, status string,
+	err error) {
 	var highest sql.NullInt64
-	if err := tx.QueryRowContext(ctx, `select max(attempt) from tool_calls where `+where, args...).Scan(&highest); err != nil {
+	if err := tx.QueryRowContext(ctx, `select max(attempt) from tool_calls where `+where, args...).
+		Scan(&highest); err != nil {
 		return 0, "", read(err)
 	}
-	err = tx.QueryRowContext(ctx, `select status from tool_calls where `+where+` and status <> '`+denied+`' order by created_at desc, id desc limit 1`, args...).Scan(&status)
+	err = tx.QueryRowContext(ctx, `select status from tool_calls where `+where+` and status <> '`+denied+
+		`' order by created_at desc, id desc limit 1`, args...).Scan(&status)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -144,7 +155,8 @@ func (l *Ledger) move(ctx context.Context, tx database.Tx, id string, one tools.
 	default:
 		return nil
 	}
-	result, err := tx.ExecContext(ctx, `update tool_calls set status = $2, settled_at = $3 where id = $1 and status = $4`, id, to, settled, from)
+	result, err := tx.ExecContext(ctx, `update tool_calls set status = $2, settled_at = $3 where id = $1 and status = $4`,
+		id, to, settled, from)
 	if err != nil {
 		return fmt.Errorf("store that tool call %s is %s: %w", id, to, err)
 	}
@@ -155,24 +167,28 @@ func (l *Ledger) move(ctx context.Context, tx database.Tx, id string, one tools.
 	return err
 }
 
-// Recover settles what an earlier server of this node left open: what waited to be decided is denied, what ran was interrupted, and whether it did
-// its work is not known. It comes before any call.
+// Recover settles what an earlier server of this node left open: what waited to be decided is denied, what ran was
+// interrupted, and whether it did its work is not known. It comes before any call.
 func (l *Ledger) Recover(ctx context.Context) error {
 	at := l.now().UnixMilli()
 	_, err := l.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		open, err := database.ReadAll(ctx, tx, "read the tool calls left open", scanOpen, `select id, session_id, turn_id, native_id, tool, attempt,
+		open, err := database.ReadAll(ctx, tx, "read the tool calls left open", scanOpen,
+			`select id, session_id, turn_id, native_id, tool, attempt,
 			input_hash, status from tool_calls where node_id = $1 and settled_at = 0 order by created_at, id`, l.nodeID)
 		if err != nil {
 			return nil, err
 		}
 		var told []journal.Event
 		for _, one := range open {
-			state, end := denied, tools.Event(tools.Denied{Snapshot: ended(), Reason: "cancelled: the server ended before the call was decided", Cancelled: true})
+			state, end := denied, tools.Event(
+				tools.Denied{Snapshot: ended(), Reason: "cancelled: the server ended before the call was decided", Cancelled: true})
 			if one.status == running {
-				state, end = interrupted, tools.Completed{Name: one.call.Tool, ExecutedBy: tools.SourceHarness, ExecutionEnv: "unknown", Snapshot: ran(), IsError: true,
-					ResultPreview: json.RawMessage(`{"error":"interrupted: the server ended while the tool ran; whether it did its work is not known"}`)}
+				state, end = interrupted, tools.Completed{Name: one.call.Tool, ExecutedBy: tools.SourceHarness,
+					ExecutionEnv: "unknown", Snapshot: ran(), IsError: true, ResultPreview: json.RawMessage(
+						`{"error":"interrupted: the server ended while the tool ran; whether it did its work is not known"}`)}
 			}
-			if _, err := tx.ExecContext(ctx, `update tool_calls set status = $2, settled_at = $3 where id = $1`, one.call.ID, state, at); err != nil {
+			if _, err := tx.ExecContext(ctx, `update tool_calls set status = $2, settled_at = $3 where id = $1`, one.call.ID,
+				state, at); err != nil {
 				return nil, fmt.Errorf("settle tool call %s: %w", one.call.ID, err)
 			}
 			told = append(told, event(one.call, end, at))
@@ -183,7 +199,8 @@ func (l *Ledger) Recover(ctx context.Context) error {
 }
 
 func ended() tools.Snapshot {
-	return tools.Snapshot{Decision: tools.Deny, Sources: []tools.Opinion{{Source: tools.SourceHarness, Result: tools.Deny, Rule: "server_ended"}}}
+	return tools.Snapshot{Decision: tools.Deny,
+		Sources: []tools.Opinion{{Source: tools.SourceHarness, Result: tools.Deny, Rule: "server_ended"}}}
 }
 
 // ran is the decision of a call that had been approved: which policy did it says its event tool.call.approved.
@@ -223,8 +240,8 @@ func event(call tools.Call, one tools.Event, at int64) journal.Event {
 	if _, is := one.(tools.Requested); is {
 		payload["input"] = call.Input
 	}
-	return journal.Event{SessionID: database.EncodeText(call.SessionID), TurnID: database.EncodeText(call.TurnID), ItemID: call.ID, Type: one.Type(), Time: at,
-		Source: source, Payload: encode(payload)}
+	return journal.Event{SessionID: database.EncodeText(call.SessionID), TurnID: database.EncodeText(call.TurnID),
+		ItemID: call.ID, Type: one.Type(), Time: at, Source: source, Payload: encode(payload)}
 }
 
 func encode(value any) json.RawMessage {

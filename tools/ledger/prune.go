@@ -14,9 +14,12 @@ type Retention struct {
 	Max int
 }
 
-// Prune removes what a retention keeps no longer, and the access of sessions that are gone; pruned is told of what went by kind.
-func Prune(ctx context.Context, log *journal.Journal, q database.Querier, now time.Time, keep Retention, pruned func(kind string, rows int64)) error {
-	before, err := journal.Cutoff(ctx, q, now.UnixMilli(), keep.Age, keep.Max, `select settled_at from tool_calls where settled_at > 0 order by settled_at desc, id desc`)
+// Prune removes what a retention keeps no longer, and the access of sessions that are gone; pruned is told of what went
+// by kind.
+func Prune(ctx context.Context, log *journal.Journal, q database.Querier, now time.Time, keep Retention,
+	pruned func(kind string, rows int64)) error {
+	before, err := journal.Cutoff(ctx, q, now.UnixMilli(), keep.Age, keep.Max,
+		`select settled_at from tool_calls where settled_at > 0 order by settled_at desc, id desc`)
 	if err != nil {
 		return err
 	}
@@ -27,7 +30,8 @@ func Prune(ctx context.Context, log *journal.Journal, q database.Querier, now ti
 			return err
 		}
 	}
-	rows, err := log.SweepRows(ctx, "tool_grants", "grant_id", `not exists (select 1 from sessions where id = tool_grants.session_id)`)
+	rows, err := log.SweepRows(ctx, "tool_grants", "grant_id",
+		`not exists (select 1 from sessions where id = tool_grants.session_id)`)
 	pruned("tool_grants", rows)
 	return err
 }

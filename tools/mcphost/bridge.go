@@ -9,8 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Bridge carries MCP between standard pipes and a server's door, for agents that know no HTTP. It returns when in ends. url is that of the door,
-// token the session's bearer.
+// Bridge carries MCP between standard pipes and a server's door, for agents that know no HTTP. It returns when in ends.
+// url is that of the door, token the session's bearer.
 func Bridge(ctx context.Context, url, token string, in io.ReadCloser, out io.WriteCloser) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

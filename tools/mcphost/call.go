@@ -35,12 +35,14 @@ func (h *Host) call(ctx context.Context, request *mcp.CallToolRequest) (*mcp.Cal
 		return failed("this session has no tools: " + err.Error()), nil
 	case err != nil:
 		h.opts.Logger.Error().Err(err).Str("tool", request.Params.Name).Msg("a call of a tool could not be carried out")
-		return failed("the server could not carry out the call; nothing was run, or what ran could not be recorded: " + err.Error()), nil
+		return failed("the server could not carry out the call; nothing was run, or what ran could not be recorded: " +
+			err.Error()), nil
 	case outcome.IsError:
 		return failed(reason(outcome.Output)), nil
 	}
 	// Some agents read the text, others the structure: both say the same.
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(outcome.Output)}}, StructuredContent: outcome.Output}, nil
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(outcome.Output)}},
+		StructuredContent: outcome.Output}, nil
 }
 
 func (h *Host) do(ctx context.Context, request *mcp.CallToolRequest) (tools.Outcome, error) {
@@ -56,8 +58,8 @@ func (h *Host) do(ctx context.Context, request *mcp.CallToolRequest) (tools.Outc
 	if len(input) == 0 || string(input) == "null" {
 		input = json.RawMessage("{}")
 	}
-	call := tools.Call{SessionID: id, TurnID: session.TurnID, NativeID: nativeID(request.Params.Meta), Tool: request.Params.Name, Input: input,
-		Workspace: session.Workspace}
+	call := tools.Call{SessionID: id, TurnID: session.TurnID, NativeID: nativeID(request.Params.Meta),
+		Tool: request.Params.Name, Input: input, Workspace: session.Workspace}
 	return h.opts.Executor.Do(ctx, call, session.Policy, nil)
 }
 
@@ -104,8 +106,9 @@ func (h *Host) progress(ctx context.Context, request *mcp.CallToolRequest) (stop
 			case <-ctx.Done():
 				return
 			}
-			err := request.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(count),
-				Message: "the call waits for a decision, or runs"})
+			err := request.Session.NotifyProgress(ctx,
+				&mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(count),
+					Message: "the call waits for a decision, or runs"})
 			if err != nil && ctx.Err() == nil {
 				h.opts.Logger.Debug().Err(err).Msg("an agent could not be told that its call still waits")
 			}

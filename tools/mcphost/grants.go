@@ -22,8 +22,8 @@ type Journal interface {
 	Commit(ctx context.Context, unit journal.Unit) ([]journal.Record, error)
 }
 
-// Grants are the bearers by which agents show which session they work for. They are signed, so that none is kept, and hold as long as the secret
-// does: an agent that outlives a server goes on with its own.
+// Grants are the bearers by which agents show which session they work for. They are signed, so that none is kept, and
+// hold as long as the secret does: an agent that outlives a server goes on with its own.
 type Grants struct {
 	secret  []byte
 	db      *database.DB
@@ -63,7 +63,8 @@ func (g *Grants) Unnamed() (token string, bind func(ctx context.Context, session
 	return g.sign(unnamed, id), func(ctx context.Context, sessionID string) error {
 		at := g.now().UnixMilli()
 		_, err := g.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			_, err := tx.ExecContext(ctx, `insert into tool_grants (grant_id, session_id, created_at) values ($1, $2, $3)`, id, database.EncodeText(sessionID), at)
+			_, err := tx.ExecContext(ctx, `insert into tool_grants (grant_id, session_id, created_at) values ($1, $2, $3)`, id,
+				database.EncodeText(sessionID), at)
 			if err != nil {
 				return nil, fmt.Errorf("store the access of session %s to tools: %w", sessionID, err)
 			}

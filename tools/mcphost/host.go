@@ -1,5 +1,6 @@
-// Package mcphost offers the tools of this server to agents over MCP: as streamable HTTP with a bearer for each session, and over standard pipes
-// (Bridge). It translates only: whether and how a call runs is decided by package tools.
+// Package mcphost offers the tools of this server to agents over MCP: as streamable HTTP with a bearer for each
+// session, and over standard pipes (Bridge). It translates only: whether and how a call runs is decided by package
+// tools.
 package mcphost
 
 import (
@@ -76,11 +77,12 @@ func New(opts Options) *Host {
 	server := mcp.NewServer(&mcp.Implementation{Name: ServerName, Version: cmp.Or(opts.Version, "dev")}, nil)
 	for _, tool := range opts.Executor.Registry().Tools() {
 		readOnly, destructive := tool.Class == tools.ReadOnly, tool.Class != tools.ReadOnly
-		server.AddTool(&mcp.Tool{Name: tools.WireName(tool.Name), Description: tool.Description, InputSchema: tool.Input, OutputSchema: tool.Output,
-			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: readOnly, DestructiveHint: &destructive}}, h.call)
+		server.AddTool(&mcp.Tool{Name: tools.WireName(tool.Name), Description: tool.Description, InputSchema: tool.Input,
+			OutputSchema: tool.Output, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: readOnly, DestructiveHint: &destructive}},
+			h.call)
 	}
-	// Each request is complete in itself: an agent goes on with a server that was started anew, and needs no session of the protocol. Who may
-	// ask at all is the business of the guard before this handler.
+	// Each request is complete in itself: an agent goes on with a server that was started anew, and needs no session of
+	// the protocol. Who may ask at all is the business of the guard before this handler.
 	h.mcp = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: maxRequest})
 	return h
@@ -101,7 +103,8 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
-		http.Error(w, "the request is above its limit of "+strconv.Itoa(maxRequest)+" bytes, or broke off", http.StatusRequestEntityTooLarge)
+		http.Error(w, "the request is above its limit of "+strconv.Itoa(maxRequest)+" bytes, or broke off",
+			http.StatusRequestEntityTooLarge)
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
@@ -148,7 +151,8 @@ func (h *Host) begin(ctx context.Context, by string) (number string, done func()
 	}
 }
 
-// cancel ends the calls that are known by this; another one by the same id of the same agent is not told apart, and better not run.
+// cancel ends the calls that are known by this; another one by the same id of the same agent is not told apart, and
+// better not run.
 func (h *Host) cancel(by string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

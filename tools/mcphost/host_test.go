@@ -52,15 +52,18 @@ type site struct {
 type person struct{ *session.Service }
 
 func (p person) Ask(ctx context.Context, call tools.Call, class tools.Class, _ string) (tools.Answer, error) {
-	answer, err := p.AskAboutTool(ctx, session.ToolQuestion{SessionID: call.SessionID, TurnID: call.TurnID, CallID: call.ID, Tool: call.Tool, Arguments: call.Input, Reason: string(class)})
+	answer, err := p.AskAboutTool(ctx, session.ToolQuestion{SessionID: call.SessionID, TurnID: call.TurnID,
+		CallID: call.ID, Tool: call.Tool, Arguments: call.Input, Reason: string(class)})
 	return tools.Answer(answer), err
 }
 
 func newSite(t *testing.T, s *sessiontest.Site) *site {
 	t.Helper()
-	one := &site{Site: s, t: t, folder: t.TempDir(), session: s.NewSession(), policy: tools.Policy{Mode: tools.ModeAuto}, ledger: ledger.New(s.Journal, "node", nil)}
+	one := &site{Site: s, t: t, folder: t.TempDir(), session: s.NewSession(), policy: tools.Policy{Mode: tools.ModeAuto},
+		ledger: ledger.New(s.Journal, "node", nil)}
 	var err error
-	if one.grants, err = mcphost.NewGrants(bytes.Repeat([]byte("k"), mcphost.SecretBytes), s.DB, s.Journal, nil); err != nil {
+	if one.grants, err = mcphost.NewGrants(bytes.Repeat([]byte("k"), mcphost.SecretBytes), s.DB, s.Journal,
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	registry, err := tools.NewRegistry(tools.RegistryOptions{}, workspace.Tools(workspace.Limits{})...)
@@ -68,8 +71,10 @@ func newSite(t *testing.T, s *sessiontest.Site) *site {
 		t.Fatal(err)
 	}
 	in := map[tools.Class]tools.Sandbox{tools.ReadOnly: tools.NewInProcess(), tools.Write: tools.NewInProcess()}
-	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: one.ledger, Approver: person{s.Service}, Sandboxes: in})
-	host := mcphost.New(mcphost.Options{Executor: executor, Grants: one.grants, Progress: 10 * time.Millisecond, Logger: zerolog.Nop(),
+	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: one.ledger, Approver: person{s.Service},
+		Sandboxes: in})
+	host := mcphost.New(mcphost.Options{Executor: executor, Grants: one.grants, Progress: 10 * time.Millisecond,
+		Logger: zerolog.Nop(),
 		Session: func(_ context.Context, id string) (mcphost.Session, error) {
 			if id != one.session {
 				return mcphost.Session{}, session.ErrNotFound
@@ -104,7 +109,9 @@ func (s *site) client(token string, progress chan<- struct{}) *mcp.ClientSession
 		}})
 	transport := &http.Transport{}
 	s.t.Cleanup(transport.CloseIdleConnections)
-	connected, err := made.Connect(s.t.Context(), &mcp.StreamableClientTransport{Endpoint: s.server.URL, HTTPClient: &http.Client{Transport: withBearer{token, transport}}, DisableStandaloneSSE: true}, nil)
+	connected, err := made.Connect(s.t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: s.server.URL,
+			HTTPClient: &http.Client{Transport: withBearer{token, transport}}, DisableStandaloneSSE: true}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -127,7 +134,8 @@ func said(result *mcp.CallToolResult, err error) string {
 }
 
 func (s *site) decide(asked session.Request, decision, message string) error {
-	_, err := s.Settle(s.t.Context(), asked.ID, runtime.RequestApproval, runtime.Reply{Decision: decision, Message: message}, "ann")
+	_, err := s.Settle(s.t.Context(), asked.ID, runtime.RequestApproval,
+		runtime.Reply{Decision: decision, Message: message}, "ann")
 	return err
 }
 
@@ -153,14 +161,17 @@ func (s *site) told() (types []string) {
 
 var (
 	askedAndDenied = []string{"call.requested", "call.policy_evaluated", "call.policy_evaluated", "call.denied"}
-	askedAndRan    = []string{"call.requested", "call.policy_evaluated", "call.policy_evaluated", "call.approved", "call.started", "call.completed"}
+	askedAndRan    = []string{"call.requested", "call.policy_evaluated", "call.policy_evaluated", "call.approved",
+		"call.started", "call.completed"}
 )
 
-// TL-10, TL-23, TL-29: what is shown is what can be called, by the same policy, approvals and events; a reason reaches the agent.
+// TL-10, TL-23, TL-29: what is shown is what can be called, by the same policy, approvals and events; a reason reaches
+// the agent.
 func TestToolsOverMCP(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
 		s := newSite(t, base)
-		for _, token := range []string{"", "x", s.grants.Token(s.session) + "x", "session.bm9uZQ.AAAA", "other" + s.grants.Token(s.session)} {
+		for _, token := range []string{"", "x", s.grants.Token(s.session) + "x", "session.bm9uZQ.AAAA",
+			"other" + s.grants.Token(s.session)} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL, strings.NewReader(`{}`))
 			if err != nil {
 				t.Fatal(err)
@@ -176,7 +187,8 @@ func TestToolsOverMCP(t *testing.T) {
 		}
 		token, bind := s.grants.Unnamed()
 		agent := s.client(token, nil)
-		if got := said(agent.CallTool(t.Context(), write("early"))); !strings.HasPrefix(got, "true this session has no tools") {
+		if got := said(agent.CallTool(t.Context(), write("early"))); !strings.HasPrefix(got,
+			"true this session has no tools") {
 			t.Errorf("before it is a session: %s", got)
 		}
 		if err := bind(t.Context(), s.session); err != nil {
@@ -200,7 +212,8 @@ func TestToolsOverMCP(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(s.folder, "a.txt"), []byte("a"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		result, err := agent.CallTool(t.Context(), &mcp.CallToolParams{Name: "workspace_read", Arguments: map[string]any{"path": "a.txt"}})
+		result, err := agent.CallTool(t.Context(),
+			&mcp.CallToolParams{Name: "workspace_read", Arguments: map[string]any{"path": "a.txt"}})
 		structured, _ := json.Marshal(result.StructuredContent)
 		var text, same any
 		_ = json.Unmarshal([]byte(strings.TrimPrefix(said(result, err), "false ")), &text)
@@ -208,10 +221,13 @@ func TestToolsOverMCP(t *testing.T) {
 		if fmt.Sprint(text) != fmt.Sprint(same) || !strings.Contains(string(structured), `"content":"a"`) {
 			t.Errorf("read: %s, %s", said(result, err), structured)
 		}
-		if got := said(agent.CallTool(t.Context(), &mcp.CallToolParams{Name: "workspace_read", Arguments: map[string]any{"path": "../secret"}})); got != "true the path escapes the workspace" {
+		if got := said(agent.CallTool(t.Context(),
+			&mcp.CallToolParams{Name: "workspace_read",
+				Arguments: map[string]any{"path": "../secret"}})); got != "true the path escapes the workspace" {
 			t.Errorf("outside: %s", got)
 		}
-		if _, err := agent.CallTool(t.Context(), &mcp.CallToolParams{Name: "workspace_exec", Arguments: map[string]any{}}); err == nil {
+		if _, err := agent.CallTool(t.Context(),
+			&mcp.CallToolParams{Name: "workspace_exec", Arguments: map[string]any{}}); err == nil {
 			t.Error("a tool that is not shown can be called")
 		}
 
@@ -269,10 +285,13 @@ func TestAGivenUpCallDoesNotRunLate(t *testing.T) {
 				return err == nil && len(pending) == 0
 			})
 			var settled *session.SettledError
-			if err := s.decide(asked, "accept", ""); !errors.As(err, &settled) || settled.Request.Status != session.RequestExpired {
+			if err := s.decide(asked, "accept", ""); !errors.As(err, &settled) ||
+				settled.Request.Status != session.RequestExpired {
 				t.Errorf("%s: approved late: %v", name, err)
 			}
-			s.Until("the end of the call, "+name, func(context.Context) bool { return slices.Contains(s.told()[before:], "call.denied") })
+			s.Until("the end of the call, "+name, func(context.Context) bool {
+				return slices.Contains(s.told()[before:], "call.denied")
+			})
 			if told := s.told()[before:]; slices.Contains(told, "call.started") || s.there("late.txt") {
 				t.Errorf("%s: it ran: %v", name, told)
 			}
@@ -315,14 +334,15 @@ func TestTwoCallsAtOnce(t *testing.T) {
 			}
 		}
 		group.Wait()
-		if got["one"] != "true denied by ann: no" || !strings.HasPrefix(got["two"], `false {"path":"two"`) || s.there("one") || !s.there("two") {
+		if got["one"] != "true denied by ann: no" || !strings.HasPrefix(got["two"], `false {"path":"two"`) ||
+			s.there("one") || !s.there("two") {
 			t.Errorf("answered were %v", got)
 		}
 	})
 }
 
-// TL-28: what ran, or waited, when the server was killed is settled by the next one, which says that it is not known what was done; the same call
-// again is the next attempt and asks, whatever the rules allow.
+// TL-28: what ran, or waited, when the server was killed is settled by the next one, which says that it is not known
+// what was done; the same call again is the next attempt and asks, whatever the rules allow.
 func TestACallThatWasCutOffIsDecidedAgain(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
 		s := newSite(t, base)
@@ -336,7 +356,8 @@ func TestACallThatWasCutOffIsDecidedAgain(t *testing.T) {
 		// A server that was killed while two calls were on their way.
 		dead := ledger.New(s.Journal, "node", nil)
 		for _, started := range []bool{true, false} {
-			call, cutOff, err := dead.Open(t.Context(), tools.Call{SessionID: s.session, Tool: "workspace.write", Input: input, InputHash: hash}, tools.Requested{})
+			call, cutOff, err := dead.Open(t.Context(), tools.Call{SessionID: s.session, Tool: "workspace.write", Input: input,
+				InputHash: hash}, tools.Requested{})
 			if err != nil || cutOff || call.Attempt != 1 {
 				t.Fatalf("attempt %d, %v, %v", call.Attempt, cutOff, err)
 			}
@@ -368,8 +389,11 @@ func TestACallThatWasCutOffIsDecidedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		last := records[slices.IndexFunc(records, func(r journal.Record) bool { return strings.Contains(string(r.Payload), "replay:requires_reapproval") })]
-		if !strings.Contains(string(last.Payload), `"attempt":2`) || !strings.Contains(string(last.Payload), strings.TrimSuffix(hash, "-other-other")) {
+		last := records[slices.IndexFunc(records, func(r journal.Record) bool {
+			return strings.Contains(string(r.Payload), "replay:requires_reapproval")
+		})]
+		if !strings.Contains(string(last.Payload), `"attempt":2`) ||
+			!strings.Contains(string(last.Payload), strings.TrimSuffix(hash, "-other-other")) {
 			t.Errorf("the journal says %s", last.Payload)
 		}
 		// Another call is not held up by it.

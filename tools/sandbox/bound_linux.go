@@ -16,8 +16,8 @@ import (
 	"harness/tools"
 )
 
-// bound limits this process, and what it starts, by itself. Memory and processor are of each process; the number of processes does not hold
-// root, for whom there is group.
+// bound limits this process, and what it starts, by itself. Memory and processor are of each process; the number of
+// processes does not hold root, for whom there is group.
 func bound(limits tools.Limits) error {
 	set := func(resource int, value int64) error {
 		if value <= 0 {

@@ -18,15 +18,16 @@ import (
 // BubblewrapName is what events call it.
 const BubblewrapName = "bubblewrap"
 
-// Bubblewrap runs tools in namespaces of their own: of the machine they see the programs, read-only, of its files the workspace, and of its
-// network nothing. Make it with NewBubblewrap.
+// Bubblewrap runs tools in namespaces of their own: of the machine they see the programs, read-only, of its files the
+// workspace, and of its network nothing. Make it with NewBubblewrap.
 type Bubblewrap struct {
 	bin     string
 	program []string
 	known   known
 }
 
-// NewBubblewrap makes the sandbox. bin is bubblewrap's program ("bwrap"); program is this one with the arguments with which it is Child.
+// NewBubblewrap makes the sandbox. bin is bubblewrap's program ("bwrap"); program is this one with the arguments with
+// which it is Child.
 func NewBubblewrap(bin string, program ...string) *Bubblewrap {
 	return &Bubblewrap{bin: cmp.Or(bin, "bwrap"), program: program}
 }
@@ -71,7 +72,8 @@ func (b *Bubblewrap) Check(ctx context.Context) error {
 }
 
 // Run implements tools.Sandbox. The tool's own function runs in the process, which has to know a tool of this name.
-func (b *Bubblewrap) Run(ctx context.Context, _ tools.Tool, job tools.Job, limits tools.Limits) (json.RawMessage, error) {
+func (b *Bubblewrap) Run(ctx context.Context, _ tools.Tool, job tools.Job, limits tools.Limits) (
+	json.RawMessage, error) {
 	if err := b.Check(ctx); err != nil {
 		return nil, err
 	}

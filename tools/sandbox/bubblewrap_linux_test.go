@@ -30,8 +30,8 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	above := t.TempDir()
-	s := &site{t: t, box: sandbox.NewBubblewrap(bubblewrap(t), program(t)...), folder: filepath.Join(above, "workspace"), outside: filepath.Join(above, "secret"),
-		limits: tools.Limits{Processes: 64, MemoryBytes: 512 << 20, CPUSeconds: 20}}
+	s := &site{t: t, box: sandbox.NewBubblewrap(bubblewrap(t), program(t)...), folder: filepath.Join(above, "workspace"),
+		outside: filepath.Join(above, "secret"), limits: tools.Limits{Processes: 64, MemoryBytes: 512 << 20, CPUSeconds: 20}}
 	if err := errors.Join(os.Mkdir(s.folder, 0o755), os.WriteFile(s.outside, []byte("secret"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,8 @@ func (s *site) run(ctx context.Context, name string, input string) (map[string]a
 		s.t.Fatal(err)
 	}
 	s.stdout.Reset()
-	out, err := s.box.Run(ctx, tools.Tool{}, tools.Job{Tool: name, Input: json.RawMessage(input), Config: config, Workspace: s.folder, Stdout: &s.stdout, Stderr: &s.stdout}, s.limits)
+	out, err := s.box.Run(ctx, tools.Tool{}, tools.Job{Tool: name, Input: json.RawMessage(input), Config: config,
+		Workspace: s.folder, Stdout: &s.stdout, Stderr: &s.stdout}, s.limits)
 	var answer map[string]any
 	if err == nil {
 		err = json.Unmarshal(out, &answer)
@@ -66,7 +67,8 @@ func (s *site) shell(ctx context.Context, script string) (map[string]any, error)
 	return s.run(ctx, "workspace.exec", string(input))
 }
 
-// TL-12, TL-16, TL-18: of the machine a sandboxed run sees its workspace, and neither other files, the environment, the network nor processes.
+// TL-12, TL-16, TL-18: of the machine a sandboxed run sees its workspace, and neither other files, the environment, the
+// network nor processes.
 func TestASandboxSeesItsWorkspaceOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -105,13 +107,16 @@ func TestASandboxSeesItsWorkspaceOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Mkdir(filepath.Join(folder, ".data"), 0o755), os.WriteFile(filepath.Join(folder, ".data", "db"), []byte("secret"), 0o600),
+	if err := errors.Join(os.Mkdir(filepath.Join(folder, ".data"), 0o755),
+		os.WriteFile(filepath.Join(folder, ".data", "db"), []byte("secret"), 0o600),
 		os.WriteFile(filepath.Join(folder, ".env"), []byte("secret"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	s.limits.Hidden = []string{filepath.Join(folder, ".data"), filepath.Join(folder, ".env"), s.outside, filepath.Join(folder, "none")}
+	s.limits.Hidden = []string{filepath.Join(folder, ".data"), filepath.Join(folder, ".env"), s.outside,
+		filepath.Join(folder, "none")}
 	for _, name := range []string{".data/db", ".env"} {
-		if out, err := s.run(t.Context(), "test.attack", `{"read":"/workspace/`+name+`"}`); strings.Contains(fmt.Sprint(out, err), "secret") {
+		if out, err := s.run(t.Context(), "test.attack", `{"read":"/workspace/`+name+`"}`); strings.Contains(
+			fmt.Sprint(out, err), "secret") {
 			t.Errorf("%s is not hidden: %v", name, out)
 		}
 	}
@@ -134,7 +139,8 @@ func TestProgramsRun(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	out, err := s.shell(t.Context(), "echo out; echo err >&2; pwd > where; exit 3")
-	if err != nil || out["exit_code"] != float64(3) || out["stdout"] != "out\n" || out["stderr"] != "err\n" || !strings.Contains(s.stdout.String(), "out\n") {
+	if err != nil || out["exit_code"] != float64(3) || out["stdout"] != "out\n" || out["stderr"] != "err\n" ||
+		!strings.Contains(s.stdout.String(), "out\n") {
 		t.Errorf("%v (%v), told %q", out, err, s.stdout.String())
 	}
 	if where, err := os.ReadFile(filepath.Join(s.folder, "where")); err != nil || string(where) != "/workspace\n" {
@@ -143,7 +149,8 @@ func TestProgramsRun(t *testing.T) {
 	if out, err := s.shell(t.Context(), "kill -9 $$"); err != nil || out["signal"] != "killed" {
 		t.Errorf("killed: %v (%v)", out, err)
 	}
-	for _, input := range []string{`{"command":["ls"]}`, `{"command":["/bin/sh","-c","id"]}`, `{"command":["./sh"]}`, `{"command":["sh","-c","id"],"folder":"../.."}`,
+	for _, input := range []string{`{"command":["ls"]}`, `{"command":["/bin/sh","-c","id"]}`, `{"command":["./sh"]}`,
+		`{"command":["sh","-c","id"],"folder":"../.."}`,
 		`{"command":["cat"],"folder":"none"}`} {
 		if out, err := s.run(t.Context(), "workspace.exec", input); err == nil {
 			t.Errorf("%s: %v", input, out)
@@ -158,13 +165,15 @@ func TestASandboxIsBounded(t *testing.T) {
 	soon, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	// Both outlive their parents, and a new session does not help them.
-	if out, err := s.shell(soon, "(while :; do echo . >> /workspace/alive; done) & (trap '' TERM HUP; setsid sleep 1000) & sleep 1000"); err == nil {
+	if out, err := s.shell(soon,
+		"(while :; do echo . >> /workspace/alive; done) & (trap '' TERM HUP; setsid sleep 1000) & sleep 1000"); err == nil {
 		t.Errorf("over its time: %v", out)
 	}
 	if s.running("sleep\x001000") {
 		t.Error("a process of a killed run goes on")
 	}
-	if out, err := s.shell(t.Context(), "sleep 1001 >/dev/null 2>&1 & echo left"); err != nil || out["stdout"] != "left\n" || s.running("sleep\x001001") {
+	if out, err := s.shell(t.Context(), "sleep 1001 >/dev/null 2>&1 & echo left"); err != nil ||
+		out["stdout"] != "left\n" || s.running("sleep\x001001") {
 		t.Errorf("what is left behind: %v (%v)", out, err)
 	}
 	out, err := s.shell(t.Context(), "i=0; while [ $i -lt 200 ]; do sleep 5 & i=$((i+1)); done; echo made")
@@ -173,10 +182,13 @@ func TestASandboxIsBounded(t *testing.T) {
 	}
 	shortly, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
-	if out, err := s.shell(shortly, "bomb() { bomb | bomb & sleep 1002; }; bomb; sleep 1002"); err == nil && out["exit_code"] == float64(0) || s.running("sleep\x001002") {
+	if out, err := s.shell(shortly, "bomb() { bomb | bomb & sleep 1002; }; bomb; sleep 1002"); err == nil &&
+		out["exit_code"] == float64(0) || s.running("sleep\x001002") {
 		t.Errorf("a fork bomb: %.500s (%v)", fmt.Sprint(out), err)
 	}
-	if out, err := s.shell(t.Context(), "head -c 2000000000 /dev/zero | cat >/dev/null; a=$(head -c 1000000000 /dev/zero | tr '\\0' x); echo ${#a}"); err == nil && out["exit_code"] == float64(0) && out["stdout"] == "1000000000\n" {
+	if out, err := s.shell(t.Context(),
+		"head -c 2000000000 /dev/zero | cat >/dev/null; a=$(head -c 1000000000 /dev/zero | tr '\\0' x); echo ${#a}"); err == nil &&
+		out["exit_code"] == float64(0) && out["stdout"] == "1000000000\n" {
 		t.Errorf("1 GB of memory: %.200s", fmt.Sprint(out))
 	}
 }
@@ -222,11 +234,15 @@ func TestEndlessOutputIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: silent{}, Approver: anybody{},
-		Sandboxes: map[tools.Class]tools.Sandbox{tools.Dangerous: s.box}, Limits: map[tools.Class]tools.Limits{tools.Dangerous: s.limits}})
+		Sandboxes: map[tools.Class]tools.Sandbox{tools.Dangerous: s.box},
+		Limits:    map[tools.Class]tools.Limits{tools.Dangerous: s.limits}})
 	began := time.Now()
-	outcome, err := executor.Do(t.Context(), tools.Call{Tool: "workspace.exec", Input: json.RawMessage(`{"command":["head","-c","1073741824","/dev/zero"]}`), Workspace: s.folder},
+	outcome, err := executor.Do(t.Context(),
+		tools.Call{Tool: "workspace.exec", Input: json.RawMessage(`{"command":["head","-c","1073741824","/dev/zero"]}`),
+			Workspace: s.folder},
 		tools.Policy{}, nil)
-	if err != nil || !outcome.IsError || !strings.Contains(string(outcome.Output), "stdout is above its limit of 1048576 bytes") {
+	if err != nil || !outcome.IsError ||
+		!strings.Contains(string(outcome.Output), "stdout is above its limit of 1048576 bytes") {
 		t.Errorf("%v: %.300s", err, outcome.Output)
 	}
 	if took := time.Since(began); took > time.Minute {
@@ -239,7 +255,8 @@ func TestAMissingSandboxRunsNothing(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	broken := filepath.Join(t.TempDir(), "bwrap")
-	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho no permission to make namespaces >&2\nexit 1\n"), 0o755); err != nil {
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho no permission to make namespaces >&2\nexit 1\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -256,7 +273,8 @@ func TestAMissingSandboxRunsNothing(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
-		job := tools.Job{Tool: "workspace.write", Input: json.RawMessage(`{"path":"a","content":"a"}`), Workspace: folder, Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}
+		job := tools.Job{Tool: "workspace.write", Input: json.RawMessage(`{"path":"a","content":"a"}`), Workspace: folder,
+			Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}
 		if out, err := c.box.Run(t.Context(), tools.Tool{}, job, tools.Limits{}); err == nil {
 			t.Errorf("%s: it ran: %s", name, out)
 		}

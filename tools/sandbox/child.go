@@ -1,7 +1,8 @@
 // Package sandbox runs tools in processes that are held: by bubblewrap (Linux, no daemon) or by Docker.
 //
-// It owns how such a process is started, bounded, spoken to and ended. The process is this program again (Child), which gets one job on its
-// standard input and tells what comes of it on its standard output, a line of JSON each. What cannot be held is not run.
+// It owns how such a process is started, bounded, spoken to and ended. The process is this program again (Child), which
+// gets one job on its standard input and tells what comes of it on its standard output, a line of JSON each. What
+// cannot be held is not run.
 package sandbox
 
 import (
@@ -37,8 +38,8 @@ type report struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// Child is the program within a sandbox: it runs one of the tools for the job it reads and writes what comes of it. It starts nothing before it
-// was told to, so that it can be bounded first.
+// Child is the program within a sandbox: it runs one of the tools for the job it reads and writes what comes of it. It
+// starts nothing before it was told to, so that it can be bounded first.
 func Child(ctx context.Context, in io.Reader, out io.Writer, all []tools.Tool) error {
 	reports := &reporter{out: json.NewEncoder(out)}
 	if err := reports.send(report{Ready: true}); err != nil {

@@ -30,8 +30,8 @@ type Docker struct {
 	known      known
 }
 
-// NewDocker makes the sandbox. bin is Docker's client ("docker"); image is one that is there, it is not fetched; program is as in NewBubblewrap,
-// and has to run in that image: this program is static.
+// NewDocker makes the sandbox. bin is Docker's client ("docker"); image is one that is there, it is not fetched;
+// program is as in NewBubblewrap, and has to run in that image: this program is static.
 func NewDocker(bin, image string, program ...string) *Docker {
 	return &Docker{bin: cmp.Or(bin, "docker"), image: image, program: program}
 }
@@ -55,8 +55,10 @@ func (d *Docker) Check(ctx context.Context) error {
 		}
 		ctx, cancel := context.WithTimeout(ctx, checkWait)
 		defer cancel()
-		if said, err := exec.CommandContext(ctx, d.bin, "image", "inspect", "--format", "ok", d.image).CombinedOutput(); err != nil {
-			return fmt.Errorf("docker's daemon or the image %s is not there (docker pull %s): %s: %w", d.image, d.image, strings.TrimSpace(string(said)), err)
+		if said, err := exec.CommandContext(ctx, d.bin, "image", "inspect", "--format", "ok", d.image).
+			CombinedOutput(); err != nil {
+			return fmt.Errorf("docker's daemon or the image %s is not there (docker pull %s): %s: %w", d.image, d.image,
+				strings.TrimSpace(string(said)), err)
 		}
 		scratch, err := os.MkdirTemp("", "harness-sandbox-")
 		if err != nil {
@@ -93,9 +95,11 @@ func (d *Docker) command(name, workspace string, limits tools.Limits) []string {
 	if limits.ReadOnly {
 		mount += ",readonly"
 	}
-	args := []string{d.bin, "run", "--rm", "--interactive", "--init", "--pull", "never", "--name", name, "--cap-drop", "ALL", "--security-opt",
-		"no-new-privileges", "--read-only", "--tmpfs", "/tmp", "--user", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--workdir", workspaceDir,
-		"--mount", mount, "--mount", "type=bind,source=" + d.program[0] + ",target=" + programPath + ",readonly"}
+	args := []string{d.bin, "run", "--rm", "--interactive", "--init", "--pull", "never", "--name", name, "--cap-drop",
+		"ALL", "--security-opt", "no-new-privileges", "--read-only", "--tmpfs", "/tmp", "--user",
+		fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--workdir", workspaceDir, "--mount", mount, "--mount",
+		"type=bind,source=" + d.program[0] + ",target=" +
+			programPath + ",readonly"}
 	for _, place := range masked(workspace, limits.Hidden) {
 		if place.folder {
 			args = append(args, "--mount", "type=tmpfs,target="+place.at)

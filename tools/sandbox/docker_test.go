@@ -15,13 +15,15 @@ import (
 	"harness/tools/sandbox"
 )
 
-// client stands in for Docker's: it notes what it is asked for and runs the program outside of any container. That a container holds what it
-// should is Docker's part; what is asked of it, spoken with it and ended is ours.
+// client stands in for Docker's: it notes what it is asked for and runs the program outside of any container. That a
+// container holds what it should is Docker's part; what is asked of it, spoken with it and ended is ours.
 func client(t *testing.T, program string) (path string, asked func() string) {
 	t.Helper()
 	dir := t.TempDir()
 	path, log := filepath.Join(dir, "docker"), filepath.Join(dir, "log")
-	script := "#!/bin/sh\necho \"$*\" >> " + log + "\n[ \"$1\" = run ] || exit 0\nfor last; do :; done\n[ \"$last\" = hang ] && exec sleep 1000\nexec " + program + " " + childArgument + "\n"
+	script := "#!/bin/sh\necho \"$*\" >> " + log +
+		"\n[ \"$1\" = run ] || exit 0\nfor last; do :; done\n[ \"$last\" = hang ] && exec sleep 1000\nexec " + program + " " +
+		childArgument + "\n"
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -34,22 +36,29 @@ func client(t *testing.T, program string) (path string, asked func() string) {
 	}
 }
 
-// TL-12, TL-16, TL-18: what Docker is asked for: no network, no rights, bounds, and the workspace read-only or writable.
+// TL-12, TL-16, TL-18: what Docker is asked for: no network, no rights, bounds, and the workspace read-only or
+// writable.
 func TestWhatDockerIsAskedFor(t *testing.T) {
 	t.Parallel()
 	own := program(t)
 	bin, asked := client(t, own[0])
 	box := sandbox.NewDocker(bin, "debian:stable", own...)
-	job := tools.Job{Tool: "test.attack", Input: json.RawMessage(`{}`), Workspace: t.TempDir(), Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}
+	job := tools.Job{Tool: "test.attack", Input: json.RawMessage(`{}`), Workspace: t.TempDir(), Stdout: &bytes.Buffer{},
+		Stderr: &bytes.Buffer{}}
 	for _, limits := range []tools.Limits{{MemoryBytes: 1 << 20, Processes: 7}, {ReadOnly: true, Network: true}} {
-		if out, err := box.Run(t.Context(), tools.Tool{}, job, limits); err != nil || !strings.Contains(string(out), "environment") {
+		if out, err := box.Run(t.Context(), tools.Tool{}, job, limits); err != nil ||
+			!strings.Contains(string(out), "environment") {
 			t.Fatalf("%s, %v", out, err)
 		}
 	}
-	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(asked()), "\n"), func(line string) bool { return !strings.HasPrefix(line, "run ") })
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(asked()), "\n"), func(line string) bool {
+		return !strings.HasPrefix(line, "run ")
+	})
 	mount := "--mount type=bind,source=" + job.Workspace + ",target=/workspace"
-	for _, want := range []string{"--network none", "--cap-drop ALL", "--security-opt no-new-privileges", "--read-only --tmpfs /tmp", "--memory 1048576 --memory-swap 1048576",
-		"--pids-limit 7", "--cpus 1", "--pull never", mount + " ", "target=/run/harness-tool,readonly", "--entrypoint /run/harness-tool debian:stable " + childArgument} {
+	for _, want := range []string{"--network none", "--cap-drop ALL", "--security-opt no-new-privileges",
+		"--read-only --tmpfs /tmp", "--memory 1048576 --memory-swap 1048576",
+		"--pids-limit 7", "--cpus 1", "--pull never", mount + " ", "target=/run/harness-tool,readonly",
+		"--entrypoint /run/harness-tool debian:stable " + childArgument} {
 		if !strings.Contains(lines[1], want) {
 			t.Errorf("asked for %s, want %s in it", lines[1], want)
 		}

@@ -51,7 +51,8 @@ func programs() []string { return []string{"sh", "cat", "head", "sleep", "id", "
 
 func attacker() tools.Tool {
 	return tools.Tool{
-		Name: "test.attack", Description: "d", Class: tools.Dangerous, Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{"type":"object"}`),
+		Name: "test.attack", Description: "d", Class: tools.Dangerous, Input: json.RawMessage(`{"type":"object"}`),
+		Output: json.RawMessage(`{"type":"object"}`),
 		Run: func(_ context.Context, job tools.Job) (json.RawMessage, error) {
 			var in struct{ Dial, Write, Read, Environment string }
 			if err := json.Unmarshal(job.Input, &in); err != nil {

@@ -25,7 +25,8 @@ const maxReport = 64 << 20
 // held is how one sandbox starts its processes and ends them.
 type held struct {
 	command []string
-	// bound limits the process before it gets its job, release undoes what that made once the process is gone. nil: the command does it itself.
+	// bound limits the process before it gets its job, release undoes what that made once the process is gone. nil: the
+	// command does it itself.
 	bound   func(pid int) error
 	release func()
 	// end is called when the process has to go, besides killing it; nil when that is enough.
@@ -33,7 +34,8 @@ type held struct {
 }
 
 // converse starts a child, gives it the job and hears it out. Nothing of it is left when converse returns.
-func (h held) converse(ctx context.Context, given *assignment, said map[string]io.Writer) (output json.RawMessage, err error) {
+func (h held) converse(ctx context.Context, given *assignment, said map[string]io.Writer) (output json.RawMessage,
+	err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	process := exec.CommandContext(ctx, h.command[0], h.command[1:]...)
@@ -76,7 +78,8 @@ func (h held) converse(ctx context.Context, given *assignment, said map[string]i
 	return output, err
 }
 
-func (h held) hear(pid int, given *assignment, stdin io.WriteCloser, stdout io.Reader, said map[string]io.Writer) (json.RawMessage, error) {
+func (h held) hear(pid int, given *assignment, stdin io.WriteCloser, stdout io.Reader, said map[string]io.Writer) (
+	json.RawMessage, error) {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, maxReport)
 	for lines.Scan() {
@@ -140,7 +143,8 @@ func (t *tail) String() string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(t.kept)), "\uFFFD")
 }
 
-// known remembers that a sandbox works. That it does not is looked at again each time: what is missing may be installed.
+// known remembers that a sandbox works. That it does not is looked at again each time: what is missing may be
+// installed.
 type known struct {
 	mu    sync.Mutex
 	works bool

@@ -32,8 +32,9 @@ func TestNoPathLeadsOut(t *testing.T) {
 	s.link("inside/../../secret.txt", "winding")
 	s.link("loop", "loop")
 	for _, name := range []string{
-		s.outside, "../secret.txt", "inside/../../secret.txt", "..", "/", "//", "", "./../secret.txt", "a\x00b", "absolute", "upward", "parent/secret.txt",
-		"slash" + s.outside, "winding", "loop", "inside/a.txt/../../../secret.txt", "/proc/self/environ", "/dev/zero", "parent/workspace/inside/a.txt",
+		s.outside, "../secret.txt", "inside/../../secret.txt", "..", "/", "//", "", "./../secret.txt", "a\x00b", "absolute",
+		"upward", "parent/secret.txt", "slash" + s.outside, "winding", "loop", "inside/a.txt/../../../secret.txt",
+		"/proc/self/environ", "/dev/zero", "parent/workspace/inside/a.txt",
 	} {
 		for tool, input := range map[string]object{
 			"workspace.read": {"path": name}, "workspace.write": {"path": name, "content": "owned"},
@@ -44,7 +45,8 @@ func TestNoPathLeadsOut(t *testing.T) {
 			}
 			if out, err := s.call(tool, input); err == nil {
 				t.Errorf("%s of %q answered %v", tool, name, out)
-			} else if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), filepath.Dir(s.outside)) && name != s.outside && !strings.Contains(name, s.outside) {
+			} else if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), filepath.Dir(s.outside)) &&
+				name != s.outside && !strings.Contains(name, s.outside) {
 				t.Errorf("%s of %q tells %v", tool, name, err)
 			}
 		}
@@ -65,12 +67,13 @@ func TestNoPatchLeadsOut(t *testing.T) {
 	s.link("../secret.txt", "upward")
 	s.link("..", "parent")
 	for name, patch := range map[string]string{
-		"rename out":    "diff --git a/a.txt b/../b.txt\nsimilarity index 100%\nrename from a.txt\nrename to ../b.txt\n",
-		"rename in":     "diff --git a/../secret.txt b/b.txt\nsimilarity index 100%\nrename from ../secret.txt\nrename to b.txt\n",
-		"delete":        "--- a/../secret.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-" + secret + "\n\\ No newline at end of file\n",
-		"by a link":     "--- a/upward\n+++ b/upward\n@@ -1 +1 @@\n-" + secret + "\n\\ No newline at end of file\n+owned\n",
-		"below a link":  outward("parent/b.txt"),
-		"a link":        "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+../secret.txt\n\\ No newline at end of file\n",
+		"rename out":   "diff --git a/a.txt b/../b.txt\nsimilarity index 100%\nrename from a.txt\nrename to ../b.txt\n",
+		"rename in":    "diff --git a/../secret.txt b/b.txt\nsimilarity index 100%\nrename from ../secret.txt\nrename to b.txt\n",
+		"delete":       "--- a/../secret.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-" + secret + "\n\\ No newline at end of file\n",
+		"by a link":    "--- a/upward\n+++ b/upward\n@@ -1 +1 @@\n-" + secret + "\n\\ No newline at end of file\n+owned\n",
+		"below a link": outward("parent/b.txt"),
+		"a link": "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 " +
+			"@@\n+../secret.txt\n\\ No newline at end of file\n",
 		"a module":      "diff --git a/m b/m\nnew file mode 160000\n--- /dev/null\n+++ b/m\n@@ -0,0 +1 @@\n+Subproject commit 0\n",
 		"a hook":        outward(".git/hooks/pre-commit"),
 		"in capitals":   outward("sub/.GIT/config"),
@@ -101,7 +104,8 @@ func TestNoPatchLeadsOut(t *testing.T) {
 	s.untouched()
 }
 
-// TL-13, TL-14: a folder that becomes a link to the outside and back while calls run leads nowhere: whatever a call met, it was in the workspace.
+// TL-13, TL-14: a folder that becomes a link to the outside and back while calls run leads nowhere: whatever a call
+// met, it was in the workspace.
 func TestLinksSwappedDuringTheCall(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -135,7 +139,8 @@ func TestLinksSwappedDuringTheCall(t *testing.T) {
 			}
 		}
 		_, _ = s.call("workspace.write", object{"path": "swap/secret.txt", "content": "inside"})
-		_, _ = s.call("patch.apply", object{"patch": "--- a/swap/secret.txt\n+++ b/swap/secret.txt\n@@ -1 +1 @@\n-" + secret + "\n\\ No newline at end of file\n+owned\n"})
+		_, _ = s.call("patch.apply", object{"patch": "--- a/swap/secret.txt\n+++ b/swap/secret.txt\n@@ -1 +1 @@\n-" + secret +
+			"\n\\ No newline at end of file\n+owned\n"})
 	}
 	close(stop)
 	if times := <-swapped; met == 0 || times == 0 {
@@ -178,7 +183,8 @@ func TestASecondNameIsNotWrittenThrough(t *testing.T) {
 		}
 	}
 	s.must("workspace.write", object{"path": "a", "content": "owned"})
-	s.must("patch.apply", object{"patch": "--- a/b\n+++ b/b\n@@ -1 +1 @@\n-" + secret + "\n\\ No newline at end of file\n+owned\n"})
+	s.must("patch.apply",
+		object{"patch": "--- a/b\n+++ b/b\n@@ -1 +1 @@\n-" + secret + "\n\\ No newline at end of file\n+owned\n"})
 	if s.content("a") != "owned" || s.content("b") != "owned\n" {
 		t.Errorf("written are %q and %q", s.content("a"), s.content("b"))
 	}
@@ -193,7 +199,8 @@ func TestTheLimits(t *testing.T) {
 	if err := os.Truncate(filepath.Join(s.folder, "big"), 1<<30); err != nil {
 		t.Fatal(err)
 	}
-	if out := s.must("workspace.read", object{"path": "big"}); out["bytes_read"] != float64(1<<20) || out["total_bytes"] != float64(1<<30) || out["truncated"] != true {
+	if out := s.must("workspace.read", object{"path": "big"}); out["bytes_read"] != float64(1<<20) ||
+		out["total_bytes"] != float64(1<<30) || out["truncated"] != true {
 		t.Errorf("read %v of %v", out["bytes_read"], out["total_bytes"])
 	}
 	if out := s.must("workspace.read", object{"path": "big", "max_bytes": 1 << 40}); out["bytes_read"] != float64(1<<20) {
@@ -215,12 +222,14 @@ func TestTheLimits(t *testing.T) {
 		group.Go(func() { s.must("workspace.write", object{"path": fmt.Sprintf("many/%d", i), "content": "x"}) })
 	}
 	group.Wait()
-	if out := s.must("workspace.list", object{"path": "many", "limit": 10}); len(out["entries"].([]any)) != 10 || out["truncated"] != true {
+	if out := s.must("workspace.list", object{"path": "many", "limit": 10}); len(out["entries"].([]any)) != 10 ||
+		out["truncated"] != true {
 		t.Errorf("listed %v", out)
 	}
 }
 
-// What is the server's own within a workspace is not there for the tools, whatever leads to it; what is fixed can be read.
+// What is the server's own within a workspace is not there for the tools, whatever leads to it; what is fixed can be
+// read.
 func TestTheServersOwnIsHidden(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -234,7 +243,9 @@ func TestTheServersOwnIsHidden(t *testing.T) {
 	s.put("a.txt", "a")
 	s.link(".data", "link")
 	s.link(".env", "env")
-	for _, one := range workspace.Tools(workspace.Limits{Hidden: []string{filepath.Join(folder, ".data"), filepath.Join(folder, ".env")}, Fixed: []string{filepath.Join(folder, "agents")}}) {
+	for _, one := range workspace.Tools(
+		workspace.Limits{Hidden: []string{filepath.Join(folder, ".data"), filepath.Join(folder, ".env")},
+			Fixed: []string{filepath.Join(folder, "agents")}}) {
 		s.tools[one.Name] = one
 	}
 	for _, name := range []string{".data/harness.db", "link/harness.db", ".env", "env", "agents/../.env"} {
@@ -242,7 +253,8 @@ func TestTheServersOwnIsHidden(t *testing.T) {
 			t.Errorf("read %s: %v", name, out)
 		}
 	}
-	for _, name := range []string{".data/new", "link/new/deep", ".env", "agents/helper/events.mjs", "agents/new.mjs", "agents"} {
+	for _, name := range []string{".data/new", "link/new/deep", ".env", "agents/helper/events.mjs", "agents/new.mjs",
+		"agents"} {
 		if out, err := s.call("workspace.write", object{"path": name, "content": "owned"}); err == nil {
 			t.Errorf("wrote %s: %v", name, out)
 		}
@@ -255,13 +267,17 @@ func TestTheServersOwnIsHidden(t *testing.T) {
 			t.Errorf("listed %s: %v", name, out)
 		}
 	}
-	if _, err := s.call("patch.apply", object{"patch": "--- a/.env\n+++ /dev/null\n@@ -1 +0,0 @@\n-TOKEN=1\n\\ No newline at end of file\n"}); err == nil {
+	if _, err := s.call("patch.apply",
+		object{"patch": "--- a/.env\n+++ /dev/null\n@@ -1 +0,0 @@\n-TOKEN=1\n\\ No newline at end of file\n"}); err == nil {
 		t.Error("the settings were removed")
 	}
-	if listed := fmt.Sprint(s.must("workspace.list", object{"recursive": true})); strings.Contains(listed, "harness.db") || strings.Contains(listed, "path:.env") || !strings.Contains(listed, "events.mjs") {
+	if listed := fmt.Sprint(s.must("workspace.list", object{"recursive": true})); strings.Contains(listed, "harness.db") ||
+		strings.Contains(listed, "path:.env") || !strings.Contains(listed, "events.mjs") {
 		t.Errorf("listed are %s", listed)
 	}
-	if s.must("workspace.read", object{"path": "agents/helper/events.mjs"})["content"] != "code" || s.content(".env") != "TOKEN=1" || s.must("workspace.write", object{"path": "a.txt", "content": "b"})["created"] != false {
+	if s.must("workspace.read", object{"path": "agents/helper/events.mjs"})["content"] != "code" ||
+		s.content(".env") != "TOKEN=1" ||
+		s.must("workspace.write", object{"path": "a.txt", "content": "b"})["created"] != false {
 		t.Error("what is not hidden is not as it should be")
 	}
 	if left, err := os.ReadDir(filepath.Join(s.folder, ".data")); err != nil || len(left) != 1 {

@@ -11,7 +11,8 @@ import (
 // errHidden says no more than that there is nothing for an agent here.
 var errHidden = errors.New("this is the server's own, and no part of the workspace")
 
-// visible refuses what stands in a place that is hidden. It asks where the opened file is, not what it was called: no link leads there.
+// visible refuses what stands in a place that is hidden. It asks where the opened file is, not what it was called: no
+// link leads there.
 func (l Limits) visible(file *os.File) error {
 	if len(l.Hidden) == 0 {
 		return nil
@@ -63,7 +64,8 @@ func (l Limits) changeable(root *os.Root, name string) error {
 
 func refused(at string, places []string) error {
 	for _, place := range places {
-		if at == place || strings.HasPrefix(at, strings.TrimSuffix(place, string(filepath.Separator))+string(filepath.Separator)) {
+		if at == place || strings.HasPrefix(at,
+			strings.TrimSuffix(place, string(filepath.Separator))+string(filepath.Separator)) {
 			return errHidden
 		}
 	}

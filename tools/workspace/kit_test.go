@@ -25,7 +25,8 @@ const secret = "nobody's business"
 func newSite(t *testing.T) *site {
 	t.Helper()
 	above := t.TempDir()
-	s := &site{t: t, folder: filepath.Join(above, "workspace"), outside: filepath.Join(above, "secret.txt"), tools: map[string]tools.Tool{}}
+	s := &site{t: t, folder: filepath.Join(above, "workspace"), outside: filepath.Join(above, "secret.txt"),
+		tools: map[string]tools.Tool{}}
 	if err := os.Mkdir(s.folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,8 @@ func (s *site) call(name string, input object) (object, error) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	out, err := s.tools[name].Run(s.t.Context(), tools.Job{Tool: name, Input: raw, Workspace: s.folder, Stdout: io.Discard, Stderr: io.Discard})
+	out, err := s.tools[name].Run(s.t.Context(), tools.Job{Tool: name, Input: raw, Workspace: s.folder, Stdout: io.Discard,
+		Stderr: io.Discard})
 	var answer object
 	if err == nil {
 		err = json.Unmarshal(out, &answer)

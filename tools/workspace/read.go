@@ -64,7 +64,8 @@ func (l Limits) read() tools.Tool {
 			if err != nil {
 				return readResult{}, err
 			}
-			out := readResult{Path: in.Path, BytesRead: len(content), TotalBytes: max(info.Size(), int64(len(content))), Encoding: in.Encoding}
+			out := readResult{Path: in.Path, BytesRead: len(content), TotalBytes: max(info.Size(), int64(len(content))),
+				Encoding: in.Encoding}
 			switch out.Encoding {
 			case "", "utf8", "utf-8":
 				out.Encoding = "utf8"
@@ -101,7 +102,8 @@ func wholeRunes(content []byte, total int64) []byte {
 }
 
 const (
-	listInput = `{"type":"object","properties":{"path":{"type":"string","description":"a folder of the workspace, the workspace itself when left out"},` +
+	listInput = `{"type":"object","properties":{"path":{"type":"string","description":"a folder of the workspace, the ` +
+		`workspace itself when left out"},` +
 		`"recursive":{"type":"boolean"},"limit":{"type":"integer","minimum":1}},"additionalProperties":false}`
 	listOutput = `{"type":"object","properties":{"path":{"type":"string"},"entries":{"type":"array","items":{"type":"object","properties":{` +
 		`"path":{"type":"string"},"type":{"enum":["file","folder","link","other"]},"size":{"type":"integer"}},"required":["path","type"],` +
@@ -129,8 +131,8 @@ type entry struct {
 
 func (l Limits) list() tools.Tool {
 	return tools.Tool{
-		Name: "workspace.list", Description: "List the files of a folder of the workspace. Links are named, not followed.", Class: tools.ReadOnly,
-		Input: json.RawMessage(listInput), Output: json.RawMessage(listOutput),
+		Name: "workspace.list", Description: "List the files of a folder of the workspace. Links are named, not followed.",
+		Class: tools.ReadOnly, Input: json.RawMessage(listInput), Output: json.RawMessage(listOutput),
 		Run: run(func(ctx context.Context, root *os.Root, in listOf) (listResult, error) {
 			if in.Path == "" {
 				in.Path = "."

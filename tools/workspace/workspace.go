@@ -1,6 +1,8 @@
-// Package workspace has the tools for the files of a session's folder: workspace.read, workspace.list, workspace.write and patch.apply.
+// Package workspace has the tools for the files of a session's folder: workspace.read, workspace.list, workspace.write
+// and patch.apply.
 //
-// It owns that nothing outside of the folder is read or changed, whatever a path, a link or a race says: every access goes through an os.Root.
+// It owns that nothing outside of the folder is read or changed, whatever a path, a link or a race says: every access
+// goes through an os.Root.
 package workspace
 
 import (
@@ -21,13 +23,13 @@ import (
 
 // Limits bound what one call reads and writes, in bytes and entries; 0 takes the default.
 type Limits struct {
-	// ReadBytes is the most one read returns (default 1 MiB), WriteBytes the largest file that is written or patched (default 10 MiB), PatchBytes
-	// the largest patch (default 1 MiB).
+	// ReadBytes is the most one read returns (default 1 MiB), WriteBytes the largest file that is written or patched
+	// (default 10 MiB), PatchBytes the largest patch (default 1 MiB).
 	ReadBytes, WriteBytes, PatchBytes int64
 	// Entries is the most one list returns (default 10,000).
 	Entries int
-	// Hidden are places (real paths, absolute) that no tool reads or changes though they are within a workspace, Fixed those that none changes:
-	// the server's own.
+	// Hidden are places (real paths, absolute) that no tool reads or changes though they are within a workspace, Fixed
+	// those that none changes: the server's own.
 	Hidden, Fixed []string
 }
 
@@ -48,7 +50,8 @@ func Tools(limits Limits) []tools.Tool {
 }
 
 // run opens the workspace for a call and closes it behind it.
-func run[In, Out any](work func(ctx context.Context, root *os.Root, in In) (Out, error)) func(context.Context, tools.Job) (json.RawMessage, error) {
+func run[In, Out any](work func(ctx context.Context, root *os.Root, in In) (Out, error)) func(context.Context,
+	tools.Job) (json.RawMessage, error) {
 	return func(ctx context.Context, job tools.Job) (json.RawMessage, error) {
 		var in In
 		if err := json.Unmarshal(job.Input, &in); err != nil {
@@ -140,8 +143,8 @@ type pending struct {
 	temporary, name string
 }
 
-// replace writes a file beside its place and moves it there: readers see the old or the new one, and what a link or a second name of the old one
-// leads to stays as it is.
+// replace writes a file beside its place and moves it there: readers see the old or the new one, and what a link or a
+// second name of the old one leads to stays as it is.
 func (l Limits) replace(root *os.Root, name string, content []byte, perm fs.FileMode) (err error) {
 	written, err := l.prepare(root, name, content, perm)
 	if err != nil {

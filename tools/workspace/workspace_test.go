@@ -57,13 +57,16 @@ func TestFilesAreReadListedAndWritten(t *testing.T) {
 	s := newSite(t)
 	s.put("sub/one.txt", "één\n")
 	s.link("sub/one.txt", "link")
-	if out := s.must("workspace.read", object{"path": "sub/one.txt"}); out["content"] != "één\n" || out["truncated"] != false || out["encoding"] != "utf8" {
+	if out := s.must("workspace.read", object{"path": "sub/one.txt"}); out["content"] != "één\n" ||
+		out["truncated"] != false || out["encoding"] != "utf8" {
 		t.Errorf("read %v", out)
 	}
-	if out := s.must("workspace.read", object{"path": "link", "max_bytes": 4}); out["content"] != "éé"[:2]+"é"[:0] && out["content"] != "éé" || out["truncated"] != true {
+	if out := s.must("workspace.read", object{"path": "link", "max_bytes": 4}); out["content"] != "éé"[:2]+"é"[:0] &&
+		out["content"] != "éé" || out["truncated"] != true {
 		t.Errorf("read by a link, in part: %v", out)
 	}
-	if out := s.must("workspace.read", object{"path": "sub/one.txt", "max_bytes": 3}); out["content"] != "éé"[:2] || out["bytes_read"] != float64(2) {
+	if out := s.must("workspace.read", object{"path": "sub/one.txt", "max_bytes": 3}); out["content"] != "éé"[:2] ||
+		out["bytes_read"] != float64(2) {
 		t.Errorf("half a character: %v", out)
 	}
 	s.put("bin", "\xff\x00")
@@ -80,21 +83,24 @@ func TestFilesAreReadListedAndWritten(t *testing.T) {
 			t.Errorf("%v: %v", says, err)
 		}
 	}
-	if out := s.must("workspace.write", object{"path": "new/deep/two.txt", "content": "two"}); out["created"] != true || s.content("new/deep/two.txt") != "two" {
+	if out := s.must("workspace.write", object{"path": "new/deep/two.txt", "content": "two"}); out["created"] != true ||
+		s.content("new/deep/two.txt") != "two" {
 		t.Errorf("written %v", out)
 	}
 	if err := os.Chmod(filepath.Join(s.folder, "bin"), 0o750); err != nil {
 		t.Fatal(err)
 	}
 	out := s.must("workspace.write", object{"path": "bin", "content": "AAE=", "encoding": "base64"})
-	if info, err := os.Stat(filepath.Join(s.folder, "bin")); err != nil || info.Mode().Perm() != 0o750 || out["created"] != false || s.content("bin") != "\x00\x01" {
+	if info, err := os.Stat(filepath.Join(s.folder, "bin")); err != nil || info.Mode().Perm() != 0o750 ||
+		out["created"] != false || s.content("bin") != "\x00\x01" {
 		t.Errorf("written %v with %v (%v)", out, info, err)
 	}
 	var listed []string
 	for _, one := range s.must("workspace.list", object{"recursive": true})["entries"].([]any) {
 		listed = append(listed, fmt.Sprint(one.(object)["type"], " ", one.(object)["path"]))
 	}
-	want := []string{"file bin", "link link", "folder new", "folder new/deep", "file new/deep/two.txt", "folder sub", "file sub/one.txt"}
+	want := []string{"file bin", "link link", "folder new", "folder new/deep", "file new/deep/two.txt", "folder sub",
+		"file sub/one.txt"}
 	if !slices.Equal(listed, want) {
 		t.Errorf("listed are %v", listed)
 	}
@@ -111,15 +117,17 @@ func TestPatchesAreApplied(t *testing.T) {
 		before, patch, after string
 		with                 object
 	}{
-		"as it stands":      {before, patch, after, nil},
-		"checked only":      {before, patch, before, object{"check": true}},
-		"in reverse":        {after, patch, before, object{"reverse": true}},
-		"moved down":        {"a\nb\nc\n" + before, patch, "a\nb\nc\n" + after, nil},
-		"without prefixes":  {before, strings.NewReplacer("a/f", "f", "b/f", "f").Replace(patch), after, nil},
-		"stripped by hand":  {before, strings.NewReplacer("a/f", "x/y/f", "b/f", "x/y/f").Replace(patch), after, object{"strip": 2}},
-		"git's own":         {before, "diff --git a/f b/f\nindex 1..2 100644\n" + patch, after, nil},
-		"only additions":    {"1\n2\n3\n", "--- a/f\n+++ b/f\n@@ -2,0 +3 @@\n+x\n", "1\n2\nx\n3\n", nil},
-		"no end of line":    {"a", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file", "b", nil},
+		"as it stands":     {before, patch, after, nil},
+		"checked only":     {before, patch, before, object{"check": true}},
+		"in reverse":       {after, patch, before, object{"reverse": true}},
+		"moved down":       {"a\nb\nc\n" + before, patch, "a\nb\nc\n" + after, nil},
+		"without prefixes": {before, strings.NewReplacer("a/f", "f", "b/f", "f").Replace(patch), after, nil},
+		"stripped by hand": {before, strings.NewReplacer("a/f", "x/y/f", "b/f", "x/y/f").Replace(patch), after,
+			object{"strip": 2}},
+		"git's own":      {before, "diff --git a/f b/f\nindex 1..2 100644\n" + patch, after, nil},
+		"only additions": {"1\n2\n3\n", "--- a/f\n+++ b/f\n@@ -2,0 +3 @@\n+x\n", "1\n2\nx\n3\n", nil},
+		"no end of line": {"a",
+			"--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file", "b", nil},
 		"the nearest place": {"x\ny\nx\ny\nx\ny\n", "--- a/f\n+++ b/f\n@@ -5 +5 @@\n-x\n+z\n", "x\ny\nx\ny\nz\ny\n", nil},
 	} {
 		s := newSite(t)
@@ -135,11 +143,14 @@ func TestPatchesAreApplied(t *testing.T) {
 	s := newSite(t)
 	s.put("old", "x\n")
 	s.put("gone", "y\n")
-	out := s.must("patch.apply", object{"patch": "diff --git a/old b/new/place\nsimilarity index 50%\nrename from old\nrename to new/place\n--- a/old\n+++ b/new/place\n" +
-		"@@ -1 +1,2 @@\n x\n+z\n" + "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-y\n" +
-		"diff --git a/run b/run\nnew file mode 100755\n--- /dev/null\n+++ b/run\n@@ -0,0 +1 @@\n+#!/bin/sh\n"})
+	out := s.must("patch.apply",
+		object{"patch": "diff --git a/old b/new/place\nsimilarity index 50%\nrename from old\nrename to new/place\n--- a/old\n+++ b/new/place\n" +
+			"@@ -1 +1,2 @@\n x\n+z\n" +
+			"diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-y\n" +
+			"diff --git a/run b/run\nnew file mode 100755\n--- /dev/null\n+++ b/run\n@@ -0,0 +1 @@\n+#!/bin/sh\n"})
 	left := s.must("workspace.list", object{"recursive": true})
-	if info, err := os.Stat(filepath.Join(s.folder, "run")); err != nil || info.Mode().Perm() != 0o755 || s.content("new/place") != "x\nz\n" ||
+	if info, err := os.Stat(filepath.Join(s.folder, "run")); err != nil || info.Mode().Perm() != 0o755 ||
+		s.content("new/place") != "x\nz\n" ||
 		len(left["entries"].([]any)) != 3 || out["stdout"] != "R old -> new/place\nD gone\nA run\n" {
 		t.Errorf("%v left %v (%v)", out, left, err)
 	}
@@ -173,7 +184,8 @@ func TestGitsPatchesRoundTrip(t *testing.T) {
 		if _, err := s.call("patch.apply", object{"patch": renamed}); err != nil || s.content("f") != after {
 			r.Fatalf("%v: %q became %q, want %q by\n%s", err, before, s.content("f"), after, renamed)
 		}
-		if _, err := s.call("patch.apply", object{"patch": renamed, "reverse": true}); err != nil || s.content("f") != before {
+		if _, err := s.call("patch.apply", object{"patch": renamed, "reverse": true}); err != nil ||
+			s.content("f") != before {
 			r.Fatalf("%v: back it became %q, want %q by\n%s", err, s.content("f"), before, renamed)
 		}
 	})

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	writeInput = `{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"},"encoding":{"enum":["utf8","base64"]}},` +
+	writeInput = `{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"},` +
+		`"encoding":{"enum":["utf8","base64"]}},` +
 		`"required":["path","content"],"additionalProperties":false}`
 	writeOutput = `{"type":"object","properties":{"path":{"type":"string"},"bytes_written":{"type":"integer"},"created":{"type":"boolean"}},` +
 		`"required":["path","bytes_written","created"],"additionalProperties":false}`
@@ -33,8 +34,8 @@ type writeResult struct {
 
 func (l Limits) write() tools.Tool {
 	return tools.Tool{
-		Name: "workspace.write", Description: "Write a whole file of the workspace, and the folders it needs.", Class: tools.Write,
-		Input: json.RawMessage(writeInput), Output: json.RawMessage(writeOutput),
+		Name: "workspace.write", Description: "Write a whole file of the workspace, and the folders it needs.",
+		Class: tools.Write, Input: json.RawMessage(writeInput), Output: json.RawMessage(writeOutput),
 		Run: run(func(_ context.Context, root *os.Root, in writeOf) (writeResult, error) {
 			name, err := writable(in.Path)
 			if err != nil {

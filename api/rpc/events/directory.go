@@ -52,7 +52,8 @@ func (d *Directory) of(session string) Place {
 	return Place{}
 }
 
-// moved notes that a session was put into another workspace, by the record at a position. A replay of older records changes nothing.
+// moved notes that a session was put into another workspace, by the record at a position. A replay of older records
+// changes nothing.
 func (d *Directory) moved(session, workspace string, pos int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

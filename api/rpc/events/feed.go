@@ -1,5 +1,5 @@
-// Package events shows the journal as JSON-RPC notifications: cdev's, under the names its clients know, and event/harness, which carries the
-// frames of /api/stream as they are.
+// Package events shows the journal as JSON-RPC notifications: cdev's, under the names its clients know, and
+// event/harness, which carries the frames of /api/stream as they are.
 //
 // It is a function of the record and of where its session belongs. It must never know a socket or a method.
 package events
@@ -37,12 +37,12 @@ const (
 
 // Names are all of them.
 func Names() []string {
-	return []string{Message, Status, Waiting, Permission, PermissionResolved, IDResolved, IDFailed, Stopped, Joined, Left, ReadComplete,
-		WorkspaceRemoved, Heartbeat, Gap, Harness}
+	return []string{Message, Status, Waiting, Permission, PermissionResolved, IDResolved, IDFailed, Stopped, Joined, Left,
+		ReadComplete, WorkspaceRemoved, Heartbeat, Gap, Harness}
 }
 
-// firstOwn is the index of the first notification of cdev's among the frames of a record: those of the stream, of which there are three at
-// most, keep their positions, so that cursors mean the same on both.
+// firstOwn is the index of the first notification of cdev's among the frames of a record: those of the stream, of which
+// there are three at most, keep their positions, so that cursors mean the same on both.
 const firstOwn = 4
 
 // Feed implements stream.Feed.
@@ -123,7 +123,8 @@ func (d *derivation) add(method string, params any, subject Subject) {
 	})
 }
 
-// context are the members that every notification has. Who said the record is its runtime; of others it is the session's.
+// context are the members that every notification has. Who said the record is its runtime; of others it is the
+// session's.
 func (d *derivation) context(said string) []byte {
 	runtime := d.place.Runtime
 	if said != "" {
@@ -191,7 +192,8 @@ func VerdictOf(n stream.Notice) Verdict {
 	return v
 }
 
-// Sees tells whether a socket gets a frame: what it watches of sessions, what it subscribed to of workspaces, and what is for everyone.
+// Sees tells whether a socket gets a frame: what it watches of sessions, what it subscribed to of workspaces, and what
+// is for everyone.
 func Sees(frame *stream.Frame, watches func(session string) bool, subscribed func(workspace string) bool) bool {
 	subject, own := frame.About.(*Subject)
 	watching := frame.ThreadID != "" && watches(frame.ThreadID)

@@ -7,7 +7,8 @@ import (
 	"harness/transcript"
 )
 
-// ChatMessage is one message as cdev's clients show it: what a person or the agent said, what it thought, a tool's call or its result.
+// ChatMessage is one message as cdev's clients show it: what a person or the agent said, what it thought, a tool's call
+// or its result.
 type ChatMessage struct {
 	Type    string `json:"type"`
 	Role    string `json:"role"`
@@ -36,8 +37,10 @@ func used(id, name string, input json.RawMessage, result string, failed bool) []
 		input = json.RawMessage("{}")
 	}
 	return []ChatMessage{
-		{Type: "assistant", Role: "assistant", Content: []Part{{Type: "tool_use", ToolName: name, ToolID: id, ToolInput: input}}},
-		{Type: "user", Role: "user", Content: []Part{{Type: "tool_result", ToolUseID: id, Content: &result, IsError: &failed}}},
+		{Type: "assistant", Role: "assistant",
+			Content: []Part{{Type: "tool_use", ToolName: name, ToolID: id, ToolInput: input}}},
+		{Type: "user", Role: "user",
+			Content: []Part{{Type: "tool_result", ToolUseID: id, Content: &result, IsError: &failed}}},
 	}
 }
 

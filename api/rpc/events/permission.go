@@ -33,8 +33,9 @@ const (
 
 // PermissionOf words a request.
 func PermissionOf(id, summary string, asked runtime.Asked) PermissionRequest {
-	p := PermissionRequest{ToolUseID: id, Type: "tool_use", Description: summary, ToolName: asked.Tool, ToolInput: asked.Arguments,
-		Options: []Option{{KeyAllow, "Yes"}, {KeyAllowSession, "Yes, for this session"}, {KeyDeny, "No"}}}
+	p := PermissionRequest{ToolUseID: id, Type: "tool_use", Description: summary, ToolName: asked.Tool,
+		ToolInput: asked.Arguments, Options: []Option{{KeyAllow, "Yes"}, {KeyAllowSession, "Yes, for this session"},
+			{KeyDeny, "No"}}}
 	var given struct {
 		Command  json.RawMessage `json:"command"`
 		Path     string          `json:"path"`

@@ -1,7 +1,8 @@
-// Package registry says which runtimes there are, what each can do and which methods are about it, in the words of a client that routes its
-// calls by runtime.
+// Package registry says which runtimes there are, what each can do and which methods are about it, in the words of a
+// client that routes its calls by runtime.
 //
-// It is made of what the server's runtimes are now (operations.RuntimeState) and keeps no list of its own. It must never know a socket.
+// It is made of what the server's runtimes are now (operations.RuntimeState) and keeps no list of its own. It must
+// never know a socket.
 package registry
 
 import (
@@ -95,7 +96,8 @@ func Named() []string {
 // RequiredOn are the methods on which clients say the runtime.
 func RequiredOn() []string { return []string{Start, Send, Stop, Input, Respond} }
 
-// ResolvesNewIDs tells whether new sessions of a runtime get a temporary id first: cdev learns the id of a Claude session after its start.
+// ResolvesNewIDs tells whether new sessions of a runtime get a temporary id first: cdev learns the id of a Claude
+// session after its start.
 func ResolvesNewIDs(id string) bool { return id == claude }
 
 const claude = "claude"
@@ -112,17 +114,20 @@ func title(id string) string {
 
 // Build is the registry of these runtimes, the default one first.
 func Build(states []operations.RuntimeState) Registry {
-	r := Registry{SchemaVersion: SchemaVersion, Routing: Routing{AgentTypeField: AgentField, RequiredOnMethods: RequiredOn()}, Runtimes: []Runtime{}}
+	r := Registry{SchemaVersion: SchemaVersion,
+		Routing: Routing{AgentTypeField: AgentField, RequiredOnMethods: RequiredOn()}, Runtimes: []Runtime{}}
 	for _, state := range states {
 		if state.Default {
 			r.DefaultRuntime, r.Routing.DefaultAgentType = state.Name, state.Name
 		}
 		one := Runtime{
 			ID: state.Name, DisplayName: title(state.Name), Status: state.Offered,
-			SessionListSource: "workspaceHistory", SessionMessagesSource: "workspaceScoped", SessionWatchSource: "workspaceScoped",
-			ActivatesOnResume: state.Name == claude, ResolvesNewIDs: ResolvesNewIDs(state.Name),
-			Resume: state.Capabilities.Resume, Questions: state.Capabilities.ToolInput, Permissions: state.Capabilities.Approvals,
-			Methods:      Methods{History, Messages, Watch, Unwatch, Start, Send, Stop, Input, Respond, State},
+			SessionListSource: "workspaceHistory", SessionMessagesSource: "workspaceScoped",
+			SessionWatchSource: "workspaceScoped", ActivatesOnResume: state.Name == claude,
+			ResolvesNewIDs: ResolvesNewIDs(state.Name),
+			Resume:         state.Capabilities.Resume, Questions: state.Capabilities.ToolInput,
+			Permissions: state.Capabilities.Approvals, Methods: Methods{History, Messages, Watch, Unwatch, Start, Send, Stop,
+				Input, Respond, State},
 			Capabilities: state.Capabilities, Version: state.Status.Version,
 		}
 		if state.Offered == operations.RuntimeDisabled {

@@ -24,13 +24,16 @@ func TestARegistryIsMadeOfTheRuntimes(t *testing.T) {
 	}
 	first, same := made(one), made(one)
 	both := made(one, two)
-	if first.GeneratedAt != same.GeneratedAt || both.GeneratedAt == same.GeneratedAt || first.GeneratedAt != "2026-11-22T12:00:01Z" {
+	if first.GeneratedAt != same.GeneratedAt || both.GeneratedAt == same.GeneratedAt ||
+		first.GeneratedAt != "2026-11-22T12:00:01Z" {
 		t.Errorf("made at %s, %s and %s", first.GeneratedAt, same.GeneratedAt, both.GeneratedAt)
 	}
-	if !slices.Equal(first.IDs(), []string{"codex"}) || !slices.Equal(both.IDs(), []string{"codex", "acp:own"}) || !slices.Equal(made(one).IDs(), []string{"codex"}) {
+	if !slices.Equal(first.IDs(), []string{"codex"}) || !slices.Equal(both.IDs(), []string{"codex", "acp:own"}) ||
+		!slices.Equal(made(one).IDs(), []string{"codex"}) {
 		t.Errorf("it lists %v, then %v", first.IDs(), both.IDs())
 	}
-	if gone := both.Runtimes[1]; gone.DisplayName != "acp:own" || gone.StatusReason == nil || both.Runtimes[0].StatusReason != nil || both.DefaultRuntime != "codex" {
+	if gone := both.Runtimes[1]; gone.DisplayName != "acp:own" || gone.StatusReason == nil ||
+		both.Runtimes[0].StatusReason != nil || both.DefaultRuntime != "codex" {
 		t.Errorf("%+v", both)
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// Call carries out one request. Its error is an *Error or of the server's making, which it words itself: every error comes as *Error.
+// Call carries out one request. Its error is an *Error or of the server's making, which it words itself: every error
+// comes as *Error.
 type Call func(ctx context.Context, request Request) (result any, failed *Error)
 
 // Sent is the result of a call that has sent its answer by itself.
@@ -47,7 +48,8 @@ func Later(ctx context.Context, fn func()) {
 	fn()
 }
 
-// Serve has a message carried out and words the answer. Requests of a batch run side by side; answers stand in their order.
+// Serve has a message carried out and words the answer. Requests of a batch run side by side; answers stand in their
+// order.
 func Serve(ctx context.Context, text []byte, call Call) Outcome {
 	put := &later{}
 	ctx = context.WithValue(ctx, laterKey{}, put)

@@ -1,4 +1,5 @@
-// Package wire is JSON-RPC 2.0 without a transport: it reads messages and batches, has every request carried out and words the answers.
+// Package wire is JSON-RPC 2.0 without a transport: it reads messages and batches, has every request carried out and
+// words the answers.
 //
 // It owns what is a request and which error a malformed one gets. It must never know what a method does.
 package wire
@@ -33,7 +34,8 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
-// Request is one call. ID is as the client wrote it, nil of a notification, which gets no answer. Params are nil when there are none.
+// Request is one call. ID is as the client wrote it, nil of a notification, which gets no answer. Params are nil when
+// there are none.
 type Request struct {
 	ID      json.RawMessage
 	Method  string

@@ -39,14 +39,17 @@ func TestMalformedMessages(t *testing.T) {
 		`{"jsonrpc":"2.0","id":4,"method":"m","params":"text"}`:      `"params":"text"`,
 		`{"jsonrpc":"2.0","id":5,"method":"m","extra":{"deep":[1]}}`: `"id":5,"result"`,
 		`[]`: `"id":null,"error":{"code":-32600`,
-		`[1,{"jsonrpc":"2.0","id":6,"method":"m"},{"jsonrpc":"2.0","method":"m"}]`:      `[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: a message is an object"}},{"jsonrpc":"2.0","id":6,"result"`,
+		`[1,{"jsonrpc":"2.0","id":6,"method":"m"},{"jsonrpc":"2.0","method":"m"}]`: `[{"jsonrpc":"2.0","id":null,` +
+			`"error":{"code":-32600,"message":"Invalid request: a message is an object"}},{"jsonrpc":"2.0","id":6,"result"`,
 		`[{"jsonrpc":"2.0","id":8,"method":"m"},{"jsonrpc":"2.0","id":8,"method":"m"}]`: `,{"jsonrpc":"2.0","id":8,"result"`,
 	} {
-		if got := string(Serve(t.Context(), []byte(text), echo).Reply); !strings.Contains(got, want) || !json.Valid([]byte(got)) {
+		if got := string(Serve(t.Context(), []byte(text), echo).Reply); !strings.Contains(got, want) ||
+			!json.Valid([]byte(got)) {
 			t.Errorf("%s is answered\n%s, want\n%s", text, got, want)
 		}
 	}
-	for _, silent := range []string{`{"jsonrpc":"2.0","method":"m"}`, `{"jsonrpc":"2.0","method":"fail"}`, `[{"jsonrpc":"2.0","method":"m"}]`} {
+	for _, silent := range []string{`{"jsonrpc":"2.0","method":"m"}`, `{"jsonrpc":"2.0","method":"fail"}`,
+		`[{"jsonrpc":"2.0","method":"m"}]`} {
 		if got := Serve(t.Context(), []byte(silent), echo).Reply; got != nil {
 			t.Errorf("%s is answered %s", silent, got)
 		}
@@ -77,9 +80,11 @@ func TestLaterAndSent(t *testing.T) {
 	}
 }
 
-// FuzzMessages: whatever comes, the answer is JSON, every request with an id is answered with it, and notifications are not.
+// FuzzMessages: whatever comes, the answer is JSON, every request with an id is answered with it, and notifications are
+// not.
 func FuzzMessages(f *testing.F) {
-	for _, seed := range []string{`{"jsonrpc":"2.0","id":1,"method":"m","params":{}}`, `[]`, `[1]`, `{"jsonrpc":"2.0","id":"x","method":"fail"}`, `{"id":null}`, ``, `[[]]`} {
+	for _, seed := range []string{`{"jsonrpc":"2.0","id":1,"method":"m","params":{}}`, `[]`, `[1]`,
+		`{"jsonrpc":"2.0","id":"x","method":"fail"}`, `{"id":null}`, ``, `[[]]`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, message []byte) {

@@ -1,4 +1,5 @@
-// Package turncounter is an example of a native extension: Go code compiled into the server, behind the same interface as any other.
+// Package turncounter is an example of a native extension: Go code compiled into the server, behind the same interface
+// as any other.
 //
 // To run it, add turncounter.Extension() to nativeExtensions in cmd/harness and build.
 package turncounter

@@ -25,13 +25,15 @@ func (n *noted) Execute(_ context.Context, call extensions.ActionCall) sdk.EmitR
 func TestTurnCounter(t *testing.T) {
 	t.Parallel()
 	actions := &noted{}
-	r := extensions.New(extensions.Options{Native: []sdk.Extension{turncounter.Extension()}, Trust: extensions.TrustEnforced, Actions: actions, Logger: zerolog.Nop()})
+	r := extensions.New(extensions.Options{Native: []sdk.Extension{turncounter.Extension()},
+		Trust: extensions.TrustEnforced, Actions: actions, Logger: zerolog.Nop()})
 	if problems := r.Load(t.Context()); problems != nil {
 		t.Fatal(problems)
 	}
 	for i := range 12 {
 		payload := fmt.Sprintf(`{"context":{"threadId":"s","turnId":"t%d"}}`, i)
-		for _, result := range r.Emit(t.Context(), &extensions.Event{Type: "app_server.turn.completed", Payload: json.RawMessage(payload)}, extensions.Scope{}) {
+		for _, result := range r.Emit(t.Context(),
+			&extensions.Event{Type: "app_server.turn.completed", Payload: json.RawMessage(payload)}, extensions.Scope{}) {
 			if result.Kind == sdk.HandlerError {
 				t.Fatal(result.Error)
 			}
@@ -40,7 +42,8 @@ func TestTurnCounter(t *testing.T) {
 	if len(actions.requests) != 1 || actions.requests[0].IdempotencyKey != "turn-counter:s:t9" {
 		t.Errorf("asked for %+v", actions.requests)
 	}
-	if got := r.Emit(t.Context(), &extensions.Event{Type: "app_server.turn.completed", Payload: json.RawMessage(`[]`)}, extensions.Scope{}); got[0].Kind != sdk.HandlerError {
+	if got := r.Emit(t.Context(), &extensions.Event{Type: "app_server.turn.completed", Payload: json.RawMessage(`[]`)},
+		extensions.Scope{}); got[0].Kind != sdk.HandlerError {
 		t.Errorf("nonsense: %+v", got)
 	}
 }

@@ -1,7 +1,7 @@
 // Package bundle turns the source files of one extension (JavaScript or TypeScript) into one script.
 //
-// It owns what an extension may import (files below its own roots, the SDK's module, and for Node its built-ins) and how TypeScript becomes
-// JavaScript. It must never run anything, and knows neither engines nor processes nor events.
+// It owns what an extension may import (files below its own roots, the SDK's module, and for Node its built-ins) and
+// how TypeScript becomes JavaScript. It must never run anything, and knows neither engines nor processes nor events.
 package bundle
 
 import (
@@ -58,7 +58,8 @@ type BuiltinError struct{ Message string }
 // Error implements error.
 func (e *BuiltinError) Error() string { return e.Message }
 
-// Build reads the extension anew and makes the script. The error is meant for the extension's author: it names file and line.
+// Build reads the extension anew and makes the script. The error is meant for the extension's author: it names file and
+// line.
 //
 // Nothing is cached: a helper module that was edited counts at the next load (codex-manager keeps the old one).
 func Build(o Options) (Result, error) {
@@ -133,7 +134,8 @@ func builtinUses(messages []api.Message) (found []Use, only bool) {
 		if !is || m.Location == nil {
 			return nil, false
 		}
-		found = append(found, Use{Name: string(name), Module: true, File: m.Location.File, Line: m.Location.Line, Column: m.Location.Column + 1})
+		found = append(found, Use{Name: string(name), Module: true, File: m.Location.File, Line: m.Location.Line,
+			Column: m.Location.Column + 1})
 	}
 	return found, true
 }

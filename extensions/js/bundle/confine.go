@@ -16,8 +16,9 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// confinement decides what an import may reach. Two checks stand behind each other: the resolved path must lie in the root, and the file is
-// opened through os.Root, which follows no link out of it even when somebody swaps one in between.
+// confinement decides what an import may reach. Two checks stand behind each other: the resolved path must lie in the
+// root, and the file is opened through os.Root, which follows no link out of it even when somebody swaps one in
+// between.
 type confinement struct {
 	root    *os.Root
 	options Options
@@ -46,10 +47,11 @@ func (c *confinement) plugin() api.Plugin {
 			}
 			return c.resolve(build, args)
 		})
-		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: sdkNamespace}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
-			source := sdkSource
-			return api.OnLoadResult{Contents: &source, Loader: api.LoaderJS}, nil
-		})
+		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: sdkNamespace},
+			func(api.OnLoadArgs) (api.OnLoadResult, error) {
+				source := sdkSource
+				return api.OnLoadResult{Contents: &source, Loader: api.LoaderJS}, nil
+			})
 		build.OnLoad(api.OnLoadOptions{Filter: ".*"}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
 			return c.load(args.Path)
 		})
@@ -72,7 +74,8 @@ func (c *confinement) resolve(build api.PluginBuild, args api.OnResolveArgs) (ap
 		return refuse("%q is not a file; code is imported from the extension's own folder only", args.Path)
 	}
 	found := build.Resolve(args.Path, api.ResolveOptions{
-		Importer: args.Importer, Namespace: args.Namespace, ResolveDir: args.ResolveDir, Kind: args.Kind, PluginData: ownResolve{},
+		Importer: args.Importer, Namespace: args.Namespace, ResolveDir: args.ResolveDir, Kind: args.Kind,
+		PluginData: ownResolve{},
 	})
 	if len(found.Errors) > 0 {
 		return api.OnResolveResult{Errors: found.Errors}, nil
@@ -81,9 +84,11 @@ func (c *confinement) resolve(build api.PluginBuild, args api.OnResolveArgs) (ap
 		return refuse("%q can not be bundled", args.Path)
 	}
 	if _, err := c.relative(found.Path); err != nil {
-		return refuse("%q leads out of the extension's folder (%s); only files below it may be imported", args.Path, found.Path)
+		return refuse("%q leads out of the extension's folder (%s); only files below it may be imported", args.Path,
+			found.Path)
 	}
-	return api.OnResolveResult{Path: found.Path, Namespace: found.Namespace, SideEffects: sideEffects(found.SideEffects)}, nil
+	return api.OnResolveResult{Path: found.Path, Namespace: found.Namespace, SideEffects: sideEffects(found.SideEffects)},
+		nil
 }
 
 func sideEffects(has bool) api.SideEffects {
@@ -160,10 +165,12 @@ func placed(text string, loader api.Loader, path string) (string, api.Loader) {
 	file, folder := strconv.Quote(path), strconv.Quote(filepath.Dir(path))
 	address := strconv.Quote((&url.URL{Scheme: "file", Path: path}).String())
 	result := api.Transform(text, api.TransformOptions{
-		Loader: loader, Sourcefile: filepath.Base(path), Sourcemap: api.SourceMapInline, SourcesContent: api.SourcesContentExclude,
-		Target: api.ES2023, Charset: api.CharsetUTF8, LogLevel: api.LogLevelSilent, TsconfigRaw: "{}",
+		Loader: loader, Sourcefile: filepath.Base(path), Sourcemap: api.SourceMapInline,
+		SourcesContent: api.SourcesContentExclude, Target: api.ES2023, Charset: api.CharsetUTF8, LogLevel: api.LogLevelSilent,
+		TsconfigRaw: "{}",
 		Define: map[string]string{
-			"import.meta.url": address, "import.meta.dirname": folder, "import.meta.filename": file, "__dirname": folder, "__filename": file,
+			"import.meta.url": address, "import.meta.dirname": folder, "import.meta.filename": file, "__dirname": folder,
+			"__filename": file,
 		},
 	})
 	if len(result.Errors) > 0 {
@@ -180,10 +187,10 @@ var loaders = map[string]api.Loader{
 
 // builtins are the modules Node has without the prefix "node:".
 var builtins = []string{
-	"assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram", "diagnostics_channel", "dns",
-	"domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net", "os", "path", "perf_hooks", "process", "punycode",
-	"querystring", "readline", "repl", "stream", "string_decoder", "sys", "timers", "tls", "trace_events", "tty", "url", "util", "v8", "vm",
-	"wasi", "worker_threads", "zlib",
+	"assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram",
+	"diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net", "os",
+	"path", "perf_hooks", "process", "punycode", "querystring", "readline", "repl", "stream", "string_decoder", "sys",
+	"timers", "tls", "trace_events", "tty", "url", "util", "v8", "vm", "wasi", "worker_threads", "zlib",
 }
 
 func isBuiltin(path string) bool {

@@ -26,8 +26,8 @@ type Use struct {
 // Place is file:line:column.
 func (u Use) Place() string { return fmt.Sprintf("%s:%d:%d", u.File, u.Line, u.Column) }
 
-// The analysis is esbuild's own: every name of the bundle is defined to be another one, and esbuild replaces those that are not declared in
-// the scopes around them. Where the replacements stand is told by the source map.
+// The analysis is esbuild's own: every name of the bundle is defined to be another one, and esbuild replaces those that
+// are not declared in the scopes around them. Where the replacements stand is told by the source map.
 const freeName = "__free_name_"
 
 var (
@@ -38,7 +38,8 @@ var (
 )
 
 // keywords are the words that can not be names, and those that are always there.
-var keywords = strings.Fields(`arguments await break case catch class const continue debugger default delete do else enum eval export extends
+var keywords = strings.Fields(
+	`arguments await break case catch class const continue debugger default delete do else enum eval export extends
 	false finally for function if implements import in instanceof interface let new null package private protected public return static super
 	switch this throw true try typeof undefined var void while with yield NaN Infinity`)
 
@@ -60,7 +61,8 @@ func freeUses(code, sourceMap []byte, members []string) ([]Use, error) {
 		define[name] = freeName + strconv.Itoa(len(list)) + "_"
 		list = append(list, name)
 	}
-	input := string(code) + "\n//# sourceMappingURL=data:application/json;base64," + base64.StdEncoding.EncodeToString(sourceMap)
+	input := string(code) + "\n//# sourceMappingURL=data:application/json;base64," +
+		base64.StdEncoding.EncodeToString(sourceMap)
 	result := api.Transform(input, api.TransformOptions{
 		Define: define, Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude, Sourcefile: outFile,
 		Target: api.ESNext, Charset: api.CharsetUTF8, LogLevel: api.LogLevelSilent, TsconfigRaw: "{}",

@@ -32,7 +32,8 @@ func build(t *testing.T, target bundle.Target, entry string, files map[string]st
 		Members: []string{"crypto.subtle", "globalThis.process", "globalThis.Intl"}})
 }
 
-// Only what is not declared in the scopes around it is a use, wherever the name stands otherwise; the place is the author's own.
+// Only what is not declared in the scopes around it is a use, wherever the name stands otherwise; the place is the
+// author's own.
 func TestUsesAreWhatTheCodeTakesFromOutside(t *testing.T) {
 	t.Parallel()
 	result, err := build(t, bundle.Embedded, "events.ts", map[string]string{
@@ -47,7 +48,8 @@ export function registerAgentEvents(registry: any): void {
   registry.on("e", () => [globalThis.process?.env, crypto.subtle, crypto.randomUUID(), import.meta.url]);
 }
 `,
-		"lib/helper.ts": "export type Shape = object;\nexport const unused = () => window;\nexport function helper(): unknown { return (globalThis as any).Intl || document.title; }\n",
+		"lib/helper.ts": "export type Shape = object;\nexport const unused = () => window;\nexport function helper(): " +
+			"unknown { return (globalThis as any).Intl || document.title; }\n",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -57,8 +59,9 @@ export function registerAgentEvents(registry: any): void {
 		got = append(got, fmt.Sprintf("%s %s %v", use.Place(), use.Name, use.Guarded))
 	}
 	want := []string{
-		"events.ts:7:70 Buffer false", "events.ts:7:90 process true", "events.ts:8:33 Intl true", "events.ts:9:52 crypto.subtle false",
-		"events.ts:9:67 crypto false", "events.ts:9:88 import.meta.url false", "lib/helper.ts:3:45 Intl true", "lib/helper.ts:3:72 document false",
+		"events.ts:7:70 Buffer false", "events.ts:7:90 process true", "events.ts:8:33 Intl true",
+		"events.ts:9:52 crypto.subtle false", "events.ts:9:67 crypto false", "events.ts:9:88 import.meta.url false",
+		"lib/helper.ts:3:45 Intl true", "lib/helper.ts:3:72 document false",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -69,12 +72,14 @@ export function registerAgentEvents(registry: any): void {
 func TestUsesNameModulesAndGlobalsAtOnce(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
-		"events.mjs":    "import { readFileSync } from \"node:fs\";\nimport { join } from \"./lib/paths.cjs\";\nexport const registerAgentEvents = () => [readFileSync(join(__dirname, \"x\")), Buffer];\n",
+		"events.mjs": "import { readFileSync } from \"node:fs\";\nimport { join } from \"./lib/paths.cjs\";\nexport " +
+			"const registerAgentEvents = () => [readFileSync(join(__dirname, \"x\")), Buffer];\n",
 		"lib/paths.cjs": "const path = require(\"path\");\nconst any = (name) => require(name);\nmodule.exports = { join: path.join, any };\n",
 	}
 	result, err := build(t, bundle.Embedded, "events.mjs", files)
 	var refused *bundle.BuiltinError
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), `"host": "node"`) || !strings.Contains(err.Error(), "lib/paths.cjs:1:") {
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), `"host": "node"`) ||
+		!strings.Contains(err.Error(), "lib/paths.cjs:1:") {
 		t.Errorf("refused with %v", err)
 	}
 	var got []string
@@ -82,8 +87,8 @@ func TestUsesNameModulesAndGlobalsAtOnce(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %v", use.Place(), use.Name, use.Module))
 	}
 	want := []string{
-		"events.mjs:1:30 node:fs true", "events.mjs:3:61 __dirname false", "events.mjs:3:79 Buffer false", "lib/paths.cjs:1:22 path true",
-		"lib/paths.cjs:2:23 require false",
+		"events.mjs:1:30 node:fs true", "events.mjs:3:61 __dirname false", "events.mjs:3:79 Buffer false",
+		"lib/paths.cjs:1:22 path true", "lib/paths.cjs:2:23 require false",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -2,9 +2,10 @@
 //
 //	go run ./internal/contract/gen DIR-OF-RAW-RECORDINGS internal/contract/testdata
 //
-// HTTP exchanges stay whole. Of websocket frames it drops raw response items (the model's prompt, megabytes), all but the first delta of an
-// item (their number is the model's), the params that an app_server.* frame shares with the notification after it, and the content of a
-// frame that an earlier socket already got. Dumps of the recorded server's files are left out: they are its own business.
+// HTTP exchanges stay whole. Of websocket frames it drops raw response items (the model's prompt, megabytes), all but
+// the first delta of an item (their number is the model's), the params that an app_server.* frame shares with the
+// notification after it, and the content of a frame that an earlier socket already got. Dumps of the recorded server's
+// files are left out: they are its own business.
 package main
 
 import (
@@ -111,8 +112,8 @@ func convert(from, to string) error {
 	return os.WriteFile(to, out.Bytes(), 0o600)
 }
 
-// sink moves the last record, an exchange noted when it was over, before the frames that came after its request was sent: they may be its
-// doing, so the replay must not wait for them first.
+// sink moves the last record, an exchange noted when it was over, before the frames that came after its request was
+// sent: they may be its doing, so the replay must not wait for them first.
 func sink(records []contract.Record, at []int, start int) {
 	for i := len(records) - 1; i > 0 && records[i-1].Kind == contract.KindFrame && at[i-1] >= start; i-- {
 		records[i-1], records[i] = records[i], records[i-1]
@@ -122,7 +123,8 @@ func sink(records []contract.Record, at []int, start int) {
 
 // sanitise replaces the recorder's folders; the longest first.
 func sanitise(line string) string {
-	return strings.NewReplacer("/home/dev/lab/work", "{{WORK}}", "/home/dev/lab/src", "{{ROOT}}", "/home/dev/lab/home/dev", "{{LAB}}/home", "/home/dev/lab", "{{LAB}}", "/home/dev", "{{HOME}}").Replace(line)
+	return strings.NewReplacer("/home/dev/lab/work", "{{WORK}}", "/home/dev/lab/src", "{{ROOT}}", "/home/dev/lab/home/dev",
+		"{{LAB}}/home", "/home/dev/lab", "{{LAB}}", "/home/dev", "{{HOME}}").Replace(line)
 }
 
 type converter struct {
@@ -143,8 +145,9 @@ func (c *converter) record(line raw) (contract.Record, bool) {
 		return contract.Record{Kind: contract.KindMeta, Env: env}, true
 	case "http":
 		r := contract.Record{
-			Kind: contract.KindHTTP, Name: line.Name, Method: line.Request.Method, Path: line.Request.Path, Body: line.Request.Body,
-			Status: line.Response.Status, ResponseBody: line.Response.Body, ResponseHeaders: keep(line.Response.Headers),
+			Kind: contract.KindHTTP, Name: line.Name, Method: line.Request.Method, Path: line.Request.Path,
+			Body: line.Request.Body, Status: line.Response.Status, ResponseBody: line.Response.Body,
+			ResponseHeaders: keep(line.Response.Headers),
 		}
 		for key, value := range line.Request.Headers {
 			if key != "content-length" {
@@ -234,7 +237,8 @@ func (c *converter) frame(line raw) (contract.Record, bool) {
 		}
 		c.deltas[key] = true
 	}
-	r := contract.Record{Kind: contract.KindFrame, Conn: line.Conn, Type: f.Type, Method: f.Method, Thread: f.Thread, Detail: f.Detail}
+	r := contract.Record{Kind: contract.KindFrame, Conn: line.Conn, Type: f.Type, Method: f.Method, Thread: f.Thread,
+		Detail: f.Detail}
 	if first, seen := c.sent[line.Data]; seen && first != line.Conn {
 		r.Same = true
 		return r, true

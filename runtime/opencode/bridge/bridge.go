@@ -1,9 +1,11 @@
-// Package bridge stands between a server and an OpenCode server: it starts `opencode serve`, talks HTTP with it on loopback, and speaks lines
-// on its own standard pipes, as agents do that package stdio drives. So OpenCode is kept by a shim like every other agent: what it says while
-// no server listens waits in the shim's spool, and an answer is given once however many servers give it.
+// Package bridge stands between a server and an OpenCode server: it starts `opencode serve`, talks HTTP with it on
+// loopback, and speaks lines on its own standard pipes, as agents do that package stdio drives. So OpenCode is kept by
+// a shim like every other agent: what it says while no server listens waits in the shim's spool, and an answer is given
+// once however many servers give it.
 //
 // It owns the password of the OpenCode server, which no server of ours learns, and that nothing is lost when
-// the stream of events breaks off: it then tells how each conversation stands (Snapshot). Of what an event means it knows whose it is, and what a sub-agent may.
+// the stream of events breaks off: it then tells how each conversation stands (Snapshot). Of what an event means it
+// knows whose it is, and what a sub-agent may.
 package bridge
 
 import (
@@ -36,7 +38,8 @@ type Command struct {
 	// ID names it in the answer, 0 for one that is answered only when it is refused.
 	ID    int64  `json:"id,omitempty"`
 	Steps []Step `json:"steps"`
-	// Session is the conversation it is about, Request the native id of what it answers, Message that of the message it sends; "" for none.
+	// Session is the conversation it is about, Request the native id of what it answers, Message that of the message it
+	// sends; "" for none.
 	Session string `json:"session,omitempty"`
 	Request string `json:"request,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -51,7 +54,8 @@ type Step struct {
 	Body      json.RawMessage `json:"body,omitempty"`
 }
 
-// What a Step may do besides HTTP: wait until OpenCode is up and say Hello, or have a line written that tells how the conversation stands.
+// What a Step may do besides HTTP: wait until OpenCode is up and say Hello, or have a line written that tells how the
+// conversation stands.
 const (
 	DoHello    = "HELLO"
 	DoSnapshot = "SNAPSHOT"
@@ -61,8 +65,8 @@ const (
 
 // Line is one line the bridge writes; one of its members is set.
 type Line struct {
-	// Answer is the id of the command that is answered, with the status and the body of its last response (status 0: there was none, and the
-	// body is a text that says why).
+	// Answer is the id of the command that is answered, with the status and the body of its last response (status 0: there
+	// was none, and the body is a text that says why).
 	Answer int64           `json:"answer,omitempty"`
 	Status int             `json:"status,omitempty"`
 	Body   json.RawMessage `json:"body,omitempty"`
@@ -82,11 +86,13 @@ type Snapshot struct {
 	Session string `json:"session"`
 	// Status is the type of its status, "idle" when it has none.
 	Status string `json:"status"`
-	// Messages are the last ones, oldest first; Permissions and Questions those that wait, of all conversations in its folder.
+	// Messages are the last ones, oldest first; Permissions and Questions those that wait, of all conversations in its
+	// folder.
 	Messages    json.RawMessage `json:"messages"`
 	Permissions json.RawMessage `json:"permissions"`
 	Questions   json.RawMessage `json:"questions"`
-	// Unheard are the messages that were sent to it and of which no event was heard. Aborted says that it was told to stop just before.
+	// Unheard are the messages that were sent to it and of which no event was heard. Aborted says that it was told to stop
+	// just before.
 	Unheard []string `json:"unheard,omitempty"`
 	Aborted bool     `json:"aborted,omitempty"`
 }
@@ -115,8 +121,8 @@ type bridge struct {
 	out     io.Writer
 
 	mu sync.Mutex
-	// folders are those of the conversations that were asked about or said something, busy those that may be in a turn, unheard the
-	// conversations of messages that were sent.
+	// folders are those of the conversations that were asked about or said something, busy those that may be in a turn,
+	// unheard the conversations of messages that were sent.
 	folders map[string]string
 	busy    map[string]bool
 	unheard map[string]string
@@ -124,15 +130,16 @@ type bridge struct {
 	parents map[string]string
 }
 
-// Run starts the OpenCode at a path and serves until it ends, or in does, or the context; it returns how OpenCode ended. Lines of OpenCode's
-// own go to log.
+// Run starts the OpenCode at a path and serves until it ends, or in does, or the context; it returns how OpenCode
+// ended. Lines of OpenCode's own go to log.
 func Run(ctx context.Context, path string, in io.Reader, out, log io.Writer) error {
 	secret := make([]byte, 32)
 	if _, err := rand.Read(secret); err != nil {
 		return fmt.Errorf("make a password: %w", err)
 	}
-	b := &bridge{password: hex.EncodeToString(secret), http: &http.Client{Transport: &http.Transport{}}, up: make(chan struct{}), out: out,
-		folders: map[string]string{}, busy: map[string]bool{}, unheard: map[string]string{}, parents: map[string]string{}}
+	b := &bridge{password: hex.EncodeToString(secret), http: &http.Client{Transport: &http.Transport{}},
+		up: make(chan struct{}), out: out, folders: map[string]string{}, busy: map[string]bool{},
+		unheard: map[string]string{}, parents: map[string]string{}}
 	defer b.http.CloseIdleConnections()
 	logs := &sharedLog{out: log}
 	shell, err := commandShell()
@@ -140,8 +147,8 @@ func Run(ctx context.Context, path string, in io.Reader, out, log io.Writer) err
 		return err
 	}
 	server, err := process.Start(ctx, process.Spec{
-		Path: path, Args: []string{"serve", "--hostname", "127.0.0.1", "--port", "0"}, Env: append(os.Environ(), passwordVariable+"="+b.password, "SHELL="+shell),
-		Stderr: logs.line, DieWithParent: true,
+		Path: path, Args: []string{"serve", "--hostname", "127.0.0.1", "--port", "0"},
+		Env: append(os.Environ(), passwordVariable+"="+b.password, "SHELL="+shell), Stderr: logs.line, DieWithParent: true,
 	})
 	if err != nil {
 		return err

@@ -31,8 +31,9 @@ func (b *bridge) adopt(child, parent string) {
 	}
 }
 
-// answerChild answers what a sub-agent asks where the permissions of the conversation it works for do: OpenCode does not pass them on, so a
-// sub-agent asks for everything. False when a person has to, or the conversation is nobody's child.
+// answerChild answers what a sub-agent asks where the permissions of the conversation it works for do: OpenCode does
+// not pass them on, so a sub-agent asks for everything. False when a person has to, or the conversation is nobody's
+// child.
 func (b *bridge) answerChild(ctx context.Context, session string, payload json.RawMessage) (answered bool, err error) {
 	b.mu.Lock()
 	parent, folder := b.parents[session], b.folders[session]
@@ -72,7 +73,8 @@ func (b *bridge) answerChild(ctx context.Context, session string, payload json.R
 	if err != nil {
 		return false, err
 	}
-	step := Step{Do: http.MethodPost, Path: "/permission/" + url.PathEscape(asked.Properties.ID) + "/reply", Directory: folder, Body: body}
+	step := Step{Do: http.MethodPost, Path: "/permission/" + url.PathEscape(asked.Properties.ID) + "/reply",
+		Directory: folder, Body: body}
 	if _, err = b.ok(ctx, step); err != nil {
 		return false, fmt.Errorf("answer it: %w", err)
 	}
@@ -108,7 +110,8 @@ func verdict(rules []rule, permission string, patterns []string) string {
 	return worst
 }
 
-// matches tells whether a pattern covers a text: "*" all of it, one that ends in "*" any with that beginning ("touch *" also "touch").
+// matches tells whether a pattern covers a text: "*" all of it, one that ends in "*" any with that beginning ("touch *"
+// also "touch").
 func matches(pattern, text string) bool {
 	beginning, open := strings.CutSuffix(pattern, "*")
 	if !open {

@@ -19,14 +19,16 @@ const (
 	maxLine = 128 << 20
 	// again is how long to wait before the events are asked for again.
 	again = 100 * time.Millisecond
-	// lastMessages is how many messages of a conversation a snapshot has: a turn with more is rare, and items are told by then.
+	// lastMessages is how many messages of a conversation a snapshot has: a turn with more is rare, and items are told by
+	// then.
 	lastMessages = "200"
 )
 
 // errNotFound says that OpenCode knows no conversation of that id.
 var errNotFound = errors.New("no such conversation")
 
-// events passes on what OpenCode says, until it ends. When the stream broke off it tells how every conversation in a turn stands.
+// events passes on what OpenCode says, until it ends. When the stream broke off it tells how every conversation in a
+// turn stands.
 func (b *bridge) events(ctx context.Context, logs *sharedLog) {
 	if _, _, err := b.whenUp(ctx); err != nil {
 		return
@@ -141,7 +143,8 @@ func (b *bridge) note(session, kind, status string) {
 		delete(b.busy, session)
 	case kind == "session.idle":
 		delete(b.busy, session)
-	case kind == "session.status" && status != "idle", kind == "message.updated", kind == "message.part.updated", kind == "permission.asked", kind == "question.asked":
+	case kind == "session.status" && status != "idle", kind == "message.updated", kind == "message.part.updated",
+		kind == "permission.asked", kind == "question.asked":
 		b.busy[session] = true
 	}
 }

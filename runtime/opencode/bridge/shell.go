@@ -10,11 +10,13 @@ import (
 	"strings"
 )
 
-// kept are the variables of OpenCode that the commands it runs do not get: what a command prints goes to the model and into the transcript.
+// kept are the variables of OpenCode that the commands it runs do not get: what a command prints goes to the model and
+// into the transcript.
 func kept() []string { return []string{passwordVariable, "OPENCODE_CONFIG_CONTENT"} }
 
-// commandShell writes the shell OpenCode is to run commands with, and is its path: the one of its user, without the variables kept from commands.
-// OpenCode has no setting for that. It says nothing of what a command could read elsewhere as the same user.
+// commandShell writes the shell OpenCode is to run commands with, and is its path: the one of its user, without the
+// variables kept from commands. OpenCode has no setting for that. It says nothing of what a command could read
+// elsewhere as the same user.
 func commandShell() (string, error) {
 	real := os.Getenv("SHELL")
 	// OpenCode goes by the name, and takes another one in place of those it cannot use.
@@ -34,7 +36,8 @@ func commandShell() (string, error) {
 	folder := filepath.Join(cache, "harness", "shell")
 	path := filepath.Join(folder, filepath.Base(real))
 	quoted := "'" + strings.ReplaceAll(real, "'", `'\''`) + "'"
-	script := fmt.Sprintf("#!/bin/sh\nunset %s\nSHELL=%s\nexport SHELL\nexec %s \"$@\"\n", strings.Join(kept(), " "), quoted, quoted)
+	script := fmt.Sprintf("#!/bin/sh\nunset %s\nSHELL=%s\nexport SHELL\nexec %s \"$@\"\n", strings.Join(kept(), " "),
+		quoted, quoted)
 	err = os.MkdirAll(folder, 0o700)
 	if err == nil {
 		var fresh *os.File // renamed: an older OpenCode may be running it
@@ -47,7 +50,8 @@ func commandShell() (string, error) {
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("write the shell of OpenCode's commands: %w; make %s a folder its user can write to", err, folder)
+		return "", fmt.Errorf("write the shell of OpenCode's commands: %w; make %s a folder its user can write to",
+			err, folder)
 	}
 	return path, nil
 }

@@ -23,9 +23,9 @@ type look struct {
 	closed bool
 }
 
-// Find tells who holds the other end of a connection that was accepted at the given time. remote and local are as the server sees them. It
-// fails closed: a caller of this machine who is gone already, or who hides what it holds, counts as inside. An error says that it cannot be
-// found out here.
+// Find tells who holds the other end of a connection that was accepted at the given time. remote and local are as the
+// server sees them. It fails closed: a caller of this machine who is gone already, or who hides what it holds, counts
+// as inside. An error says that it cannot be found out here.
 func (f *Finder) Find(ctx context.Context, local, remote netip.AddrPort, accepted time.Time) (Caller, error) {
 	number, known, err := inode(plain(remote), plain(local))
 	if err != nil {
@@ -86,8 +86,8 @@ func lookAt(runtimes []int) (*look, error) {
 	if len(runtimes) == 0 {
 		return seen, nil
 	}
-	// A process may pass its sockets to a child and end while this looks elsewhere, and one that starts or ends cannot be looked into for a
-	// moment. So it goes on until there is no process left to look into.
+	// A process may pass its sockets to a child and end while this looks elsewhere, and one that starts or ends cannot be
+	// looked into for a moment. So it goes on until there is no process left to look into.
 	done := map[int]bool{}
 	for range passes {
 		left, err := seen.pass(runtimes, done)
@@ -131,8 +131,8 @@ func (l *look) pass(runtimes []int, done map[int]bool) (left bool, err error) {
 	return left, nil
 }
 
-// started tells from which process right below a runtime another descends, itself for the runtime. broken tells that a process between them
-// ended while this looked: its child has another parent by now.
+// started tells from which process right below a runtime another descends, itself for the runtime. broken tells that a
+// process between them ended while this looked: its child has another parent by now.
 func started(pid int, parents map[int]int, runtimes []int) (caller Caller, broken bool) {
 	below := pid
 	for above := pid; above > 1; above = parents[above] {

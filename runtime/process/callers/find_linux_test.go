@@ -102,7 +102,8 @@ func TestACallerIsFoundByItsProcess(t *testing.T) {
 		conn, accepted := accept()
 		local, remote := ends(conn)
 		for what, pids := range map[string][]int{"a runtime that does not call": {other.Process.Pid}, "no runtime": nil} {
-			if caller, err := callers.New(func() []int { return pids }).Find(t.Context(), local, remote, accepted); err != nil || caller.Inside {
+			if caller, err := callers.New(func() []int { return pids }).Find(t.Context(), local, remote, accepted); err != nil ||
+				caller.Inside {
 				t.Errorf("%s, %s: %+v, %v", address, what, caller, err)
 			}
 		}

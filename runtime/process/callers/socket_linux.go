@@ -17,8 +17,8 @@ const (
 	anyCookie    = 0xffffffff
 )
 
-// inode is the number of a socket of this machine, given its own address and its peer's. 0 when no process holds it any more; known is false
-// when there is no such socket here: it has gone without a trace, or is another machine's.
+// inode is the number of a socket of this machine, given its own address and its peer's. 0 when no process holds it any
+// more; known is false when there is no such socket here: it has gone without a trace, or is another machine's.
 func inode(own, peer netip.AddrPort) (number uint32, known bool, err error) {
 	socket, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
@@ -38,7 +38,8 @@ func inode(own, peer netip.AddrPort) (number uint32, known bool, err error) {
 		return 0, false, fmt.Errorf("the kernel's answer about a socket has %d bytes", n)
 	}
 	if kind := binary.NativeEndian.Uint16(answer[4:]); kind == unix.NLMSG_ERROR {
-		code := unix.Errno(-int32(binary.NativeEndian.Uint32(answer[unix.SizeofNlMsghdr:]))) //nolint:gosec // a negated error number
+		code := unix.Errno(
+			-int32(binary.NativeEndian.Uint32(answer[unix.SizeofNlMsghdr:]))) //nolint:gosec // a negated error number
 		if errors.Is(code, unix.ENOENT) {
 			return 0, false, nil
 		}

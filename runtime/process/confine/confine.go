@@ -1,11 +1,13 @@
 // Package confine starts a program that cannot see certain files.
 //
-// A coding agent runs what a model asks for. Its own sandbox bounds what it writes, but lets it read nearly everything its user can read,
-// such as the server's database and settings. Here the program gets a view of the file system (a mount namespace) in which those are not
-// there. It owns how that view is made and how it is found out whether this machine allows it; it must never know what is hidden or why.
+// A coding agent runs what a model asks for. Its own sandbox bounds what it writes, but lets it read nearly everything
+// its user can read, such as the server's database and settings. Here the program gets a view of the file system (a
+// mount namespace) in which those are not there. It owns how that view is made and how it is found out whether this
+// machine allows it; it must never know what is hidden or why.
 //
-// Making the view takes a step between the parent and the program: the parent starts Command (this binary, as its stage), with Attributes;
-// the stage makes the view and becomes the program (Run). Process id, pipes and environment stay what they were.
+// Making the view takes a step between the parent and the program: the parent starts Command (this binary, as its
+// stage), with Attributes; the stage makes the view and becomes the program (Run). Process id, pipes and environment
+// stay what they were.
 package confine
 
 import (
@@ -16,7 +18,8 @@ import (
 
 // Plan says what a program does not get to see or to change. All paths are absolute and without symbolic links.
 type Plan struct {
-	// Hide are folders and files. A folder is empty, a file is empty, and neither can be written. What does not exist is passed over.
+	// Hide are folders and files. A folder is empty, a file is empty, and neither can be written. What does not exist is
+	// passed over.
 	Hide []string `json:"hide,omitempty"`
 	// Keep are paths inside of hidden folders that stay what they are.
 	Keep []string `json:"keep,omitempty"`
@@ -24,7 +27,8 @@ type Plan struct {
 	Protect []string `json:"protect,omitempty"`
 	// UserNamespace makes the view inside of a user namespace, see Probe.
 	UserNamespace bool `json:"userNamespace,omitempty"`
-	// UID and GID are the user and group of the program when User is set, for a parent that is root. Groups are its further groups.
+	// UID and GID are the user and group of the program when User is set, for a parent that is root. Groups are its
+	// further groups.
 	User   bool     `json:"user,omitempty"`
 	UID    uint32   `json:"uid,omitempty"`
 	GID    uint32   `json:"gid,omitempty"`
@@ -40,8 +44,8 @@ func (p Plan) viewless() bool { return len(p.Hide) == 0 && len(p.Protect) == 0 }
 // ErrUnsupported means that this machine, or the container it is, does not allow such a view.
 var ErrUnsupported = errors.New("files cannot be hidden from a program here")
 
-// Command is the command line that runs a program under a plan: the stage (the program and first arguments that call Run), then what Run
-// reads.
+// Command is the command line that runs a program under a plan: the stage (the program and first arguments that call
+// Run), then what Run reads.
 func Command(stage []string, plan Plan, path string, args []string) ([]string, error) {
 	if len(stage) == 0 {
 		return nil, errors.New("no stage to confine a program with")

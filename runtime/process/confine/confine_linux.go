@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attributes puts the stage into a mount namespace of its own. Who may not do that needs a user namespace for it: in it the stage may mount,
-// the program, which gets none of the stage's rights, may not, and processes outside of it (through whose /proc/<pid>/root everything could
-// be seen) are out of its reach.
+// Attributes puts the stage into a mount namespace of its own. Who may not do that needs a user namespace for it: in it
+// the stage may mount, the program, which gets none of the stage's rights, may not, and processes outside of it
+// (through whose /proc/<pid>/root everything could be seen) are out of its reach.
 func Attributes(attributes *syscall.SysProcAttr, plan Plan) {
 	if plan.viewless() {
 		return
@@ -31,8 +31,9 @@ func Attributes(attributes *syscall.SysProcAttr, plan Plan) {
 	attributes.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
 }
 
-// Run is the stage: it makes the view that args (see Command) ask for and becomes the program. It returns only when that fails; the program
-// has not run then. A program of "" is not run: Run looks whether hidden folders are empty and says so on stdout (see Try).
+// Run is the stage: it makes the view that args (see Command) ask for and becomes the program. It returns only when
+// that fails; the program has not run then. A program of "" is not run: Run looks whether hidden folders are empty and
+// says so on stdout (see Try).
 func Run(args []string) error {
 	plan, command, err := parse(args)
 	if err != nil {
@@ -85,14 +86,16 @@ func view(plan Plan) error {
 		return err
 	}
 	for _, folder := range folders {
-		if err := unix.Mount("", folder, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, ""); err != nil {
+		if err := unix.Mount("", folder, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV,
+			""); err != nil {
 			return fmt.Errorf("close %s: %w", folder, err)
 		}
 	}
 	return enter()
 }
 
-// enter takes the working directory by its name again: the old handle would still see what is hidden. One that is hidden is left.
+// enter takes the working directory by its name again: the old handle would still see what is hidden. One that is
+// hidden is left.
 func enter() error {
 	dir, err := os.Getwd()
 	if err == nil {
@@ -104,7 +107,8 @@ func enter() error {
 	return nil
 }
 
-// hide puts empty folders and files in the place of paths, and returns which of them are folders: those can still be written.
+// hide puts empty folders and files in the place of paths, and returns which of them are folders: those can still be
+// written.
 func hide(paths []string) (folders []string, err error) {
 	var files []string
 	for _, path := range paths {
@@ -130,8 +134,8 @@ func hide(paths []string) (folders []string, err error) {
 	return folders, nil
 }
 
-// hideFile mounts an empty file over one. It needs a hidden folder to make that in; without one it is /dev/null, which takes what is written
-// and forgets it.
+// hideFile mounts an empty file over one. It needs a hidden folder to make that in; without one it is /dev/null, which
+// takes what is written and forgets it.
 func hideFile(path string, folders []string) error {
 	empty := "/dev/null"
 	if len(folders) > 0 {
@@ -183,7 +187,8 @@ func leave(plan Plan) error {
 		return fmt.Errorf("give up rights: %w", err)
 	}
 	if plan.UserNamespace && os.Geteuid() == 0 {
-		// A program that runs as root is given all rights of its user namespace, and could take the mounts away, were this one not dropped.
+		// A program that runs as root is given all rights of its user namespace, and could take the mounts away, were this
+		// one not dropped.
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_ADMIN, 0, 0, 0); err != nil {
 			return fmt.Errorf("give up the right to mount: %w", err)
 		}

@@ -18,7 +18,8 @@ import (
 	"harness/runtime/process/confine"
 )
 
-// stageArgument makes the test binary the stage, launchArgument the server that starts the stage: a plan, then the script.
+// stageArgument makes the test binary the stage, launchArgument the server that starts the stage: a plan, then the
+// script.
 const (
 	stageArgument  = "confine-stage"
 	tryArgument    = "confine-try"
@@ -88,7 +89,8 @@ func newGround(t *testing.T, user int) *ground {
 	}
 	g := &ground{t: t, root: root, data: filepath.Join(root, "data"), user: user}
 	g.secret, g.home = filepath.Join(g.data, "secret"), filepath.Join(g.data, "home")
-	g.work, g.setting, g.code = filepath.Join(root, "work"), filepath.Join(root, "work", ".env"), filepath.Join(root, "work", "agents")
+	g.work, g.setting, g.code = filepath.Join(root, "work"), filepath.Join(root, "work", ".env"), filepath.Join(root,
+		"work", "agents")
 	for _, dir := range []string{g.data, g.home, g.work, g.code} {
 		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for another user
 			t.Fatal(err)
@@ -135,7 +137,8 @@ func copyFile(t *testing.T, from, to string) {
 }
 
 func (g *ground) plan() confine.Plan {
-	return confine.Plan{Hide: []string{g.data, g.setting, filepath.Join(g.root, "missing")}, Keep: []string{g.home}, Protect: []string{g.code}}
+	return confine.Plan{Hide: []string{g.data, g.setting, filepath.Join(g.root, "missing")}, Keep: []string{g.home},
+		Protect: []string{g.code}}
 }
 
 // sh runs a script under a plan, as the ground's user, and returns what it printed.
@@ -149,7 +152,8 @@ func (g *ground) sh(plan confine.Plan, script string) string {
 	cmd := exec.Command(g.program, launchArgument, string(text), script)
 	cmd.Dir = g.work
 	if g.user >= 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(g.user), Gid: uint32(g.user)}} //nolint:gosec // an id
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Credential: &syscall.Credential{Uid: uint32(g.user), Gid: uint32(g.user)}} //nolint:gosec // an id
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -158,7 +162,8 @@ func (g *ground) sh(plan confine.Plan, script string) string {
 	return string(out)
 }
 
-// runs are how the tests run: as the one who runs them and, when that is root, in a user namespace and as one without rights, too.
+// runs are how the tests run: as the one who runs them and, when that is root, in a user namespace and as one without
+// rights, too.
 func runs() map[string]func(*testing.T) *ground {
 	as := func(user int, userNamespace bool) func(*testing.T) *ground {
 		return func(t *testing.T) *ground {
@@ -189,8 +194,9 @@ func TestHiddenFilesAreNotThere(t *testing.T) {
 				"and stays so":                   {"(echo x > .env) 2>/dev/null || echo no", "no\n"},
 				"it cannot be replaced":          {"(mv .env .old || rm -f .env) 2>/dev/null || echo no", "no\n"},
 				"code can be read":               {"cat agents/x.js", "secret x.js"},
-				"and not changed":                {"(echo x > agents/y.js) 2>/dev/null || (mv agents old) 2>/dev/null || echo no", "no\n"},
-				"the rest is as it was":          {"echo x > file && cat file && pwd", "x\n" + g.work + "\n"},
+				"and not changed": {"(echo x > agents/y.js) 2>/dev/null || (mv agents old) 2>/dev/null || echo no",
+					"no\n"},
+				"the rest is as it was": {"echo x > file && cat file && pwd", "x\n" + g.work + "\n"},
 			} {
 				if got := g.sh(g.plan(), check.script); got != check.want {
 					t.Errorf("%s: got %q, want %q", what, got, check.want)
@@ -203,8 +209,8 @@ func TestHiddenFilesAreNotThere(t *testing.T) {
 	}
 }
 
-// A user without rights cannot take the view away, and cannot look through a process that does not have it. (Root can: an agent that runs
-// as root without a sandbox of its own is not kept from anything.)
+// A user without rights cannot take the view away, and cannot look through a process that does not have it. (Root can:
+// an agent that runs as root without a sandbox of its own is not kept from anything.)
 func TestTheViewCannotBeLeft(t *testing.T) {
 	for name, ground := range runs() {
 		if name != "root" {
@@ -231,13 +237,14 @@ func cannotLeave(t *testing.T, g *ground) {
 	for what, script := range map[string]string{
 		"unmounting": "umount " + g.data,
 		"unmounting with rights of a user namespace": "unshare -U -r -m umount " + g.data,
-		"binding the root elsewhere":                 "unshare -U -r -m sh -c 'mount --bind / /mnt && cat /mnt" + g.secret + "'",
-		"mounting over it":                           "unshare -U -r -m sh -c 'mount --move " + g.data + " /mnt && cat " + g.secret + "'",
-		"another process's root":                     "cat " + through,
-		"another process's root with rights":         "unshare -U -r cat " + through,
-		"another process's namespace":                fmt.Sprintf("nsenter -t %d -m cat %s", outside.Process.Pid, g.secret),
-		"the parent's working directory":             "cat /proc/$PPID/cwd/../data/secret",
-		"removing the protection":                    "unshare -U -r -m sh -c 'mount -o remount,rw,bind agents && echo x > agents/y.js && echo secret'",
+		"binding the root elsewhere": "unshare -U -r -m sh -c 'mount --bind / /mnt && cat /mnt" +
+			g.secret + "'", "mounting over it": "unshare -U -r -m sh -c 'mount --move " + g.data + " /mnt && cat " +
+			g.secret + "'", "another process's root": "cat " + through,
+		"another process's root with rights": "unshare -U -r cat " + through,
+		"another process's namespace":        fmt.Sprintf("nsenter -t %d -m cat %s", outside.Process.Pid, g.secret),
+		"the parent's working directory":     "cat /proc/$PPID/cwd/../data/secret",
+		"removing the protection": "unshare -U -r -m sh -c 'mount -o remount,rw,bind agents && echo x " +
+			"> agents/y.js && echo secret'",
 	} {
 		got := g.sh(g.plan(), "("+script+") 2>&1; true")
 		if strings.Contains(got, "secret") && !strings.Contains(got, "No such file") && !strings.Contains(got, "denied") {
@@ -262,7 +269,8 @@ func TestTheProgramTakesTheStagesPlace(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 			if user := g.user; user >= 0 {
-				if got := g.sh(g.plan(), "grep CapEff /proc/$$/status; id -u"); got != fmt.Sprintf("CapEff:\t0000000000000000\n%d\n", user) {
+				if got := g.sh(g.plan(), "grep CapEff /proc/$$/status; id -u"); got != fmt.Sprintf(
+					"CapEff:\t0000000000000000\n%d\n", user) {
 					t.Errorf("got %q", got)
 				}
 			}
@@ -278,7 +286,8 @@ func TestTheRuntimesUserHasNoRights(t *testing.T) {
 	g.user = -1
 	plan := g.plan()
 	plan.User, plan.UID, plan.GID, plan.Groups = true, nobody, nobody, []uint32{nobody}
-	if got := g.sh(plan, "id -u; id -g; id -G; grep -c . /etc/shadow 2>/dev/null || echo no; ls -A "+g.data); got != "65534\n65534\n65534\nno\nhome\n" {
+	if got := g.sh(plan, "id -u; id -g; id -G; grep -c . /etc/shadow 2>/dev/null || echo no; ls -A "+
+		g.data); got != "65534\n65534\n65534\nno\nhome\n" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -302,7 +311,8 @@ func TestWhatCannotBeHiddenIsNotRun(t *testing.T) {
 
 func TestThisMachineCanHideFiles(t *testing.T) {
 	g := newGround(t, -1)
-	if userNamespace, err := confine.Probe(t.Context(), []string{g.program, tryArgument, stageArgument}); err != nil || userNamespace == (os.Geteuid() == 0) {
+	if userNamespace, err := confine.Probe(t.Context(), []string{g.program, tryArgument, stageArgument}); err != nil ||
+		userNamespace == (os.Geteuid() == 0) {
 		t.Errorf("with a user namespace: %v, %v", userNamespace, err)
 	}
 	if err := confine.Try(t.Context(), []string{g.program, stageArgument}); err != nil {
@@ -326,7 +336,8 @@ func TestAConfinedProgramDiesWithItsParent(t *testing.T) {
 			}
 			parent := exec.Command(g.program, launchArgument, string(text), "echo ready; exec sleep 3600")
 			if g.user >= 0 {
-				parent.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(g.user), Gid: uint32(g.user)}} //nolint:gosec // an id
+				parent.SysProcAttr = &syscall.SysProcAttr{
+					Credential: &syscall.Credential{Uid: uint32(g.user), Gid: uint32(g.user)}} //nolint:gosec // an id
 			}
 			out, err := parent.StdoutPipe()
 			if err != nil {

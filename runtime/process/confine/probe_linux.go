@@ -10,9 +10,10 @@ import (
 	"syscall"
 )
 
-// Probe tries how this machine lets a program be confined: as it is, or with a user namespace (Plan.UserNamespace), which root needs in a
-// container and everybody else always. ErrUnsupported with the reason when neither works. try is the program and arguments that call Try: a
-// process of its own because one that hides its memory, as a server does, cannot make a user namespace itself.
+// Probe tries how this machine lets a program be confined: as it is, or with a user namespace (Plan.UserNamespace),
+// which root needs in a container and everybody else always. ErrUnsupported with the reason when neither works. try is
+// the program and arguments that call Try: a process of its own because one that hides its memory, as a server does,
+// cannot make a user namespace itself.
 func Probe(ctx context.Context, try []string) (userNamespace bool, err error) {
 	if mountsAlone(ctx) {
 		return false, nil
@@ -24,8 +25,8 @@ func Probe(ctx context.Context, try []string) (userNamespace bool, err error) {
 	return true, nil
 }
 
-// mountsAlone tells whether this process may make a mount namespace and mount in it: what the runtime of Go does for a child that is to have
-// one of its own.
+// mountsAlone tells whether this process may make a mount namespace and mount in it: what the runtime of Go does for a
+// child that is to have one of its own.
 func mountsAlone(ctx context.Context) bool {
 	cmd := exec.CommandContext(ctx, "true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}

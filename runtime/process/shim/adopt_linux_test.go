@@ -210,8 +210,8 @@ func say(conn net.Conn, kind byte, body string) {
 	_, _ = conn.Write(append(frame, body...))
 }
 
-// A server works with a shim that knows more than it: they speak the highest version both know, and frames it does not know are skipped. One
-// that knows too little, or only newer versions, is refused by name, so that it can be reaped.
+// A server works with a shim that knows more than it: they speak the highest version both know, and frames it does not
+// know are skipped. One that knows too little, or only newer versions, is refused by name, so that it can be reaped.
 func TestShimsOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	newer := peer(t, shim.OldestProtocol, shim.Protocol+1, func(conn net.Conn) {
@@ -231,8 +231,10 @@ func TestShimsOfOtherVersions(t *testing.T) {
 		t.Errorf("exit %+v", exit)
 	}
 	a.Release()
-	for name, versions := range map[string][2]int{"too new": {shim.Protocol + 1, shim.Protocol + 2}, "too old": {0, shim.OldestProtocol - 1}} {
-		if _, err := shim.Attach(t.Context(), peer(t, versions[0], versions[1], nil), 0, nil); !errors.Is(err, shim.ErrProtocol) {
+	for name, versions := range map[string][2]int{"too new": {shim.Protocol + 1, shim.Protocol + 2},
+		"too old": {0, shim.OldestProtocol - 1}} {
+		if _, err := shim.Attach(t.Context(), peer(t, versions[0], versions[1], nil), 0, nil); !errors.Is(err,
+			shim.ErrProtocol) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -314,8 +316,8 @@ func TestAnOlderServerIsAnswered(t *testing.T) {
 	p.eventually("nothing is left", func() bool { return len(p.left()) == 0 })
 }
 
-// BenchmarkLine measures one line there and back: to the runtime and its echo, as a child and behind a shim. The difference is what a shim
-// costs in both directions together.
+// BenchmarkLine measures one line there and back: to the runtime and its echo, as a child and behind a shim. The
+// difference is what a shim costs in both directions together.
 func BenchmarkLine(b *testing.B) {
 	rounds := func(b *testing.B, w io.Writer, r *bufio.Reader) {
 		message := []byte(strings.Repeat("m", 300) + "\n")

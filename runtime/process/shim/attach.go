@@ -31,7 +31,8 @@ const (
 
 // Attached is a runtime behind a shim, or what a dead shim's runtime has left. Read it from one goroutine.
 type Attached struct {
-	// State is what the shim told at attach, Attachment how many servers have attached so far, this one included; 0 for a dead shim.
+	// State is what the shim told at attach, Attachment how many servers have attached so far, this one included; 0 for a
+	// dead shim.
 	State      State
 	Attachment int64
 
@@ -40,7 +41,8 @@ type Attached struct {
 	protocol int
 	stderr   func([]byte)
 
-	// Reading: what is left of the data frame under way, the spool once the shim is dead, and the position in the runtime's output.
+	// Reading: what is left of the data frame under way, the spool once the shim is dead, and the position in the
+	// runtime's output.
 	left     int64
 	dead     *segments
 	position int64
@@ -68,8 +70,8 @@ func Attach(ctx context.Context, found Found, from int64, stderr func([]byte)) (
 		stderr = func([]byte) {}
 	}
 	a := &Attached{
-		State: w.State, Attachment: w.Attachment, dir: found.Dir, conn: conn, protocol: w.Protocol, stderr: stderr, position: from,
-		ackWake: make(chan struct{}, 1), ackDone: make(chan struct{}), done: make(chan struct{}),
+		State: w.State, Attachment: w.Attachment, dir: found.Dir, conn: conn, protocol: w.Protocol, stderr: stderr,
+		position: from, ackWake: make(chan struct{}, 1), ackDone: make(chan struct{}), done: make(chan struct{}),
 	}
 	a.acked.Store(from)
 	go a.acknowledge(from)
@@ -117,8 +119,8 @@ func converse(ctx context.Context, found Found, h hello, limit time.Duration) (n
 	return nil, w, err
 }
 
-// Read implements io.Reader with the runtime's stdout. It ends when the runtime is gone and everything it wrote was read, after Detach, or
-// when the shim is gone; Done is closed by then.
+// Read implements io.Reader with the runtime's stdout. It ends when the runtime is gone and everything it wrote was
+// read, after Detach, or when the shim is gone; Done is closed by then.
 func (a *Attached) Read(b []byte) (int, error) {
 	select {
 	case <-a.done:
@@ -192,7 +194,8 @@ func (a *Attached) readDead(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// lost is the end of the connection: we left, or the shim is gone and the runtime with it. Then what it had spooled and not sent is read on.
+// lost is the end of the connection: we left, or the shim is gone and the runtime with it. Then what it had spooled and
+// not sent is read on.
 func (a *Attached) lost(b []byte) (int, error) {
 	if a.detached.Load() {
 		a.ended(runtime.Exit{At: time.Now()})
@@ -219,8 +222,8 @@ func (a *Attached) WriteOnce(key string, line []byte) (int, error) {
 	return a.write(kindLine, key, line)
 }
 
-// WriteCall is Write, but the shim remembers the call by its label until Settled, for a server that attaches after this one has died
-// (State.Calls). Labels must not repeat over servers. A shim of an older version does not remember it.
+// WriteCall is Write, but the shim remembers the call by its label until Settled, for a server that attaches after this
+// one has died (State.Calls). Labels must not repeat over servers. A shim of an older version does not remember it.
 func (a *Attached) WriteCall(label string, line []byte) (int, error) {
 	if a.protocol < protocolCalls {
 		return a.Write(line)
@@ -228,7 +231,8 @@ func (a *Attached) WriteCall(label string, line []byte) (int, error) {
 	return a.write(kindCall, label, line)
 }
 
-// Settled says that a call was answered, or is waited for no more. It does not block; a server that dies at once may not have said it.
+// Settled says that a call was answered, or is waited for no more. It does not block; a server that dies at once may
+// not have said it.
 func (a *Attached) Settled(label string) {
 	if a.protocol < protocolCalls {
 		return
@@ -306,7 +310,8 @@ func (a *Attached) acknowledge(told int64) {
 			}
 		}
 		if offset := a.acked.Load(); offset-told >= ackStep {
-			if a.frame(kindAck, binary.BigEndian.AppendUint64(nil, uint64(offset))) != nil { //nolint:gosec // offsets are positive
+			if a.frame(kindAck,
+				binary.BigEndian.AppendUint64(nil, uint64(offset))) != nil { //nolint:gosec // offsets are positive
 				return
 			}
 			told = offset
@@ -341,8 +346,8 @@ func (a *Attached) Signal(signal syscall.Signal, group bool) error {
 	return a.frame(kindSignal, payload)
 }
 
-// Stop ends the runtime: SIGTERM, then after grace SIGKILL to its group, then whatever else it takes. It returns when Read came to its end;
-// somebody must be reading.
+// Stop ends the runtime: SIGTERM, then after grace SIGKILL to its group, then whatever else it takes. It returns when
+// Read came to its end; somebody must be reading.
 func (a *Attached) Stop(grace time.Duration) {
 	payload, _ := json.Marshal(stopping{GraceMS: grace.Milliseconds()})
 	_ = a.SetWriteDeadline(time.Now().Add(killWait))
@@ -362,8 +367,8 @@ func (a *Attached) Stop(grace time.Duration) {
 	<-a.done
 }
 
-// Kill kills the runtime's process group at once, without the shim's help. It does not wait. After Detach it does nothing: the runtime is
-// somebody else's then, and a write that fails for that reason is no reason to end it.
+// Kill kills the runtime's process group at once, without the shim's help. It does not wait. After Detach it does
+// nothing: the runtime is somebody else's then, and a write that fails for that reason is no reason to end it.
 func (a *Attached) Kill() {
 	if !a.detached.Load() {
 		killGroup(a.State.RuntimePID, a.State.RuntimeStarted)
@@ -408,8 +413,8 @@ func (a *Attached) Forget() {
 	removeFolder(a.dir, a.State.Socket)
 }
 
-// removeFolder removes a shim's folder, and the one listen made for its socket elsewhere: nothing but that, a copied data directory names
-// sockets of the original.
+// removeFolder removes a shim's folder, and the one listen made for its socket elsewhere: nothing but that, a copied
+// data directory names sockets of the original.
 func removeFolder(dir, socket string) {
 	if folder := filepath.Dir(socket); strings.HasPrefix(filepath.Base(folder), socketFolder) {
 		_ = os.Remove(socket)

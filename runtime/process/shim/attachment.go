@@ -76,7 +76,8 @@ func (s *server) serve(conn net.Conn) {
 	w := welcome{Protocol: common(h, OldestProtocol, Protocol), From: h.From}
 	oldest, end, _, _ := s.spool.bounds()
 	if err := s.checkPeer(conn); err != nil {
-		// To the log of the shim and to the server that is attached: this is an attack, or a second server in the wrong place.
+		// To the log of the shim and to the server that is attached: this is an attack, or a second server in the wrong
+		// place.
 		s.stderrLine([]byte("shim: refused a connection from " + err.Error()))
 		w.Code, w.Error = codePeer, err.Error()
 		_ = writeJSONFrame(conn, kindWelcome, w)
@@ -107,8 +108,8 @@ func (s *server) serve(conn net.Conn) {
 	_ = writeJSONFrame(conn, kindWelcome, w)
 }
 
-// attach serves one server until it goes away. Whoever was attached before is cut off: there is one owner of a data directory, and its last
-// word counts.
+// attach serves one server until it goes away. Whoever was attached before is cut off: there is one owner of a data
+// directory, and its last word counts.
 func (s *server) attach(conn net.Conn, reader *bufio.Reader, w welcome) {
 	a := &attachment{conn: conn, received: make(chan struct{})}
 	s.mu.Lock()

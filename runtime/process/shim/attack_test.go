@@ -9,7 +9,8 @@ import (
 	"harness/runtime/process/shim"
 )
 
-// attackArgument makes the test binary a process of the runtime that tries to become its own server: run folder, then where to tell.
+// attackArgument makes the test binary a process of the runtime that tries to become its own server: run folder, then
+// where to tell.
 const attackArgument = "attack-the-shim"
 
 func attack(runDir, report string) int {

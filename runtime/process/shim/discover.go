@@ -55,8 +55,8 @@ func look(dir string) (Found, error) {
 	err := readJSON(filepath.Join(dir, stateFile), &found.State)
 	var syntax *json.SyntaxError
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &syntax) {
-		// It never came up, its folder is being removed, or the machine went down before the file was on the disk: nothing is synced here.
-		// What it ran it can at least name.
+		// It never came up, its folder is being removed, or the machine went down before the file was on the disk: nothing is
+		// synced here. What it ran it can at least name.
 		found.State = State{}
 		var spec Spec
 		if readJSON(filepath.Join(dir, specFile), &spec) == nil {
@@ -82,7 +82,8 @@ func Status(ctx context.Context, found Found) (State, error) {
 	return w.State, nil
 }
 
-// Stop asks a living shim to end its runtime and waits until it has. Its folder stays for the server to read the rest from.
+// Stop asks a living shim to end its runtime and waits until it has. Its folder stays for the server to read the rest
+// from.
 func Stop(ctx context.Context, found Found, limit time.Duration) (State, error) {
 	conn, w, err := converse(ctx, found, hello{Op: opStop}, limit)
 	if err != nil {
@@ -92,8 +93,9 @@ func Stop(ctx context.Context, found Found, limit time.Duration) (State, error) 
 	return w.State, nil
 }
 
-// Reap ends a shim and everything its runtime started: SIGTERM to the shim, which gives its runtime the time it was promised, then SIGKILL
-// to whatever carries the generation. It returns how many processes had to be killed, and the folder as it is then.
+// Reap ends a shim and everything its runtime started: SIGTERM to the shim, which gives its runtime the time it was
+// promised, then SIGKILL to whatever carries the generation. It returns how many processes had to be killed, and the
+// folder as it is then.
 func Reap(ctx context.Context, found Found) (after Found, killed int, err error) {
 	if found.Alive {
 		var spec Spec

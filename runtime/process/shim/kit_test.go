@@ -52,7 +52,8 @@ type place struct {
 func newPlace(t testing.TB) *place {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	p := &place{t: t, mark: process.Mark(dir, "test"), host: shim.Host{RunDir: dir, Command: []string{os.Args[0]}, Version: "test"}}
+	p := &place{t: t, mark: process.Mark(dir, "test"),
+		host: shim.Host{RunDir: dir, Command: []string{os.Args[0]}, Version: "test"}}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -72,8 +73,8 @@ func (p *place) sh(script string, change func(*shim.Spec)) *shim.Attached {
 // start is sh for somebody who wants to hear the runtime's stderr.
 func (p *place) start(script string, stderr func([]byte), change func(*shim.Spec)) *shim.Attached {
 	p.t.Helper()
-	spec := shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: "test", Path: "/bin/sh", Args: []string{"-c", script}, Mark: p.mark,
-		StopGrace: 200 * time.Millisecond, DetachGrace: time.Minute}
+	spec := shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: "test", Path: "/bin/sh",
+		Args: []string{"-c", script}, Mark: p.mark, StopGrace: 200 * time.Millisecond, DetachGrace: time.Minute}
 	if change != nil {
 		change(&spec)
 	}

@@ -37,11 +37,13 @@ func TestARuntimeDiesWithItsShim(t *testing.T) {
 	}
 }
 
-// A runtime that ignores SIGTERM and has forked, into other groups and sessions too, is gone after stop: nothing is left.
+// A runtime that ignores SIGTERM and has forked, into other groups and sessions too, is gone after stop: nothing is
+// left.
 func TestNothingIsLeftAfterStop(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := p.sh(`trap '' TERM; sleep 300 & setsid sleep 300 & setsid setsid sh -c 'sleep 300; :' & echo ready; while :; do sleep 1; done`, nil)
+	a := p.sh(`trap '' TERM; sleep 300 & setsid sleep 300 & setsid setsid sh -c 'sleep 300; :' & echo ready; while :; do sleep 1; done`,
+		nil)
 	r := bufio.NewReader(a)
 	line(t, r)
 	p.eventually("the shim, the shell and what it forked are up", func() bool { return len(p.left()) >= 6 })
@@ -101,7 +103,8 @@ func TestA64MiBLinePassesBothWays(t *testing.T) {
 	}
 	a.Ack(int64(len(long)) + 1)
 	p.eventually("acknowledged files are removed", func() bool { return shim.SpoolBytes(p.host.RunDir) <= 4<<20+1 })
-	if status, err := shim.Status(t.Context(), p.found()[0]); err != nil || status.Acked != int64(len(long))+1 || !status.Attached {
+	if status, err := shim.Status(t.Context(), p.found()[0]); err != nil || status.Acked != int64(len(long))+1 ||
+		!status.Attached {
 		t.Errorf("status %+v, %v", status, err)
 	}
 	go a.Stop(0)
@@ -175,7 +178,8 @@ func TestAFullDiskIsBackPressure(t *testing.T) {
 	p.host.RunDir = filepath.Join(disk.Path, "run")
 	progress := filepath.Join(t.TempDir(), "progress")
 	const chunks, chunk = 32, 64 << 10
-	a := p.sh(fmt.Sprintf(`echo first; read go; i=0; while [ $i -lt %d ]; do head -c %d /dev/zero | tr '\0' "$i"; i=$((i+1)); echo $i >%s; done; echo end`,
+	a := p.sh(fmt.Sprintf(
+		`echo first; read go; i=0; while [ $i -lt %d ]; do head -c %d /dev/zero | tr '\0' "$i"; i=$((i+1)); echo $i >%s; done; echo end`,
 		chunks, chunk, progress), nil)
 	r := bufio.NewReader(a)
 	line(t, r)
@@ -204,12 +208,13 @@ func TestAFullDiskIsBackPressure(t *testing.T) {
 	p.end(a)
 }
 
-// The spool cannot be written, and will not be (a file size limit on the shim): the runtime is stopped, what was written before is still there,
-// and the end says why.
+// The spool cannot be written, and will not be (a file size limit on the shim): the runtime is stopped, what was
+// written before is still there, and the end says why.
 func TestASpoolThatCannotBeWrittenStopsTheRuntime(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := p.sh(`trap 'exit 5' TERM; echo first; read go; i=0; while :; do i=$((i+1)); echo "line $i of many that fill the disk"; done`, nil)
+	a := p.sh(`trap 'exit 5' TERM; echo first; read go; i=0; while :; do i=$((i+1)); echo "line $i of many that fill the disk"; done`,
+		nil)
 	r := bufio.NewReader(a)
 	line(t, r)
 	limitFileSize(t, a.State.PID, 4096)
@@ -232,7 +237,9 @@ func TestAFullSpoolIsBackPressure(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	const limit = 1 << 20
-	a := p.sh(`head -c 8388608 /dev/zero | tr '\0' 'y'; echo; echo end`, func(s *shim.Spec) { s.SpoolBytes, s.SegmentBytes = limit, limit/4 })
+	a := p.sh(`head -c 8388608 /dev/zero | tr '\0' 'y'; echo; echo end`, func(s *shim.Spec) {
+		s.SpoolBytes, s.SegmentBytes = limit, limit/4
+	})
 	p.eventually("the spool is full", func() bool {
 		status, err := shim.Status(t.Context(), p.found()[0])
 		return err == nil && status.End > limit-(128<<10)
@@ -260,7 +267,9 @@ func TestAFullSpoolIsBackPressure(t *testing.T) {
 func TestNobodyComesBack(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := p.sh(`trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done`, func(s *shim.Spec) { s.DetachGrace = 50 * time.Millisecond })
+	a := p.sh(`trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done`, func(s *shim.Spec) {
+		s.DetachGrace = 50 * time.Millisecond
+	})
 	r := bufio.NewReader(a)
 	line(t, r)
 	a.Detach()
@@ -282,7 +291,8 @@ func TestNobodyComesBack(t *testing.T) {
 func TestAMissingRuntimeIsTold(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	_, err := p.host.Spawn(t.Context(), shim.Spec{Generation: "01900000-0000-7000-8000-000000000000", Runtime: "test", Path: "/no/such", Mark: p.mark},
+	_, err := p.host.Spawn(t.Context(), shim.Spec{Generation: "01900000-0000-7000-8000-000000000000", Runtime: "test",
+		Path: "/no/such", Mark: p.mark},
 		append(os.Environ(), runVariable+"=1"), nil)
 	if err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("error %v", err)
@@ -292,8 +302,8 @@ func TestAMissingRuntimeIsTold(t *testing.T) {
 	}
 }
 
-// The machine went down: what was not on the disk is garbage, and the ids in what was may be those of strangers now. Neither stops a server
-// from starting, nothing is killed by mistake, and what is left can be read and removed.
+// The machine went down: what was not on the disk is garbage, and the ids in what was may be those of strangers now.
+// Neither stops a server from starting, nothing is killed by mistake, and what is left can be read and removed.
 func TestFoldersOfAnotherBoot(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -307,7 +317,8 @@ func TestFoldersOfAnotherBoot(t *testing.T) {
 	}
 	copied := filepath.Join(p.host.RunDir, "00000000-0000-7000-8000-000000000001")
 	for name, content := range map[string]string{
-		"state.json": strings.Replace(string(state), process.Boot(), "another-boot", 1), "spool/00000000000000000000.seg": "said before\n",
+		"state.json":                     strings.Replace(string(state), process.Boot(), "another-boot", 1),
+		"spool/00000000000000000000.seg": "said before\n",
 	} {
 		path := filepath.Join(copied, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -15,11 +15,12 @@ import (
 	"harness/runtime/process"
 )
 
-// checkPeer tells why a connection is not from a server of this shim, nil when it may be one. A token alone does not show that: what the
-// runtime runs has the same user and can read it where its sandbox lets it.
+// checkPeer tells why a connection is not from a server of this shim, nil when it may be one. A token alone does not
+// show that: what the runtime runs has the same user and can read it where its sandbox lets it.
 //
-// A server is a process of this user that runs this program and stands in no runtime's tree. Ancestry cannot be shaken off: a shim is the
-// parent of its runtime's orphans (process.KeepDescendants), so each process above the peer is asked for the generation it belongs to.
+// A server is a process of this user that runs this program and stands in no runtime's tree. Ancestry cannot be shaken
+// off: a shim is the parent of its runtime's orphans (process.KeepDescendants), so each process above the peer is asked
+// for the generation it belongs to.
 func (s *server) checkPeer(conn net.Conn) error {
 	peer, err := credentials(conn)
 	if err != nil {
@@ -76,8 +77,8 @@ func credentials(conn net.Conn) (*unix.Ucred, error) {
 	return peer, failed
 }
 
-// sameProgram tells whether a process runs the program of the server that started this shim, by its path, or another build of it: a server
-// may be upgraded in place, or into another folder.
+// sameProgram tells whether a process runs the program of the server that started this shim, by its path, or another
+// build of it: a server may be upgraded in place, or into another folder.
 func sameProgram(pid int, server string) error {
 	link := fmt.Sprintf("/proc/%d/exe", pid)
 	path, err := os.Readlink(link)

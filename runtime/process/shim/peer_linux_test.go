@@ -13,8 +13,8 @@ import (
 	"harness/runtime/process/shim"
 )
 
-// A process of the runtime knows the token: it may run as the same user and read the folder. It is refused all the same, whatever it does to
-// its environment and its parents, and the server that is attached stays so and hears of it.
+// A process of the runtime knows the token: it may run as the same user and read the folder. It is refused all the
+// same, whatever it does to its environment and its parents, and the server that is attached stays so and hears of it.
 func TestARuntimeCannotAttachToItsShim(t *testing.T) {
 	for name, script := range map[string]string{
 		"a child":                           `"$0" "$@"`,

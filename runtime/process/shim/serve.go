@@ -24,8 +24,8 @@ const (
 	pumpBytes = 64 << 10
 	// heapGoal keeps the shim small: it has almost nothing to collect.
 	heapGoal = 8 << 20
-	// lingerLimit is how long an attached server may take to read what a runtime that is gone has left, and how long its last words wait for
-	// space on a full disk.
+	// lingerLimit is how long an attached server may take to read what a runtime that is gone has left, and how long its
+	// last words wait for space on a full disk.
 	lingerLimit = 10 * time.Minute
 	sweepLimit  = 5 * time.Second
 	// slimEvery is how often memory is given back: it takes under a millisecond, and a shim waits most of its life.
@@ -59,12 +59,13 @@ type server struct {
 	left     chan struct{} // one token when an attachment ended
 }
 
-// Run is the shim process: it starts the runtime described in its folder and returns when that is gone and nobody needs the shim any more.
-// One line is written to ready: "ok", or why there is no runtime. Ending ctx ends the runtime.
+// Run is the shim process: it starts the runtime described in its folder and returns when that is gone and nobody needs
+// the shim any more. One line is written to ready: "ok", or why there is no runtime. Ending ctx ends the runtime.
 func Run(ctx context.Context, dir string, ready io.WriteCloser) error {
 	debug.SetGCPercent(25)
 	debug.SetMemoryLimit(heapGoal)
-	// A write above a file size limit must be an error and not the end. Not signal.Ignore: that would be inherited by the runtime.
+	// A write above a file size limit must be an error and not the end. Not signal.Ignore: that would be inherited by the
+	// runtime.
 	tooLarge := make(chan os.Signal, 1)
 	signal.Notify(tooLarge, syscall.SIGXFSZ, syscall.SIGHUP)
 	defer signal.Stop(tooLarge)
@@ -114,7 +115,8 @@ func start(ctx context.Context, dir string) (*server, *socket, error) {
 		return nil, nil, err
 	}
 	s.process, err = process.Start(ctx, process.Spec{
-		Path: s.spec.Path, Args: s.spec.Args, Env: slices.DeleteFunc(os.Environ(), func(a string) bool { return a == Own }), Dir: s.spec.Dir, Mark: s.spec.Mark, Stderr: s.stderrLine, DieWithParent: true,
+		Path: s.spec.Path, Args: s.spec.Args, Env: slices.DeleteFunc(os.Environ(), func(a string) bool { return a == Own }),
+		Dir: s.spec.Dir, Mark: s.spec.Mark, Stderr: s.stderrLine, DieWithParent: true,
 		Confine: s.spec.Confine, Stage: s.spec.Stage,
 	})
 	if err != nil {
@@ -123,8 +125,8 @@ func start(ctx context.Context, dir string) (*server, *socket, error) {
 	}
 	s.stdin = stdin{out: s.process.Stdin(), dir: dir, opened: s.opened}
 	s.state = State{
-		Generation: s.spec.Generation, Runtime: s.spec.Runtime, Version: s.spec.Version, OldestProtocol: OldestProtocol, Protocol: Protocol,
-		Boot: process.Boot(), PID: os.Getpid(), Started: process.Started(os.Getpid()),
+		Generation: s.spec.Generation, Runtime: s.spec.Runtime, Version: s.spec.Version, OldestProtocol: OldestProtocol,
+		Protocol: Protocol, Boot: process.Boot(), PID: os.Getpid(), Started: process.Started(os.Getpid()),
 		RuntimePID: s.process.PID(), RuntimeStarted: process.Started(s.process.PID()),
 		Socket: listener.path, StartedAt: time.Now().UnixMilli(),
 	}
@@ -205,8 +207,8 @@ func (s *server) live(ctx context.Context) {
 		s.mu.Lock()
 		attached, told, met := s.attached != nil, s.told, s.attachments > 0
 		s.mu.Unlock()
-		// When the disk is full only this process knows how the runtime ended: then it waits for a server. And whoever started a runtime that
-		// ended at once is about to attach.
+		// When the disk is full only this process knows how the runtime ended: then it waits for a server. And whoever
+		// started a runtime that ended at once is about to attach.
 		if !attached && (saved || told) && (met || alone) {
 			return
 		}

@@ -1,12 +1,14 @@
 // Package shim keeps a coding-agent runtime alive while servers come and go.
 //
-// A shim is a small process of its own session between the server and one runtime process. It owns that process and its pipes: what the
-// runtime writes goes to a spool on disk, and one attached server at a time reads it from there, by offset. When the server dies, nothing
-// happens to the runtime; the next server attaches and reads on. The package is both sides of that: the shim's (Run) and the server's (Spawn,
-// Discover, Attach). It must never know what the runtime says: to a shim a runtime is a stream of bytes with line ends.
+// A shim is a small process of its own session between the server and one runtime process. It owns that process and its
+// pipes: what the runtime writes goes to a spool on disk, and one attached server at a time reads it from there, by
+// offset. When the server dies, nothing happens to the runtime; the next server attaches and reads on. The package is
+// both sides of that: the shim's (Run) and the server's (Spawn, Discover, Attach). It must never know what the runtime
+// says: to a shim a runtime is a stream of bytes with line ends.
 //
-// Durability: the spool is written to the page cache and never synced. It outlives the server and the shim. It does not outlive the machine,
-// and neither does the runtime; what was acknowledged to clients is in the server's store, which is synced.
+// Durability: the spool is written to the page cache and never synced. It outlives the server and the shim. It does not
+// outlive the machine, and neither does the runtime; what was acknowledged to clients is in the server's store, which
+// is synced.
 package shim
 
 import (
@@ -21,8 +23,9 @@ import (
 	"harness/runtime/process/confine"
 )
 
-// Protocol is the version of the conversation between server and shim that this binary speaks best, OldestProtocol the oldest it still
-// speaks. Both sides tell their range at attach and use the highest both know; frames of an unknown kind are skipped.
+// Protocol is the version of the conversation between server and shim that this binary speaks best, OldestProtocol the
+// oldest it still speaks. Both sides tell their range at attach and use the highest both know; frames of an unknown
+// kind are skipped.
 //
 // Version 2 added calls: a shim remembers which requests of a server have had no answer yet.
 const (
@@ -32,11 +35,12 @@ const (
 	protocolCalls = 2
 )
 
-// GenerationVariable is the environment variable that names the shim a process belongs to, inherited by everything the runtime starts.
+// GenerationVariable is the environment variable that names the shim a process belongs to, inherited by everything the
+// runtime starts.
 const GenerationVariable = "HARNESS_RUNTIME_GENERATION"
 
-// Own is an assignment in the environment of a shim itself, and of nothing it runs: what carries it is no leftover of a runtime, but a shim
-// that is about to end.
+// Own is an assignment in the environment of a shim itself, and of nothing it runs: what carries it is no leftover of a
+// runtime, but a shim that is about to end.
 const Own = "HARNESS_RUNTIME_SHIM=1"
 
 // Files of one shim in its folder, which is named by the generation.
@@ -58,7 +62,8 @@ const (
 	defaultSpoolBytes   = 1 << 30
 )
 
-// Spec says what a shim runs. It is stored readable for the owner only, but secrets belong into the environment, which is not stored.
+// Spec says what a shim runs. It is stored readable for the owner only, but secrets belong into the environment, which
+// is not stored.
 type Spec struct {
 	// Generation names this run of the runtime (a UUIDv7), Runtime its kind, for example "codex".
 	Generation string `json:"generation"`
@@ -76,12 +81,12 @@ type Spec struct {
 	Server  string `json:"server,omitempty"`
 	// Outer is the generation that the server itself runs in, when it was started by an agent; "" as a rule.
 	Outer string `json:"outer,omitempty"`
-	// StopGrace is how long the runtime has after SIGTERM before its group is killed (3 s). DetachGrace is how long it may run while no
-	// server is attached (15 min).
+	// StopGrace is how long the runtime has after SIGTERM before its group is killed (3 s). DetachGrace is how long it may
+	// run while no server is attached (15 min).
 	StopGrace   time.Duration `json:"stopGrace"`
 	DetachGrace time.Duration `json:"detachGrace"`
-	// SegmentBytes is the size of one spool file (4 MiB). SpoolBytes bounds what is spooled and not acknowledged (1 GiB): beyond it the
-	// shim stops reading, which the runtime feels as a full pipe.
+	// SegmentBytes is the size of one spool file (4 MiB). SpoolBytes bounds what is spooled and not acknowledged (1 GiB):
+	// beyond it the shim stops reading, which the runtime feels as a full pipe.
 	SegmentBytes int64 `json:"segmentBytes"`
 	SpoolBytes   int64 `json:"spoolBytes"`
 }
@@ -110,8 +115,9 @@ type State struct {
 	Version        string `json:"version"`
 	OldestProtocol int    `json:"oldestProtocol"`
 	Protocol       int    `json:"protocol"`
-	// PID and Started identify the shim, RuntimePID and RuntimeStarted the runtime: a process id alone may be somebody else's by now, and
-	// after a restart of the machine (another Boot) both may be. A shim of an older version tells no Boot.
+	// PID and Started identify the shim, RuntimePID and RuntimeStarted the runtime: a process id alone may be somebody
+	// else's by now, and after a restart of the machine (another Boot) both may be. A shim of an older version tells no
+	// Boot.
 	Boot           string `json:"boot,omitempty"`
 	PID            int    `json:"pid"`
 	Started        uint64 `json:"started"`
@@ -128,7 +134,8 @@ type State struct {
 	// Calls are the open ones, oldest first. Only in answers, and in the folder once Exit is set.
 	Calls []Call `json:"calls,omitempty"`
 
-	// Attached tells whether a server is attached, Oldest and End which offsets the spool holds, Acked what need not be kept. Only in answers.
+	// Attached tells whether a server is attached, Oldest and End which offsets the spool holds, Acked what need not be
+	// kept. Only in answers.
 	Attached bool  `json:"attached"`
 	Oldest   int64 `json:"oldest"`
 	End      int64 `json:"end"`

@@ -9,8 +9,9 @@ import (
 	"syscall"
 )
 
-// slim gives back what starting the program touched: a shim is the whole harness binary, of whose code it needs little, and fifty of them
-// should not look like fifty servers. Read-only pages of the executable come back from the page cache when they are needed.
+// slim gives back what starting the program touched: a shim is the whole harness binary, of whose code it needs little,
+// and fifty of them should not look like fifty servers. Read-only pages of the executable come back from the page cache
+// when they are needed.
 func slim() {
 	debug.FreeOSMemory()
 	own, err := os.Readlink("/proc/self/exe")

@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 )
 
-// maxSocketPath is the longest path of a unix socket that works everywhere (104 bytes on macOS, 108 on Linux, with the end mark).
+// maxSocketPath is the longest path of a unix socket that works everywhere (104 bytes on macOS, 108 on Linux, with the
+// end mark).
 const maxSocketPath = 103
 
 // socketFolder begins the name of a folder made for a socket alone.
@@ -19,8 +20,8 @@ type socket struct {
 	path string
 }
 
-// listen opens the shim's socket for its owner only: in its folder, or, when that path is too long for a socket, in a private folder of the
-// system's temporary one. The state file tells which.
+// listen opens the shim's socket for its owner only: in its folder, or, when that path is too long for a socket, in a
+// private folder of the system's temporary one. The state file tells which.
 func listen(dir string) (*socket, error) {
 	path := filepath.Join(dir, socketFile)
 	if len(path) > maxSocketPath {

@@ -31,8 +31,9 @@ type Host struct {
 	SegmentBytes, SpoolBytes int64
 }
 
-// Spawn starts a shim, detached from this process, and with it the runtime; it returns attached at offset 0. env is the whole environment of
-// both. stderr gets the runtime's stderr lines; nil drops them (they are in the shim's folder, too). The context bounds the start.
+// Spawn starts a shim, detached from this process, and with it the runtime; it returns attached at offset 0. env is the
+// whole environment of both. stderr gets the runtime's stderr lines; nil drops them (they are in the shim's folder,
+// too). The context bounds the start.
 func (h Host) Spawn(ctx context.Context, spec Spec, env []string, stderr func([]byte)) (*Attached, error) {
 	spec.Version, spec.Outer = h.Version, os.Getenv(GenerationVariable)
 	if own, err := os.Executable(); err == nil {
@@ -67,7 +68,8 @@ func (h Host) Spawn(ctx context.Context, spec Spec, env []string, stderr func([]
 	return nil, fmt.Errorf("attach to a new shim: %w", err)
 }
 
-// launch starts the shim process and waits until it runs the runtime. The channel is closed when the shim has ended and is reaped.
+// launch starts the shim process and waits until it runs the runtime. The channel is closed when the shim has ended and
+// is reaped.
 func (h Host) launch(ctx context.Context, dir string, spec Spec, env []string) (<-chan struct{}, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make a shim's folder: %w", err)
@@ -92,7 +94,8 @@ func (h Host) launch(ctx context.Context, dir string, spec Spec, env []string) (
 		return nil, fmt.Errorf("open a pipe to a shim: %w", err)
 	}
 	defer func() { _ = ready.Close() }()
-	cmd := exec.Command(h.Command[0], append(append([]string{}, h.Command[1:]...), dir)...) //nolint:gosec // our own binary
+	cmd := exec.Command(h.Command[0],
+		append(append([]string{}, h.Command[1:]...), dir)...) //nolint:gosec // our own binary
 	cmd.Env = append(append([]string{}, env...), GenerationVariable+"="+spec.Generation, Own)
 	if spec.Mark != "" {
 		cmd.Env = append(cmd.Env, process.MarkVariable+"="+spec.Mark)

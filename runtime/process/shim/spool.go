@@ -63,8 +63,8 @@ func (s *spool) open() error {
 	return nil
 }
 
-// write appends. It waits while the spool is full, until close, and while the disk is, until giveUp: meanwhile nobody reads the runtime, which
-// waits, too. On an error what was written before stays readable.
+// write appends. It waits while the spool is full, until close, and while the disk is, until giveUp: meanwhile nobody
+// reads the runtime, which waits, too. On an error what was written before stays readable.
 func (s *spool) write(b []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +153,8 @@ func (s *spool) bounds() (oldest, end, acked int64, closed bool) {
 	return s.oldest, s.end, s.acked, s.closed
 }
 
-// wait returns when there is something after the offset, when nothing more will come, or when the caller has another reason to go on. other
-// is called with the spool locked.
+// wait returns when there is something after the offset, when nothing more will come, or when the caller has another
+// reason to go on. other is called with the spool locked.
 func (s *spool) wait(offset int64, other func() bool) (end int64, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,8 @@ type segments struct {
 	next  int64 // where the following file begins, 0 when none is known
 }
 
-// readAt reads what is there at the offset, io.EOF when nothing is. A live spool's end must be known by other means: the file's end is not it.
+// readAt reads what is there at the offset, io.EOF when nothing is. A live spool's end must be known by other means:
+// the file's end is not it.
 func (r *segments) readAt(b []byte, offset int64) (int, error) {
 	for {
 		if r.file == nil || offset < r.start || (r.next > 0 && offset >= r.next) {

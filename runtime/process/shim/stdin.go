@@ -19,7 +19,8 @@ const (
 // errCut says that a server went away in the middle of a line; nothing of the line reaches the runtime.
 var errCut = errors.New("the line was cut off")
 
-// stdin hands whole lines to the runtime, each key once: a line reaches it completely or not at all, whatever becomes of the server.
+// stdin hands whole lines to the runtime, each key once: a line reaches it completely or not at all, whatever becomes
+// of the server.
 type stdin struct {
 	out io.Writer
 	dir string

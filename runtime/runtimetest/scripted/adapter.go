@@ -1,5 +1,6 @@
-// Package scripted is an agent that is not codex, and its adapter: a process for each conversation, names, ids, words and verdicts of its own,
-// several signals in a line. It shows that the core knows no provider, and keeps it so: the conformance suite and the services' tests run it.
+// Package scripted is an agent that is not codex, and its adapter: a process for each conversation, names, ids, words
+// and verdicts of its own, several signals in a line. It shows that the core knows no provider, and keeps it so: the
+// conformance suite and the services' tests run it.
 package scripted
 
 import (
@@ -79,13 +80,15 @@ func New(options Options) *Runtime {
 	options.StartTimeout = cmp.Or(options.StartTimeout, 30*time.Second)
 	r := &Runtime{options: options, talks: map[string]string{}, running: map[string]func(){}, live: map[string]*process{}}
 	r.launcher = stdio.NewLauncher(stdio.Launch{
-		Name: Name, Remedy: "check its path", Mark: options.Mark, Env: options.Env, Shims: options.Shims, Detach: options.Shims != nil,
+		Name: Name, Remedy: "check its path", Mark: options.Mark, Env: options.Env, Shims: options.Shims,
+		Detach: options.Shims != nil,
 		Logger: options.Logger, Command: func() (string, []string, error) {
 			path, err := exec.LookPath(options.Bin)
 			return path, nil, err
 		},
 	})
-	r.set = processes.New(processes.Options[*process]{Runtime: Name, Max: options.Max, Idle: options.Idle, Start: r.startProcess, End: r.endProcess})
+	r.set = processes.New(processes.Options[*process]{Runtime: Name, Max: options.Max, Idle: options.Idle,
+		Start: r.startProcess, End: r.endProcess})
 	return r
 }
 
@@ -94,8 +97,9 @@ func (r *Runtime) Name() string { return Name }
 
 // Capabilities implements runtime.Adapter. It confines nothing, so it may be opened without a sandbox only.
 func (r *Runtime) Capabilities() runtime.Capabilities {
-	return runtime.Capabilities{Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true, DenyReason: true,
-		ApproveForSession: true, SurvivesRestart: r.options.Shims != nil, ProcessPer: runtime.ProcessPerThread, Sandboxes: []string{"danger-full-access"},
+	return runtime.Capabilities{Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true,
+		DenyReason: true, ApproveForSession: true, SurvivesRestart: r.options.Shims != nil,
+		ProcessPer: runtime.ProcessPerThread, Sandboxes: []string{"danger-full-access"},
 		ApprovalPolicies: []string{"untrusted"}, NetworkAccess: []string{"enabled"}}
 }
 
@@ -112,7 +116,8 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 // Models implements runtime.Adapter.
 func (r *Runtime) Models(context.Context) ([]runtime.Model, error) {
 	return []runtime.Model{
-		{ID: "quick", Name: "Quick", Default: true, Efforts: []string{}}, {ID: "thorough", Name: "Thorough", Efforts: []string{"low", "high"}, DefaultEffort: "low"},
+		{ID: "quick", Name: "Quick", Default: true, Efforts: []string{}},
+		{ID: "thorough", Name: "Thorough", Efforts: []string{"low", "high"}, DefaultEffort: "low"},
 	}, nil
 }
 
@@ -171,7 +176,8 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	p.gone = gone
 	_ = p.Start(ctx) // it has no failures of its own
 	if !adopted {
-		r.options.Logger.Warn().Err(err).Str("generation", found.Generation).Msg("a process of an earlier server serves nobody")
+		r.options.Logger.Warn().Err(err).Str("generation", found.Generation).
+			Msg("a process of an earlier server serves nobody")
 		return
 	}
 	r.live[thread] = p
@@ -187,10 +193,12 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 func (r *Runtime) newProcess(thread string, inherit []shim.Found) *process {
 	p := &process{retire: make(chan struct{})}
 	p.Supervisor = stdio.NewSupervisor(r.launcher, stdio.Options{
-		Serves: thread, Once: true, KeepOnStop: r.options.KeepOnStop, StartTimeout: r.options.StartTimeout, Resume: r.options.Resume,
-		Inherit: func() []shim.Found { return inherit },
+		Serves: thread, Once: true, KeepOnStop: r.options.KeepOnStop, StartTimeout: r.options.StartTimeout,
+		Resume: r.options.Resume, Inherit: func() []shim.Found { return inherit },
 		Speak: func(line *stdio.Conn) stdio.Protocol {
-			return &protocol{Conn: line, thread: thread, limit: r.options.StartTimeout, talk: func() string { return r.talkOf(thread) }}
+			return &protocol{Conn: line, thread: thread, limit: r.options.StartTimeout, talk: func() string {
+				return r.talkOf(thread)
+			}}
 		},
 		Sink: func(batch runtime.Batch) {
 			// Whoever hears of an end may go on at once, so it is known here before it is told.
@@ -394,7 +402,8 @@ func verdict(ref runtime.RequestRef, reply runtime.Reply) (order, error) {
 	if err := json.Unmarshal(ref.RequestID, &id); err != nil {
 		return order{}, fmt.Errorf("read the request's id: %w", err)
 	}
-	for field, given := range map[string]bool{"choice": len(reply.Choice) > 0, "option": reply.Option != "", "response": len(reply.Raw) > 0,
+	for field, given := range map[string]bool{"choice": len(reply.Choice) > 0, "option": reply.Option != "",
+		"response":     len(reply.Raw) > 0,
 		"updatedInput": len(reply.UpdatedInput) > 0, "remember": len(reply.Remember) > 0} {
 		if given {
 			return order{}, &runtime.ReplyError{Field: field, Message: "the scripted agent has no place for it"}

@@ -16,7 +16,8 @@ import (
 	"harness/runtime"
 )
 
-// order is a line to the agent, word one from it. Requests have a number (No), which the answer names (Done, or Failed with Why).
+// order is a line to the agent, word one from it. Requests have a number (No), which the answer names (Done, or Failed
+// with Why).
 type order struct {
 	Do   string `json:"do,omitempty"` // enter, tell, halt or ping
 	No   int64  `json:"no,omitempty"`
@@ -63,8 +64,8 @@ type agent struct {
 // LongIDs is the file in the agent's folder that has it name its rounds at length.
 const LongIDs = "long-ids"
 
-// Agent plays the agent until in ends, and returns the exit code. It keeps its conversations in dir, where a hold of that name shows as
-// held-NAME and ends with free-NAME.
+// Agent plays the agent until in ends, and returns the exit code. It keeps its conversations in dir, where a hold of
+// that name shows as held-NAME and ends with free-NAME.
 func Agent(in io.Reader, out io.Writer, dir string) int {
 	a := &agent{dir: dir, out: out, verdicts: map[string]chan order{}}
 	lines := bufio.NewScanner(in)

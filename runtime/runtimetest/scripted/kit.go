@@ -14,7 +14,8 @@ import (
 	"harness/runtime/runtimetest"
 )
 
-// The variable makes a test binary the agent, whose folder it names; the first argument makes it a shim, whose folder follows.
+// The variable makes a test binary the agent, whose folder it names; the first argument makes it a shim, whose folder
+// follows.
 const (
 	runAsAgent = "HARNESS_TEST_SCRIPTED_AGENT"
 	runAsShim  = "test-shim"
@@ -23,8 +24,8 @@ const (
 // Hanging is a Site.Dir of an agent that never answers.
 const Hanging = "hang"
 
-// Play makes a test binary that was called as the scripted agent, its shim or a proxy before it one, and tells whether it was. TestMain
-// begins with it.
+// Play makes a test binary that was called as the scripted agent, its shim or a proxy before it one, and tells whether
+// it was. TestMain begins with it.
 func Play() bool {
 	if runtimetest.PlayProxy() {
 		return true
@@ -52,8 +53,8 @@ type Site struct {
 // Options are those of a test's adapter, without a sink. The agent is the test binary (Play).
 func (s Site) Options(t *testing.T) Options {
 	t.Helper()
-	return Options{Bin: runtimetest.Executable(t), Env: []string{runAsAgent + "=" + s.Dir, TokenVariable + "=t"}, Mark: Name + "-" + uuid.NewString(),
-		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)}
+	return Options{Bin: runtimetest.Executable(t), Env: []string{runAsAgent + "=" + s.Dir, TokenVariable + "=t"},
+		Mark: Name + "-" + uuid.NewString(), Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)}
 }
 
 // Shims keeps the agents of a test running while its adapters come and go.

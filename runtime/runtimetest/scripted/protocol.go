@@ -56,7 +56,9 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	case w.Done != 0:
 		return stdio.Line{Answer: strconv.FormatInt(w.Done, 10), Result: json.RawMessage(line)}, nil
 	case w.Failed != 0:
-		return stdio.Line{Answer: strconv.FormatInt(w.Failed, 10), Refusal: func(method string) error { return refusal(method, w.Why) }}, nil
+		return stdio.Line{Answer: strconv.FormatInt(w.Failed, 10), Refusal: func(method string) error {
+			return refusal(method, w.Why)
+		}}, nil
 	case w.Says == "":
 		return stdio.Line{}, errors.New("the agent says nothing")
 	}
@@ -70,7 +72,8 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 }
 
 func refusal(method, why string) error {
-	kinds := map[string]error{"busy": runtime.ErrTurnActive, "idle": runtime.ErrNoActiveTurn, "stranger": runtime.ErrAuthRequired}
+	kinds := map[string]error{"busy": runtime.ErrTurnActive, "idle": runtime.ErrNoActiveTurn,
+		"stranger": runtime.ErrAuthRequired}
 	return &runtime.Error{Runtime: Name, Method: method, Message: why, Kind: kinds[why]}
 }
 
@@ -99,7 +102,8 @@ func (p *protocol) translate(w word, at int64) []runtime.Signal {
 			wire.ApproveCommand(id, asking, w.Command, "", nil)}
 	case "wonders":
 		asking.ItemID = ""
-		return []runtime.Signal{wire.AskUser(id, asking, wire.Question{ID: "q1", Header: "Choice", Question: w.Text, IsOther: true})}
+		return []runtime.Signal{
+			wire.AskUser(id, asking, wire.Question{ID: "q1", Header: "Choice", Question: w.Text, IsOther: true})}
 	case "told":
 		return []runtime.Signal{wire.RequestResolved(p.thread, id)}
 	case "ran":
