@@ -227,7 +227,9 @@ func (s *Supervisor) supervise(ctx context.Context) {
 }
 
 // missing tells of a process that could not be started because there is no such program.
-func missing(err error) bool { return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) }
+func missing(err error) bool {
+	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
+}
 
 // down notes that a process is gone and when another follows. One that was fine until now is back in a moment (soon): callers wait for it
 // instead of failing.
