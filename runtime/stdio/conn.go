@@ -159,7 +159,9 @@ func (c *Conn) read() {
 		} else {
 			c.push(first, lines.offset, said)
 		}
-		if len(line) > hugeLine { // it is not used any more
+		if len(line) > hugeLine {
+			// It is not used any more. A server whose agent is quiet from here may not collect for minutes, and would keep a line of up to 64 MiB, and
+			// what was made of it, until then.
 			c.out.drain()
 			debug.FreeOSMemory()
 		}
