@@ -41,7 +41,7 @@ func Bridge(ctx context.Context, url, token string, in io.ReadCloser, out io.Wri
 	err = <-ended
 	cancel()
 	err = errors.Join(ignore(err), ignore(local.Close()), ignore(remote.Close()))
-	<-ended
+	_ = <-ended // the other side ended because of this one
 	return err
 }
 
