@@ -144,7 +144,10 @@ var ErrOver = errors.New("the tool call is over")
 
 // move brings the row of a call to where an event takes it, from where it has to be.
 func (l *Ledger) move(ctx context.Context, tx database.Tx, id string, one tools.Event, at int64) error {
-	from, to, settled := "", "", int64(0)
+	var (
+		from, to string
+		settled  int64
+	)
 	switch one.(type) {
 	case tools.Started:
 		from, to = requested, running

@@ -40,9 +40,7 @@ func Bridge(ctx context.Context, url, token string, in io.ReadCloser, out io.Wri
 	go carry(remote, local)
 	err = <-ended
 	cancel()
-	err = errors.Join(ignore(err), ignore(local.Close()), ignore(remote.Close()))
-	<-ended
-	return err
+	return errors.Join(ignore(err), ignore(local.Close()), ignore(remote.Close()), ignore(<-ended))
 }
 
 // ignore leaves away what only says that a side ended.
