@@ -160,8 +160,8 @@ func (c *Conn) read() {
 			c.push(first, lines.offset, said)
 		}
 		if len(line) > hugeLine {
-			// It is not used any more. A server whose agent is quiet from here may not collect for minutes, and would keep a line of up to 64 MiB, and
-			// what was made of it, until then.
+			// It is not used any more. A server whose agent is quiet from here may not collect for minutes, and would keep a
+			// line of up to 64 MiB, and what was made of it, until then.
 			c.out.drain()
 			debug.FreeOSMemory()
 		}
