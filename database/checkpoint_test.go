@@ -41,26 +41,24 @@ func commits(t *testing.T, db *DB, n int, value string) {
 	}
 }
 
-// The log is bounded under a steady writer and readers of which there is always one, so that the writer never finds the
-// log unread. The writer waits for the checkpointer to come by, which on a busy machine may be long after it was due.
+// The log is bounded under a steady writer and readers of which there is always one, so that the writer never finds the log unread. The
+// writer waits for the checkpointer to come by, which on a busy machine may be long after it was due.
 func TestTheLogIsBounded(t *testing.T) {
 	t.Parallel()
 	const (
 		pageSize = 4096
 		rounds   = 10
-		perRow   = 4   // pages of the log, at least
-		bound    = 200 // pages
-		// what is committed in between, even if a reader takes too long a few times on end
-		slack = 6 * checkpointEvery * (perRow + 2)
-		rows  = rounds * checkpointEvery
+		perRow   = 4                                  // pages of the log, at least
+		bound    = 200                                // pages
+		slack    = 6 * checkpointEvery * (perRow + 2) // what is committed in between, even if a reader takes too long a few times on end
+		rows     = rounds * checkpointEvery
 	)
 	if bound+slack >= rows*perRow {
 		t.Fatal("the test has no point")
 	}
 	path := filepath.Join(t.TempDir(), "log.db")
 	told := make(chan error, rounds+1)
-	db := openLog(t, Options{Path: path, Synchronous: "NORMAL", Checkpointed: func(_ int, err error) { told <- err }},
-		bound)
+	db := openLog(t, Options{Path: path, Synchronous: "NORMAL", Checkpointed: func(_ int, err error) { told <- err }}, bound)
 	value := strings.Repeat("x", perRow*pageSize)
 	commits(t, db, 2, value)
 
@@ -73,9 +71,8 @@ func TestTheLogIsBounded(t *testing.T) {
 		previous := func() error { return nil }
 		defer func() { _ = previous() }()
 		for i := 0; ; i++ {
-			rows, err := db.Read().QueryContext(t.Context(),
-				`select id from t`) //nolint:sqlclosecheck // the next round closes it
-			if err == nil && !rows.Next() { // from here on it reads
+			rows, err := db.Read().QueryContext(t.Context(), `select id from t`) //nolint:sqlclosecheck // the next round closes it
+			if err == nil && !rows.Next() {                                      // from here on it reads
 				err = errors.Join(rows.Err(), errors.New("no row"))
 			}
 			if err != nil {
@@ -117,18 +114,17 @@ func TestTheLogIsBounded(t *testing.T) {
 	}
 }
 
-// A reader that stays keeps the log, and costs the writer no more than a moment now and then: it waits for nobody for
-// long, and afterwards it is as patient as before.
+// A reader that stays keeps the log, and costs the writer no more than a moment now and then: it waits for nobody for long, and afterwards
+// it is as patient as before.
 func TestAReaderThatStaysDoesNotStopTheWriter(t *testing.T) {
 	t.Parallel()
 	told := make(chan int, 16)
-	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db"), Synchronous: "NORMAL",
-		Checkpointed: func(pages int, err error) {
-			if err != nil {
-				t.Error(err)
-			}
-			told <- pages
-		}}, 10)
+	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db"), Synchronous: "NORMAL", Checkpointed: func(pages int, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		told <- pages
+	}}, 10)
 	commits(t, db, 2, "x")
 	rows, err := db.Read().QueryContext(t.Context(), `select id from t`)
 	if err != nil || !rows.Next() {
@@ -144,8 +140,7 @@ func TestAReaderThatStaysDoesNotStopTheWriter(t *testing.T) {
 	}); err != nil || int64(wait) != busyTimeout.Milliseconds() {
 		t.Errorf("the writer waits %d ms for others, %v", wait, err)
 	}
-	if err := errors.Join(rows.Err(),
-		rows.Close()); err != nil { //nolint:sqlclosecheck // not at the end: what follows is about that
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil { //nolint:sqlclosecheck // not at the end: what follows is about that
 		t.Fatal(err)
 	}
 	commits(t, db, checkpointEvery, "x")
@@ -158,9 +153,7 @@ func TestAReaderThatStaysDoesNotStopTheWriter(t *testing.T) {
 func TestFailedCheckpointsAreTold(t *testing.T) {
 	t.Parallel()
 	told := make(chan error, 16)
-	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db"), Checkpointed: func(_ int, err error) {
-		told <- err
-	}}, writerPages)
+	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db"), Checkpointed: func(_ int, err error) { told <- err }}, writerPages)
 	if err := db.checkpoints.pool.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// Snapshot runs fn on one state of the store: everything fn reads was true at the same moment, whatever is committed
-// meanwhile. q must not be kept after fn returns, and fn must not wait for anything but the store: on SQLite its log
-// cannot be moved into the database while somebody reads an old state.
+// Snapshot runs fn on one state of the store: everything fn reads was true at the same moment, whatever is committed meanwhile. q must not
+// be kept after fn returns, and fn must not wait for anything but the store: on SQLite its log cannot be moved into the database while
+// somebody reads an old state.
 func (db *DB) Snapshot(ctx context.Context, fn func(q Querier) error) error {
 	var options *sql.TxOptions // a deferred transaction of SQLite keeps to what its first statement saw
 	if db.engine == Postgres {
@@ -36,8 +36,8 @@ func (db *DB) Snapshot(ctx context.Context, fn func(q Querier) error) error {
 
 // preparedReads is a reading transaction of SQLite that runs prepared statements where there are some.
 //
-// A statement begun is finished whatever becomes of the context: to watch the context the driver starts a goroutine for
-// every statement, which takes longer than the statement. The transaction itself still ends with its context.
+// A statement begun is finished whatever becomes of the context: to watch the context the driver starts a goroutine for every statement,
+// which takes longer than the statement. The transaction itself still ends with its context.
 type preparedReads struct {
 	tx         *sql.Tx
 	statements *statements
@@ -50,8 +50,7 @@ func (t preparedReads) QueryContext(ctx context.Context, query string, args ...a
 	}
 	ctx = context.WithoutCancel(ctx)
 	if prepared := t.statements.find(query); prepared != nil {
-		return t.tx.StmtContext(ctx, prepared).QueryContext(ctx,
-			args...) //nolint:sqlclosecheck // the transaction closes its own
+		return t.tx.StmtContext(ctx, prepared).QueryContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes its own
 	}
 	return t.tx.QueryContext(ctx, query, args...)
 }
@@ -62,8 +61,7 @@ func (t preparedReads) QueryRowContext(ctx context.Context, query string, args .
 		ctx = context.WithoutCancel(ctx) // a context that ended fails the row
 	}
 	if prepared := t.statements.find(query); prepared != nil {
-		return t.tx.StmtContext(ctx, prepared).QueryRowContext(ctx,
-			args...) //nolint:sqlclosecheck // the transaction closes its own
+		return t.tx.StmtContext(ctx, prepared).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes its own
 	}
 	return t.tx.QueryRowContext(ctx, query, args...)
 }

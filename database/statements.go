@@ -9,12 +9,11 @@ import (
 	"sync"
 )
 
-// maxStatements bounds a pool's prepared statements. Query texts are constants but for the number of rows, so the bound
-// is a safety net.
+// maxStatements bounds a pool's prepared statements. Query texts are constants but for the number of rows, so the bound is a safety net.
 const maxStatements = 512
 
-// statements keeps prepared statements by their text: parsing costs SQLite more than most of ours take to run. pgx does
-// this by itself. A text is prepared once it was seen, beside the query that showed it.
+// statements keeps prepared statements by their text: parsing costs SQLite more than most of ours take to run. pgx does this by itself.
+// A text is prepared once it was seen, beside the query that showed it.
 type statements struct {
 	pool *sql.DB
 	log  *logSync // nil when nothing that can be read is still to be synced
@@ -51,8 +50,7 @@ func (s *statements) find(text string) *sql.Stmt {
 	return found
 }
 
-// prepare prepares what was asked for since the last time. A text that cannot be prepared is left to fail where it is
-// used.
+// prepare prepares what was asked for since the last time. A text that cannot be prepared is left to fail where it is used.
 func (s *statements) prepare(ctx context.Context) {
 	s.mu.RLock()
 	waiting := len(s.seen) > 0
@@ -71,8 +69,7 @@ func (s *statements) prepare(ctx context.Context) {
 		if known {
 			continue
 		}
-		prepared, err := s.pool.PrepareContext(ctx,
-			positional(text)) //nolint:sqlclosecheck // kept for the next time; it goes with its pool
+		prepared, err := s.pool.PrepareContext(ctx, positional(text)) //nolint:sqlclosecheck // kept for the next time; it goes with its pool
 		if err != nil {
 			continue
 		}
@@ -88,8 +85,8 @@ func (s *statements) prepare(ctx context.Context) {
 	}
 }
 
-// positional writes $1, $2, ... as ? when each stands once and in order: the driver finds a numbered parameter by
-// comparing names, which takes the square of their number. Any other text is returned as it is.
+// positional writes $1, $2, ... as ? when each stands once and in order: the driver finds a numbered parameter by comparing names, which
+// takes the square of their number. Any other text is returned as it is.
 func positional(text string) string {
 	var b strings.Builder
 	next := 1
@@ -128,8 +125,7 @@ type reader struct{ *statements }
 
 // QueryContext implements Querier.
 func (r reader) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
-	if prepared := r.get(ctx,
-		query); prepared != nil { //nolint:sqlclosecheck // kept for the next time; it goes with its pool
+	if prepared := r.get(ctx, query); prepared != nil { //nolint:sqlclosecheck // kept for the next time; it goes with its pool
 		rows, err = prepared.QueryContext(ctx, args...)
 	} else {
 		rows, err = r.pool.QueryContext(ctx, query, args...)
@@ -145,8 +141,7 @@ func (r reader) QueryContext(ctx context.Context, query string, args ...any) (ro
 
 // QueryRowContext implements Querier.
 func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) (row *sql.Row) {
-	if prepared := r.get(ctx,
-		query); prepared != nil { //nolint:sqlclosecheck // kept for the next time; it goes with its pool
+	if prepared := r.get(ctx, query); prepared != nil { //nolint:sqlclosecheck // kept for the next time; it goes with its pool
 		row = prepared.QueryRowContext(ctx, args...)
 	} else {
 		row = r.pool.QueryRowContext(ctx, query, args...)

@@ -38,8 +38,8 @@ func insert(ctx context.Context, value string) func(tx Tx, _ int64) (Last, error
 
 const one = `select 1`
 
-// Nobody learns of a transaction that a loss of power could take back, not even by reading; the next one runs
-// meanwhile, and is synced with the ones before it.
+// Nobody learns of a transaction that a loss of power could take back, not even by reading; the next one runs meanwhile, and is synced
+// with the ones before it.
 func TestNothingIsSeenBeforeItIsSynced(t *testing.T) {
 	t.Parallel()
 	held := newHeldSync()
@@ -68,8 +68,7 @@ func TestNothingIsSeenBeforeItIsSynced(t *testing.T) {
 	}()
 	go func() { read <- count(db.Read()) }()
 	go func() {
-		rows, err := db.Read().QueryContext(t.Context(),
-			`select v from t`) //nolint:rowserrcheck // whether it begins is the question
+		rows, err := db.Read().QueryContext(t.Context(), `select v from t`) //nolint:rowserrcheck // whether it begins is the question
 		if err == nil {
 			err = rows.Close() //nolint:sqlclosecheck // its error counts
 		}
@@ -83,14 +82,12 @@ func TestNothingIsSeenBeforeItIsSynced(t *testing.T) {
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err = db.Read().QueryContext(soon, `select v from t`) //nolint:sqlclosecheck,rowserrcheck // there are none
-	for name, err := range map[string]error{"Synced": third.Synced(soon), "a read": err,
-		"a snapshot": db.Snapshot(soon, count)} {
+	for name, err := range map[string]error{"Synced": third.Synced(soon), "a read": err, "a snapshot": db.Snapshot(soon, count)} {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s did not wait for the sync: %v", name, err)
 		}
 	}
-	for name, done := range map[string]chan error{"Synced": synced, "Update": updated, "a read": read,
-		"a snapshot": snapshot} {
+	for name, done := range map[string]chan error{"Synced": synced, "Update": updated, "a read": read, "a snapshot": snapshot} {
 		select {
 		case err := <-done:
 			t.Errorf("%s did not wait for the sync: %v", name, err)
@@ -111,8 +108,8 @@ func TestNothingIsSeenBeforeItIsSynced(t *testing.T) {
 	}
 }
 
-// After a sync that failed the system takes for written what may not be. So it is all written again, to the database,
-// before anybody is told; reads go on meanwhile.
+// After a sync that failed the system takes for written what may not be. So it is all written again, to the database, before anybody is
+// told; reads go on meanwhile.
 func TestAFailedSyncIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log.db")
@@ -139,8 +136,7 @@ func TestAFailedSyncIsMadeUpFor(t *testing.T) {
 	if err := db.Read().QueryRowContext(t.Context(), `select v from t`).Scan(&v); err != nil || v != "held" {
 		t.Errorf("read %q, %v", v, err)
 	}
-	// as the system does: the next sync of the same file succeeds, whatever became of what was to be written
-	failing.Store(false)
+	failing.Store(false) // as the system does: the next sync of the same file succeeds, whatever became of what was to be written
 	if err := stored.Synced(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -355,7 +355,8 @@ func (s *site) waitFor(query string, want int) {
 	}
 }
 
-// Synthesised events that nobody could dispatch before the server stopped are dispatched after the next start; plain signals are not told again.
+// Synthesised events that nobody could dispatch before the server stopped are dispatched after the next start; plain signals are not
+// told again.
 func TestSynthesisedEventsSurviveARestart_EX41(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -114,8 +114,8 @@ func (s *site) killed(random *rand.Rand) (entries, frames []string) {
 		server = s.start()
 		if kill == 4 {
 			// Whether the decision was stored is open; it is taken once.
-			server.try(http.MethodPost, "/api/approvals/"+approval+"/decision",
-				object{"decision": "accept"}) //nolint:errcheck // checked by its effect
+			path := "/api/approvals/" + approval + "/decision"
+			server.try(http.MethodPost, path, object{"decision": "accept"}) //nolint:errcheck // checked by its effect
 		}
 	}
 	s.model.Release("end")

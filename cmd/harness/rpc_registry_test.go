@@ -182,7 +182,7 @@ func walkReferences(whole, at any, t *testing.T) (seen int) {
 	case object:
 		if to, is := value["$ref"].(string); is {
 			seen++
-			var found any = whole
+			var found = whole
 			for _, step := range strings.Split(strings.TrimPrefix(to, "#/"), "/") {
 				members, _ := found.(object)
 				found = members[step]

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -21,8 +20,6 @@ import (
 	"harness/journal"
 	"harness/transcript"
 )
-
-const patience = 60 * time.Second
 
 // product stands behind the executor's interfaces and notes what was done.
 type product struct {

@@ -88,7 +88,7 @@ func NeedsLogin() Option { return func(h *home) { h.login = true } }
 // without which it cannot use a bubblewrap of the system that is older than 0.9.
 func folder(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "codex-home-")
+	dir, err := os.MkdirTemp("/var/tmp", "codex-home-") //nolint:usetesting // a folder of t.TempDir is where it must not be
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) er
 	select {
 	case <-p.retire:
 		cancel()
-		<-silent
+		<-silent //nolint:errcheck // it was asked to end
 		return &stdio.RetiredError{Exit: "it was not used", Message: "it is resumed on demand"}
 	case err := <-silent:
 		return err

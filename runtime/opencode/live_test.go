@@ -107,7 +107,8 @@ func TestASilentTurnIsEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end := store.End(t, started.TurnID); end.Status != runtime.TurnFailed || !strings.Contains(end.Error, "said nothing for 2s (HARNESS_TURN_IDLE") {
+	if end := store.End(t, started.TurnID); end.Status != runtime.TurnFailed ||
+		!strings.Contains(end.Error, "said nothing for 2s (HARNESS_TURN_IDLE") {
 		t.Errorf("it ended %+v", end)
 	}
 	requireSources(t, site, agent.Adapter.(runtime.Sourcer))
@@ -116,11 +117,13 @@ func TestASilentTurnIsEnded(t *testing.T) {
 // plantSources puts what OpenCode could read by itself into its home and into the folder.
 func plantSources(t *testing.T, s *site) {
 	t.Helper()
-	mcp := `{"mcp":{"own":{"type":"local","enabled":true,"command":["touch","` + filepath.Join(s.dir, "server") + `"]}},"instructions":["more.md"]}`
+	mcp := `{"mcp":{"own":{"type":"local","enabled":true,"command":["touch","` + filepath.Join(s.dir, "server") +
+		`"]}},"instructions":["more.md"]}`
 	for name, text := range map[string]string{
-		filepath.Join(s.dir, "AGENTS.md"): "mark of the project", filepath.Join(s.dir, "CLAUDE.md"): "mark of the project", filepath.Join(s.dir, "opencode.json"): mcp,
-		filepath.Join(s.dir, "more.md"): "mark of the project", filepath.Join(s.options.Home.Dir, "config", "opencode", "AGENTS.md"): "mark of the home",
-		filepath.Join(s.dir, ".opencode", "agent", "own.md"): "---\ndescription: mark of the project\nmode: subagent\n---\n",
+		filepath.Join(s.dir, "AGENTS.md"): "mark of the project", filepath.Join(s.dir, "CLAUDE.md"): "mark of the project",
+		filepath.Join(s.dir, "opencode.json"): mcp, filepath.Join(s.dir, "more.md"): "mark of the project",
+		filepath.Join(s.options.Home.Dir, "config", "opencode", "AGENTS.md"): "mark of the home",
+		filepath.Join(s.dir, ".opencode", "agent", "own.md"):                 "---\ndescription: mark of the project\nmode: subagent\n---\n",
 	} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
@@ -128,7 +131,8 @@ func plantSources(t *testing.T, s *site) {
 	}
 }
 
-// requireSources checks that what lies in the home has reached the model, and nothing of the folder, and that this is what is told. RA-16
+// requireSources checks that what lies in the home has reached the model, and nothing of the folder, and that this is what is told.
+// RA-16
 func requireSources(t *testing.T, s *site, sourcer runtime.Sourcer) {
 	t.Helper()
 	home := false
@@ -215,7 +219,8 @@ func approvalsStay(t *testing.T, s *shared, store *runtimetest.Store) {
 func subAgents(t *testing.T, s *shared, store *runtimetest.Store) {
 	dir := folder(t)
 	task := func(file string) string {
-		return `MOCK_CALL[task|{"description":"a task","prompt":"MOCK_CMD[touch ` + filepath.Join(dir, file) + `]","subagent_type":"general"}]END`
+		return `MOCK_CALL[task|{"description":"a task","prompt":"MOCK_CMD[touch ` + filepath.Join(dir, file) +
+			`]","subagent_type":"general"}]END`
 	}
 	k := s.talk(t, store, full(dir, "untrusted"))
 	turn := k.say(task("asked"))
@@ -335,7 +340,8 @@ func library(t *testing.T, s *shared, store *runtimetest.Store) {
 	s.mu.Unlock()
 	second := talk{t, s.OpenCode, store, runtime.Thread{ID: fork.Native()}}
 	second.done(second.say("MOCK_CMD[touch " + filepath.Join(dir, "fork") + "]"))
-	if history, err := s.ReadThread(t.Context(), fork.Native(), true); err != nil || len(history.Turns) != 3 || exists(filepath.Join(dir, "fork")) {
+	if history, err := s.ReadThread(t.Context(), fork.Native(), true); err != nil || len(history.Turns) != 3 ||
+		exists(filepath.Join(dir, "fork")) {
 		t.Errorf("the fork is %+v, %v", history, err)
 	}
 	for i, want := range []int{1, 0} {
@@ -346,7 +352,8 @@ func library(t *testing.T, s *shared, store *runtimetest.Store) {
 	if _, err := s.ReadThread(t.Context(), native, false); !errors.Is(err, runtime.ErrThreadNotFound) {
 		t.Errorf("read a deleted one: %v", err)
 	}
-	if _, err := s.ResumeThread(t.Context(), runtime.ResumeThread{ThreadID: uuid.NewString(), NativeID: native}); !errors.Is(err, runtime.ErrThreadNotFound) {
+	if _, err := s.ResumeThread(t.Context(), runtime.ResumeThread{ThreadID: uuid.NewString(), NativeID: native}); !errors.Is(err,
+		runtime.ErrThreadNotFound) {
 		t.Errorf("resume a deleted one: %v", err)
 	}
 	if _, err := s.DeleteThread(t.Context(), uuid.NewString()); err != nil {
@@ -384,7 +391,8 @@ func files(t *testing.T, s *shared, store *runtimetest.Store) {
 	}
 }
 
-// A command gets OpenCode's environment, and the shell of its user, but not the password of OpenCode's server: what it prints is a transcript's.
+// A command gets OpenCode's environment, and the shell of its user, but not the password of OpenCode's server: what it prints is a
+// transcript's.
 func commandsEnvironment(t *testing.T, s *shared, store *runtimetest.Store) {
 	k := s.talk(t, store, full(folder(t), "never"))
 	k.done(k.say("MOCK_CMD[env; echo name=$0]"))
@@ -394,12 +402,14 @@ func commandsEnvironment(t *testing.T, s *shared, store *runtimetest.Store) {
 			printed = output.Text
 		}
 	}
-	if strings.Contains(printed, "OPENCODE_SERVER_PASSWORD") || strings.Contains(printed, "OPENCODE_CONFIG_CONTENT") || !strings.Contains(printed, "HOME="+s.options.Home.Dir) || strings.Contains(printed, "/shell/") {
+	if strings.Contains(printed, "OPENCODE_SERVER_PASSWORD") || strings.Contains(printed, "OPENCODE_CONFIG_CONTENT") ||
+		!strings.Contains(printed, "HOME="+s.options.Home.Dir) || strings.Contains(printed, "/shell/") {
 		t.Errorf("it printed %s", printed)
 	}
 }
 
-// A message may change the levels of its session, in both directions, and a session that was opened by an earlier server has those it had.
+// A message may change the levels of its session, in both directions, and a session that was opened by an earlier server has those it
+// had.
 func levelsChange(t *testing.T, s *shared, store *runtimetest.Store) {
 	dir := folder(t)
 	k := s.talk(t, store, full(dir, "never"))
@@ -420,10 +430,12 @@ func levelsChange(t *testing.T, s *shared, store *runtimetest.Store) {
 		}
 	}
 	var refused *runtime.ControlError
-	if _, err := k.StartTurn(t.Context(), runtime.StartTurn{ThreadID: k.thread.ID, NetworkAccess: "restricted", Input: runtimetest.Text("x")}); !errors.As(err, &refused) {
+	if _, err := k.StartTurn(t.Context(), runtime.StartTurn{ThreadID: k.thread.ID, NetworkAccess: "restricted",
+		Input: runtimetest.Text("x")}); !errors.As(err, &refused) {
 		t.Errorf("half a sandbox: %v", err)
 	}
-	if _, err := k.StartTurn(t.Context(), runtime.StartTurn{ThreadID: k.thread.ID, Cwd: "/", Input: runtimetest.Text("x")}); !errors.Is(err, runtime.ErrInvalidParams) {
+	if _, err := k.StartTurn(t.Context(), runtime.StartTurn{ThreadID: k.thread.ID, Cwd: "/", Input: runtimetest.Text("x")}); !errors.Is(
+		err, runtime.ErrInvalidParams) {
 		t.Errorf("another folder: %v", err)
 	}
 }
@@ -442,7 +454,8 @@ func inputs(t *testing.T, s *shared, store *runtimetest.Store) {
 		t.Error("the image did not reach the model")
 	}
 	for name, in := range map[string]runtime.StartTurn{
-		"nothing": {}, "a skill": {Input: []json.RawMessage{json.RawMessage(`{"type":"skill"}`)}}, "no part": {Input: []json.RawMessage{json.RawMessage(`1`)}},
+		"nothing": {}, "a skill": {Input: []json.RawMessage{json.RawMessage(`{"type":"skill"}`)}},
+		"no part":         {Input: []json.RawMessage{json.RawMessage(`1`)}},
 		"a relative path": {Input: []json.RawMessage{json.RawMessage(`{"type":"localImage","path":"x.png"}`)}},
 		"half a model":    {Input: runtimetest.Text("x"), Model: "m"},
 	} {
@@ -458,7 +471,8 @@ func inputs(t *testing.T, s *shared, store *runtimetest.Store) {
 		}
 	}
 	t.Logf("a model that is not there: %v", err)
-	started, err = k.StartTurn(t.Context(), runtime.StartTurn{ThreadID: k.thread.ID, Model: "mock/m", Input: runtimetest.Text("MOCK_REPLY[on]")})
+	started, err = k.StartTurn(t.Context(),
+		runtime.StartTurn{ThreadID: k.thread.ID, Model: "mock/m", Input: runtimetest.Text("MOCK_REPLY[on]")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Reach is what an agent got done of what levels are about: it wrote in its folder and elsewhere, with a command and
-// with its file tool, and a command reached the network.
+// Reach is what an agent got done of what levels are about: it wrote in its folder and elsewhere, with a command and with its file
+// tool, and a command reached the network.
 type Reach struct{ Command, File, Outside, OutsideFile, Network bool }
 
 // Everything is the reach of an agent that nothing holds back.
@@ -19,8 +19,8 @@ func Everything() Reach { return Reach{true, true, true, true, true} }
 
 // Ground is where an agent tries how far it gets.
 type Ground struct {
-	// Dir is its folder, Outside another one, in none of the folders for temporary files: some sandboxes leave those open.
-	// URL is a server's beyond the network.
+	// Dir is its folder, Outside another one, in none of the folders for temporary files: some sandboxes leave those open. URL is a
+	// server's beyond the network.
 	Dir, Outside, URL string
 
 	visits atomic.Int64
@@ -29,8 +29,7 @@ type Ground struct {
 // NewGround makes a ground around an agent's folder.
 func NewGround(t *testing.T, dir string) *Ground {
 	t.Helper()
-	outside, err := os.MkdirTemp("/var/tmp",
-		"harness-outside-") //nolint:usetesting // a test's own may be in such a folder
+	outside, err := os.MkdirTemp("/var/tmp", "harness-outside-") //nolint:usetesting // a test's own may be in such a folder
 	if err != nil {
 		t.Fatal(err)
 	}
