@@ -35,6 +35,12 @@ func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signa
 		one, more = t.open(of, p.ToolCall.ToolCallID, at)
 		signals = append(signals, more...)
 	}
+	once := slices.IndexFunc(p.Options, func(offered option) bool { return offered.Kind == "allow_once" })
+	if of.Unasked && once >= 0 {
+		one.merge(&p.ToolCall, t.profile)
+		t.allowed = selected(p.Options[once].ID)
+		return append(signals, t.show(of, one, at)...), true
+	}
 	p.ToolCall.Status = "pending" // whatever it says, it waits
 	one.merge(&p.ToolCall, t.profile)
 	signals = append(signals, t.show(of, one, at)...)

@@ -32,6 +32,9 @@ type Profile struct {
 	// Modes are the agent's modes by the approval policy they come to. A policy without one is not offered; no modes at
 	// all leave the agent to ask when it sees fit, which is on-request.
 	Modes map[string]string
+	// AllowsUnasked: under the approval policy never what it asks is allowed by this server, call by call, as its mode for
+	// that would trust the workspace's own settings.
+	AllowsUnasked bool
 	// Forms says that it asks persons questions.
 	Forms bool
 	// NoPlan says that it does not tell what it plans.
@@ -59,13 +62,13 @@ type Profile struct {
 	Preview bool
 }
 
-// Gemini is Gemini CLI. Its settings are those of the system, which it puts above those of the user and of the
-// workspace: nothing that lies in a workspace can turn on hooks, or a login of another kind.
+// Gemini is Gemini CLI. It takes the workspace for one that is not trusted, so that no settings there can run programs
+// or turn on hooks; its own settings are those of the system, which it puts above the user's where root owns the file.
 func Gemini() Profile {
 	return Profile{
 		Name: "gemini", Title: "Gemini CLI", Command: []string{"gemini", "--acp", "--allowed-mcp-server-names",
 			"{unguessable}"},
-		Env: []string{"GEMINI_CLI_SYSTEM_SETTINGS_PATH={settings}", "GEMINI_CLI_TRUST_WORKSPACE=true",
+		Env: []string{"GEMINI_CLI_SYSTEM_SETTINGS_PATH={settings}", "GEMINI_CLI_TRUST_WORKSPACE=false",
 			"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_TELEMETRY_ENABLED=false", "GEMINI_FORCE_FILE_STORAGE=true", "NO_COLOR=1"},
 		Settings: `{
   "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "retryFetchErrors": false, "topicUpdateNarration": false},
@@ -83,10 +86,10 @@ func Gemini() Profile {
 		Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Logins: []string{"$HOME/.gemini/oauth_creds.json"},
 		Tested: "0.61.0", Install: "npm install -g @google/gemini-cli@0.61.0",
 		Login: "set GEMINI_API_KEY, or log in as the server's user with: gemini", Setting: "GEMINI_BIN",
-		Modes:          map[string]string{"untrusted": "default", "on-request": "default", "never": "yolo"},
+		Modes:          map[string]string{"untrusted": "default", "on-request": "default", "never": "default"},
+		AllowsUnasked:  true,
 		SessionOptions: []string{"proceed_always", "proceed_always_tool", "proceed_always_server"},
-		Implicit:       runtime.ImplicitAll, Reads: []string{"{settings}", "$HOME/.gemini/settings.json",
-			"{cwd}/.gemini/settings.json"},
+		Implicit:       runtime.ImplicitHome, Reads: []string{"{settings}", "$HOME/.gemini/settings.json"},
 		NoPlan: true, ToolNameInID: true, History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl",
 	}
 }

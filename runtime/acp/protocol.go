@@ -38,7 +38,7 @@ type protocol struct {
 	loading map[string]int
 }
 
-type settings struct{ mode, model string }
+type settings struct{ mode, model, policy string }
 
 // agent is what an agent says of itself.
 type agent struct {
@@ -216,6 +216,14 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 		signals[i].Generation, signals[i].ReceivedAt = p.Generation(), at
 	}
 	out := stdio.Line{Signals: signals, Native: json.RawMessage(raw)}
+	if answer := p.translator.allowed; answer != nil {
+		p.translator.allowed = nil
+		reply, err := written(message{Version: "2.0", ID: l.ID, Result: answer})
+		if err != nil {
+			return stdio.Line{}, err
+		}
+		out.Reply, out.ReplyTo = reply, l.ID
+	}
 	if changed {
 		out.State = p.translator.state.encode()
 	}

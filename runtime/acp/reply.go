@@ -52,7 +52,12 @@ func (r *Runtime) result(ref runtime.RequestRef, reply runtime.Reply) (json.RawM
 	case id == "":
 		return cancelled(), nil
 	}
-	return json.Marshal(map[string]any{"outcome": map[string]string{"outcome": "selected", "optionId": id}})
+	return json.Marshal(selected(id))
+}
+
+// selected is the answer that chooses an option.
+func selected(id string) map[string]any {
+	return map[string]any{"outcome": map[string]string{"outcome": "selected", "optionId": id}}
 }
 
 // chosen is the option a reply comes to, "" for the outcome that nothing was chosen.

@@ -2,8 +2,10 @@ package acp_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"harness/internal/agenttest"
@@ -23,9 +25,12 @@ func TestWhatGeminiReadsByItself(t *testing.T) {
 	site.options.Bin = agenttest.Binary(t, "gemini")
 	agent := site.start(t, store)
 	settings, server := filepath.Join(site.dir, ".gemini", "settings.json"), filepath.Join(site.dir, "server")
+	discovered := filepath.Join(site.dir, "discovered")
 	if err := errors.Join(os.Mkdir(filepath.Dir(settings), 0o700),
-		os.WriteFile(settings,
-			[]byte(`{"mcpServers":{"own":{"command":"touch","args":["`+server+`"]}},"mcp":{"allowed":["own"]}}`),
+		os.WriteFile(filepath.Join(site.dir, "SAID.md"), []byte("word-of-the-workspace"), 0o600),
+		os.WriteFile(settings, []byte(`{"mcpServers":{"own":{"command":"touch","args":["`+server+`"]}},"mcp":{"allowed":["own"]},
+			"context":{"fileName":"SAID.md"},"tools":{"discoveryCommand":"touch `+discovered+`","callCommand":"cat"},
+			"hooksConfig":{"enabled":true},"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch `+discovered+`"}]}]}}`),
 			0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -43,9 +48,14 @@ func TestWhatGeminiReadsByItself(t *testing.T) {
 	if _, err := os.Stat(server); err == nil {
 		t.Error("the workspace started its server")
 	}
-	found, err := agent.Adapter.(runtime.Sourcer).Sources(thread.ID, site.dir, runtime.ImplicitAll)
-	if err != nil || len(found) != 2 || found[0].Scope != runtime.SourceOfHome || found[1].Path != settings ||
-		len(found[1].SHA256) != 64 {
+	if _, err := os.Stat(discovered); err == nil {
+		t.Error("settings of the workspace ran a program")
+	}
+	if sent := fmt.Sprintf("%+v", model.Requests()); !strings.Contains(sent, "MOCK_REPLY[x]") || strings.Contains(sent, "word-of-the-workspace") {
+		t.Errorf("the model was sent what the workspace says of itself, or nothing: %.2000s", sent)
+	}
+	found, err := agent.Adapter.(runtime.Sourcer).Sources(thread.ID, site.dir, runtime.ImplicitHome)
+	if err != nil || len(found) != 1 || found[0].Scope != runtime.SourceOfHome || len(found[0].SHA256) != 64 {
 		t.Errorf("it is said to read %+v, %v", found, err)
 	}
 	if none, err := acp.New(acp.Options{Profile: acp.ClaudeBridge()}).Sources("", site.dir, ""); err != nil ||

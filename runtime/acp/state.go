@@ -46,6 +46,8 @@ type talk struct {
 	Cancelled bool   `json:"cancelled,omitempty"`
 	Silent    string `json:"silent,omitempty"`
 	Declined  bool   `json:"declined,omitempty"`
+	// Unasked says that what the agent asks in this turn is allowed without asking anybody.
+	Unasked bool `json:"unasked,omitempty"`
 }
 
 // text is a message, or a thought, that grows. Message is the agent's id of it, "" when it has none.

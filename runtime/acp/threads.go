@@ -124,6 +124,13 @@ func (r *Runtime) learn(conn *stdio.Conn, native string, said offer) {
 	p.settings[native] = now
 }
 
+// unasked tells whether what the agent asks in a conversation is allowed without asking anybody.
+func (r *Runtime) unasked(p *protocol, native string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return r.profile.AllowsUnasked && p.settings[native].policy == "never"
+}
+
 // set gives a conversation the mode of an approval policy, and a model; "" leaves either.
 func (r *Runtime) set(ctx context.Context, conn *stdio.Conn, thread, native, policy, model string) error {
 	p := protocolOf(conn)
@@ -137,6 +144,7 @@ func (r *Runtime) set(ctx context.Context, conn *stdio.Conn, thread, native, pol
 		}
 		now.mode = mode
 	}
+	now.policy = cmp.Or(policy, now.policy)
 	if model != "" && model != now.model {
 		models, option := r.offers()
 		if !slices.ContainsFunc(models, func(one runtime.Model) bool { return one.ID == model }) {

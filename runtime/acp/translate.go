@@ -17,6 +17,8 @@ type translator struct {
 	// threads are the sessions of the conversations that were opened or loaded in this process, by the agent's ids of
 	// them.
 	threads map[string]string
+	// allowed is the answer to the request of the line before, when it was allowed without asking anybody.
+	allowed any
 }
 
 // params are the members of notifications and requests that are of any use.

@@ -51,7 +51,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	}
 	// From here on it is a turn, whatever becomes of the caller: one whose process is gone is told of as interrupted.
 	ctx = context.WithoutCancel(ctx)
-	stored, err := p.begin(native, talk{Thread: in.ThreadID, Turn: turn, Cwd: cwd},
+	stored, err := p.begin(native, talk{Thread: in.ThreadID, Turn: turn, Cwd: cwd, Unasked: r.unasked(p, native)},
 		userItem{Type: wire.ItemUserMessage, ID: turn + ":user", Content: in.Input})
 	if err != nil {
 		return runtime.StartedTurn{}, err
