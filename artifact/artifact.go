@@ -17,6 +17,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -162,11 +163,11 @@ func cleanName(name string) string {
 	return name
 }
 
-var artifactID = regexp.MustCompile(`^[0-9a-f-]{36}$`)
+var artifactID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f-]{36}$`) })
 
 // Get returns a reference. ErrNotFound, also for what is no id.
 func (s *Store) Get(ctx context.Context, id string) (Ref, error) {
-	if !artifactID.MatchString(id) {
+	if !artifactID().MatchString(id) {
 		return Ref{}, ErrNotFound
 	}
 	var ref Ref

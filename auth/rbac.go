@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -188,7 +189,7 @@ func (r *RBAC) byHeader(req *http.Request) (Principal, *Refusal) {
 }
 
 // bearer matches the scheme in any case and any amount of space after it.
-var bearer = regexp.MustCompile(`(?i)^Bearer\s+(.+)$`)
+var bearer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^Bearer\s+(.+)$`) })
 
 func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
 	if strings.TrimSpace(r.opts.JWTSecret) == "" {
@@ -198,7 +199,7 @@ func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
 	if value == "" {
 		return Principal{}, unauthorized("missing_bearer_token")
 	}
-	match := bearer.FindStringSubmatch(value)
+	match := bearer().FindStringSubmatch(value)
 	if match == nil {
 		return Principal{}, unauthorized("invalid_authorization_header")
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Kind is the type of a column of a Bulk.
@@ -21,7 +22,9 @@ const (
 type Bulk struct {
 	kinds    []Kind
 	postgres string
-	sqlite   []sized // the most rows first
+	// sqlite are the texts, the most rows first. They are made when they are first needed: statements are variables of
+	// packages, and a process that has no database, as a shim, is not to pay for them.
+	sqlite func() []sized
 }
 
 // sized is a text for so many rows.
@@ -49,16 +52,21 @@ func NewBulks(sqlite, postgres string, kinds ...Kind) *Bulk {
 		arrays[i] = "$" + strconv.Itoa(i+1) + "::" + string(kind) + "[]"
 	}
 	b.postgres = strings.Replace(postgres, "{rows}", "select * from unnest("+strings.Join(arrays, ", ")+")", 1)
-	for n := 1; n <= sqliteRows || n*len(kinds) <= sqliteParameters; {
-		b.sqlite = append([]sized{{n, strings.Replace(sqlite, "{rows}", "values "+placeholders(n, len(kinds)), 1)}},
-			b.sqlite...)
+	b.sqlite = sync.OnceValue(func() []sized { return sizedTexts(sqlite, len(kinds)) })
+	return b
+}
+
+// sizedTexts are a text for each number of rows, the most first.
+func sizedTexts(text string, columns int) (all []sized) {
+	for n := 1; n <= sqliteRows || n*columns <= sqliteParameters; {
+		all = append([]sized{{n, strings.Replace(text, "{rows}", "values "+placeholders(n, columns), 1)}}, all...)
 		if n < sqliteRows {
 			n++
 		} else {
 			n *= 2
 		}
 	}
-	return b
+	return all
 }
 
 // placeholders is ($1, $2), ($3, $4) and so on.
@@ -118,7 +126,7 @@ func (b *Bulk) each(tx Tx, args []any, run func(text string, args []any) error) 
 	if _, isSQLite := tx.(writerTx); !isSQLite {
 		return run(b.postgres, Columns(b.kinds, args))
 	}
-	for _, s := range b.sqlite {
+	for _, s := range b.sqlite() {
 		for size := s.rows * columns; len(args) >= size; args = args[size:] {
 			if err := run(s.text, args[:size]); err != nil {
 				return err

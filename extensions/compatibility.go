@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -67,14 +68,14 @@ func fitProfile(wishes []ProfileWish, profile sdk.Profile, refuse func(string, .
 }
 
 // firstVersion finds something like a version in any text, as node-semver's coerce does.
-var firstVersion = regexp.MustCompile(`\d{1,16}(\.\d{1,16}(\.\d{1,16})?)?`)
+var firstVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d{1,16}(\.\d{1,16}(\.\d{1,16})?)?`) })
 
 func version(text string) *semver.Version {
 	text = strings.TrimSpace(text)
 	if parsed, err := semver.NewVersion(text); err == nil {
 		return parsed
 	}
-	parsed, err := semver.NewVersion(firstVersion.FindString(text))
+	parsed, err := semver.NewVersion(firstVersion().FindString(text))
 	if err != nil {
 		return nil
 	}

@@ -108,8 +108,8 @@ func (d *decision) ours(ctx context.Context, known, cutOff bool) Opinion {
 	if !known {
 		return refuse("unknown_tool", "unknown tool: "+d.call.Tool)
 	}
-	if wrong := d.tool.input.check(d.call.Input); len(wrong) > 0 {
-		return refuse("input_schema", "invalid tool input: "+strings.Join(wrong, "; "))
+	if wrong := d.tool.input.check(d.call.Input); wrong != "" {
+		return refuse("input_schema", "invalid tool input: "+wrong)
 	}
 	own := d.policy.Judge(d.tool.Name, d.tool.Class)
 	if own.Result == Deny {

@@ -146,7 +146,7 @@ func TestTheWaysOfACall(t *testing.T) {
 		"unknown": {tool: "a.none", policy: tools.Policy{Mode: tools.ModeYolo}, types: denied,
 			output: `{"error":"unknown tool: a.none"}`},
 		"bad input": {tool: "a.read", input: `{"path":1,"z":2}`, policy: auto, types: denied,
-			output: `{"error":"invalid tool input: /path must be string; / must NOT have additional properties: z"}`},
+			output: `{"error":"invalid tool input: /path must be string"}`},
 		"bad output": {tool: "a.bad", policy: auto, types: ran,
 			output: `{"error":"invalid tool output: / must have required property 'n'"}`, runs: 1},
 		"a failure": {tool: "a.fails", policy: auto, types: ran, output: `{"error":"no such file"}`, runs: 1},

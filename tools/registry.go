@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Registry is what tools there are. It does not change.
@@ -27,7 +28,7 @@ type RegistryOptions struct {
 	AllowNetwork bool
 }
 
-var toolName = regexp.MustCompile(`^[a-z][a-z0-9]*(\.[a-z][a-z0-9_]*)+$`)
+var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]*(\.[a-z][a-z0-9_]*)+$`) })
 
 // WireName is a tool's name for agents, which know letters, digits, "_" and "-" only.
 func WireName(name string) string { return strings.ReplaceAll(name, ".", "_") }
@@ -55,7 +56,7 @@ func NewRegistry(options RegistryOptions, all ...Tool) (*Registry, error) {
 func register(options RegistryOptions, tool Tool) (registered, error) {
 	one := registered{Tool: tool}
 	switch {
-	case !toolName.MatchString(tool.Name):
+	case !toolName().MatchString(tool.Name):
 		return one, errors.New(`a name has a namespace, as "workspace.read", in lower case`)
 	case tool.Description == "":
 		return one, errors.New("a model needs a description")

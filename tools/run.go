@@ -85,8 +85,8 @@ func (d *decision) work(ctx context.Context, sandbox Sandbox, limits Limits, tim
 	case int64(len(output)) > limits.OutputBytes:
 		return nil, said, &outputError{"result", limits.OutputBytes}
 	}
-	if wrong := d.tool.output.check(output); len(wrong) > 0 {
-		return nil, said, errors.New("invalid tool output: " + strings.Join(wrong, "; "))
+	if wrong := d.tool.output.check(output); wrong != "" {
+		return nil, said, errors.New("invalid tool output: " + wrong)
 	}
 	return output, said, nil
 }

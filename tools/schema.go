@@ -1,18 +1,13 @@
 package tools
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"harness/internal/jcs"
 )
@@ -28,83 +23,73 @@ func Hash(value json.RawMessage) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// schema is a compiled JSON Schema of a tool.
+// schema is a resolved JSON Schema of a tool.
 type schema struct {
-	compiled *jsonschema.Schema
+	resolved *jsonschema.Resolved
 	hash     string
 }
 
 func compileSchema(name string, raw json.RawMessage) (schema, error) {
-	var shape struct {
-		Type string `json:"type"`
+	var document jsonschema.Schema
+	if err := json.Unmarshal(raw, &document); err != nil {
+		return schema{}, fmt.Errorf("the %s is no JSON Schema: %w", name, err)
 	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return schema{}, fmt.Errorf("the %s is no JSON: %w", name, err)
-	}
-	if json.Unmarshal(raw, &shape) != nil || shape.Type != "object" {
+	if document.Type != "object" {
 		return schema{}, fmt.Errorf(`the %s has to be a schema of "type": "object"`, name)
 	}
-	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(noLoader{}) // a schema has no business with files and other machines
-	const url = "tool:schema"
-	if err := compiler.AddResource(url, document); err != nil {
-		return schema{}, fmt.Errorf("the %s is no JSON Schema: %w", name, err)
-	}
-	compiled, err := compiler.Compile(url)
+	// Without a loader: a schema has no business with files and other machines.
+	resolved, err := document.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
 	if err != nil {
-		return schema{}, fmt.Errorf("the %s is no JSON Schema: %w", name, err)
+		return schema{}, fmt.Errorf("the %s is no JSON Schema that is complete in itself: %w", name, err)
 	}
 	hash, err := Hash(raw)
 	if err != nil {
 		return schema{}, fmt.Errorf("the %s: %w", name, err)
 	}
-	return schema{compiled: compiled, hash: hash}, nil
+	return schema{resolved: resolved, hash: hash}, nil
 }
 
-type noLoader struct{}
+// maxIssue bounds what is said of a wrong value, in bytes: the library repeats the value.
+const maxIssue = 500
 
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("a tool's schema refers to %s; it has to be complete in itself", url)
-}
-
-// check returns what is wrong with a value, in words like "/path must be string"; nothing when it is as the schema
-// wants it.
-func (s schema) check(value json.RawMessage) []string {
-	decoded, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
-	if err != nil {
-		return []string{"/ must be JSON: " + err.Error()}
+// check returns the first thing that is wrong with a value, in words like "/path must be string"; "" when it is as the
+// schema wants it.
+func (s schema) check(value json.RawMessage) string {
+	var decoded any
+	if err := json.Unmarshal(value, &decoded); err != nil {
+		return "/ must be JSON: " + err.Error()
 	}
-	err = s.compiled.Validate(decoded)
+	err := s.resolved.Validate(decoded)
 	if err == nil {
-		return nil
+		return ""
 	}
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		return []string{"/ " + err.Error()}
+	said := issue(err.Error())
+	if len(said) > maxIssue {
+		said = said[:maxIssue] + "..."
 	}
-	return issues(nil, invalid, message.NewPrinter(language.English))
+	return strings.ToValidUTF8(said, "")
 }
 
-// issues are the leaves of an error: what contains them only says that something below is wrong.
-func issues(found []string, e *jsonschema.ValidationError, printer *message.Printer) []string {
-	if len(e.Causes) > 0 {
-		for _, cause := range e.Causes {
-			found = issues(found, cause, printer)
+// issue words the library's error, which is "validating root: validating /properties/path: type: 1 has type ...", as
+// clients of such daemons know it. What is not known here is passed on in the library's words.
+func issue(said string) string {
+	place := "/"
+	for strings.HasPrefix(said, "validating ") {
+		where, rest, _ := strings.Cut(strings.TrimPrefix(said, "validating "), ": ")
+		if strings.HasPrefix(where, "/") {
+			place = strings.ReplaceAll(where, "/properties/", "/")
 		}
-		return found
+		said = rest
 	}
-	at := "/" + strings.Join(e.InstanceLocation, "/") + " "
-	switch k := e.ErrorKind.(type) {
-	case *kind.Required:
-		for _, name := range k.Missing {
-			found = append(found, at+fmt.Sprintf("must have required property '%s'", name))
-		}
-		return found
-	case *kind.AdditionalProperties:
-		return append(found, at+"must NOT have additional properties: "+strings.Join(k.Properties, ", "))
-	case *kind.Type:
-		return append(found, at+"must be "+strings.Join(k.Want, " or "))
+	quoted := func(list string) string { return strings.Trim(list, `[]"`) }
+	if names, found := strings.CutPrefix(said, "required: missing properties: "); found {
+		return place + " must have required property '" + strings.ReplaceAll(quoted(names), `" "`, "', '") + "'"
 	}
-	return append(found, at+e.ErrorKind.LocalizedString(printer))
+	if names, found := strings.CutPrefix(said, "unexpected additional properties "); found {
+		return place + " must NOT have additional properties: " + strings.ReplaceAll(quoted(names), `" "`, ", ")
+	}
+	if _, want, found := strings.Cut(said, ", want "); found && strings.HasPrefix(said, "type: ") {
+		return place + " must be " + strings.Trim(strings.TrimPrefix(want, "one of "), `"`)
+	}
+	return place + " " + said
 }

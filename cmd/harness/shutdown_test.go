@@ -46,7 +46,7 @@ func TestAServerThatStartsSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.awaitReady()
-	server.awaitRuntime()
+	server.want(http.StatusOK, http.MethodGet, "/api/projects", nil)
 	server.stop()
 }
 

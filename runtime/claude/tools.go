@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"harness/runtime/wire"
 )
@@ -106,7 +107,7 @@ func (t *translation) tool(call toolCall, status string, out *outcome) any {
 }
 
 // exitCode begins what a command said that failed.
-var exitCode = regexp.MustCompile(`^(?:Error: )?Exit code (\d+)\n?`)
+var exitCode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:Error: )?Exit code (\d+)\n?`) })
 
 func (t *translation) command(call toolCall, in toolInput, status string, out *outcome) any {
 	item := wire.Command{ID: call.ID, Command: in.Command, Cwd: t.Cwd, Status: status}
@@ -116,7 +117,7 @@ func (t *translation) command(call toolCall, in toolInput, status string, out *o
 	took := max(out.at-call.Began, 0)
 	item.DurationMS = &took
 	text := out.text
-	if m := exitCode.FindStringSubmatch(text); out.failed && m != nil {
+	if m := exitCode().FindStringSubmatch(text); out.failed && m != nil {
 		if code, err := strconv.Atoi(m[1]); err == nil {
 			item.ExitCode, text = &code, text[len(m[0]):]
 		}

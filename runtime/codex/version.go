@@ -4,16 +4,17 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // version is a codex version; zero when unknown.
 type version struct{ major, minor, patch int }
 
-var versionText = regexp.MustCompile(`/(\d+)\.(\d+)\.(\d+)`)
+var versionText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/(\d+)\.(\d+)\.(\d+)`) })
 
 // parseVersion reads the version out of the userAgent codex reports, for example "harness/0.169.0 (Debian ...) ...".
 func parseVersion(userAgent string) version {
-	m := versionText.FindStringSubmatch(userAgent)
+	m := versionText().FindStringSubmatch(userAgent)
 	if m == nil {
 		return version{}
 	}

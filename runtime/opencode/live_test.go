@@ -96,7 +96,7 @@ func TestASilentTurnIsEnded(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
 	site := newSite(t, store.Sink, store.Resume)
-	site.options.Supervise.KeepOnStop, site.options.Silence = false, stdio.Silence(2*time.Second)
+	site.options.Supervise.KeepOnStop, site.options.Silence = false, stdio.Silence(12*time.Second)
 	plantSources(t, site)
 	agent := site.agent()
 	thread, err := agent.StartThread(t.Context(), runtime.StartThread{SessionID: uuid.NewString(), Cwd: site.dir})
@@ -108,7 +108,7 @@ func TestASilentTurnIsEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if end := store.End(t, started.TurnID); end.Status != runtime.TurnFailed ||
-		!strings.Contains(end.Error, "said nothing for 2s (HARNESS_TURN_IDLE") {
+		!strings.Contains(end.Error, "said nothing for 12s (HARNESS_TURN_IDLE") {
 		t.Errorf("it ended %+v", end)
 	}
 	requireSources(t, site, agent.Adapter.(runtime.Sourcer))

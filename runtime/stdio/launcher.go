@@ -27,7 +27,7 @@ const (
 )
 
 // colours are the terminal's; some agents write them into pipes, too.
-var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;]*m`) })
 
 // Launch says how the processes of one runtime are started.
 type Launch struct {
@@ -180,7 +180,9 @@ func (l *Launcher) start(ctx context.Context, limit time.Duration, generation st
 
 func (l *Launcher) stderr(generation string) func([]byte) {
 	log := l.launch.Logger.With().Str("generation", generation).Logger()
-	return func(line []byte) { log.Info().Str("stream", "stderr").Msg(colours.ReplaceAllString(string(line), "")) }
+	return func(line []byte) {
+		log.Info().Str("stream", "stderr").Msg(colours().ReplaceAllString(string(line), ""))
+	}
 }
 
 // Variable is the value a variable would have in a process, "" when it has none.

@@ -79,7 +79,9 @@ func (n *Natives) Hear(s *runtime.Signal) {
 
 // standIn is a JSON string in a frame to the agent, with the member it is the value of, that stands for a longer id. In
 // a text there is a backslash before the quotes.
-var standIn = regexp.MustCompile(`("[^"\\]*"\s*:\s*|[\[,]\s*)"id-sha256-[0-9a-f]{64}"`)
+var standIn = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`("[^"\\]*"\s*:\s*|[\[,]\s*)"id-sha256-[0-9a-f]{64}"`)
+})
 
 // textMember is the member of a message that is somebody's words, whatever they are.
 var textMember = []byte(`"text"`)
@@ -91,7 +93,7 @@ func (n *Natives) restore(frame []byte) []byte {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return standIn.ReplaceAllFunc(frame, func(found []byte) []byte {
+	return standIn().ReplaceAllFunc(frame, func(found []byte) []byte {
 		at := bytes.LastIndex(found, []byte(`"id-sha256-`))
 		native, ok := n.byID[string(found[at+1:len(found)-1])]
 		if !ok || bytes.HasPrefix(found, textMember) {

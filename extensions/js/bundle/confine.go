@@ -155,11 +155,13 @@ func (c *confinement) load(path string) (api.OnLoadResult, error) {
 	return api.OnLoadResult{Contents: &text, Loader: loader, ResolveDir: filepath.Dir(path)}, nil
 }
 
-var ownPlace = regexp.MustCompile(`import\.meta\.(url|dirname|filename)|__dirname|__filename`)
+var ownPlace = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`import\.meta\.(url|dirname|filename)|__dirname|__filename`)
+})
 
 // placed makes a file's words for its own place true: after bundling they would name the bundle.
 func placed(text string, loader api.Loader, path string) (string, api.Loader) {
-	if !ownPlace.MatchString(text) || loader == api.LoaderJSON || loader == api.LoaderText {
+	if !ownPlace().MatchString(text) || loader == api.LoaderJSON || loader == api.LoaderText {
 		return text, loader
 	}
 	file, folder := strconv.Quote(path), strconv.Quote(filepath.Dir(path))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
@@ -31,10 +32,10 @@ func (u Use) Place() string { return fmt.Sprintf("%s:%d:%d", u.File, u.Line, u.C
 const freeName = "__free_name_"
 
 var (
-	word     = regexp.MustCompile(`[\p{L}_$][\p{L}\p{N}_$]*`)
-	marker   = regexp.MustCompile(freeName + `(\d+)_`)
-	required = regexp.MustCompile(`\b__require\d*\(("[^"\n]*"\))?`)
-	metaUse  = regexp.MustCompile(`\bimport_meta\d*\.(url|dirname|filename|resolve)\b`)
+	word     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\p{L}_$][\p{L}\p{N}_$]*`) })
+	marker   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(freeName + `(\d+)_`) })
+	required = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b__require\d*\(("[^"\n]*"\))?`) })
+	metaUse  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bimport_meta\d*\.(url|dirname|filename|resolve)\b`) })
 )
 
 // keywords are the words that can not be names, and those that are always there.
@@ -46,7 +47,7 @@ var keywords = strings.Fields(
 // freeUses finds what a bundle takes from outside, one Use per name and file. sourceMap is the bundle's.
 func freeUses(code, sourceMap []byte, members []string) ([]Use, error) {
 	names := map[string]bool{}
-	for _, name := range word.FindAllString(string(code), -1) {
+	for _, name := range word().FindAllString(string(code), -1) {
 		names[name] = true
 	}
 	for _, name := range keywords {
@@ -76,19 +77,19 @@ func freeUses(code, sourceMap []byte, members []string) ([]Use, error) {
 	}
 	found := &uses{guarded: map[string]bool{}}
 	for number, line := range strings.Split(string(result.Code), "\n") {
-		for _, at := range marker.FindAllStringSubmatchIndex(line, -1) {
+		for _, at := range marker().FindAllStringSubmatchIndex(line, -1) {
 			index, err := strconv.Atoi(line[at[2]:at[3]])
 			if err != nil || index >= len(list) {
 				continue
 			}
 			found.add(list[index], isGuard(list[index], line, at[0], at[1]), places.find(number, line[:at[0]]))
 		}
-		for _, at := range required.FindAllStringSubmatchIndex(line, -1) {
+		for _, at := range required().FindAllStringSubmatchIndex(line, -1) {
 			if at[2] < 0 || !isBuiltin(strings.Trim(line[at[2]:at[3]], `")`)) {
 				found.add("require", false, places.find(number, line[:at[0]]))
 			}
 		}
-		for _, at := range metaUse.FindAllStringSubmatchIndex(line, -1) {
+		for _, at := range metaUse().FindAllStringSubmatchIndex(line, -1) {
 			found.add("import.meta."+line[at[2]:at[3]], false, places.find(number, line[:at[0]]))
 		}
 	}
