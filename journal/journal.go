@@ -212,7 +212,8 @@ func (j *Journal) Stop(ctx context.Context) error {
 	}
 }
 
-// Pending tells whether subscribers are about to be handed more: something is being written, or waits for that.
+// Pending tells whether subscribers are about to be handed more: something is being written, or waits for that. It is a
+// hint: while the writer takes a unit from the queue that one may be missed.
 func (j *Journal) Pending() bool { return j.unheard.Load() > 0 || len(j.queue) > 0 }
 
 // Stopping is closed when the journal takes no new units any more.

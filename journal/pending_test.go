@@ -3,7 +3,9 @@ package journal_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
+	"time"
 
 	"harness/database"
 	"harness/internal/dbtest"
@@ -18,8 +20,21 @@ func TestPendingIsWhatSubscribersDoNotHave(t *testing.T) {
 		if log.Pending() {
 			t.Error("something is pending before anything was written")
 		}
-		heard := make(chan bool, 2)
-		_, cancel := log.Subscribe(func([]journal.Record) { heard <- log.Pending() })
+		heard, second := make(chan bool, 2), make(chan struct{})
+		// The second unit ends once the first one's subscribers have seen that there is more, which they do at the latest
+		// when it runs.
+		_, cancel := log.Subscribe(func([]journal.Record) {
+			select {
+			case <-second:
+				heard <- log.Pending()
+			default:
+				for deadline := time.Now().Add(time.Minute); !log.Pending() && time.Now().Before(deadline); {
+					runtime.Gosched()
+				}
+				heard <- log.Pending()
+				close(second)
+			}
+		})
 		defer cancel()
 		running, end := make(chan struct{}), make(chan struct{})
 		finished := make(chan error, 3)
@@ -36,7 +51,10 @@ func TestPendingIsWhatSubscribersDoNotHave(t *testing.T) {
 		if !log.Pending() {
 			t.Error("nothing is pending while a unit runs")
 		}
-		errs = append(errs, log.Submit(t.Context(), unit, done))
+		errs = append(errs, log.Submit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			<-second
+			return unit(ctx, tx)
+		}, done))
 		close(end)
 		if !<-heard || <-heard {
 			t.Error("the second batch is to be pending while the first is handed out, and nothing after it")

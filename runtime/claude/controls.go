@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 
 	vocabulary "harness/runtime"
 )
@@ -148,9 +149,12 @@ func (c controls) arguments(native string, resume bool) []string {
 	switch c.Sandbox {
 	case fullAccess:
 	case workspaceWrite:
-		// Without failIfUnavailable a sandbox that does not work is only a warning.
+		// Without failIfUnavailable a sandbox that does not work is only a warning. Claude Code keeps settings in a file
+		// that is named by their content and removed when it ends: with the same ones, the first process to end would take
+		// the sandbox from the others. So they name the conversation.
 		args = append(args, "--settings",
-			`{"sandbox":{"enabled":true,"failIfUnavailable":true,"autoAllowBashIfSandboxed":true,`+
+			`{"env":{"HARNESS_CONVERSATION":`+strconv.Quote(native)+`},`+
+				`"sandbox":{"enabled":true,"failIfUnavailable":true,"autoAllowBashIfSandboxed":true,`+
 				`"allowUnsandboxedCommands":false,"network":{"allowedDomains":[]}}}`)
 	default:
 		args = append(args, "--disallowedTools", "Bash,Write,Edit,NotebookEdit")
