@@ -127,21 +127,23 @@ func newSite(t *testing.T, db *database.DB) *site {
 	j := journal.New(db, journal.Options{Logger: zerolog.Nop()})
 	lifecycletest.Run(t, j)
 	project := "p1"
-	return &site{t: t, db: db, journal: j, hosted: &hosted{settled: map[string]bool{}, infos: map[string]extensions.SessionInfo{
-		"s1": {ID: "s1", Title: "One", ProjectID: &project}, "s2": {ID: "s2", Title: "Two"},
-		"worker": {ID: "worker", ProjectID: &project, SystemOwned: true},
-	}}}
+	return &site{t: t, db: db, journal: j,
+		hosted: &hosted{settled: map[string]bool{}, infos: map[string]extensions.SessionInfo{
+			"s1": {ID: "s1", Title: "One", ProjectID: &project}, "s2": {ID: "s2", Title: "Two"},
+			"worker": {ID: "worker", ProjectID: &project, SystemOwned: true},
+		}}}
 }
 
 // start runs a dispatcher; stop ends it early, the test's end does otherwise.
-func (s *site) start(l *listener, change func(*extensions.DispatcherOptions), types ...string) (d *extensions.Dispatcher, r *extensions.Registry, stop func()) {
+func (s *site) start(l *listener, change func(*extensions.DispatcherOptions), types ...string) (
+	d *extensions.Dispatcher, r *extensions.Registry, stop func()) {
 	s.t.Helper()
 	r = registry(s.t, extensions.Options{Native: []sdk.Extension{l.extension(types...)}})
 	for _, problem := range r.Load(s.t.Context()) {
 		s.t.Fatal(problem)
 	}
-	opts := extensions.DispatcherOptions{Registry: r, Journal: s.journal, DB: s.db, Sessions: s.hosted, NodeID: "n1", Logger: zerolog.Nop(),
-		Retry: []time.Duration{time.Millisecond, 2 * time.Millisecond}}
+	opts := extensions.DispatcherOptions{Registry: r, Journal: s.journal, DB: s.db, Sessions: s.hosted, NodeID: "n1",
+		Logger: zerolog.Nop(), Retry: []time.Duration{time.Millisecond, 2 * time.Millisecond}}
 	if change != nil {
 		change(&opts)
 	}
@@ -169,18 +171,23 @@ func (s *site) append(events ...journal.Event) {
 
 func notification(session, turn, line string, meta stream.Meta) journal.Event {
 	meta.TurnID = turn
-	return stream.Upcast(1, journal.Event{SessionID: session, TurnID: turn, Type: stream.EventNotification, Payload: json.RawMessage(line),
-		Meta: stream.EncodeMeta(meta)})
+	return stream.Upcast(1, journal.Event{SessionID: session, TurnID: turn, Type: stream.EventNotification,
+		Payload: json.RawMessage(line), Meta: stream.EncodeMeta(meta)})
 }
 
 func (s *site) fileChange(session, turn, item, request string) {
-	meta := stream.Meta{TurnID: turn, RequestID: &request, Request: &stream.RequestRef{ID: request, Kind: "approval", Summary: "File change awaits approval", ThreadID: session, TurnID: turn, ItemID: item}}
-	s.append(stream.Upcast(1, journal.Event{SessionID: session, TurnID: turn, ItemID: item, Type: stream.EventRequest, Meta: stream.EncodeMeta(meta),
-		Payload: json.RawMessage(`{"id":7,"method":"item/fileChange/requestApproval","params":{"itemId":"` + item + `","reason":"why"}}`)}))
+	meta := stream.Meta{TurnID: turn, RequestID: &request,
+		Request: &stream.RequestRef{ID: request, Kind: "approval", Summary: "File change awaits approval", ThreadID: session,
+			TurnID: turn, ItemID: item}}
+	s.append(stream.Upcast(1, journal.Event{SessionID: session, TurnID: turn, ItemID: item, Type: stream.EventRequest,
+		Meta: stream.EncodeMeta(meta),
+		Payload: json.RawMessage(`{"id":7,"method":"item/fileChange/requestApproval","params":{"itemId":"` + item +
+			`","reason":"why"}}`)}))
 }
 
 func (s *site) turnEnd(session, turn string) {
-	s.append(notification(session, turn, `{"method":"turn/completed","params":{"threadId":"`+session+`","turn":{"id":"`+turn+`"}}}`, stream.Meta{}))
+	s.append(notification(session, turn, `{"method":"turn/completed","params":{"threadId":"`+session+`","turn":{"id":"`+
+		turn+`"}}}`, stream.Meta{}))
 }
 
 func (s *site) entry(session string, entry transcript.Entry) {
@@ -206,7 +213,8 @@ func TestSignals_AS13_AS14_AS15(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		s, l := newSite(t, db), newListener(nil)
-		s.start(l, func(o *extensions.DispatcherOptions) { o.Lanes = 1 }, "app_server.turn.started", "app_server.request.item.file_change.request_approval", "app_server.config_warning", marker)
+		s.start(l, func(o *extensions.DispatcherOptions) { o.Lanes = 1 }, "app_server.turn.started",
+			"app_server.request.item.file_change.request_approval", "app_server.config_warning", marker)
 		project := "p1"
 		ref := &stream.SessionRef{ID: "s1", Title: "One", ProjectID: &project}
 		started := `{"method":"turn/started","params":{"threadId":"s1"}}`
@@ -222,8 +230,10 @@ func TestSignals_AS13_AS14_AS15(t *testing.T) {
 		other.Source = "other"
 		s.append(other)
 		s.mark("s1")
-		if got, want := l.expect(t, "app_server.turn.started").raw, `{"source":"app_server","signalType":"notification","eventType":"app_server.turn.started","method":"turn/started",`+
-			`"receivedAt":"1970-01-01T00:00:00.001Z","context":{"threadId":"s1","turnId":"t1"},"params":{"threadId":"s1"},"session":{"id":"s1","title":"One","projectId":"p1"}}`; got != want {
+		if got, want := l.expect(t, "app_server.turn.started").
+			raw, `{"source":"app_server","signalType":"notification","eventType":"app_server.turn.started","method":"turn/started",`+
+			`"receivedAt":"1970-01-01T00:00:00.001Z","context":{"threadId":"s1","turnId":"t1"},"params":{"threadId":"s1"},`+
+			`"session":{"id":"s1","title":"One","projectId":"p1"}}`; got != want {
 			t.Errorf("got %s", got)
 		}
 		global := l.expect(t, "app_server.config_warning")
@@ -234,21 +244,25 @@ func TestSignals_AS13_AS14_AS15(t *testing.T) {
 			got.Payload["nativeRequestId"] != 7.0 || got.Payload["signalType"] != "request" {
 			t.Errorf("AS-09: %s", got.raw)
 		}
-		if got := l.expect(t, "app_server.turn.started"); got.Payload["runtime"] != "other" || got.Payload["source"] != "other" {
+		if got := l.expect(t, "app_server.turn.started"); got.Payload["runtime"] != "other" ||
+			got.Payload["source"] != "other" {
 			t.Errorf("another runtime's signal: %s", got.raw)
 		}
 		l.expect(t, marker)
 	})
 }
 
-// EX-36, EX-37, EX-38, EX-39, EX-40: what is synthesised from a turn with file changes, and that one without has no turn.completed.
+// EX-36, EX-37, EX-38, EX-39, EX-40: what is synthesised from a turn with file changes, and that one without has no
+// turn.completed.
 func TestFileChangesAndTurnEnd_EX36_EX37_EX38_EX39_EX40(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		s, l := newSite(t, db), newListener(queued)
 		s.start(l, nil, extensions.EventFileChange, extensions.EventTurnCompleted, marker)
-		s.entry("s1", transcript.Entry{MessageID: "u", TurnID: "t1", Role: "user", Type: "userMessage", Content: "do it", Status: transcript.Complete})
-		s.entry("s1", transcript.Entry{MessageID: "other", TurnID: "t0", Role: "user", Type: "userMessage", Content: "before", Status: transcript.Complete})
+		s.entry("s1", transcript.Entry{MessageID: "u", TurnID: "t1", Role: "user", Type: "userMessage", Content: "do it",
+			Status: transcript.Complete})
+		s.entry("s1", transcript.Entry{MessageID: "other", TurnID: "t0", Role: "user", Type: "userMessage", Content: "before",
+			Status: transcript.Complete})
 		s.fileChange("s1", "t1", "item-1", "req-1")
 		s.fileChange("s1", "t1", "item-1", "req-2") // the same anchor counts once
 		s.turnEnd("s1", "t1")
@@ -256,14 +270,17 @@ func TestFileChangesAndTurnEnd_EX36_EX37_EX38_EX39_EX40(t *testing.T) {
 		s.turnEnd("s1", "t2") // no file change
 		s.mark("s1")
 		got := l.expect(t, extensions.EventFileChange)
-		want := `{"context":{"projectId":"p1","sourceSessionId":"s1","threadId":"s1","turnId":"t1","itemId":"item-1","approvalId":"req-1","anchorItemId":"item-1",` +
-			`"userRequest":"do it","turnTranscript":"user userMessage: do it"},"summary":"File change awaits approval","details":"{\"itemId\":\"item-1\",\"reason\":\"why\"}",` +
+		want := `{"context":{"projectId":"p1","sourceSessionId":"s1","threadId":"s1","turnId":"t1","itemId":"item-1",` +
+			`"approvalId":"req-1","anchorItemId":"item-1",` +
+			`"userRequest":"do it","turnTranscript":"user userMessage: do it"},"summary":"File change awaits approval",` +
+			`"details":"{\"itemId\":\"item-1\",\"reason\":\"why\"}",` +
 			`"sourceEvent":"approval_request","fileChangeStatus":"pending_approval"}`
 		if got.raw != want {
 			t.Errorf("got  %s\nwant %s", got.raw, want)
 		}
 		l.expect(t, extensions.EventFileChange)
-		want = `{"context":{"projectId":"p1","sourceSessionId":"s1","threadId":"s1","turnId":"t1","userRequest":"do it"},"hadFileChangeRequests":true,` +
+		want = `{"context":{"projectId":"p1","sourceSessionId":"s1","threadId":"s1","turnId":"t1","userRequest":"do it"},` +
+			`"hadFileChangeRequests":true,` +
 			`"turnTranscriptSnapshot":"user userMessage: do it","fileChangeRequestCount":1}`
 		if got := l.expect(t, extensions.EventTurnCompleted).raw; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -290,7 +307,8 @@ func TestGatingIsRecovered_EX41(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		s, l := newSite(t, db), newListener(queued)
 		details, other := `{"method":"item/fileChange/requestApproval"}`, `{"method":"item/commandExecution/requestApproval"}`
-		row := transcript.Entry{MessageID: "approval-1", TurnID: "t1", Role: "system", Type: "approval.request", Content: "x", Details: &details, Status: transcript.Complete}
+		row := transcript.Entry{MessageID: "approval-1", TurnID: "t1", Role: "system", Type: "approval.request", Content: "x",
+			Details: &details, Status: transcript.Complete}
 		s.entry("s1", row)
 		row.MessageID, row.TurnID, row.Details = "approval-2", "t2", &other
 		s.entry("s1", row)
@@ -298,7 +316,8 @@ func TestGatingIsRecovered_EX41(t *testing.T) {
 		s.turnEnd("s1", "t2")
 		s.turnEnd("s1", "t1")
 		s.mark("s1")
-		if got := l.expect(t, extensions.EventTurnCompleted); got.Payload["context"].(map[string]any)["turnId"] != "t1" || got.Payload["fileChangeRequestCount"] != 1.0 {
+		if got := l.expect(t, extensions.EventTurnCompleted); got.Payload["context"].(map[string]any)["turnId"] != "t1" ||
+			got.Payload["fileChangeRequestCount"] != 1.0 {
 			t.Errorf("got %s", got.raw)
 		}
 		l.expect(t, marker)
@@ -329,7 +348,8 @@ func TestTurnEndIsRetried_EX42(t *testing.T) {
 				t.Fatalf("got %s", got.raw)
 			}
 		}
-		s.waitFor(`select count(*) from extension_dispatches where kind = 'turn.completed' and state in ('done', 'abandoned')`, 2)
+		s.waitFor(`select count(*) from extension_dispatches where kind = 'turn.completed' and state in ('done', 'abandoned')`,
+			2)
 	})
 }
 
@@ -355,8 +375,8 @@ func (s *site) waitFor(query string, want int) {
 	}
 }
 
-// Synthesised events that nobody could dispatch before the server stopped are dispatched after the next start; plain signals are not
-// told again.
+// Synthesised events that nobody could dispatch before the server stopped are dispatched after the next start; plain
+// signals are not told again.
 func TestSynthesisedEventsSurviveARestart_EX41(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -382,14 +402,16 @@ func TestSynthesisedEventsSurviveARestart_EX41(t *testing.T) {
 	})
 }
 
-// EX-38: a file change that came in while nobody listened is reconciled when somebody does, unless it was decided or acted on meanwhile.
+// EX-38: a file change that came in while nobody listened is reconciled when somebody does, unless it was decided or
+// acted on meanwhile.
 func TestReconcile_EX38(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		s, deaf := newSite(t, db), newListener(nil)
 		_, _, stop := s.start(deaf, nil, marker)
 		details := `{"method":"item/fileChange/requestApproval","itemId":"item-1"}`
-		s.entry("s1", transcript.Entry{MessageID: "approval-r1", TurnID: "t1", Role: "system", Type: "approval.request", Content: "sum", Details: &details, Status: transcript.Complete})
+		s.entry("s1", transcript.Entry{MessageID: "approval-r1", TurnID: "t1", Role: "system", Type: "approval.request",
+			Content: "sum", Details: &details, Status: transcript.Complete})
 		s.fileChange("s1", "t1", "item-1", "r1")
 		s.fileChange("s1", "t1", "item-2", "r2")
 		s.mark("s1")
@@ -399,7 +421,8 @@ func TestReconcile_EX38(t *testing.T) {
 		l := newListener(queued)
 		d, _, _ := s.start(l, nil, extensions.EventFileChange, marker)
 		got := l.expect(t, extensions.EventFileChange)
-		if got.Payload["sourceEvent"] != "approvals_reconcile" || got.Payload["summary"] != "sum" || got.Payload["context"].(map[string]any)["anchorItemId"] != "item-1" {
+		if got.Payload["sourceEvent"] != "approvals_reconcile" || got.Payload["summary"] != "sum" ||
+			got.Payload["context"].(map[string]any)["anchorItemId"] != "item-1" {
 			t.Errorf("got %s", got.raw)
 		}
 		s.waitFor(`select count(*) from extension_dispatches where state = 'done'`, 2)
@@ -442,64 +465,6 @@ func TestSlowExtensionLosesNoSignal(t *testing.T) {
 		s.append(notification("s1", "", `{"method":"n","params":-1}`, stream.Meta{}))
 		if last := l.expect(t, "app_server.n").Payload["params"]; last != -1.0 {
 			t.Errorf("after the catch-up came %v", last)
-		}
-	})
-}
-
-// EX-32, EX-33, EX-43, EX-44: a suggestion's event and the job its route answers with.
-func TestSuggest_EX33_EX43_EX44(t *testing.T) {
-	t.Parallel()
-	l := newListener(queued)
-	r := registry(t, extensions.Options{Native: []sdk.Extension{l.extension(extensions.EventSuggestRequest)}})
-	in := extensions.SuggestRequest{RequestKey: "k", SessionID: "s1", ProjectID: extensions.OwnerID("s1", nil), ThreadID: "s1", TurnID: "t", UserRequest: "u", TurnTranscript: "x", Draft: "d"}
-	if _, _, err := r.Suggest(t.Context(), in); err != extensions.ErrNoJob { //nolint:errorlint // the sentinel itself is returned
-		t.Errorf("without extensions: %v", err)
-	}
-	r.Load(t.Context())
-	job, _, err := r.Suggest(t.Context(), in)
-	if err != nil || job.Job.ID != "j" {
-		t.Errorf("got %+v, %v", job, err)
-	}
-	want := `{"requestKey":"k","sessionId":"s1","projectId":"session:s1","threadId":"s1","turnId":"t","userRequest":"u","turnTranscript":"x","draft":"d"}`
-	if got := l.next(t).raw; got != want {
-		t.Errorf("got %s", got)
-	}
-}
-
-// A handler that takes its time over one event that is told again does not keep the others waiting, neither at the start nor later.
-func TestRetriesRunSideBySide(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, db *database.DB) {
-		s, idle := newSite(t, db), newListener(nil)
-		_, _, stop := s.start(idle, func(o *extensions.DispatcherOptions) { o.Retry = []time.Duration{time.Hour, time.Hour} }, extensions.EventTurnCompleted)
-		for _, turn := range []string{"t1", "t2"} {
-			s.fileChange("s1", turn, "i", "r-"+turn)
-			s.turnEnd("s1", turn)
-			idle.expect(t, extensions.EventTurnCompleted)
-		}
-		s.waitFor(`select count(*) from extension_dispatches where kind = 'turn.completed' and attempts = 1`, 2)
-		stop()
-		met := []chan struct{}{make(chan struct{}), make(chan struct{})}
-		l := newListener(func(_ string, nth int) any {
-			if nth > 2*len(met) {
-				return nil
-			}
-			both := met[(nth-1)/2]
-			if nth%2 == 0 {
-				close(both)
-			}
-			select {
-			case <-both:
-			case <-time.After(10 * time.Second):
-				t.Errorf("the other one is not told while this one (%d) is", nth)
-			}
-			return nil
-		})
-		s.start(l, func(o *extensions.DispatcherOptions) {
-			o.Retry = []time.Duration{time.Hour, time.Millisecond, time.Millisecond}
-		}, extensions.EventTurnCompleted)
-		for range 2 * len(met) {
-			l.expect(t, extensions.EventTurnCompleted)
 		}
 	})
 }
