@@ -328,6 +328,10 @@ func TestANetworkThatSwallowsPackets(t *testing.T) {
 	for n := range 100 {
 		fmt.Fprintf(&want, "word%d ", n)
 	}
+	server.eventually("reads have connections again, too", func() bool {
+		status, _ := server.call(http.MethodGet, "/api/sessions/"+session, nil)
+		return status == http.StatusOK
+	})
 	var said []string
 	for _, entry := range server.transcript(session) {
 		if text(entry, "type") == "agentMessage" { // the upsert that was told to come again may have been stored later
