@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -187,17 +188,24 @@ func TestAWorkerMayDoItsJob(t *testing.T) {
 		0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
-	server.send(session, "MOCK_CMD[touch approved.txt]")
-	var said string
-	server.eventually("the helper has done its job", func() bool {
-		jobs := server.want(http.StatusOK, http.MethodGet, "/api/projects/session:"+session+"/orchestrator/jobs",
-			nil)["data"].([]any)
-		if len(jobs) == 0 {
+	events := server.follow("threadId=" + session)
+	turn := server.send(session, "MOCK_CMD[touch approved.txt]")
+	// helped is what the only one of the helper's jobs said that is not told yet.
+	told := map[string]bool{}
+	helped := func() (said string) {
+		server.eventually("the helper has done its job", func() bool {
+			for _, job := range server.want(http.StatusOK, http.MethodGet,
+				"/api/projects/session:"+session+"/orchestrator/jobs", nil)["data"].([]any) {
+				if state := text(job, "state"); !told[text(job, "id")] && (state == "completed" || state == "failed") {
+					said, told[text(job, "id")] = text(job, "result", "outputText"), true
+					return true
+				}
+			}
 			return false
-		}
-		said = text(jobs[0], "result", "outputText")
-		return text(jobs[0], "state") == "completed" || text(jobs[0], "state") == "failed"
-	})
+		})
+		return said
+	}
+	said := helped()
 	results := strings.Split(said, "== ")
 	if len(results) != 13 {
 		t.Fatalf("the helper said %q", said)
@@ -216,5 +224,20 @@ func TestAWorkerMayDoItsJob(t *testing.T) {
 		_, err := os.Stat(filepath.Join(s.workspace, "approved.txt"))
 		return err == nil
 	})
+	events.waitTurn(turn)
+	// What it rejects does not run.
+	script.Reset()
+	wish("reject", "POST", "/api/approvals/$3/decision", `{"decision":"decline"}`)
+	if err := os.WriteFile(filepath.Join(s.workspace, "helper.sh"), []byte(script.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	turn = server.send(session, "MOCK_CMD[touch rejected.txt]")
+	if said := helped(); !strings.Contains(said, "== reject\nHTTP/1.1 200") {
+		t.Errorf("the helper was told %q", said)
+	}
+	events.waitTurn(turn)
+	if _, err := os.Stat(filepath.Join(s.workspace, "rejected.txt")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what was rejected has run: %v", err)
+	}
 	server.stop()
 }
