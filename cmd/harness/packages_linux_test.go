@@ -80,8 +80,8 @@ func TestThePackagesRunAgentsAsAUserOfTheirOwn(t *testing.T) {
 			}
 			server := s.start()
 			session := server.createSession(nil)
-			said := server.run(session, "id -un; pwd; touch made && echo made; cat "+s.dataDir+"/harness.db; kill -0 "+
-				strconv.Itoa(server.cmd.Process.Pid)+" && echo reached")
+			said := server.run(session, "id -un; pwd; touch made && echo made; exec 2>&1; cat "+s.dataDir+
+				"/harness.db; kill -0 "+strconv.Itoa(server.cmd.Process.Pid)+" && echo reached")
 			if !strings.Contains(said, "nobody\n"+folder+"\nmade\n") || strings.Contains(said, "SQLite") ||
 				strings.Contains(said, "reached") {
 				t.Errorf("an agent says %s", said)

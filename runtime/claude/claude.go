@@ -34,9 +34,6 @@ type Runtime struct {
 	set      *processes.Set[*process]
 	models   offered
 	working  sync.WaitGroup
-	// until ends with Stop: what works on behind calls.
-	until context.Context
-	over  context.CancelFunc
 
 	mu       sync.Mutex
 	started  bool
@@ -74,7 +71,6 @@ func New(bin string, setup stdio.Setup) *Runtime {
 	if setup.Home.Dir != "" {
 		launch.Env = append(launch.Env, "CLAUDE_CONFIG_DIR="+filepath.Join(setup.Home.Dir, stateFolder))
 	}
-	r.until, r.over = context.WithCancel(context.Background())
 	r.launcher = stdio.NewLauncher(*launch)
 	r.set = processes.New(processes.Options[*process]{Runtime: Name, Max: setup.MaxProcesses, Idle: setup.Idle,
 		Start: r.startProcess, End: r.endProcess})
@@ -164,7 +160,6 @@ func (r *Runtime) Stop(ctx context.Context) error {
 	r.mu.Lock()
 	r.stopping = true
 	r.mu.Unlock()
-	r.over()
 	err := r.set.Stop(ctx)
 	if err == nil {
 		r.working.Wait()

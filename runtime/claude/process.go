@@ -88,7 +88,7 @@ func (r *Runtime) sink(t *talk, p *process, batch runtime.Batch) {
 		}
 		return
 	}
-	r.setup.Supervise.Sink(batch)
+	// Whoever hears of an end may go on at once, so the process is let go of before it is told.
 	ended := len(batch.Signals) == 0 // what worked in the background may have
 	for _, signal := range batch.Signals {
 		switch signal.Change.(type) {
@@ -97,6 +97,14 @@ func (r *Runtime) sink(t *talk, p *process, batch runtime.Batch) {
 		case runtime.TurnCompleted:
 			ended = true
 		}
+	}
+	if spoken := p.spoken.Load(); ended && spoken != nil {
+		if m := spoken.now(); m.busy == "" && m.background == 0 {
+			t.rest()
+		}
+	}
+	r.setup.Supervise.Sink(batch)
+	for _, signal := range batch.Signals {
 		if signal.Kind == runtime.SignalExited {
 			t.mu.Lock()
 			t.carryOn(p)
@@ -105,11 +113,6 @@ func (r *Runtime) sink(t *talk, p *process, batch runtime.Batch) {
 			if p.gone != nil {
 				p.gone() // whoever has heard of the end gets another one
 			}
-		}
-	}
-	if spoken := p.spoken.Load(); ended && spoken != nil {
-		if m := spoken.now(); m.busy == "" && m.background == 0 {
-			t.rest()
 		}
 	}
 }
@@ -121,27 +124,11 @@ func (t *talk) carryOn(p *process) {
 	}
 }
 
-// keep keeps the process of a turn that nobody asked for. It must not wait: it is called by the sink.
+// keep keeps the process of a turn until it rests.
 func (r *Runtime) keep(t *talk) {
-	t.mu.Lock()
-	kept := t.release != nil
-	t.mu.Unlock()
-	if kept {
-		return
+	if release, kept := r.set.Keep(t.thread); kept && !t.hold(release) {
+		release()
 	}
-	r.working.Go(func() {
-		p, release, err := r.set.Use(r.until, t.thread)
-		if err != nil {
-			return // it is being stopped
-		}
-		if !t.hold(release) {
-			release()
-			return
-		}
-		if p.busy() == "" {
-			t.rest() // the turn ended meanwhile
-		}
-	})
 }
 
 // attend waits for the end of a process.

@@ -1,6 +1,7 @@
 package claude_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -193,6 +194,38 @@ func TestSubagents(t *testing.T) {
 	s = newStage(t, strict, nil)
 	if _, asked := s.turn(text); len(asked) != 0 || s.made("below") {
 		t.Errorf("read-only: asked %d times, made %t", len(asked), s.made("below"))
+	}
+}
+
+// Whoever hears that a turn has ended may close the conversation, or change how it runs, at once.
+func TestAProcessIsFreeOnceItsTurnsEndIsTold(t *testing.T) {
+	t.Parallel()
+	store, ended := runtimetest.NewStore(), make(chan error, 1)
+	g := newRig(t, store, false)
+	var agent *runtimetest.Agent
+	g.setup.Supervise.Sink = func(batch runtime.Batch) {
+		for _, signal := range batch.Signals {
+			if _, is := signal.Change.(runtime.TurnCompleted); is {
+				at, cancel := context.WithCancel(context.Background())
+				cancel() // its end waits for this very batch
+				ended <- agent.CloseThread(at, signal.ThreadID)
+			}
+		}
+		store.Sink(batch)
+	}
+	agent = g.start(t)
+	controls := open()
+	controls.Cwd = g.dir
+	thread, err := agent.StartThread(t.Context(), controls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := agent.StartTurn(t.Context(),
+		runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text("MOCK_REPLY[done]")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; errors.Is(err, runtime.ErrTurnActive) {
+		t.Error(err)
 	}
 }
 

@@ -93,12 +93,10 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	if err != nil {
 		return runtime.StartedTurn{}, err
 	}
-	held := t.hold(release)
-	if !held {
-		defer release() // a turn of the agent's own began meanwhile
-	}
+	defer release()
+	r.keep(t)
 	started, err := r.tell(ctx, p, content)
-	if err != nil && held && p.busy() == "" {
+	if err != nil && p.busy() == "" {
 		t.rest()
 	}
 	return started, err

@@ -161,6 +161,19 @@ func (s *Set[P]) stoppedError() error {
 		s.options.Runtime)
 }
 
+// Keep is Use of a process that is there, or being started, without a wait: for what began in it by itself. False when
+// the conversation has none that stays.
+func (s *Set[P]) Keep(threadID string) (done func(), kept bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[threadID]
+	if e == nil || e.state == Ending {
+		return nil, false
+	}
+	s.keep(e)
+	return sync.OnceFunc(func() { s.release(e) }), true
+}
+
 // Adopt takes over a process that runs already, whatever their number, and keeps it as Use does; gone is as in
 // Options.Start. False when the conversation has one, or the Set is stopped.
 func (s *Set[P]) Adopt(threadID string, process P, startedAt time.Time) (done, gone func(), adopted bool) {

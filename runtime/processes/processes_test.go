@@ -221,6 +221,31 @@ func TestClose(t *testing.T) {
 	})
 }
 
+// What began by itself in a process that is there keeps it, and starts none.
+func TestKeep(t *testing.T) {
+	play(t, Options[string]{Idle: time.Minute}, func(t *testing.T, s *script) {
+		if _, kept := s.set.Keep("a"); kept {
+			t.Error("kept where there is nothing")
+		}
+		_, done := s.use("a")
+		keptUntil, kept := s.set.Keep("a")
+		done()
+		pass(time.Hour)
+		s.want("start a#1")
+		if !kept {
+			t.Fatal("not kept")
+		}
+		keptUntil()
+		keptUntil() // twice is once
+		pass(time.Minute)
+		s.want("end a#1")
+		if _, kept := s.set.Keep("a"); kept {
+			t.Error("kept one that is ending")
+		}
+		pass(endTime)
+	})
+}
+
 // A stop ends what runs and what starts, and sends those away who wait.
 func TestStop(t *testing.T) {
 	play(t, Options[string]{Max: 2}, func(t *testing.T, s *script) {
