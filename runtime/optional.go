@@ -78,6 +78,12 @@ type Passer interface {
 	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
 }
 
+// FailureReader is a runtime whose turns tell more of why they failed than the vocabulary's word for it does.
+type FailureReader interface {
+	// FailureKind is the Kind of a failed turn, whose Error and Kind are as its description (Turn.Native) has them.
+	FailureKind(turn Turn) error
+}
+
 // Words for what an adapter may be able to do, as in UnsupportedError.Operation.
 const (
 	OpSteer     = "steer"

@@ -189,6 +189,9 @@ type TurnCompleted struct {
 	TurnID string
 	Status TurnStatus
 	Error  string
+	// Kind says what the error is: one of the sentinels (ErrAuthRequired, ErrTransient, ...), several of them joined, or nil
+	// when the runtime does not tell.
+	Kind error
 	// Remedy is what a person can do about the error, "" when nothing special.
 	Remedy      string
 	StartedAt   int64
@@ -292,8 +295,9 @@ type Item struct {
 type Turn struct {
 	ID     string
 	Status TurnStatus
-	// Error and Remedy are as in TurnCompleted.
+	// Error, Kind and Remedy are as in TurnCompleted.
 	Error, Remedy          string
+	Kind                   error
 	StartedAt, CompletedAt int64
 	Items                  []Item
 	// Native is as in TurnStarted.

@@ -14,8 +14,8 @@ type TurnState struct {
 	Status runtime.TurnStatus
 	// Error is why it failed or was interrupted, "" when it was not.
 	Error string
-	// Passes says that what it failed with may pass when it is tried again.
-	Passes bool
+	// Kind says what the error is, as runtime.TurnCompleted.Kind.
+	Kind error
 }
 
 // ActiveTurn is the turn that runs in a session as far as this node knows, "" when none does.
@@ -27,8 +27,8 @@ func (s *Service) Turn(ctx context.Context, sessionID, turnID string) (TurnState
 	if err != nil || !known {
 		return TurnState{}, false, err
 	}
-	passes, err := s.failurePasses(ctx, turn)
-	return TurnState{Status: turn.status, Error: turn.failure, Passes: passes}, true, err
+	kind, err := s.failureKind(ctx, turn)
+	return TurnState{Status: turn.status, Error: turn.failure, Kind: kind}, true, err
 }
 
 // TurnEntries reads the entries of one turn in reading order, as they are stored but with the texts that are still

@@ -139,8 +139,7 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 		f.mu.Lock()
 		turn.text, turn.state = text, session.TurnState{Status: runtime.TurnDone}
 		if err != nil {
-			turn.state = session.TurnState{Status: runtime.TurnFailed, Error: err.Error(),
-				Passes: errors.Is(err, runtime.ErrTransient)}
+			turn.state = session.TurnState{Status: runtime.TurnFailed, Error: err.Error(), Kind: err}
 			select {
 			case <-turn.ended:
 				turn.state.Status = runtime.TurnInterrupted

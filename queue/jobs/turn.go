@@ -143,7 +143,7 @@ func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan st
 			return true, fmt.Errorf("%w: %s", errInterrupted, or(state.Error, "no reason given"))
 		case known && state.Status != runtime.TurnInProgress:
 			err := fmt.Errorf("worker turn %s: %s", state.Status, or(state.Error, "no reason given"))
-			if state.Passes {
+			if queue.Retryable(state.Kind) {
 				err = queue.Transient(err)
 			}
 			return true, err

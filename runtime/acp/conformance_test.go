@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -192,8 +193,9 @@ func script() runtimetest.Script {
 		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
 			return "MOCK_HOLD[" + name + "]"
 		},
-		Flood: func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
-		Fail:  "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
+		Flood:   func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
+		Fail:    func(status int) string { return fmt.Sprintf("MOCK_HTTP_%d", status) },
+		Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
 	}
 }
 
@@ -284,7 +286,7 @@ func TestOthersKeepTheirPromises(t *testing.T) {
 			if end := store.End(t, turn); end.Status != runtime.TurnInterrupted {
 				t.Errorf("the turn ended %+v", end)
 			}
-			if end := store.End(t, say(words.Fail)); end.Status != runtime.TurnFailed || end.Error == "" {
+			if end := store.End(t, say(words.Fail(http.StatusBadRequest))); end.Status != runtime.TurnFailed || end.Error == "" {
 				t.Errorf("a turn that fails ended %+v", end)
 			}
 			if end := store.End(t, say(words.Reply("fine"))); end.Status != runtime.TurnDone {

@@ -1,6 +1,7 @@
 package claude_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -29,7 +30,8 @@ func target(shims bool) runtimetest.Target {
 			Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
 				return "MOCK_HOLD[" + name + "]"
 			},
-			Fail: "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" }, Ask: "MOCK_ASK",
+			Fail:    func(status int) string { return fmt.Sprintf("MOCK_HTTP_%d", status) },
+			Command: func(command string) string { return "MOCK_CMD[" + command + "]" }, Ask: "MOCK_ASK",
 		},
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			return newRig(t, store, shims).start(t)

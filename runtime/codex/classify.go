@@ -44,6 +44,10 @@ func classify(f frame, raw []byte, generation string, at time.Time) runtime.Sign
 		_ = json.Unmarshal(f.Params, &named) // members of another type than expected are skipped
 		s.ThreadID = runtime.KnownID(named.ConversationID)
 	}
+	if end, over := s.Change.(runtime.TurnCompleted); over {
+		end.Kind = failureKind(end.Kind, end.Error)
+		s.Change = end
+	}
 	if s.Kind == runtime.SignalRequest {
 		s.Change = nil
 		if asked, ok := requested(f.Method, f.Params); ok {

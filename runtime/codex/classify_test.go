@@ -40,6 +40,10 @@ func TestChangeOfNotifications(t *testing.T) {
 		`{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"interrupted","error":null}}}`: runtime.TurnCompleted{
 			TurnID: "u", Status: runtime.TurnInterrupted,
 			Native: json.RawMessage(`{"id":"u","status":"interrupted","error":null}`)},
+		`{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"failed",` +
+			`"error":{"message":"401 Unauthorized","codexErrorInfo":"other"}}}}`: runtime.TurnCompleted{
+			TurnID: "u", Status: runtime.TurnFailed, Error: "401 Unauthorized", Kind: errors.Join(errors.Join(runtime.ErrAuthRequired)),
+			Native: json.RawMessage(`{"id":"u","status":"failed","error":{"message":"401 Unauthorized","codexErrorInfo":"other"}}`)},
 		`{"method":"turn/completed","params":{"threadId":"t","turn":{}}}`: nil,
 		`{"method":"turn/completed","params":null}`:                       nil,
 		`{"method":"thread/name/updated","params":{"threadId":"t","threadName":"a\u0000b"}}`: runtime.ThreadNamed{

@@ -32,8 +32,9 @@ func target(version codextest.Version) runtimetest.Target {
 		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
 			return "MOCK_HOLD[" + name + "]"
 		},
-		Fail: "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
-		Flood: func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
+		Fail:    func(status int) string { return fmt.Sprintf("MOCK_HTTP_%d", status) },
+		Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
+		Flood:   func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
 	}
 	if version == codextest.Default {
 		script.Ask = "MOCK_ASK"

@@ -67,11 +67,10 @@ func kindOf(text string) error {
 	return errors.Join(found...)
 }
 
-// FailurePasses tells whether what a turn failed with may pass when it is tried again.
-func (c *Codex) FailurePasses(message string) bool {
-	kind := kindOf(message)
-	return errors.Is(kind, runtime.ErrTransient) || errors.Is(kind, runtime.ErrThreadNotFound)
-}
+// FailureKind implements runtime.FailureReader: codex's word for a failure is often "other", its message says more.
+func (c *Codex) FailureKind(turn runtime.Turn) error { return failureKind(turn.Kind, turn.Error) }
+
+func failureKind(told error, message string) error { return errors.Join(told, kindOf(message)) }
 
 // activeTurnIn is the turn id a refusal of the kind "expected active turn id `x` but found `y`" says is the running
 // one.

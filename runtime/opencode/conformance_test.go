@@ -17,7 +17,8 @@ func script() runtimetest.Script {
 		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
 			return "MOCK_HOLD[" + name + "]"
 		},
-		Fail: "MOCK_HTTP_400", Command: func(command string) string { return "MOCK_CMD[" + command + "]" }, Ask: "MOCK_ASK",
+		Fail:    func(status int) string { return fmt.Sprintf("MOCK_HTTP_%d", status) },
+		Command: func(command string) string { return "MOCK_CMD[" + command + "]" }, Ask: "MOCK_ASK",
 		Flood: func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
 	}
 }

@@ -87,7 +87,7 @@ func turns(native, folder string, messages []message, running string) []runtime.
 				}
 			case runtime.TurnCompleted:
 				last := &out[len(out)-1]
-				last.Status, last.Error, last.Remedy = change.Status, change.Error, change.Remedy
+				last.Status, last.Error, last.Kind, last.Remedy = change.Status, change.Error, change.Kind, change.Remedy
 				last.CompletedAt, last.Native = change.CompletedAt, change.Native
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,9 +41,9 @@ type Agent struct {
 // Script says in the words of an agent's scripted model what its model is to do.
 type Script struct {
 	// Reply answers with a text, Hold answers one word, waits for Agent.Release(name) and then says the name, Fail is
-	// refused by the model's server.
+	// refused by the model's server with an HTTP status.
 	Reply, Hold func(text string) string
-	Fail        string
+	Fail        func(status int) string
 	// Command runs a shell command, Ask asks the person a question ("" for an agent that cannot).
 	Command func(command string) string
 	Ask     string
@@ -165,8 +166,11 @@ func streams(t *testing.T, s *scene) {
 
 func fails(t *testing.T, s *scene) {
 	thread := s.open()
-	if end := s.End(t, s.say(thread, s.Script.Fail)); end.Status != runtime.TurnFailed || end.Error == "" {
-		t.Errorf("the turn ended %+v", end)
+	for status, kind := range map[int]error{http.StatusBadRequest: nil, http.StatusUnauthorized: runtime.ErrAuthRequired} {
+		end := s.End(t, s.say(thread, s.Script.Fail(status)))
+		if end.Status != runtime.TurnFailed || end.Error == "" || errors.Is(end.Kind, runtime.ErrAuthRequired) != (kind != nil) {
+			t.Errorf("refused with %d the turn ended %+v", status, end)
+		}
 	}
 	if end := s.End(t, s.say(thread, s.Script.Reply("fine"))); end.Status != runtime.TurnDone {
 		t.Errorf("the turn after it ended %+v", end)

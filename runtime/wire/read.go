@@ -181,8 +181,8 @@ func (p *params) change(method, turnID string) runtime.Change {
 		case turn.Status == "" || turn.Status == runtime.TurnInProgress:
 			turn.Status = runtime.TurnDone // whatever it says, it is over
 		}
-		return runtime.TurnCompleted{TurnID: turn.ID, Status: turn.Status, Error: turn.Error, Remedy: turn.Remedy,
-			StartedAt: turn.StartedAt, CompletedAt: turn.CompletedAt, Native: turn.Native}
+		return runtime.TurnCompleted{TurnID: turn.ID, Status: turn.Status, Error: turn.Error, Kind: turn.Kind,
+			Remedy: turn.Remedy, StartedAt: turn.StartedAt, CompletedAt: turn.CompletedAt, Native: turn.Native}
 	case MethodItemStarted, MethodItemCompleted:
 		item, ok := ReadItem(p.item.Of(p.line))
 		if !ok {

@@ -24,7 +24,8 @@ func ReadTurn(raw json.RawMessage) runtime.Turn {
 			turn.Status = runtime.TurnStatus(Text(value))
 		case "error":
 			if string(value) != "null" {
-				turn.Error, turn.Remedy = errorText(value), remedy(value)
+				turn.Error = errorText(value)
+				turn.Kind, turn.Remedy = failureKind(value)
 			}
 		case "startedAt":
 			turn.StartedAt = Millis(value)
@@ -80,41 +81,47 @@ func errorText(raw json.RawMessage) string {
 	return Clean(message)
 }
 
-// remedy is what a person can do about a turn's error, by its kind (codexErrorInfo), "" when that says nothing.
-func remedy(raw json.RawMessage) string {
+// failureKind is what a turn's error is and what a person can do about it, by its word (codexErrorInfo); nil and "" when
+// that says nothing.
+func failureKind(raw json.RawMessage) (kind error, remedy string) {
 	var e struct {
 		Info json.RawMessage `json:"codexErrorInfo"`
 	}
 	if json.Unmarshal(raw, &e) != nil {
-		return ""
+		return nil, ""
 	}
-	var kind string
-	var byKind map[string]struct {
+	var word string
+	var byWord map[string]struct {
 		Status int `json:"httpStatusCode"`
 	}
-	if json.Unmarshal(e.Info, &kind) != nil && json.Unmarshal(e.Info, &byKind) == nil {
-		for name, detail := range byKind {
-			kind = name
+	if json.Unmarshal(e.Info, &word) != nil && json.Unmarshal(e.Info, &byWord) == nil {
+		for name, detail := range byWord {
+			word = name
 			switch detail.Status {
 			case 401, 403:
-				kind = "unauthorized"
+				word = "unauthorized"
 			case 429:
-				kind = "usageLimitExceeded"
+				word = "usageLimitExceeded"
 			}
 		}
 	}
-	switch kind {
+	switch word {
 	case "unauthorized":
-		return "Log in to the model provider or check its API key, then send the message again."
+		return runtime.ErrAuthRequired,
+			"Log in to the model provider or check its API key, then send the message again."
 	case "usageLimitExceeded":
-		return "The model provider's limit is reached. Wait or raise the limit, then send the message again."
+		return nil, "The model provider's limit is reached. Wait or raise the limit, then send the message again."
 	case "serverOverloaded", "internalServerError":
-		return "The model provider has a problem of its own. Send the message again later."
+		return runtime.ErrTransient, "The model provider has a problem of its own. Send the message again later."
 	case "contextWindowExceeded":
-		return "The conversation is too long for the model. Compact it or begin a new one, then send the message again."
+		return runtime.ErrTooLarge,
+			"The conversation is too long for the model. Compact it or begin a new one, then send the message again."
 	case "responseStreamDisconnected", "responseStreamConnectionFailed", "httpConnectionFailed",
 		"responseTooManyFailedAttempts":
-		return "The connection to the model provider failed. Check the network and the provider's address, then send the message again."
+		return runtime.ErrTransient,
+			"The connection to the model provider failed. Check the network and the provider's address, then send the message again."
+	case "badRequest":
+		return runtime.ErrInvalidParams, ""
 	}
-	return ""
+	return nil, ""
 }

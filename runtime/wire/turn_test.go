@@ -4,23 +4,33 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"harness/runtime"
 )
 
-// What to do about a failed turn follows from codex's own kind of error, as recorded of the real one.
-func TestRemedy(t *testing.T) {
+// What a turn failed with, and what to do about it, follows from codex's own word for it, as recorded of the real one.
+func TestKindOfAFailure(t *testing.T) {
 	t.Parallel()
-	for raw, want := range map[string]string{
-		`{"message":"m","codexErrorInfo":{"httpConnectionFailed":{"httpStatusCode":401}}}`:          "Log in",
-		`{"message":"m","codexErrorInfo":{"responseTooManyFailedAttempts":{"httpStatusCode":429}}}`: "limit",
-		`{"message":"m","codexErrorInfo":{"responseStreamDisconnected":{"httpStatusCode":null}}}`:   "network",
-		`{"message":"m","codexErrorInfo":"usageLimitExceeded"}`:                                     "limit",
-		`{"message":"m","codexErrorInfo":"internalServerError"}`:                                    "later",
-		`{"message":"m","codexErrorInfo":"contextWindowExceeded"}`:                                  "too long",
-		`{"message":"m","codexErrorInfo":"other"}`:                                                  "",
-		`{"message":"m"}`: "", `null`: "", `"text"`: "",
+	type told struct {
+		kind   error
+		remedy string
+	}
+	for raw, want := range map[string]told{
+		`{"message":"m","codexErrorInfo":{"httpConnectionFailed":{"httpStatusCode":401}}}`:          {runtime.ErrAuthRequired, "Log in"},
+		`{"message":"m","codexErrorInfo":"unauthorized"}`:                                           {runtime.ErrAuthRequired, "Log in"},
+		`{"message":"m","codexErrorInfo":{"responseTooManyFailedAttempts":{"httpStatusCode":429}}}`: {nil, "limit"},
+		`{"message":"m","codexErrorInfo":{"responseStreamDisconnected":{"httpStatusCode":null}}}`:   {runtime.ErrTransient, "network"},
+		`{"message":"m","codexErrorInfo":"usageLimitExceeded"}`:                                     {nil, "limit"},
+		`{"message":"m","codexErrorInfo":"internalServerError"}`:                                    {runtime.ErrTransient, "later"},
+		`{"message":"m","codexErrorInfo":"serverOverloaded"}`:                                       {runtime.ErrTransient, "later"},
+		`{"message":"m","codexErrorInfo":"contextWindowExceeded"}`:                                  {runtime.ErrTooLarge, "too long"},
+		`{"message":"m","codexErrorInfo":"badRequest"}`:                                             {runtime.ErrInvalidParams, ""},
+		`{"message":"m","codexErrorInfo":"other"}`:                                                  {},
+		`{"message":"m"}`: {}, `null`: {}, `"text"`: {},
 	} {
-		if got := remedy(json.RawMessage(raw)); (got == "") != (want == "") || !strings.Contains(got, want) {
-			t.Errorf("%s: %q, want %q in it", raw, got, want)
+		kind, remedy := failureKind(json.RawMessage(raw))
+		if kind != want.kind || (remedy == "") != (want.remedy == "") || !strings.Contains(remedy, want.remedy) {
+			t.Errorf("%s: %v and %q, want %v and %q in it", raw, kind, remedy, want.kind, want.remedy)
 		}
 	}
 }

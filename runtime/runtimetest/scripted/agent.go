@@ -188,15 +188,15 @@ func (a *agent) play(round, text string, halt <-chan struct{}) (said, how, why s
 		}
 		return words(numbers...), "well", ""
 	}
+	if status, ok := inside(text, "FAIL"); ok {
+		return "", "badly", "the model's server answers " + status
+	}
 	stray, strays := inside(text, "STRAY") // it asks in the name of that conversation
 	command, runs := inside(text, "RUN")
 	if strays {
 		command, runs = "echo stray", true
 	}
-	switch {
-	case text == "FAIL":
-		return "", "badly", "the model was told to fail"
-	case !runs && text != "ASK":
+	if !runs && text != "ASK" {
 		return words("hm"), "well", ""
 	}
 	id, waits := "want "+round, make(chan order, 1)

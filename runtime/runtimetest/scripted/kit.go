@@ -108,6 +108,7 @@ func Script() runtimetest.Script {
 	word := func(name string) func(string) string {
 		return func(inside string) string { return name + "[" + inside + "]" }
 	}
-	return runtimetest.Script{Reply: word("REPLY"), Hold: word("HOLD"), Command: word("RUN"), Fail: "FAIL", Ask: "ASK",
+	return runtimetest.Script{Reply: word("REPLY"), Hold: word("HOLD"), Command: word("RUN"), Ask: "ASK",
+		Fail:  func(status int) string { return word("FAIL")(strconv.Itoa(status)) },
 		Flood: func(pieces int) string { return word("FLOOD")(strconv.Itoa(pieces)) }}
 }

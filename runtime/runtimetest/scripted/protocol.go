@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"harness/runtime"
@@ -125,6 +126,9 @@ func (p *protocol) over(w word, in wire.Place, message string, at int64) (signal
 		turn.Status = runtime.TurnInterrupted
 	case "badly":
 		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: w.Why}
+		if strings.HasSuffix(w.Why, " 401") {
+			turn.Error.Kind = json.RawMessage(`"unauthorized"`)
+		}
 	}
 	return append(signals, wire.TurnCompleted(p.thread, turn))
 }
