@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"harness/runtime/runtimetest"
 	"harness/runtime/wire"
 )
 
@@ -50,7 +51,7 @@ func FuzzTranslator(f *testing.F) {
 				tr.state = decodeState(raw)
 			}
 			more, _ := tr.said(&line{ID: json.RawMessage(`"turn:t"`), Result: json.RawMessage(`{"stopReason":"end_turn"}`)}, 3)
-			check(t, append(signals, more...), false)
+			runtimetest.CheckRules(t, runtimetest.Rules{Tidy: true}, append(signals, more...), false)
 			if len(tr.state.Talks) != 0 {
 				t.Error("a turn is left")
 			}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"harness/runtime"
+	"harness/runtime/runtimetest"
 	"harness/runtime/wire"
 )
 
@@ -167,62 +168,6 @@ func (p *player) sent(l *line, at int64) {
 	}
 }
 
-// check holds what every turn keeps: it begins once and ends once, its items begin before they end, the pieces of a
-// text are the text, and every request is closed.
-func check(t *testing.T, signals []runtime.Signal, unfinished bool) {
-	t.Helper()
-	begun, ended, items, open := map[string]int{}, map[string]int{}, map[string]int{}, map[string]bool{}
-	texts := map[string]string{}
-	for _, s := range signals {
-		switch change := s.Change.(type) {
-		case runtime.TurnStarted:
-			begun[change.TurnID]++
-		case runtime.TurnCompleted:
-			ended[change.TurnID]++
-			for id, count := range items {
-				if strings.HasPrefix(id, change.TurnID+":") && count != 2 {
-					t.Errorf("the turn ends before item %s", id)
-				}
-			}
-			if len(open) > 0 && !unfinished {
-				t.Errorf("the turn ends before its requests %v are closed", slices.Collect(maps.Keys(open)))
-			}
-		case runtime.ItemChanged:
-			items[change.Item.ID]++
-			if want := 1; !change.Done && items[change.Item.ID] != want || change.Done && items[change.Item.ID] != 2 {
-				t.Errorf("item %s is told of %d times (done: %t)", change.Item.ID, items[change.Item.ID], change.Done)
-			}
-			if text := texts[change.Item.ID]; change.Done && text != "" && text != change.Item.Content {
-				t.Errorf("item %s is %q, its pieces are %q", change.Item.ID, change.Item.Content, text)
-			}
-		case runtime.TextDelta:
-			var piece string
-			if err := json.Unmarshal(s.Raw[change.Start:change.End], &piece); err != nil {
-				t.Error(err)
-			}
-			if change.Into == runtime.TextContent {
-				texts[s.ItemID] += piece
-			}
-		case runtime.InteractiveRequested:
-			open[string(s.RequestID)] = true
-		case runtime.RequestResolved:
-			if !open[string(change.RequestID)] {
-				t.Errorf("request %s is closed and was not open", change.RequestID)
-			}
-			delete(open, string(change.RequestID))
-		}
-		if s.TurnID != "" && (begun[s.TurnID] != 1 || ended[s.TurnID] > 1) {
-			t.Errorf("%s of turn %s, which began %d times and ended %d times", s.Method, s.TurnID, begun[s.TurnID],
-				ended[s.TurnID])
-		}
-	}
-	for turn := range begun {
-		if ended[turn] != 1 && !unfinished {
-			t.Errorf("turn %s ended %d times", turn, ended[turn])
-		}
-	}
-}
-
 // Every recording of the real agents becomes the canonical lines that are written down, whatever the moment at which a
 // server had to go on with the state another one has stored.
 func TestRecordingsBecomeCanonicalLines(t *testing.T) {
@@ -243,7 +188,7 @@ func TestRecordingsBecomeCanonicalLines(t *testing.T) {
 				}
 				t.Run(name, func(t *testing.T) {
 					// Killed agents, and one that never answered, leave turns behind that their processes' ends close.
-					check(t, p.signals, strings.HasPrefix(name, "kill9") || profile.Name == "gemini" && name == "err-429")
+					runtimetest.CheckRules(t, runtimetest.Rules{Tidy: true}, p.signals, strings.HasPrefix(name, "kill9") || profile.Name == "gemini" && name == "err-429")
 				})
 			}
 			golden := filepath.Join("testdata", profile.Name+".golden")

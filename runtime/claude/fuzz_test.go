@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"harness/runtime"
 )
 
 // FuzzTranslate feeds lines of any kind, in any order, as often as they like: nothing panics, no turn ends twice, the
@@ -30,7 +32,7 @@ func FuzzTranslate(f *testing.F) {
 	f.Add([]byte(`{"type":"user","isReplay":true,"uuid":"u","message":{"content":[1,{"type":7}]}}`))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		var stored []byte
-		longest, turns := 0, newInvariants()
+		longest, running := 0, ""
 		for line := range bytes.Lines(input) {
 			line = bytes.TrimSpace(line)
 			longest = max(longest, len(line))
@@ -41,9 +43,17 @@ func FuzzTranslate(f *testing.F) {
 					t.Fatalf("it said %s", signal.Raw)
 				}
 				// Ids may be said twice by a liar, but turns stay in order.
-				if fault := turns.take(signal); strings.HasPrefix(fault, "a turn ended") ||
-					strings.HasPrefix(fault, "a turn began while") {
-					t.Fatalf("%s: %s", fault, signal.Raw)
+				switch change := signal.Change.(type) {
+				case runtime.TurnStarted:
+					if running != "" {
+						t.Fatalf("a turn began while %s ran: %s", running, signal.Raw)
+					}
+					running = change.TurnID
+				case runtime.TurnCompleted:
+					if running != change.TurnID {
+						t.Fatalf("a turn ended that did not run: %s", signal.Raw)
+					}
+					running = ""
 				}
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"harness/runtime"
+	"harness/runtime/runtimetest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -83,7 +84,7 @@ func TestRecordings(t *testing.T) {
 }
 
 func replay(t *testing.T, name string) {
-	states, rules, killed := map[string][]byte{}, map[string]*invariants{}, map[string]bool{}
+	states, rules, killed := map[string][]byte{}, map[string]*runtimetest.Rules{}, map[string]bool{}
 	var golden bytes.Buffer
 	for i, one := range readRecording(t, name) {
 		if one.Killed {
@@ -93,18 +94,18 @@ func replay(t *testing.T, name string) {
 		signals, after := said(t, states[one.Proc], one.Line, 1_700_000_000_000+int64(i)*1000)
 		states[one.Proc] = after
 		if rules[one.Proc] == nil {
-			rules[one.Proc] = newInvariants()
+			rules[one.Proc] = &runtimetest.Rules{Tidy: true, Silent: true}
 		}
 		for _, signal := range signals {
 			fmt.Fprintf(&golden, "%s\n", signal.Raw)
-			if fault := rules[one.Proc].take(signal); fault != "" {
+			if fault := rules[one.Proc].Take(signal); fault != "" {
 				t.Errorf("line %d: %s: %s", i+1, fault, signal.Raw)
 			}
 		}
 	}
 	for proc, kept := range rules {
 		if !killed[proc] {
-			for _, fault := range kept.open() {
+			for _, fault := range kept.Open() {
 				t.Error(fault)
 			}
 		}
@@ -135,93 +136,4 @@ func at(lines []string, i int) string {
 		return "nothing"
 	}
 	return lines[i]
-}
-
-// invariants are the rules every conversation keeps.
-type invariants struct {
-	begun, ended map[string]int
-	started      map[string]int
-	done         map[string]int
-	texts        map[string]string
-	asked        map[string]bool
-	running      string
-}
-
-func newInvariants() *invariants {
-	return &invariants{begun: map[string]int{}, ended: map[string]int{}, started: map[string]int{}, done: map[string]int{},
-		texts: map[string]string{}, asked: map[string]bool{}}
-}
-
-// take is what a signal breaks, "" for nothing.
-func (r *invariants) take(signal runtime.Signal) string {
-	if !json.Valid(signal.Raw) {
-		return "it is no JSON"
-	}
-	switch change := signal.Change.(type) {
-	case runtime.TurnStarted:
-		if r.running != "" {
-			return "a turn began while another one ran"
-		}
-		r.running = change.TurnID
-		if r.begun[change.TurnID]++; r.begun[change.TurnID] > 1 {
-			return "a turn began twice"
-		}
-	case runtime.TurnCompleted:
-		if r.running != change.TurnID {
-			return "a turn ended that did not run"
-		}
-		r.running = ""
-		r.ended[change.TurnID]++
-		clear(r.asked) // a turn that is over asks nothing
-	case runtime.ItemChanged:
-		if change.TurnID == "" || change.TurnID != r.running {
-			return "an item outside of a turn"
-		}
-		id := change.Item.ID
-		if !change.Done {
-			if r.started[id]++; r.started[id] > 1 {
-				return "an item began twice"
-			}
-			return ""
-		}
-		if r.done[id]++; r.done[id] > 1 || r.started[id] == 0 {
-			return "an item ended twice, or did not begin"
-		}
-		if text, grew := r.texts[id]; grew && change.Item.Role == "assistant" && change.Item.Content != text {
-			return "its pieces are " + text
-		}
-	case runtime.TextDelta:
-		var text string
-		if json.Unmarshal(signal.Raw[change.Start:change.End], &text) != nil {
-			return "a piece that is not where it is said to be"
-		}
-		if r.started[signal.ItemID] == 0 || r.done[signal.ItemID] > 0 {
-			return "a piece of an item that is not open"
-		}
-		r.texts[signal.ItemID] += text
-	case runtime.InteractiveRequested:
-		r.asked[string(signal.RequestID)] = true
-	case runtime.RequestResolved:
-		if !r.asked[string(change.RequestID)] {
-			return "a request was closed that was not open"
-		}
-		delete(r.asked, string(change.RequestID))
-	}
-	return ""
-}
-
-// open is what was left open at the end.
-func (r *invariants) open() (faults []string) {
-	if r.running != "" {
-		faults = append(faults, "turn "+r.running+" did not end")
-	}
-	for id := range r.started {
-		if r.done[id] == 0 {
-			faults = append(faults, "item "+id+" did not end")
-		}
-	}
-	for id := range r.asked {
-		faults = append(faults, "request "+id+" was not closed")
-	}
-	return faults
 }

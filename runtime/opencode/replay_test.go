@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"harness/runtime"
 	"harness/runtime/opencode/bridge"
+	"harness/runtime/runtimetest"
 )
 
 var update = flag.Bool("update", false,
@@ -104,75 +104,23 @@ func replay(t *testing.T, file string) (signals []runtime.Signal) {
 	return signals
 }
 
-// checkRules fails when signals break what every runtime promises. With killed, the last turn of a process may have no
-// end.
+// checkRules fails when signals break what every runtime promises, or hold no turn. With killed, the last turn of a
+// process may have no end.
 func checkRules(t *testing.T, signals []runtime.Signal, killed bool) {
 	t.Helper()
-	begun, ended, started, done, texts :=
-		map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]string{}
-	open := map[string]bool{}
-	for i, signal := range signals {
-		where := fmt.Sprintf("signal %d, %s", i, signal.Method)
+	runtimetest.CheckRules(t, runtimetest.Rules{Tidy: true}, signals, killed)
+	turns := 0
+	for _, signal := range signals {
 		switch change := signal.Change.(type) {
 		case runtime.TurnStarted:
-			begun[change.TurnID]++
-		case runtime.TurnCompleted:
-			ended[change.TurnID]++
-			if begun[change.TurnID] != 1 || ended[change.TurnID] != 1 || change.Status == runtime.TurnInProgress {
-				t.Errorf("%s: %+v", where, change)
-			}
-			for id := range open {
-				t.Errorf("%s: request %s is open", where, id)
-			}
-		case runtime.ItemChanged:
-			if begun[change.TurnID] != 1 || ended[change.TurnID] != 0 {
-				t.Errorf("%s: item %s of a turn that does not run", where, change.Item.ID)
-			}
-			if !change.Done {
-				started[change.Item.ID]++
-				continue
-			}
-			done[change.Item.ID]++
-			if text, told := texts[change.Item.ID]; told && change.Item.Type == "agentMessage" && text != change.Item.Content {
-				t.Errorf("%s: its pieces are %q, the text %q", where, text, change.Item.Content)
-			}
-		case runtime.TextDelta:
-			var piece string
-			if err := json.Unmarshal(signal.Raw[change.Start:change.End], &piece); err != nil {
-				t.Errorf("%s: %v", where, err)
-			}
-			texts[signal.ItemID] += piece
-			if started[signal.ItemID] != 1 || done[signal.ItemID] != 0 {
-				t.Errorf("%s: a piece of item %s, which is not open", where, signal.ItemID)
-			}
+			turns++
 		case runtime.InteractiveRequested:
-			open[string(signal.RequestID)] = true
 			if change.Asked.Context == nil || change.Summary == "" {
-				t.Errorf("%s: asked %+v", where, change)
+				t.Errorf("asked %+v", change)
 			}
-		case runtime.RequestResolved:
-			if !open[string(change.RequestID)] {
-				t.Errorf("%s: %s was not open", where, change.RequestID)
-			}
-			delete(open, string(change.RequestID))
 		}
 	}
-	for id, times := range started {
-		if times != 1 || done[id] != 1 && !killed {
-			t.Errorf("item %s began %d times and ended %d times", id, times, done[id])
-		}
-	}
-	for id := range done {
-		if started[id] != 1 {
-			t.Errorf("item %s ended and did not begin", id)
-		}
-	}
-	for turn := range begun {
-		if ended[turn] != 1 && !killed {
-			t.Errorf("turn %s has no end", turn)
-		}
-	}
-	if len(begun) == 0 {
+	if turns == 0 {
 		t.Error("there is no turn")
 	}
 }
