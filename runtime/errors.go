@@ -38,6 +38,10 @@ var (
 	// ErrProviderTimeout: what the runtime itself waited for, its model provider for one, did not answer in time. It is a
 	// kind of ErrTransient.
 	ErrProviderTimeout = fmt.Errorf("the runtime waited in vain: %w", ErrTransient)
+	// ErrProvider: the model provider failed, or could not be reached. It is a kind of ErrTransient.
+	ErrProvider = fmt.Errorf("the model provider failed: %w", ErrTransient)
+	// ErrLimitReached: the model provider serves no more for now, by a limit of its own.
+	ErrLimitReached = errors.New("a limit of the model provider is reached")
 	// ErrOtherTurn: not the turn that was named runs, another one does. It is a kind of ErrNoActiveTurn.
 	ErrOtherTurn = fmt.Errorf("another turn runs: %w", ErrNoActiveTurn)
 )

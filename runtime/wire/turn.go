@@ -110,15 +110,16 @@ func failureKind(raw json.RawMessage) (kind error, remedy string) {
 		return runtime.ErrAuthRequired,
 			"Log in to the model provider or check its API key, then send the message again."
 	case "usageLimitExceeded":
-		return nil, "The model provider's limit is reached. Wait or raise the limit, then send the message again."
+		return runtime.ErrLimitReached,
+			"The model provider's limit is reached. Wait or raise the limit, then send the message again."
 	case "serverOverloaded", "internalServerError":
-		return runtime.ErrTransient, "The model provider has a problem of its own. Send the message again later."
+		return runtime.ErrProvider, "The model provider has a problem of its own. Send the message again later."
 	case "contextWindowExceeded":
 		return runtime.ErrTooLarge,
 			"The conversation is too long for the model. Compact it or begin a new one, then send the message again."
 	case "responseStreamDisconnected", "responseStreamConnectionFailed", "httpConnectionFailed",
 		"responseTooManyFailedAttempts":
-		return runtime.ErrTransient,
+		return runtime.ErrProvider,
 			"The connection to the model provider failed. Check the network and the provider's address, then send the message again."
 	case "badRequest":
 		return runtime.ErrInvalidParams, ""
