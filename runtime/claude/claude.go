@@ -41,6 +41,7 @@ type Runtime struct {
 	failure  error // why no process can be started, nil when one can
 	version  string
 	talks    map[string]*talk
+	login    *login // the one that waits for a code, nil for none
 }
 
 var (
@@ -159,7 +160,11 @@ func (r *Runtime) Start(ctx context.Context) error {
 func (r *Runtime) Stop(ctx context.Context) error {
 	r.mu.Lock()
 	r.stopping = true
+	begun := r.login
 	r.mu.Unlock()
+	if begun != nil {
+		begun.end()
+	}
 	err := r.set.Stop(ctx)
 	if err == nil {
 		r.working.Wait()
