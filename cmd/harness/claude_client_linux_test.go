@@ -128,7 +128,7 @@ func (g *guest) answersAQuestion() {
 
 func (g *guest) approvesAPlan() {
 	turn := g.says(`MOCK_CALL[EnterPlanMode|{}]END MOCK_CALL[ExitPlanMode|{"plan":"1. look\n2. leap"}]END`)
-	if asked := g.decides(object{"decision": "accept"}); !strings.Contains(text(asked, "summary"), "Leave plan mode") {
+	if asked := g.decides(object{"decision": "accept"}); !strings.Contains(text(asked, "summary"), "1. look\n2. leap") {
 		g.t.Errorf("asked %v", asked)
 	}
 	g.ends(turn, "completed")

@@ -49,11 +49,14 @@ func (t *translation) ask(e *event) {
 		text := "Network access: " + in.Host
 		about.ItemID = ""
 		signal = wire.ApproveTool(id, about, tool, e.Request.Input, &text)
-	default:
-		if tool == toolPlan {
-			text := "Leave plan mode"
-			reason = &text
+	case tool == toolPlan:
+		text, shown := "Leave plan mode", e.Request.Input
+		if call := t.call(e.Request.ToolUse); in.Plan == "" && call != nil { // the plan was said when the tool was called
+			shown = call.Input
+			in.Plan = readInput(shown).Plan
 		}
+		signal = wire.ApproveTool(id, about, tool, arguments(shown), &text)
+	default:
 		signal = wire.ApproveTool(id, about, tool, arguments(e.Request.Input), reason)
 	}
 	if change, ok := signal.Change.(runtime.InteractiveRequested); ok {
@@ -61,6 +64,8 @@ func (t *translation) ask(e *event) {
 		if tool == toolNetwork {
 			change.Asked.Subject, change.Summary = runtime.SubjectNetwork, "Network access approval required: "+
 				wire.Clean(in.Host)
+		} else if tool == toolPlan && in.Plan != "" {
+			change.Summary = "Plan approval required: " + wire.Clean(in.Plan)
 		}
 		signal.Change = change
 	}

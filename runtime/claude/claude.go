@@ -150,9 +150,13 @@ func (r *Runtime) Start(ctx context.Context) error {
 	r.mu.Unlock()
 	left := r.launcher.Found()
 	r.launcher.Spare(left)
+	var strays []*process
 	for _, found := range left {
-		r.inherit(ctx, found)
+		if stray := r.inherit(ctx, found); stray != nil {
+			strays = append(strays, stray)
+		}
 	}
+	r.sweepHomes(ctx, strays)
 	return nil
 }
 
