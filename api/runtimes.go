@@ -99,8 +99,9 @@ func (s *server) getRuntime(ctx context.Context, in *rest.Input) (rest.Reply, er
 	return rest.OK(body)
 }
 
-// loginBody is that of a request which ends a login; without one, a login is begun.
-var loginBody = schema.Optional(schema.Struct(rest.Required("id", rest.Name), rest.Required("code", schema.Text{}.Min(1).Max(4096))))
+// loginBody with a code ends a login; without one, a login is begun.
+var loginBody = schema.Optional(schema.Struct(rest.Optional("id", rest.Name),
+	rest.Optional("code", schema.Text{}.Min(1).Max(4096))))
 
 func (s *server) loginRuntime(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	name := in.Params["runtime"]
