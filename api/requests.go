@@ -20,7 +20,8 @@ var (
 	approvalDecisionBody = schema.Struct(
 		rest.Required("decision", decisionField),
 		schema.Field{Name: "scope", Schema: schema.Default(schema.Enum("turn", "session"), schema.StringValue("turn"))},
-		schema.Field{Name: "choice", Schema: schema.Any()}, rest.Optional("option", rest.Name), reasonField)
+		schema.Field{Name: "choice", Schema: schema.Any()}, rest.Optional("option", rest.Name), reasonField,
+		schema.Field{Name: "updatedInput", Schema: schema.Any()})
 	toolInputDecisionBody = schema.Struct(
 		rest.Required("decision", decisionField),
 		rest.Optional("answers", schema.Record(schema.Struct(rest.Required("answers", schema.ListOf(schema.Text{}))))),
@@ -82,6 +83,7 @@ func (s *server) decideApproval(ctx context.Context, in *rest.Input) (rest.Reply
 	settled, err := s.Operations.DecideApproval(ctx, id, operations.ApprovalDecision{
 		Decision: in.Body.Get("decision").Text(), Scope: in.Body.Get("scope").Text(), Choice: in.Body.Get("choice").JSON(),
 		Option: in.Body.Get("option").Text(), Message: in.Body.Get("message").Text(),
+		UpdatedInput: in.Body.Get("updatedInput").JSON(),
 	}, in.Actor)
 	if err != nil {
 		return rest.Reply{}, err

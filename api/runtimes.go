@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"harness/api/rest"
+	"harness/api/schema"
 	"harness/operations"
 	"harness/runtime"
 	"harness/session"
@@ -15,7 +16,8 @@ func (s *server) runtimeRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/runtimes", Handle: s.listRuntimes},
 		{Method: http.MethodGet, Path: "/api/runtimes/:runtime", Handle: s.getRuntime},
-		{Method: http.MethodPost, Path: "/api/runtimes/:runtime/login", Mapped: true, Handle: s.loginRuntime},
+		{Method: http.MethodPost, Path: "/api/runtimes/:runtime/login", Body: loginBody, Mapped: true,
+			Handle: s.loginRuntime},
 	}
 }
 
@@ -97,8 +99,23 @@ func (s *server) getRuntime(ctx context.Context, in *rest.Input) (rest.Reply, er
 	return rest.OK(body)
 }
 
+// loginBody with a code ends a login; without one, a login is begun.
+var loginBody = schema.Optional(schema.Struct(rest.Optional("id", rest.Name),
+	rest.Optional("code", schema.Text{}.Min(1).Max(4096))))
+
 func (s *server) loginRuntime(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	login, err := s.Operations.Login(ctx, in.Params["runtime"])
+	name := in.Params["runtime"]
+	if code := in.Body.Get("code"); code.Defined() {
+		id := in.Body.Get("id").Text()
+		if err := s.Operations.FinishLogin(ctx, name, id, code.Text()); err != nil {
+			return rest.Reply{}, missing(err)
+		}
+		return rest.OK(struct {
+			ID        string `json:"id"`
+			Completed bool   `json:"completed"`
+		}{id, true})
+	}
+	login, err := s.Operations.Login(ctx, name)
 	if err != nil {
 		return rest.Reply{}, missing(err)
 	}

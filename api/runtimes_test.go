@@ -304,4 +304,11 @@ func TestRuntimes(t *testing.T) {
 			t.Errorf("%s: %d %s", target, got.Code, got.Body)
 		}
 	}
+	// Neither has a login that ends with a code from here.
+	for _, name := range []string{"scripted", "codex"} {
+		got := b.send(http.MethodPost, "/api/runtimes/"+name+"/login", "application/json", `{"id":"x","code":"y"}`)
+		if got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), "unsupported_by_runtime") {
+			t.Errorf("a code for %s: %d %s", name, got.Code, got.Body)
+		}
+	}
 }

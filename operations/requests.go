@@ -28,10 +28,11 @@ func (s *Service) SessionOfRequest(ctx context.Context, requestID string, kind r
 const accepted = "accept"
 
 // ApprovalDecision is a person's answer to an approval: Decision is accept, decline or cancel, Scope turn or session,
-// Choice one of the decisions the runtime offered as it is, Option the name of one, Message the reason.
+// Choice one of the decisions the runtime offered as it is, Option the name of one, Message the reason, UpdatedInput the
+// arguments that the tool is to be used with in place of those that were asked about.
 type ApprovalDecision struct {
 	Decision, Scope, Message, Option string
-	Choice                           json.RawMessage
+	Choice, UpdatedInput             json.RawMessage
 }
 
 // DecideApproval settles an approval. session.ErrRequestNotFound, *session.SettledError, *runtime.ReplyError.
@@ -40,9 +41,12 @@ func (s *Service) DecideApproval(ctx context.Context, requestID string, in Appro
 	if err := checkReply(in.Decision, in.Scope, in.Message); err != nil {
 		return session.Request{}, err
 	}
+	if in.UpdatedInput != nil && in.Decision != accepted {
+		return session.Request{}, invalid("updatedInput", "Arguments go with the decision accept only")
+	}
 	return s.opts.Sessions.Settle(ctx, requestID, runtime.RequestApproval,
-		runtime.Reply{Decision: in.Decision, Scope: in.Scope, Choice: in.Choice, Option: in.Option, Message: in.Message},
-		decidedBy)
+		runtime.Reply{Decision: in.Decision, Scope: in.Scope, Choice: in.Choice, Option: in.Option, Message: in.Message,
+			UpdatedInput: in.UpdatedInput}, decidedBy)
 }
 
 // ToolInputDecision is a person's answer to questions: Answers is the object of answers by question, Response the whole

@@ -99,6 +99,21 @@ func (s *Service) Login(ctx context.Context, name string) (runtime.Login, error)
 	return authenticator.Login(ctx)
 }
 
+// FinishLogin ends a login of a runtime with the code its page showed. *session.UnknownRuntimeError,
+// *runtime.UnsupportedError, and errors of runtime.LoginFinisher.
+func (s *Service) FinishLogin(ctx context.Context, name, id, code string) error {
+	adapter, err := s.chosen(name)
+	if err != nil {
+		return err
+	}
+	finisher, can := runtime.Has[runtime.LoginFinisher](adapter, runtime.OpLogin)
+	if !can {
+		return &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpLogin,
+			Remedy: "none of its logins expects a code from here"}
+	}
+	return finisher.FinishLogin(ctx, id, code)
+}
+
 func (s *Service) runtimeNames() []string {
 	if s.opts.Runtimes == nil {
 		return nil

@@ -63,8 +63,16 @@ type Install struct {
 
 // Authenticator is a runtime with a login that works without a screen of its own.
 type Authenticator interface {
-	// Login begins one. The person goes on at Login.URL; the runtime notices the end by itself.
+	// Login begins one. The person goes on at Login.URL. The runtime notices the end by itself, unless the login expects a
+	// code.
 	Login(ctx context.Context) (Login, error)
+}
+
+// LoginFinisher is an Authenticator whose logins end with a code that the person brings back (Login.ExpectsCode).
+type LoginFinisher interface {
+	// FinishLogin ends the login of the id. ErrInvalidParams for what is no code, ErrInvalidState when no such login waits
+	// for one (any more), and with the runtime's own words when the code was not taken.
+	FinishLogin(ctx context.Context, id, code string) error
 }
 
 // Login is a login that was begun.
@@ -73,4 +81,6 @@ type Login struct {
 	ID   string `json:"id,omitempty"`
 	URL  string `json:"url"`
 	Code string `json:"code,omitempty"`
+	// ExpectsCode says that the page shows a code in the end, which LoginFinisher takes.
+	ExpectsCode bool `json:"expectsCode,omitempty"`
 }

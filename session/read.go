@@ -93,6 +93,16 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error)
 	return Session{}, ErrNotFound
 }
 
+// Keeps tells whether a session is stored. No runtime is asked.
+func (s *Service) Keeps(ctx context.Context, sessionID string) (bool, error) {
+	_, err := readSession(ctx, s.db.Read(), sessionID)
+	var deleted *DeletedError
+	if errors.Is(err, ErrNotFound) || errors.As(err, &deleted) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // stored reads a session from its row.
 func (s *Service) stored(ctx context.Context, sessionID string) (Session, error) {
 	return s.storedIn(ctx, s.db.Read(), sessionID)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -49,7 +50,23 @@ func TestASessionHasAHomeOfItsOwn(t *testing.T) {
 	}
 	server.stop()
 
+	// What a server leaves that is killed between making a home and storing its session, and what looks like it.
+	elsewhere := t.TempDir()
+	if err := errors.Join(os.MkdirAll(filepath.Join(home("orphan"), "claude"), 0o700),
+		os.WriteFile(filepath.Join(elsewhere, "kept"), nil, 0o600), os.Symlink(elsewhere, home("link"))); err != nil {
+		t.Fatal(err)
+	}
 	server = s.start()
+	server.eventually("the home of no session is gone", func() bool {
+		_, err := os.Lstat(home("orphan"))
+		return os.IsNotExist(err)
+	})
+	if _, err := os.Stat(filepath.Join(home("link"), "kept")); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(home("link")); err != nil {
+		t.Fatal(err)
+	}
 	events = server.follow("")
 	events.waitTurn(server.send(one, "MOCK_REPLY[second]"))
 	requests := s.model.Requests()

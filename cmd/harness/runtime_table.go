@@ -186,6 +186,10 @@ func (s *Server) setupWithHome(name string, confined confinement, families ...st
 		setup.SessionHome = func(session string) (environment.Home, []string, error) {
 			return s.sessionHome(homes, confined, name, session)
 		}
+		if s.cfg.CredentialDir == "" { // else other servers may have homes there
+			setup.KnownSession = s.sessions.Keeps
+			setup.SessionHomes = func() ([]string, error) { return homes.Sessions(name) }
+		}
 		return setup, nil
 	}
 	home, confined, err := s.home(confined, name)

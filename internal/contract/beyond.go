@@ -281,5 +281,11 @@ func Beyond() []Row {
 			Reason: "what an agent is told behind a person's back should be known; who chooses nothing gets what codex did all along",
 			Routes: []string{"POST /api/sessions"},
 		},
+		{
+			What: "`updatedInput` in the body of an approval's decision is what the tool is used with in place of what was " +
+				"asked, 400 for a runtime that has no place for it: [claude.md](runtimes/claude.md)",
+			Reason: "who would approve all but one word can say so; the original's runtime cannot take it",
+			Routes: []string{"POST /api/approvals/{approvalId}/decision"},
+		},
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/google/uuid"
-
 	"harness/runtime"
 )
 
@@ -38,9 +36,15 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 		status.State = runtime.AuthFound
 		return status, nil
 	}
-	status.Remedy = "set ANTHROPIC_API_KEY for the server; or make a token with `claude setup-token` and set CLAUDE_CODE_OAUTH_TOKEN"
+	status.Remedy = remedy
+	if r.setup.SessionHome == nil {
+		status.Remedy += "; or log in with POST /api/runtimes/claude/login"
+	}
 	return status, nil
 }
+
+// remedy is how Claude Code is logged in without a page.
+const remedy = "set ANTHROPIC_API_KEY for the server; or make a token with `claude setup-token` and set CLAUDE_CODE_OAUTH_TOKEN"
 
 // offered are the models Claude Code said it offers.
 type offered struct {
@@ -95,23 +99,11 @@ func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
 	return r.models.list(), nil
 }
 
-// askModels greets a process of its own, in an empty folder, and ends it.
+// askModels greets a process of its own, and ends it.
 func (r *Runtime) askModels(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "harness-models-")
+	_, end, err := r.aside(ctx)
 	if err != nil {
-		return fmt.Errorf("make an empty folder: %w", err)
+		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a folder of the temporary ones
-	t := &talk{native: uuid.NewString()}
-	p := r.newProcess(t, hello{Native: t.native, Controls: controls{Cwd: dir}.strict()}, state{}, nil)
-	_ = p.Start(ctx) // it has no failures of its own
-	_, used, err := p.Use(ctx)
-	if err == nil {
-		used()
-	}
-	err = errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
-	if r.setup.ForgetHome != nil {
-		err = errors.Join(err, r.setup.ForgetHome(t.native))
-	}
-	return err
+	return end(ctx)
 }

@@ -49,11 +49,14 @@ func (t *translation) ask(e *event) {
 		text := "Network access: " + in.Host
 		about.ItemID = ""
 		signal = wire.ApproveTool(id, about, tool, e.Request.Input, &text)
-	default:
-		if tool == toolPlan {
-			text := "Leave plan mode"
-			reason = &text
+	case tool == toolPlan:
+		text, shown := "Leave plan mode", e.Request.Input
+		if call := t.call(e.Request.ToolUse); in.Plan == "" && call != nil { // the plan was said when the tool was called
+			shown = call.Input
+			in.Plan = readInput(shown).Plan
 		}
+		signal = wire.ApproveTool(id, about, tool, arguments(shown), &text)
+	default:
 		signal = wire.ApproveTool(id, about, tool, arguments(e.Request.Input), reason)
 	}
 	if change, ok := signal.Change.(runtime.InteractiveRequested); ok {
@@ -61,10 +64,13 @@ func (t *translation) ask(e *event) {
 		if tool == toolNetwork {
 			change.Asked.Subject, change.Summary = runtime.SubjectNetwork, "Network access approval required: "+
 				wire.Clean(in.Host)
+		} else if tool == toolPlan && in.Plan != "" {
+			change.Summary = "Plan approval required: " + wire.Clean(in.Plan)
 		}
 		signal.Change = change
 	}
-	t.Asked = keep(t.Asked, maxAsked, asked{ID: e.RequestID, Call: e.Request.ToolUse, Rule: ruleOf(tool, in)})
+	t.Asked = keep(t.Asked, maxAsked, asked{ID: e.RequestID, Call: e.Request.ToolUse, Rule: ruleOf(tool, in),
+		Input: inputID(arguments(e.Request.Input))})
 	t.say(signal)
 }
 
@@ -109,21 +115,34 @@ func ruleOf(tool string, in toolInput) rule {
 // short is a text that is remembered: itself, or when it is long something that stands for it.
 func short(text string) string { return runtime.KnownID(text) }
 
+// inputID stands for arguments, however their JSON is written.
+func inputID(input json.RawMessage) string {
+	var value any
+	_ = json.Unmarshal(input, &value) // what is no JSON is null to all
+	return short(string(encode(value)))
+}
+
 // permits tells whether a person has allowed a use of a tool for the session.
 func (s *state) permits(tool string, input json.RawMessage) bool {
 	wanted := ruleOf(tool, readInput(input))
 	return wanted.Tool != "" && slices.Contains(s.Allowed, wanted)
 }
 
-// allowed tells what an answer of ours allows: this use, and others like it for the session.
-func allowed(response json.RawMessage) (once, forSession bool) {
-	var given struct {
-		Behavior string            `json:"behavior"`
-		Updated  []json.RawMessage `json:"updatedPermissions"`
+// answer is an answer of ours as Claude Code repeats it.
+type answer struct {
+	Behavior string            `json:"behavior"`
+	Updated  []json.RawMessage `json:"updatedPermissions"`
+	// Input is what the tool is used with: what was asked, or what the person made of it.
+	Input json.RawMessage `json:"updatedInput"`
+}
+
+// readAnswer reads one. What is no answer allows nothing.
+func readAnswer(response json.RawMessage) (given answer) {
+	_ = json.Unmarshal(response, &given)
+	if given.Behavior != "allow" {
+		return answer{}
 	}
-	_ = json.Unmarshal(response, &given) // what is no answer allows nothing
-	once = given.Behavior == "allow"
-	return once, once && len(given.Updated) > 0
+	return given
 }
 
 // sessionRule is how Claude Code is told to allow a use for the session.

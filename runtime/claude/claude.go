@@ -41,6 +41,7 @@ type Runtime struct {
 	failure  error // why no process can be started, nil when one can
 	version  string
 	talks    map[string]*talk
+	login    *login // the one that waits for a code, nil for none
 }
 
 var (
@@ -149,9 +150,13 @@ func (r *Runtime) Start(ctx context.Context) error {
 	r.mu.Unlock()
 	left := r.launcher.Found()
 	r.launcher.Spare(left)
+	var strays []*process
 	for _, found := range left {
-		r.inherit(ctx, found)
+		if stray := r.inherit(ctx, found); stray != nil {
+			strays = append(strays, stray)
+		}
 	}
+	r.sweepHomes(ctx, strays)
 	return nil
 }
 
@@ -159,7 +164,11 @@ func (r *Runtime) Start(ctx context.Context) error {
 func (r *Runtime) Stop(ctx context.Context) error {
 	r.mu.Lock()
 	r.stopping = true
+	begun := r.login
 	r.mu.Unlock()
+	if begun != nil {
+		begun.end()
+	}
 	err := r.set.Stop(ctx)
 	if err == nil {
 		r.working.Wait()

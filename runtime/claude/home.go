@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"harness/runtime"
 	"harness/runtime/environment"
@@ -91,4 +92,70 @@ func forget(configDir, native string) (files int, err error) {
 		}
 	}
 	return files, nil
+}
+
+// forgotten tells that a session of which there is a home or a process is stored nowhere: the server died before that.
+// In doubt it is not.
+func (r *Runtime) forgotten(ctx context.Context, session string) bool {
+	if r.setup.KnownSession == nil {
+		return false
+	}
+	known, err := r.setup.KnownSession(ctx, session)
+	if err != nil {
+		r.setup.Launch.Logger.Warn().Err(err).Str("session", session).Msg("whether a session is known cannot be told")
+		return false
+	}
+	return !known
+}
+
+// sweepHomes removes the homes of sessions that never came to be, once the processes nobody is served by are gone. One
+// in which something was said stays, whatever is stored: another database may know of it.
+func (r *Runtime) sweepHomes(ctx context.Context, strays []*process) {
+	if r.setup.SessionHomes == nil {
+		return
+	}
+	log := r.setup.Launch.Logger
+	sessions, err := r.setup.SessionHomes()
+	if err != nil {
+		log.Warn().Err(err).Msg("homes of sessions that never came to be are not looked for")
+	}
+	sessions = slices.DeleteFunc(sessions, func(session string) bool {
+		if !r.forgotten(ctx, session) {
+			return true
+		}
+		dir, err := r.stateOf(session)
+		said := true
+		if err == nil {
+			said, err = anySaid(dir)
+		}
+		if err != nil {
+			log.Warn().Err(err).Str("session", session).Msg("the home of an unknown session is left alone")
+		}
+		return said
+	})
+	if len(sessions) == 0 {
+		return
+	}
+	r.working.Go(func() {
+		for _, p := range strays {
+			<-p.Done()
+		}
+		for _, session := range sessions {
+			if err := r.setup.ForgetHome(session); err != nil {
+				log.Warn().Err(err).Str("session", session).Msg("the home of a session that never came to be is left")
+				continue
+			}
+			log.Info().Str("session", session).Msg("removed the home of a session that never came to be")
+		}
+	})
+}
+
+// anySaid tells whether there is a history of any conversation in a folder of Claude Code's state. What cannot be looked
+// into may have one.
+func anySaid(configDir string) (bool, error) {
+	projects, err := os.ReadDir(filepath.Join(configDir, "projects"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err != nil || len(projects) > 0, err
 }

@@ -146,8 +146,8 @@ func (r *Runtime) attend(t *talk, p *process) {
 	})
 }
 
-// inherit goes on with one process, or tells its last words.
-func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
+// inherit goes on with one process, or tells its last words. One that serves nobody is returned; it is being ended.
+func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process) {
 	var about hello
 	var stored state
 	resumption, err := r.setup.Supervise.Resume(ctx, found.Generation)
@@ -160,11 +160,10 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	}
 	about.Thread = cmp.Or(about.Thread, stored.Thread)
 	about.Controls = about.Controls.strict()
-	if about.Thread == "" {
+	if about.Thread == "" || r.forgotten(ctx, about.Thread) {
 		r.setup.Launch.Logger.Warn().Err(err).Str("generation", found.Generation).
 			Msg("a Claude Code of an earlier server serves nobody; ending it")
-		r.endStray(ctx, about, found)
-		return
+		return r.endStray(ctx, about, found)
 	}
 	t := r.talk(about.Thread, about.Native)
 	p := r.newProcess(t, about, stored, []shim.Found{found})
@@ -181,20 +180,22 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 			Msg("a session has two Claude Code processes; ending one")
 		close(p.retire)
 		r.working.Go(func() { <-p.Done() })
-		return
+		return nil
 	}
 	if len(resumption.Turns) == 0 || !t.hold(release) {
 		release()
 	}
 	r.attend(t, p)
+	return nil
 }
 
 // endStray ends a process that was started for nobody, and tells nobody.
-func (r *Runtime) endStray(ctx context.Context, about hello, found shim.Found) {
+func (r *Runtime) endStray(ctx context.Context, about hello, found shim.Found) *process {
 	p := r.newProcess(&talk{}, about, state{}, []shim.Found{found})
 	close(p.retire)
 	_ = p.Start(ctx) // it has no failures of its own
 	r.working.Go(func() { <-p.Done() })
+	return p
 }
 
 // recall takes what goes on of a conversation from its last process under an earlier server.

@@ -26,6 +26,8 @@ const (
 	callInterrupt  = "interrupt"
 	callMessage    = "message"
 	callProbe      = "mcp_status"
+	callLogin      = "claude_authenticate"
+	callLoginCode  = "claude_oauth_callback"
 )
 
 // protocol is the conversation with one process (stdio.Protocol), which serves one session.
@@ -271,8 +273,15 @@ func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
 		Subtype string            `json:"subtype"`
 		Hooks   map[string][]hook `json:"hooks,omitempty"`
 		Servers map[string]any    `json:"mcpServers,omitempty"`
+		// With a subscription, and not an account of the API's.
+		Subscription bool   `json:"loginWithClaudeAi,omitempty"`
+		Code         string `json:"authorizationCode,omitempty"`
+		State        string `json:"state,omitempty"`
 	}
-	out := request{Subtype: method}
+	out := request{Subtype: method, Subscription: method == callLogin}
+	if code, is := params.(loginCode); is {
+		out.Code, out.State = code.Code, code.State
+	}
 	if method == callInitialize {
 		out.Servers = p.servers()
 		out.Hooks = map[string][]hook{"PreToolUse": {{nil, []string{"pre"}}}}

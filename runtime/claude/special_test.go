@@ -103,6 +103,16 @@ func (s *stage) say(input []json.RawMessage) string {
 	return started.TurnID
 }
 
+// shown is the last whole item of a type.
+func (s *stage) shown(itemType string) (last string) {
+	for _, signal := range s.Signals() {
+		if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.Item.Type == itemType {
+			last = string(signal.Raw)
+		}
+	}
+	return last
+}
+
 func (s *stage) made(name string) bool {
 	_, err := os.Stat(filepath.Join(s.dir, name))
 	return err == nil
@@ -136,6 +146,19 @@ func TestAnswers(t *testing.T) {
 		UpdatedInput: json.RawMessage(`{"command":"touch better","description":"other"}`)})
 	if s.turn("MOCK_CMD[touch worse]"); s.made("worse") || !s.made("better") {
 		t.Error("the edited command did not run in place of the asked one")
+	}
+	if shown := s.shown("commandExecution"); !strings.Contains(shown, "touch better") || strings.Contains(shown, "touch worse") {
+		t.Errorf("of an edited command is shown: %s", shown)
+	}
+	s.onAsk(runtime.Reply{Decision: "accept", Scope: "session",
+		UpdatedInput: json.RawMessage(`{"command":"echo fine","description":"other"}`)})
+	if s.turn("MOCK_CMD[touch worst]"); s.made("worst") {
+		t.Error("a command ran that was edited away")
+	}
+	s.onAsk(runtime.Reply{Decision: "decline"})
+	if _, asked := s.turn("MOCK_CMD[touch worst] MOCK_CMD[echo fine]"); len(asked) != 1 || s.made("worst") {
+		t.Errorf("an edited command allowed for the session: asked %d times about it and the one it replaced, which ran: %t",
+			len(asked), s.made("worst"))
 	}
 	s.onAsk(runtime.Reply{Decision: "accept", Scope: "session"})
 	if _, asked := s.turn("MOCK_CMD[echo x >> often] MOCK_CMD[echo x >> often]"); len(asked) != 1 {

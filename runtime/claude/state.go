@@ -77,6 +77,8 @@ type asked struct {
 	// Call is the tool use it is about, Rule what an approval for the session would allow.
 	Call string `json:"call"`
 	Rule rule   `json:"rule"`
+	// Input stands for the arguments that were asked about (inputID).
+	Input string `json:"input,omitempty"`
 }
 
 // rule is a use of a tool: of a shell with a command, of a file tool with a path, of others with anything ("").

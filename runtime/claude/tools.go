@@ -47,10 +47,16 @@ func (t *translation) callTool(p part) {
 	if !call.Silent {
 		t.say(wire.ItemStarted(t.here(), t.tool(call, wire.StatusInProgress, nil), t.at))
 	}
-	if len(call.Input) > maxDetail {
-		call.Input = shortened(call.Input)
-	}
+	call.keepInput(p.Input)
 	t.Tools = keep(t.Tools, maxTools, call)
+}
+
+// keepInput notes what a call is made with.
+func (c *toolCall) keepInput(input json.RawMessage) {
+	if len(input) > maxDetail {
+		input = shortened(input)
+	}
+	c.Input = input
 }
 
 // shortened keeps of long arguments what an item is known by.

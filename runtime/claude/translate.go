@@ -312,12 +312,16 @@ func (t *translation) resolved(requestID string, response json.RawMessage) {
 	if !open {
 		return
 	}
-	once, forSession := allowed(response)
-	if forSession && one.Rule.Tool != "" {
-		t.Allowed = keep(t.Allowed, maxAllowed, one.Rule)
+	given := readAnswer(response)
+	if len(given.Updated) > 0 && one.Rule.Tool != "" {
+		// A person allows what runs, which need not be what was asked.
+		t.Allowed = keep(t.Allowed, maxAllowed, ruleOf(one.Rule.Tool, readInput(given.Input)))
 	}
-	if call := t.call(one.Call); call != nil && !once {
-		call.Denied = true
+	if call := t.call(one.Call); call != nil {
+		call.Denied = call.Denied || given.Behavior == ""
+		if given.Input != nil && one.Input != "" && one.Input != inputID(given.Input) {
+			call.keepInput(given.Input) // edited; of what was not, Claude Code has put paths in other words
+		}
 	}
 	id, _ := json.Marshal(requestID) // a text encodes
 	t.say(wire.RequestResolved(t.Thread, id))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,5 +82,43 @@ func TestWhatCodexReadsByItself(t *testing.T) {
 			strings.Contains(all, "folder config.toml, folder AGENTS.md") != strings.Contains(want, "project") {
 			t.Errorf("%q: it is said to read %s", choice, all)
 		}
+	}
+}
+
+// Why codex cannot be held to reading nothing: with all that can be switched off for one conversation its model is told
+// neither of skills nor of MCP servers nor what the folder says, and still what AGENTS.md of the home says. RA-16
+func TestWhatCodexCannotBeKeptFromReading(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, codextest.Default, nil, codextest.Config(mcptest.Config(os.Args[0], runAsMCP)))
+	for name, text := range map[string]string{"AGENTS.md": "mark of the home",
+		"skills/own/SKILL.md": "---\nname: own\ndescription: mark of a skill\n---\n"} {
+		path := filepath.Join(b.home, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	off := map[string]any{"project_doc_max_bytes": 0, "skills.include_instructions": false,
+		"mcp_servers." + mcptest.Name + ".enabled": false}
+	for want, config := range map[string]map[string]any{"mark of the home, mark of a skill, mcp__tiny": {},
+		"mark of the home": off} {
+		answer, err := b.codex.Call(t.Context(), "thread/start", map[string]any{"cwd": t.TempDir(),
+			"approvalPolicy": "never", "sandbox": "read-only", "config": config})
+		var begun struct{ Thread struct{ ID string } }
+		if err = errors.Join(err, json.Unmarshal(answer, &begun)); err != nil {
+			t.Fatal(err)
+		}
+		b.completed(t, b.turn(t, runtime.StartTurn{ThreadID: begun.Thread.ID}, "MOCK_REPLY[x]"))
+		requests, found := b.model.Requests(), []string{}
+		for _, mark := range []string{"mark of the home", "mark of a skill", "mcp__tiny"} {
+			if strings.Contains(string(requests[len(requests)-1].Body), mark) {
+				found = append(found, mark)
+			}
+		}
+		if got := strings.Join(found, ", "); got != want {
+			t.Errorf("with %v it reads %q", config, got)
+		}
+	}
+	if offered := b.codex.Capabilities().ImplicitSources; slices.Contains(offered, runtime.ImplicitNone) {
+		t.Errorf("it is said to read %v", offered)
 	}
 }

@@ -1,6 +1,7 @@
 package environment_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -147,6 +148,29 @@ func TestASessionsHomeGoesWithIt(t *testing.T) {
 	}
 	if err := os.WriteFile(filepath.Join(one.Dir, "home", "login"), []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	named, err := homes.Of(environment.LevelEphemeral, "claude", "default", "A=b/..é")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Dir(one.Dir)
+	if err := errors.Join(os.Symlink(other.Dir, filepath.Join(folder, "link")), os.Mkdir(filepath.Join(folder, "Other"), 0o700),
+		os.Mkdir(filepath.Join(folder, "=zz"), 0o700), os.WriteFile(filepath.Join(folder, "file"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	found, err := homes.Sessions("claude")
+	slices.Sort(found)
+	if err != nil || !slices.Equal(found, []string{"A=b/..é", "s", "t"}) {
+		t.Errorf("the homes are of %q, %v", found, err)
+	}
+	if err := errors.Join(homes.Forget("claude", "A=b/..é"), homes.Forget("claude", "link")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(named.Dir); !os.IsNotExist(err) {
+		t.Errorf("one with an odd name is still there: %v", err)
+	}
+	if none, err := homes.Sessions("gemini"); err != nil || len(none) != 0 {
+		t.Errorf("of another runtime there are %q, %v", none, err)
 	}
 	if err := homes.Forget("claude", "s"); err != nil {
 		t.Fatal(err)

@@ -103,6 +103,41 @@ func (h Homes) Forget(runtime, session string) error {
 	return root.RemoveAll(below)
 }
 
+// Sessions are the names of those that have a home of a runtime. A link is no home, nor is what is not called as one.
+func (h Homes) Sessions(runtime string) ([]string, error) {
+	below, err := place(LevelEphemeral, runtime, "", "root")
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(h.Dir)
+	if err == nil {
+		defer func() { _ = root.Close() }()
+		for _, folder := range []string{path.Dir(path.Dir(below)), path.Dir(below)} {
+			var info fs.FileInfo
+			if info, err = root.Lstat(folder); err == nil && !info.IsDir() {
+				err = fmt.Errorf("%s is no folder: remove it", filepath.Join(h.Dir, filepath.FromSlash(folder)))
+			}
+			if err != nil {
+				break
+			}
+		}
+	}
+	var entries []fs.DirEntry
+	if err == nil {
+		entries, err = fs.ReadDir(root.FS(), path.Dir(below))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("look which sessions of %s have a home: %w", runtime, err)
+	}
+	var names []string
+	for _, entry := range entries {
+		if name, ok := decode(entry.Name()); ok && entry.IsDir() {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
 // Env sets a home as that of a program, with the folders of the XDG conventions in it; nothing at LevelShared.
 func (h Home) Env() []string {
 	if h.Dir == "" {
@@ -201,6 +236,29 @@ func encode(name string) (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// decode is the name that a folder is called after; false for one that encode does not make.
+func decode(folder string) (string, bool) {
+	var b strings.Builder
+	for rest := folder; rest != ""; {
+		if rest[0] != '=' {
+			b.WriteByte(rest[0])
+			rest = rest[1:]
+			continue
+		}
+		var number byte
+		if len(rest) < 3 {
+			return "", false
+		}
+		if _, err := fmt.Sscanf(rest[1:3], "%02x", &number); err != nil {
+			return "", false
+		}
+		b.WriteByte(number)
+		rest = rest[3:]
+	}
+	again, err := encode(b.String())
+	return b.String(), err == nil && again == folder
 }
 
 // CheckName tells whether a name can be that of a namespace, a session or a runtime.

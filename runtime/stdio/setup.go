@@ -21,6 +21,10 @@ type Setup struct {
 	// ForgetHome removes what there is of one, nil for nothing.
 	SessionHome func(session string) (home environment.Home, keep []string, err error)
 	ForgetHome  func(session string) error
+	// SessionHomes are the sessions that have one, nil where others may have made some of them; KnownSession tells whether
+	// a session is stored. What is left of one that never was goes at the next start.
+	SessionHomes func() ([]string, error)
+	KnownSession func(ctx context.Context, session string) (bool, error)
 	// LastState is the last runtime.Batch.State of the process that served a conversation before, or, of none (""), of the
 	// runtime's last one: what the translator of the next process may go on with. nil when there is none.
 	LastState func(ctx context.Context, threadID string) (json.RawMessage, error)
