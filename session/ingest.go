@@ -317,7 +317,12 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 		}
 	}
 	stream.SetMeta(&event, &meta)
-	return append(before, event), nil
+	events := append(before, event)
+	if meta.Request == nil {
+		return events, nil
+	}
+	decided, err := s.acceptEdit(ctx, tx, a, meta.Request.ID)
+	return append(events, decided...), err
 }
 
 // ensureRow returns whether the session is system-owned, making a row for one nobody here knows.
