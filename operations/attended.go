@@ -2,7 +2,6 @@ package operations
 
 import (
 	"context"
-	"errors"
 
 	"harness/session"
 )
@@ -35,12 +34,13 @@ func (s *Service) RealID(ctx context.Context, id string) (string, error) {
 	return s.opts.Sessions.RealID(ctx, id)
 }
 
-// Stop ends what a session is doing, if anything, and tells everybody who follows it.
+// Stop ends what a session is doing, if anything, gives back what its runtime keeps of it, and tells everybody who
+// follows it. The next message loads it again.
 func (s *Service) Stop(ctx context.Context, sessionID string) error {
-	if _, err := s.Interrupt(ctx, sessionID, ""); err != nil && !errors.Is(err, session.ErrNoActiveTurn) {
+	if err := s.Check(ctx, Interrupt, sessionID); err != nil {
 		return err
 	}
-	return s.opts.Sessions.AnnounceStop(ctx, sessionID)
+	return s.opts.Sessions.StopSession(ctx, sessionID)
 }
 
 // Pending lists the pending requests of a session, of all but workers for "", oldest first.
