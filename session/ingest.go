@@ -352,7 +352,13 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 			startedAt: started, native: change.Native}
 		return nil, errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, id, a.receivedAt))
 	case runtime.TurnCompleted:
-		return s.turnCompleted(ctx, tx, a, change)
+		events, err := s.turnCompleted(ctx, tx, a, change)
+		if err != nil {
+			return nil, err
+		}
+		left, err := s.entries.CountTurn(ctx, tx, id, change.TurnID)
+		meta.Messages = &left
+		return events, err
 	case runtime.ItemChanged:
 		turnID := change.TurnID
 		if turnID == "" {
