@@ -2,7 +2,6 @@ package operations
 
 import (
 	"context"
-	"errors"
 
 	"harness/session"
 )
@@ -35,12 +34,32 @@ func (s *Service) RealID(ctx context.Context, id string) (string, error) {
 	return s.opts.Sessions.RealID(ctx, id)
 }
 
-// Stop ends what a session is doing, if anything, and tells everybody who follows it.
+// Stop ends what a session is doing, if anything, gives back what its runtime keeps of it, and tells everybody who
+// follows it. The next message loads it again.
 func (s *Service) Stop(ctx context.Context, sessionID string) error {
-	if _, err := s.Interrupt(ctx, sessionID, ""); err != nil && !errors.Is(err, session.ErrNoActiveTurn) {
+	if err := s.Check(ctx, Interrupt, sessionID); err != nil {
 		return err
 	}
-	return s.opts.Sessions.AnnounceStop(ctx, sessionID)
+	return s.opts.Sessions.StopSession(ctx, sessionID)
+}
+
+// TranscriptPage reads at most limit entries of a session's transcript behind the first offset ones, from its beginning
+// or, newest first, from its end, and tells how many there are.
+func (s *Service) TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
+	session.TranscriptPage, error) {
+	if err := s.Check(ctx, Read, sessionID); err != nil {
+		return session.TranscriptPage{}, err
+	}
+	var p problems
+	if p.count("limit", limit, MaxWindow); p != nil {
+		return session.TranscriptPage{}, p.err()
+	}
+	return s.opts.Sessions.TranscriptPage(ctx, sessionID, offset, limit, newestFirst)
+}
+
+// MessageCounts is how many entries the transcripts of sessions have, by session.
+func (s *Service) MessageCounts(ctx context.Context, sessionIDs []string) (map[string]int64, error) {
+	return s.opts.Sessions.MessageCounts(ctx, sessionIDs)
 }
 
 // Pending lists the pending requests of a session, of all but workers for "", oldest first.

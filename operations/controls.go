@@ -72,6 +72,7 @@ func (s *Service) SetControls(ctx context.Context, sessionID string, scope Scope
 		if replaced.Settings == nil {
 			replaced.Settings = current.Settings
 		}
+		replaced.AcceptEdits = current.AcceptEdits // as long as the approval policy stays
 		return replaced
 	})
 }
@@ -80,6 +81,33 @@ func (s *Service) SetControls(ctx context.Context, sessionID string, scope Scope
 func (s *Service) SetApprovalPolicy(ctx context.Context, sessionID, policy string) error {
 	_, err := s.edit(ctx, sessionID, ScopeSession, nil, func(current session.Controls) session.Controls {
 		current.ApprovalPolicy = policy
+		return current
+	})
+	return err
+}
+
+// Permissions say how much a session's agent may do unasked; nil parts stay.
+type Permissions struct {
+	ApprovalPolicy, FilesystemSandbox *string
+	// AcceptEdits has the server approve changes of files by itself; it goes with the approval policy on-request only.
+	AcceptEdits *bool
+}
+
+// SetPermissions changes those of a session's controls. *runtime.ControlError.
+func (s *Service) SetPermissions(ctx context.Context, sessionID string, next Permissions, audit Audit) error {
+	if err := audit.check(); err != nil {
+		return err
+	}
+	_, err := s.edit(ctx, sessionID, ScopeSession, audit.entry("ui"), func(current session.Controls) session.Controls {
+		if next.ApprovalPolicy != nil {
+			current.ApprovalPolicy = *next.ApprovalPolicy
+		}
+		if next.FilesystemSandbox != nil {
+			current.FilesystemSandbox = *next.FilesystemSandbox
+		}
+		if next.AcceptEdits != nil {
+			current.AcceptEdits = *next.AcceptEdits
+		}
 		return current
 	})
 	return err

@@ -84,8 +84,13 @@ type Attended interface {
 	PromiseSession(ctx context.Context, runtimeName, projectID string) (session.Temporary, error)
 	KeepPromise(ctx context.Context, t session.Temporary, in session.Create, word func(error) string) error
 	RealID(ctx context.Context, id string) (string, error)
-	// AnnounceStop tells that a client ended what a session was doing.
-	AnnounceStop(ctx context.Context, sessionID string) error
+	// StopSession interrupts the running turn, has the runtime give back what it keeps of the session, and tells everybody
+	// who follows it.
+	StopSession(ctx context.Context, sessionID string) error
+	// TranscriptPage reads a stretch of a transcript by number; MessageCounts are the lengths of transcripts, by session.
+	TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
+		session.TranscriptPage, error)
+	MessageCounts(ctx context.Context, sessionIDs []string) (map[string]int64, error)
 	// Pending lists the pending requests of a session, oldest first, AllPending those of all but workers.
 	Pending(ctx context.Context, sessionID string) ([]session.Request, error)
 	AllPending(ctx context.Context) ([]session.Request, error)

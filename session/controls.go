@@ -45,11 +45,13 @@ func (stored storedSession) effective(defaults Controls) (Session, error) {
 	return session, nil
 }
 
-// complete makes Settings an object, so that it never shows as null.
+// complete makes Settings an object, so that it never shows as null, and ends what does not go with the approval
+// policy.
 func (c Controls) complete() Controls {
 	if c.Settings == nil {
 		c.Settings = map[string]json.RawMessage{}
 	}
+	c.AcceptEdits = c.AcceptEdits && c.ApprovalPolicy == policyOnRequest
 	return c
 }
 

@@ -35,7 +35,9 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if in.SystemOwned {
 		defaults.Model = nil // the default is people's choice for their chats
 	}
-	controls := defaults.with(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox).complete()
+	controls := defaults.with(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox)
+	controls.AcceptEdits = in.AcceptEdits
+	controls = controls.complete()
 	if err := checkControls(adapter, controls); err != nil {
 		return Session{}, in.settled(err)
 	}

@@ -317,7 +317,12 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 		}
 	}
 	stream.SetMeta(&event, &meta)
-	return append(before, event), nil
+	events := append(before, event)
+	if meta.Request == nil {
+		return events, nil
+	}
+	decided, err := s.acceptEdit(ctx, tx, a, meta.Request.ID)
+	return append(events, decided...), err
 }
 
 // ensureRow returns whether the session is system-owned, making a row for one nobody here knows.
@@ -347,7 +352,13 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 			startedAt: started, native: change.Native}
 		return nil, errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, id, a.receivedAt))
 	case runtime.TurnCompleted:
-		return s.turnCompleted(ctx, tx, a, change)
+		events, err := s.turnCompleted(ctx, tx, a, change)
+		if err != nil {
+			return nil, err
+		}
+		left, err := s.entries.CountTurn(ctx, tx, id, change.TurnID)
+		meta.Messages = &left
+		return events, err
 	case runtime.ItemChanged:
 		turnID := change.TurnID
 		if turnID == "" {

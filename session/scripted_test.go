@@ -89,3 +89,26 @@ func TestTheScriptedAgentIsKilled(t *testing.T) {
 		}
 	})
 }
+
+// A session that is stopped has no process any more, and the next message gives it one.
+func TestAStoppedSessionHasNoProcess(t *testing.T) {
+	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
+		id := s.NewSession()
+		turn := s.Say(id, "HOLD[stopped]")
+		if err := s.Agent.AwaitHeld(t.Context(), "stopped"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.StopSession(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if state := s.Ended(id, turn); state.Status != runtime.TurnInterrupted {
+			t.Errorf("its turn ended %+v", state)
+		}
+		if left := s.Runtime.Status().Processes; len(left) != 0 {
+			t.Errorf("processes %+v", left)
+		}
+		if state := s.Ended(id, s.Say(id, "REPLY[again]")); state.Status != runtime.TurnDone {
+			t.Errorf("the next turn ended %+v", state)
+		}
+	})
+}

@@ -169,17 +169,6 @@ func (s *Service) RealID(ctx context.Context, id string) (string, error) {
 	return real, nil
 }
 
-// AnnounceStop tells that a client ended what a session was doing.
-func (s *Service) AnnounceStop(ctx context.Context, sessionID string) error {
-	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		systemOwned, err := presence(ctx, tx, sessionID)
-		if err != nil {
-			return nil, journal.Refuse(err)
-		}
-		return []journal.Event{sessionEvent(sessionID, EventStopped, s.now(), systemOwned, encode(struct{}{}))}, nil
-	})
-}
-
 func (t *temporaries) begin(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

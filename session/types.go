@@ -34,6 +34,9 @@ type Controls struct {
 	// read-only, workspace-write or danger-full-access
 	FilesystemSandbox string                     `json:"filesystemSandbox"`
 	Settings          map[string]json.RawMessage `json:"settings"`
+	// AcceptEdits has requests to change files approved at once, without a person (accept_edits.go). It goes with the
+	// approval policy on-request and ends with it.
+	AcceptEdits bool `json:"acceptEdits,omitempty"`
 }
 
 // Session is one conversation as the harness stores it. Times are in ms. For codex the id is the thread id, as clients
@@ -145,6 +148,7 @@ type Create struct {
 	ApprovalPolicy    *string
 	NetworkAccess     *string
 	FilesystemSandbox *string
+	AcceptEdits       bool
 	DynamicTools      json.RawMessage
 	SystemOwned       bool
 	// ImplicitSources is how much the agent may read by itself: one of its runtime's runtime.Capabilities.ImplicitSources,

@@ -49,6 +49,8 @@ type Meta struct {
 	Request *RequestRef `json:"request,omitempty"`
 	// Text is set on a notification that adds to a text.
 	Text *TextRef `json:"text,omitempty"`
+	// Messages is set on the end of a turn: how many entries it left in the transcript.
+	Messages *int64 `json:"messages,omitempty"`
 	// Layout is where the parts of a runtime's line stand in the payload, nil of other events.
 	Layout *runtime.Layout `json:"layout,omitempty"`
 }

@@ -11,16 +11,9 @@ import (
 func (Store) ListTurn(ctx context.Context, q database.Querier, sessionID, turnID string) ([]Entry, error) {
 	scan := func(row database.Row) (Entry, error) { return scanEntry(ctx, row) }
 	var entries []Entry
-	// By places, because no index has turns: what was stored before there were places, then the turn's block.
-	for _, stretch := range []string{
-		`place >= 0 and place < ` + blockSize,
-		`place >= (select block from transcript_turns where session_id = $1 and turn_id = $2) * ` + blockSize + `
-			and place < (select block + 1 from transcript_turns where session_id = $1 and turn_id = $2) * ` + blockSize,
-	} {
+	for _, stretch := range stretchesOfTurn() {
 		found, err := database.ReadAll(ctx, q, "read turn "+turnID+" of the transcript of session "+sessionID, scan,
-			`select `+entryColumns+` from transcript_entries where session_id = $1 and turn_id = $2
-				and not exists (select 1 from rolled_back_turns where session_id = $1 and turn_id = $2) and `+stretch+
-				` order by place, ordinal`,
+			`select `+entryColumns+` from transcript_entries `+ofTurn+stretch+` order by place, ordinal`,
 			database.EncodeText(sessionID), database.EncodeText(turnID))
 		if err != nil {
 			return nil, err
@@ -28,4 +21,18 @@ func (Store) ListTurn(ctx context.Context, q database.Querier, sessionID, turnID
 		entries = append(entries, found...)
 	}
 	return entries, nil
+}
+
+// ofTurn begins a selection of the entries of a turn ($2) that was not taken back; a stretch follows.
+const ofTurn = `where session_id = $1 and turn_id = $2
+	and not exists (select 1 from rolled_back_turns where session_id = $1 and turn_id = $2) and `
+
+// stretchesOfTurn are where a turn's entries stand. By places, because no index has turns: what was stored before there
+// were places, then the turn's block.
+func stretchesOfTurn() []string {
+	return []string{
+		`place >= 0 and place < ` + blockSize,
+		`place >= (select block from transcript_turns where session_id = $1 and turn_id = $2) * ` + blockSize + `
+			and place < (select block + 1 from transcript_turns where session_id = $1 and turn_id = $2) * ` + blockSize,
+	}
 }

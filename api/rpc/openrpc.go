@@ -117,7 +117,7 @@ func schemas(agents []string) schema {
 	one := map[string]any{
 		"session_id": "string", "id": "string", "workspace_id": "string", "agent_type": agent, "summary": "string",
 		"project_path": "string", "status": statuses, "started_at": "string", "last_updated": "string",
-		"last_active": "string", "model?": null,
+		"last_active": "string", "model?": null, "start_time": "string", "message_count": "integer",
 	}
 	state := map[string]any{
 		"runtime_state": words("idle", "running", "waiting", "error", "stopped"), "claude_state": "string",

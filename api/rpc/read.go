@@ -2,7 +2,7 @@ package rpc
 
 import (
 	"context"
-	"slices"
+	"math"
 	"time"
 
 	"harness/api/rpc/events"
@@ -64,17 +64,42 @@ type sessionView struct {
 	LastUpdated string  `json:"last_updated"`
 	LastActive  string  `json:"last_active"`
 	Model       *string `json:"model,omitempty"`
+	// StartTime is StartedAt as session/get calls it.
+	StartTime string `json:"start_time"`
+	// MessageCount is how many messages workspace/session/messages has.
+	MessageCount int64 `json:"message_count"`
 }
 
 func viewSession(s session.Session) sessionView {
 	updated := javascript.ISOTime(s.UpdatedAt)
 	v := sessionView{SessionID: s.ID, ID: s.ID, WorkspaceID: workspaceOf(s), AgentType: s.Runtime, Summary: s.Title,
 		ProjectPath: s.Cwd, Status: "historical", StartedAt: javascript.ISOTime(s.CreatedAt), LastUpdated: updated,
-		LastActive: updated, Model: s.Controls.Model}
+		LastActive: updated, Model: s.Controls.Model, StartTime: javascript.ISOTime(s.CreatedAt)}
 	if turning(s.Activity.State) {
 		v.Status = "running"
 	}
 	return v
+}
+
+// counted fills in how many messages sessions have.
+func (c *call) counted(ctx context.Context, views ...*sessionView) error {
+	ids := make([]string, len(views))
+	for i, view := range views {
+		ids[i] = view.ID
+	}
+	counts, err := c.ops().MessageCounts(ctx, ids)
+	for _, view := range views {
+		view.MessageCount = counts[view.ID]
+	}
+	return err
+}
+
+func (c *call) countedAll(ctx context.Context, list []sessionView) error {
+	views := make([]*sessionView, len(list))
+	for i := range list {
+		views[i] = &list[i]
+	}
+	return c.counted(ctx, views...)
 }
 
 // every calls fn with the sessions a query selects, all pages of them, until it returns false.
@@ -108,6 +133,9 @@ func (c *call) page(ctx context.Context, query session.ListQuery, limit int64) (
 		}
 		return true
 	})
+	if err == nil {
+		err = c.countedAll(ctx, list)
+	}
 	return list, total, err
 }
 
@@ -148,6 +176,9 @@ func listActive(ctx context.Context, c *call) (any, error) {
 		}
 		return true
 	})
+	if err == nil {
+		err = c.countedAll(ctx, list)
+	}
 	return struct {
 		Sessions []sessionView `json:"sessions"`
 	}{list}, err
@@ -161,7 +192,12 @@ func (c *call) read(ctx context.Context, sessionID string) (session.Session, err
 
 func sessionInfo(ctx context.Context, c *call) (any, error) {
 	read, err := c.read(ctx, c.session.ID)
-	return viewSession(read), err
+	if err != nil {
+		return nil, err
+	}
+	view := viewSession(read)
+	err = c.counted(ctx, &view)
+	return view, err
 }
 
 // stateResult is what a session does. The names with claude in them are what cdev's clients read, of every runtime.
@@ -206,6 +242,9 @@ func sessionState(ctx context.Context, c *call) (any, error) {
 		result.Waiting, result.PendingID = true, first.ID
 		result.PendingName = events.PermissionOf(first.ID, first.Summary, first.Asked).ToolName
 	}
+	if err == nil {
+		err = c.counted(ctx, &result.sessionView)
+	}
 	return result, err
 }
 
@@ -232,34 +271,32 @@ type messagePage struct {
 
 func listMessages(ctx context.Context, c *call) (any, error) {
 	began := time.Now()
-	detail, _, err := c.ops().Read(ctx, c.session.ID, operations.Reading{})
+	page := messagePage{SessionID: c.session.ID, Messages: []messageView{},
+		Limit: min(c.count("limit", defaultMessages), mostMessages), Offset: min(c.count("offset", 0), math.MaxInt32)}
+	newestFirst := c.text("order") == "desc"
+	read, err := c.ops().TranscriptPage(ctx, c.session.ID, int(page.Offset), int(page.Limit), newestFirst)
 	if err != nil {
 		return nil, err
 	}
-	all := []messageView{}
-	for _, entry := range detail.Transcript {
-		all = appendMessages(all, c.session.ID, entry)
+	page.Total = read.Total
+	for i, entry := range read.Entries {
+		number := page.Offset + int64(i) + 1
+		if newestFirst {
+			number = page.Total + 1 - number
+		}
+		page.Messages = append(page.Messages, viewMessage(c.session.ID, number, entry))
 	}
-	if c.text("order") == "desc" {
-		slices.Reverse(all)
-	}
-	page := messagePage{SessionID: c.session.ID, Total: int64(len(all)),
-		Limit: min(c.count("limit", defaultMessages), mostMessages), Offset: c.count("offset", 0)}
-	from := min(page.Offset, page.Total)
-	to := min(from+page.Limit, page.Total)
-	page.Messages, page.HasMore = all[from:to], to < page.Total
+	page.HasMore = page.Offset+int64(len(page.Messages)) < page.Total
 	page.QueryTime = float64(time.Since(began).Microseconds()) / 1000
 	return page, nil
 }
 
-func appendMessages(all []messageView, sessionID string, entry transcript.Entry) []messageView {
-	for _, message := range events.Stored(entry) {
-		one := messageView{ID: int64(len(all)) + 1, SessionID: sessionID, Type: message.Type, UUID: entry.MessageID,
-			TurnID: entry.TurnID, Message: message}
-		if entry.StartedAt != nil {
-			one.Timestamp = javascript.ISOTime(*entry.StartedAt)
-		}
-		all = append(all, one)
+func viewMessage(sessionID string, number int64, entry transcript.Entry) messageView {
+	message := events.Stored(entry)
+	one := messageView{ID: number, SessionID: sessionID, Type: message.Type, UUID: entry.MessageID, TurnID: entry.TurnID,
+		Message: message}
+	if entry.StartedAt != nil {
+		one.Timestamp = javascript.ISOTime(*entry.StartedAt)
 	}
-	return all
+	return one
 }

@@ -7,6 +7,7 @@ import (
 	"harness/api/rpc/registry"
 	"harness/api/rpc/wire"
 	"harness/internal/javascript"
+	"harness/operations"
 	"harness/session"
 	"harness/telemetry"
 )
@@ -44,11 +45,10 @@ func sessionMethods() []method {
 	}
 }
 
-// controls are those a permission mode asks for, nil where it asks for nothing.
-type controls struct{ approval, sandbox *string }
-
-func (c *call) controls() (controls, error) {
+// controls are what a permission mode asks for; parts are nil where it asks for nothing.
+func (c *call) controls() (controls operations.Permissions, err error) {
 	word := func(s string) *string { return &s }
+	edits := func(accepted bool) *bool { return &accepted }
 	mode := c.text("permission_mode")
 	switch {
 	case c.flag("yolo_mode"), mode == "bypassPermissions":
@@ -57,16 +57,17 @@ func (c *call) controls() (controls, error) {
 			if c.flag("yolo_mode") {
 				field = "yolo_mode"
 			}
-			return controls{}, invalidParams(field, "not allowed by the server",
+			return controls, invalidParams(field, "not allowed by the server",
 				field+" is not allowed by the server (HARNESS_ALLOW_YOLO)")
 		}
-		return controls{word("never"), word("danger-full-access")}, nil
+		return operations.Permissions{ApprovalPolicy: word("never"), FilesystemSandbox: word("danger-full-access"),
+			AcceptEdits: edits(false)}, nil
 	case mode == "acceptEdits":
-		return controls{approval: word("on-request")}, nil
+		return operations.Permissions{ApprovalPolicy: word("on-request"), AcceptEdits: edits(true)}, nil
 	case mode == "plan":
-		return controls{sandbox: word("read-only")}, nil
+		return operations.Permissions{FilesystemSandbox: word("read-only"), AcceptEdits: edits(false)}, nil
 	}
-	return controls{}, nil
+	return controls, nil
 }
 
 // startResult is what became of session/start.
@@ -121,7 +122,7 @@ func (c *call) toTakeUp(ctx context.Context, workspaceID, named string) (*sessio
 }
 
 // takeUp goes on with a session. It is loaded by the next message, not before: to look at it costs nothing.
-func (c *call) takeUp(ctx context.Context, found session.Session, wants controls) (any, error) {
+func (c *call) takeUp(ctx context.Context, found session.Session, wants operations.Permissions) (any, error) {
 	if err := c.setControls(ctx, found.ID, wants); err != nil {
 		return nil, err
 	}
@@ -144,28 +145,23 @@ func (c *call) takeUp(ctx context.Context, found session.Session, wants controls
 	return result, nil
 }
 
-func (c *call) setControls(ctx context.Context, sessionID string, wants controls) error {
-	if wants.approval == nil && wants.sandbox == nil {
+func (c *call) setControls(ctx context.Context, sessionID string, wants operations.Permissions) error {
+	if wants == (operations.Permissions{}) {
 		return nil
 	}
-	current, _, err := c.ops().Controls(ctx, sessionID)
-	if err != nil {
-		return err
-	}
-	if wants.approval != nil {
-		current.ApprovalPolicy = *wants.approval
-	}
-	if wants.sandbox != nil {
-		current.FilesystemSandbox = *wants.sandbox
-	}
-	_, err = c.ops().SetControls(ctx, sessionID, "session", current, c.audit())
-	return err
+	return c.ops().SetPermissions(ctx, sessionID, wants, c.audit())
+}
+
+// create are the wishes of a new session.
+func create(agent string, wants operations.Permissions) session.Create {
+	return session.Create{Runtime: agent, ApprovalPolicy: wants.ApprovalPolicy, FilesystemSandbox: wants.FilesystemSandbox,
+		AcceptEdits: wants.AcceptEdits != nil && *wants.AcceptEdits}
 }
 
 // openNew makes a session. Where the registry says that new ids are resolved, the client gets a temporary one and is
 // told the other by an event.
-func (c *call) openNew(ctx context.Context, space session.Project, wants controls) (any, error) {
-	in := session.Create{Runtime: c.agent, ApprovalPolicy: wants.approval, FilesystemSandbox: wants.sandbox}
+func (c *call) openNew(ctx context.Context, space session.Project, wants operations.Permissions) (any, error) {
+	in := create(c.agent, wants)
 	if space.WorkingDirectory != nil {
 		in.Cwd = *space.WorkingDirectory
 	}
@@ -264,12 +260,17 @@ func send(ctx context.Context, c *call) (any, error) {
 		}
 	}
 	result.SessionID = to.ID
+	if !result.AutoCreated {
+		// Before the message: what its turn asks at once meets the mode already.
+		if err := c.setControls(ctx, to.ID, wants); err != nil {
+			return nil, err
+		}
+	}
 	before, err := c.read(ctx, to.ID)
 	if err != nil {
 		return nil, err
 	}
-	result.TurnID, err = c.ops().Send(ctx, to.ID, session.Message{Text: c.text("prompt"), ApprovalPolicy: wants.approval,
-		FilesystemSandbox: wants.sandbox})
+	result.TurnID, err = c.ops().Send(ctx, to.ID, session.Message{Text: c.text("prompt")})
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +279,7 @@ func send(ctx context.Context, c *call) (any, error) {
 }
 
 // sessionToSendTo is the session of a message that names none: the newest of its workspace to continue, or a new one.
-func (c *call) sessionToSendTo(ctx context.Context, wants controls, result *sendResult) (*session.Session, error) {
+func (c *call) sessionToSendTo(ctx context.Context, wants operations.Permissions, result *sendResult) (*session.Session, error) {
 	workspace := c.text("workspace_id")
 	if workspace == "" {
 		return nil, invalidParams("session_id", "required", "either session_id or workspace_id is required")
@@ -294,8 +295,8 @@ func (c *call) sessionToSendTo(ctx context.Context, wants controls, result *send
 			return found, err
 		}
 	}
-	in := session.Create{Runtime: c.agent, ApprovalPolicy: wants.approval, FilesystemSandbox: wants.sandbox,
-		Cwd: *space.WorkingDirectory}
+	in := create(c.agent, wants)
+	in.Cwd = *space.WorkingDirectory
 	made, err := c.ops().Create(ctx, in)
 	if err == nil {
 		result.AutoCreated = true

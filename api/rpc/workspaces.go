@@ -99,6 +99,9 @@ func (c *call) viewWorkspace(ctx context.Context, p session.Project) (workspaceV
 		}
 		return true
 	})
+	if err == nil {
+		err = c.countedAll(ctx, v.Sessions)
+	}
 	return v, err
 }
 

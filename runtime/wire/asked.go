@@ -46,3 +46,29 @@ func arguments(params json.RawMessage, names ...string) json.RawMessage {
 	}
 	return encode(kept)
 }
+
+// ChangedFiles are the files that an item, or the parameters of a request to change some, names, moved ones by both
+// names; nil when it names none. more says that it asks for more than to change them.
+func ChangedFiles(about json.RawMessage) (paths []string, more bool) {
+	given := Members(about, "changes", "fileChanges", "grantRoot")
+	changes, byPath, root := given[0], given[1], given[2]
+	for change := range Elements(changes) {
+		var one struct {
+			Path string `json:"path"`
+			Kind struct {
+				MovePath string `json:"move_path"`
+			} `json:"kind"`
+		}
+		if json.Unmarshal(change, &one) != nil || one.Path == "" {
+			return nil, true // it changes what nobody here can read
+		}
+		paths = append(paths, one.Path)
+		if one.Kind.MovePath != "" {
+			paths = append(paths, one.Kind.MovePath)
+		}
+	}
+	if len(byPath) > 0 && string(byPath) != "null" {
+		return nil, true // codex before 0.60 asks so
+	}
+	return paths, len(root) > 0 && string(root) != "null"
+}

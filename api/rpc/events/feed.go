@@ -246,7 +246,7 @@ func (d *derivation) line() error {
 		return nil
 	}
 	if d.record.Type == stream.EventNotification {
-		d.notified(wire.Text(line.Method), line.Params)
+		d.notified(wire.Text(line.Method), line.Params, meta.Messages)
 	}
 	return nil
 }

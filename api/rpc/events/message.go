@@ -115,12 +115,21 @@ func object(name string, value json.RawMessage) json.RawMessage {
 	return out
 }
 
-// Stored are the messages of an entry of a transcript, as Messages has them of the item it was.
-func Stored(entry transcript.Entry) []ChatMessage {
+// Stored is an entry of a transcript as one message, so that pages of entries are pages of messages: a tool's call and
+// its result stand in it side by side, and what has nothing to show has no parts.
+func Stored(entry transcript.Entry) ChatMessage {
 	entry = entry.Whole()
 	if entry.Role != "system" {
-		return []ChatMessage{said(entry.Role, entry.Content)}
+		return said(entry.Role, entry.Content)
 	}
+	message := ChatMessage{Type: "assistant", Role: "assistant", Content: []Part{}}
+	for _, one := range workedAt(entry) {
+		message.Content = append(message.Content, one.Content...)
+	}
+	return message
+}
+
+func workedAt(entry transcript.Entry) []ChatMessage {
 	var raw json.RawMessage
 	if entry.Details != nil && json.Valid([]byte(*entry.Details)) {
 		raw = json.RawMessage(*entry.Details)

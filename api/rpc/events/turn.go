@@ -14,8 +14,8 @@ type state struct {
 	Error string `json:"error,omitempty"`
 }
 
-// notified adds what a notification of a runtime says.
-func (d *derivation) notified(method string, params json.RawMessage) {
+// notified adds what a notification of a runtime says; messages is how many a turn that ends has left.
+func (d *derivation) notified(method string, params json.RawMessage, messages *int64) {
 	var named struct {
 		Item json.RawMessage `json:"item"`
 		Turn json.RawMessage `json:"turn"`
@@ -37,8 +37,9 @@ func (d *derivation) notified(method string, params json.RawMessage) {
 		}
 		d.add(Status, ended, own)
 		d.add(ReadComplete, struct {
-			TurnID string `json:"turn_id"`
-		}{turn.ID}, Subject{})
+			TurnID   string `json:"turn_id"`
+			Messages *int64 `json:"messages_emitted,omitempty"` // nil of turns before it was counted
+		}{turn.ID, messages}, Subject{})
 	}
 }
 

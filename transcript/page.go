@@ -1,0 +1,56 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+
+	"harness/database"
+)
+
+// Page reads at most limit entries of a session behind the first offset ones, in the order of List or, newest first, in
+// the reverse one. What is left out is counted off in an index and not read.
+func (Store) Page(ctx context.Context, q database.Querier, sessionID string, offset, limit int, newestFirst bool) (
+	[]Entry, error) {
+	session := database.EncodeText(sessionID)
+	kept, err := keptOf(ctx, q, session)
+	if err != nil {
+		return nil, err
+	}
+	order := `place, ordinal`
+	if newestFirst {
+		order = `place desc, ordinal desc`
+	}
+	return database.ReadAll(ctx, q, "read a page of the transcript of session "+sessionID,
+		func(row database.Row) (Entry, error) { return scanEntry(ctx, row) },
+		`select `+entryColumns+` from transcript_entries where session_id = $1 and place >= 0`+kept+` order by `+order+
+			` limit $2 offset $3`, session, limit, offset)
+}
+
+// Count is how many entries List returns. It reads an index only, unless turns were taken back.
+func (Store) Count(ctx context.Context, q database.Querier, sessionID string) (count int64, err error) {
+	session := database.EncodeText(sessionID)
+	kept, err := keptOf(ctx, q, session)
+	if err != nil {
+		return 0, err
+	}
+	err = q.QueryRowContext(ctx, `select count(*) from transcript_entries where session_id = $1 and place >= 0`+kept,
+		session).Scan(&count)
+	if err != nil {
+		return 0, fmt.Errorf("count the entries of session %s: %w", sessionID, err)
+	}
+	return count, nil
+}
+
+// CountTurn is how many entries ListTurn returns.
+func (Store) CountTurn(ctx context.Context, q database.Querier, sessionID, turnID string) (count int64, err error) {
+	for _, stretch := range stretchesOfTurn() {
+		var found int64
+		err := q.QueryRowContext(ctx, `select count(*) from transcript_entries `+ofTurn+stretch,
+			database.EncodeText(sessionID), database.EncodeText(turnID)).Scan(&found)
+		if err != nil {
+			return 0, fmt.Errorf("count the entries of turn %s of session %s: %w", turnID, sessionID, err)
+		}
+		count += found
+	}
+	return count, nil
+}
