@@ -3,6 +3,8 @@ package acp
 import (
 	"fmt"
 	"strings"
+
+	"harness/runtime/wire"
 )
 
 // contextLines is how many lines around a change a diff shows.
@@ -21,6 +23,14 @@ func editOf(c toolContent, deletes bool) edit {
 	}
 	e.Diff = bounds(e.Diff, maxDiff)
 	return e
+}
+
+// compared are the members of a line that are read whole, however long: texts that are compared with each other.
+func compared(raw []byte) []string {
+	if wire.Long(raw, "oldText") {
+		return []string{"oldText", "newText"}
+	}
+	return nil
 }
 
 // unified is a unified diff of one hunk, "" when nothing changed: from the first line that differs to the last one.

@@ -192,11 +192,12 @@ func (p *protocol) greeted() json.RawMessage {
 // Read implements stdio.Protocol.
 func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 	var l line
-	if err := json.Unmarshal(raw, &l); err != nil {
+	short, elided := wire.Elide(raw, maxValue, compared(raw)...)
+	if err := json.Unmarshal(short, &l); err != nil {
 		return stdio.Line{}, err
 	}
 	if number := l.number(); number != "" {
-		out := stdio.Line{Answer: number, Result: l.Result}
+		out := stdio.Line{Answer: number, Result: elided.RestoreJSON(l.Result)}
 		if refused := l.Error; refused != nil {
 			out.Refusal = func(method string) error { return refused.error(&p.runtime.profile, method) }
 		}
@@ -212,6 +213,7 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 	if len(signals) == 0 && !changed {
 		return stdio.Line{}, nil
 	}
+	elided.Restore(signals)
 	for i := range signals {
 		signals[i].Generation, signals[i].ReceivedAt = p.Generation(), at
 	}
@@ -261,7 +263,7 @@ func (p *protocol) hears(l *line, signals []runtime.Signal, at time.Time) {
 // AnswerIn implements stdio.Protocol.
 func (p *protocol) AnswerIn(raw []byte) string {
 	var l line
-	if json.Unmarshal(raw, &l) != nil {
+	if short, _ := wire.Elide(raw, maxText); json.Unmarshal(short, &l) != nil {
 		return ""
 	}
 	return l.number()

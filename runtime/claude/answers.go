@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,6 +36,7 @@ func worded(ref runtime.RequestRef, reply runtime.Reply) (verdict, error) {
 	if err := json.Unmarshal(ref.Asked.Context, &about); err != nil {
 		return verdict{}, fmt.Errorf("read what a request was about: %w", err)
 	}
+	about.Tool = cmp.Or(about.Tool, about.ToolName)
 	switch reply.Decision {
 	case "decline":
 		return denied(reply.Message, false), nil

@@ -18,6 +18,18 @@ const maxAsked = 256
 type question struct {
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input"`
+	// ToolName is Tool in a long request, which is kept as Claude Code wrote it.
+	ToolName string `json:"tool_name,omitempty"`
+}
+
+// keepContext keeps the request itself with what asks a person: its arguments are too long to be written once more.
+func keepContext(signals []runtime.Signal, request json.RawMessage) {
+	for i := range signals {
+		if change, ok := signals[i].Change.(runtime.InteractiveRequested); ok {
+			change.Asked.Context = request
+			signals[i].Change = change
+		}
+	}
 }
 
 // ask passes on that the agent wants a person to decide.
@@ -60,7 +72,7 @@ func (t *translation) ask(e *event) {
 		signal = wire.ApproveTool(id, about, tool, arguments(e.Request.Input), reason)
 	}
 	if change, ok := signal.Change.(runtime.InteractiveRequested); ok {
-		change.Asked.Context = encode(question{tool, arguments(e.Request.Input)})
+		change.Asked.Context = encode(question{Tool: tool, Input: arguments(e.Request.Input)})
 		if tool == toolNetwork {
 			change.Asked.Subject, change.Summary = runtime.SubjectNetwork, "Network access approval required: "+
 				wire.Clean(in.Host)

@@ -18,6 +18,7 @@ import (
 
 	"harness/runtime"
 	"harness/runtime/stdio"
+	"harness/runtime/wire"
 )
 
 // Requests of ours. A message is one, too: that it is queued is its answer.
@@ -121,7 +122,8 @@ func (p *protocol) Resume(stored runtime.Resumption) {
 // Read implements stdio.Protocol.
 func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	var e event
-	if err := json.Unmarshal(line, &e); err != nil && e.Type == "" {
+	short, elided := wire.Elide(line, maxDetail)
+	if err := json.Unmarshal(short, &e); err != nil && e.Type == "" {
 		return stdio.Line{}, err
 	}
 	if e.Type == "" {
@@ -134,18 +136,23 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	}
 	said, mine := p.answer(&e)
 	if mine {
+		said.Result = elided.RestoreJSON(said.Result)
 		return said, nil
 	}
 	if e.Type == "control_request" {
 		if reply := p.settle(&e); reply != nil {
 			id, _ := json.Marshal(e.RequestID) // a text encodes
-			return stdio.Line{ReplyTo: id, Reply: reply}, nil
+			return stdio.Line{ReplyTo: id, Reply: elided.RestoreJSON(reply)}, nil
 		}
 	}
 	if e.Type == "result" && p.state.Turn == "" && len(e.Errors) > 0 {
 		p.failure = strings.Join(e.Errors, "; ")
 	}
 	said = stdio.Line{Native: json.RawMessage(line), Signals: p.state.translate(&e, at.UnixMilli())}
+	if elided != nil {
+		keepContext(said.Signals, wire.Members(line, "request")[0])
+	}
+	elided.Restore(said.Signals)
 	for i := range said.Signals {
 		said.Signals[i].Generation, said.Signals[i].ReceivedAt = p.Generation(), at
 	}

@@ -2,10 +2,23 @@ package jsonobject_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"harness/runtime/jsonobject"
 )
+
+func TestStrings(t *testing.T) {
+	t.Parallel()
+	var found []string
+	raw := []byte(`{"a" : "x\\","b":["y\"",{"c":"z"}], "d":1,"e":{"f":"":null}}`)
+	jsonobject.EachString(raw, func(member []byte, start, end int) {
+		found = append(found, string(member)+"="+string(raw[start:end]))
+	})
+	if got := strings.Join(found, " "); got != `=a a=x\\ =b =y\" =c c=z =d =e =f f=` {
+		t.Errorf("found %s", got)
+	}
+}
 
 func TestObject(t *testing.T) {
 	t.Parallel()

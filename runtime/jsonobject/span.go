@@ -52,6 +52,26 @@ func EachElement(raw []byte, list int, visit func(start, end int)) {
 	}
 }
 
+// EachString visits the strings of valid JSON, at whatever depth, names as well: where the inside of each begins and
+// ends, and the name as it is written of the member it is the value of, nil when it is of none.
+func EachString(raw []byte, visit func(member []byte, start, end int)) {
+	var last []byte
+	for at := 0; ; {
+		next := bytes.IndexByte(raw[at:], '"')
+		if next < 0 {
+			return
+		}
+		if string(bytes.TrimSpace(raw[at:at+next])) != ":" {
+			last = nil
+		}
+		at += next
+		end := at + stringEnd(raw[at:])
+		visit(last, at+1, end)
+		last = raw[at+1 : end]
+		at = end + 1
+	}
+}
+
 // space is how much white space something begins with.
 func space(raw []byte) (n int) {
 	for n < len(raw) && (raw[n] == ' ' || raw[n] == '\t' || raw[n] == '\r' || raw[n] == '\n') {

@@ -16,6 +16,8 @@ const (
 	kindReasoning = "(thought)"
 	// maxDiff bounds talk.Diff, in bytes.
 	maxDiff = 64 << 10
+	// longText is how much (bytes) of each end of a long text is looked at: as much as is remembered.
+	longText = maxDiff
 )
 
 // part takes a part of a message: an item that began, grew or ended.

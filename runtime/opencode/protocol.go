@@ -16,6 +16,7 @@ import (
 	"harness/runtime"
 	"harness/runtime/opencode/bridge"
 	"harness/runtime/stdio"
+	"harness/runtime/wire"
 )
 
 // call is a request as the protocol takes it.
@@ -81,10 +82,12 @@ func (p *protocol) Resume(stored runtime.Resumption) {
 // Read implements stdio.Protocol.
 func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	var l bridge.Line
-	if err := json.Unmarshal(line, &l); err != nil {
+	short, elided := wire.Elide(line, longText)
+	if err := json.Unmarshal(short, &l); err != nil {
 		return stdio.Line{}, err
 	}
 	if l.Answer != 0 {
+		l.Body = elided.RestoreJSON(l.Body)
 		out := stdio.Line{Answer: strconv.FormatInt(l.Answer, 10), Result: l.Body}
 		if l.Status < http.StatusOK || l.Status >= http.StatusBadRequest {
 			out.Refusal = func(method string) error { return refusal(method, l.Status, l.Body) }
@@ -98,9 +101,12 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	if !known {
 		return stdio.Line{}, nil
 	}
+	elided.Restore(signals)
 	out := stdio.Line{Native: l.Event, Signals: signals}
 	if out.Native == nil {
 		out.Native = json.RawMessage(line)
+	} else if elided != nil {
+		out.Native = wire.Members(line, "event")[0]
 	}
 	for i := range out.Signals {
 		out.Signals[i].Generation, out.Signals[i].ReceivedAt = p.Generation(), at
