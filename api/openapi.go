@@ -1,7 +1,7 @@
 package api
 
 import (
-	_ "embed" // openapi.yaml
+	_ "embed" // openapi.yaml, asyncapi.yaml
 	"net/http"
 	"sync"
 
@@ -14,12 +14,27 @@ import (
 //go:embed openapi.yaml
 var openAPIText []byte
 
-// documentRoutes serve the document of this API. It is read when it is first asked for.
+// asyncAPIText describes the frames of the stream. Its schemas are those of the OpenAPI document where both have them.
+//
+//go:embed asyncapi.yaml
+var asyncAPIText []byte
+
+// documentRoutes serve the documents of this API. They are read when they are first asked for.
 func (s *server) documentRoutes() []rest.Route {
 	document := sync.OnceValues(func() (*openapi.Document, error) { return openapi.New(openAPIText) })
-	serve := func(contentType string, form func(*openapi.Document) []byte) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	frames := sync.OnceValues(func() ([]byte, error) { return openapi.JSON(asyncAPIText) })
+	form := func(of func(*openapi.Document) []byte) func() ([]byte, error) {
+		return func() ([]byte, error) {
 			read, err := document()
+			if err != nil {
+				return nil, err
+			}
+			return of(read), nil
+		}
+	}
+	serve := func(contentType string, text func() ([]byte, error)) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := text()
 			if err != nil {
 				s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
 				return
@@ -30,11 +45,13 @@ func (s *server) documentRoutes() []rest.Route {
 			// The page needs its own style and nothing else.
 			header.Set("Content-Security-Policy",
 				"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-			writeRaw(w, http.StatusOK, contentType, form(read))
+			writeRaw(w, http.StatusOK, contentType, body)
 		})
 	}
 	return []rest.Route{
-		{Method: http.MethodGet, Path: "/api/openapi.json", Raw: serve(jsonType, (*openapi.Document).JSON)},
-		{Method: http.MethodGet, Path: "/api/docs", Raw: serve("text/html; charset=utf-8", (*openapi.Document).Page)},
+		{Method: http.MethodGet, Path: "/api/openapi.json", Raw: serve(jsonType, form((*openapi.Document).JSON))},
+		{Method: http.MethodGet, Path: "/api/asyncapi.json", Raw: serve(jsonType, frames)},
+		{Method: http.MethodGet, Path: "/api/docs", Raw: serve("text/html; charset=utf-8",
+			form((*openapi.Document).Page))},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/api/compat"
+	"harness/artifact"
 	"harness/journal"
 	"harness/operations"
 	"harness/runtime"
@@ -61,6 +62,8 @@ type Options struct {
 	Stream, Metrics http.Handler
 	// RPC serves JSON-RPC.
 	RPC RPC
+	// Artifacts are what tools of this server made. nil: 404.
+	Artifacts *artifact.Store
 	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
 	Guard func(http.Handler) http.Handler
 	// Agents tells what the agent of a session may touch. nil: nothing.

@@ -68,7 +68,8 @@ func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
 	checked := 0
 	for _, r := range readDocument(t).routes {
 		raw := r.path == "/metrics" || r.path == "/api/stream" || strings.HasPrefix(r.path, "/rpc") || r.path == "/ws" ||
-			r.path == "/api/openapi.json" || r.path == "/api/docs" || strings.HasPrefix(r.path, "/api/agents")
+			r.path == "/api/openapi.json" || r.path == "/api/asyncapi.json" || r.path == "/api/docs" ||
+			strings.HasPrefix(r.path, "/v1/artifacts") || strings.HasPrefix(r.path, "/api/agents")
 		if raw {
 			continue
 		}

@@ -152,7 +152,7 @@ func isOpen(r *http.Request) bool {
 		return false
 	}
 	switch r.URL.Path {
-	case healthPath, readyPath, "/healthz", "/readyz", "/api/docs", "/api/openapi.json":
+	case healthPath, readyPath, "/healthz", "/readyz", "/api/docs", "/api/openapi.json", "/api/asyncapi.json":
 		return r.Header.Get("Upgrade") == ""
 	}
 	return false

@@ -25,22 +25,42 @@ type Operation struct{ Method, Path string }
 
 // New parses a document and renders both of its forms. An error names what is wrong in the text.
 func New(text []byte) (*Document, error) {
-	var file yaml.Node
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		return nil, fmt.Errorf("the OpenAPI document is not YAML: %w", err)
-	}
-	if len(file.Content) != 1 {
-		return nil, fmt.Errorf("the OpenAPI document is empty")
-	}
-	d := &Document{root: file.Content[0]}
-	var out bytes.Buffer
-	if err := writeJSON(&out, d.root); err != nil {
+	root, err := read(text)
+	if err != nil {
 		return nil, err
 	}
-	d.json = out.Bytes()
-	var err error
+	d := &Document{root: root}
+	if d.json, err = encode(root); err != nil {
+		return nil, err
+	}
 	d.page, err = d.render()
 	return d, err
+}
+
+// JSON is a document of any kind, AsyncAPI for one, as compact JSON, its members in the order of the text.
+func JSON(text []byte) ([]byte, error) {
+	root, err := read(text)
+	if err != nil {
+		return nil, err
+	}
+	return encode(root)
+}
+
+func read(text []byte) (*yaml.Node, error) {
+	var file yaml.Node
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("the document is not YAML: %w", err)
+	}
+	if len(file.Content) != 1 {
+		return nil, fmt.Errorf("the document is empty")
+	}
+	return file.Content[0], nil
+}
+
+func encode(root *yaml.Node) ([]byte, error) {
+	var out bytes.Buffer
+	err := writeJSON(&out, root)
+	return out.Bytes(), err
 }
 
 // JSON is the document as compact JSON, its members in the order of the text. It must not be changed.
@@ -130,11 +150,11 @@ func writeJSON(out *bytes.Buffer, node *yaml.Node) error {
 	case yaml.ScalarNode:
 		var value any
 		if err := node.Decode(&value); err != nil {
-			return fmt.Errorf("line %d of the OpenAPI document: %w", node.Line, err)
+			return fmt.Errorf("line %d of the document: %w", node.Line, err)
 		}
 		return writeValue(out, value)
 	default:
-		return fmt.Errorf("line %d of the OpenAPI document: anchors and aliases are not for a document people read",
+		return fmt.Errorf("line %d of the document: anchors and aliases are not for a document people read",
 			node.Line)
 	}
 	return nil
@@ -143,7 +163,7 @@ func writeJSON(out *bytes.Buffer, node *yaml.Node) error {
 func writeValue(out *bytes.Buffer, value any) error {
 	text, err := javascript.Encode(value)
 	if err != nil {
-		return fmt.Errorf("a value of the OpenAPI document is not JSON: %w", err)
+		return fmt.Errorf("a value of the document is not JSON: %w", err)
 	}
 	out.Write(text)
 	return nil

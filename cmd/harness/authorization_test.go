@@ -44,7 +44,8 @@ func TestEveryOperationIsGuarded(t *testing.T) {
 	const token = "the-token-of-this-test"
 	closed, open := newSite(t, withEnv("HARNESS_AUTH_TOKEN="+token)).start(), newSite(t).start()
 	// A probe has no token, nor has a browser that looks at the documentation.
-	tokenless := []string{"/api/health", "/api/ready", "/readyz", "/healthz", "/api/docs", "/api/openapi.json"}
+	tokenless := []string{"/api/health", "/api/ready", "/readyz", "/healthz", "/api/docs", "/api/openapi.json",
+		"/api/asyncapi.json"}
 	closed.awaitRuntime()
 	for _, operation := range api.Operations() {
 		path := strings.NewReplacer("{", "", "}", "").Replace(operation.Path)

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"harness/artifact"
-	"harness/auth"
 	"harness/config"
 	"harness/runtime"
 	"harness/session"
@@ -320,47 +319,25 @@ func reachable(addr net.Addr) string {
 	return addr.String()
 }
 
-// artifactPath is where artifacts are read, with "/download" behind the id to be stored by a browser.
-const artifactPath = "/v1/artifacts/"
-
-// serveArtifact answers with an artifact. Agents are told what a call came to by the call; what others made is none of
-// theirs.
-func (o *ownedTools) serveArtifact(w http.ResponseWriter, r *http.Request) {
-	if who, known := auth.PrincipalFrom(r.Context()); !known || who.Role == auth.RoleAgent {
-		http.Error(w, `{"error":"agent_forbidden"}`, http.StatusForbidden)
-		return
+// artifactStore is nil where no tool makes artifacts.
+func (o *ownedTools) artifactStore() *artifact.Store {
+	if o == nil {
+		return nil
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, `{"error":"method_not_allowed"}`, http.StatusMethodNotAllowed)
-		return
-	}
-	id, download := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, artifactPath), "/download")
-	err := o.artifacts.Serve(w, r, id, download)
-	switch {
-	case errors.Is(err, artifact.ErrNotFound):
-		http.Error(w, `{"error":"artifact_not_found"}`, http.StatusNotFound)
-	case err != nil:
-		o.log.Error().Err(err).Str("artifact", id).Msg("an artifact cannot be read")
-		http.Error(w, `{"error":"store_unavailable"}`, http.StatusServiceUnavailable)
-	}
+	return o.artifacts
 }
 
-// beside serves the door to the tools and their artifacts, behind the same guard as everything else; all other requests
-// are next's.
+// beside serves the door to the tools, behind the same guard as everything else; all other requests are next's.
 func (o *ownedTools) beside(guard func(http.Handler) http.Handler, next http.Handler) http.Handler {
 	if o == nil {
 		return next
 	}
-	door, artifacts := guard(o.host), guard(http.HandlerFunc(o.serveArtifact))
+	door := guard(o.host)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == mcpPath:
+		if r.URL.Path == mcpPath {
 			door.ServeHTTP(w, r)
-		case strings.HasPrefix(r.URL.Path, artifactPath):
-			artifacts.ServeHTTP(w, r)
-		default:
-			next.ServeHTTP(w, r)
+			return
 		}
+		next.ServeHTTP(w, r)
 	})
 }

@@ -270,7 +270,8 @@ func (s *Server) startHTTP(context.Context) error {
 		stream.HandlerOptions{MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress})
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
-		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
+		Artifacts: s.tools.artifactStore(),
+		Metrics:   promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
 			BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
 			Token: s.cfg.AuthToken, TrustedProxies: trustedProxies(s.cfg),

@@ -1,0 +1,38 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"harness/api/rest"
+	"harness/artifact"
+)
+
+// artifactPath is where artifacts are read.
+const artifactPath = "/v1/artifacts/"
+
+func (s *server) artifactRoutes() []rest.Route {
+	serve := http.HandlerFunc(s.routeNotFound)
+	if s.Artifacts != nil {
+		serve = s.serveArtifact
+	}
+	return []rest.Route{
+		{Method: http.MethodGet, Path: artifactPath + ":artifactId", Raw: serve},
+		{Method: http.MethodGet, Path: artifactPath + ":artifactId/download", Raw: serve},
+	}
+}
+
+// serveArtifact answers with an artifact, with "/download" behind its id as one to be stored by a browser.
+func (s *server) serveArtifact(w http.ResponseWriter, r *http.Request) {
+	id, download := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, artifactPath), "/download")
+	err := s.Artifacts.Serve(w, r, id, download)
+	if errors.Is(err, artifact.ErrNotFound) {
+		f := problem(http.StatusNotFound, "artifact_not_found", "there is no artifact "+id+", or it was pruned")
+		s.writeJSON(r.Context(), w, f.status, f.body)
+		return
+	}
+	if err != nil {
+		s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
+	}
+}
