@@ -37,6 +37,12 @@ type Options struct {
 // defaultCallTimeout bounds a call, unless that is configured.
 const defaultCallTimeout = 120 * time.Second
 
+// maxSpan is Runtime.span where the shims keep more than spoolShare times as much.
+const (
+	maxSpan    = 8 << 20
+	spoolShare = 4
+)
+
 // Runtime is the adapter.
 type Runtime struct {
 	profile      Profile
@@ -49,6 +55,8 @@ type Runtime struct {
 	inherits      func(name string) bool
 	store         runtime.Sink
 	survives      bool
+	// span is how much (bytes) of a process's output is kept for a text that grows.
+	span int64
 
 	launcher *stdio.Launcher
 	process  *stdio.Supervisor
@@ -74,7 +82,10 @@ func New(options Options) *Runtime {
 		silence: options.Setup.Silence, log: launch.Logger, calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout),
 		starts: supervise.StartTimeout, store: supervise.Sink, survives: launch.Shims != nil && launch.Detach,
 		natives: map[string]string{}, folders: map[string]string{}}
-	r.starts = cmp.Or(r.starts, r.calls)
+	r.starts, r.span = cmp.Or(r.starts, r.calls), maxSpan
+	if launch.Shims != nil && launch.Shims.SpoolBytes > 0 {
+		r.span = min(r.span, launch.Shims.SpoolBytes/spoolShare)
+	}
 	r.env, r.inherits = launch.Env, launch.Inherits
 	launch.Command, launch.Remedy = r.command, r.remedy()
 	r.env = append(r.profileEnv(), launch.Env...)

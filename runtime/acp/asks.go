@@ -37,12 +37,12 @@ func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signa
 	}
 	once := slices.IndexFunc(p.Options, func(offered option) bool { return offered.Kind == "allow_once" })
 	if of.Unasked && once >= 0 {
-		one.merge(&p.ToolCall, t.profile)
+		one.merge(&p.ToolCall, t.profile, t.upTo)
 		t.allowed = selected(p.Options[once].ID)
 		return append(signals, t.show(of, one, at)...), true
 	}
 	p.ToolCall.Status = "pending" // whatever it says, it waits
-	one.merge(&p.ToolCall, t.profile)
+	one.merge(&p.ToolCall, t.profile, t.upTo)
 	signals = append(signals, t.show(of, one, at)...)
 	of.Asked = append(of.Asked, &asked{ID: l.ID, Tool: one.ID})
 	return append(signals, t.permission(of, l.ID, one, p)), true
@@ -114,7 +114,7 @@ func (t *translator) told(id json.RawMessage, decision string) {
 	if of == nil {
 		return
 	}
-	request.Answer = decision
+	request.Answer, t.unsaid = decision, true
 	if decision == actionAccept || request.Form {
 		return
 	}

@@ -44,8 +44,8 @@ func (t *translator) end(of *talk, l *line, at int64) []runtime.Signal {
 	case out.StopReason == "cancelled" && (of.Cancelled || !of.Declined || !t.profile.RejectEndsTurn):
 		turn.Status = runtime.TurnInterrupted
 	case t.profile.ErrorsAsText && out.StopReason == "end_turn" && of.Text != nil && of.Text.Message == "" &&
-		!strings.HasPrefix(of.Text.Text, "Warning:"):
-		said := strings.TrimSpace(of.Text.Text)
+		!strings.HasPrefix(string(of.Text.all), "Warning:"):
+		said := strings.TrimSpace(string(of.Text.all))
 		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: said, Kind: failureKind(0, said)}
 	}
 	signals := of.closeText(at)

@@ -26,7 +26,7 @@ func FuzzTranslator(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		for _, profile := range Shipped() {
-			tr := translator{profile: &profile, threads: map[string]string{"s": "thread"}}
+			tr := heir{translator: translator{profile: &profile, threads: map[string]string{"s": "thread"}}}
 			signals := tr.begin("s", talk{Thread: "thread", Turn: "t"}, userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1)
 			for _, raw := range [][]byte{first, second, first} {
 				var l line
@@ -41,14 +41,12 @@ func FuzzTranslator(f *testing.F) {
 				if l.Method == "" {
 					continue // an answer of another turn
 				}
-				more, _ := tr.said(&l, 2)
-				signals = append(signals, more...)
+				signals = append(signals, tr.hear(&l, 2, 2)...)
 				tr.told(l.ID, actionDecline)
-				raw := tr.state.encode()
-				if len(raw) > maxState || !json.Valid(raw) {
+				tr.resume()
+				if raw := tr.stored; len(raw) > maxState || !json.Valid(raw) {
 					t.Fatalf("the state takes %d bytes: %.200s", len(raw), raw)
 				}
-				tr.state = decodeState(raw)
 			}
 			more, _ := tr.said(&line{ID: json.RawMessage(`"turn:t"`), Result: json.RawMessage(`{"stopReason":"end_turn"}`)}, 3)
 			runtimetest.CheckRules(t, runtimetest.Rules{Tidy: true}, append(signals, more...), false)

@@ -208,8 +208,10 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.translator.upTo = p.Taken()
 	signals, changed := p.translator.said(&l, at.UnixMilli())
 	p.hears(&l, signals, at)
+	changed = p.translator.state.keepOld(p.translator.upTo, p.runtime.span) || changed
 	if len(signals) == 0 && !changed {
 		return stdio.Line{}, nil
 	}
@@ -226,10 +228,28 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 		}
 		out.Reply, out.ReplyTo = reply, l.ID
 	}
-	if changed {
-		out.State = p.translator.state.encode()
+	if changed || p.translator.unsaid {
+		out.State, p.translator.unsaid = p.translator.state.encode(), false
 	}
 	return out, nil
+}
+
+// Needs implements stdio.Rereader.
+func (p *protocol) Needs() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.translator.state.needs()
+}
+
+// Reread implements stdio.Rereader.
+func (p *protocol) Reread(raw []byte, end int64) {
+	var l line
+	if json.Unmarshal(raw, &l) != nil {
+		return // it was none then, either
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.translator.reread(&l, end)
 }
 
 // hears notes that the agent is not silent, and what a turn that ended has used. mu is held.
@@ -342,7 +362,7 @@ func (p *protocol) stop(ctx context.Context, turnID string) error {
 	var thread string
 	forms := map[string]bool{}
 	if of != nil {
-		of.Cancelled, thread = true, of.Thread
+		of.Cancelled, p.translator.unsaid, thread = true, true, of.Thread
 		for _, request := range of.Asked {
 			forms[string(request.ID)] = request.Form
 		}

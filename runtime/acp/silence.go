@@ -19,7 +19,7 @@ func (r *Runtime) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 		Stop: func(ctx context.Context, turn string) error {
 			p.mu.Lock()
 			if _, of := p.translator.state.turn(turn); of != nil {
-				of.Silent = r.silence.Reason()
+				of.Silent, p.translator.unsaid = r.silence.Reason(), true
 			}
 			p.mu.Unlock()
 			return p.stop(ctx, turn)

@@ -7,7 +7,7 @@ import (
 	"harness/runtime/wire"
 )
 
-// Bounds of what is remembered of a turn: the state is stored with every line.
+// Bounds of what is remembered of a turn: the state is stored with every line that does more than add to a text.
 const (
 	maxText   = 64 << 10 // of a message that grows; a longer one goes on in a second item
 	maxOutput = 256 << 10
@@ -55,16 +55,7 @@ type text struct {
 	ID      string `json:"id"`
 	Thought bool   `json:"thought,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Text is in the state beside the rest, as what is written of it here: it grows with every line, and is not to be
-	// encoded with every line.
-	Text    string `json:"-"`
-	written []byte
-}
-
-// add adds to the text.
-func (t *text) add(added string) {
-	raw, _ := json.Marshal(added) // texts encode
-	t.Text, t.written = t.Text+added, append(t.written, raw[1:len(raw)-1]...)
+	grown
 }
 
 // asked is a request of the agent that was not seen to be settled. Tool is the call it is about, Answer the decision it
@@ -78,41 +69,29 @@ type asked struct {
 
 // encode is the state as it is stored.
 func (s *state) encode() json.RawMessage {
-	raw, err := json.Marshal(struct {
-		Talks map[string]*talk `json:"talks"`
-	}{s.Talks})
+	raw, err := json.Marshal(s)
 	if err != nil {
 		panic("acp: encode the translator's state: " + err.Error()) // texts and JSON that was read encode
 	}
-	raw = append(raw[:len(raw)-1], `,"texts":{`...)
-	first := len(raw)
-	for native, of := range s.Talks {
-		if of.Text == nil {
-			continue
-		}
-		if len(raw) > first {
-			raw = append(raw, ',')
-		}
-		key, _ := json.Marshal(native) // a text encodes
-		raw = append(append(append(append(raw, key...), `:"`...), of.Text.written...), '"')
-	}
-	return append(raw, "}}"...)
+	return raw
 }
 
-// decodeState reads what encode wrote. What cannot be read is an empty state.
-func decodeState(raw json.RawMessage) (s state) {
+// decodeState reads what encode wrote, but for what is to be read again of the output. What cannot be read is an empty
+// state.
+func decodeState(raw json.RawMessage) state {
 	var stored struct {
-		Talks map[string]*talk  `json:"talks"`
+		state
+		// Texts is where a server before this version has the messages that grow.
 		Texts map[string]string `json:"texts"`
 	}
 	_ = json.Unmarshal(raw, &stored) // a process that has said nothing has none
-	s.Talks = stored.Talks
 	for native, said := range stored.Texts {
-		if of := s.Talks[native]; of != nil && of.Text != nil {
-			of.Text.add(said)
+		if of := stored.Talks[native]; of != nil && of.Text != nil {
+			of.Text.Kept = said
 		}
 	}
-	return s
+	stored.each(func(g *grown, _ int) { g.all = []byte(g.Kept) })
+	return stored.state
 }
 
 // turn finds the conversation of a turn.

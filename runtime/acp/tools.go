@@ -23,11 +23,21 @@ type tool struct {
 	Input  json.RawMessage `json:"input,omitempty"`
 	Edits  []edit          `json:"edits,omitempty"`
 	Paths  []string        `json:"paths,omitempty"`
-	Output string          `json:"output,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
 	Exit   *int            `json:"exit,omitempty"`
 	// Declined says that it was not run because a person, or a rule, said no.
 	Declined bool `json:"declined,omitempty"`
+	// grown is what it has put out.
+	grown
+}
+
+// onlyPutsOut tells that an update says nothing of a call but what it puts out, and that this is told piece by piece.
+func (u *update) onlyPutsOut(of *tool) bool {
+	return u.Kind == "tool_call_update" && u.Meta.Terminal.Data != "" && (u.Status == "" || u.Status == "in_progress") &&
+		(u.Title == "" || u.Title == of.Title) && (u.ToolKind == "" || u.ToolKind == of.Kind) &&
+		(u.Name == "" || u.Name == of.Name) && u.Meta.Claude.Tool == "" && u.Meta.Claude.NotExecuted == "" &&
+		u.Meta.Exit.Code == nil && u.Meta.MCP == of.MCP && len(u.Locations) == 0 && !meaningful(u.RawInput) &&
+		!meaningful(u.RawOutput) && !meaningful(u.Content)
 }
 
 // edit is a change of one file.
@@ -46,8 +56,9 @@ type toolContent struct {
 	NewText string  `json:"newText"`
 }
 
-// merge takes in what an update says of a call, and returns what it added to the output that shows while it runs.
-func (t *tool) merge(u *update, p *Profile) (added string) {
+// merge takes in what an update says of a call, by the end of its line, and returns what it added to the output that
+// shows while it runs.
+func (t *tool) merge(u *update, p *Profile, end int64) (added string) {
 	t.Kind, t.Title = cmp.Or(u.ToolKind, t.Kind), bounds(cmp.Or(u.Title, t.Title), maxText)
 	t.Name = bounds(cmp.Or(u.Meta.Claude.Tool, u.Name, t.Name, p.nameIn(u.ToolCallID)), maxText)
 	t.MCP = t.MCP || u.Meta.MCP
@@ -85,15 +96,20 @@ func (t *tool) merge(u *update, p *Profile) (added string) {
 	if edits != nil {
 		t.Edits = edits
 	}
-	if u.Meta.Terminal.Data != "" {
+	live := shown.String()
+	switch {
+	case u.Meta.Terminal.Data != "":
 		added = u.Meta.Terminal.Data
-		t.Output = tail(t.Output + added)
-	} else if live := shown.String(); u.Status == "in_progress" && t.Kind == kindExecute && strings.HasPrefix(live,
-		t.Output) {
-		added = live[len(t.Output):]
-		t.Output = tail(live)
-	} else if ended(u.Status) && live != "" {
-		t.Output = tail(live)
+		if t.add(added, maxOutput); t.From == 0 {
+			t.keep(end, maxOutput)
+		}
+	case live != "" && u.Status == "in_progress" && t.Kind == kindExecute:
+		if rest, goesOn := strings.CutPrefix(live, t.last(maxOutput)); goesOn {
+			added = rest
+			t.set(tail(live))
+		}
+	case live != "" && ended(u.Status):
+		t.set(tail(live))
 	}
 	return added
 }
@@ -254,7 +270,7 @@ func (t *tool) output() string {
 	for _, b := range out.Result.Content {
 		said.WriteString(b.shown())
 	}
-	return cmp.Or(wire.Text(out.Output), wire.Text(out.Error), said.String(), t.Output)
+	return cmp.Or(wire.Text(out.Output), wire.Text(out.Error), said.String(), t.last(maxOutput))
 }
 
 // exitCode is how a command ended, nil when nobody says.

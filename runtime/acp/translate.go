@@ -19,6 +19,10 @@ type translator struct {
 	threads map[string]string
 	// allowed is the answer to the request of the line before, when it was allowed without asking anybody.
 	allowed any
+	// upTo is where the line ends that is being translated, in the process's output. unsaid says that the state has changed
+	// by what was said to the agent since it was encoded.
+	upTo   int64
+	unsaid bool
 }
 
 // params are the members of notifications and requests that are of any use.
@@ -47,17 +51,24 @@ func (t *translator) begin(native string, of talk, user any, at int64) []runtime
 	if t.state.Talks == nil {
 		t.state.Talks = map[string]*talk{}
 	}
-	t.state.Talks[native] = &of
+	t.state.Talks[native], t.unsaid = &of, true
 	return []runtime.Signal{
 		wire.TurnStarted(of.Thread, wire.Turn{ID: of.Turn, StartedAt: at}),
 		wire.ItemStarted(of.place(), user, at), wire.ItemCompleted(of.place(), user, at),
 	}
 }
 
-// said is what a line of the agent means; changed tells that the state is another one after it.
-func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed bool) {
-	var p params
+// params are the parameters of a line.
+func (l *line) params() (p params) {
 	_ = json.Unmarshal(l.Params, &p) // members of another type than expected are skipped
+	p.Update.ToolCallID, p.Update.MessageID = runtime.KnownID(p.Update.ToolCallID), runtime.KnownID(p.Update.MessageID)
+	return p
+}
+
+// said is what a line of the agent means; changed tells that the state is another one after it, but for what it added to
+// a text.
+func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed bool) {
+	p := l.params()
 	switch {
 	case l.Method == "":
 		native, of := t.state.turn(l.turn())
@@ -78,7 +89,6 @@ func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed 
 		return nil, false
 	}
 	of := t.state.Talks[p.SessionID]
-	p.Update.ToolCallID, p.Update.MessageID = runtime.KnownID(p.Update.ToolCallID), runtime.KnownID(p.Update.MessageID)
 	if p.Update.Kind == "session_info_update" && p.Update.Title != "" {
 		if thread := t.threads[p.SessionID]; thread != "" {
 			signals = append(signals, wire.ThreadNamed(thread, p.Update.Title))
@@ -95,10 +105,14 @@ func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed 
 func (t *translator) update(of *talk, u *update, at int64) (signals []runtime.Signal, changed bool) {
 	switch u.Kind {
 	case "agent_message_chunk", "agent_thought_chunk":
-		signals = append(t.answered(of, "", false, at), of.grow(u, t.profile.ErrorsAsText, at)...)
+		signals = t.answered(of, "", false, at)
+		more, plain := t.grow(of, u, at)
+		return append(signals, more...), len(signals) > 0 || !plain
 	case "tool_call", "tool_call_update":
 		// "in_progress" says nothing: OpenCode says it of a call before it asks, and what it says may come after the request.
-		signals = append(t.answered(of, u.ToolCallID, ended(u.Status), at), t.call(of, u, at)...)
+		signals = t.answered(of, u.ToolCallID, ended(u.Status), at)
+		more, plain := t.call(of, u, at)
+		return append(signals, more...), len(signals) > 0 || !plain
 	case "plan":
 		steps := make([]wire.Step, 0, len(u.Entries))
 		for _, entry := range u.Entries {
@@ -119,31 +133,39 @@ func (t *translator) update(of *talk, u *update, at int64) (signals []runtime.Si
 			signals = []runtime.Signal{wire.Failed(of.place(), failure, failed.WillRetry)}
 		}
 		return signals, false
-	default:
-		return nil, false
 	}
-	return signals, true
+	return nil, false
 }
 
-// grow adds to the text that grows, or begins one; alone says that each text of no message stands for itself.
-func (of *talk) grow(u *update, alone bool, at int64) (signals []runtime.Signal) {
+// shown is a piece of a message as text.
+func (u *update) shown() string {
 	var content block
 	_ = json.Unmarshal(u.Content, &content) // a block of another shape shows nothing
-	added, thought := content.shown(), u.Kind == "agent_thought_chunk"
+	return content.shown()
+}
+
+// grow adds to the text that grows, or begins one; plain tells that it did no more than add.
+func (t *translator) grow(of *talk, u *update, at int64) (signals []runtime.Signal, plain bool) {
+	added, thought := u.shown(), u.Kind == "agent_thought_chunk"
 	if added == "" {
-		return nil
+		return nil, true
 	}
-	if open := of.Text; open != nil && (open.Thought != thought || open.Message != u.MessageID || alone &&
-		u.MessageID == "" || len(open.Text)+len(added) > maxText) {
+	alone := t.profile.ErrorsAsText && u.MessageID == "" // each text of no message stands for itself
+	if open := of.Text; open != nil && (open.Thought != thought || open.Message != u.MessageID || alone ||
+		len(open.all)+len(added) > maxText) {
 		signals = of.closeText(at)
 	}
 	in := of.place()
-	if of.Text == nil {
+	begins := of.Text == nil
+	if begins {
 		of.Items++
 		of.Text = &text{ID: of.Turn + ":m" + jsonInt(of.Items), Thought: thought, Message: u.MessageID}
 		signals = append(signals, wire.ItemStarted(in, of.Text.item(), at))
 	}
-	of.Text.add(added)
+	of.Text.add(added, max(maxText, len(added)))
+	if begins {
+		of.Text.keep(t.upTo, maxText)
+	}
 	if thought {
 		signals = append(signals, wire.ReasoningDelta(in, of.Text.ID, 0, added))
 	} else {
@@ -152,17 +174,18 @@ func (of *talk) grow(u *update, alone bool, at int64) (signals []runtime.Signal)
 	if len(added) > maxText { // too long to be remembered
 		signals = append(signals, of.closeText(at)...)
 	}
-	return signals
+	return signals, len(signals) == 1
 }
 
 func (t *text) item() any {
-	switch {
-	case t.Thought && t.Text == "":
+	switch said := string(t.all); {
+	case t.Thought && said == "":
 		return wire.Reasoning(t.ID, nil, nil)
 	case t.Thought:
-		return wire.Reasoning(t.ID, nil, []string{t.Text})
+		return wire.Reasoning(t.ID, nil, []string{said})
+	default:
+		return wire.AgentMessage(t.ID, said)
 	}
-	return wire.AgentMessage(t.ID, t.Text)
 }
 
 func (of *talk) closeText(at int64) []runtime.Signal {
@@ -174,15 +197,15 @@ func (of *talk) closeText(at int64) []runtime.Signal {
 	return []runtime.Signal{wire.ItemCompleted(of.place(), item, at)}
 }
 
-// call is what an update of a tool call means.
-func (t *translator) call(of *talk, u *update, at int64) (signals []runtime.Signal) {
+// call is what an update of a tool call means; plain tells that it did no more than add to what the call puts out.
+func (t *translator) call(of *talk, u *update, at int64) (signals []runtime.Signal, plain bool) {
 	if u.ToolCallID == "" || t.hides(u) {
-		return nil
+		return nil, true
 	}
 	one := of.tool(u.ToolCallID)
 	if one == nil {
 		if slices.Contains(of.Ended, u.ToolCallID) && u.Kind != "tool_call" {
-			return nil // news of a call that has ended
+			return nil, true // news of a call that has ended
 		}
 		if one, signals = t.open(of, u.ToolCallID, at); u.Kind != "tool_call" {
 			signals = append(signals, of.closeText(at)...)
@@ -191,21 +214,23 @@ func (t *translator) call(of *talk, u *update, at int64) (signals []runtime.Sign
 	if u.Kind == "tool_call" {
 		signals = append(signals, of.closeText(at)...)
 	}
-	added := one.merge(u, t.profile)
+	plain = one.From > 0 && u.onlyPutsOut(one)
+	added := one.merge(u, t.profile, t.upTo)
 	if u.Status != "pending" && u.Status != "" || one.known() {
 		signals = append(signals, t.show(of, one, at)...)
 	}
+	plain = plain && len(signals) == 0
 	if added != "" && one.Type == wire.ItemCommand {
 		signals = append(signals, wire.CommandOutput(of.place(), one.Item, added))
 	}
 	if !ended(u.Status) {
-		return signals
+		return signals, plain
 	}
 	status := wire.StatusCompleted
 	if u.Status == "failed" {
 		status = wire.StatusFailed
 	}
-	return append(signals, t.close(of, one, status, at)...)
+	return append(signals, t.close(of, one, status, at)...), false
 }
 
 // hides tells of a call that is shown by what it asks.

@@ -33,11 +33,44 @@ type recorded struct {
 type player struct {
 	t       *testing.T
 	profile Profile
-	translator
+	heir
 	proc    string
 	waiting []func() []runtime.Signal // messages to a busy conversation
 	options map[string][]option
 	signals []runtime.Signal
+}
+
+// heir is a translator one server after another goes on with.
+type heir struct {
+	translator
+	// heard are the lines of the process so far, whose numbers are where they end; stored is the state as the next server
+	// gets it.
+	heard  []line
+	stored json.RawMessage
+}
+
+// hear is a line as a server takes it; span is that of Runtime.
+func (h *heir) hear(l *line, at, span int64) []runtime.Signal {
+	h.heard = append(h.heard, *l)
+	h.upTo = int64(len(h.heard))
+	signals, changed := h.said(l, at)
+	if changed = h.state.keepOld(h.upTo, span) || changed; changed || h.unsaid {
+		h.stored, h.unsaid = h.state.encode(), false
+	}
+	return signals
+}
+
+// resume goes on as the next server does. What was said to the agent and is not stored yet is another test's matter.
+func (h *heir) resume() {
+	if h.unsaid {
+		h.stored = h.state.encode()
+	}
+	h.state = decodeState(h.stored)
+	for i, from := int64(0), h.state.needs(); from > 0 && i < int64(len(h.heard)); i++ {
+		if i >= from {
+			h.reread(&h.heard[i], i+1)
+		}
+	}
 }
 
 func recordings(t testing.TB, profile string) map[string][]recorded {
@@ -70,10 +103,10 @@ func recordings(t testing.TB, profile string) map[string][]recorded {
 
 func (p *player) play(r recorded) {
 	if r.Proc != p.proc {
-		p.proc, p.translator = r.Proc, translator{profile: &p.profile, threads: map[string]string{}}
+		p.proc, p.heir = r.Proc, heir{translator: translator{profile: &p.profile, threads: map[string]string{}}}
 		p.options, p.waiting = map[string][]option{}, nil
 	}
-	p.state = decodeState(p.state.encode())
+	p.resume()
 	raw := r.Out
 	if raw == nil {
 		raw = r.In
@@ -106,8 +139,7 @@ func (p *player) play(r recorded) {
 		}
 		p.options[string(l.ID)] = asked.Options
 	}
-	signals, _ := p.said(&l, r.At)
-	p.signals = append(p.signals, signals...)
+	p.signals = append(p.signals, p.hear(&l, r.At, 5)...)
 	for i, begin := range p.waiting {
 		if begin != nil {
 			if signals := begin(); signals != nil {

@@ -86,6 +86,8 @@ type Conn struct {
 	// inherited says that there were others. pushed is the last offset told.
 	offset, attachment, pushed int64
 	inherited                  bool
+	// taken is where the line ends that is being read.
+	taken int64
 }
 
 const (
@@ -124,6 +126,9 @@ func (c *Conn) Hello() json.RawMessage {
 	return c.hello
 }
 
+// Taken is where the line ends that is being read, in the process's output. It is for Protocol.Read.
+func (c *Conn) Taken() int64 { return c.taken }
+
 // Gone is closed when nothing more will come from the process.
 func (c *Conn) Gone() <-chan struct{} { return c.gone }
 
@@ -154,6 +159,7 @@ func (c *Conn) read() {
 		if err != nil {
 			break
 		}
+		c.taken = lines.offset
 		if said, first := c.take(line); said.silent() {
 			c.passed(lines.offset)
 		} else {
@@ -181,9 +187,10 @@ func (c *Conn) push(first <-chan struct{}, offset int64, said Line) {
 	if ack := c.pipes.ack; ack != nil {
 		c.pushed = offset
 		c.told.Store(offset)
+		kept := c.kept(offset)
 		batch.Offset, batch.Stored = offset, func() {
 			c.stored.Store(max(offset, c.stored.Load()))
-			ack(offset)
+			ack(kept)
 		}
 	}
 	c.out.pushAfter(first, batch)

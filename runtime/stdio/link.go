@@ -160,5 +160,9 @@ func (c *Conn) seed(l *link) {
 			c.natives.describe(described)
 		}
 		c.protocol.Resume(l.resume)
+		if err = c.reread(*l.found, l.resume.Offset); err != nil {
+			c.log.Error().Err(err).Msg("the spool could not be read again; the beginning of what " + c.name +
+				" is in the middle of saying is missing where it is told as a whole")
+		}
 	}
 }

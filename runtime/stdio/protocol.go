@@ -49,6 +49,17 @@ type Protocol interface {
 	Probe() (method string, params any)
 }
 
+// Rereader is a Protocol whose state leaves out what it can read again: its process's output is kept for that, by whoever
+// keeps it.
+type Rereader interface {
+	// Needs is the offset from which on the output is to be kept, after the line that was read last; 0 when the state is
+	// complete. It is called by the goroutine that calls Read.
+	Needs() int64
+	// Reread takes a line again that a server before us has read, by its end. Those from Needs on come between Resume and
+	// the first Read.
+	Reread(line []byte, end int64)
+}
+
 // Line is what one line of an agent is: the answer to a request, or what the agent says on its own, or nothing that
 // concerns anybody (zero).
 type Line struct {

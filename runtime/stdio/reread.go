@@ -1,0 +1,42 @@
+package stdio
+
+import (
+	"errors"
+
+	"harness/runtime/process/shim"
+)
+
+// kept is up to where the output is not needed any more once it is stored up to an offset.
+func (c *Conn) kept(offset int64) int64 {
+	if again, is := c.protocol.(Rereader); is {
+		if needs := again.Needs(); needs > 0 {
+			return min(offset, needs)
+		}
+	}
+	return offset
+}
+
+// reread gives the protocol again what its state leaves out of the output that is stored.
+func (c *Conn) reread(f shim.Found, stored int64) error {
+	again, is := c.protocol.(Rereader)
+	if !is {
+		return nil
+	}
+	from := again.Needs()
+	if from == 0 || from >= stored {
+		return nil
+	}
+	spooled := shim.Spooled(f, from, stored)
+	defer func() { _ = spooled.Close() }()
+	lines := newLineReader(spooled, maxLine)
+	for {
+		line, err := lines.next()
+		if errors.Is(err, errLineTooLong) {
+			continue
+		}
+		if err != nil {
+			return spooled.Err()
+		}
+		again.Reread(line, from+lines.offset)
+	}
+}
