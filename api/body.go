@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"harness/api/schema"
 )
@@ -68,7 +69,7 @@ func (s *server) readBody(r *http.Request) (schema.Value, error) {
 	return schema.Value{}, &requestError{http.StatusUnsupportedMediaType, "Unsupported Media Type: " + contentType}
 }
 
-// bodies reads bodies into buffers that are used again. Its zero value is ready.
+// bodies reads bodies, those of unknown length into buffers that are used again. Its zero value is ready.
 type bodies struct{ buffers sync.Pool }
 
 // largestKept is the size in bytes of the largest buffer that is kept.
@@ -78,6 +79,11 @@ func (b *bodies) read(r *http.Request) (string, error) {
 	tooLarge := &requestError{http.StatusRequestEntityTooLarge, "Request body is too large"}
 	if r.ContentLength > maxBody {
 		return "", tooLarge
+	}
+	if r.ContentLength > 0 {
+		data := make([]byte, r.ContentLength)
+		_, err := io.ReadFull(r.Body, data)
+		return unsafe.String(unsafe.SliceData(data), len(data)), unread(err) // no copy: nobody changes it
 	}
 	buffer, kept := b.buffers.Get().(*bytes.Buffer)
 	if !kept {
@@ -89,15 +95,20 @@ func (b *bodies) read(r *http.Request) (string, error) {
 			b.buffers.Put(buffer)
 		}
 	}()
-	buffer.Grow(max(int(r.ContentLength), 0) + bytes.MinRead)
 	_, err := buffer.ReadFrom(io.LimitReader(r.Body, maxBody+1))
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return "", &requestError{http.StatusRequestTimeout, "Request body did not arrive in time"}
-	case err != nil:
-		return "", &requestError{http.StatusBadRequest, "Request body could not be read"}
-	case buffer.Len() > maxBody:
+	if err == nil && buffer.Len() > maxBody {
 		return "", tooLarge
 	}
-	return buffer.String(), nil
+	return buffer.String(), unread(err)
+}
+
+// unread words what kept a body from being read.
+func unread(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &requestError{http.StatusRequestTimeout, "Request body did not arrive in time"}
+	}
+	return &requestError{http.StatusBadRequest, "Request body could not be read"}
 }

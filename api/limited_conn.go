@@ -40,11 +40,12 @@ func (l limitedListener) Accept() (net.Conn, error) {
 // limitedConn notices when its peer is late, and gives it time for an answer by what it takes.
 type limitedConn struct {
 	net.Conn
-	limiter *ConnLimiter
-	head    requestHead
-	phase   atomic.Int32
-	refused atomic.Bool   // came beyond the bound
-	place   *list.Element // among those that wait; limiter.mu guards it
+	limiter   *ConnLimiter
+	head      requestHead
+	deadlines deadlines
+	phase     atomic.Int32
+	refused   atomic.Bool   // came beyond the bound
+	place     *list.Element // among those that wait; limiter.mu guards it
 
 	accepted time.Time
 	peerOnce sync.Once
@@ -79,7 +80,7 @@ func limitedOf(conn net.Conn) *limitedConn {
 
 // Read implements net.Conn.
 func (c *limitedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+	n, err := c.deadlines.read(c.Conn, p)
 	if n > 0 {
 		c.head.read(p[:n])
 		c.phase.CompareAndSwap(phaseIdle, phaseHeader)
@@ -116,7 +117,7 @@ func (c *limitedConn) Write(p []byte) (written int, err error) {
 
 func (c *limitedConn) send(p []byte) (written int, err error) {
 	for {
-		if err := c.SetWriteDeadline(time.Now().Add(c.limiter.opts.AnswerTimeout)); err != nil {
+		if err := c.deadlines.allow(c.Conn, c.limiter.opts.AnswerTimeout); err != nil {
 			return written, err
 		}
 		n, err := c.Conn.Write(p[written:min(len(p), written+answerPiece)])

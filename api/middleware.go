@@ -43,11 +43,8 @@ func (s *server) observe(next http.Handler) http.Handler {
 		}
 		w.Header().Set("X-Request-Id", id)
 		n := &requestNote{}
-		ctx := context.WithValue(r.Context(), noteKey{}, n)
-		ctx = telemetry.WithRequest(telemetry.WithLogger(ctx, &s.Logger), id)
-		if trace, given := telemetry.ParseTraceparent(r.Header.Get("Traceparent")); given {
-			ctx = telemetry.WithTrace(ctx, trace)
-		}
+		trace, _ := telemetry.ParseTraceparent(r.Header.Get("Traceparent"))
+		ctx := telemetry.WithRequest(context.WithValue(r.Context(), noteKey{}, n), &s.Logger, id, trace)
 		seen := &responseWatcher{ResponseWriter: w, coding: s.coder.wanted(r)}
 		// The line is written even when a handler aborts the connection on purpose.
 		defer func() { logRequest(ctx, r, seen, n, s.Clock().Sub(start)) }()

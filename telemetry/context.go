@@ -20,31 +20,22 @@ type scopeKey struct{}
 
 // scope does not change; each With* makes a new one.
 type scope struct {
-	base *zerolog.Logger // as given to WithLogger, without ids; nil writes nothing
+	base *zerolog.Logger // as given to WithRequest, without ids; nil writes nothing
 	ids  IDs
 
 	once sync.Once
 	log  *zerolog.Logger // base with the ids, made when a line is first written: most scopes write none
 }
 
-// WithLogger puts the process's logger into the context. It must not change afterwards.
-func WithLogger(ctx context.Context, log *zerolog.Logger) context.Context {
-	return derive(ctx, func(s *scope) { s.base = log })
-}
-
-// WithRequest adds the id of the HTTP request or websocket connection.
-func WithRequest(ctx context.Context, id string) context.Context {
-	return derive(ctx, func(s *scope) { s.ids.Request = id })
+// WithRequest puts the process's logger, which must not change afterwards, and the ids of an HTTP request into the
+// context: its own and that of its trace.
+func WithRequest(ctx context.Context, log *zerolog.Logger, id string, trace Trace) context.Context {
+	return derive(ctx, func(s *scope) { s.base, s.ids.Request, s.ids.Trace = log, id, trace })
 }
 
 // WithSession adds the id of the session that the work belongs to.
 func WithSession(ctx context.Context, id string) context.Context {
 	return derive(ctx, func(s *scope) { s.ids.Session = id })
-}
-
-// WithTrace adds the trace that the work belongs to.
-func WithTrace(ctx context.Context, t Trace) context.Context {
-	return derive(ctx, func(s *scope) { s.ids.Trace = t })
 }
 
 // Log gives the logger whose lines carry the context's ids. A context without

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"unicode/utf8"
+
+	"harness/internal/javascript"
 )
 
 // AppendJSON appends the entry as the wire spells it, which is what encoding/json makes of it without HTML escaping.
@@ -83,14 +85,6 @@ func (e *Entry) Size() int {
 
 const hex = "0123456789abcdef"
 
-// verbatim are the bytes that stand in JSON as they are, whatever is beside them.
-var verbatim = func() (is [256]bool) {
-	for c := ' '; c < utf8.RuneSelf; c++ {
-		is[c] = c != '"' && c != '\\'
-	}
-	return is
-}()
-
 // appendText appends a JSON string. Most bytes are copied in long runs.
 func appendText(dst []byte, text string) []byte {
 	return append(appendInner(append(dst, '"'), text), '"')
@@ -99,12 +93,8 @@ func appendText(dst []byte, text string) []byte {
 // appendInner is appendText without the quotes.
 func appendInner(dst []byte, text string) []byte {
 	start := 0
-	for i := 0; i < len(text); {
+	for i := javascript.Verbatim(text); i < len(text); i += javascript.Verbatim(text[i:]) {
 		c := text[i]
-		if verbatim[c] {
-			i++
-			continue
-		}
 		if c < utf8.RuneSelf {
 			dst = appendEscaped(append(dst, text[start:i]...), c)
 			i++

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"harness/internal/javascript"
 )
 
 // ErrInvalidJSON says that the text is no JSON document, or one with member names that poison a JavaScript prototype
@@ -164,7 +166,7 @@ func (r *reader) text() string {
 		return ""
 	}
 	escaped := false
-	for i := start + 1; i < len(r.data); i++ {
+	for i := start + 1 + javascript.Verbatim(r.data[start+1:]); i < len(r.data); i++ {
 		switch c := r.data[i]; {
 		case c == '"':
 			r.at = i + 1
@@ -245,13 +247,16 @@ func (r *reader) array() Value {
 // time.
 const indexedFrom = 24
 
+// usualMembers is how many members there is room for at first: what most bodies have at most.
+const usualMembers = 10
+
 func (r *reader) object() Value {
 	r.deeper()
 	if r.empty('}') {
 		return Value{kind: Object}
 	}
 	var index map[string]int
-	members := make([]Member, 0, 8)
+	members := make([]Member, 0, usualMembers)
 	for more := true; more; more = r.another('}') {
 		name := r.text()
 		r.space()

@@ -36,7 +36,7 @@ type Conn struct {
 	statements map[string]*statement
 	// texts is memory outside of Go's heap for the parameters of a statement that is run to its end.
 	texts  block
-	values []any
+	values []value
 	log    uintptr // of a logFile, 0 for none
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"modernc.org/libc"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -158,11 +159,11 @@ func (c *Conn) bind(s *statement, args []any, texts *block) error {
 		if number >= len(args) {
 			return fmt.Errorf("there is no argument $%d", number+1)
 		}
-		value, long, err := plain(args[number])
+		value, err := valueOf(args[number])
 		if err != nil {
 			return fmt.Errorf("argument $%d: %w", number+1, err)
 		}
-		values, size = append(values, value), size+long
+		values, size = append(values, value), size+len(value.text)
 	}
 	if texts.size < size {
 		c.free(texts)
@@ -174,22 +175,22 @@ func (c *Conn) bind(s *statement, args []any, texts *block) error {
 	}
 	room := memory(texts.at, texts.size)
 	used := 0
-	for i, value := range values {
+	for i := range values {
+		value := &values[i]
 		var code int32
-		at, number := texts.at+uintptr(used), int32(i+1)
-		switch value := value.(type) {
-		case nil:
+		at, length, number := texts.at+uintptr(used), int32(copy(room[used:], value.text)), int32(i+1)
+		used += len(value.text)
+		switch value.kind {
+		case sqlite3.SQLITE_INTEGER:
+			code = sqlite3.Xsqlite3_bind_int64(c.tls, s.at, number, value.number)
+		case sqlite3.SQLITE_FLOAT:
+			code = sqlite3.Xsqlite3_bind_double(c.tls, s.at, number, value.float)
+		case sqlite3.SQLITE_TEXT:
+			code = sqlite3.Xsqlite3_bind_text(c.tls, s.at, number, at, length, stays)
+		case sqlite3.SQLITE_BLOB:
+			code = sqlite3.Xsqlite3_bind_blob(c.tls, s.at, number, at, length, stays)
+		default:
 			code = sqlite3.Xsqlite3_bind_null(c.tls, s.at, number)
-		case int64:
-			code = sqlite3.Xsqlite3_bind_int64(c.tls, s.at, number, value)
-		case float64:
-			code = sqlite3.Xsqlite3_bind_double(c.tls, s.at, number, value)
-		case string:
-			code = sqlite3.Xsqlite3_bind_text(c.tls, s.at, number, at, int32(copy(room[used:], value)), stays)
-			used += len(value)
-		case []byte:
-			code = sqlite3.Xsqlite3_bind_blob(c.tls, s.at, number, at, int32(copy(room[used:], value)), stays)
-			used += len(value)
 		}
 		if code != sqlite3.SQLITE_OK {
 			return c.failure(code)
@@ -201,43 +202,56 @@ func (c *Conn) bind(s *statement, args []any, texts *block) error {
 // stays is SQLITE_STATIC: SQLite need not copy a text.
 const stays = 0
 
-// plain makes an argument nil, int64, float64, string or []byte, and tells how many bytes of text it has.
-func plain(arg any) (value any, size int, err error) {
+// value is an argument as SQLite takes it. As an any each text and number would be allocated once more.
+type value struct {
+	kind   int // SQLite's; NULL for any other than those it has
+	text   string
+	number int64
+	float  float64
+}
+
+func textValue(text string) value { return value{kind: sqlite3.SQLITE_TEXT, text: text} }
+func intValue(number int64) value { return value{kind: sqlite3.SQLITE_INTEGER, number: number} }
+func given(of value, is bool) value {
+	if !is {
+		return value{kind: sqlite3.SQLITE_NULL}
+	}
+	return of
+}
+
+func valueOf(arg any) (value, error) {
 	switch arg := arg.(type) {
 	case string:
-		return arg, len(arg), nil
+		return textValue(arg), nil
 	case int64:
-		return arg, 0, nil
+		return intValue(arg), nil
 	case sql.NullString:
-		if !arg.Valid {
-			return nil, 0, nil
-		}
-		return arg.String, len(arg.String), nil
+		return given(textValue(arg.String), arg.Valid), nil
 	case sql.NullInt64:
-		if !arg.Valid {
-			return nil, 0, nil
-		}
-		return arg.Int64, 0, nil
+		return given(intValue(arg.Int64), arg.Valid), nil
 	}
 	converted, err := driver.DefaultParameterConverter.ConvertValue(arg)
 	if err != nil {
-		return nil, 0, err
+		return value{}, err
 	}
 	switch converted := converted.(type) {
+	case nil:
+		return given(value{}, false), nil
 	case string:
-		return converted, len(converted), nil
+		return textValue(converted), nil
+	case int64:
+		return intValue(converted), nil
+	case float64:
+		return value{kind: sqlite3.SQLITE_FLOAT, float: converted}, nil
 	case []byte:
-		if converted == nil {
-			return nil, 0, nil
-		}
-		return converted, len(converted), nil
+		// Nobody changes it while it is copied.
+		blob := unsafe.String(unsafe.SliceData(converted), len(converted))
+		return given(value{kind: sqlite3.SQLITE_BLOB, text: blob}, converted != nil), nil
 	case bool:
 		if converted {
-			return int64(1), 0, nil
+			return intValue(1), nil
 		}
-		return int64(0), 0, nil
-	case nil, int64, float64:
-		return converted, 0, nil
+		return intValue(0), nil
 	}
-	return nil, 0, fmt.Errorf("a %T is not stored", arg)
+	return value{}, fmt.Errorf("a %T is not stored", arg)
 }
