@@ -75,6 +75,8 @@ func run(args []string) error {
 			return playClaude(os.Stdin, os.Stdout)
 		case "acp-agent":
 			return playACP(os.Stdin, os.Stdout)
+		case "serve": // called as OpenCode is
+			return playOpenCode(os.Stdout)
 		case "baseline":
 			return serveBaseline(args[1:])
 		case "inserts":

@@ -16,7 +16,7 @@ import (
 )
 
 // kinds are the ways of speaking that are compared with codex's.
-func kinds() []string { return []string{"codex", "claude", "acp:bench"} }
+func kinds() []string { return []string{"codex", "claude", "acp:bench", "opencode"} }
 
 // lines has agents of this program write the time, and looks when it is in a frame: each kind in turns on one server,
 // each with a session.
@@ -33,7 +33,7 @@ func lines(opts *options) error {
 		if e.synchronous == "NORMAL" {
 			continue
 		}
-		running, err := serve(opts, e, "HARNESS_RUNTIMES="+strings.Join(kinds(), ","), "CLAUDE_BIN="+self,
+		running, err := serve(opts, e, "HARNESS_RUNTIMES="+strings.Join(kinds(), ","), "CLAUDE_BIN="+self, "OPENCODE_BIN="+self,
 			`HARNESS_ACP_AGENTS={"bench":"`+self+` acp-agent"}`, "DEFAULT_NETWORK_ACCESS=enabled",
 			"DEFAULT_SANDBOX_MODE=danger-full-access", "DEFAULT_APPROVAL_POLICY=on-request")
 		if err != nil {

@@ -20,6 +20,8 @@ type configured struct {
 	// Modes are as in Profile; Families name the runtimes whose provider's variables it gets.
 	Modes    map[string]string `json:"modes"`
 	Families []string          `json:"families"`
+	// Reads are files it is known to read by itself, as in Profile.
+	Reads []string `json:"reads"`
 }
 
 // UnmarshalJSON takes a command line as well. Its words are cut at spaces; a command with spaces in a word is given as
@@ -57,9 +59,15 @@ func Configured(text string) ([]Profile, error) {
 			return nil, fmt.Errorf("agent %q has no command line", name)
 		}
 		profile := Profile{Name: ConfiguredPrefix + name, Command: agent.Command, Modes: agent.Modes,
-			Families: agent.Families, Forms: true, Preview: true}
+			Families: agent.Families, Reads: agent.Reads, Forms: true, Preview: true}
 		if err := profile.checkModes(); err != nil {
 			return nil, fmt.Errorf("agent %q: %w", name, err)
+		}
+		for _, file := range agent.Reads {
+			if !strings.HasPrefix(file, "/") && !strings.HasPrefix(file, "$") && !strings.HasPrefix(file, "{") {
+				return nil, fmt.Errorf("agent %q: reads has %q; a file is named from the root, from a variable ($HOME/...) or from "+
+					"{cwd}, {project} or {above}", name, file)
+			}
 		}
 		for _, variable := range slices.Sorted(maps.Keys(agent.Env)) {
 			profile.Env = append(profile.Env, variable+"="+agent.Env[variable])

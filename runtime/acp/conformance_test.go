@@ -3,8 +3,8 @@ package acp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,12 +56,13 @@ type site struct {
 	model   *mockmodel.Server
 	options acp.Options
 	dir     string
+	home    string
 }
 
 func newSite(t *testing.T, model *mockmodel.Server, profile acp.Profile, shims bool, env ...string) *site {
 	t.Helper()
-	s := &site{model: model, dir: t.TempDir()}
 	home := t.TempDir()
+	s := &site{model: model, dir: t.TempDir(), home: home}
 	s.options = acp.Options{Profile: profile, Setup: stdio.Setup{
 		Launch: stdio.Launch{Name: profile.Name, Mark: process.Mark(home, profile.Name),
 			Env:      append([]string{"HOME=" + home}, env...),
@@ -238,62 +239,95 @@ func TestGeminiConforms(t *testing.T) {
 	}
 }
 
-// The bridges of Claude Code and codex, and OpenCode's own server of the protocol, with the real agents behind them:
-// one conversation each, with what they do in their own ways. They are too heavy to be started for each promise.
-func TestOthersKeepTheirPromises(t *testing.T) {
+// bridged is an agent behind a bridge of the protocol: how it is had, and what it reads by itself of its home and of
+// the folder it works in.
+type bridged struct {
+	site         func(*testing.T, *mockmodel.Server, bool) *site
+	home, folder string
+	reads        string
+}
+
+// The bridges of Claude Code and codex, and OpenCode's own server of the protocol, with the real agents behind them,
+// keep what every adapter promises. What a line is read from is the transport's matter, which is tried with Gemini.
+// What they read by themselves is what is told. RA-16
+func TestBridgesConform(t *testing.T) {
 	t.Parallel()
-	for name, made := range map[string]func(*testing.T, *mockmodel.Server, *runtimetest.Script) *site{
-		"claude-acp": claudeBridge, "codex-acp": codexBridge, "opencode-acp": openCode,
+	for name, one := range map[string]bridged{
+		"claude-acp":   {claudeBridge, ".claude/CLAUDE.md", "CLAUDE.md", "home CLAUDE.md, folder CLAUDE.md"},
+		"codex-acp":    {codexBridge, ".codex/AGENTS.md", "AGENTS.md", "home AGENTS.md, folder AGENTS.md"},
+		"opencode-acp": {openCode, ".config/opencode/AGENTS.md", "AGENTS.md", "home AGENTS.md"},
 	} {
-		t.Run(name, func(t *testing.T) { // one after the other
-			store, model, words := runtimetest.NewStore(), mockmodel.Start(t), script()
-			agent := made(t, model, &words).start(t, store)
-			thread, err := agent.StartThread(t.Context(), runtime.StartThread{Cwd: agent.Dir, ApprovalPolicy: "untrusted"})
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			model, words := mockmodel.Start(t), script()
+			if name == "codex-acp" { // in this mode codex asks before a command leaves its sandbox
+				words.Command = func(command string) string { return "MOCK_ESC[" + command + "]" }
+			}
+			planted := func(t *testing.T) *site {
+				s := one.site(t, model, true)
+				plant(t, filepath.Join(s.home, one.home), "mark of the home")
+				plant(t, filepath.Join(s.dir, one.folder), "mark of the folder")
+				return s
+			}
+			t.Run("promises", func(t *testing.T) { runtimetest.Run(t, target(t, words, planted)) })
+			looked := planted(t)
+			found, err := acp.New(looked.options).Sources("", looked.dir, "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			say := func(text string) string {
-				started, err := agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text(text)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return started.TurnID
-			}
-			for decision, scope := range map[string]string{"accept": "session", "decline": "turn"} {
-				file := filepath.Join(agent.Dir, decision)
-				turn := say(words.Command("touch " + file))
-				ref := runtimetest.Ref(store.Asked(t, turn, runtime.RequestApproval))
-				if err := agent.Answer(t.Context(), ref, runtime.Reply{Decision: decision, Scope: scope}); err != nil {
-					t.Fatal(err)
-				}
-				if end := store.End(t, turn); end.Status != runtime.TurnDone {
-					t.Errorf("%s: the turn ended %+v", decision, end)
-				}
-				if _, err := os.Stat(file); (err == nil) != (decision == "accept") {
-					t.Errorf("%s: the file: %v", decision, err)
+			var told []string
+			for _, source := range found {
+				if source.Kind == runtime.SourceInstructions && len(source.SHA256) == 64 {
+					told = append(told, source.Scope+" "+filepath.Base(source.Path))
 				}
 			}
-			if agent.Capabilities().ToolInput {
-				answerQuestion(t, agent, store, model, say)
+			var read []string
+			sent := string(bodies(model))
+			for scope, file := range map[string]string{"home": one.home, "folder": one.folder} {
+				if strings.Contains(sent, "mark of the "+scope) {
+					read = append(read, scope+" "+filepath.Base(file))
+				}
 			}
-			turn := say(words.Hold("h"))
-			if err := agent.AwaitHeld(t.Context(), "h"); err != nil {
-				t.Fatal(err)
-			}
-			if err := agent.InterruptTurn(t.Context(), thread.ID, turn); err != nil {
-				t.Fatal(err)
-			}
-			if end := store.End(t, turn); end.Status != runtime.TurnInterrupted {
-				t.Errorf("the turn ended %+v", end)
-			}
-			if end := store.End(t, say(words.Fail(http.StatusBadRequest))); end.Status != runtime.TurnFailed || end.Error == "" {
-				t.Errorf("a turn that fails ended %+v", end)
-			}
-			if end := store.End(t, say(words.Reply("fine"))); end.Status != runtime.TurnDone {
-				t.Errorf("the last turn ended %+v", end)
+			slices.Sort(read)
+			slices.Reverse(read) // the home first
+			if got := strings.Join(told, ", "); got != one.reads || got != strings.Join(read, ", ") {
+				t.Errorf("it is said to read %s and has read %s; want %s", got, strings.Join(read, ", "), one.reads)
 			}
 		})
 	}
+}
+
+// bodies are what a model was sent.
+func bodies(model *mockmodel.Server) (all []byte) {
+	for _, request := range model.Requests() {
+		all = append(all, request.Body...)
+	}
+	return all
+}
+
+func plant(t *testing.T, file, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The bridge of Claude Code has a person asked by a form.
+func TestABridgeAsks(t *testing.T) {
+	t.Parallel()
+	store, model := runtimetest.NewStore(), mockmodel.Start(t)
+	agent := claudeBridge(t, model, false).start(t, store)
+	thread, err := agent.StartThread(t.Context(), runtime.StartThread{Cwd: agent.Dir, ApprovalPolicy: "untrusted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answerQuestion(t, agent, store, model, func(text string) string {
+		started, err := agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return started.TurnID
+	})
 }
 
 // answerQuestion has an agent ask a person by a form, and the model hear the answer.
@@ -330,26 +364,27 @@ func answerQuestion(t *testing.T, agent *runtimetest.Agent, store *runtimetest.S
 	}
 }
 
-func claudeBridge(t *testing.T, model *mockmodel.Server, _ *runtimetest.Script) *site {
-	s := newSite(t, model, acp.ClaudeBridge(), false, "ANTHROPIC_API_KEY=test",
+func claudeBridge(t *testing.T, model *mockmodel.Server, shims bool) *site {
+	s := newSite(t, model, acp.ClaudeBridge(), shims, "ANTHROPIC_API_KEY=test",
 		"ANTHROPIC_BASE_URL="+strings.TrimSuffix(model.URL(), "/v1"), "CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"))
 	s.options.Bin = agenttest.Binary(t, "claude-acp")
 	return s
 }
 
-func codexBridge(t *testing.T, model *mockmodel.Server, words *runtimetest.Script) *site {
-	// In this mode codex asks before a command leaves its sandbox.
-	words.Command = func(command string) string { return "MOCK_ESC[" + command + "]" }
+func codexBridge(t *testing.T, model *mockmodel.Server, shims bool) *site {
 	home := codextest.Home(t, model.URL())
-	s := newSite(t, model, acp.CodexBridge(), false, "CODEX_HOME="+home,
+	s := newSite(t, model, acp.CodexBridge(), shims, "CODEX_HOME="+home,
 		"CODEX_PATH="+codextest.Binary(t, codextest.Default), "OPENAI_API_KEY=test",
 		`DEFAULT_AUTH_REQUEST={"methodId":"api-key"}`)
 	s.options.Bin = agenttest.Binary(t, "codex-acp")
+	if err := os.Symlink(home, filepath.Join(s.home, ".codex")); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
-func openCode(t *testing.T, model *mockmodel.Server, _ *runtimetest.Script) *site {
-	s := newSite(t, model, acp.OpenCode(), false,
+func openCode(t *testing.T, model *mockmodel.Server, shims bool) *site {
+	s := newSite(t, model, acp.OpenCode(), shims,
 		`OPENCODE_CONFIG_CONTENT={"enabled_providers":["mock"],"model":"mock/mock-model","small_model":"mock/mock-model",`+
 			`"share":"disabled","snapshot":false,"lsp":false,"formatter":false,"provider":{"mock":{"npm":"@ai-sdk/openai-compatible","name":"Mock",`+
 			`"options":{"baseURL":"`+model.URL()+

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"harness/runtime"
+	"harness/runtime/runtimetest"
 	"harness/runtime/wire"
 )
 
@@ -13,18 +14,21 @@ import (
 func chunk(text string) *line {
 	said, _ := json.Marshal(text) // texts encode
 	return &line{Method: methodUpdate, Params: json.RawMessage(
-		`{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":` + string(said) + `}}}`)}
+		`{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":` +
+			string(said) + `}}}`)}
 }
 
 func put(call, text string) *line {
 	said, _ := json.Marshal(text) // texts encode
-	return &line{Method: methodUpdate, Params: json.RawMessage(`{"sessionId":"s","update":{"sessionUpdate":"tool_call_update",` +
-		`"toolCallId":"` + call + `","_meta":{"terminal_output_delta":{"data":` + string(said) + `}}}}`)}
+	return &line{Method: methodUpdate,
+		Params: json.RawMessage(`{"sessionId":"s","update":{"sessionUpdate":"tool_call_update",` +
+			`"toolCallId":"` + call + `","_meta":{"terminal_output_delta":{"data":` + string(said) + `}}}}`)}
 }
 
 func command(call string) *line {
-	return &line{Method: methodUpdate, Params: json.RawMessage(`{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"` +
-		call + `","kind":"execute","status":"in_progress","rawInput":{"command":"make"}}}`)}
+	return &line{Method: methodUpdate,
+		Params: json.RawMessage(`{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"` +
+			call + `","kind":"execute","status":"in_progress","rawInput":{"command":"make"}}}`)}
 }
 
 func over(call string) *line {
@@ -38,8 +42,8 @@ func begun(profile *Profile) *heir {
 	return h
 }
 
-// What is stored while a message grows, or a command puts something out, does not grow with it: ten times the pieces are
-// ten times the cost.
+// What is stored while a message grows, or a command puts something out, does not grow with it: ten times the pieces
+// are ten times the cost.
 func TestWhatATextCostsDoesNotGrowWithIt(t *testing.T) {
 	t.Parallel()
 	profile := CodexBridge()
@@ -65,7 +69,8 @@ func TestWhatATextCostsDoesNotGrowWithIt(t *testing.T) {
 		fewBytes, _ := stored(few)
 		manyBytes, largest := stored(many)
 		if manyBytes > fewBytes*many/few+1024 || largest > 2048 {
-			t.Errorf("%s: %d pieces store %d bytes, %d store %d, up to %d at once", name, few, fewBytes, many, manyBytes, largest)
+			t.Errorf("%s: %d pieces store %d bytes, %d store %d, up to %d at once", name, few, fewBytes, many,
+				manyBytes, largest)
 		}
 	}
 }
@@ -93,8 +98,9 @@ func TestATextIsReadAgain(t *testing.T) {
 		hear(put("c", "four"))
 		hear(over("c"))
 		hear(&line{ID: json.RawMessage(`"turn:t"`), Result: json.RawMessage(`{"stopReason":"end_turn"}`)})
-		check(t, append(begun(&profile).begin("s", talk{Thread: "thread", Turn: "t"},
-			userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1), said...), false)
+		all := append(begun(&profile).begin("s", talk{Thread: "thread", Turn: "t"},
+			userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1), said...)
+		runtimetest.CheckRules(t, runtimetest.Rules{Tidy: true}, all, false)
 		var message, output string
 		for _, signal := range said {
 			if change, is := signal.Change.(runtime.ItemChanged); is && change.Done {
@@ -108,8 +114,8 @@ func TestATextIsReadAgain(t *testing.T) {
 		}
 		if message != "Grüße \u2028<&>" || !strings.Contains(output, "three four") || strings.Contains(output, "one two") ||
 			len(output) < maxOutput {
-			t.Errorf("over %d lines: the message is %q, the command has put out %d bytes: %.60s ... %.60s", span, message, len(output),
-				output, output[max(0, len(output)-60):])
+			t.Errorf("over %d lines: the message is %q, the command has put out %d bytes: %.60s ... %.60s", span, message,
+				len(output), output, output[max(0, len(output)-60):])
 		}
 	}
 }
@@ -127,7 +133,8 @@ func TestTheStateIsBounded(t *testing.T) {
 		h.hear(put(id, "some output"), 2, span)
 		h.hear(chunk(strings.Repeat("y", maxText/8)), 2, span)
 		h.hear(&line{ID: json.RawMessage(jsonInt(i)), Method: methodPermission, Params: json.RawMessage(
-			`{"sessionId":"s","toolCall":{"toolCallId":"` + id + `"},"options":[{"optionId":"o","kind":"allow_once"}]}`)}, 2, span)
+			`{"sessionId":"s","toolCall":{"toolCallId":"` + id + `"},"options":[{"optionId":"o","kind":"allow_once"}]}`)}, 2,
+			span)
 		of := h.state.Talks["s"]
 		if len(of.Tools) > maxTools || len(of.Ended) > maxEnded || len(of.Asked) > maxAsked {
 			t.Fatalf("%d calls, %d ended ones and %d requests are remembered", len(of.Tools), len(of.Ended), len(of.Asked))

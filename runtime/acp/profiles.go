@@ -55,7 +55,8 @@ type Profile struct {
 	// no such fault.
 	History string
 	// Implicit is how much the agent reads by itself (runtime.ImplicitAll, ...), "" where nobody knows; Reads are the
-	// settings it does, by variables of its processes, {cwd} and {settings}.
+	// files it does, as far as they are known, by variables of its processes ($NAME, ${NAME:-OTHERWISE}), {settings}, and
+	// the folder of the conversation: {cwd}, with those above it {above}, up to the project's root {project}.
 	Implicit string
 	Reads    []string
 	// Preview says that nobody has tried this agent with this server.
@@ -106,6 +107,11 @@ func ClaudeBridge() Profile {
 		Login: "set ANTHROPIC_API_KEY, or log in with: claude /login",
 		Modes: map[string]string{"untrusted": "default", "on-request": "default"}, Forms: true,
 		QuestionTools: []string{"AskUserQuestion"},
+		// The bridge has the settings of the user, the project and the folder count.
+		Implicit: runtime.ImplicitAll, Reads: []string{"/etc/claude-code/managed-settings.json",
+			"/etc/claude-code/managed-mcp.json", "/etc/claude-code/CLAUDE.md", "$HOME/.claude/settings.json",
+			"$HOME/.claude.json", "$HOME/.claude/CLAUDE.md", "{cwd}/.claude/settings.json", "{cwd}/.claude/settings.local.json",
+			"{above}/.mcp.json", "{above}/CLAUDE.md", "{above}/.claude/CLAUDE.md", "{above}/CLAUDE.local.md"},
 	}
 }
 
@@ -121,6 +127,11 @@ func CodexBridge() Profile {
 		Modes: map[string]string{"untrusted": "read-only", "on-request": "workspace-write",
 			"never": "agent-full-access"},
 		SessionOptions: []string{"allow_session"}, RejectEndsTurn: true, ErrorsAsText: true,
+		Implicit: runtime.ImplicitAll, Reads: []string{"/etc/codex/config.toml", "/etc/codex/managed_config.toml",
+			"/etc/codex/requirements.toml", "${CODEX_HOME:-$HOME/.codex}/config.toml",
+			"${CODEX_HOME:-$HOME/.codex}/managed_config.toml", "${CODEX_HOME:-$HOME/.codex}/AGENTS.override.md",
+			"${CODEX_HOME:-$HOME/.codex}/AGENTS.md", "{project}/.codex/config.toml", "{project}/AGENTS.override.md",
+			"{project}/AGENTS.md"},
 	}
 }
 
@@ -136,6 +147,9 @@ func OpenCode() Profile {
 		Logins: []string{"$XDG_DATA_HOME/opencode/auth.json", "$HOME/.local/share/opencode/auth.json"},
 		Tested: "1.18.33", Install: "npm install -g opencode-ai@1.18.33", Login: "log in with: opencode auth login",
 		Setting: "OPENCODE_BIN", Modes: map[string]string{"untrusted": "build", "on-request": "build"}, NoPlan: true,
+		Implicit: runtime.ImplicitHome, Reads: []string{"${XDG_CONFIG_HOME:-$HOME/.config}/opencode/config.json",
+			"${XDG_CONFIG_HOME:-$HOME/.config}/opencode/opencode.json",
+			"${XDG_CONFIG_HOME:-$HOME/.config}/opencode/opencode.jsonc", "${XDG_CONFIG_HOME:-$HOME/.config}/opencode/AGENTS.md"},
 	}
 }
 

@@ -39,6 +39,13 @@ func TestConformance(t *testing.T) {
 			}
 			return common().view(t, store)
 		},
+		// The proxy stands between the server and the process beside OpenCode: what is said there is lines.
+		Proxied: func(t *testing.T, store *runtimetest.Store, proxy *runtimetest.Proxy) *runtimetest.Agent {
+			s := newSite(t, store.Sink, store.Resume)
+			proxy.Only = "message.part."
+			s.options.Bridge = []string{proxy.Program(t, runtimetest.Executable(t)), runAsBridge}
+			return s.agent()
+		},
 		Hanging: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			s := newSite(t, store.Sink, store.Resume)
 			s.options.Bin = runtimetest.Executable(t)
