@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -85,7 +86,9 @@ var fieldCases = map[string]fieldCase{
 			"branch": `"b"`, "sha": `"s"`, "title": `"t"`, "instructions": `"i"`}},
 	"POST /api/approvals/{approvalId}/decision": {base: `{"decision":"accept"}`,
 		fields: map[string]string{"decision": `"decline"`,
-			"scope": `"session"`, "choice": `{"a":1}`, "option": `"acceptForSession"`, "message": `"why"`}},
+			"scope": `"session"`, "choice": `{"a":1}`, "option": `"acceptForSession"`, "message": `"why"`, "updatedInput": `{"command":"ls"}`}},
+	"POST /api/runtimes/{runtime}/login": {base: `{}`, fields: map[string]string{"id": `"other"`, "code": `"c"`},
+		with: map[string]string{"id": `{"id":"one","code":"c"}`}},
 	"POST /api/tool-input/{requestId}/decision": {base: `{"decision":"accept"}`,
 		fields: map[string]string{"decision": `"decline"`,
 			"answers": `{"q":{"answers":["a"]}}`, "response": `{"a":1}`, "message": `"why"`}},
@@ -132,6 +135,13 @@ var (
 		"content": `"d"`, "details": `"{}"`, "startedAt": `1`, "completedAt": `2`, "status": `"streaming"`}
 )
 
+// codesTaker is a runtime whose logins end with a code, which it never takes.
+type codesTaker struct{ *codex.Codex }
+
+func (codesTaker) FinishLogin(_ context.Context, id, code string) error {
+	return &runtime.Error{Runtime: codex.Name, Message: id + " " + code, Kind: runtime.ErrInvalidState}
+}
+
 // effect is everything that comes of a request: its answer, and what the packages behind the handler and the runtime
 // were told.
 func effect(t *testing.T, method, target, body string) string {
@@ -141,7 +151,7 @@ func effect(t *testing.T, method, target, body string) string {
 	controls.sessions[knownID] = session.Controls{Settings: map[string]json.RawMessage{"k": json.RawMessage("2")}}
 	b := setup(t, func(o *parts) {
 		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
-		o.Runtimes = twoRuntimes{[]runtime.Adapter{codex.New(codex.Options{}), scripted.New(scripted.Options{})}}
+		o.Runtimes = twoRuntimes{[]runtime.Adapter{codesTaker{codex.New(codex.Options{})}, scripted.New(scripted.Options{})}}
 		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
 	})
 	f := b.sessions
@@ -205,7 +215,7 @@ func documentedFields(into map[string]bool, schema *openapi3.SchemaRef) {
 // No documented field of a request is taken and dropped: with another value something else is done, or answered.
 func TestEveryRequestFieldCounts(t *testing.T) {
 	t.Parallel()
-	path := strings.NewReplacer("{sessionId}", knownID, "{projectId}", "p", "{turnId}", "t", "{key}", "k",
+	path := strings.NewReplacer("{runtime}", codex.Name, "{sessionId}", knownID, "{projectId}", "p", "{turnId}", "t", "{key}", "k",
 		"{serverName}", "s", "{approvalId}", "a")
 	for _, r := range readDocument(t).routes {
 		operation := r.method + " " + r.path
@@ -285,6 +295,7 @@ func TestPartsThatDoNotGoTogether(t *testing.T) {
 		{sessions + "/review", `{"targetType":"uncommittedChanges","instructions":"i"}`, "instructions",
 			review + "custom only"},
 		{sessions + "/review", `{"targetType":"baseBranch","title":"t"}`, "title", review + "commit only"},
+		{"/api/approvals/a/decision", `{"decision":"decline","updatedInput":{}}`, "updatedInput", "accept only"},
 		{"/api/tool-input/i/decision", `{"decision":"decline","answers":{"q":{"answers":["a"]}}}`, "answers", "accept only"},
 		{"/api/tool-input/i/decision", `{` + accept + `,"response":{},"answers":{"q":{"answers":["a"]}}}`, "answers",
 			"not both"},

@@ -29,6 +29,9 @@ func TestWhatCodexReadsByItself(t *testing.T) {
 		os.WriteFile(filepath.Join(work, "AGENTS.md"), []byte("mark of the project"), 0o600),
 		os.Mkdir(filepath.Join(work, ".codex"), 0o700),
 		os.WriteFile(filepath.Join(work, ".codex", "config.toml"), []byte(mcptest.Config(os.Args[0], runAsMCP)), 0o600),
+		os.MkdirAll(filepath.Join(work, ".agents", "skills", "own"), 0o700),
+		os.WriteFile(filepath.Join(work, ".agents", "skills", "own", "SKILL.md"),
+			[]byte("---\nname: own\ndescription: mark of a skill\n---\n"), 0o600),
 		os.WriteFile(filepath.Join(b.home, "AGENTS.md"), []byte("mark of the home"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -37,15 +40,15 @@ func TestWhatCodexReadsByItself(t *testing.T) {
 		b.completed(t, b.turn(t, runtime.StartTurn{ThreadID: thread}, "MOCK_REPLY[x]"))
 		requests := b.model.Requests()
 		body, found := string(requests[len(requests)-1].Body), []string{}
-		for _, mark := range []string{"mark of the home", "mark of the project", "mcp__tiny"} {
+		for _, mark := range []string{"mark of the home", "mark of the project", "mark of a skill", "mcp__tiny"} {
 			if strings.Contains(body, mark) {
 				found = append(found, mark)
 			}
 		}
 		return strings.Join(found, ", ")
 	}
-	for choice, want := range map[string]string{"": "mark of the home, mark of the project, mcp__tiny",
-		runtime.ImplicitAll:  "mark of the home, mark of the project, mcp__tiny",
+	for choice, want := range map[string]string{"": "mark of the home, mark of the project, mark of a skill, mcp__tiny",
+		runtime.ImplicitAll:  "mark of the home, mark of the project, mark of a skill, mcp__tiny",
 		runtime.ImplicitHome: "mark of the home"} {
 		thread := b.thread(t, runtime.StartThread{Cwd: work, Implicit: choice, ApprovalPolicy: "never", Sandbox: "read-only"})
 		implicit[thread] = choice
@@ -86,7 +89,7 @@ func TestWhatCodexReadsByItself(t *testing.T) {
 }
 
 // Why codex cannot be held to reading nothing: with all that can be switched off for one conversation its model is told
-// neither of skills nor of MCP servers nor what the folder says, and still what AGENTS.md of the home says. RA-16
+// neither of skills nor of MCP servers nor what the folder says, and still the instructions of its home. RA-16
 func TestWhatCodexCannotBeKeptFromReading(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, codextest.Default, nil, codextest.Config(mcptest.Config(os.Args[0], runAsMCP)))

@@ -74,6 +74,7 @@ func sourcesOff(config object, implicit, cwd string) {
 	if implicit == runtime.ImplicitHome {
 		config["project_doc_max_bytes"] = 0
 		config["projects"] = object{cwd: object{"trust_level": "untrusted"}}
+		config["skills.include_instructions"] = false // those of the home go, too: codex cannot be told of the folder's alone
 	}
 }
 
