@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -210,13 +211,22 @@ func checkFollowing(t *testing.T, server *instance, socket *rpcSocket, space str
 	})
 	idle := socket.toldOf("event/claude_status", func(p object) bool { return text(p, "state") == "idle" })
 	requireContext(t, idle, space, session)
-	socket.toldOf("event/stream_read_complete", nil)
+	complete := socket.toldOf("event/stream_read_complete", nil)
 	page := socket.call("workspace/session/messages", object{"workspace_id": space, "session_id": session, "limit": 2,
 		"order": "desc"})
 	if text(page, "has_more") != "true" || len(page["messages"].([]any)) != 2 ||
 		!strings.Contains(fmt.Sprint(page["messages"].([]any)[0]), "it ran") {
 		t.Errorf("%v", page)
 	}
+	// One turn has been: what it left is all there is, in every way it is counted.
+	left := text(page, "total")
+	history := socket.call("workspace/session/history", object{"workspace_id": space, "agent_type": "scripted"})
+	if text(complete, "messages_emitted") != left || !slices.ContainsFunc(history["sessions"].([]any), func(one any) bool {
+		return text(one, "session_id") == session && text(one, "message_count") == left
+	}) {
+		t.Errorf("%s messages: %v, %v", left, complete, history)
+	}
+	checkElements(t, socket, session, left)
 	slowThenFast(t, socket, session)
 	socket.call("session/send", object{"session_id": session, "prompt": "ASK"})
 	question := socket.toldOf("event/claude_waiting", nil)
@@ -240,6 +250,37 @@ func checkFollowing(t *testing.T, server *instance, socket *rpcSocket, space str
 		}
 	}
 	resumesAfter(t, server, socket, space, session, idle)
+}
+
+// checkElements: read on from the newest one, every element comes once; a tool's call and its result are two.
+func checkElements(t *testing.T, socket *rpcSocket, session, total string) {
+	t.Helper()
+	var kinds []string
+	seen := map[string]bool{}
+	for before := any(nil); ; {
+		page := socket.call("session/elements", object{"session_id": session, "limit": 2, "before": before})
+		place, elements := page["pagination"].(object), page["elements"].([]any)
+		for i := len(elements) - 1; i >= 0; i-- {
+			id := text(elements[i], "id")
+			if seen[id] {
+				t.Fatalf("%s comes again", id)
+			}
+			seen[id], kinds = true, append(kinds, text(elements[i], "type"))
+		}
+		if len(elements) > 2 || text(place, "returned") != fmt.Sprint(len(elements)) || text(place, "total") != total ||
+			text(place, "has_more_after") != fmt.Sprint(before != nil) {
+			t.Errorf("%v", page)
+		}
+		if before = place["oldest_id"]; text(place, "has_more_before") != "true" {
+			break
+		}
+	}
+	slices.Reverse(kinds)
+	if got := strings.Join(kinds, " "); !strings.HasPrefix(got, "user_input tool_call tool_result ") ||
+		!strings.HasSuffix(got, " assistant_text") {
+		t.Errorf("its elements are %s", got)
+	}
+	socket.refused(-32602, "session/elements", object{"session_id": session, "before": "0:nobody"})
 }
 
 // requireContext: the members cdev's clients drop a notification without.
