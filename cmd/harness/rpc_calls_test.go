@@ -41,6 +41,7 @@ func TestRuntimeCalls(t *testing.T) {
 					}
 				}
 			})
+			t.Run("R19 malformed input", func(t *testing.T) { checkMalformed(t, server) })
 			t.Run("R11 a disabled runtime", func(t *testing.T) { checkDisabled(t, server, socket, space) })
 			t.Run("R14 R20 R21 R22 a turn", func(t *testing.T) { checkFollowing(t, server, socket, space) })
 			t.Run("R10 a runtime that is down", func(t *testing.T) { checkAway(t, server, socket, space) })
@@ -250,6 +251,31 @@ func checkFollowing(t *testing.T, server *instance, socket *rpcSocket, space str
 		}
 	}
 	resumesAfter(t, server, socket, space, session, idle)
+}
+
+// checkMalformed: rubbish is answered, nothing of it is carried out, and the socket stays. TestMalformedMessages of
+// harness/api/rpc/wire has all of it.
+func checkMalformed(t *testing.T, server *instance) {
+	t.Helper()
+	socket := server.dialRPC(t, "/rpc", nil)
+	for said, want := range map[string]string{
+		`not json`: `"id":null,"error":{"code":-32700`,
+		`[]`:       `"id":null,"error":{"code":-32600`,
+		`[1,{"jsonrpc":"2.0","id":6,"method":"status/health"}]`:            `},{"jsonrpc":"2.0","id":6,"result"`,
+		`{"jsonrpc":"2.0","id":{},"method":"status/health"}`:               `"id":null,"error":{"code":-32600`,
+		`{"id":8,"method":"status/health"}`:                                `"id":8,"error":{"code":-32600`,
+		`{"jsonrpc":"2.0","id":9007199254740993,"method":5}`:               `"id":9007199254740993,"error":{"code":-32600`,
+		`{"jsonrpc":"2.0","id":7.9,"method":"status/health"}`:              `"id":7.9,"result"`,
+		`{"jsonrpc":"2.0","id":4,"method":"session/send","params":"text"}`: `"id":4,"error":{"code":-32602`,
+	} {
+		if status, body := server.post(said, nil); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s is answered %d %s by POST", said, status, body)
+		}
+		socket.send(said)
+	}
+	if health := socket.call("status/health", nil); text(health, "status") != "ok" {
+		t.Errorf("%v", health)
+	}
 }
 
 // checkElements: read on from the newest one, every element comes once; a tool's call and its result are two.
