@@ -36,6 +36,7 @@ func readMethods() []method {
 			handle: listMessages},
 		{name: "session/messages", summary: "As workspace/session/messages.", role: roleViewer, scope: scopeRuntime,
 			params: page(sessionID.must()), result: ref("MessagePage"), handle: listMessages},
+		elementsMethod(),
 		{name: registry.State, summary: "What a session does and waits for.", role: roleViewer, scope: scopeRuntime,
 			params: []param{sessionID.must()}, result: ref("SessionState"), handle: sessionState},
 		{name: "session/info", summary: "A session.", role: roleViewer, scope: scopeRuntime,

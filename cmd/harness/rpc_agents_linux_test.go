@@ -12,7 +12,7 @@ import (
 
 // A turn over /rpc alone, with the real codex and the real Claude Code: start, watch, send, a permission, the server is
 // killed, the next one tells the truth of state and pending, the answer reaches the agent, and what was missed is
-// repeated.
+// repeated. Then edits are accepted by the session's mode, and the session is stopped and goes on.
 func TestAgentsOverJSONRPC(t *testing.T) {
 	t.Parallel()
 	engines := dbtest.Engines()
@@ -73,8 +73,44 @@ func TestAgentsOverJSONRPC(t *testing.T) {
 			if text(history, "total") != "1" || text(history["sessions"].([]any)[0], "session_id") != session {
 				t.Errorf("%v", history)
 			}
+			acceptsEdits(t, socket, s, methods, session)
 			server.stop()
 		})
+	}
+}
+
+// acceptsEdits: in that mode a file is written and nobody is asked; when the session is stopped the mode
+// stays with it.
+func acceptsEdits(t *testing.T, socket *rpcSocket, s *site, methods map[string]string, session string) {
+	t.Helper()
+	agent := text(socket.call(methods["state"], object{"session_id": session}), "agent_type")
+	for n, mode := range []string{"acceptEdits", "interactive"} {
+		name := fmt.Sprintf("edited-%s-%d", agent, n)
+		asked := len(socket.notifications("event/pty_permission"))
+		decided := len(socket.notifications("event/pty_permission_resolved"))
+		socket.call(methods["send"], object{"session_id": session, "agent_type": agent, "permission_mode": mode,
+			"prompt": "MOCK_PATCH[" + name + "]"})
+		socket.toldOf("event/claude_status", func(p object) bool { return text(p, "state") == "idle" })
+		if _, err := os.Stat(filepath.Join(s.workspace, name)); err != nil {
+			t.Error(err)
+		}
+		// Where the agent asks at all, the mode answers.
+		resolved := socket.notifications("event/pty_permission_resolved")[decided:]
+		if news := len(socket.notifications("event/pty_permission")) - asked; news != len(resolved) {
+			t.Errorf("%d questions, %d answers", news, len(resolved))
+		}
+		for _, one := range resolved {
+			if text(one.Params, "resolved_by") != "mode:acceptEdits" || text(one.Params, "decision") != "allow" {
+				t.Errorf("it was decided %s", one.raw)
+			}
+		}
+		if agent == "claude" && len(resolved) == 0 {
+			t.Error("Claude Code did not ask")
+		}
+		if stopped := socket.call(methods["stop"], object{"session_id": session, "agent_type": agent}); text(stopped,
+			"status") != "stopped" {
+			t.Errorf("%v", stopped)
+		}
 	}
 }
 

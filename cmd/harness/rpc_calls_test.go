@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,7 @@ func TestRuntimeCalls(t *testing.T) {
 					}
 				}
 			})
+			t.Run("R19 malformed input", func(t *testing.T) { checkMalformed(t, server) })
 			t.Run("R11 a disabled runtime", func(t *testing.T) { checkDisabled(t, server, socket, space) })
 			t.Run("R14 R20 R21 R22 a turn", func(t *testing.T) { checkFollowing(t, server, socket, space) })
 			t.Run("R10 a runtime that is down", func(t *testing.T) { checkAway(t, server, socket, space) })
@@ -210,13 +212,22 @@ func checkFollowing(t *testing.T, server *instance, socket *rpcSocket, space str
 	})
 	idle := socket.toldOf("event/claude_status", func(p object) bool { return text(p, "state") == "idle" })
 	requireContext(t, idle, space, session)
-	socket.toldOf("event/stream_read_complete", nil)
+	complete := socket.toldOf("event/stream_read_complete", nil)
 	page := socket.call("workspace/session/messages", object{"workspace_id": space, "session_id": session, "limit": 2,
 		"order": "desc"})
 	if text(page, "has_more") != "true" || len(page["messages"].([]any)) != 2 ||
 		!strings.Contains(fmt.Sprint(page["messages"].([]any)[0]), "it ran") {
 		t.Errorf("%v", page)
 	}
+	// One turn has been: what it left is all there is, in every way it is counted.
+	left := text(page, "total")
+	history := socket.call("workspace/session/history", object{"workspace_id": space, "agent_type": "scripted"})
+	if text(complete, "messages_emitted") != left || !slices.ContainsFunc(history["sessions"].([]any), func(one any) bool {
+		return text(one, "session_id") == session && text(one, "message_count") == left
+	}) {
+		t.Errorf("%s messages: %v, %v", left, complete, history)
+	}
+	checkElements(t, socket, session, left)
 	slowThenFast(t, socket, session)
 	socket.call("session/send", object{"session_id": session, "prompt": "ASK"})
 	question := socket.toldOf("event/claude_waiting", nil)
@@ -240,6 +251,62 @@ func checkFollowing(t *testing.T, server *instance, socket *rpcSocket, space str
 		}
 	}
 	resumesAfter(t, server, socket, space, session, idle)
+}
+
+// checkMalformed: rubbish is answered, nothing of it is carried out, and the socket stays. TestMalformedMessages of
+// harness/api/rpc/wire has all of it.
+func checkMalformed(t *testing.T, server *instance) {
+	t.Helper()
+	socket := server.dialRPC(t, "/rpc", nil)
+	for said, want := range map[string]string{
+		`not json`: `"id":null,"error":{"code":-32700`,
+		`[]`:       `"id":null,"error":{"code":-32600`,
+		`[1,{"jsonrpc":"2.0","id":6,"method":"status/health"}]`:            `},{"jsonrpc":"2.0","id":6,"result"`,
+		`{"jsonrpc":"2.0","id":{},"method":"status/health"}`:               `"id":null,"error":{"code":-32600`,
+		`{"id":8,"method":"status/health"}`:                                `"id":8,"error":{"code":-32600`,
+		`{"jsonrpc":"2.0","id":9007199254740993,"method":5}`:               `"id":9007199254740993,"error":{"code":-32600`,
+		`{"jsonrpc":"2.0","id":7.9,"method":"status/health"}`:              `"id":7.9,"result"`,
+		`{"jsonrpc":"2.0","id":4,"method":"session/send","params":"text"}`: `"id":4,"error":{"code":-32602`,
+	} {
+		if status, body := server.post(said, nil); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s is answered %d %s by POST", said, status, body)
+		}
+		socket.send(said)
+	}
+	if health := socket.call("status/health", nil); text(health, "status") != "ok" {
+		t.Errorf("%v", health)
+	}
+}
+
+// checkElements: read on from the newest one, every element comes once; a tool's call and its result are two.
+func checkElements(t *testing.T, socket *rpcSocket, session, total string) {
+	t.Helper()
+	var kinds []string
+	seen := map[string]bool{}
+	for before := any(nil); ; {
+		page := socket.call("session/elements", object{"session_id": session, "limit": 2, "before": before})
+		place, elements := page["pagination"].(object), page["elements"].([]any)
+		for i := len(elements) - 1; i >= 0; i-- {
+			id := text(elements[i], "id")
+			if seen[id] {
+				t.Fatalf("%s comes again", id)
+			}
+			seen[id], kinds = true, append(kinds, text(elements[i], "type"))
+		}
+		if len(elements) > 2 || text(place, "returned") != fmt.Sprint(len(elements)) || text(place, "total") != total ||
+			text(place, "has_more_after") != fmt.Sprint(before != nil) {
+			t.Errorf("%v", page)
+		}
+		if before = place["oldest_id"]; text(place, "has_more_before") != "true" {
+			break
+		}
+	}
+	slices.Reverse(kinds)
+	if got := strings.Join(kinds, " "); !strings.HasPrefix(got, "user_input tool_call tool_result ") ||
+		!strings.HasSuffix(got, " assistant_text") {
+		t.Errorf("its elements are %s", got)
+	}
+	socket.refused(-32602, "session/elements", object{"session_id": session, "before": "0:nobody"})
 }
 
 // requireContext: the members cdev's clients drop a notification without.

@@ -224,7 +224,9 @@ func decodeAsMobile(method string, result any) (problems []string) {
 		for _, name := range []string{"agents", "supportedAgents", "features"} {
 			texts(name, capabilities[name])
 		}
-		runtimes, is := capabilities["runtimeRegistry"].(object)["runtimes"].([]any)
+		registry, given := capabilities["runtimeRegistry"].(object)
+		runtimes, is := registry["runtimes"].([]any)
+		is = is || !given // then it goes on as it did before there were registries
 		for _, one := range runtimes {
 			_, isText := one.(object)["id"].(string)
 			is = is && isText
@@ -235,6 +237,15 @@ func decodeAsMobile(method string, result any) (problems []string) {
 		return problems
 	}
 	return append(problems, decodeSessions(method, members)...)
+}
+
+// goesOnWith is the runtime the mobile client works with: the registry's default, and claude where there is none.
+func goesOnWith(initialized object) string {
+	capabilities, _ := initialized["capabilities"].(object)
+	if registry, given := capabilities["runtimeRegistry"].(object); given {
+		return text(registry, "defaultRuntime")
+	}
+	return "claude"
 }
 
 // decodeSessions checks every session in a result, and the result itself where it is one.
@@ -324,6 +335,13 @@ func TestTheMobileClient(t *testing.T) {
 		}
 		if problems := decodeAsMobile(method, result); len(problems) > 0 {
 			t.Errorf("%s cannot be read: %v: %s", method, problems, got.raw)
+		}
+		if method == "initialize" { // R1, RR-23: without the registry the answer is that of a server before it
+			delete(result["capabilities"].(object), "runtimeRegistry")
+			problems := decodeAsMobile(method, result)
+			if agent := goesOnWith(result); len(problems) > 0 || goesOnWith(got.result()) != agent || agent != "claude" {
+				t.Errorf("without a registry it goes on with %s: %v", agent, problems)
+			}
 		}
 		if method == "session/send" {
 			asked := socket.toldOf("event/pty_permission", nil)

@@ -134,6 +134,11 @@ func TestTheRuntimeRegistry(t *testing.T) {
 					t.Errorf("%v", refused)
 				}
 				socket.refused(-32602, "initialize", object{"protocolVersion": 7})
+				// A second one is answered as the first and changes nothing: the socket is who it was, and still wants all.
+				again := socket.ask("initialize", object{"capabilities": object{"notifications": []any{}, "cursor": true}})
+				if string(again.Result) != string(answer.Result) {
+					t.Errorf("the second is answered\n%s, the first was\n%s", again.raw, answer.raw)
+				}
 			})
 		})
 	}
