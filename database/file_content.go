@@ -67,19 +67,7 @@ type damage struct{ found string }
 // Error implements error.
 func (d *damage) Error() string { return d.found }
 
-func readTables(ctx context.Context, db *sql.DB) (tables []string, err error) {
-	rows, err := db.QueryContext(ctx,
+func readTables(ctx context.Context, db *sql.DB) ([]string, error) {
+	return ReadTexts(ctx, db, "list the tables",
 		`select name from sqlite_schema where type = 'table' and name not like 'sqlite\_%' escape '\' order by name`)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		tables = append(tables, name)
-	}
-	return tables, rows.Err()
 }

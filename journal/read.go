@@ -85,36 +85,22 @@ func (j *Journal) read(ctx context.Context, query string, args ...any) ([]Record
 }
 
 func (j *Journal) readFrom(ctx context.Context, q database.Querier, query string, args ...any) ([]Record, error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read the journal: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-
-	var records []Record
-	for rows.Next() {
-		record, err := scan(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read a journal row: %w", err)
-		}
-		if j.upcast != nil && record.SchemaVersion < SchemaVersion {
+	return database.ReadAll(ctx, q, "read the journal", func(row database.Row) (Record, error) {
+		record, err := scan(row)
+		if err == nil && j.upcast != nil && record.SchemaVersion < SchemaVersion {
 			record.Event = j.upcast(record.SchemaVersion, record.Event)
 		}
-		records = append(records, record)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the journal: %w", err)
-	}
-	return records, nil
+		return record, err
+	}, query, args...)
 }
 
-func scan(rows *sql.Rows) (Record, error) {
+func scan(row database.Row) (Record, error) {
 	var (
 		record        Record
 		broadcast     int64
 		meta, payload []byte
 	)
-	err := rows.Scan(&record.Pos, &record.Seq, &record.SchemaVersion, &record.SessionID, &record.TurnID, &record.ItemID,
+	err := row.Scan(&record.Pos, &record.Seq, &record.SchemaVersion, &record.SessionID, &record.TurnID, &record.ItemID,
 		&record.Type, &record.Time, &record.Source, &record.Actor, &broadcast, &record.TraceID, &record.SpanID,
 		&meta, &payload)
 	record.Broadcast = broadcast == 1

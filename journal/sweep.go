@@ -71,20 +71,12 @@ func (j *Journal) SweepRows(ctx context.Context, table, key, gone string, args .
 	return removed, nil
 }
 
-func keysOf(ctx context.Context, q database.Querier, query string, args ...any) (keys []any, err error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+func keysOf(ctx context.Context, q database.Querier, query string, args ...any) ([]any, error) {
+	return database.ReadAll(ctx, q, "find what is to go", func(row database.Row) (any, error) {
 		var key string
-		if err := rows.Scan(&key); err != nil {
-			return nil, err
-		}
-		keys = append(keys, key)
-	}
-	return keys, rows.Err()
+		err := row.Scan(&key)
+		return key, err
+	}, query, args...)
 }
 
 // Cutoff is the time (ms) before which rows are to go: by their age, and by their number, when there are more than

@@ -28,29 +28,16 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 	// The limit keeps Postgres from looking for the last turn again for each use of it.
 	const failure = ` from transcript_entries where session_id = a.id and message_id = '` + turnErrorPrefix +
 		`' || a.last)`
-	rows, err := q.QueryContext(ctx, `select a.id, a.running, a.waiting, a.last,
-			(select count(*) from turns t where t.session_id = a.id and t.turn_id = a.last and t.status = 'interrupted' and t.input <> ''),
-			(select content`+failure+`, (select `+transcript.StoredEntry+failure+` from (select s.id as id,
-			coalesce((select t.turn_id from turns t where t.session_id = s.id and t.status = 'inProgress'
-				order by t.started_at desc, t.turn_id desc limit 1), '') as running,
-			(select count(*) from interactive_requests r where r.session_id = s.id and r.status = 'pending') as waiting,
-			coalesce((select t.turn_id from turns t where t.session_id = s.id
-				and not exists (select 1 from rolled_back_turns b where b.session_id = t.session_id and b.turn_id = t.turn_id)
-				order by t.started_at desc, t.turn_id desc limit 1), '') as last
-		from sessions s where s.id in (`+strings.Join(marks, ", ")+`) limit `+strconv.Itoa(len(marks))+`) as a`, args...)
-	if err != nil {
-		return fmt.Errorf("read what goes on in %d sessions: %w", len(sessions), err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	what := fmt.Sprintf("read what goes on in %d sessions", len(sessions))
+	return database.ReadEach(ctx, q, what, func(row database.Row) error {
 		var (
 			id, last        string
 			content, stored sql.NullString
 			cutOff          int64
 			now             Activity
 		)
-		if err := rows.Scan(&id, &now.ActiveTurnID, &now.PendingCount, &last, &cutOff, &content, &stored); err != nil {
-			return fmt.Errorf("read what goes on in %d sessions: %w", len(sessions), err)
+		if err := row.Scan(&id, &now.ActiveTurnID, &now.PendingCount, &last, &cutOff, &content, &stored); err != nil {
+			return err
 		}
 		now.ActiveTurnID = database.DecodeText(now.ActiveTurnID)
 		if cutOff > 0 && now.ActiveTurnID == "" {
@@ -79,11 +66,17 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 			}
 			one.Activity = now
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("read what goes on in %d sessions: %w", len(sessions), err)
-	}
-	return nil
+		return nil
+	}, `select a.id, a.running, a.waiting, a.last,
+			(select count(*) from turns t where t.session_id = a.id and t.turn_id = a.last and t.status = 'interrupted' and t.input <> ''),
+			(select content`+failure+`, (select `+transcript.StoredEntry+failure+` from (select s.id as id,
+			coalesce((select t.turn_id from turns t where t.session_id = s.id and t.status = 'inProgress'
+				order by t.started_at desc, t.turn_id desc limit 1), '') as running,
+			(select count(*) from interactive_requests r where r.session_id = s.id and r.status = 'pending') as waiting,
+			coalesce((select t.turn_id from turns t where t.session_id = s.id
+				and not exists (select 1 from rolled_back_turns b where b.session_id = t.session_id and b.turn_id = t.turn_id)
+				order by t.started_at desc, t.turn_id desc limit 1), '') as last
+		from sessions s where s.id in (`+strings.Join(marks, ", ")+`) limit `+strconv.Itoa(len(marks))+`) as a`, args...)
 }
 
 // unresponsive tells that the runtime of a session of this node does not answer. Other nodes' runtimes are not known

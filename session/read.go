@@ -181,18 +181,13 @@ func (s *Service) list(ctx context.Context, q database.Querier, query ListQuery)
 		where += found
 	}
 	args = append(args, limit+1)
-	rows, err := q.QueryContext(ctx, `select `+sessionColumns+` from sessions where `+where+newestFirst+` limit $`+
-		strconv.Itoa(len(args)), args...)
+	rows, err := database.ReadAll(ctx, q, "list sessions", scanSession, `select `+sessionColumns+` from sessions where `+
+		where+newestFirst+` limit $`+strconv.Itoa(len(args)), args...)
 	if err != nil {
-		return Page{}, fmt.Errorf("list sessions: %w", err)
+		return Page{}, err
 	}
-	defer rows.Close()
 	page := Page{Sessions: []Session{}, NextCursor: next}
-	for rows.Next() {
-		row, err := scanSession(rows)
-		if err != nil {
-			return Page{}, fmt.Errorf("list sessions: %w", err)
-		}
+	for _, row := range rows {
 		if len(page.Sessions) == limit {
 			last := page.Sessions[limit-1]
 			page.NextCursor = cursorAfter(last.UpdatedAt, last.ID)
@@ -204,10 +199,6 @@ func (s *Service) list(ctx context.Context, q database.Querier, query ListQuery)
 		}
 		page.Sessions = append(page.Sessions, session)
 	}
-	if err := rows.Err(); err != nil {
-		return Page{}, fmt.Errorf("list sessions: %w", err)
-	}
-	_ = rows.Close() // it may hold the only connection there is
 	shown := make([]*Session, len(page.Sessions))
 	for i := range page.Sessions {
 		shown[i] = &page.Sessions[i]

@@ -10,6 +10,8 @@ import (
 	"os"
 	"time"
 
+	"harness/internal/javascript"
+
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 )
@@ -61,5 +63,5 @@ type stamp struct{}
 
 // Run implements zerolog.Hook.
 func (stamp) Run(e *zerolog.Event, _ zerolog.Level, _ string) {
-	e.Str(zerolog.TimestampFieldName, time.Now().UTC().Format("2006-01-02T15:04:05.000Z"))
+	e.Str(zerolog.TimestampFieldName, time.Now().UTC().Format(javascript.TimeLayout))
 }

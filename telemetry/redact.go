@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
-	"strings"
+
+	"harness/internal/javascript"
 )
 
 // Redacted stands where a secret was.
@@ -60,14 +61,8 @@ func inJSON(s string) []string {
 	if err != nil {
 		return nil
 	}
-	var plain bytes.Buffer
-	enc := json.NewEncoder(&plain)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return nil
-	}
-	return []string{strings.Trim(string(escaped), `"`),
-		strings.TrimSuffix(strings.TrimPrefix(plain.String(), `"`), "\"\n")}
+	plain := javascript.MustEncode(s)
+	return []string{string(escaped[1 : len(escaped)-1]), string(plain[1 : len(plain)-1])}
 }
 
 // String redacts free text.

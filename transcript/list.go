@@ -79,55 +79,40 @@ func list(ctx context.Context, q database.Querier, session, kept string, number 
 	encodings Encodings, missing map[string]int, err error) {
 	// A join, because SQLite looks up the events of entries one after the other with one cursor then, a subquery opens one
 	// for each.
-	rows, err := q.QueryContext(ctx, `select coalesce(`+encodedInJoin+`, `+journal.Payload+
-		`, case when event_pos is null then ':' || message_id else '' end)
-		from transcript_entries left join journal_events on journal_events.pos = event_pos
-		where transcript_entries.session_id = $1 and place >= 0`+kept+` order by place, ordinal`, session)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	defer func() { _ = rows.Close() }()
 	missing = map[string]int{}
 	entries, encodings = make([]Entry, 0, number), make(Encodings, 0, number)
 	var stored string
-	for rows.Next() {
-		if err := rows.Scan(&stored); err != nil {
-			return nil, nil, nil, err
-		}
+	err = database.ReadEach(ctx, q, "read entries", func(row database.Row) error {
+		err := row.Scan(&stored)
 		var known encoding
 		if message, apart := strings.CutPrefix(stored, ":"); apart {
 			missing[database.DecodeText(message)] = len(entries)
-		} else {
+		} else if err == nil {
 			known.json = cutEntry(stored)
-			if known.of, err = decodeEntry(known.json); err != nil {
-				return nil, nil, nil, err
-			}
+			known.of, err = decodeEntry(known.json)
 		}
 		entries, encodings = append(entries, known.of), append(encodings, known)
-	}
-	return entries, encodings, missing, rows.Err()
+		return err
+	}, `select coalesce(`+encodedInJoin+`, `+journal.Payload+
+		`, case when event_pos is null then ':' || message_id else '' end)
+		from transcript_entries left join journal_events on journal_events.pos = event_pos
+		where transcript_entries.session_id = $1 and place >= 0`+kept+` order by place, ordinal`, session)
+	return entries, encodings, missing, err
 }
 
 // fill reads the entries that are not stored as JSON.
 func (s Store) fill(ctx context.Context, q database.Querier, sessionID string, entries []Entry,
 	missing map[string]int) error {
-	rows, err := q.QueryContext(ctx, `select `+entryColumns+` from transcript_entries
-		where session_id = $1 and encoded is null and event_pos is null`, database.EncodeText(sessionID))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		entry, err := scanEntry(ctx, rows)
-		if err != nil {
-			return err
-		}
-		if at, wanted := missing[entry.MessageID]; wanted {
+	err := database.ReadEach(ctx, q, "read entries", func(row database.Row) error {
+		entry, err := scanEntry(ctx, row)
+		if at, wanted := missing[entry.MessageID]; err == nil && wanted {
 			entries[at] = entry
 			delete(missing, entry.MessageID)
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, `select `+entryColumns+` from transcript_entries
+		where session_id = $1 and encoded is null and event_pos is null`, database.EncodeText(sessionID))
+	if err != nil {
 		return err
 	}
 	for id, at := range missing { // it changed meanwhile, and is stored as JSON now

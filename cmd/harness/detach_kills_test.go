@@ -10,10 +10,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"harness/database"
 	"harness/internal/dbtest"
 	"harness/journal"
 )
@@ -34,46 +34,55 @@ func killMessage(file string) string {
 // was taken in twice or lost, and the journal has no gap.
 func TestTwentyKillsInOneTurnLeaveNoTrace(t *testing.T) {
 	t.Parallel()
-	requireNoTrace(t, func(t *testing.T) (entries, frames []string) { return newSite(t).undisturbed() },
-		func(t *testing.T, n int, engine database.Engine) (entries, frames []string) {
+	killed := map[string]func(*testing.T) outcome{}
+	for n, engine := range dbtest.Engines() {
+		killed[string(engine)] = func(t *testing.T) outcome {
 			return newSite(t, withEngine(engine)).killed(rand.New(rand.NewPCG(7, uint64(n))))
-		})
+		}
+	}
+	requireNoTrace(t, func(t *testing.T) outcome { return newSite(t).undisturbed() }, killed)
 }
 
-// requireNoTrace runs a turn undisturbed, and disturbed on each engine: transcript and frames are the same.
-func requireNoTrace(t *testing.T, undisturbed func(*testing.T) (entries, frames []string),
-	disturbed func(t *testing.T, n int, engine database.Engine) (entries, frames []string)) {
+// outcome is what is left of a turn: its transcript and its frames.
+type outcome struct{ entries, frames []string }
+
+// requireNoTrace runs a turn undisturbed, and disturbed in each of these ways: what is left of it is the same.
+func requireNoTrace(t *testing.T, undisturbed func(*testing.T) outcome, disturbed map[string]func(*testing.T) outcome) {
 	t.Helper()
-	type outcome struct{ entries, frames []string }
-	engines := dbtest.Engines()
-	var want outcome
-	got := make([]outcome, len(engines))
+	var (
+		want outcome
+		lock sync.Mutex
+	)
+	got := map[string]outcome{}
 	t.Run("runs", func(t *testing.T) {
 		t.Run("undisturbed", func(t *testing.T) {
 			t.Parallel()
-			want.entries, want.frames = undisturbed(t)
+			want = undisturbed(t)
 		})
-		for n, engine := range engines {
-			t.Run(string(engine), func(t *testing.T) {
+		for name, run := range disturbed {
+			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				got[n].entries, got[n].frames = disturbed(t, n, engine)
+				one := run(t)
+				lock.Lock()
+				defer lock.Unlock()
+				got[name] = one
 			})
 		}
 	})
-	for n, engine := range engines {
-		if !slices.Equal(got[n].entries, want.entries) {
-			t.Errorf("%s: the transcript is\n%s\nwant\n%s", engine, strings.Join(got[n].entries, "\n"),
+	for name, one := range got {
+		if !slices.Equal(one.entries, want.entries) {
+			t.Errorf("%s: the transcript is\n%s\nwant\n%s", name, strings.Join(one.entries, "\n"),
 				strings.Join(want.entries, "\n"))
 		}
-		if !slices.Equal(got[n].frames, want.frames) {
-			t.Errorf("%s: %d frames of the turn, want %d: %s", engine, len(got[n].frames), len(want.frames),
-				firstDifference(got[n].frames, want.frames))
+		if !slices.Equal(one.frames, want.frames) {
+			t.Errorf("%s: %d frames of the turn, want %d: %s", name, len(one.frames), len(want.frames),
+				firstDifference(one.frames, want.frames))
 		}
 	}
 }
 
 // undisturbed runs the turn without kills and returns its transcript and its frames.
-func (s *site) undisturbed() (entries, frames []string) {
+func (s *site) undisturbed() outcome {
 	s.t.Helper()
 	file := filepath.Join(s.workspace, "ran.txt")
 	server := s.start()
@@ -85,12 +94,12 @@ func (s *site) undisturbed() (entries, frames []string) {
 	if status := events.waitTurn(turn); status != "completed" {
 		s.t.Fatalf("the undisturbed turn ended %s", status)
 	}
-	entries = s.plain(server.transcript(session))
+	entries := s.plain(server.transcript(session))
 	server.stop()
-	return entries, s.frames(session)
+	return outcome{entries, s.frames(session)}
 }
 
-func (s *site) killed(random *rand.Rand) (entries, frames []string) {
+func (s *site) killed(random *rand.Rand) outcome {
 	t := s.t
 	t.Helper()
 	file := filepath.Join(s.workspace, "ran.txt")
@@ -127,7 +136,7 @@ func (s *site) killed(random *rand.Rand) (entries, frames []string) {
 	if status := late.waitTurn(turn); status != "completed" {
 		t.Errorf("the turn ended %s", status)
 	}
-	entries = s.plain(server.transcript(session))
+	entries := s.plain(server.transcript(session))
 	server.stop()
 	s.requireNoOrphans()
 	if ran, err := os.ReadFile(file); err != nil || string(ran) != "once\n" {
@@ -137,7 +146,7 @@ func (s *site) killed(random *rand.Rand) (entries, frames []string) {
 		t.Errorf("the model saw %d outcomes of the command: %v", len(outputs), outputs)
 	}
 	s.foldJournal(session) // gap-free
-	return entries, s.frames(session)
+	return outcome{entries, s.frames(session)}
 }
 
 func (i *instance) decide(approval string) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -124,9 +123,7 @@ func report(out io.Writer, found []finding, asJSON bool) error {
 	}
 	var err error
 	if asJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(map[string]any{"ok": broken == 0, "findings": found})
+		err = printJSON(out, map[string]any{"ok": broken == 0, "findings": found})
 	} else {
 		err = printFindings(out, found)
 	}

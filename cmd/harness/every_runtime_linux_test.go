@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"harness/database"
 	"harness/internal/agenttest"
@@ -293,29 +292,6 @@ func (s *site) requireKeysKept(server *instance, all []*conversation) {
 			requireKeyOnlyIn(s.t, geminiKey, s.runtimeProcesses(c.name), s.runtimeProcesses("codex"))
 		case "opencode":
 			s.requireSecretsKept(server, strconv.Itoa(c.pid), claudeKey, geminiKey, openAIKey, rbacSecret)
-		}
-	}
-}
-
-// find returns the first of all frames that fits, now or later. Unlike wait it takes none of them away.
-func (f *follower) find(what string, fits func(frame) bool) frame {
-	f.t.Helper()
-	deadline := time.After(3 * patience) // agents are heavy to start again
-	for next := 0; ; {
-		f.mu.Lock()
-		frames, news := f.frames, f.news
-		f.mu.Unlock()
-		for ; next < len(frames); next++ {
-			if fits(frames[next]) {
-				return frames[next]
-			}
-		}
-		select {
-		case <-news:
-		case <-f.ended:
-			f.t.Fatalf("the stream ended (%v) before %s; it had %s", f.err, what, f.types())
-		case <-deadline:
-			f.t.Fatalf("no frame: %s; there were %s", what, f.types())
 		}
 	}
 }

@@ -166,10 +166,7 @@ func conformance(ctx context.Context, folder string, hosts []extensions.Host, ou
 		}
 	}
 	report := extensions.Conformance(ctx, folder, hosts, allowed)
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(report); err != nil {
+	if err := printJSON(out, report); err != nil {
 		return err
 	}
 	if !report.Portable {

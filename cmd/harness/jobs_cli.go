@@ -56,14 +56,14 @@ func newJobs() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printJob(cmd.OutOrStdout(), job)
+		return printJSON(cmd.OutOrStdout(), job.raw)
 	})
 	cancel := one("cancel JOB", "Cancel a job", func(cmd *cobra.Command, c *jobsClient, id string) error {
 		job, err := c.cancel(cmd.Context(), id)
 		if err != nil {
 			return err
 		}
-		return printJob(cmd.OutOrStdout(), job)
+		return printJSON(cmd.OutOrStdout(), job.raw)
 	})
 	var timeout time.Duration
 	wait := one("wait JOB", "Wait until a job is over; exit 0 when it completed",
@@ -202,7 +202,7 @@ func (c *jobsClient) wait(ctx context.Context, out io.Writer, id string, timeout
 			return err
 		}
 		if job.over() {
-			if err := printJob(out, job); err != nil || job.State == "completed" {
+			if err := printJSON(out, job.raw); err != nil || job.State == "completed" {
 				return err
 			}
 			return fmt.Errorf("the job is %s", job.State)
@@ -213,11 +213,4 @@ func (c *jobsClient) wait(ctx context.Context, out io.Writer, id string, timeout
 			return fmt.Errorf("the job is still %s: %w", job.State, ctx.Err())
 		}
 	}
-}
-
-func printJob(out io.Writer, job shownJob) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(job.raw)
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -99,48 +98,22 @@ func outageTurn(gate, ran string) string {
 // told to come again; the server says what is the matter, and goes on by itself when the store does.
 func TestAnOutageOfTheStoreLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	type outcome struct{ entries, frames []string }
-	var (
-		want outcome
-		lock sync.Mutex
-	)
-	got := map[string]outcome{}
-	t.Run("runs", func(t *testing.T) {
-		t.Run("undisturbed", func(t *testing.T) {
-			t.Parallel()
-			want.entries, want.frames = newSite(t).outlive(nil)
-		})
-		for _, engine := range dbtest.Engines() {
-			least := map[database.Engine]int{database.SQLite: 2, database.Postgres: 1}[engine]
-			for round := range number(t, outageRounds, least) {
-				name := fmt.Sprintf("%s from %d", engine, round)
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
-					s, all := outages(t, engine, "24m")
-					var one outcome
-					one.entries, one.frames = s.outlive(func(point int) outage { return all[(point+round)%len(all)] })
-					lock.Lock()
-					got[name] = one
-					lock.Unlock()
-				})
+	refused := map[string]func(*testing.T) outcome{}
+	for _, engine := range dbtest.Engines() {
+		least := map[database.Engine]int{database.SQLite: 2, database.Postgres: 1}[engine]
+		for round := range number(t, outageRounds, least) {
+			refused[fmt.Sprintf("%s from %d", engine, round)] = func(t *testing.T) outcome {
+				s, all := outages(t, engine, "24m")
+				return s.outlive(func(point int) outage { return all[(point+round)%len(all)] })
 			}
 		}
-	})
-	for name, one := range got {
-		if !slices.Equal(one.entries, want.entries) {
-			t.Errorf("%s: the transcript is\n%s\nwant\n%s", name, strings.Join(one.entries, "\n"),
-				strings.Join(want.entries, "\n"))
-		}
-		if !slices.Equal(one.frames, want.frames) {
-			t.Errorf("%s: %d frames of the turn, want %d: %s", name, len(one.frames), len(want.frames),
-				firstDifference(one.frames, want.frames))
-		}
 	}
+	requireNoTrace(t, func(t *testing.T) outcome { return newSite(t).outlive(nil) }, refused)
 }
 
 // outlive runs the turn with an outage at each of its points, none without any, and returns its transcript and its
 // frames.
-func (s *site) outlive(outages func(point int) outage) (entries, frames []string) {
+func (s *site) outlive(outages func(point int) outage) outcome {
 	t := s.t
 	t.Helper()
 	gate, ran := filepath.Join(s.workspace, "gate"), filepath.Join(s.workspace, "ran.txt")
@@ -195,14 +168,14 @@ func (s *site) outlive(outages func(point int) outage) (entries, frames []string
 	if outages != nil {
 		server.expireInOutage(other, outages(4))
 	}
-	entries = s.plain(server.transcript(session))
+	entries := s.plain(server.transcript(session))
 	server.stop()
 	s.requireNoOrphans()
 	if said, err := os.ReadFile(ran); err != nil || string(said) != "one\ntwo\n" {
 		t.Errorf("the commands ran as %q, %v", said, err)
 	}
 	s.foldJournal(session) // gap-free
-	return entries, s.frames(session)
+	return outcome{entries, s.frames(session)}
 }
 
 // expireInOutage kills the runtime while an approval waits and the store refuses: the approval can be decided neither

@@ -99,19 +99,36 @@ func (f *follower) all() []frame {
 // wait returns the first frame after the last one waited for that fits.
 func (f *follower) wait(what string, fits func(frame) bool) frame {
 	f.t.Helper()
-	deadline := time.After(patience)
+	f.mu.Lock()
+	from := f.marker
+	f.mu.Unlock()
+	found, at := f.await(what, patience, from, fits)
+	f.mu.Lock()
+	f.marker = at + 1
+	f.mu.Unlock()
+	return found
+}
+
+// find returns the first of all frames that fits, now or later. Unlike wait it takes none of them away.
+func (f *follower) find(what string, fits func(frame) bool) frame {
+	f.t.Helper()
+	found, _ := f.await(what, 3*patience, 0, fits) // agents are heavy to start again
+	return found
+}
+
+// await returns the first frame from a place on that fits, and its place.
+func (f *follower) await(what string, limit time.Duration, from int, fits func(frame) bool) (frame, int) {
+	f.t.Helper()
+	deadline := time.After(limit)
 	for {
 		f.mu.Lock()
-		for k := f.marker; k < len(f.frames); k++ {
-			if fits(f.frames[k]) {
-				f.marker = k + 1
-				found := f.frames[k]
-				f.mu.Unlock()
-				return found
+		frames, news := f.frames, f.news
+		f.mu.Unlock()
+		for ; from < len(frames); from++ {
+			if fits(frames[from]) {
+				return frames[from], from
 			}
 		}
-		news := f.news
-		f.mu.Unlock()
 		select {
 		case <-news:
 		case <-f.ended:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"harness/internal/javascript"
 	"harness/runtime"
 	"harness/runtime/jsonobject"
 	"harness/runtime/wire"
@@ -87,13 +88,8 @@ func parseFrame(line []byte) (frame, error) {
 
 // encode writes one frame as a line. HTML escaping is off so that text reaches codex as it is.
 func encode(v any) ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	out, err := javascript.Encode(v)
+	return append(out, '\n'), err
 }
 
 // outgoing is a frame to codex.

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"unicode/utf8"
+
+	"harness/internal/javascript"
 )
 
 // Object is a JSON object as the list of its members; names do not repeat.
@@ -88,13 +90,8 @@ func (o Object) Pieces() [][]byte {
 		if i == 0 {
 			between = '{'
 		}
-		name := bytes.NewBuffer([]byte{between})
-		names := json.NewEncoder(name)
-		names.SetEscapeHTML(false)
-		_ = names.Encode(member.Name) // every string has JSON
-		name.Truncate(name.Len() - 1) // the encoder ends the line
-		name.WriteByte(':')
-		pieces = append(pieces, name.Bytes(), member.Value)
+		name := append([]byte{between}, javascript.MustEncode(member.Name)...)
+		pieces = append(pieces, append(name, ':'), member.Value)
 	}
 	if len(o) == 0 {
 		return append(pieces, []byte("{}"))

@@ -1,9 +1,9 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 
+	"harness/internal/javascript"
 	"harness/runtime"
 )
 
@@ -30,17 +30,8 @@ func build(method string, id json.RawMessage, params any) runtime.Signal {
 	return Read(append(line, '}'), method, at)
 }
 
-// encode writes JSON in which < > & stay as they are, as everywhere on the wire.
-func encode(value any) []byte {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		// a fault of the program: what is built of is declared here or JSON already
-		panic("wire: build a line: " + err.Error())
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
-}
+// encode writes what is declared here or JSON already.
+func encode(value any) []byte { return javascript.MustEncode(value) }
 
 // Turn is what the begin and the end of a turn say of it. Times are in ms, 0 when unknown (on the wire they are whole
 // seconds).
