@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 const (
@@ -54,9 +55,10 @@ func Guard(o Options) func(http.Handler) http.Handler {
 		}
 		refuse(w, status, code, message)
 	}
+	hostAllowed := o.hostAllowed()
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !HostAllowed(r.Host, o.BoundHost, o.AllowedHosts) {
+			if !hostAllowed(r.Host) {
 				refuse(w, http.StatusForbidden, "forbidden_host",
 					fmt.Sprintf("host %s is not served here; the operator can add it to HARNESS_ALLOWED_HOSTS", quoted(r.Host)))
 				return
@@ -97,6 +99,21 @@ func Guard(o Options) func(http.Handler) http.Handler {
 			r = withoutQueryToken(r)
 			next.ServeHTTP(w, r.WithContext(WithPrincipal(r.Context(), principal)))
 		})
+	}
+}
+
+// hostAllowed is HostAllowed that remembers the last one allowed: most requests name the same.
+func (o Options) hostAllowed() func(host string) bool {
+	var last atomic.Pointer[string]
+	return func(host string) bool {
+		if known := last.Load(); known != nil && *known == host {
+			return true
+		}
+		if !HostAllowed(host, o.BoundHost, o.AllowedHosts) {
+			return false
+		}
+		last.Store(&host)
+		return true
 	}
 }
 
