@@ -233,7 +233,7 @@ func runtimeVariables() []Variable {
 			Doc:   "Gemini CLI's executable, looked up on PATH when it has no slash.",
 			field: func(c *Config) any { return &c.GeminiBin }},
 		{Name: "HARNESS_ACP_AGENTS", Secret: true,
-			Allowed: `JSON: {"NAME": "COMMAND LINE"}, or {"NAME": {"command": [...], "env": {...}, "modes": {...}}}`,
+			Allowed: `JSON: {"NAME": "COMMAND LINE"}, or {"NAME": {"command": [...], "env": {...}, "modes": {...}, "reads": [...]}}`,
 			Doc: "Further agents of the Agent Client Protocol, as runtimes acp:NAME (docs/runtimes/acp.md); " +
 				"HARNESS_RUNTIMES turns them on. They are a preview.",
 			field: func(c *Config) any { return &c.ACPAgents }},
