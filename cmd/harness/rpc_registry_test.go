@@ -135,9 +135,13 @@ func TestTheRuntimeRegistry(t *testing.T) {
 				}
 				socket.refused(-32602, "initialize", object{"protocolVersion": 7})
 				// A second one is answered as the first and changes nothing: the socket is who it was, and still wants all.
-				again := socket.ask("initialize", object{"capabilities": object{"notifications": []any{}, "cursor": true}})
-				if string(again.Result) != string(answer.Result) {
-					t.Errorf("the second is answered\n%s, the first was\n%s", again.raw, answer.raw)
+				again := socket.call("initialize", object{"capabilities": object{"notifications": []any{}, "cursor": true}})
+				if text(again, "clientId") != text(answer.result(), "clientId") {
+					t.Errorf("the second is answered %v, the first was %s", again, answer.raw)
+				}
+				socket.call("workspace/remove", object{"workspace_id": socket.workspaceFor(server.workspace)})
+				if told := socket.toldOf("event/workspace_removed", nil); told["pos"] != nil {
+					t.Errorf("%v", told)
 				}
 			})
 		})
