@@ -61,9 +61,6 @@ func (v Value) Kind() Kind { return v.kind }
 // Defined reports whether there is a value at all, null included.
 func (v Value) Defined() bool { return v.kind != Undefined }
 
-// Present reports whether there is a value that is not null.
-func (v Value) Present() bool { return v.kind != Undefined && v.kind != Null }
-
 // Text is the string, "" for anything else.
 func (v Value) Text() string {
 	if v.kind != String {

@@ -1,12 +1,12 @@
 package claude
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 
+	"harness/internal/javascript"
 	"harness/runtime"
 	"harness/runtime/wire"
 )
@@ -180,15 +180,9 @@ func sessionRule(tool string, in toolInput) json.RawMessage {
 	}{"addRules", []native{one}, "allow", "session"}})
 }
 
-// encode writes JSON in which < > & stay as they are.
+// encode writes what is declared here or JSON already.
 func encode(value any) json.RawMessage {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		panic("claude: " + err.Error()) // a fault of the program: what is encoded is declared here or JSON already
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	return javascript.MustEncode(value)
 }
 
 // verdict is the answer to a request for permission.

@@ -100,11 +100,15 @@ func (r *Runtime) Install() runtime.Install {
 
 // Capabilities implements runtime.Adapter.
 func (r *Runtime) Capabilities() runtime.Capabilities {
+	owned := runtime.OwnedNone
+	if r.setup.Tools != nil {
+		owned = runtime.OwnedMCP
+	}
 	return runtime.Capabilities{
 		Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true,
 		SurvivesRestart: r.setup.Launch.Shims != nil && r.setup.Launch.Detach, Images: true, DenyReason: true,
 		ApproveForSession: true, Plan: true, Usage: true, Subagents: true, SelfStartedTurns: true, ParallelToolCalls: true,
-		ProcessPer: runtime.ProcessPerThread, OwnedTools: runtime.OwnedNone, Sandboxes: r.sandboxes(),
+		ProcessPer: runtime.ProcessPerThread, OwnedTools: owned, Sandboxes: r.sandboxes(),
 		ApprovalPolicies: []string{untrusted, onFailure, onRequest, never}, NetworkAccess: []string{restricted, enabled},
 		ImplicitSources: []string{runtime.ImplicitNone},
 	}
