@@ -1,5 +1,5 @@
 // Package audit keeps one log of who did what, sealed so that nobody changes it unseen: requests, decisions, tool runs,
-// failures of runtimes, changes of extensions.
+// failures of runtimes and of the store, the configuration and changes of extensions.
 //
 // It owns which events of the journal are part of it, the chain of hashes over them, and how that is checked. A row is
 // written in the transaction of the event it is of: there is no act without its row, and no row without its act.
@@ -53,7 +53,8 @@ func kinds() map[string]bool {
 		"approval_resolved", "tool_user_input_resolved", "tool_call_resolved", "session_deleted", "session_project_updated",
 		"session_rolled_back", "project_upserted", "project_deleted", "session.renamed", "runtime.started", "runtime.exited",
 		"runtime.refused", "extension.reload", "tool.call.requested", "tool.call.policy_evaluated", "tool.call.approved",
-		"tool.call.denied", "tool.call.started", "tool.call.completed",
+		"tool.call.denied", "tool.call.started", "tool.call.completed", "session.created", "message.sent", "turn.stopped",
+		"configuration.loaded", "store.refused",
 	} {
 		all[kind] = true
 	}

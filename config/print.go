@@ -40,6 +40,25 @@ func (v Variable) shown(c *Config) string {
 	}
 }
 
+// Setting is a variable that was set, fit to be shown: a secret is [redacted].
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	// Source is where it was set, as Config.Source tells it.
+	Source Source `json:"source"`
+}
+
+// Set gives the variables whose value is no default.
+func (c *Config) Set() []Setting {
+	set := []Setting{}
+	for _, v := range Variables() {
+		if source := c.Source(v.Name); source != SourceDefault {
+			set = append(set, Setting{v.Name, v.shown(c), source})
+		}
+	}
+	return set
+}
+
 // SecretNames gives the variables that hold a secret, wholly or in part: no child process inherits them.
 func SecretNames() []string {
 	var out []string

@@ -55,6 +55,9 @@ type Options struct {
 	// Observe, when set, is told the size and duration of every committed batch, Refused each time the store refuses one.
 	Observe func(units, events int, took time.Duration)
 	Refused func()
+	// Recorded, when set, makes the event that an outage of the store is kept as: it is stored with the first events after
+	// it.
+	Recorded func(over OutageError, until time.Time) Event
 }
 
 // Origin is where a change came from: who caused it, and the W3C trace it belongs to. Empty members are unknown.
@@ -91,7 +94,9 @@ type Journal struct {
 	runs, syncs atomic.Int64
 
 	outage  atomic.Pointer[outage] // nil while the store takes writes
-	outages sync.Mutex             // held to change outage
+	outages sync.Mutex             // held to change outage and unrecorded
+	// unrecorded are the outages that are over and have no event yet.
+	unrecorded []Event
 	wrote   atomic.Int64           // when it last did, ms
 
 	publishing  sync.Mutex

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"harness/database"
@@ -80,8 +81,24 @@ func (j *Journal) taken(known *outage) {
 		return
 	}
 	j.outage.Store(nil)
+	if j.opts.Recorded != nil {
+		j.unrecorded = append(j.unrecorded, j.opts.Recorded(last.OutageError, j.opts.Now()))
+	}
 	j.opts.Logger.Info().Dur("after", j.opts.Now().Sub(last.Since)).Msg("the store takes writes again")
 	close(last.over)
+}
+
+// withOutages is a batch that is about to be stored with the outages that have no event yet.
+func (j *Journal) withOutages(batch []*submission) []*submission {
+	j.outages.Lock()
+	events := j.unrecorded
+	j.unrecorded = nil
+	j.outages.Unlock()
+	if len(events) == 0 {
+		return batch
+	}
+	return slices.Concat(batch, []*submission{{ctx: context.Background(), done: func([]Record, error) {},
+		unit: func(context.Context, database.Tx) ([]Event, error) { return events, nil }}})
 }
 
 // probe is what the writer tries while the store refuses and nobody waits for anything: it writes, and tells nothing.

@@ -189,7 +189,10 @@ func TestTheEndOfAnOutageIsFoundOut(t *testing.T) {
 	if _, err := migrations.Up(t.Context(), db, filepath.Join(t.TempDir(), "migrate.lock")); err != nil {
 		t.Fatal(err)
 	}
-	j := start(t, db, journal.Options{})
+	kept := func(over journal.OutageError, until time.Time) journal.Event {
+		return journal.Event{Type: "over", Actor: string(over.Engine), Time: until.Sub(over.Since).Milliseconds() + 1}
+	}
+	j := start(t, db, journal.Options{Recorded: kept})
 	f.refuse()
 	var outage *journal.OutageError
 	if _, err := j.Append(journal.Patient(t.Context(), time.Millisecond), journal.Event{Type: "x"}); !errors.As(
@@ -202,6 +205,17 @@ func TestTheEndOfAnOutageIsFoundOut(t *testing.T) {
 	}
 	if all := readAll(t, j); len(all) != 0 {
 		t.Fatalf("stored were %v", all)
+	}
+	// It is kept with the next event, once.
+	for range 2 {
+		if _, err := j.Append(t.Context(), journal.Event{Type: "next"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := readAll(t, j)
+	if len(all) != 3 || all[0].Type != "next" || all[1].Type != "over" || all[1].Actor != "postgres" || all[1].Time < 1 ||
+		all[2].Type != "next" {
+		t.Errorf("stored were %+v", all)
 	}
 }
 

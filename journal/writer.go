@@ -132,6 +132,7 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 			}
 			batch = []*submission{probe()}
 		}
+		batch = j.withOutages(batch)
 		left, err := j.commit(ctx, batch)
 		if err == nil {
 			j.process(ctx, left)

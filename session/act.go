@@ -55,5 +55,8 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
 		return ErrNoActiveTurn // it ended meanwhile
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.record(ctx, messageSent(row.ID, turnID, []json.RawMessage{part}, s.now()))
 }

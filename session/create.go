@@ -102,7 +102,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 			if err := insertSession(ctx, tx, session, &controls); err != nil {
 				return nil, err
 			}
-			return nil, errors.Join(storeTools(ctx, tx, session.ID, in.DynamicTools),
+			return []journal.Event{sessionCreated(session)}, errors.Join(storeTools(ctx, tx, session.ID, in.DynamicTools),
 				storeSources(ctx, tx, session.ID, implicit, sources))
 		}
 	})

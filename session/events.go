@@ -1,6 +1,8 @@
 package session
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 
 	"harness/database"
@@ -133,6 +135,44 @@ func sessionRenamed(sessionID, title string, at int64) journal.Event {
 		SessionID string `json:"sessionId"`
 		Title     string `json:"title"`
 	}{sessionID, title})}
+}
+
+// sessionCreated tells that somebody opened a session.
+func sessionCreated(session Session) journal.Event {
+	return journal.Event{SessionID: session.ID, Type: eventSessionCreated, Source: source, Payload: encode(struct {
+		Runtime        string `json:"runtime"`
+		Cwd            string `json:"cwd"`
+		SystemOwned    bool   `json:"systemOwned"`
+		ApprovalPolicy string `json:"approvalPolicy"`
+		Sandbox        string `json:"filesystemSandbox"`
+		NetworkAccess  string `json:"networkAccess"`
+	}{session.Runtime, session.Cwd, session.SystemOwned, session.Controls.ApprovalPolicy,
+		session.Controls.FilesystemSandbox, session.Controls.NetworkAccess})}
+}
+
+// messageSent tells that somebody sent a message, which begins a turn or is part of it. Its words are the transcript's:
+// they go with the session, this stays.
+func messageSent(sessionID, turnID string, input []json.RawMessage, at int64) journal.Event {
+	said := sha256.New()
+	size := 0
+	for _, part := range input {
+		_, _ = said.Write(append(part, '\n')) // a hash takes everything
+		size += len(part)
+	}
+	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: eventMessageSent, Time: at, Source: source,
+		Payload: encode(struct {
+			TurnID string `json:"turnId"`
+			Bytes  int    `json:"bytes"`
+			Hash   string `json:"hash"`
+		}{turnID, size, "sha256:" + hex.EncodeToString(said.Sum(nil))})}
+}
+
+// turnStopped tells that somebody stopped a turn.
+func turnStopped(sessionID, turnID string, at int64) journal.Event {
+	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: eventTurnStopped, Time: at, Source: source,
+		Payload: encode(struct {
+			TurnID string `json:"turnId"`
+		}{turnID})}
 }
 
 // requestResolved tells how an interactive request ended.

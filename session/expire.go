@@ -20,6 +20,9 @@ const (
 	eventSessionRenamed = "session.renamed"
 
 	eventTranscriptPruned = "transcript.pruned"
+	eventSessionCreated   = "session.created"
+	eventMessageSent      = "message.sent"
+	eventTurnStopped      = "turn.stopped"
 )
 
 func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Unit {

@@ -172,10 +172,12 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, turnID stri
 			}
 			turn := turnRow{sessionID: session.ID, turnID: turnID, generation: generation, nodeID: s.opts.NodeID, startedAt: at,
 				input: message.kept()}
+			sent := []journal.Event{messageSent(session.ID, turnID, message.input(), at)}
 			if err := errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, session.ID, at)); err != nil || !down {
-				return nil, err
+				return sent, err
 			}
-			return s.sweepTurn(ctx, tx, turn, exitReason(session.Runtime, nil), at)
+			swept, err := s.sweepTurn(ctx, tx, turn, exitReason(session.Runtime, nil), at)
+			return append(sent, swept...), err
 		}
 	})
 }
@@ -233,5 +235,8 @@ func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (stri
 	if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
 		return "", ErrNoActiveTurn // it ended by itself
 	}
-	return active, err
+	if err != nil {
+		return active, err
+	}
+	return active, s.record(ctx, turnStopped(row.ID, active, s.now()))
 }

@@ -231,6 +231,16 @@ func (s *Service) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
+// record has what was done with a runtime kept, which is done whenever the store takes it: nobody waits for that.
+func (s *Service) record(ctx context.Context, event journal.Event) error {
+	err := s.journal.Submit(context.WithoutCancel(ctx),
+		func(context.Context, database.Tx) ([]journal.Event, error) { return []journal.Event{event}, nil }, nil)
+	if errors.Is(err, journal.ErrStopped) {
+		return nil // it ends: what was done shows in what the runtime says
+	}
+	return err
+}
+
 // expected tells refusals a client causes from faults of ours.
 func expected(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, journal.ErrStopped)

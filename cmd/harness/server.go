@@ -203,9 +203,15 @@ func (s *Server) closeDatabase(context.Context) error { return s.db.Close() }
 func (s *Server) startJournal(ctx context.Context) error {
 	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("package", "journal").Logger(),
 		Observe: s.metrics.observeBatch, Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast,
-		Refused: s.metrics.database.refusals.Inc})
+		Refused: s.metrics.database.refusals.Inc, Recorded: storeRefused})
 	s.metrics.database.watch(s.db.Engine(), s.journal)
-	return s.journal.Start(ctx)
+	if err := s.journal.Start(ctx); err != nil {
+		return err
+	}
+	loaded := configurationLoaded(s.cfg, s.dir.nodeID)
+	// Whenever the store takes it: a server starts without one, too.
+	return s.journal.Submit(context.WithoutCancel(ctx),
+		func(context.Context, database.Tx) ([]journal.Event, error) { return []journal.Event{loaded}, nil }, nil)
 }
 
 func (s *Server) stopJournal(ctx context.Context) error { return s.journal.Stop(ctx) }
