@@ -1428,6 +1428,9 @@ type DecideApprovalJSONBody struct {
 	// Option The name of one of them instead, such as `acceptWithExecpolicyAmendment`; a second one of a name is `NAME-2`.
 	Option *string                      `json:"option,omitempty"`
 	Scope  *DecideApprovalJSONBodyScope `json:"scope,omitempty"`
+
+	// UpdatedInput With `accept`: the whole arguments the tool is used with in place of those that were asked about. Claude Code takes them, other runtimes do not (400).
+	UpdatedInput *map[string]interface{} `json:"updatedInput,omitempty"`
 }
 
 // DecideApprovalJSONBodyScope defines parameters for DecideApproval.
@@ -1987,11 +1990,20 @@ type ReadRuntime200JSONResponseBody struct {
 	Waiting int `json:"waiting"`
 }
 
-// LoginRuntime200JSONResponseBody defines parameters for LoginRuntime.
-type LoginRuntime200JSONResponseBody struct {
+// LoginRuntimeJSONBody defines parameters for LoginRuntime.
+type LoginRuntimeJSONBody struct {
+	// Code What the page showed.
 	Code *string `json:"code,omitempty"`
 	ID   *string `json:"id,omitempty"`
-	URL  string  `json:"url"`
+}
+
+// LoginRuntime200JSONResponseBody defines parameters for LoginRuntime.
+type LoginRuntime200JSONResponseBody struct {
+	Code        *string `json:"code,omitempty"`
+	Completed   *bool   `json:"completed,omitempty"`
+	ExpectsCode *bool   `json:"expectsCode,omitempty"`
+	ID          *string `json:"id,omitempty"`
+	URL         *string `json:"url,omitempty"`
 }
 
 // ListSessionsParams defines parameters for ListSessions.
@@ -2515,7 +2527,7 @@ type ReadSessionSources200JSONResponseBody struct {
 	Choices []string                                     `json:"choices"`
 	Data    []ReadSessionSources200JSONResponseBody_Data `json:"data"`
 
-	// ImplicitSources all: its home and its folder; home: its home; none: neither. Null where nobody knows.
+	// ImplicitSources all: its home and its folder; home: its home; none: neither. Null where it cannot be known (agents of HARNESS_ACP_AGENTS): `data` then has only the files their configuration names, and they may read others.
 	ImplicitSources *string `json:"implicitSources"`
 	SessionID       string  `json:"sessionId"`
 }
@@ -2869,6 +2881,9 @@ type MoveProjectChatsJSONRequestBody MoveProjectChatsJSONBody
 
 // RenameProjectJSONRequestBody defines body for RenameProject for application/json ContentType.
 type RenameProjectJSONRequestBody RenameProjectJSONBody
+
+// LoginRuntimeJSONRequestBody defines body for LoginRuntime for application/json ContentType.
+type LoginRuntimeJSONRequestBody LoginRuntimeJSONBody
 
 // CreateSessionJSONRequestBody defines body for CreateSession for application/json ContentType.
 type CreateSessionJSONRequestBody CreateSessionJSONBody
@@ -4530,12 +4545,23 @@ type ClientInterface interface {
 	// Corresponds with GET /api/runtimes/{runtime} (the `ReadRuntime` operationId).
 	ReadRuntime(ctx context.Context, runtimeName RuntimeName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// LoginRuntime Begin a login that works without a screen
+	// LoginRuntimeWithBody Begin a login that works without a screen, or end it
 	//
-	// A person opens `url` on any machine and types `code` in; the runtime notices the end by itself. For runtimes with `auth.login`.
+	// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. For runtimes with `auth.login`.
+	//
+	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/runtimes/{runtime}/login (the `LoginRuntime` operationId).
-	LoginRuntime(ctx context.Context, runtimeName RuntimeName, reqEditors ...RequestEditorFn) (*http.Response, error)
+	LoginRuntimeWithBody(ctx context.Context, runtimeName RuntimeName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LoginRuntime Begin a login that works without a screen, or end it
+	//
+	// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. For runtimes with `auth.login`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/runtimes/{runtime}/login (the `LoginRuntime` operationId).
+	LoginRuntime(ctx context.Context, runtimeName RuntimeName, body LoginRuntimeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListSessions List sessions, newest first
 	//
@@ -5919,13 +5945,34 @@ func (c *Client) ReadRuntime(ctx context.Context, runtimeName RuntimeName, reqEd
 	return c.Client.Do(req)
 }
 
-// LoginRuntime Begin a login that works without a screen
+// LoginRuntimeWithBody Begin a login that works without a screen, or end it
 //
-// A person opens `url` on any machine and types `code` in; the runtime notices the end by itself. For runtimes with `auth.login`.
+// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. For runtimes with `auth.login`.
+//
+// Takes any type of body and a specified content type.
 //
 // Corresponds with POST /api/runtimes/{runtime}/login (the `LoginRuntime` operationId).
-func (c *Client) LoginRuntime(ctx context.Context, runtimeName RuntimeName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewLoginRuntimeRequest(c.Server, runtimeName)
+func (c *Client) LoginRuntimeWithBody(ctx context.Context, runtimeName RuntimeName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLoginRuntimeRequestWithBody(c.Server, runtimeName, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LoginRuntime Begin a login that works without a screen, or end it
+//
+// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. For runtimes with `auth.login`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/runtimes/{runtime}/login (the `LoginRuntime` operationId).
+func (c *Client) LoginRuntime(ctx context.Context, runtimeName RuntimeName, body LoginRuntimeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLoginRuntimeRequest(c.Server, runtimeName, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9229,8 +9276,19 @@ func NewReadRuntimeRequest(server string, runtimeName RuntimeName) (*http.Reques
 	return req, nil
 }
 
-// NewLoginRuntimeRequest constructs an http.Request for the LoginRuntime method
-func NewLoginRuntimeRequest(server string, runtimeName RuntimeName) (*http.Request, error) {
+// NewLoginRuntimeRequest calls the generic LoginRuntime builder with application/json body
+func NewLoginRuntimeRequest(server string, runtimeName RuntimeName, body LoginRuntimeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLoginRuntimeRequestWithBody(server, runtimeName, "application/json", bodyReader)
+}
+
+// NewLoginRuntimeRequestWithBody constructs an http.Request for the LoginRuntime method, with any body, and a specified content type
+func NewLoginRuntimeRequestWithBody(server string, runtimeName RuntimeName, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -9255,10 +9313,12 @@ func NewLoginRuntimeRequest(server string, runtimeName RuntimeName) (*http.Reque
 		return nil, err
 	}
 
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
