@@ -22,7 +22,12 @@ const (
 
 // run executes one command line and returns its exit code. Errors are one line on stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, further ...runtimeMaker) int {
-	root := newRoot(further)
+	root := bareRoot()
+	if len(args) > 0 && args[0] == shimCommand {
+		root.AddCommand(newShim()) // a shim lives as long as its runtime: it does not pay for the other commands
+	} else {
+		addCommands(root, further)
+	}
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -36,6 +41,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, further .
 }
 
 func exitCode(err error) int {
+	if code := remoteCode(err); code != 0 {
+		return code
+	}
 	var (
 		setting *config.Error
 		file    *config.FileError
@@ -58,11 +66,18 @@ func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
 func newRoot(further []runtimeMaker) *cobra.Command {
+	root := bareRoot()
+	addCommands(root, further)
+	return root
+}
+
+// bareRoot is the program without its commands.
+func bareRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "harness",
 		Short: "A control plane for coding-agent runtimes",
 		Long: "harness supervises coding-agent runtimes (codex app-server) and serves them over REST and a " +
-			"websocket stream.\n\nStart with:  harness serve",
+			"websocket stream.\n\nStart with:  harness serve\nThen, in another terminal:  harness run \"what is in this folder?\"",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       versionLine(),
@@ -71,10 +86,14 @@ func newRoot(further []runtimeMaker) *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	return root
+}
+
+func addCommands(root *cobra.Command, further []runtimeMaker) {
 	root.AddCommand(newServe(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(), newExtensions(),
 		newRuntimes(), newTrust(), newDoctor(), newVersion(), newCodexCommand(), newLogin(),
 		newShim(), newMCP(), newAudit(), newRunTool(), newConfine(), newTryConfine(), newBridge())
-	return root
+	addRemote(root)
 }
 
 // newGroup makes a command that only holds others: alone it says which.

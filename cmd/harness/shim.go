@@ -11,11 +11,14 @@ import (
 // readyDescriptor is the pipe a server gives its shim, to be told when the runtime runs.
 const readyDescriptor = 3
 
+// shimCommand is the command as which this program is a shim.
+const shimCommand = "shim"
+
 // newShim is the program's other half: a small process that keeps one runtime alive while servers come and go. Only
 // servers start it.
 func newShim() *cobra.Command {
 	return &cobra.Command{
-		Use:    "shim DIR",
+		Use:    shimCommand + " DIR",
 		Short:  "Keep one runtime process alive (started by serve)",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),

@@ -1,0 +1,105 @@
+// Package client calls a Harness server over its REST API and follows its event stream.
+//
+// Its operations and types are generated from api/openapi.yaml (generated.go); by hand are the connection, the reading of
+// answers, and Follow, which never misses an event. It must never know how a server works inside.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Connect makes a client of the server at base, such as http://127.0.0.1:3001; token is "" where the server has none. No
+// connection is made before the first call.
+func Connect(base, token string, options ...ClientOption) (*Client, error) {
+	parsed, err := url.Parse(base)
+	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return nil, fmt.Errorf("%q is no URL of a server: write it as http://127.0.0.1:3001", base)
+	}
+	if token != "" {
+		options = append([]ClientOption{WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+			r.Header.Set("Authorization", "Bearer "+token)
+			return nil
+		})}, options...)
+	}
+	return NewClient(strings.TrimSuffix(base, "/"), options...)
+}
+
+// StatusError is an answer that is no success.
+type StatusError struct {
+	// Status is the HTTP status, Code the server's word for programs ("" when it has none), Message its word for people.
+	Status        int
+	Code, Message string
+	// RequestID finds the request in the server's log.
+	RequestID string
+	// Body is the whole answer.
+	Body []byte
+}
+
+// Error implements error.
+func (e *StatusError) Error() string {
+	text := e.Message
+	if text == "" {
+		text = http.StatusText(e.Status)
+	}
+	if e.Code != "" && e.Code != "error" {
+		text += " (" + e.Code + ")"
+	}
+	return text
+}
+
+// Read reads the answer of an operation into T, which is json.RawMessage for the answer as it is:
+//
+//	page, err := client.Read[client.ListSessions200JSONResponseBody](c.ListSessions(ctx, nil))
+//
+// An answer that is no success is an *StatusError.
+func Read[T any](response *http.Response, err error) (T, error) {
+	var out T
+	if err != nil {
+		return out, err
+	}
+	body, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return out, fmt.Errorf("read the answer: %w", err)
+	}
+	if response.StatusCode >= http.StatusMultipleChoices {
+		return out, errorOf(response, body)
+	}
+	if err := json.Unmarshal(body, &out); err != nil {
+		return out, fmt.Errorf("the answer is not what the API promises: %w", err)
+	}
+	return out, nil
+}
+
+// errorOf words a refusal: what its body says, whichever of the server's forms it has.
+func errorOf(response *http.Response, body []byte) *StatusError {
+	e := &StatusError{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"), Body: body}
+	var told struct {
+		Status, Code, Message string
+		Issues                []struct {
+			Path    []any
+			Message string
+		}
+	}
+	if json.Unmarshal(body, &told) != nil { // a proxy's page says nothing more than its status
+		return e
+	}
+	e.Code, e.Message = told.Code, told.Message
+	if e.Code == "" {
+		e.Code = told.Status
+	}
+	for _, issue := range told.Issues {
+		where := ""
+		for _, step := range issue.Path {
+			where += "." + fmt.Sprint(step)
+		}
+		e.Message += "; " + strings.TrimPrefix(where+": "+issue.Message, ".")
+	}
+	return e
+}

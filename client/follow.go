@@ -1,0 +1,190 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// Frame is one message of the event stream; api/asyncapi.yaml describes what Type and Payload may be.
+type Frame struct {
+	Type string `json:"type"`
+	// ThreadID is the session it is about, "" for none.
+	ThreadID string `json:"threadId"`
+	// Payload is JSON.
+	Payload json.RawMessage `json:"payload"`
+	// Runtime is who said it, "" for codex and for what the server says itself.
+	Runtime string `json:"runtime"`
+	// Pos is the position to go on from, 0 of an early text delta and of what the connection itself is told. Seq numbers
+	// the events of the session.
+	Pos int64 `json:"pos"`
+	Seq int64 `json:"seq"`
+	// Offset of a text delta is the length of the text before it in UTF-16 code units, nil of other frames.
+	Offset *int64 `json:"offset"`
+	// From, To and Oldest are positions of a verdict.
+	From   int64 `json:"from"`
+	To     int64 `json:"to"`
+	Oldest int64 `json:"oldest"`
+	// Raw is the message as it came.
+	Raw json.RawMessage `json:"-"`
+}
+
+// Missed tells of a verdict that events are gone which this client has not seen: what it knows is to be read anew over
+// REST.
+func (f *Frame) Missed() bool { return f.Type == "gap" || f.Type == "ahead" }
+
+// FollowOptions are what to follow.
+type FollowOptions struct {
+	// Session limits events to those of one session, and broadcasts. "": all sessions.
+	Session string
+	// After is the position to go on from: the pos of a frame or of an answer of REST, "0" for all that is kept. "": from
+	// now on.
+	After string
+	// Lost is called when the connection broke, before it is made again; nil for nothing.
+	Lost func(why error)
+}
+
+// readLimit is the longest message of the stream, in bytes: a line of a runtime may have 64 MiB, and shows in several
+// envelopes.
+const readLimit = 128 << 20
+
+// silence is how long a connection may say nothing, not even a ping, which the server sends every 30 s.
+const silence = 90 * time.Second
+
+// Follow hands the frames of the event stream to handle, in order and one at a time, until ctx ends or handle returns an
+// error, which it returns. A connection that breaks is made again and goes on behind the last frame that was handled, so
+// that nothing is missed and nothing with a position comes twice; Texts takes care of the early text deltas, which have
+// none. Each connection begins with its verdict: resumed, gap or ahead (see Frame.Missed). A first connection that fails
+// is an error, *StatusError when the server refused it, as is a later one that is refused for good.
+func (c *Client) Follow(ctx context.Context, options FollowOptions, handle func(Frame) error) error {
+	after := options.After
+	if after == "" {
+		after = "latest"
+	}
+	connected := false
+	for attempt := 0; ; attempt++ {
+		conn, err := c.dial(ctx, options.Session, after)
+		if err == nil {
+			connected, attempt = true, 0
+			after, err = conn.receive(ctx, after, handle)
+			var stopped *stopError
+			if errors.As(err, &stopped) {
+				return stopped.error
+			}
+		} else if !connected || !temporary(err) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if options.Lost != nil {
+			options.Lost(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause(attempt)):
+		}
+	}
+}
+
+// pause is how long to wait before a connection is tried again, after so many that failed: not all clients at once.
+func pause(attempt int) time.Duration {
+	longest := 100 * time.Millisecond << min(attempt, 6)
+	return longest/2 + rand.N(longest/2)
+}
+
+// temporary tells whether it is worth trying again: the network, or a server that starts, stops or has no room.
+func temporary(err error) bool {
+	var refused *StatusError
+	return !errors.As(err, &refused) || refused.Status == http.StatusTooManyRequests || refused.Status >= http.StatusInternalServerError
+}
+
+// stopError is what the handler wants to end with.
+type stopError struct{ error }
+
+// connection is one websocket; it ends when nothing, not even a ping, has come for too long.
+type connection struct {
+	*websocket.Conn
+	// reading ends with the connection, by end; quiet ends it when nothing comes.
+	reading context.Context
+	end     context.CancelCauseFunc
+	quiet   *time.Timer
+}
+
+func (c *Client) dial(ctx context.Context, session, after string) (*connection, error) {
+	query := url.Values{"after": {after}}
+	if session != "" {
+		query.Set("threadId", session)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.Server, "/")+"/api/stream?"+query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.applyEditors(ctx, request, nil); err != nil {
+		return nil, err
+	}
+	reading, give := context.WithCancelCause(ctx)
+	quiet := time.AfterFunc(silence, func() { give(errors.New("the server said nothing for " + silence.String())) })
+	options := &websocket.DialOptions{HTTPHeader: request.Header, OnPingReceived: func(context.Context, []byte) bool {
+		quiet.Reset(silence)
+		return true
+	}}
+	if own, is := c.Client.(*http.Client); is {
+		options.HTTPClient = own
+	}
+	conn, response, err := websocket.Dial(ctx, request.URL.String(), options) //nolint:bodyclose // Dial reads what there is
+	if err != nil {
+		quiet.Stop()
+		give(nil)
+		if response != nil && response.StatusCode != http.StatusSwitchingProtocols {
+			body, readErr := io.ReadAll(response.Body)
+			return nil, errors.Join(errorOf(response, body), readErr)
+		}
+		return nil, fmt.Errorf("connect to the event stream: %w", err)
+	}
+	conn.SetReadLimit(readLimit)
+	return &connection{Conn: conn, reading: reading, end: give, quiet: quiet}, nil
+}
+
+// receive hands on what the connection says until it ends, and tells behind which position to go on.
+func (c *connection) receive(ctx context.Context, after string, handle func(Frame) error) (string, error) {
+	defer func() {
+		c.quiet.Stop()
+		c.end(nil)
+		_ = c.CloseNow() // it broke, or nobody wants more of it
+	}()
+	for {
+		_, message, err := c.Read(c.reading)
+		if err != nil {
+			if cause := context.Cause(c.reading); cause != nil && ctx.Err() == nil {
+				err = cause
+			}
+			return after, err
+		}
+		c.quiet.Reset(silence)
+		frame := Frame{Raw: message}
+		if err := json.Unmarshal(message, &frame); err != nil {
+			return after, fmt.Errorf("the stream sent what is no frame: %w", err)
+		}
+		if err := handle(frame); err != nil {
+			return after, &stopError{err}
+		}
+		switch {
+		case frame.Pos > 0:
+			after = strconv.FormatInt(frame.Pos, 10)
+		case frame.Type == "ahead", after == "latest" && (frame.Type == "resumed" || frame.Type == "gap"):
+			after = strconv.FormatInt(frame.To, 10)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf16"
+)
+
+// Texts puts the texts together that frames bring in pieces, so that each character is told once whatever comes twice.
+// Its zero value is ready; it is not for use by several goroutines at once.
+type Texts struct {
+	// told are the lengths told so far, in UTF-16 code units, by item and by part of it.
+	told map[string]map[string]int64
+}
+
+// Added is what a frame adds to a text of an item, and the runtime's method that says so; item is "" when the frame is
+// none of those.
+func (t *Texts) Added(frame *Frame) (item, method, text string) {
+	if frame.Type != "notification" {
+		return "", "", ""
+	}
+	var line struct {
+		Method string
+		Params struct {
+			ItemID, Delta              string
+			ContentIndex, SummaryIndex *int
+			Item                       struct{ ID string }
+		}
+	}
+	if json.Unmarshal(frame.Payload, &line) != nil {
+		return "", "", "" // no line of a runtime that has texts
+	}
+	if line.Method == "item/started" {
+		delete(t.told, line.Params.Item.ID) // its texts begin anew
+	}
+	if frame.Offset == nil {
+		return "", "", ""
+	}
+	part := line.Method
+	for _, index := range []*int{line.Params.ContentIndex, line.Params.SummaryIndex} {
+		if index != nil {
+			part += fmt.Sprint(" ", *index)
+		}
+	}
+	if t.told == nil {
+		t.told = map[string]map[string]int64{}
+	}
+	parts := t.told[line.Params.ItemID]
+	if parts == nil {
+		parts = map[string]int64{}
+		t.told[line.Params.ItemID] = parts
+	}
+	units := utf16.Encode([]rune(line.Params.Delta))
+	known, end := parts[part], *frame.Offset+int64(len(units))
+	if end <= known {
+		return line.Params.ItemID, line.Method, ""
+	}
+	parts[part] = end
+	return line.Params.ItemID, line.Method, string(utf16.Decode(units[max(0, known-*frame.Offset):]))
+}

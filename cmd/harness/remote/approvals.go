@@ -1,0 +1,193 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"harness/client"
+)
+
+// pageSize is how many sessions are asked for at once where all are wanted.
+const pageSize = 200
+
+func (c *commands) approvals() *cobra.Command {
+	return group("approvals", "List, watch, accept and decline what agents ask for",
+		c.listApprovals(), c.decide("accept"), c.decide("decline"))
+}
+
+func (c *commands) listApprovals() *cobra.Command {
+	var (
+		session string
+		watch   bool
+	)
+	cmd := c.one("list", "List approvals that wait", func(cmd *cobra.Command, api *client.Client, _ []string) error {
+		if watch {
+			return c.watchApprovals(cmd, api, session)
+		}
+		waiting, err := c.pending(cmd.Context(), api, session)
+		if err != nil {
+			return err
+		}
+		out := cmd.OutOrStdout()
+		if c.asksJSON() {
+			encoded, err := json.Marshal(map[string]any{"data": waiting})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(out, string(encoded))
+			return err
+		}
+		var rows [][]string
+		for _, a := range waiting {
+			if c.quiet {
+				_, _ = fmt.Fprintln(out, a.ApprovalID)
+				continue
+			}
+			rows = append(rows, []string{a.ApprovalID, a.ThreadID, since(int(a.CreatedAt.Unix())), a.Summary})
+		}
+		if c.quiet {
+			return nil
+		}
+		return table(out, []string{"APPROVAL", "SESSION", "AGE", "WHAT"}, rows)
+	})
+	cmd.Flags().StringVar(&session, "session", "", "only of this session")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "those that wait and each that comes; in a terminal it asks what to decide")
+	return cmd
+}
+
+// pending lists the approvals that wait in a session, or in all.
+func (c *commands) pending(ctx context.Context, api *client.Client, session string) ([]client.Approval, error) {
+	sessions := []string{session}
+	if session == "" {
+		sessions = nil
+		limit, everything := pageSize, client.ListSessionsParamsIncludeSystemOwned("true")
+		for params := (&client.ListSessionsParams{Limit: &limit, IncludeSystemOwned: &everything}); ; {
+			page, err := read[client.ListSessions200JSONResponseBody](api.ListSessions(ctx, params))
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range page.Data {
+				if s.PendingCount != nil && *s.PendingCount > 0 {
+					sessions = append(sessions, s.SessionID)
+				}
+			}
+			if params.Cursor = page.NextCursor; params.Cursor == nil {
+				break
+			}
+		}
+	}
+	waiting := []client.Approval{}
+	for _, id := range sessions {
+		list, err := read[client.ListSessionApprovals200JSONResponseBody](api.ListSessionApprovals(ctx, id))
+		if isStatus(err, 403) || isStatus(err, 410) {
+			continue // a worker's, or deleted meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		waiting = append(waiting, list.Data...)
+	}
+	return waiting, nil
+}
+
+// watchApprovals tells each approval once: those that wait when the stream stands, and those that come.
+func (c *commands) watchApprovals(cmd *cobra.Command, api *client.Client, session string) error {
+	out, told := cmd.OutOrStdout(), map[string]bool{}
+	var decide *decider
+	if c.output == "" && c.terminal(cmd.InOrStdin()) {
+		var err error
+		if decide, err = c.newDecider(cmd, api, "ask"); err != nil {
+			return err
+		}
+	}
+	tell := func(a client.Approval) error {
+		if told[a.ApprovalID] {
+			return nil
+		}
+		told[a.ApprovalID] = true
+		switch {
+		case decide != nil:
+			return decide.approval(cmd.Context(), a)
+		case c.asksJSON():
+			encoded, err := json.Marshal(a)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(out, string(encoded))
+			return err
+		}
+		_, err := fmt.Fprintf(out, "%s  %s  %s\n", a.ApprovalID, a.ThreadID, oneLine(a.Summary, 200))
+		return err
+	}
+	err := api.Follow(cmd.Context(), client.FollowOptions{Session: session}, func(frame client.Frame) error {
+		switch frame.Type {
+		case "resumed", "gap", "ahead": // the stream stands: nothing falls between the list and it
+			waiting, err := c.pending(cmd.Context(), api, session)
+			if err != nil {
+				return err
+			}
+			for _, a := range waiting {
+				if err := tell(a); err != nil {
+					return err
+				}
+			}
+		case "approval":
+			var a client.Approval
+			if err := json.Unmarshal(frame.Payload, &a); err != nil {
+				return fmt.Errorf("an approval that cannot be read: %w", err)
+			}
+			return tell(a)
+		}
+		return nil
+	})
+	if cmd.Context().Err() != nil {
+		return nil // it was broken off: the one way it ends well
+	}
+	return remedied(err)
+}
+
+// decide is accept or decline.
+func (c *commands) decide(decision string) *cobra.Command {
+	var (
+		message string
+		whole   bool
+	)
+	short := map[string]string{"accept": "Let an agent do what it asks for", "decline": "Refuse what an agent asks for"}[decision]
+	cmd := c.one(decision+" APPROVAL", short, func(cmd *cobra.Command, api *client.Client, args []string) error {
+		body := client.DecideApprovalJSONRequestBody{Decision: client.Decision(decision), Message: given[client.Reason](message)}
+		if whole {
+			body.Scope = given[client.DecideApprovalJSONBodyScope]("session")
+		}
+		answer, err := read[json.RawMessage](api.DecideApproval(cmd.Context(), args[0], body))
+		if err != nil {
+			return err
+		}
+		return show(c, cmd.OutOrStdout(), answer, func(told client.DecideApproval200JSONResponseBody) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), told.ApprovalID)
+			return err
+		})
+	})
+	cmd.ValidArgsFunction = c.completeApprovals
+	cmd.Flags().StringVarP(&message, "message", "m", "", "why; kept with the decision, and told to the agent where its runtime can")
+	cmd.Flags().BoolVar(&whole, "for-session", false, "the same holds for the rest of the session")
+	return cmd
+}
+
+func (c *commands) completeApprovals(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	api, err := c.connect()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	waiting, err := c.pending(cmd.Context(), api, "")
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var offered []string
+	for _, a := range waiting {
+		offered = append(offered, a.ApprovalID+"\t"+oneLine(a.Summary, 80))
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}

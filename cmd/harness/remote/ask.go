@@ -1,0 +1,166 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"harness/client"
+)
+
+// decider answers what a runtime asks: a person at the terminal, or a rule.
+type decider struct {
+	*commands
+	api *client.Client
+	// rule is accept or decline; ask asks the person.
+	rule  string
+	lines chan string
+	out   io.Writer
+}
+
+// newDecider reads the terminal when the rule is ask. A script has nobody to ask, so it has to name a rule.
+func (c *commands) newDecider(cmd *cobra.Command, api *client.Client, rule string) (*decider, error) {
+	d := &decider{commands: c, api: api, rule: rule, out: cmd.ErrOrStderr()}
+	switch rule {
+	case "accept", "decline":
+		return d, nil
+	case "ask":
+	default:
+		return nil, usage("--approve %s: it is ask, accept or decline", rule)
+	}
+	if !c.terminal(cmd.InOrStdin()) {
+		d.rule = "decline"
+		return d, nil
+	}
+	d.lines = make(chan string)
+	// A read of the terminal cannot be broken off: this ends with the process.
+	go func() {
+		defer close(d.lines)
+		input := bufio.NewScanner(cmd.InOrStdin())
+		for input.Scan() {
+			d.lines <- input.Text()
+		}
+	}()
+	return d, nil
+}
+
+// line reads a line of the terminal, "" at its end.
+func (d *decider) line(ctx context.Context, prompt string) (string, error) {
+	_, _ = fmt.Fprint(d.out, d.painted(d.out, bold, prompt))
+	select {
+	case line := <-d.lines:
+		return strings.TrimSpace(line), nil
+	case <-ctx.Done():
+		_, _ = fmt.Fprintln(d.out)
+		return "", ctx.Err()
+	}
+}
+
+// approval answers one approval.
+func (d *decider) approval(ctx context.Context, asked client.Approval) error {
+	body := client.DecideApprovalJSONRequestBody{Decision: client.Decision(d.rule)}
+	what := harmless(asked.Summary)
+	if command, is := asked.Details["command"].(string); is && command != asked.Summary {
+		what += "\n  " + harmless(command)
+	}
+	d.say("%s %s", d.painted(d.out, yellow, "approval "+asked.ApprovalID+":"), what)
+	if d.rule == "ask" {
+		answer, err := d.line(ctx, "  [y]es, [a]lways in this session, [n]o, or why not: ")
+		if err != nil {
+			return err
+		}
+		switch strings.ToLower(answer) {
+		case "y", "yes":
+			body.Decision = client.Decision("accept")
+		case "a", "always":
+			body.Decision = client.Decision("accept")
+			body.Scope = given[client.DecideApprovalJSONBodyScope]("session")
+		case "n", "no", "":
+			body.Decision = client.Decision("decline")
+		default:
+			body.Decision, body.Message = client.Decision("decline"), given[client.Reason](answer)
+		}
+	}
+	d.say("  %sd", strings.TrimSuffix(string(body.Decision), "e")+"e")
+	_, err := read[json.RawMessage](d.api.DecideApproval(ctx, asked.ApprovalID, body))
+	return d.settled(err)
+}
+
+// question is one of a runtime's.
+type question struct {
+	ID, Header, Question string
+	Options              []struct{ Label, Description string }
+}
+
+// questions answers what the runtime wants to know.
+func (d *decider) questions(ctx context.Context, payload json.RawMessage) error {
+	var asked struct {
+		RequestID string
+		Questions []question
+	}
+	if err := json.Unmarshal(payload, &asked); err != nil {
+		return fmt.Errorf("questions that cannot be read: %w", err)
+	}
+	body := client.DecideToolInputJSONRequestBody{Decision: client.Decision("decline")}
+	answers := map[string]map[string][]string{}
+	for _, q := range asked.Questions {
+		d.say("%s %s", d.painted(d.out, yellow, "question:"), harmless(q.Question))
+		for i, option := range q.Options {
+			d.say("  %d  %s  %s", i+1, harmless(option.Label), harmless(option.Description))
+		}
+		if d.rule != "ask" {
+			continue
+		}
+		answer, err := d.line(ctx, "  answer: ")
+		if err != nil {
+			return err
+		}
+		var n int
+		if _, err := fmt.Sscanf(answer, "%d", &n); err == nil && n > 0 && n <= len(q.Options) {
+			answer = q.Options[n-1].Label
+		}
+		answers[q.ID] = map[string][]string{"answers": {answer}}
+		body.Decision = client.Decision("accept")
+	}
+	encoded, err := json.Marshal(struct {
+		client.DecideToolInputJSONRequestBody
+		Answers map[string]map[string][]string `json:"answers,omitempty"`
+	}{body, answers})
+	if err != nil {
+		return err
+	}
+	_, err = read[json.RawMessage](d.api.DecideToolInputWithBody(ctx, asked.RequestID, "application/json", strings.NewReader(string(encoded))))
+	return d.settled(err)
+}
+
+// toolCall refuses a call of a tool of a client's: the command line has none.
+func (d *decider) toolCall(ctx context.Context, payload json.RawMessage) error {
+	var asked struct{ RequestID, Tool string }
+	if err := json.Unmarshal(payload, &asked); err != nil {
+		return fmt.Errorf("a tool call that cannot be read: %w", err)
+	}
+	d.say("refused the call of %s: this command has no tools", oneLine(asked.Tool, 60))
+	_, err := read[json.RawMessage](d.api.RespondToolCallWithBody(ctx, asked.RequestID, "application/json",
+		strings.NewReader(`{"success":false,"text":"the command line has no such tool"}`)))
+	return d.settled(err)
+}
+
+// settled passes over a request that somebody else answered first.
+func (d *decider) settled(err error) error {
+	if isStatus(err, 404) {
+		d.say("  somebody else was first, or it has expired")
+		return nil
+	}
+	return err
+}
+
+func (d *decider) say(format string, values ...any) {
+	if !d.quiet || d.rule == "ask" {
+		_, _ = fmt.Fprintf(d.out, format+"\n", values...)
+	}
+}

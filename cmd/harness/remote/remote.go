@@ -1,0 +1,253 @@
+// Package remote are the commands that work on a server, this machine's or another's, over its API.
+//
+// It owns what those commands print and their exit codes. It must never know how a server works inside: it has package
+// client and a URL.
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"harness/client"
+)
+
+// Exit codes beyond 0 (done), 1 (it failed) and 2 (the command line cannot be understood).
+const (
+	// ExitTurnFailed: the agent's turn failed.
+	ExitTurnFailed = 3
+	// ExitTurnInterrupted: the turn was interrupted, from here or by somebody else.
+	ExitTurnInterrupted = 4
+)
+
+// ExitError ends the command with a code of its own.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+// Error implements error.
+func (e *ExitError) Error() string { return e.Err.Error() }
+
+// Unwrap gives errors.As what is inside.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// UsageError is a command line that cannot be understood.
+type UsageError struct{ Err error }
+
+// Error implements error.
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap gives errors.As what is inside.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func usage(format string, values ...any) error { return &UsageError{fmt.Errorf(format, values...)} }
+
+// Local tells where a server of this machine's configuration answers, and its token.
+type Local func() (base, token string, err error)
+
+// commands build the commands; what they share is here.
+type commands struct {
+	local           Local
+	base, tokenFile string
+	output          string
+	quiet           bool
+	terminal        func(any) bool
+}
+
+// Commands are the commands of this package.
+func Commands(local Local) []*cobra.Command {
+	c := &commands{local: local, terminal: isTerminal}
+	all := []*cobra.Command{
+		c.run(), c.sessions(), c.approvals(), c.transcript(), c.projects(), c.models(), c.settings(), c.api(),
+	}
+	for _, one := range all {
+		c.flags(one)
+	}
+	return all
+}
+
+// Subcommands are those to add to groups that look at this machine: by group.
+func Subcommands(local Local) map[string][]*cobra.Command {
+	c := &commands{local: local, terminal: isTerminal}
+	all := map[string][]*cobra.Command{"runtimes": {c.runtimes()}}
+	for _, group := range all {
+		for _, one := range group {
+			c.flags(one)
+		}
+	}
+	return all
+}
+
+func (c *commands) flags(cmd *cobra.Command) {
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&c.base, "url", "", "base URL of the server (default: HARNESS_URL, else where this machine's configuration serves)")
+	flags.StringVar(&c.tokenFile, "token-file", "",
+		"file with the server's token, readable by you alone (default: HARNESS_TOKEN, then HARNESS_TOKEN_FILE)")
+	flags.StringVarP(&c.output, "output", "o", "", "json: the server's answer; jsonl: one JSON object a line; otherwise for people")
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print the result alone")
+	complete(cmd, "output", "json", "jsonl")
+}
+
+// complete offers values for a flag.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	offer := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc(flag, offer); err != nil {
+		panic("remote: " + err.Error()) // the flag is not there, or was completed before: a mistake in this package
+	}
+}
+
+// asksJSON tells whether programs are to read the result.
+func (c *commands) asksJSON() bool { return c.output != "" }
+
+// connect makes the client the flags and the environment say.
+func (c *commands) connect() (*client.Client, error) {
+	if c.output != "" && c.output != "json" && c.output != "jsonl" {
+		return nil, usage("-o %s: it is json or jsonl", c.output)
+	}
+	base, own := c.base, ""
+	if base == "" {
+		base = os.Getenv("HARNESS_URL")
+	}
+	local := base == ""
+	if local || isLoopback(base) {
+		url, token, err := c.local()
+		if err != nil && local {
+			return nil, err
+		}
+		if local {
+			base = url
+		}
+		own = token
+	}
+	token, err := c.token()
+	if err != nil {
+		return nil, err
+	}
+	if token == "" {
+		token = own
+	}
+	made, err := client.Connect(base, token, client.WithHTTPClient(doer{base}))
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	return made, nil
+}
+
+// token is the one named for servers elsewhere, "" for none.
+func (c *commands) token() (string, error) {
+	path := c.tokenFile
+	if path == "" {
+		if token := os.Getenv("HARNESS_TOKEN"); token != "" {
+			return token, nil
+		}
+		path = os.Getenv("HARNESS_TOKEN_FILE")
+	}
+	if path == "" {
+		return "", nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", usage("the file of the token cannot be read: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", usage("others may read %s: chmod 600 %s", path, path)
+	}
+	text, err := os.ReadFile(path) //nolint:gosec // the user names it
+	if err != nil {
+		return "", usage("the file of the token cannot be read: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+func isLoopback(base string) bool {
+	parsed, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(parsed.Hostname())
+	return parsed.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// doer words failures of the connection.
+type doer struct{ base string }
+
+// Do implements client.HTTPRequestDoer.
+func (d doer) Do(request *http.Request) (*http.Response, error) {
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		var told *url.Error
+		if errors.As(err, &told) {
+			err = told.Err
+		}
+		return nil, fmt.Errorf("no server answers at %s: %w; start one with `harness serve`, or name another with --url", d.base, err)
+	}
+	return response, nil
+}
+
+// read is client.Read with what to do about a refusal.
+func read[T any](response *http.Response, err error) (T, error) {
+	out, err := client.Read[T](response, err)
+	return out, remedied(err)
+}
+
+// remedied says what to do about a refusal where the server does not.
+func remedied(err error) error {
+	var refused *client.StatusError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	switch {
+	case refused.Status == http.StatusUnauthorized:
+		return fmt.Errorf("%w; name the server's token in HARNESS_TOKEN or --token-file", err)
+	case refused.Code == "not_found":
+		return fmt.Errorf("%w: there is none of this id", err)
+	}
+	return err
+}
+
+// show prints an answer: as it is for programs, for people by tell.
+func show[T any](c *commands, out io.Writer, answer json.RawMessage, tell func(T) error) error {
+	if c.asksJSON() {
+		_, err := fmt.Fprintln(out, string(answer))
+		return err
+	}
+	var value T
+	if err := json.Unmarshal(answer, &value); err != nil {
+		return fmt.Errorf("the answer is not what the API promises: %w", err)
+	}
+	return tell(value)
+}
+
+// completeSessions offers the ids of the newest sessions, each with its title.
+func (c *commands) completeSessions(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	if len(args) > 0 {
+		return nil, none
+	}
+	api, err := c.connect()
+	if err != nil {
+		return nil, none
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+	defer cancel()
+	page, err := client.Read[client.ListSessions200JSONResponseBody](api.ListSessions(ctx, nil))
+	if err != nil {
+		return nil, none
+	}
+	var offered []string
+	for _, session := range page.Data {
+		offered = append(offered, session.SessionID+"\t"+session.Title)
+	}
+	return offered, none
+}

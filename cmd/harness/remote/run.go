@@ -1,0 +1,146 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"harness/client"
+)
+
+// interruptPatience bounds the request that interrupts a turn when the command is broken off.
+const interruptPatience = 5 * time.Second
+
+// turnFlags are how a turn is run and followed.
+type turnFlags struct{ model, effort, approve string }
+
+func (f *turnFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.model, "model", "", "the model")
+	cmd.Flags().StringVar(&f.effort, "effort", "", "how much it thinks: none, minimal, low, medium, high or xhigh")
+	cmd.Flags().StringVar(&f.approve, "approve", "ask",
+		"what becomes of approvals: ask (without a terminal they are declined), accept or decline")
+	complete(cmd, "approve", "ask", "accept", "decline")
+}
+
+func (c *commands) run() *cobra.Command {
+	var (
+		turn                                          turnFlags
+		cwd, runtime, policy, sandbox, network, exist string
+	)
+	cmd := &cobra.Command{
+		Use:   "run PROMPT",
+		Short: "Have an agent do something and watch it: harness run \"make the tests pass\"",
+		Long: "Have an agent do something and watch it. It begins a session, sends the prompt, shows the answer as it comes, asks about approvals " +
+			"in the terminal,\nand ends with the turn. PROMPT - reads standard input.\n\n" +
+			"Exit codes: 0 the turn was completed, 1 something went wrong before, 2 the command line cannot be understood, 3 the turn failed,\n" +
+			"4 it was interrupted (Ctrl-C interrupts it). -o json prints one object with sessionId, turnId, status and text; -o jsonl every frame.",
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			api, err := c.connect()
+			if err != nil {
+				return err
+			}
+			prompt, err := prompt(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			session := exist
+			if session == "" {
+				if cwd == "" {
+					if cwd, err = os.Getwd(); err != nil {
+						return fmt.Errorf("this folder cannot be named: %w", err)
+					}
+				}
+				made, err := read[client.CreateSession200JSONResponseBody](api.CreateSession(cmd.Context(),
+					client.CreateSessionJSONRequestBody{
+						Cwd: &cwd, Model: given[string](turn.model), Runtime: given[string](runtime),
+						ApprovalPolicy:    given[client.ApprovalPolicy](policy),
+						FilesystemSandbox: given[client.FilesystemSandbox](sandbox), NetworkAccess: given[client.NetworkAccess](network),
+					}))
+				if err != nil {
+					return err
+				}
+				session = made.Session.SessionID
+				if !c.quiet && c.output == "" {
+					_, _ = fmt.Fprintln(cmd.ErrOrStderr(), c.painted(cmd.ErrOrStderr(), dim, "session "+session))
+				}
+			}
+			return c.watchTurn(cmd, api, session, prompt, turn)
+		},
+	}
+	turn.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&exist, "session", "", "go on with this session instead of a new one")
+	flags.StringVar(&cwd, "cwd", "", "the folder to work in, as the server sees it (default: this one)")
+	flags.StringVar(&runtime, "runtime", "", "the runtime of the new session (default: the server's default one)")
+	flags.StringVar(&policy, "approval-policy", "", "when the agent asks: untrusted, on-failure, on-request or never")
+	flags.StringVar(&sandbox, "sandbox", "", "what it may change: read-only, workspace-write or danger-full-access")
+	flags.StringVar(&network, "network", "", "what it may reach: restricted or enabled")
+	complete(cmd, "approval-policy", "untrusted", "on-failure", "on-request", "never")
+	complete(cmd, "sandbox", "read-only", "workspace-write", "danger-full-access")
+	complete(cmd, "network", "restricted", "enabled")
+	return cmd
+}
+
+// prompt is the text to send; "-" is standard input.
+func prompt(cmd *cobra.Command, text string) (string, error) {
+	if text == "-" {
+		read, err := io.ReadAll(cmd.InOrStdin())
+		if err != nil {
+			return "", fmt.Errorf("read the prompt: %w", err)
+		}
+		text = string(read)
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", usage("the prompt is empty")
+	}
+	return text, nil
+}
+
+// watchTurn sends a message and shows what comes of it until its turn is over. Broken off, it interrupts the turn.
+func (c *commands) watchTurn(cmd *cobra.Command, api *client.Client, session, prompt string, flags turnFlags) error {
+	decide, err := c.newDecider(cmd, api, flags.approve)
+	if err != nil {
+		return err
+	}
+	w := &watcher{commands: c, out: cmd.OutOrStdout(), told: cmd.ErrOrStderr(), decide: decide}
+	w.start = func(ctx context.Context) (string, error) {
+		sent, err := read[client.SendSessionMessage202JSONResponseBody](api.SendSessionMessage(ctx, session,
+			client.SendSessionMessageJSONRequestBody{
+				Text: prompt, Model: given[string](flags.model), Effort: given[client.Effort](flags.effort)}))
+		return sent.TurnID, err
+	}
+	err = w.follow(cmd.Context(), api, session, "")
+	if cmd.Context().Err() != nil && w.turn != "" {
+		w.endLine()
+		return c.interrupt(cmd, api, session, w.turn)
+	}
+	if err != nil {
+		return err
+	}
+	return w.ended()
+}
+
+// interrupt ends a turn nobody waits for any more.
+func (c *commands) interrupt(cmd *cobra.Command, api *client.Client, session, turn string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), interruptPatience)
+	defer cancel()
+	_, err := read[json.RawMessage](api.InterruptSessionTurn(ctx, session, client.InterruptSessionTurnJSONRequestBody{TurnID: &turn}))
+	if err != nil && !isStatus(err, 409) { // over by itself meanwhile
+		return fmt.Errorf("the turn goes on, it could not be interrupted: %w", err)
+	}
+	return &ExitError{ExitTurnInterrupted, errors.New("interrupted")}
+}
+
+// isStatus tells whether the server refused with a status.
+func isStatus(err error, status int) bool {
+	var refused *client.StatusError
+	return errors.As(err, &refused) && refused.Status == status
+}

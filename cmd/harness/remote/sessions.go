@@ -1,0 +1,266 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"harness/client"
+)
+
+// group makes a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return usage("there is no command %q; %s --help lists them", args[0], cmd.CommandPath())
+	}, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// arguments words what is wrong with the number of arguments.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usage("%w: %s", err, cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// one makes a command whose first argument is a session.
+func (c *commands) one(use, short string, do func(cmd *cobra.Command, api *client.Client, args []string) error) *cobra.Command {
+	words := strings.Fields(use)
+	least, most := 0, 0
+	for _, word := range words[1:] {
+		if most++; !strings.HasPrefix(word, "[") {
+			least++
+		}
+	}
+	cmd := &cobra.Command{Use: use, Short: short, Args: arguments(cobra.RangeArgs(least, most)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			api, err := c.connect()
+			if err != nil {
+				return err
+			}
+			return do(cmd, api, args)
+		}}
+	if len(words) > 1 && words[1] == "SESSION" {
+		cmd.ValidArgsFunction = c.completeSessions
+	}
+	return cmd
+}
+
+func (c *commands) sessions() *cobra.Command {
+	return group("sessions", "List, show, send to, follow, fork, archive, delete and export sessions of a server",
+		c.listSessions(), c.showSession(), c.sendSession(), c.followSession(), c.exportSession(),
+		c.changeSession("fork SESSION", "Begin another session with the same past; prints its id", (*client.Client).ForkSession),
+		c.changeSession("archive SESSION", "Put a session away", (*client.Client).ArchiveSession),
+		c.changeSession("unarchive SESSION", "Take a session out of the archive", (*client.Client).UnarchiveSession),
+		c.deleteSession())
+}
+
+func (c *commands) listSessions() *cobra.Command {
+	var (
+		archived, all bool
+		search, in    string
+		limit         int
+	)
+	cmd := c.one("list", "List sessions, newest first", func(cmd *cobra.Command, api *client.Client, _ []string) error {
+		params := &client.ListSessionsParams{Q: given[string](search), Runtime: given[string](in), Limit: &limit}
+		if archived {
+			params.Archived = given[client.ListSessionsParamsArchived]("true")
+		}
+		if all {
+			params.IncludeSystemOwned = given[client.ListSessionsParamsIncludeSystemOwned]("true")
+		}
+		answer, err := read[json.RawMessage](api.ListSessions(cmd.Context(), params))
+		if err != nil {
+			return err
+		}
+		return show(c, cmd.OutOrStdout(), answer, func(page client.ListSessions200JSONResponseBody) error {
+			var rows [][]string
+			for _, s := range page.Data {
+				if c.quiet {
+					_, _ = fmt.Fprintln(cmd.OutOrStdout(), s.SessionID)
+					continue
+				}
+				rows = append(rows, []string{s.SessionID, text(s.State), text(s.Runtime), since(s.UpdatedAt), s.Title, s.Cwd})
+			}
+			if c.quiet {
+				return nil
+			}
+			return table(cmd.OutOrStdout(), []string{"SESSION", "STATE", "RUNTIME", "AGE", "TITLE", "FOLDER"}, rows)
+		})
+	})
+	flags := cmd.Flags()
+	flags.BoolVar(&archived, "archived", false, "the archived ones instead")
+	flags.BoolVar(&all, "all", false, "workers' sessions too")
+	flags.StringVar(&search, "search", "", "only those with this text in title or first message")
+	flags.StringVar(&in, "runtime", "", "only those of this runtime")
+	flags.IntVar(&limit, "limit", 30, "how many, 200 at most")
+	return cmd
+}
+
+func (c *commands) showSession() *cobra.Command {
+	return c.one("show SESSION", "Show a session and its transcript",
+		func(cmd *cobra.Command, api *client.Client, args []string) error {
+			answer, err := read[json.RawMessage](api.ReadSession(cmd.Context(), args[0], nil))
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			return show(c, out, answer, func(told client.ReadSession200JSONResponseBody) error {
+				s := told.Session
+				if !c.quiet {
+					_, _ = fmt.Fprintf(out, "%s  %s\nstate %s, runtime %s, in %s, changed %s ago\n\n", c.painted(out, bold, s.SessionID),
+						oneLine(s.Title, 200), text(s.State), text(s.Runtime), s.Cwd, since(s.UpdatedAt))
+				}
+				for _, entry := range told.Transcript {
+					content := entry.Content
+					if c.terminal(out) {
+						content = harmless(content)
+					}
+					_, _ = fmt.Fprintf(out, "%s %s\n", c.painted(out, bold, string(entry.Role)+":"), content)
+				}
+				return nil
+			})
+		})
+}
+
+func (c *commands) sendSession() *cobra.Command {
+	var (
+		turn   turnFlags
+		follow bool
+	)
+	cmd := c.one("send SESSION MESSAGE", "Send a message and print the id of its turn; MESSAGE - reads standard input",
+		func(cmd *cobra.Command, api *client.Client, args []string) error {
+			message, err := prompt(cmd, args[1])
+			if err != nil {
+				return err
+			}
+			if follow {
+				return c.watchTurn(cmd, api, args[0], message, turn)
+			}
+			answer, err := read[json.RawMessage](api.SendSessionMessage(cmd.Context(), args[0], client.SendSessionMessageJSONRequestBody{
+				Text: message, Model: given[string](turn.model), Effort: given[client.Effort](turn.effort)}))
+			if err != nil {
+				return err
+			}
+			return show(c, cmd.OutOrStdout(), answer, func(sent client.SendSessionMessage202JSONResponseBody) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), sent.TurnID)
+				return err
+			})
+		})
+	turn.add(cmd)
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show what comes of it, as harness run does")
+	return cmd
+}
+
+func (c *commands) followSession() *cobra.Command {
+	var after string
+	cmd := c.one("follow SESSION", "Show what happens in a session until it is broken off; -o jsonl prints the frames",
+		func(cmd *cobra.Command, api *client.Client, args []string) error {
+			w := &watcher{commands: c, out: cmd.OutOrStdout(), told: cmd.ErrOrStderr()}
+			err := w.follow(cmd.Context(), api, args[0], after)
+			if cmd.Context().Err() != nil {
+				return nil // it was broken off: the one way it ends well
+			}
+			return err
+		})
+	cmd.Flags().StringVar(&after, "after", "", "go on behind this position; 0 for all that is kept (default: from now on)")
+	return cmd
+}
+
+// changeSession is a command that does one thing to a session.
+func (c *commands) changeSession(use, short string,
+	do func(*client.Client, context.Context, string, ...client.RequestEditorFn) (*http.Response, error)) *cobra.Command {
+	return c.one(use, short, func(cmd *cobra.Command, api *client.Client, args []string) error {
+		answer, err := read[json.RawMessage](do(api, cmd.Context(), args[0]))
+		if err != nil {
+			return err
+		}
+		return show(c, cmd.OutOrStdout(), answer, func(told struct {
+			SessionID string
+			Session   struct{ SessionID string }
+		}) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), told.SessionID+told.Session.SessionID)
+			return err
+		})
+	})
+}
+
+func (c *commands) deleteSession() *cobra.Command {
+	var yes bool
+	cmd := c.one("delete SESSION", "Delete a session for good",
+		func(cmd *cobra.Command, api *client.Client, args []string) error {
+			if !yes {
+				if !c.terminal(cmd.InOrStdin()) {
+					return usage("it would be gone for good: add --yes")
+				}
+				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Delete %s and its transcript for good? [y/N] ", args[0])
+				var answer string
+				if _, err := fmt.Fscanln(cmd.InOrStdin(), &answer); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {
+					return errors.New("nothing was deleted")
+				}
+			}
+			answer, err := read[json.RawMessage](api.DeleteSession(cmd.Context(), args[0]))
+			if err != nil {
+				return err
+			}
+			return show(c, cmd.OutOrStdout(), answer, func(told client.DeleteSession200JSONResponseBody) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.SessionID)
+				return err
+			})
+		})
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func (c *commands) exportSession() *cobra.Command {
+	return c.one("export SESSION", "Print a session as Markdown, with -o jsonl one transcript entry a line, with -o json as one object",
+		func(cmd *cobra.Command, api *client.Client, args []string) error {
+			answer, err := read[json.RawMessage](api.ReadSession(cmd.Context(), args[0], nil))
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if c.output == "jsonl" {
+				var told struct{ Transcript []json.RawMessage }
+				if err := json.Unmarshal(answer, &told); err != nil {
+					return fmt.Errorf("the answer is not what the API promises: %w", err)
+				}
+				for _, entry := range told.Transcript {
+					if _, err := fmt.Fprintln(out, string(entry)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			return show(c, out, answer, func(told client.ReadSession200JSONResponseBody) error { return markdown(out, told) })
+		})
+}
+
+func markdown(out io.Writer, told client.ReadSession200JSONResponseBody) error {
+	_, err := fmt.Fprintf(out, "# %s\n\nSession %s, runtime %s, in `%s`.\n", told.Session.Title, told.Session.SessionID,
+		text(told.Session.Runtime), told.Session.Cwd)
+	for _, entry := range told.Transcript {
+		if err != nil {
+			return err
+		}
+		heading := string(entry.Role)
+		if entry.Type != "" && entry.Type != heading {
+			heading += " (" + entry.Type + ")"
+		}
+		_, err = fmt.Fprintf(out, "\n## %s\n\n%s\n", heading, entry.Content)
+	}
+	return err
+}

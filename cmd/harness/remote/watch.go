@@ -1,0 +1,203 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"harness/client"
+)
+
+// errDone ends the following of a turn that is over.
+var errDone = errors.New("the turn is over")
+
+// watcher shows what happens in a session as it happens, and how its turn ends.
+type watcher struct {
+	*commands
+	out, told io.Writer
+	texts     client.Texts
+	// decide answers requests; nil: they are told alone.
+	decide *decider
+	// start is called when the stream stands, before anything is shown; it names the turn to wait for, "" for none.
+	start func(ctx context.Context) (turnID string, err error)
+	turn  string
+	// shown are the answers whose text came in pieces.
+	shown  map[string]bool
+	midway bool
+	answer string
+	result *turnResult
+}
+
+// turnResult is how a turn ended.
+type turnResult struct {
+	SessionID string `json:"sessionId"`
+	TurnID    string `json:"turnId"`
+	// Status is completed, failed or interrupted.
+	Status string `json:"status"`
+	// Text is the agent's last message.
+	Text  string `json:"text"`
+	Error string `json:"error,omitempty"`
+}
+
+// line is a notification of a runtime.
+type line struct {
+	Method string
+	Params struct {
+		TurnID string
+		Turn   struct {
+			ID, Status string
+			Error      *struct{ Message string }
+		}
+		Item struct{ ID, Type, Text, Command string }
+	}
+}
+
+// follow watches a session until its turn is over; without a turn until ctx ends.
+func (w *watcher) follow(ctx context.Context, api *client.Client, session, after string) error {
+	w.shown = map[string]bool{}
+	lost := func(err error) {
+		if !w.quiet {
+			_, _ = fmt.Fprintf(w.told, "the connection broke (%v); going on where it was\n", err)
+		}
+	}
+	err := api.Follow(ctx, client.FollowOptions{Session: session, After: after, Lost: lost},
+		func(frame client.Frame) error { return w.frame(ctx, session, frame) })
+	if errors.Is(err, errDone) {
+		return nil
+	}
+	return remedied(err)
+}
+
+func (w *watcher) frame(ctx context.Context, session string, frame client.Frame) error {
+	if w.output == "jsonl" {
+		if _, err := fmt.Fprintln(w.out, string(frame.Raw)); err != nil {
+			return err
+		}
+	}
+	if frame.Missed() {
+		_, _ = fmt.Fprintln(w.told, "some events are gone from the server; harness sessions show has all entries")
+	}
+	switch frame.Type {
+	case "resumed", "gap", "ahead":
+		if start := w.start; start != nil {
+			w.start = nil
+			var err error
+			w.turn, err = start(ctx)
+			return err
+		}
+	case "notification":
+		return w.notification(session, &frame)
+	case "approval", "tool_user_input_requested", "tool_call_requested":
+		return w.request(ctx, frame)
+	case "session_deleted":
+		return fmt.Errorf("session %s was deleted", session)
+	}
+	return nil
+}
+
+func (w *watcher) notification(session string, frame *client.Frame) error {
+	if item, method, added := w.texts.Added(frame); method == "item/agentMessage/delta" && added != "" {
+		w.shown[item] = true
+		return w.print(added)
+	}
+	var line line
+	if err := json.Unmarshal(frame.Payload, &line); err != nil {
+		return fmt.Errorf("a notification that cannot be read: %w", err)
+	}
+	switch line.Method {
+	case "item/started":
+		if line.Params.Item.Type == "commandExecution" && w.output == "" && !w.quiet {
+			w.endLine()
+			_, _ = fmt.Fprintln(w.told, w.painted(w.told, dim, "$ "+oneLine(line.Params.Item.Command, 200)))
+		}
+	case "item/completed":
+		if line.Params.Item.Type != "agentMessage" {
+			return nil
+		}
+		w.answer = line.Params.Item.Text
+		if !w.shown[line.Params.Item.ID] {
+			if err := w.print(line.Params.Item.Text); err != nil {
+				return err
+			}
+		}
+		w.endLine()
+	case "turn/completed":
+		if w.turn == "" || line.Params.Turn.ID != w.turn {
+			return nil
+		}
+		w.endLine()
+		w.result = &turnResult{SessionID: session, TurnID: w.turn, Status: line.Params.Turn.Status, Text: w.answer}
+		if line.Params.Turn.Error != nil {
+			w.result.Error = line.Params.Turn.Error.Message
+		}
+		return errDone
+	}
+	return nil
+}
+
+func (w *watcher) print(text string) error {
+	if w.output != "" {
+		return nil
+	}
+	w.midway = true
+	if w.terminal(w.out) {
+		text = harmless(text)
+	}
+	_, err := io.WriteString(w.out, text)
+	return err
+}
+
+func (w *watcher) endLine() {
+	if w.midway {
+		_, _ = fmt.Fprintln(w.out)
+	}
+	w.midway = false
+}
+
+func (w *watcher) request(ctx context.Context, frame client.Frame) error {
+	w.endLine()
+	if w.decide == nil {
+		var asked struct{ Summary string }
+		if err := json.Unmarshal(frame.Payload, &asked); err != nil {
+			return fmt.Errorf("a request that cannot be read: %w", err)
+		}
+		if w.output == "" {
+			_, _ = fmt.Fprintf(w.told, "waits: %s\n", harmless(asked.Summary))
+		}
+		return nil
+	}
+	switch frame.Type {
+	case "approval":
+		var asked client.Approval
+		if err := json.Unmarshal(frame.Payload, &asked); err != nil {
+			return fmt.Errorf("an approval that cannot be read: %w", err)
+		}
+		return w.decide.approval(ctx, asked)
+	case "tool_user_input_requested":
+		return w.decide.questions(ctx, frame.Payload)
+	default:
+		return w.decide.toolCall(ctx, frame.Payload)
+	}
+}
+
+// ended is the error of how a turn ended, and prints its result for programs.
+func (w *watcher) ended() error {
+	if w.output == "json" {
+		encoded, err := json.Marshal(w.result)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(w.out, string(encoded)); err != nil {
+			return err
+		}
+	}
+	switch w.result.Status {
+	case "completed":
+		return nil
+	case "interrupted":
+		return &ExitError{ExitTurnInterrupted, errors.New("the turn was interrupted")}
+	}
+	return &ExitError{ExitTurnFailed, fmt.Errorf("the turn %s: %s", w.result.Status, w.result.Error)}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"harness/cmd/harness/remote"
+)
+
+// addRemote adds the commands that work on a server to those that look at this machine.
+func addRemote(root *cobra.Command) {
+	local := func() (base, token string, err error) {
+		cfg, err := loadConfig(nil)
+		if err != nil {
+			return "", "", err
+		}
+		return serverURL(cfg), cfg.AuthToken, nil
+	}
+	root.AddCommand(remote.Commands(local)...)
+	for name, commands := range remote.Subcommands(local) {
+		for _, group := range root.Commands() {
+			if group.Name() == name {
+				group.AddCommand(commands...)
+			}
+		}
+	}
+}
+
+// remoteCode is the exit code of an error of such a command, 0 when it has none of its own.
+func remoteCode(err error) int {
+	var (
+		ended *remote.ExitError
+		usage *remote.UsageError
+	)
+	switch {
+	case errors.As(err, &ended):
+		return ended.Code
+	case errors.As(err, &usage):
+		return exitUsage
+	}
+	return 0
+}
