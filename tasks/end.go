@@ -7,6 +7,7 @@ import (
 	"harness/database"
 	"harness/journal"
 	"harness/operations"
+	"harness/session"
 )
 
 // end stores how a task ended, once: whoever comes later changes nothing.
@@ -49,7 +50,7 @@ func (s *Service) endIn(ctx context.Context, tx database.Tx, t Task, outcome Out
 // DefaultStop is why a task was stopped when nobody says.
 const DefaultStop = "stop requested"
 
-// Stop ends a task: one that waits at once, one that runs as soon as its turn is over. already says that it was over.
+// StopTask ends a task: one that waits at once, one that runs as soon as its turn is over. already says that it was over.
 // ErrNotFound; others are those of operations.Check.
 func (s *Service) StopTask(ctx context.Context, sessionID, taskID, reason string) (t Task, already bool, err error) {
 	if err := s.opts.Operations.Check(ctx, operations.Interrupt, sessionID); err != nil {
@@ -75,12 +76,28 @@ func (s *Service) StopTask(ctx context.Context, sessionID, taskID, reason string
 		_, err := change(ctx, tx, t, `stop_reason = $3`, `ended_at = 0 and stop_reason = ''`, database.EncodeText(valid(reason)))
 		return nil, err
 	})
+	if errors.Is(err, ErrNotFound) {
+		return s.stopForeign(ctx, sessionID, taskID)
+	}
 	if err != nil {
 		return Task{}, false, err
 	}
 	s.wake(sessionID)
 	t, err = readTask(ctx, s.db.Read(), sessionID, taskID)
 	return t, already, err
+}
+
+// stopForeign interrupts a turn that somebody else began.
+func (s *Service) stopForeign(ctx context.Context, sessionID, turnID string) (t Task, already bool, err error) {
+	t, err = s.foreign(ctx, sessionID, turnID)
+	if err != nil || t.Status.Over() {
+		return t, err == nil, err
+	}
+	_, err = s.opts.Operations.Interrupt(ctx, sessionID, turnID)
+	if errors.Is(err, session.ErrNoActiveTurn) || errors.Is(err, session.ErrWrongTurn) {
+		err = nil // it ended meanwhile
+	}
+	return t, false, err
 }
 
 // forgetLoop removes the tasks of sessions as they are deleted.

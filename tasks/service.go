@@ -15,6 +15,7 @@ import (
 	"harness/internal/lifecycle"
 	"harness/journal"
 	"harness/operations"
+	"harness/runtime"
 	"harness/session"
 )
 
@@ -246,6 +247,7 @@ func (s *Service) Submit(ctx context.Context, t Task) (Task, error) {
 		case open >= s.opts.MaxOpen:
 			return nil, journal.Refuse(&LimitError{"server", s.opts.MaxOpen})
 		}
+		t.Ahead = ours
 		if err := tx.QueryRowContext(ctx, `select coalesce(max(number), 0) + 1 from tasks where session_id = $1`,
 			database.EncodeText(t.SessionID)).Scan(&t.number); err != nil {
 			return nil, fmt.Errorf("number a task: %w", err)
@@ -265,11 +267,41 @@ func (s *Service) Get(ctx context.Context, sessionID, taskID string) (Task, erro
 		return Task{}, err
 	}
 	t, err := readTask(ctx, s.db.Read(), sessionID, taskID)
-	if err != nil || t.LastSeq > 0 || t.StartedAt == 0 && !t.Status.Over() {
+	if errors.Is(err, ErrNotFound) {
+		t, err = s.foreign(ctx, sessionID, taskID)
+	}
+	if err != nil || t.LastSeq > 0 || t.Status == Queued {
 		return t, err
 	}
 	t.LastSeq, err = s.lastSeq(ctx, sessionID, taskID)
 	return t, err
+}
+
+// foreign is a turn that somebody else began, as the task its events tell of. ErrNotFound.
+func (s *Service) foreign(ctx context.Context, sessionID, turnID string) (Task, error) {
+	turn, known, err := s.opts.Sessions.Turn(ctx, sessionID, turnID)
+	if err != nil {
+		return Task{}, err
+	}
+	var ours int
+	err = s.db.Read().QueryRowContext(ctx, `select count(*) from tasks where session_id = $1 and turn_id = $2`,
+		database.EncodeText(sessionID), database.EncodeText(turnID)).Scan(&ours)
+	if err == nil && (!known || ours > 0) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Task{}, err
+	}
+	t := Task{SessionID: sessionID, ID: turnID, TurnID: turnID, Status: Running}
+	if turn.Status != runtime.TurnInProgress {
+		stored, err := s.opts.Sessions.Lookup(ctx, sessionID)
+		if err != nil {
+			return Task{}, err
+		}
+		outcome := outcomeOf(stored.Runtime, runtime.Turn{Status: turn.Status, Error: turn.Error, Native: turn.Native}, false)
+		t.Status, t.Outcome = outcome.Status, &outcome
+	}
+	return t, nil
 }
 
 // List lists the latest tasks of a session, newest first.

@@ -28,6 +28,14 @@ const (
 // Over tells whether a status is final.
 func (s Status) Over() bool { return s == Completed || s == Failed || s == Stopped }
 
+// Shown is a status as clients know it.
+func (s Status) Shown() Status {
+	if s == starting {
+		return Running
+	}
+	return s
+}
+
 // Task is one thing that was asked of a session's agent. Times are in ms, 0 when it has not come to that.
 type Task struct {
 	SessionID, ID string
@@ -42,6 +50,8 @@ type Task struct {
 	CreatedAt, StartedAt, EndedAt int64
 	// LastSeq is the number of its last event, 0 when it has none.
 	LastSeq int64
+	// Ahead is how many tasks of its session were not over when it was asked for, as Submit counted them.
+	Ahead int
 
 	number                 int64
 	stopReason             string

@@ -119,7 +119,9 @@ func (s *site) has(session string, fits func(tasks.Event) bool) (found tasks.Eve
 	return found
 }
 
-func kind(name string) func(tasks.Event) bool { return func(e tasks.Event) bool { return e.Type == name } }
+func kind(name string) func(tasks.Event) bool {
+	return func(e tasks.Event) bool { return e.Type == name }
+}
 
 // written are events as clients see them.
 func written(events []tasks.Event) string {

@@ -71,7 +71,7 @@ func newRoot(further []runtimeMaker) *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newServe(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(), newExtensions(),
+	root.AddCommand(newServe(further), newCodesdkd(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(), newExtensions(),
 		newRuntimes(), newTrust(), newDoctor(), newVersion(), newCodexCommand(), newLogin(),
 		newShim(), newMCP(), newAudit(), newRunTool(), newConfine(), newTryConfine(), newBridge())
 	return root
