@@ -112,8 +112,7 @@ func (s *Service) follow(ctx context.Context, l *lane, t Task, runtimeName strin
 		}
 		switch {
 		case known && turn.Status != runtime.TurnInProgress:
-			return s.end(ctx, t, outcomeOf(runtimeName, runtime.Turn{Status: turn.Status, Error: turn.Error,
-				Native: turn.Native}, turn.Passes))
+			return s.end(ctx, t, outcomeOf(runtimeName, turnOf(turn)))
 		case known:
 			unknownSince = time.Time{}
 		case unknownSince.IsZero():
@@ -135,6 +134,11 @@ func (s *Service) follow(ctx context.Context, l *lane, t Task, runtimeName strin
 		s.pause(ctx, l)
 	}
 	return nil
+}
+
+// turnOf is a turn as it is stored.
+func turnOf(turn session.TurnState) runtime.Turn {
+	return runtime.Turn{Status: turn.Status, Error: turn.Error, Kind: turn.Kind, Native: turn.Native}
 }
 
 // interruptTime bounds one try to interrupt.

@@ -217,7 +217,7 @@ func (l *Log) takeLine(record *journal.Record) {
 	case wire.MethodTurnCompleted:
 		if t := l.state.Task; t.Foreign {
 			ended := wire.ReadTurn(wire.Members(line.Params, "turn")[0])
-			l.close(outcomeOf(l.about.Runtime, ended, false))
+			l.close(outcomeOf(l.about.Runtime, ended))
 		}
 	case wire.MethodItemStarted:
 		l.takeItem(line.Params, false)

@@ -298,7 +298,7 @@ func (s *Service) foreign(ctx context.Context, sessionID, turnID string) (Task, 
 		if err != nil {
 			return Task{}, err
 		}
-		outcome := outcomeOf(stored.Runtime, runtime.Turn{Status: turn.Status, Error: turn.Error, Native: turn.Native}, false)
+		outcome := outcomeOf(stored.Runtime, turnOf(turn))
 		t.Status, t.Outcome = outcome.Status, &outcome
 	}
 	return t, nil
