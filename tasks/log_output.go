@@ -67,10 +67,10 @@ func (l *Log) takeText(kind string, raw json.RawMessage) {
 		blocks = append(blocks, block{"plan", item.ID, item.Text})
 	default:
 		for i, text := range item.Summary {
-			blocks = append(blocks, block{"reasoning", blockID(item.ID, "summary", itoa(i)), text})
+			blocks = append(blocks, block{"thinking", blockID(item.ID, "summary", itoa(i)), text})
 		}
 		for i, text := range item.Content {
-			blocks = append(blocks, block{"reasoning", blockID(item.ID, "content", itoa(i)), text})
+			blocks = append(blocks, block{"thinking", blockID(item.ID, "content", itoa(i)), text})
 		}
 	}
 	if len(blocks) == 0 {
@@ -98,9 +98,9 @@ func (l *Log) takeDelta(method string, params json.RawMessage) {
 	case wire.MethodPlanDelta:
 		kind = "plan_delta"
 	case wire.MethodReasoningDelta:
-		kind, id = "reasoning_delta", blockID(item, "content", number(given[2]))
+		kind, id = "thinking_delta", blockID(item, "content", number(given[2]))
 	case wire.MethodSummaryDelta:
-		kind, id = "reasoning_delta", blockID(item, "summary", number(given[3]))
+		kind, id = "thinking_delta", blockID(item, "summary", number(given[3]))
 	case wire.MethodCommandOutput, wire.MethodFileChangeOutput:
 		l.takeToolOutput(item, delta)
 		return
