@@ -6,6 +6,7 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
+	v1 "harness/api/v1"
 	"harness/database"
 	"harness/internal/javascript"
 	"harness/runtime"
@@ -23,7 +24,7 @@ func (s *server) healthRoutes() []rest.Route {
 
 // mountedRoutes are served by other packages' handlers.
 func (s *server) mountedRoutes() []rest.Route {
-	return []rest.Route{
+	mounted := []rest.Route{
 		{Method: http.MethodGet, Path: "/api/stream", Raw: upgradesOnly(s.Stream)},
 		{Method: http.MethodGet, Path: "/metrics", Raw: s.orNotFound(s.Metrics)},
 		{Method: http.MethodGet, Path: "/rpc", Raw: s.orNotFound(s.RPC.Sockets["/rpc"])},
@@ -31,6 +32,10 @@ func (s *server) mountedRoutes() []rest.Route {
 		{Method: http.MethodPost, Path: "/rpc", Raw: s.orNotFound(s.RPC.Post)},
 		{Method: http.MethodGet, Path: "/rpc/openrpc.json", Raw: s.orNotFound(s.RPC.Document)},
 	}
+	for _, r := range v1.Routes() {
+		mounted = append(mounted, rest.Route{Method: r.Method, Path: r.Path, LongParams: true, Raw: s.orNotFound(s.Tasks)})
+	}
+	return mounted
 }
 
 func (s *server) orNotFound(handler http.Handler) http.Handler {

@@ -64,6 +64,8 @@ type Options struct {
 	RPC RPC
 	// Artifacts are what tools of this server made. nil: 404.
 	Artifacts *artifact.Store
+	// Tasks serves the task API. nil: 404.
+	Tasks http.Handler
 	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
 	Guard func(http.Handler) http.Handler
 	// Agents tells what the agent of a session may touch. nil: nothing.

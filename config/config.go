@@ -79,6 +79,7 @@ type Config struct {
 	CredentialDir       string        // HARNESS_CREDENTIAL_DIR, absolute after Load; "" is a folder of DataDir
 
 	Tools      Tools
+	Tasks      Tasks
 	Defaults   SessionDefaults
 	Queue      Queue
 	Agent      Agent
@@ -113,6 +114,12 @@ type Retention struct {
 	RecordDays, Records    int // HARNESS_RECORDS_KEEP_DAYS, HARNESS_RECORDS_KEEP
 	ArchivedDays, Archived int // HARNESS_ARCHIVED_KEEP_DAYS, HARNESS_ARCHIVED_KEEP
 	TurnDays, Turns        int // HARNESS_TURNS_KEEP_DAYS, HARNESS_TURNS_KEEP
+}
+
+// Tasks is how tasks run.
+type Tasks struct {
+	Mode               string // HARNESS_TASKS_MODE
+	Max, MaxPerSession int    // HARNESS_TASKS_MAX, HARNESS_TASKS_MAX_PER_SESSION
 }
 
 // Tools are the tools of this server that agents are given, and under which policy (HARNESS_TOOLS_*).

@@ -7,7 +7,7 @@ package config
 func Variables() []Variable {
 	var all []Variable
 	for _, group := range [][]Variable{
-		serverVariables(), rpcVariables(), limitVariables(), logVariables(), storeVariables(), retentionVariables(),
+		serverVariables(), rpcVariables(), taskVariables(), limitVariables(), logVariables(), storeVariables(), retentionVariables(),
 		runtimeVariables(), sessionVariables(), toolVariables(), queueVariables(), agentVariables(), extensionVariables(),
 	} {
 		all = append(all, group...)

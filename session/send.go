@@ -55,6 +55,9 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		cwd = session.Cwd
 	}
 	s.load(session.Runtime, sessionID)
+	if err := s.beginning(ctx, sessionID, message); err != nil {
+		return "", err
+	}
 	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own
 	// deadline.
 	ctx = context.WithoutCancel(ctx)
@@ -72,6 +75,17 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		return "", err
 	}
 	return started.TurnID, held(s.turnAccepted(ctx, session, started.TurnID, message))
+}
+
+// beginning stores that a message is about to be told to the runtime.
+func (s *Service) beginning(ctx context.Context, sessionID string, message Message) error {
+	if message.Begin == nil {
+		return nil
+	}
+	if message.Alone && s.view.active(sessionID) != "" {
+		return runtime.ErrTurnActive // nothing began
+	}
+	return s.inOrder(ctx, func() journal.Unit { return message.Begin })
 }
 
 // forMessage takes the lock of a session for a message: at once where the message can be steered into a running turn,

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 
+	"harness/journal"
 	"harness/runtime"
 	"harness/transcript"
 )
@@ -195,6 +196,9 @@ type Message struct {
 	CollaborationMode json.RawMessage
 	// Alone asks for a turn of its own: while another one runs the message is refused with runtime.ErrTurnActive.
 	Alone bool
+	// Begin is stored when the message is about to be told to the runtime, in order with all that the session's turns do;
+	// its error keeps the message from being sent. nil stores nothing.
+	Begin journal.Unit
 	// retries is the turn whose messages it stands for (Service.Retry).
 	retries string
 }

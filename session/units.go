@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 
 	"harness/database"
 	"harness/journal"
@@ -16,6 +17,8 @@ type TurnState struct {
 	Error string
 	// Kind says what the error is, as runtime.TurnCompleted.Kind.
 	Kind error
+	// Native is the runtime's description of the turn, nil when it gave none.
+	Native json.RawMessage
 }
 
 // ActiveTurn is the turn that runs in a session as far as this node knows, "" when none does.
@@ -28,7 +31,7 @@ func (s *Service) Turn(ctx context.Context, sessionID, turnID string) (TurnState
 		return TurnState{}, false, err
 	}
 	kind, err := s.failureKind(ctx, turn)
-	return TurnState{Status: turn.status, Error: turn.failure, Kind: kind}, true, err
+	return TurnState{Status: turn.status, Error: turn.failure, Kind: kind, Native: turn.native}, true, err
 }
 
 // TurnEntries reads the entries of one turn in reading order, as they are stored but with the texts that are still

@@ -11,6 +11,7 @@ import (
 	"harness/extensions"
 	"harness/queue"
 	"harness/session"
+	"harness/tasks"
 	"harness/tools/ledger"
 )
 
@@ -101,6 +102,8 @@ func (s *Server) pruneRecords(ctx context.Context) error {
 		extensions.Prune(ctx, s.journal, s.db.Read(), now,
 			extensions.Retention{Age: days(keep.RecordDays), Max: keep.Records}, s.pruned),
 		ledger.Prune(ctx, s.journal, s.db.Read(), now, ledger.Retention{Age: days(keep.RecordDays), Max: keep.Records},
+			s.pruned),
+		tasks.Prune(ctx, s.journal, s.db.Read(), now, tasks.Retention{Age: days(keep.RecordDays), Max: keep.Records},
 			s.pruned),
 		cluster.Prune(ctx, s.journal, now, days(keep.RecordDays), "extension_cursors", s.pruned),
 	)

@@ -90,7 +90,8 @@ func bareRoot() *cobra.Command {
 }
 
 func addCommands(root *cobra.Command, further []runtimeMaker) {
-	root.AddCommand(newServe(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(), newExtensions(),
+	root.AddCommand(newServe(further), newCodesdkd(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(),
+		newExtensions(),
 		newRuntimes(), newTrust(), newDoctor(), newVersion(), newCodexCommand(), newLogin(),
 		newShim(), newMCP(), newAudit(), newRunTool(), newConfine(), newTryConfine(), newBridge())
 	addRemote(root)

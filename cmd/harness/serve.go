@@ -26,15 +26,15 @@ func newServe(further []runtimeMaker) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), cfg, further)
+			return serve(cmd.Context(), cfg, further, func(string) error { return nil })
 		},
 	}
 	config.AddFlags(cmd.Flags())
 	return cmd
 }
 
-// serve runs until ctx ends (SIGINT, SIGTERM) or a part fails.
-func serve(ctx context.Context, cfg *config.Config, further []runtimeMaker) error {
+// serve runs until ctx ends (SIGINT, SIGTERM) or a part fails. serving is told the URL when requests are served.
+func serve(ctx context.Context, cfg *config.Config, further []runtimeMaker, serving func(url string) error) error {
 	if err := auth.CheckBind(cfg.Host, cfg.AuthToken != "", cfg.InsecureNoAuth); err != nil {
 		return err
 	}
@@ -59,6 +59,9 @@ func serve(ctx context.Context, cfg *config.Config, further []runtimeMaker) erro
 	log.Info().Str("url", server.URL()).Str("data", cfg.DataDir).Str("node", server.dir.nodeID).
 		Msg("harness is serving: " + server.URL() +
 			"/readyz tells what is missing, if anything; open a session with  curl -X POST " + server.URL() + "/api/sessions")
+	if err := serving(server.URL()); err != nil {
+		return errors.Join(err, server.Stop())
+	}
 	var failed error
 	select {
 	case <-ctx.Done():

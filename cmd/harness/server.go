@@ -21,6 +21,7 @@ import (
 
 	"harness/api"
 	"harness/api/rpc"
+	v1 "harness/api/v1"
 	"harness/audit"
 	"harness/auth"
 	"harness/cluster"
@@ -34,6 +35,7 @@ import (
 	"harness/session"
 	"harness/session/nativelog"
 	"harness/stream"
+	"harness/tasks"
 )
 
 // streamCloseWait is how long clients have to answer 1012; those that do not are cut off within the stream's bound,
@@ -57,6 +59,8 @@ type Server struct {
 	runtimes runtimes
 	hub      *stream.Hub
 	rpc      *rpc.Server
+	tasks    *tasks.Service
+	taskAPI  *v1.Server
 	crowd    *crowd
 	queue    jobQueue
 	listener net.Listener
@@ -99,6 +103,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "extensions", Start: s.startExtensions, Stop: s.stopExtensions, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "pruning", Start: s.startPruning, Stop: s.stopPruning, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "JSON-RPC", Start: s.startRPC, Stop: s.stopRPC, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "tasks", Start: s.startTasks, Stop: s.stopTasks, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "http", Start: s.startHTTP, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "readiness", Start: s.startReady, Stop: s.stopReady, Bound: time.Second},
 	)
@@ -276,7 +281,7 @@ func (s *Server) startHTTP(context.Context) error {
 		stream.HandlerOptions{MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress})
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
-		Artifacts: s.tools.artifactStore(),
+		Artifacts: s.tools.artifactStore(), Tasks: s.taskAPI,
 		Metrics:   promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
 			BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
@@ -291,6 +296,7 @@ func (s *Server) startHTTP(context.Context) error {
 	if s.codex != nil {
 		options.Runtime = s.codex
 	}
+	s.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
 	s.gate.Open(s.tools.beside(options.Guard, api.New(options)))
 	return nil
 }

@@ -1,0 +1,94 @@
+package v1
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxBody is the longest body, in bytes.
+const maxBody = 1 << 20
+
+// body is a request's JSON object, by names in snake_case.
+type body map[string]json.RawMessage
+
+// read reads a body whose members are all among names. An empty one has none. camelCase is taken as snake_case.
+func read(w http.ResponseWriter, r *http.Request, names ...string) (body, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return nil, &refusal{http.StatusRequestEntityTooLarge, "payload_too_large",
+			fmt.Sprintf("the body is longer than %d bytes", maxBody), nil}
+	case err != nil:
+		return nil, invalid("the body could not be read")
+	case len(strings.TrimSpace(string(raw))) == 0:
+		return body{}, nil
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &given); err != nil || given == nil {
+		return nil, invalid("the body is no JSON object")
+	}
+	b := body{}
+	for name, value := range given {
+		plain := snake(name)
+		if !slices.Contains(names, plain) {
+			return nil, invalid(fmt.Sprintf("%q is not known here; there are %s", name, strings.Join(names, ", ")))
+		}
+		if _, twice := b[plain]; twice {
+			return nil, invalid(plain + " is given in both spellings")
+		}
+		b[plain] = value
+	}
+	return b, nil
+}
+
+// snake is a name in snake_case.
+func snake(name string) string {
+	var out strings.Builder
+	for _, r := range name {
+		if r >= 'A' && r <= 'Z' {
+			out.WriteByte('_')
+			r += 'a' - 'A'
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// has tells whether a member is there and not null.
+func (b body) has(name string) bool { return len(b[name]) > 0 && string(b[name]) != "null" }
+
+// text is a member that is a text, "" when it is not there.
+func (b body) text(name string) (text string, err error) {
+	if b.has(name) && json.Unmarshal(b[name], &text) != nil {
+		return "", invalid(name + " is no text")
+	}
+	return text, nil
+}
+
+// only refuses a member that has to be left out, or be one of some values (as JSON).
+func (b body) only(name, why string, values ...string) error {
+	if !b.has(name) || slices.Contains(values, string(b[name])) {
+		return nil
+	}
+	return &refusal{http.StatusBadRequest, "not_supported", name + ": " + why, members{"field": name}}
+}
+
+// count reads a number of the query, or what stands for it when it is not given.
+func count(r *http.Request, name string, missing, least, most int64) (int64, error) {
+	given := r.URL.Query().Get(name)
+	if given == "" {
+		return missing, nil
+	}
+	n, err := strconv.ParseInt(given, 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, invalid(fmt.Sprintf("%s is a number from %d to %d", name, least, most))
+	}
+	return n, nil
+}

@@ -1,0 +1,194 @@
+// Package v1 serves the task API: sessions, tasks, their events as pages and as a stream of server-sent events, and
+// decisions about tool calls.
+//
+// It owns the routes, statuses and JSON of that API and reads requests in both spellings of names. What is done is the
+// tasks' and operations' business; it must never know SQL or a runtime's protocol.
+package v1
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"harness/internal/javascript"
+	"harness/operations"
+	"harness/tasks"
+	"harness/telemetry"
+)
+
+// Options are what a Server stands on. Tasks and Operations are required; zero fields take the defaults named.
+type Options struct {
+	Tasks      *tasks.Service
+	Operations *operations.Service
+	// Actor names who makes a request, for the record of decisions. nil: "local".
+	Actor func(*http.Request) string
+	// Context, when set, puts into the context of each request what the server's services look for there.
+	Context func(ctx context.Context) context.Context
+	Version string
+	// MaxStreams bounds the streams of events that are open at once; 0 is no bound.
+	MaxStreams int
+	// Heartbeat is the time between heartbeats of a stream (15 s), Behind how many records a stream that was up to date
+	// may fall behind before it is ended (20,000), WriteTimeout how long a reader may take nothing (30 s).
+	Heartbeat    time.Duration
+	Behind       int64
+	WriteTimeout time.Duration
+	// Clock is time.Now when nil.
+	Clock func() time.Time
+}
+
+// Server answers the requests of the task API.
+type Server struct {
+	opts Options
+	mux  *http.ServeMux
+
+	mu      sync.Mutex
+	streams int
+	once    sync.Once
+	closing chan struct{}
+}
+
+// Route is one operation, with the parameters of its path as in /v1/sessions/:sessionId.
+type Route struct{ Method, Path string }
+
+// route is a Route and what it does.
+type route struct {
+	Route
+	pattern string
+	handle  func(*Server, http.ResponseWriter, *http.Request) error
+}
+
+func table() []route {
+	get := func(path, pattern string, handle func(*Server, http.ResponseWriter, *http.Request) error) route {
+		return route{Route{http.MethodGet, path}, "GET " + pattern, handle}
+	}
+	post := func(path, pattern string, handle func(*Server, http.ResponseWriter, *http.Request) error) route {
+		return route{Route{http.MethodPost, path}, "POST " + pattern, handle}
+	}
+	const session, sessionPattern = "/v1/sessions/:sessionId", "/v1/sessions/{session}"
+	return []route{
+		get("/v1", "/v1", (*Server).root),
+		get("/v1/health", "/v1/health", (*Server).health),
+		get("/v1/capabilities", "/v1/capabilities", (*Server).capabilities),
+		get("/v1/auth/status", "/v1/auth/status", (*Server).authStatus),
+		get("/v1/sessions", "/v1/sessions", (*Server).listSessions),
+		post("/v1/sessions", "/v1/sessions", (*Server).createSession),
+		get(session, sessionPattern, (*Server).getSession),
+		get(session+"/events", sessionPattern+"/events", (*Server).events),
+		get(session+"/tasks", sessionPattern+"/tasks", (*Server).listTasks),
+		post(session+"/tasks", sessionPattern+"/tasks", (*Server).createTask),
+		get(session+"/tasks/:taskId", sessionPattern+"/tasks/{task}", (*Server).getTask),
+		post(session+"/tasks/:taskId/stop", sessionPattern+"/tasks/{task}/stop", (*Server).stopTask),
+		post(session+"/tool-calls/:toolCallId/approve", sessionPattern+"/tool-calls/{call}/approve", (*Server).approve),
+		post(session+"/tool-calls/:toolCallId/deny", sessionPattern+"/tool-calls/{call}/deny", (*Server).deny),
+		get("/v1/artifacts/:artifactId", "/v1/artifacts/{artifact}", (*Server).noArtifact),
+		get("/v1/artifacts/:artifactId/download", "/v1/artifacts/{artifact}/download", (*Server).noArtifact),
+	}
+}
+
+// Routes are what is served.
+func Routes() []Route {
+	var all []Route
+	for _, r := range table() {
+		all = append(all, r.Route)
+	}
+	return all
+}
+
+// New makes a Server.
+func New(options Options) *Server {
+	if options.Actor == nil {
+		options.Actor = func(*http.Request) string { return "local" }
+	}
+	if options.Context == nil {
+		options.Context = func(ctx context.Context) context.Context { return ctx }
+	}
+	if options.Heartbeat <= 0 {
+		options.Heartbeat = 15 * time.Second
+	}
+	if options.Behind <= 0 {
+		options.Behind = 20_000
+	}
+	if options.WriteTimeout <= 0 {
+		options.WriteTimeout = 30 * time.Second
+	}
+	if options.Clock == nil {
+		options.Clock = time.Now
+	}
+	s := &Server{opts: options, mux: http.NewServeMux(), closing: make(chan struct{})}
+	for _, r := range table() {
+		s.mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) {
+			if id := req.PathValue("session"); id != "" {
+				req = req.WithContext(telemetry.WithSession(req.Context(), id))
+			}
+			if err := r.handle(s, w, req.WithContext(s.opts.Context(req.Context()))); err != nil {
+				s.fail(w, req, err)
+			}
+		})
+	}
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Close ends the streams of events; who follows one comes back with the number of the last event.
+func (s *Server) Close() { s.once.Do(func() { close(s.closing) }) }
+
+// reply answers with JSON.
+func reply(w http.ResponseWriter, status int, body any) error {
+	encoded, err := javascript.Encode(body)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(encoded) // a client that went away is not ours to mend
+	return nil
+}
+
+func (s *Server) now() string { return javascript.ISOTime(s.opts.Clock().UnixMilli()) }
+
+// noArtifact answers where no tool keeps any.
+func (s *Server) noArtifact(_ http.ResponseWriter, r *http.Request) error {
+	return &refusal{http.StatusNotFound, "artifact_not_found", "", members{"artifact_id": r.PathValue("artifact")}}
+}
+
+// refusal is an answer that says why not.
+type refusal struct {
+	status        int
+	code, message string
+	context       members
+}
+
+type members map[string]any
+
+// Error implements error.
+func (r *refusal) Error() string { return r.code + ": " + r.message }
+
+// fail answers with an error.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var told *refusal
+	if !errors.As(err, &told) {
+		told = refusalOf(err, r)
+	}
+	if told.status >= http.StatusInternalServerError && told.code == "server_error" {
+		telemetry.Log(r.Context()).Error().Err(err).Str("path", r.URL.Path).Msg("a request of the task API failed")
+	}
+	body := members{"error": told.code}
+	for name, value := range told.context {
+		body[name] = value
+	}
+	if told.message != "" {
+		body["message"] = told.message
+	}
+	switch told.status {
+	case http.StatusTooManyRequests:
+		w.Header().Set("Retry-After", "1")
+	case http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", "5")
+	}
+	_ = reply(w, told.status, body) // texts and numbers encode
+}

@@ -1,0 +1,135 @@
+package v1
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"harness/internal/javascript"
+	"harness/session"
+	"harness/tasks"
+)
+
+// sessionBody is a session as clients see it.
+type sessionBody struct {
+	SessionID        string  `json:"session_id"`
+	Runtime          string  `json:"runtime"`
+	RuntimeSessionID *string `json:"runtime_session_id"`
+	CreatedAt        string  `json:"created_at"`
+	Cwd              string  `json:"cwd"`
+	Title            string  `json:"title"`
+	Model            *string `json:"model"`
+}
+
+func viewSession(s session.Session) sessionBody {
+	view := sessionBody{SessionID: s.ID, Runtime: s.Runtime, CreatedAt: javascript.ISOTime(s.CreatedAt), Cwd: s.Cwd,
+		Title: s.Title, Model: s.Controls.Model}
+	if s.RuntimeSessionID != "" {
+		view.RuntimeSessionID = &s.RuntimeSessionID
+	}
+	return view
+}
+
+// sharedOnly is why sessions are not kept apart from each other in further ways.
+const sharedOnly = "the agents of this server share its user and its credentials; run another server for others"
+
+func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
+	b, err := read(w, r, "runtime", "cwd", "model", "permission_mode", "credential_namespace", "isolation_level",
+		"isolation_mode", "env", "runtime_config")
+	if err != nil {
+		return err
+	}
+	for _, err := range []error{
+		b.only("credential_namespace", sharedOnly, `"default"`), b.only("isolation_level", sharedOnly, `"shared"`),
+		b.only("isolation_mode", "every runtime is a process of its own here", `"subprocess"`),
+		b.only("env", "agents get the environment the operator gives them", `{}`),
+		b.only("runtime_config", "there is nothing to configure by request", `{}`),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	var in tasks.Create
+	for name, into := range map[string]*string{"runtime": &in.Runtime, "cwd": &in.Cwd, "model": &in.Model} {
+		if *into, err = b.text(name); err != nil {
+			return err
+		}
+	}
+	if in.Mode, err = modeOf(b); err != nil {
+		return err
+	}
+	in.Runtime = s.runtimeName(in.Runtime)
+	made, err := s.opts.Tasks.CreateSession(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusCreated, viewSession(made))
+}
+
+func modeOf(b body) (tasks.Mode, error) {
+	mode, err := b.text("permission_mode")
+	if err == nil && mode != "" && !slices.Contains([]tasks.Mode{tasks.ModeAsk, tasks.ModeAuto, tasks.ModeYolo},
+		tasks.Mode(mode)) {
+		err = invalid("permission_mode is ask, auto or yolo")
+	}
+	return tasks.Mode(mode), err
+}
+
+// runtimeName is one of this server's runtimes for a name by which clients of other servers know it, as
+// NAME-agent-sdk.
+func (s *Server) runtimeName(name string) string {
+	states, err := s.opts.Operations.RuntimeStates()
+	if err != nil {
+		return name // it is refused where it is used
+	}
+	for _, one := range states {
+		for _, suffix := range []string{"-agent-sdk", "-sdk", "-cli-core", "-server"} {
+			if plain, cut := strings.CutSuffix(name, suffix); cut && plain == one.Name {
+				return plain
+			}
+		}
+	}
+	return name
+}
+
+func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
+	const most = 500
+	limit, err := count(r, "limit", 100, 0, 1<<31)
+	if err != nil {
+		return err
+	}
+	limit = min(max(limit, 1), most)
+	list := struct {
+		Sessions  []sessionBody `json:"sessions"`
+		NextAfter *string       `json:"next_after"`
+	}{Sessions: []sessionBody{}}
+	query := session.ListQuery{Cursor: r.URL.Query().Get("after")}
+	for int64(len(list.Sessions)) < limit {
+		query.Limit = int(min(limit-int64(len(list.Sessions)), 100))
+		page, err := s.opts.Operations.List(r.Context(), query)
+		if err != nil {
+			return err
+		}
+		for _, one := range page.Sessions {
+			list.Sessions = append(list.Sessions, viewSession(one))
+		}
+		if query.Cursor = page.NextCursor; query.Cursor == "" {
+			break
+		}
+	}
+	if query.Cursor != "" {
+		list.NextAfter = &query.Cursor
+	}
+	return reply(w, http.StatusOK, list)
+}
+
+func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.opts.Operations.Find(r.Context(), r.PathValue("session"))
+	if err != nil {
+		return err
+	}
+	if found.SystemOwned {
+		return session.ErrNotFound
+	}
+	return reply(w, http.StatusOK, viewSession(found))
+}

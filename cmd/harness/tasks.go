@@ -1,0 +1,27 @@
+package main
+
+import (
+	"context"
+
+	v1 "harness/api/v1"
+	"harness/journal"
+	"harness/operations"
+	"harness/tasks"
+)
+
+// startTasks makes what runs tasks, which goes on with those an earlier server left, and what serves the task API.
+func (s *Server) startTasks(ctx context.Context) error {
+	ops := operations.New(s.operations())
+	s.tasks = tasks.New(tasks.Options{
+		Journal: s.journal, DB: s.db, Sessions: s.sessions, Operations: ops, Yolo: s.cfg.AllowYolo,
+		Mode: tasks.Mode(s.cfg.Tasks.Mode), MaxOpen: s.cfg.Tasks.Max, MaxPerSession: s.cfg.Tasks.MaxPerSession,
+		Logger: s.log.With().Str("package", "tasks").Logger(),
+	})
+	s.taskAPI = v1.New(v1.Options{
+		Tasks: s.tasks, Operations: ops, Actor: actor, Version: version, MaxStreams: s.cfg.Limits.Streams,
+		Context: func(ctx context.Context) context.Context { return journal.Patient(ctx, s.cfg.StoreWait) },
+	})
+	return s.tasks.Start(ctx)
+}
+
+func (s *Server) stopTasks(ctx context.Context) error { return s.tasks.Stop(ctx) }

@@ -1,0 +1,16 @@
+package config
+
+func taskVariables() []Variable {
+	return grouped("Tasks", []Variable{
+		{Name: "HARNESS_TASKS_MODE", Enum: []string{"ask", "auto", "yolo"},
+			Doc: "What tasks (/v1) do unasked when neither they nor their session say: nothing, what is safe, or everything " +
+				"(which takes HARNESS_ALLOW_YOLO). Unset: what the session's controls say.",
+			field: func(c *Config) any { return &c.Tasks.Mode }},
+		{Name: "HARNESS_TASKS_MAX", Default: "1000", Min: 1,
+			Doc:   "Tasks of this store that may be running or waiting; more are refused with 429.",
+			field: func(c *Config) any { return &c.Tasks.Max }},
+		{Name: "HARNESS_TASKS_MAX_PER_SESSION", Default: "32", Min: 1,
+			Doc:   "Tasks of one session that may be running or waiting; more are refused with 429.",
+			field: func(c *Config) any { return &c.Tasks.MaxPerSession }},
+	})
+}

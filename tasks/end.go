@@ -1,0 +1,135 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+
+	"harness/database"
+	"harness/journal"
+	"harness/operations"
+	"harness/session"
+)
+
+// end stores how a task ended, once: whoever comes later changes nothing.
+func (s *Service) end(ctx context.Context, t Task, outcome Outcome) error {
+	_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return s.endIn(ctx, tx, t, outcome)
+	})
+	if err == nil {
+		err = s.mark(ctx, t)
+	}
+	return err
+}
+
+// endIn is end within a unit. A turn that was interrupted because the task was stopped ends it as stopped, for the
+// reason given.
+func (s *Service) endIn(ctx context.Context, tx database.Tx, t Task, outcome Outcome) ([]journal.Event, error) {
+	now, err := readTask(ctx, tx, t.SessionID, t.ID)
+	if errors.Is(err, ErrNotFound) || err == nil && now.Status.Over() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	interruption := outcome.Reason == interrupted || outcome.Failure != nil && outcome.Failure.Code == CodeInterrupted
+	if now.stopReason != "" && interruption {
+		outcome = Outcome{Status: Stopped, Reason: now.stopReason}
+	}
+	changed, err := change(ctx, tx, t, `status = $3, outcome = $4, ended_at = $5`, `ended_at = 0`, string(outcome.Status),
+		database.EncodeText(encodeOutcome(outcome)), s.now())
+	if err != nil || !changed {
+		return nil, err
+	}
+	what := ownRecord{TaskID: t.ID, TurnID: now.TurnID, Outcome: &outcome}
+	if now.Status == Queued {
+		what.Messages, what.Mode = encode(now.Messages), now.Mode // it was not told of before
+	}
+	return []journal.Event{s.record(now, recordEnded, what)}, nil
+}
+
+// DefaultStop is why a task was stopped when nobody says.
+const DefaultStop = "stop requested"
+
+// StopTask ends a task: one that waits at once, one that runs as soon as its turn is over. already says that it was over.
+// ErrNotFound; others are those of operations.Check.
+func (s *Service) StopTask(ctx context.Context, sessionID, taskID, reason string) (t Task, already bool, err error) {
+	if err := s.opts.Operations.Check(ctx, operations.Interrupt, sessionID); err != nil {
+		return Task{}, false, err
+	}
+	if reason == "" {
+		reason = DefaultStop
+	}
+	_, err = s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		already = false
+		if t, err = readTask(ctx, tx, sessionID, taskID); err != nil {
+			if errors.Is(err, ErrNotFound) {
+				err = journal.Refuse(err)
+			}
+			return nil, err
+		}
+		if already = t.Status.Over(); already {
+			return nil, nil
+		}
+		if t.Status == Queued {
+			return s.endIn(ctx, tx, t, Outcome{Status: Stopped, Reason: valid(reason)})
+		}
+		_, err := change(ctx, tx, t, `stop_reason = $3`, `ended_at = 0 and stop_reason = ''`, database.EncodeText(valid(reason)))
+		return nil, err
+	})
+	if errors.Is(err, ErrNotFound) {
+		return s.stopForeign(ctx, sessionID, taskID)
+	}
+	if err != nil {
+		return Task{}, false, err
+	}
+	s.wake(sessionID)
+	t, err = readTask(ctx, s.db.Read(), sessionID, taskID)
+	return t, already, err
+}
+
+// stopForeign interrupts a turn that somebody else began.
+func (s *Service) stopForeign(ctx context.Context, sessionID, turnID string) (t Task, already bool, err error) {
+	t, err = s.foreign(ctx, sessionID, turnID)
+	if err != nil || t.Status.Over() {
+		return t, err == nil, err
+	}
+	_, err = s.opts.Operations.Interrupt(ctx, sessionID, turnID)
+	if errors.Is(err, session.ErrNoActiveTurn) || errors.Is(err, session.ErrWrongTurn) {
+		err = nil // it ended meanwhile
+	}
+	return t, false, err
+}
+
+// forgetLoop removes the tasks of sessions as they are deleted.
+func (s *Service) forgetLoop(ctx context.Context) {
+	for {
+		select {
+		case <-s.going:
+		case <-ctx.Done():
+			return
+		}
+		s.mu.Lock()
+		gone := s.gone
+		s.gone = map[string]bool{}
+		s.mu.Unlock()
+		for id := range gone {
+			if err := s.forget(ctx, id); err != nil && ctx.Err() == nil {
+				s.opts.Logger.Warn().Err(err).Str("session", id).
+					Msg("the tasks of a deleted session could not be removed; they go when records are pruned")
+			}
+		}
+	}
+}
+
+// forget removes what is kept of a session that was deleted.
+func (s *Service) forget(ctx context.Context, sessionID string) error {
+	_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		var errs []error
+		for _, table := range []string{"tasks", "task_sessions", "task_marks"} {
+			_, err := tx.ExecContext(ctx, `delete from `+table+` where session_id = $1`, database.EncodeText(sessionID))
+			errs = append(errs, err)
+		}
+		return nil, errors.Join(errs...)
+	})
+	return err
+}

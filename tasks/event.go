@@ -1,0 +1,82 @@
+package tasks
+
+import "encoding/json"
+
+// SchemaVersion is that of events, ContractVersion that of what they mean together.
+const (
+	SchemaVersion   = 1
+	ContractVersion = "1.0"
+)
+
+// Event is one thing that happened in a session, in the words of the task API.
+type Event struct {
+	SchemaVersion int `json:"schema_version"`
+	// Seq counts the events of the session, from 1.
+	Seq int64 `json:"seq"`
+	// Time is when it happened, as ISO 8601 in UTC.
+	Time    string          `json:"time"`
+	Type    string          `json:"type"`
+	Trace   Trace           `json:"trace"`
+	Runtime RuntimeRef      `json:"runtime"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+// Trace says what an event belongs to.
+type Trace struct {
+	SessionID string `json:"session_id"`
+	TaskID    string `json:"task_id,omitempty"`
+	TurnID    string `json:"turn_id,omitempty"`
+	// TraceID and SpanID are those of the request that asked for the task (W3C, hex).
+	TraceID string `json:"trace_id,omitempty"`
+	SpanID  string `json:"span_id,omitempty"`
+}
+
+// RuntimeRef names the runtime of an event's session.
+type RuntimeRef struct {
+	Name             string `json:"name"`
+	RuntimeSessionID string `json:"runtime_session_id,omitempty"`
+}
+
+// Types of events.
+const (
+	SessionCreated = "session.created"
+
+	TaskStarted   = "task.started"
+	TaskCompleted = "task.completed"
+	TaskFailed    = "task.failed"
+	TaskStopped   = "task.stopped"
+
+	ModelInput      = "model.input"
+	OutputDelta     = "model.output.delta"
+	OutputCompleted = "model.output.completed"
+	UsageReported   = "usage.reported"
+
+	CallRequested = "tool.call.requested"
+	CallEvaluated = "tool.call.policy_evaluated"
+	CallApproved  = "tool.call.approved"
+	CallDenied    = "tool.call.denied"
+	CallStarted   = "tool.call.started"
+	CallOutput    = "tool.output.delta"
+	CallSaid      = "tool.output.completed"
+	CallCompleted = "tool.call.completed"
+)
+
+// Types of the journal's events by which this package tells itself what happened; their dots keep them from clients of
+// the stream.
+const (
+	recordStarted = "task.started"
+	recordBound   = "task.bound"
+	recordEnded   = "task.ended"
+)
+
+// terminal is the type of the event that ends a task.
+func terminal(status Status) string {
+	switch status {
+	case Completed:
+		return TaskCompleted
+	case Stopped:
+		return TaskStopped
+	case Queued, starting, Running, Failed:
+	}
+	return TaskFailed
+}

@@ -1,0 +1,444 @@
+package tasks
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"harness/journal"
+	"harness/runtime"
+	"harness/runtime/wire"
+	"harness/stream"
+	"harness/tools"
+)
+
+// call is a tool call that has begun and not ended.
+type call struct {
+	ID      string `json:"id"`
+	Native  string `json:"native,omitempty"`
+	Attempt int    `json:"attempt"`
+	Hash    string `json:"hash"`
+	Name    string `json:"name"`
+	// Request is our id of what is asked about it, "" while nothing is; Kind is what that waits for.
+	Request string              `json:"request,omitempty"`
+	Kind    runtime.RequestKind `json:"kind,omitempty"`
+	// Alone says that it is nothing but what is asked: it ends with the answer.
+	Alone bool `json:"alone,omitempty"`
+	// Owned is a call of a tool of this server, whose own records tell of it.
+	Owned   bool            `json:"owned,omitempty"`
+	Started bool            `json:"started,omitempty"`
+	Sources []tools.Opinion `json:"sources,omitempty"`
+	// Said is how many bytes it has said.
+	Said int `json:"said,omitempty"`
+}
+
+// identity is in every event of a call.
+type identity struct {
+	CallID    string `json:"tool_call_id"`
+	Native    string `json:"runtime_tool_call_id,omitempty"`
+	Attempt   int    `json:"attempt"`
+	InputHash string `json:"input_hash"`
+}
+
+func (c *call) identity() identity { return identity{c.ID, c.Native, c.Attempt, c.Hash} }
+
+func (l *Log) snapshot(c *call, decision tools.Result) tools.Snapshot {
+	return tools.Snapshot{Mode: tools.Mode(l.state.Task.Mode), Decision: decision,
+		Sources: append([]tools.Opinion{}, c.Sources...)}
+}
+
+// open tells that an agent wants to call a tool.
+func (l *Log) open(c call, input json.RawMessage) *call {
+	l.told()
+	t := l.state.Task
+	if t.Attempts == nil {
+		t.Attempts = map[string]int{}
+	}
+	t.Attempts[c.ID]++
+	c.Attempt, c.Hash = t.Attempts[c.ID], hash(input)
+	t.Calls = append(t.Calls, &c)
+	l.tell(CallRequested, struct {
+		identity
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
+	}{c.identity(), c.Name, input})
+	return &c
+}
+
+func (l *Log) drop(c *call) {
+	l.state.Task.Calls = slices.DeleteFunc(l.state.Task.Calls, func(one *call) bool { return one == c })
+}
+
+func (l *Log) evaluate(c *call, opinion tools.Opinion) {
+	c.Sources = append(c.Sources, opinion)
+	l.tell(CallEvaluated, struct {
+		identity
+		tools.Opinion
+	}{c.identity(), opinion})
+}
+
+// run tells that a call was approved and runs, unless that was told. Who is "" when nobody was asked.
+func (l *Log) run(c *call, who, why string) {
+	if c.Started {
+		return
+	}
+	if len(c.Sources) == 0 {
+		l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Allow, Rule: "runtime_policy"})
+	}
+	c.Started = true
+	l.tell(CallApproved, struct {
+		identity
+		Snapshot tools.Snapshot `json:"policy_snapshot"`
+		Actor    string         `json:"actor,omitempty"`
+		Reason   string         `json:"reason,omitempty"`
+	}{c.identity(), l.snapshot(c, tools.Allow), who, why})
+	l.tell(CallStarted, c.identity())
+}
+
+// deny tells that a call does not run, which ends it.
+func (l *Log) deny(c *call, who, why string) {
+	l.drop(c)
+	l.tell(CallDenied, struct {
+		identity
+		Name     string         `json:"name"`
+		Reason   string         `json:"reason"`
+		Snapshot tools.Snapshot `json:"policy_snapshot"`
+		Actor    string         `json:"actor,omitempty"`
+	}{c.identity(), c.Name, why, l.snapshot(c, tools.Deny), who})
+}
+
+// completion is how a call of a tool of the runtime ended.
+type completion struct {
+	identity
+	Name         string          `json:"name"`
+	ExecutedBy   string          `json:"executed_by"`
+	ExecutionEnv string          `json:"execution_env"`
+	Snapshot     tools.Snapshot  `json:"policy_snapshot"`
+	Sandbox      struct{}        `json:"sandbox"`
+	Preview      json.RawMessage `json:"result_preview"`
+	IsError      bool            `json:"is_error"`
+	ExitCode     json.RawMessage `json:"exit_code,omitempty"`
+	DurationMS   json.RawMessage `json:"duration_ms,omitempty"`
+}
+
+func (l *Log) complete(c *call, end completion) {
+	l.run(c, "", "")
+	l.drop(c)
+	end.identity, end.Name, end.Snapshot = c.identity(), c.Name, l.snapshot(c, tools.Allow)
+	end.ExecutedBy, end.ExecutionEnv = tools.SourceRuntime, "runtime_internal"
+	l.tell(CallCompleted, end)
+}
+
+// abandon ends a call with its task.
+func (l *Log) abandon(c *call, outcome Outcome) {
+	rule, why := "task_ended", "the task ended before the call did"
+	if outcome.Status == Stopped {
+		rule, why = "task_stopped", "the task was stopped: "+outcome.Reason
+	}
+	if c.Started {
+		l.complete(c, completion{IsError: true, Preview: encode(map[string]string{"error": "cancelled: " + why})})
+		return
+	}
+	l.evaluate(c, tools.Opinion{Source: tools.SourceHarness, Result: tools.Deny, Rule: rule})
+	l.deny(c, "", why)
+}
+
+// isTool tells items that are tools from what else a runtime tells of.
+func isTool(kind string) bool {
+	switch kind {
+	case wire.ItemCommand, wire.ItemFileChange, wire.ItemToolCall:
+		return true
+	}
+	return strings.HasSuffix(kind, "ToolCall") || strings.HasPrefix(kind, "web") || strings.HasPrefix(kind, "image")
+}
+
+// ownServer is what agents call the server of the tools that are this server's own: their records tell of their calls.
+const ownServer = "harness"
+
+// takeToolItem is the start or the end of a tool of the runtime.
+func (l *Log) takeToolItem(kind string, raw json.RawMessage, done bool) {
+	given := wire.Members(raw, "id", "status", "server", "tool")
+	native, status, server, tool := wire.Text(given[0]), wire.Text(given[1]), wire.Text(given[2]), wire.Text(given[3])
+	if native == "" || kind == wire.ItemToolCall && server == ownServer {
+		return
+	}
+	id := l.callID(native)
+	c := l.find(id)
+	if c == nil {
+		if done && l.state.Task.Attempts[id] > 0 {
+			return // it was denied, or told of before
+		}
+		name, input := describe(kind, raw, server, tool)
+		c = l.open(call{ID: id, Native: native, Name: name}, input)
+	}
+	if !done {
+		return
+	}
+	if status == wire.StatusDeclined && !c.Started {
+		l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Deny, Rule: "runtime_policy"})
+		l.deny(c, "", "the runtime did not run it")
+		return
+	}
+	ended := wire.Members(raw, "aggregatedOutput", "exitCode", "result", "error", "durationMs")
+	end := completion{ExitCode: known(ended[1]), DurationMS: known(ended[4]), IsError: status == wire.StatusFailed ||
+		status == wire.StatusDeclined || known(ended[3]) != nil || kind == wire.ItemCommand && !zero(ended[1])}
+	switch {
+	case kind == wire.ItemCommand:
+		end.Preview = preview(ended[0])
+	case known(ended[3]) != nil:
+		end.Preview = preview(ended[3])
+	default:
+		end.Preview = preview(ended[2])
+	}
+	l.run(c, "", "")
+	if output := known(ended[0]); output != nil {
+		l.tell(CallSaid, struct {
+			identity
+			Stdout json.RawMessage `json:"stdout"`
+		}{c.identity(), preview(output)})
+	}
+	l.complete(c, end)
+}
+
+// callID is our id of a call that a runtime calls native.
+func (l *Log) callID(native string) string { return l.about.Runtime + ":" + native }
+
+// describe is the name of a tool of the runtime, and what it is called with.
+func describe(kind string, raw json.RawMessage, server, tool string) (name string, input json.RawMessage) {
+	switch kind {
+	case wire.ItemCommand:
+		return "runtime.command_execution", object(raw, "command", "cwd")
+	case wire.ItemFileChange:
+		return "runtime.file_change", object(raw, "changes")
+	case wire.ItemToolCall:
+		arguments := known(wire.Members(raw, "arguments")[0])
+		if arguments == nil {
+			arguments = json.RawMessage("{}")
+		}
+		return server + "." + tool, arguments
+	}
+	return "runtime." + snake(kind), object(raw, "tool", "arguments", "query", "path", "prompt", "action")
+}
+
+// object are some members of an object.
+func object(raw json.RawMessage, names ...string) json.RawMessage {
+	kept := map[string]json.RawMessage{}
+	for i, value := range wire.Members(raw, names...) {
+		if known(value) != nil {
+			kept[names[i]] = value
+		}
+	}
+	return encode(kept)
+}
+
+func snake(name string) string {
+	var out strings.Builder
+	for i, r := range name {
+		if r >= 'A' && r <= 'Z' {
+			if i > 0 {
+				out.WriteByte('_')
+			}
+			r += 'a' - 'A'
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// known is JSON that says something, nil of null and of nothing.
+func known(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+func zero(raw json.RawMessage) bool { return known(raw) == nil || string(raw) == "0" }
+
+// What of a result stands in an event: what is longer is cut to a preview.
+const (
+	inlineBytes  = 8000
+	previewRunes = 512
+)
+
+// preview is a result, or the beginning of a long one as a text.
+func preview(raw json.RawMessage) json.RawMessage {
+	if known(raw) == nil {
+		return json.RawMessage("null")
+	}
+	if len(raw) <= inlineBytes {
+		return raw
+	}
+	text := string(raw)
+	if raw[0] == '"' {
+		text = wire.Text(raw)
+	}
+	count := 0
+	for at := range text {
+		if count++; count > previewRunes {
+			return encode(fmt.Sprintf("%s… (cut here: it has %d bytes)", text[:at], len(text)))
+		}
+	}
+	return encode(text)
+}
+
+// takeToolOutput is what a tool says while it runs.
+func (l *Log) takeToolOutput(native, delta string) {
+	c := l.find(l.callID(native))
+	if c == nil {
+		return
+	}
+	l.run(c, "", "")
+	c.Said += len(delta)
+	l.tell(CallOutput, struct {
+		identity
+		Stream string `json:"stream"`
+		Delta  string `json:"delta"`
+	}{c.identity(), "stdout", delta})
+}
+
+// takeRequest is something the runtime asks a person, or this server about a tool of its own.
+func (l *Log) takeRequest(meta *stream.Meta, method string, params json.RawMessage) {
+	asked, can := wire.Requested(method, params)
+	if meta.Request == nil || !can {
+		return
+	}
+	ref := meta.Request
+	// A tool of this server is called by our own id of the call.
+	if c := l.find(ref.ItemID); c != nil && c.Owned {
+		c.Request, c.Kind = ref.ID, asked.Kind
+		return
+	}
+	id, alone := l.callID(ref.ItemID), false
+	if ref.ItemID == "" || asked.Kind == runtime.RequestToolInput {
+		id, alone = "request:"+ref.ID, true
+	}
+	c := l.find(id)
+	if c == nil {
+		name, input := askedName(asked, alone), asked.Asked.Arguments
+		if asked.Kind == runtime.RequestToolInput {
+			input = object(params, "questions", "message", "requestedSchema", "url")
+		}
+		if known(input) == nil {
+			input = json.RawMessage("{}")
+		}
+		c = l.open(call{ID: id, Native: ref.ItemID, Name: name, Alone: alone}, input)
+	}
+	c.Request, c.Kind = ref.ID, asked.Kind
+	l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Ask, Rule: "approval_policy"})
+}
+
+func askedName(asked runtime.InteractiveRequested, alone bool) string {
+	switch {
+	case asked.Kind == runtime.RequestToolInput:
+		return "runtime.request_user_input"
+	case asked.Kind == runtime.RequestToolCall:
+		return "client." + asked.Asked.Tool
+	case asked.Asked.Subject == runtime.SubjectCommand && !alone:
+		return "runtime.command_execution"
+	case asked.Asked.Subject == runtime.SubjectTool:
+		return "runtime." + asked.Asked.Tool
+	}
+	return "runtime." + snake(string(asked.Asked.Subject))
+}
+
+// takeResolution is the end of something that was asked.
+func (l *Log) takeResolution(record *journal.Record) {
+	var told struct {
+		ApprovalID string `json:"approvalId"`
+		RequestID  string `json:"requestId"`
+		Status     string `json:"status"`
+		Decision   string `json:"decision"`
+		Message    string `json:"message"`
+		Success    bool   `json:"success"`
+	}
+	if l.state.Task == nil || json.Unmarshal(record.Payload, &told) != nil {
+		return
+	}
+	id := told.ApprovalID + told.RequestID
+	at := slices.IndexFunc(l.state.Task.Calls, func(c *call) bool { return c.Request == id })
+	if id == "" || at < 0 {
+		return
+	}
+	c := l.state.Task.Calls[at]
+	kind := c.Kind
+	c.Request, c.Kind = "", ""
+	if c.Owned {
+		return // its own records say what came of it
+	}
+	allowed := told.Decision == "accept" || kind == runtime.RequestToolCall
+	switch {
+	case told.Status != "resolved" && c.Alone:
+		l.evaluate(c, tools.Opinion{Source: tools.SourceHarness, Result: tools.Deny, Rule: "expired"})
+		l.deny(c, "", "it is asked no more")
+	case told.Status != "resolved":
+		// The runtime goes on without an answer, or ends.
+	case allowed:
+		l.evaluate(c, tools.Opinion{Source: tools.SourceUser, Result: tools.Allow, Rule: "user_approved"})
+		l.run(c, record.Actor, told.Message)
+		if c.Alone {
+			l.complete(c, completion{Preview: json.RawMessage("null")})
+		}
+	default:
+		l.evaluate(c, tools.Opinion{Source: tools.SourceUser, Result: tools.Deny, Rule: "user_denied"})
+		if c.Started {
+			return // it was approved before, and says itself how it ends
+		}
+		why := told.Message
+		if why == "" {
+			why = "permission denied"
+		}
+		l.deny(c, record.Actor, why)
+	}
+}
+
+// takeTool is a record of a tool of this server, which is an event as it is.
+func (l *Log) takeTool(record *journal.Record) {
+	if l.state.Task == nil || !strings.HasPrefix(record.Type, "tool.") {
+		return
+	}
+	var about struct {
+		identity
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(record.Payload, &about) != nil || about.CallID == "" {
+		return
+	}
+	c := l.find(about.CallID)
+	switch {
+	case c == nil && record.Type == CallRequested:
+		l.told()
+		c = &call{ID: about.CallID, Native: about.Native, Attempt: about.Attempt, Hash: about.InputHash, Name: about.Name,
+			Owned: true}
+		l.state.Task.Calls = append(l.state.Task.Calls, c)
+	case c == nil:
+		return // of a call that was ended with its task
+	case record.Type == CallStarted:
+		c.Started = true
+	case record.Type == CallDenied || record.Type == CallCompleted:
+		l.drop(c)
+	}
+	l.tell(record.Type, record.Payload)
+}
+
+// hash is that of JSON in its canonical form, "" of what has none.
+func hash(value json.RawMessage) string {
+	sum, err := tools.Hash(value)
+	if err != nil {
+		return ""
+	}
+	return sum
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// valid keeps texts of others storable.
+func valid(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}

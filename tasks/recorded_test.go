@@ -1,0 +1,117 @@
+package tasks_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"harness/journal"
+	"harness/runtime"
+	"harness/runtime/wire"
+	"harness/stream"
+	"harness/tasks"
+)
+
+// record is a line of the vocabulary as the journal has it; false of what is none.
+func record(line []byte, seq int64) (journal.Record, bool) {
+	line = bytes.TrimSpace(line)
+	method, layout, ok := wire.LayoutOf(line)
+	if !ok {
+		return journal.Record{}, false
+	}
+	signal := wire.Read(bytes.Clone(line), method, layout)
+	event := journal.Event{SessionID: "s", TurnID: signal.TurnID, ItemID: signal.ItemID, Type: stream.EventNotification,
+		Time: seq, Source: "recorded", Payload: signal.Raw}
+	meta := &stream.Meta{ReceivedAt: seq, TurnID: signal.TurnID, Layout: &layout}
+	if signal.Kind == runtime.SignalRequest {
+		event.Type = stream.EventRequest
+		if asked, is := signal.Change.(runtime.InteractiveRequested); is {
+			meta.Request = &stream.RequestRef{ID: "request " + string(signal.RequestID), Kind: string(asked.Kind),
+				ItemID: signal.ItemID, TurnID: signal.TurnID}
+		}
+	}
+	stream.SetMeta(&event, meta)
+	return journal.Record{Event: event, Pos: seq, Seq: seq, SchemaVersion: journal.SchemaVersion}, true
+}
+
+// settled is how every other request of a recording was answered: yes, no, not at all.
+func settled(requested journal.Record, n int) (journal.Record, bool) {
+	meta, err := stream.MetaOf(&requested.Event)
+	if err != nil || meta.Request == nil || n%3 == 2 {
+		return journal.Record{}, false
+	}
+	payload, _ := json.Marshal(map[string]string{"approvalId": meta.Request.ID, "status": "resolved",
+		"decision": []string{"accept", "decline"}[n%3], "message": "recorded"})
+	event := journal.Event{SessionID: "s", Type: "approval_resolved", Actor: "me", Payload: payload}
+	return journal.Record{Event: event, Pos: requested.Seq, Seq: requested.Seq}, true
+}
+
+// EV-02, EV-04, EV-05, EV-06, EV-10, EV-11, TE-01: whatever real agents said, cut off at any line and answered in any way, the
+// events keep to the order, and the same records give the same events.
+func TestEventsOfEveryRecording(t *testing.T) {
+	t.Parallel()
+	var files []string
+	for _, pattern := range []string{"claude/testdata/*.golden.jsonl", "opencode/testdata/golden/*", "acp/testdata/*.golden",
+		"codex/testdata/recordings/*.jsonl"} {
+		found, err := filepath.Glob(filepath.Join("..", "runtime", filepath.FromSlash(pattern)))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %d recordings, %v", pattern, len(found), err)
+		}
+		files = append(files, found...)
+	}
+	about := tasks.About{SessionID: "s", Runtime: "recorded", CreatedAt: 1}
+	seen, tools := 0, 0
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A file may hold several recordings.
+		for _, recording := range bytes.Split(content, []byte("\n== ")) {
+			var records []journal.Record
+			asked := 0
+			for line := range bytes.Lines(recording) {
+				one, ok := record(line, int64(len(records)+1))
+				if !ok {
+					continue
+				}
+				records = append(records, one)
+				if one.Type == stream.EventRequest {
+					if answer, is := settled(one, asked); is {
+						answer.Seq = int64(len(records) + 1)
+						records = append(records, answer)
+					}
+					asked++
+				}
+			}
+			all := tasks.Events(about, records)
+			check(t, all)
+			again := tasks.NewLog(about)
+			same := again.Begin()
+			for i := range records {
+				same = append(same, again.Take(&records[i])...)
+				if i%7 == 0 {
+					check(t, same)
+				}
+			}
+			if written(same) != written(all) {
+				t.Errorf("%s gives other events the second time", file)
+			}
+			for _, e := range all {
+				seen++
+				if e.Type == tasks.CallRequested {
+					tools++
+				}
+			}
+			if t.Failed() {
+				t.Fatalf("so far %s", file)
+			}
+		}
+	}
+	t.Logf("%d events, %d tool calls of %d files", seen, tools, len(files))
+	if seen < 2000 || tools < 50 {
+		t.Errorf("only %d events and %d tool calls; the recordings are cut short", seen, tools)
+	}
+}

@@ -1,0 +1,154 @@
+// Package tasks is what an embedding program has done by an agent: tasks of a session, one after the other, and the
+// events that tell of them.
+//
+// It owns that a task ends exactly once, whatever dies meanwhile, that the tasks of a session run in their order, and
+// what the events of a session are: they are derived from the journal by a pure function (Log), and numbered from 1
+// without a gap. It stands on the operations of sessions. It must never know HTTP or a runtime's protocol.
+package tasks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Status is how a task stands.
+type Status string
+
+// The statuses of a task. The last three are final.
+const (
+	Queued    Status = "queued"
+	starting  Status = "starting" // clients are told that it runs
+	Running   Status = "running"
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	Stopped   Status = "stopped"
+)
+
+// Over tells whether a status is final.
+func (s Status) Over() bool { return s == Completed || s == Failed || s == Stopped }
+
+// Shown is a status as clients know it.
+func (s Status) Shown() Status {
+	if s == starting {
+		return Running
+	}
+	return s
+}
+
+// Task is one thing that was asked of a session's agent. Times are in ms, 0 when it has not come to that.
+type Task struct {
+	SessionID, ID string
+	Status        Status
+	Messages      []Message
+	// Mode is the permission mode of this task, "" for the session's.
+	Mode Mode
+	// TurnID is the turn that does it, "" until it is known.
+	TurnID string
+	// Outcome is how it ended, nil until it did.
+	Outcome                       *Outcome
+	CreatedAt, StartedAt, EndedAt int64
+	// LastSeq is the number of its last event, 0 when it has none.
+	LastSeq int64
+	// Ahead is how many tasks of its session were not over when it was asked for, as Submit counted them.
+	Ahead int
+
+	number                 int64
+	stopReason             string
+	before                 string // session.TurnMark as JSON
+	actor, traceID, spanID string // who asked for it
+}
+
+// Message is one message of a task.
+type Message struct {
+	Role string `json:"role"`
+	// Content are blocks; one of type text has a member text, whatever else there is goes to the agent as JSON.
+	Content []json.RawMessage `json:"content"`
+}
+
+// Mode is how much is done unasked.
+type Mode string
+
+// The permission modes: all is asked about, what is safe is not, nothing is.
+const (
+	ModeAsk  Mode = "ask"
+	ModeAuto Mode = "auto"
+	ModeYolo Mode = "yolo"
+)
+
+// Outcome is how a task ended.
+type Outcome struct {
+	Status Status `json:"status"`
+	// Reason says why it was stopped, or what ended it.
+	Reason string `json:"reason,omitempty"`
+	// Failure is why it failed, nil unless it did.
+	Failure *Failure `json:"failure,omitempty"`
+}
+
+// Failure is why a task failed.
+type Failure struct {
+	// Code is one of the codes below.
+	Code string `json:"code"`
+	// Message is the runtime's words, Raw the same as it wrote them (JSON).
+	Message string          `json:"message"`
+	Raw     json.RawMessage `json:"raw,omitempty"`
+	// Retryable says that the same task may go well later.
+	Retryable bool   `json:"retryable"`
+	Runtime   string `json:"runtime"`
+	// Recovery says what to do about it.
+	Recovery string `json:"recovery,omitempty"`
+}
+
+// The codes of failures.
+const (
+	CodeContext     = "CONTEXT_TOO_LARGE"
+	CodeRate        = "RATE_LIMITED"
+	CodeModel       = "MODEL_UNAVAILABLE"
+	CodeAuth        = "AUTH_ERROR"
+	CodeRuntime     = "RUNTIME_ERROR"
+	CodeInterrupted = "INTERRUPTED"     // its runtime, or the server, ended
+	CodeUnknown     = "OUTCOME_UNKNOWN" // it cannot be told whether it was begun
+	CodeRefused     = "REFUSED"         // the session takes no task as it is
+	CodeGone        = "SESSION_GONE"    // the session was deleted
+)
+
+// Sentinels, to be tested with errors.Is.
+var (
+	// ErrNotFound: the session has no task of that id.
+	ErrNotFound = errors.New("task not found")
+	// ErrExists: the session has a task of that id already.
+	ErrExists = errors.New("there is a task of that id already")
+	// ErrNotPending: nothing is asked about that tool call (any more).
+	ErrNotPending = errors.New("nothing is asked about that tool call")
+	// ErrYolo: the operator does not allow ModeYolo.
+	ErrYolo = errors.New("the permission mode yolo is not allowed by the server (HARNESS_ALLOW_YOLO)")
+)
+
+// LimitError says that there are as many tasks as there may be.
+type LimitError struct {
+	// Of is what has them: "session" or "server".
+	Of    string
+	Limit int
+}
+
+// Error implements error.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("the %s has %d tasks that are not over, as many as it may have; send it again when one has ended",
+		e.Of, e.Limit)
+}
+
+// MismatchError says that a decision is about another attempt or input than the one that is asked about, which goes on
+// waiting.
+type MismatchError struct {
+	CallID string
+	// Attempt and InputHash are those that are asked about.
+	Attempt   int
+	InputHash string
+	// Field is attempt or input_hash.
+	Field string
+}
+
+// Error implements error.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("tool call %s: the decision's %s is not that of the call, which still waits", e.CallID, e.Field)
+}
