@@ -68,7 +68,7 @@ func ChangedFiles(about json.RawMessage) (paths []string, more bool) {
 		}
 	}
 	if len(byPath) > 0 && string(byPath) != "null" {
-		return nil, true // codex before 0.60 asks so
+		return nil, true // an old form of codex, in which files are named by the members
 	}
 	return paths, len(root) > 0 && string(root) != "null"
 }
