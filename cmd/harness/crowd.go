@@ -15,7 +15,8 @@ const (
 
 // crowd gives memory back to the system when many stream connections came and are quiet. Their handshakes leave about
 // as much garbage as the connections keep, and on a server that does nothing but hold them the next collection may be
-// minutes away. A server that hands out events waits: it collects by itself, and needs its processors.
+// minutes away: 1,000 idle connections took 30, 35 and 38 KiB each without this, 8, 4 and 5 with it, in turns on a busy
+// machine; they may take 18. A server that hands out events waits: it collects by itself, and needs its processors.
 type crowd struct {
 	came chan struct{} // each connection, as long as there is room
 	free func()        // debug.FreeOSMemory

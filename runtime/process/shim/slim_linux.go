@@ -10,7 +10,8 @@ import (
 )
 
 // slim gives back what starting the program touched: a shim is the whole harness binary, of whose code it needs little,
-// and fifty of them should not look like fifty servers. Read-only pages of the executable come back from the page cache
+// and fifty of them should not look like fifty servers. With the heap left as it is one has 13.1 MiB resident, of which
+// 9.1 are its own share, else 7.5 to 9.6 and 6.3 to 7.3. Read-only pages of the executable come back from the page cache
 // when they are needed.
 func slim() {
 	debug.FreeOSMemory()
