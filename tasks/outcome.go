@@ -38,7 +38,7 @@ func failureOf(runtimeName string, turn runtime.Turn) *Failure {
 		f.Code = CodeAuth
 	case errors.Is(turn.Kind, runtime.ErrTooLarge):
 		f.Code = CodeContext
-	case errors.Is(turn.Kind, runtime.ErrLimited):
+	case errors.Is(turn.Kind, runtime.ErrLimitReached):
 		f.Code, f.Retryable = CodeRate, true
 	case errors.Is(turn.Kind, runtime.ErrTransient):
 		f.Code, f.Retryable = CodeModel, true
