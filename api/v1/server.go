@@ -82,8 +82,6 @@ func table() []route {
 		post(session+"/tasks/:taskId/stop", sessionPattern+"/tasks/{task}/stop", (*Server).stopTask),
 		post(session+"/tool-calls/:toolCallId/approve", sessionPattern+"/tool-calls/{call}/approve", (*Server).approve),
 		post(session+"/tool-calls/:toolCallId/deny", sessionPattern+"/tool-calls/{call}/deny", (*Server).deny),
-		get("/v1/artifacts/:artifactId", "/v1/artifacts/{artifact}", (*Server).noArtifact),
-		get("/v1/artifacts/:artifactId/download", "/v1/artifacts/{artifact}/download", (*Server).noArtifact),
 	}
 }
 
@@ -150,11 +148,6 @@ func reply(w http.ResponseWriter, status int, body any) error {
 }
 
 func (s *Server) now() string { return javascript.ISOTime(s.opts.Clock().UnixMilli()) }
-
-// noArtifact answers where no tool keeps any.
-func (s *Server) noArtifact(_ http.ResponseWriter, r *http.Request) error {
-	return &refusal{http.StatusNotFound, "artifact_not_found", "", members{"artifact_id": r.PathValue("artifact")}}
-}
 
 // refusal is an answer that says why not.
 type refusal struct {

@@ -282,7 +282,7 @@ func (s *Server) startHTTP(context.Context) error {
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
 		Artifacts: s.tools.artifactStore(), Tasks: s.taskAPI,
-		Metrics:   promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
+		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
 			BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
 			Token: s.cfg.AuthToken, TrustedProxies: trustedProxies(s.cfg),
