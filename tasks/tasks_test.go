@@ -148,7 +148,7 @@ func TestTasksRunInOrder(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		session := s.NewSession()
 		s.submit(session, "one", "REPLY[hello world]")
-		s.submit(session, "two", "FAIL")
+		s.submit(session, "two", "FAIL[told to fail]")
 		s.submit(session, "three", "REPLY[again]")
 		if _, err := s.tasks.Submit(t.Context(), tasks.Task{SessionID: session, ID: "two"}); !errors.Is(err, tasks.ErrExists) {
 			t.Errorf("a second task of the same id: %v", err)
@@ -452,7 +452,7 @@ func TestTurnsOfOthersAreTasks(t *testing.T) {
 	s.has(session, kind(tasks.TaskCompleted))
 	s.submit(session, "ours", "REPLY[ours]")
 	s.over(session, "ours")
-	turn2 := s.Say(session, "FAIL")
+	turn2 := s.Say(session, "FAIL[told to fail]")
 	s.Ended(session, turn2)
 	s.has(session, kind(tasks.TaskFailed))
 	all := s.events(session)
