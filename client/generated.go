@@ -186,6 +186,43 @@ const (
 	SteeredStatusOk    SteeredStatus = "ok"
 )
 
+// Defines values for TaskStatus.
+const (
+	TaskStatusCompleted TaskStatus = "completed"
+	TaskStatusFailed    TaskStatus = "failed"
+	TaskStatusQueued    TaskStatus = "queued"
+	TaskStatusRunning   TaskStatus = "running"
+	TaskStatusStopped   TaskStatus = "stopped"
+)
+
+// Defines values for TaskAcceptedStatus.
+const (
+	TaskAcceptedStatusQueued  TaskAcceptedStatus = "queued"
+	TaskAcceptedStatusStarted TaskAcceptedStatus = "started"
+)
+
+// Defines values for TaskCreateMessagesRole.
+const (
+	TaskCreateMessagesRoleAssistant TaskCreateMessagesRole = "assistant"
+	TaskCreateMessagesRoleSystem    TaskCreateMessagesRole = "system"
+	TaskCreateMessagesRoleTool      TaskCreateMessagesRole = "tool"
+	TaskCreateMessagesRoleUser      TaskCreateMessagesRole = "user"
+)
+
+// Defines values for TaskCreatePermissionMode.
+const (
+	TaskCreatePermissionModeAsk  TaskCreatePermissionMode = "ask"
+	TaskCreatePermissionModeAuto TaskCreatePermissionMode = "auto"
+	TaskCreatePermissionModeYolo TaskCreatePermissionMode = "yolo"
+)
+
+// Defines values for TaskSessionCreatePermissionMode.
+const (
+	TaskSessionCreatePermissionModeAsk  TaskSessionCreatePermissionMode = "ask"
+	TaskSessionCreatePermissionModeAuto TaskSessionCreatePermissionMode = "auto"
+	TaskSessionCreatePermissionModeYolo TaskSessionCreatePermissionMode = "yolo"
+)
+
 // Defines values for TranscriptEntryRole.
 const (
 	TranscriptEntryRoleAssistant TranscriptEntryRole = "assistant"
@@ -508,6 +545,9 @@ type CapabilitiesProcessPer string
 
 // Controls What a session's turns run with. `model` null is the runtime's default.
 type Controls struct {
+	// AcceptEdits There while the session accepts edits: what asks to change files its sandbox allows is approved at once, by `mode:acceptEdits`. Set over JSON-RPC (`permission_mode`), and over once the approval policy is another than `on-request`.
+	AcceptEdits interface{} `json:"acceptEdits,omitempty"`
+
 	// ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
 	ApprovalPolicy    ApprovalPolicy    `json:"approvalPolicy"`
 	FilesystemSandbox FilesystemSandbox `json:"filesystemSandbox"`
@@ -1085,6 +1125,176 @@ type SystemSession struct {
 	Status    interface{} `json:"status"`
 }
 
+// Task defines model for Task.
+type Task struct {
+	CreatedAt *string       `json:"created_at,omitempty"`
+	EndedAt   *string       `json:"ended_at,omitempty"`
+	Failure   *Task_Failure `json:"failure,omitempty"`
+	LastSeq   *int          `json:"last_seq"`
+	Reason    *string       `json:"reason,omitempty"`
+	SessionID string        `json:"session_id"`
+	StartedAt *string       `json:"started_at,omitempty"`
+	Status    TaskStatus    `json:"status"`
+	TaskID    string        `json:"task_id"`
+	TurnID    *string       `json:"turn_id,omitempty"`
+}
+
+// Task_Failure defines model for Task.Failure.
+type Task_Failure struct {
+	Code      string      `json:"code"`
+	Message   string      `json:"message"`
+	Raw       interface{} `json:"raw,omitempty"`
+	Recovery  *string     `json:"recovery,omitempty"`
+	Retryable bool        `json:"retryable"`
+	Runtime   string      `json:"runtime"`
+}
+
+// TaskStatus defines model for Task.Status.
+type TaskStatus string
+
+// TaskAccepted defines model for TaskAccepted.
+type TaskAccepted struct {
+	Ahead     *int               `json:"ahead,omitempty"`
+	SessionID string             `json:"session_id"`
+	Status    TaskAcceptedStatus `json:"status"`
+	TaskID    string             `json:"task_id"`
+}
+
+// TaskAcceptedStatus defines model for TaskAccepted.Status.
+type TaskAcceptedStatus string
+
+// TaskCreate defines model for TaskCreate.
+type TaskCreate struct {
+	Messages       []TaskCreate_Messages     `json:"messages"`
+	PermissionMode *TaskCreatePermissionMode `json:"permission_mode,omitempty"`
+	TaskID         *string                   `json:"task_id,omitempty"`
+}
+
+// TaskCreateMessagesRole defines model for TaskCreate.Messages.Role.
+type TaskCreateMessagesRole string
+
+// TaskCreate_Messages defines model for TaskCreate.Messages.
+type TaskCreate_Messages struct {
+	Content interface{}            `json:"content"`
+	Role    TaskCreateMessagesRole `json:"role"`
+}
+
+// TaskCreatePermissionMode defines model for TaskCreate.PermissionMode.
+type TaskCreatePermissionMode string
+
+// TaskDecided defines model for TaskDecided.
+type TaskDecided struct {
+	Ok         interface{} `json:"ok"`
+	ToolCallID string      `json:"tool_call_id"`
+}
+
+// TaskDecision defines model for TaskDecision.
+type TaskDecision struct {
+	// Answers Answers to questions of the agent, by their ids.
+	Answers   *map[string]interface{} `json:"answers,omitempty"`
+	Attempt   int                     `json:"attempt"`
+	InputHash string                  `json:"input_hash"`
+	Reason    *string                 `json:"reason,omitempty"`
+
+	// Result What a tool of the client came to.
+	Result *string `json:"result,omitempty"`
+}
+
+// TaskEvent defines model for TaskEvent.
+type TaskEvent struct {
+	Payload       map[string]interface{} `json:"payload"`
+	Runtime       TaskEvent_Runtime      `json:"runtime"`
+	SchemaVersion interface{}            `json:"schema_version"`
+	Seq           int                    `json:"seq"`
+	Time          time.Time              `json:"time"`
+	Trace         TaskEvent_Trace        `json:"trace"`
+	Type          string                 `json:"type"`
+}
+
+// TaskEvent_Runtime defines model for TaskEvent.Runtime.
+type TaskEvent_Runtime struct {
+	Name string `json:"name"`
+}
+
+// TaskEvent_Trace defines model for TaskEvent.Trace.
+type TaskEvent_Trace struct {
+	SessionID string  `json:"session_id"`
+	SpanID    *string `json:"span_id,omitempty"`
+	TaskID    *string `json:"task_id,omitempty"`
+	TraceID   *string `json:"trace_id,omitempty"`
+	TurnID    *string `json:"turn_id,omitempty"`
+}
+
+// TaskEvents defines model for TaskEvents.
+type TaskEvents struct {
+	Events  []TaskEvent `json:"events"`
+	NextSeq int         `json:"next_seq"`
+
+	// OldestSeq There when older events are not kept any more.
+	OldestSeq *int `json:"oldest_seq,omitempty"`
+}
+
+// TaskList defines model for TaskList.
+type TaskList struct {
+	Tasks []Task `json:"tasks"`
+}
+
+// TaskObject defines model for TaskObject.
+type TaskObject map[string]interface{}
+
+// TaskRefusal defines model for TaskRefusal.
+type TaskRefusal struct {
+	Error                string                 `json:"error"`
+	Message              *string                `json:"message,omitempty"`
+	AdditionalProperties map[string]interface{} `json:"-"`
+}
+
+// TaskSession defines model for TaskSession.
+type TaskSession struct {
+	CreatedAt        time.Time `json:"created_at"`
+	Cwd              *string   `json:"cwd,omitempty"`
+	Model            *string   `json:"model,omitempty"`
+	Runtime          string    `json:"runtime"`
+	RuntimeSessionID *string   `json:"runtime_session_id"`
+	SessionID        string    `json:"session_id"`
+	Title            *string   `json:"title,omitempty"`
+}
+
+// TaskSessionCreate Members may be spelled in camelCase, too. What is not supported is refused with 400 unless it has its default.
+type TaskSessionCreate struct {
+	CredentialNamespace interface{}                      `json:"credential_namespace,omitempty"`
+	Cwd                 *string                          `json:"cwd,omitempty"`
+	Env                 *map[string]interface{}          `json:"env,omitempty"`
+	IsolationLevel      interface{}                      `json:"isolation_level,omitempty"`
+	IsolationMode       interface{}                      `json:"isolation_mode,omitempty"`
+	Model               *string                          `json:"model,omitempty"`
+	PermissionMode      *TaskSessionCreatePermissionMode `json:"permission_mode,omitempty"`
+	Runtime             *string                          `json:"runtime,omitempty"`
+	RuntimeConfig       *map[string]interface{}          `json:"runtime_config,omitempty"`
+}
+
+// TaskSessionCreatePermissionMode defines model for TaskSessionCreate.PermissionMode.
+type TaskSessionCreatePermissionMode string
+
+// TaskSessions defines model for TaskSessions.
+type TaskSessions struct {
+	NextAfter *string       `json:"next_after"`
+	Sessions  []TaskSession `json:"sessions"`
+}
+
+// TaskStop defines model for TaskStop.
+type TaskStop struct {
+	Reason *string `json:"reason,omitempty"`
+}
+
+// TaskStopped defines model for TaskStopped.
+type TaskStopped struct {
+	Already *bool       `json:"already,omitempty"`
+	Ok      interface{} `json:"ok"`
+	Status  string      `json:"status"`
+	TaskID  string      `json:"task_id"`
+}
+
 // Thread The runtime's own description of the conversation, as of now.
 type Thread map[string]interface{}
 
@@ -1252,6 +1462,9 @@ type NotSupported = Problem
 
 // ProjectNotFound defines model for ProjectNotFound.
 type ProjectNotFound = ProjectState
+
+// TaskError defines model for TaskError.
+type TaskError = TaskRefusal
 
 // Timeout What went wrong; `code` is for programs, `message` for people.
 type Timeout = Problem
@@ -2843,6 +3056,54 @@ type GetLiveness200JSONResponseBody struct {
 // CallRPCJSONBody defines parameters for CallRPC.
 type CallRPCJSONBody = interface{}
 
+// GetTaskAuthParams defines parameters for GetTaskAuth.
+type GetTaskAuthParams struct {
+	// Runtime One runtime; all of them without.
+	Runtime *string `form:"runtime,omitempty" json:"runtime,omitempty"`
+}
+
+// GetTaskCapabilitiesParams defines parameters for GetTaskCapabilities.
+type GetTaskCapabilitiesParams struct {
+	// Runtime One runtime; all of them without.
+	Runtime *string `form:"runtime,omitempty" json:"runtime,omitempty"`
+}
+
+// GetTaskHealthParams defines parameters for GetTaskHealth.
+type GetTaskHealthParams struct {
+	// Runtime One runtime; all of them without.
+	Runtime *string `form:"runtime,omitempty" json:"runtime,omitempty"`
+}
+
+// ListTaskSessionsParams defines parameters for ListTaskSessions.
+type ListTaskSessionsParams struct {
+	// Limit 1 to 500, 100 without.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After next_after of the page before.
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListTaskEventsParams defines parameters for ListTaskEvents.
+type ListTaskEventsParams struct {
+	// AfterSeq Events behind this one; from_seq is the same.
+	AfterSeq *int `form:"after_seq,omitempty" json:"after_seq,omitempty"`
+
+	// FromSeq As after_seq, which wins.
+	FromSeq *int `form:"from_seq,omitempty" json:"from_seq,omitempty"`
+
+	// Limit 1 to 5000, 500 without.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Stream 1 for server-sent events.
+	Stream *string `form:"stream,omitempty" json:"stream,omitempty"`
+}
+
+// ListTasksParams defines parameters for ListTasks.
+type ListTasksParams struct {
+	// Limit 1 to 500, 100 without.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // CancelAccountLoginJSONRequestBody defines body for CancelAccountLogin for application/json ContentType.
 type CancelAccountLoginJSONRequestBody CancelAccountLoginJSONBody
 
@@ -2950,6 +3211,21 @@ type DecideToolInputJSONRequestBody DecideToolInputJSONBody
 
 // CallRPCJSONRequestBody defines body for CallRPC for application/json ContentType.
 type CallRPCJSONRequestBody = CallRPCJSONBody
+
+// CreateTaskSessionJSONRequestBody defines body for CreateTaskSession for application/json ContentType.
+type CreateTaskSessionJSONRequestBody = TaskSessionCreate
+
+// CreateTaskJSONRequestBody defines body for CreateTask for application/json ContentType.
+type CreateTaskJSONRequestBody = TaskCreate
+
+// StopTaskJSONRequestBody defines body for StopTask for application/json ContentType.
+type StopTaskJSONRequestBody = TaskStop
+
+// ApproveToolCallJSONRequestBody defines body for ApproveToolCall for application/json ContentType.
+type ApproveToolCallJSONRequestBody = TaskDecision
+
+// DenyToolCallJSONRequestBody defines body for DenyToolCall for application/json ContentType.
+type DenyToolCallJSONRequestBody = TaskDecision
 
 // Getter for additional properties for Capabilities. Returns the specified
 // element and whether it was found
@@ -3322,6 +3598,87 @@ func (a Capabilities) MarshalJSON() ([]byte, error) {
 		object["usage"], err = json.Marshal(a.Usage)
 		if err != nil {
 			return nil, fmt.Errorf("error marshaling 'usage': %w", err)
+		}
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
+
+// Getter for additional properties for TaskRefusal. Returns the specified
+// element and whether it was found
+func (a TaskRefusal) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for TaskRefusal
+func (a *TaskRefusal) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for TaskRefusal to handle AdditionalProperties
+func (a *TaskRefusal) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["error"]; found {
+		err = json.Unmarshal(raw, &a.Error)
+		if err != nil {
+			return fmt.Errorf("error reading 'error': %w", err)
+		}
+		delete(object, "error")
+	}
+
+	if raw, found := object["message"]; found {
+		err = json.Unmarshal(raw, &a.Message)
+		if err != nil {
+			return fmt.Errorf("error reading 'message': %w", err)
+		}
+		delete(object, "message")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for TaskRefusal to handle AdditionalProperties
+func (a TaskRefusal) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	object["error"], err = json.Marshal(a.Error)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'error': %w", err)
+	}
+
+	if a.Message != nil {
+		object["message"], err = json.Marshal(a.Message)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'message': %w", err)
 		}
 	}
 
@@ -5054,6 +5411,11 @@ type ClientInterface interface {
 	// Corresponds with GET /rpc/openrpc.json (the `GetOpenRPC` operationId).
 	GetOpenRPC(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetTaskAPI Name, version and runtimes of the task API
+	//
+	// Corresponds with GET /v1 (the `GetTaskAPI` operationId).
+	GetTaskAPI(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadArtifact Read an artifact
 	//
 	// What a tool of this server made: its bytes as they were, with their type. The `ETag` is their SHA-256 and never changes; ranges work.
@@ -5067,6 +5429,128 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/artifacts/{artifactId}/download (the `DownloadArtifact` operationId).
 	DownloadArtifact(ctx context.Context, artifactID ArtifactID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTaskAuth Whether the runtimes find credentials
+	//
+	// Corresponds with GET /v1/auth/status (the `GetTaskAuth` operationId).
+	GetTaskAuth(ctx context.Context, params *GetTaskAuthParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTaskCapabilities What the runtimes can do
+	//
+	// Corresponds with GET /v1/capabilities (the `GetTaskCapabilities` operationId).
+	GetTaskCapabilities(ctx context.Context, params *GetTaskCapabilitiesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTaskHealth How the runtimes are
+	//
+	// The members of the runtime that is named, or of the default one and, in `runtimes`, of all. One that cannot be asked is `ok: false` with an `error`.
+	//
+	// Corresponds with GET /v1/health (the `GetTaskHealth` operationId).
+	GetTaskHealth(ctx context.Context, params *GetTaskHealthParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTaskSessions Sessions, newest first
+	//
+	// Corresponds with GET /v1/sessions (the `ListTaskSessions` operationId).
+	ListTaskSessions(ctx context.Context, params *ListTaskSessionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTaskSessionWithBody Open a session
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/sessions (the `CreateTaskSession` operationId).
+	CreateTaskSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTaskSession Open a session
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/sessions (the `CreateTaskSession` operationId).
+	CreateTaskSession(ctx context.Context, body CreateTaskSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTaskSession A session
+	//
+	// Corresponds with GET /v1/sessions/{sessionId} (the `GetTaskSession` operationId).
+	GetTaskSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTaskEvents The events of a session, as a page or as a stream
+	//
+	// With `Accept: text/event-stream` or `stream=1` server-sent events: `ready`, then `id` and `data` of each event there is and will be, `gap` for events that are not kept any more, and `overflow` before the end of a stream whose reader fell behind. `Last-Event-ID` goes on where a stream ended; a query goes before it.
+	//
+	// Corresponds with GET /v1/sessions/{sessionId}/events (the `ListTaskEvents` operationId).
+	ListTaskEvents(ctx context.Context, sessionID SessionID, params *ListTaskEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTasks The tasks of a session, newest first
+	//
+	// Corresponds with GET /v1/sessions/{sessionId}/tasks (the `ListTasks` operationId).
+	ListTasks(ctx context.Context, sessionID SessionID, params *ListTasksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTaskWithBody Ask for a task; it runs when those before it are over
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/sessions/{sessionId}/tasks (the `CreateTask` operationId).
+	CreateTaskWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTask Ask for a task; it runs when those before it are over
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/sessions/{sessionId}/tasks (the `CreateTask` operationId).
+	CreateTask(ctx context.Context, sessionID SessionID, body CreateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTask A task
+	//
+	// Corresponds with GET /v1/sessions/{sessionId}/tasks/{taskId} (the `GetTask` operationId).
+	GetTask(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StopTaskWithBody Stop a task
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/sessions/{sessionId}/tasks/{taskId}/stop (the `StopTask` operationId).
+	StopTaskWithBody(ctx context.Context, sessionID SessionID, taskID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StopTask Stop a task
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/sessions/{sessionId}/tasks/{taskId}/stop (the `StopTask` operationId).
+	StopTask(ctx context.Context, sessionID SessionID, taskID string, body StopTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveToolCallWithBody Let a tool call run
+	//
+	// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/sessions/{sessionId}/tool-calls/{toolCallId}/approve (the `ApproveToolCall` operationId).
+	ApproveToolCallWithBody(ctx context.Context, sessionID SessionID, toolCallID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveToolCall Let a tool call run
+	//
+	// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/sessions/{sessionId}/tool-calls/{toolCallId}/approve (the `ApproveToolCall` operationId).
+	ApproveToolCall(ctx context.Context, sessionID SessionID, toolCallID string, body ApproveToolCallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DenyToolCallWithBody Refuse a tool call
+	//
+	// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/sessions/{sessionId}/tool-calls/{toolCallId}/deny (the `DenyToolCall` operationId).
+	DenyToolCallWithBody(ctx context.Context, sessionID SessionID, toolCallID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DenyToolCall Refuse a tool call
+	//
+	// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/sessions/{sessionId}/tool-calls/{toolCallId}/deny (the `DenyToolCall` operationId).
+	DenyToolCall(ctx context.Context, sessionID SessionID, toolCallID string, body DenyToolCallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ConnectRPCAsCdev JSON-RPC 2.0 over a websocket, where cdev's clients look for it
 	//
@@ -7154,6 +7638,21 @@ func (c *Client) GetOpenRPC(ctx context.Context, reqEditors ...RequestEditorFn) 
 	return c.Client.Do(req)
 }
 
+// GetTaskAPI Name, version and runtimes of the task API
+//
+// Corresponds with GET /v1 (the `GetTaskAPI` operationId).
+func (c *Client) GetTaskAPI(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTaskAPIRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadArtifact Read an artifact
 //
 // What a tool of this server made: its bytes as they were, with their type. The `ETag` is their SHA-256 and never changes; ranges work.
@@ -7178,6 +7677,308 @@ func (c *Client) ReadArtifact(ctx context.Context, artifactID ArtifactID, reqEdi
 // Corresponds with GET /v1/artifacts/{artifactId}/download (the `DownloadArtifact` operationId).
 func (c *Client) DownloadArtifact(ctx context.Context, artifactID ArtifactID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDownloadArtifactRequest(c.Server, artifactID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTaskAuth Whether the runtimes find credentials
+//
+// Corresponds with GET /v1/auth/status (the `GetTaskAuth` operationId).
+func (c *Client) GetTaskAuth(ctx context.Context, params *GetTaskAuthParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTaskAuthRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTaskCapabilities What the runtimes can do
+//
+// Corresponds with GET /v1/capabilities (the `GetTaskCapabilities` operationId).
+func (c *Client) GetTaskCapabilities(ctx context.Context, params *GetTaskCapabilitiesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTaskCapabilitiesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTaskHealth How the runtimes are
+//
+// The members of the runtime that is named, or of the default one and, in `runtimes`, of all. One that cannot be asked is `ok: false` with an `error`.
+//
+// Corresponds with GET /v1/health (the `GetTaskHealth` operationId).
+func (c *Client) GetTaskHealth(ctx context.Context, params *GetTaskHealthParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTaskHealthRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTaskSessions Sessions, newest first
+//
+// Corresponds with GET /v1/sessions (the `ListTaskSessions` operationId).
+func (c *Client) ListTaskSessions(ctx context.Context, params *ListTaskSessionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTaskSessionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTaskSessionWithBody Open a session
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/sessions (the `CreateTaskSession` operationId).
+func (c *Client) CreateTaskSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTaskSessionRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTaskSession Open a session
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/sessions (the `CreateTaskSession` operationId).
+func (c *Client) CreateTaskSession(ctx context.Context, body CreateTaskSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTaskSessionRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTaskSession A session
+//
+// Corresponds with GET /v1/sessions/{sessionId} (the `GetTaskSession` operationId).
+func (c *Client) GetTaskSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTaskSessionRequest(c.Server, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTaskEvents The events of a session, as a page or as a stream
+//
+// With `Accept: text/event-stream` or `stream=1` server-sent events: `ready`, then `id` and `data` of each event there is and will be, `gap` for events that are not kept any more, and `overflow` before the end of a stream whose reader fell behind. `Last-Event-ID` goes on where a stream ended; a query goes before it.
+//
+// Corresponds with GET /v1/sessions/{sessionId}/events (the `ListTaskEvents` operationId).
+func (c *Client) ListTaskEvents(ctx context.Context, sessionID SessionID, params *ListTaskEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTaskEventsRequest(c.Server, sessionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTasks The tasks of a session, newest first
+//
+// Corresponds with GET /v1/sessions/{sessionId}/tasks (the `ListTasks` operationId).
+func (c *Client) ListTasks(ctx context.Context, sessionID SessionID, params *ListTasksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTasksRequest(c.Server, sessionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTaskWithBody Ask for a task; it runs when those before it are over
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/sessions/{sessionId}/tasks (the `CreateTask` operationId).
+func (c *Client) CreateTaskWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTaskRequestWithBody(c.Server, sessionID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTask Ask for a task; it runs when those before it are over
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/sessions/{sessionId}/tasks (the `CreateTask` operationId).
+func (c *Client) CreateTask(ctx context.Context, sessionID SessionID, body CreateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTaskRequest(c.Server, sessionID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTask A task
+//
+// Corresponds with GET /v1/sessions/{sessionId}/tasks/{taskId} (the `GetTask` operationId).
+func (c *Client) GetTask(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTaskRequest(c.Server, sessionID, taskID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StopTaskWithBody Stop a task
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/sessions/{sessionId}/tasks/{taskId}/stop (the `StopTask` operationId).
+func (c *Client) StopTaskWithBody(ctx context.Context, sessionID SessionID, taskID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStopTaskRequestWithBody(c.Server, sessionID, taskID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StopTask Stop a task
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/sessions/{sessionId}/tasks/{taskId}/stop (the `StopTask` operationId).
+func (c *Client) StopTask(ctx context.Context, sessionID SessionID, taskID string, body StopTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStopTaskRequest(c.Server, sessionID, taskID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveToolCallWithBody Let a tool call run
+//
+// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/sessions/{sessionId}/tool-calls/{toolCallId}/approve (the `ApproveToolCall` operationId).
+func (c *Client) ApproveToolCallWithBody(ctx context.Context, sessionID SessionID, toolCallID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveToolCallRequestWithBody(c.Server, sessionID, toolCallID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveToolCall Let a tool call run
+//
+// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/sessions/{sessionId}/tool-calls/{toolCallId}/approve (the `ApproveToolCall` operationId).
+func (c *Client) ApproveToolCall(ctx context.Context, sessionID SessionID, toolCallID string, body ApproveToolCallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveToolCallRequest(c.Server, sessionID, toolCallID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DenyToolCallWithBody Refuse a tool call
+//
+// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/sessions/{sessionId}/tool-calls/{toolCallId}/deny (the `DenyToolCall` operationId).
+func (c *Client) DenyToolCallWithBody(ctx context.Context, sessionID SessionID, toolCallID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDenyToolCallRequestWithBody(c.Server, sessionID, toolCallID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DenyToolCall Refuse a tool call
+//
+// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/sessions/{sessionId}/tool-calls/{toolCallId}/deny (the `DenyToolCall` operationId).
+func (c *Client) DenyToolCall(ctx context.Context, sessionID SessionID, toolCallID string, body DenyToolCallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDenyToolCallRequest(c.Server, sessionID, toolCallID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -11529,6 +12330,33 @@ func NewGetOpenRPCRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewGetTaskAPIRequest constructs an http.Request for the GetTaskAPI method
+func NewGetTaskAPIRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewReadArtifactRequest constructs an http.Request for the ReadArtifact method
 func NewReadArtifactRequest(server string, artifactID ArtifactID) (*http.Request, error) {
 	var err error
@@ -11593,6 +12421,716 @@ func NewDownloadArtifactRequest(server string, artifactID ArtifactID) (*http.Req
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewGetTaskAuthRequest constructs an http.Request for the GetTaskAuth method
+func NewGetTaskAuthRequest(server string, params *GetTaskAuthParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/auth/status")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Runtime != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "runtime", *params.Runtime, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetTaskCapabilitiesRequest constructs an http.Request for the GetTaskCapabilities method
+func NewGetTaskCapabilitiesRequest(server string, params *GetTaskCapabilitiesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/capabilities")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Runtime != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "runtime", *params.Runtime, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetTaskHealthRequest constructs an http.Request for the GetTaskHealth method
+func NewGetTaskHealthRequest(server string, params *GetTaskHealthParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/health")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Runtime != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "runtime", *params.Runtime, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListTaskSessionsRequest constructs an http.Request for the ListTaskSessions method
+func NewListTaskSessionsRequest(server string, params *ListTaskSessionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateTaskSessionRequest calls the generic CreateTaskSession builder with application/json body
+func NewCreateTaskSessionRequest(server string, body CreateTaskSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateTaskSessionRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateTaskSessionRequestWithBody constructs an http.Request for the CreateTaskSession method, with any body, and a specified content type
+func NewCreateTaskSessionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetTaskSessionRequest constructs an http.Request for the GetTaskSession method
+func NewGetTaskSessionRequest(server string, sessionID SessionID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListTaskEventsRequest constructs an http.Request for the ListTaskEvents method
+func NewListTaskEventsRequest(server string, sessionID SessionID, params *ListTaskEventsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s/events", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.AfterSeq != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after_seq", *params.AfterSeq, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.FromSeq != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from_seq", *params.FromSeq, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Stream != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "stream", *params.Stream, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListTasksRequest constructs an http.Request for the ListTasks method
+func NewListTasksRequest(server string, sessionID SessionID, params *ListTasksParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s/tasks", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateTaskRequest calls the generic CreateTask builder with application/json body
+func NewCreateTaskRequest(server string, sessionID SessionID, body CreateTaskJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateTaskRequestWithBody(server, sessionID, "application/json", bodyReader)
+}
+
+// NewCreateTaskRequestWithBody constructs an http.Request for the CreateTask method, with any body, and a specified content type
+func NewCreateTaskRequestWithBody(server string, sessionID SessionID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s/tasks", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetTaskRequest constructs an http.Request for the GetTask method
+func NewGetTaskRequest(server string, sessionID SessionID, taskID string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "taskId", taskID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s/tasks/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewStopTaskRequest calls the generic StopTask builder with application/json body
+func NewStopTaskRequest(server string, sessionID SessionID, taskID string, body StopTaskJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewStopTaskRequestWithBody(server, sessionID, taskID, "application/json", bodyReader)
+}
+
+// NewStopTaskRequestWithBody constructs an http.Request for the StopTask method, with any body, and a specified content type
+func NewStopTaskRequestWithBody(server string, sessionID SessionID, taskID string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "taskId", taskID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s/tasks/%s/stop", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewApproveToolCallRequest calls the generic ApproveToolCall builder with application/json body
+func NewApproveToolCallRequest(server string, sessionID SessionID, toolCallID string, body ApproveToolCallJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewApproveToolCallRequestWithBody(server, sessionID, toolCallID, "application/json", bodyReader)
+}
+
+// NewApproveToolCallRequestWithBody constructs an http.Request for the ApproveToolCall method, with any body, and a specified content type
+func NewApproveToolCallRequestWithBody(server string, sessionID SessionID, toolCallID string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "toolCallId", toolCallID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s/tool-calls/%s/approve", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDenyToolCallRequest calls the generic DenyToolCall builder with application/json body
+func NewDenyToolCallRequest(server string, sessionID SessionID, toolCallID string, body DenyToolCallJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDenyToolCallRequestWithBody(server, sessionID, toolCallID, "application/json", bodyReader)
+}
+
+// NewDenyToolCallRequestWithBody constructs an http.Request for the DenyToolCall method, with any body, and a specified content type
+func NewDenyToolCallRequestWithBody(server string, sessionID SessionID, toolCallID string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "toolCallId", toolCallID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s/tool-calls/%s/deny", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
