@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"unicode/utf16"
+
+	"harness/runtime/wire"
 )
 
 // Texts puts the texts together that frames bring in pieces, so that each character is told once whatever comes twice.
@@ -30,7 +32,7 @@ func (t *Texts) Added(frame *Frame) (item, method, text string) {
 	if json.Unmarshal(frame.Payload, &line) != nil {
 		return "", "", "" // no line of a runtime that has texts
 	}
-	if line.Method == "item/started" {
+	if line.Method == wire.MethodItemStarted {
 		delete(t.told, line.Params.Item.ID) // its texts begin anew
 	}
 	if frame.Offset == nil {

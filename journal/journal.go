@@ -97,7 +97,7 @@ type Journal struct {
 	outages sync.Mutex             // held to change outage and unrecorded
 	// unrecorded are the outages that are over and have no event yet.
 	unrecorded []Event
-	wrote   atomic.Int64           // when it last did, ms
+	wrote      atomic.Int64 // when it last did, ms
 
 	publishing  sync.Mutex
 	pruning     []func(ctx context.Context, tx database.Tx, below int64) error

@@ -52,7 +52,7 @@ func (s *Service) acceptEdit(ctx context.Context, tx database.Tx, a arrival, req
 	}
 	reply := runtime.Reply{Decision: "accept", Scope: "turn"}
 	if s.checkReply(request, reply) != nil {
-		return nil, nil // a person finds an answer that it takes
+		return nil, nil //nolint:nilerr // a person finds an answer that it takes
 	}
 	request.Status, request.Reply, request.DecidedBy = RequestResolved, &reply, DecidedByAcceptEdits
 	request.SettledAt = max(a.receivedAt, request.CreatedAt)

@@ -25,7 +25,7 @@ func (s *Service) failureKind(ctx context.Context, turn turnRow) (error, error) 
 	}
 	adapter, err := s.adapter(session.Runtime)
 	if err != nil {
-		return described.Kind, nil //nolint:nilerr // a runtime this server does not have tells no more
+		return described.Kind, nil // a runtime this server does not have tells no more
 	}
 	if reader, tells := adapter.(runtime.FailureReader); tells {
 		return reader.FailureKind(described), nil

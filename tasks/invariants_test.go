@@ -29,25 +29,6 @@ func check(t *testing.T, events []tasks.Event) {
 	}
 }
 
-// complete also wants everything to be over.
-func complete(t *testing.T, events []tasks.Event) {
-	t.Helper()
-	o := &order{t: t, tasks: map[string]string{}, calls: map[string]string{}, texts: map[string]string{}}
-	for _, e := range events {
-		o.take(e)
-	}
-	for id, state := range o.tasks {
-		if state != "over" {
-			t.Errorf("task %s has no end", id)
-		}
-	}
-	for id, step := range o.calls {
-		if step != tasks.CallDenied && step != tasks.CallCompleted {
-			t.Errorf("call %s ends with %s", id, step)
-		}
-	}
-}
-
 // before are the steps of a call after which each may come.
 var before = map[string][]string{
 	tasks.CallRequested: {""},

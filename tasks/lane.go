@@ -89,8 +89,8 @@ func (s *Service) run(ctx context.Context, l *lane, t Task) error {
 	case err != nil:
 		return err
 	case s.opts.Sessions.CheckOwner(stored) != nil:
-		s.pause(ctx, l) // another node's, which runs it
-		return nil
+		s.pause(ctx, l)
+		return nil //nolint:nilerr // it is another node's, which runs it
 	}
 	switch t.Status {
 	case Queued:

@@ -91,7 +91,8 @@ func (l *Log) takeDelta(method string, params json.RawMessage) {
 	if item == "" || delta == "" {
 		return
 	}
-	kind, id := "", item
+	var kind string
+	id := item
 	switch method {
 	case wire.MethodMessageDelta:
 		kind = "text_delta"

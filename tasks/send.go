@@ -26,7 +26,7 @@ func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string)
 		return s.bind(ctx, t, turnID)
 	}
 	if errors.Is(err, errNotQueued) || ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // somebody else took it up, or this is being stopped
 	}
 	now, readErr := readTask(ctx, s.db.Read(), t.SessionID, t.ID)
 	switch {
@@ -194,7 +194,7 @@ func (s *Service) sendAgain(ctx context.Context, t Task, runtimeName string) err
 	case err == nil:
 		return s.bind(ctx, t, turnID)
 	case errors.Is(err, errNotQueued), ctx.Err() != nil:
-		return nil
+		return nil //nolint:nilerr // somebody else took it up, or this is being stopped
 	case passes(err):
 		return err // it is looked at again
 	}

@@ -140,7 +140,7 @@ func TestALoginEndsWithACode(t *testing.T) {
 		return login, page
 	}
 	given, _ := begin()
-	login, page := begin()
+	login, _ := begin()
 	for id, code := range map[string]string{given.ID: "a-good-code", login.ID: " # "} {
 		if err := agent.FinishLogin(t.Context(), id, code); err == nil || state() != runtime.AuthMissing {
 			t.Errorf("%q: %v; its credentials are %s", code, err, state())
@@ -150,7 +150,7 @@ func TestALoginEndsWithACode(t *testing.T) {
 		state() != runtime.AuthMissing {
 		t.Errorf("a code that is not taken: %v; its credentials are %s", err, state())
 	}
-	login, page = begin()
+	login, page := begin()
 	if err := agent.FinishLogin(t.Context(), login.ID, "a-good-code#"+page.Query().Get("state")+"\n"); err != nil {
 		t.Errorf("it was not taken: %v; %s", err, strings.Join(provider.asked, "\n"))
 	}

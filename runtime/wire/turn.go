@@ -83,12 +83,12 @@ func errorText(raw json.RawMessage) string {
 
 // failureKind is what a turn's error is and what a person can do about it, by its word (codexErrorInfo); nil and "" when
 // that says nothing.
-func failureKind(raw json.RawMessage) (kind error, remedy string) {
+func failureKind(raw json.RawMessage) (kind error, remedy string) { //nolint:staticcheck // kind is what was told, no failure
 	var e struct {
 		Info json.RawMessage `json:"codexErrorInfo"`
 	}
 	if json.Unmarshal(raw, &e) != nil {
-		return nil, ""
+		return nil, "" //nolint:nilerr // an error that cannot be read says nothing
 	}
 	var word string
 	var byWord map[string]struct {

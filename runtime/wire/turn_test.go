@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestKindOfAFailure(t *testing.T) {
 		`{"message":"m"}`: {}, `null`: {}, `"text"`: {},
 	} {
 		kind, remedy := failureKind(json.RawMessage(raw))
-		if kind != want.kind || (remedy == "") != (want.remedy == "") || !strings.Contains(remedy, want.remedy) {
+		if !errors.Is(kind, want.kind) || (remedy == "") != (want.remedy == "") || !strings.Contains(remedy, want.remedy) {
 			t.Errorf("%s: %v and %q, want %v and %q in it", raw, kind, remedy, want.kind, want.remedy)
 		}
 	}

@@ -61,7 +61,7 @@ func (c *commands) api() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer response.Body.Close() //nolint:errcheck // it was only read
+			defer response.Body.Close()
 			if _, err := io.Copy(cmd.OutOrStdout(), response.Body); err != nil {
 				return fmt.Errorf("the answer broke off: %w", err)
 			}

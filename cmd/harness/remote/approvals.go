@@ -144,7 +144,7 @@ func (c *commands) watchApprovals(cmd *cobra.Command, api *client.Client, sessio
 		return nil
 	})
 	if cmd.Context().Err() != nil {
-		return nil // it was broken off: the one way it ends well
+		return nil //nolint:nilerr // it was broken off: the one way it ends well
 	}
 	return remedied(err)
 }

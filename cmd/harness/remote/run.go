@@ -37,8 +37,8 @@ func (c *commands) run() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run PROMPT",
 		Short: "Have an agent do something and watch it: harness run \"make the tests pass\"",
-		Long: "Have an agent do something and watch it. It begins a session, sends the prompt, shows the answer as it comes, asks about approvals " +
-			"in the terminal,\nand ends with the turn. PROMPT - reads standard input.\n\n" +
+		Long: "Have an agent do something and watch it. It begins a session, sends the prompt, shows the answer as it comes, " +
+			"asks about approvals in the terminal,\nand ends with the turn. PROMPT - reads standard input.\n\n" +
 			"Exit codes: 0 the turn was completed, 1 something went wrong before, 2 the command line cannot be understood, 3 the turn failed,\n" +
 			"4 it was interrupted (Ctrl-C interrupts it). -o json prints one object with sessionId, turnId, status and text; -o jsonl every frame.",
 		Args: arguments(cobra.ExactArgs(1)),

@@ -172,7 +172,7 @@ func (c *commands) followSession() *cobra.Command {
 			w := &watcher{commands: c, out: cmd.OutOrStdout(), told: cmd.ErrOrStderr()}
 			err := w.follow(cmd.Context(), api, args[0], after)
 			if cmd.Context().Err() != nil {
-				return nil // it was broken off: the one way it ends well
+				return nil //nolint:nilerr // it was broken off: the one way it ends well
 			}
 			return err
 		})

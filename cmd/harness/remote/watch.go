@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"harness/client"
+	"harness/runtime/wire"
 )
 
 // errDone ends the following of a turn that is over.
@@ -98,7 +99,7 @@ func (w *watcher) frame(ctx context.Context, session string, frame client.Frame)
 }
 
 func (w *watcher) notification(session string, frame *client.Frame) error {
-	if item, method, added := w.texts.Added(frame); method == "item/agentMessage/delta" && added != "" {
+	if item, method, added := w.texts.Added(frame); method == wire.MethodMessageDelta && added != "" {
 		w.shown[item] = true
 		return w.print(added)
 	}
@@ -107,13 +108,13 @@ func (w *watcher) notification(session string, frame *client.Frame) error {
 		return fmt.Errorf("a notification that cannot be read: %w", err)
 	}
 	switch line.Method {
-	case "item/started":
-		if line.Params.Item.Type == "commandExecution" && w.output == "" && !w.quiet {
+	case wire.MethodItemStarted:
+		if line.Params.Item.Type == wire.ItemCommand && w.output == "" && !w.quiet {
 			w.endLine()
 			_, _ = fmt.Fprintln(w.told, w.painted(w.told, dim, "$ "+oneLine(line.Params.Item.Command, 200)))
 		}
-	case "item/completed":
-		if line.Params.Item.Type != "agentMessage" {
+	case wire.MethodItemCompleted:
+		if line.Params.Item.Type != wire.ItemAgentMessage {
 			return nil
 		}
 		w.answer = line.Params.Item.Text
@@ -123,7 +124,7 @@ func (w *watcher) notification(session string, frame *client.Frame) error {
 			}
 		}
 		w.endLine()
-	case "turn/completed":
+	case wire.MethodTurnCompleted:
 		if w.turn == "" || line.Params.Turn.ID != w.turn {
 			return nil
 		}
