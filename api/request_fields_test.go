@@ -229,7 +229,8 @@ func TestEveryRequestFieldCounts(t *testing.T) {
 		if r.RequestBody != nil {
 			documentedFields(fields, r.RequestBody.Value.Content.Get("application/json").Schema)
 		}
-		if len(fields) == 0 || operation == "GET /api/stream" {
+		// The task API refuses whatever it does not read (api/v1).
+		if len(fields) == 0 || operation == "GET /api/stream" || strings.HasPrefix(r.path, "/v1") {
 			continue
 		}
 		c, known := fieldCases[operation]

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	v1 "harness/api/v1"
 )
 
 // leastBody has what the bodies of paths must have.
@@ -69,7 +72,7 @@ func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
 	for _, r := range readDocument(t).routes {
 		raw := r.path == "/metrics" || r.path == "/api/stream" || strings.HasPrefix(r.path, "/rpc") || r.path == "/ws" ||
 			r.path == "/api/openapi.json" || r.path == "/api/asyncapi.json" || r.path == "/api/docs" ||
-			strings.HasPrefix(r.path, "/v1/artifacts") || strings.HasPrefix(r.path, "/api/agents")
+			strings.HasPrefix(r.path, "/v1") || strings.HasPrefix(r.path, "/api/agents")
 		if raw {
 			continue
 		}
@@ -146,5 +149,36 @@ func TestATextSelectsSessions(t *testing.T) {
 			!strings.Contains(got.Body.String(), `"path":["q"]`) {
 			t.Errorf("%s: %d %s", target, got.Code, got.Body.String())
 		}
+	}
+}
+
+// The task API reads of a query what its documentation names, no more and no less; the rest it refuses.
+func TestQueriesOfTheTaskAPIAreDocumented(t *testing.T) {
+	t.Parallel()
+	read := map[string][]string{}
+	for _, r := range v1.Routes() {
+		read[r.Method+" "+regexp.MustCompile(`:(\w+)`).ReplaceAllString(r.Path, "{$1}")] = r.Query
+	}
+	for _, r := range readDocument(t).routes {
+		if !strings.HasPrefix(r.path, "/v1") || strings.HasPrefix(r.path, "/v1/artifacts") {
+			continue
+		}
+		names, served := read[r.method+" "+r.path]
+		if !served {
+			t.Errorf("%s %s is not served", r.method, r.path)
+		}
+		delete(read, r.method+" "+r.path)
+		var documented []string
+		for _, parameter := range r.Parameters {
+			if parameter.Value.In == openapi3.ParameterInQuery {
+				documented = append(documented, parameter.Value.Name)
+			}
+		}
+		if slices.Sort(documented); !slices.Equal(documented, slices.Sorted(slices.Values(names))) {
+			t.Errorf("%s %s is documented with %q and reads %q", r.method, r.path, documented, names)
+		}
+	}
+	for operation := range read {
+		t.Errorf("%s is not documented", operation)
 	}
 }

@@ -198,7 +198,7 @@ type Message struct {
 	Alone bool
 	// Begin is stored when the message is about to be told to the runtime, in order with all that the session's turns do;
 	// its error keeps the message from being sent. nil stores nothing.
-	Begin journal.Unit
+	Begin journal.Unit `json:"-"`
 	// retries is the turn whose messages it stands for (Service.Retry).
 	retries string
 }

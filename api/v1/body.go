@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,28 @@ func read(w http.ResponseWriter, r *http.Request, names ...string) (body, error)
 		b[plain] = value
 	}
 	return b, nil
+}
+
+// readQuery reads a query whose names are all among those given, in snake_case: what would be ignored is refused.
+func readQuery(r *http.Request, names []string) (url.Values, error) {
+	given, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, invalid("the query cannot be read")
+	}
+	query := url.Values{}
+	for name, values := range given {
+		plain := snake(name)
+		switch {
+		case !slices.Contains(names, plain) && len(names) == 0:
+			return nil, invalid(fmt.Sprintf("%q is not known here; there is no query", name))
+		case !slices.Contains(names, plain):
+			return nil, invalid(fmt.Sprintf("%q is not known here; there are %s", name, strings.Join(names, ", ")))
+		case len(values) > 1 || query.Has(plain):
+			return nil, invalid(plain + " is given more than once")
+		}
+		query[plain] = values
+	}
+	return query, nil
 }
 
 // snake is a name in snake_case.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -49,8 +50,11 @@ type Server struct {
 	closing chan struct{}
 }
 
-// Route is one operation, with the parameters of its path as in /v1/sessions/:sessionId.
-type Route struct{ Method, Path string }
+// Route is one operation, with the parameters of its path as in /v1/sessions/:sessionId, and the names its query may have.
+type Route struct {
+	Method, Path string
+	Query        []string
+}
 
 // route is a Route and what it does.
 type route struct {
@@ -60,23 +64,24 @@ type route struct {
 }
 
 func table() []route {
-	get := func(path, pattern string, handle func(*Server, http.ResponseWriter, *http.Request) error) route {
-		return route{Route{http.MethodGet, path}, "GET " + pattern, handle}
+	type handler = func(*Server, http.ResponseWriter, *http.Request) error
+	get := func(path, pattern string, handle handler, query ...string) route {
+		return route{Route{http.MethodGet, path, query}, "GET " + pattern, handle}
 	}
-	post := func(path, pattern string, handle func(*Server, http.ResponseWriter, *http.Request) error) route {
-		return route{Route{http.MethodPost, path}, "POST " + pattern, handle}
+	post := func(path, pattern string, handle handler) route {
+		return route{Route{http.MethodPost, path, nil}, "POST " + pattern, handle}
 	}
 	const session, sessionPattern = "/v1/sessions/:sessionId", "/v1/sessions/{session}"
 	return []route{
 		get("/v1", "/v1", (*Server).root),
-		get("/v1/health", "/v1/health", (*Server).health),
-		get("/v1/capabilities", "/v1/capabilities", (*Server).capabilities),
-		get("/v1/auth/status", "/v1/auth/status", (*Server).authStatus),
-		get("/v1/sessions", "/v1/sessions", (*Server).listSessions),
+		get("/v1/health", "/v1/health", (*Server).health, "runtime"),
+		get("/v1/capabilities", "/v1/capabilities", (*Server).capabilities, "runtime"),
+		get("/v1/auth/status", "/v1/auth/status", (*Server).authStatus, "runtime"),
+		get("/v1/sessions", "/v1/sessions", (*Server).listSessions, "limit", "after"),
 		post("/v1/sessions", "/v1/sessions", (*Server).createSession),
 		get(session, sessionPattern, (*Server).getSession),
-		get(session+"/events", sessionPattern+"/events", (*Server).events),
-		get(session+"/tasks", sessionPattern+"/tasks", (*Server).listTasks),
+		get(session+"/events", sessionPattern+"/events", (*Server).events, "after_seq", "from_seq", "limit", "stream"),
+		get(session+"/tasks", sessionPattern+"/tasks", (*Server).listTasks, "limit"),
 		post(session+"/tasks", sessionPattern+"/tasks", (*Server).createTask),
 		get(session+"/tasks/:taskId", sessionPattern+"/tasks/{task}", (*Server).getTask),
 		post(session+"/tasks/:taskId/stop", sessionPattern+"/tasks/{task}/stop", (*Server).stopTask),
@@ -120,7 +125,13 @@ func New(options Options) *Server {
 			if id := req.PathValue("session"); id != "" {
 				req = req.WithContext(telemetry.WithSession(req.Context(), id))
 			}
-			if err := r.handle(s, w, req.WithContext(s.opts.Context(req.Context()))); err != nil {
+			query, err := readQuery(req, r.Query)
+			if err == nil {
+				req = req.WithContext(s.opts.Context(req.Context()))
+				req.URL = &url.URL{Path: req.URL.Path, RawPath: req.URL.RawPath, RawQuery: query.Encode()}
+				err = r.handle(s, w, req)
+			}
+			if err != nil {
 				s.fail(w, req, err)
 			}
 		})
