@@ -66,6 +66,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		RPC:             RPC{Paths: []string{"/rpc", "/ws"}, Rate: 600},
 		RuntimeMaxTurns: []string{"0"}, RuntimeMaxMessages: []string{"4096"}, SessionMaxMessages: 256,
 		Tools:    Tools{Mode: "auto", Sandbox: "docker"},
+		Tasks:    Tasks{Max: 1000, MaxPerSession: 32},
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL",
