@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -275,7 +276,13 @@ func TestBridgesConform(t *testing.T) {
 				plant(t, filepath.Join(s.dir, one.folder), "mark of the folder")
 				return s
 			}
-			t.Run("promises", func(t *testing.T) { runtimetest.Run(t, target(t, words, planted)) })
+			t.Run("promises", func(t *testing.T) {
+				if name == "opencode-acp" { // it takes too long to be started for each promise, and has an adapter of its own
+					converse(t, planted(t), words)
+					return
+				}
+				runtimetest.Run(t, target(t, words, planted))
+			})
 			looked := planted(t)
 			found, err := acp.New(looked.options).Sources("", looked.dir, "")
 			if err != nil {
@@ -300,6 +307,54 @@ func TestBridgesConform(t *testing.T) {
 				t.Errorf("it is said to read %s and has read %s; want %s", got, strings.Join(read, ", "), one.reads)
 			}
 		})
+	}
+}
+
+// converse has one conversation in which requests are answered, a turn is interrupted and another one fails.
+func converse(t *testing.T, in *site, words runtimetest.Script) {
+	t.Helper()
+	store := runtimetest.NewStore()
+	agent := in.start(t, store)
+	thread, err := agent.StartThread(t.Context(), runtime.StartThread{Cwd: agent.Dir, ApprovalPolicy: "untrusted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(text string) string {
+		started, err := agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return started.TurnID
+	}
+	for decision, scope := range map[string]string{"accept": "session", "decline": "turn"} {
+		file := filepath.Join(agent.Dir, decision)
+		turn := say(words.Command("touch " + file))
+		ref := runtimetest.Ref(store.Asked(t, turn, runtime.RequestApproval))
+		if err := agent.Answer(t.Context(), ref, runtime.Reply{Decision: decision, Scope: scope}); err != nil {
+			t.Fatal(err)
+		}
+		if end := store.End(t, turn); end.Status != runtime.TurnDone {
+			t.Errorf("%s: the turn ended %+v", decision, end)
+		}
+		if _, err := os.Stat(file); (err == nil) != (decision == "accept") {
+			t.Errorf("%s: the file: %v", decision, err)
+		}
+	}
+	turn := say(words.Hold("h"))
+	if err := agent.AwaitHeld(t.Context(), "h"); err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.InterruptTurn(t.Context(), thread.ID, turn); err != nil {
+		t.Fatal(err)
+	}
+	if end := store.End(t, turn); end.Status != runtime.TurnInterrupted {
+		t.Errorf("the turn ended %+v", end)
+	}
+	if end := store.End(t, say(words.Fail(http.StatusBadRequest))); end.Status != runtime.TurnFailed || end.Error == "" {
+		t.Errorf("a turn that fails ended %+v", end)
+	}
+	if end := store.End(t, say(words.Reply("fine"))); end.Status != runtime.TurnDone {
+		t.Errorf("the last turn ended %+v", end)
 	}
 }
 
