@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -192,7 +193,7 @@ func (p *protocol) greeted() json.RawMessage {
 // Read implements stdio.Protocol.
 func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 	var l line
-	short, elided := wire.Elide(raw, maxValue, compared(raw)...)
+	short, elided := wire.Elide(raw, ends(raw), compared(raw)...)
 	if err := json.Unmarshal(short, &l); err != nil {
 		return stdio.Line{}, err
 	}
@@ -232,6 +233,15 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 		out.State, p.translator.unsaid = p.translator.state.encode(), false
 	}
 	return out, nil
+}
+
+// ends is how much (bytes) of each end of a long text its meaning is found with. Agents name the kind of an update
+// first; of a message only its pieces are remembered, and not long ones.
+func ends(raw []byte) int {
+	if bytes.Contains(raw[:min(len(raw), 1<<10)], []byte(`_chunk"`)) {
+		return maxText
+	}
+	return maxValue
 }
 
 // Needs implements stdio.Rereader.
