@@ -38,9 +38,9 @@ build: ## build bin/harness
 
 .PHONY: test
 test: ## install what the tests need, then vet and test everything with -race
-	scripts/setup-test.sh
-	$(SHIPPED) go vet ./...
-	GORACE=$(TEST_GORACE) go test -race $(SQLITE_IN_C) -p $(TEST_P) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PKG)
+	@scripts/progress.sh 'test 1/3: what the tests need' scripts/setup-test.sh
+	$(SHIPPED) scripts/progress.sh 'test 2/3: go vet' go vet ./...
+	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 3/3: go test' go test -race $(SQLITE_IN_C) -p $(TEST_P) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PKG)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs

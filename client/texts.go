@@ -32,8 +32,8 @@ func (t *Texts) Added(frame *Frame) (item, method, text string) {
 	if json.Unmarshal(frame.Payload, &line) != nil {
 		return "", "", "" // no line of a runtime that has texts
 	}
-	if line.Method == wire.MethodItemStarted {
-		delete(t.told, line.Params.Item.ID) // its texts begin anew
+	if line.Method == wire.MethodItemStarted || line.Method == wire.MethodItemCompleted {
+		delete(t.told, line.Params.Item.ID) // its texts begin anew, or are over
 	}
 	if frame.Offset == nil {
 		return "", "", ""

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"harness/database"
 	"harness/journal"
@@ -23,6 +24,17 @@ func (s *Service) AllPending(ctx context.Context) ([]Request, error) {
 		requests = append(requests, row.Request)
 	}
 	return requests, err
+}
+
+// PendingApprovals counts the approvals that wait, of workers too and on all servers of the store, and tells since when
+// (ms) the oldest does, 0 when none does.
+func (s *Service) PendingApprovals(ctx context.Context) (n, oldest int64, err error) {
+	err = s.db.Read().QueryRowContext(ctx, `select count(*), coalesce(min(created_at), 0) from interactive_requests
+		where status = 'pending' and kind = 'approval'`).Scan(&n, &oldest)
+	if err != nil {
+		return 0, 0, fmt.Errorf("count the approvals that wait: %w", err)
+	}
+	return n, oldest, nil
 }
 
 // Requests is Pending of one kind.

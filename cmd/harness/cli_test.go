@@ -76,7 +76,8 @@ func TestBadSettingsAreOneLineAndExitCodeTwo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &site{t: t, workspace: t.TempDir(), env: append([]string{
-				runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
+				// A server that gets as far as its port takes none that others have.
+				runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PORT=0",
 				"DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "LOG_LEVEL=silent", "CODEX_BIN=/nowhere/codex",
 			}, c.env...)}
 			code, out := s.command(c.args...)

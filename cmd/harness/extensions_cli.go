@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"harness/cmd/harness/remote"
 	"harness/config"
 	"harness/extensions"
 )
@@ -33,7 +34,7 @@ func newExtensions() *cobra.Command {
 			return do(cmd.Context(), lifecycle, cmd.OutOrStdout())
 		}}
 		config.AddFlags(one.Flags())
-		one.Flags().StringVar(&lifecycle.base, "url", "", "base URL of the server (default: where this configuration serves)")
+		lifecycle.server.AddFlags(one.Flags())
 		one.Flags().StringVar(&lifecycle.role, "role", "admin", "role to name in RBAC mode header")
 		one.Flags().StringVar(&lifecycle.actor, "actor", "", "actor to name in RBAC mode header")
 		one.Flags().StringVar(&lifecycle.bearer, "bearer-file", "", "file with the token for RBAC mode jwt")
@@ -177,6 +178,7 @@ func conformance(ctx context.Context, folder string, hosts []extensions.Host, ou
 
 // lifecycleClient asks a server's extension routes.
 type lifecycleClient struct {
+	server                    remote.Connection
 	base, role, actor, bearer string
 	headers                   http.Header
 }
@@ -186,13 +188,19 @@ func (c *lifecycleClient) configure(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if c.base == "" {
-		c.base = serverURL(cfg)
+	// What is said on the command line goes before HARNESS_URL.
+	if flags := cmd.Flags(); !flags.Changed("url") && (flags.Changed("host") || flags.Changed("port")) {
+		if err := flags.Set("url", serverURL(cfg)); err != nil {
+			return err
+		}
 	}
-	c.base = strings.TrimSuffix(c.base, "/")
-	c.headers = http.Header{}
-	if cfg.AuthToken != "" {
-		c.headers.Set("X-Harness-Token", cfg.AuthToken)
+	base, token, err := c.server.Find(func() (string, string, error) { return serverURL(cfg), cfg.AuthToken, nil })
+	if err != nil {
+		return err
+	}
+	c.base, c.headers = base, http.Header{}
+	if token != "" {
+		c.headers.Set("X-Harness-Token", token)
 	}
 	switch cfg.Extensions.RBACMode {
 	case "header":

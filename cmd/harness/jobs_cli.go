@@ -10,39 +10,28 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"harness/cmd/harness/remote"
 	"harness/config"
 )
 
 // newJobs are the operator's commands over the job queue of a running server.
 func newJobs() *cobra.Command {
 	cmd := newGroup("jobs", "List, show, cancel and wait for jobs of a running server")
-	var base string
-	cmd.PersistentFlags().StringVar(&base, "url", "", "base URL of the server (default: where this configuration serves)")
-	client := func(cmd *cobra.Command) (*jobsClient, error) {
-		cfg, err := loadConfig(cmd.Flags())
-		if err != nil {
-			return nil, err
-		}
-		target := base
-		if target == "" {
-			target = serverURL(cfg)
-		}
-		return &jobsClient{base: strings.TrimSuffix(target, "/"), token: cfg.AuthToken}, nil
-	}
+	var server remote.Connection
+	server.AddFlags(cmd.PersistentFlags())
 	one := func(use, short string, do func(*cobra.Command, *jobsClient, string) error) *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				c, err := client(cmd)
+				base, token, err := server.Find(localServer)
 				if err != nil {
 					return err
 				}
-				return do(cmd, c, args[0])
+				return do(cmd, &jobsClient{base: base, token: token}, args[0])
 			}}
 	}
 	var state string

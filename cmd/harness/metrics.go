@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,7 @@ type metrics struct {
 	stream   streamMetrics
 	http     httpMetrics
 	database databaseMetrics
+	turns    turnMetrics
 }
 
 func newMetrics() *metrics {
@@ -44,10 +46,15 @@ func newMetrics() *metrics {
 			Help: "Rows removed because they are kept no longer, by table.",
 		}, []string{"table"}),
 	}
-	m.registry.MustRegister(m.journalEvents, m.journalBatch, m.journalCommit, m.pruned)
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: telemetry.MetricName("build", "info"),
+		Help:        "1, labelled with what this binary was built from.",
+		ConstLabels: prometheus.Labels{"version": version, "commit": commit(), "goversion": runtime.Version()}})
+	build.Set(1)
+	m.registry.MustRegister(m.journalEvents, m.journalBatch, m.journalCommit, m.pruned, build)
 	m.stream = newStreamMetrics(m.registry)
 	m.http = newHTTPMetrics(m.registry)
 	m.database = newDatabaseMetrics(m.registry)
+	m.turns = newTurnMetrics(m.registry)
 	return m
 }
 

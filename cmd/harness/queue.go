@@ -32,6 +32,7 @@ func (s *Server) startQueue(ctx context.Context) error {
 		NodeID: s.dir.nodeID, Policies: q.policies, MaxTurns: s.cfg.Agent.MaxSessionTurns,
 		Logger: s.log.With().Str("package", "jobs").Logger()})
 	s.sessions.SetWorkers(q.workers)
+	s.metrics.registry.MustRegister(newBacklog(s.readBacklog))
 	if !s.cfg.Queue.Enabled {
 		return nil
 	}

@@ -10,21 +10,23 @@ import (
 
 // addRemote adds the commands that work on a server to those that look at this machine.
 func addRemote(root *cobra.Command) {
-	local := func() (base, token string, err error) {
-		cfg, err := loadConfig(nil)
-		if err != nil {
-			return "", "", err
-		}
-		return serverURL(cfg), cfg.AuthToken, nil
-	}
-	root.AddCommand(remote.Commands(local)...)
-	for name, commands := range remote.Subcommands(local) {
+	root.AddCommand(remote.Commands(localServer)...)
+	for name, commands := range remote.Subcommands(localServer) {
 		for _, group := range root.Commands() {
 			if group.Name() == name {
 				group.AddCommand(commands...)
 			}
 		}
 	}
+}
+
+// localServer is where a server of this machine's configuration answers, and its token.
+func localServer() (base, token string, err error) {
+	cfg, err := loadConfig(nil)
+	if err != nil {
+		return "", "", err
+	}
+	return serverURL(cfg), cfg.AuthToken, nil
 }
 
 // remoteCode is the exit code of an error of such a command, 0 when it has none of its own.

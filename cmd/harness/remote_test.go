@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,8 +17,12 @@ import (
 // terminal runs commands as a user does, against one server.
 type terminal struct {
 	*instance
+	t   *testing.T
 	env []string
 }
+
+// on is the same user in a sub-test.
+func (u *terminal) on(t *testing.T) *terminal { return &terminal{u.instance, t, slices.Clone(u.env)} }
 
 // run runs a command and returns its exit code and what it printed.
 func (u *terminal) run(stdin string, args ...string) (code int, stdout, stderr string) {
@@ -61,7 +66,7 @@ func TestTheCommandLineWorksOnAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What the server is told is not what its users know: the token comes from the file alone.
-	u := &terminal{server, []string{"HARNESS_URL=" + server.url, "HARNESS_AUTH_TOKEN=", "HARNESS_TOKEN_FILE=" + file}}
+	u := &terminal{server, t, []string{"HARNESS_URL=" + server.url, "HARNESS_AUTH_TOKEN=", "HARNESS_TOKEN_FILE=" + file}}
 	session := ""
 
 	t.Run("run", func(t *testing.T) {
@@ -183,6 +188,29 @@ func TestTheCommandLineWorksOnAServer(t *testing.T) {
 			t.Errorf("runtimes %s", got)
 		}
 	})
+	t.Run("jobs and extensions", func(t *testing.T) {
+		for _, args := range [][]string{{"jobs", "list", "session:" + session}, {"extensions", "list"}} {
+			if got := u.must(args...); !strings.Contains(got, "NAME") && !strings.Contains(got, "TYPE") {
+				t.Errorf("%v: %s", args, got)
+			}
+			// The token of this machine's configuration is for servers of this machine, and what is named goes before it.
+			other := &terminal{server, t, append(slices.Clone(u.env), "HARNESS_TOKEN_FILE=", "HARNESS_AUTH_TOKEN="+token)}
+			other.must(args...)
+			other.env = append(other.env, "HARNESS_TOKEN=nonsense")
+			if code, _, stderr := other.run("", args...); code != 1 || !strings.Contains(stderr, "401") {
+				t.Errorf("%v with a wrong token: exit code %d, %s", args, code, stderr)
+			}
+			other.env = append(other.env, "HARNESS_TOKEN=", "HARNESS_URL=http://127.0.0.1:1")
+			if code, _, stderr := other.run("", args...); code != 1 || !strings.Contains(stderr, "no server answers at http://127.0.0.1:1 ") {
+				t.Errorf("%v elsewhere: exit code %d, %s", args, code, stderr)
+			}
+			other.must(append(args, "--url", server.url+"/")...)
+		}
+		if code, _, stderr := u.run("", "extensions", "list", "--port", "1"); code != 1 || !strings.Contains(stderr, "127.0.0.1:1 ") {
+			t.Errorf("--port beside HARNESS_URL: exit code %d, %s", code, stderr)
+		}
+	})
+	t.Run("at a terminal", func(t *testing.T) { atATerminal(t, u) })
 	t.Run("refusals", func(t *testing.T) {
 		open := filepath.Join(t.TempDir(), "open")
 		if err := os.WriteFile(open, []byte(token), 0o644); err != nil { //nolint:gosec // what is refused
@@ -201,10 +229,11 @@ func TestTheCommandLineWorksOnAServer(t *testing.T) {
 			"no such format":    {nil, []string{"projects", "list", "-o", "xml"}, 2, "json or jsonl"},
 			"no session":        {nil, []string{"sessions", "show", "nobody"}, 1, "not_found"},
 			"no argument":       {nil, []string{"sessions", "show"}, 2, "harness sessions show SESSION"},
+			"two folders":       {nil, []string{"run", "--session", session, "--cwd", "/", "hello"}, 2, "--cwd"},
 			"an empty prompt":   {nil, []string{"run", " "}, 2, "empty"},
 			"a bad request":     {nil, []string{"api", "/api/nonsense"}, 1, "404"},
 		} {
-			other := &terminal{server, append(append([]string{}, u.env...), c.env...)}
+			other := &terminal{server, t, append(append([]string{}, u.env...), c.env...)}
 			code, _, stderr := other.run("", c.args...)
 			if code != c.code || !strings.Contains(stderr, c.says) || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("%s: exit code %d (want %d), %q does not say %s in one line", name, code, c.code, stderr, c.says)

@@ -49,6 +49,17 @@ func (s *Server) watchRuntimes() {
 		opts := prometheus.CounterOpts{Name: telemetry.MetricName("runtime", name), Help: help}
 		return prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) })
 	}
+	for _, adapter := range s.runtimes.adapters {
+		s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: telemetry.MetricName("runtime", "up"), Help: "1 while sessions of a runtime can run.",
+			ConstLabels: prometheus.Labels{"runtime": adapter.Name()},
+		}, func() float64 {
+			if adapter.Status().State == runtime.StateReady {
+				return 1
+			}
+			return 0
+		}))
+	}
 	s.metrics.registry.MustRegister(
 		gauge("unresponsive", "1 while a runtime leaves a health probe unanswered.", func() float64 {
 			for _, adapter := range s.runtimes.adapters {

@@ -213,6 +213,7 @@ func (s *Server) startJournal(ctx context.Context) error {
 	if err := s.journal.Start(ctx); err != nil {
 		return err
 	}
+	s.journal.Subscribe(s.metrics.turns.hear)
 	loaded := configurationLoaded(s.cfg, s.dir.nodeID)
 	// Whenever the store takes it: a server starts without one, too.
 	return s.journal.Submit(context.WithoutCancel(ctx),

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -143,8 +144,8 @@ func (c *commands) watchApprovals(cmd *cobra.Command, api *client.Client, sessio
 		}
 		return nil
 	})
-	if cmd.Context().Err() != nil {
-		return nil //nolint:nilerr // it was broken off: the one way it ends well
+	if cmd.Context().Err() != nil || errors.Is(err, errNobody) {
+		return nil //nolint:nilerr // it was broken off, or the person left: the ways it ends well
 	}
 	return remedied(err)
 }

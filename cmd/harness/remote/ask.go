@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -18,10 +21,15 @@ type decider struct {
 	*commands
 	api *client.Client
 	// rule is accept or decline; ask asks the person.
-	rule  string
-	lines chan string
-	out   io.Writer
+	rule string
+	out  io.Writer
+	// lines are those typed while asking; it is closed at the end of the input.
+	lines  chan string
+	asking atomic.Bool
 }
+
+// errNobody says that the person left: the input has ended.
+var errNobody = errors.New("nobody answers any more")
 
 // newDecider reads the terminal when the rule is ask. A script has nobody to ask, so it has to name a rule.
 func (c *commands) newDecider(cmd *cobra.Command, api *client.Client, rule string) (*decider, error) {
@@ -37,23 +45,33 @@ func (c *commands) newDecider(cmd *cobra.Command, api *client.Client, rule strin
 		d.rule = "decline"
 		return d, nil
 	}
-	d.lines = make(chan string)
-	// A read of the terminal cannot be broken off: this ends with the process.
-	go func() {
-		defer close(d.lines)
-		input := bufio.NewScanner(cmd.InOrStdin())
-		for input.Scan() {
-			d.lines <- input.Text()
-		}
-	}()
+	d.lines = make(chan string, 1)
+	go d.read(cmd.InOrStdin()) // a read of the terminal cannot be broken off: it ends with the process
 	return d, nil
 }
 
-// line reads a line of the terminal, "" at its end.
+// read hands on what is typed as an answer. What is typed while nothing is asked answers nothing: it would decide about
+// what nobody has seen.
+func (d *decider) read(terminal io.Reader) {
+	defer close(d.lines)
+	input := bufio.NewScanner(terminal)
+	for input.Scan() {
+		if d.asking.CompareAndSwap(true, false) {
+			d.lines <- input.Text()
+		}
+	}
+}
+
+// line asks for a line; errNobody at the end of the input.
 func (d *decider) line(ctx context.Context, prompt string) (string, error) {
+	d.asking.Store(true)
 	_, _ = fmt.Fprint(d.out, d.painted(d.out, bold, prompt))
 	select {
-	case line := <-d.lines:
+	case line, typed := <-d.lines:
+		if !typed {
+			_, _ = fmt.Fprintln(d.out)
+			return "", errNobody
+		}
 		return strings.TrimSpace(line), nil
 	case <-ctx.Done():
 		_, _ = fmt.Fprintln(d.out)
@@ -120,8 +138,7 @@ func (d *decider) questions(ctx context.Context, payload json.RawMessage) error 
 		if err != nil {
 			return err
 		}
-		var n int
-		if _, err := fmt.Sscanf(answer, "%d", &n); err == nil && n > 0 && n <= len(q.Options) {
+		if n, err := strconv.Atoi(answer); err == nil && n > 0 && n <= len(q.Options) {
 			answer = q.Options[n-1].Label
 		}
 		answers[q.ID] = map[string][]string{"answers": {answer}}

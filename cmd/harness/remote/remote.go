@@ -10,11 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,16 +50,13 @@ func (e *UsageError) Unwrap() error { return e.Err }
 
 func usage(format string, values ...any) error { return &UsageError{fmt.Errorf(format, values...)} }
 
-// Local tells where a server of this machine's configuration answers, and its token.
-type Local func() (base, token string, err error)
-
 // commands build the commands; what they share is here.
 type commands struct {
-	local           Local
-	base, tokenFile string
-	output          string
-	quiet           bool
-	terminal        func(any) bool
+	Connection
+	local    Local
+	output   string
+	quiet    bool
+	terminal func(any) bool
 }
 
 // Commands are the commands of this package.
@@ -91,9 +85,7 @@ func Subcommands(local Local) map[string][]*cobra.Command {
 
 func (c *commands) flags(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
-	flags.StringVar(&c.base, "url", "", "base URL of the server (default: HARNESS_URL, else where this machine's configuration serves)")
-	flags.StringVar(&c.tokenFile, "token-file", "",
-		"file with the server's token, readable by you alone (default: HARNESS_TOKEN, then HARNESS_TOKEN_FILE)")
+	c.AddFlags(flags)
 	flags.StringVarP(&c.output, "output", "o", "", "json: the server's answer; jsonl: one JSON object a line; otherwise for people")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print the result alone")
 	complete(cmd, "output", "json", "jsonl")
@@ -115,68 +107,15 @@ func (c *commands) connect() (*client.Client, error) {
 	if c.output != "" && c.output != "json" && c.output != "jsonl" {
 		return nil, usage("-o %s: it is json or jsonl", c.output)
 	}
-	base, own := c.base, ""
-	if base == "" {
-		base = os.Getenv("HARNESS_URL")
-	}
-	local := base == ""
-	if local || isLoopback(base) {
-		url, token, err := c.local()
-		if err != nil && local {
-			return nil, err
-		}
-		if local {
-			base = url
-		}
-		own = token
-	}
-	token, err := c.token()
+	base, token, err := c.Find(c.local)
 	if err != nil {
 		return nil, err
-	}
-	if token == "" {
-		token = own
 	}
 	made, err := client.Connect(base, token, client.WithHTTPClient(doer{base}))
 	if err != nil {
 		return nil, &UsageError{err}
 	}
 	return made, nil
-}
-
-// token is the one named for servers elsewhere, "" for none.
-func (c *commands) token() (string, error) {
-	path := c.tokenFile
-	if path == "" {
-		if token := os.Getenv("HARNESS_TOKEN"); token != "" {
-			return token, nil
-		}
-		path = os.Getenv("HARNESS_TOKEN_FILE")
-	}
-	if path == "" {
-		return "", nil
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", usage("the file of the token cannot be read: %w", err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return "", usage("others may read %s: chmod 600 %s", path, path)
-	}
-	text, err := os.ReadFile(path) //nolint:gosec // the user names it
-	if err != nil {
-		return "", usage("the file of the token cannot be read: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
-}
-
-func isLoopback(base string) bool {
-	parsed, err := url.Parse(base)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(parsed.Hostname())
-	return parsed.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // doer words failures of the connection.

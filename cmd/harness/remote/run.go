@@ -52,6 +52,11 @@ func (c *commands) run() *cobra.Command {
 				return err
 			}
 			session := exist
+			for _, name := range []string{"cwd", "runtime", "approval-policy", "sandbox", "network"} {
+				if session != "" && cmd.Flags().Changed(name) {
+					return usage("--%s is for a new session, and --session goes on with one as it is", name)
+				}
+			}
 			if session == "" {
 				if cwd == "" {
 					if cwd, err = os.Getwd(); err != nil {

@@ -27,7 +27,8 @@ type watcher struct {
 	// shown are the answers whose text came in pieces.
 	shown  map[string]bool
 	midway bool
-	answer string
+	// said is the agent's last message.
+	said   string
 	result *turnResult
 }
 
@@ -92,7 +93,10 @@ func (w *watcher) frame(ctx context.Context, session string, frame client.Frame)
 		return w.notification(session, &frame)
 	case "approval", "tool_user_input_requested", "tool_call_requested":
 		return w.request(ctx, frame)
-	case "session_deleted":
+	case "session_deleted": // all hear of it
+		if frame.ThreadID != session {
+			return nil
+		}
 		return fmt.Errorf("session %s was deleted", session)
 	}
 	return nil
@@ -117,7 +121,7 @@ func (w *watcher) notification(session string, frame *client.Frame) error {
 		if line.Params.Item.Type != wire.ItemAgentMessage {
 			return nil
 		}
-		w.answer = line.Params.Item.Text
+		w.said = line.Params.Item.Text
 		if !w.shown[line.Params.Item.ID] {
 			if err := w.print(line.Params.Item.Text); err != nil {
 				return err
@@ -129,7 +133,7 @@ func (w *watcher) notification(session string, frame *client.Frame) error {
 			return nil
 		}
 		w.endLine()
-		w.result = &turnResult{SessionID: session, TurnID: w.turn, Status: line.Params.Turn.Status, Text: w.answer}
+		w.result = &turnResult{SessionID: session, TurnID: w.turn, Status: line.Params.Turn.Status, Text: w.said}
 		if line.Params.Turn.Error != nil {
 			w.result.Error = line.Params.Turn.Error.Message
 		}
@@ -169,6 +173,16 @@ func (w *watcher) request(ctx context.Context, frame client.Frame) error {
 		}
 		return nil
 	}
+	err := w.answer(ctx, frame)
+	if errors.Is(err, errNobody) {
+		w.decide.rule = "decline" // as where there is no terminal
+		err = w.answer(ctx, frame)
+	}
+	return err
+}
+
+// answer answers a request.
+func (w *watcher) answer(ctx context.Context, frame client.Frame) error {
 	switch frame.Type {
 	case "approval":
 		var asked client.Approval

@@ -1,0 +1,85 @@
+package remote
+
+import (
+	"net"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Local tells where a server of this machine's configuration answers, and its token.
+type Local func() (base, token string, err error)
+
+// Connection is what a command line says about the server to ask.
+type Connection struct{ base, tokenFile string }
+
+// AddFlags adds --url and --token-file.
+func (c *Connection) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.base, "url", "", "base URL of the server (default: HARNESS_URL, else where this machine's configuration serves)")
+	flags.StringVar(&c.tokenFile, "token-file", "",
+		"file with the server's token, readable by you alone (default: HARNESS_TOKEN, then HARNESS_TOKEN_FILE)")
+}
+
+// Find tells where the server is, without a slash at the end, and its token, "" for none: by the flags, else by
+// HARNESS_URL, HARNESS_TOKEN and HARNESS_TOKEN_FILE, else by this machine's configuration, whose token is for servers of
+// this machine alone. The configuration is read when it is needed. Errors are *UsageError, and those of local.
+func (c *Connection) Find(local Local) (base, token string, err error) {
+	if base = c.base; base == "" {
+		base = os.Getenv("HARNESS_URL")
+	}
+	own, here := "", base == ""
+	if here || isLoopback(base) {
+		var served string
+		served, own, err = local()
+		if err != nil && here {
+			return "", "", err
+		}
+		if here {
+			base = served
+		}
+	}
+	if token, err = c.token(); err != nil {
+		return "", "", err
+	}
+	if token == "" {
+		token = own
+	}
+	return strings.TrimSuffix(base, "/"), token, nil
+}
+
+// token is the one named for servers elsewhere, "" for none.
+func (c *Connection) token() (string, error) {
+	path := c.tokenFile
+	if path == "" {
+		if token := os.Getenv("HARNESS_TOKEN"); token != "" {
+			return token, nil
+		}
+		path = os.Getenv("HARNESS_TOKEN_FILE")
+	}
+	if path == "" {
+		return "", nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", usage("the file of the token cannot be read: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", usage("others may read %s: chmod 600 %s", path, path)
+	}
+	text, err := os.ReadFile(path) //nolint:gosec // the user names it
+	if err != nil {
+		return "", usage("the file of the token cannot be read: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+func isLoopback(base string) bool {
+	parsed, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(parsed.Hostname())
+	return parsed.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}

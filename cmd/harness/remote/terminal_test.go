@@ -1,0 +1,100 @@
+package remote
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// atTerminal are commands whose streams are all taken for terminals.
+func atTerminal() *commands { return &commands{terminal: func(any) bool { return true }} }
+
+// signalled is a writer that tells of each prompt.
+type signalled struct{ prompts chan string }
+
+func (s signalled) Write(text []byte) (int, error) {
+	s.prompts <- string(text)
+	return len(text), nil
+}
+
+// What is typed while nothing is asked decides nothing, and at the end of the input nobody does.
+func TestOnlyWhatIsAskedForIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	input, keyboard := io.Pipe()
+	out := signalled{make(chan string)}
+	cmd := &cobra.Command{}
+	cmd.SetIn(input)
+	cmd.SetErr(out)
+	d, err := atTerminal().newDecider(cmd, nil, "ask")
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := func(line string) {
+		if _, err := io.WriteString(keyboard, line); err != nil {
+			t.Error(err)
+		}
+	}
+	types("y\n")
+	types("yes, go on\n") // taken only when what came before was dealt with
+	types("")
+	for _, answer := range []string{"no", ""} {
+		go func() {
+			<-out.prompts
+			types(answer + "\n")
+		}()
+		if got, err := d.line(t.Context(), "really? "); err != nil || got != answer {
+			t.Fatalf("the answer is %q, %v; want %q", got, err, answer)
+		}
+	}
+	go func() {
+		<-out.prompts
+		_ = keyboard.Close()
+		<-out.prompts // the line's end
+	}()
+	if got, err := d.line(t.Context(), "really? "); !errors.Is(err, errNobody) {
+		t.Errorf("after the end: %q, %v", got, err)
+	}
+	if _, open := <-d.lines; open {
+		t.Error("the reader goes on")
+	}
+}
+
+// Colours are for terminals, and for those who want them; what agents write steers no terminal.
+func TestWhatTerminalsShow(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	var out bytes.Buffer
+	if got := atTerminal().painted(&out, bold, "x"); got != "\x1b[1mx\x1b[0m" {
+		t.Errorf("on a terminal: %q", got)
+	}
+	if got := (&commands{terminal: isTerminal}).painted(&out, bold, "x"); got != "x" {
+		t.Errorf("in a pipe: %q", got)
+	}
+	t.Setenv("NO_COLOR", "1")
+	if got := atTerminal().painted(&out, bold, "x"); got != "x" {
+		t.Errorf("with NO_COLOR: %q", got)
+	}
+	const hostile = "a\x1b]0;title\x07\tb\u009b2J\r\nc\x7f"
+	if got := harmless(hostile); got != "a]0;title\tb2J\nc" {
+		t.Errorf("harmless: %q", got)
+	}
+	if got := oneLine(hostile, 4); got != "a ]0…" {
+		t.Errorf("in a cell: %q", got)
+	}
+	if err := table(&out, []string{"A", "B"}, [][]string{{"x\ny", strings.Repeat("é", 61)}}); err != nil ||
+		out.String() != "A    B\nx y  "+strings.Repeat("é", 60)+"…\n" {
+		t.Errorf("a table: %v\n%s", err, out.String())
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if isTerminal(null) || isTerminal(&out) {
+		t.Error("what nobody sits at is taken for a terminal")
+	}
+}

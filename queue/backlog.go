@@ -1,0 +1,25 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+)
+
+// Backlog is what waits and what runs, on all servers of the store.
+type Backlog struct {
+	Queued, Running int64
+	// Oldest is when the job was enqueued that is queued for the longest, in ms; 0 when none is.
+	Oldest int64
+}
+
+// Backlog reads what waits and what runs now.
+func (q *Queue) Backlog(ctx context.Context) (b Backlog, err error) {
+	err = q.db.Read().QueryRowContext(ctx, `select coalesce(sum(case when state = 'queued' then 1 else 0 end), 0),
+		coalesce(sum(case when state = 'running' then 1 else 0 end), 0),
+		coalesce(min(case when state = 'queued' then created_at end), 0)
+		from jobs where state in ('queued', 'running')`).Scan(&b.Queued, &b.Running, &b.Oldest)
+	if err != nil {
+		return Backlog{}, fmt.Errorf("read the queue's backlog: %w", err)
+	}
+	return b, nil
+}
