@@ -3,6 +3,7 @@ package v1_test
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -17,8 +18,7 @@ func (s *site) decide(base, word string, call object, more object) (int, object)
 	for name, value := range more {
 		body[name] = value
 	}
-	return s.call(http.MethodPost, base+"/tool-calls/"+strings.ReplaceAll(text(call, "tool_call_id"), ":", "%3A")+"/"+word,
-		body)
+	return s.call(http.MethodPost, base+"/tool-calls/"+url.PathEscape(text(call, "tool_call_id"))+"/"+word, body)
 }
 
 // decided is decide that has to be answered with that status and code.
