@@ -86,17 +86,21 @@ func hasMembers(object json.RawMessage) bool {
 }
 
 // ToolCallAnswer is the result of a tool of the client: a Text or ContentItems, or Response, the whole answer in the
-// runtime's words. Success nil is true.
+// runtime's words. Success nil is true. Refusal says, for the record, why the tool was not run, "" when it was.
 type ToolCallAnswer struct {
 	Success                *bool
 	Text                   *string
 	ContentItems, Response json.RawMessage
+	Refusal                string
 }
 
 // AnswerToolCall settles a tool call; errors as of DecideApproval, and *InvalidError for parts of which only one would
 // be told.
 func (s *Service) AnswerToolCall(ctx context.Context, requestID string, in ToolCallAnswer, decidedBy string) (
 	session.Request, error) {
+	if err := checkReply(accepted, "", in.Refusal); err != nil {
+		return session.Request{}, err
+	}
 	told := successOf(in.Response)
 	switch {
 	case in.Response != nil && (in.Text != nil || in.ContentItems != nil):
@@ -107,7 +111,7 @@ func (s *Service) AnswerToolCall(ctx context.Context, requestID string, in ToolC
 		return session.Request{}, invalid("success",
 			"The response is passed on as it is; it says of itself whether the call succeeded")
 	}
-	reply := runtime.Reply{Success: true, ContentItems: json.RawMessage("[]"), Raw: in.Response}
+	reply := runtime.Reply{Success: true, ContentItems: json.RawMessage("[]"), Raw: in.Response, Message: in.Refusal}
 	if in.Response == nil {
 		told = in.Success
 	}

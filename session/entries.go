@@ -108,6 +108,9 @@ func resolution(r Request) json.RawMessage {
 	case r.Kind == runtime.RequestToolCall:
 		success := r.Reply != nil && r.Reply.Success
 		fields = fields.Set("success", json.RawMessage(fmt.Sprint(success)))
+		if r.Reply != nil && r.Reply.Message != "" {
+			fields = fields.Set("message", quote(r.Reply.Message)) // it was refused
+		}
 	case r.Reply != nil:
 		fields = fields.Set("decision", quote(r.Reply.Decision))
 		if r.Kind == runtime.RequestApproval {

@@ -401,14 +401,15 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	if err != nil {
 		return nil, err
 	}
-	// Whatever this turn asked can no longer be answered (not every runtime says so of every kind of request).
+	// Whatever this turn asked can no longer be answered (not every runtime says so of every kind of request), and what
+	// it wanted a tool of this server for is not wanted any more.
 	pending, err := pendingOfSession(ctx, tx, turn.sessionID)
 	if err != nil {
 		return nil, err
 	}
 	var events []journal.Event
 	for _, request := range pending {
-		if request.TurnID != turn.turnID || request.generation != a.signal.Generation {
+		if request.TurnID != turn.turnID || request.generation != a.signal.Generation && request.runtime != source {
 			continue
 		}
 		event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)

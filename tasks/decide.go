@@ -1,9 +1,11 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"harness/operations"
 	"harness/runtime"
@@ -25,24 +27,31 @@ type Decision struct {
 }
 
 // Decide answers a tool call of a session, whoever owns the tool, once. ErrNotPending when nothing is asked about it,
-// *MismatchError when the decision is about something else: then the call goes on waiting. Others are those of
+// with a *session.SettledError when it was decided before; *MismatchError when the decision is about something else, and
+// *PartError when it has what the call has no place for: then the call goes on waiting. Others are those of
 // operations.DecideApproval.
 func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decision, actor string) error {
 	if err := s.opts.Operations.Check(ctx, operations.ListRequests, sessionID); err != nil {
 		return err
 	}
-	log, _, err := s.latest(ctx, sessionID)
+	log, events, err := s.latest(ctx, sessionID)
 	if err != nil {
 		return err
 	}
 	c := log.find(callID)
 	switch {
 	case c == nil || c.Request == "":
-		return ErrNotPending
+		return decidedBefore(events, callID)
 	case c.Attempt != d.Attempt:
 		return &MismatchError{c.ID, c.Attempt, c.Hash, "attempt"}
 	case c.Hash != d.InputHash:
 		return &MismatchError{c.ID, c.Attempt, c.Hash, "input_hash"}
+	case d.Answers != nil && (c.Kind != runtime.RequestToolInput || !d.Allow):
+		return &PartError{"answers", "they go with the approval of the agent's questions only"}
+	case d.Result != nil && (c.Kind != runtime.RequestToolCall || !d.Allow):
+		return &PartError{"result", "it goes with the approval of a tool of the client only"}
+	case d.Result == nil && c.Kind == runtime.RequestToolCall && d.Allow:
+		return &PartError{"result", "say what the tool of the client came to"}
 	}
 	decision := "decline"
 	if d.Allow {
@@ -51,17 +60,15 @@ func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decisi
 	ops := s.opts.Operations
 	switch c.Kind {
 	case runtime.RequestToolInput:
-		in := operations.ToolInputDecision{Decision: decision, Message: d.Reason}
-		if d.Allow {
-			in.Answers = d.Answers
-		}
-		_, err = ops.DecideToolInput(ctx, c.Request, in, actor)
+		_, err = ops.DecideToolInput(ctx, c.Request,
+			operations.ToolInputDecision{Decision: decision, Message: d.Reason, Answers: d.Answers}, actor)
 	case runtime.RequestToolCall:
-		result := d.Reason
-		if d.Result != nil {
-			result = *d.Result
+		answer := operations.ToolCallAnswer{Success: &d.Allow, Text: d.Result}
+		if !d.Allow {
+			answer.Refusal = cmp.Or(d.Reason, denied)
+			answer.Text = &answer.Refusal
 		}
-		_, err = ops.AnswerToolCall(ctx, c.Request, operations.ToolCallAnswer{Success: &d.Allow, Text: &result}, actor)
+		_, err = ops.AnswerToolCall(ctx, c.Request, answer, actor)
 	default:
 		_, err = ops.DecideApproval(ctx, c.Request, operations.ApprovalDecision{Decision: decision, Scope: "turn",
 			Message: d.Reason}, actor)
@@ -71,6 +78,28 @@ func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decisi
 		return errors.Join(ErrNotPending, err)
 	}
 	return err
+}
+
+// decidedBefore is ErrNotPending, with who decided the call as far as it is told of.
+func decidedBefore(events []Event, callID string) error {
+	for _, e := range slices.Backward(events) {
+		if e.Type != CallApproved && e.Type != CallDenied {
+			continue
+		}
+		var told struct {
+			CallID string `json:"tool_call_id"`
+			Actor  string `json:"actor"`
+		}
+		if json.Unmarshal(e.Payload, &told) != nil || told.CallID != callID {
+			continue
+		}
+		settled := session.Request{Status: session.RequestResolved, DecidedBy: told.Actor}
+		if told.Actor == "" {
+			settled.Status = session.RequestExpired // nobody did
+		}
+		return errors.Join(ErrNotPending, &session.SettledError{Request: settled})
+	}
+	return ErrNotPending
 }
 
 // isGone tells that a session is not there, or not any more.

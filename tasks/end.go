@@ -53,8 +53,11 @@ const DefaultStop = "stop requested"
 // StopTask ends a task: one that waits at once, one that runs as soon as its turn is over. already says that it was over.
 // ErrNotFound; others are those of operations.Check.
 func (s *Service) StopTask(ctx context.Context, sessionID, taskID, reason string) (t Task, already bool, err error) {
-	if err := s.opts.Operations.Check(ctx, operations.Interrupt, sessionID); err != nil {
-		return Task{}, false, err
+	// The second is for sessions that are not known: there is nothing to interrupt in them.
+	for _, op := range []operations.Operation{operations.Interrupt, operations.Read} {
+		if err := s.opts.Operations.Check(ctx, op, sessionID); err != nil {
+			return Task{}, false, err
+		}
 	}
 	if reason == "" {
 		reason = DefaultStop

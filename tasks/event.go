@@ -69,6 +69,9 @@ const (
 	recordEnded   = "task.ended"
 )
 
+// sessionDeleted is the type of the journal's event by which a session is gone.
+const sessionDeleted = "session_deleted"
+
 // terminal is the type of the event that ends a task.
 func terminal(status Status) string {
 	switch status {

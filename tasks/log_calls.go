@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -67,6 +68,9 @@ func (l *Log) open(c call, input json.RawMessage) *call {
 	}{c.identity(), c.Name, input})
 	return &c
 }
+
+// denied is why a call was denied when nobody says.
+const denied = "permission denied"
 
 func (l *Log) drop(c *call) {
 	l.state.Task.Calls = slices.DeleteFunc(l.state.Task.Calls, func(one *call) bool { return one == c })
@@ -369,7 +373,8 @@ func (l *Log) takeResolution(record *journal.Record) {
 	if c.Owned {
 		return // its own records say what came of it
 	}
-	allowed := told.Decision == "accept" || kind == runtime.RequestToolCall
+	// A tool of the client that failed did run; one that was refused has a message that says why.
+	allowed := told.Decision == "accept" || kind == runtime.RequestToolCall && (told.Success || told.Message == "")
 	switch {
 	case told.Status != "resolved" && c.Alone:
 		l.evaluate(c, tools.Opinion{Source: tools.SourceHarness, Result: tools.Deny, Rule: "expired"})
@@ -387,11 +392,7 @@ func (l *Log) takeResolution(record *journal.Record) {
 		if c.Started {
 			return // it was approved before, and says itself how it ends
 		}
-		why := told.Message
-		if why == "" {
-			why = "permission denied"
-		}
-		l.deny(c, record.Actor, why)
+		l.deny(c, record.Actor, cmp.Or(told.Message, denied))
 	}
 }
 

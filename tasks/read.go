@@ -9,6 +9,7 @@ import (
 	"harness/database"
 	"harness/journal"
 	"harness/operations"
+	"harness/session"
 )
 
 // readRecords is how many records are read at once.
@@ -53,7 +54,8 @@ func (r *Reader) from(m mark) error {
 	return nil
 }
 
-// Next are the next events, limit at most; none when there are no more for now.
+// Next are the next events, limit at most; none when there are no more for now. *session.DeletedError once the session
+// was deleted.
 func (r *Reader) Next(ctx context.Context, limit int) ([]Event, error) {
 	for len(r.left) < limit {
 		r.keep(r.log.Begin())
@@ -68,6 +70,9 @@ func (r *Reader) Next(ctx context.Context, limit int) ([]Event, error) {
 			return nil, err
 		}
 		for i := range records {
+			if records[i].Type == sessionDeleted {
+				return nil, &session.DeletedError{SessionID: r.log.about.SessionID, DeletedAt: records[i].Time}
+			}
 			if records[i].Seq > r.log.Journal() {
 				r.keep(r.log.Take(&records[i]))
 			}

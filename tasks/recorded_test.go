@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"harness/journal"
@@ -48,7 +49,28 @@ func settled(requested journal.Record, n int) (journal.Record, bool) {
 	return journal.Record{Event: event, Pos: requested.Seq, Seq: requested.Seq}, true
 }
 
-// EV-02, EV-04, EV-05, EV-06, EV-10, EV-11, TE-01: whatever real agents said, cut off at any line and answered in any way, the
+// counted tells whether an event has counts of use, in the one shape they have.
+func counted(t *testing.T, e tasks.Event) bool {
+	t.Helper()
+	if e.Type != tasks.UsageReported {
+		return false
+	}
+	var used struct {
+		Input     *int64          `json:"input_tokens"`
+		Cached    *int64          `json:"cached_input_tokens"`
+		Output    *int64          `json:"output_tokens"`
+		Reasoning *int64          `json:"reasoning_tokens"`
+		Raw       json.RawMessage `json:"raw"`
+	}
+	if err := json.Unmarshal(e.Payload, &used); err != nil || used.Input == nil || used.Cached == nil || used.Output == nil ||
+		used.Reasoning == nil || len(used.Raw) == 0 {
+		t.Errorf("counts of use are %s (%v)", e.Payload, err)
+		return false
+	}
+	return *used.Input > 0 && *used.Output > 0
+}
+
+// EV-02, EV-04, EV-05, EV-06, EV-10, EV-11, EV-13, TE-01: whatever real agents said, cut off at any line and answered in any way, the
 // events keep to the order, and the same records give the same events.
 func TestEventsOfEveryRecording(t *testing.T) {
 	t.Parallel()
@@ -63,6 +85,7 @@ func TestEventsOfEveryRecording(t *testing.T) {
 	}
 	about := tasks.About{SessionID: "s", Runtime: "recorded", CreatedAt: 1}
 	seen, tools := 0, 0
+	used := map[string]int{} // events with counts by runtime
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -101,6 +124,9 @@ func TestEventsOfEveryRecording(t *testing.T) {
 			}
 			for _, e := range all {
 				seen++
+				if counted(t, e) {
+					used[strings.Split(filepath.ToSlash(file), "/")[2]]++
+				}
 				if e.Type == tasks.CallRequested {
 					tools++
 				}
@@ -108,6 +134,11 @@ func TestEventsOfEveryRecording(t *testing.T) {
 			if t.Failed() {
 				t.Fatalf("so far %s", file)
 			}
+		}
+	}
+	for _, name := range []string{"claude", "opencode", "acp", "codex"} {
+		if used[name] == 0 {
+			t.Errorf("no counts of use in the recordings of %s", name)
 		}
 	}
 	t.Logf("%d events, %d tool calls of %d files", seen, tools, len(files))

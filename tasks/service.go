@@ -145,7 +145,7 @@ func (s *Service) hear(records []journal.Record) {
 		if l := s.lanes[id]; l != nil && record.ItemID == "" {
 			signal(l.news)
 		}
-		if record.Type == "session_deleted" {
+		if record.Type == sessionDeleted {
 			s.gone[id] = true
 			signal(s.going)
 		}

@@ -137,6 +137,12 @@ func (e *LimitError) Error() string {
 		e.Of, e.Limit)
 }
 
+// PartError says that a decision has a part that the call has no place for, or lacks one; the call goes on waiting.
+type PartError struct{ Part, Message string }
+
+// Error implements error.
+func (e *PartError) Error() string { return e.Part + ": " + e.Message }
+
 // MismatchError says that a decision is about another attempt or input than the one that is asked about, which goes on
 // waiting.
 type MismatchError struct {

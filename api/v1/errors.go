@@ -42,6 +42,7 @@ func taskRefusals(err error, r *http.Request) *refusal {
 		mismatch *tasks.MismatchError
 		settled  *session.SettledError
 		invalid  *operations.InvalidError
+		part     *tasks.PartError
 		reply    *runtime.ReplyError
 		key      *database.KeyError
 	)
@@ -63,7 +64,7 @@ func taskRefusals(err error, r *http.Request) *refusal {
 		return &refusal{http.StatusNotFound, "tool_call_not_pending", "it was decided before", call}
 	case errors.Is(err, tasks.ErrNotPending):
 		return &refusal{http.StatusNotFound, "tool_call_not_pending", "", call}
-	case errors.As(err, &invalid), errors.As(err, &reply), errors.As(err, &key):
+	case errors.As(err, &invalid), errors.As(err, &reply), errors.As(err, &key), errors.As(err, &part):
 		return &refusal{http.StatusBadRequest, "invalid_request", err.Error(), nil}
 	}
 	return nil

@@ -12,10 +12,12 @@ import (
 	"harness/tasks"
 )
 
-// pageSize is how many events a page has when no limit is given, maxPage how many it may have.
+// pageSize is how many events a page has when no limit is given, maxPage how many it may have; maxSeq is the highest
+// number that a client may name, which JavaScript still counts exactly.
 const (
 	pageSize = 500
 	maxPage  = 5000
+	maxSeq   = 1 << 53
 )
 
 // events answers with a page, or with a stream of all there are and will be.
@@ -58,7 +60,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 func afterOf(r *http.Request) (int64, error) {
 	for _, name := range []string{"after_seq", "from_seq"} {
 		if r.URL.Query().Has(name) {
-			return count(r, name, 0, 0, 1<<53)
+			return count(r, name, 0, 0, maxSeq)
 		}
 	}
 	given := r.Header.Get("Last-Event-ID")
@@ -66,7 +68,7 @@ func afterOf(r *http.Request) (int64, error) {
 		return 0, nil
 	}
 	after, err := strconv.ParseInt(given, 10, 64)
-	if err != nil || after < 0 {
+	if err != nil || after < 0 || after > maxSeq {
 		return 0, invalid("Last-Event-ID is the id of an event of this session")
 	}
 	return after, nil
@@ -92,7 +94,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 	out.event("ready", map[string]any{"session_id": session, "after_seq": after})
 	beat := time.NewTicker(s.opts.Heartbeat)
 	defer beat.Stop()
-	for live := false; out.err == nil; {
+	for live := false; out.err == nil && !s.closed(); {
 		// Replay goes at the reader's pace. Who was up to date and falls far behind is better told to come again.
 		if live {
 			behind, err := reader.Behind(r.Context())
@@ -130,6 +132,16 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 		}
 	}
 	return nil
+}
+
+// closed tells whether the server stops: a long replay is no reason to wait.
+func (s *Server) closed() bool {
+	select {
+	case <-s.closing:
+		return true
+	default:
+		return false
+	}
 }
 
 func (s *Server) join() bool {

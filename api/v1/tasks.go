@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"harness/internal/javascript"
 	"harness/tasks"
@@ -103,12 +104,13 @@ func messagesOf(raw json.RawMessage) ([]tasks.Message, error) {
 		var text string
 		var blocks []json.RawMessage
 		switch {
-		case json.Unmarshal(m.Content, &text) == nil:
+		case json.Unmarshal(m.Content, &text) == nil && strings.TrimSpace(text) == "":
+		case text != "":
 			blocks = []json.RawMessage{javascript.MustEncode(map[string]string{"type": "text", "text": text})}
 		case json.Unmarshal(m.Content, &blocks) != nil:
 			return nil, invalid(fmt.Sprintf("messages[%d].content is a text or a list of blocks", i))
 		}
-		if len(blocks) == 0 || text == "" && blocks == nil {
+		if len(blocks) == 0 {
 			return nil, invalid(fmt.Sprintf("messages[%d].content says nothing", i))
 		}
 		for _, block := range blocks {
@@ -177,9 +179,16 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, allow bool) erro
 	if err != nil {
 		return err
 	}
-	d := tasks.Decision{Allow: allow, Answers: b["answers"]}
-	if json.Unmarshal(b["attempt"], &d.Attempt) != nil || json.Unmarshal(b["input_hash"], &d.InputHash) != nil {
+	d := tasks.Decision{Allow: allow}
+	if !b.has("attempt") || !b.has("input_hash") || json.Unmarshal(b["attempt"], &d.Attempt) != nil ||
+		json.Unmarshal(b["input_hash"], &d.InputHash) != nil {
 		return invalid("attempt (number) and input_hash (string) required")
+	}
+	if b.has("answers") {
+		if b["answers"][0] != '{' {
+			return invalid("answers is an object: of each question's id what is answered")
+		}
+		d.Answers = b["answers"]
 	}
 	if d.Reason, err = b.text("reason"); err != nil {
 		return err

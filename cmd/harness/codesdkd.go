@@ -22,7 +22,7 @@ func newCodesdkd(further []runtimeMaker) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := cmd.Flags()
-			if !flags.Changed("data-dir") {
+			if flags.Lookup("data-dir").Value.String() == "" || !flags.Changed("data-dir") {
 				return &usageError{errors.New("--data-dir is required: name the folder to keep sessions, tasks and artifacts in")}
 			}
 			settings := map[string]string{"workspace": workspace, "tasks-mode": mode}

@@ -1,0 +1,353 @@
+package v1_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	v1 "harness/api/v1"
+	"harness/database"
+	"harness/internal/dbtest"
+	"harness/internal/sessiontest"
+	"harness/operations"
+	"harness/runtime/runtimetest/scripted"
+	"harness/tasks"
+)
+
+// patience bounds every wait; only a fault uses it up.
+const patience = time.Minute
+
+func TestMain(m *testing.M) {
+	if !scripted.Play() {
+		os.Exit(m.Run())
+	}
+}
+
+// site serves the task API of sessions whose agent is the scripted one.
+type site struct {
+	*sessiontest.Site
+	t     *testing.T
+	tasks *tasks.Service
+	api   *v1.Server
+	url   string
+	// ended has one for each stream whose handler has returned.
+	ended chan struct{}
+}
+
+func open(t *testing.T, engine database.Engine, edits ...func(*v1.Options)) *site {
+	t.Helper()
+	s := &site{Site: sessiontest.Open(t, dbtest.Open(t, engine)), t: t, ended: make(chan struct{}, 1000)}
+	ops := operations.New(operations.Options{Sessions: s.Service, Controls: s.Service, Runtimes: s.Service})
+	s.tasks = tasks.New(tasks.Options{Journal: s.Journal, DB: s.DB, Sessions: s.Service, Operations: ops,
+		Logger: zerolog.Nop(), Poll: 20 * time.Millisecond})
+	s.Start(s.tasks)
+	options := v1.Options{Tasks: s.tasks, Operations: ops, Actor: func(*http.Request) string { return "me" }}
+	for _, edit := range edits {
+		edit(&options)
+	}
+	s.api = v1.New(options)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	server.Config.RegisterOnShutdown(s.api.Close)
+	// Little is on its way to a reader that stalls.
+	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		if err := conn.(*net.TCPConn).SetWriteBuffer(4096); err != nil {
+			t.Error(err)
+		}
+		return ctx
+	}
+	server.Start()
+	s.url = server.URL
+	t.Cleanup(func() {
+		s.api.Close()
+		server.Close()
+	})
+	return s
+}
+
+func each(t *testing.T, test func(t *testing.T, s *site), edits ...func(*v1.Options)) {
+	t.Helper()
+	t.Parallel()
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t, engine, edits...))
+		})
+	}
+}
+
+func (s *site) serve(w http.ResponseWriter, r *http.Request) {
+	s.api.ServeHTTP(w, r)
+	if strings.HasSuffix(r.URL.Path, "/events") {
+		s.ended <- struct{}{}
+	}
+}
+
+// awaitEnd waits until the handler of a stream or page of events has returned.
+func (s *site) awaitEnd() {
+	s.t.Helper()
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		s.t.Fatal("the stream did not end")
+	}
+}
+
+type object = map[string]any
+
+// call makes a request; a body that is a string is sent as it is, nil is none.
+func (s *site) call(method, path string, body any) (int, object) {
+	s.t.Helper()
+	var sent io.Reader = http.NoBody
+	switch given := body.(type) {
+	case nil:
+	case string:
+		sent = strings.NewReader(given)
+	default:
+		encoded, err := json.Marshal(given)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		sent = strings.NewReader(string(encoded))
+	}
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, sent)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	response, err := client.Do(request)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	raw, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		s.t.Fatal(err)
+	}
+	var answer object
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		s.t.Fatalf("%s %s is answered %d %q", method, path, response.StatusCode, raw)
+	}
+	return response.StatusCode, answer
+}
+
+// want is call for an answer of that status.
+func (s *site) want(status int, method, path string, body any) object {
+	s.t.Helper()
+	got, answer := s.call(method, path, body)
+	if got != status {
+		s.t.Fatalf("%s %s %v is answered %d %v, want %d", method, path, body, got, answer, status)
+	}
+	return answer
+}
+
+// refused is call for an answer of that status and code.
+func (s *site) refused(status int, code, method, path string, body any) object {
+	s.t.Helper()
+	got, answer := s.call(method, path, body)
+	if got != status || answer["error"] != code {
+		s.t.Errorf("%s %s %.200v is answered %d %v, want %d %s", method, path, body, got, answer, status, code)
+	}
+	return answer
+}
+
+// ask opens a session in mode ask and returns its path.
+func (s *site) ask() string {
+	s.t.Helper()
+	made := s.want(http.StatusCreated, http.MethodPost, "/v1/sessions", object{"permission_mode": "ask"})
+	return "/v1/sessions/" + text(made, "session_id")
+}
+
+// task asks for one.
+func (s *site) task(base, id, said string) {
+	s.t.Helper()
+	s.want(http.StatusAccepted, http.MethodPost, base+"/tasks",
+		object{"task_id": id, "messages": []object{{"role": "user", "content": said}}})
+}
+
+// idOf is the id of the session of a path.
+func idOf(base string) string { return strings.TrimPrefix(base, "/v1/sessions/") }
+
+// over waits for the end of a task and returns its status.
+func (s *site) over(base, id string) string {
+	s.t.Helper()
+	var task tasks.Task
+	s.Until("the end of "+id, func(ctx context.Context) bool {
+		var err error
+		if task, err = s.tasks.Get(ctx, idOf(base), id); err != nil {
+			s.t.Fatal(err)
+		}
+		return task.Status.Over()
+	})
+	return string(task.Status)
+}
+
+// page is all events of a session, as they are written.
+func (s *site) page(base string) []string {
+	s.t.Helper()
+	var all []string
+	for _, event := range s.want(http.StatusOK, http.MethodGet, base+"/events?limit=5000", nil)["events"].([]any) {
+		all = append(all, written(event))
+	}
+	return all
+}
+
+// written is JSON with its members in order.
+func written(value any) string {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(encoded)
+}
+
+func text(value any, path ...string) string {
+	for _, name := range path {
+		members, _ := value.(object)
+		value = members[name]
+	}
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// frame is one of a stream: an event of the session has an id, what is about the stream an event, a heartbeat a comment.
+type frame struct {
+	event, id, comment string
+	data               object
+}
+
+// reader follows a stream.
+type reader struct {
+	t        *testing.T
+	lines    *bufio.Reader
+	response *http.Response
+	cancel   context.CancelFunc
+}
+
+// follow opens a stream; header is what is sent as Last-Event-ID, "" for nothing.
+func (s *site) follow(base, query, header string) *reader {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	s.t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+base+"/events"+query, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Accept", "text/event-stream")
+	if header != "" {
+		request.Header.Set("Last-Event-ID", header)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = response.Body.Close() })
+	return &reader{s.t, bufio.NewReader(response.Body), response, cancel}
+}
+
+// next is the next frame; io.EOF when the stream ended in order.
+func (r *reader) next() (f frame, err error) {
+	r.t.Helper()
+	for {
+		line, err := r.lines.ReadString('\n')
+		if err != nil {
+			return f, err
+		}
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "\n":
+			return f, nil
+		case name == "":
+			f.comment = value
+		case name == "event":
+			f.event = value
+		case name == "id":
+			f.id = value
+		case name == "data":
+			if err := json.Unmarshal([]byte(value), &f.data); err != nil {
+				r.t.Fatalf("%q: %v", line, err)
+			}
+		default:
+			r.t.Fatalf("the stream has the line %q", line)
+		}
+	}
+}
+
+// until reads to the first frame that fits and returns all.
+func (r *reader) until(what string, fits func(frame) bool) (all []frame) {
+	r.t.Helper()
+	for {
+		f, err := r.next()
+		if err != nil {
+			r.t.Fatalf("no %s came: %v after %v", what, err, all)
+		}
+		all = append(all, f)
+		if fits(f) {
+			return all
+		}
+	}
+}
+
+// event reads to the first event of a type of a task and returns its payload.
+func (r *reader) event(kind, task string) object {
+	r.t.Helper()
+	all := r.until(kind+" of "+task, func(f frame) bool {
+		return text(f.data, "type") == kind && text(f.data, "trace", "task_id") == task
+	})
+	return all[len(all)-1].data["payload"].(object)
+}
+
+// rest reads to the end, which has to be in order.
+func (r *reader) rest() (all []frame) {
+	r.t.Helper()
+	for {
+		f, err := r.next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			r.t.Fatalf("the stream ends with %v", err)
+		}
+		all = append(all, f)
+	}
+}
+
+// events are those of the session among frames, as they are written.
+func events(frames []frame) (all []string) {
+	for _, f := range frames {
+		if f.id != "" {
+			all = append(all, written(f.data))
+		}
+	}
+	return all
+}
+
+// kinds are the types of a task's events, several of one type after each other as one.
+func kinds(page []string, task string) string {
+	var all []string
+	for _, one := range page {
+		var e tasks.Event
+		if err := json.Unmarshal([]byte(one), &e); err != nil {
+			return err.Error()
+		}
+		if e.Trace.TaskID == task {
+			all = append(all, e.Type)
+		}
+	}
+	return strings.Join(slices.Compact(all), " ")
+}
