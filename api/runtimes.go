@@ -43,8 +43,9 @@ type limitsView struct {
 
 type authView struct {
 	runtime.AuthStatus
-	// Login says that POST .../login works.
-	Login bool `json:"login"`
+	// Login says that POST .../login works, Logins in which ways.
+	Login  bool     `json:"login"`
+	Logins []string `json:"logins"`
 }
 
 func viewRuntimeOf(one operations.Runtime) runtimeView {
@@ -55,8 +56,11 @@ func viewRuntimeOf(one operations.Runtime) runtimeView {
 	if one.Auth.Credentials == nil {
 		one.Auth.Credentials = []string{}
 	}
+	if one.Logins == nil {
+		one.Logins = []string{}
+	}
 	view := runtimeView{viewRuntime(RuntimeHealth{one.Name, one.Status}, position), one.Capabilities,
-		authView{one.Auth, one.Login}, one.Install, limitsView{one.Load.Turns, one.Load.Limits.Turns, one.Load.Messages,
+		authView{one.Auth, len(one.Logins) > 0, one.Logins}, one.Install, limitsView{one.Load.Turns, one.Load.Limits.Turns, one.Load.Messages,
 			one.Load.Limits.Messages, one.Load.Limits.SessionMessages, one.Load.Waiting}}
 	for i := range one.Status.Processes {
 		view.Processes[i].SessionID = one.Status.Processes[i].Serves
@@ -99,13 +103,18 @@ func (s *server) getRuntime(ctx context.Context, in *rest.Input) (rest.Reply, er
 	return rest.OK(body)
 }
 
-// loginBody with a code ends a login; without one, a login is begun.
+// loginBody with a code ends a login, with a key it is one; with neither, a login is begun.
 var loginBody = schema.Optional(schema.Struct(rest.Optional("id", rest.Name),
-	rest.Optional("code", schema.Text{}.Min(1).Max(4096))))
+	rest.Optional("code", schema.Text{}.Min(1).Max(4096)), rest.Optional("apiKey", schema.Text{}.Trim().Min(1).Max(4096)),
+	rest.Optional("provider", rest.Name)))
 
 func (s *server) loginRuntime(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	name := in.Params["runtime"]
 	if code := in.Body.Get("code"); code.Defined() {
+		if in.Body.Get("apiKey").Defined() {
+			return rest.Reply{}, &rest.ValidationError{Issues: []schema.Issue{schema.Custom(
+				"a login is with the code of a page or with a key; send one of them", "apiKey")}}
+		}
 		id := in.Body.Get("id").Text()
 		if err := s.Operations.FinishLogin(ctx, name, id, code.Text()); err != nil {
 			return rest.Reply{}, missing(err)
@@ -114,6 +123,22 @@ func (s *server) loginRuntime(ctx context.Context, in *rest.Input) (rest.Reply, 
 			ID        string `json:"id"`
 			Completed bool   `json:"completed"`
 		}{id, true})
+	}
+	provider := in.Body.Get("provider")
+	if key := in.Body.Get("apiKey"); key.Defined() {
+		taken, err := s.Operations.TakeKey(ctx, name, runtime.ProviderKey{Provider: provider.Text(), Key: key.Text()})
+		if err != nil {
+			return rest.Reply{}, missing(err)
+		}
+		return rest.OK(struct {
+			Completed bool   `json:"completed"`
+			Provider  string `json:"provider,omitempty"`
+			Stored    bool   `json:"stored"`
+		}{true, taken.Provider, taken.Stored})
+	}
+	if provider.Defined() {
+		return rest.Reply{}, &rest.ValidationError{Issues: []schema.Issue{schema.Custom(
+			"a provider is that of a key: send its apiKey, too", "provider")}}
 	}
 	login, err := s.Operations.Login(ctx, name)
 	if err != nil {

@@ -3,6 +3,9 @@ package operations
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 
 	"harness/runtime"
 	"harness/session"
@@ -25,11 +28,17 @@ type Runtime struct {
 	Status       runtime.Status
 	Capabilities runtime.Capabilities
 	Auth         runtime.AuthStatus
-	// Install is nil of a runtime whose adapter does not know how to get it. Login says that Login works.
+	// Install is nil of a runtime whose adapter does not know how to get it. Logins are the ways to log in from here.
 	Install *runtime.Install
-	Login   bool
+	Logins  []string
 	Load    session.Load
 }
+
+// Ways to log in, as in Runtime.Logins: at a page of the provider's (Login), and with a key (TakeKey).
+const (
+	LoginPage = "page"
+	LoginKey  = "key"
+)
 
 // Runtimes are those of this server, the default one first.
 func (s *Service) Runtimes(ctx context.Context) ([]Runtime, error) {
@@ -60,7 +69,12 @@ func (s *Service) Runtime(ctx context.Context, name string) (Runtime, error) {
 		install := installer.Install()
 		one.Install = &install
 	}
-	_, one.Login = runtime.Has[runtime.Authenticator](adapter, runtime.OpLogin)
+	if _, can := runtime.Has[runtime.Authenticator](adapter, runtime.OpLogin); can {
+		one.Logins = append(one.Logins, LoginPage)
+	}
+	if _, can := runtime.Has[runtime.KeyTaker](adapter, runtime.OpKey); can {
+		one.Logins = append(one.Logins, LoginKey)
+	}
 	return one, nil
 }
 
@@ -89,12 +103,11 @@ func (s *Service) Login(ctx context.Context, name string) (runtime.Login, error)
 	}
 	authenticator, can := runtime.Has[runtime.Authenticator](adapter, runtime.OpLogin)
 	if !can {
-		auth, err := adapter.Auth(ctx)
-		if err != nil {
-			return runtime.Login{}, err
+		if _, takes := runtime.Has[runtime.KeyTaker](adapter, runtime.OpKey); takes {
+			return runtime.Login{}, &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpLogin,
+				Remedy: `it has no page for that; send the key of its model provider as {"apiKey": "..."}`}
 		}
-		remedy := cmp.Or(auth.Remedy, "it has credentials already")
-		return runtime.Login{}, &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpLogin, Remedy: remedy}
+		return runtime.Login{}, s.cannotLogIn(ctx, adapter, runtime.OpLogin)
 	}
 	return authenticator.Login(ctx)
 }
@@ -112,6 +125,40 @@ func (s *Service) FinishLogin(ctx context.Context, name, id, code string) error 
 			Remedy: "none of its logins expects a code from here"}
 	}
 	return finisher.FinishLogin(ctx, id, code)
+}
+
+// cannotLogIn refuses a way to log in that a runtime does not have, with the way it has.
+func (s *Service) cannotLogIn(ctx context.Context, adapter runtime.Adapter, operation string) error {
+	auth, err := adapter.Auth(ctx)
+	if err != nil {
+		return err
+	}
+	return &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: operation,
+		Remedy: cmp.Or(auth.Remedy, "it has credentials already")}
+}
+
+// TakeKey logs a runtime in with the key of a model provider, which is kept nowhere here.
+// *session.UnknownRuntimeError, *runtime.UnsupportedError, and errors of runtime.KeyTaker, none of which tells the key.
+func (s *Service) TakeKey(ctx context.Context, name string, key runtime.ProviderKey) (runtime.TakenKey, error) {
+	adapter, err := s.chosen(name)
+	if err != nil {
+		return runtime.TakenKey{}, err
+	}
+	taker, can := runtime.Has[runtime.KeyTaker](adapter, runtime.OpKey)
+	if !can {
+		return runtime.TakenKey{}, s.cannotLogIn(ctx, adapter, runtime.OpKey)
+	}
+	if strings.ContainsFunc(key.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return runtime.TakenKey{}, fmt.Errorf(
+			"%w: the key has white space or letters in it that no key has; it is one word", runtime.ErrInvalidParams)
+	}
+	taken, err := taker.TakeKey(ctx, key)
+	var said *runtime.Error
+	if errors.As(err, &said) && strings.Contains(said.Message+string(said.Data), key.Key) { // the agent repeats it
+		return taken, &runtime.Error{Runtime: said.Runtime, Method: said.Method, Code: said.Code, Kind: said.Kind,
+			Message: strings.ReplaceAll(said.Message, key.Key, "(the key)")}
+	}
+	return taken, err
 }
 
 func (s *Service) runtimeNames() []string {

@@ -16,7 +16,7 @@ const (
 // Kinds of credentials, as in AuthStatus.Credentials.
 const (
 	CredentialAPIKey = "apiKey" // a key in the environment or in the configuration
-	CredentialLogin  = "login"  // what a login has stored
+	CredentialLogin  = "login"  // what a login has left
 )
 
 // AuthStatus is what is known of a runtime's credentials. It never names a secret, an account or a path.
@@ -73,6 +73,25 @@ type LoginFinisher interface {
 	// FinishLogin ends the login of the id. ErrInvalidParams for what is no code, ErrInvalidState when no such login waits
 	// for one (any more), and with the runtime's own words when the code was not taken.
 	FinishLogin(ctx context.Context, id, code string) error
+}
+
+// KeyTaker is a runtime that is given the key of a model provider while it runs (OpKey).
+type KeyTaker interface {
+	// TakeKey gives it one, for the turns that begin from then on. ErrInvalidParams for a provider it does not know,
+	// ErrInvalidState while it cannot change keys.
+	TakeKey(ctx context.Context, key ProviderKey) (TakenKey, error)
+}
+
+// ProviderKey is a secret, and the provider it is for: "" for the one that the runtime has or is configured with.
+type ProviderKey struct{ Provider, Key string }
+
+// TakenKey tells what became of a key.
+type TakenKey struct {
+	// Provider is the one it was taken for, "" of a runtime that has one only.
+	Provider string
+	// Stored says that the agent has written it into its home. Otherwise it is in memory only, and to be given again to
+	// another server.
+	Stored bool
 }
 
 // Login is a login that was begun.

@@ -97,6 +97,7 @@ const (
 	OpImages    = "images"
 	OpTools     = "client tools"
 	OpLogin     = "login"
+	OpKey       = "login with a key"
 )
 
 // UnsupportedError says that a runtime cannot do what was asked. It matches ErrUnsupported.

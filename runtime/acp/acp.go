@@ -65,6 +65,8 @@ type Runtime struct {
 	// natives are the agent's ids of the sessions that were used, and folders where they work.
 	natives, folders map[string]string
 	offered          offer
+	// key is that of a login, where the agent does not store it; it is given to each new process.
+	key string
 }
 
 // sandboxFull is the one level these agents are opened with: none of them confines what it runs.
@@ -243,11 +245,17 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 	if r.hasKey() {
 		status.Credentials = append(status.Credentials, runtime.CredentialAPIKey)
 	}
+	if r.loggedIn() {
+		status.Credentials = append(status.Credentials, runtime.CredentialLogin)
+	}
 	for _, login := range r.profile.Logins {
+		if slices.Contains(status.Credentials, runtime.CredentialLogin) {
+			break
+		}
 		_, err := os.Stat(os.Expand(login, r.lookup))
 		if err == nil {
 			status.Credentials = append(status.Credentials, runtime.CredentialLogin)
-			break
+			continue
 		}
 		if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) {
 			return runtime.AuthStatus{}, fmt.Errorf("look for the login of %s: %w", r.profile.title(), err)
@@ -258,7 +266,7 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 	case len(r.profile.Keys)+len(r.profile.Logins) == 0:
 		status.State = runtime.AuthUnknown
 	default:
-		status.State, status.Remedy = runtime.AuthMissing, r.profile.Login
+		status.State, status.Remedy = runtime.AuthMissing, r.profile.remedy()
 	}
 	return status, nil
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
@@ -109,6 +110,18 @@ func (s *site) start(t *testing.T, store interface {
 	if options.Setup.Launch.Shims != nil {
 		agent.Leave = stop
 		agent.Next = func(t *testing.T) *runtimetest.Agent { return s.start(t, store) }
+	}
+	return agent
+}
+
+// loggedOut is start for an agent that has no login and refuses to open a conversation; a key logs it in.
+func (s *site) loggedOut(t *testing.T, store *runtimetest.Store, key string) *runtimetest.Agent {
+	t.Helper()
+	agent := s.start(t, store)
+	agent.Key.Key = key
+	agent.NeedsLogin = func(ctx context.Context) error {
+		_, err := agent.StartThread(ctx, runtime.StartThread{Cwd: agent.Dir})
+		return err
 	}
 	return agent
 }
@@ -227,12 +240,11 @@ func TestGeminiConforms(t *testing.T) {
 				return
 			}
 			tried.LoggedOut = func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
-				agent := made(t).start(t, store)
-				agent.NeedsLogin = func(ctx context.Context) error {
-					_, err := agent.StartThread(ctx, runtime.StartThread{Cwd: agent.Dir})
-					return err
-				}
-				return agent
+				key := "key-" + uuid.NewString()
+				s := made(t, "GOOGLE_GEMINI_BASE_URL="+runtimetest.Locked(t, model.Root(), key))
+				plant(t, filepath.Join(s.home, ".gemini", "settings.json"),
+					`{"security":{"auth":{"selectedType":"gemini-api-key"}}}`) // else it may be that nobody asks for one there
+				return s.loggedOut(t, store, key)
 			}
 			tried.Proxied = func(t *testing.T, store *runtimetest.Store, proxy *runtimetest.Proxy) *runtimetest.Agent {
 				s := loggedIn(t)
@@ -281,7 +293,15 @@ func TestBridgesConform(t *testing.T) {
 					converse(t, planted(t), words)
 					return
 				}
-				runtimetest.Run(t, target(t, words, planted))
+				tried := target(t, words, planted)
+				if name == "codex-acp" {
+					tried.LoggedOut = func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+						key := "sk-" + uuid.NewString()
+						return codexBridgeAt(t, model, true, codextest.Home(t, runtimetest.Locked(t, model.Root(), key)+"/v1",
+							codextest.NeedsLogin())).loggedOut(t, store, key)
+					}
+				}
+				runtimetest.Run(t, tried)
 			})
 			looked := planted(t)
 			found, err := acp.New(looked.options).Sources("", looked.dir, "")
@@ -433,10 +453,13 @@ func claudeBridge(t *testing.T, model *mockmodel.Server, shims bool) *site {
 }
 
 func codexBridge(t *testing.T, model *mockmodel.Server, shims bool) *site {
-	home := codextest.Home(t, model.URL())
-	s := newSite(t, model, acp.CodexBridge(), shims, "CODEX_HOME="+home,
-		"CODEX_PATH="+codextest.Binary(t, codextest.Default), "OPENAI_API_KEY=test",
+	return codexBridgeAt(t, model, shims, codextest.Home(t, model.URL()), "OPENAI_API_KEY=test",
 		`DEFAULT_AUTH_REQUEST={"methodId":"api-key"}`)
+}
+
+func codexBridgeAt(t *testing.T, model *mockmodel.Server, shims bool, home string, env ...string) *site {
+	s := newSite(t, model, acp.CodexBridge(), shims,
+		append(env, "CODEX_HOME="+home, "CODEX_PATH="+codextest.Binary(t, codextest.Default))...)
 	s.options.Bin = agenttest.Binary(t, "codex-acp")
 	if err := os.Symlink(home, filepath.Join(s.home, ".codex")); err != nil {
 		t.Fatal(err)

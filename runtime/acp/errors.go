@@ -29,8 +29,8 @@ func (r *refusal) error(p *Profile, method string) error {
 	switch {
 	case r.Code == codeAuthRequired:
 		out.Kind = runtime.ErrAuthRequired
-		if p.Login != "" {
-			out.Message += "; " + p.Login
+		if remedy := p.remedy(); remedy != "" {
+			out.Message += "; " + remedy
 		}
 	case r.Code == codeNotFound, strings.Contains(said, "session not found"),
 		strings.Contains(said, "no previous sessions"), strings.Contains(said, "no conversation found"),

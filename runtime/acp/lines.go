@@ -8,6 +8,7 @@ import (
 // Methods of the protocol, version 1.
 const (
 	methodInitialize = "initialize"
+	methodLogin      = "authenticate"
 	methodNew        = "session/new"
 	methodLoad       = "session/load"
 	methodResume     = "session/resume"

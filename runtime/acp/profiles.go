@@ -29,6 +29,10 @@ type Profile struct {
 	// Tested is the version all this was seen with, Install and Login are what to type to have it.
 	// Setting names the setting that says where its program is.
 	Tested, Install, Login, Setting string
+	// KeyMethod is the method of authenticate that takes a key, "" for none, and KeyMember the member the key is in there,
+	// "" where the value is the key itself. StoresKey says that the agent stores it in its home.
+	KeyMethod, KeyMember string
+	StoresKey            bool
 	// Modes are the agent's modes by the approval policy they come to. A policy without one is not offered; no modes at
 	// all leave the agent to ask when it sees fit, which is on-request.
 	Modes map[string]string
@@ -87,6 +91,7 @@ func Gemini() Profile {
 		Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Logins: []string{"$HOME/.gemini/oauth_creds.json"},
 		Tested: "0.61.0", Install: "npm install -g @google/gemini-cli@0.61.0",
 		Login: "set GEMINI_API_KEY, or log in as the server's user with: gemini", Setting: "GEMINI_BIN",
+		KeyMethod:      "gemini-api-key",
 		Modes:          map[string]string{"untrusted": "default", "on-request": "default", "never": "default"},
 		AllowsUnasked:  true,
 		SessionOptions: []string{"proceed_always", "proceed_always_tool", "proceed_always_server"},
@@ -122,7 +127,7 @@ func CodexBridge() Profile {
 		Env:  []string{"NO_BROWSER=1"},
 		Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Logins: []string{"$HOME/.codex/auth.json"},
 		Tested: "2.6.0", Install: "npm install -g @agentclientprotocol/codex-acp@2.6.0",
-		Login: "set OPENAI_API_KEY, or log in with: codex login",
+		Login: "set OPENAI_API_KEY, or log in with: codex login", KeyMethod: "api-key", KeyMember: "apiKey", StoresKey: true,
 		// Its modes are sandboxes, too: with these, a person is asked before anything leaves them.
 		Modes: map[string]string{"untrusted": "read-only", "on-request": "workspace-write",
 			"never": "agent-full-access"},

@@ -35,6 +35,9 @@ type protocol struct {
 	// reserved are the conversations a message is on its way to, labels those of turns whose message was sent.
 	reserved map[string]bool
 	labels   map[string]string
+	// loggedIn says that the process was given a key, and greeting what is to be told of it once it has been.
+	loggedIn bool
+	greeting json.RawMessage
 	// loading counts what was said of the conversations that are being loaded.
 	loading map[string]int
 }
@@ -64,6 +67,8 @@ type agent struct {
 type hello struct {
 	Agent   json.RawMessage   `json:"agent"`
 	Threads map[string]string `json:"threads,omitempty"`
+	// LoggedIn says that it was given a key, which it keeps in memory.
+	LoggedIn bool `json:"loggedIn,omitempty"`
 }
 
 // label is what is known of a turn's message from the moment the process has it.
@@ -104,7 +109,7 @@ func (p *protocol) Greet(ctx context.Context) error {
 		return fmt.Errorf("%s speaks version %d of the Agent Client Protocol, this server version 1; install %s",
 			p.runtime.profile.Name, a.Protocol, p.runtime.profile.Tested)
 	}
-	return nil
+	return p.logInAgain(ctx)
 }
 
 // Resume implements stdio.Protocol.
@@ -164,11 +169,12 @@ func (l label) encode() string {
 func (p *protocol) known(h hello) {
 	_ = json.Unmarshal(h.Agent, &p.agent) // it was read when it came
 	maps.Copy(p.translator.threads, h.Threads)
+	p.loggedIn = h.LoggedIn
 }
 
 // note keeps what is known of the process for the next servers. mu is held.
 func (p *protocol) note(agent json.RawMessage) json.RawMessage {
-	raw, _ := json.Marshal(hello{Agent: agent, Threads: p.translator.threads}) // JSON and texts encode
+	raw, _ := json.Marshal(hello{Agent: agent, Threads: p.translator.threads, LoggedIn: p.loggedIn}) // JSON and texts encode
 	return raw
 }
 
@@ -310,8 +316,13 @@ func (p *protocol) Answered(method, threadID string, result json.RawMessage) {
 		p.mu.Lock()
 		p.agent = a
 		greeted := p.note(result)
+		if p.runtime.heldKey() != "" {
+			p.greeting, greeted = result, nil // Greet has it logged in first
+		}
 		p.mu.Unlock()
-		p.Started(greeted)
+		if greeted != nil {
+			p.Started(greeted)
+		}
 	case methodNew:
 		var made struct {
 			SessionID string `json:"sessionId"`

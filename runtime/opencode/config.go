@@ -124,7 +124,7 @@ func (o *OpenCode) Auth(context.Context) (runtime.AuthStatus, error) {
 			status.State = runtime.AuthUnknown
 		}
 		status.Remedy = "give a provider a key in " + configVariable +
-			", or log in with: opencode auth login (in its credential namespace, see docs/runtimes/opencode.md)"
+			`, or log in with it: POST /api/runtimes/opencode/login {"apiKey": "..."}`
 	}
 	return status, nil
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"harness/runtime"
 	"harness/runtime/opencode"
 	"harness/runtime/runtimetest"
 )
@@ -51,6 +54,15 @@ func TestConformance(t *testing.T) {
 			s.options.Bin = runtimetest.Executable(t)
 			s.options.Supervise.StartTimeout, s.options.Supervise.KeepOnStop = 200*time.Millisecond, false
 			return s.agent()
+		},
+		LoggedOut: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			s := newSite(t, store.Sink, store.Resume)
+			key := runtime.ProviderKey{Key: "sk-" + uuid.NewString()} // for the provider of the configured model
+			config := configuration(t, runtimetest.Locked(t, s.model.Root(), key.Key)+"/v1")
+			s.options.Launch.Env = []string{"OPENCODE_CONFIG_CONTENT=" + strings.Replace(config, `"apiKey":"dummy",`, "", 1)}
+			agent := s.agent()
+			agent.LooksLate, agent.Key = true, key
+			return agent
 		},
 		Missing: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			s := newSite(t, store.Sink, store.Resume)

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"harness/runtime"
@@ -53,6 +54,8 @@ type OpenCode struct {
 	launcher *stdio.Launcher
 	process  *stdio.Supervisor
 	names    *names
+	// sending is held while a message is on its way, and by who may not have one come in between.
+	sending sync.RWMutex
 }
 
 var _ interface {
@@ -62,6 +65,7 @@ var _ interface {
 	runtime.Librarian
 	runtime.Forker
 	runtime.Installer
+	runtime.KeyTaker
 } = (*OpenCode)(nil)
 
 // New makes an adapter that is not started yet.

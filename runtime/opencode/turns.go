@@ -68,7 +68,7 @@ func (o *OpenCode) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime
 	if in.Alone && l.turn(native) != "" {
 		return runtime.StartedTurn{}, runtime.ErrTurnActive
 	}
-	turn, err := l.send(ctx, native, &p)
+	turn, err := o.send(ctx, l, native, &p)
 	return runtime.StartedTurn{TurnID: turn, Steered: turn != p.MessageID}, err
 }
 
@@ -116,6 +116,13 @@ func sameFolder(a, b string) bool {
 	}
 	other, err := filepath.EvalSymlinks(b)
 	return err == nil && one == other
+}
+
+// send is line.send, while nobody else holds sending.
+func (o *OpenCode) send(ctx context.Context, l *line, native string, p *prompt) (turn string, err error) {
+	o.sending.RLock()
+	defer o.sending.RUnlock()
+	return l.send(ctx, native, p)
 }
 
 // send sends a message and returns which turn it is in.
@@ -174,7 +181,7 @@ func (o *OpenCode) SteerTurn(ctx context.Context, threadID, turnID string, input
 	if err := l.running(native, turnID); err != nil {
 		return err
 	}
-	_, err = l.send(ctx, native, &prompt{Parts: content})
+	_, err = o.send(ctx, l, native, &prompt{Parts: content})
 	return err
 }
 

@@ -40,10 +40,15 @@ func closes(t *testing.T, s *scene) {
 	}
 }
 
-// loggedOut: that a login is missing is told beforehand, with the remedy, and as what it is by whoever needs it.
+// loggedOut: that a login is missing is told beforehand, with the remedy, and as what it is by whoever needs it. A key
+// mends that, for a process to come, too.
 func loggedOut(t *testing.T, s *scene) {
 	auth, err := s.Auth(t.Context())
-	if err != nil || auth.State != runtime.AuthMissing || auth.Remedy == "" || len(auth.Credentials) > 0 {
+	state := runtime.AuthMissing
+	if s.LooksLate {
+		state = runtime.AuthUnknown
+	}
+	if err != nil || auth.State != state || auth.Remedy == "" || len(auth.Credentials) > 0 {
 		t.Errorf("its credentials are %+v (%v)", auth, err)
 	}
 	ask := s.NeedsLogin
@@ -53,9 +58,53 @@ func loggedOut(t *testing.T, s *scene) {
 			return err
 		}
 	}
-	if err := ask(t.Context()); !errors.Is(err, runtime.ErrAuthRequired) {
+	thread := ""
+	if s.LooksLate {
+		thread = s.open()
+		end := s.End(t, s.say(thread, s.Script.Reply("no")))
+		if end.Status != runtime.TurnFailed || !errors.Is(end.Kind, runtime.ErrAuthRequired) {
+			t.Errorf("a turn without a login ended %+v", end)
+		}
+	} else if err := ask(t.Context()); !errors.Is(err, runtime.ErrAuthRequired) {
 		t.Errorf("what needs a login: %v", err)
 	}
+	if taker, takes := runtime.Has[runtime.KeyTaker](s.Adapter, runtime.OpKey); takes {
+		logsIn(t, s, taker, thread)
+	}
+}
+
+// logsIn: with a key turns are done, those of a conversation that failed without (thread, "" for none) and of the next
+// process. Where a key cannot be taken while a turn runs it is refused, and the turn goes on.
+func logsIn(t *testing.T, s *scene, taker runtime.KeyTaker, thread string) {
+	if _, err := taker.TakeKey(t.Context(), runtime.ProviderKey{Provider: "nobodys", Key: s.Key.Key}); !errors.Is(err,
+		runtime.ErrInvalidParams) {
+		t.Errorf("a key of an unknown provider: %v", err)
+	}
+	if _, err := taker.TakeKey(t.Context(), s.Key); err != nil {
+		t.Fatalf("take a key: %v", err)
+	}
+	if auth, err := s.Auth(t.Context()); err != nil || auth.State != runtime.AuthFound ||
+		!slices.Equal(auth.Credentials, []string{runtime.CredentialLogin}) || auth.Remedy != "" {
+		t.Errorf("after it its credentials are %+v (%v)", auth, err)
+	}
+	if thread == "" {
+		thread = s.open()
+	}
+	done := func(when, turn string) {
+		if end := s.End(t, turn); end.Status != runtime.TurnDone {
+			t.Errorf("%s the turn ended %+v", when, end)
+		}
+	}
+	done("with a key", s.say(thread, s.Script.Reply("in")))
+	turn := s.held(thread, "login")
+	if _, err := taker.TakeKey(t.Context(), s.Key); err != nil && !errors.Is(err, runtime.ErrInvalidState) {
+		t.Errorf("a key while a turn runs: %v", err)
+	}
+	s.Release("login")
+	done("with another key in it", turn)
+	s.Kill(t, thread)
+	s.wait(t, "the end of the process", func(signal runtime.Signal) bool { return signal.Kind == runtime.SignalExited })
+	done("of the next process", s.say(thread, s.Script.Reply("in again")))
 }
 
 // await tries until a turn that was just told to be over has let go of its conversation.

@@ -36,6 +36,10 @@ type Agent struct {
 	Next  func(t *testing.T) *Agent
 	// NeedsLogin asks the agent for what only one with a login does; nil: to open a conversation and say something in it.
 	NeedsLogin func(ctx context.Context) error
+	// LooksLate says that whether a login is missing shows in the first turn, and is unknown before.
+	LooksLate bool
+	// Key is what logs the agent in, for an adapter that takes keys (runtime.KeyTaker).
+	Key runtime.ProviderKey
 }
 
 // Script says in the words of an agent's scripted model what its model is to do.
