@@ -155,7 +155,6 @@ func effect(t *testing.T, method, target, body string) string {
 	b := setup(t, func(o *parts) {
 		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
 		o.Runtimes = twoRuntimes{[]runtime.Adapter{codesTaker{codex.New(codex.Options{})}, scripted.New(scripted.Options{})}}
-		o.Tokens = echoedTokens{}
 		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
 	})
 	f := b.sessions

@@ -15,7 +15,6 @@ import (
 	"harness/api/rpc/events"
 	"harness/api/rpc/registry"
 	"harness/api/rpc/wire"
-	"harness/auth"
 	"harness/internal/javascript"
 	"harness/operations"
 	"harness/stream"
