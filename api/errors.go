@@ -70,7 +70,7 @@ func problem(status int, code, message string) failure {
 // failureOf is the error table of all operations: the first row that knows the error decides.
 func failureOf(err error, rt *rest.Route, in *rest.Input) failure {
 	for _, row := range []func(error, *rest.Route, *rest.Input) (failure, bool){
-		requestFailures, storeFailures, sessionFailures, projectFailures, jobFailures, suggestionFailures, turnFailures,
+		requestFailures, tokenFailures, storeFailures, sessionFailures, projectFailures, jobFailures, suggestionFailures, turnFailures,
 		interactiveFailures, runtimeFailures,
 	} {
 		if f, known := row(err, rt, in); known {
@@ -114,6 +114,10 @@ func requestFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	var forbidden *agentError
 	if errors.As(err, &forbidden) {
 		return problem(http.StatusForbidden, "agent_forbidden", forbidden.Error()), true
+	}
+	var role *roleError
+	if errors.As(err, &role) {
+		return problem(http.StatusForbidden, "insufficient_role", role.Error()), true
 	}
 	var validation *rest.ValidationError
 	if errors.As(err, &validation) {

@@ -20,7 +20,7 @@ type Lifecycle struct {
 func (s *server) extensionRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/agents/extensions", Raw: http.HandlerFunc(s.listExtensions)},
-		{Method: http.MethodPost, Path: "/api/agents/extensions/reload", Raw: http.HandlerFunc(s.reloadExtensions)},
+		{Method: http.MethodPost, Path: "/api/agents/extensions/reload", Access: rest.AccessAdmin, Raw: http.HandlerFunc(s.reloadExtensions)},
 	}
 }
 

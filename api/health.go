@@ -14,11 +14,13 @@ import (
 
 func (s *server) healthRoutes() []rest.Route {
 	return append(s.documentRoutes(), []rest.Route{
-		{Method: http.MethodGet, Path: "/api/health", Agent: rest.AgentAnything, Query: healthQuery, Handle: s.getHealth},
-		{Method: http.MethodGet, Path: "/api/ready", Agent: rest.AgentAnything, Handle: s.getReady},
-		{Method: http.MethodGet, Path: "/readyz", Agent: rest.AgentAnything, Handle: s.getReady},
-		{Method: http.MethodGet, Path: "/healthz", Agent: rest.AgentAnything, Handle: getAlive},
-		{Method: http.MethodGet, Path: "/api", Handle: s.getRoot},
+		{Method: http.MethodGet, Path: "/api/health", Access: rest.AccessAnybody, Agent: rest.AgentAnything,
+			Query: healthQuery, Handle: s.getHealth},
+		{Method: http.MethodGet, Path: "/api/ready", Access: rest.AccessAnybody, Agent: rest.AgentAnything,
+			Handle: s.getReady},
+		{Method: http.MethodGet, Path: "/readyz", Access: rest.AccessAnybody, Agent: rest.AgentAnything, Handle: s.getReady},
+		{Method: http.MethodGet, Path: "/healthz", Access: rest.AccessAnybody, Agent: rest.AgentAnything, Handle: getAlive},
+		{Method: http.MethodGet, Path: "/api", Access: rest.AccessAnybody, Handle: s.getRoot},
 	}...)
 }
 
@@ -29,7 +31,7 @@ func (s *server) mountedRoutes() []rest.Route {
 		{Method: http.MethodGet, Path: "/metrics", Raw: s.orNotFound(s.Metrics)},
 		{Method: http.MethodGet, Path: "/rpc", Raw: s.orNotFound(s.RPC.Sockets["/rpc"])},
 		{Method: http.MethodGet, Path: "/ws", Raw: s.orNotFound(s.RPC.Sockets["/ws"])},
-		{Method: http.MethodPost, Path: "/rpc", Raw: s.orNotFound(s.RPC.Post)},
+		{Method: http.MethodPost, Path: "/rpc", Access: rest.AccessViewer, Raw: s.orNotFound(s.RPC.Post)},
 		{Method: http.MethodGet, Path: "/rpc/openrpc.json", Raw: s.orNotFound(s.RPC.Document)},
 	}
 	for _, r := range v1.Routes() {

@@ -49,9 +49,10 @@ func (s *server) documentRoutes() []rest.Route {
 		})
 	}
 	return []rest.Route{
-		{Method: http.MethodGet, Path: "/api/openapi.json", Raw: serve(jsonType, form((*openapi.Document).JSON))},
-		{Method: http.MethodGet, Path: "/api/asyncapi.json", Raw: serve(jsonType, frames)},
-		{Method: http.MethodGet, Path: "/api/docs", Raw: serve("text/html; charset=utf-8",
+		{Method: http.MethodGet, Path: "/api/openapi.json", Access: rest.AccessAnybody,
+			Raw: serve(jsonType, form((*openapi.Document).JSON))},
+		{Method: http.MethodGet, Path: "/api/asyncapi.json", Access: rest.AccessAnybody, Raw: serve(jsonType, frames)},
+		{Method: http.MethodGet, Path: "/api/docs", Access: rest.AccessAnybody, Raw: serve("text/html; charset=utf-8",
 			form((*openapi.Document).Page))},
 	}
 }

@@ -66,6 +66,8 @@ type Options struct {
 	Artifacts *artifact.Store
 	// Tasks serves the task API. nil: 404.
 	Tasks http.Handler
+	// Tokens are the named access tokens. nil: 404.
+	Tokens Tokens
 	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
 	Guard func(http.Handler) http.Handler
 	// Agents tells what the agent of a session may touch. nil: nothing.

@@ -21,9 +21,11 @@ var (
 func (s *server) projectRoutes() []rest.Route {
 	return append([]rest.Route{
 		{Method: http.MethodGet, Path: "/api/projects", Handle: s.listProjects},
-		{Method: http.MethodPost, Path: "/api/projects", Body: projectBody, Handle: s.createProject},
-		{Method: http.MethodPost, Path: "/api/projects/:projectId/rename", Body: projectBody, Handle: s.renameProject},
-		{Method: http.MethodDelete, Path: "/api/projects/:projectId", Handle: s.deleteProject},
+		{Method: http.MethodPost, Path: "/api/projects", Access: rest.AccessAdmin, Body: projectBody,
+			Handle: s.createProject},
+		{Method: http.MethodPost, Path: "/api/projects/:projectId/rename", Access: rest.AccessAdmin, Body: projectBody,
+			Handle: s.renameProject},
+		{Method: http.MethodDelete, Path: "/api/projects/:projectId", Access: rest.AccessAdmin, Handle: s.deleteProject},
 	}, s.chatRoutes()...)
 }
 

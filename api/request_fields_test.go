@@ -33,6 +33,9 @@ const (
 
 // fieldCases has every operation whose requests have documented fields, but for the websocket's query.
 var fieldCases = map[string]fieldCase{
+	"POST /api/tokens": {base: `{"name":"a","role":"ci"}`,
+		fields: map[string]string{"name": `"b"`, "role": `"viewer"`, "expiresAt": `"2027-01-02T03:04:05Z"`}},
+	"PATCH /api/tokens/{tokenId}": {base: `{"role":"ci"}`, fields: map[string]string{"role": `"viewer"`}},
 	"POST /api/projects": {base: `{"name":"a"}`,
 		fields: map[string]string{"name": `"b"`, "workingDirectory": `"/w"`}},
 	"POST /api/projects/{projectId}/rename": {base: `{"name":"a"}`,
@@ -216,7 +219,7 @@ func documentedFields(into map[string]bool, schema *openapi3.SchemaRef) {
 func TestEveryRequestFieldCounts(t *testing.T) {
 	t.Parallel()
 	path := strings.NewReplacer("{runtime}", codex.Name, "{sessionId}", knownID, "{projectId}", "p", "{turnId}", "t", "{key}", "k",
-		"{serverName}", "s", "{approvalId}", "a")
+		"{serverName}", "s", "{approvalId}", "a", "{tokenId}", "k")
 	for _, r := range readDocument(t).routes {
 		operation := r.method + " " + r.path
 		fields := map[string]bool{}

@@ -6,8 +6,12 @@ import (
 	"harness/operations"
 )
 
-// Operation names one served operation. Agent says what an agent's request may do there, "" for nothing.
-type Operation struct{ Method, Path, Agent string }
+// Operation names one served operation. Roles are those of named tokens that may call it, and Agent says what an
+// agent's request may do there, "" for nothing.
+type Operation struct {
+	Method, Path, Agent string
+	Roles               []string
+}
 
 // Operations lists what a handler with every part serves, paths with {name} parameters as OpenAPI writes them. HEAD,
 // which works for every GET, is left out.
@@ -17,7 +21,8 @@ func Operations() []Operation {
 	routes := append(s.routes(), s.extensionRoutes()...)
 	served := make([]Operation, 0, len(routes))
 	for _, r := range routes {
-		served = append(served, Operation{Method: r.Method, Path: openAPIPath(r.Path), Agent: r.Agent.String()})
+		served = append(served, Operation{Method: r.Method, Path: openAPIPath(r.Path), Agent: r.Agent.String(),
+			Roles: tokenRoles(&r)})
 	}
 	return served
 }
@@ -27,7 +32,7 @@ func (s *server) routes() []rest.Route {
 	for _, resource := range [][]rest.Route{
 		s.healthRoutes(), s.projectRoutes(), s.sessionRoutes(), s.messageRoutes(), s.transcriptRoutes(), s.requestRoutes(),
 		s.mountedRoutes(), s.runtimeRoutes(), s.provider.Routes(), s.threadRoutes(), s.controlRoutes(), s.settingsRoutes(),
-		s.jobRoutes(), s.suggestionRoutes(), s.artifactRoutes(),
+		s.jobRoutes(), s.suggestionRoutes(), s.artifactRoutes(), s.tokenRoutes(),
 	} {
 		all = append(all, resource...)
 	}

@@ -16,7 +16,7 @@ func (s *server) runtimeRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/runtimes", Handle: s.listRuntimes},
 		{Method: http.MethodGet, Path: "/api/runtimes/:runtime", Handle: s.getRuntime},
-		{Method: http.MethodPost, Path: "/api/runtimes/:runtime/login", Body: loginBody, Mapped: true,
+		{Method: http.MethodPost, Path: "/api/runtimes/:runtime/login", Access: rest.AccessAdmin, Body: loginBody, Mapped: true,
 			Handle: s.loginRuntime},
 	}
 }

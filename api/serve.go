@@ -20,7 +20,11 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		s.routeNotFound(w, r)
 		return
 	}
-	if err := s.checkAgent(r, rt, params); err != nil {
+	err := checkRole(r, rt)
+	if err == nil {
+		err = s.checkAgent(r, rt, params)
+	}
+	if err != nil {
 		// What is not read makes the end of the connection a reset, and the refusal is lost with it.
 		_, _ = io.CopyN(io.Discard, r.Body, maxBody)
 		s.writeError(r.Context(), w, rt, &rest.Input{Params: params}, err)

@@ -25,10 +25,10 @@ var (
 func (s *server) transcriptRoutes() []rest.Route {
 	const base = "/api/sessions/:sessionId/transcript"
 	return []rest.Route{
-		{Method: http.MethodPost, Path: base + "/upsert", Agent: rest.AgentSession, Operation: operations.Upsert,
-			Body: upsertBody, Handle: s.upsertTranscript},
-		{Method: http.MethodPost, Path: base + "/upserts", Agent: rest.AgentSession, Operation: operations.Upsert,
-			Body: upsertsBody, Handle: s.upsertTranscripts},
+		{Method: http.MethodPost, Path: base + "/upsert", Access: rest.AccessTranscript, Agent: rest.AgentSession,
+			Operation: operations.Upsert, Body: upsertBody, Handle: s.upsertTranscript},
+		{Method: http.MethodPost, Path: base + "/upserts", Access: rest.AccessTranscript, Agent: rest.AgentSession,
+			Operation: operations.Upsert, Body: upsertsBody, Handle: s.upsertTranscripts},
 	}
 }
 

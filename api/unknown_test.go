@@ -16,6 +16,7 @@ import (
 
 // leastBody has what the bodies of paths must have.
 var leastBody = map[string]string{
+	"/api/tokens":   `{"name":"n","role":"ci"}`,
 	"/api/projects": `{"name":"p"}`, "/api/projects/{projectId}/rename": `{"name":"p"}`,
 	"/api/projects/{projectId}/chats/move-all": `{"destination":"archive"}`,
 	"/api/sessions/{sessionId}/rename":         `{"title":"t"}`, "/api/sessions/{sessionId}/project": `{"projectId":null}`,

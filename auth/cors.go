@@ -5,7 +5,7 @@ import "net/http"
 // What pages of the listed origins may send and read beside what every page may. Credentials are not allowed: no route
 // reads a cookie, and the token goes in Authorization, which a page sets itself.
 const (
-	corsMethods = "GET, HEAD, POST, DELETE"
+	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
 	corsHeaders = "Authorization, Content-Type, If-None-Match, Traceparent, X-Request-Id"
 	corsExposed = "ETag, Retry-After, WWW-Authenticate, X-Request-Id"
 	corsMaxAge  = "600" // seconds

@@ -21,7 +21,7 @@ func TestCORS(t *testing.T) {
 	}
 	preflight := http.Header{
 		"Vary": {"Origin"}, "Access-Control-Allow-Origin": {page},
-		"Access-Control-Allow-Methods": {"GET, HEAD, POST, DELETE"},
+		"Access-Control-Allow-Methods": {"GET, HEAD, POST, PATCH, DELETE"},
 		"Access-Control-Allow-Headers": {"Authorization, Content-Type, If-None-Match, Traceparent, X-Request-Id"},
 		"Access-Control-Max-Age":       {"600"},
 	}

@@ -27,6 +27,9 @@ type Options struct {
 	// TrustedProxies may say in X-Forwarded-Proto that the browser's connection to them was TLS (HARNESS_TRUSTED_PROXIES).
 	TrustedProxies []netip.Prefix
 
+	// Named are the named tokens, nil for none.
+	Named Named
+
 	// Agent tells whether a request comes from inside of a runtime, and for which session that works, "" when it is not
 	// known. nil: none does.
 	Agent func(r *http.Request) (session string, inside bool)
@@ -42,8 +45,11 @@ type Options struct {
 //   - a foreign Origin on whatever changes state, upgrades or is /api/stream:
 //     403 forbidden_origin. Other GETs pass, because only listed origins get
 //     CORS headers, and any other page cannot read the answer;
-//   - when a token is set, a request without it: 401 unauthorized. Only the
-//     health routes are open; a new route is closed unless listed here.
+//   - when a token is set, a request without it or a named one: 401
+//     unauthorized. Only the health routes are open; a new route is closed
+//     unless listed here. Without one set, what comes from another machine
+//     once there were named tokens, and whoever shows a named one that does
+//     not count: a revoked token never becomes somebody with more rights.
 //
 // A request from inside of a runtime is the agent's whatever it carries: a
 // token it found does not make it somebody else. What passes carries a Principal in its context.
@@ -77,20 +83,29 @@ func Guard(o Options) func(http.Handler) http.Handler {
 			if o.Agent != nil {
 				session, inside = o.Agent(r)
 			}
+			shown := shownTokens(r)
+			named, access, isNamed, notNamed := o.named(shown)
+			closed := token.required() || notNamed || o.Named != nil && !fromLoopback(r) && o.Named.Any()
 			switch {
 			case inside:
 				principal = Principal{Actor: "agent", Role: RoleAgent, Session: session}
 				if session != "" {
 					principal.Actor += ":" + session
 				}
-			case token.accepts(r):
+			case token.accepts(shown):
 				principal = Principal{Actor: "token", Role: RoleOwner}
-			case token.required() && !isOpen(r):
+			case isNamed:
+				principal = named
+				r = r.WithContext(WithAccess(r.Context(), access))
+			case closed && !isOpen(r):
 				w.Header().Set("WWW-Authenticate", `Bearer realm="harness"`)
-				refuse(w, http.StatusUnauthorized, "unauthorized",
-					"a valid access token is required: send Authorization: Bearer <HARNESS_AUTH_TOKEN>")
+				message := "a valid access token is required: send Authorization: Bearer <HARNESS_AUTH_TOKEN>"
+				if notNamed {
+					message = "this access token is none of this server's, was revoked or has expired: ask an admin for another one"
+				}
+				refuse(w, http.StatusUnauthorized, "unauthorized", message)
 				return
-			case token.required():
+			case closed:
 				principal = Principal{Actor: "anonymous", Role: RoleMember}
 			case !fromLoopback(r):
 				// Only with HARNESS_INSECURE_NO_AUTH: the proxy in front has decided.

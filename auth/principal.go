@@ -23,6 +23,14 @@ const (
 // its session's job.
 const RoleAgent Role = "agent"
 
+// The roles only named tokens give. The two extension routes' own rules (RBAC) know neither.
+const (
+	// RoleOperator works with sessions and changes nothing else; RoleMember, below it, reads.
+	RoleOperator Role = "operator"
+	// RoleCI writes transcripts and does nothing else.
+	RoleCI Role = "ci"
+)
+
 // Valid tells whether r is one of the four roles (case matters).
 func (r Role) Valid() bool {
 	switch r {
@@ -39,6 +47,8 @@ type Principal struct {
 	Role  Role
 	// Session is the one an agent works for, "" when that is not known. Nobody else has one.
 	Session string
+	// TokenID is that of the named token that was shown, "" for none.
+	TokenID string
 }
 
 type principalKey struct{}
@@ -55,4 +65,31 @@ func PrincipalFrom(ctx context.Context) (Principal, bool) {
 }
 
 // Named tells a principal that is somebody, from those that everybody without a token is.
-func (p Principal) Named() bool { return p.Role == RoleOwner || p.Role == RoleSystem }
+func (p Principal) Named() bool {
+	return p.Role == RoleOwner || p.Role == RoleSystem || p.TokenID != ""
+}
+
+// Named are the named tokens of a server.
+type Named interface {
+	// Find is the principal of who shows a secret, and a context that ends when that does not count any more: the token
+	// was revoked, has expired, or has another role. false: no token that counts has the secret.
+	Find(secret string) (Principal, context.Context, bool)
+	// Any tells whether there is such a token or ever was one: the last one's end opens no door.
+	Any() bool
+}
+
+type accessKey struct{}
+
+// WithAccess puts a context into ctx that ends when access is withdrawn.
+func WithAccess(ctx, access context.Context) context.Context {
+	return context.WithValue(ctx, accessKey{}, access)
+}
+
+// AccessFrom gives the context that ends when the access of a request's principal is withdrawn, which for most is never.
+// What outlives the request (a socket, a stream of events) has to end with it.
+func AccessFrom(ctx context.Context) context.Context {
+	if access, ok := ctx.Value(accessKey{}).(context.Context); ok {
+		return access
+	}
+	return context.Background()
+}

@@ -1,10 +1,12 @@
 package auth
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -30,28 +32,48 @@ func newTokenCheck(token string) tokenCheck {
 
 func (t tokenCheck) required() bool { return t.set }
 
-// accepts tells whether the request carries the token in one of its places.
-func (t tokenCheck) accepts(r *http.Request) bool {
-	if !t.set {
-		return false
-	}
+// TokenPrefix begins the secret of every named token.
+const TokenPrefix = "hrn_"
+
+// shownTokens are what a request shows in the places for a token.
+func shownTokens(r *http.Request) (shown []string) {
 	if headers := r.Header.Values("Authorization"); len(headers) == 1 {
-		scheme, token, _ := strings.Cut(headers[0], " ")
-		if strings.EqualFold(scheme, "Bearer") && t.equal(strings.TrimSpace(token)) {
-			return true
+		if scheme, token, _ := strings.Cut(headers[0], " "); strings.EqualFold(scheme, "Bearer") {
+			shown = append(shown, strings.TrimSpace(token))
 		}
 	}
-	if headers := r.Header.Values(tokenHeader); len(headers) == 1 && t.equal(headers[0]) {
-		return true
+	if headers := r.Header.Values(tokenHeader); len(headers) == 1 {
+		shown = append(shown, headers[0])
 	}
-	if offered, is := offeredToken(r); is && t.equal(offered) {
-		return true
+	if offered, is := offeredToken(r); is {
+		shown = append(shown, offered)
 	}
 	if isStreamUpgrade(r) {
-		tokens := r.URL.Query()[queryToken]
-		return len(tokens) == 1 && t.equal(tokens[0])
+		if tokens := r.URL.Query()[queryToken]; len(tokens) == 1 {
+			shown = append(shown, tokens[0])
+		}
 	}
-	return false
+	return shown
+}
+
+// accepts tells whether the token is among those shown.
+func (t tokenCheck) accepts(shown []string) bool { return t.set && slices.ContainsFunc(shown, t.equal) }
+
+// named is who shows a named token. One that does not count is told from none: whoever shows it means to come in by it,
+// and nobody else's rights will do.
+func (o Options) named(shown []string) (principal Principal, access context.Context, found, refused bool) {
+	for _, secret := range shown {
+		if !strings.HasPrefix(secret, TokenPrefix) {
+			continue
+		}
+		if o.Named != nil {
+			if principal, access, found = o.Named.Find(secret); found {
+				return principal, access, true, false
+			}
+		}
+		refused = true
+	}
+	return Principal{}, nil, false, refused
 }
 
 // offeredToken is the token in the subprotocols of a websocket's handshake, the one header a browser lets a page choose

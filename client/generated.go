@@ -108,8 +108,8 @@ const (
 
 // Defines values for NotPendingResolutionStatus.
 const (
-	Expired  NotPendingResolutionStatus = "expired"
-	Resolved NotPendingResolutionStatus = "resolved"
+	NotPendingResolutionStatusExpired  NotPendingResolutionStatus = "expired"
+	NotPendingResolutionStatusResolved NotPendingResolutionStatus = "resolved"
 )
 
 // Defines values for ReadinessRuntimesState.
@@ -221,6 +221,21 @@ const (
 	TaskSessionCreatePermissionModeAsk  TaskSessionCreatePermissionMode = "ask"
 	TaskSessionCreatePermissionModeAuto TaskSessionCreatePermissionMode = "auto"
 	TaskSessionCreatePermissionModeYolo TaskSessionCreatePermissionMode = "yolo"
+)
+
+// Defines values for TokenState.
+const (
+	TokenStateActive  TokenState = "active"
+	TokenStateExpired TokenState = "expired"
+	TokenStateRevoked TokenState = "revoked"
+)
+
+// Defines values for TokenRole.
+const (
+	Admin    TokenRole = "admin"
+	Ci       TokenRole = "ci"
+	Operator TokenRole = "operator"
+	Viewer   TokenRole = "viewer"
 )
 
 // Defines values for TranscriptEntryRole.
@@ -1298,6 +1313,24 @@ type TaskStopped struct {
 // Thread The runtime's own description of the conversation, as of now.
 type Thread map[string]interface{}
 
+// Token defines model for Token.
+type Token struct {
+	CreatedAt time.Time  `json:"createdAt"`
+	CreatedBy string     `json:"createdBy"`
+	ExpiresAt *time.Time `json:"expiresAt"`
+	ID        string     `json:"id"`
+	Name      string     `json:"name"`
+	RevokedAt *time.Time `json:"revokedAt"`
+	Role      TokenRole  `json:"role"`
+	State     TokenState `json:"state"`
+}
+
+// TokenState defines model for Token.State.
+type TokenState string
+
+// TokenRole defines model for TokenRole.
+type TokenRole string
+
 // ToolCall defines model for ToolCall.
 type ToolCall struct {
 	Arguments interface{} `json:"arguments"`
@@ -1425,6 +1458,9 @@ type SettingsScope = Scope
 // Source defines model for source.
 type Source = string
 
+// TokenID defines model for tokenId.
+type TokenID = string
+
 // TurnID defines model for turnId.
 type TurnID = string
 
@@ -1433,6 +1469,9 @@ type Deleted = DeletedSession
 
 // Error What went wrong; `code` is for programs, `message` for people.
 type Error = Problem
+
+// InsufficientRole What went wrong; `code` is for programs, `message` for people.
+type InsufficientRole = Problem
 
 // InvalidState What went wrong; `code` is for programs, `message` for people.
 type InvalidState = Problem
@@ -1468,6 +1507,18 @@ type TaskError = TaskRefusal
 
 // Timeout What went wrong; `code` is for programs, `message` for people.
 type Timeout = Problem
+
+// TokenChanged defines model for TokenChanged.
+type TokenChanged struct {
+	Status interface{} `json:"status"`
+	Token  Token       `json:"token"`
+}
+
+// TokenNotFound defines model for TokenNotFound.
+type TokenNotFound struct {
+	Status  interface{} `json:"status"`
+	TokenID string      `json:"tokenId"`
+}
 
 // Unauthenticated What went wrong; `code` is for programs, `message` for people.
 type Unauthenticated = Problem
@@ -2984,6 +3035,32 @@ type ConnectEventStreamParams struct {
 	AccessToken *string `form:"access_token,omitempty" json:"access_token,omitempty"`
 }
 
+// ListTokens200JSONResponseBody defines parameters for ListTokens.
+type ListTokens200JSONResponseBody struct {
+	Data []Token `json:"data"`
+}
+
+// CreateTokenJSONBody defines parameters for CreateToken.
+type CreateTokenJSONBody struct {
+	// ExpiresAt A time to come; absent or null for never.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	Name      string     `json:"name"`
+	Role      TokenRole  `json:"role"`
+}
+
+// CreateToken200JSONResponseBody defines parameters for CreateToken.
+type CreateToken200JSONResponseBody struct {
+	// Secret What is sent as `Authorization: Bearer`.
+	Secret string      `json:"secret"`
+	Status interface{} `json:"status"`
+	Token  Token       `json:"token"`
+}
+
+// ChangeTokenJSONBody defines parameters for ChangeToken.
+type ChangeTokenJSONBody struct {
+	Role TokenRole `json:"role"`
+}
+
 // RespondToolCallJSONBody defines parameters for RespondToolCall.
 type RespondToolCallJSONBody struct {
 	ContentItems *[]RespondToolCallJSONBody_ContentItems `json:"contentItems,omitempty"`
@@ -3202,6 +3279,12 @@ type WriteSkillConfigJSONRequestBody WriteSkillConfigJSONBody
 
 // WriteRemoteSkillsJSONRequestBody defines body for WriteRemoteSkills for application/json ContentType.
 type WriteRemoteSkillsJSONRequestBody WriteRemoteSkillsJSONBody
+
+// CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
+type CreateTokenJSONRequestBody CreateTokenJSONBody
+
+// ChangeTokenJSONRequestBody defines body for ChangeToken for application/json ContentType.
+type ChangeTokenJSONRequestBody ChangeTokenJSONBody
 
 // RespondToolCallJSONRequestBody defines body for RespondToolCall for application/json ContentType.
 type RespondToolCallJSONRequestBody RespondToolCallJSONBody
@@ -5332,6 +5415,56 @@ type ClientInterface interface {
 	// Corresponds with GET /api/stream (the `ConnectEventStream` operationId).
 	ConnectEventStream(ctx context.Context, params *ConnectEventStreamParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListTokens List the named access tokens
+	//
+	// All there are and were, the oldest first, without their secrets.
+	//
+	// Corresponds with GET /api/tokens (the `ListTokens` operationId).
+	ListTokens(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTokenWithBody Create a named access token
+	//
+	// `secret` is told this once; the server keeps its hash alone.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/tokens (the `CreateToken` operationId).
+	CreateTokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateToken Create a named access token
+	//
+	// `secret` is told this once; the server keeps its hash alone.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/tokens (the `CreateToken` operationId).
+	CreateToken(ctx context.Context, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeToken Revoke a token
+	//
+	// For good and at once; what is open by it is closed. Again it changes nothing.
+	//
+	// Corresponds with DELETE /api/tokens/{tokenId} (the `RevokeToken` operationId).
+	RevokeToken(ctx context.Context, tokenID TokenID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeTokenWithBody Give a token another role
+	//
+	// What is open by it (sockets, streams of events) is closed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /api/tokens/{tokenId} (the `ChangeToken` operationId).
+	ChangeTokenWithBody(ctx context.Context, tokenID TokenID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeToken Give a token another role
+	//
+	// What is open by it (sockets, streams of events) is closed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /api/tokens/{tokenId} (the `ChangeToken` operationId).
+	ChangeToken(ctx context.Context, tokenID TokenID, body ChangeTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RespondToolCallWithBody Answer a dynamic tool call
 	//
 	// Any node takes it, as a decision of an approval.
@@ -7439,6 +7572,116 @@ func (c *Client) WriteRemoteSkills(ctx context.Context, params *WriteRemoteSkill
 // Corresponds with GET /api/stream (the `ConnectEventStream` operationId).
 func (c *Client) ConnectEventStream(ctx context.Context, params *ConnectEventStreamParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewConnectEventStreamRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTokens List the named access tokens
+//
+// All there are and were, the oldest first, without their secrets.
+//
+// Corresponds with GET /api/tokens (the `ListTokens` operationId).
+func (c *Client) ListTokens(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTokensRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTokenWithBody Create a named access token
+//
+// `secret` is told this once; the server keeps its hash alone.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/tokens (the `CreateToken` operationId).
+func (c *Client) CreateTokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTokenRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateToken Create a named access token
+//
+// `secret` is told this once; the server keeps its hash alone.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/tokens (the `CreateToken` operationId).
+func (c *Client) CreateToken(ctx context.Context, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTokenRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeToken Revoke a token
+//
+// For good and at once; what is open by it is closed. Again it changes nothing.
+//
+// Corresponds with DELETE /api/tokens/{tokenId} (the `RevokeToken` operationId).
+func (c *Client) RevokeToken(ctx context.Context, tokenID TokenID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeTokenRequest(c.Server, tokenID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeTokenWithBody Give a token another role
+//
+// What is open by it (sockets, streams of events) is closed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /api/tokens/{tokenId} (the `ChangeToken` operationId).
+func (c *Client) ChangeTokenWithBody(ctx context.Context, tokenID TokenID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeTokenRequestWithBody(c.Server, tokenID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeToken Give a token another role
+//
+// What is open by it (sockets, streams of events) is closed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /api/tokens/{tokenId} (the `ChangeToken` operationId).
+func (c *Client) ChangeToken(ctx context.Context, tokenID TokenID, body ChangeTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeTokenRequest(c.Server, tokenID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -12057,6 +12300,154 @@ func NewConnectEventStreamRequest(server string, params *ConnectEventStreamParam
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewListTokensRequest constructs an http.Request for the ListTokens method
+func NewListTokensRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/tokens")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateTokenRequest calls the generic CreateToken builder with application/json body
+func NewCreateTokenRequest(server string, body CreateTokenJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateTokenRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateTokenRequestWithBody constructs an http.Request for the CreateToken method, with any body, and a specified content type
+func NewCreateTokenRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/tokens")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRevokeTokenRequest constructs an http.Request for the RevokeToken method
+func NewRevokeTokenRequest(server string, tokenID TokenID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tokenId", tokenID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/tokens/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewChangeTokenRequest calls the generic ChangeToken builder with application/json body
+func NewChangeTokenRequest(server string, tokenID TokenID, body ChangeTokenJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewChangeTokenRequestWithBody(server, tokenID, "application/json", bodyReader)
+}
+
+// NewChangeTokenRequestWithBody constructs an http.Request for the ChangeToken method, with any body, and a specified content type
+func NewChangeTokenRequestWithBody(server string, tokenID TokenID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tokenId", tokenID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/tokens/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }

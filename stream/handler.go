@@ -16,6 +16,9 @@ import (
 type HandlerOptions struct {
 	// OriginAllowed decides about the request's Origin before the upgrade; nil allows every request.
 	OriginAllowed func(*http.Request) bool
+	// Access, when set, gives the context that ends when who made a request may not be here any more; their socket is
+	// closed with 1008 then, those of other protocols, too.
+	Access func(*http.Request) context.Context
 	// ReadLimit bounds a client's message in bytes (1 MiB); a longer one closes the socket with 1009.
 	ReadLimit int64
 	// Stall is how long a client may take nothing at all before it is closed with 4008 (10 s).
@@ -162,6 +165,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *resumeStatus
 		conn.Close(closeRestart, "service restart")
 		return false
 	}
+	h.endWithAccess(client, r)
 	// A goroutine of its own, which the hub waits for: with the handler's return net/http's 20 KiB per connection are
 	// free.
 	go func() {
@@ -169,6 +173,23 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *resumeStatus
 		h.follow(client, conn)
 	}()
 	return true
+}
+
+// withdrawn is how a socket is closed whose token was revoked, has expired or has another role.
+const withdrawn = "access was withdrawn"
+
+// endWithAccess closes a client once who opened it may not be here any more, which may be so already.
+func (h *Handler) endWithAccess(client *client, r *http.Request) {
+	if h.opts.Access == nil {
+		return
+	}
+	if access := h.opts.Access(r); access.Done() != nil {
+		stop := context.AfterFunc(access, func() {
+			h.hub.opts.Metrics.Closed("withdrawn")
+			client.end(closePolicy, withdrawn)
+		})
+		context.AfterFunc(client.ctx, func() { stop() })
+	}
 }
 
 // follow is the life of a connection.

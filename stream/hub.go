@@ -71,7 +71,7 @@ type Metrics struct {
 	// SlowConsumer is told each connection closed with 4008: stalled or pruned.
 	SlowConsumer func(reason string)
 	// Closed is told each connection closed for what its peer sent or left undone: rate, unfinished, too_big, memory,
-	// protocol, filter_changes or no_pong.
+	// protocol, filter_changes or no_pong, or because its access was withdrawn.
 	Closed func(reason string)
 	// Refused is told each handshake refused: connections, address or origin.
 	Refused func(reason string)

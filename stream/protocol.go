@@ -48,6 +48,7 @@ func (h *Handler) serveProtocol(w http.ResponseWriter, r *http.Request, leave fu
 		conn.Close(closeRestart, "service restart")
 		return false
 	}
+	h.endWithAccess(client, r)
 	listener := h.protocol.Join(r, &Socket{client: client, feed: feed})
 	// As in serve: with the handler's return what net/http keeps of the connection is free.
 	go func() {

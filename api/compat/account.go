@@ -23,14 +23,14 @@ func (m *Mount) accountRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/account", Mapped: true, Handle: m.passPlain("account/read", ofBody)},
 		{
-			Method: http.MethodPost, Path: "/api/account/login/start", Body: loginBody, Mapped: true, Details: about("type"),
-			Handle: m.passResult("account/login/start", ofBody),
+			Method: http.MethodPost, Path: "/api/account/login/start", Access: rest.AccessAdmin, Body: loginBody, Mapped: true,
+			Details: about("type"), Handle: m.passResult("account/login/start", ofBody),
 		},
 		{
-			Method: http.MethodPost, Path: "/api/account/login/cancel", Body: cancelLoginBody, Mapped: true,
-			Details: about("loginId"), Handle: m.passResult("account/login/cancel", ofBody),
+			Method: http.MethodPost, Path: "/api/account/login/cancel", Access: rest.AccessAdmin, Body: cancelLoginBody,
+			Mapped: true, Details: about("loginId"), Handle: m.passResult("account/login/cancel", ofBody),
 		},
-		{Method: http.MethodPost, Path: "/api/account/logout", Mapped: true,
+		{Method: http.MethodPost, Path: "/api/account/logout", Access: rest.AccessAdmin, Mapped: true,
 			Handle: m.passResult("account/logout", noParams)},
 		{Method: http.MethodGet, Path: "/api/account/rate-limits", Mapped: true,
 			Handle: m.passPlain("account/rateLimits/read", noParams)},

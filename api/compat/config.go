@@ -21,13 +21,13 @@ var (
 // configRoutes read and write the runtime's own configuration.
 func (m *Mount) configRoutes() []rest.Route {
 	return []rest.Route{
-		{Method: http.MethodGet, Path: "/api/config", Query: configQuery, Mapped: true,
+		{Method: http.MethodGet, Path: "/api/config", Access: rest.AccessOperator, Query: configQuery, Mapped: true,
 			Handle: m.passPlain("config/read", ofQuery)},
-		{Method: http.MethodGet, Path: "/api/config/requirements", Mapped: true,
+		{Method: http.MethodGet, Path: "/api/config/requirements", Access: rest.AccessOperator, Mapped: true,
 			Handle: m.passPlain("configRequirements/read", noParams)},
-		{Method: http.MethodPost, Path: "/api/config/value", Body: configValue, Mapped: true, Details: about("keyPath"),
-			Handle: m.passResult("config/value/write", ofBody)},
-		{Method: http.MethodPost, Path: "/api/config/batch", Body: configBatch, Mapped: true,
+		{Method: http.MethodPost, Path: "/api/config/value", Access: rest.AccessAdmin, Body: configValue, Mapped: true,
+			Details: about("keyPath"), Handle: m.passResult("config/value/write", ofBody)},
+		{Method: http.MethodPost, Path: "/api/config/batch", Access: rest.AccessAdmin, Body: configBatch, Mapped: true,
 			Handle: m.passResult("config/batchWrite", ofBody)},
 	}
 }

@@ -39,21 +39,21 @@ func (m *Mount) providerRoutes() []rest.Route {
 		{Method: http.MethodGet, Path: "/api/skills", Query: skillsQuery, Mapped: true,
 			Handle: m.passList("skills/list", skillsParams)},
 		{
-			Method: http.MethodPost, Path: "/api/skills/config", Body: skillConfig, Mapped: true, Details: about("path"),
-			Handle: m.passResult("skills/config/write", ofBody),
+			Method: http.MethodPost, Path: "/api/skills/config", Access: rest.AccessAdmin, Body: skillConfig, Mapped: true,
+			Details: about("path"), Handle: m.passResult("skills/config/write", ofBody),
 		},
 		{Method: http.MethodGet, Path: "/api/skills/remote", Mapped: true, Handle: m.passPlain("skills/remote/read", ofBody)},
 		{
-			Method: http.MethodPost, Path: "/api/skills/remote", Body: remoteSkill, Mapped: true, Details: about("hazelnutId"),
-			Handle: m.passResult("skills/remote/write", ofBody),
+			Method: http.MethodPost, Path: "/api/skills/remote", Access: rest.AccessAdmin, Body: remoteSkill, Mapped: true,
+			Details: about("hazelnutId"), Handle: m.passResult("skills/remote/write", ofBody),
 		},
 		{Method: http.MethodGet, Path: "/api/mcp/servers", Query: pageQuery,
 			Handle: m.passList("mcpServerStatus/list", ofQuery)},
 		{Method: http.MethodPost, Path: "/api/mcp/reload", Mapped: true,
 			Handle: m.passResult("config/mcpServer/reload", noParams)},
 		{
-			Method: http.MethodPost, Path: "/api/mcp/servers/:serverName/oauth/login", Body: oauthBody, Mapped: true,
-			Details: serverDetails, Handle: m.passResult("mcpServer/oauth/login", oauthParams),
+			Method: http.MethodPost, Path: "/api/mcp/servers/:serverName/oauth/login", Access: rest.AccessAdmin, Body: oauthBody,
+			Mapped: true, Details: serverDetails, Handle: m.passResult("mcpServer/oauth/login", oauthParams),
 		},
 		{
 			Method: http.MethodPost, Path: "/api/commands/exec", Body: execBody, Mapped: true, Details: commandDetails,

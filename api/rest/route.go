@@ -22,6 +22,8 @@ type Route struct {
 	BodyFirst bool
 	// Agent is what an agent's request may do here; nothing as a rule.
 	Agent AgentRule
+	// Access is which named tokens may come here; by the method as a rule.
+	Access Access
 	// Query and Body are the schemas of what the handler reads; nil leaves that part unread.
 	Query, Body schema.Schema
 	// LongParams lifts the limit of 100 characters per path parameter.
@@ -34,6 +36,22 @@ type Route struct {
 	// Raw routes speak HTTP themselves; everything above but method and path is unused.
 	Raw http.Handler
 }
+
+// Access is which roles of named tokens a route is for. Owners come everywhere.
+type Access uint8
+
+// The rules for named tokens.
+const (
+	// AccessByMethod is AccessViewer for a GET, and AccessOperator for everything else.
+	AccessByMethod Access = iota
+	// AccessAnybody is for what needs no token either, AccessTranscript for writing transcripts, which is all that CI may.
+	AccessAnybody
+	AccessTranscript
+	// AccessViewer is for who may read, AccessOperator for who works with sessions, AccessAdmin for who changes the server.
+	AccessViewer
+	AccessOperator
+	AccessAdmin
+)
 
 // AgentRule is what an agent's request may do on a route.
 type AgentRule uint8

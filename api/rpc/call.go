@@ -124,6 +124,8 @@ func allows(has auth.Role, needs role) bool {
 	switch has {
 	case auth.RoleOwner, auth.RoleSystem, auth.RoleAdmin:
 		return true
+	case auth.RoleOperator:
+		return needs == roleViewer || needs == roleOperator
 	case auth.RoleMember:
 		return needs == roleViewer
 	}

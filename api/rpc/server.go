@@ -15,7 +15,6 @@ import (
 	"harness/api/rpc/events"
 	"harness/api/rpc/registry"
 	"harness/api/rpc/wire"
-	"harness/auth"
 	"harness/internal/javascript"
 	"harness/operations"
 	"harness/stream"
@@ -182,22 +181,8 @@ func (s *Server) each(fn func(*peer)) {
 	}
 }
 
-// Expel closes the sockets of callers who may not be here any more, whose token was revoked or whose role was lowered,
-// with 1008, and tells how many they were.
-func (s *Server) Expel(unwelcome func(auth.Principal) bool) (expelled int) {
-	s.each(func(p *peer) {
-		if unwelcome(p.principal) {
-			p.socket.Close(closePolicy, "access was withdrawn")
-			expelled++
-		}
-	})
-	return expelled
-}
-
-const (
-	closeNormal = 1000
-	closePolicy = 1008
-)
+// closeNormal is the close code of a socket that ends as its client asked.
+const closeNormal = 1000
 
 // Feed implements stream.Protocol.
 func (s *Server) Feed() stream.Feed { return s.feed }

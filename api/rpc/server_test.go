@@ -42,12 +42,16 @@ type bench struct {
 	server *rpc.Server
 	url    string
 	role   auth.Role // of everybody who comes
+	access context.Context
+	revoke context.CancelFunc // ends the access of the actor "revoked"
 	t      *testing.T
 }
 
 func setup(t *testing.T, change func(*rpc.Options)) *bench {
 	t.Helper()
 	b := &bench{Site: sessiontest.Open(t, dbtest.Open(t, database.SQLite)), role: auth.RoleAdmin, t: t}
+	b.access, b.revoke = context.WithCancel(context.Background())
+	t.Cleanup(b.revoke)
 	options := rpc.Options{
 		Operations: operations.New(operations.Options{Sessions: b.Service, Controls: b.Service, Runtimes: b.Service}),
 		Version:    "1"}
@@ -61,9 +65,14 @@ func setup(t *testing.T, change func(*rpc.Options)) *bench {
 	hub := stream.NewHub(b.Journal, stream.Options{Logger: zerolog.Nop()})
 	b.Start(hub)
 	b.Start(b.server)
-	sockets := stream.NewHandler(hub, stream.HandlerOptions{}).For(b.server)
+	sockets := stream.NewHandler(hub, stream.HandlerOptions{
+		Access: func(r *http.Request) context.Context { return auth.AccessFrom(r.Context()) }}).For(b.server)
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = r.WithContext(auth.WithPrincipal(r.Context(), auth.Principal{Actor: r.Header.Get("Actor"), Role: b.role}))
+		actor := r.Header.Get("Actor")
+		r = r.WithContext(auth.WithPrincipal(r.Context(), auth.Principal{Actor: actor, Role: b.role}))
+		if actor == "revoked" {
+			r = r.WithContext(auth.WithAccess(r.Context(), b.access))
+		}
 		if r.Method == http.MethodPost {
 			b.server.Post().ServeHTTP(w, r)
 			return
@@ -206,9 +215,7 @@ func TestAccessIsWithdrawn(t *testing.T) {
 		s.send(`{"jsonrpc":"2.0","id":1,"method":"status/health"}`)
 		s.read()
 	}
-	if n := b.server.Expel(func(p auth.Principal) bool { return p.Actor == "revoked" }); n != 1 {
-		t.Errorf("%d sockets were closed", n)
-	}
+	b.revoke()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, _, err := revoked.conn.Read(ctx); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
@@ -217,6 +224,25 @@ func TestAccessIsWithdrawn(t *testing.T) {
 	other.send(`{"jsonrpc":"2.0","id":2,"method":"status/health"}`)
 	if got := other.read(); !strings.Contains(got, `"id":2,"result"`) {
 		t.Error(got)
+	}
+	// Who was withdrawn between the question who it is and the handshake is closed, too.
+	late := b.dial(t, "revoked")
+	if _, _, err := late.conn.Read(ctx); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
+		t.Errorf("a socket that came late ended with %v", err)
+	}
+	for method, refused := range map[string]bool{"session/start": false, "workspace/add": true, "status/get": false} {
+		b.role = auth.RoleOperator
+		operator := b.dial(t, "operator")
+		operator.send(`{"jsonrpc":"2.0","id":3,"method":"` + method + `"}`)
+		if got := operator.read(); strings.Contains(got, "-32013") != refused {
+			t.Errorf("%s by an operator: %s", method, got)
+		}
+		b.role = auth.RoleCI
+		machine := b.dial(t, "ci")
+		machine.send(`{"jsonrpc":"2.0","id":3,"method":"` + method + `"}`)
+		if got := machine.read(); !strings.Contains(got, "-32013") {
+			t.Errorf("%s by ci: %s", method, got)
+		}
 	}
 	b.role = auth.RoleMember
 	viewer := b.dial(t, "viewer")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"harness/auth"
 	"harness/internal/javascript"
 	"harness/tasks"
 )
@@ -126,6 +127,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 			out.write([]byte(":heartbeat\n\n"))
 			out.flush()
 		case <-r.Context().Done():
+			return nil
+		case <-auth.AccessFrom(r.Context()).Done():
+			out.event("error", map[string]any{"error": "unauthorized", "message": "access was withdrawn", "last_seq": out.last})
 			return nil
 		case <-s.closing:
 			return nil

@@ -40,7 +40,7 @@ func TestTheRoleMatrixIsCurrent(t *testing.T) {
 // roleMatrix lists every operation with who may call it.
 func roleMatrix() string {
 	var out strings.Builder
-	out.WriteString("| operation | local (no token set), token | extension role | agent |\n|---|---|---|---|\n")
+	out.WriteString("| operation | local (no token set), owner token | named token | extension role | agent |\n|---|---|---|---|---|\n")
 	for _, operation := range api.Operations() {
 		anybody, role, agent := "yes", "–", operation.Agent
 		switch {
@@ -54,7 +54,8 @@ func roleMatrix() string {
 		if agent == "" {
 			agent = "no"
 		}
-		fmt.Fprintf(&out, "| `%s %s` | %s | %s | %s |\n", operation.Method, operation.Path, anybody, role, agent)
+		fmt.Fprintf(&out, "| `%s %s` | %s | %s | %s | %s |\n", operation.Method, operation.Path, anybody,
+			strings.Join(operation.Roles, ", "), role, agent)
 	}
 	return out.String()
 }

@@ -36,6 +36,7 @@ import (
 	"harness/session/nativelog"
 	"harness/stream"
 	"harness/tasks"
+	"harness/tokens"
 )
 
 // streamCloseWait is how long clients have to answer 1012; those that do not are cut off within the stream's bound,
@@ -54,6 +55,7 @@ type Server struct {
 	db       *database.DB
 	node     *cluster.Lease // nil on SQLite, which belongs to the data directory's one server
 	journal  *journal.Journal
+	tokens   *tokens.Service
 	sessions *session.Service
 	codex    *codex.Codex // nil unless it is one of the runtimes
 	runtimes runtimes
@@ -93,6 +95,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "database", Start: s.openDatabase, Stop: s.closeDatabase, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "node", Start: s.startNode, Stop: s.stopNode, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "access tokens", Start: s.startTokens, Stop: s.stopTokens, Bound: time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tools", Start: s.startTools, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "runtimes", Start: s.startRuntimes, Stop: s.stopRuntimes, Bound: 6 * time.Second},
@@ -222,6 +225,13 @@ func (s *Server) startJournal(ctx context.Context) error {
 
 func (s *Server) stopJournal(ctx context.Context) error { return s.journal.Stop(ctx) }
 
+func (s *Server) startTokens(ctx context.Context) error {
+	s.tokens = tokens.New(tokens.Options{Journal: s.journal, DB: s.db, Logger: s.log.With().Str("package", "tokens").Logger()})
+	return s.tokens.Start(ctx)
+}
+
+func (s *Server) stopTokens(ctx context.Context) error { return s.tokens.Stop(ctx) }
+
 func (s *Server) startSessions(ctx context.Context) (err error) {
 	if info, err := os.Stat(sessionFolder(s.cfg, s.workspace)); err != nil || !info.IsDir() {
 		return &usageError{
@@ -278,15 +288,17 @@ func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) 
 
 func (s *Server) startHTTP(context.Context) error {
 	agents := newAgents(s)
-	sockets := stream.NewHandler(s.hub,
-		stream.HandlerOptions{MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress})
+	sockets := stream.NewHandler(s.hub, stream.HandlerOptions{
+		MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress,
+		Access: func(r *http.Request) context.Context { return auth.AccessFrom(r.Context()) },
+	})
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
-		Artifacts: s.tools.artifactStore(), Tasks: s.taskAPI,
+		Artifacts: s.tools.artifactStore(), Tasks: s.taskAPI, Tokens: s.tokens,
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard: auth.Guard(auth.Options{
 			BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
-			Token: s.cfg.AuthToken, TrustedProxies: trustedProxies(s.cfg),
+			Token: s.cfg.AuthToken, Named: s.tokens, TrustedProxies: trustedProxies(s.cfg),
 			Agent: agents.of, Refused: s.metrics.http.guardRefused,
 		}),
 		Agents: agents,

@@ -63,7 +63,7 @@ type commands struct {
 func Commands(local Local) []*cobra.Command {
 	c := &commands{local: local, terminal: isTerminal}
 	all := []*cobra.Command{
-		c.run(), c.sessions(), c.approvals(), c.transcript(), c.projects(), c.models(), c.settings(), c.api(),
+		c.run(), c.sessions(), c.approvals(), c.transcript(), c.projects(), c.models(), c.settings(), c.tokens(), c.api(),
 	}
 	for _, one := range all {
 		c.flags(one)

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"harness/api/rest"
+	"harness/auth"
+	"harness/telemetry"
+)
+
+// roleError refuses what the role of a named token is not enough for.
+type roleError struct {
+	has   auth.Role
+	needs []auth.Role
+}
+
+func (e *roleError) Error() string {
+	return fmt.Sprintf("a token of the role %s may not do this; one of %s may", roleName(e.has),
+		strings.Join(roleNames(e.needs), ", "))
+}
+
+// checkRole refuses a request whose principal has none of the roles of the route. Agents have rules of their own, and
+// without a guard there are no principals.
+func checkRole(r *http.Request, rt *rest.Route) error {
+	principal, guarded := auth.PrincipalFrom(r.Context())
+	switch principal.Role {
+	case auth.RoleOwner, auth.RoleSystem, auth.RoleAgent:
+		return nil
+	}
+	allowed := rolesOf(rt)
+	if !guarded || slices.Contains(allowed, principal.Role) {
+		return nil
+	}
+	err := &roleError{principal.Role, allowed}
+	telemetry.Log(r.Context()).Warn().Str("actor", principal.Actor).Str("route", rt.Method+" "+rt.Path).Err(err).
+		Msg("refused a request for its role")
+	return err
+}
+
+// rolesOf are the roles a route is for, below the owner. What knows no rule is an admin's.
+func rolesOf(rt *rest.Route) []auth.Role {
+	access := rt.Access
+	if access == rest.AccessByMethod {
+		access = rest.AccessOperator
+		if rt.Method == http.MethodGet {
+			access = rest.AccessViewer
+		}
+	}
+	switch access {
+	case rest.AccessAnybody:
+		return []auth.Role{auth.RoleCI, auth.RoleMember, auth.RoleOperator, auth.RoleAdmin}
+	case rest.AccessTranscript:
+		return []auth.Role{auth.RoleCI, auth.RoleOperator, auth.RoleAdmin}
+	case rest.AccessViewer:
+		return []auth.Role{auth.RoleMember, auth.RoleOperator, auth.RoleAdmin}
+	case rest.AccessOperator:
+		return []auth.Role{auth.RoleOperator, auth.RoleAdmin}
+	}
+	return []auth.Role{auth.RoleAdmin}
+}
+
+// tokenRoles are those as tokens are made of them.
+func tokenRoles(rt *rest.Route) []string { return roleNames(rolesOf(rt)) }
+
+func roleNames(roles []auth.Role) []string {
+	words := make([]string, len(roles))
+	for i, role := range roles {
+		words[i] = roleName(role)
+	}
+	return words
+}
+
+// roleName is the word for a role of a token.
+func roleName(role auth.Role) string {
+	if role == auth.RoleMember {
+		return "viewer"
+	}
+	return string(role)
+}

@@ -1,0 +1,152 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"harness/api/rest"
+	"harness/api/schema"
+	"harness/internal/javascript"
+	"harness/tokens"
+)
+
+// Tokens are the named access tokens; *tokens.Service implements it.
+type Tokens interface {
+	// List returns all there are and were, the oldest first.
+	List(ctx context.Context) ([]tokens.Token, error)
+	// Create makes one, and tells its secret this once.
+	Create(ctx context.Context, wanted tokens.Token) (made tokens.Token, secret string, err error)
+	// ChangeRole and Revoke return when who came in by the token is out.
+	ChangeRole(ctx context.Context, id string, role tokens.Role) (tokens.Token, error)
+	Revoke(ctx context.Context, id string) (tokens.Token, error)
+}
+
+var (
+	tokenRoleField  = schema.Enum(string(tokens.Viewer), string(tokens.CI), string(tokens.Operator), string(tokens.Admin))
+	createTokenBody = schema.Struct(rest.Required("name", rest.Name), rest.Required("role", tokenRoleField),
+		rest.Optional("expiresAt", schema.Nullable(schema.Text{}.Trim().Min(1))))
+	changeTokenBody = schema.Struct(rest.Required("role", tokenRoleField))
+)
+
+func (s *server) tokenRoutes() []rest.Route {
+	const all, one = "/api/tokens", "/api/tokens/:tokenId"
+	routes := []rest.Route{
+		{Method: http.MethodGet, Path: all, Handle: s.listTokens},
+		{Method: http.MethodPost, Path: all, Body: createTokenBody, Handle: s.createToken},
+		{Method: http.MethodPatch, Path: one, Body: changeTokenBody, Handle: s.changeToken},
+		{Method: http.MethodDelete, Path: one, Handle: s.revokeToken},
+	}
+	for i := range routes {
+		routes[i].Access = rest.AccessAdmin
+		if s.Tokens == nil {
+			routes[i].Raw = http.HandlerFunc(s.routeNotFound)
+		}
+	}
+	return routes
+}
+
+// tokenView is a token in the API. It has no secret.
+type tokenView struct {
+	ID        string      `json:"id"`
+	Name      string      `json:"name"`
+	Role      tokens.Role `json:"role"`
+	State     string      `json:"state"`
+	CreatedAt string      `json:"createdAt"`
+	CreatedBy string      `json:"createdBy"`
+	ExpiresAt *string     `json:"expiresAt"`
+	RevokedAt *string     `json:"revokedAt"`
+}
+
+func (s *server) viewToken(t tokens.Token) tokenView {
+	view := tokenView{ID: t.ID, Name: t.Name, Role: t.Role, State: "active", CreatedAt: javascript.ISOTime(t.CreatedAt),
+		CreatedBy: t.CreatedBy}
+	if t.ExpiresAt != 0 {
+		at := javascript.ISOTime(t.ExpiresAt)
+		view.ExpiresAt = &at
+		if t.ExpiresAt <= s.Clock().UnixMilli() {
+			view.State = "expired"
+		}
+	}
+	if t.RevokedAt != 0 {
+		at := javascript.ISOTime(t.RevokedAt)
+		view.RevokedAt, view.State = &at, "revoked"
+	}
+	return view
+}
+
+func (s *server) listTokens(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+	all, err := s.Tokens.List(ctx)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	views := make([]tokenView, len(all))
+	for i, t := range all {
+		views[i] = s.viewToken(t)
+	}
+	return rest.OK(rest.List[tokenView]{Data: views})
+}
+
+func (s *server) createToken(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	wanted := tokens.Token{Name: in.Body.Get("name").Text(), Role: tokens.Role(in.Body.Get("role").Text()),
+		CreatedBy: in.Actor}
+	if given := in.Body.Get("expiresAt").TextPointer(); given != nil {
+		at, err := time.Parse(time.RFC3339, *given)
+		if err != nil {
+			return rest.Reply{}, &tokens.InvalidError{Field: "expiresAt",
+				Message: "Use a time as 2026-12-31T00:00:00Z"}
+		}
+		// What is long past is refused as any other time that is.
+		wanted.ExpiresAt = max(at.UnixMilli(), 1)
+	}
+	made, secret, err := s.Tokens.Create(ctx, wanted)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	return rest.OK(struct {
+		Status string    `json:"status"`
+		Token  tokenView `json:"token"`
+		Secret string    `json:"secret"`
+	}{"ok", s.viewToken(made), secret})
+}
+
+func (s *server) changeToken(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	changed, err := s.Tokens.ChangeRole(ctx, in.Params["tokenId"], tokens.Role(in.Body.Get("role").Text()))
+	return s.tokenChanged(changed, err)
+}
+
+func (s *server) revokeToken(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	revoked, err := s.Tokens.Revoke(ctx, in.Params["tokenId"])
+	return s.tokenChanged(revoked, err)
+}
+
+func (s *server) tokenChanged(changed tokens.Token, err error) (rest.Reply, error) {
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	return rest.OK(struct {
+		Status string    `json:"status"`
+		Token  tokenView `json:"token"`
+	}{"ok", s.viewToken(changed)})
+}
+
+// tokenFailures are about named access tokens.
+func tokenFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
+	var refused *tokens.InvalidError
+	var taken *tokens.NameTakenError
+	switch {
+	case errors.As(err, &refused):
+		return invalid(schema.Custom(refused.Message, refused.Field)), true
+	case errors.As(err, &taken):
+		return problem(http.StatusConflict, "name_taken", taken.Error()), true
+	case errors.Is(err, tokens.ErrRevoked):
+		return problem(http.StatusConflict, "token_revoked", err.Error()), true
+	case errors.Is(err, tokens.ErrNotFound):
+		return failure{status: http.StatusNotFound, body: struct {
+			Status  string `json:"status"`
+			TokenID string `json:"tokenId"`
+		}{"not_found", in.Params["tokenId"]}}, true
+	}
+	return failure{}, false
+}

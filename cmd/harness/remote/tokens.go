@@ -1,0 +1,140 @@
+package remote
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"harness/client"
+)
+
+func (c *commands) tokens() *cobra.Command {
+	return group("tokens", "Create, list and revoke the access tokens of people and machines",
+		c.createToken(), c.listTokens(), c.changeToken(), c.revokeToken())
+}
+
+func (c *commands) createToken() *cobra.Command {
+	var role, expires string
+	cmd := c.one("create NAME", "Create a token and print its secret, which is told this once",
+		func(cmd *cobra.Command, api *client.Client, args []string) error {
+			body := client.CreateTokenJSONRequestBody{Name: args[0], Role: client.TokenRole(role)}
+			if expires != "" {
+				lives, err := lifetime(expires)
+				if err != nil {
+					return err
+				}
+				at := time.Now().Add(lives)
+				body.ExpiresAt = &at
+			}
+			answer, err := read[json.RawMessage](api.CreateToken(cmd.Context(), body))
+			if err != nil {
+				return err
+			}
+			return show(c, cmd.OutOrStdout(), answer, func(told client.CreateToken200JSONResponseBody) error {
+				if !c.quiet {
+					_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "keep it now, it is not shown again; its users set it as HARNESS_TOKEN")
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.Secret)
+				return err
+			})
+		})
+	cmd.Flags().StringVar(&role, "role", "",
+		"viewer (reads), ci (writes transcripts), operator (works with sessions) or admin")
+	cmd.Flags().StringVar(&expires, "expires", "", "when it ends, from now: 90d, 12h (default: never)")
+	if err := cmd.MarkFlagRequired("role"); err != nil {
+		panic("remote: " + err.Error()) // the flag is not there: a mistake in this package
+	}
+	complete(cmd, "role", "viewer", "ci", "operator", "admin")
+	return cmd
+}
+
+// lifetime reads a time such as 90d or 12h.
+func lifetime(text string) (time.Duration, error) {
+	if number, inDays := strings.CutSuffix(text, "d"); inDays {
+		if days, err := strconv.Atoi(number); err == nil && days > 0 && days <= 36500 {
+			return time.Duration(days) * 24 * time.Hour, nil
+		}
+	} else if lives, err := time.ParseDuration(text); err == nil && lives > 0 {
+		return lives, nil
+	}
+	return 0, usage("--expires %s: use a time as 90d or 12h", text)
+}
+
+func (c *commands) listTokens() *cobra.Command {
+	return c.one("list", "List the tokens there are and were",
+		func(cmd *cobra.Command, api *client.Client, _ []string) error {
+			answer, err := read[json.RawMessage](api.ListTokens(cmd.Context()))
+			if err != nil {
+				return err
+			}
+			return show(c, cmd.OutOrStdout(), answer, func(told client.ListTokens200JSONResponseBody) error {
+				var rows [][]string
+				for _, t := range told.Data {
+					rows = append(rows, []string{t.ID, t.Name, string(t.Role), string(t.State), day(&t.CreatedAt), t.CreatedBy,
+						day(t.ExpiresAt)})
+				}
+				return table(cmd.OutOrStdout(), []string{"TOKEN", "NAME", "ROLE", "STATE", "CREATED", "BY", "EXPIRES"}, rows)
+			})
+		})
+}
+
+func day(at *time.Time) string {
+	if at == nil {
+		return "never"
+	}
+	return at.Local().Format(time.DateOnly)
+}
+
+func (c *commands) changeToken() *cobra.Command {
+	return c.one("role TOKEN ROLE", "Give a token another role; what is open by it is closed. TOKEN is an id or a name",
+		func(cmd *cobra.Command, api *client.Client, args []string) error {
+			id, err := tokenOf(cmd, api, args[0])
+			if err != nil {
+				return err
+			}
+			answer, err := read[json.RawMessage](api.ChangeToken(cmd.Context(), id,
+				client.ChangeTokenJSONRequestBody{Role: client.TokenRole(args[1])}))
+			return c.told(cmd, answer, err)
+		})
+}
+
+func (c *commands) revokeToken() *cobra.Command {
+	return c.one("revoke TOKEN", "End a token for good; what is open by it is closed. TOKEN is an id or a name",
+		func(cmd *cobra.Command, api *client.Client, args []string) error {
+			id, err := tokenOf(cmd, api, args[0])
+			if err != nil {
+				return err
+			}
+			answer, err := read[json.RawMessage](api.RevokeToken(cmd.Context(), id))
+			return c.told(cmd, answer, err)
+		})
+}
+
+// told prints the id of the token an answer is about.
+func (c *commands) told(cmd *cobra.Command, answer json.RawMessage, err error) error {
+	if err != nil {
+		return err
+	}
+	return show(c, cmd.OutOrStdout(), answer, func(told struct{ Token client.Token }) error {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), told.Token.ID)
+		return err
+	})
+}
+
+// tokenOf is the id of a token that was named by it, or by the name of one that was not revoked.
+func tokenOf(cmd *cobra.Command, api *client.Client, named string) (string, error) {
+	all, err := read[client.ListTokens200JSONResponseBody](api.ListTokens(cmd.Context()))
+	if err != nil {
+		return "", err
+	}
+	for _, t := range all.Data {
+		if t.ID == named || t.Name == named && t.RevokedAt == nil {
+			return t.ID, nil
+		}
+	}
+	return "", fmt.Errorf("there is no token %s: harness tokens list shows those there are", oneLine(named, 100))
+}
