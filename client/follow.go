@@ -157,22 +157,49 @@ func (c *Client) dial(ctx context.Context, session, after string) (*connection, 
 	return &connection{Conn: conn, reading: reading, end: give, quiet: quiet}, nil
 }
 
-// receive hands on what the connection says until it ends, and tells behind which position to go on.
-func (c *connection) receive(ctx context.Context, after string, handle func(Frame) error) (string, error) {
-	defer func() {
-		c.quiet.Stop()
-		c.end(nil)
-		_ = c.CloseNow() // it broke, or nobody wants more of it
-	}()
+// ahead is how many messages are read while one is handled. The connection lives on while the handler takes its time, as
+// when it asks a person: who reads answers the server's pings.
+const ahead = 64
+
+// read passes on what the connection says until it ends, and tells why it did.
+func (c *connection) read(messages chan<- []byte) error {
 	for {
 		_, message, err := c.Read(c.reading)
 		if err != nil {
-			if cause := context.Cause(c.reading); cause != nil && ctx.Err() == nil {
-				err = cause
-			}
-			return after, err
+			return err
 		}
-		c.quiet.Reset(silence)
+		c.quiet.Stop() // the handler may take longer
+		select {
+		case messages <- message:
+			c.quiet.Reset(silence)
+		case <-c.reading.Done():
+			return c.reading.Err()
+		}
+	}
+}
+
+// receive hands on what the connection says until it ends, and tells behind which position to go on.
+func (c *connection) receive(ctx context.Context, after string, handle func(Frame) error) (string, error) {
+	messages, broke := make(chan []byte, ahead), make(chan error, 1)
+	go func() {
+		err := c.read(messages)
+		if cause := context.Cause(c.reading); cause != nil && ctx.Err() == nil {
+			err = cause
+		}
+		broke <- err
+		close(messages)
+	}()
+	defer func() {
+		c.end(nil)
+		_ = c.CloseNow() // it broke, or nobody wants more of it
+		for range messages {
+		} // until the reader has ended
+		c.quiet.Stop()
+	}()
+	for message := range messages {
+		if ctx.Err() != nil {
+			return after, ctx.Err()
+		}
 		frame := Frame{Raw: message}
 		if err := json.Unmarshal(message, &frame); err != nil {
 			return after, fmt.Errorf("the stream sent what is no frame: %w", err)
@@ -187,4 +214,5 @@ func (c *connection) receive(ctx context.Context, after string, handle func(Fram
 			after = strconv.FormatInt(frame.To, 10)
 		}
 	}
+	return after, <-broke
 }

@@ -1,0 +1,61 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"harness/client"
+)
+
+// A handler that takes its time, as when it asks a person, does not lose the connection: pings are answered meanwhile,
+// and what came meanwhile is handed on in order.
+func TestFollowAnswersPingsWhileAFrameIsHandled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	handling, answered := make(chan struct{}), make(chan error, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			answered <- err
+			return
+		}
+		defer func() { _ = conn.CloseNow() }()
+		ctx := conn.CloseRead(ctx)
+		for _, frame := range []string{`{"type":"resumed","to":4}`, `{"type":"first","pos":5}`, `{"type":"second","pos":6}`} {
+			if err := conn.Write(ctx, websocket.MessageText, []byte(frame)); err != nil {
+				answered <- err
+				return
+			}
+		}
+		<-handling
+		answered <- conn.Ping(ctx)
+		<-ctx.Done()
+	}))
+	t.Cleanup(server.Close)
+	api, err := client.Connect(server.URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	errEnough, heard := errors.New("enough"), ""
+	err = api.Follow(ctx, client.FollowOptions{Lost: func(err error) { t.Errorf("lost: %v", err) }}, func(frame client.Frame) error {
+		heard += frame.Type + " "
+		switch frame.Type {
+		case "first":
+			close(handling)
+			return <-answered
+		case "second":
+			return errEnough
+		}
+		return nil
+	})
+	if !errors.Is(err, errEnough) || heard != "resumed first second " {
+		t.Errorf("it heard %s and ended with %v", heard, err)
+	}
+}
