@@ -267,7 +267,7 @@ func requireNowhere(t *testing.T, dir, secret string) {
 func TestTokensOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	i := newSite(t).start()
-	u := &terminal{i, []string{"HARNESS_URL=" + i.url}}
+	u := &terminal{i, t, []string{"HARNESS_URL=" + i.url}}
 	secret := u.must("tokens", "create", "nightly", "--role", "viewer", "--expires", "90d", "-q")
 	if status, _ := i.by(secret, http.MethodGet, "/api/projects", nil); status != http.StatusOK {
 		t.Errorf("the new token is answered %d", status)
