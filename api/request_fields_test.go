@@ -90,8 +90,9 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/approvals/{approvalId}/decision": {base: `{"decision":"accept"}`,
 		fields: map[string]string{"decision": `"decline"`,
 			"scope": `"session"`, "choice": `{"a":1}`, "option": `"acceptForSession"`, "message": `"why"`, "updatedInput": `{"command":"ls"}`}},
-	"POST /api/runtimes/{runtime}/login": {base: `{}`, fields: map[string]string{"id": `"other"`, "code": `"c"`},
-		with: map[string]string{"id": `{"id":"one","code":"c"}`}},
+	"POST /api/runtimes/{runtime}/login": {base: `{}`, fields: map[string]string{"id": `"other"`, "code": `"c"`, "apiKey": `"k"`,
+		"provider": `"p"`},
+		with: map[string]string{"id": `{"id":"one","code":"c"}`, "provider": `{"apiKey":"k"}`}},
 	"POST /api/tool-input/{requestId}/decision": {base: `{"decision":"accept"}`,
 		fields: map[string]string{"decision": `"decline"`,
 			"answers": `{"q":{"answers":["a"]}}`, "response": `{"a":1}`, "message": `"why"`}},
@@ -138,8 +139,18 @@ var (
 		"content": `"d"`, "details": `"{}"`, "startedAt": `1`, "completedAt": `2`, "status": `"streaming"`}
 )
 
-// codesTaker is a runtime whose logins end with a code, which it never takes.
+// codesTaker is a runtime whose logins end with a code, which it never takes, and that takes any key but refusedKey.
 type codesTaker struct{ *codex.Codex }
+
+const refusedKey = "sk-4711-refused"
+
+func (codesTaker) TakeKey(_ context.Context, key runtime.ProviderKey) (runtime.TakenKey, error) {
+	if key.Key == refusedKey {
+		return runtime.TakenKey{}, &runtime.Error{Runtime: codex.Name, Message: "what is " + key.Key + "?",
+			Data: json.RawMessage(`"` + key.Key + `"`), Kind: runtime.ErrInvalidState}
+	}
+	return runtime.TakenKey{Provider: key.Provider, Stored: true}, nil
+}
 
 func (codesTaker) FinishLogin(_ context.Context, id, code string) error {
 	return &runtime.Error{Runtime: codex.Name, Message: id + " " + code, Kind: runtime.ErrInvalidState}
@@ -300,6 +311,8 @@ func TestPartsThatDoNotGoTogether(t *testing.T) {
 			review + "custom only"},
 		{sessions + "/review", `{"targetType":"baseBranch","title":"t"}`, "title", review + "commit only"},
 		{"/api/approvals/a/decision", `{"decision":"decline","updatedInput":{}}`, "updatedInput", "accept only"},
+		{"/api/runtimes/codex/login", `{"code":"c","apiKey":"k"}`, "apiKey", "one of them"},
+		{"/api/runtimes/codex/login", `{"provider":"p"}`, "provider", "send its apiKey"},
 		{"/api/tool-input/i/decision", `{"decision":"decline","answers":{"q":{"answers":["a"]}}}`, "answers", "accept only"},
 		{"/api/tool-input/i/decision", `{` + accept + `,"response":{},"answers":{"q":{"answers":["a"]}}}`, "answers",
 			"not both"},

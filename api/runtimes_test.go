@@ -270,11 +270,11 @@ func TestRuntimes(t *testing.T) {
 	b := setupTwo(t)
 	list := b.send(http.MethodGet, "/api/runtimes", "", "").Body.String()
 	for _, part := range []string{`{"data":[{"name":"codex","default":true,"state":`,
-		`"auth":{"state":"missing","credentials":[],"remedy":"set OPENAI_API_KEY`, `"login":true`,
+		`"auth":{"state":"missing","credentials":[],"remedy":"set OPENAI_API_KEY`, `"login":true,"logins":["page"]}`,
 		`"tested":["0.101.0","0.169.0"]`, `"setting":"CODEX_BIN"`, `"command":"npm install -g @openai/codex"`,
 		`{"name":"scripted","default":false,"state":"stopped","reason":"it is not started","version":"7.1",` +
 			`"processes":[],"waiting":0,"capabilities":{`,
-		`"auth":{"state":"found","credentials":["apiKey"],"login":false}`} {
+		`"auth":{"state":"found","credentials":["apiKey"],"login":false,"logins":[]}`} {
 		if !strings.Contains(list, part) {
 			t.Errorf("the list is without %s: %s", part, list)
 		}
@@ -304,11 +304,37 @@ func TestRuntimes(t *testing.T) {
 			t.Errorf("%s: %d %s", target, got.Code, got.Body)
 		}
 	}
-	// Neither has a login that ends with a code from here.
+	// Neither has a login that ends with a code from here, or is one with a key.
 	for _, name := range []string{"scripted", "codex"} {
-		got := b.send(http.MethodPost, "/api/runtimes/"+name+"/login", "application/json", `{"id":"x","code":"y"}`)
-		if got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), "unsupported_by_runtime") {
-			t.Errorf("a code for %s: %d %s", name, got.Code, got.Body)
+		for _, body := range []string{`{"id":"x","code":"y"}`, `{"apiKey":"y"}`} {
+			got := b.send(http.MethodPost, "/api/runtimes/"+name+"/login", "application/json", body)
+			if got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), "unsupported_by_runtime") {
+				t.Errorf("%s for %s: %d %s", body, name, got.Code, got.Body)
+			}
+		}
+	}
+}
+
+// A key logs a runtime in that takes one; nobody is told the key, not even when the runtime repeats it. RA-07
+func TestAKeyLogsIn(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(p *parts) {
+		p.Runtimes = twoRuntimes{[]runtime.Adapter{codesTaker{codex.New(codex.Options{})}}}
+	})
+	if got := b.send(http.MethodGet, "/api/runtimes/codex", "", ""); !strings.Contains(got.Body.String(),
+		`"login":true,"logins":["page","key"]`) {
+		t.Errorf("it is %s", got.Body)
+	}
+	for body, want := range map[string]string{
+		`{"apiKey":" sk-1 ","provider":"p"}`: `200 {"completed":true,"provider":"p","stored":true}`,
+		`{"apiKey":"sk-1"}`:                  `200 {"completed":true,"stored":true}`,
+		`{"apiKey":"sk 1"}`:                  `400 {"status":"error","code":"invalid_params"`,
+		`{"apiKey":"` + refusedKey + `"}`:    `409 {"status":"error","code":"invalid_state"`,
+	} {
+		answer := b.send(http.MethodPost, "/api/runtimes/codex/login", "application/json", body)
+		got := fmt.Sprint(answer.Code, " ", answer.Body)
+		if !strings.HasPrefix(got, want) || strings.Contains(got+b.log.String(), refusedKey) {
+			t.Errorf("%s: %s", body, got)
 		}
 	}
 }

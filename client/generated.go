@@ -140,6 +140,12 @@ const (
 	RuntimeAuthCredentialsLogin  RuntimeAuthCredentials = "login"
 )
 
+// Defines values for RuntimeAuthLogins.
+const (
+	RuntimeAuthLoginsKey  RuntimeAuthLogins = "key"
+	RuntimeAuthLoginsPage RuntimeAuthLogins = "page"
+)
+
 // Defines values for RuntimeAuthState.
 const (
 	RuntimeAuthStateFound   RuntimeAuthState = "found"
@@ -331,6 +337,12 @@ const (
 const (
 	ReadRuntime200JSONResponseBodyAuthCredentialsAPIKey ReadRuntime200JSONResponseBodyAuthCredentials = "apiKey"
 	ReadRuntime200JSONResponseBodyAuthCredentialsLogin  ReadRuntime200JSONResponseBodyAuthCredentials = "login"
+)
+
+// Defines values for ReadRuntime200JSONResponseBodyAuthLogins.
+const (
+	ReadRuntime200JSONResponseBodyAuthLoginsKey  ReadRuntime200JSONResponseBodyAuthLogins = "key"
+	ReadRuntime200JSONResponseBodyAuthLoginsPage ReadRuntime200JSONResponseBodyAuthLogins = "page"
 )
 
 // Defines values for ReadRuntime200JSONResponseBodyAuthState.
@@ -900,6 +912,9 @@ type Runtime struct {
 // RuntimeAuthCredentials defines model for Runtime.Auth.Credentials.
 type RuntimeAuthCredentials string
 
+// RuntimeAuthLogins defines model for Runtime.Auth.Logins.
+type RuntimeAuthLogins string
+
 // RuntimeAuthState found: there are credentials, which nobody tried.
 type RuntimeAuthState string
 
@@ -910,6 +925,9 @@ type Runtime_Auth struct {
 
 	// Login A login works from here: `POST /api/runtimes/{runtime}/login`.
 	Login bool `json:"login"`
+
+	// Logins In which ways: at a page, with the key of a model provider. `remedy` says how else.
+	Logins []RuntimeAuthLogins `json:"logins"`
 
 	// Remedy How to log in.
 	Remedy *string `json:"remedy,omitempty"`
@@ -2147,6 +2165,9 @@ type ListRuntimes200JSONResponseBody struct {
 // ReadRuntime200JSONResponseBodyAuthCredentials defines parameters for ReadRuntime.
 type ReadRuntime200JSONResponseBodyAuthCredentials string
 
+// ReadRuntime200JSONResponseBodyAuthLogins defines parameters for ReadRuntime.
+type ReadRuntime200JSONResponseBodyAuthLogins string
+
 // ReadRuntime200JSONResponseBodyAuthState defines parameters for ReadRuntime.
 type ReadRuntime200JSONResponseBodyAuthState string
 
@@ -2157,6 +2178,9 @@ type ReadRuntime200JSONResponseBody_Auth struct {
 
 	// Login A login works from here: `POST /api/runtimes/{runtime}/login`.
 	Login bool `json:"login"`
+
+	// Logins In which ways: at a page, with the key of a model provider. `remedy` says how else.
+	Logins []ReadRuntime200JSONResponseBodyAuthLogins `json:"logins"`
 
 	// Remedy How to log in.
 	Remedy *string `json:"remedy,omitempty"`
@@ -2256,9 +2280,15 @@ type ReadRuntime200JSONResponseBody struct {
 
 // LoginRuntimeJSONBody defines parameters for LoginRuntime.
 type LoginRuntimeJSONBody struct {
+	// APIKey A key of a model provider; not with `code`.
+	APIKey *string `json:"apiKey,omitempty"`
+
 	// Code What the page showed.
 	Code *string `json:"code,omitempty"`
 	ID   *string `json:"id,omitempty"`
+
+	// Provider Whose key it is, of a runtime with several; without, that of the configured model.
+	Provider *string `json:"provider,omitempty"`
 }
 
 // LoginRuntime200JSONResponseBody defines parameters for LoginRuntime.
@@ -2267,7 +2297,13 @@ type LoginRuntime200JSONResponseBody struct {
 	Completed   *bool   `json:"completed,omitempty"`
 	ExpectsCode *bool   `json:"expectsCode,omitempty"`
 	ID          *string `json:"id,omitempty"`
-	URL         *string `json:"url,omitempty"`
+
+	// Provider Whose key was taken.
+	Provider *string `json:"provider,omitempty"`
+
+	// Stored Of a key: the agent has written it into its home. Otherwise it is in memory, and to be sent again after a restart.
+	Stored *bool   `json:"stored,omitempty"`
+	URL    *string `json:"url,omitempty"`
 }
 
 // ListSessionsParams defines parameters for ListSessions.
@@ -4987,7 +5023,7 @@ type ClientInterface interface {
 
 	// LoginRuntimeWithBody Begin a login that works without a screen, or end it
 	//
-	// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. For runtimes with `auth.login`.
+	// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. With `apiKey` the runtime is given the key of a model provider, which the server stores nowhere. `auth.logins` says which of these a runtime takes.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4996,7 +5032,7 @@ type ClientInterface interface {
 
 	// LoginRuntime Begin a login that works without a screen, or end it
 	//
-	// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. For runtimes with `auth.login`.
+	// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. With `apiKey` the runtime is given the key of a model provider, which the server stores nowhere. `auth.logins` says which of these a runtime takes.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -6564,7 +6600,7 @@ func (c *Client) ReadRuntime(ctx context.Context, runtimeName RuntimeName, reqEd
 
 // LoginRuntimeWithBody Begin a login that works without a screen, or end it
 //
-// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. For runtimes with `auth.login`.
+// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. With `apiKey` the runtime is given the key of a model provider, which the server stores nowhere. `auth.logins` says which of these a runtime takes.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6583,7 +6619,7 @@ func (c *Client) LoginRuntimeWithBody(ctx context.Context, runtimeName RuntimeNa
 
 // LoginRuntime Begin a login that works without a screen, or end it
 //
-// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. For runtimes with `auth.login`.
+// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. With `apiKey` the runtime is given the key of a model provider, which the server stores nowhere. `auth.logins` says which of these a runtime takes.
 //
 // Takes a body of the `application/json` content type.
 //

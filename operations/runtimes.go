@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"harness/runtime"
@@ -149,8 +148,8 @@ func (s *Service) TakeKey(ctx context.Context, name string, key runtime.Provider
 		return runtime.TakenKey{}, s.cannotLogIn(ctx, adapter, runtime.OpKey)
 	}
 	if strings.ContainsFunc(key.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return runtime.TakenKey{}, fmt.Errorf(
-			"%w: the key has white space or letters in it that no key has; it is one word", runtime.ErrInvalidParams)
+		return runtime.TakenKey{}, &runtime.Error{Runtime: adapter.Name(), Method: runtime.OpLogin,
+			Kind: runtime.ErrInvalidParams, Message: "the key has white space or letters in it that no key has; it is one word"}
 	}
 	taken, err := taker.TakeKey(ctx, key)
 	var said *runtime.Error

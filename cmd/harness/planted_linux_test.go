@@ -15,14 +15,14 @@ import (
 	"harness/api"
 )
 
-// planted are secrets in all places that hold some, by what they are: variables of the server, and of each runtime its
-// key and a file in its home.
+// planted are secrets in all places that hold some, by what they are: variables of the server, of each runtime its key
+// and a file in its home, and keys that logged one in while it ran.
 type planted map[string]string
 
 func plant() planted {
 	secrets := planted{}
 	for _, what := range []string{"server", "codex key", "claude key", "gemini key", "opencode key", "claude file",
-		"gemini file", "opencode file"} {
+		"gemini file", "opencode file", "gemini login", "opencode login"} {
 		secrets[what] = "canary-" + strings.ReplaceAll(what, " ", "-") + "-" + uuid.NewString()
 	}
 	return secrets
@@ -60,6 +60,9 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 		if status := events.turnStatus(server.send(sessions[name], "MOCK_REPLY[here]")); status != "completed" {
 			t.Fatalf("%s: its turn ended %s", name, status)
 		}
+	}
+	for _, name := range []string{"gemini", "opencode"} {
+		server.want(http.StatusOK, http.MethodPost, "/api/runtimes/"+name+"/login", object{"apiKey": secrets[name+" login"]})
 	}
 	homes := filepath.Join(s.dataDir, "credentials", "namespaces")
 	var pry strings.Builder

@@ -32,8 +32,8 @@ func (r *Runtime) Offers(operation string) bool {
 // come.
 func (r *Runtime) TakeKey(ctx context.Context, given runtime.ProviderKey) (runtime.TakenKey, error) {
 	if given.Provider != "" {
-		return runtime.TakenKey{}, fmt.Errorf("%w: %s takes the key of one provider only; leave provider out",
-			runtime.ErrInvalidParams, r.profile.title())
+		return runtime.TakenKey{}, &runtime.Error{Runtime: r.profile.Name, Method: methodLogin,
+			Kind: runtime.ErrInvalidParams, Message: "it takes the key of one provider only; leave provider out"}
 	}
 	conn, done, err := r.process.Use(ctx)
 	if err != nil {

@@ -2,6 +2,7 @@ package opencode_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -62,6 +63,17 @@ func TestConformance(t *testing.T) {
 			s.options.Launch.Env = []string{"OPENCODE_CONFIG_CONTENT=" + strings.Replace(config, `"apiKey":"dummy",`, "", 1)}
 			agent := s.agent()
 			agent.LooksLate, agent.Key = true, key
+			agent.Kill = nil // it reads the file anew while it runs, too
+			t.Cleanup(func() {
+				file := filepath.Join(s.options.Home.Dir, "data", opencode.Name, "auth.json")
+				content, err := os.ReadFile(file)
+				if err != nil || !strings.Contains(string(content), key.Key) {
+					t.Errorf("what is said to be stored is not: %s, %v", content, err)
+				}
+				if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+					t.Errorf("the key is for others to read: %v, %v", info, err)
+				}
+			})
 			return agent
 		},
 		Missing: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {

@@ -25,23 +25,26 @@ func (o *OpenCode) TakeKey(ctx context.Context, given runtime.ProviderKey) (runt
 		return runtime.TakenKey{}, err
 	}
 	if !o.sending.TryLock() {
-		return runtime.TakenKey{}, errBusy()
+		return runtime.TakenKey{}, notNow()
 	}
 	defer o.sending.Unlock()
 	if l.busy() {
-		return runtime.TakenKey{}, errBusy()
+		return runtime.TakenKey{}, notNow()
 	}
 	body := encoded(map[string]string{"type": "api", "key": given.Key})
-	err = l.command(ctx, "login", "", call{harmless: true, Command: bridge.Command{Steps: []bridge.Step{
+	err = l.command(ctx, callLogin, "", call{harmless: true, Command: bridge.Command{Steps: []bridge.Step{
 		{Do: http.MethodPut, Path: "/auth/" + url.PathEscape(provider), Body: body},
 		{Do: http.MethodPost, Path: "/global/dispose"}}}}, nil)
 	return runtime.TakenKey{Provider: provider, Stored: true}, err
 }
 
-// errBusy refuses a key that would end turns.
-func errBusy() error {
-	return &runtime.Error{Runtime: Name, Method: "login", Kind: runtime.ErrInvalidState,
-		Message: "a turn runs, which a new key would end; log in when none does"}
+// notNow refuses a key that would end turns.
+func notNow() error {
+	return refused(runtime.ErrInvalidState, "a turn runs, which a new key would end; log in when none does")
+}
+
+func refused(kind error, why string) error {
+	return &runtime.Error{Runtime: Name, Method: callLogin, Message: why, Kind: kind}
 }
 
 // busy tells whether a turn runs in any conversation.
@@ -62,8 +65,7 @@ func (o *OpenCode) provider(ctx context.Context, l *line, named string) (string,
 			return "", err
 		}
 		if named, _, _ = strings.Cut(config.Model, "/"); named == "" {
-			return "", fmt.Errorf("%w: name the provider the key is for: no model is configured that would say it",
-				runtime.ErrInvalidParams)
+			return "", refused(runtime.ErrInvalidParams, "name the provider of the key: no model is configured that says it")
 		}
 	}
 	var known struct {
@@ -80,6 +82,6 @@ func (o *OpenCode) provider(ctx context.Context, l *line, named string) (string,
 			return named, nil
 		}
 	}
-	return "", fmt.Errorf("%w: opencode knows no provider %q; those it knows are of its configuration and https://models.dev",
-		runtime.ErrInvalidParams, named)
+	return "", refused(runtime.ErrInvalidParams,
+		fmt.Sprintf("no provider is called %q; there are those of its configuration and of https://models.dev", named))
 }

@@ -31,6 +31,7 @@ type call struct {
 const (
 	callHello  = "hello"
 	callHealth = "health"
+	callLogin  = "login"
 )
 
 // protocol is the conversation with one bridge (stdio.Protocol).

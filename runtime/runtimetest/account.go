@@ -92,7 +92,7 @@ func logsIn(t *testing.T, s *scene, taker runtime.KeyTaker, thread string) {
 	}
 	done := func(when, turn string) {
 		if end := s.End(t, turn); end.Status != runtime.TurnDone {
-			t.Errorf("%s the turn ended %+v", when, end)
+			t.Fatalf("%s the turn ended %+v", when, end)
 		}
 	}
 	done("with a key", s.say(thread, s.Script.Reply("in")))
@@ -102,6 +102,9 @@ func logsIn(t *testing.T, s *scene, taker runtime.KeyTaker, thread string) {
 	}
 	s.Release("login")
 	done("with another key in it", turn)
+	if s.Kill == nil {
+		return
+	}
 	s.Kill(t, thread)
 	s.wait(t, "the end of the process", func(signal runtime.Signal) bool { return signal.Kind == runtime.SignalExited })
 	done("of the next process", s.say(thread, s.Script.Reply("in again")))

@@ -28,7 +28,8 @@ type Agent struct {
 	Release func(name string)
 	// AwaitHeld returns when the model answer of that name is held.
 	AwaitHeld func(ctx context.Context, name string) error
-	// Kill ends the process that serves a conversation, at once.
+	// Kill ends the process that serves a conversation, at once; nil for an agent without a login whose next process takes
+	// too long to start.
 	Kill func(t *testing.T, threadID string)
 	// Leave ends the adapter as a server's stop does that keeps its agents, and Next starts the next server's; nil where
 	// no process of this agent outlives a server.
