@@ -186,7 +186,7 @@ func (l *Log) takeToolItem(kind string, raw json.RawMessage, done bool) {
 		l.deny(c, "", "the runtime did not run it")
 		return
 	}
-	ended := wire.Members(raw, "aggregatedOutput", "exitCode", "result", "error", "durationMs")
+	ended := wire.Members(raw, "aggregatedOutput", "exitCode", "result", "error", "durationMs", "contentItems")
 	end := completion{ExitCode: known(ended[1]), DurationMS: known(ended[4]), IsError: status == wire.StatusFailed ||
 		status == wire.StatusDeclined || known(ended[3]) != nil || kind == wire.ItemCommand && !zero(ended[1])}
 	switch {
@@ -194,6 +194,8 @@ func (l *Log) takeToolItem(kind string, raw json.RawMessage, done bool) {
 		end.Preview = preview(ended[0])
 	case known(ended[3]) != nil:
 		end.Preview = preview(ended[3])
+	case kind == wire.ItemClientTool:
+		end.Preview = preview(ended[5])
 	default:
 		end.Preview = preview(ended[2])
 	}
@@ -217,7 +219,10 @@ func describe(kind string, raw json.RawMessage, server, tool string) (name strin
 		return "runtime.command_execution", object(raw, "command", "cwd")
 	case wire.ItemFileChange:
 		return "runtime.file_change", object(raw, "changes")
-	case wire.ItemToolCall:
+	case wire.ItemToolCall, wire.ItemClientTool:
+		if kind == wire.ItemClientTool {
+			server = "client"
+		}
 		arguments := known(wire.Members(raw, "arguments")[0])
 		if arguments == nil {
 			arguments = json.RawMessage("{}")

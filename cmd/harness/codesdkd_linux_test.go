@@ -129,6 +129,9 @@ func TestCodesdkdServesTheProgramThatStartsIt(t *testing.T) {
 	events.until("tool.call.policy_evaluated")
 	decide(http.StatusBadRequest, "approve", call, object{}) // what did it come to?
 	decide(http.StatusOK, "approve", call, object{"result": "ticket is green"})
+	if done := events.until("tool.call.completed"); !strings.Contains(fmt.Sprint(done["payload"]), "ticket is green") {
+		t.Errorf("%v", done)
+	}
 	events.until("task.completed")
 	if told := s.told(); !strings.Contains(told, "ticket is green") {
 		t.Errorf("the model was told %s", told)

@@ -20,6 +20,7 @@ const (
 	ItemCommand      = "commandExecution"
 	ItemFileChange   = "fileChange"
 	ItemToolCall     = "mcpToolCall"
+	ItemClientTool   = "dynamicToolCall" // of a tool that the client has
 )
 
 // The statuses of items that have one.
