@@ -9,13 +9,14 @@ import (
 	"harness/auth"
 )
 
-// What a runtime runs has no say about tasks: above all it approves nothing.
-func TestAgentsHaveNoTasks(t *testing.T) {
+// Who reads sessions reads tasks and decides nothing, who works with them does all; what a runtime runs, and what
+// writes transcripts only, has no say about tasks: above all it approves nothing.
+func TestTheRolesOfTasks(t *testing.T) {
 	t.Parallel()
-	reached := 0
+	reached := false
 	b := setup(t, func(o *parts) {
 		o.Tasks = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			reached++
+			reached = true
 			w.WriteHeader(http.StatusNoContent)
 		})
 	})
@@ -24,16 +25,19 @@ func TestAgentsHaveNoTasks(t *testing.T) {
 		t.Fatalf("there are %d routes", len(routes))
 	}
 	for _, route := range routes {
-		asked := func(role auth.Role) int {
+		for role, may := range map[auth.Role]bool{auth.RoleAgent: false, auth.RoleCI: false,
+			auth.RoleMember: route.Method == http.MethodGet, auth.RoleOperator: true, auth.RoleOwner: true} {
+			reached = false
 			r := request(route.Method, strings.ReplaceAll(route.Path, ":", ""), "", "")
-			return b.sendRequest(r.WithContext(auth.WithPrincipal(r.Context(), auth.Principal{Role: role, Session: knownID}))).Code
+			code := b.sendRequest(r.WithContext(auth.WithPrincipal(r.Context(),
+				auth.Principal{Role: role, Session: knownID}))).Code
+			want := http.StatusForbidden
+			if may {
+				want = http.StatusNoContent
+			}
+			if code != want || reached != may {
+				t.Errorf("%s %s of the role %s is answered %d", route.Method, route.Path, role, code)
+			}
 		}
-		if code := asked(auth.RoleAgent); code != http.StatusForbidden || reached != 0 {
-			t.Errorf("an agent's %s %s is answered %d", route.Method, route.Path, code)
-		}
-		if code := asked(""); code != http.StatusNoContent || reached != 1 {
-			t.Errorf("%s %s is answered %d", route.Method, route.Path, code)
-		}
-		reached = 0
 	}
 }
