@@ -202,7 +202,7 @@ func TestAReplayEndsWithTheServer(t *testing.T) {
 // EV-29: a reader that takes nothing is left after a while, and its place is another's.
 func TestAReaderThatTakesNothingIsLeft(t *testing.T) {
 	t.Parallel()
-	s := open(t, database.SQLite, func(o *v1.Options) { o.WriteTimeout, o.MaxStreams = 50*time.Millisecond, 1 })
+	s := open(t, database.SQLite, func(o *v1.Options) { o.WriteTimeout, o.MaxStreams = time.Second, 1 })
 	base := s.ask()
 	s.task(base, "runs", "HOLD[a]")
 	if err := s.Agent.AwaitHeld(t.Context(), "a"); err != nil {
