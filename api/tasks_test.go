@@ -31,7 +31,7 @@ func TestAgentsHaveNoTasks(t *testing.T) {
 		if code := asked(auth.RoleAgent); code != http.StatusForbidden || reached != 0 {
 			t.Errorf("an agent's %s %s is answered %d", route.Method, route.Path, code)
 		}
-		if code := asked(""); code != http.StatusNoContent || reached != 1 {
+		if code := asked(auth.RoleOperator); code != http.StatusNoContent || reached != 1 {
 			t.Errorf("%s %s is answered %d", route.Method, route.Path, code)
 		}
 		reached = 0
