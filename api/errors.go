@@ -378,6 +378,14 @@ func runtimeFailures(err error, rt *rest.Route, in *rest.Input) (failure, bool) 
 		return refusalFailure(refusal, rt, in), true
 	case errors.Is(err, runtime.ErrThreadNotFound) && in.SessionID() != "":
 		return sessionFailures(session.ErrNotFound, rt, in)
+	case errors.Is(err, runtime.ErrTooLarge):
+		return problem(http.StatusRequestEntityTooLarge, "too_large", err.Error()), true
+	}
+	// What the adapter refused before the runtime heard of it, in the adapter's own words.
+	for _, row := range refusals {
+		if errors.Is(err, row.kind) {
+			return problem(row.status, row.code, err.Error()), true
+		}
 	}
 	return failure{}, false
 }

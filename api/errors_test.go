@@ -108,6 +108,14 @@ func TestErrorTable(t *testing.T) {
 			mapped: `{"status":"error","code":"unsupported_control","message":"the other runtime cannot enforce filesystemSandbox \"read-only\"; ` +
 				`it can enforce: danger-full-access","details":{"runtime":"other","field":"filesystemSandbox",` +
 				`"value":"read-only","enforced":["danger-full-access"]}}`},
+		{name: "an adapter's own words", status: 400,
+			err:    fmt.Errorf("%w: a model of opencode is PROVIDER/MODEL, not \"x\"", runtime.ErrInvalidParams),
+			mapped: `{"status":"error","code":"invalid_params","message":"invalid parameters: a model of opencode is PROVIDER/MODEL, not \"x\""}`},
+		{name: "an adapter's own words of a size", status: 413,
+			err:    fmt.Errorf("%w: an image may be 5 MB large", runtime.ErrTooLarge),
+			mapped: `{"status":"error","code":"too_large","message":"too large: an image may be 5 MB large"}`},
+		{name: "an adapter's own words of a login", status: 401, err: fmt.Errorf("send: %w", runtime.ErrAuthRequired),
+			mapped: `{"status":"error","code":"auth_required","message":"send: authentication required"}`},
 		{name: "no turn", err: session.ErrNoActiveTurn, status: 409, mapped: `{"status":"no_active_turn","sessionId":"` +
 			knownID + `"}`},
 	} {
