@@ -46,6 +46,17 @@ var (
 	ErrOtherTurn = fmt.Errorf("another turn runs: %w", ErrNoActiveTurn)
 )
 
+// Refused tells whether an error says that what was asked cannot be done as it was asked, or as things stand: in the
+// runtime's words or the adapter's.
+func Refused(err error) bool {
+	for _, kind := range []error{ErrUnsupported, ErrInvalidParams, ErrInvalidState, ErrAuthRequired, ErrTooLarge} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
 // Error is a runtime's own refusal of a request, kept as the provider said it. It may also match one of the sentinels.
 type Error struct {
 	// Runtime is the adapter name, for example "codex".

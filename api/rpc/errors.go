@@ -202,6 +202,8 @@ func (c *call) runtimeFailure(err error) *wire.Error {
 	case errors.Is(err, runtime.ErrTimeout):
 		return failure("timeout", c.method.name, "The runtime or the store timed out; what was asked may still take effect",
 			false)
+	case runtime.Refused(err):
+		return failure("refused_by_runtime", c.method.name, err.Error(), false)
 	}
 	return nil
 }

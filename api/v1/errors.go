@@ -117,6 +117,10 @@ func runtimeRefusals(err error, _ *http.Request) *refusal {
 		return &refusal{http.StatusServiceUnavailable, "runtime_unavailable", err.Error(), nil}
 	case errors.As(err, &native):
 		return &refusal{http.StatusBadGateway, "runtime_error", native.Message, members{"runtime": native.Runtime}}
+	case errors.Is(err, runtime.ErrTooLarge):
+		return &refusal{http.StatusRequestEntityTooLarge, "payload_too_large", err.Error(), nil}
+	case runtime.Refused(err):
+		return &refusal{http.StatusBadRequest, "invalid_request", err.Error(), nil}
 	}
 	return nil
 }
