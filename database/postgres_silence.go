@@ -190,12 +190,15 @@ func (w *wait) end() {
 	w.timer.Stop()
 }
 
-// Close implements net.Conn.
+// Close implements net.Conn. Closing a line that was cut is no error.
 func (l *line) Close() error {
 	l.of.mu.Lock()
 	delete(l.of.lines, l)
 	l.of.mu.Unlock()
-	return l.Conn.Close()
+	if err := l.Conn.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // Read implements net.Conn.
