@@ -71,6 +71,18 @@ func (j *Journal) SweepRows(ctx context.Context, table, key, gone string, args .
 	return removed, nil
 }
 
+// SweepEnded is SweepRows of those that ended, by a column of times (ms) that is 0 until then, before the age or behind
+// the newest most; 0 for either keeps all. The key is id.
+func (j *Journal) SweepEnded(ctx context.Context, q database.Querier, now time.Time, age time.Duration, most int,
+	table, column string) (removed int64, err error) {
+	before, err := Cutoff(ctx, q, now.UnixMilli(), age, most,
+		`select `+column+` from `+table+` where `+column+` > 0 order by `+column+` desc, id desc`)
+	if err != nil || before <= 0 {
+		return 0, err
+	}
+	return j.SweepRows(ctx, table, "id", column+` > 0 and `+column+` < $1`, before)
+}
+
 func keysOf(ctx context.Context, q database.Querier, query string, args ...any) ([]any, error) {
 	return database.ReadAll(ctx, q, "find what is to go", func(row database.Row) (any, error) {
 		var key string
