@@ -14,4 +14,10 @@ if ! named && ! command -v codex >/dev/null 2>&1; then
 		echo "run.sh: starting without codex; see above" >&2
 	fi
 fi
+
+# Who has no login yet sees a first turn before there is one.
+if [ -z "${OPENAI_API_KEY:-}" ] && ! grep -qs '^[[:space:]]*model_provider' "${CODEX_HOME:-${HOME:-}/.codex}/config.toml" &&
+	! bin/harness codex -- login status >/dev/null 2>&1; then
+	echo "run.sh: codex has no login: bin/harness login, or OPENAI_API_KEY. A first turn without an account: make demo" >&2
+fi
 exec "$PWD/bin/harness" serve "$@" # by its whole path, so that it can be told from servers of other folders

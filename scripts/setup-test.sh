@@ -1,7 +1,8 @@
 #!/bin/sh
-# Brings the parts that the tests need: go, a C compiler for the race detector, npm, both pinned codex versions, the other pinned
-# agents, what commands are confined with (bubblewrap, socat), the Postgres server binaries, and Chromium. Nothing is skipped: what is missing
-# and cannot be installed here is named in one line, and the exit code is 1. Running it again is cheap. It starts nothing: the Go test kit
+# Brings the parts that the tests need: go, a C compiler for the race detector, npm, Python, both pinned codex versions, the other pinned
+# agents, the generators of clients, what commands are confined with (bubblewrap, socat), the Postgres server binaries, Chromium, and the web
+# console. Nothing is skipped: what is missing and cannot be installed here is named in one line, and the exit code is 1. Running it again is
+# cheap. It starts nothing: the Go test kit
 # (internal/dbtest) starts its own private cluster.
 set -eu
 
@@ -46,6 +47,12 @@ check_npm() {
 	have npm && return 0
 	apt_root || fail "npm is missing; install Node.js with npm (Debian/Ubuntu, as root: apt-get install npm; macOS: brew install node)"
 	apt_install npm
+}
+
+check_python() {
+	have python3 && return 0
+	apt_root || fail "python3 is missing; install it (Debian/Ubuntu, as root: apt-get install python3; macOS: brew install python)"
+	apt_install python3
 }
 
 # postgres_bin prints the folder of a usable server; the places are those that internal/dbtest looks in.
@@ -127,8 +134,11 @@ check_bubblewrap() {
 check_go
 check_cc
 check_npm
+check_python
 check_socat
 check_postgres
 check_chromium
 check_bubblewrap "$("$here/agents.sh" codex)"
 "$here/agents.sh" >/dev/null
+"$here/console.sh" --required
+"$here/clients.sh" >/dev/null

@@ -1,0 +1,211 @@
+// Command release makes everything a release consists of, out of this source folder, in the same bytes every time: for
+// each platform a static program in an archive with its manual, a CycloneDX bill of materials, deb and rpm packages,
+// the Helm chart, a Homebrew formula, npm packages, and the checksums of all.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// platform is what a program is built for.
+type platform struct{ OS, Arch string }
+
+func (p platform) String() string { return p.OS + "_" + p.Arch }
+
+// release is one release on its way.
+type release struct {
+	// Source is the source folder, Out the new folder for what is made.
+	Source, Out string
+	Version     string // without a v
+	// Date is on everything: that of the commit.
+	Date time.Time
+	// Download is where the archives will be found.
+	Download string
+	// Scope is that of the npm packages.
+	Scope     string
+	Platforms []platform
+	// Program builds a program into a file, Manual writes manual and completions into a folder.
+	Program func(ctx context.Context, p platform, file string) error
+	Manual  func(ctx context.Context, dir string) error
+	// Package runs nfpm; nil leaves deb and rpm out.
+	Package func(ctx context.Context, config, kind, file string) error
+
+	programs map[platform]string
+	made     []string
+}
+
+var semantic = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	version := flags.String("version", "", "version of the release, like 1.2.3")
+	out := flags.String("out", "dist", "new folder for what is made")
+	download := flags.String("download", "https://downloads.example.com/harness",
+		"URL under whose /vVERSION/ the archives will be")
+	scope := flags.String("npm-scope", "@harness", "scope of the npm packages")
+	only := flags.String("platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64", "what to build for")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	r := &release{Version: strings.TrimPrefix(*version, "v"), Download: *download, Scope: *scope}
+	if !semantic.MatchString(r.Version) {
+		return fmt.Errorf("-version %q: it is like 1.2.3 or 1.2.3-rc.1", *version)
+	}
+	for _, one := range strings.Split(*only, ",") {
+		system, arch, found := strings.Cut(one, "/")
+		if !found {
+			return fmt.Errorf("-platforms %s: it is like linux/amd64", one)
+		}
+		r.Platforms = append(r.Platforms, platform{system, arch})
+	}
+	root, err := output(ctx, ".", "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	if changed, err := output(ctx, root, "git", "status", "--porcelain"); err != nil || changed != "" {
+		return errors.Join(err, errors.New("the source is not as it was committed: a release is of a commit"))
+	}
+	seconds, err := output(ctx, root, "git", "log", "-1", "--format=%ct")
+	if err != nil {
+		return err
+	}
+	at, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return err
+	}
+	r.Date = time.Unix(at, 0).UTC()
+	r.Source = root
+	if r.Out, err = filepath.Abs(*out); err != nil {
+		return err
+	}
+	r.Program, r.Manual, r.Package = r.build, r.manual, r.nfpm
+	return r.all(ctx)
+}
+
+// all makes everything.
+func (r *release) all(ctx context.Context) error {
+	if err := os.Mkdir(r.Out, 0o755); err != nil { //nolint:gosec // to be published
+		return fmt.Errorf("make the folder of the release: %w", err)
+	}
+	work, err := os.MkdirTemp("", "harness-release-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	manual := filepath.Join(work, "manual")
+	if err := r.Manual(ctx, manual); err != nil {
+		return fmt.Errorf("write the manual: %w", err)
+	}
+	r.programs = map[platform]string{}
+	for _, p := range r.Platforms {
+		r.programs[p] = filepath.Join(work, p.String(), "harness")
+		if err := os.Mkdir(filepath.Dir(r.programs[p]), 0o700); err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, "release: build for", p)
+		if err := r.Program(ctx, p, r.programs[p]); err != nil {
+			return fmt.Errorf("build for %s: %w", p, err)
+		}
+		if err := errors.Join(r.archive(p, manual), r.materials(p)); err != nil {
+			return err
+		}
+		if r.Package != nil && p.OS == "linux" {
+			if err := r.packages(ctx, p, manual, work); err != nil {
+				return err
+			}
+		}
+	}
+	if err := errors.Join(r.chart(), r.npm()); err != nil {
+		return err
+	}
+	if err := r.formula(); err != nil {
+		return err
+	}
+	return r.checksums()
+}
+
+// name is a file of the release, noted.
+func (r *release) name(format string, values ...any) string {
+	name := fmt.Sprintf(format, values...)
+	r.made = append(r.made, name)
+	slices.Sort(r.made)
+	return filepath.Join(r.Out, name)
+}
+
+// build builds a static program that says where it is from and nothing of where it was made.
+func (r *release) build(ctx context.Context, p platform, file string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags",
+		"-s -w -buildid= -X main.version="+r.Version, "-o", file, "./cmd/harness")
+	cmd.Dir, cmd.Stderr = r.Source, os.Stderr
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Arch, "GOFLAGS=", "GOAMD64=v1",
+		"GOARM64=v8.0")
+	return cmd.Run()
+}
+
+// manual has the program write its manual pages and completions.
+func (r *release) manual(ctx context.Context, dir string) error {
+	program := dir + "-program"
+	if err := command(ctx, r.Source, nil, "go", "build", "-tags", "man", "-trimpath", "-o", program,
+		"./cmd/harness"); err != nil {
+		return err
+	}
+	if err := command(ctx, r.Source, nil, program, "man", filepath.Join(dir, "man"), "--date",
+		strconv.FormatInt(r.Date.Unix(), 10)); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "completions"), 0o755); err != nil { //nolint:gosec // to be published
+		return err
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		text, err := output(ctx, r.Source, program, "completion", shell)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "completions", "harness."+shell), []byte(text+"\n"),
+				0o644) //nolint:gosec // to be published
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func command(ctx context.Context, dir string, env []string, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stderr, os.Stderr
+	cmd.Env = append(os.Environ(), env...)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(name), err)
+	}
+	return nil
+}
+
+func output(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
