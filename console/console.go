@@ -1,0 +1,110 @@
+// Package console serves the web console: the pages people open in a browser.
+//
+// It owns which requests are for a page, and the headers pages have. It must never know what the pages show, nor ask the
+// server anything: they do so themselves, over the API, as any client. Its files are built from the folder web and are
+// embedded; a program that was built without them says how to get them.
+package console
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html"
+	"io/fs"
+	"net/http"
+	"strings"
+)
+
+// dist has the stub, and in app what `make build` made of web.
+//
+//go:embed all:dist
+var dist embed.FS
+
+// policy is what pages may do: nothing but with this server. Radix-like libraries and the virtual list set styles of
+// elements from scripts, which needs no 'unsafe-inline'.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; " +
+	"connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+
+// Console is the files of one build.
+type Console struct {
+	page  []byte
+	files map[string]file
+	built bool
+}
+
+// New reads the files that are in the program. basePath is where a proxy shows the server, "" for the root of its host.
+func New(basePath string) (*Console, error) {
+	app, err := fs.Sub(dist, "dist/app")
+	if err != nil {
+		return nil, fmt.Errorf("the console's files: %w", err)
+	}
+	stub, err := fs.ReadFile(dist, "dist/stub.html")
+	if err != nil {
+		return nil, fmt.Errorf("the console's stub: %w", err)
+	}
+	return read(app, stub, basePath)
+}
+
+// Built tells whether the console is in the program, and not its stub alone.
+func (c *Console) Built() bool { return c.built }
+
+// read makes a Console of a folder; without an index.html in it the stub is the page.
+func read(app fs.FS, stub []byte, basePath string) (*Console, error) {
+	c := &Console{page: stub, files: map[string]file{}}
+	if page, err := fs.ReadFile(app, "index.html"); err == nil {
+		c.page, c.built = page, true
+		if c.files, err = readFiles(app); err != nil {
+			return nil, err
+		}
+	}
+	// Everything a page names is relative to this, whichever of its addresses it was opened by.
+	base := fmt.Sprintf(`<head><base href="%s/">`, html.EscapeString(basePath))
+	if bytes.Contains(c.page, []byte("<head>")) {
+		c.page = bytes.Replace(c.page, []byte("<head>"), []byte(base), 1)
+	}
+	return c, nil
+}
+
+// Serves tells whether a request is for the console: for one of its files, or a browser asks for a page where there is
+// no API.
+func (c *Console) Serves(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header.Get("Upgrade") != "" {
+		return false
+	}
+	if _, is := c.files[r.URL.Path]; is {
+		return true
+	}
+	return !ofAPI(r.URL.Path) && strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// ofAPI tells the paths whose answers are programs', a missing one's too.
+func ofAPI(path string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	switch first {
+	case "api", "v1", "rpc", "ws", "mcp", "metrics", "healthz", "readyz", "assets":
+		return true
+	}
+	return false
+}
+
+// Beside serves the console, and everything else by next.
+func (c *Console) Beside(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !c.Serves(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		header := w.Header()
+		header.Set("Content-Security-Policy", policy)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Cross-Origin-Opener-Policy", "same-origin")
+		header.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
+		if asset, is := c.files[r.URL.Path]; is {
+			asset.serve(w, r)
+			return
+		}
+		header.Set("Cache-Control", "no-cache")
+		write(w, r, "text/html; charset=utf-8", c.page)
+	})
+}

@@ -1,0 +1,228 @@
+// What a message goes out with, and what a message is good for afterwards.
+import assert from "node:assert/strict";
+import { api, base, eventually, finished, live, loseFirstAnswer, newSession, open, order, pill, said, send, transcript } from "./kit.mjs";
+
+const session = async (id) => (await api("GET", `/api/sessions/${id}?limit=1`)).session;
+const idle = (id) => eventually("the turn is over", async () => (await session(id)).state === "idle" && (await transcript(id)).some((e) => e.role === "assistant"));
+const users = async (id) => (await transcript(id)).filter((e) => e.role === "user").map((e) => e.content);
+
+/** turns has a session with some answers. */
+async function turns(...answers) {
+  const id = await newSession(`With ${answers.length} turns`);
+  for (const answer of answers) {
+    const before = (await transcript(id)).length;
+    await send(id, `MOCK_REPLY[${answer}]`);
+    await eventually("it answers", async () => (await transcript(id)).length > before + 1 && (await session(id)).state === "idle");
+  }
+  return id;
+}
+
+export const cases = (test) => {
+  test("messages wait on the server for the turn's end, edited and in another order, also over a reload", async (browser) => {
+    const id = await newSession();
+    const { page, close } = await open(browser, `/s/${id}`);
+    const field = page.getByLabel("Message", { exact: true });
+    await field.fill("MOCK_HOLD[queued]");
+    await field.press("Enter");
+    await pill(page, "running");
+    const waiting = page.getByRole("list", { name: "Waiting to be sent" });
+    for (const word of ["one", "two", "three"]) {
+      await field.fill(`MOCK_REPLY[${word}]`);
+      await field.press("Enter");
+      await waiting.getByText(`MOCK_REPLY[${word}]`).waitFor();
+    }
+    const row = (word) => waiting.getByRole("listitem").filter({ hasText: word });
+    await row("two").getByRole("button", { name: "Earlier" }).click();
+    await row("three").getByRole("button", { name: "Drop" }).click();
+    await row("one").getByRole("button", { name: "Edit" }).click();
+    await page.getByLabel("Text of the waiting message").fill("MOCK_REPLY[uno]");
+    await waiting.getByRole("button", { name: "Save" }).click();
+    const shown = () => waiting.locator(".said").allInnerTexts();
+    await eventually("it is as edited", async () => (await shown()).join() === "MOCK_REPLY[two],MOCK_REPLY[uno]");
+    await page.reload();
+    await eventually("it is kept", async () => (await shown()).join() === "MOCK_REPLY[two],MOCK_REPLY[uno]");
+    await order("release", { name: "queued" });
+    await eventually("all were sent", async () => (await users(id)).join() === "MOCK_HOLD[queued],MOCK_REPLY[two],MOCK_REPLY[uno]");
+    await waiting.waitFor({ state: "detached" });
+    assert.equal(new Set((await transcript(id)).map((e) => e.turnId)).size, 3);
+    await close();
+  }, { core: true });
+
+  test("what turns run with is picked and holds; a level the runtime lacks is not offered", async (browser) => {
+    const id = await newSession();
+    const { page, close } = await open(browser, `/s/${id}`);
+    await live(page);
+    const sandbox = page.getByLabel("Sandbox");
+    await sandbox.selectOption("read-only");
+    await eventually("the server has it", async () => (await session(id)).sessionControls.filesystemSandbox === "read-only");
+    const model = page.getByLabel("Model");
+    await model.locator("option").nth(1).waitFor({ state: "attached" });
+    const wanted = await model.locator("option").nth(1).getAttribute("value");
+    await model.selectOption(wanted);
+    await eventually("the server has the model", async () => (await session(id)).sessionControls.model === wanted);
+    const { capabilities } = await api("GET", `/api/sessions/${id}?limit=1`);
+    assert.deepEqual(await sandbox.locator("option").allInnerTexts(), capabilities.sandboxes);
+    // Somebody else's change shows to who looks again.
+    const controls = (await session(id)).sessionControls;
+    await api("POST", `/api/sessions/${id}/session-controls`, { scope: "session", controls: { ...controls, approvalPolicy: "never" } });
+    await page.evaluate(() => dispatchEvent(new Event("focus"))); // as one who comes back to the window
+    await eventually("the page shows it", async () => (await page.getByLabel("Approvals").inputValue()) === "never");
+    await page.locator(".panel").getByRole("button", { name: "Make it the default" }).waitFor();
+    await close();
+  });
+
+  test("a picture goes with a message where the runtime takes pictures", async (browser) => {
+    const id = await newSession();
+    const { page, trouble, close } = await open(browser, `/s/${id}`);
+    await live(page);
+    const field = page.getByLabel("Message");
+    // Pasted as a browser does it: a canvas of another size than may be sent, as a file.
+    await field.evaluate(async (el) => {
+      const canvas = document.createElement("canvas");
+      [canvas.width, canvas.height] = [900, 700];
+      const context = canvas.getContext("2d");
+      const data = context.createImageData(900, 700);
+      for (let i = 0; i < data.data.length; i++) data.data[i] = i % 4 === 3 ? 255 : (i * 2654435761) >>> 24;
+      context.putImageData(data, 0, 0);
+      const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
+      const pasted = new DataTransfer();
+      pasted.items.add(new File([blob], "screen.png", { type: "image/png" }));
+      el.dispatchEvent(new ClipboardEvent("paste", { clipboardData: pasted, bubbles: true, cancelable: true }));
+    });
+    await page.locator(".attached img").waitFor();
+    let body = null;
+    await page.route("**/messages", (route) => {
+      body = route.request().postDataJSON();
+      return route.continue();
+    });
+    await field.fill("MOCK_REPLY[seen]");
+    await field.press("Enter");
+    await finished(page);
+    assert.equal(await page.locator(".attached").count(), 0);
+    assert.match(body.images[0], /^data:image\/(png|jpeg);base64,/);
+    assert.ok(body.images[0].length <= 900_000);
+    assert.deepEqual(trouble, []);
+    await close();
+  });
+
+  test("a message that nobody answered is taken once, also after a reload", async (browser) => {
+    const id = await newSession();
+    const { page, close } = await open(browser, `/s/${id}`);
+    await live(page);
+    const lost = await loseFirstAnswer(page);
+    const field = page.getByLabel("Message");
+    await field.fill("MOCK_REPLY[once]");
+    await field.press("Enter");
+    await page.getByText("The server did not answer").waitFor();
+    await page.reload();
+    await live(page);
+    await eventually("the draft is there", async () => (await field.inputValue()) === "MOCK_REPLY[once]");
+    await field.press("Enter");
+    await eventually("it was sent again", async () => lost.sent === 2 && (await field.inputValue()) === "");
+    await idle(id);
+    assert.deepEqual(await users(id), ["MOCK_REPLY[once]"]);
+    await close();
+  }, { core: true });
+
+  test("roll back to a message: its turn is gone, its text is in the field", async (browser) => {
+    const id = await turns("first", "second");
+    const { page, close } = await open(browser, `/s/${id}`);
+    await finished(page, 2);
+    await page.locator(".entry.user").nth(1).getByRole("button", { name: "roll back to here" }).click();
+    await page.getByText("The last turn is taken out").waitFor();
+    await page.getByRole("button", { name: "Roll back", exact: true }).click();
+    await eventually("the turn has left the page", async () => (await said(page)).join() === "first");
+    assert.deepEqual(await users(id), ["MOCK_REPLY[first]"]);
+    assert.equal(await page.getByLabel("Message").inputValue(), "MOCK_REPLY[second]");
+    await close();
+  });
+
+  test("fork from a message: another session goes on from there, this one stays", async (browser) => {
+    const id = await turns("first", "second");
+    const { page, close } = await open(browser, `/s/${id}`);
+    await finished(page, 2);
+    await page.locator(".entry.assistant").first().getByRole("button", { name: "fork here" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Fork", exact: true }).click();
+    await page.waitForURL((url) => url.pathname.includes("/s/") && !url.pathname.includes(id));
+    await eventually("it has what was said until there", async () => (await said(page)).join() === "first");
+    assert.equal((await users(id)).length, 2);
+    await close();
+  });
+
+  test("a link to a message opens there, however far it is from the end", async (browser) => {
+    const id = await newSession();
+    const entries = Array.from({ length: 500 }, (_, i) => ({ messageId: `e-${i}`, turnId: "ci", role: "assistant", type: "agentMessage", content: `Entry ${i}`, status: "complete" }));
+    await api("POST", `/api/sessions/${id}/transcript/upserts`, { entries });
+    const { page, context, close } = await open(browser, `/s/${id}?at=e-40`);
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.locator('[data-id="e-40"][data-marked]').waitFor();
+    await eventually("it is on the screen", () => page.locator('[data-id="e-40"]').evaluate((el) => {
+      const { top, bottom } = el.getBoundingClientRect();
+      return top >= 0 && bottom <= innerHeight;
+    }));
+    await page.locator('[data-id="e-40"]').getByRole("button", { name: "copy link" }).click();
+    await page.locator('[data-id="e-40"]').getByText("copied").waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `${base}/s/${id}?at=e-40`);
+    await page.getByRole("button", { name: /Newest|new/ }).click();
+    await page.locator('[data-id="e-499"]').waitFor();
+    await page.goto(`${base}/s/${id}?at=gone`);
+    await page.locator(".notice").waitFor(); // which says so, and the newest entries are there
+    await page.locator('[data-id="e-499"]').waitFor();
+    await close();
+  });
+
+  test("the clock of a turn goes on over a reload, a diff is shown side by side", async (browser) => {
+    const id = await newSession();
+    const item = { type: "fileChange", id: "d", changes: [{ path: "a.txt", kind: { type: "update" }, diff: "@@ -1,2 +1,2 @@\n same\n-old\n+new\n" }] };
+    await api("POST", `/api/sessions/${id}/transcript/upsert`, { messageId: "d", turnId: "ci", role: "system", type: "fileChange", content: "1 change", status: "complete", details: JSON.stringify(item) });
+    const { page, close } = await open(browser, `/s/${id}`);
+    await live(page);
+    await page.getByRole("button", { name: "side by side" }).click();
+    assert.deepEqual(await page.locator('[data-id="d"] .pair').nth(1).locator(".line").allInnerTexts(), ["old", "new"]);
+    await send(id, "MOCK_HOLD[clock]");
+    await pill(page, "running");
+    const seconds = async () => {
+      const [, minutes, rest] = /(\d+):(\d\d)/.exec(await page.locator(".head .pill[data-state]").innerText());
+      return Number(minutes) * 60 + Number(rest);
+    };
+    await eventually("some seconds have gone", async () => (await seconds()) >= 3);
+    await page.reload();
+    await pill(page, "running");
+    await page.locator(".entry.user").waitFor(); // what the clock counts from
+    assert.ok((await seconds()) >= 3, `${await seconds()} seconds`);
+    assert.equal(await page.locator('[data-id="d"] .pair').count(), 2); // it is remembered
+    await order("release", { name: "clock" });
+    await finished(page);
+    await close();
+  });
+
+  test("Claude Code: a session is started with it, streams, asks, and is answered", async (browser) => {
+    const { page, close } = await open(browser, "/");
+    await page.getByRole("button", { name: "New", exact: true }).click();
+    await page.getByLabel("Agent").selectOption("claude");
+    await page.getByRole("dialog").getByLabel("Sandbox").selectOption("danger-full-access");
+    await page.getByRole("dialog").getByLabel("Approvals").selectOption("untrusted");
+    await page.getByRole("dialog").getByLabel("Network").selectOption("enabled");
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForURL(/\/s\/.+/);
+    const id = page.url().split("/s/")[1];
+    const { capabilities } = await api("GET", `/api/sessions/${id}?limit=1`);
+    await eventually("only what it offers is offered", async () => (await page.getByLabel("Sandbox").locator("option").allInnerTexts()).join() === capabilities.sandboxes.join());
+    const field = page.getByLabel("Message");
+    await field.fill("MOCK_SLOW[4] MOCK_HOLD[claude]");
+    await field.press("Enter");
+    await pill(page, "running");
+    await order("release", { name: "claude" });
+    await finished(page);
+    await pill(page, "idle");
+    await field.fill("MOCK_CMD[echo from claude]");
+    await field.press("Enter");
+    await page.locator(".request", { hasText: "echo from claude" }).waitFor();
+    await page.locator(".transcript .scroll").focus();
+    await page.keyboard.press("y");
+    await finished(page, 2);
+    await pill(page, "idle");
+    assert.ok((await transcript(id)).some((e) => e.type === "commandExecution" && JSON.parse(e.details).exitCode === 0), "the command ran");
+    await close();
+  }, { core: true });
+};

@@ -1,0 +1,93 @@
+// The pages of those who operate the server.
+import assert from "node:assert/strict";
+import { api, eventually, live, newSession, open, order, send } from "./kit.mjs";
+
+export const cases = (test) => {
+  test("runtimes: how each is, what it can, how to log in", async (browser) => {
+    const { page, close } = await open(browser, "/runtimes");
+    const { data } = await api("GET", "/api/runtimes");
+    for (const runtime of data) {
+      const card = page.locator(`[data-runtime="${runtime.name}"]`);
+      await card.locator(`[data-state="${runtime.state}"]`).waitFor();
+      await card.locator("summary").click();
+      for (const sandbox of runtime.capabilities.sandboxes) await card.locator(".facts").last().getByText(sandbox).first().waitFor();
+    }
+    assert.deepEqual(data.map((r) => r.name), ["codex", "claude"]);
+    let asked = null;
+    await page.route("**/api/runtimes/codex/login", (route) => {
+      asked = route.request().postDataJSON();
+      return route.fulfill({ json: { url: "https://example.com/device", code: "ABCD-1234" } });
+    });
+    await page.locator('[data-runtime="codex"]').getByRole("button", { name: "Log in" }).click();
+    await page.getByText("ABCD-1234").waitFor();
+    assert.equal(await page.getByRole("link", { name: "https://example.com/device" }).getAttribute("rel"), "noreferrer noopener");
+    assert.deepEqual(asked, {});
+    await close();
+  });
+
+  test("extensions: what is loaded and trusted; a reload takes all or says why none", async (browser) => {
+    const { page, close } = await open(browser, "/extensions");
+    await page.locator('[data-module="suggester"]').getByText("suggest_request.requested").first().waitFor();
+    await order("extension", { name: "broken", code: "export function registerAgentEvents(registry) { registry.on(" });
+    await page.getByRole("button", { name: "Reload" }).click();
+    const outcome = page.locator('.outcome[role="status"]');
+    await outcome.getByText("Nothing was changed, all or none").waitFor();
+    await outcome.locator("li", { hasText: "broken" }).locator("pre").waitFor();
+    assert.equal(await page.locator("[data-module]").count(), 1);
+    await order("extension", { name: "broken", code: "export function registerAgentEvents(registry) {}" });
+    await page.getByRole("button", { name: "Reload" }).click();
+    await outcome.getByText("2 loaded, none failed.").waitFor();
+    await page.locator('[data-module="broken"]').waitFor();
+    await close();
+  });
+
+  test("events: the journal as it grows, with filters; usage: what a turn used", async (browser) => {
+    const id = await newSession("With events");
+    const { page, close } = await open(browser, `/events?session=${id}`);
+    await live(page);
+    await page.locator("[data-event]").first().waitFor();
+    await send(id, "MOCK_REPLY[counted]");
+    const types = () => page.locator("[data-event] td:nth-child(3)").allInnerTexts();
+    await eventually("the turn's end shows by itself", async () => (await types()).includes("turn/completed"));
+    await page.getByLabel("Type").fill("turn/*");
+    await page.getByRole("button", { name: "Filter" }).click();
+    await eventually("only turns are shown", async () => { const all = await types(); return all.length > 0 && all.every((one) => one.startsWith("turn/")); });
+    assert.match(page.url(), /type=turn%2F\*/);
+    await page.locator("[data-event] button").first().click();
+    await page.locator(".panel pre").getByText(id).first().waitFor();
+    await page.getByRole("link", { name: "Usage" }).click();
+    await page.getByRole("button", { name: "Session" }).click();
+    await page.locator(`[data-used="${id}"]`).waitFor();
+    await close();
+  });
+
+  test("jobs: what was queued shows by itself, with its payload and where it came from", async (browser) => {
+    const { project } = await api("POST", "/api/projects", { name: "Jobs of the console" });
+    const id = await newSession("With a job");
+    await api("POST", `/api/sessions/${id}/project`, { projectId: project.projectId });
+    await send(id, "MOCK_REPLY[hello]");
+    await eventually("it has answered", async () => (await api("GET", `/api/sessions/${id}?limit=5`)).transcript.some((e) => e.role === "assistant" && e.status === "complete"));
+    const { page, close } = await open(browser, "/jobs");
+    await live(page);
+    await page.locator(".jobs .tabs").waitFor();
+    const { jobId } = await api("POST", `/api/sessions/${id}/suggested-request/jobs`, {});
+    const row = page.locator(`[data-job="${jobId}"]`);
+    await row.waitFor();
+    await row.getByRole("button", { name: "suggest_request" }).click();
+    const detail = page.locator(".jobs .panel");
+    await detail.getByText("from the console").waitFor();
+    await eventually("its end shows by itself", async () => ["completed", "failed"].includes(await row.locator(".pill").innerText()));
+    const { job } = await api("GET", `/api/orchestrator/jobs/${jobId}`);
+    await page.getByRole("button", { name: new RegExp(`^${job.state}`) }).click();
+    await row.waitFor();
+    assert.match(page.url(), new RegExp(`state=${job.state}`));
+    await page.getByRole("button", { name: /^queued/ }).click();
+    await eventually("it is not among those that wait", async () => (await row.count()) === 0);
+    await detail.getByRole("button", { name: "Run again" }).click();
+    await eventually("the new one is shown", async () => { const now = new URL(page.url()).searchParams.get("job"); return now && now !== jobId; });
+    await eventually("and its end", async () => ["completed", "failed"].includes(await detail.locator(".pill").innerText()));
+    await page.locator(".jobs .panel").getByRole("link", { name: "Source session" }).click();
+    await page.waitForURL(`**/s/${id}`);
+    await close();
+  });
+};

@@ -1,0 +1,225 @@
+// What waits for a person, who may do what, and what the page lets nobody do.
+import assert from "node:assert/strict";
+import AxeBuilder from "@axe-core/playwright";
+import { api, base, eventually, finished, live, newSession, open, order, pill, quiet, send, transcript } from "./kit.mjs";
+import { fill } from "./talk.mjs";
+
+const requests = async (id) => (await api("GET", "/api/requests")).data.filter((r) => r.threadId === id);
+const waits = (id) => eventually("it waits for somebody", async () => (await requests(id))[0]);
+const named = async (name, role) => (await api("POST", "/api/tokens", { name, role })).secret;
+const decision = async (id) => (await transcript(id)).filter((e) => e.type.endsWith(".resolved")).map((e) => JSON.parse(e.details).decision).join();
+
+export const cases = (test) => {
+  test("one of two people decides, the other is told who", async (browser) => {
+    const id = await newSession("Two people");
+    const ann = await open(browser, "/inbox", { as: await named("ann", "operator") });
+    const owner = await open(browser, `/s/${id}`);
+    await live(owner.page);
+    await send(id, "MOCK_CMD[echo both]");
+    await owner.page.locator(".request").waitFor();
+    const card = ann.page.locator(".request", { hasText: "echo both" });
+    await card.getByRole("button", { name: /^Approve/ }).waitFor();
+    await eventually("the card takes clicks", async () => {
+      if (await card.count()) await card.getByRole("button", { name: /^Approve/ }).click().catch(() => {});
+      return (await requests(id)).length === 0;
+    });
+    await owner.page.getByText("approved by token:ann").waitFor();
+    assert.equal(await owner.page.locator(".request").count(), 0);
+    await finished(owner.page);
+    await ann.close();
+    await owner.close();
+  }, { core: true });
+
+  test("the inbox is answered by keyboard: approve, for the session, decline, with a reason", async (browser) => {
+    const ids = [];
+    for (const name of ["one", "two", "three", "four"]) {
+      const id = await newSession(`Inbox ${name}`);
+      await send(id, `MOCK_CMD[echo ${name}]`);
+      await waits(id);
+      ids.push(id);
+    }
+    const { page, close } = await open(browser, "/inbox");
+    await page.locator(".request").nth(3).waitFor();
+    assert.deepEqual(await page.locator(".request .needs").allInnerTexts(), ["Inbox one", "Inbox two", "Inbox three", "Inbox four"]);
+    await page.keyboard.press("j");
+    await page.locator('.request[data-selected]', { hasText: "echo two" }).waitFor();
+    await page.keyboard.press("k");
+    await page.locator('.request[data-selected]', { hasText: "echo one" }).waitFor();
+    await page.keyboard.press("y");
+    await page.locator('.request[data-selected]', { hasText: "echo two" }).waitFor();
+    await page.keyboard.press("s"); // right behind the first
+    await page.locator('.request[data-selected]', { hasText: "echo three" }).waitFor();
+    await page.keyboard.press("n");
+    await page.locator('.request[data-selected]', { hasText: "echo four" }).waitFor();
+    await page.keyboard.press("r");
+    await page.getByLabel("Reason").fill("not on a Friday");
+    await page.keyboard.press("Enter");
+    await eventually("nothing waits", async () => (await page.locator(".request").count()) === 0);
+    await eventually("all is decided as it was typed", async () => (await Promise.all(ids.map(decision))).join(" ") === "accept accept decline decline");
+    await close();
+  }, { core: true });
+
+  test("a change of files is approved with its diff in sight", async (browser) => {
+    const id = await newSession("A patch");
+    await send(id, "MOCK_PATCH[greeting.txt]");
+    await waits(id);
+    const { page, close } = await open(browser, "/inbox");
+    await page.locator(".panel .diff").getByText("greeting.txt").waitFor();
+    await page.keyboard.press("y");
+    await eventually("it is decided", async () => (await decision(id)) === "accept");
+    await page.goto(`${base}/s/${id}`);
+    await finished(page);
+    await page.locator(".panel .files").getByText("greeting.txt").waitFor();
+    await close();
+  });
+
+  test("a question is answered with words of one's own", async (browser) => {
+    const id = await newSession("A question");
+    await send(id, "MOCK_ASK");
+    const asked = await eventually("it asks", async () => (await requests(id))[0]);
+    const { page, close } = await open(browser, `/s/${id}`);
+    const card = page.locator(".request");
+    await card.waitFor();
+    const other = card.locator("input[type=text]").first();
+    await other.fill("neither of them");
+    await card.getByRole("button", { name: "Answer" }).click();
+    await finished(page);
+    assert.equal(asked.kind, "toolInput");
+    assert.match(JSON.stringify(await transcript(id)), /neither of them/);
+    await close();
+  });
+
+  test("login: a wrong token is refused, a role shows what it may, an ended token asks again and keeps the draft", async (browser) => {
+    const id = await newSession("Roles");
+    const secret = await named("eve", "viewer");
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(`${base}/s/${id}`);
+    const field = page.getByLabel("Access token");
+    await field.fill("wrong");
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("alert").getByText("none of this server's tokens").waitFor();
+    await field.fill(secret);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await live(page);
+    await page.getByText("You may read here, not write.").waitFor();
+    assert.equal(await page.evaluate(() => document.cookie), "");
+    const { data } = await api("GET", "/api/tokens");
+    const eve = data.find((t) => t.name === "eve");
+    await api("PATCH", `/api/tokens/${eve.id}`, { role: "operator" });
+    const message = page.getByLabel("Message");
+    await message.waitFor();
+    await message.fill("not lost");
+    await api("DELETE", `/api/tokens/${eve.id}`);
+    await page.getByText("Your login has ended").waitFor();
+    await page.getByLabel("Access token").fill(await named("eve", "operator"));
+    await page.getByRole("button", { name: "Log in" }).click();
+    await live(page);
+    assert.equal(await page.getByLabel("Message").inputValue(), "not lost");
+    await context.close();
+  }, { core: true });
+
+  test("hostile text runs nothing, and asks nobody for anything", async (browser) => {
+    const id = await newSession("Hostile");
+    const { page, trouble, close } = await open(browser, `/s/${id}`);
+    await live(page);
+    const content = [
+      "<script>window.run=1</script>", '<img src="https://evil.example/a.png" onerror="window.run=1">', "![x](https://evil.example/b.png)",
+      "[x](javascript:window.run=1)", '<a href="javascript:window.run=1">y</a>', "<svg/onload=window.run=1>", "```html\n<script>window.run=1</script>\n```", "the end",
+    ].join("\n\n");
+    for (const [i, role] of ["user", "assistant", "system"].entries()) {
+      await api("POST", `/api/sessions/${id}/transcript/upsert`, { messageId: `h${i}`, turnId: "ci", role, type: role === "system" ? "ci.note" : "agentMessage", content, status: "complete", details: JSON.stringify({ content }) });
+    }
+    await api("POST", `/api/sessions/${id}/rename`, { title: "<img src=https://evil.example/c.png onerror=window.run=1>" });
+    await page.getByText("the end").nth(1).waitFor();
+    await page.locator(".head h1", { hasText: "evil.example" }).waitFor();
+    for (const link of await page.locator(".md a").all()) assert.match(await link.getAttribute("href"), /^https:/);
+    assert.equal(await page.evaluate(() => window.run), undefined);
+    assert.equal(await page.locator("main script, main img, main svg").count(), 0);
+    assert.deepEqual(trouble, []);
+    await close();
+  });
+
+  test("a diff of 20,000 lines opens, and is in the page only where one looks", async (browser) => {
+    const id = await newSession("A long diff");
+    const diff = "@@ -1,10000 +1,20000 @@\n" + Array.from({ length: 20_000 }, (_, i) => `${i % 2 ? "+" : " "}line ${i}`).join("\n");
+    const item = { type: "fileChange", id: "long", changes: [{ path: "long.txt", kind: { type: "update" }, diff }] };
+    await api("POST", `/api/sessions/${id}/transcript/upsert`, { messageId: "long", turnId: "ci", role: "system", type: "fileChange", content: "1 change", status: "complete", details: JSON.stringify(item) });
+    const { page, close } = await open(browser, `/s/${id}`);
+    await page.locator(".file summary").click();
+    await page.getByText("line 0", { exact: true }).waitFor();
+    const elements = await page.evaluate(() => document.querySelectorAll("*").length);
+    assert.ok(elements <= 1500, `${elements} elements`);
+    await close();
+  });
+
+  test("on a phone: one column, all within it, targets for thumbs", async (browser) => {
+    const id = await newSession("A phone");
+    await send(id, "MOCK_CMD[echo from a phone]");
+    await waits(id);
+    const { page, close } = await open(browser, `/s/${id}`, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+    await page.locator(".request").waitFor();
+    const [decline, approve] = await Promise.all(["decline", "approve"].map((c) => page.locator(`[data-choice=${c}]`).boundingBox()));
+    assert.ok(approve.height >= 44 && decline.height >= 44, "a button is too small");
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390, "it scrolls sideways");
+    await eventually("the approval is taken", async () => {
+      await page.locator("[data-choice=approve]").tap({ timeout: 1000 }).catch(() => {});
+      return (await requests(id)).length === 0;
+    });
+    await finished(page);
+    await page.getByRole("link", { name: "Back to the sessions" }).click();
+    await page.locator(`[data-session="${id}"]`).waitFor();
+    await close();
+  });
+
+  test("no page has a barrier that axe finds, in both themes", async (browser) => {
+    const id = await newSession("Axe");
+    await fill(id, 3);
+    await send(id, "MOCK_CMD[echo axe]");
+    await waits(id);
+    const barriers = [];
+    for (const colorScheme of ["light", "dark"]) {
+      const { page, close } = await open(browser, "/", { colorScheme });
+      for (const [path, there] of [["/", ".row"], [`/s/${id}`, ".request"], ["/inbox", ".request"], ["/settings", ".plain-list li"], ["/jobs", ".jobs .tabs"], ["/events", "[data-event]"], ["/usage", ".jobs .tabs"], ["/extensions", "[data-module]"], ["/runtimes", "[data-runtime]"], ["/?palette", ".row"]]) {
+        await page.goto(base + path);
+        await page.locator(there).first().waitFor();
+        await live(page);
+        if (path === "/?palette") {
+          await page.keyboard.press("Control+k");
+          await page.getByRole("option").first().waitFor();
+        }
+        barriers.push(...(await clean(page, `${path} ${colorScheme}`)));
+      }
+      await close();
+      const anonymous = await browser.newContext({ colorScheme });
+      const login = await anonymous.newPage();
+      await login.goto(`${base}/login`);
+      await login.getByLabel("Access token").waitFor();
+      barriers.push(...(await clean(login, `/login ${colorScheme}`)));
+      await anonymous.close();
+    }
+    await quiet();
+    assert.deepEqual(barriers, []);
+  });
+
+  test("an upgraded server offers a reload", async (browser) => {
+    const { page, context, close } = await open(browser, "/settings");
+    await live(page);
+    await context.route(`${base}/`, async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, body: (await answer.text()).replace(/assets\/index-[^."]+\.js/, "assets/index-other.js") });
+    });
+    await order("kill");
+    await order("start");
+    await page.getByText("The server was upgraded.").waitFor();
+    await page.getByRole("button", { name: "Reload" }).waitFor();
+    await close();
+  });
+};
+
+/** clean is what axe finds. All but contrast is the same in both themes. */
+async function clean(page, where) {
+  const axe = new AxeBuilder({ page });
+  const { violations } = await (where.endsWith("dark") ? axe.withRules(["color-contrast"]) : axe).analyze();
+  return violations.map((v) => `${where}: ${v.id}: ${v.nodes.map((n) => n.target).join(", ")}`);
+}

@@ -1,0 +1,78 @@
+// Pictures of the pages for the documentation, of a day's work that a scripted model does.
+import { api, base, eventually, finished, live, newSession, open, send, transcript } from "./kit.mjs";
+
+const reply = "The hub locks **twice** on publish: `publish` takes the lock, then `grow` does again when the ring is full.\n\n```go\nfunc (h *Hub) publish(f Frame) {\n\th.mu.Lock()\n\tdefer h.mu.Unlock()\n\th.growLocked(1)\n}\n```\n\n1. let `grow` expect the lock\n2. run the benchmark";
+
+const looks = {
+  light: { viewport: { width: 1280, height: 800 }, colorScheme: "light" },
+  dark: { viewport: { width: 1280, height: 800 }, colorScheme: "dark" },
+  phone: { viewport: { width: 390, height: 844 }, colorScheme: "light", hasTouch: true, isMobile: true },
+};
+
+export async function pictures(browser, folder) {
+  const { project } = await api("POST", "/api/projects", { name: "harness" });
+  const sessions = [];
+  for (const title of ["Explain the ring buffer", "Release notes for 0.4", "Fix the lock in the hub"]) {
+    sessions.unshift(await newSession(title));
+    await api("POST", `/api/sessions/${sessions[0]}/project`, { projectId: project.projectId });
+  }
+  const [work, other] = sessions;
+  await send(work, `MOCK_REPLY[${reply}]`);
+  await eventually("the answer is there", async () => (await api("GET", `/api/sessions/${work}?limit=1`)).session.state === "idle" && (await transcript(work)).length > 1);
+  await api("POST", `/api/sessions/${work}/suggested-request/jobs`, {});
+  await send(work, "MOCK_CMD[go test -bench Fanout -count 5 ./bench]");
+  await send(other, "MOCK_PATCH[notes.txt]");
+  const pages = [
+    ["session", `/s/${work}`, async (page) => {
+      await page.locator(".request").first().waitFor();
+      await finished(page);
+      await page.locator(".hljs-keyword").first().waitFor({ state: "attached" });
+    }],
+    ["inbox", "/inbox", async (page) => {
+      await page.locator(".request").nth(1).click({ position: { x: 200, y: 8 } });
+      await page.locator(".panel .before p").first().waitFor({ state: "attached" });
+    }],
+    ["sessions", "/", (page) => page.locator(".row").nth(2).waitFor()],
+    ["jobs", "/jobs", async (page) => {
+      await page.locator("[data-job] button").first().click();
+      await page.locator(".jobs .panel").waitFor();
+    }],
+    ["extensions", "/extensions", (page) => page.locator("[data-module]").waitFor()],
+    ["runtimes", "/runtimes", (page) => page.locator("[data-runtime]").nth(1).waitFor()],
+    ["settings", "/settings", (page) => page.locator(".settings h2").first().waitFor()],
+    ["palette", "/", async (page) => {
+      await page.locator(".row").nth(2).waitFor();
+      await page.keyboard.press("Control+k");
+      await page.keyboard.type("th");
+      await page.getByRole("option").first().waitFor();
+    }],
+  ];
+  for (const [look, options] of Object.entries(looks)) {
+    const { page, context, close } = await open(browser, "/settings", options);
+    await context.route(/\/api\/(sessions|requests|projects|agents|orchestrator)/, ordinary);
+    for (const [name, path, there] of pages) {
+      if (look === "phone" && name === "palette") continue; // there is no key for it
+      await page.goto(base + path);
+      await live(page);
+      await there(page);
+      await page.screenshot({ path: `${folder}/console-${name}-${look}.png` });
+    }
+    await close();
+    const anonymous = await browser.newContext(options);
+    const login = await anonymous.newPage();
+    await login.goto(`${base}/login`);
+    await login.getByLabel("Access token").waitFor();
+    await login.screenshot({ path: `${folder}/console-login-${look}.png` });
+    await anonymous.close();
+  }
+}
+
+/** ordinary puts words of a day's work where the script for the model and the folder of the test stand. */
+async function ordinary(route) {
+  const answer = await route.fetch();
+  const body = (await answer.text())
+    .replace(/"MOCK_REPLY\[(?:[^"\\]|\\.)*\]"/g, '"The hub takes its lock twice on publish. Find out why."')
+    .replace(/"MOCK_CMD\[([^"\]]*)\]"/g, '"Show me with: $1"').replace(/"MOCK_PATCH\[([^"\]]*)\]"/g, '"Write $1"')
+    .replace(/[^"' ]*\/TestTheConsole[a-z]*\d+\/\d+/g, "~/src/harness");
+  await route.fulfill({ response: answer, body });
+}

@@ -1,0 +1,286 @@
+// The page's connection with its server: snapshot, stream, and what has to be read again.
+import { requestOf } from "./adapters/wire";
+import { Api, ApiError } from "./core/api";
+import type { Answer } from "./api/answers";
+import { Drafts } from "./core/drafts";
+import { Link, type Socket } from "./core/link";
+import { Outbox } from "./core/outbox";
+import { Signal } from "./core/signal";
+import { Store, type Open } from "./core/store";
+import type { Link as LinkState, Me, Model, Session } from "./core/types";
+import { Transcripts } from "./transcripts";
+
+type Listed = { data: Session[]; nextCursor: string | null; pos: number };
+const pathOf = (open: Open) => `/api/sessions/${encodeURIComponent(open.sessionId)}`;
+const kinds = { approval: "approval", toolInput: "question", toolCall: "tool" } as const;
+
+export class Client {
+  readonly api: Api;
+  readonly store = new Store();
+  readonly transcripts: Transcripts;
+  readonly drafts = new Drafts(localStorage);
+  /** The state of the connection, and who is logged in. */
+  readonly signal = new Signal();
+  readonly news = new Signal();
+  said = "";
+  state: LinkState = "connecting";
+  me: Me | null = null;
+  /** Something to tell in one line: a gap that was read again, a failure. */
+  notice: string | null = null;
+  upgraded = false;
+  private readonly link: Link;
+  private rereading: Promise<void> | null = null;
+  private unknown: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(readonly base: string) {
+    this.api = new Api(base);
+    this.api.onLogin = () => this.toLogin();
+    this.transcripts = new Transcripts(this.api, this.store, (notice) => this.say(notice));
+    this.store.onUnknown = () => this.soon();
+    this.store.onHole = (id) => void this.transcripts.fill(id);
+    this.store.onNews = (text) => {
+      this.said = text.slice(0, 300);
+      this.news.touch();
+      this.news.flush();
+    };
+    this.link = new Link({
+      open: (after) => this.socket(after),
+      take: (frames) => this.store.take(frames),
+      reread: (verdict) => {
+        this.say(verdict === "gap" ? "Some events were missed; everything was read again." : "The server's data was replaced; everything was read again.");
+        void this.reread();
+      },
+      changed: (state) => {
+        this.state = state;
+        if (state === "live") void this.checkVersion();
+        this.touch();
+      },
+      admitted: () => this.admitted(),
+      schedule: (work) => (document.hidden ? setTimeout(work, 250) : requestAnimationFrame(work)),
+      online: () => navigator.onLine,
+    });
+    addEventListener("online", () => this.link.retry());
+    addEventListener("offline", () => this.link.lost());
+    addEventListener("pageshow", () => this.link.probe());
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.link.flush() : this.link.probe()));
+  }
+
+  /** start reads what there is and follows the stream from there. */
+  async start(): Promise<void> {
+    try {
+      this.me = await this.api.get<Me>("/api/me");
+      const listed = await this.sessions();
+      this.link.start(listed.pos);
+      await this.requests();
+      this.touch();
+    } catch (err) {
+      if (err instanceof ApiError && err.status === 401) return;
+      if (err instanceof ApiError && err.status === 403) return this.say(err.message);
+      this.say(err instanceof ApiError ? err.message : "The server does not answer; trying again.");
+      setTimeout(() => void this.start(), 1000);
+    }
+  }
+
+  async login(token: string): Promise<void> {
+    this.me = await this.api.post<Me>("/api/login", { token });
+    this.state = "connecting";
+    this.touch();
+    await this.start();
+    for (const open of this.store.open.values()) void this.transcripts.read(open);
+  }
+
+  async logout(): Promise<void> {
+    await this.api.post("/api/logout");
+    location.reload();
+  }
+
+  may(kind: string): boolean {
+    return this.me?.allowed.includes(kind) ?? false;
+  }
+
+  say(notice: string | null) {
+    this.notice = notice;
+    this.touch();
+  }
+
+  /** open shows a session, around an entry: its transcript is read unless it is in memory, which the stream keeps true. */
+  open(sessionId: string, at: string | null = null): Open {
+    const known = this.store.open.has(sessionId);
+    const open = this.store.opened(sessionId);
+    if (known) this.transcripts.show(open, at);
+    else {
+      open.at = at;
+      void this.transcripts.read(open);
+    }
+    return open;
+  }
+
+  /** models are those a runtime offers, asked for once. */
+  models(runtime: string): Promise<Model[]> {
+    let asked = this.offered.get(runtime);
+    if (!asked) {
+      asked = this.api.get<{ data: Model[] }>(`/api/models?runtime=${encodeURIComponent(runtime)}&limit=100`).then(({ data }) => data.filter((m) => !m.hidden));
+      asked.catch(() => this.offered.delete(runtime)); // asked again by whoever looks next
+      this.offered.set(runtime, asked);
+    }
+    return asked;
+  }
+  private readonly offered = new Map<string, Promise<Model[]>>();
+
+  private readonly outbox = new Outbox(localStorage);
+
+  /** once makes a request that is taken once, however often it is sent until it is answered. */
+  private async once<T>(path: string, body: Record<string, unknown>): Promise<T> {
+    const asked = JSON.stringify([path, body]);
+    const key = this.outbox.key(asked);
+    try {
+      const answer = await this.api.post<T>(path, body, { "Idempotency-Key": key });
+      this.outbox.answered(asked);
+      return answer;
+    } catch (err) {
+      if (err instanceof ApiError && err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(asked);
+      throw err;
+    }
+  }
+
+  /** enqueue has the server send a message when the turns before it are over. */
+  async enqueue(open: Open, text: string, options: Record<string, unknown>): Promise<void> {
+    await this.once(`${pathOf(open)}/queue`, { text, ...options }); // a frame tells what waits then
+  }
+
+  async editQueued(open: Open, id: string, text: string): Promise<void> {
+    await this.api.patch(`${pathOf(open)}/queue/${encodeURIComponent(id)}`, { text });
+  }
+
+  async dropQueued(open: Open, id: string): Promise<void> {
+    await this.api.delete(`${pathOf(open)}/queue/${encodeURIComponent(id)}`);
+  }
+
+  async moveQueued(open: Open, id: string, before: string): Promise<void> {
+    await this.api.post(`${pathOf(open)}/queue/${encodeURIComponent(id)}/move`, { before });
+  }
+
+  async send(open: Open, text: string, options: Record<string, unknown>): Promise<void> {
+    const mark = { key: Date.now(), text };
+    open.sending.push(mark);
+    open.signal.touch();
+    this.store.flush();
+    try {
+      await this.once(`${pathOf(open)}/messages`, { text, ...options });
+    } catch (err) {
+      open.sending = open.sending.filter((m) => m !== mark);
+      open.signal.touch();
+      this.store.flush();
+      throw err;
+    }
+  }
+
+  private touch() {
+    this.signal.touch();
+    this.signal.flush();
+  }
+
+  /** How many pages of the list are shown; each reading takes them all. */
+  private pages = 1;
+
+  /** moreSessions reads one page more of the list. */
+  async moreSessions(): Promise<void> {
+    this.pages++;
+    try {
+      await this.sessions();
+    } catch (err) {
+      this.pages--;
+      this.say(err instanceof Error ? err.message : String(err));
+    }
+  }
+
+  private async sessions(): Promise<Listed> {
+    const projects = this.api.get<Answer<"/api/projects">>("/api/projects");
+    const first = await this.api.get<Listed>("/api/sessions?limit=100");
+    const all = [...first.data];
+    let next = first.nextCursor;
+    for (let page = 1; page < this.pages && next !== null; page++) {
+      const listed = await this.api.get<Listed>(`/api/sessions?limit=100&cursor=${encodeURIComponent(next)}`);
+      all.push(...listed.data);
+      next = listed.nextCursor;
+    }
+    this.store.projects = new Map((await projects).data.map((p) => [p.projectId, p.name]));
+    this.store.moreSessions = next !== null;
+    this.store.setSessions(all, first.pos);
+    return first;
+  }
+
+  private async requests(): Promise<void> {
+    const { data } = await this.api.get<{ data: ({ kind: keyof typeof kinds } & Record<string, unknown>)[] }>("/api/requests");
+    this.store.setRequests(data.map((payload) => requestOf(kinds[payload.kind], payload)));
+  }
+
+  /** reread takes all snapshots again, for as long as that takes; what is shown stays until they are there. */
+  private reread(): Promise<void> {
+    this.rereading ??= (async () => {
+      for (const open of this.store.open.values()) open.loading = true;
+      for (;;) {
+        try {
+          await this.sessions();
+          await this.requests();
+          await Promise.all([...this.store.open.values()].map((open) => this.transcripts.read(open)));
+          return;
+        } catch (err) {
+          if (err instanceof ApiError && !err.passing) return this.say(err.message); // whoever logs in has all read again
+          await new Promise((next) => setTimeout(next, 1000));
+        }
+      }
+    })().finally(() => (this.rereading = null));
+    return this.rereading;
+  }
+
+  /** soon reads the list again, once for many sessions that came at once. */
+  private soon(wait = 200) {
+    if (this.unknown) return;
+    this.unknown = setTimeout(() => {
+      this.unknown = null;
+      this.sessions().catch((err: unknown) => {
+        if (!(err instanceof ApiError) || err.passing) this.soon(1000);
+        else this.say(err.message);
+      });
+    }, wait);
+  }
+
+  private socket(after: number): Socket {
+    const url = new URL(`api/stream?after=${after}`, this.base);
+    url.protocol = url.protocol.replace("http", "ws");
+    return new WebSocket(url) as unknown as Socket;
+  }
+
+  private async admitted(): Promise<boolean> {
+    try {
+      this.me = await this.api.get<Me>("/api/me");
+      return true;
+    } catch (err) {
+      if (err instanceof ApiError && err.status === 401) return false;
+      throw err;
+    }
+  }
+
+  private toLogin() {
+    this.link.stop();
+    this.state = "login";
+    this.touch();
+  }
+
+  /** checkVersion compares the page the server has now with this one. */
+  private async checkVersion(): Promise<void> {
+    const own = document.querySelector<HTMLScriptElement>('script[type="module"][src*="assets/"]')?.getAttribute("src");
+    if (!own) return;
+    try {
+      const page = await (await fetch(this.base, { headers: { Accept: "text/html" }, cache: "no-store" })).text();
+      const upgraded = page.includes('type="module"') && !page.includes(own.replace(/^.*assets\//, "assets/"));
+      if (upgraded !== this.upgraded) {
+        this.upgraded = upgraded;
+        this.touch();
+      }
+    } catch {
+      // The next connection asks again.
+    }
+  }
+}

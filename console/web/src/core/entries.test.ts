@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { fromItem, fromRest, settledEntry, requestOf, settledOf } from "../adapters/wire";
+import { changesOf, command, partsOf, title } from "./entries";
+import type { Entry } from "./types";
+
+const item = (type: string, more: object = {}, ended = true) => fromItem({ id: `${type}-${JSON.stringify(more)}`, type, ...more }, "t", ended);
+
+test("finished steps between messages fold; what failed, waits or runs does not", () => {
+  const entries: Entry[] = [
+    item("userMessage"), item("commandExecution", { exitCode: 0 }), item("reasoning"), item("agentMessage"),
+    item("commandExecution", { exitCode: 1 }), item("commandExecution", { n: 2, exitCode: 0 }), item("fileChange", { n: 3 }),
+    { ...item("x", { n: 4 }), type: "approval.request", status: "streaming" }, item("commandExecution", { n: 5 }, false),
+  ];
+  const byId = new Map(entries.map((e) => [e.messageId, e]));
+  const folds = (running: boolean) => partsOf([...byId.keys()], (id) => byId.get(id)!, running).map((p) => (p.fold ? p.ids.length : byId.get(p.ids[0]!)!.type));
+  expect(folds(true)).toEqual(["userMessage", 2, "agentMessage", "commandExecution", 2, "commandExecution"]);
+});
+
+test("a command is told without the shell around it", () => {
+  expect(title(item("commandExecution", { command: "/bin/bash -lc 'go test ./...'" }))).toBe("$ go test ./...");
+  expect(command(item("commandExecution", { command: "ls -l" }))).toBe("ls -l");
+});
+
+test("changes are read in both of the shapes there are", () => {
+  expect(changesOf({ changes: [{ path: "a", kind: "add", diff: "x" }] })).toEqual([{ path: "a", kind: "add", diff: "x" }]);
+  expect(changesOf({ fileChanges: { b: { type: "update", unified_diff: "@@ -1 +1 @@" } } })).toEqual([{ path: "b", kind: "update", diff: "@@ -1 +1 @@", content: undefined }]);
+});
+
+test("an entry of a snapshot and the item of a frame are the same", () => {
+  const shell = { type: "commandExecution", id: "c", command: "ls", aggregatedOutput: "a\n", exitCode: 0 };
+  const rest = fromRest({ messageId: "c", turnId: "t", role: "system", type: "commandExecution", content: "Command execution completed: ls", status: "complete", details: JSON.stringify(shell) });
+  const frame = fromItem(shell, "t", true);
+  expect([rest.texts, rest.item, rest.status]).toEqual([frame.texts, frame.item, frame.status]);
+});
+
+test("details that are no JSON are shown as they are", () => {
+  expect(fromRest({ messageId: "m", turnId: "t", role: "system", type: "ci", content: "x", status: "complete", details: "plain" }).item).toEqual({ details: "plain" });
+});
+
+test("a decision's entry is that of a snapshot", () => {
+  const request = requestOf("approval", { approvalId: "a", threadId: "s", turnId: "t", details: {}, createdAt: "2026-01-01T00:00:00Z" });
+  const entry = settledEntry(request, settledOf({ status: "resolved", decision: "accept" }, 1));
+  expect([entry.messageId, entry.type, entry.texts.text]).toEqual(["approval-a", "approval.resolved", "Approval resolved (accept)"]);
+});

@@ -1,0 +1,83 @@
+// What a row of a transcript is about, in words.
+import type { Change } from "./diff";
+import type { Entry } from "./types";
+
+export const isMessage = (entry: Entry) => entry.role === "user" || entry.role === "assistant";
+
+/** command is the command line without the shell around it. */
+export function command(entry: Entry): string {
+  const line = String(entry.item?.command ?? entry.texts.text ?? "");
+  const quoted = /^(?:\/\S*\/)?(?:ba|z|da)?sh -l?c (['"])([\s\S]*)\1$/.exec(line);
+  return quoted ? quoted[2]! : line;
+}
+
+export function changesOf(item: Record<string, unknown> | undefined): Change[] {
+  const changes = item?.changes ?? item?.fileChanges;
+  if (Array.isArray(changes)) return changes as Change[];
+  if (!changes || typeof changes !== "object") return [];
+  return Object.entries(changes).map(([path, change]) => {
+    const said = change as { type?: string; unified_diff?: string; content?: string };
+    return { path, kind: said.type, diff: said.unified_diff, content: said.content };
+  });
+}
+
+/** failed tells what never folds: it went wrong. */
+export function failed(entry: Entry): boolean {
+  const exit = entry.item?.exitCode;
+  return entry.status === "error" || entry.status === "canceled" || (typeof exit === "number" && exit !== 0);
+}
+
+/** title is a line that stands for an entry. */
+export function title(entry: Entry): string {
+  const item = entry.item ?? {};
+  switch (entry.type) {
+    case "commandExecution":
+      return `$ ${command(entry)}`;
+    case "fileChange": {
+      const paths = changesOf(item).map((c) => c.path);
+      return `± ${paths.length === 0 ? "files" : paths.slice(0, 3).join(", ") + (paths.length > 3 ? ` and ${paths.length - 3} more` : "")}`;
+    }
+    case "reasoning":
+      return "thought";
+    case "plan":
+      return "plan";
+    case "webSearch":
+      return `searched ${String(item.query ?? "")}`;
+    case "mcpToolCall":
+      return `${String(item.server ?? "tool")} · ${String(item.tool ?? "")}`;
+    case "dynamicToolCall":
+      return `tool ${String(item.tool ?? "")}`;
+    default: {
+      const said = entry.texts.text?.split("\n")[0];
+      return said || entry.type;
+    }
+  }
+}
+
+/** What the list shows: entries, and runs of finished steps between messages that fold to one line. */
+export type Part = { key: string; ids: string[]; fold: boolean };
+
+// What waits is shown as a card, not as an entry besides.
+const waits = (entry: Entry) => /^(approval|tool_input|tool_call)\.request/.test(entry.type);
+
+export function partsOf(ids: string[], entry: (id: string) => Entry, running: boolean): Part[] {
+  const parts: Part[] = [];
+  let run: string[] = [];
+  const close = (ended: boolean) => {
+    if (run.length > 1 && ended) parts.push({ key: `fold-${run[0]}`, ids: run, fold: true });
+    else for (const id of run) parts.push({ key: id, ids: [id], fold: false });
+    run = [];
+  };
+  for (const id of ids) {
+    const one = entry(id);
+    if (waits(one)) continue;
+    if (!isMessage(one) && one.status === "complete" && !failed(one) && one.role === "system" && !one.type.startsWith("turn.")) {
+      run.push(id);
+      continue;
+    }
+    close(true);
+    parts.push({ key: id, ids: [id], fold: false });
+  }
+  close(!running);
+  return parts;
+}

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { digest, Outbox } from "./outbox";
+
+function memory(): Pick<Storage, "getItem" | "setItem"> {
+  const values = new Map<string, string>();
+  return { getItem: (name) => values.get(name) ?? null, setItem: (name, value) => void values.set(name, value) };
+}
+
+test("a message that nobody answered keeps its key over a reload, one that was answered gets another", () => {
+  const store = memory();
+  let made = 0;
+  const outbox = () => new Outbox(store, () => 1000, () => `key ${++made}`);
+  expect(outbox().key("hello")).toBe("key 1");
+  expect(outbox().key("hello")).toBe("key 1");
+  expect(outbox().key("hello!")).toBe("key 2");
+  outbox().answered("hello");
+  expect(outbox().key("hello")).toBe("key 3");
+  expect(outbox().key("hello!")).toBe("key 2");
+});
+
+test("keys do not pile up, and end with the server's memory of them", () => {
+  const store = memory();
+  let [now, made] = [0, 0];
+  const outbox = new Outbox(store, () => ++now, () => `key ${++made}`);
+  for (let i = 0; i < 100; i++) outbox.key(`message ${i}`);
+  expect(store.getItem("harness.unanswered")!.length).toBeLessThan(6000);
+  expect(outbox.key("message 99")).toBe("key 100");
+  now += 24 * 3600_000;
+  expect(outbox.key("message 99")).toBe("key 101");
+});
+
+test("a store somebody else has written into is no obstacle", () => {
+  const store = memory();
+  store.setItem("harness.unanswered", "no JSON");
+  expect(new Outbox(store, () => 1, () => "key").key("x")).toBe("key");
+});
+
+test("digests tell messages apart", () => {
+  const texts = ["", "a", "b", "ab", "ba", "a".repeat(1000), "a".repeat(999) + "b"];
+  expect(new Set(texts.map(digest)).size).toBe(texts.length);
+});

@@ -1,0 +1,26 @@
+// What somebody likes, kept in the browser.
+export type Preferences = {
+  theme: "system" | "light" | "dark";
+  /** Single letters are keys. */
+  keys: boolean;
+  /** Notifications of the browser; "ask": nobody has said yet. */
+  notify: "ask" | "on" | "off";
+  sound: boolean;
+  /** Diffs side by side. */
+  split: boolean;
+};
+
+const name = "harness.preferences";
+const defaults: Preferences = { theme: "system", keys: true, notify: "ask", sound: false, split: false };
+
+export function readPreferences(store: Pick<Storage, "getItem">): Preferences {
+  try {
+    return { ...defaults, ...(JSON.parse(store.getItem(name) ?? "{}") as Partial<Preferences>) };
+  } catch {
+    return defaults;
+  }
+}
+
+export function writePreferences(store: Pick<Storage, "setItem">, preferences: Preferences) {
+  store.setItem(name, JSON.stringify(preferences));
+}

@@ -1,0 +1,76 @@
+// What the page keeps of the server's words, whichever runtime said them.
+import type { Schemas } from "../api/answers";
+
+/** One entry of a transcript. `texts` are those that grow: the message, a command's output, parts of reasoning. */
+export type Entry = {
+  messageId: string;
+  turnId: string;
+  role: string;
+  type: string;
+  status: string;
+  texts: Record<string, string>;
+  /** The runtime's item, or what an entry has as details; undefined when there is nothing more. */
+  item?: Record<string, unknown>;
+  startedAt?: number;
+  completedAt?: number;
+};
+
+/** A session as lists have it. What the server says only to newer clients is always there in this one. */
+export type Session =
+  Pick<Schemas["Session"], "sessionId" | "title" | "cwd" | "projectId" | "createdAt" | "updatedAt"> &
+  Required<Pick<Schemas["Session"], "runtime" | "state" | "activeTurnId" | "pendingCount">> &
+  Pick<Schemas["Session"], "retryableTurnId"> & {
+    lastError: { turnId: string; message: string } | null;
+    sessionControls?: Controls;
+  };
+
+export type SessionState = Session["state"];
+export type Controls = Omit<Schemas["Controls"], "settings" | "acceptEdits"> & { settings?: Schemas["Settings"] };
+export type Capabilities = Schemas["Capabilities"];
+
+/** A model a runtime offers. */
+export type Model = {
+  id: string;
+  displayName: string;
+  hidden: boolean;
+  isDefault: boolean;
+  supportedReasoningEfforts: { reasoningEffort: string }[];
+  defaultReasoningEffort: string | null;
+};
+
+export type Question = {
+  id: string;
+  header?: string;
+  question: string;
+  options?: { label: string; description?: string }[] | null;
+  isOther?: boolean;
+  isSecret?: boolean;
+};
+
+/** What a runtime waits for: an approval, questions, or a tool of a client. */
+export type Request = {
+  id: string;
+  kind: "approval" | "question" | "tool";
+  threadId: string;
+  turnId: string;
+  itemId: string;
+  method: string;
+  summary: string;
+  decisions: unknown[] | null;
+  questions: Question[];
+  details: Record<string, unknown>;
+  createdAt: number;
+};
+
+export type Settled = { status: string; decision?: string; scope?: string; message?: string; by?: string; at: number };
+
+/** A message that waits on the server until the turns before it are over. */
+export type Waiting = { id: string; text: string; images: number; state: "queued" | "sending" | "held"; error: string | null };
+
+export type Me = { actor: string; role: string; allowed: string[]; login: boolean };
+
+export type Usage = { used: number; window: number | null; total: number; cached: number };
+
+export type PlanStep = { step: string; status: string };
+
+export type Link = "connecting" | "live" | "offline" | "login" | "version";

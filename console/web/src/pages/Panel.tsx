@@ -1,0 +1,50 @@
+import { changesOf } from "../core/entries";
+import { fileDiff } from "../core/diff";
+import type { Open } from "../core/store";
+import type { Session } from "../core/types";
+import { text } from "../text/en";
+import { Counts } from "../ui/DiffView";
+import { useList, useSignal } from "../ui/hooks";
+import { RunsWith } from "./RunsWith";
+
+const marks: Record<string, string> = { completed: "✓", inProgress: "◌", in_progress: "◌", pending: "○" };
+
+/** Panel is what stands beside a transcript: the plan, the files that changed, how full the context is, and where. */
+export function Panel({ open, session }: { open: Open; session: Session | undefined }) {
+  useSignal(open.signal);
+  useList(open.transcript);
+  const { usage, plan } = open;
+  const files = new Map(open.transcript.ids
+    .map((id) => open.transcript.rows.get(id)!.entry)
+    .filter((e) => e.type === "fileChange")
+    .flatMap((e) => changesOf(e.item).map((c) => [c.path, fileDiff(c)] as const)));
+  return (
+    <aside className="panel" aria-label={text.session.panel}>
+      <h2>{text.session.plan}</h2>
+      {plan.length === 0 ? <p className="dim">{text.session.noPlan}</p> : (
+        <ol className="plan">{plan.map((p, i) => <li key={i} data-status={p.status}><span aria-hidden="true">{marks[p.status] ?? "○"}</span> {p.step}</li>)}</ol>
+      )}
+      {files.size > 0 && (
+        <>
+          <h2>{text.session.changes}</h2>
+          <ul className="files">{[...files].map(([path, file]) => <li key={path} className="mono">{path} <Counts file={file} /></li>)}</ul>
+        </>
+      )}
+      {usage && (
+        <>
+          <h2>{text.session.context}</h2>
+          {usage.window && <progress max={usage.window} value={usage.used} aria-label={text.session.context} />}
+          <p className="dim">{usage.used.toLocaleString("en")}{usage.window ? ` of ${usage.window.toLocaleString("en")}` : ""} {text.session.tokens}</p>
+        </>
+      )}
+      {session && <RunsWith session={session} />}
+      {session && (
+        <>
+          <h2>{text.session.where}</h2>
+          <p className="mono">{session.cwd}</p>
+          <p className="dim">{session.runtime}</p>
+        </>
+      )}
+    </aside>
+  );
+}

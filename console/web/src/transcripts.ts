@@ -1,0 +1,101 @@
+// Transcripts of open sessions, read by windows.
+import { fromRest, type RestEntry } from "./adapters/wire";
+import { ApiError, type Api } from "./core/api";
+import type { Open, Store } from "./core/store";
+import type { Capabilities, Session, Waiting } from "./core/types";
+
+type Window = {
+  session: Session;
+  transcript: RestEntry[];
+  window: { before: string | null; after: string | null };
+  pos: number;
+  capabilities?: Capabilities;
+};
+
+const windowSize = 100;
+
+export class Transcripts {
+  private readonly reading = new Set<string>();
+  private readonly holes = new Set<string>();
+
+  constructor(private readonly api: Api, private readonly store: Store, private readonly say: (notice: string) => void) {}
+
+  async read(open: Open): Promise<void> {
+    open.loading = true;
+    const { at } = open;
+    try {
+      const got = (await this.around(open)) ?? (await this.window(open, ""));
+      // Behind the window: what frames tell of the queue from the window's position on is all of it.
+      open.queue = (await this.api.get<{ data: Waiting[] }>(`/api/sessions/${encodeURIComponent(open.sessionId)}/queue`)).data;
+      open.capabilities = got.capabilities ?? {};
+      this.store.loaded(open, got.transcript.map(fromRest), got.window.before, got.window.after, got.pos);
+      if (!this.store.sessions.has(open.sessionId)) this.store.putSession(got.session);
+      if (open.at !== at && open.at !== null && !open.transcript.rows.has(open.at)) void this.read(open);
+    } catch (err) {
+      open.failure = err instanceof Error ? err.message : String(err);
+      open.loading = false;
+      open.signal.touch();
+      this.store.flush();
+      if (!(err instanceof ApiError) || err.passing) setTimeout(() => void this.read(open), 1000);
+    }
+  }
+
+  private window(open: Open, query: string): Promise<Window> {
+    return this.api.get<Window>(`/api/sessions/${encodeURIComponent(open.sessionId)}?limit=${windowSize}${query}`);
+  }
+
+  /** around reads what stands around the entry somebody wants to see; null when the newest entries will do. */
+  private async around(open: Open): Promise<Window | null> {
+    if (open.at === null || open.transcript.rows.has(open.at)) return null;
+    try {
+      const later = await this.window(open, `&after=${encodeURIComponent(open.at)}`);
+      const next = later.transcript[0];
+      if (!next) return null; // it is the newest
+      const until = await this.window(open, `&before=${encodeURIComponent(next.messageId)}`);
+      return { ...later, transcript: [...until.transcript, ...later.transcript], window: { before: until.window.before, after: later.window.after } };
+    } catch (err) {
+      if (!(err instanceof ApiError) || err.passing) throw err;
+      open.at = null;
+      this.say(err.message); // there is no such entry (any more)
+      return null;
+    }
+  }
+
+  /** show has the entry somebody wants to see in memory; null for the newest ones. */
+  show(open: Open, at: string | null) {
+    if (open.at === at) return;
+    open.at = at;
+    if (at !== null && !open.loading && !open.transcript.rows.has(at)) void this.read(open);
+    open.signal.touch();
+    this.store.flush();
+  }
+
+  /** more reads on at one end. false: there is nothing more, or it is being read. */
+  async more(open: Open, where: "older" | "newer"): Promise<boolean> {
+    const { transcript } = open;
+    const at = where === "older" ? transcript.older : transcript.newer;
+    if (at === null || open.loading || this.reading.has(open.sessionId)) return false;
+    this.reading.add(open.sessionId);
+    try {
+      const name = where === "older" ? "before" : "after";
+      const got = await this.window(open, `&${name}=${encodeURIComponent(at)}`);
+      transcript.extend(got.transcript.map(fromRest), where, where === "older" ? got.window.before : got.window.after);
+      requestAnimationFrame(() => transcript.trim(where));
+      return true;
+    } finally {
+      this.reading.delete(open.sessionId);
+    }
+  }
+
+  /** fill reads a session again whose text has a hole. */
+  async fill(sessionId: string): Promise<void> {
+    const open = this.store.open.get(sessionId);
+    if (!open || this.holes.has(sessionId)) return;
+    this.holes.add(sessionId);
+    try {
+      await this.read(open);
+    } finally {
+      this.holes.delete(sessionId);
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import { useEffect, useRef, useState } from "react";
+import type { Open } from "../core/store";
+import { ApiError } from "../core/api";
+import { mostImages, type Image } from "../core/images";
+import type { Session } from "../core/types";
+import { text } from "../text/en";
+import { useClient, useSignal } from "./hooks";
+import { imagesOf, readImage } from "./images";
+import { Pickers } from "./Pickers";
+import { Queue } from "./Queue";
+
+// The effort somebody chose, by session: it goes with each message that begins a turn.
+const effortOf = (sessionId: string) => `harness.effort.${sessionId}`;
+
+export function Composer({ open, session }: { open: Open; session: Session | undefined }) {
+  const client = useClient();
+  useSignal(open.signal);
+  useSignal(client.drafts.offered);
+  const [draft, setDraft] = useState(() => client.drafts.get(open.sessionId));
+  const [effort, setEffort] = useState(() => localStorage.getItem(effortOf(open.sessionId)) ?? "");
+  const [images, setImages] = useState<Image[]>([]);
+  const [failure, setFailure] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const files = useRef<HTMLInputElement>(null);
+  const running = !!session?.activeTurnId;
+  const takesImages = open.capabilities.images === true;
+  const write = (value: string) => {
+    setDraft(value);
+    client.drafts.set(open.sessionId, value);
+  };
+  useEffect(() => setDraft(client.drafts.get(open.sessionId)), [client, open.sessionId, client.drafts.offered.rev]);
+  useEffect(() => {
+    const el = field.current;
+    if (!el) return; // who may only read has no field
+    el.style.height = "auto";
+    el.style.height = `${Math.min(el.scrollHeight, 240)}px`;
+  }, [draft]);
+
+  const attach = async (chosen: File[]) => {
+    setFailure(null);
+    let room = mostImages - images.reduce((sum, image) => sum + image.url.length, 0);
+    for (const file of chosen) {
+      try {
+        const image = await readImage(file, room);
+        if (!image) return setFailure(text.composer.noRoom(file.name));
+        room -= image.url.length;
+        setImages((all) => [...all, image]);
+      } catch {
+        setFailure(text.composer.noImage(file.name));
+      }
+    }
+  };
+  const chooseEffort = (chosen: string) => {
+    setEffort(chosen);
+    if (chosen) localStorage.setItem(effortOf(open.sessionId), chosen);
+    else localStorage.removeItem(effortOf(open.sessionId));
+  };
+  // While a turn runs a message waits for its end, unless it is to steer.
+  const send = async (steer = false) => {
+    const said = draft.trim();
+    if (said === "" || busy) return;
+    const sent = images;
+    setBusy(true);
+    setFailure(null);
+    setDraft("");
+    setImages([]);
+    try {
+      const options = { ...(effort && !(running && steer) ? { effort } : {}), ...(sent.length > 0 ? { images: sent.map((image) => image.url) } : {}) };
+      await (running && !steer ? client.enqueue(open, said, options) : client.send(open, said, options));
+      client.drafts.set(open.sessionId, field.current?.value ?? ""); // it was taken; what was typed meanwhile stays
+    } catch (err) {
+      setDraft((typed) => (typed ? `${said}\n${typed}` : said));
+      setImages((more) => [...sent, ...more]);
+      setFailure(err instanceof ApiError ? text.composer.failed + err.message : text.composer.unanswered);
+    } finally {
+      setBusy(false);
+    }
+  };
+  if (!client.may("work")) return <p className="composer dim pad">{text.composer.viewer}</p>;
+  return (
+    <form className="composer" onSubmit={(e) => { e.preventDefault(); void send(); }}
+      onDragOver={(e) => takesImages && e.preventDefault()}
+      onDrop={(e) => {
+        const dropped = imagesOf(e.dataTransfer);
+        if (!takesImages || dropped.length === 0) return;
+        e.preventDefault();
+        void attach(dropped);
+      }}>
+      {failure && <p className="failure" role="alert">{failure}</p>}
+      <Queue open={open} onFailure={setFailure} />
+      {images.length > 0 && (
+        <ul className="attached" aria-label={text.composer.images}>
+          {images.map((image, i) => (
+            <li key={i}>
+              <img src={image.url} alt={image.name} />
+              <button type="button" aria-label={text.composer.detach(image.name)} onClick={() => setImages(images.filter((_, n) => n !== i))}>×</button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <textarea
+        ref={field} rows={2} value={draft} aria-label={text.composer.label} placeholder={running ? text.composer.running : text.composer.idle}
+        onChange={(e) => write(e.target.value)}
+        onPaste={(e) => {
+          const pasted = imagesOf(e.clipboardData);
+          if (!takesImages || pasted.length === 0) return;
+          e.preventDefault();
+          void attach(pasted);
+        }}
+        onKeyDown={(e) => {
+          // While an input method composes, Enter chooses a word.
+          if (e.key !== "Enter" || e.shiftKey || e.nativeEvent.isComposing || e.keyCode === 229) return;
+          e.preventDefault();
+          void send(e.ctrlKey || e.metaKey);
+        }}
+      />
+      <div className="composer-bar">
+        {takesImages && (
+          <>
+            <input ref={files} type="file" accept="image/*" multiple hidden onChange={(e) => { void attach([...(e.target.files ?? [])]); e.target.value = ""; }} />
+            <button type="button" className="picker" onClick={() => files.current?.click()}>{text.composer.attach}</button>
+          </>
+        )}
+        <Pickers open={open} session={session} effort={effort} onEffort={chooseEffort} onFailure={setFailure} />
+        {running && <button type="button" className="picker" disabled={busy || draft.trim() === ""} onClick={() => void send(true)}>{text.composer.steer}</button>}
+        <button type="submit" className="primary" disabled={busy || draft.trim() === ""}>{running ? text.composer.queue : text.composer.send} ↵</button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,81 @@
+import { useEffect, useState } from "react";
+import { useLocation } from "wouter";
+import { text } from "../text/en";
+import { useClient, useSignal } from "./hooks";
+import { usePreferences } from "./preferences";
+
+const can = () => "Notification" in window && isSecureContext;
+
+/** beep is a short, soft tone, made here: pages fetch nothing. */
+export function beep() {
+  const audio = new AudioContext();
+  const [tone, volume] = [audio.createOscillator(), audio.createGain()];
+  tone.frequency.value = 660;
+  volume.gain.setValueAtTime(0.08, audio.currentTime);
+  volume.gain.exponentialRampToValueAtTime(0.001, audio.currentTime + 0.35);
+  tone.connect(volume).connect(audio.destination);
+  tone.onended = () => void audio.close();
+  tone.start();
+  tone.stop(audio.currentTime + 0.35);
+}
+
+/** The icon of the tab, with a point when something waits. */
+function badge(waiting: number) {
+  const link = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
+  if (!link) return;
+  link.dataset.own ??= link.href;
+  if (waiting === 0) {
+    link.href = link.dataset.own;
+    return;
+  }
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#2457d6"/>` +
+    `<text x="16" y="23" font-family="sans-serif" font-size="20" font-weight="700" fill="#fff" text-anchor="middle">${Math.min(waiting, 99)}</text></svg>`;
+  link.href = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+}
+
+/**
+ * Notify tells who looks elsewhere: by the tab always, by notifications and sound where somebody wants them. It asks for
+ * leave when there is something to tell for the first time, and is silent about the session of a window with the focus.
+ */
+export function Notify() {
+  const client = useClient();
+  const [{ notify, sound }, change] = usePreferences();
+  const [at, go] = useLocation();
+  const [asks, setAsks] = useState(false);
+  useSignal(client.store.inbox);
+  const waiting = client.store.requests.size;
+  useEffect(() => {
+    document.title = waiting > 0 ? `(${waiting}) ${text.app}` : text.app;
+    badge(waiting);
+  }, [waiting]);
+  useEffect(() => {
+    client.store.onCall = (sessionId, kind, said) => {
+      const looking = document.hasFocus() && (at === `/s/${encodeURIComponent(sessionId)}` || (at === "/inbox" && kind === "request"));
+      if (looking) return;
+      if (sound) beep();
+      if (kind === "request" && notify === "ask" && can() && Notification.permission === "default") setAsks(true);
+      if (notify !== "on" || !can() || Notification.permission !== "granted") return;
+      const title = client.store.sessions.get(sessionId)?.title || text.app;
+      const told = new Notification(title, { body: `${text.notify[kind]}${said ? `: ${said.slice(0, 200)}` : ""}`, tag: `${kind}-${sessionId}` });
+      told.onclick = () => {
+        window.focus();
+        go(`/s/${encodeURIComponent(sessionId)}`);
+        told.close();
+      };
+    };
+    return () => void (client.store.onCall = () => {});
+  }, [client, at, go, notify, sound]);
+  if (!asks || notify !== "ask") return null;
+  return (
+    <div className="notice" role="status">
+      {text.notify.ask}{" "}
+      <button type="button" onClick={() => void allow().then((on) => change({ notify: on ? "on" : "off" }))}>{text.notify.yes}</button>{" "}
+      <button type="button" className="quiet" onClick={() => change({ notify: "off" })}>{text.notify.no}</button>
+    </div>
+  );
+}
+
+/** allow asks the browser for leave to notify. */
+export async function allow(): Promise<boolean> {
+  return can() && (await Notification.requestPermission()) === "granted";
+}

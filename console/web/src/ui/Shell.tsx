@@ -1,0 +1,79 @@
+import type { ReactNode } from "react";
+import { Link as To, useLocation } from "wouter";
+import { text } from "../text/en";
+import { useClient, useSignal } from "./hooks";
+import { Keys } from "./Keys";
+import { Notify } from "./Notify";
+import { pages } from "./pages";
+
+function Icon({ path }: { path: string }) {
+  return <svg viewBox="0 0 24 24" aria-hidden="true" width="22" height="22"><path d={path} fill="none" stroke="currentColor" strokeWidth="1.6" strokeLinejoin="round" strokeLinecap="round" /></svg>;
+}
+
+function Rail() {
+  const client = useClient();
+  useSignal(client.store.inbox);
+  const [at] = useLocation();
+  const waiting = client.store.requests.size;
+  return (
+    <nav className="rail" aria-label={text.app}>
+      {pages.map(({ name, path, label, icon, minor }) => {
+        const here = path === "/" ? at === "/" || at.startsWith("/s/") || at === "/sessions" : at.startsWith(path);
+        return (
+          <To key={name} href={path} aria-current={here ? "page" : undefined} className="rail-to" data-minor={minor} title={label}>
+            <Icon path={icon} />
+            <span className="rail-label">{label}</span>
+            {name === "inbox" && waiting > 0 && <span className="badge" aria-label={`${waiting} ${text.inbox.waiting}`}>{waiting}</span>}
+          </To>
+        );
+      })}
+    </nav>
+  );
+}
+
+function Status() {
+  const client = useClient();
+  useSignal(client.signal);
+  return <div className="status" role="status" data-link={client.state}><span className={`dot ${client.state}`} aria-hidden="true" /> {text.link[client.state]}</div>;
+}
+
+function Notices() {
+  const client = useClient();
+  useSignal(client.signal);
+  return (
+    <>
+      {client.upgraded && (
+        <div className="notice" role="status">
+          {text.upgrade.told} <button type="button" onClick={() => location.reload()}>{text.upgrade.reload}</button> <span className="dim">{text.upgrade.note}</span>
+        </div>
+      )}
+      {client.state === "offline" && <div className="notice warn" role="status">{text.link.stale}</div>}
+      {client.notice && <div className="notice" role="status">{client.notice} <button type="button" className="quiet" onClick={() => client.say(null)}>OK</button></div>}
+    </>
+  );
+}
+
+/** Announcer tells those who cannot see of finished messages and of requests, never of single words. */
+function Announcer() {
+  const client = useClient();
+  useSignal(client.news);
+  return <div className="unseen" aria-live="polite">{client.said}</div>;
+}
+
+/** Shell is what stands around every page. */
+export function Shell({ children }: { children: ReactNode }) {
+  return (
+    <div className="shell">
+      <a className="skip" href="#page">{text.nav.skip}</a>
+      <Rail />
+      <div className="page-box">
+        <Notices />
+        <Notify />
+        <main id="page" className="page" tabIndex={-1}>{children}</main>
+      </div>
+      <Status />
+      <Announcer />
+      <Keys />
+    </div>
+  );
+}

@@ -1,0 +1,55 @@
+package console
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The core of the page, without a browser: console/web/src/core/*.test.ts, and that all of its sources have types.
+func TestTheCoreOfThePage(t *testing.T) {
+	t.Parallel()
+	const runner = "web/node_modules/vitest/vitest.mjs"
+	if _, err := os.Stat(runner); err != nil {
+		t.Fatalf("%v: run scripts/console.sh, which needs Node.js 20.19 or newer and npm", err)
+	}
+	read := 0 // what go test remembers of a run counts for the same sources only
+	err := filepath.WalkDir("web/src", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		read++
+		_, err = os.ReadFile(path)
+		return err
+	})
+	if err != nil || read == 0 {
+		t.Fatalf("read the sources of the page: %d, %v", read, err)
+	}
+	tests := exec.CommandContext(t.Context(), "node", "node_modules/vitest/vitest.mjs", "run", "--no-color")
+	tests.Dir = "web"
+	said, err := tests.CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "Tests ") {
+		t.Fatalf("the tests of the page's core: %v\n%s", err, said)
+	}
+}
+
+// The page's types of the API are those of api/openapi.yaml; HARNESS_UPDATE=1 makes them anew.
+func TestTypesOfTheAPI(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"../api/openapi.yaml", "web/scripts/api.mjs", "web/src/api/schema.d.ts"} { // as above
+		if _, err := os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"scripts/api.mjs"}
+	if os.Getenv("HARNESS_UPDATE") == "" {
+		args = append(args, "--check")
+	}
+	check := exec.CommandContext(t.Context(), "node", args...)
+	check.Dir = "web"
+	if said, err := check.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+}
