@@ -10,27 +10,28 @@ import (
 	"sync"
 	"testing"
 
+	"harness/internal/programtest"
 	"harness/internal/trust"
 )
 
 // withoutDataDir is a site whose data directory is the default one, in its working directory.
-func withoutDataDir(t *testing.T) *site {
+func withoutDataDir(t *testing.T) *programtest.Site {
 	t.Helper()
 	workspace, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &site{t: t, user: os.Geteuid(), program: program(t, false), workspace: workspace,
-		dataDir: filepath.Join(workspace, dataDirName), env: []string{
-			runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PORT=0", "HARNESS_LOG_FORMAT=json",
+	return &programtest.Site{T: t, User: os.Geteuid(), Program: programtest.Program(t), Workspace: workspace,
+		DataDir: filepath.Join(workspace, dataDirName), Env: []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PORT=0", "HARNESS_LOG_FORMAT=json",
 			"CODEX_BIN=/nowhere/codex",
 		}}
 }
 
-func (s *site) requireCommand(code int, says string, args ...string) {
-	s.t.Helper()
-	if got, out := s.command(args...); got != code || !strings.Contains(out, says) {
-		s.t.Errorf("%v: %d %s, want %d %s", args, got, out, code, says)
+func requireCommand(s *programtest.Site, code int, says string, args ...string) {
+	s.T.Helper()
+	if got, out := s.Command(args...); got != code || !strings.Contains(out, says) {
+		s.T.Errorf("%v: %d %s, want %d %s", args, got, out, code, says)
 	}
 }
 
@@ -39,50 +40,50 @@ func (s *site) requireCommand(code int, says string, args ...string) {
 func TestTheDataDirectoryOfACloneIsNotUsed(t *testing.T) {
 	t.Parallel()
 	made := withoutDataDir(t)
-	made.start().stop()
+	made.Start().Stop()
 	for _, kind := range []string{"copied", "of an earlier release", "a link"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			s := withoutDataDir(t)
-			s.env[2] = made.env[2] // the same home, and consents
+			s.Env[1] = made.Env[1] // the same home, and consents
 			if kind == "a link" {
-				if err := os.Symlink(made.dataDir, s.dataDir); err != nil {
+				if err := os.Symlink(made.DataDir, s.DataDir); err != nil {
 					t.Fatal(err)
 				}
-			} else if out, err := exec.Command("cp", "-a", made.dataDir, s.dataDir).CombinedOutput(); err != nil {
+			} else if out, err := exec.Command("cp", "-a", made.DataDir, s.DataDir).CombinedOutput(); err != nil {
 				t.Fatal(err, string(out))
 			}
 			if kind == "of an earlier release" {
-				if err := os.Remove(filepath.Join(s.dataDir, claimFile)); err != nil {
+				if err := os.Remove(filepath.Join(s.DataDir, claimFile)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			before, err := trust.HashFolder(s.workspace, nil)
+			before, err := trust.HashFolder(s.Workspace, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			remedy := "harness trust " + s.dataDir
+			remedy := "harness trust " + s.DataDir
 			for _, args := range [][]string{{"serve"}, {"migrate"}, {"runtimes", "list"}, {"runtimes", "stop"}} {
-				s.requireCommand(2, remedy, args...)
+				requireCommand(s, 2, remedy, args...)
 			}
-			s.requireCommand(0, "would trust the data directory  "+s.dataDir, "trust", "--dry-run")
-			if after, err := trust.HashFolder(s.workspace, nil); err != nil || after != before {
+			requireCommand(s, 0, "would trust the data directory  "+s.DataDir, "trust", "--dry-run")
+			if after, err := trust.HashFolder(s.Workspace, nil); err != nil || after != before {
 				t.Errorf("what is refused was changed: %v", err)
 			}
 			if kind == "a link" {
 				return // what it leads to is another test's
 			}
-			s.requireCommand(0, "schema version", "migrate", "--data-dir", dataDirName)
-			s.requireCommand(0, "schema version", "migrate", "--trust")
-			s.requireCommand(2, remedy, "migrate")
-			s.trust(map[string][]string{"copied": {}, "of an earlier release": {s.dataDir}}[kind]...)
-			server := s.start()
-			server.want(http.StatusOK, http.MethodGet, "/api/projects", nil)
-			server.kill()
-			s.start().stop()
-			s.requireCommand(0, "nothing here needs consent", "trust")
-			s.trust("--revoke", dataDirName)
-			s.requireCommand(2, remedy, "serve")
+			requireCommand(s, 0, "schema version", "migrate", "--data-dir", dataDirName)
+			requireCommand(s, 0, "schema version", "migrate", "--trust")
+			requireCommand(s, 2, remedy, "migrate")
+			consent(s, map[string][]string{"copied": {}, "of an earlier release": {s.DataDir}}[kind]...)
+			server := s.Start()
+			server.Want(http.StatusOK, http.MethodGet, "/api/projects", nil)
+			server.Kill()
+			s.Start().Stop()
+			requireCommand(s, 0, "nothing here needs consent", "trust")
+			consent(s, "--revoke", dataDirName)
+			requireCommand(s, 2, remedy, "serve")
 		})
 	}
 }
@@ -92,38 +93,38 @@ func TestWhoMadeTheDataDirectoryGoesOn(t *testing.T) {
 	t.Parallel()
 	s := withoutDataDir(t)
 	for _, left := range [][]string{{}, {lockFile}, {lockFile, claimFile}} {
-		if err := errors.Join(os.RemoveAll(s.dataDir), os.Mkdir(s.dataDir, 0o700)); err != nil {
+		if err := errors.Join(os.RemoveAll(s.DataDir), os.Mkdir(s.DataDir, 0o700)); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range left {
-			s.write(0o600, filepath.Join(dataDirName, name), "")
+			write(s, 0o600, filepath.Join(dataDirName, name), "")
 		}
-		s.requireCommand(0, "schema version", "migrate")
-		s.requireCommand(0, "schema version", "migrate")
+		requireCommand(s, 0, "schema version", "migrate")
+		requireCommand(s, 0, "schema version", "migrate")
 	}
-	if err := os.RemoveAll(s.dataDir); err != nil {
+	if err := os.RemoveAll(s.DataDir); err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			if code, out := s.command("migrate"); code != 0 && !strings.Contains(out, "another harness is already using") {
+			if code, out := s.Command("migrate"); code != 0 && !strings.Contains(out, "another harness is already using") {
 				t.Errorf("one of many: %d %s", code, out)
 			}
 		})
 	}
 	group.Wait()
-	s.requireCommand(0, "schema version", "migrate")
+	requireCommand(s, 0, "schema version", "migrate")
 
-	secret, err := os.ReadFile(filepath.Join(s.dataDir, claimFile))
+	secret, err := os.ReadFile(filepath.Join(s.DataDir, claimFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.requireCommand(0, trust.HashBytes(secret)+"  "+s.dataDir, "trust", "--list")
+	requireCommand(s, 0, trust.HashBytes(secret)+"  "+s.DataDir, "trust", "--list")
 	nowhere := withoutDataDir(t)
-	nowhere.env[2] = "HOME="
-	nowhere.requireCommand(2, "DATA_DIR", "migrate")
-	nowhere.requireCommand(0, "schema version", "migrate", "--data-dir", dataDirName)
+	nowhere.Env[2] = "HOME="
+	requireCommand(nowhere, 2, "DATA_DIR", "migrate")
+	requireCommand(nowhere, 0, "schema version", "migrate", "--data-dir", dataDirName)
 }
 
 // A lock that is a link makes no file where it leads to.
@@ -131,12 +132,12 @@ func TestALinkForALockIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	s := withoutDataDir(t)
 	outside := filepath.Join(t.TempDir(), "made")
-	s.write(0o600, filepath.Join(dataDirName, "x"), "")
-	if err := errors.Join(os.Remove(filepath.Join(s.dataDir, "x")),
-		os.Symlink(outside, filepath.Join(s.dataDir, lockFile))); err != nil {
+	write(s, 0o600, filepath.Join(dataDirName, "x"), "")
+	if err := errors.Join(os.Remove(filepath.Join(s.DataDir, "x")),
+		os.Symlink(outside, filepath.Join(s.DataDir, lockFile))); err != nil {
 		t.Fatal(err)
 	}
-	s.requireCommand(1, "lock", "migrate")
+	requireCommand(s, 1, "lock", "migrate")
 	if _, err := os.Lstat(outside); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("made: %v", err)
 	}

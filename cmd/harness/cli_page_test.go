@@ -42,7 +42,7 @@ func TestTheCommandPageIsCurrent(t *testing.T) {
 // describeCommands tells of each command what it does and its own flags. The settings of the server are on a page of
 // their own, and what most commands have stands above.
 func describeCommands(out *strings.Builder, cmd *cobra.Command) {
-	everywhere := []string{"help", "url", "token-file", "output", "quiet"}
+	everywhere := []string{"help", "url", "token-file", "profile", "output", "quiet"}
 	for _, one := range cmd.Commands() {
 		if one.Hidden || one.Name() == "help" || one.Name() == "completion" {
 			continue

@@ -15,6 +15,7 @@ import (
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/programtest"
 	"harness/migrations"
 )
 
@@ -75,12 +76,12 @@ func TestBadSettingsAreOneLineAndExitCodeTwo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &site{t: t, workspace: t.TempDir(), env: append([]string{
+			s := &programtest.Site{T: t, Workspace: t.TempDir(), Env: append([]string{
 				// A server that gets as far as its port takes none that others have.
-				runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PORT=0",
+				"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PORT=0",
 				"DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "LOG_LEVEL=silent", "CODEX_BIN=/nowhere/codex",
 			}, c.env...)}
-			code, out := s.command(c.args...)
+			code, out := s.Command(c.args...)
 			if code != c.code || strings.Count(out, "\n") != 1 || strings.Contains(out, "canary") {
 				t.Errorf("exit code %d (want %d), output %q", code, c.code, out)
 			}
@@ -111,20 +112,20 @@ func makeNewer(t *testing.T, opts database.Options) {
 func TestSmallCommandsTellWhatTheyAreAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
-		s := &site{t: t, workspace: t.TempDir(), dataDir: filepath.Join(t.TempDir(), "data")}
-		s.env = []string{
-			runAsHarness + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATA_DIR=" + s.dataDir,
+		s := &programtest.Site{T: t, Workspace: t.TempDir(), DataDir: filepath.Join(t.TempDir(), "data")}
+		s.Env = []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATA_DIR=" + s.DataDir,
 			"DATABASE_URL=" + dbtest.URL(t, engine), "OPENAI_API_KEY=canary-key",
 		}
-		if code, out := s.command("migrate"); code != 0 || !strings.Contains(out, string(engine)+" schema version") ||
+		if code, out := s.Command("migrate"); code != 0 || !strings.Contains(out, string(engine)+" schema version") ||
 			!strings.Contains(out, "(was 0)") {
 			t.Errorf("migrate: %d %q", code, out)
 		}
-		if code, out := s.command("migrate"); code != 0 || strings.Contains(out, "(was 0)") {
+		if code, out := s.Command("migrate"); code != 0 || strings.Contains(out, "(was 0)") {
 			t.Errorf("a second migrate: %d %q", code, out)
 		}
-		if code, out := s.command("config", "print"); code != 0 || strings.Contains(out, "canary") ||
-			!strings.Contains(out, s.dataDir) {
+		if code, out := s.Command("config", "print"); code != 0 || strings.Contains(out, "canary") ||
+			!strings.Contains(out, s.DataDir) {
 			t.Errorf("config print: %d %q", code, out)
 		}
 	}
@@ -149,21 +150,21 @@ func TestSmallCommandsTellWhatTheyAreAskedFor(t *testing.T) {
 func TestHealthcheckTellsWhetherThereIsARuntime(t *testing.T) {
 	t.Parallel()
 	for codex, want := range map[string]int{"": http.StatusOK, "CODEX_BIN=/nowhere/codex": http.StatusServiceUnavailable} {
-		s := newSite(t, withEnv("HARNESS_AUTH_TOKEN=a-token-of-sixteen-chars", "HARNESS_RUNTIMES=codex", codex))
-		server := s.start("HOST=0.0.0.0")
-		_, port, err := net.SplitHostPort(strings.TrimPrefix(server.url, "http://"))
+		s := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN=a-token-of-sixteen-chars", "HARNESS_RUNTIMES=codex", codex))
+		server := s.Start("HOST=0.0.0.0")
+		_, port, err := net.SplitHostPort(strings.TrimPrefix(server.URL, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		check := func() (int, string) { return s.command("healthcheck", "--host", "0.0.0.0", "--port", port) }
+		check := func() (int, string) { return s.Command("healthcheck", "--host", "0.0.0.0", "--port", port) }
 		if want == http.StatusOK {
-			server.eventually("it is ready", func() bool { code, _ := check(); return code == 0 })
+			server.Eventually("it is ready", func() bool { code, _ := check(); return code == 0 })
 		} else if code, out := check(); code != 1 || !strings.Contains(out, "no runtime is available") || strings.Count(out,
 			"\n") != 1 {
 			t.Errorf("healthcheck: %d %q", code, out)
 		}
 		for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": want, "/api/ready": want} {
-			answer, err := http.Get(server.url + path) //nolint:noctx // the server is on loopback
+			answer, err := http.Get(server.URL + path) //nolint:noctx // the server is on loopback
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,9 +177,9 @@ func TestHealthcheckTellsWhetherThereIsARuntime(t *testing.T) {
 				t.Errorf("%s without the token: %d %s", path, answer.StatusCode, body)
 			}
 		}
-		server.stop()
-		if strings.Contains(server.logTail(), "left behind") {
-			t.Errorf("a shim that ends is told as a leftover:\n%s", server.logTail())
+		server.Stop()
+		if strings.Contains(server.LogTail(), "left behind") {
+			t.Errorf("a shim that ends is told as a leftover:\n%s", server.LogTail())
 		}
 	}
 }
@@ -186,9 +187,9 @@ func TestHealthcheckTellsWhetherThereIsARuntime(t *testing.T) {
 // SIGHUP, which a closed terminal sends, ends a server in order; started under nohup it does not end it.
 func TestAClosedTerminalEndsAServerInOrder(t *testing.T) {
 	t.Parallel()
-	server := newSite(t, withEnv("CODEX_BIN=/nowhere/codex")).start()
-	server.stopBy(syscall.SIGHUP)
-	if !strings.Contains(server.logTail(), "stopping") {
-		t.Errorf("it did not stop in order:\n%s", server.logTail())
+	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex")).Start()
+	server.StopBy(syscall.SIGHUP)
+	if !strings.Contains(server.LogTail(), "stopping") {
+		t.Errorf("it did not stop in order:\n%s", server.LogTail())
 	}
 }

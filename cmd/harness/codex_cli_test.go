@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"harness/internal/codextest"
+	"harness/internal/programtest"
 )
 
 // The codex of `make run` is on nobody's PATH: it lies beside the program, which finds it, and logs in with the home
@@ -17,11 +18,11 @@ func TestTheCodexBesideTheProgramIsFound(t *testing.T) {
 	t.Parallel()
 	folder, home := t.TempDir(), t.TempDir()
 	own := filepath.Join(folder, "harness")
-	copyProgram(t, program(t, false), own)
+	copyProgram(t, programtest.Program(t), own)
 	harness := func(input string, args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), own, args...)
 		cmd.Dir, cmd.Stdin = t.TempDir(), strings.NewReader(input)
-		cmd.Env = []string{runAsHarness + "=1", "PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "CODEX_HOME=" + home}
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "CODEX_HOME=" + home}
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}

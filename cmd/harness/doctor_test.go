@@ -15,48 +15,49 @@ import (
 	"harness/database"
 	"harness/internal/codextest"
 	"harness/internal/dbtest"
+	"harness/internal/programtest"
 	"harness/internal/trust"
 )
 
 // doctor runs the command and returns its exit code and findings by name; every line of the words for people must tell
 // the same.
-func (s *site) doctor(args ...string) (int, map[string][]finding) {
-	s.t.Helper()
-	code, out := s.command(append([]string{"doctor", "--json"}, args...)...)
+func runDoctor(s *programtest.Site, args ...string) (int, map[string][]finding) {
+	s.T.Helper()
+	code, out := s.Command(append([]string{"doctor", "--json"}, args...)...)
 	text, _, _ := strings.Cut(out, "\nharness: ")
 	var said struct {
 		OK       bool
 		Findings []finding
 	}
 	if err := json.Unmarshal([]byte(text), &said); err != nil {
-		s.t.Fatalf("%v: %d %s", err, code, out)
+		s.T.Fatalf("%v: %d %s", err, code, out)
 	}
 	if said.OK != (code == 0) || strings.Contains(out, "canary") {
-		s.t.Errorf("exit code %d for %s", code, out)
+		s.T.Errorf("exit code %d for %s", code, out)
 	}
-	plainCode, plain := s.command(append([]string{"doctor"}, args...)...)
+	plainCode, plain := s.Command(append([]string{"doctor"}, args...)...)
 	lines := strings.Split(strings.TrimSpace(plain), "\n")
 	found := map[string][]finding{}
 	for i, f := range said.Findings {
 		found[f.Name] = append(found[f.Name], f)
 		if i >= len(lines) || !strings.HasPrefix(lines[i], f.Status) || !strings.Contains(lines[i], f.Remedy) {
-			s.t.Errorf("%v is not line %d of %s", f, i, plain)
+			s.T.Errorf("%v is not line %d of %s", f, i, plain)
 		}
 	}
 	if plainCode != code {
-		s.t.Errorf("exit codes %d and %d", code, plainCode)
+		s.T.Errorf("exit codes %d and %d", code, plainCode)
 	}
 	return code, found
 }
 
-func (s *site) requireFinding(found map[string][]finding, name, status, says string) {
-	s.t.Helper()
+func requireFinding(s *programtest.Site, found map[string][]finding, name, status, says string) {
+	s.T.Helper()
 	for _, f := range found[name] {
 		if f.Status == status && strings.Contains(f.Message+f.Remedy, says) {
 			return
 		}
 	}
-	s.t.Errorf("%s is not %s with %q: %v", name, status, says, found[name])
+	s.T.Errorf("%s is not %s with %q: %v", name, status, says, found[name])
 }
 
 // A machine on which a server works has nothing broken: before its first start, while it runs, and after it was stopped
@@ -66,44 +67,44 @@ func TestTheDoctorOfAServerThatWorks(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, withEngine(engine), withEnv("OPENAI_API_KEY=canary-key"))
+			s := programtest.New(t, programtest.WithEngine(engine), programtest.WithEnv("OPENAI_API_KEY=canary-key"))
 			unchanged := func(folder string) {
 				t.Helper()
 				before, err := trust.HashFolder(folder, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				code, found := s.doctor()
+				code, found := runDoctor(s)
 				if after, err := trust.HashFolder(folder, nil); err != nil || after != before || code != 0 {
 					t.Errorf("changed (%v), or exit code %d: %v", err, code, found)
 				}
 			}
-			unchanged(filepath.Dir(s.dataDir))
-			if _, err := os.Stat(s.dataDir); !errors.Is(err, os.ErrNotExist) {
+			unchanged(filepath.Dir(s.DataDir))
+			if _, err := os.Stat(s.DataDir); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the data directory is made: %v", err)
 			}
-			server := s.start()
-			_, port, err := net.SplitHostPort(strings.TrimPrefix(server.url, "http://"))
+			server := s.Start()
+			_, port, err := net.SplitHostPort(strings.TrimPrefix(server.URL, "http://"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			server.awaitRuntime()
-			code, found := s.doctor("--port", port)
+			server.AwaitRuntime()
+			code, found := runDoctor(s, "--port", port)
 			if code != 0 {
 				t.Errorf("exit code %d: %v", code, found)
 			}
-			s.requireFinding(found, "listening", findingOK, "a server is there and ready")
-			s.requireFinding(found, "database", findingOK, string(engine)+" answers, schema version ")
-			s.requireFinding(found, "runtime", findingOK, "codex-cli ")
-			s.requireFinding(found, "data", findingOK, s.dataDir)
-			s.requireFinding(found, "space", findingOK, "MiB are free")
-			s.requireFinding(found, "retention", findingOK, "goes by its age")
-			s.requireFinding(found, "tokens", findingOK, "disabled")
-			server.stop()
-			unchanged(s.dataDir)
-			s.start().kill()
-			s.endRuntimes() // which write there
-			unchanged(s.dataDir)
+			requireFinding(s, found, "listening", findingOK, "a server is there and ready")
+			requireFinding(s, found, "database", findingOK, string(engine)+" answers, schema version ")
+			requireFinding(s, found, "runtime", findingOK, "codex-cli ")
+			requireFinding(s, found, "data", findingOK, s.DataDir)
+			requireFinding(s, found, "space", findingOK, "MiB are free")
+			requireFinding(s, found, "retention", findingOK, "goes by its age")
+			requireFinding(s, found, "tokens", findingOK, "disabled")
+			server.Stop()
+			unchanged(s.DataDir)
+			s.Start().Kill()
+			s.EndRuntimes() // which write there
+			unchanged(s.DataDir)
 		})
 	}
 }
@@ -120,11 +121,11 @@ func TestTheDoctorTellsWhatIsWrong(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "mark")
 	for name, c := range map[string]struct {
 		env                   []string
-		prepare               func(*site)
+		prepare               func(*programtest.Site)
 		finding, status, says string
 	}{
 		"bad setting": {env: []string{"PORT=abc"}, finding: "settings", status: findingBroken, says: "PORT"},
-		"untrusted .env": {prepare: func(s *site) { s.write(0o600, ".env", "PORT=1\n") }, finding: "settings",
+		"untrusted .env": {prepare: func(s *programtest.Site) { write(s, 0o600, ".env", "PORT=1\n") }, finding: "settings",
 			status: findingBroken, says: "harness trust "},
 		"not confined": {env: []string{"HARNESS_RUNTIME_CONFINE=off"}, finding: "confinement", status: findingWarning,
 			says: "can read"},
@@ -141,19 +142,19 @@ func TestTheDoctorTellsWhatIsWrong(t *testing.T) {
 		"no home of codex": {env: []string{"CODEX_HOME=/nowhere"}, finding: "runtime", status: findingBroken,
 			says: "/nowhere"},
 		"no login": {finding: "runtime", status: findingWarning, says: "OPENAI_API_KEY"},
-		"data of others": {env: []string{"DATA_DIR="}, prepare: func(s *site) { s.write(0o600, ".data/harness.db", "x") },
+		"data of others": {env: []string{"DATA_DIR="}, prepare: func(s *programtest.Site) { write(s, 0o600, ".data/harness.db", "x") },
 			finding: "data", status: findingBroken, says: "harness trust "},
 		"data in a file": {env: []string{"DATA_DIR=" + newer.Path}, finding: "data", status: findingBroken,
 			says: "not a directory"},
-		"open data": {env: []string{"DATA_DIR=d"}, prepare: func(s *site) {
-			s.write(0o600, "d/x", "")
-			if err := os.Chmod(filepath.Join(s.workspace, "d"), 0o755); err != nil { //nolint:gosec // what is tested
+		"open data": {env: []string{"DATA_DIR=d"}, prepare: func(s *programtest.Site) {
+			write(s, 0o600, "d/x", "")
+			if err := os.Chmod(filepath.Join(s.Workspace, "d"), 0o755); err != nil { //nolint:gosec // what is tested
 				t.Error(err)
 			}
 		}, finding: "data", status: findingWarning, says: "chmod 700"},
 		"newer schema": {env: []string{"DATA_DIR=" + filepath.Dir(newer.Path)}, finding: "database", status: findingBroken,
 			says: "newer harness"},
-		"damaged": {prepare: func(s *site) { s.write(0o600, "d/harness.db", strings.Repeat("no database ", 1000)) },
+		"damaged": {prepare: func(s *programtest.Site) { write(s, 0o600, "d/harness.db", strings.Repeat("no database ", 1000)) },
 			env: []string{"DATA_DIR=d"}, finding: "database", status: findingBroken, says: "is no SQLite database"},
 		"no Postgres": {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, finding: "database",
 			status: findingBroken, says: "DATABASE_URL"},
@@ -168,7 +169,7 @@ func TestTheDoctorTellsWhatIsWrong(t *testing.T) {
 			status: findingWarning, says: "proxy in front"},
 		"another program": {env: []string{"PORT=" + other.URL[strings.LastIndex(other.URL, ":")+1:]}, finding: "listening",
 			status: findingBroken, says: "another PORT"},
-		"an extension without consent": {prepare: func(s *site) { s.write(0o600, "agents/x/events.mjs", evil(mark)) },
+		"an extension without consent": {prepare: func(s *programtest.Site) { write(s, 0o600, "agents/x/events.mjs", evil(mark)) },
 			finding: "extensions", status: findingWarning, says: "harness trust "},
 		"tokens that never expire": {
 			env:     []string{"AGENT_EXTENSION_RBAC_MODE=jwt", "AGENT_EXTENSION_RBAC_JWT_SECRET=canary-secret"},
@@ -177,14 +178,14 @@ func TestTheDoctorTellsWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := withoutDataDir(t)
-			s.env = append(s.env,
+			s.Env = append(s.Env,
 				append([]string{"CODEX_BIN=" + codextest.Binary(t, codextest.Default),
 					"DATA_DIR=" + filepath.Join(t.TempDir(), "data")}, c.env...)...)
 			if c.prepare != nil {
 				c.prepare(s)
 			}
-			code, found := s.doctor()
-			s.requireFinding(found, c.finding, c.status, c.says)
+			code, found := runDoctor(s)
+			requireFinding(s, found, c.finding, c.status, c.says)
 			if broken := c.status == findingBroken; (code == 1) != broken || code > 1 {
 				t.Errorf("exit code %d: %v", code, found)
 			}

@@ -1,22 +1,26 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"harness/internal/programtest"
+)
 
 // A small heap is not collected each time a few MiB of garbage are there, unless the operator says so.
 func TestGarbageMayGather(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := programtest.New(t)
 	for _, c := range []struct {
 		env  []string
 		less bool
 	}{{nil, true}, {[]string{"GOGC=100"}, false}, {[]string{"GOMEMLIMIT=1GiB"}, false}} {
-		server := s.start(c.env...)
-		server.eventually("the next collection is due when the heap is as large as it should be", func() bool {
-			return (server.metric("go_memstats_next_gc_bytes") > heldHeap) == c.less
+		server := s.Start(c.env...)
+		server.Eventually("the next collection is due when the heap is as large as it should be", func() bool {
+			return (server.Metric("go_memstats_next_gc_bytes") > heldHeap) == c.less
 		})
-		if rss := server.metric("process_resident_memory_bytes"); c.less && !s.detecting && rss >= 3*heldHeap {
+		if rss := server.Metric("process_resident_memory_bytes"); c.less && !s.Detecting && rss >= 3*heldHeap {
 			t.Errorf("the server takes %.0f MiB of memory: that of the heap held is in use", rss/(1<<20))
 		}
-		server.stop()
+		server.Stop()
 	}
 }

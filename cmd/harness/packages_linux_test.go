@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"harness/internal/programtest"
 )
 
 // capabilities are those the packages name, by number.
@@ -59,11 +61,11 @@ func TestThePackagesRunAgentsAsAUserOfTheirOwn(t *testing.T) {
 			}
 			kept := capabilities(t, strings.FieldsFunc(rights[1], func(r rune) bool { return r == ' ' || r == ',' }))
 			folder := t.TempDir()
-			s := newSite(t, withEnv("HARNESS_RUNTIME_USER=nobody", "HARNESS_WORKSPACE="+folder, "DEFAULT_APPROVAL_POLICY=never"))
-			s.become(unprivileged)
-			s.own(folder)
-			s.user = 0
-			if err := os.Chown(s.dataDir, 0, 0); err != nil {
+			s := programtest.New(t, programtest.WithEnv("HARNESS_RUNTIME_USER=nobody", "HARNESS_WORKSPACE="+folder, "DEFAULT_APPROVAL_POLICY=never"))
+			s.Become(programtest.Unprivileged)
+			s.Own(folder)
+			s.User = 0
+			if err := os.Chown(s.DataDir, 0, 0); err != nil {
 				t.Fatal(err)
 			}
 			// A thread that lost rights is not used again; what it starts has lost them, too.
@@ -78,26 +80,26 @@ func TestThePackagesRunAgentsAsAUserOfTheirOwn(t *testing.T) {
 			if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 				t.Fatal(err)
 			}
-			server := s.start()
-			session := server.createSession(nil)
-			said := server.run(session, "id -un; pwd; touch made && echo made; exec 2>&1; cat "+s.dataDir+
-				"/harness.db; kill -0 "+strconv.Itoa(server.cmd.Process.Pid)+" && echo reached")
+			server := s.Start()
+			session := server.CreateSession(nil)
+			said := runIn(server, session, "id -un; pwd; touch made && echo made; exec 2>&1; cat "+s.DataDir+
+				"/harness.db; kill -0 "+strconv.Itoa(server.Cmd.Process.Pid)+" && echo reached")
 			if !strings.Contains(said, "nobody\n"+folder+"\nmade\n") || strings.Contains(said, "SQLite") ||
 				strings.Contains(said, "reached") {
 				t.Errorf("an agent says %s", said)
 			}
-			pid := server.runtimePID()
-			server.kill()
-			server = s.start()
-			server.waitRuntime()
-			if got := server.runtimePID(); got != pid {
+			pid := server.RuntimePID()
+			server.Kill()
+			server = s.Start()
+			server.WaitRuntime()
+			if got := server.RuntimePID(); got != pid {
 				t.Errorf("runtime %d after %d", got, pid)
 			}
-			if said := server.run(session, "id -u"); !strings.Contains(said, strconv.Itoa(unprivileged)) {
+			if said := runIn(server, session, "id -u"); !strings.Contains(said, strconv.Itoa(programtest.Unprivileged)) {
 				t.Errorf("an agent says %s", said)
 			}
-			server.stop()
-			s.requireNoOrphans()
+			server.Stop()
+			s.RequireNoOrphans()
 			if info, err := os.Stat(filepath.Join(folder, "made")); err != nil || info.Size() != 0 {
 				t.Error(err)
 			}
@@ -106,14 +108,14 @@ func TestThePackagesRunAgentsAsAUserOfTheirOwn(t *testing.T) {
 }
 
 // run has an agent run a command and returns what it tells of it.
-func (i *instance) run(session, command string) string {
-	i.t.Helper()
-	turn := i.send(session, "MOCK_CMD["+command+"]")
+func runIn(i *programtest.Server, session, command string) string {
+	i.T.Helper()
+	turn := i.Send(session, "MOCK_CMD["+command+"]")
 	var answer string
-	i.eventually("the command has run", func() bool {
-		for _, entry := range i.transcript(session) {
+	i.Eventually("the command has run", func() bool {
+		for _, entry := range i.Transcript(session) {
 			if entry["turnId"] == turn && entry["role"] == "assistant" && entry["status"] == "complete" {
-				answer = text(entry, "content")
+				answer = programtest.Text(entry, "content")
 			}
 		}
 		return answer != ""
@@ -130,20 +132,20 @@ func TestTheContainersStart(t *testing.T) {
 	}
 	const agent = 10001
 	s := withoutDataDir(t)
-	s.env = s.env[:len(s.env)-1] // without a codex, which would be copied
-	s.become(agent)
-	s.user = 0
+	s.Env = s.Env[:len(s.Env)-1] // without a codex, which would be copied
+	s.Become(agent)
+	s.User = 0
 	programs := t.TempDir()
 	if err := os.Chmod(filepath.Dir(programs), 0o755); err != nil { //nolint:gosec // for the other user
 		t.Fatal(err)
 	}
-	if err := os.Symlink(s.program, filepath.Join(programs, "harness")); err != nil {
+	if err := os.Symlink(s.Program, filepath.Join(programs, "harness")); err != nil {
 		t.Fatal(err)
 	}
 	start := func(user uint32) string {
 		t.Helper()
 		cmd := exec.Command("../../deploy/entrypoint.sh", "config", "print")
-		cmd.Env = append(s.env, "PATH="+programs+":"+os.Getenv("PATH"), "DATA_DIR="+s.dataDir, "HARNESS_RUNTIME_USER=agent")
+		cmd.Env = append(s.Env, "PATH="+programs+":"+os.Getenv("PATH"), "DATA_DIR="+s.DataDir, "HARNESS_RUNTIME_USER=agent")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -158,7 +160,7 @@ func TestTheContainersStart(t *testing.T) {
 		if said := start(0); !strings.Contains(said, "HARNESS_RUNTIME_USER=agent ") {
 			t.Errorf("as root: %s", said)
 		}
-		info, err := os.Stat(s.dataDir)
+		info, err := os.Stat(s.DataDir)
 		if err != nil || info.Mode().Perm() != 0o700 || info.Sys().(*syscall.Stat_t).Uid != 0 {
 			t.Errorf("the data directory is %v %v", info, err)
 		}

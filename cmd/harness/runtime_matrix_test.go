@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -46,6 +47,40 @@ func TestTheCapabilityMatrixIsCurrent(t *testing.T) {
 	for _, name := range runtimeNames() {
 		if !strings.Contains(page, "| `"+name+"` |") {
 			t.Errorf("the page does not tell how to install %s", name)
+		}
+	}
+}
+
+// RA-27: each runtime has a page, which says with what versions it was tried, how to install and log in, what it reads by
+// itself, what holds it back, and how it is with calls in parallel, MCP, stopping and failures.
+func TestEachRuntimeHasItsPage(t *testing.T) {
+	t.Parallel()
+	index, err := os.ReadFile(matrixPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, adapter := range everyAdapter(t) {
+		name, _, _ := strings.Cut(adapter.Name(), ":")
+		row := regexp.MustCompile("(?m)^\\| `" + name + "(?::name)?` \\| \\[[^]]*\\]\\(([^)#]+)").FindSubmatch(index)
+		if row == nil {
+			t.Errorf("%s has no page in %s", adapter.Name(), matrixPage)
+			continue
+		}
+		page, err := os.ReadFile(filepath.Join(filepath.Dir(matrixPage), string(row[1])))
+		if err != nil {
+			t.Fatal(err)
+		}
+		install := adapter.(runtime.Installer).Install()
+		for _, said := range append([]string{install.Command}, install.Tested...) {
+			if !strings.Contains(string(page), said) {
+				t.Errorf("the page of %s does not say %q", adapter.Name(), said)
+			}
+		}
+		for _, about := range []string{`(?i)log ?in`, `(?i)reads? by (itself|themselves)|settings`, `(?i)what is enforced|\*\*sandbox\*\*`,
+			`(?i)\*\*calls in parallel\*\*`, `MCP`, `\*\*Stopping\*\*`, `(?i)fails|failures|\*\*silence\*\*`} {
+			if !regexp.MustCompile(about).Match(page) {
+				t.Errorf("the page of %s says nothing about %s", adapter.Name(), about)
+			}
 		}
 	}
 }

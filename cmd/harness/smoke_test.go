@@ -7,32 +7,34 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"harness/internal/programtest"
 )
 
 // The example a reader starts with works, word for word: curl and a small websocket client against a real server.
 func TestTheSmokeScriptPasses(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	server := s.start()
-	server.waitRuntime()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	s := programtest.New(t)
+	server := s.Start()
+	server.WaitRuntime()
+	ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)
 	defer cancel()
 	examples, err := filepath.Abs("../../examples/smoke")
 	if err != nil {
 		t.Fatal(err)
 	}
 	watch := filepath.Join(t.TempDir(), "watch")
-	if err := goBuild(examples, "./watch", watch); err != nil {
+	if err := programtest.Build(examples, "./watch", watch); err != nil {
 		t.Fatal(err)
 	}
 	smoke := exec.CommandContext(ctx, filepath.Join(examples, "smoke.sh"))
-	smoke.Env = append(os.Environ(), "URL="+server.url, "WATCH="+watch, "ASKING=MOCK_CMD[touch smoke.txt]",
+	smoke.Env = append(os.Environ(), "URL="+server.URL, "WATCH="+watch, "ASKING=MOCK_CMD[touch smoke.txt]",
 		"LASTING=MOCK_SLOW[300]")
 	out, err := smoke.CombinedOutput()
 	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(out)), "smoke: ok") {
 		t.Fatalf("the smoke script failed: %v\n%s", err, out)
 	}
-	if _, err := os.Stat(filepath.Join(s.workspace, "smoke.txt")); err != nil {
+	if _, err := os.Stat(filepath.Join(s.Workspace, "smoke.txt")); err != nil {
 		t.Errorf("the approved command did not run: %v", err)
 	}
 }

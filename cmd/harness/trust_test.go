@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"harness/internal/programtest"
 	"harness/internal/trust"
 )
 
@@ -19,39 +20,39 @@ func evil(mark string) string {
 		mark)
 }
 
-func (s *site) write(mode os.FileMode, name, text string) string {
-	s.t.Helper()
-	path := filepath.Join(s.workspace, name)
+func write(s *programtest.Site, mode os.FileMode, name, text string) string {
+	s.T.Helper()
+	path := filepath.Join(s.Workspace, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	if err := os.Chmod(path, mode); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return path
 }
 
-// trust runs `harness trust` with arguments; it must work.
-func (s *site) trust(args ...string) string {
-	s.t.Helper()
-	code, out := s.command(append([]string{"trust"}, args...)...)
+// consent runs `harness trust` with arguments; it must work.
+func consent(s *programtest.Site, args ...string) string {
+	s.T.Helper()
+	code, out := s.Command(append([]string{"trust"}, args...)...)
 	if code != 0 {
-		s.t.Fatalf("trust %v: %d %s", args, code, out)
+		s.T.Fatalf("trust %v: %d %s", args, code, out)
 	}
 	return out
 }
 
-func (s *site) requireHash(place, out string) {
-	s.t.Helper()
+func requireHash(s *programtest.Site, place, out string) {
+	s.T.Helper()
 	hash, err := trust.HashFolder(place, nil)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	if !strings.Contains(out, hash) || !strings.Contains(out, "harness trust "+place) {
-		s.t.Errorf("%s: neither hash %s nor command in %s", place, hash, out)
+		s.T.Errorf("%s: neither hash %s nor command in %s", place, hash, out)
 	}
 }
 
@@ -59,9 +60,9 @@ func (s *site) requireHash(place, out string) {
 // extensions that would be processes, whether their manifest says so or their code. A first start is no consent.
 func TestAServerInAnUntrustedCloneRunsNothingOfIt(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := programtest.New(t)
 	// So that the .env is what names it.
-	s.env = slices.DeleteFunc(s.env, func(assignment string) bool { return strings.HasPrefix(assignment, "CODEX_BIN=") })
+	s.Env = slices.DeleteFunc(s.Env, func(assignment string) bool { return strings.HasPrefix(assignment, "CODEX_BIN=") })
 	marks := t.TempDir()
 	mark := func(name string) string { return filepath.Join(marks, name) }
 	requireNone := func(when string) {
@@ -71,21 +72,21 @@ func TestAServerInAnUntrustedCloneRunsNothingOfIt(t *testing.T) {
 		}
 	}
 	program := func(name string) string { return "#!/bin/sh\necho ran > " + mark(name) + "\nexit 1\n" }
-	s.write(0o755, "evil", program("codex"))
-	settings := s.write(0o600, ".env", "HOST=0.0.0.0\nHARNESS_INSECURE_NO_AUTH=true\nCODEX_BIN=./evil\n")
-	s.write(0o600, "agents/detected/events.mjs", evil(mark("detected")))
-	s.write(0o600, "agents/named/events.mjs", evil(mark("named")))
-	s.write(0o600, "agents/named/extension.manifest.json",
+	write(s, 0o755, "evil", program("codex"))
+	settings := write(s, 0o600, ".env", "HOST=0.0.0.0\nHARNESS_INSECURE_NO_AUTH=true\nCODEX_BIN=./evil\n")
+	write(s, 0o600, "agents/detected/events.mjs", evil(mark("detected")))
+	write(s, 0o600, "agents/named/events.mjs", evil(mark("named")))
+	write(s, 0o600, "agents/named/extension.manifest.json",
 		`{"name":"named","version":"1.0.0","agentId":"named","displayName":"N","runtime":{"host":"node"}}`)
-	s.write(0o755, "agents/command/run", program("command"))
-	s.write(0o600, "agents/command/extension.manifest.json",
+	write(s, 0o755, "agents/command/run", program("command"))
+	write(s, 0o600, "agents/command/extension.manifest.json",
 		`{"name":"command","version":"1.0.0","agentId":"command","displayName":"C","runtime":{"host":"process","command":["./run"]}}`)
-	s.write(0o600, "agents/sandboxed/events.mjs", `export const registerAgentEvents = (r) => r.on("e", () => 1);`)
+	write(s, 0o600, "agents/sandboxed/events.mjs", `export const registerAgentEvents = (r) => r.on("e", () => 1);`)
 
 	for range 2 {
 		for _, command := range [][]string{{"serve"}, {"config", "print"}, {"migrate"}, {"healthcheck"},
 			{"jobs", "list", "p"}} {
-			code, out := s.command(command...)
+			code, out := s.Command(command...)
 			if code != 2 || !strings.Contains(out, "harness trust "+settings) ||
 				!strings.Contains(out, trust.HashBytes([]byte("HOST=0.0.0.0\nHARNESS_INSECURE_NO_AUTH=true\nCODEX_BIN=./evil\n"))) {
 				t.Errorf("%v: %d %s", command, code, out)
@@ -96,24 +97,24 @@ func TestAServerInAnUntrustedCloneRunsNothingOfIt(t *testing.T) {
 	if err := os.Remove(settings); err != nil {
 		t.Fatal(err)
 	}
-	s.env = append(s.env, "CODEX_BIN=/nowhere/codex")
+	s.Env = append(s.Env, "CODEX_BIN=/nowhere/codex")
 	for range 2 {
-		server := s.start("AGENT_EXTENSION_TRUST_MODE=warn")
-		code, out := s.command("extensions", "list", "--url", server.url)
+		server := s.Start("AGENT_EXTENSION_TRUST_MODE=warn")
+		code, out := s.Command("extensions", "list", "--url", server.URL)
 		if code != 0 || !strings.Contains(out, "sandboxed") || strings.Count(out, "trust_denied") != 3 {
 			t.Errorf("list: %d %s", code, out)
 		}
 		for _, name := range []string{"detected", "named", "command"} {
-			s.requireHash(filepath.Join(s.workspace, "agents", name), out)
+			requireHash(s, filepath.Join(s.Workspace, "agents", name), out)
 		}
-		server.stop()
+		server.Stop()
 	}
 	requireNone("with extensions")
-	if out := s.trust("--dry-run"); strings.Count(out, "would trust sha256:") != 3 || strings.Contains(out, "sandboxed") {
+	if out := consent(s, "--dry-run"); strings.Count(out, "would trust sha256:") != 3 || strings.Contains(out, "sandboxed") {
 		t.Errorf("dry run: %s", out)
 	}
 	requireNone("after looking for what to trust")
-	if out := s.trust("--list"); out != "" {
+	if out := consent(s, "--list"); out != "" {
 		t.Errorf("consented to %s", out)
 	}
 }
@@ -123,7 +124,7 @@ func TestAServerInAnUntrustedCloneRunsNothingOfIt(t *testing.T) {
 // and after a consent was taken back.
 func TestAnEditTakesConsentAway(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, withEnv("CODEX_BIN=/nowhere/codex"))
+	s := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex"))
 	mark := filepath.Join(t.TempDir(), "mark")
 	elsewhere := t.TempDir()
 	for name, text := range map[string]string{"good": "good", "bad": "bad"} {
@@ -131,15 +132,15 @@ func TestAnEditTakesConsentAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.write(0o600, "agents/lib/shared.mjs", "export const word = \"first\";\n")
-	s.write(0o600, "agents/x/events.mjs",
+	write(s, 0o600, "agents/lib/shared.mjs", "export const word = \"first\";\n")
+	write(s, 0o600, "agents/x/events.mjs",
 		fmt.Sprintf("import { writeFileSync } from \"node:fs\";\nimport { word } from \"../lib/shared.mjs\";\n"+
 			"writeFileSync(%q, word);\nexport const registerAgentEvents = (r) => r.on(\"e\", () => 1);\n", mark))
-	link := filepath.Join(s.workspace, "agents", "x", "data")
+	link := filepath.Join(s.Workspace, "agents", "x", "data")
 	if err := os.Symlink(filepath.Join(elsewhere, "good"), link); err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(s.workspace, "agents", "x")
+	folder := filepath.Join(s.Workspace, "agents", "x")
 	ran := func() string {
 		t.Helper()
 		text, err := os.ReadFile(mark)
@@ -148,28 +149,28 @@ func TestAnEditTakesConsentAway(t *testing.T) {
 		}
 		return string(text)
 	}
-	if out := s.trust(folder); !strings.Contains(out, "trusted sha256:") {
+	if out := consent(s, folder); !strings.Contains(out, "trusted sha256:") {
 		t.Errorf("trust: %s", out)
 	}
-	server := s.start()
+	server := s.Start()
 	if ran() != "first" {
 		t.Errorf("ran %q", ran())
 	}
-	before := text(server.want(http.StatusOK, http.MethodGet, "/api/agents/extensions", nil), "snapshotVersion")
+	before := programtest.Text(server.Want(http.StatusOK, http.MethodGet, "/api/agents/extensions", nil), "snapshotVersion")
 	refused := func(what string) {
 		t.Helper()
-		answer := server.want(http.StatusBadRequest, http.MethodPost, "/api/agents/extensions/reload", nil)
+		answer := server.Want(http.StatusBadRequest, http.MethodPost, "/api/agents/extensions/reload", nil)
 		problem := fmt.Sprint(answer["errors"])
-		if text(answer, "code") != "reload_failed" || text(answer, "snapshotVersion") != before ||
+		if programtest.Text(answer, "code") != "reload_failed" || programtest.Text(answer, "snapshotVersion") != before ||
 			!strings.Contains(problem, "trust_denied") ||
 			!strings.Contains(problem, "sha256:") || !strings.Contains(problem, "harness trust "+folder) {
 			t.Errorf("%s: %v", what, answer)
 		}
-		if listing := server.want(http.StatusOK, http.MethodGet, "/api/agents/extensions", nil); len(
+		if listing := server.Want(http.StatusOK, http.MethodGet, "/api/agents/extensions", nil); len(
 			listing["modules"].([]any)) != 1 {
 			t.Errorf("%s: what ran is gone: %v", what, listing)
 		}
-		if code, out := s.command("extensions", "list", "--url", server.url); code != 0 ||
+		if code, out := s.Command("extensions", "list", "--url", server.URL); code != 0 ||
 			!strings.Contains(out, "not trusted  x: trust_denied") {
 			t.Errorf("%s: %d %s", what, code, out)
 		}
@@ -177,9 +178,9 @@ func TestAnEditTakesConsentAway(t *testing.T) {
 			t.Errorf("%s: ran %q", what, ran())
 		}
 	}
-	s.write(0o600, "agents/lib/shared.mjs", "export const word = \"second\";\n")
+	write(s, 0o600, "agents/lib/shared.mjs", "export const word = \"second\";\n")
 	refused("an edited helper")
-	s.write(0o600, "agents/lib/shared.mjs", "export const word = \"first\";\n")
+	write(s, 0o600, "agents/lib/shared.mjs", "export const word = \"first\";\n")
 	if err := os.Remove(link); err != nil {
 		t.Fatal(err)
 	}
@@ -187,53 +188,53 @@ func TestAnEditTakesConsentAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("a swapped link")
-	s.write(0o600, "agents/lib/shared.mjs", "export const word = \"second\";\n")
-	server.stop()
-	server = s.start()
-	if listing := server.want(http.StatusOK, http.MethodGet, "/api/agents/extensions", nil); len(
+	write(s, 0o600, "agents/lib/shared.mjs", "export const word = \"second\";\n")
+	server.Stop()
+	server = s.Start()
+	if listing := server.Want(http.StatusOK, http.MethodGet, "/api/agents/extensions", nil); len(
 		listing["modules"].([]any)) != 0 || ran() != "first" {
 		t.Errorf("after a restart: %v, ran %q", listing, ran())
 	}
-	s.trust()
-	server.want(http.StatusOK, http.MethodPost, "/api/agents/extensions/reload", nil)
+	consent(s)
+	server.Want(http.StatusOK, http.MethodPost, "/api/agents/extensions/reload", nil)
 	if ran() != "second" {
 		t.Errorf("after a second consent: ran %q", ran())
 	}
-	before = text(server.want(http.StatusOK, http.MethodGet, "/api/agents/extensions", nil), "snapshotVersion")
+	before = programtest.Text(server.Want(http.StatusOK, http.MethodGet, "/api/agents/extensions", nil), "snapshotVersion")
 	if err := os.WriteFile(mark, []byte("first"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.trust("--revoke", folder)
+	consent(s, "--revoke", folder)
 	refused("a consent taken back")
 }
 
 // --trust consents to what is there at the start, for this run only.
 func TestTrustForOneRun(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, withEnv("CODEX_BIN=/nowhere/codex"))
+	s := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex"))
 	mark := filepath.Join(t.TempDir(), "mark")
-	s.write(0o600, ".env", "HARNESS_ALLOWED_HOSTS=seen.example\n")
-	s.write(0o600, "agents/x/events.mjs", evil(mark))
-	server := s.start("HARNESS_TRUST=true")
+	write(s, 0o600, ".env", "HARNESS_ALLOWED_HOSTS=seen.example\n")
+	write(s, 0o600, "agents/x/events.mjs", evil(mark))
+	server := s.Start("HARNESS_TRUST=true")
 	if _, err := os.Stat(mark); err != nil {
 		t.Error(err)
 	}
-	server.want(http.StatusOK, http.MethodPost, "/api/agents/extensions/reload", nil)
-	s.write(0o600, "agents/x/more.mjs", "export {};\n")
-	server.want(http.StatusBadRequest, http.MethodPost, "/api/agents/extensions/reload", nil)
-	server.stop()
-	if code, out := s.command("serve"); code != 2 || !strings.Contains(out, "harness trust ") {
+	server.Want(http.StatusOK, http.MethodPost, "/api/agents/extensions/reload", nil)
+	write(s, 0o600, "agents/x/more.mjs", "export {};\n")
+	server.Want(http.StatusBadRequest, http.MethodPost, "/api/agents/extensions/reload", nil)
+	server.Stop()
+	if code, out := s.Command("serve"); code != 2 || !strings.Contains(out, "harness trust ") {
 		t.Errorf("the next run: %d %s", code, out)
 	}
-	if code, out := s.command("config", "print", "--trust"); code != 0 || !strings.Contains(out, "seen.example") {
+	if code, out := s.Command("config", "print", "--trust"); code != 0 || !strings.Contains(out, "seen.example") {
 		t.Errorf("--trust: %d %s", code, out)
 	}
-	s.trust(".env")
-	if code, out := s.command("config", "print"); code != 0 || !strings.Contains(out, "seen.example") {
+	consent(s, ".env")
+	if code, out := s.Command("config", "print"); code != 0 || !strings.Contains(out, "seen.example") {
 		t.Errorf("after consent: %d %s", code, out)
 	}
-	s.write(0o600, ".env", "HARNESS_ALLOWED_HOSTS=seen.example\nHARNESS_TRUST=true\n")
-	if code, out := s.command("config", "print"); code != 2 || !strings.Contains(out, "HARNESS_TRUST") {
+	write(s, 0o600, ".env", "HARNESS_ALLOWED_HOSTS=seen.example\nHARNESS_TRUST=true\n")
+	if code, out := s.Command("config", "print"); code != 2 || !strings.Contains(out, "HARNESS_TRUST") {
 		t.Errorf("a file that consents to itself: %d %s", code, out)
 	}
 }
@@ -241,33 +242,33 @@ func TestTrustForOneRun(t *testing.T) {
 // What is no .env and no extension is refused as a mistake; what is consented to is listed.
 func TestTrustTellsMistakes(t *testing.T) {
 	t.Parallel()
-	s := &site{t: t, workspace: t.TempDir(), env: []string{runAsHarness + "=1", "PATH=" + os.Getenv("PATH"),
+	s := &programtest.Site{T: t, Workspace: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"),
 		"HOME=" + t.TempDir()}}
-	other := s.write(0o600, "notes.txt", "x")
-	for _, args := range [][]string{{other}, {filepath.Join(s.workspace, "missing")}, {t.TempDir()}} {
-		if code, out := s.command("trust", args[0]); code != 2 || strings.Count(out, "\n") != 1 {
+	other := write(s, 0o600, "notes.txt", "x")
+	for _, args := range [][]string{{other}, {filepath.Join(s.Workspace, "missing")}, {t.TempDir()}} {
+		if code, out := s.Command("trust", args[0]); code != 2 || strings.Count(out, "\n") != 1 {
 			t.Errorf("trust %v: %d %s", args, code, out)
 		}
 	}
-	if code, out := s.command("trust", "--revoke", other); code != 1 || !strings.Contains(out, "was not consented to") {
+	if code, out := s.Command("trust", "--revoke", other); code != 1 || !strings.Contains(out, "was not consented to") {
 		t.Errorf("revoke: %d %s", code, out)
 	}
-	s.write(0o600, ".env", "HARNESS_CONFIG=c.yaml\n")
-	named := s.write(0o600, "c.yaml", "port: 4000\n")
-	s.trust(".env")
-	if code, out := s.command("config", "print"); code != 2 || !strings.Contains(out, "harness trust "+named) {
+	write(s, 0o600, ".env", "HARNESS_CONFIG=c.yaml\n")
+	named := write(s, 0o600, "c.yaml", "port: 4000\n")
+	consent(s, ".env")
+	if code, out := s.Command("config", "print"); code != 2 || !strings.Contains(out, "harness trust "+named) {
 		t.Errorf("a config file named by a .env: %d %s", code, out)
 	}
-	s.trust()
-	if code, out := s.command("config", "print"); code != 0 || !strings.Contains(out, "PORT=4000") {
+	consent(s)
+	if code, out := s.Command("config", "print"); code != 0 || !strings.Contains(out, "PORT=4000") {
 		t.Errorf("after consent: %d %s", code, out)
 	}
-	path := s.write(0o600, ".env", "UNRELATED=1\n")
-	if code, out := s.command("config", "print"); code != 0 {
+	path := write(s, 0o600, ".env", "UNRELATED=1\n")
+	if code, out := s.Command("config", "print"); code != 0 {
 		t.Errorf("a .env of others: %d %s", code, out)
 	}
-	s.trust(path)
-	if out := s.trust("--list"); !strings.Contains(out, trust.HashBytes([]byte("UNRELATED=1\n"))+"  "+path) {
+	consent(s, path)
+	if out := consent(s, "--list"); !strings.Contains(out, trust.HashBytes([]byte("UNRELATED=1\n"))+"  "+path) {
 		t.Errorf("list: %s", out)
 	}
 }

@@ -1,0 +1,10 @@
+// Package agents tests, on whole servers, real agents through a whole server.
+package agents
+
+import (
+	"testing"
+
+	"harness/internal/programtest"
+)
+
+func TestMain(m *testing.M) { programtest.Main(m) }

@@ -1,0 +1,70 @@
+package programtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Command runs another subcommand of the program on this site and returns its exit code and all it prints.
+func (s *Site) Command(args ...string) (int, string) {
+	s.T.Helper()
+	var out bytes.Buffer
+	return s.runCommand(&out, &out, args...), out.String()
+}
+
+// Run is command with the outputs apart.
+func (s *Site) Run(args ...string) (code int, stdout, stderr string) {
+	s.T.Helper()
+	var out, told bytes.Buffer
+	code = s.runCommand(&out, &told, args...)
+	return code, out.String(), told.String()
+}
+
+func (s *Site) runCommand(stdout, stderr *bytes.Buffer, args ...string) int {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, Program(s.T), args...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = s.Env, s.Workspace, stdout, stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.T.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// MustRun runs a command that must end well, and returns what it prints.
+func (s *Site) MustRun(args ...string) string {
+	s.T.Helper()
+	code, out, told := s.Run(args...)
+	if code != 0 {
+		s.T.Fatalf("harness %s ended with %d: %s%s", strings.Join(args, " "), code, out, told)
+	}
+	return out
+}
+
+// Get reads a JSON answer of 200 into a value of T.
+func Get[T any](i *Server, path string) T {
+	i.T.Helper()
+	status, answer, err := i.Try(http.MethodGet, path, nil)
+	if err != nil || status != http.StatusOK {
+		i.T.Fatalf("GET %s: %d %s %v", path, status, answer, err)
+	}
+	return Decode[T](i.T, answer)
+}
+
+// Decode reads JSON into a value of T.
+func Decode[T any](t testing.TB, text []byte) (value T) {
+	t.Helper()
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return value
+}

@@ -1,0 +1,181 @@
+package programtest
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// AgentDelta is the method of a piece of what an agent says.
+const AgentDelta = "item/agentMessage/delta"
+
+// Frame is one frame as a client gets it.
+type Frame struct {
+	Type     string          `json:"type"`
+	ThreadID *string         `json:"threadId"`
+	Payload  json.RawMessage `json:"payload"`
+	Pos      int64           `json:"pos"`
+	Seq      int64           `json:"seq"`
+	Offset   *int64          `json:"offset"`
+	Raw      string          `json:"-"`
+}
+
+// Decoded is the payload.
+func (f Frame) Decoded() Object {
+	var decoded Object
+	_ = json.Unmarshal(f.Payload, &decoded)
+	return decoded
+}
+
+// Follower is a websocket client that collects everything.
+type Follower struct {
+	T      *testing.T
+	conn   *websocket.Conn
+	mu     sync.Mutex
+	frames []Frame
+	news   chan struct{} // replaced at every frame
+	Ended  chan struct{}
+	Err    error
+	marker int
+}
+
+// Follow opens the stream; query may name a threadId and a cursor.
+func (i *Server) Follow(query string) *Follower {
+	i.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	address := "ws" + strings.TrimPrefix(i.URL, "http") + "/api/stream"
+	if query != "" {
+		address += "?" + query
+	}
+	conn, _, err := websocket.Dial(ctx, address, nil) //nolint:bodyclose // it is the connection
+	if err != nil {
+		i.T.Fatal(err)
+	}
+	conn.SetReadLimit(-1)
+	f := &Follower{T: i.T, conn: conn, news: make(chan struct{}), Ended: make(chan struct{})}
+	go f.collect()
+	i.T.Cleanup(f.Close)
+	f.Wait("ready", func(f Frame) bool { return f.Type == "ready" })
+	return f
+}
+
+func (f *Follower) collect() {
+	defer close(f.Ended)
+	for {
+		_, data, err := f.conn.Read(context.Background())
+		f.mu.Lock()
+		if err != nil {
+			f.Err = err
+			f.mu.Unlock()
+			return
+		}
+		var next Frame
+		if err := json.Unmarshal(data, &next); err != nil {
+			f.T.Errorf("a frame is no JSON: %q", data)
+		}
+		next.Raw = string(data)
+		f.frames = append(f.frames, next)
+		close(f.news)
+		f.news = make(chan struct{})
+		f.mu.Unlock()
+	}
+}
+
+// Close ends the connection without ceremony and waits for the reader.
+func (f *Follower) Close() {
+	_ = f.conn.CloseNow()
+	<-f.Ended
+}
+
+// All are the frames so far.
+func (f *Follower) All() []Frame {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]Frame(nil), f.frames...)
+}
+
+// Wait returns the first frame after the last one waited for that fits.
+func (f *Follower) Wait(what string, fits func(Frame) bool) Frame {
+	f.T.Helper()
+	f.mu.Lock()
+	from := f.marker
+	f.mu.Unlock()
+	found, at := f.await(what, Patience, from, fits)
+	f.mu.Lock()
+	f.marker = at + 1
+	f.mu.Unlock()
+	return found
+}
+
+// Find returns the first of all frames that fits, now or later. Unlike wait it takes none of them away.
+func (f *Follower) Find(what string, fits func(Frame) bool) Frame {
+	f.T.Helper()
+	found, _ := f.await(what, 3*Patience, 0, fits) // agents are heavy to start again
+	return found
+}
+
+// await returns the first frame from a place on that fits, and its place.
+func (f *Follower) await(what string, limit time.Duration, from int, fits func(Frame) bool) (Frame, int) {
+	f.T.Helper()
+	deadline := time.After(limit)
+	for {
+		f.mu.Lock()
+		frames, news := f.frames, f.news
+		f.mu.Unlock()
+		for ; from < len(frames); from++ {
+			if fits(frames[from]) {
+				return frames[from], from
+			}
+		}
+		select {
+		case <-news:
+		case <-f.Ended:
+			f.T.Fatalf("the stream ended (%v) before %s; it had %s", f.Err, what, f.Types())
+		case <-deadline:
+			f.T.Fatalf("no frame: %s; there were %s", what, f.Types())
+		}
+	}
+}
+
+// WaitType waits for a frame of the type.
+func (f *Follower) WaitType(frameType string) Frame {
+	f.T.Helper()
+	return f.Wait(frameType, func(f Frame) bool { return f.Type == frameType })
+}
+
+// WaitTurn waits for the end of the turn and returns its status.
+func (f *Follower) WaitTurn(turnID string) string {
+	f.T.Helper()
+	return Text(f.Wait("turn/completed of "+turnID, endOf(turnID)).Decoded(), "params", "turn", "status")
+}
+
+// FindTurn is WaitTurn by Find: for what may come before or after the turn's end.
+func (f *Follower) FindTurn(turnID string) string {
+	f.T.Helper()
+	return Text(f.Find("turn/completed of "+turnID, endOf(turnID)).Decoded(), "params", "turn", "status")
+}
+
+func endOf(turnID string) func(Frame) bool {
+	return func(f Frame) bool {
+		return f.Type == "notification" && Text(f.Decoded(), "method") == "turn/completed" &&
+			Text(f.Decoded(), "params", "turn", "id") == turnID
+	}
+}
+
+// Types are those of the last frames, for messages of failures.
+func (f *Follower) Types() string {
+	var out []string
+	for _, frame := range f.All() {
+		out = append(out, frame.Type)
+	}
+	if len(out) > 60 {
+		out = out[len(out)-60:]
+	}
+	return strings.Join(out, " ")
+}
